@@ -1,0 +1,3 @@
+module rtrace-bpf
+
+go 1.26.0

@@ -1,0 +1,203 @@
+package trace
+
+import "slices"
+
+// Record is one entry of a trace. Kind says which payload field is valid; the
+// others hold whatever an earlier use of the Record left there.
+type Record struct {
+	Kind Kind
+	// Time is when it happened, in nanoseconds of the trace's clock; 0 if the
+	// format does not say. For a Call it is the moment the resource changed
+	// hands: the return of an allocation, the entry of a free.
+	Time int64
+	PID  int32 // process id in the tracer's namespace, 0 if unknown
+	TID  int32 // thread id, 0 if unknown
+	CPU  int32 // processor the event was recorded on plus one, 0 if unknown
+
+	Header       Header
+	Process      Process
+	Thread       Thread
+	TracerModule TracerModule
+	Resource     Resource
+	Context      Context
+	Module       Module
+	Mapping      Mapping // also of KindUnmapping
+	Call         Call
+	HeapInfo     HeapInfo
+	Attachment   Attachment
+	Comment      string // one line of text without its line end
+	Exec         Exec
+	Exit         Exit
+	Lost         Lost
+	Opaque       Opaque
+}
+
+// Clock says what Record.Time counts.
+type Clock uint8
+
+// The clocks of a trace.
+const (
+	ClockUnknown   Clock = iota
+	ClockMonotonic       // CLOCK_MONOTONIC of the traced machine
+	ClockDay             // the same modulo 24 hours, in steps of a millisecond: all that sp-rtrace keeps
+)
+
+// Header describes the recording.
+type Header struct {
+	Format      string // name of the format it was read from, empty when live
+	Version     string // version of that format, as "2.0"
+	Arch        string // machine name as uname -m prints it
+	BigEndian   bool   // byte order of the traced machine
+	PointerSize int    // bytes, 4 or 8; 0 if unknown
+	Clock       Clock
+	// WallTime (ns since 1970) and ClockTime (ns of Clock) were read at the
+	// same moment, so wall = Time - ClockTime + WallTime. Both 0 if unknown.
+	WallTime  int64
+	ClockTime int64
+	Filter    string // filters already applied, as sp-rtrace spells them: "leaks|compress"
+	Origin    string // program that wrote the trace
+}
+
+// Process says that a process is traced; its id is Record.PID.
+type Process struct {
+	Name     string // the program as its command line gives it
+	WallTime int64  // when its tracing began, ns since 1970; 0 if unknown
+	Depth    int    // most frames kept per stack; -1 if unknown
+}
+
+// Thread names the thread Record.TID.
+type Thread struct {
+	Name string
+}
+
+// TracerModule is one active tracing module.
+type TracerModule struct {
+	ID           uint32 // 0 for the main module, else one bit
+	Major, Minor uint16
+	Name         string
+}
+
+// Resource is a kind of thing that calls allocate and free.
+type Resource struct {
+	ID       uint32 // 1, 2, 3 …: what Call.Resource holds; not a bit mask
+	Type     string // short name, one word
+	Desc     string
+	RefCount bool // allocations and frees of one id are counted (sp-rtrace RESR flag 1)
+}
+
+// Context names one bit of Call.Context.
+type Context struct {
+	ID   uint32 // the bit: 1, 2, 4 …
+	Name string
+}
+
+// Module is a file with an executable mapping.
+type Module struct {
+	Path    string
+	BuildID string // GNU build-id in hexadecimal, empty if there is none or the file was gone
+	Inode   uint64
+	Major   uint32 // device of the file
+	Minor   uint32
+	// Fixed says that the file is linked at fixed addresses (ET_EXEC).
+	Fixed bool
+}
+
+// Mapping is an executable mapping [Start, End) of a file or special area.
+type Mapping struct {
+	Start, End uint64
+	// Offset is the file offset that is mapped at Start.
+	Offset uint64
+	// Base is the address file offset 0 has or would have; for a file linked
+	// at fixed addresses it equals Start (see docs/formats/sprtrace.md, MMAP). 0 if the
+	// format did not say, and then Offset is unknown, too.
+	Base uint64
+	Path string
+}
+
+// Call is a change of a resource: it was allocated, freed or moved.
+type Call struct {
+	// Seq numbers the calls of a trace from 1 in their order; it survives
+	// filters, so it identifies a call.
+	Seq      uint64
+	Op       Op
+	Function string // canonical name of the traced function
+	Resource uint32 // Resource.ID; 0 if the trace declares none
+	ID       uint64 // address, file descriptor … by resource
+	OldID    uint64 // OpMove: what ended
+	Size     uint64 // as the resource counts it; 0 for frees
+	// EntryTime is when an OpMove began, on the clock of Record.Time.
+	EntryTime int64
+	Context   uint32 // mask of Context.ID
+	Stack     Stack
+	Args      []Arg
+}
+
+// Stack is a list of return addresses, innermost caller first.
+type Stack struct {
+	Frames []uint64
+	// Names holds a text per frame ("main() at demo.c:12") or is empty. If it
+	// is not empty it is as long as Frames; a text may be empty.
+	Names []string
+	End   StackEnd
+	// FramePointer marks that at least one step relied on a frame pointer
+	// instead of unwind tables.
+	FramePointer bool
+	Reason       string // StackFailed: why, in one word
+}
+
+// Arg is a traced argument in text form.
+type Arg struct {
+	Name, Value string
+}
+
+// HeapInfo is what mallinfo(3) reports, with the bounds of the heap.
+type HeapInfo struct {
+	Bottom, Top                                    uint64
+	Arena, OrdBlks, SmBlks, HBlks, HBlkHd          uint64
+	UsmBlks, FsmBlks, UordBlks, FordBlks, KeepCost uint64
+}
+
+// Attachment is a file that belongs to the trace.
+type Attachment struct {
+	Name string // says what it is: "maps", "pageflags", "side"
+	Path string // relative to the trace's folder if it lies below it
+}
+
+// Exec says that the process replaced its program.
+type Exec struct {
+	Name string // new command name
+}
+
+// Exit says that the thread Record.TID ended, or the whole process.
+type Exit struct {
+	Process bool
+}
+
+// Lost says that events are missing from the trace before this point.
+type Lost struct {
+	Count  uint64
+	Reason string // one of the tracer's loss reasons, as "ring full"
+	Since  int64  // the loss happened after this time and before Record.Time; 0 if unknown
+}
+
+// Opaque is a packet that only its own format understands.
+type Opaque struct {
+	Format string // name of the format
+	ID     uint32 // packet type as that format numbers it
+	Data   []byte // payload without the packet's head
+}
+
+// Clone returns a copy of r's valid payload that shares no memory with a
+// reader's buffers.
+func (r *Record) Clone() *Record {
+	c := *r
+	switch r.Kind {
+	case KindCall:
+		c.Call.Stack.Frames = slices.Clone(r.Call.Stack.Frames)
+		c.Call.Stack.Names = slices.Clone(r.Call.Stack.Names)
+		c.Call.Args = slices.Clone(r.Call.Args)
+	case KindOpaque:
+		c.Opaque.Data = slices.Clone(r.Opaque.Data)
+	}
+	return &c
+}
