@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Records on their way to the tracer: one ring per CPU, so that CPUs do not
+ * wait for each other, and no wake-up, since waking costs more than the record
+ * itself. The tracer polls; one forced wake-up when a ring gets half full
+ * protects against bursts.
+ *
+ * The time of a record is read after its place is reserved. The tracer relies
+ * on it: a record that is not in the ring when the tracer looks is younger
+ * than the look.
+ */
+#ifndef RTRACE_EMIT_H
+#define RTRACE_EMIT_H
+
+#include "state.h"
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* Index is the CPU. A CPU that came up later has no ring; its events are counted as lost. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} perf_rings SEC(".maps");
+
+static __always_inline void *cpu_ring(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/* wake_flags wakes the tracer once, by the record that makes the ring pass its mark. */
+static __always_inline __u64 wake_flags(void *ring, __u64 size)
+{
+	__u64 used;
+
+	if (!cfg_wake_at)
+		return BPF_RB_NO_WAKEUP;
+	used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	if (unlikely(used >= cfg_wake_at && used - size - 8 < cfg_wake_at))
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void fill_event(struct event *e, struct thread *t, __u8 kind,
+				       __u16 function, __u64 addr, __u64 size, __u64 stack)
+{
+	e->head.tid = t->tid;
+	e->head.function = function;
+	e->head.kind = kind;
+	e->head.reserved = 0;
+	e->addr = addr;
+	e->size = size;
+	e->stack = stack;
+	e->pid = t->pid;
+	e->reserved = 0;
+	e->head.time = bpf_ktime_get_ns();
+}
+
+static __always_inline void emit_event(void *ctx, struct thread *t, __u8 kind, __u16 function,
+				       __u64 addr, __u64 size, __u64 stack)
+{
+	struct event *e;
+	void *ring;
+
+	if (cfg_perf_buffer) {
+		struct event copy;
+
+		fill_event(&copy, t, kind, function, addr, size, stack);
+		if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &copy, sizeof(copy)))
+			lose(LOSS_RING_FULL);
+		return;
+	}
+	ring = cpu_ring();
+	e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
+	if (unlikely(!e)) {
+		lose(LOSS_RING_FULL);
+		return;
+	}
+	fill_event(e, t, kind, function, addr, size, stack);
+	bpf_ringbuf_submit(e, wake_flags(ring, sizeof(*e)));
+}
+
+static __always_inline void emit_move(void *ctx, struct thread *t, struct call *c, __u64 addr,
+				      __u64 stack)
+{
+	struct move_event *e;
+	void *ring;
+
+	if (cfg_perf_buffer) {
+		struct move_event copy;
+
+		copy.old = c->block;
+		copy.entry_time = c->time;
+		fill_event(&copy.event, t, RECORD_MOVE, c->function, addr, c->size, stack);
+		if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &copy, sizeof(copy)))
+			lose(LOSS_RING_FULL);
+		return;
+	}
+	ring = cpu_ring();
+	e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
+	if (unlikely(!e)) {
+		lose(LOSS_RING_FULL);
+		return;
+	}
+	e->old = c->block;
+	e->entry_time = c->time;
+	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);
+	bpf_ringbuf_submit(e, wake_flags(ring, sizeof(*e)));
+}
+
+/* emit_stack sends the thread's scratch stack and says whether it got through. */
+static __always_inline bool emit_stack(void *ctx, struct thread *t, __u32 depth)
+{
+	__u64 size;
+	void *ring;
+
+	if (depth > MAX_DEPTH)
+		return false;
+	size = STACK_HEAD_SIZE + depth * sizeof(__u64);
+	t->stack.head.time = bpf_ktime_get_ns();
+	if (cfg_perf_buffer)
+		return !bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &t->stack, size);
+	ring = cpu_ring();
+	return ring && !bpf_ringbuf_output(ring, &t->stack, size, BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs and the tracer share: records in the rings, numbers of
+ * operations and loss reasons, the packed description of a probe site. Fixed
+ * widths, no padding. tracer/event_test.go compares the layout with the object.
+ */
+#ifndef RTRACE_RECORDS_H
+#define RTRACE_RECORDS_H
+
+#include "helpers.h"
+
+/* Deepest stack that can be recorded; more is cut and marked. */
+#define MAX_DEPTH 512
+
+enum record_kind {
+	RECORD_ALLOC = 1, /* struct event: addr came to life with size */
+	RECORD_FREE, /* struct event: addr ended; size holds the return address */
+	RECORD_MOVE_ENTER, /* struct event: realloc of addr began */
+	RECORD_MOVE, /* struct move_event: old ended, addr came to life with size */
+	RECORD_MOVE_UNDONE, /* struct event: realloc of addr failed, addr lives on */
+	RECORD_STACK, /* struct stack_record: frames of a stack hash */
+	RECORD_MAPS, /* struct event, head only: the dynamic loader changed the mappings */
+};
+
+enum stack_end {
+	STACK_NONE = 0,
+	STACK_COMPLETE,
+	STACK_TRUNCATED,
+	STACK_BAD_POINTER, /* the frame pointer chain breaks */
+	STACK_UNREADABLE, /* user memory could not be read */
+};
+
+struct head {
+	__u64 time; /* ns of CLOCK_MONOTONIC, read after the record was reserved */
+	__u32 tid;
+	__u16 function; /* index into the tracer's list of functions */
+	__u8 kind;
+	__u8 reserved;
+};
+
+struct event {
+	struct head head;
+	__u64 addr;
+	__u64 size;
+	__u64 stack; /* hash of the stack, 0 for none */
+	__u32 pid;
+	__u32 reserved;
+};
+
+struct move_event {
+	struct event event;
+	__u64 old;
+	__u64 entry_time;
+};
+
+struct stack_record {
+	struct head head;
+	__u64 hash;
+	__u16 depth;
+	__u8 end; /* enum stack_end */
+	__u8 frame_pointer; /* 1: at least one step used a frame pointer */
+	__u32 reserved;
+	__u64 frames[MAX_DEPTH];
+};
+
+#define STACK_HEAD_SIZE (sizeof(struct stack_record) - MAX_DEPTH * sizeof(__u64))
+
+_Static_assert(sizeof(struct head) == 16, "head");
+_Static_assert(sizeof(struct event) == 48, "event");
+_Static_assert(sizeof(struct move_event) == 64, "move_event");
+_Static_assert(STACK_HEAD_SIZE == 32, "stack_record");
+
+/* Reasons for an event, or a part of it, that did not reach the tracer. */
+enum loss {
+	LOSS_RING_FULL, /* no room in the ring: the event is missing */
+	LOSS_STATE, /* no memory for the state of a thread */
+	LOSS_NESTING, /* more probed calls open in one thread than its state holds */
+	LOSS_MISSED_RETURN, /* a call was entered but its return never seen */
+	LOSS_STACK, /* the frames of a stack could not be sent */
+	LOSS_ARGUMENT, /* an argument in user memory could not be read */
+	LOSS_COUNT,
+};
+
+enum operation {
+	OPERATION_ALLOC = 1, /* returns the block */
+	OPERATION_ALLOC_OUT, /* returns 0 and stores the block through a pointer */
+	OPERATION_FREE,
+	OPERATION_REALLOC,
+};
+
+/*
+ * A probe site packed into the 64-bit cookie of its attachment:
+ * bits 0-9 function, 10-13 operation, 14-18 register of the size, 19-23 of its
+ * second factor, 24-28 of the block or out pointer, 29-36 words pushed before
+ * the site, 37 ends in a jump to another probed function.
+ */
+#define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
+#define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
+#define SITE_SIZE_REG(s) ((__u32)((s) >> 14) & 0x1f)
+#define SITE_COUNT_REG(s) ((__u32)((s) >> 19) & 0x1f)
+#define SITE_BLOCK_REG(s) ((__u32)((s) >> 24) & 0x1f)
+#define SITE_PUSHED(s) ((__u64)((s) >> 29) & 0xff)
+#define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
+
+/* Frees from inside the allocator's library that are no frees of the program. */
+#define MAX_INTERNAL 8
+
+struct target {
+	__u64 text_start, text_end; /* code of the allocator's library in this process */
+	__u64 internal[MAX_INTERNAL]; /* return addresses; unused ones are 0 */
+};
+
+#endif

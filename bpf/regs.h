@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The user registers at a probe. Their layout is ABI (asm/ptrace.h), so no
+ * kernel header is needed. Registers are numbered as the machine encodes them;
+ * tracer/site uses the same numbers.
+ */
+#ifndef RTRACE_REGS_H
+#define RTRACE_REGS_H
+
+#include "helpers.h"
+
+#define NO_REG 31
+
+#if defined(__TARGET_ARCH_x86)
+
+struct pt_regs {
+	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8;
+	__u64 rax, rcx, rdx, rsi, rdi, orig_rax;
+	__u64 rip, cs, eflags, rsp, ss;
+};
+
+#define REG_PC(r) ((r)->rip)
+#define REG_SP(r) ((r)->rsp)
+#define REG_FP(r) ((r)->rbp)
+#define REG_RET(r) ((r)->rax)
+
+/* A call pushes its return address: behind the return sp is one word higher. */
+#define RETURN_POP 8
+
+static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
+{
+	if (n == 7)
+		return r->rdi;
+	if (n == 6)
+		return r->rsi;
+	if (n == 2)
+		return r->rdx;
+	if (n == 0)
+		return r->rax;
+	if (n == 1)
+		return r->rcx;
+	if (n == 3)
+		return r->rbx;
+	if (n == 5)
+		return r->rbp;
+	if (n == 8)
+		return r->r8;
+	if (n == 9)
+		return r->r9;
+	if (n == 10)
+		return r->r10;
+	if (n == 11)
+		return r->r11;
+	if (n == 12)
+		return r->r12;
+	if (n == 13)
+		return r->r13;
+	if (n == 14)
+		return r->r14;
+	if (n == 15)
+		return r->r15;
+	return 0;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+
+#define REG_PC(r) ((r)->pc)
+#define REG_SP(r) ((r)->sp)
+#define REG_FP(r) ((r)->regs[29])
+#define REG_RET(r) ((r)->regs[0])
+#define REG_LR(r) ((r)->regs[30])
+
+/* The return address is in a register: sp is the same before and behind a call. */
+#define RETURN_POP 0
+
+/*
+ * The context may only be read at constant offsets, hence the list. Arguments
+ * are in x0-x7, copies of them can be anywhere below x29.
+ */
+#define ONE_REG(i)   \
+	if (n == i)  \
+		return r->regs[i];
+
+static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
+{
+	ONE_REG(0) ONE_REG(1) ONE_REG(2) ONE_REG(3) ONE_REG(4) ONE_REG(5) ONE_REG(6) ONE_REG(7)
+	ONE_REG(8) ONE_REG(9) ONE_REG(10) ONE_REG(11) ONE_REG(12) ONE_REG(13) ONE_REG(14)
+	ONE_REG(15) ONE_REG(16) ONE_REG(17) ONE_REG(19) ONE_REG(20) ONE_REG(21) ONE_REG(22)
+	ONE_REG(23) ONE_REG(24) ONE_REG(25) ONE_REG(26) ONE_REG(27) ONE_REG(28)
+	return 0;
+}
+
+#else
+#error "no register layout for this architecture"
+#endif
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Probes of the allocation tracer. One program serves every entry site, one
+ * every return; the cookie of the attachment says which function it is and
+ * where its arguments are.
+ *
+ * Rules (docs/architecture.md, "In the kernel"): a free counts at its entry,
+ * an allocation at its return; only the outermost call of an allocator counts;
+ * whatever is not recorded is counted as lost, by reason.
+ *
+ * Needs Linux 5.15 (attach cookies); task storage and uprobe_multi are used
+ * where the kernel has them.
+ */
+#include "stack.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Keeps the records' types in the object's debug information, for their Go twins. */
+const struct event *unused_event __attribute__((unused));
+const struct move_event *unused_move_event __attribute__((unused));
+const struct stack_record *unused_stack_record __attribute__((unused));
+const enum record_kind *unused_record_kind __attribute__((unused));
+const enum stack_end *unused_stack_end __attribute__((unused));
+const enum loss *unused_loss __attribute__((unused));
+const enum operation *unused_operation __attribute__((unused));
+
+/* return_address reads where the function at whose entry the probe sits returns to. */
+static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return REG_LR(ctx);
+#else
+	__u64 pc = 0;
+
+	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)slot))
+		lose(LOSS_ARGUMENT);
+	return pc;
+#endif
+}
+
+/* drop_stale forgets calls below slot: their frames are gone, they never returned. */
+static __always_inline void drop_stale(struct thread *t, __u64 slot)
+{
+	for (int i = 0; i < MAX_CALLS; i++) {
+		__u32 top = t->depth - 1;
+
+		if (top >= MAX_CALLS || t->calls[top].slot >= slot)
+			break;
+		t->depth = top;
+		lose(LOSS_MISSED_RETURN);
+	}
+}
+
+/*
+ * is_nested says whether the call at slot was made by the allocator itself, on
+ * behalf of a call that is still open. A call from elsewhere while one is open
+ * comes from a signal handler and counts.
+ */
+static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller)
+{
+	__u32 top = t->depth - 1;
+
+	if (top >= MAX_CALLS)
+		return false;
+	if (t->calls[top].slot == slot) {
+		/* Same frame: entered by a jump, or the open call left by longjmp. */
+		if (t->calls[top].tail_calls)
+			return true;
+		t->depth = top;
+		lose(LOSS_MISSED_RETURN);
+		return false;
+	}
+	return caller >= t->target.text_start && caller < t->target.text_end;
+}
+
+static __always_inline bool is_internal(struct thread *t, __u64 caller)
+{
+	for (int i = 0; i < MAX_INTERNAL; i++) {
+		if (!t->target.internal[i])
+			return false;
+		if (t->target.internal[i] == caller)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
+{
+	__u64 size = read_reg(ctx, SITE_SIZE_REG(site)), count, limit;
+
+	if (SITE_COUNT_REG(site) == NO_REG)
+		return size;
+	count = read_reg(ctx, SITE_COUNT_REG(site));
+	if (!count)
+		return 0;
+	limit = ~0ULL / count;
+	/* Keeps clang from a 128-bit multiplication, which BPF has not. */
+	asm volatile("" : "+r"(limit));
+	if (size > limit)
+		return ~0ULL; /* the allocator refuses it, too */
+	return size * count;
+}
+
+static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot)
+{
+	__u64 block = read_reg(ctx, SITE_BLOCK_REG(site)), caller, stack = 0;
+
+	if (!block)
+		return;
+	caller = return_address(ctx, slot);
+	if (is_nested(t, slot, caller) || is_internal(t, caller))
+		return;
+	if (cfg_backtrace_all)
+		stack = record_stack(ctx, t, caller, REG_FP(ctx), slot);
+	emit_event(ctx, t, RECORD_FREE, SITE_FUNCTION(site), block, caller, stack);
+}
+
+static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot)
+{
+	__u32 depth, operation = SITE_OPERATION(site);
+	struct call *c;
+
+	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
+		return;
+	depth = t->depth;
+	if (depth >= MAX_CALLS) {
+		lose(LOSS_NESTING);
+		return;
+	}
+	c = &t->calls[depth];
+	c->slot = slot;
+	c->size = size_argument(ctx, site);
+	c->function = SITE_FUNCTION(site);
+	c->operation = operation;
+	c->tail_calls = SITE_TAIL_CALLS(site);
+	c->skip = 0;
+	if (operation == OPERATION_ALLOC) {
+		c->skip = c->size < cfg_min_size;
+	} else {
+		c->block = read_reg(ctx, SITE_BLOCK_REG(site));
+		if (operation == OPERATION_ALLOC_OUT)
+			c->skip = c->size < cfg_min_size;
+	}
+	t->depth = depth + 1;
+	if (operation == OPERATION_REALLOC && c->block) {
+		c->time = bpf_ktime_get_ns();
+		emit_event(ctx, t, RECORD_MOVE_ENTER, c->function, c->block, 0, 0);
+	}
+}
+
+SEC("uprobe")
+int enter(struct pt_regs *ctx)
+{
+	struct thread *t;
+	__u64 site, slot;
+
+	if (!enabled)
+		return 0;
+	t = current_thread();
+	if (!t)
+		return 0;
+	site = bpf_get_attach_cookie(ctx);
+	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(__u64);
+	if (unlikely(t->depth))
+		drop_stale(t, slot);
+	if (SITE_OPERATION(site) == OPERATION_FREE)
+		enter_free(ctx, t, site, slot);
+	else
+		enter_call(ctx, t, site, slot);
+	return 0;
+}
+
+/* finish_realloc reports what a realloc with an old block did. */
+static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t, struct call *c,
+					   __u64 result, __u64 stack)
+{
+	if (result)
+		emit_move(ctx, t, c, result, stack);
+	else if (!c->size)
+		emit_event(ctx, t, RECORD_FREE, c->function, c->block, 0, stack);
+	else
+		emit_event(ctx, t, RECORD_MOVE_UNDONE, c->function, c->block, 0, 0);
+}
+
+SEC("uretprobe")
+int leave(struct pt_regs *ctx)
+{
+	__u64 slot = REG_SP(ctx) - RETURN_POP, result = REG_RET(ctx), stack = 0;
+	struct thread *t;
+	struct call *c;
+	__u32 top;
+
+	if (!enabled)
+		return 0;
+	t = stored_thread(bpf_get_current_pid_tgid());
+	if (!t || t->generation != generation || !t->depth)
+		return 0;
+	drop_stale(t, slot);
+	top = t->depth - 1;
+	if (top >= MAX_CALLS)
+		return 0;
+	c = &t->calls[top];
+	if (c->slot != slot)
+		return 0; /* a nested call, or one that was entered before the probes */
+	t->depth = top;
+	if (c->skip)
+		return 0;
+	if (c->operation == OPERATION_ALLOC_OUT) {
+		__u64 out = c->block;
+
+		if (result)
+			return 0;
+		if (bpf_probe_read_user(&result, sizeof(result), (void *)out)) {
+			lose(LOSS_ARGUMENT);
+			return 0;
+		}
+	}
+	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
+		stack = record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), slot);
+	if (c->operation == OPERATION_REALLOC && c->block)
+		finish_realloc(ctx, t, c, result, stack);
+	else if (result)
+		emit_event(ctx, t, RECORD_ALLOC, c->function, result, c->size, stack);
+	return 0;
+}
+
+/* maps_changed sits where the dynamic loader tells debuggers of a new or removed library. */
+SEC("uprobe")
+int maps_changed(struct pt_regs *ctx)
+{
+	struct thread *t;
+
+	if (!enabled)
+		return 0;
+	t = current_thread();
+	if (t)
+		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);
+	return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Settings, maps and the state of a thread between entry and return. */
+#ifndef RTRACE_STATE_H
+#define RTRACE_STATE_H
+
+#include "records.h"
+#include "regs.h"
+
+/* Settings, fixed before the programs are loaded. */
+volatile const bool cfg_task_storage = true; /* else state is a hash by thread id */
+volatile const bool cfg_perf_buffer = false; /* perf event arrays instead of ring buffers */
+volatile const bool cfg_backtrace_all = false; /* frees have a stack, too */
+volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */
+volatile const __u64 cfg_pidns_dev = 0;
+volatile const __u64 cfg_pidns_ino = 0;
+volatile const __u64 cfg_min_size = 0; /* smaller allocations are not reported */
+volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks */
+volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer, 0 never */
+
+/* Switched by the tracer while the programs run. */
+volatile __u32 enabled = 0;
+volatile __u32 generation = 1; /* grows whenever targets change */
+
+struct call {
+	__u64 slot; /* where the return address is or would be on the stack; identifies the call */
+	__u64 size;
+	__u64 block; /* realloc: old block; out pointer of posix_memalign */
+	__u64 time; /* realloc: when it was entered */
+	__u16 function;
+	__u8 operation;
+	__u8 skip; /* below the size limit */
+	__u8 tail_calls;
+};
+
+#define MAX_CALLS 8
+
+struct thread {
+	__u32 generation; /* of the copied target */
+	__u32 pid;
+	__u32 tid;
+	__u32 depth; /* open calls */
+	struct target target;
+	struct call calls[MAX_CALLS];
+	struct stack_record stack; /* scratch: a program can be preempted, so it is the thread's own */
+};
+
+/* State of the threads of the targets. The kernel frees it with the thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __s32);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* The same for kernels without task storage. The tracer deletes dead threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread);
+} threads_by_tid SEC(".maps");
+
+/* A zeroed thread to start from: it is too large for the program's stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread);
+} blank_threads SEC(".maps");
+
+/* Traced processes by process id. The tracer adds and deletes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct target);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOSS_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+static __always_inline void lose(__u32 reason)
+{
+	__u64 *n = bpf_map_lookup_elem(&losses, &reason);
+
+	/* Atomic although per CPU: another program may preempt this one. */
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline struct thread *stored_thread(__u32 tid)
+{
+	if (cfg_task_storage)
+		return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	return bpf_map_lookup_elem(&threads_by_tid, &tid);
+}
+
+/* current_ids returns process and thread id as the tracer's namespace numbers them. */
+static __always_inline __u64 current_ids(void)
+{
+	struct bpf_pidns_info ids;
+
+	if (!cfg_pid_namespace)
+		return bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(cfg_pidns_dev, cfg_pidns_ino, &ids, sizeof(ids)))
+		return 0;
+	return (__u64)ids.tgid << 32 | ids.pid;
+}
+
+/*
+ * refresh_thread makes or renews the state of the current thread, or returns
+ * NULL if its process is not traced or no memory is left.
+ */
+static __noinline struct thread *refresh_thread(void)
+{
+	__u64 ids = current_ids();
+	__u32 pid = ids >> 32, key = bpf_get_current_pid_tgid(), zero = 0;
+	struct target *target;
+	struct thread *t;
+
+	target = bpf_map_lookup_elem(&targets, &pid);
+	if (!target)
+		return NULL;
+	if (cfg_task_storage) {
+		t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+					 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	} else {
+		void *blank = bpf_map_lookup_elem(&blank_threads, &zero);
+
+		if (blank)
+			bpf_map_update_elem(&threads_by_tid, &key, blank, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&threads_by_tid, &key);
+	}
+	if (!t) {
+		lose(LOSS_STATE);
+		return NULL;
+	}
+	t->target = *target;
+	t->pid = pid;
+	t->tid = ids;
+	t->depth = 0;
+	t->generation = generation;
+	return t;
+}
+
+/* current_thread returns the state of the current thread if it is traced. */
+static __always_inline struct thread *current_thread(void)
+{
+	struct thread *t = stored_thread(bpf_get_current_pid_tgid());
+
+	if (likely(t && t->generation == generation))
+		return t;
+	return refresh_thread();
+}
+
+#endif
