@@ -1,0 +1,120 @@
+// Rtrace reads the traces that rtrace-bpf writes: it prints, filters, converts
+// and examines them. Every subcommand has a page in docs/cli.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/internal/cli"
+)
+
+func main() {
+	ctx, streams := attach(os.Stdin, os.Stdout, os.Stderr)
+	os.Exit(int(run(ctx, streams, os.Args)))
+}
+
+// run is the whole program: args[0] is the name it was started by.
+func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
+	name, args := invokedAs(args)
+	if name == "" {
+		if len(args) == 0 {
+			return cli.Report(s.Err, "rtrace", overview().WriteText(s.Out))
+		}
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "-h", "--help":
+		return cli.Report(s.Err, "rtrace", overview().WriteText(s.Out))
+	case "help":
+		return cli.Report(s.Err, "rtrace", help(s, args))
+	case "--version":
+		_, err := fmt.Fprintln(s.Out, "rtrace", cli.BuildVersion())
+		return cli.Report(s.Err, "rtrace", err)
+	}
+	c, ok := find(name)
+	if !ok {
+		return cli.Report(s.Err, "rtrace", unknown(name))
+	}
+	return cli.Report(s.Err, "rtrace "+c.name, c.run(ctx, s, args))
+}
+
+// invokedAs takes the name of the program off args. If the program was linked
+// as "rtrace-NAME" or "sp-rtrace-NAME", it returns that subcommand's name.
+func invokedAs(args []string) (subcommand string, rest []string) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	base := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	name, ok := strings.CutPrefix(base, "sp-rtrace-")
+	if !ok {
+		name, ok = strings.CutPrefix(base, "rtrace-")
+	}
+	if ok {
+		if _, ok := find(name); ok {
+			return name, args[1:]
+		}
+	}
+	return "", args[1:]
+}
+
+func find(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+func unknown(name string) error {
+	what := "subcommand"
+	if strings.HasPrefix(name, "-") {
+		what = "flag"
+	}
+	names := make([]string, 0, len(commands()))
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return cli.WithHint(cli.Usagef("unknown %s %q", what, name),
+		"subcommands are "+strings.Join(names, ", ")+"; run 'rtrace --help'")
+}
+
+// help prints the page of the subcommand that args names.
+func help(s cli.Streams, args []string) error {
+	switch len(args) {
+	case 0:
+		return overview().WriteText(s.Out)
+	case 1:
+		c, ok := find(args[0])
+		if !ok {
+			return unknown(args[0])
+		}
+		return c.helpPage().WriteText(s.Out)
+	}
+	return cli.Usagef("help takes one subcommand")
+}
+
+// overview is the help of the program itself.
+func overview() *cli.Page {
+	list := cli.List{Title: "Subcommands"}
+	for _, c := range commands() {
+		list.Rows = append(list.Rows, cli.ListRow{Name: c.name, Text: c.page.Summary})
+	}
+	return &cli.Page{
+		Name:     "rtrace",
+		Summary:  "read, convert and examine allocation traces",
+		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
+		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
+			"Without FILE, or with -, the trace is read from standard input.\n\n" +
+			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME.",
+		Lists: []cli.List{list},
+		Examples: []cli.Example{
+			{Does: "show what a trace holds", Command: "rtrace info rtrace-raw-4711-0"},
+			{Does: "print the calls as one JSON object per line", Command: "rtrace convert -f jsonl rtrace-raw-4711-0"},
+		},
+	}
+}

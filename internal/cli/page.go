@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Width is the number of columns help is wrapped to.
+const Width = 100
+
+// Page is the help of one command. It prints itself as text for a terminal
+// and as Markdown for docs/cli, from the same fields.
+type Page struct {
+	Name     string   // as typed: "rtrace convert"
+	Summary  string   // one line, lower case, no full stop
+	Synopsis []string // one line per way of use, without Name
+	About    string   // paragraphs, separated by an empty line, one line each
+	Lists    []List
+	Flags    []FlagGroup
+	Examples []Example
+	Exit     []ExitRow // what each exit code means here; nil for CommonExit
+}
+
+// List is a titled table of names and what they are.
+type List struct {
+	Title string
+	Rows  []ListRow
+}
+
+// ListRow is one entry of a List.
+type ListRow struct {
+	Name, Text string
+}
+
+// FlagGroup is flags that belong together, as their flag library prints them.
+type FlagGroup struct {
+	Title string // "Output"
+	Usage string // lines, each indented by two columns
+}
+
+// Example is a command line and what it does.
+type Example struct {
+	Does    string // lower case, no full stop
+	Command string
+}
+
+// ExitRow says what one exit code means.
+type ExitRow struct {
+	Code ExitCode
+	Text string
+}
+
+// CommonExit is the meaning of the exit codes for commands that read traces.
+var CommonExit = []ExitRow{
+	{OK, "done"},
+	{Failed, "failed"},
+	{Usage, "the command line is wrong"},
+	{Incomplete, "done, but the input was cut or had packets that could not be read"},
+}
+
+func (p *Page) exit() []ExitRow {
+	if p.Exit != nil {
+		return p.Exit
+	}
+	return CommonExit
+}
+
+// WriteText prints the page for a terminal.
+func (p *Page) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s - %s\n\nUsage:\n", p.Name, p.Summary)
+	for _, s := range p.Synopsis {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(p.Name+" "+s))
+	}
+	if p.About != "" {
+		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {
+			b.WriteString("\n" + wrap(par, "", Width))
+		}
+	}
+	for _, l := range p.Lists {
+		b.WriteString("\n" + l.Title + ":\n")
+		for _, r := range l.Rows {
+			fmt.Fprintf(&b, "  %-*s  %s\n", l.width(), r.Name, r.Text)
+		}
+	}
+	for _, g := range p.Flags {
+		fmt.Fprintf(&b, "\n%s:\n%s\n", g.Title, strings.TrimRight(g.Usage, "\n"))
+	}
+	if len(p.Examples) > 0 {
+		b.WriteString("\nExamples:\n")
+	}
+	for _, e := range p.Examples {
+		fmt.Fprintf(&b, "  %s:\n      %s\n", e.Does, e.Command)
+	}
+	b.WriteString("\nExit status:\n")
+	for _, r := range p.exit() {
+		fmt.Fprintf(&b, "  %d  %s\n", r.Code, r.Text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown prints the page for docs/cli.
+func (p *Page) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- Generated from the flags; refresh with: go test ./cmd/... -run Docs -update -->\n")
+	fmt.Fprintf(&b, "# %s\n\n%s%s.\n\n```\n", p.Name, strings.ToUpper(p.Summary[:1]), p.Summary[1:])
+	for _, s := range p.Synopsis {
+		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(p.Name+" "+s))
+	}
+	b.WriteString("```\n")
+	if p.About != "" {
+		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {
+			b.WriteString("\n" + wrap(par, "", Width))
+		}
+	}
+	for _, l := range p.Lists {
+		fmt.Fprintf(&b, "\n## %s\n\n", l.Title)
+		for _, r := range l.Rows {
+			fmt.Fprintf(&b, "* `%s`: %s\n", r.Name, r.Text)
+		}
+	}
+	for _, g := range p.Flags {
+		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n", g.Title, strings.TrimRight(g.Usage, "\n"))
+	}
+	if len(p.Examples) > 0 {
+		b.WriteString("\n## Examples\n")
+	}
+	for _, e := range p.Examples {
+		fmt.Fprintf(&b, "\n%s%s:\n\n```\n%s\n```\n", strings.ToUpper(e.Does[:1]), e.Does[1:], e.Command)
+	}
+	b.WriteString("\n## Exit status\n\n")
+	for _, r := range p.exit() {
+		fmt.Fprintf(&b, "* %d: %s\n", r.Code, r.Text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (l *List) width() int {
+	n := 0
+	for _, r := range l.Rows {
+		n = max(n, len(r.Name))
+	}
+	return n
+}
+
+// wrap breaks text at spaces into lines of at most width columns, each
+// indented and ended by a newline.
+func wrap(text, indent string, width int) string {
+	var b strings.Builder
+	col := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case col == 0:
+			b.WriteString(indent)
+			col = len(indent)
+		case col+1+len(word) > width:
+			b.WriteString("\n" + indent)
+			col = len(indent)
+		default:
+			b.WriteByte(' ')
+			col++
+		}
+		b.WriteString(word)
+		col += len(word)
+	}
+	if col > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
