@@ -1,0 +1,299 @@
+// Package live holds the blocks that are allocated and not yet freed: a table
+// from (resource, id) to a small payload without pointers, so that the garbage
+// collector never scans it, made for tens of millions of insertions and
+// removals per second of which few overlap.
+//
+// The table is open addressing with Robin Hood order in 256 independently
+// sized shards. Shards grow by a quarter at a load of 85 %, so that an entry of
+// 32 bytes never costs more than 48 with its slack and no resize touches more
+// than 1/256 of the table. Removal shifts the cluster back: there are no
+// tombstones, and a table whose load falls below a quarter shrinks.
+package live
+
+import (
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// Entry is one live block.
+type Entry struct {
+	ID       uint64 // address, file descriptor …
+	Size     uint64 // as given to Insert
+	Value    uint64 // the caller's own, as given to Insert
+	Resource uint32
+	// Refs is 1 more than the number of Retain calls not yet released.
+	Refs uint32
+}
+
+const (
+	shardBits = 8
+	shards    = 1 << shardBits
+	minSlots  = 8
+	// A shard grows when more than loadNum/loadDen of its slots are used.
+	// With growth by a quarter the load stays above 0.85/1.25 = 0.68 and an
+	// entry below 32/0.68 = 47.1 bytes.
+	loadNum, loadDen = 17, 20
+)
+
+// Table maps (resource, id) to an Entry. The zero Table is not usable; see New.
+type Table struct {
+	seed1, seed2 uint64
+	n            int
+	bytes        uint64
+	shards       [shards]shard
+}
+
+// shard is one open-addressing table. Its entries are in the order of their
+// home slots, wrapping around at the end.
+type shard struct {
+	slots []slot
+	n     int
+	limit int // grow above this many entries
+}
+
+// slot is a place for an Entry.
+type slot struct {
+	id, size, value uint64
+	resource        uint32
+	// state holds the references in its upper 24 bits, and below them 1 more
+	// than the distance from the home slot; 0 is an empty slot.
+	state uint32
+}
+
+const (
+	distBits = 8
+	distMask = 1<<distBits - 1
+	oneRef   = 1 << distBits
+	maxRefs  = 1<<(32-distBits) - 1
+)
+
+func (s *slot) entry() Entry {
+	return Entry{ID: s.id, Size: s.size, Value: s.value, Resource: s.resource, Refs: s.state >> distBits}
+}
+
+// New returns an empty table. Its hash is seeded at random, so that input made
+// to collide does not.
+func New() *Table {
+	return &Table{seed1: rand.Uint64(), seed2: rand.Uint64() | 1}
+}
+
+// Len is the number of live entries.
+func (t *Table) Len() int { return t.n }
+
+// Bytes is the sum of the sizes of the live entries, modulo 2^64.
+func (t *Table) Bytes() uint64 { return t.bytes }
+
+// hash mixes a key. The low bits choose the shard, all of them the slot.
+func (t *Table) hash(resource uint32, id uint64) uint64 {
+	hi, lo := bits.Mul64(id^t.seed1, uint64(resource)*0x9e3779b97f4a7c16^t.seed2)
+	return hi ^ lo
+}
+
+// home is the first slot to look at.
+func home(h uint64, slots int) int {
+	hi, _ := bits.Mul64(h, uint64(slots))
+	return int(hi)
+}
+
+// find returns the slot of the key and true, or the slot where it belongs, with
+// the state it has there, and false. The shard has an empty slot.
+func (s *shard) find(h uint64, resource uint32, id uint64) (at int, state uint32, ok bool) {
+	slots := s.slots
+	i := home(h, len(slots))
+	for want := uint32(1); ; want++ {
+		e := &slots[i]
+		if e.id == id && e.resource == resource && e.state != 0 {
+			return i, e.state, true
+		}
+		// An empty slot, or an entry nearer to its home than the key
+		// would be here: the key is not in the table.
+		if e.state&distMask < want {
+			return i, oneRef | want, false
+		}
+		if i++; i == len(slots) {
+			i = 0
+		}
+	}
+}
+
+// Insert makes a block live with one reference. If the key is live already, its
+// entry is replaced and returned.
+func (t *Table) Insert(resource uint32, id, size, value uint64) (old Entry, replaced bool) {
+	h := t.hash(resource, id)
+	s := &t.shards[h&(shards-1)]
+	if s.n >= s.limit {
+		// Even if the key turns out to be there: then the shard grows
+		// one insertion early.
+		t.resize(s, grown(len(s.slots)))
+	}
+	i, state, ok := s.find(h, resource, id)
+	t.bytes += size
+	if ok {
+		e := &s.slots[i]
+		old = e.entry()
+		t.bytes -= old.Size
+		e.size, e.value, e.state = size, value, oneRef|e.state&distMask
+		return old, true
+	}
+	t.n++
+	s.n++
+	t.place(s, i, slot{id: id, size: size, value: value, resource: resource, state: state})
+	return Entry{}, false
+}
+
+// place puts an entry that is not in the shard at slot i, where its state is
+// right, and moves what stands there and behind. A distance that does not fit
+// into a state makes the shard grow.
+func (t *Table) place(s *shard, i int, e slot) {
+	slots := s.slots
+	for {
+		at := &slots[i]
+		if at.state&distMask < e.state&distMask {
+			*at, e = e, *at
+			if e.state == 0 {
+				return
+			}
+		}
+		if e.state&distMask == distMask {
+			// All but one entry are in their places; e is that one.
+			t.resize(s, grown(len(slots)))
+			at, state, _ := s.find(t.hash(e.resource, e.id), e.resource, e.id)
+			e.state = e.state&^distMask | state&distMask
+			t.place(s, at, e)
+			return
+		}
+		e.state++
+		if i++; i == len(slots) {
+			i = 0
+		}
+	}
+}
+
+// lookup returns the slot of a live block.
+func (t *Table) lookup(resource uint32, id uint64) (*shard, int, bool) {
+	h := t.hash(resource, id)
+	s := &t.shards[h&(shards-1)]
+	if s.n == 0 {
+		return nil, 0, false
+	}
+	i, _, ok := s.find(h, resource, id)
+	return s, i, ok
+}
+
+// Get returns the entry of a live block.
+func (t *Table) Get(resource uint32, id uint64) (Entry, bool) {
+	s, i, ok := t.lookup(resource, id)
+	if !ok {
+		return Entry{}, false
+	}
+	return s.slots[i].entry(), true
+}
+
+// Retain adds a reference to a live block and says whether there is one. A
+// block with 2^24-1 references keeps them for ever.
+func (t *Table) Retain(resource uint32, id uint64) bool {
+	s, i, ok := t.lookup(resource, id)
+	if ok && s.slots[i].state>>distBits < maxRefs {
+		s.slots[i].state += oneRef
+	}
+	return ok
+}
+
+// Release drops a reference. The last one removes the block. It returns the
+// entry with the references that are left (0: removed), and whether the key was
+// live at all.
+func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
+	s, i, ok := t.lookup(resource, id)
+	if !ok {
+		return Entry{}, false
+	}
+	e := &s.slots[i]
+	switch e.state >> distBits {
+	case 1:
+		gone := t.removeAt(s, i)
+		gone.Refs = 0
+		return gone, true
+	case maxRefs:
+	default:
+		e.state -= oneRef
+	}
+	return e.entry(), true
+}
+
+// Remove ends a block whatever its references and returns its entry.
+func (t *Table) Remove(resource uint32, id uint64) (Entry, bool) {
+	s, i, ok := t.lookup(resource, id)
+	if !ok {
+		return Entry{}, false
+	}
+	return t.removeAt(s, i), true
+}
+
+func (t *Table) removeAt(s *shard, i int) Entry {
+	slots := s.slots
+	e := slots[i].entry()
+	for {
+		j := i + 1
+		if j == len(slots) {
+			j = 0
+		}
+		next := &slots[j]
+		if next.state&distMask <= 1 { // empty, or at home
+			break
+		}
+		slots[i] = *next
+		slots[i].state--
+		i = j
+	}
+	slots[i] = slot{}
+	t.n--
+	t.bytes -= e.Size
+	s.n--
+	if n := len(slots); n > 8*minSlots && s.n < n/4 {
+		t.resize(s, s.n*3/2)
+	}
+	return e
+}
+
+// All yields the live entries in no particular order. The table must not change
+// meanwhile.
+func (t *Table) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for i := range t.shards {
+			for j := range t.shards[i].slots {
+				if e := &t.shards[i].slots[j]; e.state != 0 && !yield(e.entry()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Clear removes all entries and gives their memory back.
+func (t *Table) Clear() {
+	t.n, t.bytes = 0, 0
+	t.shards = [shards]shard{}
+}
+
+// grown is the size after n.
+func grown(n int) int {
+	return max(minSlots, n+n/4)
+}
+
+// resize moves a shard's entries to n slots.
+func (t *Table) resize(s *shard, n int) {
+	old := s.slots
+	s.slots = make([]slot, n)
+	s.limit = n * loadNum / loadDen
+	for i := range old {
+		e := &old[i]
+		if e.state == 0 {
+			continue
+		}
+		at, state, _ := s.find(t.hash(e.resource, e.id), e.resource, e.id)
+		moved := *e
+		moved.state = e.state&^distMask | state&distMask
+		t.place(s, at, moved)
+	}
+}
