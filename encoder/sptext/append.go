@@ -1,0 +1,103 @@
+package sptext
+
+import "strconv"
+
+const hexDigits = "0123456789abcdef"
+
+func appendHex(b []byte, v uint64) []byte {
+	var d [16]byte
+	i := len(d)
+	for {
+		i--
+		d[i] = hexDigits[v&15]
+		if v >>= 4; v == 0 {
+			return append(b, d[i:]...)
+		}
+	}
+}
+
+func appendUint(b []byte, v uint64) []byte { return strconv.AppendUint(b, v, 10) }
+
+func appendInt(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }
+
+// appendPadded writes at least two digits.
+func appendPadded(b []byte, v uint64) []byte {
+	if v < 100 {
+		return append(b, '0'+byte(v/10), '0'+byte(v%10))
+	}
+	return appendUint(b, v)
+}
+
+// place says where a text stands and so which of its bytes would end it there.
+type place uint8
+
+const (
+	inLine   place = 1 << iota // up to the end of the line
+	inWord                     // up to white space
+	inHeader                   // up to a comma
+	inParens                   // up to ')'
+	inAngles                   // a word, up to '>'
+)
+
+// unsafeIn holds for each byte the places where it is quoted.
+var unsafeIn = func() (t [256]place) {
+	for c := range 256 {
+		if c < ' ' || c == 0x7f {
+			t[c] = inLine | inWord | inHeader | inParens | inAngles
+		}
+	}
+	t[' '] |= inWord | inAngles
+	t[','] |= inHeader
+	t[')'] |= inParens
+	t['>'] |= inAngles
+	return t
+}()
+
+// quote writes s with every byte that cannot stand at this place as \xNN. The
+// tools of old take that for part of the text. A backslash is itself quoted
+// where it would start such a group.
+func (w *Writer) quote(b []byte, s string, at place) []byte {
+	if w.opts.Legacy {
+		return append(b, s...)
+	}
+	start := 0
+	for i := range len(s) {
+		if unsafeIn[s[i]]&at == 0 && (s[i] != '\\' || !startsGroup(s[i:])) {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		b = appendQuoted(b, s[i])
+		start = i + 1
+	}
+	return append(b, s[start:]...)
+}
+
+func appendQuoted(b []byte, c byte) []byte {
+	return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// startsGroup says whether s begins with what a reader takes for a quoted byte.
+func startsGroup(s string) bool {
+	return len(s) >= 4 && s[1] == 'x' && isHex(s[2]) && isHex(s[3])
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+}
+
+// function writes a function's name and the resource type behind it, if there
+// is one to print. The name may hold spaces and parentheses, but it must not
+// start like a context or a time, nor end like a type.
+func (w *Writer) function(b []byte, name string, typ []byte) []byte {
+	if w.opts.Legacy || name == "" {
+		return append(append(b, name...), typ...)
+	}
+	if c := name[0]; c == '@' || c == '[' {
+		b = appendQuoted(b, c)
+		name = name[1:]
+	}
+	if n := len(name); n > 0 && name[n-1] == '>' && typ == nil {
+		return appendQuoted(w.quote(b, name[:n-1], inLine), '>')
+	}
+	return append(w.quote(b, name, inLine), typ...)
+}

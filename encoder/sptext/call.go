@@ -1,0 +1,101 @@
+package sptext
+
+import (
+	wire "rtrace-bpf/internal/wire/sptext"
+	"rtrace-bpf/trace"
+)
+
+// calls writes a Call with its arguments and its stack. A move is a free and an
+// allocation, as the sp-rtrace memory module reports realloc; the stack and the
+// arguments go with the allocation.
+func (w *Writer) calls(r *trace.Record) {
+	c := &r.Call
+	if c.Op == trace.OpMove {
+		if c.OldID != 0 {
+			t := c.EntryTime
+			if t == 0 {
+				t = r.Time
+			}
+			w.call(c, trace.OpFree, c.OldID, t)
+			w.buf = append(w.buf, '\n')
+		}
+		w.call(c, trace.OpAlloc, c.ID, r.Time)
+	} else {
+		w.call(c, c.Op, c.ID, r.Time)
+	}
+	for i := range c.Args {
+		w.buf = w.quote(append(w.buf, "\t$"...), c.Args[i].Name, inWord)
+		w.buf = w.quote(append(w.buf, " = "...), c.Args[i].Value, inWord)
+		w.buf = append(w.buf, '\n')
+	}
+	w.stack(&c.Stack)
+}
+
+// call writes the line of a call.
+func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
+	w.index++
+	index := w.index
+	if w.opts.KeepSeq {
+		index = c.Seq
+	}
+	b := append(appendUint(w.buf, index), ". "...)
+	if c.Context != 0 {
+		b = append(appendHex(append(b, '@'), uint64(c.Context)), ' ')
+	}
+	if t > 0 {
+		b = w.clock(b, t)
+	}
+	b = w.function(b, c.Function, w.resourceText(c.Resource))
+	if op == trace.OpAlloc {
+		w.low, w.high = min(w.low, id), max(w.high, id)
+		b = w.size(append(b, '('), c.Size)
+		b = appendHex(append(b, ") = 0x"...), id)
+		w.buf = append(b, '\n')
+		return
+	}
+	b = appendHex(append(b, "(0x"...), id)
+	w.buf = append(b, ")\n"...)
+}
+
+// stack writes the frames and the empty line behind them.
+func (w *Writer) stack(s *trace.Stack) {
+	b := w.buf
+	names := len(s.Names) == len(s.Frames)
+	for i, f := range s.Frames {
+		b = appendHex(append(b, "\t0x"...), f)
+		if names && s.Names[i] != "" {
+			b = w.quote(append(b, ' '), s.Names[i], inLine)
+		}
+		b = append(b, '\n')
+	}
+	w.buf = append(b, '\n')
+}
+
+// clock writes the time of day. A time stamp of zero means that there is none:
+// the first millisecond of a day becomes the second.
+func (w *Writer) clock(b []byte, t int64) []byte {
+	ms := uint64(t) / 1e6
+	if w.header.Clock != trace.ClockDay {
+		ms %= wire.DayMillis
+	}
+	if ms == 0 && !w.opts.Legacy {
+		ms = 1
+	}
+	if ms == 0 {
+		return b
+	}
+	b = append(b, '[')
+	b = append(appendPadded(b, ms/3600000), ':')
+	b = append(appendPadded(b, ms/60000%60), ':')
+	b = append(appendPadded(b, ms/1000%60), '.')
+	ms %= 1000
+	return append(b, '0'+byte(ms/100), '0'+byte(ms/10%10), '0'+byte(ms%10), ']', ' ')
+}
+
+// size writes a number that the original holds in 32 bits with sign.
+func (w *Writer) size(b []byte, n uint64) []byte {
+	if w.opts.Legacy {
+		return appendInt(b, int64(int32(uint32(n))))
+	}
+	return appendUint(b, n)
+}
