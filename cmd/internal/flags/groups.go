@@ -1,0 +1,74 @@
+// Package flags declares the flags of a command in titled groups, the way its
+// help shows them. It is the only place, beside the commands' own flags, that
+// knows the flag library.
+package flags
+
+import (
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+)
+
+// Groups are the flags of one command. The zero value has none.
+type Groups struct {
+	groups []group
+	hidden *pflag.FlagSet
+}
+
+type group struct {
+	title string
+	set   *pflag.FlagSet
+}
+
+// Group starts a group. Its flags are listed in the order of their
+// declaration; the back-quoted word of a usage text names the value.
+func (g *Groups) Group(title string) *pflag.FlagSet {
+	set := newSet(title)
+	g.groups = append(g.groups, group{title, set})
+	return set
+}
+
+// Hidden returns the set of flags that no help shows: switches for tests.
+func (g *Groups) Hidden() *pflag.FlagSet {
+	if g.hidden == nil {
+		g.hidden = newSet("hidden")
+	}
+	return g.hidden
+}
+
+// Parse returns the arguments that are not flags, or pflag.ErrHelp.
+func (g *Groups) Parse(name string, args []string) ([]string, error) {
+	all := newSet(name)
+	for _, x := range g.groups {
+		all.AddFlagSet(x.set)
+	}
+	if g.hidden != nil {
+		all.AddFlagSet(g.hidden)
+	}
+	if err := all.Parse(args); err != nil {
+		return nil, err
+	}
+	if help := all.Lookup("help"); help != nil && help.Value.String() == "true" {
+		return nil, pflag.ErrHelp
+	}
+	return all.Args(), nil
+}
+
+// Usage returns the groups as a help page lists them.
+func (g *Groups) Usage() []cli.FlagGroup {
+	var out []cli.FlagGroup
+	for _, x := range g.groups {
+		out = append(out, cli.FlagGroup{Title: x.title, Usage: x.set.FlagUsagesWrapped(cli.Width)})
+	}
+	return out
+}
+
+func newSet(name string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	set.SortFlags = false
+	set.SetOutput(io.Discard)
+	set.Usage = func() {}
+	return set
+}
