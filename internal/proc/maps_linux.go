@@ -1,0 +1,115 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Maps returns what the process has mapped, ordered by address. Kernel threads
+// and zombies have nothing mapped and give an empty list. The kernel hands the
+// list out in pieces of a page: each piece is true at one moment, and what
+// changes in between may be seen in both states.
+func Maps(pid int) ([]Map, error) {
+	var mr MapsReader
+	return mr.Read(nil, pid)
+}
+
+// Read appends what the process has mapped to dst, as Maps does.
+func (mr *MapsReader) Read(dst []Map, pid int) ([]Map, error) {
+	have := len(dst)
+	err := withLeader(pid, func(pid int) error {
+		var err error
+		dst, err = mr.read(dst[:have], pid)
+		if err == nil && len(dst) == have {
+			err = ErrNoProgram
+		}
+		return err
+	})
+	if errors.Is(err, ErrNoProgram) {
+		err = nil
+	}
+	return dst, err
+}
+
+func (mr *MapsReader) read(dst []Map, pid int) ([]Map, error) {
+	f, err := os.Open(file(pid, "maps"))
+	if err != nil {
+		return dst, explain(pid, "maps", err, ErrNoProgram)
+	}
+	defer f.Close()
+	dst, err = mr.Parse(dst, f)
+	if errors.Is(err, syscall.ESRCH) {
+		err = ErrGone
+	}
+	if err != nil {
+		return dst, fmt.Errorf("maps of process %d: %w", pid, err)
+	}
+	return dst, nil
+}
+
+// Path returns a path through which the file that m maps can be opened from
+// the caller's mount namespace, whatever became of its name: below the
+// process's root, or else the caller's, if that is still the mapped file, or
+// else below /proc/PID/map_files. The latter needs CAP_SYS_ADMIN or
+// CAP_CHECKPOINT_RESTORE to be opened, and m to be mapped still, with
+// unchanged bounds. It is empty if m maps no file.
+func Path(pid int, m Map) string {
+	if !m.File() {
+		return ""
+	}
+	if path, ok := namedPath(pid, &m); ok {
+		return path
+	}
+	tid := pid
+	if _, err := os.Lstat(mapFile(pid, &m)); err != nil {
+		if other, ok := alive(pid); ok {
+			tid = other
+		}
+	}
+	return mapFile(tid, &m)
+}
+
+// mapFile is the kernel's link to what is mapped at m.
+func mapFile(pid int, m *Map) string {
+	return file(pid, "map_files/"+strconv.FormatUint(m.Start, 16)+"-"+strconv.FormatUint(m.End, 16))
+}
+
+// namedPath finds the mapped file by its name.
+func namedPath(pid int, m *Map) (string, bool) {
+	if m.Deleted {
+		return "", false
+	}
+	name := strings.ReplaceAll(m.Path, `\012`, "\n")
+	for _, path := range []string{file(pid, "root") + name, name} {
+		if isMapped(path, pid, m) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// isMapped says whether path is the file that m maps. Device and inode tell.
+// Where they differ nothing is said: a file system with several trees (btrfs)
+// shows another device number in maps than stat does, a stacked one
+// (overlayfs) the device and inode of the layer below. Then what the kernel
+// links to decides, as it goes through the same names as path; and without the
+// right to follow that link the inode alone.
+func isMapped(path string, pid int, m *Map) bool {
+	var named, mapped unix.Stat_t
+	if unix.Stat(path, &named) != nil || named.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	if named.Ino == m.Inode && unix.Major(named.Dev) == m.Major && unix.Minor(named.Dev) == m.Minor {
+		return true
+	}
+	if unix.Stat(mapFile(pid, m), &mapped) == nil {
+		return named.Dev == mapped.Dev && named.Ino == mapped.Ino
+	}
+	return named.Ino == m.Inode
+}

@@ -1,0 +1,233 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// root is where the proc file system is mounted.
+const root = "/proc"
+
+// maxText bounds how much of a status, stat or cmdline file is read. The
+// kernel lets arguments have 6 MiB (fs/exec.c: three quarters of _STK_LIM).
+const maxText = 6 << 20
+
+// file returns the path of a file about a process or thread.
+func file(pid int, name string) string {
+	return root + "/" + strconv.Itoa(pid) + "/" + name
+}
+
+// Exists says whether a process or thread has the id, alive or a zombie.
+func Exists(pid int) bool {
+	_, err := os.Stat(file(pid, ""))
+	return err == nil
+}
+
+// explain turns the error of an access to /proc/PID into one of the package's
+// sentinels where it says that the process is not or no longer there.
+// missing is what it means that the process is there but has no such file.
+func explain(pid int, what string, err, missing error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist):
+		if Exists(pid) {
+			err = missing
+		} else {
+			err = ErrNoProcess
+		}
+	}
+	return fmt.Errorf("%s of process %d: %w", what, pid, err)
+}
+
+// text reads a whole small file about a process.
+func text(pid int, name string) ([]byte, error) {
+	f, err := os.Open(file(pid, name))
+	if err != nil {
+		return nil, explain(pid, name, err, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxText))
+	if errors.Is(err, syscall.ESRCH) {
+		err = ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s of process %d: %w", name, pid, err)
+	}
+	return data, nil
+}
+
+// ReadStatus returns what /proc/PID/status tells. pid may be a thread's id.
+func ReadStatus(pid int) (Status, error) {
+	data, err := text(pid, "status")
+	if err != nil {
+		return Status{}, err
+	}
+	s, err := ParseStatus(data)
+	if err != nil {
+		return Status{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return s, nil
+}
+
+// ReadStat returns what /proc/PID/stat tells. pid may be a thread's id.
+func ReadStat(pid int) (Stat, error) {
+	data, err := text(pid, "stat")
+	if err != nil {
+		return Stat{}, err
+	}
+	s, err := ParseStat(data)
+	if err != nil {
+		return Stat{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return s, nil
+}
+
+// IsKernelThread says whether pid is a thread of the kernel, which runs no
+// program.
+func IsKernelThread(pid int) (bool, error) {
+	s, err := ReadStat(pid)
+	return s.KernelThread(), err
+}
+
+// IsZombie says whether the process ended and only waits for its parent. A
+// process whose main thread ended while others run is not a zombie, although
+// the main thread's state says so.
+func IsZombie(pid int) (bool, error) {
+	s, err := ReadStat(pid)
+	if err != nil || !s.State.Ended() {
+		return false, err
+	}
+	_, alive := alive(pid)
+	return !alive, nil
+}
+
+// alive returns the id of a thread of the process that has not ended.
+func alive(pid int) (tid int, ok bool) {
+	tids, err := threadIDs(pid)
+	if err != nil {
+		return 0, false
+	}
+	for _, tid := range tids {
+		if s, err := ReadStat(tid); err == nil && !s.State.Ended() {
+			return tid, true
+		}
+	}
+	return 0, false
+}
+
+// withLeader calls try for pid and, if that finds no program because the main
+// thread has ended while others still run, again for one of those. The files
+// of an ended main thread are empty.
+func withLeader(pid int, try func(pid int) error) error {
+	err := try(pid)
+	if !errors.Is(err, ErrNoProgram) {
+		return err
+	}
+	if tid, ok := alive(pid); ok && tid != pid {
+		return try(tid)
+	}
+	return err
+}
+
+// Exe returns the name of the file that the process runs, as seen from its own
+// root, and whether that name was removed. The error is ErrNoProgram for
+// kernel threads and zombies.
+func Exe(pid int) (path string, deleted bool, err error) {
+	err = withLeader(pid, func(pid int) error {
+		path, err = os.Readlink(file(pid, "exe"))
+		return explain(pid, "program", err, ErrNoProgram)
+	})
+	path, deleted = strings.CutSuffix(path, deletedSuffix)
+	return path, deleted, err
+}
+
+// ELFClass returns 32 or 64: the word size of the program the process runs.
+// The error is ErrNoProgram for kernel threads and zombies.
+func ELFClass(pid int) (class int, err error) {
+	err = withLeader(pid, func(pid int) error {
+		f, err := os.Open(file(pid, "exe"))
+		if err != nil {
+			return explain(pid, "program", err, ErrNoProgram)
+		}
+		defer f.Close()
+		var head [5]byte
+		if _, err := io.ReadFull(f, head[:]); err != nil {
+			return fmt.Errorf("program of process %d: %w", pid, err)
+		}
+		if class, err = ParseELFClass(head[:]); err != nil {
+			return fmt.Errorf("program of process %d: %w", pid, err)
+		}
+		return nil
+	})
+	return class, err
+}
+
+// Cmdline returns the command line of the process; it is empty for kernel
+// threads and zombies. The process may have changed it.
+func Cmdline(pid int) ([]string, error) {
+	data, err := text(pid, "cmdline")
+	if err != nil {
+		return nil, err
+	}
+	return ParseCmdline(data), nil
+}
+
+// Thread is a thread of a process.
+type Thread struct {
+	TID  int
+	Name string // at most 15 bytes, any but NUL
+}
+
+// Threads returns the threads that the process has now, ordered by id. Those
+// that end meanwhile are left out.
+func Threads(pid int) ([]Thread, error) {
+	tids, err := threadIDs(pid)
+	if err != nil {
+		return nil, err
+	}
+	threads := make([]Thread, 0, len(tids))
+	for _, tid := range tids {
+		name, err := text(tid, "comm")
+		switch {
+		case errors.Is(err, ErrNoProcess), errors.Is(err, ErrGone):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		threads = append(threads, Thread{TID: tid, Name: strings.TrimSuffix(string(name), "\n")})
+	}
+	if len(threads) == 0 {
+		return nil, fmt.Errorf("threads of process %d: %w", pid, ErrGone)
+	}
+	return threads, nil
+}
+
+func threadIDs(pid int) ([]int, error) {
+	dir, err := os.Open(file(pid, "task"))
+	if err != nil {
+		return nil, explain(pid, "threads", err, err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		if errors.Is(err, syscall.ESRCH) || errors.Is(err, os.ErrNotExist) {
+			err = ErrGone
+		}
+		return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+	}
+	tids := make([]int, 0, len(names))
+	for _, name := range names {
+		if tid, err := strconv.Atoi(name); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	slices.Sort(tids)
+	return tids, nil
+}

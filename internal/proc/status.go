@@ -1,0 +1,249 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// State is what a thread does, as the letter that the kernel prints.
+type State byte
+
+// The states that matter to a tracer. Others (running, sleeping, stopped …)
+// keep their letters.
+const (
+	StateZombie State = 'Z' // ended, its parent has not waited for it yet
+	StateDead   State = 'X' // ended, about to disappear
+)
+
+// Ended says whether the thread runs no more.
+func (s State) Ended() bool { return s == StateZombie || s == StateDead }
+
+// The modes of seccomp(2), as Status.Seccomp gives them.
+const (
+	SeccompUnknown  = -1 // the kernel does not say
+	SeccompDisabled = 0
+	SeccompStrict   = 1
+	SeccompFilter   = 2
+)
+
+// Status is what /proc/PID/status tells of a process or thread.
+type Status struct {
+	Name      string // of the main thread or of the thread asked for
+	State     State
+	PID       int // of the thread asked for
+	TGID      int // of its process
+	PPID      int
+	TracerPID int // who traces it with ptrace, 0 if nobody
+	Threads   int
+	UID       [4]uint32 // real, effective, saved, file system
+	CapEff    uint64    // effective capabilities, a bit mask
+	Seccomp   int       // mode, see SeccompDisabled and its neighbours
+	// NSPID holds its id in each PID namespace, the tracer's own first and
+	// its innermost last; empty if the kernel does not say.
+	NSPID []int
+	// ThreadFeatures are the processor features switched on for the thread,
+	// as "shstk" and "wrss" (x86 only).
+	ThreadFeatures []string
+}
+
+// ShadowStack says whether return addresses are checked against a shadow stack.
+func (s *Status) ShadowStack() bool {
+	return slices.Contains(s.ThreadFeatures, "shstk")
+}
+
+// ParseStatus reads the text of /proc/PID/status. Lines it does not know are
+// skipped; Name, State, Tgid and Pid must be there.
+func ParseStatus(text []byte) (Status, error) {
+	s := Status{Seccomp: SeccompUnknown}
+	seen := 0
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		text = rest
+		key, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			continue
+		}
+		need, err := s.set(string(key), string(bytes.TrimPrefix(value, []byte("\t"))))
+		if err != nil {
+			return Status{}, fmt.Errorf("status field %s: %w", key, err)
+		}
+		if need {
+			seen++
+		}
+	}
+	if seen < 4 {
+		return Status{}, fmt.Errorf("status without name, state, process or thread id: %w", ErrSyntax)
+	}
+	return s, nil
+}
+
+// set takes over one field and says whether it is one that must be there.
+func (s *Status) set(key, value string) (need bool, err error) {
+	switch key {
+	case "Name":
+		s.Name = unescape(value)
+		return true, nil
+	case "State":
+		if value == "" {
+			return false, ErrSyntax
+		}
+		s.State = State(value[0])
+		return true, nil
+	case "Tgid":
+		return true, number(value, &s.TGID)
+	case "Pid":
+		return true, number(value, &s.PID)
+	case "PPid":
+		return false, number(value, &s.PPID)
+	case "TracerPid":
+		return false, number(value, &s.TracerPID)
+	case "Threads":
+		return false, number(value, &s.Threads)
+	case "Seccomp":
+		return false, number(value, &s.Seccomp)
+	case "Uid":
+		return false, s.uids(value)
+	case "CapEff":
+		s.CapEff, err = strconv.ParseUint(value, 16, 64)
+		return false, syntax(err)
+	case "NSpid":
+		return false, s.nsPIDs(value)
+	case "x86_Thread_features":
+		s.ThreadFeatures = strings.Fields(value)
+	}
+	return false, nil
+}
+
+func (s *Status) uids(value string) error {
+	words := strings.Fields(value)
+	if len(words) != len(s.UID) {
+		return ErrSyntax
+	}
+	for i, w := range words {
+		v, err := strconv.ParseUint(w, 10, 32)
+		if err != nil {
+			return syntax(err)
+		}
+		s.UID[i] = uint32(v)
+	}
+	return nil
+}
+
+func (s *Status) nsPIDs(value string) error {
+	s.NSPID = nil
+	for _, w := range strings.Fields(value) {
+		var v int
+		if err := number(w, &v); err != nil {
+			return err
+		}
+		s.NSPID = append(s.NSPID, v)
+	}
+	return nil
+}
+
+func number(text string, to *int) error {
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return syntax(err)
+	}
+	*to = int(v)
+	return nil
+}
+
+func syntax(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrSyntax, err)
+}
+
+// unescape undoes what the status file does to a name: it spells a line feed
+// \n and a backslash \\.
+func unescape(name string) string {
+	if !strings.Contains(name, `\`) {
+		return name
+	}
+	return strings.NewReplacer(`\n`, "\n", `\\`, `\`).Replace(name)
+}
+
+// flagKernelThread is PF_KTHREAD of the kernel's include/linux/sched.h: the
+// thread belongs to the kernel.
+const flagKernelThread = 0x00200000
+
+// Stat is the part of /proc/PID/stat that Status lacks.
+type Stat struct {
+	PID   int
+	Name  string
+	State State
+	Flags uint64 // PF_ bits of the kernel
+	// Start is when the thread began, in clock ticks after boot. Together
+	// with PID it identifies a process: ids are used again.
+	Start uint64
+}
+
+// KernelThread says whether it is a thread of the kernel.
+func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
+
+// Positions of fields in /proc/PID/stat, counted from 1 (proc(5)); the name is
+// field 2 and may hold spaces and parentheses, so fields are counted from its
+// end.
+const (
+	statState = 3
+	statFlags = 9
+	statStart = 22
+)
+
+// ParseStat reads the text of /proc/PID/stat.
+func ParseStat(text []byte) (Stat, error) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return Stat{}, fmt.Errorf("stat without a name: %w", ErrSyntax)
+	}
+	s := Stat{Name: string(text[open+1 : end])}
+	if err := number(string(bytes.TrimSpace(text[:open])), &s.PID); err != nil {
+		return Stat{}, fmt.Errorf("stat process id: %w", err)
+	}
+	words := strings.Fields(string(text[end+1:]))
+	if len(words) <= statStart-statState {
+		return Stat{}, fmt.Errorf("stat with %d fields: %w", len(words)+statState-1, ErrSyntax)
+	}
+	s.State = State(words[0][0])
+	var err error
+	if s.Flags, err = strconv.ParseUint(words[statFlags-statState], 10, 64); err != nil {
+		return Stat{}, fmt.Errorf("stat flags: %w", syntax(err))
+	}
+	if s.Start, err = strconv.ParseUint(words[statStart-statState], 10, 64); err != nil {
+		return Stat{}, fmt.Errorf("stat start time: %w", syntax(err))
+	}
+	return s, nil
+}
+
+// ParseCmdline splits the text of /proc/PID/cmdline into arguments. A process
+// that overwrote its arguments with a title has one.
+func ParseCmdline(text []byte) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
+// ParseELFClass returns 32 or 64 from the first five bytes of an ELF file.
+func ParseELFClass(head []byte) (int, error) {
+	const (
+		magic   = "\x7fELF"
+		class32 = 1
+		class64 = 2
+	)
+	if len(head) > len(magic) && string(head[:len(magic)]) == magic {
+		switch head[len(magic)] {
+		case class32:
+			return 32, nil
+		case class64:
+			return 64, nil
+		}
+	}
+	return 0, fmt.Errorf("no ELF file: %w", ErrSyntax)
+}
