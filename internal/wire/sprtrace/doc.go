@@ -1,0 +1,55 @@
+// Package sprtrace holds what reader, writer, dump and format page of the
+// sp-rtrace binary protocol have in common: its numbers and a table of its
+// packets. See docs/formats/sprtrace.md.
+package sprtrace
+
+// Format is the name of the format in records and errors.
+const Format = "sp-rtrace"
+
+// Magic is the first byte of a handshake. No packet type starts with it.
+const Magic = 0xF0
+
+// Limits of the original programs. The first is the size of a whole packet that
+// every post-processor survives: it reads into a stack buffer of twice 4096
+// bytes, 4095 at a time, and larger packets overrun it.
+const (
+	MaxPacket    = 4096
+	MaxFrames    = 253        // 256 less the three frames of the tracer itself
+	MaxResources = 32         // ids 1 to 32: the reader has a table of 33
+	DayMillis    = 86_400_000 // timestamps wrap here
+)
+
+// HeadSize is the size of a packet's type and size fields, in either order.
+const HeadSize = 8
+
+// Types of calls, as the wire has them.
+const (
+	CallUndefined = 0
+	CallFree      = 1
+	CallAlloc     = 2
+)
+
+// FlagRefCount in RESR marks a resource whose allocations and frees of one id
+// are counted.
+const FlagRefCount = 1
+
+// Version is a protocol version, major<<8 | minor.
+type Version uint16
+
+// The versions with differences on the wire. There was no 1.1.
+const (
+	V10 Version = 0x100
+	V12 Version = 0x102 // PINF got the depth
+	V13 Version = 0x103 // RESR got flags, ARGS names
+	V14 Version = 0x104 // FILE
+	V20 Version = 0x200 // type before size, and size no longer counts the type
+)
+
+// Major returns the number before the dot.
+func (v Version) Major() uint8 { return uint8(v >> 8) }
+
+// Minor returns the number behind the dot.
+func (v Version) Minor() uint8 { return uint8(v) }
+
+// SizeFirst reports whether real files of this version have [size][type].
+func (v Version) SizeFirst() bool { return v < V20 }

@@ -1,0 +1,85 @@
+package sprtrace
+
+import "testing"
+
+func TestCodes(t *testing.T) {
+	// The letter bug of protocol 1.0, as its traces have it.
+	buggy := map[string]string{
+		"PINF": "PIII", "MINF": "MIII", "RESR": "REEE", "CTXR": "CTTT", "MMAP": "MMMM", "CALL": "CAAA",
+		"ARGS": "ARRR", "BTRC": "BTTT", "HINF": "HIII", "OCFG": "OCCC", "NLIB": "NLLL",
+	}
+	for i := range Packets {
+		p := &Packets[i]
+		if got := Letters(p.Code); got != p.Name {
+			t.Errorf("%s: code spells %q", p.Name, got)
+		}
+		if Lookup(p.Code) != p || LookupName(p.Name) != p {
+			t.Errorf("%s: lookup finds another packet", p.Name)
+		}
+		want, has := buggy[p.Name]
+		if !has {
+			if p.Buggy() != 0 {
+				t.Errorf("%s: has a buggy code, but is younger than the bug", p.Name)
+			}
+			continue
+		}
+		if got := Letters(p.Buggy()); got != want {
+			t.Errorf("%s: buggy code spells %q, want %q", p.Name, got, want)
+		}
+		if LookupBuggy(p.Buggy()) != p {
+			t.Errorf("%s: lookup by the buggy code finds another packet", p.Name)
+		}
+		if Lookup(p.Buggy()) != nil {
+			t.Errorf("%s: the buggy code collides with a right one", p.Name)
+		}
+	}
+	if len(Packets) != len(buggy)+1 {
+		t.Errorf("%d packets, want %d", len(Packets), len(buggy)+1)
+	}
+	if Lookup(0) != nil || LookupBuggy(0) != nil || LookupName("") != nil {
+		t.Error("a lookup of nothing finds a packet")
+	}
+}
+
+func TestFieldNamesAreUniquePerPacket(t *testing.T) {
+	for _, p := range Packets {
+		types := map[string]Type{}
+		for _, l := range p.Layouts {
+			seen := map[string]bool{}
+			for _, f := range l.Fields {
+				if seen[f.Name] {
+					t.Errorf("%s: field %s twice in one layout", p.Name, f.Name)
+				}
+				seen[f.Name] = true
+				if typ, ok := types[f.Name]; ok && typ != f.Type {
+					t.Errorf("%s: field %s has two types", p.Name, f.Name)
+				}
+				types[f.Name] = f.Type
+			}
+		}
+	}
+}
+
+func TestLayoutNumbers(t *testing.T) {
+	tests := []struct {
+		code   uint32
+		layout int
+		name   string
+	}{
+		{CALL, CallDocument, "document"}, {ARGS, ArgsTexts, "texts"}, {HINF, HeapNarrow, "narrow"},
+	}
+	for _, tt := range tests {
+		if got := Lookup(tt.code).Layouts[tt.layout].Name; got != tt.name {
+			t.Errorf("%s layout %d is %q, want %q", Letters(tt.code), tt.layout, got, tt.name)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if V14.Major() != 1 || V14.Minor() != 4 || !V14.SizeFirst() {
+		t.Errorf("1.4: %d.%d, size first %v", V14.Major(), V14.Minor(), V14.SizeFirst())
+	}
+	if V20.Major() != 2 || V20.Minor() != 0 || V20.SizeFirst() {
+		t.Errorf("2.0: %d.%d, size first %v", V20.Major(), V20.Minor(), V20.SizeFirst())
+	}
+}
