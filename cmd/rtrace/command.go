@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 )
 
@@ -32,7 +32,8 @@ type runFunc func(ctx context.Context, s cli.Streams, args []string) error
 func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 	var f flags
 	do := c.setup(&f)
-	rest, err := f.parse("rtrace "+c.name, args)
+	f.finish()
+	rest, err := f.Parse("rtrace "+c.name, args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return c.helpPage().WriteText(s.Out)
 	}
@@ -45,56 +46,21 @@ func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 func (c *command) helpPage() *cli.Page {
 	var f flags
 	c.setup(&f)
+	f.finish()
 	page := c.page
 	page.Name = "rtrace " + c.name
-	page.Flags = f.usage()
+	page.Flags = f.Usage()
 	return &page
 }
 
 // flags are the flags of one command in titled groups.
 type flags struct {
-	groups []flagGroup
-}
-
-type flagGroup struct {
-	title string
-	set   *pflag.FlagSet
+	groups.Groups
 }
 
 // group starts a group of flags. They are listed in the order of their
 // declaration; the back-quoted word of a usage text names the value.
-func (f *flags) group(title string) *pflag.FlagSet {
-	set := newFlagSet(title)
-	f.groups = append(f.groups, flagGroup{title, set})
-	return set
-}
+func (f *flags) group(title string) *pflag.FlagSet { return f.Group(title) }
 
-func newFlagSet(name string) *pflag.FlagSet {
-	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	set.SortFlags = false
-	set.SetOutput(io.Discard)
-	set.Usage = func() {}
-	return set
-}
-
-// parse returns the arguments that are not flags, or pflag.ErrHelp.
-func (f *flags) parse(name string, args []string) ([]string, error) {
-	all := newFlagSet(name)
-	for _, g := range f.groups {
-		all.AddFlagSet(g.set)
-	}
-	if err := all.Parse(args); err != nil {
-		return nil, err
-	}
-	return all.Args(), nil
-}
-
-func (f *flags) usage() []cli.FlagGroup {
-	general := newFlagSet("General")
-	general.BoolP("help", "h", false, "print this page")
-	var out []cli.FlagGroup
-	for _, g := range append(f.groups[:len(f.groups):len(f.groups)], flagGroup{"General", general}) {
-		out = append(out, cli.FlagGroup{Title: g.title, Usage: g.set.FlagUsagesWrapped(cli.Width)})
-	}
-	return out
-}
+// finish adds the flags that every command has.
+func (f *flags) finish() { f.group("General").BoolP("help", "h", false, "print this page") }
