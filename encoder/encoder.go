@@ -1,0 +1,108 @@
+// Package encoder is the table of the formats that traces are written in. A
+// new format is one row.
+package encoder
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/trace"
+)
+
+// Default is the name of the format that is written unless another is asked for.
+const Default = "sprtrace"
+
+// Options are the choices of all formats; each heeds its own.
+type Options struct {
+	// SprtraceDialect is "wire" (or empty) for what the last real tools
+	// write and read, or "document" for the letter of the protocol document.
+	SprtraceDialect string
+	// KeepSeq makes text number the calls by Call.Seq instead of counting
+	// them from 1.
+	KeepSeq bool
+	// Legacy makes text equal to that of the original tool, its errors included.
+	Legacy bool
+}
+
+// Format is one row of the table.
+type Format struct {
+	Name   string
+	Suffix string // of file names, with the dot; empty for the default format
+	Desc   string // a few words
+	Binary bool   // not for terminals
+
+	open func(w io.Writer, o Options) (trace.Writer, error)
+	// perMove is how many call positions a Move takes; 0 means 1.
+	perMove int
+}
+
+var formats = []Format{
+	{
+		Name: "text", Suffix: ".txt", Desc: "text of sp-rtrace-postproc", perMove: 2,
+		open: func(w io.Writer, o Options) (trace.Writer, error) {
+			return sptext.New(w, sptext.Options{KeepSeq: o.KeepSeq, Legacy: o.Legacy})
+		},
+	},
+	{
+		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything",
+		open: func(w io.Writer, _ Options) (trace.Writer, error) { return jsonl.New(w), nil },
+	},
+}
+
+// Formats returns the table, the default format first. The caller owns it.
+func Formats() []Format { return append([]Format(nil), formats...) }
+
+// Names returns the names of all formats, separated by ", ".
+func Names() string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Lookup returns the format with the given name; an empty name is the default.
+func Lookup(name string) (Format, error) {
+	if name == "" {
+		name = Default
+	}
+	for _, f := range formats {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return Format{}, fmt.Errorf("unknown format %q (known: %s)", name, Names())
+}
+
+// New returns an encoder of the format with the given name.
+func New(name string, w io.Writer, o Options) (trace.Writer, error) {
+	f, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.open(w, o)
+}
+
+// Suffix returns what the format adds to file names, or "" if it is unknown.
+func Suffix(name string) string {
+	f, _ := Lookup(name)
+	return f.Suffix
+}
+
+// Positions returns how many call positions a record takes in the format: what
+// its decoder will deliver calls for. A side file counts by them.
+func Positions(name string) func(*trace.Record) int {
+	f, _ := Lookup(name)
+	return func(r *trace.Record) int {
+		switch {
+		case r.Kind != trace.KindCall:
+			return 0
+		case r.Call.Op == trace.OpMove && f.perMove > 0:
+			return f.perMove
+		}
+		return 1
+	}
+}
