@@ -4,7 +4,7 @@ import "rtrace-bpf/trace"
 
 // field reads the value of a member that r's kind has and reports whether it
 // has it.
-func (p *parser) field(r *trace.Record, key []byte) bool {
+func (p *Parser) field(r *trace.Record, key []byte) bool {
 	switch r.Kind {
 	case trace.KindCall:
 		return p.call(&r.Call, key)
@@ -25,7 +25,7 @@ func (p *parser) field(r *trace.Record, key []byte) bool {
 }
 
 // fewMembers is field for the kinds that have one to three members.
-func (p *parser) fewMembers(r *trace.Record, key []byte) bool {
+func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 	type member struct {
 		kind trace.Kind
 		key  string
@@ -71,12 +71,12 @@ func (p *parser) fewMembers(r *trace.Record, key []byte) bool {
 	return true
 }
 
-func (p *parser) call(c *trace.Call, key []byte) bool {
+func (p *Parser) call(c *trace.Call, key []byte) bool {
 	switch string(key) {
 	case "seq":
 		p.uint64(&c.Seq)
 	case "op":
-		c.Op = trace.Op(p.enum(parseOp))
+		c.Op = trace.Op(p.Enum(parseOp))
 	case "function":
 		p.string(&c.Function)
 	case "resource":
@@ -92,7 +92,7 @@ func (p *parser) call(c *trace.Call, key []byte) bool {
 	case "context":
 		p.uint32(&c.Context)
 	case "stack_end":
-		c.Stack.End = trace.StackEnd(p.enum(parseStackEnd))
+		c.Stack.End = trace.StackEnd(p.Enum(parseStackEnd))
 	case "stack_reason":
 		p.string(&c.Stack.Reason)
 	case "frame_pointer":
@@ -109,7 +109,7 @@ func (p *parser) call(c *trace.Call, key []byte) bool {
 	return true
 }
 
-func (p *parser) header(h *trace.Header, key []byte) bool {
+func (p *Parser) header(h *trace.Header, key []byte) bool {
 	switch string(key) {
 	case "format":
 		p.string(&h.Format)
@@ -122,7 +122,7 @@ func (p *parser) header(h *trace.Header, key []byte) bool {
 	case "pointer_size":
 		p.small(&h.PointerSize)
 	case "clock":
-		h.Clock = trace.Clock(p.enum(parseClock))
+		h.Clock = trace.Clock(p.Enum(parseClock))
 	case "wall_time":
 		p.int64(&h.WallTime)
 	case "clock_time":
@@ -137,7 +137,7 @@ func (p *parser) header(h *trace.Header, key []byte) bool {
 	return true
 }
 
-func (p *parser) module(m *trace.Module, key []byte) bool {
+func (p *Parser) module(m *trace.Module, key []byte) bool {
 	switch string(key) {
 	case "path":
 		p.string(&m.Path)
@@ -157,7 +157,7 @@ func (p *parser) module(m *trace.Module, key []byte) bool {
 	return true
 }
 
-func (p *parser) mapping(m *trace.Mapping, key []byte) bool {
+func (p *Parser) mapping(m *trace.Mapping, key []byte) bool {
 	switch string(key) {
 	case "start":
 		p.addr(&m.Start)
@@ -175,7 +175,7 @@ func (p *parser) mapping(m *trace.Mapping, key []byte) bool {
 	return true
 }
 
-func (p *parser) tracerModule(m *trace.TracerModule, key []byte) bool {
+func (p *Parser) tracerModule(m *trace.TracerModule, key []byte) bool {
 	switch string(key) {
 	case "id":
 		p.uint32(&m.ID)
@@ -191,7 +191,7 @@ func (p *parser) tracerModule(m *trace.TracerModule, key []byte) bool {
 	return true
 }
 
-func (p *parser) resource(res *trace.Resource, key []byte) bool {
+func (p *Parser) resource(res *trace.Resource, key []byte) bool {
 	switch string(key) {
 	case "id":
 		p.uint32(&res.ID)
@@ -207,7 +207,7 @@ func (p *parser) resource(res *trace.Resource, key []byte) bool {
 	return true
 }
 
-func (p *parser) heapInfo(h *trace.HeapInfo, key []byte) bool {
+func (p *Parser) heapInfo(h *trace.HeapInfo, key []byte) bool {
 	switch string(key) {
 	case "bottom":
 		p.addr(&h.Bottom)

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 
+	"rtrace-bpf/internal/jsontext"
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
 )
@@ -32,14 +32,14 @@ type Reader struct {
 	started bool // the format line was read
 	err     error
 
-	p parser
+	p *Parser
 }
 
 var _ trace.Reader = (*Reader)(nil)
 
 // New returns a Reader of r.
 func New(r io.Reader, opts Options) *Reader {
-	return &Reader{r: r, buf: make([]byte, 0, 64<<10), p: parser{strict: opts.Strict}}
+	return &Reader{r: r, buf: make([]byte, 0, 64<<10), p: NewParser(opts.Strict)}
 }
 
 // ReadRecord fills r with the next record. Fields that the line does not name
@@ -57,20 +57,20 @@ func (d *Reader) read(r *trace.Record) error {
 		if err != nil {
 			return err
 		}
-		d.p.reset(line)
-		if d.p.blank() {
+		d.p.Reset(line)
+		if d.p.Blank() {
 			continue
 		}
 		if !d.started {
 			d.started = true
 			d.p.formatLine()
-			if d.p.err != nil {
+			if d.p.Err() != nil {
 				return d.syntax(offset, line)
 			}
 			continue
 		}
-		d.p.record(r)
-		if d.p.err != nil {
+		d.p.Record(r, nil)
+		if d.p.Err() != nil {
 			return d.syntax(offset, line)
 		}
 		return nil
@@ -81,13 +81,15 @@ func (d *Reader) read(r *trace.Record) error {
 // SyntaxError. What goes wrong at the very end of a last line that has no line
 // end is a cut, not a mistake.
 func (d *Reader) syntax(offset int64, line []byte) error {
-	err := d.p.err
-	if d.eof && d.next == len(d.buf) && errors.Is(err, errEnd) && !bytes.HasSuffix(line, []byte("\n")) {
+	err := d.p.Err()
+	if d.eof && d.next == len(d.buf) && errors.Is(err, jsontext.ErrEnd) && !bytes.HasSuffix(line, []byte("\n")) {
 		err = trace.ErrTruncated
-	} else if !errors.Is(err, trace.ErrUnsupported) && !errors.Is(err, trace.ErrLimit) {
+	} else if errors.Is(err, jsontext.ErrDepth) {
+		err = fmt.Errorf("%w: %w", trace.ErrLimit, err)
+	} else if !errors.Is(err, trace.ErrUnsupported) {
 		err = fmt.Errorf("%w: %w", trace.ErrMalformed, err)
 	}
-	return &trace.SyntaxError{Format: "jsonl", Offset: offset + int64(d.p.at), Err: err}
+	return &trace.SyntaxError{Format: "jsonl", Offset: offset + int64(d.p.Offset()), Err: err}
 }
 
 // line returns the next line with its end, if it has one, and its offset.
@@ -151,33 +153,4 @@ func (d *Reader) fill() error {
 		}
 	}
 	return io.ErrNoProgress
-}
-
-// texts keeps one copy of each text that was read lately, so that names that
-// come again cost no memory. The zero value is ready.
-type texts struct {
-	slots [1 << textBits]string
-}
-
-const (
-	textBits   = 12
-	maxKeptLen = 256
-)
-
-func (t *texts) keep(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if len(b) > maxKeptLen {
-		return string(b)
-	}
-	h := uint64(len(b))
-	for _, c := range b {
-		h = bits.RotateLeft64(h^uint64(c), 13) * 0x9e3779b97f4a7c15
-	}
-	slot := &t.slots[h>>(64-textBits)]
-	if *slot != string(b) {
-		*slot = string(b)
-	}
-	return *slot
 }

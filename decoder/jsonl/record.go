@@ -9,13 +9,13 @@ import (
 )
 
 // formatLine reads the first line of a file.
-func (p *parser) formatLine() {
+func (p *Parser) formatLine() {
 	var (
 		format  string
 		version uint64
 	)
-	for p.open('{'); p.more('}'); {
-		switch key := p.key(); string(key) {
+	for p.Open('{'); p.More('}'); {
+		switch key := p.Key(); string(key) {
 		case "format":
 			p.string(&format)
 		case "version":
@@ -24,39 +24,31 @@ func (p *parser) formatLine() {
 			p.unknown(key)
 		}
 	}
-	p.end()
+	p.End()
 	switch {
-	case p.err != nil:
+	case p.Err() != nil:
 	case format != wire.Format:
-		p.i = 0
-		p.failf("the first line does not say \"format\":%q", wire.Format)
+		p.failf(0, "the first line does not say \"format\":%q", wire.Format)
 	case version == 0 || version > wire.Version:
-		p.i = 0
-		p.fail(fmt.Errorf("version %d is %w", version, trace.ErrUnsupported))
+		p.Fail(0, fmt.Errorf("version %d is %w", version, trace.ErrUnsupported))
 	}
 }
 
-// unknown deals with a member that this version does not have.
-func (p *parser) unknown(key []byte) {
-	if p.err == nil && p.strict {
-		p.failf("unknown key %s", strconv.Quote(string(key)))
-		return
-	}
-	p.skip()
-}
-
-// record reads a line into r.
-func (p *parser) record(r *trace.Record) {
+// Record reads the object that the line is into r, or sets the cursor's error.
+// Members that a record does not have are offered to other, if it is not nil,
+// which reads the value and returns true, or returns false. What r refers to
+// is valid until the next call, except strings.
+func (p *Parser) Record(r *trace.Record, other func(key []byte) bool) {
 	r.Kind = p.kind()
-	if p.err != nil {
+	if p.Err() != nil {
 		return
 	}
 	zero(r)
-	for p.open('{'); p.more('}'); {
-		switch key := p.key(); string(key) {
+	for p.Open('{'); p.More('}'); {
+		switch key := p.Key(); string(key) {
 		case "kind":
-			if name := p.text(); p.err == nil && kinds[string(name)] != r.Kind {
-				p.failf("two kinds")
+			if name := p.Text(); p.Err() == nil && kinds[string(name)] != r.Kind {
+				p.failf(p.Offset(), "two kinds")
 			}
 		case "time":
 			p.int64(&r.Time)
@@ -67,40 +59,35 @@ func (p *parser) record(r *trace.Record) {
 		case "cpu":
 			p.int32(&r.CPU)
 		default:
-			if !p.field(r, key) {
+			if !p.field(r, key) && (other == nil || !other(key)) {
 				p.unknown(key)
 			}
 		}
 	}
-	p.end()
-	if n, f := len(r.Call.Stack.Names), len(r.Call.Stack.Frames); p.err == nil && r.Kind == trace.KindCall && n != 0 && n != f {
-		p.failf("%d frames but %d frame names", f, n)
+	p.End()
+	if n, f := len(r.Call.Stack.Names), len(r.Call.Stack.Frames); p.Err() == nil && r.Kind == trace.KindCall && n != 0 && n != f {
+		p.failf(p.Offset(), "%d frames but %d frame names", f, n)
 	}
 }
 
 // kind finds the value of "kind", wherever it stands, and steps back.
-func (p *parser) kind() trace.Kind {
-	start := p.i
-	defer func() {
-		if p.err == nil {
-			p.i = start
-		}
-	}()
-	for p.open('{'); p.more('}'); {
-		if string(p.key()) != "kind" {
-			p.skip()
+func (p *Parser) kind() trace.Kind {
+	start := p.Offset()
+	defer func() { p.Seek(start) }()
+	for p.Open('{'); p.More('}'); {
+		if string(p.Key()) != "kind" {
+			p.Skip()
 			continue
 		}
-		at := p.i
-		name := p.text()
+		at := p.Offset()
+		name := p.Text()
 		k, ok := kinds[string(name)]
-		if p.err == nil && !ok {
-			p.i = at
-			p.fail(fmt.Errorf("kind %s is %w", strconv.Quote(string(name)), trace.ErrUnsupported))
+		if p.Err() == nil && !ok {
+			p.Fail(at, fmt.Errorf("kind %s is %w", strconv.Quote(string(name)), trace.ErrUnsupported))
 		}
 		return k
 	}
-	p.failf("object without a kind")
+	p.failf(p.Offset(), "object without a kind")
 	return trace.KindNone
 }
 

@@ -14,8 +14,3 @@ const MaxLine = 16 << 20
 
 // Clocks are the values of a header's "clock", in the order of trace.Clock.
 var Clocks = [...]string{"unknown", "monotonic", "day"}
-
-// A byte b ≥ 0x80 of a string that is not part of valid UTF-8 is written as
-// the escape of this code point plus b: a lone low surrogate, which no valid
-// text has.
-const InvalidByte = 0xdc00

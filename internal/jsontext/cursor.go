@@ -1,23 +1,24 @@
-package jsonl
+package jsontext
 
 import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
-
-	wire "rtrace-bpf/internal/wire/jsonl"
-	"rtrace-bpf/trace"
 )
 
-// errEnd says that the line stops inside a value.
-var errEnd = errors.New("line ends inside a value")
+// What a caller may want to tell apart.
+var (
+	ErrEnd   = errors.New("line ends inside a value")
+	ErrDepth = errors.New("values are nested too deep")
+)
 
 // maxNesting bounds the depth of values that are skipped.
 const maxNesting = 64
 
-// parser is a cursor over one line with a sticky error. Its methods expect a
-// value of their type and step behind it.
-type parser struct {
+// Cursor reads one line of JSON. Its error is sticky: after the first one
+// every method returns zero, and loops over [Cursor.More] end. The methods that
+// read a value expect one of their type and step behind it.
+type Cursor struct {
 	b       []byte
 	i       int
 	strict  bool
@@ -26,37 +27,62 @@ type parser struct {
 	at      int // where err was met
 	scratch []byte
 	texts   texts
-
-	// What a record's slices point to, reused from record to record.
-	frameBuf []uint64
-	nameBuf  []string
-	argBuf   []trace.Arg
-	dataBuf  []byte
 }
 
-func (p *parser) reset(line []byte) {
+// NewCursor returns a cursor over nothing. A strict one takes no text that is
+// not UTF-8.
+func NewCursor(strict bool) *Cursor { return &Cursor{strict: strict} }
+
+// Reset puts the cursor before line, without an error.
+func (p *Cursor) Reset(line []byte) {
 	p.b, p.i = line, 0
 	p.err, p.at = nil, 0
 }
 
-func (p *parser) fail(err error) {
+// Err returns the first error.
+func (p *Cursor) Err() error { return p.err }
+
+// Offset returns where in the line the cursor stands or the first error is.
+func (p *Cursor) Offset() int {
+	if p.err != nil {
+		return p.at
+	}
+	return p.i
+}
+
+// Seek puts the cursor back to an Offset of the same line.
+func (p *Cursor) Seek(offset int) {
+	if p.err == nil {
+		p.i = offset
+	}
+}
+
+// Fail makes err the error, at the given offset, unless there is one.
+func (p *Cursor) Fail(offset int, err error) {
+	if p.err == nil {
+		p.i = offset
+		p.fail(err)
+	}
+}
+
+func (p *Cursor) fail(err error) {
 	if p.err == nil {
 		p.err, p.at = err, p.i
-		if err == errEnd {
+		if err == ErrEnd {
 			p.at = len(p.b)
 		}
 	}
 	p.i = len(p.b)
 }
 
-func (p *parser) failf(format string, args ...any) {
+func (p *Cursor) failf(format string, args ...any) {
 	if p.err == nil {
 		p.fail(fmt.Errorf(format, args...))
 	}
 }
 
-// peek returns the next byte that is not white space, or 0 at the end.
-func (p *parser) peek() byte {
+// Peek returns the next byte that is not white space, or 0 at the end.
+func (p *Cursor) Peek() byte {
 	for p.i < len(p.b) {
 		switch c := p.b[p.i]; c {
 		case ' ', '\t', '\r', '\n':
@@ -71,36 +97,38 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) blank() bool { return p.peek() == 0 && p.err == nil }
+// Blank reports whether nothing but white space is left.
+func (p *Cursor) Blank() bool { return p.Peek() == 0 && p.err == nil }
 
 // expect steps over c.
-func (p *parser) expect(c byte) {
-	switch got := p.peek(); got {
+func (p *Cursor) expect(c byte) {
+	switch got := p.Peek(); got {
 	case c:
 		p.i++
 	case 0:
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 	default:
 		p.failf("%q instead of %q", got, c)
 	}
 }
 
-// end checks that nothing but white space is left.
-func (p *parser) end() {
-	if c := p.peek(); c != 0 {
+// End checks that nothing but white space is left.
+func (p *Cursor) End() {
+	if c := p.Peek(); c != 0 {
 		p.failf("%q after the object", c)
 	}
 }
 
-func (p *parser) open(c byte) {
+// Open steps into an object or array that begins with c.
+func (p *Cursor) Open(c byte) {
 	p.expect(c)
 	p.first = true
 }
 
-// more reports whether the object or array that closes with c has another
+// More reports whether the object or array that closes with c has another
 // part, and steps over the comma before it or over c.
-func (p *parser) more(c byte) bool {
-	got := p.peek()
+func (p *Cursor) More(c byte) bool {
+	got := p.Peek()
 	if p.err != nil {
 		return false
 	}
@@ -116,23 +144,23 @@ func (p *parser) more(c byte) bool {
 		p.i++
 		return true
 	case got == 0:
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 	default:
 		p.failf("%q instead of ',' or %q", got, c)
 	}
 	return false
 }
 
-// key reads the key of the next member and the colon behind it. The result is
+// Key reads the key of the next member and the colon behind it. The result is
 // valid until the next text is read.
-func (p *parser) key() []byte {
-	k := p.text()
+func (p *Cursor) Key() []byte {
+	k := p.Text()
 	p.expect(':')
 	return k
 }
 
-// text reads a string. The result is valid until the next text is read.
-func (p *parser) text() []byte {
+// Text reads a string. The result is valid until the next text is read.
+func (p *Cursor) Text() []byte {
 	p.expect('"')
 	start := p.i
 	high := false
@@ -155,18 +183,18 @@ func (p *parser) text() []byte {
 			high = true
 		}
 	}
-	p.fail(errEnd)
+	p.fail(ErrEnd)
 	return nil
 }
 
 // control fails at a control character inside a string.
-func (p *parser) control() {
+func (p *Cursor) control() {
 	p.failf("control character %#02x in a string", p.b[p.i])
 }
 
 // escaped reads the rest of the string that began at start and has its first
 // backslash here.
-func (p *parser) escaped(start int) []byte {
+func (p *Cursor) escaped(start int) []byte {
 	s := append(p.scratch[:0], p.b[start:p.i]...)
 	raw := p.i // raw text since the last escape, checked in strict mode
 	if p.strict && !utf8.Valid(s) {
@@ -196,14 +224,14 @@ func (p *parser) escaped(start int) []byte {
 			p.i++
 		}
 	}
-	p.fail(errEnd)
+	p.fail(ErrEnd)
 	return nil
 }
 
 // escape appends what the escape after a backslash stands for.
-func (p *parser) escape(s []byte) []byte {
+func (p *Cursor) escape(s []byte) []byte {
 	if p.i >= len(p.b) {
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 		return s
 	}
 	c := p.b[p.i]
@@ -229,17 +257,17 @@ func (p *parser) escape(s []byte) []byte {
 }
 
 // unicode appends what \uXXXX stands for; p is behind the u.
-func (p *parser) unicode(s []byte) []byte {
+func (p *Cursor) unicode(s []byte) []byte {
 	r := p.hex4()
 	switch {
 	case r < 0xd800 || r > 0xdfff:
 		return utf8.AppendRune(s, r)
-	case r >= wire.InvalidByte+0x80 && r <= wire.InvalidByte+0xff:
-		return append(s, byte(r-wire.InvalidByte))
+	case r >= invalidByte+0x80 && r <= invalidByte+0xff:
+		return append(s, byte(r-invalidByte))
 	case p.err != nil:
 		return s
 	case r < 0xdc00 && len(p.b)-p.i < 2:
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 		return s
 	case r < 0xdc00 && p.b[p.i] == '\\' && p.b[p.i+1] == 'u':
 		p.i += 2
@@ -251,9 +279,9 @@ func (p *parser) unicode(s []byte) []byte {
 	return s
 }
 
-func (p *parser) hex4() rune {
+func (p *Cursor) hex4() rune {
 	if len(p.b)-p.i < 4 {
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 		return 0
 	}
 	var r rune
@@ -281,39 +309,39 @@ func hexDigit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// skip steps over a value of any type.
-func (p *parser) skip() {
+// Skip steps over a value of any type.
+func (p *Cursor) Skip() {
 	var closers [maxNesting]byte
 	depth := 0
 	for p.err == nil {
-		switch c := p.peek(); c {
+		switch c := p.Peek(); c {
 		case '{', '[':
 			if depth == maxNesting {
-				p.fail(fmt.Errorf("values nested deeper than %d: %w", maxNesting, trace.ErrLimit))
+				p.fail(ErrDepth)
 				return
 			}
 			closers[depth] = c + 2 // '{'+2 == '}', '['+2 == ']'
 			depth++
-			p.open(c)
+			p.Open(c)
 		case '"':
-			p.text()
+			p.Text()
 		default:
 			p.scalar()
 		}
-		for depth > 0 && p.err == nil && !p.more(closers[depth-1]) {
+		for depth > 0 && p.err == nil && !p.More(closers[depth-1]) {
 			depth--
 		}
 		if depth == 0 {
 			return
 		}
 		if p.err == nil && closers[depth-1] == '}' {
-			p.key()
+			p.Key()
 		}
 	}
 }
 
 // scalar steps over a number, true, false or null.
-func (p *parser) scalar() {
+func (p *Cursor) scalar() {
 	start := p.i
 	for p.i < len(p.b) && isWord(p.b[p.i]) {
 		p.i++
@@ -321,7 +349,7 @@ func (p *parser) scalar() {
 	switch word := p.b[start:p.i]; {
 	case string(word) == "true", string(word) == "false", string(word) == "null", isNumber(word):
 	case p.i == len(p.b):
-		p.fail(errEnd)
+		p.fail(ErrEnd)
 	default:
 		p.i = start
 		p.failf("not a value")
