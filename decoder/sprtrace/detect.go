@@ -1,0 +1,195 @@
+package sprtrace
+
+import (
+	"math/bits"
+
+	"rtrace-bpf/internal/binio"
+	wire "rtrace-bpf/internal/wire/sprtrace"
+)
+
+// How far detection looks ahead. What it finds depends on the bytes alone, not
+// on how the underlying reader cuts them.
+const (
+	detectBytes   = 32 << 10
+	detectPackets = 4 // heads to look at
+	detectEnough  = 2 // known heads that settle the framing of the handshake
+	detectCalls   = 64
+	detectMargin  = 4 // difference in points that settles the layout of CALL
+)
+
+// framing is one way to read the heads of packets.
+type framing struct {
+	big, sizeFirst bool
+}
+
+// detectFraming finds byte order and framing from the heads of the packets that
+// start rel bytes on. The handshake's word counts unless another way to read
+// them finds more known packet types.
+func (w *Walker) detectFraming(rel int) {
+	said := framing{big: w.order.Big, sizeFirst: w.sizeFirst}
+	best, most := said, -1
+	for i := range 4 {
+		f := framing{big: said.big != (i&2 != 0), sizeFirst: said.sizeFirst != (i&1 != 0)}
+		known, swapped := w.countKnown(f, rel)
+		if known > most {
+			best, most = f, known
+			w.swapped = swapped
+		}
+		if i == 0 && known >= detectEnough {
+			break
+		}
+	}
+	w.order.Big, w.sizeFirst = best.big, best.sizeFirst
+}
+
+// countKnown returns how many of the first packets have a known type when read
+// as f, and whether the last of them had its letters swapped.
+func (w *Walker) countKnown(f framing, rel int) (known int, swapped bool) {
+	order, sizeFirst := w.order, w.sizeFirst
+	defer func() { w.order, w.sizeFirst = order, sizeFirst }()
+	w.order = binio.Order{Big: f.big, Pointer: order.Pointer}
+	w.sizeFirst = f.sizeFirst
+	for range detectPackets {
+		if rel > detectBytes || !w.src.need(rel+wire.HeadSize) {
+			break
+		}
+		code, size, err := w.head(rel)
+		if err != nil {
+			break
+		}
+		if def := w.known(code); def != nil {
+			known++
+			swapped = code != def.Code && code != def.Buggy()
+		}
+		rel += wire.HeadSize + size
+	}
+	return known, swapped
+}
+
+// dialect returns the layout of CALL, finding it out first if need be. The
+// current packet is a CALL then.
+func (w *Walker) dialect() int {
+	if w.callOrder < 0 {
+		w.callOrder = w.detectCalls()
+		w.data = w.src.window()[wire.HeadSize:w.total] // looking ahead may have moved it
+	}
+	return w.callOrder
+}
+
+// documentFraming reports the mark of a trace that follows the protocol
+// document: a version up to 1.4, but the type before the size.
+func (w *Walker) documentFraming() bool {
+	return w.hs.Version < wire.V20 && !w.sizeFirst
+}
+
+// detectCalls tells the layouts of CALL apart. Both have the same fields, so
+// every call is read both ways and points are counted for values that no writer
+// sends. Without a difference the framing decides.
+func (w *Walker) detectCalls() int {
+	var (
+		code, doc callScore
+		contexts  = w.contexts
+		resources = w.resources
+		rel       = 0
+	)
+	for calls := 0; calls < detectCalls; {
+		if !w.src.need(rel + wire.HeadSize) {
+			break
+		}
+		kind, size, err := w.head(rel)
+		end := rel + wire.HeadSize + size
+		if err != nil || end > detectBytes || !w.src.need(end) {
+			break
+		}
+		data := w.src.buf[w.src.pos+rel+wire.HeadSize : w.src.pos+end]
+		rel = end
+		def := w.known(kind)
+		if def == nil || len(data) < 4 {
+			continue
+		}
+		switch def.Code {
+		case wire.RESR:
+			if id := w.order.U32(data); id < 64 {
+				resources |= 1 << id
+			}
+		case wire.CTXR:
+			contexts |= w.order.U32(data)
+		case wire.CALL:
+			calls++
+			a, ok := splitCall(data, w.order)
+			if !ok {
+				continue
+			}
+			code.add(a.words[0], a.words[1], a.words[2], a.kind, a.sizeFirst, a.idLast, resources, contexts)
+			doc.add(a.words[1], a.words[2], a.words[0], a.kind, a.sizeLast, a.idFirst, resources, contexts)
+			if d := code.points - doc.points; d >= detectMargin {
+				return wire.CallDocument
+			} else if d <= -detectMargin {
+				return 0
+			}
+		}
+	}
+	if doc.points < code.points || doc.points == code.points && w.documentFraming() {
+		return wire.CallDocument
+	}
+	return 0
+}
+
+// callParts are the fields of a CALL under both layouts.
+type callParts struct {
+	words     [3]uint32
+	kind      uint32
+	sizeFirst uint32 // size, if it stands before the id
+	idLast    uint64
+	idFirst   uint64
+	sizeLast  uint32 // size, if it stands behind the id
+}
+
+func splitCall(b []byte, order binio.Order) (callParts, bool) {
+	var a callParts
+	const name = 16
+	if len(b) < name+2 {
+		return a, false
+	}
+	rest := name + textSize(order.U16(b[name:]))
+	if len(b) < rest+4+order.Pointer {
+		return a, false
+	}
+	for i := range a.words {
+		a.words[i] = order.U32(b[4*i:])
+	}
+	a.kind = order.U32(b[12:])
+	b = b[rest:]
+	a.sizeFirst, a.idLast = order.U32(b), order.Ptr(b[4:])
+	a.idFirst, a.sizeLast = order.Ptr(b), order.U32(b[order.Pointer:])
+	return a, true
+}
+
+// callScore counts how unlikely a layout is.
+type callScore struct {
+	points int
+	last   uint32
+}
+
+func (s *callScore) add(resource, context, timestamp, kind, size uint32, id uint64, resources uint64, contexts uint32) {
+	if resource > wire.MaxResources {
+		s.points += 2
+	} else if resources != 0 && resources&(1<<resource) == 0 && (resource != 0 || bits.OnesCount64(resources) > 1) {
+		s.points++ // not declared; 0 may stand for the only one
+	}
+	if context&^contexts != 0 {
+		s.points++
+	}
+	if timestamp >= wire.DayMillis {
+		s.points += 2
+	} else if timestamp < s.last {
+		s.points++
+	}
+	s.last = timestamp
+	if kind == wire.CallFree && size != 0 {
+		s.points += 2
+	}
+	if high := id >> 48; high != 0 && high != 0xffff {
+		s.points++
+	}
+}

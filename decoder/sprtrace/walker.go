@@ -1,0 +1,256 @@
+package sprtrace
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+
+	"rtrace-bpf/internal/binio"
+	wire "rtrace-bpf/internal/wire/sprtrace"
+	"rtrace-bpf/trace"
+)
+
+// Walker delivers the packets of a trace one by one, without their meaning.
+type Walker struct {
+	src  source
+	opts Options
+
+	// What the handshake says and what the packets turned out to be.
+	hs        Handshake
+	order     binio.Order
+	sizeFirst bool
+	swapped   bool // letters of packet types stand in the other byte order
+	callOrder int  // layout of CALL; -1 until the first one was seen
+	exactText bool // a string length without its padding was seen
+
+	resources uint64 // bit n: RESR n was seen, n < 64
+	contexts  uint32 // CTXR ids seen
+
+	// The packet at src.pos, if loaded.
+	loaded    bool
+	handshake bool
+	code      uint32 // canonical
+	data      []byte
+	total     int
+	err       error // sticky
+}
+
+// Packet is one packet. Raw and Data are valid until the next call of Next.
+type Packet struct {
+	Offset    int64  // in the input
+	Raw       []byte // all of it
+	Data      []byte // without type and size; empty for a handshake
+	Code      uint32 // type: its letters as a little-endian number
+	Name      string // its letters if the type is known, else empty
+	Handshake *Handshake
+}
+
+// NewWalker returns a walker. It reads nothing yet.
+func NewWalker(r io.Reader, opts Options) (*Walker, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	return newWalker(r, opts), nil
+}
+
+func newWalker(r io.Reader, opts Options) *Walker {
+	return &Walker{src: newSource(r), opts: opts}
+}
+
+// Next reads the next packet; the first one is a handshake. It returns io.EOF at
+// the end of a whole trace and a *trace.SyntaxError where packets end for another reason.
+func (w *Walker) Next(p *Packet) error {
+	if err := w.load(); err != nil {
+		return err
+	}
+	if !w.handshake && w.code == wire.CALL {
+		w.dialect()
+	}
+	*p = Packet{Offset: w.src.offset(), Raw: w.src.window()[:w.total], Data: w.data}
+	if w.handshake {
+		if err := w.begin(); err != nil {
+			return err
+		}
+		hs := w.hs
+		p.Handshake = &hs
+		// begin may have moved the buffer.
+		p.Raw = w.src.buf[w.src.pos-len(p.Raw) : w.src.pos]
+		return nil
+	}
+	p.Code = w.code
+	if def := wire.Lookup(w.code); def != nil {
+		p.Name = def.Name
+	}
+	w.consume()
+	return nil
+}
+
+// consume steps over the loaded packet. Its data stays valid until load.
+func (w *Walker) consume() {
+	w.src.pos += w.total
+	w.loaded = false
+}
+
+// fail makes err sticky. A *trace.SyntaxError gets the current offset.
+func (w *Walker) fail(err error) error {
+	w.err = syntaxError(w.src.offset(), err)
+	return w.err
+}
+
+// short is called when fewer bytes are left than the packet needs.
+func (w *Walker) short() error {
+	if w.src.err != io.EOF {
+		w.err = w.src.err
+		return w.err
+	}
+	if len(w.src.window()) == 0 && w.order.Pointer != 0 {
+		w.err = io.EOF
+		return w.err
+	}
+	return w.fail(trace.ErrTruncated)
+}
+
+// load makes the next packet the current one, unless it is already.
+func (w *Walker) load() error {
+	if w.loaded {
+		return nil
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if !w.src.need(wire.HeadSize) && !(w.order.Pointer == 0 && w.src.need(hsMin)) {
+		return w.short()
+	}
+	if w.src.buf[w.src.pos] == wire.Magic || w.order.Pointer == 0 {
+		if done, err := w.loadHandshake(); done || err != nil {
+			return err
+		}
+	}
+	code, size, err := w.head(0)
+	if err != nil {
+		return w.fail(err)
+	}
+	total := wire.HeadSize + size
+	if !w.src.need(total) {
+		return w.short()
+	}
+	w.handshake = false
+	w.total = total
+	w.data = w.src.buf[w.src.pos+wire.HeadSize : w.src.pos+total]
+	w.code = code
+	if code != wire.CALL && code != wire.BTRC {
+		w.coldCode(code)
+	}
+	w.loaded = true
+	return nil
+}
+
+// head returns type and data size of the packet that starts rel bytes on. The
+// caller made its head available.
+func (w *Walker) head(rel int) (code uint32, size int, err error) {
+	b := w.src.buf[w.src.pos+rel:]
+	first, second := w.order.U32(b), w.order.U32(b[4:])
+	if !w.sizeFirst {
+		code = first
+	} else {
+		if first < 4 {
+			return 0, 0, fmt.Errorf("packet size %d does not cover its type: %w", first, trace.ErrMalformed)
+		}
+		code, second = second, first-4
+	}
+	if uint64(second) > uint64(w.opts.MaxPacket) {
+		return 0, 0, fmt.Errorf("packet of %d bytes: %w", second, trace.ErrLimit)
+	}
+	return code, int(second), nil
+}
+
+// coldCode brings the code of the current packet into its canonical form and
+// takes notes of registries.
+func (w *Walker) coldCode(code uint32) {
+	def := w.known(code)
+	if def == nil {
+		if w.swapped {
+			w.code = bits.ReverseBytes32(code)
+		}
+		return
+	}
+	w.code = def.Code
+	if len(w.data) < 4 {
+		return
+	}
+	switch def.Code {
+	case wire.RESR:
+		if id := w.order.U32(w.data); id < 64 {
+			w.resources |= 1 << id
+		}
+	case wire.CTXR:
+		w.contexts |= w.order.U32(w.data)
+	}
+}
+
+// known returns the packet that code means in this trace, or nil.
+func (w *Walker) known(code uint32) *wire.Packet {
+	if def := wire.Lookup(code); def != nil {
+		return def
+	}
+	if w.opts.Legacy {
+		return nil
+	}
+	swapped := bits.ReverseBytes32(code)
+	if def := wire.Lookup(swapped); def != nil {
+		return def
+	}
+	if w.hs.Version < wire.V20 {
+		if def := wire.LookupBuggy(code); def != nil {
+			return def
+		}
+		return wire.LookupBuggy(swapped)
+	}
+	return nil
+}
+
+// loadHandshake makes a handshake the current packet, if there is one.
+func (w *Walker) loadHandshake() (bool, error) {
+	first := w.order.Pointer == 0
+	if first && w.src.buf[w.src.pos] != wire.Magic {
+		return false, w.fail(fmt.Errorf("no handshake: %w", trace.ErrMalformed))
+	}
+	total := 2 + int(w.src.buf[w.src.pos+hsSize])
+	whole := w.src.need(total)
+	if !first {
+		if !whole && w.sizeFirst {
+			return false, nil // then it is a size
+		}
+		if whole && !canonical(w.src.window()[:total]) {
+			return false, nil
+		}
+	}
+	if !whole {
+		return false, w.short()
+	}
+	w.handshake, w.loaded = true, true
+	w.total, w.code, w.data = total, 0, nil
+	return true, nil
+}
+
+// begin consumes the current packet, a handshake, and prepares for what follows.
+func (w *Walker) begin() error {
+	hs, err := parseHandshake(w.src.window()[:w.total])
+	if err != nil {
+		w.loaded = false
+		return w.fail(err)
+	}
+	w.hs = hs
+	w.order = binio.Order{Big: hs.Endian == 1, Pointer: int(hs.Pointer)}
+	w.sizeFirst = hs.Version.SizeFirst()
+	w.swapped = false
+	w.resources, w.contexts = 0, 0
+	w.callOrder = -1
+	if w.opts.Legacy {
+		w.callOrder = 0
+	} else {
+		w.detectFraming(w.total)
+	}
+	w.consume()
+	return nil
+}
