@@ -1,0 +1,120 @@
+package site
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Branch is a direct branch from one address to another.
+type Branch struct {
+	From uint64 // address of the instruction
+	To   uint64
+	Next uint64 // address behind the instruction: where a call returns to
+	Call bool   // a call, as opposed to a jump
+}
+
+// Branches returns the direct branches in code, which is at address base,
+// whose target is one of the entries or less than [Window] bytes behind one,
+// in the order of From. It reads the whole code of a library once for all of
+// its functions.
+//
+// It does not know where instructions start on x86-64, so it takes each byte
+// for the start of a branch with a displacement of four bytes. A wrong branch
+// is as unlikely as it is that four random bytes point at an entry. Branches
+// with a displacement of one byte are left out: they do not leave functions.
+func Branches(arch Arch, code []byte, base uint64, entries []uint64) []Branch {
+	t := newTargets(entries, Window)
+	if len(t.entries) == 0 {
+		return nil
+	}
+	switch arch {
+	case AMD64:
+		return scanX86(code, base, t)
+	case ARM64:
+		return scanARM64(code, base, t)
+	}
+	return nil
+}
+
+// InternalCallers returns the addresses to which the direct calls of target in
+// code return, and the addresses of the direct jumps to it. Code is that of
+// the library in which target is, at address base: so these calls are made
+// by the library itself and cannot be replaced by another library, as calls
+// through the PLT can. It finds branches as [Branches] does.
+func InternalCallers(arch Arch, code []byte, base, target uint64) (returns, jumps []uint64) {
+	t := newTargets([]uint64{target}, 1)
+	var found []Branch
+	switch arch {
+	case AMD64:
+		found = scanX86(code, base, t)
+	case ARM64:
+		found = scanARM64(code, base, t)
+	}
+	for _, b := range found {
+		if b.Call {
+			returns = append(returns, b.Next)
+		} else {
+			jumps = append(jumps, b.From)
+		}
+	}
+	return returns, jumps
+}
+
+// targets is a set of equally long address ranges.
+type targets struct {
+	entries  []uint64 // ascending
+	length   uint64
+	low, all uint64 // first address, and length of what covers all ranges
+}
+
+func newTargets(entries []uint64, length uint64) *targets {
+	t := &targets{entries: slices.Clone(entries), length: length}
+	slices.Sort(t.entries)
+	if n := len(t.entries); n > 0 {
+		t.low = t.entries[0]
+		t.all = t.entries[n-1] - t.low + length
+	}
+	return t
+}
+
+// covers is the cheap test that comes first.
+func (t *targets) covers(addr uint64) bool { return addr-t.low < t.all }
+
+func (t *targets) has(addr uint64) bool {
+	i, exact := slices.BinarySearch(t.entries, addr)
+	return exact || i > 0 && addr-t.entries[i-1] < t.length
+}
+
+func scanX86(code []byte, base uint64, t *targets) []Branch {
+	var found []Branch
+	for i := 0; i+5 <= len(code); i++ {
+		c := code[i]
+		at := i + 1
+		switch {
+		case c&0xfe == 0xe8:
+		case c == 0x0f && code[i+1]&0xf0 == 0x80 && i+6 <= len(code):
+			at = i + 2
+		default:
+			continue
+		}
+		next := base + uint64(at) + 4
+		to := next + uint64(int64(int32(binary.LittleEndian.Uint32(code[at:]))))
+		if t.covers(to) && t.has(to) {
+			found = append(found, Branch{From: base + uint64(i), To: to, Next: next, Call: c == 0xe8})
+		}
+	}
+	return found
+}
+
+func scanARM64(code []byte, base uint64, t *targets) []Branch {
+	var found []Branch
+	// Instructions are aligned even where the section is not.
+	for i := int(-base & 3); i+4 <= len(code); i += 4 {
+		pc := base + uint64(i)
+		kind, to, ok := branchARM64(binary.LittleEndian.Uint32(code[i:]), pc)
+		if ok && t.covers(to) && t.has(to) {
+			found = append(found, Branch{From: pc, To: to, Next: pc + 4, Call: kind == call})
+		}
+	}
+	return found
+}

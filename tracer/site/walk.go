@@ -1,0 +1,79 @@
+package site
+
+// maxSteps bounds the walk together with [Window].
+const maxSteps = 40
+
+// step is an instruction of the walk and what is known in front of it.
+type step struct {
+	offset int
+	cost   Cost
+	state  state
+}
+
+// path is the straight line from a function's entry that every call takes.
+type path struct {
+	machine machine
+	steps   []step
+	thunk   *Thunk
+}
+
+// walk follows f from its entry to the first branch, or to the first
+// instruction whose effects are not known; both are part of the path, since a
+// probe sees the state in front of them. It goes on behind the check for a
+// null pointer if calls with one may be missed.
+func walk(m machine, f *Function) *path {
+	w := &path{machine: m}
+	s := newState(m)
+	code := f.Code[:min(len(f.Code), Window)]
+	work := false // something but hints was seen
+	for offset := 0; offset < len(code) && len(w.steps) < maxSteps; {
+		pc := f.Entry + uint64(offset)
+		// The instruction may reach beyond the window.
+		in := m.decode(f.Code[offset:], pc)
+		if in.size == 0 {
+			return w
+		}
+		cost := in.cost
+		if cost == NopOptimised && s.stored {
+			// The call that replaces the nop pushes. It may hit what the code
+			// in front of it stored below the stack pointer.
+			cost = Emulated
+		}
+		w.steps = append(w.steps, step{offset, cost, s})
+		switch in.kind {
+		case plain:
+			if !s.apply(&in.fx, m.frame()) {
+				return w
+			}
+			work = work || !in.hint
+		case cond:
+			if !f.SkipNull || !s.sortsOutNull(in.zero, f) {
+				return w
+			}
+			s.nonNull = true
+			work = true
+		case jump, leave:
+			if !work && (in.direct || in.slot != 0) {
+				w.thunk = &Thunk{Target: in.target, Slot: in.slot}
+			}
+			return w
+		default:
+			return w
+		}
+		offset += in.size
+	}
+	return w
+}
+
+// sortsOutNull says whether a branch is taken exactly by calls whose Args[0]
+// is zero.
+func (s *state) sortsOutNull(z zeroBranch, f *Function) bool {
+	v := value{kind: argument, a: uint8(f.Args[0])}
+	switch z.kind {
+	case flagsZero:
+		return s.tested == v
+	case regZero:
+		return s.regs[z.reg&31] == v
+	}
+	return false
+}
