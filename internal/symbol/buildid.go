@@ -1,0 +1,65 @@
+package symbol
+
+import (
+	"debug/elf"
+	"encoding/hex"
+)
+
+// noteBuildID is NT_GNU_BUILD_ID, a note of the owner "GNU".
+const noteBuildID = 3
+
+// maxBuildID is the longest build-id that is believed; linkers make 8 to 32
+// bytes.
+const maxBuildID = 64
+
+// buildID returns the GNU build-id in hexadecimal, or nothing. It looks at the
+// note sections first: in a debug file the segments hold nothing.
+func (img *image) buildID() string {
+	for i := range img.sections {
+		s := &img.sections[i]
+		if s.typ != elf.SHT_NOTE {
+			continue
+		}
+		if id := img.buildIDAt(s.offset, s.size, s.align); id != "" {
+			return id
+		}
+	}
+	for i := range img.segments {
+		s := &img.segments[i]
+		if s.typ != elf.PT_NOTE {
+			continue
+		}
+		if id := img.buildIDAt(s.offset, s.filesz, s.align); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (img *image) buildIDAt(off, size, align uint64) string {
+	b, err := img.read(off, size, maxNotes, "notes")
+	if err != nil {
+		return ""
+	}
+	if align != 8 { // 0 and 1 mean 4 in old files
+		align = 4
+	}
+	const head = 12 // sizes of name and description, type
+	for len(b) >= head {
+		nameSize, descSize := uint64(img.order.Uint32(b)), uint64(img.order.Uint32(b[4:]))
+		typ := img.order.Uint32(b[8:])
+		desc := roundUp(head+nameSize, align)
+		end := desc + descSize
+		if end > uint64(len(b)) {
+			return ""
+		}
+		if typ == noteBuildID && string(b[head:head+nameSize]) == "GNU\x00" && descSize > 0 && descSize <= maxBuildID {
+			return hex.EncodeToString(b[desc:end])
+		}
+		b = b[min(roundUp(end, align), uint64(len(b))):]
+	}
+	return ""
+}
+
+// roundUp rounds n up to a multiple of align, a power of two.
+func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

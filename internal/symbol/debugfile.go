@@ -1,0 +1,116 @@
+package symbol
+
+import (
+	"bytes"
+	"debug/elf"
+	"hash/crc32"
+	"io"
+	"path"
+)
+
+// debugDir is where distributions put debug files.
+const debugDir = "/usr/lib/debug"
+
+// debugFile is a separate debug file that was found to belong to a File.
+type debugFile struct {
+	*image
+	closer io.Closer
+	path   string
+}
+
+// openDebug finds the debug file, where one is to be expected: the file has no
+// symbol table of its own, or a link that says where the rest is. It returns
+// nil if there is none. The build-id or the checksum must agree.
+func (f *File) openDebug() *debugFile {
+	if f.path == "" {
+		return nil
+	}
+	link, sum, linked := f.image.debugLink()
+	if !linked && f.image.has(elf.SHT_SYMTAB) {
+		return nil
+	}
+	for _, root := range f.roots() {
+		if len(f.buildID) > 2 {
+			name := root + debugDir + "/.build-id/" + f.buildID[:2] + "/" + f.buildID[2:] + ".debug"
+			if d := openDebugFile(name); d != nil {
+				if d.buildID() == f.buildID {
+					return d
+				}
+				d.closer.Close()
+			}
+		}
+		if !linked {
+			continue
+		}
+		dir := path.Dir(f.path)
+		for _, name := range []string{
+			path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(debugDir, dir, link),
+		} {
+			if d := openDebugFile(root + name); d != nil {
+				if got, ok := d.checksum(); ok && got == sum {
+					return d
+				}
+				d.closer.Close()
+			}
+		}
+	}
+	return nil
+}
+
+// roots returns where debug files are looked for. Those of this machine may
+// serve another root, too: they are only used if they belong to the file.
+func (f *File) roots() []string {
+	if f.options.Root == "" {
+		return []string{""}
+	}
+	return []string{f.options.Root, ""}
+}
+
+// has says whether the file stores a section of the given type.
+func (img *image) has(typ elf.SectionType) bool {
+	for i := range img.sections {
+		if s := &img.sections[i]; s.typ == typ && s.stored() {
+			return true
+		}
+	}
+	return false
+}
+
+// debugLink returns the name and CRC-32 of the debug file from .gnu_debuglink:
+// a string, padding to four bytes, and the checksum.
+func (img *image) debugLink() (name string, sum uint32, ok bool) {
+	s := img.named(".gnu_debuglink")
+	if s == nil || !s.stored() {
+		return "", 0, false
+	}
+	b, err := img.read(s.offset, s.size, 1<<12, "debug link")
+	if err != nil {
+		return "", 0, false
+	}
+	end := bytes.IndexByte(b, 0)
+	at := int(roundUp(uint64(end+1), 4))
+	if end <= 0 || at+4 > len(b) || bytes.IndexByte(b[:end], '/') >= 0 {
+		return "", 0, false
+	}
+	return string(b[:end]), img.order.Uint32(b[at:]), true
+}
+
+func openDebugFile(name string) *debugFile {
+	f, size, err := openRegular(name)
+	if err != nil {
+		return nil
+	}
+	img, err := open(f, size)
+	if err != nil {
+		f.Close()
+		return nil
+	}
+	return &debugFile{image: img, closer: f, path: name}
+}
+
+// checksum returns the CRC-32 of the whole file.
+func (d *debugFile) checksum() (uint32, bool) {
+	sum := crc32.NewIEEE()
+	_, err := io.Copy(sum, io.NewSectionReader(d.r, 0, int64(d.size)))
+	return sum.Sum32(), err == nil
+}

@@ -1,0 +1,44 @@
+package symbol
+
+import (
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// Limits of demangling: a short name can stand for a very long one.
+const (
+	maxMangled   = 1 << 13 // bytes; longer names stay as they are
+	demangledPow = 14      // results are cut at 1<<demangledPow bytes
+)
+
+// Demangle returns the name that a C++ or Rust function has in the source,
+// with its parameters if the symbol tells them. Other names come back
+// unchanged and with false.
+func Demangle(name string) (text string, ok bool) {
+	if len(name) < 3 || len(name) > maxMangled || name[0] != '_' {
+		return name, false
+	}
+	defer func() {
+		// The demangler panics on some names that no compiler makes; those
+		// are no mangled names then.
+		if recover() != nil {
+			text, ok = name, false
+		}
+	}()
+	text, err := demangle.ToString(name, demangle.MaxLength(demangledPow))
+	if err != nil {
+		return name, false
+	}
+	return text, true
+}
+
+// Text returns how a function is printed: a C++ or Rust name as in the source,
+// any other with () behind it. GTK's prefix for its internal aliases is left
+// out.
+func Text(name string) string {
+	if text, ok := Demangle(name); ok {
+		return text
+	}
+	return strings.TrimPrefix(name, "IA__") + "()"
+}

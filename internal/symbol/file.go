@@ -1,0 +1,289 @@
+package symbol
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"rtrace-bpf/trace"
+)
+
+// ErrNotRegular says that a name leads to something that is no regular file,
+// as a device or a pipe; those are not opened.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Options say how a file is opened.
+type Options struct {
+	// Root is put before the file's path and before those of debug files: a
+	// copy of the traced machine's file system, or /proc/PID/root.
+	Root string
+}
+
+// File is an ELF executable or shared object. Headers are read when it is
+// opened, symbols when they are first asked for. Its methods may be called by
+// several goroutines.
+type File struct {
+	image   *image
+	closer  io.Closer
+	path    string // as the traced machine names it; empty if unknown
+	options Options
+	buildID string
+
+	once    sync.Once
+	symbols *table
+	debug   string
+	err     error
+}
+
+// Segment is a part of the file that is loaded as code (PT_LOAD with PF_X).
+type Segment struct {
+	Offset uint64 // in the file
+	Addr   uint64 // before the load bias is added
+	Size   uint64 // bytes in the file
+	Mem    uint64 // bytes in memory, not less than Size
+}
+
+// Symbol is a function.
+type Symbol struct {
+	Name string // without a version suffix, not demangled
+	Addr uint64
+	Size uint64 // bytes; 0 if the file does not say
+	// IFunc says that the code at Addr chooses the function's implementation
+	// (STT_GNU_IFUNC) and is not the function.
+	IFunc bool
+	// Global says that the symbol is visible to other files or was before the
+	// file was linked.
+	Global bool
+}
+
+// Open opens the ELF file of the given path below o.Root.
+func Open(path string, o Options) (*File, error) {
+	f, size, err := openRegular(o.Root + path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := New(f, size)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", o.Root+path, err), f.Close())
+	}
+	file.closer, file.path, file.options = f, path, o
+	return file, nil
+}
+
+// openRegular opens a file that is neither a device nor a pipe.
+func openRegular(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("open %s: %w", path, ErrNotRegular)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// New reads an ELF file of size bytes from r, which must stay readable until
+// the symbols are loaded. No debug file is looked for.
+func New(r io.ReaderAt, size int64) (*File, error) {
+	img, err := open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return &File{image: img, buildID: img.buildID()}, nil
+}
+
+// Load reads the symbols, if that did not happen before. With an error, those
+// that could be read are there.
+func (f *File) Load() error {
+	f.once.Do(f.load)
+	return f.err
+}
+
+func (f *File) load() {
+	b := newBuilder(f.image)
+	b.add(f.image)
+	f.err = b.err
+	if debug := f.openDebug(); debug != nil {
+		b.add(debug.image)
+		f.err = errors.Join(b.err, debug.closer.Close())
+		f.debug = debug.path
+	}
+	f.symbols = b.finish()
+}
+
+// Close closes the underlying file. Symbols that are loaded stay usable.
+func (f *File) Close() error {
+	f.once.Do(func() { f.symbols = new(table) })
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Type returns how the file is linked: elf.ET_EXEC at fixed addresses,
+// elf.ET_DYN anywhere.
+func (f *File) Type() elf.Type { return f.image.typ }
+
+// Fixed says whether the file is linked at fixed addresses.
+func (f *File) Fixed() bool { return f.image.typ == elf.ET_EXEC }
+
+// Machine returns the instruction set.
+func (f *File) Machine() elf.Machine { return f.image.machine }
+
+// Class returns the word size in bits, 32 or 64.
+func (f *File) Class() int {
+	if f.image.wide {
+		return 64
+	}
+	return 32
+}
+
+// BuildID returns the GNU build-id in hexadecimal, or nothing if there is none.
+func (f *File) BuildID() string { return f.buildID }
+
+// DebugFile returns the path of the separate debug file that symbols were
+// loaded from, or nothing.
+func (f *File) DebugFile() string {
+	_ = f.Load()
+	return f.debug
+}
+
+// Code returns the segments that are loaded as code, in the file's order.
+func (f *File) Code() []Segment {
+	var code []Segment
+	for i := range f.image.segments {
+		if s := &f.image.segments[i]; s.code() {
+			code = append(code, Segment{s.offset, s.addr, s.filesz, s.memsz})
+		}
+	}
+	return code
+}
+
+// Base returns the lowest address that the file is loaded at, before the load
+// bias is added and not rounded to a page, and the file offset there.
+func (f *File) Base() (addr, offset uint64, ok bool) {
+	for i := range f.image.segments {
+		if s := &f.image.segments[i]; s.typ == elf.PT_LOAD && (!ok || s.addr < addr) {
+			addr, offset, ok = s.addr, s.offset, true
+		}
+	}
+	return addr, offset, ok
+}
+
+// FileOffset returns where the byte that is loaded at addr is in the file.
+func (f *File) FileOffset(addr uint64) (uint64, bool) {
+	off, _, ok := f.image.offset(addr)
+	return off, ok
+}
+
+// Addr returns the address at which the byte at the given file offset is
+// loaded as code.
+func (f *File) Addr(offset uint64) (uint64, bool) {
+	for i := range f.image.segments {
+		if s := &f.image.segments[i]; s.code() && offset >= s.offset && offset-s.offset < s.filesz {
+			return s.addr + (offset - s.offset), true
+		}
+	}
+	return 0, false
+}
+
+// ReadCode fills b with the bytes that are loaded at addr. It returns how many
+// there are if the segment ends before b is full. The file must not be closed.
+func (f *File) ReadCode(b []byte, addr uint64) (int, error) {
+	off, rest, ok := f.image.offset(addr)
+	if !ok {
+		return 0, fail(0, trace.ErrMalformed, fmt.Sprintf("nothing is loaded at %#x", addr))
+	}
+	b = b[:min(uint64(len(b)), rest)]
+	if err := f.image.readInto(b, off, "code"); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Find returns the number of the function that holds addr, or -1. The number
+// is good for At.
+func (f *File) Find(addr uint64) int {
+	_ = f.Load()
+	return f.symbols.find(addr)
+}
+
+// At returns the function with a number that Find returned.
+func (f *File) At(i int) Symbol {
+	e := &f.symbols.entries[i]
+	return Symbol{
+		Name: f.symbols.text(e), Addr: e.addr, Size: uint64(e.size),
+		IFunc: e.flags&flagIFunc != 0, Global: e.flags&flagLocal == 0,
+	}
+}
+
+// Lookup returns the function that holds addr.
+//
+// A function with a size holds that many bytes; one without those up to the
+// next. Untyped symbols in code, as hand-written assembly has them, hold what
+// no function does. Of several names at one address the answer is always the
+// same: that of a visible symbol rather than a local one, of the version that
+// new programs get, with the fewest leading underscores, global rather than
+// weak, the shortest, the first in the order of bytes. So glibc's
+// __libc_malloc is malloc.
+func (f *File) Lookup(addr uint64) (Symbol, bool) {
+	i := f.Find(addr)
+	if i < 0 {
+		return Symbol{}, false
+	}
+	return f.At(i), true
+}
+
+// Defined returns address and size of the function with the given name: the
+// version that new programs get if there are several, and a local one only if
+// no other has the name. The size is 0 if the file does not say.
+func (f *File) Defined(name string) (addr, size uint64, ok bool) {
+	_ = f.Load()
+	i := f.symbols.defined(name)
+	if i < 0 {
+		return 0, 0, false
+	}
+	e := &f.symbols.entries[i]
+	return e.addr, uint64(e.size), true
+}
+
+// Aliases returns all function symbols whose address is addr, the one that
+// Lookup prefers first. An IFUNC stays one under all its names.
+func (f *File) Aliases(addr uint64) []Symbol {
+	_ = f.Load()
+	from, to := f.symbols.at(addr)
+	var all []Symbol
+	for i := from; i < to; i++ {
+		all = append(all, f.At(i))
+	}
+	return all
+}
+
+// IFunc says whether a symbol at addr is an IFUNC, so that the code there
+// chooses an implementation and is not the function.
+func (f *File) IFunc(addr uint64) bool {
+	_ = f.Load()
+	from, to := f.symbols.at(addr)
+	for _, e := range f.symbols.entries[from:to] {
+		if e.flags&flagIFunc != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Functions returns how many function symbols are known, all names counted.
+func (f *File) Functions() int {
+	_ = f.Load()
+	return len(f.symbols.entries)
+}

@@ -1,0 +1,350 @@
+package symbol
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"errors"
+	"math"
+	"slices"
+
+	"rtrace-bpf/trace"
+)
+
+// maxName is the longest name that is taken over, in bytes.
+const maxName = math.MaxUint16
+
+// entry is a function symbol. Its name lies in the table's strings.
+type entry struct {
+	addr   uint64
+	size   uint32 // bytes, 0 if the symbol does not say
+	name   uint32 // where it begins
+	length uint16 // without a version suffix
+	flags  entryFlags
+	under  uint8 // underscores before the name proper
+}
+
+type entryFlags uint8
+
+const (
+	flagLocal   entryFlags = 1 << iota // not visible outside its file
+	flagWeak                           // weak binding
+	flagIFunc                          // STT_GNU_IFUNC: addr is that of its resolver
+	flagNoType                         // a label in hand-written code
+	flagOld                            // of a version that new programs are not linked to
+	flagDynamic                        // also in .dynsym
+)
+
+// table is the functions of a file, by address. It keeps all names; lookups by
+// address go through spans.
+type table struct {
+	entries []entry // by address, then by preference
+	strings []byte  // string tables one after another
+	starts  []uint64
+	owners  []int32 // entry that owns [starts[i], starts[i+1]), or -1
+}
+
+// builder collects symbols of one file and its debug file.
+type builder struct {
+	table
+	code     []extent // executable sections; empty if the file has no section headers
+	segments []extent // executable segments
+	arm      bool     // bit 0 of an address is the instruction set
+	mapping  bool     // names with $ mark data in code
+	err      error
+}
+
+// extent is addresses [start, end).
+type extent struct{ start, end uint64 }
+
+// within returns the extent of a list ordered by start that holds addr.
+func within(list []extent, addr uint64) (extent, bool) {
+	i, found := slices.BinarySearchFunc(list, addr, func(e extent, a uint64) int { return cmp.Compare(e.start, a) })
+	if !found {
+		i--
+	}
+	if i >= 0 && addr < list[i].end {
+		return list[i], true
+	}
+	return extent{}, false
+}
+
+func newBuilder(img *image) *builder {
+	b := &builder{arm: img.machine == elf.EM_ARM}
+	b.mapping = b.arm || img.machine == elf.EM_AARCH64 || img.machine == elf.EM_RISCV
+	for i := range img.segments {
+		if s := &img.segments[i]; s.code() {
+			b.segments = append(b.segments, extent{s.addr, s.addr + s.memsz})
+		}
+	}
+	for i := range img.sections {
+		s := &img.sections[i]
+		if s.flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR && s.addr+s.size > s.addr {
+			b.code = append(b.code, extent{s.addr, s.addr + s.size})
+		}
+	}
+	byStart := func(a, b extent) int { return cmp.Compare(a.start, b.start) }
+	slices.SortFunc(b.segments, byStart)
+	slices.SortFunc(b.code, byStart)
+	return b
+}
+
+// add takes over the functions of all symbol tables of img. What is wrong with
+// one of them is kept in b.err, and the others are still read.
+func (b *builder) add(img *image) {
+	for _, src := range img.sources() {
+		if err := b.addSource(img, &src); err != nil {
+			b.err = errors.Join(b.err, err)
+		}
+	}
+}
+
+func (b *builder) addSource(img *image, src *source) error {
+	if err := img.check(src); err != nil {
+		return err
+	}
+	names, err := img.read(src.strings, src.nstrings, maxStrings, "symbol names")
+	if err != nil {
+		return err
+	}
+	base := uint64(len(b.strings))
+	if base+uint64(len(names)) > math.MaxUint32 {
+		return fail(src.strings, trace.ErrLimit, "symbol names")
+	}
+	b.strings = append(b.strings, names...)
+	var versions []byte
+	if src.versions != 0 {
+		// Without versions the names are still right.
+		versions, _ = img.read(src.versions, src.count*2, maxSymbols*2, "symbol versions")
+	}
+	const batch = 1 << 12
+	buf := make([]byte, min(src.count, batch)*img.symbolSize())
+	for i := uint64(0); i < src.count; i += batch {
+		n := min(batch, src.count-i)
+		chunk := buf[:n*img.symbolSize()]
+		if err := img.readInto(chunk, src.offset+i*img.symbolSize(), "symbol table"); err != nil {
+			return err
+		}
+		c := img.cursor(chunk)
+		for k := range n {
+			var version uint16
+			if len(versions) > 0 {
+				version = img.order.Uint16(versions[2*(i+k):])
+			}
+			b.addSymbol(readSymbol(c), base, uint64(len(names)), src.dynamic, version)
+		}
+	}
+	return nil
+}
+
+// rawSymbol is an Elf_Sym.
+type rawSymbol struct {
+	name        uint32
+	info        uint8
+	index       elf.SectionIndex
+	value, size uint64
+}
+
+func readSymbol(c *cursor) (s rawSymbol) {
+	s.name = c.u32()
+	if !c.wide {
+		s.value, s.size = c.word(), c.word()
+	}
+	s.info = c.b[0] // and st_other
+	c.b = c.b[2:]
+	s.index = elf.SectionIndex(c.u16())
+	if c.wide {
+		s.value, s.size = c.word(), c.word()
+	}
+	return s
+}
+
+// versionHidden is VERSYM_HIDDEN: the version is not the default one.
+const versionHidden = 0x8000
+
+// addSymbol takes over a symbol if it is a function. Its name is at base+name
+// of b.strings, in a table of nstrings bytes.
+func (b *builder) addSymbol(raw rawSymbol, base, nstrings uint64, dynamic bool, version uint16) {
+	var flags entryFlags
+	switch elf.ST_TYPE(raw.info) {
+	case elf.STT_FUNC:
+	case elf.STT_GNU_IFUNC:
+		flags |= flagIFunc
+	case elf.STT_NOTYPE:
+		flags |= flagNoType
+	default:
+		return
+	}
+	switch elf.ST_BIND(raw.info) {
+	case elf.STB_LOCAL:
+		flags |= flagLocal
+	case elf.STB_WEAK:
+		flags |= flagWeak
+	}
+	if raw.index == elf.SHN_UNDEF || uint64(raw.name) >= nstrings {
+		return
+	}
+	addr := raw.value
+	if b.arm {
+		addr &^= 1
+	}
+	seg, ok := within(b.segments, addr)
+	if !ok {
+		return
+	}
+	if flags&flagNoType != 0 && !b.label(raw, addr) {
+		return
+	}
+	begin := base + uint64(raw.name)
+	text := b.strings[begin:min(begin+maxName+1, base+nstrings)]
+	length := bytes.IndexByte(text, 0)
+	if length <= 0 {
+		return
+	}
+	text = text[:length]
+	if b.mapping && text[0] == '$' {
+		return
+	}
+	if at := bytes.IndexByte(text, '@'); at > 0 && !dynamic {
+		if len(text) == at+1 || text[at+1] != '@' {
+			flags |= flagOld
+		}
+		text = text[:at]
+	}
+	if dynamic {
+		flags |= flagDynamic
+		if version&versionHidden != 0 {
+			flags |= flagOld
+		}
+	}
+	b.entries = append(b.entries, entry{
+		addr: addr, size: uint32(min(raw.size, seg.end-addr, math.MaxUint32)), name: uint32(begin), length: uint16(len(text)),
+		flags: flags, under: underscores(text),
+	})
+}
+
+// label says whether an untyped symbol may mark code: it belongs to a section,
+// and lies in an executable one.
+func (b *builder) label(raw rawSymbol, addr uint64) bool {
+	_, ok := within(b.code, addr)
+	return ok && raw.index < elf.SHN_LORESERVE
+}
+
+// underscores counts the underscores before a C name. The start of a C++ or
+// Rust name is no decoration.
+func underscores(name []byte) uint8 {
+	if bytes.HasPrefix(name, []byte("_Z")) || bytes.HasPrefix(name, []byte("_R")) {
+		return 0
+	}
+	n := len(name) - len(bytes.TrimLeft(name, "_"))
+	return uint8(min(n, math.MaxUint8))
+}
+
+func (t *table) name(e *entry) []byte {
+	return t.strings[e.name : uint64(e.name)+uint64(e.length)]
+}
+
+// maxCompared bounds how much of two names is compared, so that a file with
+// many long equal names takes no time without end to sort.
+const maxCompared = 256
+
+// compare orders entries by address and, at one address, the name that
+// addresses are known by first: functions before labels, the longest first,
+// visible before local, current versions before old ones, few underscores
+// before many, strong before weak, short before long, and then by bytes.
+func (t *table) compare(a, b entry) int {
+	if c := cmp.Compare(a.addr, b.addr); c != 0 {
+		return c
+	}
+	for _, flag := range []entryFlags{flagNoType, 0, flagLocal, flagOld} {
+		c := cmp.Compare(a.flags&flag, b.flags&flag)
+		if flag == 0 {
+			c = cmp.Compare(b.size, a.size)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	if c := cmp.Or(cmp.Compare(a.under, b.under), cmp.Compare(a.flags&flagWeak, b.flags&flagWeak), cmp.Compare(a.length, b.length)); c != 0 {
+		return c
+	}
+	x, y := t.name(&a), t.name(&b)
+	return bytes.Compare(x[:min(len(x), maxCompared)], y[:min(len(y), maxCompared)])
+}
+
+// finish sorts what was added and makes it ready for lookups.
+func (b *builder) finish() *table {
+	t := &b.table
+	slices.SortFunc(t.entries, t.compare)
+	t.unite()
+	b.spans()
+	t.entries, t.starts, t.owners = slices.Clip(t.entries), slices.Clip(t.starts), slices.Clip(t.owners)
+	done := *t
+	return &done
+}
+
+// unite removes what is in .symtab and in .dynsym. Both sort side by side
+// unless they differ in more than where they come from.
+func (t *table) unite() {
+	kept := t.entries[:0]
+	for _, e := range t.entries {
+		if n := len(kept); n > 0 {
+			last := &kept[n-1]
+			if last.addr == e.addr && last.length == e.length && last.size == e.size && bytes.Equal(t.name(last), t.name(&e)) {
+				last.flags = (last.flags | e.flags&flagDynamic) &^ (flagOld &^ e.flags)
+				continue
+			}
+		}
+		kept = append(kept, e)
+	}
+	t.entries = kept
+}
+
+// find returns the entry that names addr, or -1.
+func (t *table) find(addr uint64) int {
+	i, found := slices.BinarySearch(t.starts, addr)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return -1
+	}
+	return int(t.owners[i])
+}
+
+// at returns the range of entries with the given address.
+func (t *table) at(addr uint64) (from, to int) {
+	from, _ = slices.BinarySearchFunc(t.entries, addr, func(e entry, a uint64) int { return cmp.Compare(e.addr, a) })
+	to = from
+	for to < len(t.entries) && t.entries[to].addr == addr {
+		to++
+	}
+	return from, to
+}
+
+// defined returns the best entry with the given name, or -1: a visible one
+// before a local one, the default version before others, the lowest address
+// at last.
+func (t *table) defined(name string) int {
+	best, bestRank := -1, 0
+	for i := range t.entries {
+		e := &t.entries[i]
+		if int(e.length) != len(name) || string(t.name(e)) != name {
+			continue
+		}
+		rank := int(e.flags & flagNoType >> 3)
+		if e.flags&flagLocal != 0 {
+			rank += 4
+		}
+		if e.flags&flagOld != 0 {
+			rank += 2
+		}
+		if best < 0 || rank < bestRank {
+			best, bestRank = i, rank
+		}
+	}
+	return best
+}
+
+// text returns the name of an entry as a string of its own.
+func (t *table) text(e *entry) string { return string(t.name(e)) }
