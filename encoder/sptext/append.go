@@ -36,7 +36,7 @@ const (
 	inWord                     // up to white space
 	inHeader                   // up to a comma
 	inParens                   // up to ')'
-	inAngles                   // a word, up to '>'
+	inAngles                   // a word between '<' and '>', before a '('
 )
 
 // unsafeIn holds for each byte the places where it is quoted.
@@ -49,7 +49,9 @@ var unsafeIn = func() (t [256]place) {
 	t[' '] |= inWord | inAngles
 	t[','] |= inHeader
 	t[')'] |= inParens
+	t['<'] |= inAngles
 	t['>'] |= inAngles
+	t['('] |= inAngles
 	return t
 }()
 

@@ -38,7 +38,7 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 	if w.opts.KeepSeq {
 		index = c.Seq
 	}
-	b := append(appendUint(w.buf, index), ". "...)
+	b := append(w.size(w.buf, index), ". "...)
 	if c.Context != 0 {
 		b = append(appendHex(append(b, '@'), uint64(c.Context)), ' ')
 	}

@@ -69,7 +69,7 @@ func (w *Writer) resource(r *trace.Resource) {
 	}
 	b := append(w.buf, '<')
 	b = appendHex(b, uint64(resourceMask(r.ID)))
-	b = w.quote(append(b, "> : "...), r.Type, inWord)
+	b = w.quote(append(b, "> : "...), r.Type, inAngles)
 	b = w.quote(append(b, " ("...), r.Desc, inParens)
 	b = append(b, ')')
 	if r.RefCount {
@@ -108,19 +108,23 @@ func (w *Writer) comment(s string) {
 		return
 	}
 	switch {
-	case len(s) >= 2 && s[0] == '#' && s[1] == ' ', len(s) == 1 && s[0] == '#':
-		w.buf = append(w.buf, '#')
 	case s == "" || s[0] != '#':
 		w.buf = append(w.buf, wire.Kept...)
+	case len(s) == 1 || blank(s[1]) == ' ':
+		w.buf = append(w.buf, '#')
 	}
 	for i := range len(s) {
-		c := s[i]
-		if c == '\n' || c == '\r' || c == 0 {
-			c = ' '
-		}
-		w.buf = append(w.buf, c)
+		w.buf = append(w.buf, blank(s[i]))
 	}
 	w.buf = append(w.buf, '\n')
+}
+
+// blank replaces what would end the line of a comment.
+func blank(c byte) byte {
+	if c == '\n' || c == '\r' || c == 0 {
+		return ' '
+	}
+	return c
 }
 
 // SetHeapBounds says between which ids all allocations of the trace lie, for a

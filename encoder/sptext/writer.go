@@ -149,8 +149,10 @@ func (w *Writer) start(process *trace.Record) {
 		if process.Process.Name != "" {
 			b = w.pair(b, wire.KeyProcess, process.Process.Name)
 		}
-		b = append(b, wire.KeyPID+"="...)
-		b = append(appendInt(b, int64(process.PID)), ", "...)
+		if process.PID != 0 || w.opts.Legacy {
+			b = append(b, wire.KeyPID+"="...)
+			b = append(appendInt(b, int64(process.PID)), ", "...)
+		}
 	}
 	if w.header.Filter != "" {
 		b = w.pair(b, wire.KeyFilter, w.header.Filter)

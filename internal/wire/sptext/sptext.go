@@ -4,8 +4,8 @@
 // docs/formats/sptext.md describes the format.
 package sptext
 
-// Name is the name of the format in headers and errors.
-const Name = "sptext"
+// Format is the name of the format in headers and errors.
+const Format = "sp-rtrace text"
 
 // Version is the protocol version that every writer of this text puts into
 // the header line, whatever it has read.

@@ -1,0 +1,147 @@
+package sptext
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	wire "rtrace-bpf/internal/wire/sptext"
+	"rtrace-bpf/trace"
+)
+
+// first makes the Header record, and the Process record if the first line is a
+// header. If it is none, it is read once more as any other, unless it shows
+// that this is not a trace. The original takes any line for a header.
+func (d *Reader) first(line []byte) {
+	fields, known := d.headerFields(line)
+	if !known && !d.opts.Legacy {
+		if len(line) > 0 && bytes.IndexByte([]byte("#:@<&0123456789"), line[0]) < 0 {
+			d.finish(d.syntaxError(0, trace.ErrMalformed))
+			return
+		}
+		d.repeat()
+	}
+	head := trace.Record{Kind: trace.KindHeader}
+	head.Header = trace.Header{
+		Format:  wire.Format,
+		Version: fields[wire.KeyVersion],
+		Arch:    fields[wire.KeyArch],
+		Clock:   trace.ClockDay,
+		Filter:  fields[wire.KeyFilter],
+		Origin:  fields[wire.KeyOrigin],
+	}
+	d.ready = append(d.ready, head)
+	if !known && !d.opts.Legacy {
+		return
+	}
+	proc := trace.Record{Kind: trace.KindProcess}
+	proc.Process = trace.Process{Name: fields[wire.KeyProcess], Depth: -1}
+	proc.PID = number(fields[wire.KeyPID])
+	if depth, ok := fields[wire.KeyDepth]; ok {
+		proc.Process.Depth = int(number(depth))
+	}
+	d.timestamp = time.Unix(0, 0)
+	if t, ok := d.parseTime(fields[wire.KeyTimestamp]); ok {
+		d.timestamp = t
+		if t.Year() >= 1970 && t.Year() < 2262 { // what nanoseconds hold
+			proc.Process.WallTime = t.UnixNano()
+		}
+	}
+	if proc.PID != 0 || proc.Process != (trace.Process{Depth: -1}) || d.opts.Legacy {
+		d.ready = append(d.ready, proc)
+	}
+}
+
+// headerFields reads the pairs of a header line: a value goes to the next
+// comma. It says whether a pair has a known key.
+func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool) {
+	fields = make(map[string]string, len(wire.HeaderKeys))
+	for len(line) > 0 {
+		key, rest, ok := bytes.Cut(line, []byte{'='})
+		if !ok || len(key) == 0 {
+			break
+		}
+		value, next, more := bytes.Cut(rest, []byte{','})
+		if d.opts.Legacy {
+			if !more && !d.bare {
+				// The original takes the line end for a part of it.
+				value = append(slices.Clone(value), '\n')
+			}
+			if len(value) == 0 {
+				break // where the original stops, too
+			}
+		}
+		for _, k := range wire.HeaderKeys {
+			if string(key) == k {
+				fields[k] = d.unquote(value)
+				known = true
+			}
+		}
+		if !more {
+			break
+		}
+		line = bytes.TrimLeft(next, " ")
+	}
+	return fields, known
+}
+
+// number reads a number, 0 if there is none.
+func number(s string) int32 {
+	p := scanner{[]byte(s)}
+	n, _ := p.int32()
+	return n
+}
+
+// parseTime reads Y.M.D h:m:s, and D.M.Y h:m:s as functracer writes it. The
+// original takes both for the first. Days and hours may be out of range.
+func (d *Reader) parseTime(s string) (time.Time, bool) {
+	p := scanner{[]byte(s)}
+	var v [6]int
+	for i, sep := range [6]string{".", ".", " ", ":", ":", ""} {
+		n, ok := p.int32()
+		if !ok {
+			return time.Time{}, false
+		}
+		v[i] = int(n)
+		if sep == " " {
+			p.spaces()
+		} else if !p.text(sep) {
+			return time.Time{}, false
+		}
+	}
+	if !d.opts.Legacy && v[2] > 31 && v[0] <= 31 {
+		v[0], v[2] = v[2], v[0]
+	}
+	return time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, d.opts.Location), true
+}
+
+// unquote returns a text with its groups \xNN replaced by the byte they stand
+// for. Texts of the header and of registries are not kept for reuse.
+func (d *Reader) unquote(b []byte) string {
+	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
+		return string(b)
+	}
+	return unquoted(b)
+}
+
+// text is unquote for strings that repeat.
+func (d *Reader) text(b []byte) string {
+	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
+		return d.intern(b)
+	}
+	return unquoted(b)
+}
+
+func unquoted(b []byte) string {
+	var s strings.Builder
+	for i := 0; i < len(b); i++ {
+		if b[i] == '\\' && len(b)-i >= 4 && b[i+1] == 'x' && hexValue[b[i+2]] < 16 && hexValue[b[i+3]] < 16 {
+			s.WriteByte(hexValue[b[i+2]]<<4 | hexValue[b[i+3]])
+			i += 3
+			continue
+		}
+		s.WriteByte(b[i])
+	}
+	return s.String()
+}
