@@ -23,23 +23,17 @@ type Options struct {
 
 // Reader decodes records. All errors are sticky.
 type Reader struct {
-	r io.Reader
-
-	buf     []byte // buf[next:] is read but not decoded
-	next    int
-	offset  int64 // of buf[0] in the input
-	eof     bool
+	lines   *jsontext.Lines
+	p       *Parser
 	started bool // the format line was read
 	err     error
-
-	p *Parser
 }
 
 var _ trace.Reader = (*Reader)(nil)
 
 // New returns a Reader of r.
 func New(r io.Reader, opts Options) *Reader {
-	return &Reader{r: r, buf: make([]byte, 0, 64<<10), p: NewParser(opts.Strict)}
+	return &Reader{lines: jsontext.NewLines(r, wire.MaxLine), p: NewParser(opts.Strict)}
 }
 
 // ReadRecord fills r with the next record. Fields that the line does not name
@@ -53,7 +47,7 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 
 func (d *Reader) read(r *trace.Record) error {
 	for {
-		line, offset, err := d.line()
+		line, offset, err := d.next()
 		if err != nil {
 			return err
 		}
@@ -82,7 +76,7 @@ func (d *Reader) read(r *trace.Record) error {
 // end is a cut, not a mistake.
 func (d *Reader) syntax(offset int64, line []byte) error {
 	err := d.p.Err()
-	if d.eof && d.next == len(d.buf) && errors.Is(err, jsontext.ErrEnd) && !bytes.HasSuffix(line, []byte("\n")) {
+	if d.lines.Ended() && errors.Is(err, jsontext.ErrEnd) && !bytes.HasSuffix(line, []byte("\n")) {
 		err = trace.ErrTruncated
 	} else if errors.Is(err, jsontext.ErrDepth) {
 		err = fmt.Errorf("%w: %w", trace.ErrLimit, err)
@@ -92,65 +86,20 @@ func (d *Reader) syntax(offset int64, line []byte) error {
 	return &trace.SyntaxError{Format: "jsonl", Offset: offset + int64(d.p.Offset()), Err: err}
 }
 
-// line returns the next line with its end, if it has one, and its offset.
-func (d *Reader) line() ([]byte, int64, error) {
-	scanned := d.next
-	for {
-		if i := bytes.IndexByte(d.buf[scanned:], '\n'); i >= 0 {
-			line, offset := d.buf[d.next:scanned+i+1], d.offset+int64(d.next)
-			d.next = scanned + i + 1
-			return line, offset, nil
-		}
-		scanned = len(d.buf)
-		if d.eof {
-			if d.next == len(d.buf) {
-				if !d.started {
-					return nil, 0, &trace.SyntaxError{Format: "jsonl", Offset: d.offset + int64(d.next), Err: trace.ErrTruncated}
-				}
-				return nil, 0, io.EOF
-			}
-			line, offset := d.buf[d.next:], d.offset+int64(d.next)
-			d.next = len(d.buf)
-			return line, offset, nil
-		}
-		if scanned-d.next > wire.MaxLine {
-			return nil, 0, &trace.SyntaxError{
-				Format: "jsonl", Offset: d.offset + int64(d.next),
-				Err: fmt.Errorf("line of more than %d bytes: %w", wire.MaxLine, trace.ErrLimit),
-			}
-		}
-		if d.next > 0 {
-			d.offset += int64(d.next)
-			d.buf = d.buf[:copy(d.buf, d.buf[d.next:])]
-			scanned -= d.next
-			d.next = 0
-		}
-		if err := d.fill(); err != nil {
-			return nil, 0, err
-		}
+// next returns the next line with its end, if it has one, and its offset.
+func (d *Reader) next() ([]byte, int64, error) {
+	line, offset, err := d.lines.Next()
+	switch {
+	case err == nil:
+		return line, offset, nil
+	case errors.Is(err, io.EOF) && d.started:
+		return nil, 0, io.EOF
+	case errors.Is(err, io.EOF):
+		err = trace.ErrTruncated
+	case errors.Is(err, jsontext.ErrLong):
+		err = fmt.Errorf("line of more than %d bytes: %w", wire.MaxLine, trace.ErrLimit)
+	default:
+		return nil, 0, fmt.Errorf("reading jsonl: %w", err)
 	}
-}
-
-// fill reads once into the free space of buf, which doubles when it is used up.
-func (d *Reader) fill() error {
-	if len(d.buf) == cap(d.buf) {
-		grown := make([]byte, len(d.buf), 2*cap(d.buf))
-		copy(grown, d.buf)
-		d.buf = grown
-	}
-	for range 100 {
-		n, err := d.r.Read(d.buf[len(d.buf):cap(d.buf)])
-		d.buf = d.buf[:len(d.buf)+n]
-		if errors.Is(err, io.EOF) {
-			d.eof = true
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading jsonl: %w", err)
-		}
-		if n > 0 {
-			return nil
-		}
-	}
-	return io.ErrNoProgress
+	return nil, 0, &trace.SyntaxError{Format: "jsonl", Offset: offset, Err: err}
 }

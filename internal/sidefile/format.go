@@ -1,0 +1,79 @@
+// Package sidefile writes and reads what a trace's own format cannot hold: the
+// file OUT.side beside a trace OUT, described in docs/formats/side.md.
+//
+// What it holds is tied to the trace by call positions: position n is the place
+// before the call that the trace's decoder delivers after n others. A realloc
+// takes two positions in a format that writes it as a free and an allocation.
+package sidefile
+
+import (
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// The first line: {"format":"rtrace-side","version":1}.
+const (
+	formatName = "rtrace-side"
+	version    = 1
+)
+
+const (
+	// bigSize is the first size that sp-rtrace cannot hold; from it on sizes
+	// are kept here.
+	bigSize = 1 << 31
+	// chunkBytes is how much the writer gathers before it writes a chunk.
+	chunkBytes = 64 << 10
+	// maxLine and maxQueue bound what the reader holds at a time.
+	maxLine  = 4 << 20
+	maxQueue = 1 << 16
+)
+
+// held reports whether records of kind k go into the side file.
+func held(k trace.Kind) bool {
+	switch k {
+	case trace.KindHeader, trace.KindProcess, trace.KindThread, trace.KindModule, trace.KindMapping,
+		trace.KindUnmapping, trace.KindExec, trace.KindExit, trace.KindLost, trace.KindEnd:
+		return true
+	}
+	return false
+}
+
+// quality is how a stack ended.
+type quality struct {
+	end    trace.StackEnd
+	fp     bool
+	bare   bool // holds for calls without frames instead of those with
+	reason string
+}
+
+func qualityOf(s *trace.Stack) quality {
+	return quality{
+		end: s.End, fp: s.FramePointer, reason: s.Reason,
+		bare: len(s.Frames) == 0 && s.End != trace.StackAbsent,
+	}
+}
+
+// appendText appends q as END[+fp][+bare][:REASON].
+func (q quality) appendText(b []byte) []byte {
+	b = append(b, q.end.String()...)
+	if q.fp {
+		b = append(b, "+fp"...)
+	}
+	if q.bare {
+		b = append(b, "+bare"...)
+	}
+	if q.reason != "" {
+		b = append(b, ':')
+		b = append(b, q.reason...)
+	}
+	return b
+}
+
+func parseQuality(s string) (q quality, ok bool) {
+	s, q.reason, _ = strings.Cut(s, ":")
+	s, q.bare = strings.CutSuffix(s, "+bare")
+	s, q.fp = strings.CutSuffix(s, "+fp")
+	q.end, ok = trace.ParseStackEnd(s)
+	return q, ok
+}

@@ -1,0 +1,244 @@
+package sidefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// Overlay returns a reader of main that knows what its side file knows: calls
+// get their thread, 64-bit size and stack quality, mappings their offset and
+// base, and the records that the format of main has no place for are put where
+// they were.
+//
+// A side file that belongs to another trace, or that is not one, is not used;
+// one that is cut or damaged is used up to there. warn, if not nil, is told
+// why. Errors of main are passed through.
+func Overlay(main trace.Reader, side io.Reader, warn func(error)) *Reader {
+	if warn == nil {
+		warn = func(error) {}
+	}
+	return &Reader{main: main, src: newSource(side), warn: warn}
+}
+
+// Reader is the result of Overlay.
+type Reader struct {
+	main trace.Reader
+	src  *source // nil when nothing is left to read
+	warn func(error)
+
+	begun      bool
+	off        bool            // the side file is not used
+	prelude    []*trace.Record // of main, read ahead up to its Process
+	preludeErr error
+
+	pos    uint64      // of the next call of main
+	clock  trace.Clock // of main
+	pid    int32       // of main's Process
+	sawEnd bool        // main has an End
+
+	isHeld  bool // held or heldErr was read from main and comes next
+	held    trace.Record
+	heldErr error
+
+	queue []placed // read from the side file and not yet returned, from head on
+	head  int
+	cur   chunk
+	nxt   chunk
+	ahead bool // nxt is read and begins behind pos
+	runs  cursor
+}
+
+var _ trace.Reader = (*Reader)(nil)
+
+// ReadRecord implements trace.Reader.
+func (o *Reader) ReadRecord(r *trace.Record) error {
+	if !o.begun {
+		o.begin()
+	}
+	switch {
+	case o.off:
+		return o.next(r)
+	case !o.isHeld:
+		o.heldErr = o.next(r)
+	case o.heldErr == nil:
+		*r = o.held
+	}
+	o.fill()
+	first, instead := o.due(r)
+	if first == nil {
+		return o.pass(r)
+	}
+	if o.heldErr != nil {
+		o.isHeld = true
+	} else if o.isHeld = !instead; o.isHeld {
+		o.held = *r
+	}
+	*r = *first
+	o.convert(r)
+	return nil
+}
+
+// next reads a record of main.
+func (o *Reader) next(r *trace.Record) error {
+	if len(o.prelude) > 0 {
+		*r = *o.prelude[0]
+		o.prelude = o.prelude[1:]
+		return nil
+	}
+	if o.preludeErr != nil {
+		return o.preludeErr
+	}
+	return o.main.ReadRecord(r)
+}
+
+// pass returns r or heldErr, which is main's.
+func (o *Reader) pass(r *trace.Record) error {
+	o.isHeld = o.heldErr != nil
+	if o.isHeld {
+		return o.heldErr
+	}
+	switch r.Kind {
+	case trace.KindCall:
+		o.complete(r)
+		o.pos++
+	case trace.KindEnd:
+		o.sawEnd = true
+	}
+	return nil
+}
+
+// due takes the record off the queue that comes before r, which is main's
+// next, or instead of it; nil if there is none.
+func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
+	for o.head < len(o.queue) && o.queue[o.head].at <= o.pos {
+		first = o.queue[o.head].r
+		if first.Kind == trace.KindEnd && !errors.Is(o.heldErr, io.EOF) || o.sawEnd {
+			if o.heldErr != nil {
+				return nil, false // a cut trace did not end as planned
+			}
+			if r.Kind != trace.KindCall && r.Kind != trace.KindEnd {
+				return nil, false
+			}
+			o.take() // there are calls after it, or main has its own
+			continue
+		}
+		if o.heldErr == nil && r.Kind == trace.KindMapping {
+			i := o.match(&r.Mapping)
+			if i < 0 {
+				return nil, false
+			}
+			return o.take(), i == 0
+		}
+		if o.heldErr == nil && r.Kind != trace.KindCall && r.Kind != trace.KindEnd {
+			return nil, false
+		}
+		return o.take(), false
+	}
+	return nil, false
+}
+
+// take removes the first record of the queue.
+func (o *Reader) take() *trace.Record {
+	r := o.queue[o.head].r
+	o.queue[o.head].r = nil
+	o.head++
+	return r
+}
+
+// match returns how many records of the queue come before the side file's
+// version of m, or -1.
+func (o *Reader) match(m *trace.Mapping) int {
+	for i, q := range o.queue[o.head:] {
+		if q.at > o.pos {
+			break
+		}
+		if s := &q.r.Mapping; q.r.Kind == trace.KindMapping && s.End == m.End && samePath(s.Path, m.Path) {
+			return i
+		}
+	}
+	return -1
+}
+
+// samePath reports whether a format may have written path as got: some cut
+// long texts.
+func samePath(path, got string) bool {
+	return path == got || len(got) >= 255 && strings.HasPrefix(path, got)
+}
+
+// fill reads the side file up to the line about the calls behind pos.
+func (o *Reader) fill() {
+	if o.ahead && o.nxt.from > o.pos {
+		return // the common case
+	}
+	if o.head > 0 {
+		o.queue = append(o.queue[:0], o.queue[o.head:]...)
+		o.head = 0
+	}
+	for len(o.queue) < maxQueue {
+		if o.ahead {
+			if o.nxt.from > o.pos {
+				return
+			}
+			o.cur, o.nxt = o.nxt, o.cur
+			o.ahead = false
+			o.runs.reset(&o.cur)
+		}
+		if o.src == nil {
+			return
+		}
+		isChunk, rec, err := o.src.next(&o.nxt)
+		switch {
+		case errors.Is(err, io.EOF):
+			o.src = nil
+		case err != nil:
+			o.warn(fmt.Errorf("side file is used up to its damage only: %w", err))
+			o.src = nil
+		case isChunk:
+			o.ahead = true
+		default:
+			o.queue = append(o.queue, rec)
+		}
+	}
+}
+
+// complete adds to a call what the side file knows about it.
+func (o *Reader) complete(r *trace.Record) {
+	if r.PID == 0 {
+		r.PID = o.pid
+	}
+	if o.pos < o.cur.from || o.pos >= o.cur.to {
+		return
+	}
+	if tid, ok := o.runs.tidAt(&o.cur, o.pos); ok {
+		r.TID = tid
+	}
+	s := &r.Call.Stack
+	if q := o.runs.stackAt(&o.cur, o.pos); q != nil && q.end != trace.StackAbsent && q.bare == (len(s.Frames) == 0) {
+		s.End, s.FramePointer, s.Reason = q.end, q.fp, q.reason
+	}
+	if n, ok := o.runs.sizeAt(&o.cur, o.pos); ok && r.Call.Op != trace.OpFree {
+		r.Call.Size = n
+	}
+}
+
+const dayNanos = 24 * 3600 * 1e9
+
+// convert puts the times of a record of the side file on main's clock.
+func (o *Reader) convert(r *trace.Record) {
+	r.Time = o.onClock(r.Time)
+	if r.Kind == trace.KindLost {
+		r.Lost.Since = o.onClock(r.Lost.Since)
+	}
+}
+
+func (o *Reader) onClock(t int64) int64 {
+	if o.clock == trace.ClockDay {
+		t %= dayNanos
+		t -= t % 1e6
+	}
+	return t
+}

@@ -1,0 +1,265 @@
+package sidefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/internal/jsontext"
+	"rtrace-bpf/trace"
+)
+
+// Writer is given the same records as the encoder of the trace and keeps what
+// is lost there. It holds at most some hundred kilobytes: what it gathers goes
+// to a temporary file beside the output, which takes the output's name when
+// it is complete.
+type Writer struct {
+	path      string
+	positions func(*trace.Record) int
+	file      *os.File
+	temporary string // name of file; empty if it is the output itself
+	out       []byte
+	line      []byte
+	quality   []byte
+	err       error // sticky
+	closed    bool
+
+	from, pos uint64 // the chunk begins at from; pos is the next position
+	records   []byte // lines of the chunk's records
+	tids      runs
+	stacks    runs
+	sizes     []byte // "POSITION,SIZE," …
+	tid       int32
+	stack     quality
+}
+
+var _ trace.Writer = (*Writer)(nil)
+
+// NewWriter prepares a side file at path. positions says how many positions
+// a record takes in the trace (see encoder.Positions). An earlier side file at
+// path will be replaced; any other file there is an error.
+func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) {
+	w := &Writer{path: path, positions: positions}
+	var err error
+	if isDevice(path) {
+		w.file, err = os.OpenFile(path, os.O_WRONLY, 0)
+	} else if err = checkReplaceable(path); err == nil {
+		w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating side file: %w", err)
+	}
+	if !isDevice(path) {
+		w.temporary = w.file.Name()
+		// Like any output, and not only for its owner as temporary files.
+		if err := w.file.Chmod(0o644); err != nil {
+			return nil, errors.Join(fmt.Errorf("creating side file: %w", err), w.Discard())
+		}
+	}
+	w.out = append(w.out, `{"format":"`+formatName+`","version":`...)
+	w.out = strconv.AppendInt(w.out, version, 10)
+	w.out = append(w.out, "}\n"...)
+	return w, nil
+}
+
+func isDevice(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// checkReplaceable fails if there is a file at path that is no side file.
+func checkReplaceable(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read
+	if !Is(f) {
+		return fmt.Errorf("%s: %w and is no side file", path, fs.ErrExist)
+	}
+	return nil
+}
+
+// WriteRecord notes what the format of the trace cannot hold of r.
+func (w *Writer) WriteRecord(r *trace.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	if r.Kind == trace.KindCall {
+		if n := w.positions(r); n > 0 {
+			w.call(r, uint64(n))
+		}
+	} else {
+		if held(r.Kind) {
+			w.record(r)
+		}
+		w.pos += uint64(max(w.positions(r), 0))
+	}
+	if len(w.records)+len(w.tids.text)+len(w.stacks.text)+len(w.sizes) >= chunkBytes {
+		w.chunk()
+	}
+	return w.err
+}
+
+func (w *Writer) call(r *trace.Record, n uint64) {
+	if r.TID != w.tid {
+		w.endTIDs()
+		w.tid = r.TID
+	}
+	w.tids.n += n
+	if q := qualityOf(&r.Call.Stack); q != w.stack && (q.end != trace.StackAbsent || w.stack.bare) {
+		w.endStacks()
+		w.stack = q
+	}
+	w.stacks.n += n
+	w.pos += n
+	if r.Call.Size >= bigSize {
+		// The allocation is the last of the call's positions.
+		w.sizes = strconv.AppendUint(w.sizes, w.pos-1, 10)
+		w.sizes = append(w.sizes, ',')
+		w.sizes = strconv.AppendUint(w.sizes, r.Call.Size, 10)
+		w.sizes = append(w.sizes, ',')
+	}
+}
+
+func (w *Writer) record(r *trace.Record) {
+	line, err := jsonl.AppendRecord(w.line[:0], r)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.line = line
+	w.records = append(w.records, `{"at":`...)
+	w.records = strconv.AppendUint(w.records, w.pos, 10)
+	w.records = append(w.records, ',')
+	w.records = append(w.records, line[1:]...)
+	w.records = append(w.records, '\n')
+}
+
+// runs is a list "VALUE,COUNT,VALUE,COUNT," and the count of the run that has
+// not ended.
+type runs struct {
+	text []byte
+	n    uint64
+}
+
+func (r *runs) end() {
+	r.text = append(r.text, ',')
+	r.text = strconv.AppendUint(r.text, r.n, 10)
+	r.text = append(r.text, ',')
+	r.n = 0
+}
+
+func (w *Writer) endTIDs() {
+	if w.tids.n > 0 {
+		w.tids.text = strconv.AppendInt(w.tids.text, int64(w.tid), 10)
+		w.tids.end()
+	}
+}
+
+func (w *Writer) endStacks() {
+	if w.stacks.n > 0 {
+		w.quality = w.stack.appendText(w.quality[:0])
+		w.stacks.text = jsontext.AppendString(w.stacks.text, string(w.quality))
+		w.stacks.end()
+	}
+}
+
+// chunk writes what was gathered since the last chunk: the line for its calls
+// and then its records.
+func (w *Writer) chunk() {
+	w.endTIDs()
+	w.endStacks()
+	if w.pos > w.from {
+		w.out = append(w.out, `{"from":`...)
+		w.out = strconv.AppendUint(w.out, w.from, 10)
+		w.out = jsontext.AppendUint(w.out, "to", w.pos)
+		w.list("tid", &w.tids.text)
+		w.list("stack", &w.stacks.text)
+		w.list("size", &w.sizes)
+		w.out = append(w.out, "}\n"...)
+		w.from = w.pos
+	}
+	w.out = append(w.out, w.records...)
+	w.records = w.records[:0]
+	w.write()
+}
+
+// list writes and empties a list that ends with a comma.
+func (w *Writer) list(key string, text *[]byte) {
+	if n := len(*text); n > 0 {
+		w.out = jsontext.AppendKey(w.out, key)
+		w.out = append(w.out, '[')
+		w.out = append(w.out, (*text)[:n-1]...)
+		w.out = append(w.out, ']')
+		*text = (*text)[:0]
+	}
+}
+
+func (w *Writer) write() {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.file.Write(w.out); err != nil {
+		w.err = fmt.Errorf("writing side file: %w", err)
+	}
+	w.out = w.out[:0]
+}
+
+// Flush writes what was gathered to the temporary file.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.chunk()
+	}
+	return w.err
+}
+
+// Close completes the file and gives it its name. If anything failed since
+// NewWriter, nothing stays and the first error is returned.
+func (w *Writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	err := w.Flush()
+	if err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	if w.temporary == "" {
+		err = w.file.Close()
+	} else if err = w.file.Sync(); err == nil {
+		if err = w.file.Close(); err == nil {
+			err = os.Rename(w.temporary, w.path)
+		}
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("completing side file: %w", err), w.Discard())
+	}
+	w.closed = true
+	return nil
+}
+
+// Discard gives the file up; nothing of it stays. After Close it does nothing.
+func (w *Writer) Discard() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	if w.err == nil {
+		w.err = errors.New("side file was given up")
+	}
+	_ = w.file.Close() // its content does not matter
+	if w.temporary == "" {
+		return nil
+	}
+	if err := os.Remove(w.temporary); err != nil {
+		return fmt.Errorf("removing unfinished side file: %w", err)
+	}
+	return nil
+}
