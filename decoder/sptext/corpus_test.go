@@ -200,6 +200,11 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
+		// A call without type that stands before all declarations has no
+		// resource; written behind one, it has the first.
+		if once, err = rewrite(once, false); err != nil {
+			t.Fatalf("first reading of what was written: %v\n%q", err, once)
+		}
 		twice, err := rewrite(once, false)
 		if err != nil {
 			t.Fatalf("second reading: %v\n%q", err, once)
