@@ -23,8 +23,7 @@ func appendPacket(dst []byte, order binio.Order, code uint32, data []byte) []byt
 // frames and a free without, and the number of calls.
 func benchTrace(pairs int) ([]byte, int) {
 	order := binio.Order{Pointer: 8}
-	hs := Handshake{Version: wire.V20, Arch: "x86_64", Pointer: 8}
-	b := hs.append(nil)
+	b := wire.AppendHandshake(nil, wire.V20, "x86_64", wire.LittleEndian, 8)
 	padded := func(dst []byte, s string) []byte { return appendText(dst, order, Text{Bytes: []byte(s)}) }
 	u32 := func(vs ...uint32) (d []byte) {
 		for _, v := range vs {

@@ -82,6 +82,15 @@ func (w *Walker) documentFraming() bool {
 	return w.hs.Version < wire.V20 && !w.sizeFirst
 }
 
+// onlyResource returns the id of the only resource declared so far, or 0: the
+// protocol document lets calls say 0 for it.
+func (w *Walker) onlyResource() uint32 {
+	if bits.OnesCount64(w.resources) != 1 {
+		return 0
+	}
+	return uint32(bits.TrailingZeros64(w.resources))
+}
+
 // detectCalls tells the layouts of CALL apart. Both have the same fields, so
 // every call is read both ways and points are counted for values that no writer
 // sends. Without a difference the framing decides.
@@ -151,7 +160,7 @@ func splitCall(b []byte, order binio.Order) (callParts, bool) {
 	if len(b) < name+2 {
 		return a, false
 	}
-	rest := name + textSize(order.U16(b[name:]))
+	rest := name + wire.TextSize(order.U16(b[name:]))
 	if len(b) < rest+4+order.Pointer {
 		return a, false
 	}

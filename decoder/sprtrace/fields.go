@@ -104,7 +104,7 @@ func (w *Walker) parse(vals []Value, l *wire.Layout, data []byte) ([]Value, []by
 				n *= 2
 			}
 			// A string takes 4 bytes, but the padding of the last may lack.
-			if c.Fits(n, 2) {
+			if n != 0 && c.Fits(n-1, 4) {
 				v.Texts = make([]Text, n)
 				for i := range v.Texts {
 					v.Texts[i] = w.text(&c, data)

@@ -64,7 +64,7 @@ func (d *Reader) begin() error {
 			d.warn("architecture mismatch: %s (expected %s)", hs.Arch, build)
 		}
 	}
-	if d.w.order.Big != (hs.Endian == 1) {
+	if d.w.order.Big != (hs.Endian == wire.BigEndian) {
 		d.warn("packets have the other byte order than the handshake says")
 	}
 	if v := hs.Version; d.w.sizeFirst && !v.SizeFirst() {

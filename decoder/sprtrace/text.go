@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"rtrace-bpf/internal/binio"
+	wire "rtrace-bpf/internal/wire/sprtrace"
 )
 
 // TextForm says how a string lies on the wire.
@@ -25,11 +26,6 @@ type Text struct {
 	Form  TextForm
 }
 
-// textSize returns how many bytes a string with that length field takes.
-func textSize(length uint16) int {
-	return (2 + int(length) + 3) &^ 3
-}
-
 // legacyTextSize is what the original reader makes of it.
 func legacyTextSize(length uint16) int {
 	if length == 0 {
@@ -49,7 +45,7 @@ func splitText(b []byte, order binio.Order, legacy bool) (text []byte, n int, ok
 	if int(length) > len(b)-2 {
 		return nil, 0, false
 	}
-	n = textSize(length)
+	n = wire.TextSize(length)
 	if legacy {
 		n = legacyTextSize(length)
 	}
@@ -79,7 +75,7 @@ func appendText(dst []byte, order binio.Order, t Text) []byte {
 	length := len(t.Bytes)
 	if t.Form == TextPadded {
 		// At least one NUL if there is no text: length 0 means TextNull.
-		length = max(textSize(uint16(length))-2, 2)
+		length = max(wire.TextSize(uint16(length))-2, 2)
 	}
 	dst = order.AppendU16(dst, uint16(length))
 	dst = append(dst, t.Bytes...)

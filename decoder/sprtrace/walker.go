@@ -118,7 +118,7 @@ func (w *Walker) load() error {
 	if w.err != nil {
 		return w.err
 	}
-	if !w.src.need(wire.HeadSize) && !(w.order.Pointer == 0 && w.src.need(hsMin)) {
+	if !w.src.need(wire.HeadSize) && !(w.order.Pointer == 0 && w.src.need(wire.HandshakeMin)) {
 		return w.short()
 	}
 	if w.src.buf[w.src.pos] == wire.Magic || w.order.Pointer == 0 {
@@ -215,7 +215,7 @@ func (w *Walker) loadHandshake() (bool, error) {
 	if first && w.src.buf[w.src.pos] != wire.Magic {
 		return false, w.fail(fmt.Errorf("no handshake: %w", trace.ErrMalformed))
 	}
-	total := 2 + int(w.src.buf[w.src.pos+hsSize])
+	total := 2 + int(w.src.buf[w.src.pos+wire.HandshakeSize])
 	whole := w.src.need(total)
 	if !first {
 		if !whole && w.sizeFirst {
@@ -241,7 +241,7 @@ func (w *Walker) begin() error {
 		return w.fail(err)
 	}
 	w.hs = hs
-	w.order = binio.Order{Big: hs.Endian == 1, Pointer: int(hs.Pointer)}
+	w.order = binio.Order{Big: hs.Endian == wire.BigEndian, Pointer: int(hs.Pointer)}
 	w.sizeFirst = hs.Version.SizeFirst()
 	w.swapped = false
 	w.resources, w.contexts = 0, 0

@@ -72,6 +72,14 @@ func (o Order) AppendU32(dst []byte, v uint32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, v)
 }
 
+// PutU32 writes v to the start of b.
+func (o Order) PutU32(b []byte, v uint32) {
+	if o.Big {
+		v = bits.ReverseBytes32(v)
+	}
+	binary.LittleEndian.PutUint32(b, v)
+}
+
 // AppendU64 appends v to dst and returns the extended slice.
 func (o Order) AppendU64(dst []byte, v uint64) []byte {
 	if o.Big {

@@ -42,6 +42,10 @@ func TestOrder(t *testing.T) {
 			if got := o.AppendU32(nil, tt.u32); !bytes.Equal(got, data[:4]) {
 				t.Errorf("AppendU32 = %x", got)
 			}
+			put := make([]byte, 4)
+			if o.PutU32(put, tt.u32); !bytes.Equal(put, data[:4]) {
+				t.Errorf("PutU32 = %x", put)
+			}
 			if got := o.AppendU64(nil, tt.u64); !bytes.Equal(got, data) {
 				t.Errorf("AppendU64 = %x", got)
 			}

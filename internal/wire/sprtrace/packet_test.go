@@ -83,3 +83,34 @@ func TestVersion(t *testing.T) {
 		t.Errorf("2.0: %d.%d, size first %v", V20.Major(), V20.Minor(), V20.SizeFirst())
 	}
 }
+
+func TestAppendHandshake(t *testing.T) {
+	tests := []struct {
+		version         Version
+		arch            string
+		endian, pointer byte
+		want            string
+	}{
+		{V20, "x86_64", LittleEndian, 8, "\xf0\x0e\x02\x00\x06x86_64\x00\x08\x00\x00\x00"},
+		{V20, "i686", LittleEndian, 4, "\xf0\x0a\x02\x00\x04i686\x00\x04\x00"},
+		{V14, "s390x", BigEndian, 8, "\xf0\x0a\x01\x04\x05s390x\x01\x08"},
+	}
+	for _, tt := range tests {
+		got := AppendHandshake([]byte("x"), tt.version, tt.arch, tt.endian, tt.pointer)
+		if string(got) != "x"+tt.want {
+			t.Errorf("%s: %q, want %q", tt.arch, got[1:], tt.want)
+		}
+	}
+	long := AppendHandshake(nil, V20, string(make([]byte, MaxArch)), 0, 8)
+	if len(long)%4 != 0 || int(long[HandshakeSize]) != len(long)-2 {
+		t.Errorf("handshake with the longest name: %d bytes, size %d", len(long), long[HandshakeSize])
+	}
+}
+
+func TestTextSize(t *testing.T) {
+	for length, want := range map[uint16]int{0: 4, 1: 4, 2: 4, 3: 8, 4: 8, 6: 8, 7: 12, 10: 12, 0xffff: 0x10004} {
+		if got := TextSize(length); got != want {
+			t.Errorf("TextSize(%d) = %d, want %d", length, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// Package sprtrace writes the binary trace format of sp-rtrace, so that the
+// last original tools read it, or the dialect that the protocol document
+// describes. docs/formats/sprtrace.md describes the format and lists what it
+// cannot hold.
+package sprtrace
+
+import (
+	"fmt"
+
+	wire "rtrace-bpf/internal/wire/sprtrace"
+	"rtrace-bpf/trace"
+)
+
+// Dialect is a variant of the format.
+type Dialect uint8
+
+// The dialects.
+const (
+	// Wire is protocol 2.0 as the last original tools write and read it.
+	Wire Dialect = iota
+	// Document is what the protocol document, version 1.4, says to the
+	// letter. The original tools misread it.
+	Document
+)
+
+// Options says how to write. The zero value is what original tools read best.
+type Options struct {
+	Dialect Dialect
+	// BacktraceAll writes the stack of an OpMove with both of its calls; by
+	// default the free has none. The stack of an OpFree is always written.
+	BacktraceAll bool
+	// KeepOpaque writes opaque records of the format back as they were.
+	// Original tools stop reading at a packet they do not know, so this is
+	// for traces on their way to a reader that knows it.
+	KeepOpaque bool
+}
+
+func (o *Options) check() error {
+	if o.Dialect > Document {
+		return fmt.Errorf("sp-rtrace: unknown dialect %d", o.Dialect)
+	}
+	return nil
+}
+
+// Stats counts what was written and what did not fit.
+type Stats struct {
+	Packets    uint64
+	Calls      uint64 // CALL packets
+	Bytes      int64
+	CutFrames  uint64 // frames beyond the 253 that a packet may have
+	CutStrings uint64 // strings that were shortened
+	CutArgs    uint64 // arguments left out because their packet was full
+	Clamped    uint64 // sizes and counts above 2^31-1, and resource ids above 32
+	Dropped    uint64 // records that the format has no place for
+}
+
+// CallPackets returns how many CALL packets a call becomes: two for OpMove, none
+// for an unknown operation. Positions in a side file count by them.
+func CallPackets(c *trace.Call) int {
+	switch c.Op {
+	case trace.OpMove:
+		return 2
+	case trace.OpNone, trace.OpAlloc, trace.OpFree:
+		return 1
+	}
+	return 0
+}
+
+// Values for records that the trace has no header for.
+const (
+	defaultArch   = "x86_64"
+	defaultArch32 = "i686"
+)
+
+const format = wire.Format

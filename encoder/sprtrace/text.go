@@ -1,0 +1,42 @@
+package sprtrace
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	wire "rtrace-bpf/internal/wire/sprtrace"
+)
+
+// maxName limits strings that are not the last of their packet.
+const maxName = 255
+
+// text appends s, at most limit bytes of it and nothing behind a NUL: a reader
+// takes that for the end.
+func (e *Writer) text(s string, limit int) {
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+		e.stats.CutStrings++
+	}
+	if len(s) > limit {
+		s = cut(s, limit)
+		e.stats.CutStrings++
+	}
+	size := wire.TextSize(uint16(len(s)))
+	length := size - 2
+	if e.opts.Dialect == Document {
+		length = len(s)
+	}
+	e.buf = e.order.AppendU16(e.buf, uint16(length))
+	e.buf = append(e.buf, s...)
+	e.buf = append(e.buf, "\x00\x00\x00"[:size-2-len(s)]...)
+}
+
+// cut returns at most limit bytes of s and does not cut a character in two.
+func cut(s string, limit int) string {
+	for i := limit; i > limit-utf8.UTFMax && i > 0; i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i]
+		}
+	}
+	return s[:limit]
+}
