@@ -60,10 +60,10 @@ func (f *File) openDebug() *debugFile {
 // roots returns where debug files are looked for. Those of this machine may
 // serve another root, too: they are only used if they belong to the file.
 func (f *File) roots() []string {
-	if f.options.Root == "" {
+	if f.root == "" {
 		return []string{""}
 	}
-	return []string{f.options.Root, ""}
+	return []string{f.root, ""}
 }
 
 // has says whether the file stores a section of the given type.

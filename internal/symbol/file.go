@@ -15,12 +15,8 @@ import (
 // as a device or a pipe; those are not opened.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Options say how a file is opened.
-type Options struct {
-	// Root is put before the file's path and before those of debug files: a
-	// copy of the traced machine's file system, or /proc/PID/root.
-	Root string
-}
+// maxCode is the longest piece of code that is read at once, in bytes.
+const maxCode = 1 << 24
 
 // File is an ELF executable or shared object. Headers are read when it is
 // opened, symbols when they are first asked for. Its methods may be called by
@@ -28,8 +24,8 @@ type Options struct {
 type File struct {
 	image   *image
 	closer  io.Closer
+	root    string // what path is below
 	path    string // as the traced machine names it; empty if unknown
-	options Options
 	buildID string
 
 	once    sync.Once
@@ -40,10 +36,10 @@ type File struct {
 
 // Segment is a part of the file that is loaded as code (PT_LOAD with PF_X).
 type Segment struct {
-	Offset uint64 // in the file
-	Addr   uint64 // before the load bias is added
-	Size   uint64 // bytes in the file
-	Mem    uint64 // bytes in memory, not less than Size
+	Offset   uint64 // in the file
+	Addr     uint64 // before the load bias is added
+	FileSize uint64 // bytes in the file
+	MemSize  uint64 // bytes in memory, not less than FileSize
 }
 
 // Symbol is a function.
@@ -59,17 +55,22 @@ type Symbol struct {
 	Global bool
 }
 
-// Open opens the ELF file of the given path below o.Root.
-func Open(path string, o Options) (*File, error) {
-	f, size, err := openRegular(o.Root + path)
+// Open opens the ELF file of the given path.
+func Open(path string) (*File, error) { return OpenIn("", path) }
+
+// OpenIn opens the ELF file that has the given path in a system whose root
+// folder is root: a copy of the traced machine's files, or /proc/PID/root.
+// Debug files are looked for there as well.
+func OpenIn(root, path string) (*File, error) {
+	f, size, err := openRegular(root + path)
 	if err != nil {
 		return nil, err
 	}
 	file, err := New(f, size)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", o.Root+path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("read %s: %w", root+path, err), f.Close())
 	}
-	file.closer, file.path, file.options = f, path, o
+	file.closer, file.root, file.path = f, root, path
 	return file, nil
 }
 
@@ -158,8 +159,8 @@ func (f *File) DebugFile() string {
 	return f.debug
 }
 
-// Code returns the segments that are loaded as code, in the file's order.
-func (f *File) Code() []Segment {
+// Segments returns the parts that are loaded as code, in the file's order.
+func (f *File) Segments() []Segment {
 	var code []Segment
 	for i := range f.image.segments {
 		if s := &f.image.segments[i]; s.code() {
@@ -197,18 +198,14 @@ func (f *File) Addr(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// ReadCode fills b with the bytes that are loaded at addr. It returns how many
-// there are if the segment ends before b is full. The file must not be closed.
-func (f *File) ReadCode(b []byte, addr uint64) (int, error) {
+// Code returns the n bytes that are loaded at addr, or fewer if the segment
+// ends before. The caller owns them. The file must not be closed.
+func (f *File) Code(addr, n uint64) ([]byte, error) {
 	off, rest, ok := f.image.offset(addr)
 	if !ok {
-		return 0, fail(0, trace.ErrMalformed, fmt.Sprintf("nothing is loaded at %#x", addr))
+		return nil, fail(0, trace.ErrMalformed, fmt.Sprintf("nothing is loaded at %#x", addr))
 	}
-	b = b[:min(uint64(len(b)), rest)]
-	if err := f.image.readInto(b, off, "code"); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return f.image.read(off, min(n, rest), maxCode, "code")
 }
 
 // Find returns the number of the function that holds addr, or -1. The number
@@ -244,17 +241,16 @@ func (f *File) Lookup(addr uint64) (Symbol, bool) {
 	return f.At(i), true
 }
 
-// Defined returns address and size of the function with the given name: the
-// version that new programs get if there are several, and a local one only if
-// no other has the name. The size is 0 if the file does not say.
-func (f *File) Defined(name string) (addr, size uint64, ok bool) {
+// Defined returns the function with the given name: the version that new
+// programs get if there are several, and a local one only if no other has the
+// name.
+func (f *File) Defined(name string) (Symbol, bool) {
 	_ = f.Load()
 	i := f.symbols.defined(name)
 	if i < 0 {
-		return 0, 0, false
+		return Symbol{}, false
 	}
-	e := &f.symbols.entries[i]
-	return e.addr, uint64(e.size), true
+	return f.At(i), true
 }
 
 // Aliases returns all function symbols whose address is addr, the one that
