@@ -33,12 +33,21 @@ func Demangle(name string) (text string, ok bool) {
 	return text, true
 }
 
-// Text returns how a function is printed: a C++ or Rust name as in the source,
-// any other with () behind it. GTK's prefix for its internal aliases is left
-// out.
-func Text(name string) string {
+// Source returns the name that a function has in the source, and whether the
+// symbol was mangled. GTK's prefix for its internal aliases is left out.
+func Source(name string) (text string, mangled bool) {
 	if text, ok := Demangle(name); ok {
+		return text, true
+	}
+	return strings.TrimPrefix(name, "IA__"), false
+}
+
+// Text returns how a function is printed: a C++ or Rust name as in the source,
+// any other with () behind it.
+func Text(name string) string {
+	text, mangled := Source(name)
+	if mangled {
 		return text
 	}
-	return strings.TrimPrefix(name, "IA__") + "()"
+	return text + "()"
 }

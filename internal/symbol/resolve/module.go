@@ -1,0 +1,105 @@
+package resolve
+
+import (
+	"errors"
+	"strings"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// module is a file that is or was mapped.
+type module struct {
+	path    string
+	buildID string       // as the trace tells, in lower case; may be empty
+	known   bool         // the trace describes it
+	waiting bool         // mappings have it that came before a description
+	record  trace.Module // if known
+	tried   bool
+	file    *symbol.File // nil if there is none or it is another one
+	bare    *frame       // of addresses whose function is unknown
+	frames  map[int]*frame
+	texts   int // bytes held by frames
+}
+
+// maxTexts bounds the bytes of the frames of one module.
+const maxTexts = 64 << 20
+
+// The names of mappings that are code of the kernel's.
+const (
+	vdsoName     = "[vdso]"
+	vsyscallName = "[vsyscall]"
+)
+
+// errNoFile says that a mapping's name is no file to look for.
+var errNoFile = errors.New("no file")
+
+// open opens the module's file. For names that no file has the error is
+// errNoFile.
+func (m *module) open(r *Resolver) (*symbol.File, error) {
+	switch {
+	case m.path == vdsoName && m.buildID != "":
+		return openVDSO()
+	case !strings.HasPrefix(m.path, "/"), strings.HasPrefix(m.path, "//"), strings.HasPrefix(m.path, "/memfd:"),
+		strings.HasPrefix(m.path, "/SYSV"), strings.HasPrefix(m.path, "/dev/"):
+		return nil, errNoFile
+	}
+	record := trace.Module{Path: m.path}
+	if m.known {
+		record = m.record
+	}
+	return r.open(&record)
+}
+
+// matches says whether f may be the file that was traced.
+func (m *module) matches(f *symbol.File) bool {
+	if m.buildID != "" {
+		return f.BuildID() == m.buildID
+	}
+	return !m.known || m.record.Fixed == f.Fixed()
+}
+
+// frame returns the frame of a function of f, or of none if i is negative.
+func (m *module) frame(f *symbol.File, i int) *frame {
+	if i < 0 {
+		return m.bare
+	}
+	if fr, ok := m.frames[i]; ok {
+		return fr
+	}
+	fr := m.named(f.At(i).Name)
+	if m.texts += len(fr.text) + len(fr.name); m.texts > maxTexts || m.frames == nil {
+		m.frames, m.texts = make(map[int]*frame), len(fr.text)+len(fr.name)
+	}
+	m.frames[i] = fr
+	return fr
+}
+
+// named makes the frame of a function of the given symbol name.
+func (m *module) named(name string) *frame {
+	source, mangled := symbol.Source(name)
+	text := source
+	if !mangled {
+		text += "()"
+	}
+	return &frame{name: source, module: m.path, text: text + " from " + m.path}
+}
+
+// vsyscallFunctions are what x86-64 has at fixed places of the [vsyscall]
+// page, 1 KiB apart (Linux, arch/x86/include/uapi/asm/vsyscall.h).
+var vsyscallFunctions = [...]string{"gettimeofday", "time", "getcpu"}
+
+// vsyscall returns the frame of an address in the [vsyscall] page.
+func (m *module) vsyscall(addr uint64) *frame {
+	const page, step = 0xffffffffff600000, 1024
+	if i := (addr - page) / step; addr >= page && i < uint64(len(vsyscallFunctions)) {
+		if m.frames == nil {
+			m.frames = make(map[int]*frame)
+		}
+		if m.frames[int(i)] == nil {
+			m.frames[int(i)] = m.named(vsyscallFunctions[i])
+		}
+		return m.frames[int(i)]
+	}
+	return m.bare
+}

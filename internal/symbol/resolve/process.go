@@ -1,0 +1,200 @@
+package resolve
+
+import (
+	"cmp"
+	"slices"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// Process is the address space of a traced process.
+type Process struct {
+	resolver *Resolver
+	maps     []mapping // by address, none overlaps another
+}
+
+// mapping is what is left of an executable mapping at [start, end).
+type mapping struct {
+	start, end uint64
+	whole      trace.Mapping // as it appeared; its Path is the module's
+	module     *module
+	placed     bool   // bias was looked for
+	known      bool   // bias was found
+	bias       uint64 // what is added to the file's addresses
+}
+
+// maxMappings bounds how many mappings are known of a process at once. Linux
+// allows 65530 by default (vm.max_map_count), of which few are code of files.
+const maxMappings = 1 << 14
+
+// add makes a mapping known. What it overlaps is gone: the latest one counts.
+func (p *Process) add(m *trace.Mapping) {
+	if m.End <= m.Start {
+		return
+	}
+	mod := p.resolver.mapped(m.Path)
+	i := p.after(m.Start)
+	if i < len(p.maps) && p.maps[i].is(m, mod) {
+		return
+	}
+	p.remove(m.Start, m.End)
+	if len(p.maps) >= maxMappings {
+		p.resolver.stats.Unplaced++
+		return
+	}
+	added := mapping{start: m.Start, end: m.End, whole: *m, module: mod}
+	added.whole.Path = mod.path
+	p.maps = slices.Insert(p.maps, p.after(m.Start), added)
+	p.resolver.version++
+}
+
+// is says whether m is the whole of what was added as a mapping of mod.
+func (m *mapping) is(a *trace.Mapping, mod *module) bool {
+	return m.start == a.Start && m.end == a.End && m.module == mod && m.whole == *a
+}
+
+// after returns the index of the first mapping that ends after addr.
+func (p *Process) after(addr uint64) int {
+	i, found := slices.BinarySearchFunc(p.maps, addr, func(m mapping, a uint64) int { return cmp.Compare(m.end, a) })
+	if found {
+		i++
+	}
+	return i
+}
+
+// remove forgets what is mapped in [start, end).
+func (p *Process) remove(start, end uint64) {
+	from := p.after(start)
+	to := from
+	for to < len(p.maps) && p.maps[to].start < end {
+		to++
+	}
+	if from == to {
+		return
+	}
+	var kept []mapping
+	if left := p.maps[from]; left.start < start {
+		left.end = start
+		kept = append(kept, left)
+	}
+	if right := p.maps[to-1]; right.end > end {
+		right.start = end
+		kept = append(kept, right)
+	}
+	p.maps = slices.Replace(p.maps, from, to, kept...)
+	p.resolver.version++
+}
+
+func (p *Process) clear() {
+	p.maps = p.maps[:0]
+	p.resolver.version++
+}
+
+// Name returns the function that was called from before the return address
+// addr, as the source names it (C++ and Rust with parameters), and the path of
+// its file. The name is empty if only the file is known; ok is false if
+// nothing is mapped there.
+func (p *Process) Name(addr uint64) (name, module string, ok bool) {
+	f := p.frame(addr)
+	return f.name, f.module, f != unknown
+}
+
+// Text prints a return address as sp-rtrace's resolver does: "main() from
+// /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
+func (p *Process) Text(addr uint64) string { return p.frame(addr).text }
+
+// frame returns what is known of the call before a return address. It belongs
+// to the instruction before, which may be the last one of its function.
+func (p *Process) frame(addr uint64) *frame {
+	r := p.resolver
+	c := r.cached(addr)
+	if c.addr == addr && c.process == p && c.version == r.version {
+		return c.frame
+	}
+	f := p.lookup(addr - 1)
+	*c = slot{addr, p, f, r.version}
+	return f
+}
+
+func (p *Process) lookup(addr uint64) *frame {
+	i := p.after(addr)
+	if i == len(p.maps) || addr < p.maps[i].start {
+		return unknown
+	}
+	m := &p.maps[i]
+	if m.module.path == vsyscallName {
+		return m.module.vsyscall(addr)
+	}
+	f := p.resolver.load(m.module)
+	if f == nil {
+		return m.module.bare
+	}
+	if !m.placed {
+		m.placed = true
+		if m.bias, m.known = place(&m.whole, f); !m.known {
+			p.resolver.stats.Unplaced++
+		}
+	}
+	if !m.known {
+		return m.module.bare
+	}
+	return m.module.frame(f, f.Find(addr-m.bias))
+}
+
+// pageSizes are those that Linux uses for the architectures that trace files
+// come from, the most common first.
+var pageSizes = [...]uint64{4 << 10, 16 << 10, 64 << 10}
+
+// place returns what is added to the addresses in f where m maps it.
+func place(m *trace.Mapping, f *symbol.File) (bias uint64, ok bool) {
+	switch {
+	case f.Fixed():
+		return 0, true
+	case m.Base != 0:
+		return placeOffset(m, f.Segments())
+	}
+	base, _, _ := f.Base()
+	for _, page := range pageSizes {
+		if bias, ok, unsure := placeLength(m, f.Segments(), base, page); ok || unsure {
+			return bias, ok
+		}
+	}
+	return 0, false
+}
+
+// placeOffset goes by the file offset: the segment that shares most bytes with
+// the mapping tells.
+func placeOffset(m *trace.Mapping, code []symbol.Segment) (bias uint64, ok bool) {
+	last, most := m.Offset+(m.End-m.Start), uint64(0)
+	for _, s := range code {
+		from, to := max(m.Offset, s.Offset), min(last, s.Offset+s.FileSize)
+		if to > from && to-from > most {
+			most = to - from
+			bias, ok = m.Start-(m.Offset-s.Offset+s.Addr), true
+		}
+	}
+	return bias, ok
+}
+
+// placeLength goes by the length, in pages of the given size: that of a code
+// segment means that the mapping is that segment, that from base to the end of
+// a code segment means that it starts at the load base. unsure says that both
+// fit and disagree.
+func placeLength(m *trace.Mapping, code []symbol.Segment, base, page uint64) (bias uint64, ok, unsure bool) {
+	base &^= page - 1
+	for _, s := range code {
+		end := (s.Addr + s.FileSize + page - 1) &^ (page - 1)
+		for _, start := range [...]uint64{s.Addr &^ (page - 1), base} {
+			b := m.Start - start
+			if end-start != m.End-m.Start || b%page != 0 || b > m.Start {
+				continue
+			}
+			if ok && b != bias {
+				return 0, false, true
+			}
+			bias, ok = b, true
+		}
+	}
+	return bias, ok, false
+}

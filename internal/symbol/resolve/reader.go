@@ -1,0 +1,72 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// filterName is how a trace says in its header that its frames have names.
+const filterName = "resolve"
+
+// Reader passes records on and gives the frames of calls their texts. Texts
+// that are there already are kept. The stacks that it returns are valid until
+// the next call.
+type Reader struct {
+	from     trace.Reader
+	resolver *Resolver
+	names    []string
+	filter   string // of the last header, with ours
+}
+
+var _ trace.Reader = (*Reader)(nil)
+
+// NewReader returns a Reader over from that asks r.
+func NewReader(from trace.Reader, r *Resolver) *Reader {
+	return &Reader{from: from, resolver: r}
+}
+
+// ReadRecord reads the next record. Errors are those of the reader below.
+func (rd *Reader) ReadRecord(rec *trace.Record) error {
+	if err := rd.from.ReadRecord(rec); err != nil {
+		return err
+	}
+	switch rec.Kind {
+	case trace.KindCall:
+		rd.resolve(rec)
+	case trace.KindHeader:
+		rec.Header.Filter = withFilter(rec.Header.Filter)
+	default:
+		rd.resolver.Observe(rec)
+	}
+	return nil
+}
+
+// resolve fills in the missing texts of a stack.
+func (rd *Reader) resolve(rec *trace.Record) {
+	stack := &rec.Call.Stack
+	if len(stack.Frames) == 0 {
+		return
+	}
+	rd.names = slices.Grow(rd.names[:0], len(stack.Frames))[:len(stack.Frames)]
+	clear(rd.names[copy(rd.names, stack.Names):])
+	p := rd.resolver.Process(rec.PID)
+	for i, addr := range stack.Frames {
+		if rd.names[i] == "" {
+			rd.names[i] = p.Text(addr)
+		}
+	}
+	stack.Names = rd.names
+}
+
+// withFilter adds ours to the names of filters that were applied.
+func withFilter(list string) string {
+	switch {
+	case list == "":
+		return filterName
+	case slices.Contains(strings.Split(list, "|"), filterName):
+		return list
+	}
+	return list + "|" + filterName
+}

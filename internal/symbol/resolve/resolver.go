@@ -1,0 +1,215 @@
+package resolve
+
+import (
+	"errors"
+	"strings"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// Options say where files are found.
+type Options struct {
+	// Root is put before the paths of files and debug files.
+	Root string
+	// Open opens the file of a module instead; its BuildID is empty if the
+	// trace does not tell. The resolver loads and closes what it returns.
+	Open func(trace.Module) (*symbol.File, error)
+}
+
+// Stats counts why names are missing.
+type Stats struct {
+	Missing    int // files that could not be opened or read
+	Mismatched int // files that are not those that were traced
+	Unplaced   int // mappings that do not fit their file, or are too many
+}
+
+// Resolver names the addresses of a trace. It is not safe for concurrent use.
+type Resolver struct {
+	options   Options
+	processes map[int32]*Process
+	first     *Process
+	none      *Process // has nothing mapped
+	modules   map[moduleKey]*module
+	latest    map[string]*module // by path: the file that was described last
+	cache     []slot
+	version   uint32 // of all mappings; cached answers of another one are void
+	stats     Stats
+}
+
+type moduleKey struct{ path, buildID string }
+
+// cacheBits is the binary logarithm of how many addresses are cached, a few
+// times what a program with deep stacks uses.
+const cacheBits = 15
+
+// slot is a cached answer. Addresses with the same hash replace each other.
+type slot struct {
+	addr    uint64
+	process *Process
+	frame   *frame
+	version uint32
+}
+
+// frame is what is known of an address. Those of one function are shared.
+type frame struct {
+	name, module string
+	text         string
+}
+
+// unknown is the frame of an address that no mapping covers.
+var unknown = &frame{text: "in ??"}
+
+// New returns a Resolver that knows no mappings.
+func New(o Options) *Resolver {
+	r := &Resolver{
+		options: o, processes: make(map[int32]*Process), modules: make(map[moduleKey]*module),
+		latest: make(map[string]*module), cache: make([]slot, 1<<cacheBits), version: 1,
+	}
+	r.none = &Process{resolver: r}
+	return r
+}
+
+// Observe takes in the next record of the trace: mappings, modules and what
+// voids them. Other kinds are ignored. Nothing of rec is kept.
+func (r *Resolver) Observe(rec *trace.Record) {
+	switch rec.Kind {
+	case trace.KindModule:
+		r.describe(&rec.Module)
+	case trace.KindMapping:
+		r.process(rec.PID).add(&rec.Mapping)
+	case trace.KindUnmapping:
+		r.process(rec.PID).remove(rec.Mapping.Start, rec.Mapping.End)
+	case trace.KindExec:
+		r.process(rec.PID).clear()
+	}
+}
+
+// describe notes which file a path stands for from now on. Mappings of that
+// path that came before any description get it, too.
+func (r *Resolver) describe(m *trace.Module) {
+	mod := r.module(m.Path, m.BuildID)
+	if !mod.known {
+		mod.known, mod.record = true, *m
+		mod.record.Path, mod.record.BuildID = mod.path, mod.buildID
+	}
+	r.latest[mod.path] = mod
+	before := r.modules[moduleKey{path: mod.path}]
+	if before == nil || before == mod || !before.waiting {
+		return
+	}
+	before.waiting = false
+	for _, p := range r.processes {
+		for i := range p.maps {
+			if at := &p.maps[i]; at.module == before {
+				at.module, at.placed = mod, false
+			}
+		}
+	}
+	r.version++
+}
+
+// module returns the file with the given path and build-id.
+func (r *Resolver) module(path, buildID string) *module {
+	buildID = strings.ToLower(buildID)
+	if m, ok := r.modules[moduleKey{path, buildID}]; ok {
+		return m
+	}
+	path, buildID = strings.Clone(path), strings.Clone(buildID)
+	m := &module{path: path, buildID: buildID, bare: &frame{module: path, text: "from " + path}}
+	r.modules[moduleKey{path, buildID}] = m
+	return m
+}
+
+// mapped returns the file that a mapping of path shows now.
+func (r *Resolver) mapped(path string) *module {
+	if m, ok := r.latest[path]; ok {
+		return m
+	}
+	m := r.module(path, "")
+	m.waiting = true
+	return m
+}
+
+// process returns the process with the given id, which is new if need be.
+func (r *Resolver) process(pid int32) *Process {
+	p, ok := r.processes[pid]
+	if !ok {
+		p = &Process{resolver: r}
+		r.processes[pid] = p
+		if r.first == nil {
+			r.first = p
+		}
+	}
+	return p
+}
+
+// Process returns the address space of a process. Many traces name the process
+// in some records only; so if pid is 0 or unknown, that is the one without an
+// id, or else the first one. The result is good until the next Observe.
+func (r *Resolver) Process(pid int32) *Process {
+	if p, ok := r.processes[pid]; ok {
+		return p
+	}
+	if p, ok := r.processes[0]; ok {
+		return p
+	}
+	if r.first != nil && (pid == 0 || len(r.processes) == 1) {
+		return r.first
+	}
+	return r.none
+}
+
+// Name names a return address of the only process of the trace; see
+// [Process.Name].
+func (r *Resolver) Name(addr uint64) (name, module string, ok bool) {
+	return r.Process(0).Name(addr)
+}
+
+// Text prints a return address of the only process of the trace; see
+// [Process.Text].
+func (r *Resolver) Text(addr uint64) string { return r.Process(0).Text(addr) }
+
+// Stats returns what was missing so far. Files are opened when an address in
+// them is asked for first.
+func (r *Resolver) Stats() Stats { return r.stats }
+
+// open opens the file of a module.
+func (r *Resolver) open(m *trace.Module) (*symbol.File, error) {
+	if r.options.Open != nil {
+		return r.options.Open(*m)
+	}
+	return symbol.OpenIn(r.options.Root, m.Path)
+}
+
+// load opens and reads the file of m, once.
+func (r *Resolver) load(m *module) *symbol.File {
+	if m.tried {
+		return m.file
+	}
+	m.tried = true
+	f, err := m.open(r)
+	switch {
+	case errors.Is(err, errNoFile):
+		return nil
+	case err != nil, f == nil:
+		r.stats.Missing++
+		return nil
+	case !m.matches(f):
+		r.stats.Mismatched++
+		_ = f.Close() // only read
+		return nil
+	}
+	if f.Load() != nil && f.Functions() == 0 {
+		r.stats.Missing++
+	}
+	_ = f.Close() // only read
+	m.file = f
+	return f
+}
+
+// cached returns the slot where the answer for an address is kept.
+func (r *Resolver) cached(addr uint64) *slot {
+	const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: spreads neighbours
+	return &r.cache[addr*golden>>(64-cacheBits)]
+}
