@@ -34,25 +34,23 @@ func (o *Reader) begin() {
 	}
 	o.readPrelude()
 	for _, r := range o.prelude {
-		switch {
-		case r.Kind == trace.KindHeader && filtered(r.Header.Filter):
-			o.refuse(errors.New("the trace was filtered after it was recorded"))
+		if err := belongs(r, process); err != nil {
+			o.refuse(err)
 			return
-		case r.Kind == trace.KindHeader:
+		}
+	}
+	for _, r := range o.prelude {
+		switch r.Kind {
+		case trace.KindHeader:
 			o.clock = r.Header.Clock
 			if header != nil {
-				o.completeHeader(&r.Header, &header.Header)
+				o.completeHeader(r, header)
 			}
-		case r.Kind == trace.KindProcess:
+		case trace.KindProcess:
 			o.pid = r.PID
-			if process == nil {
-				break
+			if process != nil {
+				o.completeProcess(r, process)
 			}
-			if err := sameProcess(r, process); err != nil {
-				o.refuse(err)
-				return
-			}
-			o.completeProcess(r, process)
 		}
 	}
 }
@@ -86,12 +84,17 @@ func filtered(filter string) bool {
 	return false
 }
 
-func sameProcess(main, side *trace.Record) error {
-	if main.PID != side.PID {
-		return fmt.Errorf("it is about process %d and the trace about %d", side.PID, main.PID)
-	}
-	if !sameStart(main.Process.WallTime, side.Process.WallTime) {
-		return fmt.Errorf("it is about a trace of process %d that began at another time", side.PID)
+// belongs says why main's record r shows that the side file with the given
+// Process is about another trace.
+func belongs(r, process *trace.Record) error {
+	switch {
+	case r.Kind == trace.KindHeader && filtered(r.Header.Filter):
+		return errors.New("the trace was filtered after it was recorded")
+	case r.Kind != trace.KindProcess || process == nil:
+	case r.PID != process.PID:
+		return fmt.Errorf("it is about process %d and the trace about %d", process.PID, r.PID)
+	case !sameStart(r.Process.WallTime, process.Process.WallTime):
+		return fmt.Errorf("it is about a trace of process %d that began at another time", r.PID)
 	}
 	return nil
 }
@@ -111,29 +114,39 @@ func sameStart(main, side int64) bool {
 	return main%1e9 == 0 && (side/1e9-main/1e9)%zone == 0
 }
 
-func (o *Reader) completeHeader(main, side *trace.Header) {
-	if main.Arch == "" {
-		main.Arch = side.Arch
+func (o *Reader) completeHeader(main, side *trace.Record) {
+	m, s := &main.Header, &side.Header
+	if m.Arch == "" {
+		m.Arch = s.Arch
 	}
-	if main.PointerSize == 0 {
-		main.PointerSize = side.PointerSize
+	if m.PointerSize == 0 {
+		m.PointerSize = s.PointerSize
 	}
-	if main.Origin == "" {
-		main.Origin = side.Origin
+	if m.Origin == "" {
+		m.Origin = s.Origin
 	}
-	if main.WallTime == 0 && main.ClockTime == 0 {
-		main.WallTime, main.ClockTime = side.WallTime, o.onClock(side.ClockTime)
+	if m.WallTime == 0 && m.ClockTime == 0 {
+		m.WallTime, m.ClockTime = s.WallTime, o.onClock(s.ClockTime)
 	}
+	o.completeCommon(main, side)
 }
 
 func (o *Reader) completeProcess(main, side *trace.Record) {
-	if side.Process.WallTime != 0 {
-		main.Process.WallTime = side.Process.WallTime
+	m, s := &main.Process, &side.Process
+	if s.WallTime != 0 {
+		m.WallTime = s.WallTime
 	}
-	if main.Process.Name == "" {
-		main.Process.Name = side.Process.Name
+	if m.Name == "" {
+		m.Name = s.Name
 	}
+	o.completeCommon(main, side)
+}
+
+func (o *Reader) completeCommon(main, side *trace.Record) {
 	if main.Time == 0 {
 		main.Time = o.onClock(side.Time)
+	}
+	if main.PID == 0 {
+		main.PID = side.PID
 	}
 }

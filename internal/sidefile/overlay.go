@@ -114,29 +114,29 @@ func (o *Reader) pass(r *trace.Record) error {
 // due takes the record off the queue that comes before r, which is main's
 // next, or instead of it; nil if there is none.
 func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
+	ended := o.heldErr != nil
+	if !ended && r.Kind != trace.KindCall && r.Kind != trace.KindEnd && r.Kind != trace.KindMapping {
+		return nil, false // their place among the side file's records is not known
+	}
 	for o.head < len(o.queue) && o.queue[o.head].at <= o.pos {
-		first = o.queue[o.head].r
-		if first.Kind == trace.KindEnd && !errors.Is(o.heldErr, io.EOF) || o.sawEnd {
-			if o.heldErr != nil {
-				return nil, false // a cut trace did not end as planned
+		switch {
+		case o.queue[o.head].r.Kind == trace.KindEnd:
+			if ended && !o.sawEnd {
+				if !errors.Is(o.heldErr, io.EOF) {
+					return nil, false // a cut trace did not end as planned
+				}
+				return o.take(), false
 			}
-			if r.Kind != trace.KindCall && r.Kind != trace.KindEnd {
-				return nil, false
-			}
-			o.take() // there are calls after it, or main has its own
-			continue
-		}
-		if o.heldErr == nil && r.Kind == trace.KindMapping {
+			o.take() // main goes on, or has its own
+		case !ended && r.Kind == trace.KindMapping:
 			i := o.match(&r.Mapping)
 			if i < 0 {
 				return nil, false
 			}
 			return o.take(), i == 0
+		default:
+			return o.take(), false
 		}
-		if o.heldErr == nil && r.Kind != trace.KindCall && r.Kind != trace.KindEnd {
-			return nil, false
-		}
-		return o.take(), false
 	}
 	return nil, false
 }

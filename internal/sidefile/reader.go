@@ -105,6 +105,11 @@ func wrap(offset int64, err error) error {
 	return fmt.Errorf("offset %d: %w", offset, err)
 }
 
+// wrap returns the error of the line at offset.
+func (s *source) wrap(offset int64) error {
+	return wrap(offset+int64(s.p.Offset()), s.p.Err())
+}
+
 // next reads a line: into c, which it returns true for, or a record. The end
 // is io.EOF.
 func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
@@ -122,20 +127,22 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 		}
 		s.p.Open('{')
 		isChunk = s.p.More('}') && string(s.p.Key()) == "from"
-		err = s.p.Err()
+		if s.p.Err() != nil {
+			return false, placed{}, s.wrap(offset)
+		}
 		s.p.Reset(line)
 		if isChunk {
 			s.chunk(c)
-		} else if err == nil {
+		} else {
 			s.at = 0
 			r.r = new(trace.Record)
 			s.p.Record(r.r, s.member)
 			r.at = s.at
 		}
-		if err = s.p.Err(); err == nil {
-			err = s.check(isChunk, c, r)
+		if s.p.Err() != nil {
+			return false, placed{}, s.wrap(offset)
 		}
-		return isChunk, r, wrap(offset+int64(s.p.Offset()), err)
+		return isChunk, r, wrap(offset, s.check(isChunk, c, r))
 	}
 }
 
