@@ -1,0 +1,138 @@
+package testutil
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// defaultFlags keep frame pointers, so that stacks can be walked without
+// tables, and keep the compiler from seeing through calls of the allocator.
+var defaultFlags = []string{"-O2", "-g", "-fno-omit-frame-pointer", "-fno-builtin", "-pthread", "-Wall", "-Wextra"}
+
+// programs are the ones built so far by this test binary.
+var programs struct {
+	sync.Mutex
+	dir   string // empty unless Main runs the tests
+	built map[string]*program
+}
+
+type program struct {
+	once sync.Once
+	path string
+	text string // what the compiler said
+	err  error
+}
+
+// Main runs the tests of a package whose tests build programs; its TestMain
+// calls it and returns. The programs are then built once for all tests and
+// removed at the end, rather than for each test.
+func Main(m *testing.M) {
+	dir, err := os.MkdirTemp("", "rtrace-progs-")
+	if err == nil {
+		programs.dir = dir
+		programs.built = make(map[string]*program)
+		defer os.RemoveAll(dir)
+	}
+	m.Run()
+}
+
+// Build compiles testdata/progs/name.c (or name.cpp) and returns the path of
+// the program. flags are added to the compiler's, after the source file; the
+// same program with other flags is another file with the same name. CC and CXX
+// name the compilers, gcc and g++ by default.
+func Build(t testing.TB, name string, flags ...string) string {
+	t.Helper()
+	source := Source(t, name)
+	if programs.dir == "" {
+		p := compile(filepath.Join(t.TempDir(), name), source, flags)
+		return p.use(t, name)
+	}
+	hash := sha256.Sum256([]byte(strings.Join(append([]string{name}, flags...), "\x00")))
+	key := hex.EncodeToString(hash[:8])
+	programs.Lock()
+	p := programs.built[key]
+	if p == nil {
+		p = new(program)
+		programs.built[key] = p
+	}
+	programs.Unlock()
+	p.once.Do(func() {
+		dir := filepath.Join(programs.dir, key)
+		if p.err = os.Mkdir(dir, 0o755); p.err != nil {
+			return
+		}
+		made := compile(filepath.Join(dir, name), source, flags)
+		p.path, p.text, p.err = made.path, made.text, made.err
+	})
+	return p.use(t, name)
+}
+
+func (p *program) use(t testing.TB, name string) string {
+	t.Helper()
+	if p.err != nil {
+		t.Fatalf("build %s: %v (make test installs a compiler if there is none)\n%s", name, p.err, p.text)
+	}
+	return p.path
+}
+
+func compile(to, source string, flags []string) *program {
+	compiler := setting("CC", "gcc")
+	if strings.HasSuffix(source, ".cpp") {
+		compiler = setting("CXX", "g++")
+	}
+	args := slices.Concat(defaultFlags, []string{"-o", to, source}, flags, []string{"-ldl"})
+	text, err := exec.Command(compiler, args...).CombinedOutput()
+	return &program{path: to, text: string(text), err: err}
+}
+
+func setting(name, value string) string {
+	if s := os.Getenv(name); s != "" {
+		return s
+	}
+	return value
+}
+
+// Source returns the path of the source file of a program.
+func Source(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(Root(t), "testdata", "progs")
+	for _, suffix := range []string{".c", ".cpp"} {
+		path := filepath.Join(dir, name+suffix)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("no program %s in %s", name, dir)
+	return ""
+}
+
+// Root returns the folder of the module, from where this file was compiled or,
+// in a binary built with -trimpath, from the working directory upwards.
+func Root(t testing.TB) string {
+	t.Helper()
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("not inside the module: no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
