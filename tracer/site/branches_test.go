@@ -1,0 +1,152 @@
+package site
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBranches(t *testing.T) {
+	const base = 0x400000
+	for _, c := range []struct {
+		name    string
+		arch    Arch
+		code    string
+		entries []uint64
+		want    []Branch
+	}{
+		{
+			name: "each kind", arch: AMD64,
+			// nop; call base+0x100; jmp base+0x17f; jo base+0x100; jg base+0x102; jmp short
+			code:    `90 e8 fa 00 00 00 e9 74 01 00 00 0f 80 ef 00 00 00 0f 8f eb 00 00 00 eb fe`,
+			entries: []uint64{base + 0x100},
+			want: []Branch{
+				{From: base + 1, To: base + 0x100, Next: base + 6, Call: true},
+				{From: base + 6, To: base + 0x17f, Next: base + 11},
+				{From: base + 11, To: base + 0x100, Next: base + 17},
+				{From: base + 17, To: base + 0x102, Next: base + 23},
+			},
+		},
+		{
+			name: "border of the window", arch: AMD64,
+			code:    `e9 7b 00 00 00 e9 75 00 00 00 e9 f1 ff ff ff`,
+			entries: []uint64{base},
+			// The first leads to base+0x80, the second to base+0x7f, the third to base.
+			want: []Branch{
+				{From: base + 5, To: base + 0x7f, Next: base + 10},
+				{From: base + 10, To: base, Next: base + 15},
+			},
+		},
+		{
+			name: "several entries, unsorted", arch: AMD64,
+			code:    `e8 fb 2f 00 00 e8 f6 0f 00 00 e8 f1 1f 00 00`,
+			entries: []uint64{base + 0x3000, base + 0x1000},
+			want: []Branch{
+				{From: base, To: base + 0x3000, Next: base + 5, Call: true},
+				{From: base + 5, To: base + 0x1000, Next: base + 10, Call: true},
+			},
+		},
+		{
+			name: "backwards, below the code", arch: AMD64,
+			code:    `e8 fb ef ff ff`,
+			entries: []uint64{base - 0x1000},
+			want:    []Branch{{From: base, To: base - 0x1000, Next: base + 5, Call: true}},
+		},
+		{name: "cut", arch: AMD64, code: `e8 00 00 00`, entries: []uint64{base}},
+		{name: "cut long", arch: AMD64, code: `0f 80 00 00 00`, entries: []uint64{base}},
+		{name: "no entries", arch: AMD64, code: `e8 fb ff ff ff`},
+		{name: "no architecture", code: `e8 fb ff ff ff`, entries: []uint64{base}},
+		{
+			name: "arm64", arch: ARM64,
+			// nop; bl +0x100; b +0xfc; cbz +0xfc; tbnz back to the start; bl elsewhere
+			code:    `1f 20 03 d5 3f 00 00 94 3f 00 00 14 a0 07 00 b4 80 ff ff 37 00 10 00 94`,
+			entries: []uint64{base + 0x100, base},
+			want: []Branch{
+				{From: base + 4, To: base + 0x100, Next: base + 8, Call: true},
+				{From: base + 8, To: base + 0x104, Next: base + 12},
+				{From: base + 12, To: base + 0x100, Next: base + 16},
+				{From: base + 16, To: base, Next: base + 20},
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := Branches(c.arch, code(t, c.code), base, c.entries)
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("branches (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestBranchesUnaligned checks that arm64 instructions are found in code that
+// does not start on one.
+func TestBranchesUnaligned(t *testing.T) {
+	b := append([]byte{0, 0}, code(t, `3f 00 00 94`)...)
+	got := Branches(ARM64, b, 0x1002, []uint64{0x1100})
+	want := []Branch{{From: 0x1004, To: 0x1100, Next: 0x1008, Call: true}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("branches (-want +got):\n%s", d)
+	}
+}
+
+func TestInternalCallers(t *testing.T) {
+	const base, target = 0x1000, 0x2000
+	b := make([]byte, 0x1800)
+	rel := func(at, opcode int) {
+		b[at] = byte(opcode)
+		binary.LittleEndian.PutUint32(b[at+1:], uint32(target-(base+at+5)))
+	}
+	rel(0x10, 0xe8)
+	rel(0x21, 0xe9)
+	rel(0x1501, 0xe8)
+	// One byte behind the target is another function's.
+	rel(0x40, 0xe8)
+	b[0x41]++
+	returns, jumps := InternalCallers(AMD64, b, base, target)
+	if d := cmp.Diff([]uint64{0x1015, 0x2506}, returns); d != "" {
+		t.Errorf("returns (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]uint64{0x1021}, jumps); d != "" {
+		t.Errorf("jumps (-want +got):\n%s", d)
+	}
+
+	a := make([]byte, 0x20)
+	binary.LittleEndian.PutUint32(a[4:], 0x94000000|(target-(base+4))>>2)
+	binary.LittleEndian.PutUint32(a[8:], 0x14000000|(target-(base+8))>>2)
+	returns, jumps = InternalCallers(ARM64, a, base, target)
+	if d := cmp.Diff([]uint64{0x1008}, returns); d != "" {
+		t.Errorf("arm64 returns (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]uint64{0x1008}, jumps); d != "" {
+		t.Errorf("arm64 jumps (-want +got):\n%s", d)
+	}
+	returns, jumps = InternalCallers(0, a, base, target)
+	if returns != nil || jumps != nil {
+		t.Errorf("without architecture: %x %x", returns, jumps)
+	}
+}
+
+// BenchmarkBranches scans as much code as a C library has. Random bytes have
+// about the share of branch opcodes that code has.
+func BenchmarkBranches(b *testing.B) {
+	text := make([]byte, 1<<20+1<<19)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range text {
+		text[i] = byte(r.Uint32())
+	}
+	var entries []uint64
+	for i := range 12 {
+		entries = append(entries, 0x90000+uint64(i)*0x400)
+	}
+	for _, arch := range []Arch{AMD64, ARM64} {
+		b.Run(arch.String(), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Branches(arch, text, 0x20000, entries)
+			}
+		})
+	}
+}
