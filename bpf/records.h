@@ -92,7 +92,8 @@ enum operation {
  * A probe site packed into the 64-bit cookie of its attachment:
  * bits 0-9 function, 10-13 operation, 14-18 register of the size, 19-23 of its
  * second factor, 24-28 of the block or out pointer, 29-36 words pushed before
- * the site, 37 ends in a jump to another probed function.
+ * the site, 37 ends in a jump to another probed function, 38 the size is a
+ * product whose overflow the processor's flags show.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
@@ -101,6 +102,7 @@ enum operation {
 #define SITE_BLOCK_REG(s) ((__u32)((s) >> 24) & 0x1f)
 #define SITE_PUSHED(s) ((__u64)((s) >> 29) & 0xff)
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
+#define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
 
 /* Frees from inside the allocator's library that are no frees of the program. */
 #define MAX_INTERNAL 8

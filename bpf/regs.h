@@ -11,6 +11,20 @@
 
 #define NO_REG 31
 
+/*
+ * The context may only be read at constant offsets from its start. Plain C
+ * loads behind a choice are merged by the compiler into one load at a computed
+ * address, which the verifier refuses; assembly is left alone.
+ */
+#define CONTEXT_WORD(ctx, field)                                              \
+	({                                                                    \
+		__u64 word;                                                   \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                         \
+			     : "=r"(word)                                     \
+			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, field))); \
+		word;                                                         \
+	})
+
 #if defined(__TARGET_ARCH_x86)
 
 struct pt_regs {
@@ -23,6 +37,7 @@ struct pt_regs {
 #define REG_SP(r) ((r)->rsp)
 #define REG_FP(r) ((r)->rbp)
 #define REG_RET(r) ((r)->rax)
+#define REG_OVERFLOW(r) ((r)->eflags >> 11 & 1)
 
 /* A call pushes its return address: behind the return sp is one word higher. */
 #define RETURN_POP 8
@@ -30,35 +45,35 @@ struct pt_regs {
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {
 	if (n == 7)
-		return r->rdi;
+		return CONTEXT_WORD(r, rdi);
 	if (n == 6)
-		return r->rsi;
+		return CONTEXT_WORD(r, rsi);
 	if (n == 2)
-		return r->rdx;
+		return CONTEXT_WORD(r, rdx);
 	if (n == 0)
-		return r->rax;
+		return CONTEXT_WORD(r, rax);
 	if (n == 1)
-		return r->rcx;
+		return CONTEXT_WORD(r, rcx);
 	if (n == 3)
-		return r->rbx;
+		return CONTEXT_WORD(r, rbx);
 	if (n == 5)
-		return r->rbp;
+		return CONTEXT_WORD(r, rbp);
 	if (n == 8)
-		return r->r8;
+		return CONTEXT_WORD(r, r8);
 	if (n == 9)
-		return r->r9;
+		return CONTEXT_WORD(r, r9);
 	if (n == 10)
-		return r->r10;
+		return CONTEXT_WORD(r, r10);
 	if (n == 11)
-		return r->r11;
+		return CONTEXT_WORD(r, r11);
 	if (n == 12)
-		return r->r12;
+		return CONTEXT_WORD(r, r12);
 	if (n == 13)
-		return r->r13;
+		return CONTEXT_WORD(r, r13);
 	if (n == 14)
-		return r->r14;
+		return CONTEXT_WORD(r, r14);
 	if (n == 15)
-		return r->r15;
+		return CONTEXT_WORD(r, r15);
 	return 0;
 }
 
@@ -74,17 +89,15 @@ struct pt_regs {
 #define REG_FP(r) ((r)->regs[29])
 #define REG_RET(r) ((r)->regs[0])
 #define REG_LR(r) ((r)->regs[30])
+#define REG_OVERFLOW(r) ((r)->pstate >> 28 & 1)
 
 /* The return address is in a register: sp is the same before and behind a call. */
 #define RETURN_POP 0
 
-/*
- * The context may only be read at constant offsets, hence the list. Arguments
- * are in x0-x7, copies of them can be anywhere below x29.
- */
-#define ONE_REG(i)   \
-	if (n == i)  \
-		return r->regs[i];
+/* Arguments are in x0-x7, copies of them can be anywhere below x29. */
+#define ONE_REG(i)  \
+	if (n == i) \
+		return CONTEXT_WORD(r, regs[i]);
 
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {

@@ -89,7 +89,7 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
 	__u64 size = read_reg(ctx, SITE_SIZE_REG(site)), count, limit;
 
 	if (SITE_COUNT_REG(site) == NO_REG)
-		return size;
+		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
 	count = read_reg(ctx, SITE_COUNT_REG(site));
 	if (!count)
 		return 0;

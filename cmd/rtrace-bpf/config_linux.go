@@ -1,0 +1,192 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/tracer"
+)
+
+const name = "rtrace-bpf"
+
+// config is the command line.
+type config struct {
+	flags flags.Groups
+
+	pid       int
+	output    string
+	format    string
+	duration  time.Duration
+	readyFile string
+	side      string
+	strict    bool
+	dryRun    bool
+	quiet     bool
+	verbose   int
+	version   bool
+
+	depth        int
+	backtraceAll bool
+	minSize      bytes
+	noLive       bool
+	ringSize     bytes
+	buffer       string
+	attach       string
+	state        string
+}
+
+func (c *config) declare(env settings) {
+	f := c.flags.Group("What is traced")
+	f.IntVarP(&c.pid, "pid", "p", 0, "trace the running process `PID`, all its threads")
+	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the process)")
+	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
+
+	f = c.flags.Group("Stacks")
+	f.IntVarP(&c.depth, "depth", "b", tracer.DefaultDepth, "record at most `N` frames of a stack, 0 for none")
+	f.BoolVarP(&c.backtraceAll, "backtrace-all", "A", false, "record the stack of frees, too")
+
+	f = c.flags.Group("Output")
+	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
+	f.StringVar(&c.format, "format", encoder.Default, "write `FORMAT`: "+encoder.Names())
+	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
+	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
+
+	f = c.flags.Group("Recording")
+	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU, a power of two (default 8M, less with many CPUs)")
+	f.StringVar(&c.buffer, "buffer", "ring", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
+	f.BoolVar(&c.strict, "strict", false, "end with exit status 1 at the first lost event")
+	f.BoolVar(&c.noLive, "no-live", false, "do not follow live blocks: less memory, no live figures in the summary")
+	f.BoolVar(&c.dryRun, "dry-run", false, "print what would be probed, where and how, and end")
+	f.StringVar(&c.readyFile, "ready-file", "", "create the file `PATH` once the probes are in")
+
+	f = c.flags.Group("General")
+	f.BoolVar(&c.version, "version", false, "print the version and end")
+	f.BoolP("help", "h", false, "print this page")
+
+	f = c.flags.Hidden()
+	f.StringVar(&c.attach, "attach", "auto", "")
+	f.StringVar(&c.state, "state", "auto", "")
+}
+
+func (c *config) parse(args []string, env settings) error {
+	c.declare(env)
+	rest, err := c.flags.Parse(name, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.version:
+		return nil
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case c.pid <= 0:
+		return errors.New("name a process with -p PID")
+	case c.duration < 0:
+		return fmt.Errorf("duration %v is negative", c.duration)
+	case c.side != "" && !c.toStdout():
+		return errors.New("--side goes with -o -; other outputs name their side file themselves")
+	}
+	if _, err := encoder.Lookup(c.format); err != nil {
+		return err
+	}
+	_, err = c.options()
+	return err
+}
+
+func (c *config) toStdout() bool { return c.output == "-" || c.output == "stdout" }
+
+// choose returns the value that a word stands for.
+func choose[T any](flag, word string, values map[string]T) (T, error) {
+	if v, ok := values[word]; ok {
+		return v, nil
+	}
+	var none T
+	return none, fmt.Errorf("unknown --%s %q", flag, word)
+}
+
+// options returns the tracer's options.
+func (c *config) options() (tracer.Options, error) {
+	o := tracer.Options{
+		PID: c.pid, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
+		NoLive: c.noLive, RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
+	}
+	var errs [4]error
+	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
+		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
+	})
+	o.Mechanism, errs[1] = choose("attach", c.attach, map[string]tracer.Mechanism{
+		"auto": tracer.MechanismAuto, "multi": tracer.MechanismMulti, "perf": tracer.MechanismPerf,
+	})
+	o.State, errs[2] = choose("state", c.state, map[string]tracer.State{
+		"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash,
+	})
+	errs[3] = o.Check()
+	return o, errors.Join(errs[:]...)
+}
+
+// page is the help.
+func (c *config) page() *cli.Page {
+	var fresh config
+	fresh.declare(settings{})
+	return &cli.Page{
+		Name:     name,
+		Summary:  "trace the allocations of a running process",
+		Synopsis: []string{"-p PID [flags]"},
+		About: "Attaches to the C library's allocator in a running process, without a restart, and records every " +
+			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
+			"The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace. " +
+			"What the format cannot hold goes to the same name with .side.\n\n" +
+			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.",
+		Flags: fresh.flags.Usage(),
+		Examples: []cli.Example{
+			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
+			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
+		},
+		Exit: []cli.ExitRow{
+			{Code: cli.OK, Text: "done; Ctrl-C and the end of the process are how a trace ends"},
+			{Code: cli.Failed, Text: "failed, or lost events under --strict"},
+			{Code: cli.Usage, Text: "the command line is wrong"},
+			{Code: cli.Incomplete, Text: "done, but events were lost; the summary says how many and why"},
+		},
+	}
+}
+
+// bytes is a size on the command line.
+type bytes uint64
+
+var _ pflag.Value = (*bytes)(nil)
+
+// Set reads a number with an optional suffix K, M or G, powers of 1024.
+func (b *bytes) Set(text string) error {
+	number, shift := text, 0
+	if text != "" {
+		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
+			number, shift = text[:len(text)-1], 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || n > 1<<63>>shift {
+		return fmt.Errorf("%q is no size; write it as 4096 or 8M", text)
+	}
+	*b = bytes(n << shift)
+	return nil
+}
+
+func (b *bytes) String() string {
+	if b == nil || *b == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(*b), 10)
+}
+
+// Type names the value in help texts that do not.
+func (b *bytes) Type() string { return "BYTES" }

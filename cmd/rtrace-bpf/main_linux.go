@@ -1,0 +1,63 @@
+// Rtrace-bpf traces the allocator of a running process with eBPF and writes
+// what it sees as a trace. See docs/cli/rtrace-bpf.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/tracer"
+)
+
+func main() {
+	tracer.PreflightChild()
+	// Without the right to it the tracer works all the same, but may lose events on a busy machine.
+	_ = tracer.Prioritize()
+	// A reader of our output that goes away is an error of the write, after
+	// which the probes are removed in order.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		// The second one ends at once; the kernel removes the probes.
+		<-signals
+		os.Exit(int(cli.Failed))
+	}()
+	os.Exit(int(run(ctx, cli.FileStreams(os.Stdin, os.Stdout, os.Stderr), os.Args[1:], environment())))
+}
+
+// environment is what the program reads from its environment.
+type settings struct {
+	outputDir string // SP_RTRACE_OUTPUT_DIR
+}
+
+func environment() settings {
+	return settings{outputDir: os.Getenv("SP_RTRACE_OUTPUT_DIR")}
+}
+
+// run is the whole program. Cancelling ctx ends the recording as planned.
+func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
+	var c config
+	err := c.parse(args, env)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		err = c.page().WriteText(s.Out)
+	case err != nil:
+		err = &cli.UsageError{Err: err}
+	case c.version:
+		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
+	default:
+		err = record(ctx, s, &c)
+	}
+	return cli.Report(s.Err, name, err)
+}

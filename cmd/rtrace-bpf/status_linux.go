@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"rtrace-bpf/tracer"
+)
+
+// status is the line that a terminal shows while recording.
+type status struct {
+	w     io.Writer
+	on    bool
+	shown bool
+	calls uint64
+	at    time.Time
+}
+
+// show replaces the line.
+func (s *status) show(stats *tracer.Stats) {
+	if !s.on {
+		return
+	}
+	now := time.Now()
+	rate := 0.0
+	if !s.at.IsZero() {
+		rate = float64(stats.Calls-s.calls) / now.Sub(s.at).Seconds()
+	}
+	s.calls, s.at, s.shown = stats.Calls, now, true
+	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %d blocks live (%s), %d lost",
+		scaled(rate), stats.LiveBlocks, size(stats.LiveBytes), stats.LostEvents())
+}
+
+// clear removes the line, so that other text can be printed.
+func (s *status) clear() {
+	if s.shown {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// scaled prints a count with three digits or so.
+func scaled(n float64) string {
+	for _, u := range [...]string{"", "k", "M"} {
+		if n < 1000 {
+			if u == "" {
+				return fmt.Sprintf("%.0f", n)
+			}
+			return fmt.Sprintf("%.1f%s", n, u)
+		}
+		n /= 1000
+	}
+	return fmt.Sprintf("%.1fG", n)
+}
+
+// size prints a number of bytes in the largest unit that fits.
+func size(n uint64) string {
+	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	f, u := float64(n), 0
+	for f >= 1024 && u < len(units)-1 {
+		f /= 1024
+		u++
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[u])
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
+)
+
+// Sizes of the summary.
+const (
+	summarySites  = 5 // allocation sites with the most live bytes
+	summaryFrames = 6 // frames of each
+)
+
+// names resolves addresses of the traced process for the summary.
+type names struct {
+	resolver *resolve.Resolver
+	pid      int32
+}
+
+func newNames(pid int) *names {
+	return &names{pid: int32(pid), resolver: resolve.New(resolve.Options{
+		Open: func(m trace.Module) (*symbol.File, error) {
+			// The process may see other files than we do; once it is gone, ours must do.
+			if f, err := symbol.OpenIn(fmt.Sprintf("/proc/%d/root", pid), m.Path); err == nil {
+				return f, nil
+			}
+			return symbol.Open(m.Path)
+		},
+	})}
+}
+
+// observe takes in records about mappings.
+func (n *names) observe(rec *trace.Record) { n.resolver.Observe(rec) }
+
+// frame prints one frame.
+func (n *names) frame(addr uint64) string { return n.resolver.Process(n.pid).Text(addr) }
+
+// summary prints what was recorded, lost and left live.
+func (x *session) summary(stats *tracer.Stats) {
+	w := x.streams.Err
+	fmt.Fprintf(w, "%s: %d events: %d allocations, %d frees, %d reallocations", name,
+		stats.Calls, stats.Allocs, stats.Frees, stats.Moves)
+	if x.out.Regular() {
+		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
+	}
+	fmt.Fprintln(w)
+	if !x.config.noLive {
+		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
+			stats.LiveBlocks, size(stats.LiveBytes))
+	}
+	if stats.Unmatched > 0 {
+		fmt.Fprintf(w, "  unmatched frees: %d (of blocks allocated before the trace)\n", stats.Unmatched)
+	}
+	x.stackSummary(w, stats)
+	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
+	x.liveSites(w)
+}
+
+// stackSummary tells how good the stacks are.
+func (x *session) stackSummary(w io.Writer, stats *tracer.Stats) {
+	var all uint64
+	for _, n := range stats.Stacks {
+		all += n
+	}
+	if all == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  stacks: %d (%d distinct), %d complete, %d cut at the depth limit, %d broken off, %d with frame-pointer steps\n",
+		all, stats.DistinctStacks, stats.Stacks[trace.StackComplete], stats.Stacks[trace.StackTruncated],
+		stats.Stacks[trace.StackFailed], stats.FramePointer)
+}
+
+func losses(stats *tracer.Stats) string {
+	if list := lossList(stats); list != "" {
+		return " (" + list + ")"
+	}
+	return ""
+}
+
+// lossList names the reasons with their counts.
+func lossList(stats *tracer.Stats) string {
+	var all []string
+	for reason, n := range stats.Lost {
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%s %d", tracer.Loss(reason), n))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// liveSites prints where most live bytes were allocated.
+func (x *session) liveSites(w io.Writer) {
+	sites := x.tracer.LiveSites(summarySites)
+	if len(sites) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "  most live bytes:")
+	for _, site := range sites {
+		fmt.Fprintf(w, "    %s in %d blocks from\n", size(site.Bytes), site.Blocks)
+		for _, addr := range site.Frames[:min(len(site.Frames), summaryFrames)] {
+			fmt.Fprintf(w, "      %#x %s\n", addr, x.names.frame(addr))
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// kernel is what a tracer has in the kernel.
+type kernel struct {
+	objects  probeObjects
+	sources  []source
+	sideband *sideband
+	losses   *lossCounters
+	links    []link.Link
+}
+
+// attach loads the programs, opens the rings and puts the probes of plan in.
+func attach(plan *Plan) (*kernel, error) {
+	k := &kernel{}
+	if err := k.attach(plan); err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return k, nil
+}
+
+func (k *kernel) attach(plan *Plan) error {
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return err
+	}
+	// Kernels before 5.11 charge BPF memory to RLIMIT_MEMLOCK.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return fmt.Errorf("raise the limit of locked memory: %w", err)
+	}
+	if err := k.load(plan, cpus); err != nil {
+		return err
+	}
+	if err := k.openRings(plan, cpus); err != nil {
+		return err
+	}
+	pid := uint32(plan.target.pid)
+	if err := k.objects.Targets.Put(pid, plan.target.bpf()); err != nil {
+		return fmt.Errorf("register process %d: %w", pid, err)
+	}
+	if k.sideband, err = openSideband(plan.target.pid, cpus); err != nil {
+		return err
+	}
+	if err := k.probe(plan); err != nil {
+		return err
+	}
+	k.losses = &lossCounters{
+		counters: k.objects.Losses,
+		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave},
+	}
+	if err := k.objects.Enabled.Set(uint32(1)); err != nil {
+		return fmt.Errorf("switch the probes on: %w", err)
+	}
+	return nil
+}
+
+// load configures and loads the programs and maps.
+func (k *kernel) load(plan *Plan, cpus []int) error {
+	o := plan.options
+	spec, err := loadProbe()
+	if err != nil {
+		return fmt.Errorf("read BPF object: %w", err)
+	}
+	ringSize := o.ringBytes(len(cpus))
+	settings := map[string]any{
+		"cfg_task_storage":  plan.state == StateTask,
+		"cfg_perf_buffer":   o.Buffer == BufferPerf,
+		"cfg_backtrace_all": o.BacktraceAll,
+		"cfg_min_size":      o.MinSize,
+		"cfg_depth":         uint32(o.Depth),
+		"cfg_wake_at":       uint64(ringSize / 2),
+	}
+	if ns := plan.namespace; ns != nil {
+		settings["cfg_pid_namespace"] = true
+		settings["cfg_pidns_dev"] = ns.dev
+		settings["cfg_pidns_ino"] = ns.inode
+	}
+	for name, value := range settings {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
+	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
+	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
+	if plan.state == StateTask {
+		spec.Maps["threads_by_tid"].MaxEntries = 1
+	} else {
+		// The programs never touch the map then, but the kernel wants one to exist.
+		t := spec.Maps["threads"]
+		t.Type, t.MaxEntries, t.Key, t.Value = ebpf.Hash, 1, nil, nil
+		t.KeySize = 4
+		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
+	}
+	if plan.mechanism == MechanismMulti {
+		for _, p := range spec.Programs {
+			p.AttachType = ebpf.AttachTraceUprobeMulti
+		}
+	}
+	if err := spec.LoadAndAssign(&k.objects, nil); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("load BPF programs: %w: the kernel is locked down or a security module forbids it", ErrUnsupported)
+		}
+		return fmt.Errorf("load BPF programs: %w", err)
+	}
+	return nil
+}
+
+func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
+	size := plan.options.ringBytes(len(cpus))
+	if plan.options.Buffer == BufferPerf {
+		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size)
+	} else {
+		k.sources, err = openRings(k.objects.Rings, cpus, size)
+	}
+	return err
+}
+
+// probe attaches the return probes first: a return without an entry is
+// ignored, an entry without a return would count as lost.
+func (k *kernel) probe(plan *Plan) error {
+	if err := k.sites(plan, plan.returns(), k.objects.Leave, true); err != nil {
+		return err
+	}
+	if err := k.sites(plan, plan.entries(), k.objects.Enter, false); err != nil {
+		return err
+	}
+	return k.sites(plan, plan.loader(), k.objects.MapsChanged, false)
+}
+
+// sites attaches one program to probes, which are grouped by file.
+func (k *kernel) sites(plan *Plan, probes []Probe, program *ebpf.Program, ret bool) error {
+	byFile := map[string][]Probe{}
+	var files []string
+	for _, p := range probes {
+		if byFile[p.File] == nil {
+			files = append(files, p.File)
+		}
+		byFile[p.File] = append(byFile[p.File], p)
+	}
+	for _, file := range files {
+		exe, err := link.OpenExecutable(file)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", file, err)
+		}
+		if plan.mechanism == MechanismMulti {
+			err = k.multi(plan, exe, byFile[file], program, ret)
+		} else {
+			err = k.single(plan, exe, byFile[file], program, ret)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// multi puts all probes of a file into one link.
+func (k *kernel) multi(plan *Plan, exe *link.Executable, probes []Probe, program *ebpf.Program, ret bool) error {
+	o := &link.UprobeMultiOptions{PID: uint32(plan.target.pid)}
+	for _, p := range probes {
+		o.Addresses = append(o.Addresses, p.Offset)
+		o.Cookies = append(o.Cookies, p.cookie)
+	}
+	attach := exe.UprobeMulti
+	if ret {
+		attach = exe.UretprobeMulti
+	}
+	l, err := attach(nil, program, o)
+	if err != nil {
+		return fmt.Errorf("attach %d probes to %s: %w", len(probes), probes[0].Path, err)
+	}
+	k.links = append(k.links, l)
+	return nil
+}
+
+// single makes a perf event per probe.
+func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, program *ebpf.Program, ret bool) error {
+	attach := exe.Uprobe
+	if ret {
+		attach = exe.Uretprobe
+	}
+	for _, p := range probes {
+		l, err := attach("", program, &link.UprobeOptions{
+			Address: p.Offset, PID: plan.target.pid, Cookie: p.cookie,
+		})
+		if err != nil {
+			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, err)
+		}
+		k.links = append(k.links, l)
+	}
+	return nil
+}
+
+// disable makes the programs return at once.
+func (k *kernel) disable() error {
+	if err := k.objects.Enabled.Set(uint32(0)); err != nil {
+		return fmt.Errorf("switch the probes off: %w", err)
+	}
+	return nil
+}
+
+// Close removes the probes and frees the rest. Links are closed side by side,
+// since each perf event waits for a grace period of the kernel.
+func (k *kernel) Close() error {
+	all := make([]error, len(k.links))
+	var closing sync.WaitGroup
+	for i, l := range k.links {
+		closing.Go(func() { all[i] = l.Close() })
+	}
+	closing.Wait()
+	k.links = nil
+	if k.sideband != nil {
+		all = append(all, k.sideband.Close())
+	}
+	all = append(all, closeSources(k.sources))
+	k.sources = nil
+	if k.objects.Enter != nil {
+		all = append(all, k.objects.Close())
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,132 @@
+package tracer
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/tracer/site"
+)
+
+// Bounds on the code that is looked at.
+const (
+	maxFunction = 64 << 10
+	maxText     = 64 << 20
+)
+
+// extent is addresses [start, end).
+type extent struct{ start, end uint64 }
+
+// code is the machine code of an allocator's library.
+type code struct {
+	lib      *library
+	bias     uint64 // of the library in the process
+	text     []byte // the code segment with the allocator
+	base     uint64 // address of text in the file
+	slots    slots
+	byAddr   map[uint64]string // traced functions
+	branches []site.Branch     // that lead into them
+	free     uint64            // address of free, 0 if it is not traced
+}
+
+func newCode(lib *library, functions []Function) (*code, error) {
+	c := &code{lib: lib, byAddr: map[uint64]string{}}
+	var entries []uint64
+	for _, f := range functions {
+		c.byAddr[f.addr] = f.Name
+		entries = append(entries, f.addr)
+		if f.Name == "free" {
+			c.free = f.addr
+		}
+	}
+	for _, s := range lib.file.Segments() {
+		if entries[0] < s.Addr || entries[0]-s.Addr >= s.FileSize {
+			continue
+		}
+		text, err := lib.file.Code(s.Addr, min(s.FileSize, maxText))
+		if err != nil {
+			return nil, fmt.Errorf("read code of %s: %w", lib.mapping.path, err)
+		}
+		c.base, c.text = s.Addr, text
+	}
+	var err error
+	if c.slots, err = readSlots(lib.path); err != nil {
+		return nil, err
+	}
+	info := fileInfo{segments: lib.file.Segments()}
+	c.bias = info.biasAt(lib.mapping)
+	c.branches = site.Branches(siteOptions().Arch, c.text, c.base, entries)
+	return c, nil
+}
+
+// body returns the code of a function.
+func (c *code) body(name string) ([]byte, error) {
+	sym, _ := c.lib.file.Defined(name)
+	addr, size := sym.Addr, sym.Size
+	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
+		return nil, fmt.Errorf("%s of %s at %#x is in no code segment", name, c.lib.mapping.path, addr)
+	}
+	rest := c.text[addr-c.base:]
+	if size == 0 {
+		size = site.Window
+	}
+	return rest[:min(size, maxFunction, uint64(len(rest)))], nil
+}
+
+// target names the traced function at addr or behind the PLT stub at addr.
+func (c *code) target(addr uint64) (string, bool) {
+	if name, ok := c.byAddr[addr]; ok {
+		return name, true
+	}
+	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
+		return "", false
+	}
+	rest := c.text[addr-c.base:]
+	name, ok := c.slots.through(addr, rest[:min(stubSize, len(rest))])
+	return c.traced(name, ok)
+}
+
+// slot names the traced function that the pointer at addr leads to.
+func (c *code) slot(addr uint64) (string, bool) {
+	name, ok := c.slots[addr]
+	return c.traced(name, ok)
+}
+
+func (c *code) traced(name string, ok bool) (string, bool) {
+	if !ok {
+		return "", false
+	}
+	for _, known := range c.byAddr {
+		if known == name {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// extent returns where the process has the code.
+func (c *code) extent() extent {
+	return extent{c.bias + c.base, c.bias + c.base + uint64(len(c.text))}
+}
+
+// drain returns the return addresses, in the process, of calls of free that
+// the allocator makes for itself. In glibc whatever frees on behalf of the
+// program goes through the PLT, so that it can be interposed; the direct calls
+// are those that empty a thread's cache at its end, of blocks that the program
+// has freed already, and one inside realloc (decision 14). Other C libraries
+// and static programs are linked with direct calls everywhere, so nothing can
+// be told from them.
+func (c *code) drain() []uint64 {
+	base := filepath.Base(c.lib.mapping.path)
+	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
+		return nil
+	}
+	returns, _ := site.InternalCallers(siteOptions().Arch, c.text, c.base, c.free)
+	for i := range returns {
+		returns[i] += c.bias
+	}
+	if len(returns) > len(probeTarget{}.Internal) {
+		return nil // not what is known of glibc
+	}
+	return returns
+}

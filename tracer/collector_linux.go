@@ -1,0 +1,289 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of the queue between the rings and the reader of records. When it is
+// full the rings take the rest, and when those are full the programs count.
+const (
+	batchEvents = 4096
+	batchQueue  = 32
+)
+
+// The rings are polled, since waking the tracer per event costs more than the
+// event (limits.md section 3).
+const (
+	pollShortest = time.Millisecond
+	pollLongest  = 20 * time.Millisecond
+	drainLimit   = 2 * time.Second // for records that a stopped program does not complete
+)
+
+// batch is a run of events in their final order. Stacks and sides stand in the
+// batch of their first use or an earlier one.
+type batch struct {
+	events []event
+	stacks []stackDef
+	sides  []side // the addr of a kindSide event counts them from the start of the trace
+	err    error  // why the collector ended early
+}
+
+// collector moves records from the rings to batches, in order.
+type collector struct {
+	sources  []source
+	sideband *sideband
+	losses   *lossCounters
+	disable  func() error              // switches the programs off
+	snapshot func() ([]mapping, error) // reads the process's executable mappings
+	out      chan *batch
+	free     chan *batch // batches to use again
+	epoll    int
+	stopFD   int // eventfd: stop asked for
+	exitFD   int // pidfd of the process
+
+	merger    merger
+	in        []intake
+	next      *batch
+	sides     []side
+	sideCount uint64
+	wait      time.Duration
+	lossTime  uint64
+}
+
+func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error) {
+	c := &collector{
+		sources: sources, sideband: sb, exitFD: exitFD,
+		out:  make(chan *batch, batchQueue),
+		free: make(chan *batch, batchQueue),
+		in:   make([]intake, len(sources)),
+		wait: pollShortest,
+	}
+	c.merger.queues = make([]queue, len(sources)+1)
+	for i := range c.in {
+		c.in[i].queue = &c.merger.queues[i]
+	}
+	var err error
+	if c.stopFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("make event descriptor: %w", err)
+	}
+	if c.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("make epoll descriptor: %w", err)
+	}
+	watch := []int{c.stopFD, exitFD}
+	for _, s := range sources {
+		watch = append(watch, s.fd())
+	}
+	for _, r := range sb.rings {
+		watch = append(watch, r.FD())
+	}
+	for _, fd := range watch {
+		events := uint32(unix.EPOLLIN)
+		if fd != c.stopFD && fd != exitFD {
+			// A ring with data is always readable; only a wake-up counts.
+			events |= unix.EPOLLET
+		}
+		ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
+		if err := unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+			return nil, fmt.Errorf("watch ring: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// clock reads CLOCK_MONOTONIC, the clock of the events.
+func clock() uint64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail with these arguments
+	return uint64(ts.Nano())
+}
+
+// stop asks run to end; it may be called at any time, more than once.
+func (c *collector) stop() {
+	one := [8]byte{1}
+	_, _ = unix.Write(c.stopFD, one[:]) // EAGAIN means that it is set already
+}
+
+// run polls until stop or the end of the process, then drains, and closes out.
+func (c *collector) run() {
+	defer close(c.out)
+	if err := c.collect(); err != nil {
+		b := c.batch()
+		b.err = err
+		c.out <- b
+	}
+}
+
+func (c *collector) collect() error {
+	for {
+		bound, more := c.poll()
+		if err := c.pass(bound); err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		stop, err := c.pause()
+		if err != nil {
+			return err
+		}
+		if stop {
+			return c.drain()
+		}
+	}
+}
+
+// drain switches the programs off and passes on every event up to that moment.
+func (c *collector) drain() error {
+	end := clock()
+	errDisable := c.disable()
+	deadline := clock() + uint64(drainLimit)
+	for {
+		bound, _ := c.poll()
+		if bound > end || clock() > deadline {
+			break
+		}
+		if err := c.pass(bound); err != nil {
+			return err
+		}
+		time.Sleep(pollShortest)
+	}
+	c.lossTime = 0
+	return errors.Join(errDisable, c.pass(end))
+}
+
+// poll reads all rings and returns the time up to which nothing can come any
+// more, and whether a ring was left before its end.
+func (c *collector) poll() (bound uint64, more bool) {
+	now := clock()
+	bound = now - clockSlack
+	fullest, maps := 0.0, uint64(0)
+	for i, s := range c.sources {
+		in := &c.in[i]
+		bound = min(bound, s.poll(now, in))
+		maps = max(maps, in.maps)
+		in.maps = 0
+		c.next = c.keep(in)
+		fullest = max(fullest, s.used())
+		more = more || len(in.queue.events)-in.queue.next >= queueLimit
+	}
+	c.sides = c.sideband.poll(c.sides[:0])
+	for i := range c.sides {
+		c.addSide(&c.sides[i])
+	}
+	if maps != 0 {
+		c.addSnapshot(maps)
+	}
+	switch {
+	case fullest > 0.25:
+		c.wait = max(c.wait/2, pollShortest)
+	case fullest < 1.0/16:
+		c.wait = min(c.wait*2, pollLongest)
+	}
+	return bound, more
+}
+
+// keep moves the stacks of an intake into the batch under construction.
+func (c *collector) keep(in *intake) *batch {
+	b := c.next
+	if b == nil {
+		b = c.batch()
+	}
+	b.stacks = append(b.stacks, in.stacks...)
+	in.stacks = in.stacks[:0]
+	return b
+}
+
+func (c *collector) addSide(s *side) {
+	c.next.sides = append(c.next.sides, *s)
+	c.merger.queues[len(c.sources)].push(&event{
+		kind: kindSide, time: s.time, addr: c.sideCount, pid: s.pid, tid: s.tid, function: uint16(s.kind),
+	})
+	c.sideCount++
+}
+
+// addSnapshot reads the mappings because the dynamic loader changed them at time.
+func (c *collector) addSnapshot(time uint64) {
+	maps, err := c.snapshot()
+	if err != nil {
+		return // the process is gone
+	}
+	c.addSide(&side{kind: sideSnapshot, time: time, snapshot: maps})
+}
+
+// pass sends the events up to bound, and the losses about once a second.
+func (c *collector) pass(bound uint64) error {
+	if now := clock(); now-c.lossTime > uint64(time.Second) || c.lossTime == 0 {
+		c.lossTime = now
+		if err := c.addLosses(bound); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		b := c.next
+		if b == nil {
+			b = c.batch()
+		}
+		c.next = nil
+		b.events, more = c.merger.merge(b.events, bound, batchEvents-len(b.events))
+		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.sides) == 0 {
+			c.next = b
+			break
+		}
+		c.out <- b
+	}
+	c.merger.compact()
+	return nil
+}
+
+func (c *collector) addLosses(time uint64) error {
+	if c.next == nil {
+		c.next = c.batch()
+	}
+	grown, err := c.losses.grown()
+	if err != nil {
+		return err
+	}
+	grown[LossLate] += c.merger.late
+	c.merger.late = 0
+	for reason, n := range grown {
+		if n != 0 {
+			c.addSide(&side{kind: sideDrops, time: time, lost: n, reason: Loss(reason)})
+		}
+	}
+	return nil
+}
+
+func (c *collector) batch() *batch {
+	select {
+	case b := <-c.free:
+		b.events, b.stacks, b.sides, b.err = b.events[:0], b.stacks[:0], b.sides[:0], nil
+		return b
+	default:
+		return &batch{events: make([]event, 0, batchEvents)}
+	}
+}
+
+// pause waits for a wake-up or the end of the poll interval and says whether
+// to stop.
+func (c *collector) pause() (stop bool, err error) {
+	var events [8]unix.EpollEvent
+	n, err := unix.EpollWait(c.epoll, events[:], int(c.wait/time.Millisecond))
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return false, fmt.Errorf("wait for events: %w", err)
+	}
+	for i := range max(n, 0) {
+		if fd := int(events[i].Fd); fd == c.stopFD || fd == c.exitFD {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Close frees the descriptors; run must have ended.
+func (c *collector) Close() error {
+	return errors.Join(unix.Close(c.epoll), unix.Close(c.stopFD))
+}

@@ -1,0 +1,103 @@
+package tracer
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// kind numbers what an event is; the first ones are those of enum record_kind.
+const (
+	kindAlloc      = uint8(probeRecordKindRECORD_ALLOC)
+	kindFree       = uint8(probeRecordKindRECORD_FREE)
+	kindMoveEnter  = uint8(probeRecordKindRECORD_MOVE_ENTER)
+	kindMove       = uint8(probeRecordKindRECORD_MOVE)
+	kindMoveUndone = uint8(probeRecordKindRECORD_MOVE_UNDONE)
+	kindStack      = uint8(probeRecordKindRECORD_STACK)
+	kindMaps       = uint8(probeRecordKindRECORD_MAPS)
+	kindSide       = uint8(0x80) // addr is an index into the batch's sides
+)
+
+// event is a record of the rings in user memory. It holds no pointers, so that
+// queues of them cost the garbage collector nothing.
+type event struct {
+	time     uint64 // ns of CLOCK_MONOTONIC
+	addr     uint64
+	size     uint64
+	stack    uint64 // hash, 0 for none
+	old      uint64 // kindMove
+	entry    uint64 // kindMove: when it was entered
+	tid      uint32
+	pid      uint32
+	function uint16
+	cpu      uint16
+	kind     uint8
+}
+
+// stackDef gives the frames of a stack hash.
+type stackDef struct {
+	hash         uint64
+	frames       []uint64
+	end          probeStackEnd
+	framePointer bool
+	checked      bool // against the mappings, see stream.stack
+}
+
+const (
+	eventSize     = int(unsafe.Sizeof(probeEvent{}))
+	moveEventSize = int(unsafe.Sizeof(probeMoveEvent{}))
+	stackHeadSize = int(unsafe.Offsetof(probeStackRecord{}.Frames))
+)
+
+// decode reads a record of the BPF programs, aligned to 8 bytes, into e, or
+// into s if it is a stack. It returns false for what the programs never send.
+func decode(b []byte, e *event, s *stackDef) bool {
+	if len(b) < stackHeadSize {
+		return false
+	}
+	raw := (*probeEvent)(unsafe.Pointer(unsafe.SliceData(b)))
+	e.kind = raw.Head.Kind
+	if e.kind == kindStack {
+		return decodeStack(b, s)
+	}
+	if len(b) < eventSize {
+		return false
+	}
+	e.time = raw.Head.Time
+	e.tid = raw.Head.Tid
+	e.function = raw.Head.Function
+	e.addr = raw.Addr
+	e.size = raw.Size
+	e.stack = raw.Stack
+	e.pid = raw.Pid
+	e.old, e.entry = 0, 0
+	if e.kind == kindMove {
+		if len(b) < moveEventSize {
+			return false
+		}
+		move := (*probeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
+		e.old, e.entry = move.Old, move.EntryTime
+	}
+	return e.kind >= kindAlloc && e.kind <= kindMaps
+}
+
+// decodeStack copies the frames, which the caller then owns.
+func decodeStack(b []byte, s *stackDef) bool {
+	raw := (*probeStackRecord)(unsafe.Pointer(unsafe.SliceData(b)))
+	depth := int(raw.Depth)
+	if depth > (len(b)-stackHeadSize)/8 {
+		return false
+	}
+	s.hash = raw.Hash
+	s.end = probeStackEnd(raw.End)
+	s.framePointer = raw.FramePointer != 0
+	s.frames = nil
+	if depth > 0 {
+		s.frames = slices.Clone(unsafe.Slice((*uint64)(unsafe.Pointer(&b[stackHeadSize])), depth))
+	}
+	return true
+}
+
+// bytesOf returns the memory of words.
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+}

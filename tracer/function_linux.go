@@ -1,0 +1,127 @@
+package tracer
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/tracer/site"
+)
+
+// Function is a traced function with its probes.
+type Function struct {
+	Name    string   // canonical name, as traces spell it
+	Aliases []string // other names of the same code
+	Probe   Probe
+	Returns bool // a return probe sits on the same site
+	Site    site.Site
+
+	row  *row
+	addr uint64 // in the file
+}
+
+// Probe is a place for a breakpoint.
+type Probe struct {
+	Function string
+	Path     string // file, as the process names it
+	File     string // the same, to be opened from here
+	Offset   uint64 // in the file
+	cookie   uint64
+}
+
+// chooseFunctions finds the functions of the memory module in the library and
+// a site in each.
+func (p *Plan) chooseFunctions(lib *library) error {
+	byAddress := map[uint64]int{}
+	for i := range memoryModule {
+		r := &memoryModule[i]
+		sym, ok := lib.file.Defined(r.symbol)
+		if !ok {
+			continue
+		}
+		if at, ok := byAddress[sym.Addr]; ok {
+			p.functions[at].Aliases = append(p.functions[at].Aliases, r.symbol)
+			continue
+		}
+		byAddress[sym.Addr] = len(p.functions)
+		p.functions = append(p.functions, Function{Name: r.symbol, row: r, Returns: r.returns(), addr: sym.Addr})
+	}
+	c, err := newCode(lib, p.functions)
+	if err != nil {
+		return err
+	}
+	for i := range p.functions {
+		if err := p.chooseSite(c, i); err != nil {
+			return err
+		}
+	}
+	p.target.code, p.target.drain = c.extent(), c.drain()
+	return nil
+}
+
+// siteOptions describes the machine to package site. Nops are not counted on:
+// which of them are emulated depends on the kernel, and taking one for
+// single-stepped costs nothing where another site exists.
+func siteOptions() site.Options {
+	if runtime.GOARCH == "arm64" {
+		return site.Options{Arch: site.ARM64}
+	}
+	return site.Options{Arch: site.AMD64}
+}
+
+// chooseSite finds where the i-th function is probed.
+func (p *Plan) chooseSite(c *code, i int) error {
+	fn := &p.functions[i]
+	body, err := c.body(fn.Name)
+	if err != nil {
+		return err
+	}
+	f := site.Function{
+		Name: fn.Name, Entry: fn.addr, Code: body, IFunc: c.lib.file.IFunc(fn.addr),
+		Args: fn.row.arguments(), Return: fn.Returns, SkipNull: fn.row.operation == opFree,
+		Incoming: c.branches, Target: c.target, Slot: c.slot,
+	}
+	if fn.row.count != none {
+		f.Factors = [2]int{fn.row.size, fn.row.count}
+	}
+	if fn.Site, err = site.Choose(siteOptions(), f); err != nil {
+		return err
+	}
+	path := c.lib.mapping.path
+	offset, ok := c.lib.file.FileOffset(fn.Site.Addr)
+	if !ok {
+		return fmt.Errorf("%s in %s is at %#x, which is not in the file", fn.Name, path, fn.Site.Addr)
+	}
+	fn.Probe = Probe{Function: fn.Name, Path: path, File: c.lib.path, Offset: offset}
+	fn.Probe.cookie = fn.pack(i)
+	return nil
+}
+
+// pack writes the site into the cookie that the programs get: see
+// bpf/records.h, SITE_FUNCTION and its neighbours.
+func (f *Function) pack(number int) uint64 {
+	place := func(arg int) (reg uint64, product bool) {
+		if arg == none {
+			return site.NoReg, false
+		}
+		x := f.Site.Args[slices.Index(f.row.arguments(), arg)]
+		return uint64(x.Reg), x.Product
+	}
+	size, product := place(f.row.size)
+	count, _ := place(f.row.count)
+	if product {
+		count = site.NoReg
+	}
+	block, _ := place(f.row.block)
+	cookie := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | count<<19 | block<<24 |
+		uint64(f.Site.StackAdjust/8)<<29
+	if len(f.Site.TailCalls) > 0 {
+		cookie |= 1 << 37
+	}
+	// A jump on overflow tests the flag that the multiplication has left.
+	if product && strings.HasPrefix(f.Site.Insn, "jo ") {
+		cookie |= 1 << 38
+	}
+	return cookie
+}

@@ -1,0 +1,43 @@
+package tracer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// LiveSite is a stack whose blocks are live.
+type LiveSite struct {
+	Frames []uint64 // return addresses, innermost first; nil if no stack was recorded
+	Blocks int
+	Bytes  uint64
+}
+
+// LiveSites returns the n stacks that hold most live bytes, the largest first.
+// It must not be called while ReadRecord runs.
+func (t *Tracer) LiveSites(n int) []LiveSite {
+	s := &t.stream
+	if s.live == nil {
+		return nil
+	}
+	byStack := map[uint64]*LiveSite{}
+	for b := range s.live.All() {
+		site := byStack[b.Value]
+		if site == nil {
+			site = &LiveSite{}
+			if def := s.stacks[b.Value]; def != nil {
+				site.Frames = def.frames
+			}
+			byStack[b.Value] = site
+		}
+		site.Blocks++
+		site.Bytes += b.Size
+	}
+	all := make([]LiveSite, 0, len(byStack))
+	for _, site := range byStack {
+		all = append(all, *site)
+	}
+	slices.SortFunc(all, func(a, b LiveSite) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), slices.Compare(a.Frames, b.Frames))
+	})
+	return all[:min(n, len(all))]
+}

@@ -1,0 +1,72 @@
+package tracer
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// Loss is a reason for events, or parts of events, that are missing.
+type Loss uint8
+
+// The loss reasons (decision 21). The first ones are counted by the BPF
+// programs, in the order of enum loss in bpf/records.h.
+const (
+	LossRingFull Loss = iota
+	LossState
+	LossNesting
+	LossMissedReturn
+	LossStack
+	LossArgument
+	LossSkipped  // the kernel did not run a program, since one was running on that CPU
+	LossLate     // a record came after younger ones had been passed on
+	LossSideband // the kernel dropped records about mappings, names and exits
+	lossCount
+)
+
+var lossNames = [lossCount]string{
+	"ring full", "state unavailable", "nesting limit", "missed return", "stack failed",
+	"argument unreadable", "program skipped", "late record", "sideband lost",
+}
+
+// String returns the reason as traces and the summary spell it.
+func (l Loss) String() string { return lossNames[l] }
+
+// Incomplete says that whole events are missing, not only parts of them or
+// their order.
+func (l Loss) Incomplete() bool {
+	return l != LossStack && l != LossLate
+}
+
+// lossCounters reads the kernel's counters and tells what came on top.
+type lossCounters struct {
+	counters *ebpf.Map
+	programs []*ebpf.Program
+	before   [lossCount]uint64
+	perCPU   []uint64
+}
+
+// grown returns the losses since the last call.
+func (c *lossCounters) grown() ([lossCount]uint64, error) {
+	var now, delta [lossCount]uint64
+	for reason := range uint32(probeLossLOSS_COUNT) {
+		if err := c.counters.Lookup(reason, &c.perCPU); err != nil {
+			return delta, fmt.Errorf("read loss counters: %w", err)
+		}
+		for _, n := range c.perCPU {
+			now[reason] += n
+		}
+	}
+	for _, p := range c.programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return delta, fmt.Errorf("read program statistics: %w", err)
+		}
+		now[LossSkipped] += stats.RecursionMisses
+	}
+	for i := range now {
+		delta[i] = now[i] - c.before[i]
+	}
+	c.before = now
+	return delta, nil
+}

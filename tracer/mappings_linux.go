@@ -1,0 +1,120 @@
+package tracer
+
+import (
+	"strings"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// mappings follows the executable mappings of a process and tells what
+// changed, as records.
+type mappings struct {
+	current []mapping
+	modules map[string]bool // paths and build-ids already described
+	file    func(mapping) fileInfo
+	emit    func(trace.Record)
+}
+
+// fileInfo is what the file of a mapping tells.
+type fileInfo struct {
+	buildID string
+	fixed   bool   // linked at fixed addresses
+	bias    uint64 // what was added to its addresses when it was mapped
+	known   bool
+
+	segments []symbol.Segment
+}
+
+// add records that m appeared. What it overlaps is gone.
+func (ms *mappings) add(m mapping, time uint64) {
+	for _, old := range ms.current {
+		if old.same(m) {
+			return
+		}
+	}
+	ms.remove(time, func(old mapping) bool { return old.start < m.end && m.start < old.end })
+	ms.current = append(ms.current, m)
+	if !named(m) {
+		return
+	}
+	info := ms.file(m)
+	if key := m.path + "\x00" + info.buildID; !ms.modules[key] {
+		ms.modules[key] = true
+		ms.emit(trace.Record{Kind: trace.KindModule, Time: int64(time), Module: trace.Module{
+			Path: m.path, BuildID: info.buildID, Inode: m.inode, Major: m.major, Minor: m.minor, Fixed: info.fixed,
+		}})
+	}
+	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: m.record(info)})
+}
+
+// replace makes all the mappings of the process known that exist at time.
+func (ms *mappings) replace(all []mapping, time uint64) {
+	ms.remove(time, func(old mapping) bool {
+		for _, m := range all {
+			if old.start >= m.start && old.end <= m.end && old.inode == m.inode {
+				return false
+			}
+		}
+		return true
+	})
+	for _, m := range all {
+		ms.add(m, time)
+	}
+}
+
+// clear forgets everything: the program was replaced.
+func (ms *mappings) clear(time uint64) {
+	ms.remove(time, func(mapping) bool { return true })
+}
+
+// code says whether addr is in an executable mapping.
+func (ms *mappings) code(addr uint64) bool {
+	for i := range ms.current {
+		if m := &ms.current[i]; addr >= m.start && addr < m.end {
+			return true
+		}
+	}
+	return false
+}
+
+func (ms *mappings) remove(time uint64, gone func(mapping) bool) {
+	kept := ms.current[:0]
+	for _, old := range ms.current {
+		if !gone(old) {
+			kept = append(kept, old)
+			continue
+		}
+		if named(old) {
+			ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: old.record(fileInfo{})})
+		}
+	}
+	ms.current = kept
+}
+
+// same says whether two descriptions are of one mapping; a file may have been
+// renamed or deleted in between.
+func (m mapping) same(o mapping) bool {
+	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode
+}
+
+// named says whether addresses in m can be named: it is a file or an area of
+// the kernel's with code.
+func named(m mapping) bool {
+	return strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "//anon") ||
+		m.path == "[vdso]" || m.path == "[vsyscall]"
+}
+
+// record returns m in the words of a trace.
+func (m mapping) record(info fileInfo) trace.Mapping {
+	r := trace.Mapping{Start: m.start, End: m.end, Offset: m.offset, Path: m.path}
+	switch {
+	case info.known && info.fixed:
+		r.Base = m.start
+	case info.known:
+		r.Base = info.bias
+	default:
+		r.Base = m.start - m.offset
+	}
+	return r
+}

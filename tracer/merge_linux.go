@@ -1,0 +1,97 @@
+package tracer
+
+import "math"
+
+// queue holds the events of one ring in the order of their times.
+type queue struct {
+	events []event
+	next   int
+}
+
+// push appends an event. Events of one ring come in order except where one
+// program preempted another between taking its place and reading its time;
+// such an event is moved to where it belongs, so that times alone decide.
+func (q *queue) push(e *event) {
+	q.events = append(q.events, *e)
+	i := len(q.events) - 1
+	if i > q.next && q.events[i-1].time > e.time {
+		for i > q.next && q.events[i-1].time > e.time {
+			q.events[i] = q.events[i-1]
+			i--
+		}
+		q.events[i] = *e
+	}
+}
+
+// time returns the time of the first event, or the end of time.
+func (q *queue) time() uint64 {
+	if q.next < len(q.events) {
+		return q.events[q.next].time
+	}
+	return math.MaxUint64
+}
+
+// compact drops what has been taken.
+func (q *queue) compact() {
+	if q.next == len(q.events) {
+		q.events, q.next = q.events[:0], 0
+	} else if q.next > len(q.events)/2 {
+		n := copy(q.events, q.events[q.next:])
+		q.events, q.next = q.events[:n], 0
+	}
+}
+
+// merger puts the events of all rings into one order: by time. That is the
+// order of cause and effect, since a time is read while its event happens.
+type merger struct {
+	queues []queue
+	last   uint64 // time of the youngest event passed on
+	late   uint64 // events that came after a younger one had been passed on
+}
+
+// merge appends to out the events that are not younger than watermark, at most
+// room of them, and reports whether more are ready.
+func (m *merger) merge(out []event, watermark uint64, room int) ([]event, bool) {
+	for room > 0 {
+		first, second := m.heads()
+		limit := min(second, watermark)
+		if first < 0 || m.queues[first].time() > watermark {
+			return out, false
+		}
+		q := &m.queues[first]
+		from, to := q.next, q.next
+		for to < len(q.events) && q.events[to].time <= limit && to-from < room {
+			to++
+		}
+		for i := from; i < to && q.events[i].time < m.last; i++ {
+			m.late++
+		}
+		out = append(out, q.events[from:to]...)
+		m.last = max(m.last, q.events[to-1].time)
+		q.next = to
+		room -= to - from
+	}
+	return out, true
+}
+
+// heads returns the queue with the oldest event, -1 if all are empty, and the
+// time of the oldest event of the others.
+func (m *merger) heads() (first int, second uint64) {
+	first, second = -1, math.MaxUint64
+	oldest := uint64(math.MaxUint64)
+	for i := range m.queues {
+		switch t := m.queues[i].time(); {
+		case t < oldest:
+			first, oldest, second = i, t, oldest
+		case t < second:
+			second = t
+		}
+	}
+	return first, second
+}
+
+func (m *merger) compact() {
+	for i := range m.queues {
+		m.queues[i].compact()
+	}
+}

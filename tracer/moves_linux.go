@@ -1,0 +1,169 @@
+package tracer
+
+// Limits on how long events wait for a realloc to return.
+const (
+	holdTime   = 200_000_000 // ns of event time
+	holdEvents = 64 << 10
+)
+
+// Further kinds of events, made here.
+const (
+	kindNone       = uint8(0)    // a place that turned out not to be used
+	kindFreeEarly  = uint8(0x81) // a realloc took too long: its old block counts as freed
+	kindAllocAgain = uint8(0x82) // that realloc failed after all: the block is back
+)
+
+// moves decides what each realloc was. Between its entry and its return the
+// old block may be freed and handed to another thread at any moment, so events
+// behind the entry wait for the return. If none of them took the block, the
+// realloc is one move at its return; else it is a free at its entry and an
+// allocation at its return (decision 11).
+type moves struct {
+	held  []event
+	next  int               // first event still held
+	open  map[uint32]int    // thread → index in held of its realloc's entry
+	early map[uint32]uint64 // thread → old block of a realloc that took too long
+	out   []event
+}
+
+func newMoves() *moves {
+	return &moves{open: map[uint32]int{}, early: map[uint32]uint64{}}
+}
+
+// add takes the next event in order and returns those that are decided; they
+// are valid until the next call.
+func (m *moves) add(e *event) []event {
+	m.out = m.out[:0]
+	if len(m.open) == 0 && len(m.early) == 0 && e.kind != kindMoveEnter {
+		return append(m.out, *e)
+	}
+	switch e.kind {
+	case kindMoveEnter:
+		m.forget(e.tid)
+		m.open[e.tid] = len(m.held)
+		m.held = append(m.held, *e)
+	case kindMove, kindMoveUndone, kindFree:
+		m.finish(e)
+	default:
+		if e.kind == kindSide && sideKind(e.function) == sideExit {
+			m.forget(e.tid)
+		}
+		m.held = append(m.held, *e)
+	}
+	return m.release(e.time)
+}
+
+// finish decides the realloc of e's thread, if e ends one.
+func (m *moves) finish(e *event) {
+	if old, ok := m.early[e.tid]; ok && e.ends(old) {
+		delete(m.early, e.tid)
+		switch e.kind {
+		case kindMove:
+			m.held = append(m.held, e.asAlloc())
+		case kindMoveUndone:
+			again := *e
+			again.kind = kindAllocAgain
+			m.held = append(m.held, again)
+		}
+		return
+	}
+	i, ok := m.open[e.tid]
+	if !ok || !e.ends(m.held[i].addr) {
+		m.held = append(m.held, *e)
+		return
+	}
+	delete(m.open, e.tid)
+	entry := &m.held[i]
+	taken := m.taken(i, entry.addr)
+	entry.kind = kindNone
+	if e.kind == kindMoveUndone {
+		return
+	}
+	if !taken {
+		m.held = append(m.held, *e)
+		return
+	}
+	entry.kind = kindFree
+	if e.kind == kindMove {
+		m.held = append(m.held, e.asAlloc())
+	}
+}
+
+// ends says whether e is the return of a realloc of block.
+func (e *event) ends(block uint64) bool {
+	if e.kind == kindMove {
+		return e.old == block
+	}
+	return e.addr == block
+}
+
+// asAlloc returns the second half of a move.
+func (e *event) asAlloc() event {
+	alloc := *e
+	alloc.kind, alloc.old, alloc.entry = kindAlloc, 0, 0
+	return alloc
+}
+
+// taken says whether a held event behind i brought block to life.
+func (m *moves) taken(i int, block uint64) bool {
+	for j := i + 1; j < len(m.held); j++ {
+		if k := m.held[j].kind; (k == kindAlloc || k == kindMove) && m.held[j].addr == block {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops the open realloc of a thread: it will not return. Its old block
+// lives on.
+func (m *moves) forget(tid uint32) {
+	if i, ok := m.open[tid]; ok {
+		m.held[i].kind = kindNone
+		delete(m.open, tid)
+	}
+	delete(m.early, tid)
+}
+
+// release moves the events before the first open realloc to out.
+func (m *moves) release(now uint64) []event {
+	for m.next < len(m.held) {
+		e := &m.held[m.next]
+		if e.kind == kindMoveEnter {
+			if now-e.time < holdTime && len(m.held)-m.next < holdEvents {
+				break
+			}
+			delete(m.open, e.tid)
+			m.early[e.tid] = e.addr
+			e.kind = kindFreeEarly
+		}
+		if e.kind != kindNone {
+			m.out = append(m.out, *e)
+		}
+		m.next++
+	}
+	if m.next == len(m.held) {
+		m.held, m.next = m.held[:0], 0
+	} else if m.next > holdEvents {
+		m.shift()
+	}
+	return m.out
+}
+
+// shift drops the released events from the front of held.
+func (m *moves) shift() {
+	n := copy(m.held, m.held[m.next:])
+	m.held = m.held[:n]
+	for tid := range m.open {
+		m.open[tid] -= m.next
+	}
+	m.next = 0
+}
+
+// flush ends the trace: open reallocs did not happen.
+func (m *moves) flush() []event {
+	m.out = m.out[:0]
+	for tid := range m.open {
+		m.forget(tid)
+	}
+	return m.release(0)
+}

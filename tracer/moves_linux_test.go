@@ -1,0 +1,123 @@
+package tracer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// decide feeds events to a moves and prints what it decided, one word each.
+func decide(events []event) string {
+	m := newMoves()
+	var out []string
+	say := func(all []event) {
+		for _, e := range all {
+			name := map[uint8]string{
+				kindAlloc: "alloc", kindFree: "free", kindMove: "move", kindFreeEarly: "early",
+				kindAllocAgain: "again", kindSide: "side",
+			}[e.kind]
+			if name == "" {
+				name = fmt.Sprintf("kind%d", e.kind)
+			}
+			word := fmt.Sprintf("%s:%x@%d", name, e.addr, e.time)
+			if e.kind == kindMove {
+				word = fmt.Sprintf("%s:%x>%x@%d", name, e.old, e.addr, e.time)
+			}
+			out = append(out, word)
+		}
+	}
+	for i := range events {
+		say(m.add(&events[i]))
+	}
+	say(m.flush())
+	return strings.Join(out, " ")
+}
+
+func TestMoves(t *testing.T) {
+	alloc := func(at uint64, tid uint32, addr uint64) event {
+		return event{kind: kindAlloc, time: at, tid: tid, addr: addr}
+	}
+	free := func(at uint64, tid uint32, addr uint64) event {
+		return event{kind: kindFree, time: at, tid: tid, addr: addr}
+	}
+	enter := func(at uint64, tid uint32, old uint64) event {
+		return event{kind: kindMoveEnter, time: at, tid: tid, addr: old}
+	}
+	move := func(at uint64, tid uint32, old, addr uint64) event {
+		return event{kind: kindMove, time: at, tid: tid, old: old, addr: addr}
+	}
+	undone := func(at uint64, tid uint32, old uint64) event {
+		return event{kind: kindMoveUndone, time: at, tid: tid, addr: old}
+	}
+	exit := func(at uint64, tid uint32) event {
+		return event{kind: kindSide, function: uint16(sideExit), time: at, tid: tid}
+	}
+	tests := map[string]struct {
+		events []event
+		want   string
+	}{
+		"nothing open":       {[]event{alloc(1, 1, 0xa), free(2, 1, 0xa)}, "alloc:a@1 free:a@2"},
+		"plain move":         {[]event{enter(1, 1, 0xa), move(2, 1, 0xa, 0xb)}, "move:a>b@2"},
+		"others pass behind": {[]event{enter(1, 1, 0xa), alloc(2, 2, 0xc), move(3, 1, 0xa, 0xb)}, "alloc:c@2 move:a>b@3"},
+		"old block taken": {
+			[]event{enter(1, 1, 0xa), alloc(2, 2, 0xa), move(3, 1, 0xa, 0xb)},
+			"free:a@1 alloc:a@2 alloc:b@3",
+		},
+		"old block taken by a move": {
+			[]event{enter(1, 1, 0xa), enter(2, 2, 0xc), move(3, 2, 0xc, 0xa), move(4, 1, 0xa, 0xb)},
+			"free:a@1 move:c>a@3 alloc:b@4",
+		},
+		"taken and freed again": {
+			[]event{enter(1, 1, 0xa), alloc(2, 2, 0xa), free(3, 2, 0xa), move(4, 1, 0xa, 0xa)},
+			"free:a@1 alloc:a@2 free:a@3 alloc:a@4",
+		},
+		"failed realloc leaves nothing": {[]event{enter(1, 1, 0xa), undone(2, 1, 0xa), free(3, 1, 0xa)}, "free:a@3"},
+		"realloc to nothing is a free":  {[]event{enter(1, 1, 0xa), free(2, 1, 0xa)}, "free:a@2"},
+		"realloc to nothing, block taken": {
+			[]event{enter(1, 1, 0xa), alloc(2, 2, 0xa), free(3, 1, 0xa)},
+			"free:a@1 alloc:a@2",
+		},
+		"return without an entry": {[]event{move(1, 1, 0xa, 0xb)}, "move:a>b@1"},
+		"thread ends inside":      {[]event{enter(1, 1, 0xa), exit(2, 1), alloc(3, 2, 0xc)}, "side:0@2 alloc:c@3"},
+		"never returns":           {[]event{enter(1, 1, 0xa), alloc(2, 2, 0xc)}, "alloc:c@2"},
+		"left by longjmp, then again": {
+			[]event{enter(1, 1, 0xa), enter(2, 1, 0xd), move(3, 1, 0xd, 0xe)},
+			"move:d>e@3",
+		},
+		"too long counts as freed": {
+			[]event{enter(1, 1, 0xa), alloc(2, 2, 0xc), alloc(2+holdTime, 2, 0xd), move(3+holdTime, 1, 0xa, 0xb)},
+			fmt.Sprintf("early:a@1 alloc:c@2 alloc:d@%d alloc:b@%d", 2+holdTime, 3+holdTime),
+		},
+		"too long and failed": {
+			[]event{enter(1, 1, 0xa), alloc(2+holdTime, 2, 0xc), undone(3+holdTime, 1, 0xa)},
+			fmt.Sprintf("early:a@1 alloc:c@%d again:a@%d", 2+holdTime, 3+holdTime),
+		},
+		"two open, inner returns last": {
+			[]event{enter(1, 1, 0xa), enter(2, 2, 0xb), move(3, 1, 0xa, 0xc), alloc(4, 3, 0xe), move(5, 2, 0xb, 0xd)},
+			"move:a>c@3 alloc:e@4 move:b>d@5",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := decide(slices.Clone(test.events)); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMovesHoldsNoMoreThanItsLimit(t *testing.T) {
+	m := newMoves()
+	m.add(&event{kind: kindMoveEnter, time: 1, tid: 1, addr: 0xa})
+	released := 0
+	for i := range uint64(3 * holdEvents) {
+		released += len(m.add(&event{kind: kindAlloc, time: 2, tid: 2, addr: 0x1000 + i}))
+	}
+	if held := len(m.held) - m.next; held > holdEvents {
+		t.Errorf("%d events held, limit %d", held, holdEvents)
+	}
+	if released < 2*holdEvents {
+		t.Errorf("only %d events released", released)
+	}
+}

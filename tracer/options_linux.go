@@ -1,0 +1,111 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Mechanism is a way to attach probes.
+type Mechanism uint8
+
+// The mechanisms.
+const (
+	MechanismAuto  Mechanism = iota // the best one that works here
+	MechanismMulti                  // uprobe_multi links (kernel 6.6)
+	MechanismPerf                   // one perf event per probe
+)
+
+// String names the mechanism as flags and --dry-run do.
+func (m Mechanism) String() string { return [...]string{"auto", "multi", "perf"}[m] }
+
+// Buffer is a way for events to leave the kernel.
+type Buffer uint8
+
+// The buffers.
+const (
+	BufferRing Buffer = iota // a BPF ring buffer per CPU (kernel 5.8)
+	BufferPerf               // a perf event buffer per CPU
+)
+
+// State is where the programs keep what they know of a thread.
+type State uint8
+
+// The states.
+const (
+	StateAuto State = iota // task storage if the kernel has it
+	StateTask              // task storage
+	StateHash              // a hash by thread id
+)
+
+// Limits of the options.
+const (
+	MaxDepth     = 512       // frames, MAX_DEPTH in bpf/records.h
+	DefaultDepth = 64        // frames
+	MaxRingSize  = 256 << 20 // bytes per CPU
+	MinRingSize  = 64 << 10  // bytes per CPU
+
+	defaultRingSize = 8 << 20   // bytes per CPU
+	ringBudget      = 256 << 20 // bytes over all CPUs, when the size is not given
+	hashedThreads   = 64 << 10  // most threads with StateHash
+)
+
+// Options say what is recorded and how. The zero value, but for PID, records
+// every call of the C library's allocator without stacks.
+type Options struct {
+	PID          int
+	Depth        int    // most frames of a stack, 0 for no stacks
+	BacktraceAll bool   // frees have a stack, too
+	MinSize      uint64 // smaller blocks are left out, with their frees
+	NoLive       bool   // do not track live blocks; Stats has none then
+	Origin       string // program and version, for the trace's header
+
+	RingSize  int // bytes per CPU, a power of two; 0 for the default
+	Buffer    Buffer
+	Mechanism Mechanism
+	State     State
+
+	Features Features // what the kernel offers; nil: ask it
+
+	// Tick is called by ReadRecord about once a second, also while it waits.
+	Tick func()
+	// Log takes lines about what is done, for -v; nil for none.
+	Log func(format string, args ...any)
+}
+
+// tickInterval is how often Options.Tick is called.
+const tickInterval = time.Second
+
+// Check says what is wrong with the options.
+func (o *Options) Check() error {
+	switch {
+	case o.PID <= 0:
+		return fmt.Errorf("process id %d is not positive", o.PID)
+	case o.Depth < 0 || o.Depth > MaxDepth:
+		return fmt.Errorf("depth %d is not within 0 to %d", o.Depth, MaxDepth)
+	case o.RingSize != 0 && (o.RingSize < MinRingSize || o.RingSize > MaxRingSize || bits.OnesCount(uint(o.RingSize)) != 1):
+		return fmt.Errorf("ring size %d is not a power of two from %d to %d", o.RingSize, MinRingSize, MaxRingSize)
+	case o.NoLive && o.MinSize > 0:
+		return errors.New("a minimum size needs the live blocks to be tracked")
+	}
+	return nil
+}
+
+// ringBytes returns the size of each CPU's ring.
+func (o *Options) ringBytes(cpus int) int {
+	if o.RingSize != 0 {
+		return o.RingSize
+	}
+	size := defaultRingSize
+	for size > MinRingSize && size*cpus > ringBudget {
+		size /= 2
+	}
+	return size
+}
+
+func (o *Options) log(format string, args ...any) {
+	if o.Log != nil {
+		o.Log(format, args...)
+	}
+}

@@ -1,0 +1,133 @@
+package tracer
+
+import (
+	"errors"
+)
+
+// Plan says what a tracer will put where. It is made without touching the
+// process, and holds on to it: Close it if it is not given to Open.
+type Plan struct {
+	options   Options
+	target    *target
+	mechanism Mechanism // never auto
+	state     State     // never auto
+	namespace *pidNamespace
+	functions []Function
+	debugger  []Probe // where the dynamic loader tells of new libraries
+}
+
+// NewPlan looks at the process and the kernel and decides what to probe, where
+// and how. Its errors wrap the Err… values of this package where one fits.
+func NewPlan(o Options) (*Plan, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Features == nil {
+		o.Features = kernelFeatures{}
+	}
+	t, err := openTarget(o.PID, o.Features)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{options: o, target: t}
+	if err := p.decide(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return p, nil
+}
+
+func (p *Plan) decide() error {
+	if err := p.chooseKernel(); err != nil {
+		return err
+	}
+	lib, err := p.target.allocator()
+	if err != nil {
+		return err
+	}
+	defer lib.file.Close()
+	if err := p.chooseFunctions(lib); err != nil {
+		return err
+	}
+	return p.findLoader()
+}
+
+// chooseKernel picks mechanisms by what the kernel has.
+func (p *Plan) chooseKernel() error {
+	f := p.options.Features
+	if p.options.Buffer == BufferRing {
+		if err := f.RingBuffer(); err != nil {
+			return err
+		}
+	}
+	if err := f.AttachCookie(); err != nil {
+		return err
+	}
+	p.state = p.options.State
+	if p.state != StateHash {
+		err := f.TaskStorage()
+		switch {
+		case err == nil:
+			p.state = StateTask
+		case p.state == StateTask || !errors.Is(err, ErrUnsupported):
+			return err
+		default:
+			p.options.log("state of threads in a hash: %v", err)
+			p.state = StateHash
+		}
+	}
+	p.mechanism = p.options.Mechanism
+	if p.mechanism != MechanismPerf {
+		err := f.UprobeMulti()
+		switch {
+		case err == nil:
+			p.mechanism = MechanismMulti
+		case p.mechanism == MechanismMulti || !errors.Is(err, ErrUnsupported):
+			return err
+		default:
+			p.options.log("one perf event per probe: %v", err)
+			p.mechanism = MechanismPerf
+		}
+	}
+	var err error
+	p.namespace, err = ownPIDNamespace()
+	return err
+}
+
+// returns, entries and loader list the probes by the program that serves them.
+func (p *Plan) returns() []Probe {
+	var out []Probe
+	for i := range p.functions {
+		if f := &p.functions[i]; f.Returns {
+			out = append(out, f.Probe)
+		}
+	}
+	return out
+}
+
+func (p *Plan) entries() []Probe {
+	var out []Probe
+	for i := range p.functions {
+		out = append(out, p.functions[i].Probe)
+	}
+	return out
+}
+
+func (p *Plan) loader() []Probe { return p.debugger }
+
+// functionNames lists the functions by the number that events carry.
+func (p *Plan) functionNames() []string {
+	var out []string
+	for i := range p.functions {
+		out = append(out, p.functions[i].Name)
+	}
+	return out
+}
+
+// Functions returns what is probed. The caller must not change it.
+func (p *Plan) Functions() []Function { return p.functions }
+
+// ProcessName returns the command name of the process.
+func (p *Plan) ProcessName() string { return p.target.name }
+
+// Close lets go of the process. Tracer.Close does it, too.
+func (p *Plan) Close() error { return p.target.Close() }

@@ -1,0 +1,92 @@
+package tracer
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"rtrace-bpf/tracer/site"
+)
+
+// WriteText prints the plan as --dry-run does: each function with its file,
+// the site and what a hit of it costs, and the mechanisms.
+func (p *Plan) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "process %d (%s)\n", p.target.pid, p.target.name)
+	fmt.Fprintf(w, "allocator %s\n", p.functions[0].Probe.Path)
+	fmt.Fprintf(w, "attach %s, thread state in %s, %s\n\n", p.mechanism, p.stateName(), p.bufferName())
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "FUNCTION\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
+	for i := range p.functions {
+		f := &p.functions[i]
+		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.addr, f.Site.Offset,
+			f.Site.Insn, f.Site.Cost, f.probes(), f.arguments(), strings.Join(f.Aliases, " "))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, probe := range p.debugger {
+		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
+	}
+	if n := len(p.target.drain); n > 0 {
+		fmt.Fprintf(w, "frees of the allocator's own, left out: %d call sites\n", n)
+	}
+	for i := range p.functions {
+		p.functions[i].warn(w)
+	}
+	return nil
+}
+
+func (p *Plan) stateName() string {
+	if p.state == StateTask {
+		return "task storage"
+	}
+	return "a hash by thread"
+}
+
+func (p *Plan) bufferName() string {
+	if p.options.Buffer == BufferPerf {
+		return "perf event buffers"
+	}
+	return "BPF ring buffers"
+}
+
+func (f *Function) probes() string {
+	if f.Returns {
+		return "entry+return"
+	}
+	return "entry"
+}
+
+// arguments says where the probe finds what it reads.
+func (f *Function) arguments() string {
+	var all []string
+	for i, arg := range f.row.arguments() {
+		place := f.Site.Args[i]
+		what := "block"
+		switch arg {
+		case f.row.size:
+			what = "size"
+		case f.row.count:
+			what = "count"
+		}
+		if place.Product {
+			if arg == f.row.count {
+				continue // the size's register has both
+			}
+			what += "*count"
+		}
+		all = append(all, what+"="+registerName(place.Reg))
+	}
+	return strings.Join(all, " ")
+}
+
+// warn says what about the site may surprise.
+func (f *Function) warn(w io.Writer) {
+	if f.Site.Cost == site.SingleStep {
+		fmt.Fprintf(w, "warning: %s has no instruction that the kernel emulates: each call costs a single step more\n", f.Name)
+	}
+	if f.Site.Thunk != nil {
+		fmt.Fprintf(w, "warning: %s is a jump elsewhere\n", f.Name)
+	}
+}

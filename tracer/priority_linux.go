@@ -1,0 +1,38 @@
+package tracer
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// priority is the nice value of a tracer: before others, but no real-time one,
+// which could stop a machine.
+const priority = -20
+
+// Prioritize lets the threads of this process run before those of processes
+// with ordinary priority. A busy target fills its rings in a tenth of a
+// second, and on a busy machine a reader of ordinary priority waits longer
+// than that for its turn. The tracer still uses no more than it needs.
+//
+// It is for the whole process and so for its main function to call. Without
+// CAP_SYS_NICE it returns an error and changes nothing.
+func Prioritize() error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("list own threads: %w", err)
+	}
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return fmt.Errorf("list own threads: %w", err)
+		}
+		// Threads that start later inherit it.
+		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, priority); err != nil {
+			return fmt.Errorf("raise own priority: %w", err)
+		}
+	}
+	return nil
+}

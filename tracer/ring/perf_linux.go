@@ -1,0 +1,112 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Perf is one perf event with its buffer.
+type Perf struct {
+	fd      int
+	memory  []byte
+	head    *atomic.Uint64
+	tail    *atomic.Uint64
+	data    []byte
+	mask    uint64
+	pos     uint64
+	end     uint64
+	scratch []byte // a record that wraps is put together here
+}
+
+// Record is a record of a perf event buffer: type and misc of its head and the
+// bytes behind the head, valid until Release.
+type Record struct {
+	Type uint32
+	Misc uint16
+	Body []byte
+}
+
+const perfHeadSize = 8
+
+// NewPerf opens a perf event on cpu for process pid (-1: all) with a buffer of
+// size bytes, a power of two of at least one page. It wakes a poller when half
+// full. The event is enabled unless attr says otherwise.
+func NewPerf(attr *unix.PerfEventAttr, pid, cpu, size int) (*Perf, error) {
+	attr.Size = uint32(unsafe.Sizeof(*attr))
+	attr.Bits |= unix.PerfBitWatermark
+	attr.Wakeup = uint32(size / 2)
+	fd, err := unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("open perf event on cpu %d: %w", cpu, err)
+	}
+	page := os.Getpagesize()
+	memory, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("map %d bytes of perf event buffer: %w", size, err)
+	}
+	meta := (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0]))
+	return &Perf{
+		fd:     fd,
+		memory: memory,
+		head:   (*atomic.Uint64)(unsafe.Pointer(&meta.Data_head)),
+		tail:   (*atomic.Uint64)(unsafe.Pointer(&meta.Data_tail)),
+		data:   memory[page : page+size],
+		mask:   uint64(size - 1),
+	}, nil
+}
+
+// FD returns the event's file descriptor, for polling and for perf event arrays.
+func (p *Perf) FD() int { return p.fd }
+
+// Begin notes how far the kernel has come; Next reads up to there.
+func (p *Perf) Begin() { p.end = p.head.Load() }
+
+// Used returns the share of the buffer that was filled at the last Begin.
+func (p *Perf) Used() float64 { return float64(p.end-p.pos) / float64(len(p.data)) }
+
+// Next fills rec with the next record and says whether there was one.
+func (p *Perf) Next(rec *Record) bool {
+	if p.pos >= p.end {
+		return false
+	}
+	// Heads are 8-byte aligned and never wrap.
+	head := unsafe.Pointer(&p.data[p.pos&p.mask])
+	size := uint64(*(*uint16)(unsafe.Add(head, 6)))
+	rec.Type = *(*uint32)(head)
+	rec.Misc = *(*uint16)(unsafe.Add(head, 4))
+	if size < perfHeadSize || size > p.end-p.pos {
+		// Never written by the kernel; give up on this round rather than loop.
+		p.pos = p.end
+		return false
+	}
+	rec.Body = p.bytes(p.pos+perfHeadSize, size-perfHeadSize)
+	p.pos += size
+	return true
+}
+
+func (p *Perf) bytes(pos, size uint64) []byte {
+	from := pos & p.mask
+	if from+size <= uint64(len(p.data)) {
+		return p.data[from : from+size]
+	}
+	p.scratch = append(p.scratch[:0], p.data[from:]...)
+	p.scratch = append(p.scratch, p.data[:size-uint64(len(p.scratch))]...)
+	return p.scratch
+}
+
+// Release gives the room of all records read so far back to the kernel.
+func (p *Perf) Release() { p.tail.Store(p.pos) }
+
+// Close disables the event and unmaps its buffer.
+func (p *Perf) Close() error {
+	if err := errors.Join(unix.Munmap(p.memory), unix.Close(p.fd)); err != nil {
+		return fmt.Errorf("close perf event: %w", err)
+	}
+	return nil
+}

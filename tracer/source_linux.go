@@ -1,0 +1,206 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/ring"
+)
+
+// queueLimit is how many events of one ring wait in user memory at most; the
+// rest stays in the ring until these are passed on.
+const queueLimit = 64 << 10
+
+// source is one CPU's ring of the BPF programs.
+type source interface {
+	// poll moves what is complete into to. now was read from the clock just
+	// before. No event older than the returned bound can come later.
+	poll(now uint64, to *intake) (bound uint64)
+	used() float64 // share of the ring that was filled at the last poll
+	fd() int
+	Close() error
+}
+
+// intake is where sources put what they read.
+type intake struct {
+	queue  *queue
+	cpu    uint16
+	stacks []stackDef
+	maps   uint64 // time of the latest kindMaps event, 0 if none
+	odd    uint64 // records the programs never send
+}
+
+func (in *intake) add(record []byte) {
+	var (
+		e event
+		s stackDef
+	)
+	if !decode(record, &e, &s) {
+		in.odd++
+		return
+	}
+	switch e.kind {
+	case kindStack:
+		in.stacks = append(in.stacks, s)
+	case kindMaps:
+		in.maps = max(in.maps, e.time)
+	default:
+		e.cpu = in.cpu
+		in.queue.push(&e)
+	}
+}
+
+// ringSource reads a BPF ring buffer. The programs read an event's time after
+// its place is reserved, so what is reserved later than a look at the ring is
+// younger than that look; a record that is not complete yet holds the bound
+// back at the last look that did not see it.
+type ringSource struct {
+	cpu    uint16
+	ebpf   *ebpf.Map
+	ring   *ring.BPF
+	bound  uint64
+	looked uint64 // when the ring was looked at before
+	end    uint64 // producers' position at that look
+}
+
+func (s *ringSource) poll(now uint64, to *intake) uint64 {
+	to.cpu = s.cpu
+	s.ring.Begin()
+	for len(to.queue.events)-to.queue.next < queueLimit {
+		record := s.ring.Next()
+		if record == nil {
+			break
+		}
+		to.add(record)
+	}
+	switch {
+	case s.ring.Caught():
+		s.bound = now
+	case len(to.queue.events)-to.queue.next >= queueLimit:
+		s.bound = to.queue.events[len(to.queue.events)-1].time
+	case s.ring.Pos() >= s.end:
+		s.bound = s.looked
+	}
+	s.looked, s.end = now, s.ring.End()
+	s.ring.Release()
+	return s.bound
+}
+
+func (s *ringSource) used() float64 { return s.ring.Used() }
+func (s *ringSource) fd() int       { return s.ebpf.FD() }
+
+func (s *ringSource) Close() error {
+	return errors.Join(s.ring.Close(), s.ebpf.Close())
+}
+
+// openRings makes a BPF ring buffer per CPU and puts it into the outer map.
+func openRings(outer *ebpf.Map, cpus []int, size int) ([]source, error) {
+	var sources []source
+	for _, cpu := range cpus {
+		s, err := openRing(outer, cpu, size)
+		if err != nil {
+			return nil, errors.Join(err, closeSources(sources))
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+func openRing(outer *ebpf.Map, cpu, size int) (source, error) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "ring", Type: ebpf.RingBuf, MaxEntries: uint32(size)})
+	if err != nil {
+		return nil, ringError(cpu, size, err)
+	}
+	r, err := ring.NewBPF(m.FD(), size)
+	if err != nil {
+		return nil, errors.Join(ringError(cpu, size, err), m.Close())
+	}
+	if err := outer.Put(uint32(cpu), m); err != nil {
+		return nil, errors.Join(fmt.Errorf("install ring buffer of cpu %d: %w", cpu, err), r.Close(), m.Close())
+	}
+	return &ringSource{cpu: uint16(cpu), ebpf: m, ring: r}, nil
+}
+
+func ringError(cpu, size int, err error) error {
+	if errors.Is(err, unix.ENOMEM) {
+		return fmt.Errorf("no memory for a ring buffer of %d KiB on cpu %d: use a smaller --ring-size", size>>10, cpu)
+	}
+	return fmt.Errorf("make ring buffer of %d KiB on cpu %d: %w", size>>10, cpu, err)
+}
+
+// perfSource reads a perf event buffer that the programs write to. The time of
+// an event is read before its place is reserved, so the bound lags.
+type perfSource struct {
+	cpu     uint16
+	ring    *ring.Perf
+	scratch []uint64
+}
+
+// perfSlack is how long a preempted program may take from reading the time to
+// putting the record into its buffer before the event counts as late.
+const perfSlack = 20_000_000
+
+func (s *perfSource) poll(now uint64, to *intake) uint64 {
+	var rec ring.Record
+	to.cpu = s.cpu
+	s.ring.Begin()
+	for len(to.queue.events)-to.queue.next < queueLimit {
+		if !s.ring.Next(&rec) {
+			s.ring.Release()
+			return now - perfSlack
+		}
+		if rec.Type == unix.PERF_RECORD_SAMPLE && len(rec.Body) > 4 {
+			to.add(s.aligned(rec.Body[4:]))
+		}
+	}
+	s.ring.Release()
+	return to.queue.events[len(to.queue.events)-1].time - perfSlack
+}
+
+// aligned copies a raw sample, which starts 4 bytes off, to where its 64-bit
+// fields can be read.
+func (s *perfSource) aligned(b []byte) []byte {
+	words := (len(b) + 7) / 8
+	if len(s.scratch) < words {
+		s.scratch = make([]uint64, words)
+	}
+	to := bytesOf(s.scratch)
+	return to[:copy(to, b)]
+}
+
+func (s *perfSource) used() float64 { return s.ring.Used() }
+func (s *perfSource) fd() int       { return s.ring.FD() }
+func (s *perfSource) Close() error  { return s.ring.Close() }
+
+// openPerfRings makes a perf event buffer per CPU and puts it into the array.
+func openPerfRings(array *ebpf.Map, cpus []int, size int) ([]source, error) {
+	var sources []source
+	for _, cpu := range cpus {
+		attr := &unix.PerfEventAttr{
+			Type:        unix.PERF_TYPE_SOFTWARE,
+			Config:      unix.PERF_COUNT_SW_BPF_OUTPUT,
+			Sample_type: unix.PERF_SAMPLE_RAW,
+			Sample:      1,
+		}
+		r, err := ring.NewPerf(attr, -1, cpu, size)
+		if err != nil {
+			return nil, errors.Join(ringError(cpu, size, err), closeSources(sources))
+		}
+		sources = append(sources, &perfSource{cpu: uint16(cpu), ring: r})
+		if err := array.Put(uint32(cpu), uint32(r.FD())); err != nil {
+			return nil, errors.Join(fmt.Errorf("install perf buffer of cpu %d: %w", cpu, err), closeSources(sources))
+		}
+	}
+	return sources, nil
+}
+
+func closeSources(sources []source) error {
+	var all []error
+	for _, s := range sources {
+		all = append(all, s.Close())
+	}
+	return errors.Join(all...)
+}

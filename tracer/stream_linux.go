@@ -1,0 +1,261 @@
+package tracer
+
+import (
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// memoryResource is the id of the resource "memory" in every trace of ours.
+const memoryResource = 1
+
+// stream turns the collector's events into records.
+type stream struct {
+	functions []string // by the number the events carry
+	minSize   uint64
+	live      *live.Table // nil: live blocks are not tracked
+	stacks    map[uint64]*stackDef
+	moves     *moves
+	mappings  mappings
+	early     map[uint64]uint64 // sizes of blocks that kindFreeEarly took
+
+	queue []trace.Record // rare records that are due before the next event
+	head  int
+	// sides wait here, by number, for the event that has their place in the order.
+	sides     map[uint64]side
+	sideCount uint64
+
+	stats Stats
+	seq   uint64
+	last  int64
+}
+
+// Stats counts what a tracer has seen so far.
+type Stats struct {
+	Calls, Allocs, Frees, Moves uint64
+	LiveBlocks                  int
+	LiveBytes                   uint64
+	Unmatched                   uint64    // frees of blocks whose allocation was not seen
+	Replaced                    uint64    // allocations at an address that still counted as live
+	Stacks                      [5]uint64 // calls with a stack, by trace.StackEnd
+	FramePointer                uint64    // of these, with a frame-pointer step
+	DistinctStacks              int
+	Lost                        [lossCount]uint64 // by Loss
+}
+
+// LostEvents is how many events are missing as a whole.
+func (s *Stats) LostEvents() uint64 {
+	var n uint64
+	for reason, lost := range s.Lost {
+		if Loss(reason).Incomplete() {
+			n += lost
+		}
+	}
+	return n
+}
+
+func (s *stream) emit(r trace.Record) { s.queue = append(s.queue, r) }
+
+// pop returns the next rare record.
+func (s *stream) pop(r *trace.Record) bool {
+	if s.head == len(s.queue) {
+		s.queue, s.head = s.queue[:0], 0
+		return false
+	}
+	*r = s.queue[s.head]
+	s.queue[s.head] = trace.Record{}
+	s.head++
+	return true
+}
+
+// record turns e into a record and says whether there is one: rare records go
+// to the queue instead, and what a limit hides has none.
+func (s *stream) record(e *event, r *trace.Record) bool {
+	switch e.kind {
+	case kindAlloc:
+		return s.alloc(e, r)
+	case kindFree:
+		return s.free(e, r)
+	case kindMove:
+		return s.move(e, r)
+	case kindFreeEarly:
+		if s.live != nil {
+			if b, ok := s.live.Get(memoryResource, e.addr); ok {
+				s.early[e.addr] = b.Size
+			}
+		}
+		return s.free(e, r)
+	case kindAllocAgain:
+		e.size = s.early[e.addr]
+		delete(s.early, e.addr)
+		return s.alloc(e, r)
+	case kindSide:
+		s.side(e.addr)
+	}
+	return false
+}
+
+func (s *stream) alloc(e *event, r *trace.Record) bool {
+	if s.live != nil {
+		if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, e.stack); replaced {
+			s.stats.Replaced++
+		}
+	}
+	s.stats.Allocs++
+	s.call(e, r, trace.OpAlloc)
+	r.Call.Size = e.size
+	return true
+}
+
+func (s *stream) free(e *event, r *trace.Record) bool {
+	if !s.forget(e.addr) {
+		return false
+	}
+	s.stats.Frees++
+	s.call(e, r, trace.OpFree)
+	return true
+}
+
+// forget ends a live block and says whether its end is to be reported: under a
+// size limit an unknown block is one that was too small.
+func (s *stream) forget(addr uint64) bool {
+	if s.live == nil {
+		return true
+	}
+	if _, ok := s.live.Remove(memoryResource, addr); !ok {
+		if s.minSize > 0 {
+			return false
+		}
+		s.stats.Unmatched++
+	}
+	return true
+}
+
+func (s *stream) move(e *event, r *trace.Record) bool {
+	if s.minSize > 0 && e.size < s.minSize {
+		e.addr = e.old
+		return s.free(e, r)
+	}
+	if !s.forget(e.old) {
+		return s.alloc(e, r)
+	}
+	if s.live != nil {
+		if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, e.stack); replaced {
+			s.stats.Replaced++
+		}
+	}
+	s.stats.Moves++
+	s.call(e, r, trace.OpMove)
+	r.Call.OldID, r.Call.Size, r.Call.EntryTime = e.old, e.size, int64(e.entry)
+	return true
+}
+
+// call fills what every call has.
+func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
+	s.seq++
+	s.last = int64(e.time)
+	s.stats.Calls++
+	r.Kind = trace.KindCall
+	r.Time = int64(e.time)
+	r.PID, r.TID, r.CPU = int32(e.pid), int32(e.tid), int32(e.cpu)+1
+	c := &r.Call
+	c.Seq, c.Op, c.Resource, c.ID = s.seq, op, memoryResource, e.addr
+	c.Function = s.functions[e.function]
+	c.OldID, c.Size, c.EntryTime, c.Context, c.Args = 0, 0, 0, 0, nil
+	c.Stack = trace.Stack{}
+	if e.stack == 0 {
+		return
+	}
+	if def := s.stack(e.stack); def == nil {
+		c.Stack.End, c.Stack.Reason = trace.StackFailed, "lost"
+	} else {
+		c.Stack.Frames = def.frames
+		c.Stack.End, c.Stack.Reason = stackEnd(def.end)
+		c.Stack.FramePointer = def.framePointer
+	}
+	s.stats.Stacks[c.Stack.End]++
+	if c.Stack.FramePointer {
+		s.stats.FramePointer++
+	}
+}
+
+// stack returns the frames of a hash, or nil if they were lost. A frame pointer
+// that is none leads to words that look like frames; so when a stack is first
+// used, it is cut at the first frame that is no code.
+func (s *stream) stack(hash uint64) *stackDef {
+	def := s.stacks[hash]
+	if def == nil || def.checked {
+		return def
+	}
+	def.checked = true
+	if !def.framePointer {
+		return def
+	}
+	for i, addr := range def.frames[1:] {
+		if !s.mappings.code(addr) {
+			def.frames = def.frames[:i+1]
+			def.end = probeStackEndSTACK_BAD_POINTER
+			def.framePointer = i > 0
+			break
+		}
+	}
+	return def
+}
+
+// stackEnd says in the words of a trace how a stack ended.
+func stackEnd(end probeStackEnd) (trace.StackEnd, string) {
+	switch end {
+	case probeStackEndSTACK_COMPLETE:
+		return trace.StackComplete, ""
+	case probeStackEndSTACK_TRUNCATED:
+		return trace.StackTruncated, ""
+	case probeStackEndSTACK_BAD_POINTER:
+		return trace.StackFailed, "frame-pointer"
+	default:
+		return trace.StackFailed, "unreadable"
+	}
+}
+
+// side handles a rare record.
+func (s *stream) side(id uint64) {
+	x, ok := s.sides[id]
+	if !ok {
+		return
+	}
+	delete(s.sides, id)
+	r := trace.Record{Time: int64(x.time), PID: int32(x.pid), TID: int32(x.tid)}
+	switch x.kind {
+	case sideMap:
+		s.mappings.add(x.mapping, x.time)
+		return
+	case sideSnapshot:
+		s.mappings.replace(x.snapshot, x.time)
+		return
+	case sideName:
+		r.Kind, r.Thread.Name = trace.KindThread, x.name
+	case sideExec:
+		s.exec(x)
+		r.Kind, r.Exec.Name = trace.KindExec, x.name
+	case sideExit:
+		r.Kind, r.Exit.Process = trace.KindExit, false
+	case sideLost:
+		s.lost(LossSideband, x.lost, &r)
+	case sideDrops:
+		s.lost(x.reason, x.lost, &r)
+	}
+	s.emit(r)
+}
+
+func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
+	s.stats.Lost[reason] += n
+	r.Kind = trace.KindLost
+	r.Lost = trace.Lost{Count: n, Reason: reason.String(), Since: s.last}
+}
+
+// exec voids what belonged to the old program.
+func (s *stream) exec(x side) {
+	s.mappings.clear(x.time)
+	if s.live != nil {
+		s.live = live.New()
+	}
+	clear(s.early)
+}

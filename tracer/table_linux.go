@@ -1,0 +1,50 @@
+package tracer
+
+// none marks an argument that a function does not have.
+const none = -1
+
+// row describes a function that is traced: what it does and which of its
+// arguments, counted from 0, say what with (decision 33).
+type row struct {
+	symbol    string
+	operation probeOperation
+	size      int // bytes wanted
+	count     int // second factor of the size
+	block     int // block that is freed or moved; for allocOut where to store the new one
+}
+
+const (
+	opAlloc    = probeOperationOPERATION_ALLOC
+	opAllocOut = probeOperationOPERATION_ALLOC_OUT
+	opFree     = probeOperationOPERATION_FREE
+	opRealloc  = probeOperationOPERATION_REALLOC
+)
+
+// memoryModule is the C library's allocator. Where two functions have one
+// address the first of them gives the name (decision 15).
+var memoryModule = []row{
+	{symbol: "malloc", operation: opAlloc, size: 0, count: none, block: none},
+	{symbol: "calloc", operation: opAlloc, size: 1, count: 0, block: none},
+	{symbol: "realloc", operation: opRealloc, size: 1, count: none, block: 0},
+	{symbol: "reallocarray", operation: opRealloc, size: 2, count: 1, block: 0},
+	{symbol: "free", operation: opFree, size: none, count: none, block: 0},
+	{symbol: "posix_memalign", operation: opAllocOut, size: 2, count: none, block: 0},
+	{symbol: "aligned_alloc", operation: opAlloc, size: 1, count: none, block: none},
+	{symbol: "memalign", operation: opAlloc, size: 1, count: none, block: none},
+	{symbol: "valloc", operation: opAlloc, size: 0, count: none, block: none},
+	{symbol: "pvalloc", operation: opAlloc, size: 0, count: none, block: none},
+}
+
+// returns says whether the result of the function matters.
+func (r *row) returns() bool { return r.operation != opFree }
+
+// arguments lists the arguments a probe must read.
+func (r *row) arguments() []int {
+	var args []int
+	for _, a := range [...]int{r.size, r.count, r.block} {
+		if a != none {
+			args = append(args, a)
+		}
+	}
+	return args
+}

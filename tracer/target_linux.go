@@ -1,0 +1,231 @@
+package tracer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/symbol"
+)
+
+// target is the process to be traced.
+type target struct {
+	pid   int
+	name  string // argv[0]
+	pidfd int
+	files map[fileID]fileInfo
+	code  extent   // where the allocator's library has its code
+	drain []uint64 // return addresses of frees that the allocator does for itself
+}
+
+// fileID tells files apart whatever their names.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+}
+
+// openTarget checks that the process can be traced and holds on to it.
+func openTarget(pid int, features Features) (*target, error) {
+	if err := checkProcess(pid); err != nil {
+		return nil, err
+	}
+	if err := features.Capabilities(); err != nil {
+		return nil, fmt.Errorf("trace process %d: %w", pid, err)
+	}
+	class, err := proc.ELFClass(pid)
+	if err != nil {
+		return nil, processError(pid, err)
+	}
+	if class != 64 {
+		return nil, fmt.Errorf("process %d %w", pid, Err32Bit)
+	}
+	t := &target{pid: pid, files: map[fileID]fileInfo{}}
+	if t.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return nil, processError(pid, err)
+	}
+	if args, err := proc.Cmdline(pid); err == nil && len(args) > 0 {
+		t.name = args[0]
+	}
+	return t, nil
+}
+
+// checkProcess says why pid is no process that can be traced.
+func checkProcess(pid int) error {
+	status, err := proc.ReadStatus(pid)
+	if err != nil {
+		return processError(pid, err)
+	}
+	stat, err := proc.ReadStat(pid)
+	switch {
+	case err != nil:
+		return processError(pid, err)
+	case status.TGID != pid:
+		return fmt.Errorf("%d is a thread of process %d: trace that", pid, status.TGID)
+	case stat.KernelThread():
+		return fmt.Errorf("process %d (%s) %w", pid, stat.Name, ErrKernelThread)
+	case status.State.Ended():
+		return fmt.Errorf("process %d (%s) %w: it has ended and waits for its parent", pid, stat.Name, ErrZombie)
+	}
+	return nil
+}
+
+func processError(pid int, err error) error {
+	if errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
+	}
+	return err
+}
+
+// mappings reads the executable mappings of the process.
+func (t *target) mappings() ([]mapping, error) {
+	all, err := proc.Maps(t.pid)
+	if err != nil {
+		return nil, processError(t.pid, err)
+	}
+	var out []mapping
+	for _, m := range all {
+		if m.Perms&proc.Exec != 0 {
+			out = append(out, mapping{
+				start: m.Start, end: m.End, offset: m.Offset, major: m.Major, minor: m.Minor,
+				inode: m.Inode, path: m.Path, deleted: m.Deleted,
+			})
+		}
+	}
+	return out, nil
+}
+
+// open opens the file behind a mapping, or returns nil if it has none.
+func (t *target) open(m mapping) (*symbol.File, string, error) {
+	path := proc.Path(t.pid, proc.Map{
+		Start: m.start, End: m.end, Offset: m.offset, Major: m.major, Minor: m.minor,
+		Inode: m.inode, Path: m.path, Deleted: m.deleted, Perms: proc.Read | proc.Exec,
+	})
+	if path == "" {
+		return nil, "", nil
+	}
+	f, err := symbol.Open(path)
+	return f, path, err
+}
+
+// fileInfo reads what the mapping's file tells, once per file.
+func (t *target) fileInfo(m mapping) fileInfo {
+	id := fileID{m.major, m.minor, m.inode}
+	info, ok := t.files[id]
+	if !ok {
+		if f, _, err := t.open(m); err == nil && f != nil {
+			info = fileInfo{buildID: f.BuildID(), fixed: f.Fixed(), known: true, segments: f.Segments()}
+			f.Close()
+		}
+		t.files[id] = info
+	}
+	if info.known {
+		info.bias = info.biasAt(m)
+	}
+	return info
+}
+
+// biasAt returns what was added to the file's addresses where m maps it.
+func (info *fileInfo) biasAt(m mapping) uint64 {
+	for _, s := range info.segments {
+		if m.offset+(m.end-m.start) > s.Offset && m.offset < s.Offset+s.FileSize {
+			return m.start - m.offset + s.Offset - s.Addr
+		}
+	}
+	return m.start - m.offset
+}
+
+// threads returns the threads that the process has now.
+func (t *target) threads() []proc.Thread {
+	threads, err := proc.Threads(t.pid)
+	if err != nil {
+		return nil // it ended; the trace will say so
+	}
+	return threads
+}
+
+// bpf returns what the programs need to know of the process.
+func (t *target) bpf() probeTarget {
+	b := probeTarget{TextStart: t.code.start, TextEnd: t.code.end}
+	copy(b.Internal[:], t.drain)
+	return b
+}
+
+func (t *target) Close() error { return unix.Close(t.pidfd) }
+
+// library is a mapped file that defines the allocator.
+type library struct {
+	mapping mapping
+	path    string // to open it by
+	file    *symbol.File
+}
+
+// allocator finds the C library that serves the process: a mapped file that
+// defines malloc and free, the likeliest first.
+func (t *target) allocator() (*library, error) {
+	maps, err := t.mappings()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(maps, func(a, b mapping) int { return cmp.Compare(rank(a.path), rank(b.path)) })
+	seen := map[fileID]bool{}
+	for _, m := range maps {
+		id := fileID{m.major, m.minor, m.inode}
+		if m.inode == 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		f, path, err := t.open(m)
+		if err != nil || f == nil {
+			continue // no ELF file: data that is mapped executable
+		}
+		_, malloc := f.Defined("malloc")
+		_, free := f.Defined("free")
+		if malloc && free {
+			return &library{mapping: m, path: path, file: f}, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("close %s: %w", path, err)
+		}
+	}
+	return nil, fmt.Errorf("process %d (%s) %w", t.pid, t.name, ErrNoAllocator)
+}
+
+// rank orders the files that may define the allocator.
+func rank(path string) int {
+	base := filepath.Base(path)
+	switch {
+	case strings.HasPrefix(base, "libc.so"), strings.HasPrefix(base, "libc-"),
+		strings.HasPrefix(base, "ld-musl-"), strings.HasPrefix(base, "libc.musl"):
+		return 0
+	case strings.HasPrefix(base, "ld-"), strings.HasPrefix(base, "ld."):
+		return 2 // older dynamic linkers export a minimal malloc for themselves
+	}
+	return 1
+}
+
+// pidNamespace is the tracer's own process id namespace.
+type pidNamespace struct {
+	dev, inode uint64
+}
+
+// initialPIDNamespace is the inode of the first one (PROC_PID_INIT_INO).
+const initialPIDNamespace = 0xeffffffc
+
+// ownPIDNamespace returns the namespace, or nil if it is the initial one.
+func ownPIDNamespace() (*pidNamespace, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+		return nil, fmt.Errorf("read own process id namespace: %w", &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err})
+	}
+	if st.Ino == initialPIDNamespace {
+		return nil, nil
+	}
+	return &pidNamespace{dev: st.Dev, inode: st.Ino}, nil
+}

@@ -1,0 +1,227 @@
+package tracer
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// Tracer records the allocator calls of a running process. It is a
+// trace.Reader whose times are CLOCK_MONOTONIC; ReadRecord waits for the next
+// record and returns io.EOF after Stop or the end of the process, when
+// everything up to that moment has been returned.
+//
+// One goroutine may read while others call Stop; Close comes last.
+type Tracer struct {
+	plan      *Plan
+	kernel    *kernel
+	collector *collector
+	stream    stream
+	running   sync.WaitGroup
+	ticker    *time.Ticker
+
+	batch   *batch
+	at      int     // next event of batch
+	ready   []event // decided by stream.moves
+	readyAt int
+	ended   bool
+	err     error
+}
+
+// Open attaches to the process and starts recording. The caller must read
+// until io.EOF or an error, and Close.
+func Open(plan *Plan) (*Tracer, error) {
+	k, err := attach(plan)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracer{plan: plan, kernel: k, ticker: time.NewTicker(tickInterval)}
+	t.collector, err = newCollector(k.sources, k.sideband, plan.target.pidfd)
+	if err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	t.collector.losses = k.losses
+	t.collector.disable = k.disable
+	t.collector.snapshot = plan.target.mappings
+	t.start()
+	t.running.Go(t.collector.run)
+	return t, nil
+}
+
+// start prepares the stream and its first records.
+func (t *Tracer) start() {
+	target, options := t.plan.target, t.plan.options
+	s := &t.stream
+	*s = stream{
+		functions: t.plan.functionNames(), minSize: options.MinSize,
+		stacks: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
+		sides: map[uint64]side{},
+	}
+	if !options.NoLive {
+		s.live = live.New()
+	}
+	s.mappings = mappings{modules: map[string]bool{}, file: target.fileInfo, emit: func(r trace.Record) {
+		r.PID = int32(target.pid)
+		s.emit(r)
+	}}
+	now, wall := clock(), time.Now()
+	head := trace.Record{Time: int64(now), PID: int32(target.pid)}
+	add := func(kind trace.Kind, fill func(r *trace.Record)) {
+		r := head
+		r.Kind = kind
+		fill(&r)
+		s.emit(r)
+	}
+	add(trace.KindHeader, func(r *trace.Record) {
+		r.Header = trace.Header{
+			Arch: machine(), PointerSize: 8, Clock: trace.ClockMonotonic,
+			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin,
+		}
+	})
+	add(trace.KindProcess, func(r *trace.Record) {
+		r.Process = trace.Process{Name: target.name, WallTime: wall.UnixNano(), Depth: options.Depth}
+	})
+	add(trace.KindTracerModule, func(r *trace.Record) {
+		r.TracerModule = trace.TracerModule{ID: 0, Major: 1, Name: "main"}
+	})
+	add(trace.KindTracerModule, func(r *trace.Record) {
+		r.TracerModule = trace.TracerModule{ID: 1, Major: 1, Name: "memory"}
+	})
+	add(trace.KindResource, func(r *trace.Record) {
+		r.Resource = trace.Resource{ID: memoryResource, Type: "memory", Desc: "memory allocation in bytes"}
+	})
+	for _, thread := range target.threads() {
+		add(trace.KindThread, func(r *trace.Record) {
+			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
+		})
+	}
+	if maps, err := target.mappings(); err == nil {
+		s.mappings.replace(maps, now)
+	}
+}
+
+// machine returns the machine name as uname -m prints it.
+func machine() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Machine[:])
+}
+
+// ReadRecord implements trace.Reader.
+func (t *Tracer) ReadRecord(r *trace.Record) error {
+	for {
+		if t.stream.pop(r) {
+			return nil
+		}
+		if t.readyAt < len(t.ready) {
+			e := &t.ready[t.readyAt]
+			t.readyAt++
+			if t.stream.record(e, r) {
+				return nil
+			}
+			continue
+		}
+		if t.batch != nil && t.at < len(t.batch.events) {
+			t.ready, t.readyAt = t.stream.moves.add(&t.batch.events[t.at]), 0
+			t.at++
+			continue
+		}
+		if t.ended {
+			return t.finish(r)
+		}
+		t.receive()
+	}
+}
+
+// receive takes the next batch from the collector.
+func (t *Tracer) receive() {
+	if t.batch != nil {
+		select {
+		case t.collector.free <- t.batch:
+		default:
+		}
+		t.batch = nil
+	}
+	b := t.next()
+	if b == nil {
+		t.ended = true
+		t.ready, t.readyAt = t.stream.moves.flush(), 0
+		return
+	}
+	t.batch, t.at = b, 0
+	if b.err != nil {
+		t.err = errors.Join(t.err, b.err)
+	}
+	for i := range b.stacks {
+		def := b.stacks[i]
+		t.stream.stacks[def.hash] = &def
+	}
+	for _, x := range b.sides {
+		t.stream.sides[t.stream.sideCount] = x
+		t.stream.sideCount++
+	}
+}
+
+// next waits for a batch and ticks meanwhile. It returns nil at the end.
+func (t *Tracer) next() *batch {
+	for {
+		select {
+		case b := <-t.collector.out:
+			return b // nil when closed
+		case <-t.ticker.C:
+			if tick := t.plan.options.Tick; tick != nil {
+				tick()
+			}
+		}
+	}
+}
+
+// finish returns the last record once and then the end.
+func (t *Tracer) finish(r *trace.Record) error {
+	switch {
+	case t.err != nil && !errors.Is(t.err, io.EOF):
+		return t.err
+	case t.err == nil:
+		t.err = io.EOF
+		*r = trace.Record{Kind: trace.KindEnd, Time: int64(clock()), PID: int32(t.plan.target.pid)}
+		return nil
+	}
+	return io.EOF
+}
+
+// Stop ends the recording now. ReadRecord returns what happened before and
+// then io.EOF. It may be called from any goroutine, any number of times.
+func (t *Tracer) Stop() { t.collector.stop() }
+
+// Stats returns what ReadRecord has passed on so far. It must not be called
+// while ReadRecord runs.
+func (t *Tracer) Stats() Stats {
+	s := t.stream.stats
+	s.DistinctStacks = len(t.stream.stacks)
+	if t.stream.live != nil {
+		s.LiveBlocks, s.LiveBytes = t.stream.live.Len(), t.stream.live.Bytes()
+	}
+	return s
+}
+
+// Plan returns what was attached.
+func (t *Tracer) Plan() *Plan { return t.plan }
+
+// Close stops recording if that has not happened, removes the probes and frees
+// everything. After it, nothing of the tracer is left in the kernel.
+func (t *Tracer) Close() error {
+	t.Stop()
+	for range t.collector.out { // let the collector end
+	}
+	t.running.Wait()
+	t.ticker.Stop()
+	return errors.Join(t.collector.Close(), t.kernel.Close(), t.plan.Close())
+}
