@@ -11,14 +11,12 @@ import (
 func (w *Writer) calls(r *trace.Record) {
 	c := &r.Call
 	if c.Op == trace.OpMove {
-		if c.OldID != 0 {
-			t := c.EntryTime
-			if t == 0 {
-				t = r.Time
-			}
-			w.call(c, trace.OpFree, c.OldID, t)
-			w.buf = append(w.buf, '\n')
+		t := c.EntryTime
+		if t == 0 {
+			t = r.Time
 		}
+		w.call(c, trace.OpFree, c.OldID, t)
+		w.buf = append(w.buf, '\n')
 		w.call(c, trace.OpAlloc, c.ID, r.Time)
 	} else {
 		w.call(c, c.Op, c.ID, r.Time)

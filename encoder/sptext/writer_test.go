@@ -100,7 +100,7 @@ func TestRecords(t *testing.T) {
 			"3. [00:42:22.936] free(0x20)\n\n"},
 		{"move from nothing", Options{}, []*trace.Record{
 			call(trace.Call{Op: trace.OpMove, Function: "realloc", ID: 32, Size: 9}),
-		}, "1. [00:42:22.936] realloc(9) = 0x20\n\n"},
+		}, "1. [00:42:22.936] realloc(0x0)\n\n2. [00:42:22.936] realloc(9) = 0x20\n\n"},
 		{"index kept", Options{KeepSeq: true}, []*trace.Record{
 			call(trace.Call{Seq: 0, Op: trace.OpFree, Function: "free", ID: 1}),
 			call(trace.Call{Seq: 77, Op: trace.OpFree, Function: "free", ID: 1}),

@@ -3,10 +3,10 @@
 // collector never scans it, made for tens of millions of insertions and
 // removals per second of which few overlap.
 //
-// The table is open addressing with Robin Hood order in 256 independently
-// sized shards. Shards grow by a quarter at a load of 85 %, so that an entry of
+// The table is open addressing with Robin Hood order in 64 independently
+// sized shards. Shards grow by an eighth at a load of 76 %, so that an entry of
 // 32 bytes never costs more than 48 with its slack and no resize touches more
-// than 1/256 of the table. Removal shifts the cluster back: there are no
+// than 1/64 of the table. Removal shifts the cluster back: there are no
 // tombstones, and a table whose load falls below a quarter shrinks.
 package live
 
@@ -27,13 +27,13 @@ type Entry struct {
 }
 
 const (
-	shardBits = 8
+	shardBits = 6
 	shards    = 1 << shardBits
 	minSlots  = 8
 	// A shard grows when more than loadNum/loadDen of its slots are used.
-	// With growth by a quarter the load stays above 0.85/1.25 = 0.68 and an
-	// entry below 32/0.68 = 47.1 bytes.
-	loadNum, loadDen = 17, 20
+	// With growth by an eighth the load stays above 0.76/1.125 = 0.675 and an
+	// entry below 32/0.675 = 47.4 bytes. A higher load makes clusters long.
+	loadNum, loadDen = 19, 25
 )
 
 // Table maps (resource, id) to an Entry. The zero Table is not usable; see New.
@@ -278,7 +278,7 @@ func (t *Table) Clear() {
 
 // grown is the size after n.
 func grown(n int) int {
-	return max(minSlots, n+n/4)
+	return n + max(minSlots, n/8)
 }
 
 // resize moves a shard's entries to n slots.

@@ -1,0 +1,80 @@
+package leak
+
+import (
+	"math/bits"
+
+	"rtrace-bpf/trace"
+)
+
+// Sum is what leaked of one resource.
+type Sum struct {
+	Resource trace.Resource
+	Blocks   uint64
+	Bytes    uint64
+}
+
+// Sums returns the allocations that are kept, for each of the resources in
+// their order. A resource that is listed twice has its sum twice. Calls of
+// resources that are not listed are left out.
+func (f *Finder) Sums(resources []trace.Resource) []Sum {
+	totals := f.totals()
+	sums := make([]Sum, len(resources))
+	for i, r := range resources {
+		sums[i] = totals[r.ID]
+		sums[i].Resource = r
+	}
+	return sums
+}
+
+func (f *Finder) totals() map[uint32]Sum {
+	totals := make(map[uint32]Sum)
+	for n := range f.calls.size {
+		k := f.calls.at(n)
+		if k.op != trace.OpAlloc {
+			continue
+		}
+		t := totals[k.resource]
+		t.Blocks++
+		t.Bytes += k.size
+		totals[k.resource] = t
+	}
+	return totals
+}
+
+// LegacySums returns what the original post-processor prints instead. It adds
+// up under the id of the resource less 1, calls of unknown resources under 0,
+// but looks under the lowest set bit of the id: the numbers of the resources 1
+// and 2 are right, 3, 5, 7 … repeat those of 1, 4 has those of 3, and so on. A
+// resource that is alone has its id set to 1 before. Sums have 32 bits with
+// sign; see Bytes.
+func (f *Finder) LegacySums(resources []trace.Resource) []Sum {
+	const slots = 32 // of the original's table
+	alone := len(resources) == 1
+	known := make(map[uint32]bool, len(resources))
+	for _, r := range resources {
+		known[r.ID] = true
+	}
+	var table [slots]Sum
+	for id, t := range f.totals() {
+		i := id - 1
+		if !known[id] || alone {
+			i = 0
+		}
+		if i < slots {
+			table[i].Blocks += t.Blocks
+			table[i].Bytes += t.Bytes
+		}
+	}
+	sums := make([]Sum, len(resources))
+	for i, r := range resources {
+		slot := bits.TrailingZeros32(r.ID)
+		if alone {
+			slot = 0
+		}
+		if slot < slots {
+			sums[i] = table[slot]
+		}
+		sums[i].Resource = r
+	}
+	return sums
+}

@@ -1,0 +1,135 @@
+// Package filter holds what stands between a source of records and its user:
+// each filter is a trace.Reader made of another.
+package filter
+
+import (
+	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/trace"
+)
+
+// Leaks leaves out the calls whose blocks do not outlive the trace; package
+// leak says which those are. The first ReadRecord reads the whole source. The
+// other records are kept in their places among the calls; they are held in
+// memory as the calls that stay are.
+type Leaks struct {
+	src    trace.Reader
+	finder *leak.Finder
+	others []other
+	calls  leak.Leaks
+	next   int   // of calls
+	err    error // nil until the source is read
+}
+
+// other is a record that is no call, and how many calls came before it.
+type other struct {
+	after uint64
+	rec   *trace.Record
+}
+
+var _ trace.Reader = (*Leaks)(nil)
+
+// NewLeaks returns a Leaks that reads src.
+func NewLeaks(src trace.Reader) *Leaks {
+	return &Leaks{src: src, finder: leak.New()}
+}
+
+// Finder is what the filter counted. It is complete once a record was read.
+func (l *Leaks) Finder() *leak.Finder { return l.finder }
+
+// ReadRecord implements trace.Reader. If the source ends with an error, that
+// follows what is left of the trace so far.
+func (l *Leaks) ReadRecord(r *trace.Record) error {
+	if l.err == nil {
+		l.read()
+	}
+	if len(l.others) > 0 && (l.next == l.calls.Len() || l.others[0].after < l.calls.Ordinal(l.next)) {
+		*r = *l.others[0].rec
+		l.others[0].rec = nil
+		l.others = l.others[1:]
+		return nil
+	}
+	if l.next < l.calls.Len() {
+		l.calls.Record(l.next, r)
+		l.next++
+		return nil
+	}
+	return l.err
+}
+
+func (l *Leaks) read() {
+	var (
+		rec   trace.Record
+		calls uint64
+	)
+	for {
+		if l.err = l.src.ReadRecord(&rec); l.err != nil {
+			break
+		}
+		l.finder.Add(&rec)
+		if rec.Kind == trace.KindCall {
+			calls++
+		} else {
+			l.others = append(l.others, other{calls, slim(&rec)})
+		}
+	}
+	l.calls = l.finder.Leaks()
+}
+
+// slim is Clone without the payload that an earlier use of r left in other
+// fields, so that the memory that refers to can go.
+func slim(r *trace.Record) *trace.Record {
+	c := r.Clone()
+	c.Call = trace.Call{}
+	if r.Kind != trace.KindOpaque {
+		c.Opaque = trace.Opaque{}
+	}
+	return c
+}
+
+// SplitMoves makes two calls of each move, as the formats do that know none: a
+// free and an allocation, which has the stack and the arguments. It numbers the
+// calls from 1.
+type SplitMoves struct {
+	src  trace.Reader
+	seq  uint64
+	held bool // the allocation of a move is in rec
+	rec  trace.Record
+}
+
+var _ trace.Reader = (*SplitMoves)(nil)
+
+// NewSplitMoves returns a SplitMoves that reads src.
+func NewSplitMoves(src trace.Reader) *SplitMoves { return &SplitMoves{src: src} }
+
+// ReadRecord implements trace.Reader.
+func (s *SplitMoves) ReadRecord(r *trace.Record) error {
+	if s.held {
+		s.held = false
+		*r = s.rec
+		return nil
+	}
+	if err := s.src.ReadRecord(r); err != nil {
+		return err
+	}
+	if r.Kind != trace.KindCall {
+		return nil
+	}
+	s.seq++
+	c := &r.Call
+	c.Seq = s.seq
+	if c.Op != trace.OpMove {
+		return nil
+	}
+	s.rec = *r
+	s.seq++
+	m := &s.rec.Call
+	m.Op, m.Seq, m.OldID, m.EntryTime = trace.OpAlloc, s.seq, 0, 0
+	s.held = true
+
+	if c.EntryTime != 0 {
+		r.Time = c.EntryTime
+	}
+	c.Op, c.ID, c.OldID, c.Size, c.EntryTime = trace.OpFree, c.OldID, 0, 0, 0
+	c.Stack, c.Args = trace.Stack{}, nil
+	return nil
+}
