@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/trace"
 )
@@ -20,6 +21,9 @@ type Options struct {
 	// SprtraceDialect is "wire" (or empty) for what the last real tools
 	// write and read, or "document" for the letter of the protocol document.
 	SprtraceDialect string
+	// KeepOpaque makes sprtrace keep packets of unknown types, which the
+	// original tools stop at.
+	KeepOpaque bool
 	// KeepSeq makes text number the calls by Call.Seq instead of counting
 	// them from 1.
 	KeepSeq bool
@@ -35,13 +39,23 @@ type Format struct {
 	Binary bool   // not for terminals
 
 	open func(w io.Writer, o Options) (trace.Writer, error)
-	// perMove is how many call positions a Move takes; 0 means 1.
-	perMove int
+	// positions is how many calls a reader delivers for one; nil means one.
+	positions func(*trace.Call) int
 }
 
 var formats = []Format{
 	{
-		Name: "text", Suffix: ".txt", Desc: "text of sp-rtrace-postproc", perMove: 2,
+		Name: "sprtrace", Desc: "binary sp-rtrace, for all its tools", Binary: true, positions: sprtrace.CallPackets,
+		open: func(w io.Writer, o Options) (trace.Writer, error) {
+			dialect, err := sprtraceDialect(o.SprtraceDialect)
+			if err != nil {
+				return nil, err
+			}
+			return sprtrace.New(w, sprtrace.Options{Dialect: dialect, KeepOpaque: o.KeepOpaque})
+		},
+	},
+	{
+		Name: "text", Suffix: ".txt", Desc: "text of sp-rtrace-postproc", positions: sprtrace.CallPackets,
 		open: func(w io.Writer, o Options) (trace.Writer, error) {
 			return sptext.New(w, sptext.Options{KeepSeq: o.KeepSeq, Legacy: o.Legacy})
 		},
@@ -92,17 +106,27 @@ func Suffix(name string) string {
 	return f.Suffix
 }
 
-// Positions returns how many call positions a record takes in the format: what
-// its decoder will deliver calls for. A side file counts by them.
+// Positions returns how many call positions a record takes in the format: how
+// many calls its decoder will deliver for it. A side file counts by them.
 func Positions(name string) func(*trace.Record) int {
 	f, _ := Lookup(name)
 	return func(r *trace.Record) int {
 		switch {
 		case r.Kind != trace.KindCall:
 			return 0
-		case r.Call.Op == trace.OpMove && f.perMove > 0:
-			return f.perMove
+		case f.positions == nil:
+			return 1
 		}
-		return 1
+		return f.positions(&r.Call)
 	}
+}
+
+func sprtraceDialect(name string) (sprtrace.Dialect, error) {
+	switch name {
+	case "", "wire":
+		return sprtrace.Wire, nil
+	case "document":
+		return sprtrace.Document, nil
+	}
+	return 0, fmt.Errorf("unknown dialect %q of sp-rtrace (known: wire, document)", name)
 }

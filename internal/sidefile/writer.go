@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/internal/atomicfile"
 	"rtrace-bpf/internal/jsontext"
 	"rtrace-bpf/trace"
 )
@@ -18,10 +18,8 @@ import (
 // to a temporary file beside the output, which takes the output's name when
 // it is complete.
 type Writer struct {
-	path      string
 	positions func(*trace.Record) int
-	file      *os.File
-	temporary string // name of file; empty if it is the output itself
+	file      *atomicfile.File
 	out       []byte
 	line      []byte
 	quality   []byte
@@ -43,22 +41,13 @@ var _ trace.Writer = (*Writer)(nil)
 // a record takes in the trace (see encoder.Positions). An earlier side file at
 // path will be replaced; any other file there is an error.
 func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) {
-	w := &Writer{path: path, positions: positions}
-	var err error
-	if isDevice(path) {
-		w.file, err = os.OpenFile(path, os.O_WRONLY, 0)
-	} else if err = checkReplaceable(path); err == nil {
-		w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	}
+	err := checkReplaceable(path)
 	if err != nil {
 		return nil, fmt.Errorf("creating side file: %w", err)
 	}
-	if !isDevice(path) {
-		w.temporary = w.file.Name()
-		// Like any output, and not only for its owner as temporary files.
-		if err := w.file.Chmod(0o644); err != nil {
-			return nil, errors.Join(fmt.Errorf("creating side file: %w", err), w.Discard())
-		}
+	w := &Writer{positions: positions}
+	if w.file, err = atomicfile.Create(path); err != nil {
+		return nil, fmt.Errorf("creating side file: %w", err)
 	}
 	w.out = append(w.out, `{"format":"`+formatName+`","version":`...)
 	w.out = strconv.AppendInt(w.out, version, 10)
@@ -66,17 +55,12 @@ func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) 
 	return w, nil
 }
 
-func isDevice(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// checkReplaceable fails if there is a file at path that is no side file.
+// checkReplaceable fails if there is a regular file at path that is no side file.
 func checkReplaceable(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // nothing, or not to be read
 	}
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -227,21 +211,13 @@ func (w *Writer) Close() error {
 	if w.closed {
 		return nil
 	}
-	err := w.Flush()
-	if err != nil {
+	if err := w.Flush(); err != nil {
 		return errors.Join(err, w.Discard())
 	}
-	if w.temporary == "" {
-		err = w.file.Close()
-	} else if err = w.file.Sync(); err == nil {
-		if err = w.file.Close(); err == nil {
-			err = os.Rename(w.temporary, w.path)
-		}
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("completing side file: %w", err), w.Discard())
-	}
 	w.closed = true
+	if err := w.file.Commit(); err != nil {
+		return fmt.Errorf("writing side file: %w", err)
+	}
 	return nil
 }
 
@@ -254,12 +230,5 @@ func (w *Writer) Discard() error {
 	if w.err == nil {
 		w.err = errors.New("side file was given up")
 	}
-	_ = w.file.Close() // its content does not matter
-	if w.temporary == "" {
-		return nil
-	}
-	if err := os.Remove(w.temporary); err != nil {
-		return fmt.Errorf("removing unfinished side file: %w", err)
-	}
-	return nil
+	return w.file.Discard()
 }

@@ -1,0 +1,175 @@
+// Package decoder opens traces of any format that is known, compressed or not,
+// with what their side files add. A new format is one row of a table.
+package decoder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"rtrace-bpf/decoder/jsonl"
+	"rtrace-bpf/decoder/sprtrace"
+	"rtrace-bpf/decoder/sptext"
+	"rtrace-bpf/trace"
+)
+
+// Options are the choices of all formats; each heeds its own.
+type Options struct {
+	// Strict makes an error of what is skipped and counted otherwise.
+	Strict bool
+	// Legacy reads sp-rtrace, binary and text, as its original tools do.
+	Legacy bool
+	// NoSide leaves side files alone.
+	NoSide bool
+	// Warn, if not nil, is told what is odd but no error.
+	Warn func(error)
+}
+
+// Stats are what a decoder counted so far.
+type Stats struct {
+	Version string // of the format and dialect, if it has versions
+	Skipped uint64 // packets that were unknown or did not parse
+}
+
+// format is one row of the table.
+type format struct {
+	name  string
+	what  string // in words, for the error about unknown input
+	match func(head []byte) bool
+	open  func(r io.Reader, o Options) (trace.Reader, func() Stats, error)
+}
+
+// formats are tried in their order; the names are those of package encoder.
+var formats = []format{
+	{
+		name: "sprtrace", what: "sp-rtrace (first byte 0xF0)",
+		match: func(head []byte) bool { return head[0] == 0xf0 },
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			d, err := sprtrace.New(r, sprtrace.Options{Strict: o.Strict, Legacy: o.Legacy})
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, func() Stats {
+				s := d.Stats()
+				return Stats{Version: s.Dialect, Skipped: s.Unknown + s.Malformed + s.Orphans}
+			}, nil
+		},
+	},
+	{
+		name: "jsonl", what: "jsonl (first line with \"rtrace-jsonl\")",
+		match: func(head []byte) bool {
+			line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+			return bytes.HasPrefix(line, []byte("{")) && !bytes.Contains(line, []byte(`"rtrace-side"`))
+		},
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			return jsonl.New(r, jsonl.Options{Strict: o.Strict}), func() Stats { return Stats{} }, nil
+		},
+	},
+	{
+		name: "text", what: "sp-rtrace text",
+		match: func(head []byte) bool { return !bytes.ContainsRune(head, 0) && textLine.Match(head) },
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			warn := func(text string) {
+				if o.Warn != nil {
+					o.Warn(errors.New(text))
+				}
+			}
+			d, err := sptext.New(r, sptext.Options{Legacy: o.Legacy, Warn: warn})
+			return d, func() Stats { return Stats{} }, err
+		},
+	},
+}
+
+// textLine matches a line that only sp-rtrace text has: the header or a record.
+var textLine = regexp.MustCompile(`(?m)^(` +
+	`(version|arch|timestamp|process|pid|filter|backtrace depth|origin)=[^,\n]*, ` +
+	`|[0-9]+\. [^\n]*\([^\n]*\)` +
+	`|: [^\n]* => 0x[0-9a-f]+-0x[0-9a-f]+` +
+	`|<[0-9a-f]+> : [^\n]*\(` +
+	`|@ [0-9a-f]+ : ` +
+	`|& [^\n]* : )`)
+
+// Trace is an open trace.
+type Trace struct {
+	trace.Reader
+	Format      string   // its name in package encoder
+	Compression []string // outermost first: "gzip", "zstd"
+	Side        string   // path of the side file that is used, or ""
+
+	stats func() Stats
+	close []func() error
+}
+
+// Stats returns what the decoder counted so far.
+func (t *Trace) Stats() Stats { return t.stats() }
+
+// Close releases what Open and OpenFile opened.
+func (t *Trace) Close() error {
+	var all []error
+	for _, c := range t.close {
+		all = append(all, c())
+	}
+	t.close = nil
+	return errors.Join(all...)
+}
+
+// Open finds out the format of r and returns a reader of its records. A trace
+// that is cut inside its compression is cut as any other: its whole records
+// are read, then a *trace.SyntaxError that wraps trace.ErrTruncated.
+func Open(r io.Reader, o Options) (*Trace, error) {
+	in, err := NewInput(r)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.format()
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	reader, stats, err := f.open(in, o)
+	if err != nil {
+		return nil, errors.Join(in.explain(err), in.Close())
+	}
+	if len(in.layers) > 0 {
+		reader = &checked{reader, in}
+	}
+	return &Trace{
+		Reader: reader, Format: f.name, Compression: in.Compression,
+		stats: stats, close: []func() error{in.Close},
+	}, nil
+}
+
+// checked is a reader that says what was wrong with the compression of its input.
+type checked struct {
+	trace.Reader
+	in *Input
+}
+
+func (c *checked) ReadRecord(r *trace.Record) error {
+	err := c.Reader.ReadRecord(r)
+	if err != nil {
+		err = c.in.explain(err)
+	}
+	return err
+}
+
+// ErrUnknown says that the format of an input was not recognised.
+var ErrUnknown = errors.New("unknown format")
+
+func unknown(head []byte) error {
+	if len(head) == 0 {
+		return &trace.SyntaxError{Format: "trace", Err: fmt.Errorf("%w: the input is empty", trace.ErrTruncated)}
+	}
+	if bytes.Contains(head, []byte(`"rtrace-side"`)) {
+		return fmt.Errorf("%w: this is a side file; name the trace it belongs to", ErrUnknown)
+	}
+	list := ""
+	for i, f := range formats {
+		if i > 0 {
+			list += ", "
+		}
+		list += f.what
+	}
+	return fmt.Errorf("%w: expected %s, or one of these in gzip or zstd", ErrUnknown, list)
+}

@@ -1,0 +1,129 @@
+package decoder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/internal/sidefile"
+	"rtrace-bpf/trace"
+)
+
+// OpenFile opens the trace at path and, unless Options.NoSide is set, the side
+// file that belongs to it: path.side (also without the suffix of a compression),
+// or the one that the trace names, in the same folder.
+func OpenFile(path string, o Options) (*Trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, plain(err))
+	}
+	t, err := Open(f, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading %s: %w", path, err), f.Close())
+	}
+	t.close = append(t.close, f.Close)
+	if !o.NoSide {
+		t.addSide(path, o.Warn)
+	}
+	return t, nil
+}
+
+// plain takes the path and the system call off an error of package os.
+func plain(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// addSide lays the side file over t, if there is one.
+func (t *Trace) addSide(path string, warn func(error)) {
+	names := []string{path + ".side"}
+	for _, suffix := range []string{".gz", ".zst"} {
+		if short, ok := strings.CutSuffix(path, suffix); ok {
+			names = append(names, short+".side")
+		}
+	}
+	side := openFirst(names)
+	if side == nil {
+		ahead := &readAhead{r: t.Reader}
+		if name := ahead.attachment("side"); filepath.IsLocal(name) {
+			side = openFirst([]string{filepath.Join(filepath.Dir(path), name)})
+		}
+		t.Reader = ahead
+	}
+	if side == nil {
+		return
+	}
+	in, err := NewInput(side)
+	if err != nil {
+		if warn != nil {
+			warn(fmt.Errorf("side file is not used: %w", err))
+		}
+		_ = side.Close() // only read
+		return
+	}
+	t.Side = side.Name()
+	t.Reader = sidefile.Overlay(t.Reader, in, warn)
+	t.close = append(t.close, in.Close, side.Close)
+}
+
+// openFirst opens the first of the names that is a regular file.
+func openFirst(names []string) *os.File {
+	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if f, err := os.Open(name); err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// maxAhead is how many records are read ahead to find an attachment.
+const maxAhead = 64
+
+// readAhead is a reader that has looked at the first records.
+type readAhead struct {
+	r     trace.Reader
+	ahead []*trace.Record
+	err   error
+}
+
+// attachment returns the path of the attachment with the given name if it is
+// named before the first call.
+func (a *readAhead) attachment(name string) (path string) {
+	for len(a.ahead) < maxAhead {
+		var rec trace.Record
+		if a.err = a.r.ReadRecord(&rec); a.err != nil {
+			break
+		}
+		a.ahead = append(a.ahead, rec.Clone())
+		if rec.Kind == trace.KindAttachment && rec.Attachment.Name == name {
+			return rec.Attachment.Path
+		}
+		if rec.Kind == trace.KindCall {
+			break
+		}
+	}
+	return ""
+}
+
+func (a *readAhead) ReadRecord(r *trace.Record) error {
+	if len(a.ahead) > 0 {
+		*r = *a.ahead[0]
+		a.ahead = a.ahead[1:]
+		return nil
+	}
+	if a.err != nil {
+		return a.err
+	}
+	return a.r.ReadRecord(r)
+}
+
+var _ io.Closer = (*Trace)(nil)

@@ -1,0 +1,233 @@
+package decoder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"rtrace-bpf/trace"
+)
+
+const (
+	// headSize is how much of the input a format is recognised by.
+	headSize = 4096
+	// maxWindow bounds the memory of the zstd decoder: what --ultra -22 and
+	// --long=27 use.
+	maxWindow = 128 << 20
+)
+
+// Input is the uncompressed bytes of a trace.
+type Input struct {
+	Compression []string // outermost first: "gzip", "zstd"
+
+	head   []byte
+	r      io.Reader
+	layers []*layer
+	close  []func() error
+}
+
+// NewInput looks at the beginning of r and takes off its compression: gzip and
+// zstd, each at most once.
+func NewInput(r io.Reader) (*Input, error) {
+	in := &Input{r: r}
+	if err := in.peek(); err != nil {
+		return nil, err
+	}
+	done := map[string]bool{}
+	for {
+		name, open := compression(in.head)
+		if open == nil || done[name] {
+			return in, nil
+		}
+		done[name] = true
+		l := &layer{name: name, src: source{r: io.MultiReader(bytes.NewReader(in.head), in.r)}}
+		in.layers = append(in.layers, l)
+		in.Compression = append(in.Compression, name)
+		stop, err := open(l)
+		if err != nil {
+			return nil, errors.Join(l.failed(err), in.Close())
+		}
+		in.close = append(in.close, stop)
+		in.r = l
+		if err := in.peek(); err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+	}
+}
+
+// peek fills head with the next bytes of r, no more of them than it takes to
+// recognise a format: r may be a pipe that has not much to say yet.
+func (in *Input) peek() error {
+	head := make([]byte, headSize)
+	n := 0
+	for n < len(head) && !telling(head[:n]) {
+		m, err := in.r.Read(head[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			in.r = eof{}
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	in.head = head[:n:n]
+	in.r = io.MultiReader(bytes.NewReader(in.head), in.r)
+	return nil
+}
+
+// telling reports whether head is enough: it is binary, or has a whole line.
+func telling(head []byte) bool {
+	return len(head) >= 4 && (head[0] >= 0x80 || head[0] < ' ' && head[0] != '\n' || bytes.IndexByte(head, '\n') > 0)
+}
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Read implements io.Reader. A compressed stream that is cut just ends; Format
+// and Err tell.
+func (in *Input) Read(b []byte) (int, error) { return in.r.Read(b) }
+
+// Close releases the decompressors.
+func (in *Input) Close() error {
+	var all []error
+	for _, c := range in.close {
+		all = append(all, c())
+	}
+	in.close = nil
+	return errors.Join(all...)
+}
+
+// Format returns the name of the format, or an error that wraps ErrUnknown.
+func (in *Input) Format() (string, error) {
+	f, err := in.format()
+	if err != nil {
+		return "", err
+	}
+	return f.name, nil
+}
+
+func (in *Input) format() (*format, error) {
+	if len(in.head) > 0 {
+		for i := range formats {
+			if formats[i].match(in.head) {
+				return &formats[i], nil
+			}
+		}
+	}
+	if err := in.Err(); err != nil {
+		return nil, err
+	}
+	return nil, unknown(in.head)
+}
+
+// Err returns what is wrong with the compression of the part that was read: a
+// *trace.SyntaxError, or nil.
+func (in *Input) Err() error {
+	for _, l := range in.layers {
+		if l.err != nil {
+			return l.err
+		}
+	}
+	return nil
+}
+
+// explain replaces the error of a decoder that met the end of the input, or an
+// error of it, by what the compression says about it.
+func (in *Input) explain(err error) error {
+	if cause := in.Err(); cause != nil && (errors.Is(err, io.EOF) || errors.Is(err, trace.ErrTruncated)) {
+		return cause
+	}
+	return err
+}
+
+// layer is one decompressor.
+type layer struct {
+	name string
+	src  source
+	r    io.Reader
+	read int64
+	err  error // what is wrong with the compressed data
+}
+
+// source notices errors of the compressed input.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func compression(head []byte) (name string, open func(*layer) (func() error, error)) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return "gzip", openGzip
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}),
+		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18}):
+		return "zstd", openZstd // the second is a skippable frame
+	}
+	return "", nil
+}
+
+func openGzip(l *layer) (func() error, error) {
+	z, err := gzip.NewReader(&l.src)
+	if err != nil {
+		return nil, err
+	}
+	l.r = z
+	return z.Close, nil
+}
+
+func openZstd(l *layer) (func() error, error) {
+	z, err := zstd.NewReader(&l.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	l.r = z
+	return func() error { z.Close(); return nil }, nil
+}
+
+// Read implements io.Reader. Damage ends the data like a cut; err remembers it.
+func (l *layer) Read(b []byte) (int, error) {
+	if l.err != nil {
+		return 0, io.EOF
+	}
+	n, err := l.r.Read(b)
+	l.read += int64(n)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if err = l.failed(err); l.err == nil {
+		return n, err
+	}
+	return n, io.EOF
+}
+
+// failed notes what is wrong with the compressed data and returns it; errors
+// of the input itself are returned as they are.
+func (l *layer) failed(err error) error {
+	if l.src.err != nil {
+		return l.src.err
+	}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		err = trace.ErrTruncated
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		err = fmt.Errorf("%w: %w", trace.ErrLimit, err)
+	default:
+		err = fmt.Errorf("%w: %w", trace.ErrMalformed, err)
+	}
+	l.err = &trace.SyntaxError{Format: l.name, Offset: l.read, Err: err}
+	return l.err
+}
