@@ -38,6 +38,9 @@ func (m amd64) decode(code []byte, pc uint64) insn {
 	if isEndbr64(code) {
 		return insn{size: 4, cost: SingleStep, hint: true}
 	}
+	if n := vexLength(code); n != 0 {
+		return insn{size: n, kind: unknown, cost: Refused}
+	}
 	x, ok := decodeX86(code)
 	if !ok {
 		return insn{}
@@ -200,13 +203,11 @@ func (m amd64) twoByteCost(code []byte, i int, data16 bool, pc uint64) Cost {
 }
 
 // refusedX86 has the one-byte opcodes of good_insns_64 that compilers could
-// generate, and loads of the stack segment. It has the VEX prefixes as well:
-// behind them the kernel's decoder gives the second opcode byte alone, which
-// for vzeroupper, 77, is that of a conditional jump.
+// generate, and loads of the stack segment.
 func refusedX86(code []byte) bool {
 	switch c := code[0]; c {
 	case 0x6c, 0x6d, 0x6e, 0x6f, 0xcc, 0xcd, 0xce, 0xcf, 0xe4, 0xe5, 0xe6, 0xe7,
-		0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb, 0x62, 0xc4, 0xc5:
+		0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb, 0x62:
 		return true
 	case 0x8e:
 		return len(code) > 1 && code[1]>>3&7 == 2

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -18,22 +19,15 @@ type Branch struct {
 // in the order of From. It reads the whole code of a library once for all of
 // its functions.
 //
-// It does not know where instructions start on x86-64, so it takes each byte
-// for the start of a branch with a displacement of four bytes. A wrong branch
-// is as unlikely as it is that four random bytes point at an entry. Branches
-// with a displacement of one byte are left out: they do not leave functions.
+// Where instructions start on x86-64 is not known, so each byte is taken for
+// the start of a branch with a displacement of four bytes. A wrong branch is
+// as unlikely as it is that four random bytes point at a window. Branches with
+// a displacement of one byte would be found everywhere that way. They are only
+// looked for around the entries, in instructions as decoded. Compiled functions
+// have none that leave them; in a C library written by hand some lead into the
+// neighbour (mempcpy into memcpy).
 func Branches(arch Arch, code []byte, base uint64, entries []uint64) []Branch {
-	t := newTargets(entries, Window)
-	if len(t.entries) == 0 {
-		return nil
-	}
-	switch arch {
-	case AMD64:
-		return scanX86(code, base, t)
-	case ARM64:
-		return scanARM64(code, base, t)
-	}
-	return nil
+	return find(arch, code, base, newTargets(entries, Window))
 }
 
 // InternalCallers returns the addresses to which the direct calls of target in
@@ -42,15 +36,7 @@ func Branches(arch Arch, code []byte, base uint64, entries []uint64) []Branch {
 // by the library itself and cannot be replaced by another library, as calls
 // through the PLT can. It finds branches as [Branches] does.
 func InternalCallers(arch Arch, code []byte, base, target uint64) (returns, jumps []uint64) {
-	t := newTargets([]uint64{target}, 1)
-	var found []Branch
-	switch arch {
-	case AMD64:
-		found = scanX86(code, base, t)
-	case ARM64:
-		found = scanARM64(code, base, t)
-	}
-	for _, b := range found {
+	for _, b := range find(arch, code, base, newTargets([]uint64{target}, 1)) {
 		if b.Call {
 			returns = append(returns, b.Next)
 		} else {
@@ -58,6 +44,19 @@ func InternalCallers(arch Arch, code []byte, base, target uint64) (returns, jump
 		}
 	}
 	return returns, jumps
+}
+
+func find(arch Arch, code []byte, base uint64, t *targets) []Branch {
+	if len(t.entries) == 0 {
+		return nil
+	}
+	switch arch {
+	case AMD64:
+		return scanShortX86(code, base, t, scanX86(code, base, t))
+	case ARM64:
+		return scanARM64(code, base, t)
+	}
+	return nil
 }
 
 // targets is a set of equally long address ranges.
@@ -104,6 +103,59 @@ func scanX86(code []byte, base uint64, t *targets) []Branch {
 		}
 	}
 	return found
+}
+
+// shortReach is how far away from an address a branch to it with a displacement
+// of one byte can be.
+const shortReach = 130
+
+// scanShortX86 adds the branches that scanX86 leaves out to found.
+func scanShortX86(code []byte, base uint64, t *targets, found []Branch) []Branch {
+	m := amd64{}
+	end := 0 // of what has been read
+	for _, entry := range t.entries {
+		if entry < base || entry >= base+uint64(len(code)) {
+			continue
+		}
+		at := int(entry - base)
+		limit := min(at+int(t.length)+shortReach, len(code))
+		i := end
+		if at > end {
+			i = startBefore(m, code, base, at, max(end, at-shortReach))
+		}
+		for i < limit {
+			pc := base + uint64(i)
+			in := m.decode(code[i:], pc)
+			if _, _, near := nearBranch(code[i:], pc); in.direct && !near && t.has(in.target) {
+				found = append(found, Branch{From: pc, To: in.target, Next: pc + uint64(in.size)})
+			}
+			i += max(in.size, 1)
+		}
+		end = max(end, i)
+	}
+	slices.SortFunc(found, func(a, b Branch) int { return cmp.Compare(a.From, b.From) })
+	return found
+}
+
+// startBefore returns where an instruction starts, as near behind from as
+// possible, given that one starts at the later offset at. Decoding code from
+// any offset soon falls into step with it, so it starts well before.
+func startBefore(m amd64, code []byte, base uint64, at, from int) int {
+	const run = 96
+	for back := range resync {
+		first := -1
+		i := max(from-run-back, 0)
+		for i < at {
+			if i >= from && first < 0 {
+				first = i
+			}
+			i += max(m.decode(code[i:], base+uint64(i)).size, 1)
+		}
+		if i == at && first >= 0 {
+			return first
+		}
+	}
+	return at
 }
 
 func scanARM64(code []byte, base uint64, t *targets) []Branch {

@@ -30,6 +30,17 @@ func TestBranches(t *testing.T) {
 			},
 		},
 		{
+			name: "short, from the neighbours", arch: AMD64,
+			// ret; mov $..., of which eb 04 are a part; jmp +1 behind the entry; nops;
+			// entry: push; mov; ret; short jump to the mov
+			code:    `c3 b8 eb 04 00 00 eb 03 90 90 55 48 89 f8 c3 eb fa`,
+			entries: []uint64{base + 10},
+			want: []Branch{
+				{From: base + 6, To: base + 11, Next: base + 8},
+				{From: base + 15, To: base + 11, Next: base + 17},
+			},
+		},
+		{
 			name: "border of the window", arch: AMD64,
 			code:    `e9 7b 00 00 00 e9 75 00 00 00 e9 f1 ff ff ff`,
 			entries: []uint64{base},

@@ -1,0 +1,157 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+func TestMain(m *testing.M) {
+	PreflightChild()
+	// As the command does. Without the right to it, tests that need it skip.
+	_ = Prioritize()
+	testutil.Main(m)
+}
+
+// recording is a trace in the making.
+type recording struct {
+	t       *testing.T
+	tracer  *Tracer
+	done    chan error
+	records []*trace.Record
+}
+
+// attachTo starts to record the process; change alters the options.
+func attachTo(t *testing.T, pid int, change func(o *Options)) *recording {
+	t.Helper()
+	o := Options{PID: pid, Depth: DefaultDepth, Log: t.Logf}
+	if change != nil {
+		change(&o)
+	}
+	plan, err := NewPlan(o)
+	if err != nil {
+		t.Fatalf("plan: %v", err)
+	}
+	tracer, err := Open(plan)
+	if err != nil {
+		t.Fatalf("attach: %+v", err)
+	}
+	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+	go func() { r.done <- r.read() }()
+	return r
+}
+
+func (r *recording) read() error {
+	var rec trace.Record
+	for {
+		switch err := r.tracer.ReadRecord(&rec); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		r.records = append(r.records, rec.Clone())
+	}
+}
+
+// end waits for the end of the trace, which the end of the process or Stop
+// brings, and takes the probes out.
+func (r *recording) end() []*trace.Record {
+	r.t.Helper()
+	if err := <-r.done; err != nil {
+		r.t.Errorf("read: %v", err)
+	}
+	if err := r.tracer.Close(); err != nil {
+		r.t.Errorf("close: %v", err)
+	}
+	return r.records
+}
+
+// whole fails the test if anything is missing from the trace or doubtful.
+func (r *recording) whole() {
+	r.t.Helper()
+	s := r.tracer.Stats()
+	for reason, n := range s.Lost {
+		if n != 0 {
+			r.t.Errorf("%d × %s", n, Loss(reason))
+		}
+	}
+	if s.Replaced != 0 {
+		r.t.Errorf("%d addresses were live twice", s.Replaced)
+	}
+}
+
+// calls returns the calls of a trace by thread, in the words of a report. The
+// two halves of a realloc that was split are one again.
+func calls(records []*trace.Record) map[int][]testutil.Call {
+	byThread := map[int][]testutil.Call{}
+	for _, rec := range records {
+		if rec.Kind != trace.KindCall {
+			continue
+		}
+		c := testutil.Call{
+			TID: int(rec.TID), Op: rec.Call.Op.String(), Function: rec.Call.Function,
+			Ptr: rec.Call.ID, Old: rec.Call.OldID, Size: rec.Call.Size,
+		}
+		if rec.Call.Op == trace.OpFree {
+			c.Ptr, c.Old = 0, rec.Call.ID
+		}
+		all := byThread[c.TID]
+		if n := len(all); n > 0 && c.Op == "alloc" && all[n-1].Op == "free" &&
+			c.Function == all[n-1].Function && c.Function != "free" {
+			all[n-1].Op, all[n-1].Ptr, all[n-1].Size = "move", c.Ptr, c.Size
+			continue
+		}
+		byThread[c.TID] = append(all, c)
+	}
+	return byThread
+}
+
+// compare checks the calls of every thread of the report, event for event.
+func compare(t *testing.T, records []*trace.Record, report *testutil.Report) {
+	t.Helper()
+	got, want := calls(records), map[int][]testutil.Call{}
+	for _, c := range report.Done() {
+		want[c.TID] = append(want[c.TID], c)
+	}
+	if len(want) == 0 {
+		t.Fatal("the program has logged nothing")
+	}
+	for tid, w := range want {
+		g := got[tid]
+		for i := range min(len(g), len(w)) {
+			if g[i] != w[i] {
+				t.Fatalf("thread %d, call %d:\n trace   %s\n program %s", tid, i, describe(g[i]), describe(w[i]))
+			}
+		}
+		if len(g) != len(w) {
+			t.Errorf("thread %d: %d calls in the trace, %d made", tid, len(g), len(w))
+		}
+	}
+}
+
+func describe(c testutil.Call) string {
+	return fmt.Sprintf("%s %s old=%#x new=%#x size=%d", c.Op, c.Function, c.Old, c.Ptr, c.Size)
+}
+
+// ofKind returns the records of one kind.
+func ofKind(records []*trace.Record, k trace.Kind) []*trace.Record {
+	var out []*trace.Record
+	for _, rec := range records {
+		if rec.Kind == k {
+			out = append(out, rec)
+		}
+	}
+	return out
+}
+
+// privileged skips the test where uprobes cannot be used.
+func privileged(t *testing.T) {
+	t.Helper()
+	testutil.NeedBPF(t)
+}

@@ -1,0 +1,211 @@
+package tracer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// Every way to attach, to keep state and to move events gives the same calls,
+// event for event, as the program's own log.
+func TestEveryCallOfEveryThread(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "alloc")
+	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
+		for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+			for _, state := range []State{StateTask, StateHash} {
+				for _, threads := range []int{1, 8} {
+					name := fmt.Sprintf("%s-%s-%s-%d", mechanism, [...]string{"ring", "perf"}[buffer],
+						[...]string{"", "task", "hash"}[state], threads)
+					t.Run(name, func(t *testing.T) {
+						child := testutil.Spawn(t, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
+						child.Ready()
+						r := attachTo(t, child.PID, func(o *Options) {
+							o.Mechanism, o.Buffer, o.State = mechanism, buffer, state
+						})
+						child.Go()
+						report := child.Report()
+						records := r.end()
+						r.whole()
+						compare(t, records, report)
+						if s := r.tracer.Stats(); s.LiveBlocks != threads || s.Unmatched != 0 {
+							t.Errorf("%d blocks live and %d frees unmatched, want %d and 0", s.LiveBlocks, s.Unmatched, threads)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// Each function of the memory module, its failures and its corner cases.
+func TestEveryFunction(t *testing.T) {
+	privileged(t)
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprintf("backtrace-all=%v", all), func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "every"))
+			child.Ready()
+			r := attachTo(t, child.PID, func(o *Options) { o.BacktraceAll = all })
+			child.Go()
+			report := child.Report()
+			records := r.end()
+			r.whole()
+			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			for _, rec := range ofKind(records, trace.KindCall) {
+				want := rec.Call.Op != trace.OpFree || rec.Call.Function != "free" || all
+				if got := rec.Call.Stack.End != trace.StackAbsent; got != want {
+					t.Errorf("call %d, %s: stack recorded: %v, want %v", rec.Call.Seq, rec.Call.Function, got, want)
+				}
+			}
+		})
+	}
+}
+
+// glibc has one function for memalign and aligned_alloc; the trace cannot tell
+// which name was called.
+func canonical(records []*trace.Record) []*trace.Record {
+	for _, rec := range records {
+		if rec.Kind == trace.KindCall && rec.Call.Function == "memalign" {
+			rec.Call.Function = "aligned_alloc"
+		}
+	}
+	return records
+}
+
+func canonicalCalls(all []testutil.Call) []testutil.Call {
+	for i := range all {
+		if all[i].Function == "memalign" {
+			all[i].Function = "aligned_alloc"
+		}
+	}
+	return all
+}
+
+// Stacks of a program with frame pointers: the true return address first, then
+// its callers by name, and nothing that is no code.
+func TestStacksByFramePointer(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "leak"))
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	live := map[uint64]*trace.Record{}
+	for _, rec := range ofKind(records, trace.KindCall) {
+		if rec.Call.Op != trace.OpFree {
+			live[rec.Call.ID] = rec
+		}
+		switch rec.Call.Op {
+		case trace.OpFree:
+			delete(live, rec.Call.ID)
+		case trace.OpMove:
+			if rec.Call.OldID != rec.Call.ID {
+				delete(live, rec.Call.OldID)
+			}
+		}
+	}
+	names := resolved(records)
+	got := map[string]uint64{}
+	for _, rec := range live {
+		s := rec.Call.Stack
+		if len(s.Frames) < 2 || !s.FramePointer {
+			t.Errorf("call %d: stack %#x", rec.Call.Seq, s.Frames)
+			continue
+		}
+		for i, addr := range s.Frames {
+			text := names(addr)
+			if text == "in ??" {
+				t.Errorf("call %d, frame %d: %#x is no code", rec.Call.Seq, i, addr)
+			}
+			if name, _, _ := strings.Cut(text, "("); strings.HasPrefix(name, "alloc_") {
+				got[name] += rec.Call.Size
+				break
+			}
+		}
+	}
+	for function, size := range report.Leaks {
+		if got[function] != size {
+			t.Errorf("%s leaked %d bytes, the trace says %d", function, size, got[function])
+		}
+	}
+}
+
+func TestDepthCutsStacks(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "leak")
+	for _, depth := range []int{0, 1, 2} {
+		child := testutil.Spawn(t, program)
+		child.Ready()
+		r := attachTo(t, child.PID, func(o *Options) { o.Depth = depth })
+		child.Go()
+		child.Succeed()
+		cut := 0
+		for _, rec := range ofKind(r.end(), trace.KindCall) {
+			s := rec.Call.Stack
+			if len(s.Frames) > depth {
+				t.Errorf("depth %d: %d frames", depth, len(s.Frames))
+			}
+			if s.End == trace.StackTruncated {
+				cut++
+			}
+		}
+		if (depth > 0) != (cut > 0) {
+			t.Errorf("depth %d: %d stacks are marked as cut", depth, cut)
+		}
+	}
+}
+
+// Blocks below the limit are left out with their frees; a realloc across the
+// limit becomes an allocation or a free.
+func TestMinSize(t *testing.T) {
+	privileged(t)
+	const limit = 300
+	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "2", "1000", "log")
+	child.Ready()
+	r := attachTo(t, child.PID, func(o *Options) { o.MinSize = limit })
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
+}
+
+// limited is what a log says with a size limit: written against the
+// documented rule, not against the tracer.
+func limited(all []testutil.Call, limit uint64) []testutil.Call {
+	live := map[uint64]bool{}
+	var out []testutil.Call
+	for _, c := range all {
+		switch c.Op {
+		case "alloc":
+			if c.Size < limit {
+				continue
+			}
+		case "free":
+			if !live[c.Old] {
+				continue
+			}
+		case "move":
+			switch old := live[c.Old]; {
+			case old && c.Size < limit:
+				c.Op, c.Ptr, c.Size = "free", 0, 0
+			case !old && c.Size < limit:
+				continue
+			case !old:
+				c.Op, c.Old = "alloc", 0
+			}
+		}
+		delete(live, c.Old)
+		if c.Op != "free" {
+			live[c.Ptr] = true
+		}
+		out = append(out, c)
+	}
+	return out
+}
