@@ -12,7 +12,11 @@ import (
 // itself. With RTRACE_REQUIRE_BPF set the test fails instead.
 func NeedBPF(t testing.TB) {
 	t.Helper()
-	reason := noBPF()
+	needBPF(t, noBPF())
+}
+
+func needBPF(t testing.TB, reason error) {
+	t.Helper()
 	if reason == nil {
 		return
 	}

@@ -84,11 +84,11 @@ func (p *program) use(t testing.TB, name string) string {
 }
 
 func compile(to, source string, flags []string) *program {
-	compiler := setting("CC", "gcc")
+	compiler, language := setting("CC", "gcc"), "-std=gnu11"
 	if strings.HasSuffix(source, ".cpp") {
-		compiler = setting("CXX", "g++")
+		compiler, language = setting("CXX", "g++"), "-std=gnu++17"
 	}
-	args := slices.Concat(defaultFlags, []string{"-o", to, source}, flags, []string{"-ldl"})
+	args := slices.Concat(defaultFlags, []string{language, "-o", to, source}, flags, []string{"-ldl"})
 	text, err := exec.Command(compiler, args...).CombinedOutput()
 	return &program{path: to, text: string(text), err: err}
 }

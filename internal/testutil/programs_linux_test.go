@@ -1,6 +1,7 @@
 package testutil
 
 import (
+	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,8 +18,9 @@ func TestPrograms(t *testing.T) {
 		run   func(t *testing.T) *Report
 		calls map[string]uint64 // by function
 		ops   map[string]uint64
-		live  int // blocks left, by the log
+		live  int // blocks left, by the log; or unordered
 		bytes uint64
+		more  func(r *Report) bool // what else must hold, if anything
 	}{
 		{
 			name:  "alloc",
@@ -50,6 +52,46 @@ func TestPrograms(t *testing.T) {
 			calls: map[string]uint64{"malloc": 12, "calloc": 2, "realloc": 1, "free": 7},
 			ops:   map[string]uint64{"alloc": 14, "move": 1, "free": 7, "none": 0},
 			live:  7, bytes: 28000,
+			more: func(r *Report) bool { return len(r.Leaks) == 7 && r.Leaks["alloc_g"] == 7000 },
+		},
+		{
+			name: "dl",
+			run: func(t *testing.T) *Report {
+				return gated("dl", Build(t, "plug", "-shared", "-fPIC"), "20")(t)
+			},
+			calls: map[string]uint64{"malloc": 20},
+			ops:   map[string]uint64{"alloc": 20, "move": 0, "free": 0, "none": 0},
+			live:  20, bytes: 20*100 + 19*20/2,
+		},
+		{
+			name:  "mmapexec",
+			run:   gated("mmapexec", "/proc/self/exe", "5"),
+			calls: map[string]uint64{"malloc": 5},
+			ops:   map[string]uint64{"alloc": 5, "move": 0, "free": 0, "none": 0},
+			live:  5, bytes: 320,
+			more: func(r *Report) bool { return len(r.Maps) == 5 && r.Maps[0].Size == r.Maps[4].Size },
+		},
+		{
+			name:  "threads_exit",
+			run:   gated("threads_exit", "20"),
+			calls: map[string]uint64{"malloc": 8 * 62, "free": 8 * 61},
+			ops:   map[string]uint64{"alloc": 8 * 62, "move": 0, "free": 8 * 61, "none": 0},
+			live:  8, bytes: 2400,
+		},
+		{
+			name:  "realloc_race",
+			run:   gated("realloc_race", "2", "50", "log"),
+			calls: map[string]uint64{"malloc": 2 * 50 * 9, "realloc": 2 * 50 * 7, "free": 2 * 50 * 9},
+			ops:   map[string]uint64{"alloc": 900, "move": 700, "free": 900, "none": 0},
+			live:  unordered,
+		},
+		{
+			name:  "cxx",
+			run:   gated("cxx", "10"),
+			calls: map[string]uint64{"operator new": 161, "operator delete": 150},
+			ops:   map[string]uint64{"alloc": 151, "move": 0, "free": 150, "none": 10},
+			live:  1, bytes: 4000,
+			more: func(r *Report) bool { return r.Caught == 20 },
 		},
 	}
 	for _, test := range tests {
@@ -66,6 +108,13 @@ func TestPrograms(t *testing.T) {
 			if d := cmp.Diff(test.ops, r.Ops); d != "" {
 				t.Errorf("operations (-want +got):\n%s", d)
 			}
+			checkLog(t, r)
+			if test.more != nil && !test.more(r) {
+				t.Errorf("unexpected report: %+v", r)
+			}
+			if test.live == unordered {
+				return
+			}
 			live := r.Live()
 			var bytes uint64
 			for _, c := range live {
@@ -74,10 +123,13 @@ func TestPrograms(t *testing.T) {
 			if len(live) != test.live || bytes != test.bytes {
 				t.Errorf("%d blocks with %d bytes left, want %d with %d", len(live), bytes, test.live, test.bytes)
 			}
-			checkLog(t, r)
 		})
 	}
 }
+
+// unordered is the live count of a program whose threads share addresses: the
+// logs of the threads do not say in which order.
+const unordered = -1
 
 // gated runs a program through its gate.
 func gated(name string, args ...string) func(t *testing.T) *Report {
@@ -152,5 +204,82 @@ func TestLoop(t *testing.T) {
 				t.Errorf("pairs and calls differ: %+v", r)
 			}
 		})
+	}
+}
+
+func TestExec(t *testing.T) {
+	c := Spawn(t, Build(t, "exec"), "3", Build(t, "leak"))
+	c.Ready()
+	c.Go()
+	c.Ready()
+	c.Go()
+	c.Succeed()
+	all, err := ParseReports(c.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 {
+		t.Fatalf("%d reports, want 2", len(all))
+	}
+	for i, live := range []int{3, 7} {
+		checkLog(t, all[i])
+		if n := len(all[i].Live()); n != live || all[i].PID != c.PID {
+			t.Errorf("report %d: %d blocks left in process %d, want %d in %d", i, n, all[i].PID, live, c.PID)
+		}
+	}
+}
+
+func TestCrash(t *testing.T) {
+	tests := []struct {
+		how  string
+		code int
+	}{
+		{"segv", 128 + int(unix.SIGSEGV)},
+		{"abort", 128 + int(unix.SIGABRT)},
+		{"kill", 128 + int(unix.SIGKILL)},
+		{"exit", 7},
+	}
+	for _, test := range tests {
+		t.Run(test.how, func(t *testing.T) {
+			c := Spawn(t, Build(t, "crash"), test.how, "4")
+			c.Ready()
+			c.Go()
+			if code := c.Wait(); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			r, err := ParseReport(c.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkLog(t, r)
+			if n := r.Functions["malloc"].Calls; n != 4 {
+				t.Errorf("%d calls of malloc, want 4", n)
+			}
+		})
+	}
+}
+
+// TestByHand runs a program without a gate.
+func TestByHand(t *testing.T) {
+	out, err := exec.Command(Build(t, "alloc"), "2", "3").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ParseReport(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Functions["free"].Calls; n != 12 || len(r.Calls) != 0 {
+		t.Errorf("%d frees and %d logged calls, want 12 and none", n, len(r.Calls))
+	}
+}
+
+// TestGateClosed checks that no program outlives the test that holds it.
+func TestGateClosed(t *testing.T) {
+	c := Spawn(t, Build(t, "loop"), "1")
+	c.Ready()
+	c.Close()
+	if code := c.Wait(); code != 98 {
+		t.Errorf("exit code %d, want 98", code)
 	}
 }

@@ -37,7 +37,7 @@ type Count struct {
 type Call struct {
 	TID      int
 	Op       string // alloc, free, move, or none: it failed or did nothing
-	Function string // "operator new" and "operator delete" with a space
+	Function string // as in C, or "operator new", "operator delete"
 	Old      uint64 // block that was freed or moved
 	Ptr      uint64 // block that was made
 	Size     uint64 // asked for; 0 for a free
@@ -46,51 +46,66 @@ type Call struct {
 // Range is a mapping of Size bytes at Start.
 type Range struct{ Start, Size uint64 }
 
-// ParseReport reads the output of a program.
+// ParseReport reads the output of a program that made one report.
 func ParseReport(output []byte) (*Report, error) {
+	all, err := ParseReports(output)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, fmt.Errorf("%d reports in %d bytes of output, want 1", len(all), len(output))
+	}
+	return all[0], nil
+}
+
+// ParseReports reads the output of a program that became another one (exec).
+func ParseReports(output []byte) ([]*Report, error) {
+	var all []*Report
 	r := new(Report)
-	done := false
+	open := false
 	for line := range bytes.Lines(output) {
 		text := strings.TrimSuffix(string(line), "\n")
-		switch {
-		case done:
-			return nil, fmt.Errorf("line after the counts: %q", text)
-		case strings.HasPrefix(text, "call "):
-			c, err := parseCall(strings.Fields(text)[1:])
+		if rest, ok := strings.CutPrefix(text, "call "); ok {
+			c, err := parseCall(rest)
 			if err != nil {
 				return nil, fmt.Errorf("line %q: %w", text, err)
 			}
 			r.Calls = append(r.Calls, c)
-		default:
-			d := json.NewDecoder(strings.NewReader(text))
-			d.DisallowUnknownFields()
-			if err := d.Decode(r); err != nil {
-				return nil, fmt.Errorf("line %q: %w", text, err)
-			}
-			done = true
+			open = true
+			continue
 		}
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(r); err != nil {
+			return nil, fmt.Errorf("line %q: %w", text, err)
+		}
+		all = append(all, r)
+		r = new(Report)
+		open = false
 	}
-	if !done {
-		return nil, fmt.Errorf("no counts in %d bytes of output", len(output))
+	if open {
+		return nil, fmt.Errorf("%d calls without counts after them", len(r.Calls))
 	}
-	return r, nil
+	return all, nil
 }
 
-func parseCall(f []string) (Call, error) {
+// parseCall reads what follows "call": TID OP OLD PTR SIZE FUNCTION.
+func parseCall(text string) (Call, error) {
+	f := strings.SplitN(text, " ", 6)
 	if len(f) != 6 {
 		return Call{}, fmt.Errorf("%d fields, want 6", len(f))
 	}
-	c := Call{Op: f[1], Function: strings.ReplaceAll(f[2], "operator_", "operator ")}
+	c := Call{Op: f[1], Function: f[5]}
 	var err error
 	if c.TID, err = strconv.Atoi(f[0]); err != nil {
 		return Call{}, err
 	}
 	for i, to := range []*uint64{&c.Old, &c.Ptr} {
-		if *to, err = strconv.ParseUint(f[3+i], 16, 64); err != nil {
+		if *to, err = strconv.ParseUint(f[2+i], 16, 64); err != nil {
 			return Call{}, err
 		}
 	}
-	if c.Size, err = strconv.ParseUint(f[5], 10, 64); err != nil {
+	if c.Size, err = strconv.ParseUint(f[4], 10, 64); err != nil {
 		return Call{}, err
 	}
 	return c, nil

@@ -15,7 +15,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -31,20 +30,11 @@ static struct worker *workers;
 static struct ledger *ledgers;
 static volatile int stop;
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_THREAD, &u);
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
-}
-
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -55,7 +45,7 @@ static void *run(void *arg)
 
 	ledgers[w - workers].tid = thread_id();
 	pthread_barrier_wait(&start);
-	before = thread_cpu_ns();
+	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	while (!stop && (pairs == 0 || n < pairs)) {
 		void *p = malloc(size);
 
@@ -63,7 +53,7 @@ static void *run(void *arg)
 		free(p);
 		n++;
 	}
-	w->cpu_ns = thread_cpu_ns() - before;
+	w->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 	w->pairs = n;
 	pthread_barrier_wait(&end);
 	return park();
@@ -119,12 +109,12 @@ int main(int argc, char **argv)
 			die("no thread");
 	}
 	gate();
-	began = now_ns();
+	began = clock_ns(CLOCK_MONOTONIC);
 	pthread_barrier_wait(&start);
 	if (pairs == 0)
 		await_end(&signals);
 	pthread_barrier_wait(&end);
-	began = now_ns() - began;
+	began = clock_ns(CLOCK_MONOTONIC) - began;
 	for (i = 0; i < threads; i++) {
 		struct ledger *l = &ledgers[i];
 

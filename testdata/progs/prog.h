@@ -6,14 +6,13 @@
  *
  * Output, on standard output, at the end:
  *
- *	call TID OP FUNCTION OLD PTR SIZE	one line per call, in the order of
+ *	call TID OP OLD PTR SIZE FUNCTION	one line per call, in the order of
  *						the thread, if the program logs
  *	{"pid":...}				one line of JSON: the counts
  *
  * OP is what the call did: alloc, free, move, or none for a call that failed
  * or did nothing (free(NULL)). OLD and PTR are in hexadecimal, 0 for none. SIZE
- * is what was asked for, 0 for a free. A name with a space in it (operator new)
- * is written with an underscore.
+ * is what was asked for, 0 for a free.
  */
 #ifndef PROG_H
 #define PROG_H
@@ -88,31 +87,6 @@ static ALWAYS_INLINE void gate(void)
 		_exit(98);
 }
 
-/* out is the buffer of standard output. */
-static char out_buffer[1 << 16];
-static size_t out_length;
-
-static ALWAYS_INLINE void out_flush(void)
-{
-	write_all(STDOUT_FILENO, out_buffer, out_length);
-	out_length = 0;
-}
-
-/* out prints; only %s, %d, %lu, %lx and the like, which do not allocate. */
-static __attribute__((format(printf, 1, 2), unused)) void out(const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	if (sizeof(out_buffer) - out_length < 1024)
-		out_flush();
-	va_start(args, format);
-	n = vsnprintf(out_buffer + out_length, sizeof(out_buffer) - out_length, format, args);
-	va_end(args);
-	if (n > 0)
-		out_length += (size_t)n;
-}
-
 /* die prints what went wrong and ends the program. */
 static __attribute__((format(printf, 1, 2), noreturn, unused)) void die(const char *format, ...)
 {
@@ -130,6 +104,33 @@ static __attribute__((format(printf, 1, 2), noreturn, unused)) void die(const ch
 	line[n++] = '\n';
 	write_all(STDERR_FILENO, line, (size_t)n);
 	_exit(97);
+}
+
+/* out_buffer is what was not yet written to standard output. */
+enum { OUT_LONGEST = 8192 };
+static char out_buffer[1 << 16];
+static size_t out_length;
+
+static ALWAYS_INLINE void out_flush(void)
+{
+	write_all(STDOUT_FILENO, out_buffer, out_length);
+	out_length = 0;
+}
+
+/* out prints; only %s, %d, %lu, %lx and the like, which do not allocate. */
+static __attribute__((format(printf, 1, 2), unused)) void out(const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (sizeof(out_buffer) - out_length < OUT_LONGEST)
+		out_flush();
+	va_start(args, format);
+	n = vsnprintf(out_buffer + out_length, OUT_LONGEST, format, args);
+	va_end(args);
+	if (n < 0 || n >= OUT_LONGEST)
+		die("output of %d bytes at once", n);
+	out_length += (size_t)n;
 }
 
 /* park holds a thread that is done until the program ends. */
@@ -175,7 +176,7 @@ enum function {
 
 static const char *const function_names[] __attribute__((unused)) = {
 	"malloc",	 "calloc",   "realloc", "reallocarray", "free",		"posix_memalign",
-	"aligned_alloc", "memalign", "valloc",	"pvalloc",	"operator_new", "operator_delete",
+	"aligned_alloc", "memalign", "valloc",	"pvalloc",	"operator new", "operator delete",
 };
 
 struct call {
@@ -301,8 +302,8 @@ static __attribute__((unused)) void report_calls(const struct ledger *l)
 	for (i = 0; i < l->length; i++) {
 		const struct call *c = &l->calls[i];
 
-		out("call %d %s %s %llx %llx %llu\n", (int)l->tid, op_names[c->op], function_names[c->function],
-		    (unsigned long long)c->old, (unsigned long long)c->ptr, (unsigned long long)c->size);
+		out("call %d %s %llx %llx %llu %s\n", (int)l->tid, op_names[c->op], (unsigned long long)c->old,
+		    (unsigned long long)c->ptr, (unsigned long long)c->size, function_names[c->function]);
 	}
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * dl PLUG N: a library that is there for about a millisecond, N times.
+ *
+ * After the gate, N times: dlopen(PLUG), call its plug_leak(100 + i), which
+ * makes malloc(100 + i), and dlclose it at once. N blocks are left. Logged are
+ * the calls of plug_leak; the dynamic loader's own ones are not.
+ */
+#include "prog.h"
+#include <dlfcn.h>
+
+int main(int argc, char **argv)
+{
+	static struct ledger l;
+	unsigned long n, i;
+
+	if (argc < 3)
+		die("usage: dl PLUG N");
+	n = number(argv[2]);
+	l.tid = thread_id();
+	ledger_open(&l, n);
+	gate();
+	for (i = 0; i < n; i++) {
+		void *library = dlopen(argv[1], RTLD_NOW);
+		void *(*leak)(size_t);
+
+		if (!library)
+			die("dlopen: %s", dlerror());
+		leak = (void *(*)(size_t))dlsym(library, "plug_leak");
+		if (!leak)
+			die("dlsym: %s", dlerror());
+		note_new(&l, FN_MALLOC, leak(100 + i), 100 + i);
+		dlclose(library);
+	}
+	report(&l, 1, "");
+	_exit(0);
+}
