@@ -20,21 +20,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Finder takes the calls of a trace one by one.
+// Finder takes the calls of a trace one by one and keeps those that leak.
 type Finder struct {
-	blocks    *live.Table // Value is the number of the kept call
-	calls     store
-	counted   idSet // resources with reference counting
-	nulls     idSet // resources in which id 0 is no block
-	ordinal   uint64
-	unmatched uint64
+	blocks  Blocks // Value is the number of the kept call
+	calls   store
+	ordinal uint64
 }
 
 // New returns an empty Finder.
 func New() *Finder {
-	f := &Finder{blocks: live.New(), calls: newStore()}
-	f.nulls.set(0, true)
-	return f
+	return &Finder{blocks: *NewBlocks(), calls: newStore()}
 }
 
 // Add takes a record. Call, Resource and Exec count; Exec ends all blocks. It
@@ -44,16 +39,11 @@ func (f *Finder) Add(r *trace.Record) {
 	case trace.KindCall:
 		f.call(r)
 	case trace.KindResource:
-		f.declare(&r.Resource)
+		f.blocks.declare(&r.Resource)
 	case trace.KindExec:
-		f.blocks.Clear()
+		f.blocks.table.Clear()
 		f.calls.clear()
 	}
-}
-
-func (f *Finder) declare(r *trace.Resource) {
-	f.counted.set(r.ID, r.RefCount)
-	f.nulls.set(r.ID, r.Type == "memory")
 }
 
 func (f *Finder) call(r *trace.Record) {
@@ -63,10 +53,10 @@ func (f *Finder) call(r *trace.Record) {
 	case trace.OpAlloc:
 		f.alloc(r)
 	case trace.OpFree:
-		f.free(c.Resource, c.ID)
+		f.free(c.ID, c.Resource)
 	case trace.OpMove:
 		if c.OldID != 0 {
-			f.free(c.Resource, c.OldID)
+			f.free(c.OldID, c.Resource)
 		}
 		f.alloc(r)
 	default:
@@ -76,30 +66,94 @@ func (f *Finder) call(r *trace.Record) {
 
 func (f *Finder) alloc(r *trace.Record) {
 	c := &r.Call
-	if f.counted.has(c.Resource) && f.blocks.Retain(c.Resource, c.ID) {
+	if f.blocks.retain(c.Resource, c.ID) {
 		return
 	}
 	n := f.calls.add(r, f.ordinal, trace.OpAlloc)
-	f.blocks.Insert(c.Resource, c.ID, c.Size, uint64(n))
+	f.blocks.table.Insert(c.Resource, c.ID, c.Size, uint64(n))
 }
 
-func (f *Finder) free(resource uint32, id uint64) {
+func (f *Finder) free(id uint64, resource uint32) {
+	if n, gone := f.blocks.free(resource, id); gone {
+		f.calls.remove(uint32(n))
+	}
+}
+
+// Unmatched is how many frees there were of blocks that were not live. Frees of
+// address 0 are not counted.
+func (f *Finder) Unmatched() uint64 { return f.blocks.unmatched }
+
+// Blocks is what is live now.
+func (f *Finder) Blocks() *Blocks { return &f.blocks }
+
+// Blocks follows which blocks are live without keeping their calls.
+type Blocks struct {
+	table     *live.Table
+	counted   idSet // resources with reference counting
+	nulls     idSet // resources in which id 0 is no block
+	unmatched uint64
+}
+
+// NewBlocks returns an empty Blocks.
+func NewBlocks() *Blocks {
+	b := &Blocks{table: live.New()}
+	b.nulls.set(0, true)
+	return b
+}
+
+// Add takes a record, as [Finder.Add] does.
+func (b *Blocks) Add(r *trace.Record) {
+	c := &r.Call
+	switch {
+	case r.Kind == trace.KindResource:
+		b.declare(&r.Resource)
+	case r.Kind == trace.KindExec:
+		b.table.Clear()
+	case r.Kind != trace.KindCall:
+	case c.Op == trace.OpFree:
+		b.free(c.Resource, c.ID)
+	case c.Op == trace.OpMove && c.OldID != 0:
+		b.free(c.Resource, c.OldID)
+		fallthrough
+	case c.Op == trace.OpAlloc || c.Op == trace.OpMove:
+		if !b.retain(c.Resource, c.ID) {
+			b.table.Insert(c.Resource, c.ID, c.Size, 0)
+		}
+	}
+}
+
+// Live returns the number and the total size of the blocks that are live now.
+func (b *Blocks) Live() (blocks int, bytes uint64) { return b.table.Len(), b.table.Bytes() }
+
+// Unmatched is [Finder.Unmatched].
+func (b *Blocks) Unmatched() uint64 { return b.unmatched }
+
+func (b *Blocks) declare(r *trace.Resource) {
+	b.counted.set(r.ID, r.RefCount)
+	b.nulls.set(r.ID, r.Type == "memory")
+}
+
+// retain says whether an allocation only added a reference.
+func (b *Blocks) retain(resource uint32, id uint64) bool {
+	return b.counted.has(resource) && b.table.Retain(resource, id)
+}
+
+// free takes a free and returns the value of the block if that ended it.
+func (b *Blocks) free(resource uint32, id uint64) (value uint64, gone bool) {
 	var (
 		e  live.Entry
 		ok bool
 	)
-	if f.counted.has(resource) {
-		e, ok = f.blocks.Release(resource, id)
+	if b.counted.has(resource) {
+		e, ok = b.table.Release(resource, id)
 	} else {
-		e, ok = f.blocks.Remove(resource, id)
+		e, ok = b.table.Remove(resource, id)
 		e.Refs = 0
 	}
-	switch {
-	case ok && e.Refs == 0:
-		f.calls.remove(uint32(e.Value))
-	case !ok && (id != 0 || !f.nulls.has(resource)):
-		f.unmatched++
+	if !ok && (id != 0 || !b.nulls.has(resource)) {
+		b.unmatched++
 	}
+	return e.Value, ok && e.Refs == 0
 }
 
 // idSet is a set of resource ids, most of which are small.
@@ -130,13 +184,6 @@ func (s *idSet) set(id uint32, in bool) {
 		delete(s.large, id)
 	}
 }
-
-// Unmatched is how many frees there were of blocks that were not live. Frees of
-// address 0 are not counted.
-func (f *Finder) Unmatched() uint64 { return f.unmatched }
-
-// Live returns the number and the total size of the blocks that are live now.
-func (f *Finder) Live() (blocks int, bytes uint64) { return f.blocks.Len(), f.blocks.Bytes() }
 
 // Leaks is a view of the kept calls in the order of the trace. It is valid
 // until the next Add.

@@ -83,9 +83,14 @@ func TestRules(t *testing.T) {
 		}, []uint64{4, 6}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := New()
+			f, b := New(), NewBlocks()
 			for _, r := range tt.records {
 				f.Add(r)
+				b.Add(r)
+			}
+			n, bytes := f.Blocks().Live()
+			if m, other := b.Live(); n != m || bytes != other || b.Unmatched() != tt.unmatched {
+				t.Errorf("blocks alone: %d live (%d bytes), %d unmatched; want %d (%d), %d", m, other, b.Unmatched(), n, bytes, tt.unmatched)
 			}
 			if d := cmp.Diff(tt.want, seqs(f)); d != "" {
 				t.Errorf("kept calls (-want +got):\n%s", d)
@@ -216,7 +221,7 @@ func fuzzCalls(t *testing.T, ops []byte) {
 			t.Fatalf("call %d (-want +got):\n%s", i, d)
 		}
 	}
-	if blocks, _ := f.Live(); blocks != len(m.live) {
+	if blocks, _ := f.Blocks().Live(); blocks != len(m.live) {
 		t.Fatalf("%d live blocks, want %d", blocks, len(m.live))
 	}
 }
