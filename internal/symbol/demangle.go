@@ -26,6 +26,9 @@ func Demangle(name string) (text string, ok bool) {
 			text, ok = name, false
 		}
 	}()
+	if text, ok := legacyRust(name); ok {
+		return text, true
+	}
 	text, err := demangle.ToString(name, demangle.MaxLength(demangledPow))
 	if err != nil {
 		return name, false
