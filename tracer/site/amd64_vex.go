@@ -1,0 +1,85 @@
+package site
+
+// vexLength returns the length of an instruction with a VEX or EVEX prefix, or
+// 0 if code does not start with one. x86asm knows many of them but is wrong
+// about the length of some, vzeroupper for one.
+//
+// None of these instructions is a branch, and none can be a site: the kernel
+// refuses those with EVEX, and of those with VEX its decoder gives the opcode
+// byte without the map, which for vzeroupper (77) reads as a conditional jump.
+//
+// Intel SDM, volume 2, 2.3.5 and 2.7.1.
+func vexLength(code []byte) int {
+	if len(code) < 3 {
+		return 0
+	}
+	var opcodes byte // the map
+	var i int        // of the opcode
+	switch code[0] {
+	case 0xc5:
+		opcodes, i = 1, 2
+	case 0xc4:
+		opcodes, i = code[1]&0x1f, 3
+	case 0x62:
+		opcodes, i = code[1]&0x07, 4
+	default:
+		return 0
+	}
+	if i >= len(code) {
+		return 0
+	}
+	opcode := code[i]
+	n := i + 1
+	if opcodes != 1 || opcode != 0x77 { // vzeroupper, vzeroall
+		m := modrmLength(code[n:])
+		if m == 0 {
+			return 0
+		}
+		n += m
+		if opcodes == 3 || opcodes == 1 && vexImmediate(opcode) {
+			n++
+		}
+	}
+	if n > len(code) {
+		return 0
+	}
+	return n
+}
+
+// vexImmediate has the opcodes of map 1 that an immediate byte follows.
+func vexImmediate(opcode byte) bool {
+	switch opcode {
+	case 0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6:
+		return true
+	}
+	return false
+}
+
+// modrmLength returns the length of a ModRM byte with what belongs to it, or 0
+// if it is cut.
+func modrmLength(code []byte) int {
+	if len(code) == 0 {
+		return 0
+	}
+	mod, rm := code[0]>>6, code[0]&7
+	n := 1
+	if mod == 3 {
+		return n
+	}
+	if rm == 4 {
+		if len(code) < 2 {
+			return 0
+		}
+		n++
+		if mod == 0 && code[1]&7 == 5 {
+			n += 4
+		}
+	}
+	switch {
+	case mod == 1:
+		n++
+	case mod == 2, mod == 0 && rm == 5:
+		n += 4
+	}
+	return n
+}

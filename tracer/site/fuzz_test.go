@@ -1,0 +1,172 @@
+package site
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// FuzzChoose gives arbitrary bytes as a function.
+func FuzzChoose(f *testing.F) {
+	for _, c := range slices.Concat(realAMD64, rules) {
+		f.Add(code(f, c.code), uint64(entry), false, c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), false)
+	}
+	for _, c := range choicesARM64 {
+		f.Add(code(f, c.code), uint64(entry), true, c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), true)
+	}
+	f.Fuzz(func(t *testing.T, code []byte, entry uint64, arm, ret, skip bool, args uint8, nops bool) {
+		o := Options{Arch: AMD64, Nops: nops, Nop5: nops}
+		if arm {
+			o.Arch = ARM64
+		}
+		fn := Function{Name: "f", Entry: entry, Code: code, Return: ret, SkipNull: skip}
+		for i := range int(args % 8) {
+			fn.Args = append(fn.Args, i)
+		}
+		if len(fn.Args) > 1 {
+			fn.Factors = [2]int{0, 1}
+		}
+		fn.Incoming = Branches(o.Arch, code, entry, []uint64{entry})
+		if !slices.IsSortedFunc(fn.Incoming, func(a, b Branch) int { return int(int64(a.From - b.From)) }) {
+			t.Errorf("branches not in order: %+v", fn.Incoming)
+		}
+		s, err := Choose(o, fn)
+		if err != nil {
+			if len(code) > 0 && len(fn.Args) <= 6 && entry < 1<<63 && !(skip && args%8 == 0) && !errors.Is(err, ErrNoSite) {
+				t.Errorf("unexpected error: %v", err)
+			}
+			return
+		}
+		checkSite(t, o, &fn, &s)
+	})
+}
+
+// checkSite checks what must hold for each site.
+func checkSite(t *testing.T, o Options, f *Function, s *Site) {
+	t.Helper()
+	if s.Offset < 0 || s.Offset >= min(len(f.Code), Window) || s.Addr != f.Entry+uint64(s.Offset) {
+		t.Fatalf("site at %#x, +%d, of %d bytes", s.Addr, s.Offset, len(f.Code))
+	}
+	if len(s.Args) != len(f.Args) {
+		t.Fatalf("%d places of %d arguments", len(s.Args), len(f.Args))
+	}
+	m, _ := machineOf(o)
+	for _, p := range s.Args {
+		if p.Reg >= NoReg || m.readable()&(1<<p.Reg) == 0 {
+			t.Errorf("argument in unreadable register %d", p.Reg)
+		}
+	}
+	if f.Return && s.StackAdjust != 0 {
+		t.Errorf("return probe with the stack moved by %d", s.StackAdjust)
+	}
+	if s.StackAdjust < 0 {
+		t.Errorf("stack moved by %d", s.StackAdjust)
+	}
+	if s.SkipsNull && !f.SkipNull {
+		t.Error("null skipped without leave")
+	}
+	if s.Cost == Refused {
+		t.Error("refused site")
+	}
+	chosen := 0
+	for _, c := range s.Candidates {
+		if c.Verdict == "chosen" {
+			chosen++
+			if c.Offset != s.Offset || c.Cost != s.Cost || c.Insn != s.Insn {
+				t.Errorf("chosen %+v is not the site %+v", c, s)
+			}
+		}
+	}
+	if chosen != 1 {
+		t.Errorf("%d candidates are chosen", chosen)
+	}
+	if o.Arch == ARM64 {
+		checkPathARM64(t, f, s)
+	} else {
+		checkPathX86(t, o, f, s)
+	}
+}
+
+// checkPathX86 decodes with x86asm alone up to the site.
+func checkPathX86(t *testing.T, o Options, f *Function, s *Site) {
+	t.Helper()
+	branches := 0
+	offset := 0
+	for offset < s.Offset {
+		b := f.Code[offset:]
+		if isEndbr64(b) {
+			offset += 4
+			continue
+		}
+		x, err := x86asm.Decode(b, 64)
+		if err != nil || x.Op == 0 {
+			t.Fatalf("site at +%d behind something unknown at +%d", s.Offset, offset)
+		}
+		if _, ok := x.Args[0].(x86asm.Rel); ok {
+			branches++
+			if x.Op != x86asm.JE {
+				t.Errorf("site at +%d behind %v", s.Offset, x)
+			}
+		}
+		offset += x.Len
+	}
+	if offset != s.Offset {
+		t.Fatalf("site at +%d is inside of an instruction that ends at +%d", s.Offset, offset)
+	}
+	if branches > 0 && !s.SkipsNull {
+		t.Errorf("site at +%d behind a branch", s.Offset)
+	}
+	if cheap := cheapX86(f.Code[offset:], o.Nops); cheap != (s.Cost >= Emulated) {
+		t.Errorf("% x is %v", f.Code[offset:min(len(f.Code), offset+8)], s.Cost)
+	}
+}
+
+// cheapX86 is another reading of the kernel's rules, by x86asm.
+func cheapX86(b []byte, nops bool) bool {
+	if isEndbr64(b) {
+		return false
+	}
+	x, err := x86asm.Decode(b, 64)
+	if err != nil {
+		return false
+	}
+	legacy := x.Len > 0 && slices.Contains([]byte{0x66, 0xf2, 0xf3, 0x67, 0x64, 0x65}, b[0])
+	switch {
+	case x.Op == x86asm.PUSH:
+		_, reg := x.Args[0].(x86asm.Reg)
+		return reg && (x.Len == 1 || x.Len == 2 && b[0] == 0x41)
+	case x.Op == x86asm.NOP && x.Args[0] == nil:
+		return x.Len == 1 || nops && !slices.Contains(b[:x.Len], 0xf3) && b[x.Len-2]&0xf0 != 0x40
+	case x.Op == x86asm.NOP:
+		return nops
+	case x.Op == x86asm.JRCXZ, x.Op == x86asm.JECXZ, x.Op == x86asm.JCXZ,
+		x.Op == x86asm.LOOP, x.Op == x86asm.LOOPE, x.Op == x86asm.LOOPNE:
+		return false
+	}
+	_, rel := x.Args[0].(x86asm.Rel)
+	return rel && (x.PCRel != 0 || legacy) && x.Op != x86asm.XBEGIN
+}
+
+// checkPathARM64 checks alignment and that no branch comes before the site.
+func checkPathARM64(t *testing.T, f *Function, s *Site) {
+	t.Helper()
+	if s.Offset%4 != 0 {
+		t.Fatalf("site at +%d", s.Offset)
+	}
+	branches := 0
+	for i := 0; i < s.Offset; i += 4 {
+		w := binary.LittleEndian.Uint32(f.Code[i:])
+		if w>>26&0x1f == 0x05 || w>>25&0x3f == 0x1a || w>>25 == 0x2a || w>>25 == 0x6b {
+			branches++
+		}
+		if w == 0xd503233f {
+			t.Errorf("site at +%d behind paciasp", s.Offset)
+		}
+	}
+	if branches > 0 && !s.SkipsNull {
+		t.Errorf("site at +%d behind a branch", s.Offset)
+	}
+}

@@ -1,0 +1,233 @@
+package site
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// libc is the C library of this machine, as debug/elf and objdump see it.
+type libc struct {
+	text      []byte // its executable segment
+	base      uint64
+	functions []elf.Symbol // one per address, ascending
+	insns     []line       // of the whole disassembly, ascending
+	jumps     map[uint64][]uint64
+}
+
+func openLibc(t *testing.T) *libc {
+	t.Helper()
+	objdump, err := exec.LookPath("objdump")
+	if err != nil {
+		t.Skip("SKIPPED: no objdump to compare with (install binutils)")
+	}
+	var path string
+	for _, p := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"} {
+		if _, err := os.Stat(p); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("SKIPPED: no x86-64 libc.so.6 on this machine")
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Machine != elf.EM_X86_64 {
+		t.Skipf("SKIPPED: %s is for %v", path, f.Machine)
+	}
+	l := &libc{}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			l.base = p.Vaddr
+			if l.text, err = io.ReadAll(p.Open()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := l.base + uint64(len(l.text))
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 && s.Value >= l.base && s.Value+s.Size <= end {
+			l.functions = append(l.functions, s)
+		}
+	}
+	slices.SortFunc(l.functions, func(a, b elf.Symbol) int { return int(a.Value) - int(b.Value) })
+	l.functions = slices.CompactFunc(l.functions, func(a, b elf.Symbol) bool { return a.Value == b.Value })
+	out, err := exec.Command(objdump, "-d", "-w", "--no-show-raw-insn", path).Output()
+	if err != nil {
+		t.Fatalf("objdump: %v", err)
+	}
+	l.insns = parseObjdump(out)
+	if len(l.functions) < 500 || len(l.insns) < 100_000 {
+		t.Fatalf("%d functions and %d instructions in %s are too few", len(l.functions), len(l.insns), path)
+	}
+	l.jumps = map[uint64][]uint64{}
+	for _, x := range l.insns {
+		if to, ok := x.target(); ok {
+			l.jumps[to] = append(l.jumps[to], x.addr)
+		}
+	}
+	return l
+}
+
+// body returns the instructions of a function.
+func (l *libc) body(s elf.Symbol) []line {
+	at := func(addr uint64) int {
+		i, _ := slices.BinarySearchFunc(l.insns, addr, func(x line, a uint64) int { return int(x.addr) - int(a) })
+		return i
+	}
+	return l.insns[at(s.Value):at(s.Value+s.Size)]
+}
+
+func (l *libc) function(s elf.Symbol) Function {
+	return Function{Name: s.Name, Entry: s.Value, Code: l.text[s.Value-l.base:][:s.Size]}
+}
+
+// TestLibcSites compares the sites of every exported function of the C library
+// with those that a model, which only knows objdump's text, expects.
+func TestLibcSites(t *testing.T) {
+	l := openLibc(t)
+	var entries []uint64
+	for _, s := range l.functions {
+		entries = append(entries, s.Value)
+	}
+	incoming := Branches(AMD64, l.text, l.base, entries)
+	for _, v := range []struct {
+		name string
+		f    Function
+	}{
+		{"return probe of two arguments", Function{Args: []int{0, 1}, Return: true}},
+		{"entry probe", Function{Args: []int{0}}},
+		{"null skipped", Function{Args: []int{0}, SkipNull: true}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			compared, cheap, misread := 0, 0, 0
+			for _, s := range l.functions {
+				f := l.function(s)
+				f.Args, f.Return, f.SkipNull, f.Incoming = v.f.Args, v.f.Return, v.f.SkipNull, incoming
+				got, err := Choose(Options{Arch: AMD64}, f)
+				if err != nil {
+					if !errors.Is(err, ErrNoSite) {
+						t.Errorf("%s: %v", s.Name, err)
+					}
+					continue
+				}
+				want, ok := newModel(l.body(s), l.jumps, &f).choose()
+				if !ok {
+					continue
+				}
+				compared++
+				if got.Cost == Emulated {
+					cheap++
+				}
+				if got.Offset == want.offset && got.StackAdjust == want.depth && got.SkipsNull == want.nonNull && want.holds(got.Args) {
+					continue
+				}
+				if l.misread(got) {
+					misread++
+					continue
+				}
+				t.Errorf("%s: got +%d %q adjust %d null %v %+v, want %+v", s.Name,
+					got.Offset, got.Insn, got.StackAdjust, got.SkipsNull, got.Args, want)
+				for _, c := range got.Candidates {
+					t.Logf("+%d %v %s: %s", c.Offset, c.Cost, c.Insn, c.Verdict)
+				}
+			}
+			t.Logf("%d of %d functions compared, %d with an emulated site, %d lost to a misread branch",
+				compared, len(l.functions), cheap, misread)
+			if compared*10 < len(l.functions)*9 {
+				t.Errorf("only %d of %d functions could be compared", compared, len(l.functions))
+			}
+			if misread*100 > compared {
+				t.Errorf("%d of %d sites lost to misread branches", misread, compared)
+			}
+		})
+	}
+}
+
+// misread reports whether a candidate was rejected for a branch that is none:
+// Branches looks at every byte, and here at the windows of all functions.
+func (l *libc) misread(s Site) bool {
+	for _, c := range s.Candidates {
+		var from uint64
+		var to int
+		if n, _ := fmtSscanf(c.Verdict, &from, &to); n < 2 {
+			continue
+		}
+		if !slices.Contains(l.jumps[s.Addr-uint64(s.Offset)+uint64(to)], from) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLibcText checks that each instruction of the library's functions has the
+// length that objdump gives it, as far as it is decoded at all.
+func TestLibcText(t *testing.T) {
+	l := openLibc(t)
+	m := amd64{}
+	known := 0
+	for i, x := range l.insns[:len(l.insns)-1] {
+		if x.addr < l.base || x.addr >= l.base+uint64(len(l.text)) || x.bad() {
+			continue
+		}
+		in := m.decode(l.text[x.addr-l.base:], x.addr)
+		if in.size == 0 {
+			continue
+		}
+		known++
+		// The zeros between sections are not disassembled.
+		rest := l.text[x.addr-l.base:]
+		rest = rest[:min(l.insns[i+1].addr-x.addr, uint64(len(rest)))]
+		if n := len(rest); in.size != n && (in.size > n || len(bytes.Trim(rest[in.size:], "\x00")) > 0) {
+			t.Errorf("%#x %s %v: size %d, want %d", x.addr, x.mnemonic, x.operands, in.size, n)
+		}
+		to, direct := x.target()
+		if direct != in.direct || direct && to != in.target {
+			t.Errorf("%#x %s %v: target %v %#x", x.addr, x.mnemonic, x.operands, in.direct, in.target)
+		}
+	}
+	if known*10 < len(l.insns)*9 {
+		t.Errorf("only %d of %d instructions decoded", known, len(l.insns))
+	}
+}
+
+// TestLibcInternalCallers compares the callers of free with objdump's.
+func TestLibcInternalCallers(t *testing.T) {
+	l := openLibc(t)
+	for _, s := range l.functions {
+		if s.Name != "free" && s.Name != "malloc" && s.Name != "abort" {
+			continue
+		}
+		var returns, jumps []uint64
+		for i, x := range l.insns {
+			if to, ok := x.target(); ok && to == s.Value {
+				if x.mnemonic == "call" || x.mnemonic == "callq" {
+					returns = append(returns, l.insns[i+1].addr)
+				} else {
+					jumps = append(jumps, x.addr)
+				}
+			}
+		}
+		gotReturns, gotJumps := InternalCallers(AMD64, l.text, l.base, s.Value)
+		if !slices.Equal(gotReturns, returns) || !slices.Equal(gotJumps, jumps) {
+			t.Errorf("%s: returns %x jumps %x, want %x %x", s.Name, gotReturns, gotJumps, returns, jumps)
+		}
+	}
+}

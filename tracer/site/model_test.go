@@ -1,0 +1,367 @@
+package site
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// line is one instruction of objdump's output.
+type line struct {
+	addr     uint64
+	prefix   string
+	mnemonic string
+	operands []string
+}
+
+func (x line) bad() bool { return x.mnemonic == "(bad)" || x.mnemonic == ".byte" }
+
+// target is the address that a branch names.
+func (x line) target() (uint64, bool) {
+	m := x.mnemonic
+	branch := strings.HasPrefix(m, "j") || strings.HasPrefix(m, "call") || strings.HasPrefix(m, "loop")
+	if !branch || len(x.operands) != 1 {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(x.operands[0], " ")
+	to, err := strconv.ParseUint(first, 16, 64)
+	return to, err == nil
+}
+
+func fmtSscanf(verdict string, from *uint64, to *int) (int, error) {
+	return fmt.Sscanf(verdict, "branch at 0x%x leads to +%d", from, to)
+}
+
+func parseObjdump(out []byte) []line {
+	var lines []line
+	for l := range bytes.Lines(out) {
+		addr, text, ok := strings.Cut(strings.TrimSpace(string(l)), ":\t")
+		if !ok {
+			continue
+		}
+		a, err := strconv.ParseUint(addr, 16, 64)
+		if err != nil {
+			continue
+		}
+		text, _, _ = strings.Cut(text, "#")
+		x := line{addr: a}
+		for {
+			var m string
+			m, text, _ = strings.Cut(strings.TrimSpace(text), " ")
+			switch m {
+			case "bnd", "notrack", "rep", "repz", "repnz", "lock", "cs", "ds", "es", "fs", "ss", "data16", "addr32",
+				"rex.W", "rex", "xacquire", "xrelease":
+				x.prefix = m
+				if text != "" {
+					continue
+				}
+			}
+			x.mnemonic = m
+			break
+		}
+		x.operands = splitOperands(strings.TrimSpace(text))
+		lines = append(lines, x)
+	}
+	return lines
+}
+
+// splitOperands cuts at the commas outside of parentheses.
+func splitOperands(s string) []string {
+	var ops []string
+	depth, start := 0, 0
+	for i, c := range s {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				ops = append(ops, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	if start < len(s) {
+		ops = append(ops, s[start:])
+	}
+	return ops
+}
+
+var names64 = []string{"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi",
+	"%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%r14", "%r15"}
+
+// whole returns the number of the register of which name is a part.
+func whole(name string) (int, bool) {
+	n := strings.TrimPrefix(name, "%")
+	for i, r := range names64 {
+		r = r[1:]
+		if i >= 8 {
+			if n == r || n == r+"d" || n == r+"w" || n == r+"b" {
+				return i, true
+			}
+			continue
+		}
+		short := r[1:] // ax, si
+		low := short[:1]
+		if i >= 4 {
+			low = short
+		}
+		if n == r || n == "e"+short || n == short || n == low+"l" || i < 4 && n == low+"h" {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// model finds sites in text, with sets of registers per argument.
+type model struct {
+	body    []line
+	f       *Function
+	holders map[int]map[int]bool // argument: registers
+	depth   int
+	frame   bool
+	nonNull bool
+	zero    bool // the flags say whether Args[0] is zero
+	entered int
+}
+
+// expected is a place where the model would put the probe.
+type expected struct {
+	offset, depth  int
+	frame, nonNull bool
+	holders        map[int]map[int]bool
+	args           []int
+}
+
+func (e *expected) holds(places []Place) bool {
+	for i, a := range e.args {
+		if places[i].Product || !e.holders[a][int(places[i].Reg)] {
+			return false
+		}
+	}
+	return len(places) == len(e.args)
+}
+
+func newModel(body []line, jumps map[uint64][]uint64, f *Function) *model {
+	m := &model{body: body, f: f, holders: map[int]map[int]bool{}, entered: 1 << 30}
+	for i, r := range []int{7, 6, 2, 1, 8, 9} {
+		m.holders[i] = map[int]bool{r: true}
+	}
+	for _, x := range body[1:] {
+		if jumps[x.addr] != nil {
+			m.entered = int(x.addr - f.Entry)
+			break
+		}
+	}
+	return m
+}
+
+// choose returns the place, or false if the model meets an instruction that it
+// does not know.
+func (m *model) choose() (expected, bool) {
+	var good []expected
+	known := true
+	for n, x := range m.body {
+		offset := int(x.addr - m.f.Entry)
+		if offset >= Window || n >= maxSteps {
+			break
+		}
+		if m.emulated(x) && offset < m.entered && m.ready() {
+			good = append(good, m.here(offset))
+		}
+		if x.mnemonic == "je" && m.f.SkipNull && m.zero {
+			m.nonNull = true
+			continue
+		}
+		if m.ends(x) {
+			break
+		}
+		if known = m.apply(x); !known || m.depth < 0 {
+			break
+		}
+	}
+	if !known && len(good) == 0 {
+		return expected{}, false
+	}
+	for _, want := range []func(e expected) bool{
+		func(e expected) bool { return !e.frame && e.nonNull },
+		func(e expected) bool { return !e.frame },
+		func(e expected) bool { return e.nonNull },
+		func(expected) bool { return true },
+	} {
+		if i := slices.IndexFunc(good, want); i >= 0 {
+			return good[i], true
+		}
+	}
+	first := newModel(m.body, nil, m.f)
+	return first.here(0), !first.body[0].bad() && first.body[0].prefix != "cs" && first.body[0].prefix != "lock"
+}
+
+func (m *model) here(offset int) expected {
+	e := expected{offset: offset, depth: m.depth, frame: m.frame, nonNull: m.nonNull, args: m.f.Args, holders: map[int]map[int]bool{}}
+	for a, rs := range m.holders {
+		e.holders[a] = map[int]bool{}
+		for r := range rs {
+			e.holders[a][r] = true
+		}
+	}
+	return e
+}
+
+func (m *model) ready() bool {
+	for _, a := range m.f.Args {
+		if len(m.holders[a]) == 0 {
+			return false
+		}
+	}
+	return !m.f.Return || m.depth == 0
+}
+
+func (m *model) emulated(x line) bool {
+	switch {
+	case x.mnemonic == "push":
+		return slices.Contains(names64, x.operands[0])
+	case x.mnemonic == "nop":
+		return len(x.operands) == 0 && x.prefix == ""
+	case strings.HasPrefix(x.mnemonic, "jrcxz"), strings.HasPrefix(x.mnemonic, "loop"), x.mnemonic == "jecxz":
+		return false
+	}
+	_, ok := x.target()
+	return ok
+}
+
+func (m *model) ends(x line) bool {
+	switch x.mnemonic {
+	case "ret", "retq", "hlt", "ud2", "syscall", "leave", "cpuid", "xgetbv", "rdtsc", "xbegin", "int3", "leaveq":
+		return true
+	}
+	return strings.HasPrefix(x.mnemonic, "j") || strings.HasPrefix(x.mnemonic, "call") ||
+		strings.HasPrefix(x.mnemonic, "loop") || x.prefix == "lock" || x.prefix == "rep" || x.prefix == "repz"
+}
+
+func (m *model) kill(r int) {
+	for _, rs := range m.holders {
+		delete(rs, r)
+	}
+	if r == 5 {
+		m.frame = true
+	}
+}
+
+// apply follows one instruction; it reports false for unknown ones.
+func (m *model) apply(x line) bool {
+	op, n := x.mnemonic, len(x.operands)
+	var last string
+	if n > 0 {
+		last = x.operands[n-1]
+	}
+	dst, isReg := whole(last)
+	zero := m.zero
+	m.zero = false
+	switch {
+	case op == "endbr64", strings.HasPrefix(op, "nop"), strings.HasPrefix(op, "prefetch"), op == "xchg" && last == "%ax":
+		m.zero = zero
+		return true
+	case op == "test" && n == 2:
+		m.zero = x.operands[0] == last && slices.Contains(names64, last) && m.holders[m.f.Args[0]][dst]
+		return true
+	case op == "cmp" && n == 2:
+		m.zero = x.operands[0] == "$0x0" && slices.Contains(names64, last) && m.holders[m.f.Args[0]][dst]
+		return true
+	case strings.HasPrefix(op, "test"), strings.HasPrefix(op, "cmp"), op == "bt", strings.HasPrefix(op, "ucomis"), strings.HasPrefix(op, "comis"):
+		return true
+	case strings.HasPrefix(op, "push"):
+		m.depth += 8
+		m.zero = zero
+		return true
+	case op == "pop":
+		m.depth -= 8
+		m.zero = zero
+		m.kill(dst)
+		return isReg && dst != 4
+	case last == "%rsp":
+		return m.moveStack(x)
+	case op == "mov" && slices.Contains(names64, x.operands[0]) && slices.Contains(names64, last):
+		src, _ := whole(x.operands[0])
+		var args []int
+		for a, rs := range m.holders {
+			if rs[src] {
+				args = append(args, a)
+			}
+		}
+		if src == dst {
+			m.frame = m.frame || dst == 5
+		} else {
+			m.kill(dst)
+		}
+		for _, a := range args {
+			m.holders[a][dst] = true
+		}
+		m.zero = zero
+		return true
+	case n == 1 && (op == "mul" || strings.HasPrefix(op, "imul") || strings.HasPrefix(op, "div") || strings.HasPrefix(op, "idiv") || strings.HasPrefix(op, "mul")):
+		m.kill(0)
+		m.kill(2)
+		return true
+	case op == "cltq", op == "cwtl":
+		m.kill(0)
+		m.zero = zero
+		return true
+	case op == "cltd", op == "cqto":
+		m.kill(2)
+		m.zero = zero
+		return true
+	}
+	keeps, known := writesLast(op)
+	if !known {
+		return false
+	}
+	m.zero = zero && keeps
+	if isReg {
+		m.kill(dst)
+	}
+	return isReg || strings.Contains(last, "(") || strings.HasPrefix(last, "%xmm") || strings.Contains(last, ":0x") || strings.HasPrefix(last, "0x")
+}
+
+func (m *model) moveStack(x line) bool {
+	src := x.operands[0]
+	var n int64
+	var err error
+	switch {
+	case (x.mnemonic == "sub" || x.mnemonic == "add") && strings.HasPrefix(src, "$"):
+		var u uint64
+		u, err = strconv.ParseUint(strings.TrimPrefix(src, "$"), 0, 64)
+		n = int64(u)
+		if x.mnemonic == "add" {
+			n = -n
+		}
+	case x.mnemonic == "lea" && strings.HasSuffix(src, "(%rsp)"):
+		n, err = strconv.ParseInt(strings.TrimSuffix(src, "(%rsp)"), 0, 64)
+		n = -n
+	default:
+		m.depth = -1 // the search ends, as with a known instruction
+		return true
+	}
+	m.depth += int(n)
+	return err == nil
+}
+
+// writesLast knows the instructions whose only effect is on the last operand,
+// and whether they keep the flags.
+func writesLast(op string) (keepsFlags, known bool) {
+	for _, p := range []string{"mov", "lea", "set", "cmov", "not", "bswap", "pxor", "xorps", "punpck"} {
+		if strings.HasPrefix(op, p) {
+			return true, !strings.HasPrefix(op, "movmsk") && op != "movsq" && op != "movsl" || strings.HasPrefix(op, "movslq")
+		}
+	}
+	for _, p := range []string{"add", "sub", "and", "or", "xor", "adc", "sbb", "inc", "dec", "neg", "shl", "shr", "sar",
+		"rol", "ror", "imul", "bsf", "bsr", "tzcnt", "lzcnt", "popcnt", "bts", "btr", "btc"} {
+		if op == p || len(op) == len(p)+1 && strings.HasPrefix(op, p) && strings.ContainsAny(op[len(p):], "bwlq") {
+			return false, true
+		}
+	}
+	return false, false
+}
