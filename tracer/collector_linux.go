@@ -30,6 +30,7 @@ type batch struct {
 	stacks []stackDef
 	sides  []side // the addr of a kindSide event counts them from the start of the trace
 	err    error  // why the collector ended early
+	exited bool   // the process has ended
 }
 
 // collector moves records from the rings to batches, in order.
@@ -52,6 +53,7 @@ type collector struct {
 	sideCount uint64
 	wait      time.Duration
 	lossTime  uint64
+	exited    bool
 }
 
 func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error) {
@@ -152,7 +154,11 @@ func (c *collector) drain() error {
 		time.Sleep(pollShortest)
 	}
 	c.lossTime = 0
-	return errors.Join(errDisable, c.pass(end))
+	err := errors.Join(errDisable, c.pass(end))
+	b := c.batch()
+	b.exited = c.exited
+	c.out <- b
+	return err
 }
 
 // poll reads all rings and returns the time up to which nothing can come any
@@ -211,7 +217,7 @@ func (c *collector) addSnapshot(time uint64) {
 	if err != nil {
 		return // the process is gone
 	}
-	c.addSide(&side{kind: sideSnapshot, time: time, snapshot: maps})
+	c.addSide(&side{kind: sideSnapshot, time: time, snapshot: maps, seen: clock()})
 }
 
 // pass sends the events up to bound, and the losses about once a second.
@@ -260,7 +266,7 @@ func (c *collector) addLosses(time uint64) error {
 func (c *collector) batch() *batch {
 	select {
 	case b := <-c.free:
-		b.events, b.stacks, b.sides, b.err = b.events[:0], b.stacks[:0], b.sides[:0], nil
+		b.events, b.stacks, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.sides[:0], nil, false
 		return b
 	default:
 		return &batch{events: make([]event, 0, batchEvents)}
@@ -276,11 +282,15 @@ func (c *collector) pause() (stop bool, err error) {
 		return false, fmt.Errorf("wait for events: %w", err)
 	}
 	for i := range max(n, 0) {
-		if fd := int(events[i].Fd); fd == c.stopFD || fd == c.exitFD {
-			return true, nil
+		switch int(events[i].Fd) {
+		case c.exitFD:
+			c.exited = true
+			stop = true
+		case c.stopFD:
+			stop = true
 		}
 	}
-	return false, nil
+	return stop, nil
 }
 
 // Close frees the descriptors; run must have ended.

@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/symbol"
@@ -26,13 +27,17 @@ type fileInfo struct {
 	segments []symbol.Segment
 }
 
-// add records that m appeared. What it overlaps is gone.
+// add records that m appeared. What it overlaps is gone, even a mapping of the
+// same file at the same place, unless that was seen there at time or later:
+// then the kernel's record of it has come behind a look at all mappings.
 func (ms *mappings) add(m mapping, time uint64) {
-	for _, old := range ms.current {
-		if old.same(m) {
+	for i := range ms.current {
+		if old := &ms.current[i]; old.same(m) && old.seen >= time {
+			old.seen = max(old.seen, m.seen)
 			return
 		}
 	}
+	m.seen = max(m.seen, time)
 	ms.remove(time, func(old mapping) bool { return old.start < m.end && m.start < old.end })
 	ms.current = append(ms.current, m)
 	if !named(m) {
@@ -48,8 +53,9 @@ func (ms *mappings) add(m mapping, time uint64) {
 	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: m.record(info)})
 }
 
-// replace makes all the mappings of the process known that exist at time.
-func (ms *mappings) replace(all []mapping, time uint64) {
+// replace makes known all the mappings of the process, which were read at the
+// time seen, because of something that happened at time.
+func (ms *mappings) replace(all []mapping, time, seen uint64) {
 	ms.remove(time, func(old mapping) bool {
 		for _, m := range all {
 			if old.start >= m.start && old.end <= m.end && old.inode == m.inode {
@@ -59,6 +65,11 @@ func (ms *mappings) replace(all []mapping, time uint64) {
 		return true
 	})
 	for _, m := range all {
+		m.seen = seen
+		if i := slices.IndexFunc(ms.current, m.same); i >= 0 {
+			ms.current[i].seen = seen
+			continue
+		}
 		ms.add(m, time)
 	}
 }

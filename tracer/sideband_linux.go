@@ -43,6 +43,7 @@ type side struct {
 	name     string // of a thread or program, or path of a mapping
 	mapping  mapping
 	snapshot []mapping
+	seen     uint64 // when the snapshot was read
 	lost     uint64
 	reason   Loss
 }
@@ -55,6 +56,7 @@ type mapping struct {
 	inode        uint64
 	path         string
 	deleted      bool
+	seen         uint64 // when it was last seen to be there
 }
 
 // Layout of perf records (include/uapi/linux/perf_event.h), behind the head.

@@ -228,7 +228,7 @@ func (s *stream) side(id uint64) {
 		s.mappings.add(x.mapping, x.time)
 		return
 	case sideSnapshot:
-		s.mappings.replace(x.snapshot, x.time)
+		s.mappings.replace(x.snapshot, x.time, x.seen)
 		return
 	case sideName:
 		r.Kind, r.Thread.Name = trace.KindThread, x.name

@@ -31,6 +31,7 @@ type Tracer struct {
 	ready   []event // decided by stream.moves
 	readyAt int
 	ended   bool
+	exited  bool // the process has ended
 	err     error
 }
 
@@ -102,7 +103,7 @@ func (t *Tracer) start() {
 		})
 	}
 	if maps, err := target.mappings(); err == nil {
-		s.mappings.replace(maps, now)
+		s.mappings.replace(maps, now, clock())
 	}
 }
 
@@ -160,6 +161,9 @@ func (t *Tracer) receive() {
 	if b.err != nil {
 		t.err = errors.Join(t.err, b.err)
 	}
+	if b.exited {
+		t.exited = true
+	}
 	for i := range b.stacks {
 		def := b.stacks[i]
 		t.stream.stacks[def.hash] = &def
@@ -189,6 +193,11 @@ func (t *Tracer) finish(r *trace.Record) error {
 	switch {
 	case t.err != nil && !errors.Is(t.err, io.EOF):
 		return t.err
+	case t.err == nil && t.exited:
+		t.exited = false
+		pid := int32(t.plan.target.pid)
+		*r = trace.Record{Kind: trace.KindExit, Time: int64(clock()), PID: pid, TID: pid, Exit: trace.Exit{Process: true}}
+		return nil
 	case t.err == nil:
 		t.err = io.EOF
 		*r = trace.Record{Kind: trace.KindEnd, Time: int64(clock()), PID: int32(t.plan.target.pid)}

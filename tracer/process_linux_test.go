@@ -1,0 +1,283 @@
+package tracer
+
+import (
+	"path/filepath"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// Threads that end: the frees by which the C library empties a thread's cache
+// are not the program's.
+func TestThreadsThatExit(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "200")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	compare(t, records, report)
+	s := r.tracer.Stats()
+	if s.Unmatched != 0 || s.LiveBlocks != 8 || s.LiveBytes != 8*300 {
+		t.Errorf("%d unmatched frees, %d blocks of %d bytes live; want 0, 8 and 2400", s.Unmatched, s.LiveBlocks, s.LiveBytes)
+	}
+	if got := len(ofKind(records, trace.KindExit)); got < 8 {
+		t.Errorf("%d threads ended according to the trace, want at least 8", got)
+	}
+}
+
+// Addresses that a realloc gives up are taken by other threads at once: no
+// address may be live twice, whatever the order in which the rings are read.
+func TestReallocRace(t *testing.T) {
+	privileged(t)
+	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+		child := testutil.Spawn(t, testutil.Build(t, "realloc_race"), "3", "300", "log")
+		child.Ready()
+		r := attachTo(t, child.PID, func(o *Options) { o.Buffer = buffer })
+		child.Go()
+		report := child.Report()
+		records := r.end()
+		r.whole()
+		compare(t, records, report)
+		live := map[uint64]bool{}
+		last := int64(0)
+		for _, rec := range ofKind(records, trace.KindCall) {
+			c := &rec.Call
+			if c.Op == trace.OpFree || c.Op == trace.OpMove {
+				old := c.OldID
+				if c.Op == trace.OpFree {
+					old = c.ID
+				}
+				if !live[old] {
+					t.Fatalf("call %d, %s %s: %#x was not live", c.Seq, c.Op, c.Function, old)
+				}
+				delete(live, old)
+			}
+			if c.Op != trace.OpFree {
+				if live[c.ID] {
+					t.Fatalf("call %d, %s %s: %#x was live", c.Seq, c.Op, c.Function, c.ID)
+				}
+				live[c.ID] = true
+			}
+			if rec.Time < last {
+				t.Fatalf("call %d: time goes back by %d ns", c.Seq, last-rec.Time)
+			}
+			last = rec.Time
+		}
+		if len(live) != 0 {
+			t.Errorf("%d blocks are left", len(live))
+		}
+	}
+}
+
+// The C++ allocator counts once, as the malloc underneath, and a program that
+// catches bad_alloc lives.
+func TestCxx(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "cxx"), "50")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	if report.Caught == 0 {
+		t.Fatal("the program has caught nothing")
+	}
+	live := map[uint64]bool{}
+	for _, rec := range ofKind(records, trace.KindCall) {
+		live[rec.Call.ID] = rec.Call.Op != trace.OpFree
+	}
+	for addr, c := range report.Live() {
+		if !live[addr] {
+			t.Errorf("block %#x of %d bytes is left but not in the trace", addr, c.Size)
+		}
+	}
+	// Each new of the log is one call of the trace, at the same address in turn.
+	tid := report.TIDs[0]
+	trail := calls(records)[tid]
+	i := 0
+	for _, c := range report.Done() {
+		for i < len(trail) && !(trail[i].Ptr == c.Ptr && trail[i].Old == c.Old) {
+			i++
+		}
+		if i == len(trail) {
+			t.Fatalf("no call of the trace for %s", describe(c))
+		}
+		i++
+	}
+}
+
+// A library that is mapped for a millisecond appears, in order: its mapping
+// before the calls from it, its end after them.
+func TestShortLivedLibrary(t *testing.T) {
+	privileged(t)
+	const rounds = 5
+	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
+	child := testutil.Spawn(t, testutil.Build(t, "dl"), plug, "5")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	var mapped *trace.Mapping
+	mappings, unmappings, inside := 0, 0, 0
+	leaks := map[uint64]bool{}
+	for _, c := range report.Done() {
+		leaks[c.Ptr] = true
+	}
+	for _, rec := range records {
+		switch rec.Kind {
+		case trace.KindMapping:
+			if filepath.Base(rec.Mapping.Path) == filepath.Base(plug) {
+				m := rec.Mapping
+				mapped = &m
+				mappings++
+			}
+		case trace.KindUnmapping:
+			if filepath.Base(rec.Mapping.Path) == filepath.Base(plug) {
+				mapped = nil
+				unmappings++
+			}
+		case trace.KindCall:
+			if rec.Call.Op != trace.OpAlloc || !leaks[rec.Call.ID] || rec.Call.Size < 100 || rec.Call.Size >= 100+rounds {
+				continue
+			}
+			caller := rec.Call.Stack.Frames[0]
+			if mapped == nil || caller < mapped.Start || caller >= mapped.End {
+				t.Errorf("call %d from %#x: the library is at %+v", rec.Call.Seq, caller, mapped)
+			}
+			inside++
+		}
+	}
+	if mappings != rounds || inside != rounds {
+		t.Errorf("%d mappings and %d calls; want %d of each", mappings, inside, rounds)
+	}
+	// The end of the last one may fall together with the end of the process.
+	if unmappings < rounds-1 || unmappings > rounds {
+		t.Errorf("%d mappings ended, want %d", unmappings, rounds)
+	}
+}
+
+// Executable mappings that the dynamic loader knows nothing of.
+func TestMmapExec(t *testing.T) {
+	privileged(t)
+	file := testutil.Build(t, "plug", "-shared", "-fPIC")
+	child := testutil.Spawn(t, testutil.Build(t, "mmapexec"), file, "4")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	seen := map[uint64]int{}
+	for _, rec := range ofKind(records, trace.KindMapping) {
+		if filepath.Base(rec.Mapping.Path) == filepath.Base(file) {
+			seen[rec.Mapping.Start]++
+		}
+	}
+	total := 0
+	for _, m := range report.Maps {
+		total++
+		if seen[m.Start] == 0 {
+			t.Errorf("the mapping at %#x is not in the trace", m.Start)
+		}
+	}
+	if total == 0 {
+		t.Fatal("the program has mapped nothing")
+	}
+}
+
+// After exec the trace has the new program's mappings and goes on with its
+// calls, if it uses the same C library.
+func TestExec(t *testing.T) {
+	privileged(t)
+	every := testutil.Build(t, "every")
+	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", every)
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	child.Ready() // of the second program
+	child.Go()
+	child.Succeed()
+	records := r.end()
+	r.whole()
+	execs, before, after, mapped := 0, 0, 0, false
+	for _, rec := range records {
+		switch rec.Kind {
+		case trace.KindExec:
+			execs++
+		case trace.KindMapping:
+			if execs > 0 && rec.Mapping.Path == every {
+				mapped = true
+			}
+		case trace.KindCall:
+			if execs == 0 {
+				before++
+			} else {
+				after++
+			}
+		}
+	}
+	if execs != 1 || !mapped {
+		t.Errorf("%d execs, new program mapped: %v; want 1 and true", execs, mapped)
+	}
+	if before != 10 || after < 20 {
+		t.Errorf("%d calls before and %d after the exec, want 10 and at least 20", before, after)
+	}
+}
+
+// However the process ends, everything up to that moment is in the trace.
+func TestTargetEnds(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "crash")
+	for how, code := range map[string]int{"segv": 128 + 11, "abort": 128 + 6, "kill": 128 + 9, "exit": 7} {
+		t.Run(how, func(t *testing.T) {
+			child := testutil.Spawn(t, program, how, "300")
+			child.Ready()
+			r := attachTo(t, child.PID, nil)
+			child.Go()
+			if got := child.Wait(); got != code {
+				t.Errorf("exit code %d, want %d", got, code)
+			}
+			records := r.end()
+			r.whole()
+			n := 0
+			for _, rec := range ofKind(records, trace.KindCall) {
+				if rec.Call.Function == "malloc" && rec.Call.Size == 100 {
+					n++
+				}
+			}
+			if n != 300 {
+				t.Errorf("%d calls in the trace, 300 made", n)
+			}
+			if last := records[len(records)-1]; last.Kind != trace.KindEnd {
+				t.Errorf("the trace ends with a %s", last.Kind)
+			}
+			if exit := records[len(records)-2]; exit.Kind != trace.KindExit || !exit.Exit.Process {
+				t.Errorf("the end of the process is not in the trace, but %s", exit.Kind)
+			}
+		})
+	}
+}
+
+// Stop ends the trace while the process goes on, unharmed and without probes.
+func TestStop(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	r.tracer.Stop()
+	records := r.end()
+	if last := records[len(records)-1]; last.Kind != trace.KindEnd {
+		t.Errorf("the trace ends with a %s", last.Kind)
+	}
+	child.Go()
+	child.Succeed()
+	r.tracer.Stop() // after the end, too
+}
