@@ -63,10 +63,15 @@ func NewInput(r io.Reader) (*Input, error) {
 // recognise a format: r may be a pipe that has not much to say yet.
 func (in *Input) peek() error {
 	head := make([]byte, headSize)
-	n := 0
+	n, idle := 0, 0
 	for n < len(head) && !telling(head[:n]) {
 		m, err := in.r.Read(head[n:])
 		n += m
+		if idle++; m > 0 {
+			idle = 0
+		} else if err == nil && idle == 100 {
+			return io.ErrNoProgress
+		}
 		if errors.Is(err, io.EOF) {
 			in.r = eof{}
 			break
@@ -82,7 +87,15 @@ func (in *Input) peek() error {
 
 // telling reports whether head is enough: it is binary, or has a whole line.
 func telling(head []byte) bool {
-	return len(head) >= 4 && (head[0] >= 0x80 || head[0] < ' ' && head[0] != '\n' || bytes.IndexByte(head, '\n') > 0)
+	if len(head) < 4 {
+		return false
+	}
+	for _, c := range head[:4] {
+		if c >= 0x80 || c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return true
+		}
+	}
+	return bytes.IndexByte(head, '\n') > 0
 }
 
 type eof struct{}

@@ -13,7 +13,12 @@ import (
 // commands are the subcommands in the order of the help. A new subcommand is
 // one file with a constructor, and one row here.
 func commands() []command {
-	return []command{}
+	return []command{
+		infoCommand(),
+		convertCommand(),
+		dumpCommand(),
+		undumpCommand(),
+	}
 }
 
 // command is one subcommand.

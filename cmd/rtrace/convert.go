@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/sidefile"
+	"rtrace-bpf/trace"
+)
+
+func convertCommand() command {
+	return command{
+		name: "convert",
+		page: cli.Page{
+			Summary:  "write a trace in another format",
+			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
+			About: "Without -f the suffix of OUT tells the format; without a suffix that is known it is " + encoder.Default + ".\n\n" +
+				"What the new format cannot hold goes to OUT.side if OUT is a regular file and the input has such things: " +
+				"it is jsonl or has a side file itself. OUT appears when it is complete; if anything fails, nothing is left behind. " +
+				"Of an input that is cut, OUT holds what is whole.",
+			Lists: []cli.List{formatList()},
+			Examples: []cli.Example{
+				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
+				{Does: "turn it back into what the original tools read", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var c convert
+			out := f.group("Output")
+			out.StringVarP(&c.format, "format", "f", "", "write `FORMAT`: "+encoder.Names())
+			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
+			c.input.add(f.group("Input"))
+			return c.run
+		},
+	}
+}
+
+func formatList() cli.List {
+	list := cli.List{Title: "Formats"}
+	for _, f := range encoder.Formats() {
+		name := f.Name
+		if f.Suffix != "" {
+			name += " (" + f.Suffix + ")"
+		}
+		list.Rows = append(list.Rows, cli.ListRow{Name: name, Text: f.Desc})
+	}
+	return list
+}
+
+// convert is one run of the subcommand.
+type convert struct {
+	input   inputFlags
+	format  string
+	output  string
+	options encoder.Options
+
+	encoder trace.Writer
+	side    *sidefile.Writer
+}
+
+// target finds out the format that is asked for.
+func (c *convert) target() (encoder.Format, error) {
+	name := c.format
+	if name == "" {
+		for _, f := range encoder.Formats() {
+			if f.Suffix != "" && filepath.Ext(c.output) == f.Suffix {
+				name = f.Name
+			}
+		}
+	}
+	f, err := encoder.Lookup(name)
+	if err != nil {
+		return f, &cli.UsageError{Err: err}
+	}
+	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
+		return f, cli.Usagef("unknown dialect %q (known: wire, document)", d)
+	}
+	return f, nil
+}
+
+func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	format, err := c.target()
+	if err != nil {
+		return err
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, c.output, name, format.Binary)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := c.input.open(ctx, s, "convert", args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+
+	c.options.KeepSeq = in.Format == "text"
+	c.options.KeepOpaque = in.Format == "sprtrace"
+	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
+		return err
+	}
+	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "") {
+		if sameFile(c.output+".side", in.Side) {
+			return cli.Usagef("%s is both input and output", in.Side)
+		}
+		if c.side, err = sidefile.NewWriter(c.output+".side", encoder.Positions(format.Name)); err != nil {
+			return err
+		}
+	}
+	return c.finish(in.outcome(trace.Copy(c, in)))
+}
+
+// finish completes what was written unless err makes it worthless.
+func (c *convert) finish(err error) error {
+	if isIncomplete(err) {
+		if e := c.encoder.Close(); e != nil {
+			err = e
+		}
+	}
+	if c.side == nil {
+		return err
+	}
+	if !isIncomplete(err) {
+		return errors.Join(err, c.side.Discard())
+	}
+	if e := c.side.Close(); e != nil {
+		return e
+	}
+	return err
+}
+
+// WriteRecord gives r to the encoder and to the side file. The name of a side
+// file in the trace is that of the new one, or is dropped.
+func (c *convert) WriteRecord(r *trace.Record) error {
+	if r.Kind == trace.KindAttachment && r.Attachment.Name == "side" {
+		return nil
+	}
+	if err := c.encoder.WriteRecord(r); err != nil {
+		return err
+	}
+	if c.side == nil {
+		return nil
+	}
+	if err := c.side.WriteRecord(r); err != nil {
+		return err
+	}
+	if r.Kind != trace.KindHeader {
+		return nil
+	}
+	return c.encoder.WriteRecord(&trace.Record{
+		Kind: trace.KindAttachment, Time: r.Time, PID: r.PID,
+		Attachment: trace.Attachment{Name: "side", Path: filepath.Base(c.output) + ".side"},
+	})
+}
+
+// Flush implements trace.Writer.
+func (c *convert) Flush() error { return c.encoder.Flush() }
+
+// Close implements trace.Writer.
+func (c *convert) Close() error { return c.finish(nil) }

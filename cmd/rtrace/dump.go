@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/decoder/sprtrace"
+	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+func dumpCommand() command {
+	return command{
+		name: "dump",
+		page: cli.Page{
+			Summary:  "print every packet of a trace with its offset and fields",
+			Synopsis: []string{"[-o OUT] [--records] [FILE]"},
+			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes. " +
+				"A text format has no packets: its records are printed as jsonl. A side file is not looked at.",
+			Examples: []cli.Example{
+				{Does: "look at the first packets", Command: "rtrace dump rtrace-raw-4711-0 | head"},
+				{Does: "change a trace by hand", Command: "rtrace dump trace | sed s/malloc/calloc/ | rtrace undump -o changed"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var (
+				out     string
+				records bool
+				in      inputFlags
+			)
+			group := f.group("Output")
+			group.StringVarP(&out, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			group.BoolVar(&records, "records", false, "print the records that the packets become, as jsonl")
+			f.group("Input").BoolVar(&in.strict, "strict", false, "fail at packets that are unknown or do not parse")
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				return dump(ctx, s, args, out, records, in.strict)
+			}
+		},
+	}
+}
+
+func dump(ctx context.Context, s cli.Streams, args []string, outName string, records, strict bool) (err error) {
+	raw, name, stop, err := openBytes(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	out, err := create(s, outName, name, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := decoder.NewInput(raw)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	format, err := in.Format()
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	w := bufio.NewWriterSize(out, 64<<10)
+	if format == "sprtrace" && !records {
+		err = sprtrace.Dump(w, in, sprtrace.Options{Strict: strict})
+		if e := in.Err(); e != nil && (err == nil || errors.Is(err, trace.ErrTruncated)) {
+			err = e
+		}
+		err = cut(name, err)
+	} else {
+		err = dumpRecords(ctx, w, in, name, decoder.Options{Strict: strict, NoSide: true, Warn: warner(s.Err, "dump")})
+	}
+	if e := w.Flush(); e != nil {
+		return e
+	}
+	return err
+}
+
+func dumpRecords(ctx context.Context, w io.Writer, r io.Reader, name string, o decoder.Options) error {
+	t, err := decoder.Open(r, o)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	in := &input{Trace: t, name: name}
+	out := jsonl.New(w)
+	err = in.outcome(trace.Copy(out, &untilDoneReader{ctx: ctx, r: t}))
+	if e := out.Close(); e != nil {
+		err = e
+	}
+	return errors.Join(err, t.Close())
+}

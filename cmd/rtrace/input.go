@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+// inputFlags are the flags of commands that read one trace.
+type inputFlags struct {
+	strict bool
+	noSide bool
+}
+
+func (i *inputFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&i.strict, "strict", false, "fail at packets that are unknown or do not parse instead of skipping them")
+	f.BoolVar(&i.noSide, "no-side", false, "do not use the side file of the trace")
+}
+
+// input is one open trace.
+type input struct {
+	*decoder.Trace
+	name string // as messages call it
+}
+
+// open opens the one trace that args name: a file, or standard input.
+func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, args []string) (*input, error) {
+	name, err := oneFile(s, args)
+	if err != nil {
+		return nil, err
+	}
+	o := decoder.Options{Strict: i.strict, NoSide: i.noSide, Warn: warner(s.Err, command)}
+	in := &input{name: name}
+	if name == "" {
+		in.name = "standard input"
+		if in.Trace, err = decoder.Open(untilDone(ctx, s.In), o); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", in.name, err)
+		}
+	} else if in.Trace, err = decoder.OpenFile(name, o); err != nil {
+		return nil, err
+	}
+	in.Reader = &untilDoneReader{ctx: ctx, r: in.Reader}
+	return in, nil
+}
+
+// oneFile returns the only file of args, or "" for standard input.
+func oneFile(s cli.Streams, args []string) (string, error) {
+	switch {
+	case len(args) > 1:
+		return "", cli.Usagef("one FILE at most, not %d", len(args))
+	case len(args) == 1 && args[0] != "-":
+		return args[0], nil
+	case s.InTerminal:
+		return "", cli.Usagef("no FILE, and standard input is a terminal")
+	}
+	return "", nil
+}
+
+// openBytes opens what args name without a decoder.
+func openBytes(ctx context.Context, s cli.Streams, args []string) (r io.Reader, name string, closer func(), err error) {
+	if name, err = oneFile(s, args); err != nil {
+		return nil, "", nil, err
+	}
+	if name == "" {
+		return untilDone(ctx, s.In), "standard input", func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, "", nil, cli.FileError("opening", name, err)
+	}
+	return untilDone(ctx, f), name, func() { _ = f.Close() }, nil // only read
+}
+
+func warner(w io.Writer, command string) func(error) {
+	return func(err error) { fmt.Fprintf(w, "rtrace %s: warning: %v\n", command, err) }
+}
+
+// outcome turns what reading and writing a trace ended with into the command's
+// error: a cut input, or one with packets that could not be read, is done but
+// incomplete.
+func (in *input) outcome(err error) error {
+	if err == nil {
+		if n := in.Stats().Skipped; n > 0 {
+			return cli.Incompletef("%s: %d packets could not be read and are left out", in.name, n)
+		}
+		return nil
+	}
+	return cut(in.name, err)
+}
+
+// cut makes a note of the error that an input ends too early.
+func cut(name string, err error) error {
+	if errors.Is(err, trace.ErrTruncated) {
+		return cli.Incompletef("%s is cut: %w", name, err)
+	}
+	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return err
+}
+
+// isIncomplete reports whether err still leaves a result that is worth keeping.
+func isIncomplete(err error) bool { return err == nil || errors.Is(err, cli.ErrIncomplete) }
+
+// untilDoneReader is a trace.Reader that ends when a context does.
+type untilDoneReader struct {
+	ctx context.Context
+	r   trace.Reader
+	n   uint
+}
+
+func (u *untilDoneReader) ReadRecord(r *trace.Record) error {
+	if u.n++; u.n%1024 == 0 {
+		if err := u.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return u.r.ReadRecord(r)
+}
+
+// untilDone returns a reader of r that fails with the context's error when
+// that ends, even while r waits.
+func untilDone(ctx context.Context, r io.Reader) io.Reader {
+	u := &pump{ctx: ctx, full: make(chan piece), free: make(chan []byte, 2)}
+	u.free <- make([]byte, 64<<10)
+	u.free <- make([]byte, 64<<10)
+	go u.run(r)
+	return u
+}
+
+// pump reads ahead in a goroutine of its own, which ends with its reader or,
+// if that never returns, with the process.
+type pump struct {
+	ctx  context.Context
+	full chan piece
+	free chan []byte
+	now  piece
+	left []byte // of now
+}
+
+type piece struct {
+	buf []byte
+	n   int
+	err error
+}
+
+func (p *pump) run(r io.Reader) {
+	for {
+		var buf []byte
+		select {
+		case buf = <-p.free:
+		case <-p.ctx.Done():
+			return
+		}
+		n, err := r.Read(buf)
+		select {
+		case p.full <- piece{buf, n, err}:
+		case <-p.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *pump) Read(b []byte) (int, error) {
+	for len(p.left) == 0 {
+		if p.now.err != nil {
+			return 0, p.now.err
+		}
+		if p.now.buf != nil {
+			p.free <- p.now.buf
+			p.now = piece{}
+		}
+		select {
+		case p.now = <-p.full:
+			p.left = p.now.buf[:p.now.n]
+		case <-p.ctx.Done():
+			return 0, p.ctx.Err()
+		}
+	}
+	n := copy(b, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// report is what 'rtrace info' prints; with --json as it stands here. Times are
+// nanoseconds.
+type report struct {
+	File        fileReport       `json:"file"`
+	Arch        string           `json:"arch,omitempty"`
+	BigEndian   bool             `json:"big_endian,omitempty"`
+	PointerSize int              `json:"pointer_size,omitempty"`
+	Origin      string           `json:"origin,omitempty"`
+	Filter      string           `json:"filter,omitempty"`
+	Process     *processReport   `json:"process,omitempty"`
+	Time        timeReport       `json:"time"`
+	Records     []kindReport     `json:"records"`
+	Calls       uint64           `json:"calls"`
+	Functions   []functionReport `json:"functions"`
+	Resources   []resourceReport `json:"resources"`
+	Unmatched   uint64           `json:"unmatched_frees"`
+	Replaced    uint64           `json:"allocated_twice"`
+	LostEvents  uint64           `json:"lost_events"`
+	Lost        []lostReport     `json:"lost"`
+	Stacks      stackReport      `json:"stacks"`
+	Threads     int              `json:"threads"`
+	Modules     int              `json:"modules"`
+}
+
+type fileReport struct {
+	Format      string   `json:"format"`
+	Version     string   `json:"version,omitempty"`
+	Compression []string `json:"compression,omitempty"`
+	SideFile    string   `json:"side_file,omitempty"`
+	Skipped     uint64   `json:"skipped_packets,omitempty"`
+	Complete    bool     `json:"complete"`
+}
+
+type processReport struct {
+	PID      int32  `json:"pid"`
+	Name     string `json:"name"`
+	WallTime int64  `json:"wall_time,omitempty"` // since 1970
+	Depth    int    `json:"depth"`               // -1 if unknown
+}
+
+type timeReport struct {
+	First    int64  `json:"first"`
+	Last     int64  `json:"last"`
+	Duration int64  `json:"duration"`
+	Clock    string `json:"clock"`
+}
+
+type kindReport struct {
+	Kind  string `json:"kind"`
+	Count uint64 `json:"count"`
+}
+
+type functionReport struct {
+	Function string `json:"function"`
+	Op       string `json:"op"`
+	Resource uint32 `json:"resource"`
+	Calls    uint64 `json:"calls"`
+	Bytes    uint64 `json:"bytes"`
+}
+
+type amount struct {
+	Blocks uint64 `json:"blocks"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+type resourceReport struct {
+	ID   uint32 `json:"id"`
+	Type string `json:"type,omitempty"`
+	Live amount `json:"live"`
+	Peak amount `json:"peak"` // when the most bytes were allocated
+}
+
+type lostReport struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+type stackReport struct {
+	Complete     uint64 `json:"complete"`
+	Truncated    uint64 `json:"truncated"`
+	Failed       uint64 `json:"failed"`
+	Unknown      uint64 `json:"unknown"`
+	Absent       uint64 `json:"absent"`
+	FramePointer uint64 `json:"frame_pointer"`
+	Distinct     uint64 `json:"distinct"`
+}
+
+func compareFunctions(a, b functionReport) int {
+	return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Function, b.Function),
+		cmp.Compare(a.Op, b.Op), cmp.Compare(a.Resource, b.Resource))
+}
+
+func compareLost(a, b lostReport) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
+}
+
+func (r *report) addResource(res *resource) {
+	r.Resources = append(r.Resources, resourceReport{
+		ID: res.ID, Type: res.Type, Live: amount{res.blocks, res.bytes}, Peak: res.peak,
+	})
+}
+
+// page collects lines "label: value".
+type page struct{ strings.Builder }
+
+func (p *page) line(label, format string, args ...any) {
+	fmt.Fprintf(p, "%-11s %s\n", label+":", fmt.Sprintf(format, args...))
+}
+
+// count adds line i of a list that has its label in front of the first.
+func (p *page) count(i int, label string, n uint64, what string) {
+	if i == 0 {
+		label += ":"
+	} else {
+		label = ""
+	}
+	fmt.Fprintf(p, "%-11s %12d %s\n", label, n, what)
+}
+
+func (r *report) writeText(w io.Writer) error {
+	var p page
+	r.writeFile(&p)
+	r.writeProcess(&p)
+	if r.Time.First != 0 {
+		p.line("time", "%s to %s, %s s", r.clock(r.Time.First), r.clock(r.Time.Last), seconds(r.Time.Duration))
+	}
+	for i, k := range r.Records {
+		p.count(i, "records", k.Count, k.Kind)
+	}
+	for i, f := range r.Functions {
+		text := f.Function + " " + f.Op
+		if len(r.Resources) > 1 {
+			text += " " + r.typeOf(f.Resource)
+		}
+		if f.Bytes > 0 {
+			text += fmt.Sprintf(", %d bytes", f.Bytes)
+		}
+		p.count(i, "calls", f.Calls, text)
+	}
+	for i, res := range r.Resources {
+		text := fmt.Sprintf("%s, %d bytes; at the peak %d, %d bytes", r.typeOf(res.ID), res.Live.Bytes, res.Peak.Blocks, res.Peak.Bytes)
+		p.count(i, "live", res.Live.Blocks, text)
+	}
+	if r.Unmatched > 0 {
+		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)
+	}
+	if r.Replaced > 0 {
+		p.line("twice", "%d allocations of blocks that were not seen freed", r.Replaced)
+	}
+	r.writeLost(&p)
+	r.writeStacks(&p)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (r *report) writeFile(p *page) {
+	format := strings.TrimSpace(r.File.Format + " " + r.File.Version)
+	for _, c := range r.File.Compression {
+		format += ", in " + c
+	}
+	if r.File.SideFile != "" {
+		format += ", with side file " + r.File.SideFile
+	}
+	p.line("format", "%s", format)
+	if !r.File.Complete {
+		note := "no; the figures are of what could be read"
+		if r.File.Skipped > 0 {
+			note += fmt.Sprintf(", without %d packets", r.File.Skipped)
+		}
+		p.line("complete", "%s", note)
+	}
+	var arch []string
+	if r.Arch != "" {
+		arch = append(arch, r.Arch)
+	}
+	if r.PointerSize != 0 {
+		order := "little-endian"
+		if r.BigEndian {
+			order = "big-endian"
+		}
+		arch = append(arch, order, fmt.Sprintf("%d-bit", 8*r.PointerSize))
+	}
+	if len(arch) > 0 {
+		p.line("machine", "%s", strings.Join(arch, ", "))
+	}
+	if r.Origin != "" {
+		p.line("written by", "%s", r.Origin)
+	}
+	if r.Filter != "" {
+		p.line("filtered", "%s", r.Filter)
+	}
+}
+
+func (r *report) writeProcess(p *page) {
+	if r.Process == nil {
+		return
+	}
+	text := strconv.Itoa(int(r.Process.PID))
+	if r.Process.Name != "" {
+		text += " " + r.Process.Name
+	}
+	if r.Process.WallTime != 0 {
+		text += ", traced from " + time.Unix(0, r.Process.WallTime).UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	if r.Process.Depth >= 0 {
+		text += fmt.Sprintf(", up to %d frames", r.Process.Depth)
+	}
+	p.line("process", "%s", text)
+	if r.Threads > 0 {
+		p.line("threads", "%d", r.Threads)
+	}
+	if r.Modules > 0 {
+		p.line("modules", "%d", r.Modules)
+	}
+}
+
+func (r *report) writeLost(p *page) {
+	text := strconv.FormatUint(r.LostEvents, 10)
+	for i, l := range r.Lost {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%s%d %s", sep, l.Count, l.Reason)
+	}
+	p.line("lost", "%s", text)
+}
+
+func (r *report) writeStacks(p *page) {
+	s := &r.Stacks
+	if s.Complete+s.Truncated+s.Failed+s.Unknown == 0 {
+		p.line("stacks", "none")
+		return
+	}
+	var parts []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{
+		{s.Complete, "complete"}, {s.Truncated, "truncated"}, {s.Failed, "failed"}, {s.Unknown, "of unknown quality"},
+		{s.Absent, "calls without"}, {s.FramePointer, "by frame pointer"},
+	} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	p.line("stacks", "%d distinct; %s", s.Distinct, strings.Join(parts, ", "))
+}
+
+// clock prints a time of the trace's clock.
+func (r *report) clock(t int64) string {
+	if r.Time.Clock == "day" {
+		return time.Unix(0, t).UTC().Format("15:04:05.000")
+	}
+	return seconds(t) + " s"
+}
+
+// seconds prints nanoseconds as seconds.
+func seconds(ns int64) string {
+	sign := ""
+	if ns < 0 {
+		sign, ns = "-", -ns
+	}
+	s := fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
+	return strings.TrimSuffix(strings.TrimSuffix(s, "000"), "000")
+}
+
+// typeOf names a resource.
+func (r *report) typeOf(id uint32) string {
+	for _, res := range r.Resources {
+		if res.ID == id && res.Type != "" {
+			return res.Type
+		}
+	}
+	if id == 0 {
+		return "unnamed"
+	}
+	return "resource " + strconv.FormatUint(uint64(id), 10)
+}

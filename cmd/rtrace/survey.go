@@ -1,0 +1,313 @@
+package main
+
+import (
+	"math/bits"
+	"slices"
+
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// survey is a trace.Writer that counts what 'rtrace info' prints.
+type survey struct {
+	header  trace.Header
+	process struct {
+		known bool
+		pid   int32
+		trace.Process
+	}
+	kinds     [int(trace.KindEnd) + 1]uint64
+	functions map[functionKey]*functionReport
+	lastFunc  *functionReport
+	lastKey   functionKey
+	resources []*resource // by id, nil if unused
+	far       map[uint32]*resource
+	blocks    *live.Table
+	lost      map[string]uint64
+	stacks    map[uint64]struct{}
+	quality   stackReport
+	modules   map[string]struct{}
+	threads   map[int32]struct{}
+	lastTID   int32
+	unmatched uint64
+	replaced  uint64
+
+	first, last int64 // times of calls
+	days        int64 // how often the clock of the day began again
+}
+
+type functionKey struct {
+	function string
+	op       trace.Op
+	resource uint32
+}
+
+// resource is what is known about one kind of resource.
+type resource struct {
+	trace.Resource
+	declared bool
+	blocks   uint64
+	bytes    uint64
+	peak     amount
+}
+
+func newSurvey() *survey {
+	return &survey{
+		functions: make(map[functionKey]*functionReport),
+		far:       make(map[uint32]*resource),
+		blocks:    live.New(),
+		lost:      make(map[string]uint64),
+		stacks:    make(map[uint64]struct{}),
+		modules:   make(map[string]struct{}),
+		threads:   make(map[int32]struct{}),
+	}
+}
+
+// Flush implements trace.Writer.
+func (v *survey) Flush() error { return nil }
+
+// Close implements trace.Writer.
+func (v *survey) Close() error { return nil }
+
+// WriteRecord implements trace.Writer.
+func (v *survey) WriteRecord(r *trace.Record) error {
+	if int(r.Kind) < len(v.kinds) {
+		v.kinds[r.Kind]++
+	}
+	switch r.Kind {
+	case trace.KindCall:
+		v.call(r)
+	case trace.KindHeader:
+		if v.kinds[trace.KindHeader] == 1 {
+			v.header = r.Header
+		}
+	case trace.KindProcess:
+		if !v.process.known {
+			v.process.known, v.process.pid, v.process.Process = true, r.PID, r.Process
+		}
+	case trace.KindThread:
+		v.thread(r.TID)
+	case trace.KindModule:
+		v.modules[r.Module.Path] = struct{}{}
+	case trace.KindMapping:
+		v.modules[r.Mapping.Path] = struct{}{}
+	case trace.KindResource:
+		res := v.resource(r.Resource.ID)
+		res.Resource, res.declared = r.Resource, true
+	case trace.KindLost:
+		v.lost[r.Lost.Reason] += r.Lost.Count
+	case trace.KindExec:
+		v.exec()
+	}
+	return nil
+}
+
+// exec voids all blocks: the address space is new.
+func (v *survey) exec() {
+	v.blocks.Clear()
+	for _, res := range v.resources {
+		if res != nil {
+			res.blocks, res.bytes = 0, 0
+		}
+	}
+	for _, res := range v.far {
+		res.blocks, res.bytes = 0, 0
+	}
+}
+
+func (v *survey) thread(tid int32) {
+	if tid != v.lastTID {
+		v.lastTID = tid
+		v.threads[tid] = struct{}{}
+	}
+}
+
+// resource returns the entry for an id; the usual ones are small numbers.
+func (v *survey) resource(id uint32) *resource {
+	if id >= 64 {
+		res := v.far[id]
+		if res == nil {
+			res = &resource{Resource: trace.Resource{ID: id}}
+			v.far[id] = res
+		}
+		return res
+	}
+	for uint32(len(v.resources)) <= id {
+		v.resources = append(v.resources, nil)
+	}
+	if v.resources[id] == nil {
+		v.resources[id] = &resource{Resource: trace.Resource{ID: id}}
+	}
+	return v.resources[id]
+}
+
+func (v *survey) call(r *trace.Record) {
+	c := &r.Call
+	key := functionKey{c.Function, c.Op, c.Resource}
+	if v.lastFunc == nil || key != v.lastKey {
+		f := v.functions[key]
+		if f == nil {
+			f = &functionReport{Function: c.Function, Op: c.Op.String(), Resource: c.Resource}
+			v.functions[key] = f
+		}
+		v.lastKey, v.lastFunc = key, f
+	}
+	v.lastFunc.Calls++
+	v.lastFunc.Bytes += c.Size
+	v.time(r.Time)
+	v.thread(r.TID)
+	v.stack(&c.Stack)
+
+	res := v.resource(c.Resource)
+	switch c.Op {
+	case trace.OpAlloc:
+		v.alloc(res, c.ID, c.Size)
+	case trace.OpFree:
+		v.free(res, c.ID)
+	case trace.OpMove:
+		v.free(res, c.OldID)
+		v.alloc(res, c.ID, c.Size)
+	}
+}
+
+func (v *survey) alloc(res *resource, id, size uint64) {
+	if res.RefCount && v.blocks.Retain(res.ID, id) {
+		return
+	}
+	if old, replaced := v.blocks.Insert(res.ID, id, size, 0); replaced {
+		v.replaced++
+		res.blocks--
+		res.bytes -= old.Size
+	}
+	res.blocks++
+	res.bytes += size
+	if res.bytes > res.peak.Bytes || res.bytes == res.peak.Bytes && res.blocks > res.peak.Blocks {
+		res.peak = amount{res.blocks, res.bytes}
+	}
+}
+
+func (v *survey) free(res *resource, id uint64) {
+	if !res.RefCount {
+		old, ok := v.blocks.Remove(res.ID, id)
+		v.freed(res, old, ok)
+		return
+	}
+	old, ok := v.blocks.Release(res.ID, id)
+	if !ok || old.Refs == 0 {
+		v.freed(res, old, ok)
+	}
+}
+
+func (v *survey) freed(res *resource, old live.Entry, ok bool) {
+	if !ok {
+		v.unmatched++
+		return
+	}
+	res.blocks--
+	res.bytes -= old.Size
+}
+
+const day = 24 * 3600 * int64(1e9)
+
+func (v *survey) time(t int64) {
+	if t == 0 {
+		return
+	}
+	if v.first == 0 {
+		v.first = t
+	} else if v.header.Clock == trace.ClockDay && v.last-t > day/2 {
+		v.days++
+	}
+	v.last = t
+}
+
+func (v *survey) stack(s *trace.Stack) {
+	switch s.End {
+	case trace.StackAbsent:
+		v.quality.Absent++
+	case trace.StackComplete:
+		v.quality.Complete++
+	case trace.StackTruncated:
+		v.quality.Truncated++
+	case trace.StackFailed:
+		v.quality.Failed++
+	default:
+		v.quality.Unknown++
+	}
+	if s.FramePointer {
+		v.quality.FramePointer++
+	}
+	if len(s.Frames) == 0 {
+		return
+	}
+	h := uint64(len(s.Frames))
+	for _, f := range s.Frames {
+		hi, lo := bits.Mul64(h^f, 0x9e3779b97f4a7c15)
+		h = hi ^ lo ^ bits.RotateLeft64(f, 32)
+	}
+	v.stacks[h] = struct{}{}
+}
+
+// report sums up what was counted.
+func (v *survey) report() *report {
+	r := &report{
+		Arch: v.header.Arch, BigEndian: v.header.BigEndian, PointerSize: v.header.PointerSize,
+		Origin: v.header.Origin, Filter: v.header.Filter,
+		Records:   []kindReport{},
+		Functions: []functionReport{},
+		Resources: []resourceReport{},
+		Lost:      []lostReport{},
+		Threads:   len(v.threads),
+		Modules:   len(v.modules),
+		Unmatched: v.unmatched,
+		Replaced:  v.replaced,
+		Stacks:    v.quality,
+		Time:      timeReport{First: v.first, Last: v.last, Clock: clockNames[v.header.Clock]},
+	}
+	if _, ok := v.threads[0]; ok {
+		r.Threads--
+	}
+	if v.first != 0 {
+		r.Time.Duration = v.days*day + v.last - v.first
+	}
+	r.Stacks.Distinct = uint64(len(v.stacks))
+	if v.process.known {
+		r.Process = &processReport{
+			PID: v.process.pid, Name: v.process.Name, WallTime: v.process.WallTime, Depth: v.process.Depth,
+		}
+	}
+	for k, n := range v.kinds {
+		if n > 0 {
+			r.Records = append(r.Records, kindReport{trace.Kind(k).String(), n})
+		}
+	}
+	for _, f := range v.functions {
+		r.Functions = append(r.Functions, *f)
+		r.Calls += f.Calls
+	}
+	slices.SortFunc(r.Functions, compareFunctions)
+	for _, res := range v.resources {
+		if res != nil {
+			r.addResource(res)
+		}
+	}
+	far := make([]*resource, 0, len(v.far))
+	for _, res := range v.far {
+		far = append(far, res)
+	}
+	slices.SortFunc(far, func(a, b *resource) int { return int(int64(a.ID) - int64(b.ID)) })
+	for _, res := range far {
+		r.addResource(res)
+	}
+	for reason, n := range v.lost {
+		r.Lost = append(r.Lost, lostReport{reason, n})
+		r.LostEvents += n
+	}
+	slices.SortFunc(r.Lost, compareLost)
+	return r
+}
+
+// clockNames say what the times of a trace count.
+var clockNames = map[trace.Clock]string{
+	trace.ClockUnknown: "unknown", trace.ClockMonotonic: "monotonic", trace.ClockDay: "day",
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"rtrace-bpf/decoder/sprtrace"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+func undumpCommand() command {
+	return command{
+		name: "undump",
+		page: cli.Page{
+			Summary:  "turn the output of 'rtrace dump' back into a trace",
+			Synopsis: []string{"[-o OUT] [FILE]"},
+			About:    "FILE is what 'rtrace dump' printed of a binary trace, changed by hand or not. Records as jsonl are a trace already; see 'rtrace convert'.",
+			Examples: []cli.Example{
+				{Does: "make a trace of a text", Command: "rtrace undump -o trace trace.dump"},
+				{Does: "check that a trace survives", Command: "rtrace dump trace | rtrace undump | cmp - trace"},
+			},
+			Exit: []cli.ExitRow{
+				{Code: cli.OK, Text: "done"},
+				{Code: cli.Failed, Text: "failed, or the text is no dump"},
+				{Code: cli.Usage, Text: "the command line is wrong"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var out string
+			f.group("Output").StringVarP(&out, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				return undump(ctx, s, args, out)
+			}
+		},
+	}
+}
+
+func undump(ctx context.Context, s cli.Streams, args []string, outName string) (err error) {
+	in, name, stop, err := openBytes(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	out, err := create(s, outName, name, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	err = sprtrace.Undump(out, in)
+	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return err
+}
