@@ -2,13 +2,15 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -21,11 +23,26 @@ type libc struct {
 	jumps     map[uint64][]uint64
 }
 
+// errNoLibc says why there is nothing to compare with.
+var errNoLibc = errors.New("SKIPPED")
+
 func openLibc(t *testing.T) *libc {
 	t.Helper()
+	l, err := readLibc()
+	switch {
+	case errors.Is(err, errNoLibc):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	return l
+}
+
+// readLibc reads the library once for all tests.
+var readLibc = sync.OnceValues(func() (*libc, error) {
 	objdump, err := exec.LookPath("objdump")
 	if err != nil {
-		t.Skip("SKIPPED: no objdump to compare with (install binutils)")
+		return nil, fmt.Errorf("%w: no objdump to compare with (install binutils)", errNoLibc)
 	}
 	var path string
 	for _, p := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"} {
@@ -35,31 +52,28 @@ func openLibc(t *testing.T) *libc {
 		}
 	}
 	if path == "" {
-		t.Skip("SKIPPED: no x86-64 libc.so.6 on this machine")
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("%w: no x86-64 libc.so.6 on this machine", errNoLibc)
 	}
 	f, err := elf.Open(path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		t.Skipf("SKIPPED: %s is for %v", path, f.Machine)
+		return nil, fmt.Errorf("%w: %s is for %v", errNoLibc, path, f.Machine)
 	}
 	l := &libc{}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
 			l.base = p.Vaddr
 			if l.text, err = io.ReadAll(p.Open()); err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 		}
 	}
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	end := l.base + uint64(len(l.text))
 	for _, s := range symbols {
@@ -67,15 +81,15 @@ func openLibc(t *testing.T) *libc {
 			l.functions = append(l.functions, s)
 		}
 	}
-	slices.SortFunc(l.functions, func(a, b elf.Symbol) int { return int(a.Value) - int(b.Value) })
+	slices.SortFunc(l.functions, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	l.functions = slices.CompactFunc(l.functions, func(a, b elf.Symbol) bool { return a.Value == b.Value })
 	out, err := exec.Command(objdump, "-d", "-w", "--no-show-raw-insn", path).Output()
 	if err != nil {
-		t.Fatalf("objdump: %v", err)
+		return nil, fmt.Errorf("objdump: %w", err)
 	}
 	l.insns = parseObjdump(out)
 	if len(l.functions) < 500 || len(l.insns) < 100_000 {
-		t.Fatalf("%d functions and %d instructions in %s are too few", len(l.functions), len(l.insns), path)
+		return nil, fmt.Errorf("%d functions and %d instructions in %s are too few", len(l.functions), len(l.insns), path)
 	}
 	l.jumps = map[uint64][]uint64{}
 	for _, x := range l.insns {
@@ -83,13 +97,13 @@ func openLibc(t *testing.T) *libc {
 			l.jumps[to] = append(l.jumps[to], x.addr)
 		}
 	}
-	return l
-}
+	return l, nil
+})
 
 // body returns the instructions of a function.
 func (l *libc) body(s elf.Symbol) []line {
 	at := func(addr uint64) int {
-		i, _ := slices.BinarySearchFunc(l.insns, addr, func(x line, a uint64) int { return int(x.addr) - int(a) })
+		i, _ := slices.BinarySearchFunc(l.insns, addr, func(x line, a uint64) int { return cmp.Compare(x.addr, a) })
 		return i
 	}
 	return l.insns[at(s.Value):at(s.Value+s.Size)]
@@ -165,12 +179,8 @@ func TestLibcSites(t *testing.T) {
 // Branches looks at every byte, and here at the windows of all functions.
 func (l *libc) misread(s Site) bool {
 	for _, c := range s.Candidates {
-		var from uint64
-		var to int
-		if n, _ := fmtSscanf(c.Verdict, &from, &to); n < 2 {
-			continue
-		}
-		if !slices.Contains(l.jumps[s.Addr-uint64(s.Offset)+uint64(to)], from) {
+		from, to, ok := branchIn(c.Verdict)
+		if ok && !slices.Contains(l.jumps[s.Addr-uint64(s.Offset)+uint64(to)], from) {
 			return true
 		}
 	}

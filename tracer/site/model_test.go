@@ -30,8 +30,10 @@ func (x line) target() (uint64, bool) {
 	return to, err == nil
 }
 
-func fmtSscanf(verdict string, from *uint64, to *int) (int, error) {
-	return fmt.Sscanf(verdict, "branch at 0x%x leads to +%d", from, to)
+// branchIn reads the verdict on a candidate that a branch makes useless.
+func branchIn(verdict string) (from uint64, to int, ok bool) {
+	n, _ := fmt.Sscanf(verdict, "branch at 0x%x leads to +%d", &from, &to)
+	return from, to, n == 2
 }
 
 func parseObjdump(out []byte) []line {
