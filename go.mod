@@ -11,6 +11,7 @@ require (
 	github.com/spf13/pflag v1.0.10 // indirect
 	golang.org/x/arch v0.32.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/tools v0.40.1-0.20260108161641-ca281cf95054 // indirect
 )
 
 tool github.com/cilium/ebpf/cmd/bpf2go
