@@ -18,6 +18,7 @@ func commands() []command {
 		convertCommand(),
 		dumpCommand(),
 		undumpCommand(),
+		postprocCommand(),
 	}
 }
 

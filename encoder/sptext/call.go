@@ -55,8 +55,12 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 	w.buf = append(b, ")\n"...)
 }
 
-// stack writes the frames and the empty line behind them.
+// stack writes the frames and the empty line behind them. The original leaves
+// that out if the trace has no stack for the call, not even an empty one.
 func (w *Writer) stack(s *trace.Stack) {
+	if w.opts.Legacy && s.End == trace.StackAbsent && len(s.Frames) == 0 {
+		return
+	}
 	b := w.buf
 	names := len(s.Names) == len(s.Frames)
 	for i, f := range s.Frames {

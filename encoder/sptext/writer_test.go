@@ -123,16 +123,17 @@ func TestRecords(t *testing.T) {
 		}, "<1> : memory (memory allocation in bytes)\n1. [00:42:22.936] free(0x1)\n\n"},
 		{"the same resource again, legacy", Options{Legacy: true}, []*trace.Record{
 			memory, memory, call(trace.Call{Op: trace.OpFree, Function: "free", ID: 1, Resource: 1}),
-		}, "<1> : memory (memory allocation in bytes)\n<1> : memory (memory allocation in bytes)\n1. [00:42:22.936] free<memory>(0x1)\n\n"},
+		}, "<1> : memory (memory allocation in bytes)\n<1> : memory (memory allocation in bytes)\n1. [00:42:22.936] free<memory>(0x1)\n"},
 		{"resource bits", Options{}, []*trace.Record{
 			resource(32, "a", "b)c", false), resource(0, "zero", "", false),
 		}, "<80000000> : a (b\\x29c)\n<80000000> : zero ()\n"},
 		{"sizes", Options{}, []*trace.Record{
 			call(trace.Call{Op: trace.OpAlloc, Function: "m", ID: ^uint64(0), Size: 0x80000010}),
 		}, "1. [00:42:22.936] m(2147483664) = 0xffffffffffffffff\n\n"},
-		{"sizes, legacy", Options{Legacy: true}, []*trace.Record{
+		{"sizes and stacks, legacy", Options{Legacy: true}, []*trace.Record{
 			call(trace.Call{Op: trace.OpAlloc, Function: "m", ID: 1, Size: 0x80000010}),
-		}, "1. [00:42:22.936] m(-2147483632) = 0x1\n\n"},
+			call(trace.Call{Op: trace.OpFree, Function: "f", ID: 1, Stack: trace.Stack{End: trace.StackUnknown}}),
+		}, "1. [00:42:22.936] m(-2147483632) = 0x1\n2. [00:42:22.936] f(0x1)\n\n"},
 		{"hours go on", Options{}, []*trace.Record{
 			{Kind: trace.KindCall, Time: 100 * 3600000 * ms, Call: trace.Call{Op: trace.OpFree, Function: "f"}},
 			{Kind: trace.KindCall, Time: 1, Call: trace.Call{Op: trace.OpFree, Function: "f"}},
@@ -170,7 +171,7 @@ func TestRecords(t *testing.T) {
 			"4. [00:42:22.936] a\\x5cx41\\n(0x1)\n\n5. [00:42:22.936] operator new[](unsigned long)(0x1)\n\n6. [00:42:22.936] (0x1)\n\n"},
 		{"nothing quoted, legacy", Options{Legacy: true}, []*trace.Record{
 			call(trace.Call{Op: trace.OpFree, Function: `f<int>\x41`, ID: 1, Args: []trace.Arg{{Name: "a", Value: "b c"}}}),
-		}, "1. [00:42:22.936] f<int>\\x41(0x1)\n\t$a = b c\n\n"},
+		}, "1. [00:42:22.936] f<int>\\x41(0x1)\n\t$a = b c\n"},
 		{"without text", Options{}, []*trace.Record{
 			{Kind: trace.KindThread}, {Kind: trace.KindModule}, {Kind: trace.KindExit}, {Kind: trace.KindOpaque}, {Kind: trace.KindEnd},
 		}, ""},

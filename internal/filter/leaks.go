@@ -36,12 +36,17 @@ func NewLeaks(src trace.Reader) *Leaks {
 // Finder is what the filter counted. It is complete once a record was read.
 func (l *Leaks) Finder() *leak.Finder { return l.finder }
 
-// ReadRecord implements trace.Reader. If the source ends with an error, that
-// follows what is left of the trace so far.
-func (l *Leaks) ReadRecord(r *trace.Record) error {
+// Fill reads the source now, which the first ReadRecord does otherwise.
+func (l *Leaks) Fill() {
 	if l.err == nil {
 		l.read()
 	}
+}
+
+// ReadRecord implements trace.Reader. If the source ends with an error, that
+// follows what is left of the trace so far.
+func (l *Leaks) ReadRecord(r *trace.Record) error {
+	l.Fill()
 	if len(l.others) > 0 && (l.next == l.calls.Len() || l.others[0].after < l.calls.Ordinal(l.next)) {
 		*r = *l.others[0].rec
 		l.others[0].rec = nil

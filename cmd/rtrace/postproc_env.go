@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	encoder "rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/cli"
+	wire "rtrace-bpf/internal/wire/sptext"
+	"rtrace-bpf/trace"
+)
+
+// legacyOrigin is what the last original post-processor, whose version number
+// was not kept up, says of itself.
+const legacyOrigin = "sp-rtrace 1.8"
+
+// environment is what stands in front of the calls, and what must be known of
+// the whole trace before the first of them is written.
+type environment struct {
+	legacy    bool
+	sort      sorter
+	header    trace.Header
+	processes []*trace.Record
+	files     []*trace.Record
+	heap      *trace.Record
+	front     []*trace.Record // tracing modules and the comments before all registries
+	contexts  []*trace.Record
+	resources []trace.Resource
+	mappings  []*trace.Record
+	low, high uint64
+	blocks    *leak.Blocks // nil if something else counts unmatched frees
+	hadLeaks  bool         // the input was filtered by leaks before
+	seen      bool         // there was a record
+	timestamp time.Time    // legacy: of a text's header, in whatever year
+}
+
+// begin readies the environment; count says that it has to count unmatched frees.
+func (e *environment) begin(legacy, count bool) {
+	*e = environment{legacy: legacy, sort: sorter{legacy: legacy}, low: ^uint64(0)}
+	if count && !legacy {
+		e.blocks = leak.NewBlocks()
+	}
+}
+
+// environmentReader passes on the records of a trace and shows them to env.
+type environmentReader struct {
+	ctx context.Context
+	src trace.Reader
+	env *environment
+	n   int
+}
+
+func (r *environmentReader) ReadRecord(rec *trace.Record) error {
+	if err := r.src.ReadRecord(rec); err != nil {
+		return err
+	}
+	if r.n++; r.n%interval == 0 && r.ctx.Err() != nil {
+		return r.ctx.Err()
+	}
+	r.env.add(rec)
+	return nil
+}
+
+// sorter tells the records of the environment from those that stay among the
+// calls. It takes the records of a trace in order.
+type sorter struct {
+	legacy     bool
+	process    bool
+	registries bool // the front of the trace is over
+}
+
+// environment says whether r, which is no call, belongs to the environment.
+func (s *sorter) environment(r *trace.Record) bool {
+	switch r.Kind {
+	case trace.KindHeader, trace.KindAttachment, trace.KindHeapInfo, trace.KindTracerModule:
+		return true
+	case trace.KindContext, trace.KindResource, trace.KindMapping:
+		s.registries = true
+		return true
+	case trace.KindProcess:
+		// Further processes become comments.
+		first := !s.process
+		s.process = true
+		return first || s.legacy
+	case trace.KindComment:
+		return !s.registries && !s.legacy
+	}
+	s.registries = true
+	return false
+}
+
+func (e *environment) add(r *trace.Record) {
+	e.seen = true
+	if e.blocks != nil {
+		e.blocks.Add(r)
+	}
+	if r.Kind == trace.KindCall {
+		e.sort.registries = true
+		if c := &r.Call; c.Op == trace.OpAlloc || c.Op == trace.OpMove {
+			e.low, e.high = min(e.low, c.ID), max(e.high, c.ID)
+		}
+		return
+	}
+	if !e.sort.environment(r) {
+		return
+	}
+	switch r.Kind {
+	case trace.KindHeader:
+		if e.header.Format == "" {
+			e.header = r.Header
+			e.hadLeaks = strings.Contains(r.Header.Filter, wire.FilterLeaks)
+		}
+	case trace.KindProcess:
+		e.processes = append(e.processes, r.Clone())
+	case trace.KindAttachment:
+		e.files = append(e.files, r.Clone())
+	case trace.KindHeapInfo:
+		e.heap = r.Clone() // the last counts
+	case trace.KindTracerModule, trace.KindComment:
+		if !e.regenerated(r) {
+			e.front = append(e.front, r.Clone())
+		}
+	case trace.KindContext:
+		e.contexts = append(e.contexts, r.Clone())
+	case trace.KindResource:
+		if e.legacy || !slices.Contains(e.resources, r.Resource) {
+			e.resources = append(e.resources, r.Resource)
+		}
+	case trace.KindMapping:
+		e.mappings = append(e.mappings, r.Clone())
+	}
+}
+
+func (e *environment) empty() bool { return !e.seen }
+
+func (e *environment) hasProcess() bool { return len(e.processes) > 0 }
+
+// pid is the id of the process that the trace is named after.
+func (e *environment) pid() int32 {
+	if len(e.processes) == 0 {
+		return 0
+	}
+	return e.processes[len(e.processes)-1].PID
+}
+
+// regenerated says whether r is a comment of an earlier run that this run makes
+// anew. Once the frees are filtered out the old one is all there is.
+func (e *environment) regenerated(r *trace.Record) bool {
+	return r.Kind == trace.KindComment && !e.legacy && !e.hadLeaks && strings.HasPrefix(r.Comment, wire.UnmatchedPrefix)
+}
+
+// unmatched is the number of frees without allocation, if it is counted here.
+func (e *environment) unmatched() uint64 {
+	if e.blocks == nil {
+		return 0
+	}
+	return e.blocks.Unmatched()
+}
+
+// filters sets the filter value of the header: what was applied stays, except
+// that the calls of a compressed trace are apart again.
+func (e *environment) filters(leaks, resolve bool) {
+	old := e.header.Filter
+	var words []string
+	if leaks || strings.Contains(old, wire.FilterLeaks) {
+		words = append(words, wire.FilterLeaks)
+	}
+	if resolve || strings.Contains(old, wire.FilterResolve) {
+		words = append(words, wire.FilterResolve)
+	}
+	e.header.Filter = strings.Join(words, "|")
+}
+
+// origin sets the origin of a trace that does not name its own.
+func (e *environment) origin(legacy bool) {
+	switch {
+	case legacy:
+		e.header.Origin = legacyOrigin
+	case e.header.Origin == "":
+		e.header.Origin = "rtrace-bpf " + cli.BuildVersion()
+	}
+}
+
+// timeText is the time of the header line where the record cannot hold it.
+func (e *environment) timeText() string {
+	if e.timestamp.IsZero() {
+		return ""
+	}
+	return encoder.FormatTime(e.timestamp, nil)
+}
+
+// write writes the environment in the order of the original. A resource that is
+// alone has the number 1, and calls do not name it.
+func (e *environment) write(w *encoder.Writer) error {
+	var records []*trace.Record
+	records = append(records, &trace.Record{Kind: trace.KindHeader, Header: e.header})
+	if n := len(e.processes); n > 0 && e.legacy {
+		records = append(records, e.processes[n-1])
+	} else {
+		records = append(records, e.processes...)
+	}
+	records = append(records, e.files...)
+	if e.heap != nil {
+		w.SetHeapBounds(e.low, e.high)
+		records = append(records, e.heap)
+	}
+	records = append(records, e.front...)
+	records = append(records, e.contexts...)
+	for _, r := range e.resources {
+		if len(e.resources) == 1 {
+			r.ID = 1
+		}
+		records = append(records, &trace.Record{Kind: trace.KindResource, Resource: r})
+	}
+	records = append(records, e.mappings...)
+	for _, r := range records {
+		if err := w.WriteRecord(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sums is the leak summary of the resources.
+func (e *environment) sums(f *leak.Finder) []encoder.LeakSum {
+	sums := f.Sums(e.resources)
+	if e.legacy {
+		sums = f.LegacySums(e.resources)
+	}
+	out := make([]encoder.LeakSum, len(sums))
+	for i, s := range sums {
+		out[i] = encoder.LeakSum{Type: s.Resource.Type, Desc: s.Resource.Desc, Blocks: s.Blocks, Bytes: s.Bytes}
+	}
+	return out
+}
