@@ -48,6 +48,9 @@ func (p *Plan) decide() error {
 	if err := p.chooseFunctions(lib); err != nil {
 		return err
 	}
+	if err := checkReturnProbes(p.target.pid); err != nil {
+		return err
+	}
 	return p.findLoader()
 }
 

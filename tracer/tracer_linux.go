@@ -35,17 +35,17 @@ type Tracer struct {
 	err     error
 }
 
-// Open attaches to the process and starts recording. The caller must read
-// until io.EOF or an error, and Close.
+// Open attaches to the process and starts recording. It takes plan over. The
+// caller must read until io.EOF or an error, and Close.
 func Open(plan *Plan) (*Tracer, error) {
 	k, err := attach(plan)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, plan.Close())
 	}
 	t := &Tracer{plan: plan, kernel: k, ticker: time.NewTicker(tickInterval)}
 	t.collector, err = newCollector(k.sources, k.sideband, plan.target.pidfd)
 	if err != nil {
-		return nil, errors.Join(err, k.Close())
+		return nil, errors.Join(err, k.Close(), plan.Close())
 	}
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable

@@ -35,9 +35,9 @@ type config struct {
 
 	depth        int
 	backtraceAll bool
-	minSize      bytes
+	minSize      byteSize
 	noLive       bool
-	ringSize     bytes
+	ringSize     byteSize
 	buffer       string
 	attach       string
 	state        string
@@ -160,13 +160,13 @@ func (c *config) page() *cli.Page {
 	}
 }
 
-// bytes is a size on the command line.
-type bytes uint64
+// byteSize is a size on the command line.
+type byteSize uint64
 
-var _ pflag.Value = (*bytes)(nil)
+var _ pflag.Value = (*byteSize)(nil)
 
 // Set reads a number with an optional suffix K, M or G, powers of 1024.
-func (b *bytes) Set(text string) error {
+func (b *byteSize) Set(text string) error {
 	number, shift := text, 0
 	if text != "" {
 		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
@@ -177,11 +177,11 @@ func (b *bytes) Set(text string) error {
 	if err != nil || n > 1<<63>>shift {
 		return fmt.Errorf("%q is no size; write it as 4096 or 8M", text)
 	}
-	*b = bytes(n << shift)
+	*b = byteSize(n << shift)
 	return nil
 }
 
-func (b *bytes) String() string {
+func (b *byteSize) String() string {
 	if b == nil || *b == 0 {
 		return ""
 	}
@@ -189,4 +189,4 @@ func (b *bytes) String() string {
 }
 
 // Type names the value in help texts that do not.
-func (b *bytes) Type() string { return "BYTES" }
+func (b *byteSize) Type() string { return "BYTES" }

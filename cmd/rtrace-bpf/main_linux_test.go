@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// The test binary is the command when it is started under the command's name,
+// so that tests can send it signals and give it other rights.
+const asCommand = "RTRACE_BPF_TEST_RUN_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	if len(os.Args) == 1 {
+		main() // a preflight's child
+	}
+	testutil.Main(m)
+}
+
+// command returns the command with the given arguments, ready to be started.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return cmd
+}
+
+// result is how a command ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func finish(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &out
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &errOut
+	}
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// running is a command that records a process.
+type running struct {
+	*testutil.Child
+	t   *testing.T
+	dir string
+}
+
+// start runs the command on a process, writing into a directory of its own,
+// and waits until the probes are in.
+func start(t *testing.T, child *testutil.Child, args ...string) *running {
+	t.Helper()
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	cmd := command(t, append([]string{"-p", fmt.Sprint(child.PID), "--ready-file", ready}, args...)...)
+	cmd.Dir = dir
+	return startIn(t, cmd, dir, ready)
+}
+
+func startIn(t *testing.T, cmd *exec.Cmd, dir, ready string) *running {
+	t.Helper()
+	r := &running{Child: testutil.Start(t, cmd), t: t, dir: dir}
+	testutil.WaitFile(t, ready, r.Child)
+	return r
+}
+
+// ends checks the exit code.
+func (r *running) ends(code cli.ExitCode) {
+	r.t.Helper()
+	if got := r.Wait(); got != int(code) {
+		r.t.Errorf("exit code %d, want %d\n%s", got, code, r.Stderr())
+	}
+}
+
+// says checks standard error.
+func (r *running) says(text string) {
+	r.t.Helper()
+	if !strings.Contains(string(r.Stderr()), text) {
+		r.t.Errorf("standard error without %q:\n%s", text, r.Stderr())
+	}
+}
+
+// trace reads the one trace in the command's directory and fails the test
+// unless it is whole.
+func (r *running) trace() []*trace.Record {
+	r.t.Helper()
+	all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*-0"))
+	if err != nil || len(all) != 1 {
+		r.t.Fatalf("traces in the directory: %v, %v", all, err)
+	}
+	return load(r.t, all[0])
+}
+
+func load(t *testing.T, path string) []*trace.Record {
+	t.Helper()
+	in, err := decoder.OpenFile(path, decoder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	records, err := trace.Load(in)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return records
+}
+
+func count(records []*trace.Record, function string) int {
+	n := 0
+	for _, rec := range records {
+		if rec.Kind == trace.KindCall && rec.Call.Function == function {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string]struct {
+		args []string
+		code cli.ExitCode
+		out  string
+		err  string
+	}{
+		"help":              {[]string{"--help"}, cli.OK, "Exit status:", ""},
+		"short help":        {[]string{"-h"}, cli.OK, "-p, --pid", ""},
+		"version":           {[]string{"--version"}, cli.OK, "rtrace-bpf ", ""},
+		"no process":        {nil, cli.Usage, "", "name a process with -p PID"},
+		"no number":         {[]string{"-p", "x"}, cli.Usage, "", "invalid argument"},
+		"negative process":  {[]string{"-p", "-3"}, cli.Usage, "", "name a process"},
+		"unknown flag":      {[]string{"-p", "1", "--nope"}, cli.Usage, "", "unknown flag"},
+		"argument":          {[]string{"-p", "1", "x"}, cli.Usage, "", `unexpected argument "x"`},
+		"format":            {[]string{"-p", "1", "--format", "x"}, cli.Usage, "", `unknown format "x"`},
+		"buffer":            {[]string{"-p", "1", "--buffer", "x"}, cli.Usage, "", `unknown --buffer "x"`},
+		"ring size":         {[]string{"-p", "1", "--ring-size", "3M"}, cli.Usage, "", "power of two"},
+		"size":              {[]string{"-p", "1", "--min-size", "12Q"}, cli.Usage, "", "is no size"},
+		"depth":             {[]string{"-p", "1", "-b", "513"}, cli.Usage, "", "within 0 to 512"},
+		"duration":          {[]string{"-p", "1", "--duration", "-1s"}, cli.Usage, "", "negative"},
+		"side":              {[]string{"-p", "1", "--side", "x"}, cli.Usage, "", "--side goes with -o -"},
+		"size without live": {[]string{"-p", "1", "--min-size", "1", "--no-live"}, cli.Usage, "", "live blocks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}
+			code := run(context.Background(), s, test.args, settings{outputDir: dir})
+			if code != test.code {
+				t.Errorf("exit code %d, want %d\n%s", code, test.code, errOut.String())
+			}
+			if !strings.Contains(out.String(), test.out) || (test.out == "" && out.Len() > 0) {
+				t.Errorf("standard output %q, want %q in it", out.String(), test.out)
+			}
+			if !strings.Contains(errOut.String(), test.err) || (test.err == "" && errOut.Len() > 0) {
+				t.Errorf("standard error %q, want %q in it", errOut.String(), test.err)
+			}
+		})
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]uint64{"0": 0, "4096": 4096, "64k": 64 << 10, "8M": 8 << 20, "2G": 2 << 30} {
+		var b byteSize
+		if err := b.Set(text); err != nil || uint64(b) != want {
+			t.Errorf("%q: %d, %v", text, b, err)
+		}
+	}
+	for _, text := range []string{"", "K", "-1", "1.5M", "99999999999G", "0x10"} {
+		var b byteSize
+		if err := b.Set(text); err == nil {
+			t.Errorf("%q: accepted as %d", text, b)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// waiting starts a program that waits at the gate.
+func waiting(t *testing.T, program string, args ...string) *testutil.Child {
+	t.Helper()
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, program), args...)
+	child.Ready()
+	return child
+}
+
+func TestRecordsUntilTheProcessEnds(t *testing.T) {
+	child := waiting(t, "alloc", "2", "500")
+	r := start(t, child)
+	child.Go()
+	child.Succeed()
+	r.ends(cli.OK)
+	records := r.trace()
+	if n := count(records, "calloc"); n != 1000 {
+		t.Errorf("%d calls of calloc in the trace, want 1000", n)
+	}
+	r.says("tracing process")
+	r.says("5002 events: 2002 allocations, 2000 frees, 1000 reallocations")
+	r.says("live at the end: 2 blocks")
+	r.says("lost: 0")
+	if _, err := os.Stat(filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.side", child.PID))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "text": ".txt"} {
+		t.Run(format, func(t *testing.T) {
+			child := waiting(t, "alloc", "1", "100")
+			r := start(t, child, "--format", format, "-q")
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			if len(r.Stderr()) > 0 {
+				t.Errorf("-q, but: %s", r.Stderr())
+			}
+			records := load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, suffix)))
+			if n := count(records, "calloc"); n != 100 {
+				t.Errorf("%d calls of calloc in the trace, want 100", n)
+			}
+			if n := count(records, "malloc"); n != 101 {
+				t.Errorf("%d calls of malloc in the trace, want 101", n)
+			}
+		})
+	}
+}
+
+// A signal ends the trace as planned; the process goes on.
+func TestSignals(t *testing.T) {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			child := waiting(t, "loop", "1")
+			r := start(t, child)
+			child.Go()
+			r.Signal(sig)
+			r.ends(cli.OK)
+			r.trace()
+			child.Go()
+			child.Succeed()
+		})
+	}
+}
+
+func TestDuration(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	r := start(t, child, "--duration", "50ms")
+	child.Go()
+	r.ends(cli.OK)
+	r.trace()
+	child.Go()
+	child.Succeed()
+}
+
+// Nothing can be done about SIGKILL, but the kernel takes the probes out, the
+// process goes on, and what was flushed can be read.
+func TestSIGKILL(t *testing.T) {
+	child := waiting(t, "loop", "2")
+	r := start(t, child)
+	child.Go()
+	r.Signal(syscall.SIGKILL)
+	if got := r.Wait(); got != 128+9 {
+		t.Errorf("exit code %d", got)
+	}
+	child.Go()
+	child.Succeed()
+	if report := child.Report(); report.Pairs == 0 {
+		t.Error("the program did nothing")
+	}
+}
+
+// A reader of the output that goes away ends the recording quietly.
+func TestOutputReaderGoesAway(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	cmd := command(t, "-p", fmt.Sprint(child.PID), "-q", "-o", "-", "--format", "text", "--ready-file", ready)
+	cmd.Stdout = write
+	r := startIn(t, cmd, dir, ready)
+	write.Close()
+	child.Go()
+	line, err := bufio.NewReader(read).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "version=2.0") {
+		t.Errorf("first line %q, %v", line, err)
+	}
+	read.Close()
+	r.ends(cli.Failed)
+	if len(r.Stderr()) > 0 {
+		t.Errorf("standard error: %s", r.Stderr())
+	}
+	child.Go()
+	child.Succeed()
+}
+
+func TestStreams(t *testing.T) {
+	child := waiting(t, "alloc", "1", "10")
+	r := start(t, child, "-o", "-", "--format", "jsonl", "-q")
+	child.Go()
+	child.Succeed()
+	r.ends(cli.OK)
+	path := filepath.Join(t.TempDir(), "trace")
+	if err := os.WriteFile(path, r.Output(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(load(t, path), "calloc"); n != 10 {
+		t.Errorf("%d calls of calloc in the stream, want 10", n)
+	}
+}
+
+// A full disk ends the trace with exit code 1; what is in the file is whole.
+func TestDiskFull(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=512k"); err != nil {
+		t.Fatalf("mount a small disk: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	r := start(t, child, "-o", filepath.Join(disk, "trace"))
+	child.Go()
+	r.ends(cli.Failed)
+	r.says("no space left on device")
+	if n := strings.Count(string(r.Stderr()), "no space left on device"); n != 1 {
+		t.Errorf("the disk is said to be full %d times:\n%s", n, r.Stderr())
+	}
+	records := load(t, filepath.Join(disk, "trace"))
+	if count(records, "malloc") == 0 {
+		t.Error("no calls in the file")
+	}
+	child.Go()
+	child.Succeed()
+}
+
+func TestOutputsThatCannotBe(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	dir := t.TempDir()
+	exists := filepath.Join(dir, "exists")
+	if err := os.WriteFile(exists, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ output, want string }{
+		"directory missing":    {filepath.Join(dir, "no", "trace"), "no such file or directory"},
+		"no such directory":    {filepath.Join(dir, "no") + "/", "no such file or directory"},
+		"file exists":          {exists, "file exists"},
+		"directory not usable": {"/proc/self", "rtrace-raw"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := finish(t, command(t, "-p", fmt.Sprint(child.PID), "-o", test.output))
+			if got.code != int(cli.Failed) || !strings.Contains(got.stderr, test.want) {
+				t.Errorf("exit code %d, %q in it wanted:\n%s", got.code, test.want, got.stderr)
+			}
+		})
+	}
+	if b, _ := os.ReadFile(exists); string(b) != "precious" {
+		t.Error("the file was touched")
+	}
+}
+
+// Traces in one directory are numbered, and an existing FIFO is written to.
+func TestOutputNames(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	dir := t.TempDir()
+	for n := range 3 {
+		r := start(t, child, "-o", dir, "--duration", "1ms", "-q")
+		r.ends(cli.OK)
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("rtrace-raw-%d-%d", child.PID, n))); err != nil {
+			t.Error(err)
+		}
+	}
+	fifo := filepath.Join(dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cat := exec.Command("cat", fifo)
+	reader := testutil.Start(t, cat)
+	r := start(t, child, "-o", fifo, "--duration", "1ms", "-q")
+	r.ends(cli.OK)
+	reader.Succeed()
+	if out := reader.Output(); len(out) == 0 || out[0] != 0xf0 {
+		t.Errorf("%d bytes came through the FIFO", len(out))
+	}
+	child.Go()
+	child.Go()
+	child.Succeed()
+}
+
+// Losses are told in the summary and by the exit code; --strict ends there.
+func TestLosses(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		t.Run(fmt.Sprintf("strict=%v", strict), func(t *testing.T) {
+			child := waiting(t, "loop", "1", "400000")
+			args := []string{"--ring-size", "64k"}
+			if strict {
+				args = append(args, "--strict")
+			}
+			r := start(t, child, args...)
+			// Stopped, the tracer cannot read: the ring must overflow.
+			r.Signal(syscall.SIGSTOP)
+			child.Go()
+			child.Succeed()
+			r.Signal(syscall.SIGCONT)
+			if strict {
+				r.ends(cli.Failed)
+				r.says("--strict")
+			} else {
+				r.ends(cli.Incomplete)
+			}
+			r.says("ring full")
+			records := r.trace()
+			if !strict {
+				lost := uint64(0)
+				for _, rec := range records {
+					if rec.Kind == trace.KindLost {
+						lost += rec.Lost.Count
+					}
+				}
+				if got := uint64(count(records, "malloc")+count(records, "free")) + lost; got != 800000 {
+					t.Errorf("%d events recorded or lost, 800000 were made", got)
+				}
+			}
+		})
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	got := finish(t, command(t, "-p", fmt.Sprint(child.PID), "--dry-run"))
+	if got.code != 0 || got.stderr != "" {
+		t.Fatalf("exit code %d\n%s", got.code, got.stderr)
+	}
+	for _, want := range []string{"malloc", "entry+return", "free", "aligned_alloc", "memalign", "_dl_debug_state"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in:\n%s", want, got.stdout)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package tracer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// What does not fit is counted: with a reader that does not read and the
+// smallest rings, recorded and lost events add up to those made.
+func TestLossIsCounted(t *testing.T) {
+	privileged(t)
+	const pairs = 200_000
+	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+		child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "200000")
+		child.Ready()
+		plan, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracer, err := Open(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.Go()
+		child.Succeed()
+		r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+		r.done <- r.read()
+		records := r.end()
+		s := tracer.Stats()
+		if s.Lost[LossRingFull] == 0 {
+			t.Fatal("nothing was lost: the test does not test")
+		}
+		if got := s.Calls + s.Lost[LossRingFull]; got != 2*pairs {
+			t.Errorf("buffer %d: %d recorded and %d lost are %d events, %d were made",
+				buffer, s.Calls, s.Lost[LossRingFull], got, 2*pairs)
+		}
+		var inTrace uint64
+		for _, rec := range ofKind(records, trace.KindLost) {
+			if rec.Lost.Reason == LossRingFull.String() {
+				inTrace += rec.Lost.Count
+			}
+		}
+		if inTrace != s.Lost[LossRingFull] {
+			t.Errorf("buffer %d: %d losses in the trace, %d counted", buffer, inTrace, s.Lost[LossRingFull])
+		}
+	}
+}
+
+// fakeFeatures is a kernel without some features.
+type fakeFeatures struct {
+	capabilities, ringBuffer, attachCookie, taskStorage, uprobeMulti error
+}
+
+func (f fakeFeatures) Capabilities() error { return f.capabilities }
+func (f fakeFeatures) RingBuffer() error   { return f.ringBuffer }
+func (f fakeFeatures) AttachCookie() error { return f.attachCookie }
+func (f fakeFeatures) TaskStorage() error  { return f.taskStorage }
+func (f fakeFeatures) UprobeMulti() error  { return f.uprobeMulti }
+
+func TestKernelsThatLackSomething(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
+	child.Ready()
+	old := func(name string) error { return unsupported(name, "9.9") }
+	locked := errors.New("the kernel is locked down")
+	tests := map[string]struct {
+		features fakeFeatures
+		change   func(o *Options)
+		refused  string // empty: it works
+		state    State
+		attach   Mechanism
+	}{
+		"all there":                    {state: StateTask, attach: MechanismMulti},
+		"no task storage":              {features: fakeFeatures{taskStorage: old("task storage")}, state: StateHash, attach: MechanismMulti},
+		"no uprobe_multi":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, state: StateTask, attach: MechanismPerf},
+		"neither":                      {features: fakeFeatures{uprobeMulti: old("x"), taskStorage: old("y")}, state: StateHash, attach: MechanismPerf},
+		"no ring buffer":               {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, refused: "BPF ring buffers: not supported by this kernel: it needs Linux 9.9"},
+		"no ring buffer, perf buffers": {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, change: func(o *Options) { o.Buffer = BufferPerf }, state: StateTask, attach: MechanismMulti},
+		"no cookies":                   {features: fakeFeatures{attachCookie: old("attach cookies")}, refused: "attach cookies"},
+		"locked down":                  {features: fakeFeatures{taskStorage: locked}, refused: "locked down"},
+		"multi asked for":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
+		"perf asked for":               {change: func(o *Options) { o.Mechanism = MechanismPerf }, state: StateTask, attach: MechanismPerf},
+		"hash asked for":               {change: func(o *Options) { o.State = StateHash }, state: StateHash, attach: MechanismMulti},
+		"no privilege":                 {features: fakeFeatures{capabilities: checkCapabilities(0)}, refused: "missing privilege CAP_BPF"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := Options{PID: child.PID, Features: test.features}
+			if test.change != nil {
+				test.change(&o)
+			}
+			plan, err := NewPlan(o)
+			if test.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refused) {
+					t.Errorf("error %v, want one with %q", err, test.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plan.Close()
+			if plan.state != test.state || plan.mechanism != test.attach {
+				t.Errorf("state %d by %s, want %d by %s", plan.state, plan.mechanism, test.state, test.attach)
+			}
+		})
+	}
+}
+
+// The preflights' own machinery works here: this kernel has what they look for.
+func TestPreflights(t *testing.T) {
+	privileged(t)
+	if err := (kernelFeatures{}).UprobeMulti(); err != nil {
+		if !errors.Is(err, ErrUnsupported) {
+			t.Error(err)
+		}
+		t.Log(err)
+	}
+	if err := survivesSeccomp(); err != nil {
+		if !errors.Is(err, ErrReturnProbes) {
+			t.Error(err)
+		}
+		t.Log(err)
+	}
+	if err := knowsShadowStacks(); err != nil {
+		if !errors.Is(err, ErrReturnProbes) {
+			t.Error(err)
+		}
+		t.Log(err)
+	}
+}
