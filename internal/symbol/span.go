@@ -20,6 +20,8 @@ type group struct {
 func (b *builder) spans() {
 	groups := b.groups()
 	t := &b.table
+	// A gap behind every eighth function is more than most programs have.
+	t.starts, t.owners = make([]uint64, 0, len(groups)*9/8), make([]int32, 0, len(groups)*9/8)
 	var open []span
 	// give notes that owner has everything from start on. Later notes of the
 	// same start replace it.
@@ -74,8 +76,8 @@ type span struct {
 // groups returns the entries of one address each, with where they stop if they
 // have no size.
 func (b *builder) groups() []group {
-	var groups []group
 	entries := b.entries
+	groups := make([]group, 0, len(entries))
 	for i := 0; i < len(entries); {
 		g := group{first: int32(i), addr: entries[i].addr, size: uint64(entries[i].size), label: entries[i].flags&flagNoType != 0}
 		g.inner = g.label

@@ -103,15 +103,11 @@ func (b *builder) addSource(img *image, src *source) error {
 	if err := img.check(src); err != nil {
 		return err
 	}
-	names, err := img.read(src.strings, src.nstrings, maxStrings, "symbol names")
-	if err != nil {
+	base := uint64(len(b.strings))
+	if err := b.addStrings(img, src); err != nil {
 		return err
 	}
-	base := uint64(len(b.strings))
-	if base+uint64(len(names)) > math.MaxUint32 {
-		return fail(src.strings, trace.ErrLimit, "symbol names")
-	}
-	b.strings = append(b.strings, names...)
+	b.entries = slices.Grow(b.entries, int(src.count/2)) // the rest is data, most often
 	var versions []byte
 	if src.versions != 0 {
 		// Without versions the names are still right.
@@ -131,8 +127,25 @@ func (b *builder) addSource(img *image, src *source) error {
 			if len(versions) > 0 {
 				version = img.order.Uint16(versions[2*(i+k):])
 			}
-			b.addSymbol(readSymbol(c), base, uint64(len(names)), src.dynamic, version)
+			b.addSymbol(readSymbol(c), base, src.nstrings, src.dynamic, version)
 		}
+	}
+	return nil
+}
+
+// addStrings reads the names of a symbol table behind those that are there.
+func (b *builder) addStrings(img *image, src *source) error {
+	have := uint64(len(b.strings))
+	if src.strings > img.size || src.nstrings > img.size-src.strings {
+		return fail(src.strings, trace.ErrTruncated, "symbol names")
+	}
+	if src.nstrings > maxStrings || have+src.nstrings > math.MaxUint32 {
+		return fail(src.strings, trace.ErrLimit, "symbol names")
+	}
+	b.strings = slices.Grow(b.strings, int(src.nstrings))[:have+src.nstrings]
+	if err := img.readInto(b.strings[have:], src.strings, "symbol names"); err != nil {
+		b.strings = b.strings[:have]
+		return err
 	}
 	return nil
 }
@@ -278,9 +291,7 @@ func (b *builder) finish() *table {
 	slices.SortFunc(t.entries, t.compare)
 	t.unite()
 	b.spans()
-	t.entries, t.starts, t.owners = slices.Clip(t.entries), slices.Clip(t.starts), slices.Clip(t.owners)
-	done := *t
-	return &done
+	return &table{slices.Clone(t.entries), t.strings, slices.Clone(t.starts), slices.Clone(t.owners)}
 }
 
 // unite removes what is in .symtab and in .dynsym. Both sort side by side
