@@ -44,7 +44,7 @@ func NewInput(r io.Reader) (*Input, error) {
 			return in, nil
 		}
 		done[name] = true
-		l := &layer{name: name, src: source{r: io.MultiReader(bytes.NewReader(in.head), in.r)}}
+		l := &layer{name: name, src: source{r: in.r}}
 		in.layers = append(in.layers, l)
 		in.Compression = append(in.Compression, name)
 		stop, err := open(l)
@@ -199,7 +199,7 @@ func openGzip(l *layer) (func() error, error) {
 		return nil, err
 	}
 	l.r = z
-	return z.Close, nil
+	return func() error { _ = z.Close(); return nil }, nil // it returns the last error of Read
 }
 
 func openZstd(l *layer) (func() error, error) {

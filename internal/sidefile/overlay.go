@@ -217,8 +217,13 @@ func (o *Reader) complete(r *trace.Record) {
 		r.TID = tid
 	}
 	s := &r.Call.Stack
-	if q := o.runs.stackAt(&o.cur, o.pos); q != nil && q.end != trace.StackAbsent && q.bare == (len(s.Frames) == 0) {
-		s.End, s.FramePointer, s.Reason = q.end, q.fp, q.reason
+	if q := o.runs.stackAt(&o.cur, o.pos); q != nil {
+		switch none := len(s.Frames) == 0; {
+		case none == q.bare:
+			s.End, s.FramePointer, s.Reason = q.end, q.fp, q.reason
+		case none:
+			s.End, s.FramePointer, s.Reason = trace.StackAbsent, false, ""
+		}
 	}
 	if n, ok := o.runs.sizeAt(&o.cur, o.pos); ok && r.Call.Op != trace.OpFree {
 		r.Call.Size = n

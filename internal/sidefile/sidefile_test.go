@@ -88,9 +88,7 @@ func poor(records []*trace.Record) []*trace.Record {
 			c.Call = r.Call
 			c.Call.Size &= 0x7fffffff
 			c.Call.Stack = trace.Stack{Frames: r.Call.Stack.Frames}
-			if len(c.Call.Stack.Frames) > 0 {
-				c.Call.Stack.End = trace.StackUnknown
-			}
+			c.Call.Stack.End = trace.StackUnknown
 		default:
 			continue
 		}
