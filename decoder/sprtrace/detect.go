@@ -14,7 +14,7 @@ const (
 	detectPackets = 4 // heads to look at
 	detectEnough  = 2 // known heads that settle the framing of the handshake
 	detectCalls   = 64
-	detectMargin  = 4 // difference in points that settles the layout of CALL
+	detectMargin  = 3 // points against the layout of CALL that the framing suggests
 )
 
 // framing is one way to read the heads of packets.
@@ -93,7 +93,7 @@ func (w *Walker) onlyResource() uint32 {
 
 // detectCalls tells the layouts of CALL apart. Both have the same fields, so
 // every call is read both ways and points are counted for values that no writer
-// sends. Without a difference the framing decides.
+// sends. Without a clear difference the framing decides.
 func (w *Walker) detectCalls() int {
 	var (
 		code, doc callScore
@@ -138,7 +138,7 @@ func (w *Walker) detectCalls() int {
 			}
 		}
 	}
-	if doc.points < code.points || doc.points == code.points && w.documentFraming() {
+	if w.documentFraming() {
 		return wire.CallDocument
 	}
 	return 0
@@ -191,12 +191,12 @@ func (s *callScore) add(resource, context, timestamp, kind, size uint32, id uint
 	}
 	if timestamp >= wire.DayMillis {
 		s.points += 2
-	} else if timestamp < s.last {
+	} else if timestamp < s.last && s.last-timestamp < wire.DayMillis/2 {
 		s.points++
 	}
 	s.last = timestamp
 	if kind == wire.CallFree && size != 0 {
-		s.points += 2
+		s.points += detectMargin // by definition of the format
 	}
 	if high := id >> 48; high != 0 && high != 0xffff {
 		s.points++

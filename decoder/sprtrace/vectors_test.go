@@ -388,8 +388,12 @@ var vectors = []struct {
 	},
 	{
 		"real CALL in a trace of the document",
-		hs14 + "'CALL' 24000000 01000000 00000000 58cd2600 02000000 0400 'open' 0000 64000000 a06226a2c9550000",
-		[]*trace.Record{call(trace.Call{Seq: 1, Op: trace.OpAlloc, Function: "open", Resource: 1, Size: 100, ID: 0x55c9a22662a0}, 2542936)},
+		hs14 + "'CALL' 24000000 01000000 00000000 58cd2600 02000000 0400 'open' 0000 64000000 a06226a2c9550000" +
+			"'CALL' 24000000 01000000 00000000 59cd2600 01000000 0500 'close' 00 00000000 a06226a2c9550000",
+		[]*trace.Record{
+			call(trace.Call{Seq: 1, Op: trace.OpAlloc, Function: "open", Resource: 1, Size: 100, ID: 0x55c9a22662a0}, 2542936),
+			call(trace.Call{Seq: 2, Op: trace.OpFree, Function: "close", Resource: 1, ID: 0x55c9a22662a0}, 2542937),
+		},
 	},
 	{
 		"little-endian packets behind a handshake that says big",

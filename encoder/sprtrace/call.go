@@ -35,7 +35,8 @@ func (e *Writer) writeCall(r *trace.Record) {
 	case trace.OpAlloc:
 		e.event(c, resource, r.Time, wire.CallAlloc, c.ID, c.Size, c.Args, c.Stack.Frames)
 	case trace.OpFree:
-		e.event(c, resource, r.Time, wire.CallFree, c.ID, c.Size, c.Args, c.Stack.Frames)
+		// A size is for allocations; readers may tell layouts apart by that.
+		e.event(c, resource, r.Time, wire.CallFree, c.ID, 0, c.Args, c.Stack.Frames)
 	case trace.OpNone:
 		e.event(c, resource, r.Time, wire.CallUndefined, c.ID, c.Size, c.Args, c.Stack.Frames)
 	}
