@@ -65,6 +65,9 @@ func (p *Process) after(addr uint64) int {
 
 // remove forgets what is mapped in [start, end).
 func (p *Process) remove(start, end uint64) {
+	if end <= start {
+		return
+	}
 	from := p.after(start)
 	to := from
 	for to < len(p.maps) && p.maps[to].start < end {
