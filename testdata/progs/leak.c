@@ -16,14 +16,14 @@
 static void *volatile kept[7];
 static struct ledger l;
 
-#define LEAK(name, i)                                                                              \
-	static NOINLINE void name(void)                                                            \
-	{                                                                                          \
-		void *gone;                                                                        \
-                                                                                                   \
-		kept[(i) - 1] = do_malloc(&l, 1000 * (i));                                         \
-		gone = do_malloc(&l, 10 * (i));                                                    \
-		do_free(&l, gone);                                                                 \
+#define LEAK(name, i)                                    \
+	static NOINLINE void name(void)                  \
+	{                                                \
+		void *gone;                              \
+                                                         \
+		kept[(i)-1] = do_malloc(&l, 1000 * (i)); \
+		gone = do_malloc(&l, 10 * (i));          \
+		do_free(&l, gone);                       \
 	}
 
 LEAK(alloc_a, 1)

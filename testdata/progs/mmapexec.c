@@ -37,8 +37,9 @@ int main(int argc, char **argv)
 		if (p == MAP_FAILED)
 			die("cannot map %s", argv[1]);
 		do_malloc(&l, 64);
-		length += (size_t)snprintf(more + length, sizeof(more) - length, "%s{\"start\":%llu,\"size\":%llu}",
-					   i ? "," : "", (unsigned long long)(uintptr_t)p,
+		length += (size_t)snprintf(more + length, sizeof(more) - length,
+					   "%s{\"start\":%llu,\"size\":%llu}", i ? "," : "",
+					   (unsigned long long)(uintptr_t)p,
 					   (unsigned long long)st.st_size);
 		if (i + 1 < n)
 			munmap(p, (size_t)st.st_size);

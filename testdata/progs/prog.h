@@ -44,7 +44,8 @@ static ALWAYS_INLINE int is_gate(int fd, int access)
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
 
-	return flags >= 0 && (flags & O_ACCMODE) == access && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+	return flags >= 0 && (flags & O_ACCMODE) == access && fstat(fd, &st) == 0 &&
+	       S_ISFIFO(st.st_mode);
 }
 
 /* read_byte waits for a byte or the end of file on fd; it returns 1 or 0. */
@@ -190,8 +191,8 @@ struct call {
 /* A ledger is the account of one thread. Without calls it only counts. */
 struct ledger {
 	pid_t tid;
-	uint64_t done[FN_COUNT];	/* calls */
-	uint64_t bytes[FN_COUNT];	/* asked for by the calls that gave a block */
+	uint64_t done[FN_COUNT]; /* calls */
+	uint64_t bytes[FN_COUNT]; /* asked for by the calls that gave a block */
 	uint64_t ops[4];
 	struct call *calls;
 	size_t length, capacity;
@@ -228,8 +229,8 @@ static ALWAYS_INLINE struct ledger *new_ledgers(size_t n)
 	return (struct ledger *)p;
 }
 
-static ALWAYS_INLINE void note(struct ledger *l, enum function f, enum op op, uintptr_t old, uintptr_t ptr,
-			       size_t size)
+static ALWAYS_INLINE void note(struct ledger *l, enum function f, enum op op, uintptr_t old,
+			       uintptr_t ptr, size_t size)
 {
 	l->done[f]++;
 	l->ops[op]++;
@@ -254,8 +255,8 @@ static ALWAYS_INLINE void *note_new(struct ledger *l, enum function f, void *p, 
 }
 
 /* note_moved takes realloc's result: a block moved, made, freed, or nothing. */
-static ALWAYS_INLINE void *note_moved(struct ledger *l, enum function f, uintptr_t old, void *p, size_t size,
-				      int failed)
+static ALWAYS_INLINE void *note_moved(struct ledger *l, enum function f, uintptr_t old, void *p,
+				      size_t size, int failed)
 {
 	enum op op = OP_NONE;
 
@@ -302,8 +303,9 @@ static __attribute__((unused)) void report_calls(const struct ledger *l)
 	for (i = 0; i < l->length; i++) {
 		const struct call *c = &l->calls[i];
 
-		out("call %d %s %llx %llx %llu %s\n", (int)l->tid, op_names[c->op], (unsigned long long)c->old,
-		    (unsigned long long)c->ptr, (unsigned long long)c->size, function_names[c->function]);
+		out("call %d %s %llx %llx %llu %s\n", (int)l->tid, op_names[c->op],
+		    (unsigned long long)c->old, (unsigned long long)c->ptr,
+		    (unsigned long long)c->size, function_names[c->function]);
 	}
 }
 

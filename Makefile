@@ -1,0 +1,157 @@
+# Targets are thin: what they do can be typed by hand. CI calls the same ones
+# (.ci/run). Commands that a machine lacks are installed (.ci/need).
+
+GO ?= go
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZTIME ?= 10s
+TESTFLAGS ?=
+
+# The committed objects are made by Debian 12's compiler. Another version
+# makes others, just as good, but not the same bytes; another clang-format has
+# other opinions.
+CLANG_VERSION := 14
+PINNED = $(shell command -v $(1)-$(CLANG_VERSION) || echo $(1))
+CLANG ?= $(call PINNED,clang)
+CLANG_FORMAT ?= $(call PINNED,clang-format)
+C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp')
+
+# Built without cgo and without paths of this machine, so that the programs run
+# anywhere and are the same wherever they are built.
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath
+TOOL = $(GO) tool -modfile=tools.mod
+
+# Names under which `make install` links rtrace: rtrace-NAME, and for what the
+# original programs had, sp-rtrace-NAME.
+RTRACE_LINKS := convert dump info postproc undump
+SP_RTRACE_LINKS := postproc
+
+# Packages that know Linux. All others must be right on any system.
+LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/proc$$
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: need-go
+need-go:
+	@command -v $(GO) >/dev/null || { echo 'error: no go command: install Go 1.26 or newer (https://go.dev/dl)' >&2; exit 1; }
+
+.PHONY: build
+build: need-go ## build bin/rtrace-bpf and bin/rtrace
+	$(BUILD) -o bin/ ./cmd/rtrace-bpf ./cmd/rtrace
+
+.PHONY: run
+run: build ## trace a real program (python3) for a few seconds and print its leaks
+	@.ci/need 'to have a program to trace' python3=python3
+	@.ci/demo
+
+.PHONY: need-test
+need-test: need-go
+	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
+	@.ci/need 'tests compare with what these say' readelf=binutils git=git
+	@.ci/need 'tests trace them' /usr/bin/python3=python3 sqlite3=sqlite3
+
+.PHONY: test
+test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
+	@skipped=$$(mktemp) && trap 'rm -f "$$skipped"' EXIT && status=0 && \
+	RTRACE_SKIPPED=$$skipped $(GO) test -count=1 $(TESTFLAGS) ./... || status=$$?; \
+	if [ -s "$$skipped" ]; then \
+		printf '\n*** SKIPPED: %s tests did not run here ***\n' "$$(wc -l <"$$skipped")"; \
+		sort -u "$$skipped"; \
+		printf '*** Tests that need BPF: run "make test-bpf", as root or with sudo. ***\n'; \
+	fi; exit $$status
+
+.PHONY: test-bpf
+test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
+	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
+	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
+
+.PHONY: check
+check: check-format check-vet check-lint check-generate check-modules check-text ## run all checks
+
+.PHONY: check-format
+check-format: need-go need-git ## check the form of Go and C
+	$(TOOL) golangci-lint fmt --diff
+	@.ci/need 'to check the form of C files' $(CLANG_FORMAT)=clang-format
+	@if $(CLANG_FORMAT) --version | grep -q 'version $(CLANG_VERSION)\.'; then \
+		echo '$(CLANG_FORMAT) --dry-run -Werror bpf testdata/progs'; $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
+	else \
+		printf '\n*** SKIPPED: the form of C files: it is checked with clang-format $(CLANG_VERSION), this is\n*** %s ***\n\n' "$$($(CLANG_FORMAT) --version)"; \
+	fi
+
+.PHONY: check-vet
+check-vet: need-go ## vet for Linux, and portable packages for others and for big-endian
+	GOARCH=amd64 $(GO) vet ./...
+	GOARCH=arm64 $(GO) vet ./...
+	@portable=$$($(GO) list ./... | grep -vE '$(LINUX_ONLY)') && for on in darwin/arm64 windows/amd64 linux/s390x; do \
+		echo "GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet (portable packages)"; \
+		GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet $$portable || exit; \
+	done
+
+.PHONY: check-lint
+check-lint: need-go ## staticcheck, the rules of packages, and others (.golangci.yml)
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: check-generate
+check-generate: need-clang ## generate into a copy and compare with what is committed
+	@.ci/same-generated '$(GO)' '$(CLANG)' $(CLANG_VERSION)
+
+.PHONY: check-modules
+check-modules: need-go ## go.mod and go.sum are complete and true
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: check-text
+check-text: need-git ## no loose ends, no paths of somebody's machine
+	@! git grep -nIwE 'TOD[O]|FIXM[E]|XX[X]' -- ':!testdata/corpus' || { echo 'error: loose ends' >&2; exit 1; }
+	@! git grep -nIE '(^|[^[:alnum:]_.])/(roo[t]|wor[k]|far[m]|home/[[:alnum:]]+)/' -- ':!testdata/corpus' ':!*_test.go' || { echo 'error: paths of a machine' >&2; exit 1; }
+
+.PHONY: need-git
+need-git:
+	@.ci/need 'to list the files of the project' git=git
+
+.PHONY: need-clang
+need-clang: need-go
+	@.ci/need 'to compile BPF' $(CLANG)=clang llvm-strip=llvm
+
+.PHONY: generate
+generate: need-clang ## compile bpf/ into tracer/
+	BPF2GO_CC=$(CLANG) $(GO) generate .
+
+.PHONY: fmt
+fmt: need-go need-git ## put Go and C into form
+	$(TOOL) golangci-lint fmt
+	@.ci/need 'to put C files into form' $(CLANG_FORMAT)=clang-format
+	$(CLANG_FORMAT) -i $(C_FILES)
+
+.PHONY: fuzz
+fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
+	@for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz'); do \
+			echo "==> $$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit; \
+		done; \
+	done
+
+.PHONY: bench
+bench: need-test ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
+	$(GO) test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) $(TESTFLAGS) ./...
+
+.PHONY: docs
+docs: need-go ## write docs/cli from the flags
+	$(GO) test -count=1 -run '^TestDocs$$' ./cmd/... -update
+
+.PHONY: install
+install: build ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 bin/rtrace-bpf bin/rtrace '$(DESTDIR)$(PREFIX)/bin'
+	for name in $(RTRACE_LINKS:%=rtrace-%) $(SP_RTRACE_LINKS:%=sp-rtrace-%); do \
+		ln -sf rtrace "$(DESTDIR)$(PREFIX)/bin/$$name" || exit; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
