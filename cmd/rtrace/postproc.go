@@ -242,7 +242,7 @@ func (p *postprocess) copy(w *encoder.Writer, src trace.Reader) error {
 		if n%interval == 0 && p.ctx.Err() != nil {
 			return p.ctx.Err()
 		}
-		if rec.Kind != trace.KindCall && (sort.environment(&rec) || p.env.regenerated(&rec)) {
+		if sort.environment(&rec) || p.env.regenerated(&rec) {
 			continue
 		}
 		if err := p.writeComments(w, &rec); err != nil {

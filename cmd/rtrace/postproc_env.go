@@ -72,7 +72,7 @@ type sorter struct {
 	registries bool // the front of the trace is over
 }
 
-// environment says whether r, which is no call, belongs to the environment.
+// environment says whether r belongs to the environment.
 func (s *sorter) environment(r *trace.Record) bool {
 	switch r.Kind {
 	case trace.KindHeader, trace.KindAttachment, trace.KindHeapInfo, trace.KindTracerModule:
@@ -97,14 +97,10 @@ func (e *environment) add(r *trace.Record) {
 	if e.blocks != nil {
 		e.blocks.Add(r)
 	}
-	if r.Kind == trace.KindCall {
-		e.sort.registries = true
-		if c := &r.Call; c.Op == trace.OpAlloc || c.Op == trace.OpMove {
+	if !e.sort.environment(r) {
+		if c := &r.Call; r.Kind == trace.KindCall && (c.Op == trace.OpAlloc || c.Op == trace.OpMove) {
 			e.low, e.high = min(e.low, c.ID), max(e.high, c.ID)
 		}
-		return
-	}
-	if !e.sort.environment(r) {
 		return
 	}
 	switch r.Kind {

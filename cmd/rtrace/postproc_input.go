@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
 )
 
@@ -145,11 +146,16 @@ func (i *postprocInput) openFile() (*postprocTrace, error) {
 func (i *postprocInput) use(t *decoder.Trace) *postprocTrace {
 	i.format = t.Format
 	i.closers = append(i.closers, t.Close)
-	return &postprocTrace{
+	open := &postprocTrace{
 		Reader: t, format: t.Format,
 		skipped:  func() uint64 { return t.Stats().Skipped },
 		warnings: func() []string { return nil },
 	}
+	if t.Format != "sprtrace" && t.Format != "text" {
+		// Other formats have moves, which are two calls in the text.
+		open.Reader = filter.NewSplitMoves(t)
+	}
+	return open
 }
 
 // decode opens a stream.
