@@ -37,12 +37,22 @@ func Demangle(name string) (text string, ok bool) {
 }
 
 // Source returns the name that a function has in the source, and whether the
-// symbol was mangled. GTK's prefix for its internal aliases is left out.
+// symbol was mangled. GTK's prefix for its internal aliases is left out, and
+// control characters, which only a hostile file has, become question marks:
+// they must not end a line or steer a terminal.
 func Source(name string) (text string, mangled bool) {
-	if text, ok := Demangle(name); ok {
-		return text, true
+	text, mangled = Demangle(name)
+	if !mangled {
+		text = strings.TrimPrefix(name, "IA__")
 	}
-	return strings.TrimPrefix(name, "IA__"), false
+	return strings.Map(printable, text), mangled
+}
+
+func printable(c rune) rune {
+	if c < ' ' || c >= 0x7f && c < 0xa0 {
+		return '?'
+	}
+	return c
 }
 
 // Text returns how a function is printed: a C++ or Rust name as in the source,

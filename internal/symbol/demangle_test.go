@@ -29,6 +29,7 @@ func TestText(t *testing.T) {
 		"_R":                                                                                                   "_R()",
 		"_GLOBAL_":                                                                                             "_GLOBAL_()",
 		"":                                                                                                     "()",
+		"a\n1. free(0x1)\x1b[2J\u0085ü":                                                                        "a?1. free(0x1)?[2J?ü()",
 		"a@b":                                                                                                  "a@b()",
 	} {
 		if got := Text(name); got != want {
@@ -56,8 +57,11 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		text := Text(name)
-		if len(text) > max(1<<demangledPow, len(name)+2) {
+		if len(text) > 3*max(1<<demangledPow, len(name)+2) { // a broken character becomes three bytes
 			t.Errorf("%d bytes from %d", len(text), len(name))
+		}
+		if strings.ContainsAny(text, "\n\r\x1b\x00") {
+			t.Errorf("%q has control characters", text)
 		}
 		if plain, mangled := Source(name); mangled != (text == plain) && text != plain+"()" {
 			t.Errorf("%q printed as %q", plain, text)
