@@ -56,13 +56,9 @@ need-test: need-go
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
-	@skipped=$$(mktemp) && trap 'rm -f "$$skipped"' EXIT && status=0 && \
-	RTRACE_SKIPPED=$$skipped $(GO) test -count=1 $(TESTFLAGS) ./... || status=$$?; \
-	if [ -s "$$skipped" ]; then \
-		printf '\n*** SKIPPED: %s tests did not run here ***\n' "$$(wc -l <"$$skipped")"; \
-		sort -u "$$skipped"; \
-		printf '*** Tests that need BPF: run "make test-bpf", as root or with sudo. ***\n'; \
-	fi; exit $$status
+	@status=$$(mktemp) && trap 'rm -f "$$status"' EXIT && \
+	{ $(GO) test -json -count=1 $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
+	exit "$$(cat "$$status")"
 
 .PHONY: test-bpf
 test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
