@@ -196,6 +196,7 @@ func (d *Reader) readStack(s *trace.Stack, b []byte) bool {
 func (d *Reader) readArgs(c *trace.Call, data []byte) bool {
 	w := &d.w
 	order := w.order
+	c.Args = nil // d.args, which it may be, is overwritten
 	if len(data) < 4 {
 		return false
 	}

@@ -46,8 +46,7 @@ func (d *dumper) run() error {
 			return nil
 		}
 		if err != nil {
-			var syntax *trace.SyntaxError
-			if errors.As(err, &syntax) {
+			if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
 				if err := d.rest(); err != nil {
 					return err
 				}

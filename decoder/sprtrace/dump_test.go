@@ -66,7 +66,8 @@ func TestDumpLines(t *testing.T) {
 				`00000030    36 CALL resource=1 context=0x2 timestamp=2542936 type=2 name="malloc" size=-1 id=0x55c9a22662a0`,
 				`0000005c    12 ARGS args=["n"="1"]`,
 				`00000070    20 BTRC frames=[0x55c9757eb1b8 0x1]`,
-			}, nil,
+			},
+			nil,
 		},
 		{
 			"string forms",
@@ -77,34 +78,41 @@ func TestDumpLines(t *testing.T) {
 				`00000024     8 CTXR id=0x1 name=null`,
 				`00000034     8 CTXR id=0x1 name=""`,
 				`00000044     8 CTXR id=0x1 name="\"\xff"`,
-			}, nil,
+			},
+			nil,
 		},
 		{
 			"bytes behind the fields",
 			hs20 + "'CTXR' 0c000000 01000000 0200 'ab' 01020304",
-			[]string{`00000010    12 CTXR id=0x1 name="ab" rest=01020304`}, nil,
+			[]string{`00000010    12 CTXR id=0x1 name="ab" rest=01020304`},
+			nil,
 		},
 		{
 			"does not parse",
 			hs20 + "'CTXR' 04000000 01000000",
-			[]string{`00000010     4 PACKET code=0x52585443 data=01000000 # CTXR: data ends inside a field`}, nil,
+			[]string{`00000010     4 PACKET code=0x52585443 data=01000000 # CTXR: data ends inside a field`},
+			nil,
 		},
 		{
 			"unknown", hs20 + "'XYZW' 04000000 61626364",
-			[]string{`00000010     4 PACKET code=0x575a5958 data=61626364`}, nil,
+			[]string{`00000010     4 PACKET code=0x575a5958 data=61626364`},
+			nil,
 		},
 		{
 			"cut", hs20 + "'XYZW' 04000000 6162",
-			[]string{`00000010    10 RAW data=58595a57040000006162`}, trace.ErrTruncated,
+			[]string{`00000010    10 RAW data=58595a57040000006162`},
+			trace.ErrTruncated,
 		},
 		{
 			"wrong letters", hs10 + "10000000 'CTTT' 04000000 0600 'phase' 00",
-			[]string{`0000000c    12 CTTT id=0x4 name="phase"`}, nil,
+			[]string{`0000000c    12 CTTT id=0x4 name="phase"`},
+			nil,
 		},
 		{
 			"narrow HINF",
 			hs20 + "'HINF' 30000000 00806d92 00906f92 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000 0a000000",
-			[]string{`00000010    48 HINF bottom32=0x926d8000 top32=0x926f9000 arena=1 ordblks=2 smblks=3 hblks=4 hblkhd=5 usmblks=6 fsmblks=7 uordblks=8 fordblks=9 keepcost=10`}, nil,
+			[]string{`00000010    48 HINF bottom32=0x926d8000 top32=0x926f9000 arena=1 ordblks=2 smblks=3 hblks=4 hblkhd=5 usmblks=6 fsmblks=7 uordblks=8 fordblks=9 keepcost=10`},
+			nil,
 		},
 	}
 	for _, tt := range tests {

@@ -60,7 +60,7 @@ func decodeAny(t *testing.T, data []byte, opts Options) {
 				}
 				checkSyntaxError(t, err, len(data))
 			}
-			if again := d.ReadRecord(&r); again != err { //nolint:errorlint // the very same
+			if again := d.ReadRecord(&r); again != err {
 				t.Errorf("first %v, then %v", err, again)
 			}
 			break

@@ -162,8 +162,6 @@ func (d *Reader) stops(code uint32) bool {
 // is false if the packet has none.
 func (d *Reader) readPacket(rec *trace.Record, code uint32, data []byte, offset int64) (done bool, err error) {
 	switch code {
-	case wire.CALL: // deferred: one that readCall refused
-		return d.odd(rec, code, data, offset, &d.stats.Malformed, trace.ErrMalformed)
 	case wire.BTRC, wire.ARGS:
 		if d.opts.Legacy {
 			d.stats.Orphans++

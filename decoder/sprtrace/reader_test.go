@@ -285,11 +285,11 @@ func TestReadError(t *testing.T) {
 		var recs []*trace.Record
 		if err == nil {
 			recs, err = trace.Load(d)
-			if _, again := trace.Load(d); again != err { //nolint:errorlint // the very same
+			if _, again := trace.Load(d); again != err {
 				t.Errorf("after %d bytes: second error %v", n, again)
 			}
 		}
-		if err != broken { //nolint:errorlint // the very same
+		if err != broken {
 			t.Fatalf("after %d bytes: error %v", n, err)
 		}
 		if n == len(data) && summary(recs) != "header process 1:alloc/0/2" {

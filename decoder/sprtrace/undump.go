@@ -163,7 +163,7 @@ func (u *undumper) handshake(s *scanner) error {
 
 func (u *undumper) setLayout(words string) error {
 	pk := packer{}
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		switch word {
 		case wordTypeFirst:
 			pk.sizeFirst = false

@@ -86,75 +86,89 @@ func TestPackets(t *testing.T) {
 	}{
 		{"header alone", Options{}, []*trace.Record{{Kind: trace.KindHeader}}, hs20},
 		{
-			"header 32 bit", Options{},
+			"header 32 bit",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindHeader, Header: trace.Header{PointerSize: 4}}},
 			"f0 0a 02 00 04 'i686' 00 04 00",
 		},
 		{
-			"header big-endian", Options{},
+			"header big-endian",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindHeader, Header: trace.Header{Arch: "s390x", BigEndian: true, PointerSize: 8}}},
 			"f0 0a 02 00 05 's390x' 01 08",
 		},
 		{"header of the document", Options{Dialect: Document}, []*trace.Record{{Kind: trace.KindHeader}}, hs14},
 		{
-			"process", Options{},
+			"process",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindProcess, PID: 1234, Process: trace.Process{Name: "./leak", WallTime: 0x60000000*1e9 + 123456789, Depth: 10}}},
 			hs20 + "'PINF' 18000000 d2040000 00000060 40e20100 0a000000 0600 './leak'",
 		},
 		{
-			"process of the document", Options{Dialect: Document},
+			"process of the document",
+			Options{Dialect: Document},
 			[]*trace.Record{{Kind: trace.KindProcess, PID: 1, Process: trace.Process{Name: "leaks", Depth: 10}}},
 			hs14 + "'PINF' 18000000 01000000 00000000 00000000 0a000000 0500 'leaks' 00",
 		},
 		{
-			"module", Options{},
+			"module",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindTracerModule, TracerModule: trace.TracerModule{ID: 4, Major: 2, Minor: 3, Name: "mem"}}},
 			hs20 + "'MINF' 10000000 04000000 03000200 0600 'mem' 000000",
 		},
 		{
-			"resource", Options{},
+			"resource",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd", Desc: "file", RefCount: true}}},
 			hs20 + "'RESR' 14000000 02000000 01000000 0200 'fd' 0600 'file' 0000",
 		},
 		{
-			"context", Options{},
+			"context",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindContext, Context: trace.Context{ID: 4, Name: "phase"}}},
 			hs20 + "'CTXR' 0c000000 04000000 0600 'phase' 00",
 		},
 		{
-			"mapping: load base", Options{},
+			"mapping: load base",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: 0x2000, End: 0x3000, Offset: 0x1000, Base: 0x1000, Path: "/a.out"}}},
 			hs20 + "'MMAP' 18000000 0010000000000000 0030000000000000 0600 '/a.out'",
 		},
 		{
-			"mapping: no base", Options{},
+			"mapping: no base",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: 0x2000, End: 0x3000, Path: "/a.out"}}},
 			hs20 + "'MMAP' 18000000 0020000000000000 0030000000000000 0600 '/a.out'",
 		},
 		{
-			"mapping of the document: true start", Options{Dialect: Document},
+			"mapping of the document: true start",
+			Options{Dialect: Document},
 			[]*trace.Record{{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: 0x2000, End: 0x3000, Offset: 0x1000, Base: 0x1000, Path: "/a.out"}}},
 			hs14 + "'MMAP' 18000000 0020000000000000 0030000000000000 0600 '/a.out'",
 		},
 		{
-			"attachment", Options{},
+			"attachment",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindAttachment, Attachment: trace.Attachment{Name: "maps", Path: "m.txt"}}},
 			hs20 + "'FILE' 10000000 0600 'maps' 0000 0600 'm.txt' 00",
 		},
 		{
-			"heap", Options{},
+			"heap",
+			Options{},
 			[]*trace.Record{{Kind: trace.KindHeapInfo, HeapInfo: trace.HeapInfo{Bottom: 0x557e926d8000, Top: 0x557e926f9000, Arena: 1, OrdBlks: 2, SmBlks: 3, HBlks: 4, HBlkHd: 5, UsmBlks: 6, FsmBlks: 7, UordBlks: 8, FordBlks: 9, KeepCost: 10}}},
 			hs20 + "'HINF' 38000000 00806d927e550000 00906f927e550000 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000 0a000000",
 		},
 		{
-			"call", Options{},
+			"call",
+			Options{},
 			[]*trace.Record{process, resource, callOf(2542936e6, malloc)},
 			hs20 + pinf0 + resr1 +
 				"'CALL' 24000000 01000000 02000000 58cd2600 02000000 0600 'malloc' 64000000 a06226a2c9550000" +
 				"'BTRC' 14000000 02000000 b8b17e75c9550000 0100000000000000",
 		},
 		{
-			"call with arguments", Options{},
+			"call with arguments",
+			Options{},
 			[]*trace.Record{process, resource, callOf(0, open)},
 			hs20 + pinf0 + resr1 +
 				"'CALL' 24000000 01000000 02000000 00000000 02000000 0600 'open' 0000 64000000 a06226a2c9550000" +
@@ -162,7 +176,8 @@ func TestPackets(t *testing.T) {
 				"'BTRC' 14000000 02000000 b8b17e75c9550000 0100000000000000",
 		},
 		{
-			"call of the document", Options{Dialect: Document},
+			"call of the document",
+			Options{Dialect: Document},
 			[]*trace.Record{process, resource, callOf(2542936e6, open)},
 			hs14 + strings.Replace(pinf0, "0200 0000", "0000 0000", 1) + strings.Replace(resr1, "0200 'd'", "0100 'd'", 1) +
 				"'CALL' 24000000 58cd2600 00000000 02000000 02000000 0400 'open' 0000 a06226a2c9550000 64000000" +
@@ -170,7 +185,8 @@ func TestPackets(t *testing.T) {
 				"'ARGS' 1c000000 02000000 0400 'path' 0000 0100 '/' 00 0500 'flags' 00 0000 0000",
 		},
 		{
-			"free and undefined call", Options{},
+			"free and undefined call",
+			Options{},
 			[]*trace.Record{
 				process, resource,
 				callOf(1e6, trace.Call{Op: trace.OpFree, Function: "free", Resource: 1, ID: 16, Stack: trace.Stack{Frames: []uint64{5}}}),
@@ -183,7 +199,8 @@ func TestPackets(t *testing.T) {
 				"'BTRC' 04000000 00000000",
 		},
 		{
-			"move", Options{},
+			"move",
+			Options{},
 			[]*trace.Record{process, resource, callOf(3e9, move)},
 			hs20 + pinf0 + resr1 +
 				"'CALL' 28000000 01000000 02000000 d0070000 01000000 0a00 'realloc' 000000 00000000 10000000c9550000" +
@@ -192,7 +209,8 @@ func TestPackets(t *testing.T) {
 				"'BTRC' 14000000 02000000 b8b17e75c9550000 0100000000000000",
 		},
 		{
-			"move with both stacks", Options{BacktraceAll: true},
+			"move with both stacks",
+			Options{BacktraceAll: true},
 			[]*trace.Record{process, resource, callOf(3e9, move)},
 			hs20 + pinf0 + resr1 +
 				"'CALL' 28000000 01000000 02000000 d0070000 01000000 0a00 'realloc' 000000 00000000 10000000c9550000" +
@@ -201,9 +219,11 @@ func TestPackets(t *testing.T) {
 				"'BTRC' 14000000 02000000 b8b17e75c9550000 0100000000000000",
 		},
 		{
-			"call 32 bit big-endian", Options{},
+			"call 32 bit big-endian",
+			Options{},
 			[]*trace.Record{
-				{Kind: trace.KindHeader, Header: trace.Header{Arch: "ppc", PointerSize: 4, BigEndian: true}}, process,
+				{Kind: trace.KindHeader, Header: trace.Header{Arch: "ppc", PointerSize: 4, BigEndian: true}},
+				process,
 				callOf(1e6, trace.Call{Op: trace.OpAlloc, Function: "malloc", Size: 1, ID: 0x10000010, Stack: trace.Stack{Frames: []uint64{0x10000000}}}),
 			},
 			"f0 0a 02 00 03 'ppc' 01 04 0000 'FNIP' 00000014 00000007 00000000 00000000 ffffffff 0002 0000" +
@@ -211,29 +231,34 @@ func TestPackets(t *testing.T) {
 				"'CRTB' 00000008 00000001 10000000",
 		},
 		{
-			"call first: process and resource are made up", Options{},
+			"call first: process and resource are made up",
+			Options{},
 			[]*trace.Record{callOf(1e6, trace.Call{Op: trace.OpFree, Function: "free", Resource: 3, ID: 16})},
 			hs20 + pinf0 + "'RESR' 18000000 03000000 00000000 0a00 'unknown' 000000 0200 0000" +
 				"'CALL' 24000000 03000000 00000000 01000000 01000000 0600 'free' 0000 00000000 1000000000000000" +
 				"'BTRC' 04000000 00000000",
 		},
 		{
-			"opaque, not kept", Options{},
+			"opaque, not kept",
+			Options{},
 			[]*trace.Record{process, {Kind: trace.KindOpaque, Opaque: trace.Opaque{Format: "sp-rtrace", ID: 0x575a5958, Data: []byte("abcd")}}},
 			hs20 + pinf0,
 		},
 		{
-			"opaque, kept", Options{KeepOpaque: true},
+			"opaque, kept",
+			Options{KeepOpaque: true},
 			[]*trace.Record{process, {Kind: trace.KindOpaque, Opaque: trace.Opaque{Format: "sp-rtrace", ID: 0x575a5958, Data: []byte("abcd")}}},
 			hs20 + pinf0 + "'XYZW' 04000000 'abcd'",
 		},
 		{
-			"opaque of another format", Options{KeepOpaque: true},
+			"opaque of another format",
+			Options{KeepOpaque: true},
 			[]*trace.Record{process, {Kind: trace.KindOpaque, Opaque: trace.Opaque{Format: "mtrc", ID: 1}}},
 			hs20 + pinf0,
 		},
 		{
-			"second header", Options{},
+			"second header",
+			Options{},
 			[]*trace.Record{process, resource, {Kind: trace.KindHeader}, callOf(1e6, trace.Call{Op: trace.OpFree, Function: "free", ID: 16})},
 			hs20 + pinf0 + resr1 + hs20 + pinf0 +
 				"'CALL' 24000000 00000000 00000000 01000000 01000000 0600 'free' 0000 00000000 1000000000000000" +
