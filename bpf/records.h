@@ -14,7 +14,7 @@
 
 enum record_kind {
 	RECORD_ALLOC = 1, /* struct event: addr came to life with size */
-	RECORD_FREE, /* struct event: addr ended; size holds the return address */
+	RECORD_FREE, /* struct event: addr ended */
 	RECORD_MOVE_ENTER, /* struct event: realloc of addr began */
 	RECORD_MOVE, /* struct move_event: old ended, addr came to life with size */
 	RECORD_MOVE_UNDONE, /* struct event: realloc of addr failed, addr lives on */
@@ -104,12 +104,8 @@ enum operation {
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
 #define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
 
-/* Frees from inside the allocator's library that are no frees of the program. */
-#define MAX_INTERNAL 8
-
 struct target {
 	__u64 text_start, text_end; /* code of the allocator's library in this process */
-	__u64 internal[MAX_INTERNAL]; /* return addresses; unused ones are 0 */
 };
 
 #endif

@@ -73,17 +73,6 @@ static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller
 	return caller >= t->target.text_start && caller < t->target.text_end;
 }
 
-static __always_inline bool is_internal(struct thread *t, __u64 caller)
-{
-	for (int i = 0; i < MAX_INTERNAL; i++) {
-		if (!t->target.internal[i])
-			return false;
-		if (t->target.internal[i] == caller)
-			return true;
-	}
-	return false;
-}
-
 static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
 {
 	__u64 size = read_reg(ctx, SITE_SIZE_REG(site)), count, limit;
@@ -104,16 +93,22 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
 static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __u64 site,
 				       __u64 slot)
 {
-	__u64 block = read_reg(ctx, SITE_BLOCK_REG(site)), caller, stack = 0;
+	__u64 block = read_reg(ctx, SITE_BLOCK_REG(site)), stack = 0;
 
 	if (!block)
 		return;
-	caller = return_address(ctx, slot);
-	if (is_nested(t, slot, caller) || is_internal(t, caller))
+	if (unlikely(t->internal)) {
+		bool own = t->internal == slot;
+
+		t->internal = 0;
+		if (own)
+			return;
+	}
+	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
 		return;
 	if (cfg_backtrace_all)
-		stack = record_stack(ctx, t, caller, REG_FP(ctx), slot);
-	emit_event(ctx, t, RECORD_FREE, SITE_FUNCTION(site), block, caller, stack);
+		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx), slot);
+	emit_event(ctx, t, RECORD_FREE, SITE_FUNCTION(site), block, 0, stack);
 }
 
 static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __u64 site,
@@ -194,7 +189,7 @@ int leave(struct pt_regs *ctx)
 
 	if (!enabled)
 		return 0;
-	t = stored_thread(bpf_get_current_pid_tgid());
+	t = stored_thread();
 	if (!t || t->generation != generation || !t->depth)
 		return 0;
 	drop_stale(t, slot);
@@ -223,6 +218,24 @@ int leave(struct pt_regs *ctx)
 		finish_realloc(ctx, t, c, result, stack);
 	else if (result)
 		emit_event(ctx, t, RECORD_ALLOC, c->function, result, c->size, stack);
+	return 0;
+}
+
+/*
+ * internal_free sits on the calls of free that the allocator makes for itself,
+ * to empty a thread's cache at its end: these blocks the program has freed
+ * already. It tells the probe in free by the place of the return address.
+ */
+SEC("uprobe")
+int internal_free(struct pt_regs *ctx)
+{
+	struct thread *t;
+
+	if (!enabled)
+		return 0;
+	t = current_thread();
+	if (t)
+		t->internal = REG_SP(ctx) - RETURN_POP;
 	return 0;
 }
 

@@ -15,7 +15,7 @@ volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
 volatile const __u64 cfg_min_size = 0; /* smaller allocations are not reported */
 volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks */
-volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer, 0 never */
+volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 
 /* Switched by the tracer while the programs run. */
 volatile __u32 enabled = 0;
@@ -39,6 +39,7 @@ struct thread {
 	__u32 pid;
 	__u32 tid;
 	__u32 depth; /* open calls */
+	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
 	struct stack_record stack; /* scratch: a program can be preempted, so it is the thread's own */
@@ -93,10 +94,13 @@ static __always_inline void lose(__u32 reason)
 		__sync_fetch_and_add(n, 1);
 }
 
-static __always_inline struct thread *stored_thread(__u32 tid)
+static __always_inline struct thread *stored_thread(void)
 {
+	__u32 tid;
+
 	if (cfg_task_storage)
 		return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	tid = bpf_get_current_pid_tgid();
 	return bpf_map_lookup_elem(&threads_by_tid, &tid);
 }
 
@@ -140,10 +144,10 @@ static __noinline struct thread *refresh_thread(void)
 		lose(LOSS_STATE);
 		return NULL;
 	}
+	/* A new state is all zero; an older one keeps its open calls. */
 	t->target = *target;
 	t->pid = pid;
 	t->tid = ids;
-	t->depth = 0;
 	t->generation = generation;
 	return t;
 }
@@ -151,7 +155,7 @@ static __noinline struct thread *refresh_thread(void)
 /* current_thread returns the state of the current thread if it is traced. */
 static __always_inline struct thread *current_thread(void)
 {
-	struct thread *t = stored_thread(bpf_get_current_pid_tgid());
+	struct thread *t = stored_thread();
 
 	if (likely(t && t->generation == generation))
 		return t;

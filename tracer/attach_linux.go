@@ -18,6 +18,8 @@ type kernel struct {
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
+	// generation counts what was registered, see bpf/state.h.
+	generation uint32
 }
 
 // attach loads the programs, opens the rings and puts the probes of plan in.
@@ -44,9 +46,8 @@ func (k *kernel) attach(plan *Plan) error {
 	if err := k.openRings(plan, cpus); err != nil {
 		return err
 	}
-	pid := uint32(plan.target.pid)
-	if err := k.objects.Targets.Put(pid, plan.target.bpf()); err != nil {
-		return fmt.Errorf("register process %d: %w", pid, err)
+	if err := k.register(plan.target); err != nil {
+		return err
 	}
 	if k.sideband, err = openSideband(plan.target.pid, cpus); err != nil {
 		return err
@@ -116,6 +117,18 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	return nil
 }
 
+// register tells the programs what they need to know of the process.
+func (k *kernel) register(t *target) error {
+	if err := k.objects.Targets.Put(uint32(t.pid), t.bpf()); err != nil {
+		return fmt.Errorf("register process %d: %w", t.pid, err)
+	}
+	k.generation++
+	if err := k.objects.Generation.Set(k.generation); err != nil {
+		return fmt.Errorf("register process %d: %w", t.pid, err)
+	}
+	return nil
+}
+
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	size := plan.options.ringBytes(len(cpus))
 	if plan.options.Buffer == BufferPerf {
@@ -132,10 +145,13 @@ func (k *kernel) probe(plan *Plan) error {
 	if err := k.sites(plan, plan.returns(), k.objects.Leave, true); err != nil {
 		return err
 	}
+	if err := k.sites(plan, plan.internal, k.objects.InternalFree, false); err != nil {
+		return err
+	}
 	if err := k.sites(plan, plan.entries(), k.objects.Enter, false); err != nil {
 		return err
 	}
-	return k.sites(plan, plan.loader(), k.objects.MapsChanged, false)
+	return k.sites(plan, plan.debugger, k.objects.MapsChanged, false)
 }
 
 // sites attaches one program to probes, which are grouped by file.
@@ -210,9 +226,9 @@ func (k *kernel) disable() error {
 	return nil
 }
 
-// Close removes the probes and frees the rest. Links are closed side by side,
-// since each perf event waits for a grace period of the kernel.
-func (k *kernel) Close() error {
+// detach removes the probes. Links are closed side by side, since each perf
+// event waits for a grace period of the kernel.
+func (k *kernel) detach() error {
 	all := make([]error, len(k.links))
 	var closing sync.WaitGroup
 	for i, l := range k.links {
@@ -220,6 +236,12 @@ func (k *kernel) Close() error {
 	}
 	closing.Wait()
 	k.links = nil
+	return errors.Join(all...)
+}
+
+// Close removes the probes and frees the rest.
+func (k *kernel) Close() error {
+	all := []error{k.detach()}
 	if k.sideband != nil {
 		all = append(all, k.sideband.Close())
 	}

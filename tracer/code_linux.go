@@ -12,6 +12,7 @@ import (
 const (
 	maxFunction = 64 << 10
 	maxText     = 64 << 20
+	maxInternal = 8 // direct calls of free
 )
 
 // extent is addresses [start, end).
@@ -109,24 +110,26 @@ func (c *code) extent() extent {
 	return extent{c.bias + c.base, c.bias + c.base + uint64(len(c.text))}
 }
 
-// drain returns the return addresses, in the process, of calls of free that
-// the allocator makes for itself. In glibc whatever frees on behalf of the
-// program goes through the PLT, so that it can be interposed; the direct calls
-// are those that empty a thread's cache at its end, of blocks that the program
-// has freed already, and one inside realloc (decision 14). Other C libraries
-// and static programs are linked with direct calls everywhere, so nothing can
-// be told from them.
-func (c *code) drain() []uint64 {
+// internal returns the calls of free that the allocator makes for itself. In
+// glibc whatever frees on behalf of the program goes through the PLT, so that
+// it can be interposed; the direct calls are those that empty a thread's cache
+// at its end, of blocks that the program has freed already, and one inside
+// realloc (decision 14). Other C libraries and static programs are linked with
+// direct calls everywhere, so nothing can be told from them.
+func (c *code) internal() []Probe {
 	base := filepath.Base(c.lib.mapping.path)
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
 		return nil
 	}
 	returns, _ := site.InternalCallers(siteOptions().Arch, c.text, c.base, c.free)
-	for i := range returns {
-		returns[i] += c.bias
-	}
-	if len(returns) > len(probeTarget{}.Internal) {
+	if len(returns) > maxInternal {
 		return nil // not what is known of glibc
 	}
-	return returns
+	var probes []Probe
+	for _, addr := range returns {
+		if offset, ok := c.lib.file.FileOffset(addr - callSize); ok {
+			probes = append(probes, Probe{Function: "free", Path: c.lib.mapping.path, File: c.lib.path, Offset: offset})
+		}
+	}
+	return probes
 }

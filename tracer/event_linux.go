@@ -48,20 +48,19 @@ const (
 	stackHeadSize = int(unsafe.Offsetof(probeStackRecord{}.Frames))
 )
 
-// decode reads a record of the BPF programs, aligned to 8 bytes, into e, or
-// into s if it is a stack. It returns false for what the programs never send.
-func decode(b []byte, e *event, s *stackDef) bool {
-	if len(b) < stackHeadSize {
+// isStack says whether a record of the BPF programs is a stack.
+func isStack(b []byte) bool {
+	return len(b) >= stackHeadSize && b[unsafe.Offsetof(probeEvent{}.Head.Kind)] == kindStack
+}
+
+// decode reads an event of the BPF programs, aligned to 8 bytes, into e. It
+// returns false for what the programs never send.
+func decode(b []byte, e *event) bool {
+	if len(b) < eventSize {
 		return false
 	}
 	raw := (*probeEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 	e.kind = raw.Head.Kind
-	if e.kind == kindStack {
-		return decodeStack(b, s)
-	}
-	if len(b) < eventSize {
-		return false
-	}
 	e.time = raw.Head.Time
 	e.tid = raw.Head.Tid
 	e.function = raw.Head.Function
@@ -77,10 +76,11 @@ func decode(b []byte, e *event, s *stackDef) bool {
 		move := (*probeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 		e.old, e.entry = move.Old, move.EntryTime
 	}
-	return e.kind >= kindAlloc && e.kind <= kindMaps
+	return e.kind >= kindAlloc && e.kind <= kindMaps && e.kind != kindStack
 }
 
-// decodeStack copies the frames, which the caller then owns.
+// decodeStack reads a stack; see isStack. It copies the frames, which the caller
+// then owns.
 func decodeStack(b []byte, s *stackDef) bool {
 	raw := (*probeStackRecord)(unsafe.Pointer(unsafe.SliceData(b)))
 	depth := int(raw.Depth)

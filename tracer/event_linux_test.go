@@ -30,7 +30,7 @@ func TestDecodeEvents(t *testing.T) {
 	want := event{time: 111, tid: 222, function: 3, addr: 444, size: 555, stack: 666, pid: 777}
 	for _, kind := range []uint8{kindAlloc, kindFree, kindMoveEnter, kindMoveUndone, kindMaps} {
 		var got event
-		if !decode(rawEvent(kind, eventSize), &got, nil) {
+		if !decode(rawEvent(kind, eventSize), &got) {
 			t.Errorf("kind %d refused", kind)
 		}
 		want.kind = kind
@@ -39,7 +39,7 @@ func TestDecodeEvents(t *testing.T) {
 		}
 	}
 	var got event
-	if !decode(rawEvent(kindMove, moveEventSize), &got, nil) {
+	if !decode(rawEvent(kindMove, moveEventSize), &got) {
 		t.Error("move refused")
 	}
 	want.kind, want.old, want.entry = kindMove, 888, 999
@@ -57,11 +57,8 @@ func TestDecodeStack(t *testing.T) {
 	for i := range 3 {
 		le.PutUint64(b[stackHeadSize+8*i:], uint64(0x1000+i))
 	}
-	var (
-		e event
-		s stackDef
-	)
-	if !decode(b, &e, &s) {
+	var s stackDef
+	if !isStack(b) || !decodeStack(b, &s) {
 		t.Fatal("stack refused")
 	}
 	clear(b) // the frames must be a copy
@@ -81,13 +78,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"short move":        rawEvent(kindMove, moveEventSize)[:moveEventSize-1],
 		"unknown kind":      rawEvent(99, eventSize),
 		"kind 0":            rawEvent(0, eventSize),
+		"stack as event":    rawEvent(kindStack, stackHeadSize)[:stackHeadSize-8],
 		"stack beyond data": deep,
 	} {
 		var (
 			e event
 			s stackDef
 		)
-		if decode(b, &e, &s) {
+		if (isStack(b) && decodeStack(b, &s)) || (!isStack(b) && decode(b, &e)) {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -56,7 +56,9 @@ func (p *Plan) chooseFunctions(lib *library) error {
 			return err
 		}
 	}
-	p.target.code, p.target.drain = c.extent(), c.drain()
+	m := &lib.mapping
+	p.target.lib = fileID{m.major, m.minor, m.inode}
+	p.target.code, p.internal = c.extent(), c.internal()
 	return nil
 }
 

@@ -15,6 +15,7 @@ type mappings struct {
 	modules map[string]bool // paths and build-ids already described
 	file    func(mapping) fileInfo
 	emit    func(trace.Record)
+	moved   func(mapping, fileInfo) // is told of every new mapping of a file
 }
 
 // fileInfo is what the file of a mapping tells.
@@ -51,6 +52,7 @@ func (ms *mappings) add(m mapping, time uint64) {
 		}})
 	}
 	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: m.record(info)})
+	ms.moved(m, info)
 }
 
 // replace makes known all the mappings of the process, which were read at the

@@ -1,6 +1,9 @@
 package tracer
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // queue holds the events of one ring in the order of their times.
 type queue struct {
@@ -8,19 +11,40 @@ type queue struct {
 	next   int
 }
 
-// push appends an event. Events of one ring come in order except where one
-// program preempted another between taking its place and reading its time;
-// such an event is moved to where it belongs, so that times alone decide.
-func (q *queue) push(e *event) {
-	q.events = append(q.events, *e)
-	i := len(q.events) - 1
-	if i > q.next && q.events[i-1].time > e.time {
-		for i > q.next && q.events[i-1].time > e.time {
-			q.events[i] = q.events[i-1]
-			i--
-		}
-		q.events[i] = *e
+// slot returns a place at the end for an event, to be filled and then settled
+// or dropped. What it holds is left over from an earlier use.
+func (q *queue) slot() *event {
+	n := len(q.events)
+	if n == cap(q.events) {
+		q.events = slices.Grow(q.events, max(n, batchEvents))
 	}
+	q.events = q.events[:n+1]
+	return &q.events[n]
+}
+
+// drop takes the last slot back.
+func (q *queue) drop() { q.events = q.events[:len(q.events)-1] }
+
+// settle takes the event in the last slot over. Events of one ring come in
+// order except where one program preempted another between taking its place
+// and reading its time; such an event is moved to where it belongs, so that
+// times alone decide.
+func (q *queue) settle() {
+	i := len(q.events) - 1
+	if i == q.next || q.events[i-1].time <= q.events[i].time {
+		return
+	}
+	e := q.events[i]
+	for ; i > q.next && q.events[i-1].time > e.time; i-- {
+		q.events[i] = q.events[i-1]
+	}
+	q.events[i] = e
+}
+
+// push appends an event.
+func (q *queue) push(e *event) {
+	*q.slot() = *e
+	q.settle()
 }
 
 // time returns the time of the first event, or the end of time.

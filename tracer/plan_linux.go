@@ -13,6 +13,7 @@ type Plan struct {
 	state     State     // never auto
 	namespace *pidNamespace
 	functions []Function
+	internal  []Probe // calls of free that the allocator makes for itself
 	debugger  []Probe // where the dynamic loader tells of new libraries
 }
 
@@ -96,7 +97,7 @@ func (p *Plan) chooseKernel() error {
 	return err
 }
 
-// returns, entries and loader list the probes by the program that serves them.
+// returns and entries list the probes by the program that serves them.
 func (p *Plan) returns() []Probe {
 	var out []Probe
 	for i := range p.functions {
@@ -114,8 +115,6 @@ func (p *Plan) entries() []Probe {
 	}
 	return out
 }
-
-func (p *Plan) loader() []Probe { return p.debugger }
 
 // functionNames lists the functions by the number that events carry.
 func (p *Plan) functionNames() []string {

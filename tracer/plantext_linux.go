@@ -28,8 +28,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, probe := range p.debugger {
 		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
 	}
-	if n := len(p.target.drain); n > 0 {
-		fmt.Fprintf(w, "frees of the allocator's own, left out: %d call sites\n", n)
+	for _, probe := range p.internal {
+		fmt.Fprintf(w, "left out: the allocator's own call of free at file offset %#x\n", probe.Offset)
 	}
 	for i := range p.functions {
 		p.functions[i].warn(w)

@@ -102,7 +102,6 @@ type probeTarget struct {
 	_         structs.HostLayout
 	TextStart uint64
 	TextEnd   uint64
-	Internal  [8]uint64
 }
 
 type probeThread struct {
@@ -111,6 +110,7 @@ type probeThread struct {
 	Pid        uint32
 	Tid        uint32
 	Depth      uint32
+	Internal   uint64
 	Target     probeTarget
 	Calls      [8]struct {
 		_         structs.HostLayout
@@ -140,6 +140,7 @@ const (
 	probeMapThreads           = "threads"
 	probeMapThreadsByTid      = "threads_by_tid"
 	probeProgEnter            = "enter"
+	probeProgInternalFree     = "internal_free"
 	probeProgLeave            = "leave"
 	probeProgMapsChanged      = "maps_changed"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
@@ -204,9 +205,10 @@ type probeSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeProgramSpecs struct {
-	Enter       *ebpf.ProgramSpec `ebpf:"enter"`
-	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
-	MapsChanged *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
+	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
+	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
+	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
 }
 
 // probeMapSpecs contains maps before they are loaded into the kernel.
@@ -318,14 +320,16 @@ type probeVariables struct {
 //
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probePrograms struct {
-	Enter       *ebpf.Program `ebpf:"enter"`
-	Leave       *ebpf.Program `ebpf:"leave"`
-	MapsChanged *ebpf.Program `ebpf:"maps_changed"`
+	Enter        *ebpf.Program `ebpf:"enter"`
+	InternalFree *ebpf.Program `ebpf:"internal_free"`
+	Leave        *ebpf.Program `ebpf:"leave"`
+	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
 }
 
 func (p *probePrograms) Close() error {
 	return _ProbeClose(
 		p.Enter,
+		p.InternalFree,
 		p.Leave,
 		p.MapsChanged,
 	)

@@ -1,5 +1,8 @@
 package tracer
 
+// callSize is the size of a direct call instruction in bytes.
+const callSize = 5
+
 // registerName names a register by the number that instructions give it.
 func registerName(n uint8) string {
 	names := [...]string{

@@ -30,26 +30,26 @@ type intake struct {
 	cpu    uint16
 	stacks []stackDef
 	maps   uint64 // time of the latest kindMaps event, 0 if none
-	odd    uint64 // records the programs never send
 }
 
 func (in *intake) add(record []byte) {
-	var (
-		e event
-		s stackDef
-	)
-	if !decode(record, &e, &s) {
-		in.odd++
+	if isStack(record) {
+		var s stackDef
+		if decodeStack(record, &s) {
+			in.stacks = append(in.stacks, s)
+		}
 		return
 	}
-	switch e.kind {
-	case kindStack:
-		in.stacks = append(in.stacks, s)
-	case kindMaps:
+	e := in.queue.slot()
+	e.cpu = in.cpu
+	switch {
+	case !decode(record, e):
+		in.queue.drop()
+	case e.kind == kindMaps:
 		in.maps = max(in.maps, e.time)
+		in.queue.drop()
 	default:
-		e.cpu = in.cpu
-		in.queue.push(&e)
+		in.queue.settle()
 	}
 }
 

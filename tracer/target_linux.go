@@ -21,8 +21,8 @@ type target struct {
 	name  string // argv[0]
 	pidfd int
 	files map[fileID]fileInfo
-	code  extent   // where the allocator's library has its code
-	drain []uint64 // return addresses of frees that the allocator does for itself
+	lib   fileID // the allocator's library
+	code  extent // where the allocator's library has its code
 }
 
 // fileID tells files apart whatever their names.
@@ -152,9 +152,7 @@ func (t *target) threads() []proc.Thread {
 
 // bpf returns what the programs need to know of the process.
 func (t *target) bpf() probeTarget {
-	b := probeTarget{TextStart: t.code.start, TextEnd: t.code.end}
-	copy(b.Internal[:], t.drain)
-	return b
+	return probeTarget{TextStart: t.code.start, TextEnd: t.code.end}
 }
 
 func (t *target) Close() error { return unix.Close(t.pidfd) }

@@ -71,6 +71,7 @@ func (t *Tracer) start() {
 		r.PID = int32(target.pid)
 		s.emit(r)
 	}}
+	s.mappings.moved = t.libraryMapped
 	now, wall := clock(), time.Now()
 	head := trace.Record{Time: int64(now), PID: int32(target.pid)}
 	add := func(kind trace.Kind, fill func(r *trace.Record)) {
@@ -105,6 +106,21 @@ func (t *Tracer) start() {
 	if maps, err := target.mappings(); err == nil {
 		s.mappings.replace(maps, now, clock())
 	}
+}
+
+// libraryMapped keeps the programs informed of where the allocator's code is: a
+// new program has it elsewhere.
+func (t *Tracer) libraryMapped(m mapping, info fileInfo) {
+	target := t.plan.target
+	if (fileID{m.major, m.minor, m.inode}) != target.lib {
+		return
+	}
+	moved := extent{m.start, m.end}
+	if moved.start <= target.code.start && moved.end >= target.code.end {
+		return
+	}
+	target.code = moved
+	t.err = errors.Join(t.err, t.kernel.register(target))
 }
 
 // machine returns the machine name as uname -m prints it.

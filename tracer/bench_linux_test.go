@@ -1,0 +1,288 @@
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/encoder/sprtrace"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// The benchmarks measure costs as ratios within one run, since machines are
+// noisy: each iteration makes every variant once, and the medians over the
+// iterations are reported. docs/performance.md has the method and results;
+// run them with `make bench`, at -benchtime=7x or more.
+
+const benchPairs = 300_000 // per thread and run
+
+// samples collects figures by name.
+type samples map[string][]float64
+
+func (s samples) add(name string, value float64) { s[name] = append(s[name], value) }
+
+func (s samples) median(name string) float64 {
+	all := slices.Clone(s[name])
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// nsPerPair runs the loop program with what attach does to it and returns the
+// CPU time the program spent on a pair of malloc and free.
+func nsPerPair(b *testing.B, threads int, attach func(pid int) (detach func())) float64 {
+	b.Helper()
+	child := testutil.Spawn(b, testutil.Build(b, "loop"), strconv.Itoa(threads), strconv.Itoa(benchPairs))
+	child.Ready()
+	detach := attach(child.PID)
+	child.Go()
+	report := child.Report()
+	detach()
+	return report.NsPerPair
+}
+
+func untraced(int) func() { return func() {} }
+
+// empty attaches programs that do nothing to the sites of a plan: what the
+// kernel takes for the traps alone.
+func empty(b *testing.B) func(pid int) func() {
+	return func(pid int) func() {
+		plan := planFor(b, Options{PID: pid})
+		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+			Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
+			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		k := &kernel{}
+		err = errors.Join(k.sites(plan, plan.returns(), program, true), k.sites(plan, plan.entries(), program, false))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func() {
+			if err := errors.Join(k.Close(), program.Close(), plan.Close()); err != nil {
+				b.Error(err)
+			}
+		}
+	}
+}
+
+func planFor(b *testing.B, o Options) *Plan {
+	b.Helper()
+	plan, err := NewPlan(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return plan
+}
+
+// traced records with the given options and throws the records away. It fails
+// the benchmark if anything is lost.
+func traced(b *testing.B, o Options) func(pid int) func() {
+	return func(pid int) func() {
+		o.PID = pid
+		tracer, err := Open(planFor(b, o))
+		if err != nil {
+			b.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			var rec trace.Record
+			var err error
+			for err == nil {
+				err = tracer.ReadRecord(&rec)
+			}
+			done <- err
+		}()
+		return func() {
+			<-done
+			if s := tracer.Stats(); s.LostEvents() > 0 {
+				b.Errorf("%d events lost: %v", s.LostEvents(), s.Lost)
+			}
+			if err := tracer.Close(); err != nil {
+				b.Error(err)
+			}
+		}
+	}
+}
+
+// BenchmarkOverhead compares what tracing costs the traced process with F, the
+// cost of empty programs at the same sites.
+func BenchmarkOverhead(b *testing.B) {
+	testutil.NeedBPF(b)
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			s := samples{}
+			for b.Loop() {
+				base := nsPerPair(b, threads, untraced)
+				s.add("untraced-ns/pair", base)
+				floor := nsPerPair(b, threads, empty(b)) - base
+				s.add("F-ns/pair", floor)
+				s.add("events/F", (nsPerPair(b, threads, traced(b, Options{}))-base)/floor)
+				s.add("stacks/F", (nsPerPair(b, threads, traced(b, Options{Depth: DefaultDepth}))-base)/floor)
+				s.add("perfbuf/F", (nsPerPair(b, threads, traced(b, Options{Buffer: BufferPerf}))-base)/floor)
+			}
+			for name := range s {
+				b.ReportMetric(s.median(name), name)
+			}
+		})
+	}
+}
+
+// BenchmarkBystander measures a process that is not traced while another one,
+// which waits, is: both use the same C library.
+func BenchmarkBystander(b *testing.B) {
+	testutil.NeedBPF(b)
+	s := samples{}
+	for b.Loop() {
+		base := nsPerPair(b, 1, untraced)
+		other := testutil.Spawn(b, testutil.Build(b, "loop"), "1", "1")
+		other.Ready()
+		detach := traced(b, Options{})(other.PID)
+		s.add("ratio", nsPerPair(b, 1, untraced)/base)
+		other.Go()
+		other.Succeed()
+		detach()
+	}
+	b.ReportMetric(s.median("ratio"), "ratio")
+}
+
+// cpu returns the CPU time this process has used.
+func cpu(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkReader measures the tracer's own CPU time per event at full speed
+// of two producers: rings only, and with records, encoder and file.
+func BenchmarkReader(b *testing.B) {
+	testutil.NeedBPF(b)
+	run := func(b *testing.B, read func(t *Tracer) int) {
+		s := samples{}
+		for b.Loop() {
+			child := testutil.Spawn(b, testutil.Build(b, "loop"), "2", strconv.Itoa(benchPairs))
+			child.Ready()
+			tracer, err := Open(planFor(b, Options{PID: child.PID, Depth: DefaultDepth}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			before := cpu(b)
+			child.Go()
+			events := read(tracer)
+			s.add("ns/event", float64(cpu(b)-before)/float64(events))
+			child.Succeed()
+			if lost := tracer.Stats(); lost.LostEvents() > 0 || events < 4*benchPairs {
+				b.Errorf("%d events, %d lost", events, lost.LostEvents())
+			}
+			if err := tracer.Close(); err != nil {
+				b.Error(err)
+			}
+			s.add("rss-MB", peakRSS(b))
+		}
+		for name := range s {
+			b.ReportMetric(s.median(name), name)
+		}
+	}
+	b.Run("rings", func(b *testing.B) {
+		run(b, func(t *Tracer) int {
+			events := 0
+			for batch := range t.collector.out {
+				events += len(batch.events)
+				select {
+				case t.collector.free <- batch:
+				default:
+				}
+			}
+			return events
+		})
+	})
+	b.Run("file", func(b *testing.B) {
+		run(b, func(t *Tracer) int { return toFile(b, t) })
+	})
+}
+
+// toFile writes a trace as the command does and returns the number of calls.
+func toFile(b *testing.B, t *Tracer) int {
+	f, err := os.Create(filepath.Join(b.TempDir(), "trace"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w, err := sprtrace.New(f, sprtrace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := trace.Copy(w, t); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	s := t.Stats()
+	return int(s.Calls)
+}
+
+// peakRSS returns the largest resident set of this process so far, in MB.
+func peakRSS(b *testing.B) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range bytes.Lines(status) {
+		var kb float64
+		if n, _ := fmt.Sscanf(string(line), "VmHWM: %f kB", &kb); n == 1 {
+			return kb / 1000
+		}
+	}
+	b.Fatal("no VmHWM")
+	return 0
+}
+
+// BenchmarkAttach measures putting all probes in and taking them out.
+func BenchmarkAttach(b *testing.B) {
+	testutil.NeedBPF(b)
+	child := testutil.Spawn(b, testutil.Build(b, "loop"), "1")
+	child.Ready()
+	s := samples{}
+	for b.Loop() {
+		plan := planFor(b, Options{PID: child.PID})
+		cpus, err := onlineCPUs()
+		if err != nil {
+			b.Fatal(err)
+		}
+		k := &kernel{}
+		if err := errors.Join(k.load(plan, cpus), k.openRings(plan, cpus)); err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		if err := k.probe(plan); err != nil {
+			b.Fatal(err)
+		}
+		s.add("attach-ms", float64(time.Since(start).Microseconds())/1000)
+		start = time.Now()
+		if err := k.detach(); err != nil {
+			b.Fatal(err)
+		}
+		s.add("detach-ms", float64(time.Since(start).Microseconds())/1000)
+		if err := errors.Join(k.Close(), plan.Close()); err != nil {
+			b.Error(err)
+		}
+	}
+	for name := range s {
+		b.ReportMetric(s.median(name), name)
+	}
+}
