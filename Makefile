@@ -137,8 +137,8 @@ bench: need-test ## run the benchmarks; compare two outputs with benchstat (CONT
 	$(GO) test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: need-go ## write docs/cli from the flags
-	$(GO) test -count=1 -run '^TestDocs$$' ./cmd/... -update
+docs: need-go ## write the generated pages of docs/cli and docs/formats
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/... -update
 
 .PHONY: install
 install: build ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace

@@ -33,8 +33,10 @@ type program struct {
 
 // Main runs the tests of a package whose tests build programs; its TestMain
 // calls it and returns. The programs are then built once for all tests and
-// removed at the end, rather than for each test.
+// removed at the end, rather than for each test. It also declares -update for
+// Golden.
 func Main(m *testing.M) {
+	declareUpdate()
 	dir, err := os.MkdirTemp("", "rtrace-progs-")
 	if err == nil {
 		programs.dir = dir

@@ -10,14 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+// updateFlag is the switch that has golden files written rather than compared
+// with. Main declares it for packages that do not themselves.
+const updateFlag = "update"
+
+func declareUpdate() {
+	if flag.Lookup(updateFlag) == nil {
+		flag.Bool(updateFlag, false, "write the golden files instead of comparing with them")
+	}
+}
+
+func updating() bool {
+	f := flag.Lookup(updateFlag)
+	return f != nil && f.Value.String() == "true"
+}
 
 // Golden compares got with the file testdata/name of the package under test,
-// or writes the file if the test was run with -update.
+// or writes the file if the test was run with -update. The package's TestMain
+// calls Main, or the package declares the flag.
 func Golden(t testing.TB, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if updating() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -1,15 +1,21 @@
 package testutil
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
 
 func TestGolden(t *testing.T) {
 	t.Chdir(t.TempDir())
-	*update = true
+	set := func(value string) {
+		if err := flag.Set(updateFlag, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("true")
 	Golden(t, "deep/file.txt", []byte("one\ntwo\n"))
-	*update = false
+	set("false")
 	Golden(t, "deep/file.txt", []byte("one\ntwo\n"))
 	if text, err := os.ReadFile("testdata/deep/file.txt"); err != nil || string(text) != "one\ntwo\n" {
 		t.Errorf("golden file: %q, %v", text, err)

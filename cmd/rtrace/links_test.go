@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestInstallLinks compares the names under which `make install` links the
+// program with the subcommands that there are.
+func TestInstallLinks(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := func(variable string) []string {
+		m := regexp.MustCompile(`(?m)^`+variable+` := (.*)$`).FindSubmatch(makefile)
+		if m == nil {
+			t.Fatalf("no %s in the Makefile", variable)
+		}
+		return strings.Fields(string(m[1]))
+	}
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	if d := cmp.Diff(names, links("RTRACE_LINKS")); d != "" {
+		t.Errorf("RTRACE_LINKS (-subcommands +links):\n%s", d)
+	}
+	// What the original programs were called.
+	original := []string{"allocmap", "calltree", "pagemap", "postproc", "resolve", "timeline"}
+	original = slices.DeleteFunc(original, func(name string) bool { return !slices.Contains(names, name) })
+	if d := cmp.Diff(original, links("SP_RTRACE_LINKS")); d != "" {
+		t.Errorf("SP_RTRACE_LINKS (-original names +links):\n%s", d)
+	}
+}
