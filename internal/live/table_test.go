@@ -124,7 +124,7 @@ func (r *rng) next() uint64 {
 }
 
 func TestRandomOperations(t *testing.T) {
-	for seed := range 20 {
+	for seed := range 8 {
 		r := rng(seed)
 		ops := make([]byte, 40000)
 		for i := range ops {
@@ -171,7 +171,7 @@ func TestSlack(t *testing.T) {
 		t.Fatalf("slot has %d bytes", s)
 	}
 	tab := New()
-	for i := range uint64(400_000) {
+	for i := range uint64(200_000) {
 		tab.Insert(uint32(i%3), i<<4, 1, 0)
 		if n := tab.Len(); n >= 50_000 && n%10_000 == 0 {
 			if per := float64(tab.memory()) / float64(n); per > 48 {

@@ -234,7 +234,7 @@ func FuzzFinder(f *testing.F) {
 
 func TestRandomCalls(t *testing.T) {
 	x := uint64(1)
-	for range 50 {
+	for range 10 {
 		ops := make([]byte, 2000)
 		for i := range ops {
 			x = x*6364136223846793005 + 1442695040888963407
@@ -250,7 +250,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	f := New()
 	keep := full(1)
 	f.Add(keep)
-	for i := uint64(2); i < 200_000; i++ {
+	for i := uint64(2); i < 60_000; i++ {
 		r := alloc(i, 1, 16*i, i)
 		r.Call.Function = fmt.Sprint("function", i)
 		r.Call.Stack = trace.Stack{Frames: []uint64{i, i, i, i, i, i, i, i}, End: trace.StackComplete}
