@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/decoder/sprtrace"
@@ -209,8 +210,8 @@ func (i *postprocInput) decodeLegacy(r io.Reader) (*postprocTrace, error) {
 // close releases everything that was opened.
 func (i *postprocInput) close() error {
 	var all []error
-	for n := len(i.closers) - 1; n >= 0; n-- {
-		all = append(all, i.closers[n]())
+	for _, c := range slices.Backward(i.closers) {
+		all = append(all, c())
 	}
 	i.closers = nil
 	return errors.Join(all...)

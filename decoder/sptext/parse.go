@@ -300,11 +300,8 @@ func (d *Reader) time(s []byte) (int64, bool) {
 
 // afterSpace returns what follows the first space.
 func afterSpace(s []byte) ([]byte, bool) {
-	i := bytes.IndexByte(s, ' ')
-	if i < 0 {
-		return nil, false
-	}
-	return s[i+1:], true
+	_, rest, ok := bytes.Cut(s, []byte{' '})
+	return rest, ok
 }
 
 // resourceOf returns the id of the resource of a call. A call without a type

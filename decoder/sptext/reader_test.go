@@ -111,24 +111,31 @@ func TestLines(t *testing.T) {
 		text         string
 		want, legacy []*trace.Record // legacy nil: the same
 	}{
-		{"call forms", "1. malloc(100) = 0x55c9\n\n2. free(0x55c9)\n\n3. @1f f(1) = 0x2\n\n4. [00:42:22.936] g(0x1)\n\n5. @2 [01:00:00.001] h(0x1)\n\n",
+		{
+			"call forms", "1. malloc(100) = 0x55c9\n\n2. free(0x55c9)\n\n3. @1f f(1) = 0x2\n\n4. [00:42:22.936] g(0x1)\n\n5. @2 [01:00:00.001] h(0x1)\n\n",
 			[]*trace.Record{
 				call(alloc(1, "malloc", 100, 0x55c9)), call(free(2, "free", 0x55c9)),
 				call(with(alloc(3, "f", 1, 2), func(c *trace.Call) { c.Context = 0x1f })),
 				timed(2542936, free(4, "g", 1)),
 				timed(3600001, with(free(5, "h", 1), func(c *trace.Call) { c.Context = 2 })),
-			}, []*trace.Record{
+			},
+			[]*trace.Record{
 				call(with(alloc(1, "malloc", 100, 0x55c9), legacyEmpty)), call(with(free(2, "free", 0x55c9), legacyEmpty)),
 				call(with(alloc(3, "f", 1, 2), func(c *trace.Call) { c.Context = 0x1f; legacyEmpty(c) })),
 				timed(2542936, with(free(4, "g", 1), legacyEmpty)),
 				timed(3600001, with(free(5, "h", 1), func(c *trace.Call) { c.Context = 2; legacyEmpty(c) })),
-			}},
-		{"stack", "1. free(0x1)\n\t0x401000\n\t0x7f0000000001 main() at a.c:7\n\t0x2\n\n",
+			},
+		},
+		{
+			"stack", "1. free(0x1)\n\t0x401000\n\t0x7f0000000001 main() at a.c:7\n\t0x2\n\n",
 			[]*trace.Record{call(with(free(1, "free", 1), func(c *trace.Call) {
 				c.Stack = stack(0x401000, 0x7f0000000001, 2)
 				c.Stack.Names = []string{"", "main() at a.c:7", ""}
-			}))}, nil},
-		{"group", "1. a(0x1)\n2. b(0x2)\n\t$x = 1\n\t$y = 2\n3. c(0x3)\n\t0x10\n\n4. d(0x4)\n\t0x20\n5. e(0x5)\n\t0x30\n\n",
+			}))},
+			nil,
+		},
+		{
+			"group", "1. a(0x1)\n2. b(0x2)\n\t$x = 1\n\t$y = 2\n3. c(0x3)\n\t0x10\n\n4. d(0x4)\n\t0x20\n5. e(0x5)\n\t0x30\n\n",
 			[]*trace.Record{
 				call(with(free(1, "a", 1), func(c *trace.Call) { c.Stack = stack(0x10) })),
 				call(with(free(2, "b", 2), func(c *trace.Call) {
@@ -137,41 +144,64 @@ func TestLines(t *testing.T) {
 				call(with(free(3, "c", 3), func(c *trace.Call) { c.Stack = stack(0x10) })),
 				call(with(free(4, "d", 4), func(c *trace.Call) { c.Stack = stack(0x20) })),
 				call(with(free(5, "e", 5), func(c *trace.Call) { c.Stack = stack(0x30) })),
-			}, nil},
-		{"group ended by a record", "1. a(0x1)\n: /x => 0x1-0x2\n\t0x10\n",
+			},
+			nil,
+		},
+		{
+			"group ended by a record", "1. a(0x1)\n: /x => 0x1-0x2\n\t0x10\n",
 			[]*trace.Record{call(free(1, "a", 1)), mapping(1, 2, "/x")},
-			[]*trace.Record{call(with(free(1, "a", 1), legacyEmpty)), mapping(1, 2, "/x")}},
-		{"group not ended by a temporary comment", "1. a(0x1)\n# allocation summary: 1 block(s) with total size 0\n\t0x10\n\n",
-			[]*trace.Record{call(with(free(1, "a", 1), func(c *trace.Call) { c.Stack = stack(0x10) }))}, nil},
-		{"argument with white space", "1. a(0x1)\n\t$path = /tmp/a b\n\t$empty = \n\n",
+			[]*trace.Record{call(with(free(1, "a", 1), legacyEmpty)), mapping(1, 2, "/x")},
+		},
+		{
+			"group not ended by a temporary comment", "1. a(0x1)\n# allocation summary: 1 block(s) with total size 0\n\t0x10\n\n",
+			[]*trace.Record{call(with(free(1, "a", 1), func(c *trace.Call) { c.Stack = stack(0x10) }))},
+			nil,
+		},
+		{
+			"argument with white space", "1. a(0x1)\n\t$path = /tmp/a b\n\t$empty = \n\n",
 			[]*trace.Record{call(with(free(1, "a", 1), func(c *trace.Call) {
 				c.Args = []trace.Arg{{Name: "path", Value: "/tmp/a b"}, {Name: "empty", Value: ""}}
 			}))},
 			[]*trace.Record{call(with(free(1, "a", 1), func(c *trace.Call) {
 				c.Args = []trace.Arg{{Name: "path", Value: "/tmp/a"}}
 				legacyEmpty(c)
-			})), comment("\t$empty = ")}},
-		{"quoted", "1. \\x40a\\x3e(0x1)\n\t$p\\x20q = /tmp/a\\x20b\\x5cx41\\xzz\n\n: /a\\x20b => 0x1-0x2\n",
+			})), comment("\t$empty = ")},
+		},
+		{
+			"quoted", "1. \\x40a\\x3e(0x1)\n\t$p\\x20q = /tmp/a\\x20b\\x5cx41\\xzz\n\n: /a\\x20b => 0x1-0x2\n",
 			[]*trace.Record{call(with(free(1, "@a>", 1), func(c *trace.Call) {
 				c.Args = []trace.Arg{{Name: "p q", Value: `/tmp/a b\x41\xzz`}}
 			})), mapping(1, 2, "/a b")},
 			[]*trace.Record{call(with(free(1, `\x40a\x3e`, 1), func(c *trace.Call) {
 				c.Args = []trace.Arg{{Name: `p\x20q`, Value: `/tmp/a\x20b\x5cx41\xzz`}}
 				legacyEmpty(c)
-			})), mapping(1, 2, `/a\x20b`)}},
-		{"mapping with a space", ": /a b => 0x1-0x2\n", []*trace.Record{mapping(1, 2, "/a b")},
-			[]*trace.Record{comment(": /a b => 0x1-0x2")}},
-		{"context", "@ 10 : gui update\n",
+			})), mapping(1, 2, `/a\x20b`)},
+		},
+		{
+			"mapping with a space", ": /a b => 0x1-0x2\n",
+			[]*trace.Record{mapping(1, 2, "/a b")},
+			[]*trace.Record{comment(": /a b => 0x1-0x2")},
+		},
+		{
+			"context", "@ 10 : gui update\n",
 			[]*trace.Record{{Kind: trace.KindContext, Context: trace.Context{ID: 16, Name: "gui update"}}},
-			[]*trace.Record{{Kind: trace.KindContext, Context: trace.Context{Name: "(null)"}}}},
-		{"resources", "<1> : memory (memory allocation in bytes)\n<100> : segment (a) [refcount]\n<6> : low (b) [x|refcount|y]\n<0> : zero (c)\n<8> : memory (again)\n",
+			[]*trace.Record{{Kind: trace.KindContext, Context: trace.Context{Name: "(null)"}}},
+		},
+		{
+			"resources", "<1> : memory (memory allocation in bytes)\n<100> : segment (a) [refcount]\n<6> : low (b) [x|refcount|y]\n<0> : zero (c)\n<8> : memory (again)\n",
 			[]*trace.Record{
 				resource(1, "memory", "memory allocation in bytes", false), resource(9, "segment", "a", true),
 				resource(2, "low", "b", true), resource(0, "zero", "c", false),
-			}, nil},
-		{"resource without description", "<1> : memory ()\n",
-			[]*trace.Record{resource(1, "memory", "", false)}, []*trace.Record{comment("<1> : memory ()")}},
-		{"types", "<1> : a (x)\n<4> : b (y)\n1. f<b>(1) = 0x1\n\n2. f<a>(0x1)\n\n3. f(0x1)\n\n4. operator new[](unsigned long)<b>(0x1)\n\n",
+			},
+			nil,
+		},
+		{
+			"resource without description", "<1> : memory ()\n",
+			[]*trace.Record{resource(1, "memory", "", false)},
+			[]*trace.Record{comment("<1> : memory ()")},
+		},
+		{
+			"types", "<1> : a (x)\n<4> : b (y)\n1. f<b>(1) = 0x1\n\n2. f<a>(0x1)\n\n3. f(0x1)\n\n4. operator new[](unsigned long)<b>(0x1)\n\n",
 			[]*trace.Record{
 				resource(1, "a", "x", false), resource(3, "b", "y", false),
 				call(with(alloc(1, "f", 1, 1), func(c *trace.Call) { c.Resource = 3 })),
@@ -185,7 +215,8 @@ func TestLines(t *testing.T) {
 				call(with(free(2, "f", 1), func(c *trace.Call) { c.Resource = 1; legacyEmpty(c) })),
 				call(with(free(3, "f", 1), func(c *trace.Call) { c.Resource = 1; legacyEmpty(c) })),
 				call(with(free(4, "operator new[](unsigned long)", 1), func(c *trace.Call) { c.Resource = 3; legacyEmpty(c) })),
-			}},
+			},
+		},
 		{"unknown type", "<1> : a (x)\n1. f<int>(0x1)\n\n", []*trace.Record{
 			resource(1, "a", "x", false), call(with(free(1, "f<int>", 1), func(c *trace.Call) { c.Resource = 1 })),
 		}, []*trace.Record{
@@ -207,7 +238,8 @@ func TestLines(t *testing.T) {
 		{"comments", "## kept\n# dropped\n#kept, too\nProcess 7 exited\n\n", []*trace.Record{
 			comment("## kept"), comment("#kept, too"), comment("Process 7 exited"),
 		}, nil},
-		{"records in comments", "## tracing module: [10] file (1.2)\n## lost: 12 events (ring full)\n## unmapped: /x => 0x1-0x2\n## exec: sh\n",
+		{
+			"records in comments", "## tracing module: [10] file (1.2)\n## lost: 12 events (ring full)\n## unmapped: /x => 0x1-0x2\n## exec: sh\n",
 			[]*trace.Record{
 				{Kind: trace.KindTracerModule, TracerModule: trace.TracerModule{ID: 16, Major: 1, Minor: 2, Name: "file"}},
 				{Kind: trace.KindLost, Lost: trace.Lost{Count: 12, Reason: "ring full"}},
@@ -217,12 +249,16 @@ func TestLines(t *testing.T) {
 			[]*trace.Record{
 				comment("## tracing module: [10] file (1.2)"), comment("## lost: 12 events (ring full)"),
 				comment("## unmapped: /x => 0x1-0x2"), comment("## exec: sh"),
-			}},
-		{"records in comments, broken", "## tracing module: [10] file\n## tracing module: [10] file (70000.1)\n## lost: many events (x)\n## unmapped: x\n",
+			},
+		},
+		{
+			"records in comments, broken", "## tracing module: [10] file\n## tracing module: [10] file (70000.1)\n## lost: many events (x)\n## unmapped: x\n",
 			[]*trace.Record{
 				comment("## tracing module: [10] file"), comment("## tracing module: [10] file (70000.1)"),
 				comment("## lost: many events (x)"), comment("## unmapped: x"),
-			}, nil},
+			},
+			nil,
+		},
 		{"not quite calls", "1 malloc(1) = 0x1\n1.malloc(1)=0x1\n1. malloc 1\n1. malloc(1)\n1. malloc(1) = 1\n1. f<>(0x1)\n1. a>(0x1)<\n", []*trace.Record{
 			comment("1 malloc(1) = 0x1"), comment("1.malloc(1)=0x1"), comment("1. malloc 1"), comment("1. malloc(1)"),
 			comment("1. malloc(1) = 1"), comment("1. f<>(0x1)"), comment("1. a>(0x1)<"),
@@ -253,8 +289,11 @@ func TestLines(t *testing.T) {
 			})), comment("\r"),
 		}},
 		{"stack without a call", "\t0x1\n\t$a = b\n", nil, nil},
-		{"frame is no address", "1. f(0x1)\n\tx\n\t0xg\n\n", []*trace.Record{call(free(1, "f", 1)), comment("\tx"), comment("\t0xg")},
-			[]*trace.Record{call(with(free(1, "f", 1), legacyEmpty)), comment("\tx"), comment("\t0xg")}},
+		{
+			"frame is no address", "1. f(0x1)\n\tx\n\t0xg\n\n",
+			[]*trace.Record{call(free(1, "f", 1)), comment("\tx"), comment("\t0xg")},
+			[]*trace.Record{call(with(free(1, "f", 1), legacyEmpty)), comment("\tx"), comment("\t0xg")},
+		},
 	} {
 		legacy := tt.legacy
 		if legacy == nil {
@@ -287,11 +326,22 @@ func TestHeaders(t *testing.T) {
 		process trace.Process
 		pid     int32
 	}{
-		{"functracer", Options{}, "version=2.0, arch=arm, timestamp=21.11.2026 09:32:17, process=a b, pid=7, origin=functracer 1.4\n",
+		{
+			"functracer",
+			Options{},
+			"version=2.0, arch=arm, timestamp=21.11.2026 09:32:17, process=a b, pid=7, origin=functracer 1.4\n",
 			trace.Header{Version: "2.0", Arch: "arm", Origin: "functracer 1.4"},
-			trace.Process{Name: "a b", Depth: -1, WallTime: time.Date(2026, 11, 21, 9, 32, 17, 0, time.UTC).UnixNano()}, 7},
-		{"functracer legacy", Options{Legacy: true}, "version=2.0, arch=arm, timestamp=21.11.2026 09:32:17, process=a b, pid=7, origin=functracer 1.4\n",
-			trace.Header{Version: "2.0", Arch: "arm", Origin: "functracer 1.4\n"}, trace.Process{Name: "a b", Depth: -1}, 7},
+			trace.Process{Name: "a b", Depth: -1, WallTime: time.Date(2026, 11, 21, 9, 32, 17, 0, time.UTC).UnixNano()},
+			7,
+		},
+		{
+			"functracer legacy",
+			Options{Legacy: true},
+			"version=2.0, arch=arm, timestamp=21.11.2026 09:32:17, process=a b, pid=7, origin=functracer 1.4\n",
+			trace.Header{Version: "2.0", Arch: "arm", Origin: "functracer 1.4\n"},
+			trace.Process{Name: "a b", Depth: -1},
+			7,
+		},
 		{"comma", Options{}, "process=a\\x2cb, pid=7, \n", trace.Header{}, trace.Process{Name: "a,b", Depth: -1}, 7},
 		{"raw comma", Options{}, "process=a b,c, pid=7, \n", trace.Header{}, trace.Process{Name: "a b", Depth: -1}, 0},
 		{"empty value", Options{}, "arch=, pid=7, \n", trace.Header{}, trace.Process{Depth: -1}, 7},

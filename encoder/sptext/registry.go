@@ -92,9 +92,9 @@ func (w *Writer) resourceText(id uint32) []byte {
 		return nil
 	}
 	// The last declaration of an id counts.
-	for i := len(w.resources) - 1; i >= 0; i-- {
-		if w.resources[i].ID == id {
-			return w.resources[i].text
+	for _, r := range slices.Backward(w.resources) {
+		if r.ID == id {
+			return r.text
 		}
 	}
 	return nil

@@ -252,18 +252,42 @@ func TestHeader(t *testing.T) {
 	}{
 		{"nothing at all", Options{}, nil, "version=2.0, \n"},
 		{"nothing at all, legacy", Options{Legacy: true}, nil, "version=2.0, timestamp=1970.1.1 00:00:00, \n"},
-		{"no process", Options{}, []*trace.Record{header(), comment("#x")},
-			"version=2.0, arch=x86_64, filter=leaks|resolve, origin=rtrace-bpf 1.0, \n#x\n"},
-		{"depth unknown", Options{}, []*trace.Record{bare, {Kind: trace.KindProcess, PID: 3, Process: trace.Process{Depth: -1}}},
-			"version=2.0, pid=3, \n"},
-		{"quoted", Options{}, []*trace.Record{bare, {Kind: trace.KindProcess, PID: 3, Process: trace.Process{Name: "a,b c\n"}}},
-			"version=2.0, process=a\\x2cb c\\x0a, pid=3, backtrace depth=0, \n"},
-		{"not quoted, legacy", Options{Legacy: true}, []*trace.Record{bare, {Kind: trace.KindProcess, PID: -3, Process: trace.Process{Name: "a,b"}}},
-			"version=2.0, timestamp=1970.1.1 00:00:00, process=a,b, pid=-3, backtrace depth=0, \n"},
-		{"time given", Options{Timestamp: "27.5.19 01:02:03"}, []*trace.Record{process()},
-			"version=2.0, timestamp=27.5.19 01:02:03, process=/usr/bin/demo, pid=4711, backtrace depth=10, \n"},
-		{"time of the header", Options{}, []*trace.Record{{Kind: trace.KindHeader, Header: trace.Header{WallTime: 1e9}}},
-			"version=2.0, timestamp=1970.1.1 00:00:01, \n"},
+		{
+			"no process",
+			Options{},
+			[]*trace.Record{header(), comment("#x")},
+			"version=2.0, arch=x86_64, filter=leaks|resolve, origin=rtrace-bpf 1.0, \n#x\n",
+		},
+		{
+			"depth unknown",
+			Options{},
+			[]*trace.Record{bare, {Kind: trace.KindProcess, PID: 3, Process: trace.Process{Depth: -1}}},
+			"version=2.0, pid=3, \n",
+		},
+		{
+			"quoted",
+			Options{},
+			[]*trace.Record{bare, {Kind: trace.KindProcess, PID: 3, Process: trace.Process{Name: "a,b c\n"}}},
+			"version=2.0, process=a\\x2cb c\\x0a, pid=3, backtrace depth=0, \n",
+		},
+		{
+			"not quoted, legacy",
+			Options{Legacy: true},
+			[]*trace.Record{bare, {Kind: trace.KindProcess, PID: -3, Process: trace.Process{Name: "a,b"}}},
+			"version=2.0, timestamp=1970.1.1 00:00:00, process=a,b, pid=-3, backtrace depth=0, \n",
+		},
+		{
+			"time given",
+			Options{Timestamp: "27.5.19 01:02:03"},
+			[]*trace.Record{process()},
+			"version=2.0, timestamp=27.5.19 01:02:03, process=/usr/bin/demo, pid=4711, backtrace depth=10, \n",
+		},
+		{
+			"time of the header",
+			Options{},
+			[]*trace.Record{{Kind: trace.KindHeader, Header: trace.Header{WallTime: 1e9}}},
+			"version=2.0, timestamp=1970.1.1 00:00:01, \n",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer

@@ -44,7 +44,9 @@ func TestLeaks(t *testing.T) {
 	cut := &trace.SyntaxError{Format: "x", Err: trace.ErrTruncated}
 	src := &list{err: cut, records: []*trace.Record{
 		comment("a"), call(1, trace.OpAlloc, 16), comment("b"), comment("c"), call(2, trace.OpAlloc, 32), call(3, trace.OpFree, 16),
-		comment("d"), {Kind: trace.KindOpaque, Opaque: trace.Opaque{Data: []byte("x")}}, call(4, trace.OpAlloc, 48), call(5, trace.OpFree, 64),
+		comment("d"),
+		{Kind: trace.KindOpaque, Opaque: trace.Opaque{Data: []byte("x")}},
+		call(4, trace.OpAlloc, 48), call(5, trace.OpFree, 64),
 		comment("e"),
 	}}
 	l := filter.NewLeaks(src)
@@ -54,7 +56,8 @@ func TestLeaks(t *testing.T) {
 	}
 	want := []*trace.Record{
 		comment("a"), comment("b"), comment("c"), call(2, trace.OpAlloc, 32), comment("d"),
-		{Kind: trace.KindOpaque, Opaque: trace.Opaque{Data: []byte("x")}}, call(4, trace.OpAlloc, 48), comment("e"),
+		{Kind: trace.KindOpaque, Opaque: trace.Opaque{Data: []byte("x")}},
+		call(4, trace.OpAlloc, 48), comment("e"),
 	}
 	ignore := cmpopts.IgnoreFields(trace.Record{}, "Call")
 	for i, r := range want {
