@@ -102,6 +102,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 
+	c.format = format.Name
 	c.options.KeepSeq = in.Format == "text"
 	c.options.KeepOpaque = in.Format == "sprtrace"
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
@@ -152,8 +153,8 @@ func (c *convert) WriteRecord(r *trace.Record) error {
 	if err := c.side.WriteRecord(r); err != nil {
 		return err
 	}
-	if r.Kind != trace.KindHeader {
-		return nil
+	if r.Kind != trace.KindHeader || c.format != encoder.Default {
+		return nil // other formats find it by its name
 	}
 	return c.encoder.WriteRecord(&trace.Record{
 		Kind: trace.KindAttachment, Time: r.Time, PID: r.PID,

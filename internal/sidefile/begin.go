@@ -91,7 +91,7 @@ func belongs(r, process *trace.Record) error {
 	case r.Kind == trace.KindHeader && filtered(r.Header.Filter):
 		return errors.New("the trace was filtered after it was recorded")
 	case r.Kind != trace.KindProcess || process == nil:
-	case r.PID != process.PID:
+	case r.PID != process.PID && r.PID != 0:
 		return fmt.Errorf("it is about process %d and the trace about %d", process.PID, r.PID)
 	case !sameStart(r.Process.WallTime, process.Process.WallTime):
 		return fmt.Errorf("it is about a trace of process %d that began at another time", r.PID)

@@ -115,8 +115,8 @@ func (o *Reader) pass(r *trace.Record) error {
 // next, or instead of it; nil if there is none.
 func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 	ended := o.heldErr != nil
-	if !ended && r.Kind != trace.KindCall && r.Kind != trace.KindEnd && r.Kind != trace.KindMapping {
-		return nil, false // their place among the side file's records is not known
+	if !ended && r.Kind != trace.KindCall && !held(r.Kind) {
+		return nil, false // its place among the side file's records is not known
 	}
 	for o.head < len(o.queue) && o.queue[o.head].at <= o.pos {
 		switch {
@@ -128,8 +128,8 @@ func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 				return o.take(), false
 			}
 			o.take() // main goes on, or has its own
-		case !ended && r.Kind == trace.KindMapping:
-			i := o.match(&r.Mapping)
+		case !ended && r.Kind != trace.KindCall && r.Kind != trace.KindEnd:
+			i := o.match(r)
 			if i < 0 {
 				return nil, false
 			}
@@ -150,17 +150,37 @@ func (o *Reader) take() *trace.Record {
 }
 
 // match returns how many records of the queue come before the side file's
-// version of m, or -1.
-func (o *Reader) match(m *trace.Mapping) int {
+// version of main's record r, or -1 if it has none.
+func (o *Reader) match(r *trace.Record) int {
 	for i, q := range o.queue[o.head:] {
 		if q.at > o.pos {
 			break
 		}
-		if s := &q.r.Mapping; q.r.Kind == trace.KindMapping && s.End == m.End && samePath(s.Path, m.Path) {
+		if q.r.Kind == r.Kind && same(q.r, r) {
 			return i
 		}
 	}
 	return -1
+}
+
+// same reports whether main's record may be what its format made of side, which
+// has the same kind.
+func same(side, main *trace.Record) bool {
+	switch side.Kind {
+	case trace.KindMapping, trace.KindUnmapping:
+		return side.Mapping.End == main.Mapping.End && samePath(side.Mapping.Path, main.Mapping.Path)
+	case trace.KindLost:
+		return side.Lost.Count == main.Lost.Count && side.Lost.Reason == main.Lost.Reason
+	case trace.KindModule:
+		return samePath(side.Module.Path, main.Module.Path)
+	case trace.KindThread:
+		return side.TID == main.TID && side.Thread == main.Thread
+	case trace.KindExec:
+		return side.Exec == main.Exec
+	case trace.KindExit:
+		return side.TID == main.TID && side.Exit == main.Exit
+	}
+	return false
 }
 
 // samePath reports whether a format may have written path as got: some cut

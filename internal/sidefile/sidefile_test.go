@@ -285,6 +285,31 @@ func TestManyChunks(t *testing.T) {
 	}
 }
 
+// A format may hold some of the records itself, as text does in comments: then
+// the side file's take their places.
+func TestNothingTwice(t *testing.T) {
+	want := richTrace()
+	var main []*trace.Record
+	for _, r := range want {
+		if p := poor([]*trace.Record{r}); len(p) > 0 {
+			main = append(main, p...)
+			continue
+		}
+		c := r.Clone()
+		c.Time, c.PID, c.Lost.Since, c.Mapping.Offset = 0, 0, 0, 0
+		c.Module.BuildID, c.Module.Inode = "", 0
+		main = append(main, c)
+	}
+	got, err := readAll(sidefile.Overlay(&list{records: main}, bytes.NewReader(write(t, one, want...)), must(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[len(want)-1].Time, want[len(want)-1].PID = 0, 0 // main's own end stands
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // The clock of sp-rtrace: milliseconds of the day.
 func TestTimesOnTheClockOfTheDay(t *testing.T) {
 	const day = 24 * 3600 * int64(1e9)
