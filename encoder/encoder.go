@@ -21,6 +21,9 @@ type Options struct {
 	// SprtraceDialect is "wire" (or empty) for what the last real tools
 	// write and read, or "document" for the letter of the protocol document.
 	SprtraceDialect string
+	// BacktraceAll makes sprtrace write the stack of a Move with both of its
+	// calls, as it does with every other call that has one.
+	BacktraceAll bool
 	// KeepOpaque makes sprtrace keep packets of unknown types, which the
 	// original tools stop at.
 	KeepOpaque bool
@@ -51,7 +54,7 @@ var formats = []Format{
 			if err != nil {
 				return nil, err
 			}
-			return sprtrace.New(w, sprtrace.Options{Dialect: dialect, KeepOpaque: o.KeepOpaque})
+			return sprtrace.New(w, sprtrace.Options{Dialect: dialect, KeepOpaque: o.KeepOpaque, BacktraceAll: o.BacktraceAll})
 		},
 	},
 	{

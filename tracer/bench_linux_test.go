@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,9 @@ func traced(b *testing.B, o Options) func(pid int) func() {
 			done <- err
 		}()
 		return func() {
-			<-done
+			if err := <-done; !errors.Is(err, io.EOF) {
+				b.Error(err)
+			}
 			if s := tracer.Stats(); s.LostEvents() > 0 {
 				b.Errorf("%d events lost: %v", s.LostEvents(), s.Lost)
 			}

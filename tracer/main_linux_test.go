@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
 	"testing"
 
 	"rtrace-bpf/internal/testutil"

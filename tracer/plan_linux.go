@@ -45,8 +45,7 @@ func (p *Plan) decide() error {
 	if err != nil {
 		return err
 	}
-	defer lib.file.Close()
-	if err := p.chooseFunctions(lib); err != nil {
+	if err := errors.Join(p.chooseFunctions(lib), lib.file.Close()); err != nil {
 		return err
 	}
 	if err := checkReturnProbes(p.target.pid); err != nil {

@@ -121,7 +121,7 @@ func (t *target) fileInfo(m mapping) fileInfo {
 	if !ok {
 		if f, _, err := t.open(m); err == nil && f != nil {
 			info = fileInfo{buildID: f.BuildID(), fixed: f.Fixed(), known: true, segments: f.Segments()}
-			f.Close()
+			_ = f.Close() // it was only read
 		}
 		t.files[id] = info
 	}

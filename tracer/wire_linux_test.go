@@ -84,7 +84,7 @@ func TestSharedNumbers(t *testing.T) {
 		}
 	}
 	for reason := range lossCount {
-		if Loss(reason).String() == "" {
+		if reason.String() == "" {
 			t.Errorf("loss reason %d has no name", reason)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type config struct {
 	pid       int
 	output    string
 	format    string
+	dialect   string
 	duration  time.Duration
 	readyFile string
 	side      string
@@ -56,6 +58,7 @@ func (c *config) declare(env settings) {
 	f = c.flags.Group("Output")
 	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.StringVar(&c.format, "format", encoder.Default, "write `FORMAT`: "+encoder.Names())
+	f.StringVar(&c.dialect, "rtrace-dialect", "wire", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -95,11 +98,16 @@ func (c *config) parse(args []string, env settings) error {
 	case c.side != "" && !c.toStdout():
 		return errors.New("--side goes with -o -; other outputs name their side file themselves")
 	}
-	if _, err := encoder.Lookup(c.format); err != nil {
+	if _, err := encoder.New(c.format, io.Discard, c.encoding()); err != nil {
 		return err
 	}
 	_, err = c.options()
 	return err
+}
+
+// encoding returns the choices of the output format.
+func (c *config) encoding() encoder.Options {
+	return encoder.Options{SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll}
 }
 
 func (c *config) toStdout() bool { return c.output == "-" || c.output == "stdout" }

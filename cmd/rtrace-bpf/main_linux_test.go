@@ -158,6 +158,7 @@ func TestCommandLine(t *testing.T) {
 		"unknown flag":      {[]string{"-p", "1", "--nope"}, cli.Usage, "", "unknown flag"},
 		"argument":          {[]string{"-p", "1", "x"}, cli.Usage, "", `unexpected argument "x"`},
 		"format":            {[]string{"-p", "1", "--format", "x"}, cli.Usage, "", `unknown format "x"`},
+		"dialect":           {[]string{"-p", "1", "--rtrace-dialect", "x"}, cli.Usage, "", "dialect"},
 		"buffer":            {[]string{"-p", "1", "--buffer", "x"}, cli.Usage, "", `unknown --buffer "x"`},
 		"ring size":         {[]string{"-p", "1", "--ring-size", "3M"}, cli.Usage, "", "power of two"},
 		"size":              {[]string{"-p", "1", "--min-size", "12Q"}, cli.Usage, "", "is no size"},

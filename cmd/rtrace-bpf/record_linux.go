@@ -74,7 +74,7 @@ func (x *session) open() error {
 	if x.out, err = output(c, x.streams); err != nil {
 		return err
 	}
-	if x.encoder, err = encoder.New(c.format, x.out, encoder.Options{}); err != nil {
+	if x.encoder, err = encoder.New(c.format, x.out, c.encoding()); err != nil {
 		return errors.Join(err, x.out.Discard())
 	}
 	if path := x.sidePath(); path != "" {

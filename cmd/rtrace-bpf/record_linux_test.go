@@ -67,6 +67,19 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// The dialect of the protocol document, as the tracer writes and reads it.
+func TestDocumentDialect(t *testing.T) {
+	child := waiting(t, "alloc", "1", "50")
+	r := start(t, child, "--rtrace-dialect", "document")
+	child.Go()
+	child.Succeed()
+	r.ends(cli.OK)
+	records := r.trace()
+	if records[0].Header.Version != "1.4" || count(records, "calloc") != 50 {
+		t.Errorf("version %s with %d calls of calloc, want 1.4 with 50", records[0].Header.Version, count(records, "calloc"))
+	}
+}
+
 // A signal ends the trace as planned; the process goes on.
 func TestSignals(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,8 +74,10 @@ func TestThreadIsNoProcess(t *testing.T) {
 	if err != nil || len(tids) != 2 {
 		t.Fatalf("threads %v, %v", tids, err)
 	}
-	var tid int
-	fmt.Sscan(tids[1].Name(), &tid)
+	tid, err := strconv.Atoi(tids[1].Name())
+	if err != nil {
+		t.Fatal(err)
+	}
 	refused(t, tid, fmt.Sprintf("%d is a thread of process %d", tid, child.PID))
 }
 
@@ -113,9 +116,21 @@ func Test32BitProgram(t *testing.T) {
 		value uint32
 		size  int
 	}{
-		{16, 2, 2}, {18, 3, 2}, {20, 1, 4}, {24, base + head, 4}, {28, 52, 4}, {40, 52, 2}, {42, 32, 2}, {44, 1, 2},
-		{52, 1, 4}, {60, base, 4}, {64, base, 4}, {68, uint32(head + len(code)), 4}, {72, uint32(head + len(code)), 4},
-		{76, 5, 4}, {80, 4096, 4},
+		{16, 2, 2},
+		{18, 3, 2},
+		{20, 1, 4},
+		{24, base + head, 4},
+		{28, 52, 4},
+		{40, 52, 2},
+		{42, 32, 2},
+		{44, 1, 2},
+		{52, 1, 4},
+		{60, base, 4},
+		{64, base, 4},
+		{68, uint32(head + len(code)), 4},
+		{72, uint32(head + len(code)), 4},
+		{76, 5, 4},
+		{80, 4096, 4},
 	} {
 		if f.size == 2 {
 			le.PutUint16(b[f.at:], uint16(f.value))

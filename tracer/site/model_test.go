@@ -92,8 +92,10 @@ func splitOperands(s string) []string {
 	return ops
 }
 
-var names64 = []string{"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi",
-	"%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%r14", "%r15"}
+var names64 = []string{
+	"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi",
+	"%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%r14", "%r15",
+}
 
 // whole returns the number of the register of which name is a part.
 func whole(name string) (int, bool) {
@@ -359,8 +361,10 @@ func writesLast(op string) (keepsFlags, known bool) {
 			return true, !strings.HasPrefix(op, "movmsk") && op != "movsq" && op != "movsl" || strings.HasPrefix(op, "movslq")
 		}
 	}
-	for _, p := range []string{"add", "sub", "and", "or", "xor", "adc", "sbb", "inc", "dec", "neg", "shl", "shr", "sar",
-		"rol", "ror", "imul", "bsf", "bsr", "tzcnt", "lzcnt", "popcnt", "bts", "btr", "btc"} {
+	for _, p := range []string{
+		"add", "sub", "and", "or", "xor", "adc", "sbb", "inc", "dec", "neg", "shl", "shr", "sar",
+		"rol", "ror", "imul", "bsf", "bsr", "tzcnt", "lzcnt", "popcnt", "bts", "btr", "btc",
+	} {
 		if op == p || len(op) == len(p)+1 && strings.HasPrefix(op, p) && strings.ContainsAny(op[len(p):], "bwlq") {
 			return false, true
 		}

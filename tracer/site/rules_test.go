@@ -167,8 +167,10 @@ var rules = []choiceTest{
 		name: "branches to the entry, behind the site and elsewhere",
 		code: `48 85 f6 53 c3`,
 		f: Function{Args: []int{0}, Incoming: []Branch{
-			{From: 0x9000, To: entry, Call: true}, {From: 0x9005, To: entry + 4},
-			{From: 0x900a, To: 0x2000}, {From: entry + 1, To: entry + 3},
+			{From: 0x9000, To: entry, Call: true},
+			{From: 0x9005, To: entry + 4},
+			{From: 0x900a, To: 0x2000},
+			{From: entry + 1, To: entry + 3},
 		}},
 		want: Site{Offset: 3, Cost: Emulated, Insn: "push %rbx", Args: regs(7)},
 	},

@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Window is how far behind a function's entry, in bytes, a site may be. The
@@ -229,14 +230,7 @@ func check(m machine, f *Function) error {
 	if f.Entry+uint64(len(f.Code)) < f.Entry {
 		return fmt.Errorf("code of %d bytes at %#x exceeds the address space", len(f.Code), f.Entry)
 	}
-	has := func(arg int) bool {
-		for _, a := range f.Args {
-			if a == arg {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(arg int) bool { return slices.Contains(f.Args, arg) }
 	for _, a := range f.Args {
 		if a < 0 || a >= len(m.arguments()) {
 			return fmt.Errorf("argument %d is not passed in an integer register", a)

@@ -1,5 +1,7 @@
 package site
 
+import "slices"
+
 // resync is how many positions are tried as branches behind code that could
 // not be decoded: an instruction of x86-64 has at most 15 bytes.
 const resync = 15
@@ -74,12 +76,9 @@ func (b *body) enter(offset int, from uint64) {
 func (b *body) tailCalls(f *Function) []string {
 	var names []string
 	add := func(name string) {
-		for _, n := range names {
-			if n == name {
-				return
-			}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		names = append(names, name)
 	}
 	for _, target := range b.jumps {
 		if target == f.Entry {
