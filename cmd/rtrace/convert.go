@@ -104,7 +104,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 
 	c.format = format.Name
 	c.options.KeepSeq = in.Format == "text"
-	c.options.KeepOpaque = in.Format == "sprtrace"
+	c.options.KeepOpaque = true // what was in the trace stays in it
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
