@@ -139,7 +139,10 @@ func (p *postprocess) print() error {
 		var rec trace.Record
 		return cut(p.in.name(), src.ReadRecord(&rec))
 	}
-	if p.legacy && !p.env.hasProcess() {
+	switch {
+	case p.legacy && p.env.header.BigEndian:
+		return errors.New("unsupported architecture: the original reads traces of its own byte order only")
+	case p.legacy && !p.env.hasProcess():
 		return errors.New("failed to parse log header")
 	}
 	if err := p.write(src, leaks); err != nil {

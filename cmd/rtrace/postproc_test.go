@@ -284,3 +284,18 @@ func TestPostprocLive(t *testing.T) {
 		t.Errorf("-l (-want +got):\n%s", d)
 	}
 }
+
+// TestPostprocByteOrder: the original refuses traces of the other byte order;
+// without --legacy they are read.
+func TestPostprocByteOrder(t *testing.T) {
+	handshake := "\xf0\x0e\x02\x00\x06x86_64\x01\x08\x00\x00\x00"
+	process := "FNIP" + "\x00\x00\x00\x14" + "\x00\x00\x00\x07" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x0a" + "\x00\x02a\x00"
+	out, _, code := runRtrace(handshake+process, "postproc")
+	if !strings.Contains(out, "process=a, pid=7, ") || code != cli.OK {
+		t.Errorf("exit code %d, stdout %q", code, out)
+	}
+	out, errOut, code := runRtrace(handshake+process, "postproc", "--legacy")
+	if out != "" || code != cli.Failed || !strings.Contains(errOut, "unsupported architecture") {
+		t.Errorf("legacy: exit code %d, stdout %q, stderr %q", code, out, errOut)
+	}
+}

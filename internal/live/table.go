@@ -143,31 +143,39 @@ func (t *Table) Insert(resource uint32, id, size, value uint64) (old Entry, repl
 }
 
 // place puts an entry that is not in the shard at slot i, where its state is
-// right, and moves what stands there and behind. A distance that does not fit
-// into a state makes the shard grow.
+// right, and moves what stands there and behind up to the next empty slot by
+// one: entries are in the order of their homes. If a distance does not fit into
+// a state then, the shard grows.
 func (t *Table) place(s *shard, i int, e slot) {
 	slots := s.slots
-	for {
-		at := &slots[i]
-		if at.state&distMask < e.state&distMask {
-			*at, e = e, *at
-			if e.state == 0 {
-				return
-			}
-		}
-		if e.state&distMask == distMask {
-			// All but one entry are in their places; e is that one.
-			t.resize(s, grown(len(slots)))
-			at, state, _ := s.find(t.hash(e.resource, e.id), e.resource, e.id)
-			e.state = e.state&^distMask | state&distMask
-			t.place(s, at, e)
-			return
-		}
-		e.state++
-		if i++; i == len(slots) {
-			i = 0
+	if slots[i].state == 0 {
+		slots[i] = e
+		return
+	}
+	end, longest := i, e.state&distMask
+	for ; slots[end].state != 0; end++ {
+		longest = max(longest, slots[end].state&distMask)
+		if end == len(slots)-1 {
+			end = -1
 		}
 	}
+	if longest == distMask {
+		t.resize(s, grown(len(slots)))
+		at, state, _ := s.find(t.hash(e.resource, e.id), e.resource, e.id)
+		e.state = e.state&^distMask | state&distMask
+		t.place(s, at, e)
+		return
+	}
+	for end != i {
+		from := end - 1
+		if end == 0 {
+			from = len(slots) - 1
+		}
+		slots[end] = slots[from]
+		slots[end].state++
+		end = from
+	}
+	slots[i] = e
 }
 
 // lookup returns the slot of a live block.
