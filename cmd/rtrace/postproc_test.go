@@ -84,7 +84,7 @@ func TestPostprocFailures(t *testing.T) {
 		{"empty", "", []string{write("empty", "")}, cli.Failed, "empty"},
 		{"empty pipe", "", nil, cli.Failed, "empty"},
 		{"empty pipe, leaks", "", []string{"-l"}, cli.Failed, "empty"},
-		{"no trace", "", []string{write("passwd", "root:x:0:0:root:/root:/bin/bash\n")}, cli.Failed, "unknown format"},
+		{"no trace", "", []string{write("passwd", "daemon:x:1:1:daemon:/usr/sbin:/bin/sh\n")}, cli.Failed, "unknown format"},
 		{"no process, legacy", noHeader(), []string{"--legacy"}, cli.Failed, "failed to parse log header"},
 		{"output folder", "", []string{"-o", filepath.Join(dir, "no", "x"), leaksFile}, cli.Failed, "no such file"},
 		{"output exists", "", []string{"-o", write("exists", "x"), leaksFile}, cli.Failed, "exists"},

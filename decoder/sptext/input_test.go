@@ -24,7 +24,7 @@ func TestErrors(t *testing.T) {
 		want   error
 	}{
 		{"empty", Options{}, "", 0, 0, trace.ErrTruncated},
-		{"no trace", Options{}, "root:x:0:0:root:/root:/bin/bash\nmore\n", 0, 0, trace.ErrMalformed},
+		{"no trace", Options{}, "daemon:x:1:1:daemon:/usr/sbin:/bin/sh\nmore\n", 0, 0, trace.ErrMalformed},
 		{"cut call", Options{}, "pid=1, \n1. f(0x1)\n\n2. g(0x12", 3, 19, trace.ErrTruncated},
 		{"cut frame", Options{}, "pid=1, \n1. f(0x1)\n\t0x12\n\t0x3", 3, 24, trace.ErrTruncated},
 		{"too many calls for one stack", Options{MaxGroup: 2}, "pid=1, \n1. f(0x1)\n2. f(0x1)\n3. f(0x1)\n\n", 4, 28, trace.ErrLimit},
