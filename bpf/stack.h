@@ -48,7 +48,11 @@ static __noinline __u32 walk_frames(struct thread *t, __u64 pc, __u64 fp, __u64 
 	t->stack.frames[0] = pc;
 	for (__u32 i = 1; i < MAX_DEPTH; i++) {
 		if (!fp) {
-			end = STACK_COMPLETE; /* the ABI's mark of the outermost frame */
+			/*
+			 * The ABI's mark of the outermost frame; where no step came
+			 * before, the register rather holds something else.
+			 */
+			end = used ? STACK_COMPLETE : STACK_BAD_POINTER;
 			break;
 		}
 		if (i >= cfg_depth)

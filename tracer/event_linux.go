@@ -39,7 +39,7 @@ type stackDef struct {
 	frames       []uint64
 	end          probeStackEnd
 	framePointer bool
-	checked      bool // against the mappings, see stream.stack
+	id           uint64 // of what is left after the check, 0 before: see stream.stack
 }
 
 const (

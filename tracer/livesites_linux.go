@@ -24,7 +24,7 @@ func (t *Tracer) LiveSites(n int) []LiveSite {
 		site := byStack[b.Value]
 		if site == nil {
 			site = &LiveSite{}
-			if def := s.stacks[b.Value]; def != nil {
+			if def := s.checked[b.Value]; def != nil {
 				site.Frames = def.frames
 			}
 			byStack[b.Value] = site

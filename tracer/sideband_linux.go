@@ -30,6 +30,7 @@ const (
 	sideName                     // a thread changed its name
 	sideExec                     // the process replaced its program; name is the new one
 	sideExit                     // a thread ended
+	sideFork                     // the process made another one, whose id is tid
 	sideSnapshot                 // the process's mappings were read anew
 	sideLost                     // the kernel dropped sideband records
 	sideDrops                    // loss counters grew
@@ -136,6 +137,11 @@ func (s *sideband) parse(rec *ring.Record) (side, bool) {
 		x.kind, x.lost = sideLost, long(b[8:])
 		x.pid, x.tid = s.pid, 0
 		return x, true
+	}
+	if rec.Type == unix.PERF_RECORD_FORK {
+		// pid, parent's pid, tid, parent's tid, time
+		x.kind, x.pid, x.tid = sideFork, word(b[4:]), word(b)
+		return x, x.pid == s.pid && x.tid != s.pid
 	}
 	if x.pid != s.pid {
 		return side{}, false

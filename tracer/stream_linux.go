@@ -1,6 +1,9 @@
 package tracer
 
 import (
+	"math/bits"
+	"slices"
+
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -12,8 +15,9 @@ const memoryResource = 1
 type stream struct {
 	functions []string // by the number the events carry
 	minSize   uint64
-	live      *live.Table // nil: live blocks are not tracked
-	stacks    map[uint64]*stackDef
+	live      *live.Table          // nil: live blocks are not tracked
+	stacks    map[uint64]*stackDef // by hash
+	checked   map[uint64]*stackDef // by id
 	moves     *moves
 	mappings  mappings
 	early     map[uint64]uint64 // sizes of blocks that kindFreeEarly took
@@ -39,6 +43,7 @@ type Stats struct {
 	Stacks                      [5]uint64 // calls with a stack, by trace.StackEnd
 	FramePointer                uint64    // of these, with a frame-pointer step
 	DistinctStacks              int
+	Forks                       uint64            // processes that the process made; they are not followed
 	Lost                        [lossCount]uint64 // by Loss
 }
 
@@ -95,15 +100,25 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 }
 
 func (s *stream) alloc(e *event, r *trace.Record) bool {
-	if s.live != nil {
-		if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, e.stack); replaced {
-			s.stats.Replaced++
-		}
-	}
 	s.stats.Allocs++
 	s.call(e, r, trace.OpAlloc)
 	r.Call.Size = e.size
+	s.remember(e)
 	return true
+}
+
+// remember begins a live block.
+func (s *stream) remember(e *event) {
+	if s.live == nil {
+		return
+	}
+	var id uint64
+	if def := s.stacks[e.stack]; def != nil {
+		id = def.id
+	}
+	if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, id); replaced {
+		s.stats.Replaced++
+	}
 }
 
 func (s *stream) free(e *event, r *trace.Record) bool {
@@ -138,14 +153,10 @@ func (s *stream) move(e *event, r *trace.Record) bool {
 	if !s.forget(e.old) {
 		return s.alloc(e, r)
 	}
-	if s.live != nil {
-		if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, e.stack); replaced {
-			s.stats.Replaced++
-		}
-	}
 	s.stats.Moves++
 	s.call(e, r, trace.OpMove)
 	r.Call.OldID, r.Call.Size, r.Call.EntryTime = e.old, e.size, int64(e.entry)
+	s.remember(e)
 	return true
 }
 
@@ -180,25 +191,49 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
 
 // stack returns the frames of a hash, or nil if they were lost. A frame pointer
 // that is none leads to words that look like frames; so when a stack is first
-// used, it is cut at the first frame that is no code.
+// used, it is cut at the first frame that is no code. Stacks that are the same
+// then become one.
 func (s *stream) stack(hash uint64) *stackDef {
 	def := s.stacks[hash]
-	if def == nil || def.checked {
+	if def == nil || def.id != 0 {
 		return def
 	}
-	def.checked = true
-	if !def.framePointer {
-		return def
+	if def.framePointer {
+		s.cut(def)
 	}
+	id := def.identify()
+	if same := s.checked[id]; same != nil {
+		s.stacks[hash] = same
+		return same
+	}
+	def.id = id
+	s.checked[id] = def
+	return def
+}
+
+// cut ends a stack before the first frame that is no code.
+func (s *stream) cut(def *stackDef) {
 	for i, addr := range def.frames[1:] {
 		if !s.mappings.code(addr) {
-			def.frames = def.frames[:i+1]
+			def.frames = slices.Clone(def.frames[:i+1])
 			def.end = probeStackEndSTACK_BAD_POINTER
 			def.framePointer = i > 0
-			break
+			return
 		}
 	}
-	return def
+}
+
+// identify hashes all that is known of a stack; never 0.
+func (d *stackDef) identify() uint64 {
+	h := uint64(d.end)<<1 | 1
+	if d.framePointer {
+		h |= 1 << 8
+	}
+	for _, addr := range d.frames {
+		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
+		h = hi ^ lo
+	}
+	return max(h, 1)
 }
 
 // stackEnd says in the words of a trace how a stack ended.
@@ -237,6 +272,9 @@ func (s *stream) side(id uint64) {
 		r.Kind, r.Exec.Name = trace.KindExec, x.name
 	case sideExit:
 		r.Kind, r.Exit.Process = trace.KindExit, false
+	case sideFork:
+		s.stats.Forks++
+		return
 	case sideLost:
 		s.lost(LossSideband, x.lost, &r)
 	case sideDrops:

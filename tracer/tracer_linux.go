@@ -61,7 +61,7 @@ func (t *Tracer) start() {
 	s := &t.stream
 	*s = stream{
 		functions: t.plan.functionNames(), minSize: options.MinSize,
-		stacks: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
+		stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
 		sides: map[uint64]side{},
 	}
 	if !options.NoLive {
@@ -230,7 +230,7 @@ func (t *Tracer) Stop() { t.collector.stop() }
 // while ReadRecord runs.
 func (t *Tracer) Stats() Stats {
 	s := t.stream.stats
-	s.DistinctStacks = len(t.stream.stacks)
+	s.DistinctStacks = len(t.stream.checked)
 	if t.stream.live != nil {
 		s.LiveBlocks, s.LiveBytes = t.stream.live.Len(), t.stream.live.Bytes()
 	}

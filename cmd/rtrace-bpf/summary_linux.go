@@ -58,6 +58,9 @@ func (x *session) summary(stats *tracer.Stats) {
 		fmt.Fprintf(w, "  unmatched frees: %d (of blocks allocated before the trace)\n", stats.Unmatched)
 	}
 	x.stackSummary(w, stats)
+	if stats.Forks > 0 {
+		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
+	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
 	x.liveSites(w)
 }
