@@ -126,7 +126,8 @@ fmt: need-go need-git ## put Go and C into form
 .PHONY: fuzz
 fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
 	@for package in $$($(GO) list ./...); do \
-		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz'); do \
+		targets=$$($(GO) test -list '^Fuzz' "$$package") || { echo "$$targets"; exit 1; }; \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "==> $$package $$target"; \
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit; \
 		done; \

@@ -18,7 +18,7 @@ func TestInstallLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	links := func(variable string) []string {
-		m := regexp.MustCompile(`(?m)^`+variable+` := (.*)$`).FindSubmatch(makefile)
+		m := regexp.MustCompile(`(?m)^` + variable + ` := (.*)$`).FindSubmatch(makefile)
 		if m == nil {
 			t.Fatalf("no %s in the Makefile", variable)
 		}

@@ -19,7 +19,7 @@ func needBPF(t testing.TB, reason error) {
 	if reason == nil {
 		return
 	}
-	line := fmt.Sprintf("SKIPPED-NEEDS-BPF: %s: %v", t.Name(), reason)
+	line := fmt.Sprintf("SKIPPED-NEEDS-BPF: %v", reason)
 	if os.Getenv("RTRACE_REQUIRE_BPF") != "" {
 		t.Fatal(line)
 	}

@@ -8,7 +8,7 @@ import (
 func TestNeedBPF(t *testing.T) {
 	t.Setenv("RTRACE_REQUIRE_BPF", "")
 	reason := errors.New("the kernel is asleep")
-	const line = "SKIPPED-NEEDS-BPF: TestRecorded: the kernel is asleep"
+	const line = "SKIPPED-NEEDS-BPF: the kernel is asleep"
 
 	if got := fatal(func(r *recorder) { needBPF(r, nil) }); got != "" {
 		t.Errorf("with BPF the test ended: %q", got)

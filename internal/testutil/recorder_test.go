@@ -12,8 +12,7 @@ type recorder struct {
 	message string
 }
 
-func (r *recorder) Helper()      {}
-func (r *recorder) Name() string { return "TestRecorded" }
+func (r *recorder) Helper() {}
 
 func (r *recorder) Fatal(args ...any) { r.end(fmt.Sprint(args...)) }
 func (r *recorder) Skip(args ...any)  { r.end("skip: " + fmt.Sprint(args...)) }
