@@ -60,8 +60,28 @@ static __always_inline __u64 wake_flags(void *ring, __u64 time)
 	return BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void fill_event(struct event *e, struct thread *t, __u8 kind,
-				       __u16 function, __u64 addr, __u64 size, __u64 stack)
+/* reserve takes room in the CPU's ring; without any the event counts as lost. */
+static __always_inline void *reserve(void **ring, __u64 size)
+{
+	void *record = NULL;
+
+	*ring = cpu_ring();
+	if (*ring)
+		record = bpf_ringbuf_reserve(*ring, size, 0);
+	if (unlikely(!record))
+		lose(LOSS_RING_FULL);
+	return record;
+}
+
+/* output passes a record through a perf event buffer. */
+static __always_inline void output(void *ctx, void *record, __u64 size)
+{
+	if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, record, size))
+		lose(LOSS_RING_FULL);
+}
+
+static __always_inline void fill_event(struct event *e, struct thread *t, __u8 kind, __u16 function,
+				       __u64 addr, __u64 size, __u64 stack)
 {
 	e->head.tid = t->tid;
 	e->head.function = function;
@@ -85,16 +105,12 @@ static __always_inline void emit_event(void *ctx, struct thread *t, __u8 kind, _
 		struct event copy;
 
 		fill_event(&copy, t, kind, function, addr, size, stack);
-		if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &copy, sizeof(copy)))
-			lose(LOSS_RING_FULL);
+		output(ctx, &copy, sizeof(copy));
 		return;
 	}
-	ring = cpu_ring();
-	e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
-	if (unlikely(!e)) {
-		lose(LOSS_RING_FULL);
+	e = reserve(&ring, sizeof(*e));
+	if (unlikely(!e))
 		return;
-	}
 	fill_event(e, t, kind, function, addr, size, stack);
 	bpf_ringbuf_submit(e, wake_flags(ring, e->head.time));
 }
@@ -111,16 +127,12 @@ static __always_inline void emit_move(void *ctx, struct thread *t, struct call *
 		copy.old = c->block;
 		copy.entry_time = c->time;
 		fill_event(&copy.event, t, RECORD_MOVE, c->function, addr, c->size, stack);
-		if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &copy, sizeof(copy)))
-			lose(LOSS_RING_FULL);
+		output(ctx, &copy, sizeof(copy));
 		return;
 	}
-	ring = cpu_ring();
-	e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
-	if (unlikely(!e)) {
-		lose(LOSS_RING_FULL);
+	e = reserve(&ring, sizeof(*e));
+	if (unlikely(!e))
 		return;
-	}
 	e->old = c->block;
 	e->entry_time = c->time;
 	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);

@@ -16,13 +16,13 @@
  * loads behind a choice are merged by the compiler into one load at a computed
  * address, which the verifier refuses; assembly is left alone.
  */
-#define CONTEXT_WORD(ctx, field)                                              \
-	({                                                                    \
-		__u64 word;                                                   \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                         \
-			     : "=r"(word)                                     \
+#define CONTEXT_WORD(ctx, field)                                                          \
+	({                                                                                \
+		__u64 word;                                                               \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                     \
+			     : "=r"(word)                                                 \
 			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, field))); \
-		word;                                                         \
+		word;                                                                     \
 	})
 
 #if defined(__TARGET_ARCH_x86)
@@ -101,11 +101,12 @@ struct pt_regs {
 
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {
-	ONE_REG(0) ONE_REG(1) ONE_REG(2) ONE_REG(3) ONE_REG(4) ONE_REG(5) ONE_REG(6) ONE_REG(7)
-	ONE_REG(8) ONE_REG(9) ONE_REG(10) ONE_REG(11) ONE_REG(12) ONE_REG(13) ONE_REG(14)
-	ONE_REG(15) ONE_REG(16) ONE_REG(17) ONE_REG(19) ONE_REG(20) ONE_REG(21) ONE_REG(22)
-	ONE_REG(23) ONE_REG(24) ONE_REG(25) ONE_REG(26) ONE_REG(27) ONE_REG(28)
-	return 0;
+	ONE_REG(0)
+	ONE_REG(1) ONE_REG(2) ONE_REG(3) ONE_REG(4) ONE_REG(5) ONE_REG(6) ONE_REG(7) ONE_REG(8)
+		ONE_REG(9) ONE_REG(10) ONE_REG(11) ONE_REG(12) ONE_REG(13) ONE_REG(14) ONE_REG(15)
+			ONE_REG(16) ONE_REG(17) ONE_REG(19) ONE_REG(20) ONE_REG(21) ONE_REG(22)
+				ONE_REG(23) ONE_REG(24) ONE_REG(25) ONE_REG(26) ONE_REG(27)
+					ONE_REG(28) return 0;
 }
 
 #else

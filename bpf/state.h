@@ -42,7 +42,8 @@ struct thread {
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
-	struct stack_record stack; /* scratch: a program can be preempted, so it is the thread's own */
+	struct stack_record
+		stack; /* scratch: a program can be preempted, so it is the thread's own */
 };
 
 /* State of the threads of the targets. The kernel frees it with the thread. */

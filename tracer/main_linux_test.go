@@ -85,6 +85,20 @@ func (r *recording) whole() {
 	}
 }
 
+// traceRun records a program of testdata/progs from its gate to its end. The
+// trace must be whole.
+func traceRun(t *testing.T, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+	t.Helper()
+	child := testutil.Spawn(t, program, args...)
+	child.Ready()
+	r := attachTo(t, child.PID, change)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	return r, report, records
+}
+
 // calls returns the calls of a trace by thread, in the words of a report. The
 // two halves of a realloc that was split are one again.
 func calls(records []*trace.Record) map[int][]testutil.Call {

@@ -13,13 +13,7 @@ import (
 // are not the program's.
 func TestThreadsThatExit(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "200")
-	child.Ready()
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	r, report, records := traceRun(t, nil, testutil.Build(t, "threads_exit"), "200")
 	compare(t, records, report)
 	s := r.tracer.Stats()
 	if s.Unmatched != 0 || s.LiveBlocks != 8 || s.LiveBytes != 8*300 {
@@ -35,13 +29,7 @@ func TestThreadsThatExit(t *testing.T) {
 func TestReallocRace(t *testing.T) {
 	privileged(t)
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		child := testutil.Spawn(t, testutil.Build(t, "realloc_race"), "3", "300", "log")
-		child.Ready()
-		r := attachTo(t, child.PID, func(o *Options) { o.Buffer = buffer })
-		child.Go()
-		report := child.Report()
-		records := r.end()
-		r.whole()
+		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, testutil.Build(t, "realloc_race"), "3", "300", "log")
 		compare(t, records, report)
 		live := map[uint64]bool{}
 		last := int64(0)
@@ -78,13 +66,7 @@ func TestReallocRace(t *testing.T) {
 // catches bad_alloc lives.
 func TestCxx(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "cxx"), "50")
-	child.Ready()
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	_, report, records := traceRun(t, nil, testutil.Build(t, "cxx"), "50")
 	if report.Caught == 0 {
 		t.Fatal("the program has caught nothing")
 	}
@@ -118,13 +100,7 @@ func TestShortLivedLibrary(t *testing.T) {
 	privileged(t)
 	const rounds = 5
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
-	child := testutil.Spawn(t, testutil.Build(t, "dl"), plug, "5")
-	child.Ready()
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	_, report, records := traceRun(t, nil, testutil.Build(t, "dl"), plug, "5")
 	var mapped *trace.Mapping
 	mappings, unmappings, inside := 0, 0, 0
 	leaks := map[uint64]bool{}
@@ -168,13 +144,7 @@ func TestShortLivedLibrary(t *testing.T) {
 func TestMmapExec(t *testing.T) {
 	privileged(t)
 	file := testutil.Build(t, "plug", "-shared", "-fPIC")
-	child := testutil.Spawn(t, testutil.Build(t, "mmapexec"), file, "4")
-	child.Ready()
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	_, report, records := traceRun(t, nil, testutil.Build(t, "mmapexec"), file, "4")
 	seen := map[uint64]int{}
 	for _, rec := range ofKind(records, trace.KindMapping) {
 		if filepath.Base(rec.Mapping.Path) == filepath.Base(file) {

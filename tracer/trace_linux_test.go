@@ -22,15 +22,9 @@ func TestEveryCallOfEveryThread(t *testing.T) {
 					name := fmt.Sprintf("%s-%s-%s-%d", mechanism, [...]string{"ring", "perf"}[buffer],
 						[...]string{"", "task", "hash"}[state], threads)
 					t.Run(name, func(t *testing.T) {
-						child := testutil.Spawn(t, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
-						child.Ready()
-						r := attachTo(t, child.PID, func(o *Options) {
+						r, report, records := traceRun(t, func(o *Options) {
 							o.Mechanism, o.Buffer, o.State = mechanism, buffer, state
-						})
-						child.Go()
-						report := child.Report()
-						records := r.end()
-						r.whole()
+						}, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
 						compare(t, records, report)
 						if s := r.tracer.Stats(); s.LiveBlocks != threads || s.Unmatched != 0 {
 							t.Errorf("%d blocks live and %d frees unmatched, want %d and 0", s.LiveBlocks, s.Unmatched, threads)
@@ -47,13 +41,7 @@ func TestEveryFunction(t *testing.T) {
 	privileged(t)
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("backtrace-all=%v", all), func(t *testing.T) {
-			child := testutil.Spawn(t, testutil.Build(t, "every"))
-			child.Ready()
-			r := attachTo(t, child.PID, func(o *Options) { o.BacktraceAll = all })
-			child.Go()
-			report := child.Report()
-			records := r.end()
-			r.whole()
+			_, report, records := traceRun(t, func(o *Options) { o.BacktraceAll = all }, testutil.Build(t, "every"))
 			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 			for _, rec := range ofKind(records, trace.KindCall) {
 				want := rec.Call.Op != trace.OpFree || rec.Call.Function != "free" || all
@@ -89,13 +77,7 @@ func canonicalCalls(all []testutil.Call) []testutil.Call {
 // its callers by name, and nothing that is no code.
 func TestStacksByFramePointer(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "leak"))
-	child.Ready()
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	_, report, records := traceRun(t, nil, testutil.Build(t, "leak"))
 	live := map[uint64]*trace.Record{}
 	for _, rec := range ofKind(records, trace.KindCall) {
 		if rec.Call.Op != trace.OpFree {
@@ -166,13 +148,7 @@ func TestDepthCutsStacks(t *testing.T) {
 func TestMinSize(t *testing.T) {
 	privileged(t)
 	const limit = 300
-	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "2", "1000", "log")
-	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) { o.MinSize = limit })
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
+	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, testutil.Build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
 }
 
