@@ -95,18 +95,43 @@ struct pt_regs {
 #define RETURN_POP 0
 
 /* Arguments are in x0-x7, copies of them can be anywhere below x29. */
-#define ONE_REG(i)  \
-	if (n == i) \
-		return CONTEXT_WORD(r, regs[i]);
+#define ONE_REG(i)                                       \
+	do {                                             \
+		if (n == i)                              \
+			return CONTEXT_WORD(r, regs[i]); \
+	} while (0)
 
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {
-	ONE_REG(0)
-	ONE_REG(1) ONE_REG(2) ONE_REG(3) ONE_REG(4) ONE_REG(5) ONE_REG(6) ONE_REG(7) ONE_REG(8)
-		ONE_REG(9) ONE_REG(10) ONE_REG(11) ONE_REG(12) ONE_REG(13) ONE_REG(14) ONE_REG(15)
-			ONE_REG(16) ONE_REG(17) ONE_REG(19) ONE_REG(20) ONE_REG(21) ONE_REG(22)
-				ONE_REG(23) ONE_REG(24) ONE_REG(25) ONE_REG(26) ONE_REG(27)
-					ONE_REG(28) return 0;
+	ONE_REG(0);
+	ONE_REG(1);
+	ONE_REG(2);
+	ONE_REG(3);
+	ONE_REG(4);
+	ONE_REG(5);
+	ONE_REG(6);
+	ONE_REG(7);
+	ONE_REG(8);
+	ONE_REG(9);
+	ONE_REG(10);
+	ONE_REG(11);
+	ONE_REG(12);
+	ONE_REG(13);
+	ONE_REG(14);
+	ONE_REG(15);
+	ONE_REG(16);
+	ONE_REG(17);
+	ONE_REG(19);
+	ONE_REG(20);
+	ONE_REG(21);
+	ONE_REG(22);
+	ONE_REG(23);
+	ONE_REG(24);
+	ONE_REG(25);
+	ONE_REG(26);
+	ONE_REG(27);
+	ONE_REG(28);
+	return 0;
 }
 
 #else
