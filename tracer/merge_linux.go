@@ -76,26 +76,35 @@ type merger struct {
 // merge appends to out the events that are not younger than watermark, at most
 // room of them, and reports whether more are ready.
 func (m *merger) merge(out []event, watermark uint64, room int) ([]event, bool) {
-	for room > 0 {
+	end := len(out) + room
+	for len(out) < end {
 		first, second := m.heads()
-		limit := min(second, watermark)
 		if first < 0 || m.queues[first].time() > watermark {
 			return out, false
 		}
 		q := &m.queues[first]
-		from, to := q.next, q.next
-		for to < len(q.events) && q.events[to].time <= limit && to-from < room {
-			to++
+		limit := min(second, watermark)
+		// Runs are short while several CPUs are busy: copying one by one beats
+		// a copy per run.
+		i := q.next
+		for ; i < len(q.events) && q.events[i].time <= limit && len(out) < end; i++ {
+			out = append(out, q.events[i])
 		}
-		for i := from; i < to && q.events[i].time < m.last; i++ {
-			m.late++
-		}
-		out = append(out, q.events[from:to]...)
-		m.last = max(m.last, q.events[to-1].time)
-		q.next = to
-		room -= to - from
+		m.note(q.events[q.next:i])
+		q.next = i
 	}
 	return out, true
+}
+
+// note counts the events of a run that come too late.
+func (m *merger) note(run []event) {
+	for i := range run {
+		if run[i].time >= m.last {
+			break
+		}
+		m.late++
+	}
+	m.last = max(m.last, run[len(run)-1].time)
 }
 
 // heads returns the queue with the oldest event, -1 if all are empty, and the

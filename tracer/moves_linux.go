@@ -30,13 +30,15 @@ func newMoves() *moves {
 	return &moves{open: map[uint32]int{}, early: map[uint32]uint64{}}
 }
 
+// pass says whether e is decided as it is, so that add need not be called.
+func (m *moves) pass(e *event) bool {
+	return len(m.open) == 0 && len(m.early) == 0 && m.next == len(m.held) && e.kind != kindMoveEnter
+}
+
 // add takes the next event in order and returns those that are decided; they
 // are valid until the next call.
 func (m *moves) add(e *event) []event {
 	m.out = m.out[:0]
-	if len(m.open) == 0 && len(m.early) == 0 && e.kind != kindMoveEnter {
-		return append(m.out, *e)
-	}
 	switch e.kind {
 	case kindMoveEnter:
 		m.forget(e.tid)

@@ -28,7 +28,11 @@ func decide(events []event) string {
 		}
 	}
 	for i := range events {
-		say(m.add(&events[i]))
+		if e := &events[i]; m.pass(e) {
+			say([]event{*e})
+		} else {
+			say(m.add(e))
+		}
 	}
 	say(m.flush())
 	return strings.Join(out, " ")

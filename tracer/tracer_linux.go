@@ -147,8 +147,13 @@ func (t *Tracer) ReadRecord(r *trace.Record) error {
 			continue
 		}
 		if t.batch != nil && t.at < len(t.batch.events) {
-			t.ready, t.readyAt = t.stream.moves.add(&t.batch.events[t.at]), 0
+			e := &t.batch.events[t.at]
 			t.at++
+			if !t.stream.moves.pass(e) {
+				t.ready, t.readyAt = t.stream.moves.add(e), 0
+			} else if t.stream.record(e, r) {
+				return nil
+			}
 			continue
 		}
 		if t.ended {
