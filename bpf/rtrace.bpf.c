@@ -151,8 +151,6 @@ int enter(struct pt_regs *ctx)
 	struct thread *t;
 	__u64 site, slot;
 
-	if (!enabled)
-		return 0;
 	t = current_thread();
 	if (!t)
 		return 0;
@@ -187,18 +185,22 @@ int leave(struct pt_regs *ctx)
 	struct call *c;
 	__u32 top;
 
-	if (!enabled)
-		return 0;
 	t = stored_thread();
-	if (!t || t->generation != generation || !t->depth)
+	if (!t || t->generation != generation)
 		return 0;
-	drop_stale(t, slot);
 	top = t->depth - 1;
 	if (top >= MAX_CALLS)
 		return 0;
 	c = &t->calls[top];
-	if (c->slot != slot)
-		return 0; /* a nested call, or one that was entered before the probes */
+	if (unlikely(c->slot != slot)) {
+		drop_stale(t, slot);
+		top = t->depth - 1;
+		if (top >= MAX_CALLS)
+			return 0;
+		c = &t->calls[top];
+		if (c->slot != slot)
+			return 0; /* a nested call, or one that was entered before the probes */
+	}
 	t->depth = top;
 	if (c->skip)
 		return 0;
@@ -231,8 +233,6 @@ int internal_free(struct pt_regs *ctx)
 {
 	struct thread *t;
 
-	if (!enabled)
-		return 0;
 	t = current_thread();
 	if (t)
 		t->internal = REG_SP(ctx) - RETURN_POP;
@@ -245,8 +245,6 @@ int maps_changed(struct pt_regs *ctx)
 {
 	struct thread *t;
 
-	if (!enabled)
-		return 0;
 	t = current_thread();
 	if (t)
 		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);

@@ -19,7 +19,7 @@ volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 
 /* Switched by the tracer while the programs run. */
 volatile __u32 enabled = 0;
-volatile __u32 generation = 1; /* grows whenever targets change */
+volatile __u32 generation = 1; /* grows whenever targets or enabled change */
 
 struct call {
 	__u64 slot; /* where the return address is or would be on the stack; identifies the call */
@@ -128,6 +128,8 @@ static __noinline struct thread *refresh_thread(void)
 	struct target *target;
 	struct thread *t;
 
+	if (!enabled)
+		return NULL;
 	target = bpf_map_lookup_elem(&targets, &pid);
 	if (!target)
 		return NULL;
@@ -153,7 +155,11 @@ static __noinline struct thread *refresh_thread(void)
 	return t;
 }
 
-/* current_thread returns the state of the current thread if it is traced. */
+/*
+ * current_thread returns the state of the current thread if it is traced. What
+ * is the same for all threads, as being switched off, is checked only where the
+ * generation has changed.
+ */
 static __always_inline struct thread *current_thread(void)
 {
 	struct thread *t = stored_thread();

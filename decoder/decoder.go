@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"rtrace-bpf/decoder/jsonl"
 	"rtrace-bpf/decoder/sprtrace"
@@ -164,12 +165,9 @@ func unknown(head []byte) error {
 	if bytes.Contains(head, []byte(`"rtrace-side"`)) {
 		return fmt.Errorf("%w: this is a side file; name the trace it belongs to", ErrUnknown)
 	}
-	list := ""
+	list := make([]string, len(formats))
 	for i, f := range formats {
-		if i > 0 {
-			list += ", "
-		}
-		list += f.what
+		list[i] = f.what
 	}
-	return fmt.Errorf("%w: expected %s, or one of these in gzip or zstd", ErrUnknown, list)
+	return fmt.Errorf("%w: expected %s, or one of these in gzip or zstd", ErrUnknown, strings.Join(list, ", "))
 }

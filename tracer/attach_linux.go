@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -18,8 +19,9 @@ type kernel struct {
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
-	// generation counts what was registered, see bpf/state.h.
-	generation uint32
+	// generation makes the programs look anew, see bpf/state.h. The collector
+	// and the reader both raise it.
+	generation atomic.Uint32
 }
 
 // attach loads the programs, opens the rings and puts the probes of plan in.
@@ -59,10 +61,23 @@ func (k *kernel) attach(plan *Plan) error {
 		counters: k.objects.Losses,
 		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave},
 	}
-	if err := k.objects.Enabled.Set(uint32(1)); err != nil {
+	if err := k.enable(1); err != nil {
 		return fmt.Errorf("switch the probes on: %w", err)
 	}
 	return nil
+}
+
+// enable switches the programs on (1) or off (0).
+func (k *kernel) enable(on uint32) error {
+	if err := k.objects.Enabled.Set(on); err != nil {
+		return err
+	}
+	return k.renew()
+}
+
+// renew makes the programs look at what was switched or registered.
+func (k *kernel) renew() error {
+	return k.objects.Generation.Set(k.generation.Add(1))
 }
 
 // load configures and loads the programs and maps.
@@ -122,8 +137,7 @@ func (k *kernel) register(t *target) error {
 	if err := k.objects.Targets.Put(uint32(t.pid), t.bpf()); err != nil {
 		return fmt.Errorf("register process %d: %w", t.pid, err)
 	}
-	k.generation++
-	if err := k.objects.Generation.Set(k.generation); err != nil {
+	if err := k.renew(); err != nil {
 		return fmt.Errorf("register process %d: %w", t.pid, err)
 	}
 	return nil
@@ -220,7 +234,7 @@ func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, progra
 
 // disable makes the programs return at once.
 func (k *kernel) disable() error {
-	if err := k.objects.Enabled.Set(uint32(0)); err != nil {
+	if err := k.enable(0); err != nil {
 		return fmt.Errorf("switch the probes off: %w", err)
 	}
 	return nil

@@ -166,9 +166,7 @@ func (r *report) writeText(w io.Writer) error {
 
 func (r *report) writeFile(p *page) {
 	format := strings.TrimSpace(r.File.Format + " " + r.File.Version)
-	for _, c := range r.File.Compression {
-		format += ", in " + c
-	}
+	format = strings.Join(append([]string{format}, r.File.Compression...), ", in ")
 	if r.File.SideFile != "" {
 		format += ", with side file " + r.File.SideFile
 	}
@@ -226,13 +224,13 @@ func (r *report) writeProcess(p *page) {
 }
 
 func (r *report) writeLost(p *page) {
-	text := strconv.FormatUint(r.LostEvents, 10)
+	reasons := make([]string, len(r.Lost))
 	for i, l := range r.Lost {
-		sep := ", "
-		if i == 0 {
-			sep = ": "
-		}
-		text += fmt.Sprintf("%s%d %s", sep, l.Count, l.Reason)
+		reasons[i] = fmt.Sprintf("%d %s", l.Count, l.Reason)
+	}
+	text := strconv.FormatUint(r.LostEvents, 10)
+	if len(reasons) > 0 {
+		text += ": " + strings.Join(reasons, ", ")
 	}
 	p.line("lost", "%s", text)
 }
@@ -248,8 +246,12 @@ func (r *report) writeStacks(p *page) {
 		n    uint64
 		what string
 	}{
-		{s.Complete, "complete"}, {s.Truncated, "truncated"}, {s.Failed, "failed"}, {s.Unknown, "of unknown quality"},
-		{s.Absent, "calls without"}, {s.FramePointer, "by frame pointer"},
+		{s.Complete, "complete"},
+		{s.Truncated, "truncated"},
+		{s.Failed, "failed"},
+		{s.Unknown, "of unknown quality"},
+		{s.Absent, "calls without"},
+		{s.FramePointer, "by frame pointer"},
 	} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))

@@ -109,8 +109,8 @@ func randomRecord(data []byte) *trace.Record {
 func (s *source) set(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			s.set(v.Field(i))
+		for _, field := range v.Fields() {
+			s.set(field)
 		}
 	case reflect.Slice:
 		n := int(s.next() % 8)

@@ -35,8 +35,8 @@ func fill(v reflect.Value, n *uint64) {
 	*n++
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
@@ -129,8 +129,8 @@ func TestEveryField(t *testing.T) {
 			t.Errorf("%v: (-want +got)\n%s", k, diff)
 		}
 	}
-	for i := range reflect.TypeFor[trace.Record]().NumField() {
-		if name := reflect.TypeFor[trace.Record]().Field(i).Name; !covered[name] {
+	for field := range reflect.TypeFor[trace.Record]().Fields() {
+		if name := field.Name; !covered[name] {
 			t.Errorf("trace.Record.%s is in no kind's payload", name)
 		}
 	}

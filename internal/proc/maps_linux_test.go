@@ -25,7 +25,11 @@ func mapFileNamed(t *testing.T, name string) (*os.File, Map) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Munmap(mem) })
+	t.Cleanup(func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	})
 	return f, ownMap(t, uint64(uintptr(unsafe.Pointer(&mem[0]))))
 }
 

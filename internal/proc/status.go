@@ -134,7 +134,7 @@ func (s *Status) uids(value string) error {
 
 func (s *Status) nsPIDs(value string) error {
 	s.NSPID = nil
-	for _, w := range strings.Fields(value) {
+	for w := range strings.FieldsSeq(value) {
 		var v int
 		if err := number(w, &v); err != nil {
 			return err

@@ -72,7 +72,8 @@ func TestParseStat(t *testing.T) {
 		{"name with parentheses", "42 (a) (b ) Z" + tail, Stat{PID: 42, Name: "a) (b ", State: 'Z', Flags: 4194560, Start: 8613}, false},
 		{
 			"kernel thread", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 2 0 0\n",
-			Stat{PID: 2, Name: "kthreadd", State: 'S', Flags: 2129984, Start: 2}, true,
+			Stat{PID: 2, Name: "kthreadd", State: 'S', Flags: 2129984, Start: 2},
+			true,
 		},
 	}
 	for _, tt := range tests {

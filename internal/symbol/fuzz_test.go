@@ -21,8 +21,10 @@ func seeds() [][]byte {
 			f := &forge{
 				wide: wide, order: order, typ: elf.ET_DYN, machine: elf.EM_ARM, buildID: []byte{1, 2, 3, 4},
 				symtab: []forged{
-					{name: "outer", addr: codeAddr, size: 64, info: global | fn}, {name: "inner", addr: codeAddr + 8, size: 8, info: local | fn},
-					{name: "label", addr: codeAddr + 80, info: global}, {name: "open", addr: codeAddr + 96, info: weak | fn},
+					{name: "outer", addr: codeAddr, size: 64, info: global | fn},
+					{name: "inner", addr: codeAddr + 8, size: 8, info: local | fn},
+					{name: "label", addr: codeAddr + 80, info: global},
+					{name: "open", addr: codeAddr + 96, info: weak | fn},
 				},
 				dynsym: []forged{{name: "outer", addr: codeAddr, size: 64, info: global | fn, version: 2}},
 			}

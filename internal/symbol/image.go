@@ -40,11 +40,6 @@ type segment struct {
 	align                       uint64
 }
 
-// holdsAddr says whether addr is in the segment's memory.
-func (s *segment) holdsAddr(addr uint64) bool {
-	return addr >= s.addr && addr-s.addr < s.memsz
-}
-
 // code says whether the segment is loaded as code.
 func (s *segment) code() bool {
 	return s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0

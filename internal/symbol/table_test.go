@@ -47,8 +47,10 @@ func TestLookup(t *testing.T) {
 		{
 			"nested: the inner one, then the outer one again",
 			[]forged{
-				{name: "outer", addr: c, size: 100, info: global | fn}, {name: "inner", addr: c + 20, size: 10, info: global | fn},
-				{name: "deep", addr: c + 22, size: 2, info: global | fn}, {name: "second", addr: c + 50, size: 50, info: global | fn},
+				{name: "outer", addr: c, size: 100, info: global | fn},
+				{name: "inner", addr: c + 20, size: 10, info: global | fn},
+				{name: "deep", addr: c + 22, size: 2, info: global | fn},
+				{name: "second", addr: c + 50, size: 50, info: global | fn},
 			},
 			[]uint64{c + 19, c + 20, c + 22, c + 24, c + 29, c + 30, c + 49, c + 50, c + 99, c + 100},
 			"outer inner deep inner inner outer outer second second -",
@@ -68,8 +70,11 @@ func TestLookup(t *testing.T) {
 		{
 			"labels only where no function is",
 			[]forged{
-				{name: "f", addr: c, size: 16, info: global | fn}, {name: "in", addr: c + 8, info: global}, {name: "l1", addr: c + 16, info: global},
-				{name: "l2", addr: c + 24, info: local}, {name: "g", addr: c + 32, size: 8, info: global | fn},
+				{name: "f", addr: c, size: 16, info: global | fn},
+				{name: "in", addr: c + 8, info: global},
+				{name: "l1", addr: c + 16, info: global},
+				{name: "l2", addr: c + 24, info: local},
+				{name: "g", addr: c + 32, size: 8, info: global | fn},
 			},
 			[]uint64{c + 8, c + 15, c + 16, c + 23, c + 24, c + 31, c + 32, c + 40},
 			"f f l1 l1 l2 l2 g -",
@@ -83,9 +88,11 @@ func TestLookup(t *testing.T) {
 		{
 			"data, undefined, empty and absolute names are no functions",
 			[]forged{
-				{name: "data", addr: c, size: 8, info: global | object}, {name: "", addr: c + 8, size: 8, info: global | fn},
+				{name: "data", addr: c, size: 8, info: global | object},
+				{name: "", addr: c + 8, size: 8, info: global | fn},
 				{name: "abs", addr: c + 16, info: global, section: uint16(elf.SHN_ABS)},
-				{name: "rodata", addr: 0x400100, size: 8, info: global | fn}, {name: "end", addr: tailAddr + tailSize, info: global},
+				{name: "rodata", addr: 0x400100, size: 8, info: global | fn},
+				{name: "end", addr: tailAddr + tailSize, info: global},
 			},
 			[]uint64{c, c + 8, c + 16, 0x400100, tailAddr + tailSize},
 			"- - - - -",

@@ -17,7 +17,6 @@ type Reader struct {
 	from     trace.Reader
 	resolver *Resolver
 	names    []string
-	filter   string // of the last header, with ours
 }
 
 var _ trace.Reader = (*Reader)(nil)

@@ -156,17 +156,20 @@ func TestResolver(t *testing.T) {
 		{
 			"replaced while traced",
 			[]*trace.Record{described("/a", hexOf("old!")), mapped(at, at+0x3000, 0, 0, "/a"), described("/a", hexOf("aaaa")), mapped(2*at, 2*at+0x3000, 0, 0, "/a")},
-			at + 0x1011, "from /a", Stats{Mismatched: 1},
+			at + 0x1011, "from /a",
+			Stats{Mismatched: 1},
 		},
 		{
 			"replacement",
 			[]*trace.Record{described("/a", hexOf("old!")), mapped(at, at+0x3000, 0, 0, "/a"), described("/a", hexOf("aaaa")), mapped(2*at, 2*at+0x3000, 0, 0, "/a")},
-			2*at + 0x1011, "f() from /a", Stats{},
+			2*at + 0x1011, "f() from /a",
+			Stats{},
 		},
 		{
 			"linked another way",
 			[]*trace.Record{{Kind: trace.KindModule, Module: trace.Module{Path: "/a", Fixed: true}}, mapped(at, at+0x3000, 0, at, "/a")},
-			at + 0x1011, "from /a", Stats{Mismatched: 1},
+			at + 0x1011, "from /a",
+			Stats{Mismatched: 1},
 		},
 	}
 	for _, tt := range tests {
