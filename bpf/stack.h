@@ -66,7 +66,7 @@ static __noinline __u32 walk_frames(struct thread *t, __u64 pc, __u64 fp, __u64 
 			break;
 		}
 		if (!frame.ret) {
-			end = STACK_COMPLETE;
+			end = used ? STACK_COMPLETE : STACK_BAD_POINTER;
 			break;
 		}
 		t->stack.frames[i] = frame.ret;

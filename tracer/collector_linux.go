@@ -174,7 +174,7 @@ func (c *collector) poll() (bound uint64, more bool) {
 		in.maps = 0
 		c.next = c.keep(in)
 		fullest = max(fullest, s.used())
-		more = more || len(in.queue.events)-in.queue.next >= queueLimit
+		more = more || in.queue.room() <= 0
 	}
 	c.sides = c.sideband.poll(c.sides[:0])
 	for i := range c.sides {

@@ -11,6 +11,9 @@ type queue struct {
 	next   int
 }
 
+// room is how many more events may wait here.
+func (q *queue) room() int { return queueLimit - (len(q.events) - q.next) }
+
 // slot returns a place at the end for an event, to be filled and then settled
 // or dropped. What it holds is left over from an earlier use.
 func (q *queue) slot() *event {
@@ -113,7 +116,11 @@ func (m *merger) heads() (first int, second uint64) {
 	first, second = -1, math.MaxUint64
 	oldest := uint64(math.MaxUint64)
 	for i := range m.queues {
-		switch t := m.queues[i].time(); {
+		q := &m.queues[i]
+		if q.next == len(q.events) {
+			continue
+		}
+		switch t := q.events[q.next].time; {
 		case t < oldest:
 			first, oldest, second = i, t, oldest
 		case t < second:

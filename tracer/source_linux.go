@@ -69,7 +69,8 @@ type ringSource struct {
 func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	to.cpu = s.cpu
 	s.ring.Begin()
-	for len(to.queue.events)-to.queue.next < queueLimit {
+	room := to.queue.room()
+	for ; room > 0; room-- {
 		record := s.ring.Next()
 		if record == nil {
 			break
@@ -79,7 +80,7 @@ func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	switch {
 	case s.ring.Caught():
 		s.bound = now
-	case len(to.queue.events)-to.queue.next >= queueLimit:
+	case room == 0:
 		s.bound = to.queue.events[len(to.queue.events)-1].time
 	case s.ring.Pos() >= s.end:
 		s.bound = s.looked
@@ -147,7 +148,7 @@ func (s *perfSource) poll(now uint64, to *intake) uint64 {
 	var rec ring.Record
 	to.cpu = s.cpu
 	s.ring.Begin()
-	for len(to.queue.events)-to.queue.next < queueLimit {
+	for range to.queue.room() {
 		if !s.ring.Next(&rec) {
 			s.ring.Release()
 			return now - perfSlack
