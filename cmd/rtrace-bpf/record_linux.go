@@ -130,6 +130,7 @@ func (x *session) run(ctx context.Context) error {
 		defer time.AfterFunc(d, x.tracer.Stop).Stop()
 	}
 	err := x.ready()
+	x.status.begin()
 	if err == nil {
 		err = x.copy()
 	}

@@ -17,16 +17,16 @@ type status struct {
 	at    time.Time
 }
 
+// begin starts the clock of the first line's rate.
+func (s *status) begin() { s.at = time.Now() }
+
 // show replaces the line.
 func (s *status) show(stats *tracer.Stats) {
 	if !s.on {
 		return
 	}
 	now := time.Now()
-	rate := 0.0
-	if !s.at.IsZero() {
-		rate = float64(stats.Calls-s.calls) / now.Sub(s.at).Seconds()
-	}
+	rate := float64(stats.Calls-s.calls) / now.Sub(s.at).Seconds()
 	s.calls, s.at, s.shown = stats.Calls, now, true
 	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %d blocks live (%s), %d lost",
 		scaled(rate), stats.LiveBlocks, size(stats.LiveBytes), stats.LostEvents())
