@@ -19,6 +19,7 @@ type kernel struct {
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
+	hashed   bool // threads are in a hash, not in task storage
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
@@ -87,6 +88,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	if err != nil {
 		return fmt.Errorf("read BPF object: %w", err)
 	}
+	k.hashed = plan.state == StateHash
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
 		"cfg_task_storage":  plan.state == StateTask,
@@ -141,6 +143,15 @@ func (k *kernel) register(t *target) error {
 		return fmt.Errorf("register process %d: %w", t.pid, err)
 	}
 	return nil
+}
+
+// forget deletes what the programs keep of a thread that has ended. Task
+// storage goes by itself.
+func (k *kernel) forget(tid uint32) {
+	if k.hashed {
+		// It is not there if the thread has called nothing.
+		_ = k.objects.ThreadsByTid.Delete(tid)
+	}
 }
 
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {

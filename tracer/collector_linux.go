@@ -179,6 +179,9 @@ func (c *collector) poll() (bound uint64, more bool) {
 	c.sides = c.sideband.poll(c.sides[:0])
 	for i := range c.sides {
 		c.addSide(&c.sides[i])
+		if c.sides[i].kind == sideLost {
+			maps = max(maps, c.sides[i].time) // a mapping may be among them
+		}
 	}
 	if maps != 0 {
 		c.addSnapshot(maps)

@@ -1,7 +1,7 @@
 package tracer
 
 import (
-	"slices"
+	"encoding/binary"
 	"unsafe"
 )
 
@@ -82,17 +82,19 @@ func decode(b []byte, e *event) bool {
 // decodeStack reads a stack; see isStack. It copies the frames, which the caller
 // then owns.
 func decodeStack(b []byte, s *stackDef) bool {
-	raw := (*probeStackRecord)(unsafe.Pointer(unsafe.SliceData(b)))
-	depth := int(raw.Depth)
+	// Only the frames that exist are in the ring, so the whole struct must not
+	// be laid over it.
+	var at probeStackRecord
+	depth := int(binary.NativeEndian.Uint16(b[unsafe.Offsetof(at.Depth):]))
 	if depth > (len(b)-stackHeadSize)/8 {
 		return false
 	}
-	s.hash = raw.Hash
-	s.end = probeStackEnd(raw.End)
-	s.framePointer = raw.FramePointer != 0
-	s.frames = nil
-	if depth > 0 {
-		s.frames = slices.Clone(unsafe.Slice((*uint64)(unsafe.Pointer(&b[stackHeadSize])), depth))
+	s.hash = binary.NativeEndian.Uint64(b[unsafe.Offsetof(at.Hash):])
+	s.end = probeStackEnd(b[unsafe.Offsetof(at.End)])
+	s.framePointer = b[unsafe.Offsetof(at.FramePointer)] != 0
+	s.frames = make([]uint64, depth)
+	for i := range s.frames {
+		s.frames[i] = binary.NativeEndian.Uint64(b[stackHeadSize+8*i:])
 	}
 	return true
 }

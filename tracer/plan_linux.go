@@ -127,6 +127,9 @@ func (p *Plan) functionNames() []string {
 // Functions returns what is probed. The caller must not change it.
 func (p *Plan) Functions() []Function { return p.functions }
 
+// Mechanism returns how the probes are attached; never MechanismAuto.
+func (p *Plan) Mechanism() Mechanism { return p.mechanism }
+
 // ProcessName returns the command name of the process.
 func (p *Plan) ProcessName() string { return p.target.name }
 

@@ -2,8 +2,11 @@ package tracer
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"testing"
+
+	"github.com/cilium/ebpf"
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
@@ -22,6 +25,27 @@ func TestThreadsThatExit(t *testing.T) {
 	if got := len(ofKind(records, trace.KindExit)); got < 8 {
 		t.Errorf("%d threads ended according to the trace, want at least 8", got)
 	}
+}
+
+// Without task storage the tracer deletes the state of threads that ended.
+func TestDeadThreadsLeaveNoState(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "10")
+	child.Ready()
+	r := attachTo(t, child.PID, func(o *Options) { o.State = StateHash })
+	child.Go()
+	report := child.Report()
+	if err := <-r.done; err != nil {
+		t.Fatal(err)
+	}
+	r.done <- nil // for end
+	for _, tid := range report.TIDs {
+		var state probeThread
+		if err := r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(tid), &state); !errors.Is(err, ebpf.ErrKeyNotExist) {
+			t.Errorf("thread %d has ended, but: %v", tid, err)
+		}
+	}
+	r.end()
 }
 
 // Addresses that a realloc gives up are taken by other threads at once: no

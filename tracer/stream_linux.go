@@ -19,6 +19,7 @@ type stream struct {
 	stacks    map[uint64]*stackDef // by hash
 	checked   map[uint64]*stackDef // by id
 	moves     *moves
+	ended     func(tid uint32) // is told of threads that ended
 	mappings  mappings
 	early     map[uint64]uint64 // sizes of blocks that kindFreeEarly took
 
@@ -271,6 +272,7 @@ func (s *stream) side(id uint64) {
 		s.exec(x)
 		r.Kind, r.Exec.Name = trace.KindExec, x.name
 	case sideExit:
+		s.ended(x.tid)
 		r.Kind, r.Exit.Process = trace.KindExit, false
 	case sideFork:
 		s.stats.Forks++

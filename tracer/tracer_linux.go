@@ -72,6 +72,7 @@ func (t *Tracer) start() {
 		s.emit(r)
 	}}
 	s.mappings.moved = t.libraryMapped
+	s.ended = t.kernel.forget
 	now, wall := clock(), time.Now()
 	head := trace.Record{Time: int64(now), PID: int32(target.pid)}
 	add := func(kind trace.Kind, fill func(r *trace.Record)) {

@@ -141,7 +141,11 @@ func (x *session) run(ctx context.Context) error {
 	if !x.config.quiet {
 		x.summary(&stats)
 	}
+	if x.tracer.Plan().Mechanism() == tracer.MechanismPerf {
+		x.status.say("removing the probes, which takes seconds on this kernel")
+	}
 	err = errors.Join(err, x.tracer.Close())
+	x.status.clear()
 	if err == nil && stats.LostEvents() > 0 {
 		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
 	}

@@ -32,6 +32,14 @@ func (s *status) show(stats *tracer.Stats) {
 		scaled(rate), stats.LiveBlocks, size(stats.LiveBytes), stats.LostEvents())
 }
 
+// say replaces the line by a text.
+func (s *status) say(text string) {
+	if s.on {
+		s.shown = true
+		fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+	}
+}
+
 // clear removes the line, so that other text can be printed.
 func (s *status) clear() {
 	if s.shown {
