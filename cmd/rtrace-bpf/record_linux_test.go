@@ -295,3 +295,29 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 }
+
+// In a container the tracer counts processes otherwise than the kernel does.
+func TestPIDNamespace(t *testing.T) {
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "loop")
+	out := filepath.Join(t.TempDir(), "trace")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `"$0" 1 & p=$!; "$1" -p $p -o "$2" --duration 200ms; s=$?; kill $p; wait $p; exit $s`
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, program, exe, out)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	child.Go()
+	child.Succeed()
+	records := load(t, out)
+	pid := records[0].PID
+	if pid <= 0 || pid > 10 {
+		t.Errorf("process %d in the trace, want its number in the namespace", pid)
+	}
+	if count(records, "malloc") == 0 {
+		t.Error("no calls in the trace")
+	}
+}
