@@ -81,15 +81,22 @@ func TestThreadIsNoProcess(t *testing.T) {
 	refused(t, tid, fmt.Sprintf("%d is a thread of process %d", tid, child.PID))
 }
 
-// A static Go program has no C library.
-func TestNoAllocator(t *testing.T) {
-	testutil.NeedBPF(t)
-	path := filepath.Join(t.TempDir(), "static")
+// rtrace builds the other command.
+func rtrace(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rtrace")
 	build := exec.Command("go", "build", "-o", path, "rtrace-bpf/cmd/rtrace")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return path
+}
+
+// A static Go program has no C library.
+func TestNoAllocator(t *testing.T) {
+	testutil.NeedBPF(t)
+	path := rtrace(t)
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
