@@ -26,6 +26,10 @@ func waiting(t *testing.T, program string, args ...string) *testutil.Child {
 	return child
 }
 
+// ample are flags for programs that call the allocator without end: rings that
+// hold a second of it, so that a busy machine does not fail the test.
+var ample = []string{"--ring-size", "64M"}
+
 func TestRecordsUntilTheProcessEnds(t *testing.T) {
 	child := waiting(t, "alloc", "2", "500")
 	r := start(t, child)
@@ -85,7 +89,7 @@ func TestSignals(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			child := waiting(t, "loop", "1")
-			r := start(t, child)
+			r := start(t, child, ample...)
 			child.Go()
 			r.Signal(sig)
 			r.ends(cli.OK)
@@ -98,7 +102,7 @@ func TestSignals(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	child := waiting(t, "loop", "1")
-	r := start(t, child, "--duration", "50ms")
+	r := start(t, child, append(ample, "--duration", "50ms")...)
 	child.Go()
 	r.ends(cli.OK)
 	r.trace()
@@ -305,7 +309,7 @@ func TestPIDNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const script = `"$0" 1 & p=$!; "$1" -p $p -o "$2" --duration 200ms; s=$?; kill $p; wait $p; exit $s`
+	const script = `"$0" 1 & p=$!; "$1" -p $p -o "$2" --duration 200ms --ring-size 64M; s=$?; kill $p; wait $p; exit $s`
 	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, program, exe, out)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	child := testutil.Start(t, cmd)
