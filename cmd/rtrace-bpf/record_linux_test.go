@@ -120,6 +120,15 @@ func TestSIGKILL(t *testing.T) {
 	if got := r.Wait(); got != 128+9 {
 		t.Errorf("exit code %d", got)
 	}
+	left, err := os.ReadDir(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range left {
+		if name := entry.Name(); name != "ready" && name != fmt.Sprintf("rtrace-raw-%d-0", child.PID) {
+			t.Errorf("%s is left behind", name)
+		}
+	}
 	child.Go()
 	child.Succeed()
 	if report := child.Report(); report.Pairs == 0 {

@@ -16,14 +16,18 @@ import (
 type File struct {
 	f         *os.File
 	path      string
-	temporary string // its present name; empty if it is the output itself
+	temporary string // the name it has until it is complete; empty if it is the output itself
+	unnamed   bool   // it has not even that name yet
 	done      bool
 }
 
 // Create starts the file that shall be at path, replacing what is there then.
-// It is written under a hidden name in the same folder. A FIFO, socket or
-// device at path is opened instead and written at once.
-func Create(path string) (*File, error) {
+// Where the file system can, it has no name until then, so that a process that
+// is killed leaves nothing; else a hidden name in the same folder. A FIFO,
+// socket or device at path is opened instead and written at once.
+func Create(path string) (*File, error) { return create(path, openUnnamed) }
+
+func create(path string, openUnnamed func(dir string) (*os.File, error)) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -42,6 +46,9 @@ func Create(path string) (*File, error) {
 	}
 	for {
 		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
+		if f, err := openUnnamed(filepath.Dir(path)); err == nil {
+			return &File{f: f, path: path, temporary: name, unnamed: true}, nil
+		}
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -83,6 +90,12 @@ func (f *File) Commit() error {
 		return f.f.Close()
 	}
 	err := f.f.Sync()
+	if err == nil && f.unnamed {
+		// Only an existing name can replace another one in one step.
+		if err = link(f.f, f.temporary); err == nil {
+			f.unnamed = false
+		}
+	}
 	if err == nil {
 		err = f.f.Close()
 	}
@@ -103,7 +116,7 @@ func (f *File) Discard() error {
 	}
 	f.done = true
 	_ = f.f.Close() // its content does not matter
-	if f.temporary == "" {
+	if f.temporary == "" || f.unnamed {
 		return nil
 	}
 	if err := os.Remove(f.temporary); err != nil {

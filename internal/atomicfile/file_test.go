@@ -66,6 +66,34 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// Where files cannot be without a name, a hidden one is used and goes away.
+func TestNamedFromTheBeginning(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	for _, complete := range []bool{false, true} {
+		f, err := atomicfile.CreateNamed(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(t, dir); !strings.HasPrefix(got, ".out.") || !strings.HasSuffix(got, ".tmp") {
+			t.Errorf("while it is written there is %q", got)
+		}
+		end, want := f.Discard, ""
+		if complete {
+			end, want = f.Commit, "out"
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		if got := names(t, dir); got != want {
+			t.Errorf("complete: %v, left: %q", complete, got)
+		}
+	}
+}
+
 func TestLinkIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "real"), nil, 0o600); err != nil {

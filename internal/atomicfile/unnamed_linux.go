@@ -1,0 +1,34 @@
+package atomicfile
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// openUnnamed opens a new file in dir that has no name and so is gone when it
+// is closed, unless link gives it one. It fails where that cannot be.
+func openUnnamed(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open unnamed file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	if _, err := os.Stat(descriptor(f)); err != nil { // link needs it
+		return nil, fmt.Errorf("open unnamed file: %w, %w", err, f.Close())
+	}
+	return f, nil
+}
+
+// link gives an unnamed file a name, which must not exist.
+func link(f *os.File, name string) error {
+	if err := unix.Linkat(unix.AT_FDCWD, descriptor(f), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return fmt.Errorf("name the file: %w", err)
+	}
+	return nil
+}
+
+// descriptor is the name of an open file that every process can use.
+func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
