@@ -259,6 +259,17 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+func TestSeccomp(t *testing.T) {
+	c := Spawn(t, Build(t, "seccomp"), "4")
+	c.Ready()
+	c.Go()
+	r := c.Report()
+	checkLog(t, r)
+	if n := r.Functions["malloc"].Calls; n != 4 {
+		t.Errorf("%d calls of malloc, want 4", n)
+	}
+}
+
 // TestByHand runs a program without a gate.
 func TestByHand(t *testing.T) {
 	out, err := exec.Command(Build(t, "alloc"), "2", "3").Output()
