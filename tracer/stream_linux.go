@@ -45,6 +45,7 @@ type Stats struct {
 	FramePointer                uint64    // of these, with a frame-pointer step
 	DistinctStacks              int
 	Forks                       uint64            // processes that the process made; they are not followed
+	Unprobed                    bool              // since an exec the process uses another C library, whose calls are missing
 	Lost                        [lossCount]uint64 // by Loss
 }
 
@@ -293,6 +294,7 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 
 // exec voids what belonged to the old program.
 func (s *stream) exec(x side) {
+	s.stats.Unprobed = true // until the library that has the probes is mapped again
 	s.mappings.clear(x.time)
 	if s.live != nil {
 		s.live = live.New()

@@ -116,6 +116,7 @@ func (t *Tracer) libraryMapped(m mapping, info fileInfo) {
 	if (fileID{m.major, m.minor, m.inode}) != target.lib {
 		return
 	}
+	t.stream.stats.Unprobed = false
 	moved := extent{m.start, m.end}
 	if moved.start <= target.code.start && moved.end >= target.code.end {
 		return

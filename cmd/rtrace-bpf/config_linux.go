@@ -163,7 +163,7 @@ func (c *config) page() *cli.Page {
 			{Code: cli.OK, Text: "done; Ctrl-C and the end of the process are how a trace ends"},
 			{Code: cli.Failed, Text: "failed, or lost events under --strict"},
 			{Code: cli.Usage, Text: "the command line is wrong"},
-			{Code: cli.Incomplete, Text: "done, but events were lost; the summary says how many and why"},
+			{Code: cli.Incomplete, Text: "done, but events are missing; the summary says how many and why"},
 		},
 	}
 }

@@ -149,6 +149,9 @@ func (x *session) run(ctx context.Context) error {
 	if err == nil && stats.LostEvents() > 0 {
 		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
 	}
+	if err == nil && stats.Unprobed {
+		return cli.Incompletef("the process became a program with another C library or none, which is not traced")
+	}
 	return err
 }
 

@@ -296,6 +296,19 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// A program with another allocator, here a static one, is not silently missed.
+func TestExecOfAnotherLibrary(t *testing.T) {
+	child := waiting(t, "exec", "10", rtrace(t), "--version")
+	r := start(t, child)
+	child.Go()
+	child.Succeed()
+	r.ends(cli.Incomplete)
+	r.says("the process became a program with another C library or none")
+	if n := count(r.trace(), "malloc"); n != 10 {
+		t.Errorf("%d calls of malloc in the trace, want 10", n)
+	}
+}
+
 func TestDryRun(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	got := finish(t, command(t, "-p", fmt.Sprint(child.PID), "--dry-run"))
