@@ -185,8 +185,9 @@ int leave(struct pt_regs *ctx)
 	struct call *c;
 	__u32 top;
 
-	t = stored_thread();
-	if (!t || t->generation != generation)
+	/* As on entry: a new generation must not hide a call that is still open. */
+	t = current_thread();
+	if (!t)
 		return 0;
 	top = t->depth - 1;
 	if (top >= MAX_CALLS)

@@ -20,7 +20,7 @@ const (
 const (
 	pollShortest = time.Millisecond
 	pollLongest  = 20 * time.Millisecond
-	drainLimit   = 2 * time.Second // for records that a stopped program does not complete
+	drainLimit   = 2 * time.Second // without progress, for records that a program does not complete
 )
 
 // batch is a run of events in their final order. Stacks and sides stand in the
@@ -46,14 +46,16 @@ type collector struct {
 	stopFD   int // eventfd: stop asked for
 	exitFD   int // pidfd of the process
 
-	merger    merger
-	in        []intake
-	next      *batch
-	sides     []side
-	sideCount uint64
-	wait      time.Duration
-	lossTime  uint64
-	exited    bool
+	merger     merger
+	in         []intake
+	next       *batch
+	sides      []side
+	sideCount  uint64
+	wait       time.Duration
+	limit      time.Duration // drainLimit, but for tests
+	lossTime   uint64
+	unfinished uint64 // rings given up
+	exited     bool
 }
 
 func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error) {
@@ -62,7 +64,7 @@ func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error
 		out:  make(chan *batch, batchQueue),
 		free: make(chan *batch, batchQueue),
 		in:   make([]intake, len(sources)),
-		wait: pollShortest,
+		wait: pollShortest, limit: drainLimit,
 	}
 	c.merger.queues = make([]queue, len(sources)+1)
 	for i := range c.in {
@@ -138,14 +140,22 @@ func (c *collector) collect() error {
 	}
 }
 
-// drain switches the programs off and passes on every event up to that moment.
+// drain switches the programs off and passes on every event up to that moment,
+// however long the reader takes for them. It gives up, and says so, only if a
+// record stays incomplete.
 func (c *collector) drain() error {
 	end := clock()
 	errDisable := c.disable()
-	deadline := clock() + uint64(drainLimit)
+	var last, since uint64 // the bound and when it last moved
 	for {
 		bound, _ := c.poll()
-		if bound > end || clock() > deadline {
+		if bound > end {
+			break
+		}
+		if bound > last {
+			last, since = bound, clock()
+		} else if clock()-since > uint64(c.limit) {
+			c.unfinished++
 			break
 		}
 		if err := c.pass(bound); err != nil {
@@ -256,6 +266,8 @@ func (c *collector) addLosses(time uint64) error {
 	if err != nil {
 		return err
 	}
+	grown[LossUnfinished] += c.unfinished
+	c.unfinished = 0
 	grown[LossLate] += c.merger.late
 	c.merger.late = 0
 	for reason, n := range grown {

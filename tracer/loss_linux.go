@@ -18,15 +18,16 @@ const (
 	LossMissedReturn
 	LossStack
 	LossArgument
-	LossSkipped  // the kernel did not run a program, since one was running on that CPU
-	LossLate     // a record came after younger ones had been passed on
-	LossSideband // the kernel dropped records about mappings, names and exits
+	LossSkipped    // the kernel did not run a program, since one was running on that CPU
+	LossLate       // a record came after younger ones had been passed on
+	LossSideband   // the kernel dropped records about mappings, names and exits
+	LossUnfinished // at the end a record was not completed: it and those behind it in its ring are missing
 	lossCount
 )
 
 var lossNames = [lossCount]string{
 	"ring full", "state unavailable", "nesting limit", "missed return", "stack failed",
-	"argument unreadable", "program skipped", "late record", "sideband lost",
+	"argument unreadable", "program skipped", "late record", "sideband lost", "record unfinished",
 }
 
 // String returns the reason as traces and the summary spell it.

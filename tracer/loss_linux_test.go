@@ -50,6 +50,57 @@ func TestLossIsCounted(t *testing.T) {
 	}
 }
 
+// A reader that is slow at the end costs nothing: draining waits for it as long
+// as it goes on, here beyond any time limit.
+func TestDrainWaitsForTheReader(t *testing.T) {
+	privileged(t)
+	const pairs = 150_000 // more than the queue holds, less than the ring
+	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "150000")
+	child.Ready()
+	plan, err := NewPlan(Options{PID: child.PID, RingSize: 64 << 20, drainLimit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer, err := Open(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Succeed()
+	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+	r.done <- r.read()
+	r.end()
+	r.whole()
+	if s := tracer.Stats(); s.Calls != 2*pairs {
+		t.Errorf("%d calls in the trace, %d were made", s.Calls, 2*pairs)
+	}
+}
+
+// That the tracer tells its programs something new hides no call that is open.
+func TestNewGenerationsLoseNothing(t *testing.T) {
+	privileged(t)
+	const pairs = 30_000
+	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2", "30000")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	for running := true; running; {
+		select {
+		case <-child.Exited():
+			running = false
+		default:
+			if err := r.tracer.kernel.renew(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.end()
+	r.whole()
+	if s := r.tracer.Stats(); s.Calls != 4*pairs || s.Unmatched != 0 {
+		t.Errorf("%d calls in the trace, %d of them unmatched; %d were made", s.Calls, s.Unmatched, 4*pairs)
+	}
+}
+
 // fakeFeatures is a kernel without some features.
 type fakeFeatures struct {
 	capabilities, ringBuffer, attachCookie, taskStorage, uprobeMulti error

@@ -131,7 +131,7 @@ func (m *moves) release(now uint64) []event {
 	for m.next < len(m.held) {
 		e := &m.held[m.next]
 		if e.kind == kindMoveEnter {
-			if now-e.time < holdTime && len(m.held)-m.next < holdEvents {
+			if now < e.time+holdTime && len(m.held)-m.next < holdEvents {
 				break
 			}
 			delete(m.open, e.tid)

@@ -68,6 +68,8 @@ type Options struct {
 
 	Features Features // what the kernel offers; nil: ask it
 
+	drainLimit time.Duration // for tests, see collector.limit
+
 	// Tick is called by ReadRecord about once a second, also while it waits.
 	Tick func()
 	// Log takes lines about what is done, for -v; nil for none.

@@ -60,6 +60,15 @@ func (s *Stats) LostEvents() uint64 {
 	return n
 }
 
+// Losses is how much is missing or doubtful, for any reason.
+func (s *Stats) Losses() uint64 {
+	var n uint64
+	for _, lost := range s.Lost {
+		n += lost
+	}
+	return n
+}
+
 func (s *stream) emit(r trace.Record) { s.queue = append(s.queue, r) }
 
 // pop returns the next rare record.

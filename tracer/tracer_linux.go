@@ -47,6 +47,9 @@ func Open(plan *Plan) (*Tracer, error) {
 	if err != nil {
 		return nil, errors.Join(err, k.Close(), plan.Close())
 	}
+	if limit := plan.options.drainLimit; limit != 0 {
+		t.collector.limit = limit
+	}
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable
 	t.collector.snapshot = plan.target.mappings
@@ -71,7 +74,7 @@ func (t *Tracer) start() {
 		r.PID = int32(target.pid)
 		s.emit(r)
 	}}
-	s.mappings.moved = t.libraryMapped
+	s.mappings.moved = t.relocate
 	s.ended = t.kernel.forget
 	now, wall := clock(), time.Now()
 	head := trace.Record{Time: int64(now), PID: int32(target.pid)}
@@ -109,9 +112,9 @@ func (t *Tracer) start() {
 	}
 }
 
-// libraryMapped keeps the programs informed of where the allocator's code is: a
+// relocate keeps the programs informed of where the allocator's code is: a
 // new program has it elsewhere.
-func (t *Tracer) libraryMapped(m mapping, info fileInfo) {
+func (t *Tracer) relocate(m mapping, info fileInfo) {
 	target := t.plan.target
 	if (fileID{m.major, m.minor, m.inode}) != target.lib {
 		return

@@ -50,18 +50,19 @@ func record(ctx context.Context, s cli.Streams, c *config) error {
 		return explain(err, c)
 	}
 	if c.dryRun {
-		return plan.WriteText(s.Out)
+		return errors.Join(plan.WriteText(s.Out), plan.Close())
 	}
 	if c.verbose > 1 {
-		if err := plan.WriteText(s.Err); err != nil {
-			return err
-		}
+		err = plan.WriteText(s.Err)
 	}
-	if err := x.open(); err != nil {
-		return err
+	if err == nil {
+		err = x.open()
+	}
+	if err != nil {
+		return errors.Join(err, plan.Close())
 	}
 	if x.tracer, err = tracer.Open(plan); err != nil {
-		return errors.Join(explain(err, c), x.out.Discard())
+		return errors.Join(explain(err, c), x.discard())
 	}
 	return x.run(ctx)
 }
@@ -83,6 +84,15 @@ func (x *session) open() error {
 		}
 	}
 	return nil
+}
+
+// discard gives the files up: nothing was recorded.
+func (x *session) discard() error {
+	err := x.out.Discard()
+	if x.side != nil {
+		err = errors.Join(err, x.side.Discard())
+	}
+	return err
 }
 
 // sidePath names the file for what the format cannot hold, empty for none.
@@ -146,7 +156,7 @@ func (x *session) run(ctx context.Context) error {
 	}
 	err = errors.Join(err, x.tracer.Close())
 	x.status.clear()
-	if err == nil && stats.LostEvents() > 0 {
+	if err == nil && stats.Losses() > 0 {
 		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
 	}
 	if err == nil && stats.Unprobed {
@@ -229,9 +239,6 @@ func (x *session) finish(failed error) error {
 	}
 	if x.side != nil {
 		all = append(all, x.side.Close())
-	}
-	if x.config.toStdout() {
-		return errors.Join(all...)
 	}
 	return errors.Join(append(all, x.out.Close())...)
 }

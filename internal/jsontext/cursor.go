@@ -256,7 +256,7 @@ func (p *Cursor) escape(s []byte) []byte {
 	return s
 }
 
-// unicode appends what \uXXXX stands for; p is behind the u.
+// unicode appends what a \u and four hexadecimal digits stand for; p is behind the u.
 func (p *Cursor) unicode(s []byte) []byte {
 	r := p.hex4()
 	switch {

@@ -15,11 +15,12 @@ import (
 // File is an output. Its Write is all or nothing for regular files, so an
 // encoder that writes whole packets leaves a valid file when the disk is full.
 type File struct {
-	f       *os.File
-	path    string
-	size    int64
-	regular bool
-	created bool
+	f        *os.File
+	path     string
+	size     int64
+	regular  bool
+	created  bool
+	borrowed bool // not ours to close
 }
 
 // Create makes the file at path, which must not exist. An existing FIFO,
@@ -62,7 +63,7 @@ func CreateNumbered(dir, prefix, suffix string) (*File, error) {
 
 // Wrap returns an output on an open file, as standard output, that stays the
 // caller's.
-func Wrap(f *os.File, name string) *File { return &File{f: f, path: name} }
+func Wrap(f *os.File, name string) *File { return &File{f: f, path: name, borrowed: true} }
 
 // Path returns the name of the file.
 func (o *File) Path() string { return o.path }
@@ -92,8 +93,11 @@ func (o *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes a file that Create made.
+// Close closes the file unless it was given to Wrap.
 func (o *File) Close() error {
+	if o.borrowed {
+		return nil
+	}
 	if err := o.f.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", o.path, err)
 	}
@@ -102,7 +106,7 @@ func (o *File) Close() error {
 
 // Discard closes and, if it was created here, removes the file.
 func (o *File) Discard() error {
-	err := o.f.Close()
+	err := o.Close()
 	if o.created {
 		err = errors.Join(err, os.Remove(o.path))
 	}
