@@ -1,0 +1,74 @@
+package symbol
+
+import (
+	"bytes"
+	"compress/zlib"
+	"debug/elf"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"rtrace-bpf/trace"
+)
+
+// maxRatio is how many times longer than in the file a section may be when it
+// is unpacked. Compilers' output gets to about ten.
+const maxRatio = 100
+
+// contents returns the bytes of a section, unpacked, of which there must not
+// be more than limit.
+func (img *image) contents(s *section, limit uint64, what string) ([]byte, error) {
+	data, err := img.read(s.offset, s.size, limit, what)
+	if err != nil || s.flags&elf.SHF_COMPRESSED == 0 {
+		return data, err
+	}
+	size := 12 // sizeof(Elf32_Chdr)
+	if img.wide {
+		size = 24 // sizeof(Elf64_Chdr)
+	}
+	if len(data) < size {
+		return nil, fail(s.offset, trace.ErrTruncated, what)
+	}
+	c := img.cursor(data)
+	method := elf.CompressionType(c.u32())
+	if img.wide {
+		c.u32() // reserved
+	}
+	length := c.word()
+	if length > limit || length/maxRatio > s.size {
+		return nil, fail(s.offset, trace.ErrLimit, what)
+	}
+	out, err := unpack(method, data[size:], length)
+	if err != nil {
+		return nil, fail(s.offset, err, what)
+	}
+	return out, nil
+}
+
+// unpack unpacks exactly length bytes.
+func unpack(method elf.CompressionType, packed []byte, length uint64) ([]byte, error) {
+	var r io.Reader
+	switch method {
+	case elf.COMPRESS_ZLIB:
+		z, err := zlib.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return nil, errors.Join(trace.ErrMalformed, err)
+		}
+		r = z
+	case elf.COMPRESS_ZSTD:
+		z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
+		if err != nil {
+			return nil, errors.Join(trace.ErrMalformed, err)
+		}
+		defer z.Close()
+		r = z
+	default:
+		return nil, trace.ErrUnsupported
+	}
+	out := make([]byte, length)
+	if _, err := io.ReadFull(r, out); err != nil {
+		return nil, errors.Join(trace.ErrMalformed, err)
+	}
+	return out, nil
+}

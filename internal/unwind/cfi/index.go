@@ -1,0 +1,52 @@
+package cfi
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// Index finds the FDE of an address.
+type Index struct {
+	fdes []FDE // by start
+}
+
+// NewIndex reads all entries of the sections. With an error, which joins those
+// of at most a few broken entries, the index holds all others.
+//
+// Where functions overlap, the one that begins last has an address, as in the
+// table that linkers make for searching; of those that begin at one address it
+// is the first.
+func NewIndex(sections ...*Section) (*Index, error) {
+	const maxErrors = 8
+	x := new(Index)
+	var errs []error
+	for _, s := range sections {
+		for f, err := range s.FDEs {
+			switch {
+			case err == nil && f.Start < f.End:
+				x.fdes = append(x.fdes, *f)
+			case err != nil && len(errs) < maxErrors:
+				errs = append(errs, err)
+			}
+		}
+	}
+	slices.SortStableFunc(x.fdes, func(a, b FDE) int { return cmp.Compare(a.Start, b.Start) })
+	x.fdes = slices.CompactFunc(x.fdes, func(a, b FDE) bool { return a.Start == b.Start })
+	return x, errors.Join(errs...)
+}
+
+// Len returns how many FDEs there are.
+func (x *Index) Len() int { return len(x.fdes) }
+
+// Find returns the FDE that holds pc. It stays the index's.
+func (x *Index) Find(pc uint64) (*FDE, bool) {
+	i, found := slices.BinarySearchFunc(x.fdes, pc, func(f FDE, pc uint64) int { return cmp.Compare(f.Start, pc) })
+	if !found {
+		i--
+	}
+	if i < 0 || pc >= x.fdes[i].End {
+		return nil, false
+	}
+	return &x.fdes[i], true
+}
