@@ -30,7 +30,7 @@ type CIE struct {
 }
 
 // cie returns the CIE of an FDE.
-func (r *reader) cie(e *entry) (*CIE, error) {
+func (r *Reader) cie(e *entry) (*CIE, error) {
 	if r.last != nil && r.lastAt == e.cie {
 		return r.last, nil
 	}
@@ -42,7 +42,7 @@ func (r *reader) cie(e *entry) (*CIE, error) {
 			head, err = r.entry(e.cie)
 		}
 		if err != nil || head.kind != isCIE {
-			return nil, r.fail(e.start, fmt.Errorf("no common entry where the frame description points: %w", trace.ErrMalformed))
+			return nil, r.section.fail(e.start, fmt.Errorf("no common entry where the frame description points: %w", trace.ErrMalformed))
 		}
 		if cie, err = r.readCIE(&head); err != nil {
 			return nil, err
@@ -53,9 +53,9 @@ func (r *reader) cie(e *entry) (*CIE, error) {
 	return cie, nil
 }
 
-func (r *reader) readCIE(e *entry) (*CIE, error) {
-	c := cursor{b: r.Data, at: e.body, end: e.end, big: r.big}
-	cie := &CIE{section: r.Section, Offset: e.start}
+func (r *Reader) readCIE(e *entry) (*CIE, error) {
+	c := cursor{b: r.section.Data, at: e.body, end: e.end, big: r.big}
+	cie := &CIE{section: r.section, Offset: e.start}
 	err := r.parseCIE(&c, cie)
 	switch {
 	case err == nil && c.short:
@@ -64,16 +64,16 @@ func (r *reader) readCIE(e *entry) (*CIE, error) {
 		err = fmt.Errorf("%d bytes of instructions: %w", c.end-c.at, trace.ErrLimit)
 	}
 	if err != nil {
-		return nil, r.fail(e.start, fmt.Errorf("common entry: %w", err))
+		return nil, r.section.fail(e.start, fmt.Errorf("common entry: %w", err))
 	}
-	cie.Initial, cie.at = r.Data[c.at:c.end:c.end], c.at
+	cie.Initial, cie.at = r.section.Data[c.at:c.end:c.end], c.at
 	return cie, nil
 }
 
 // parseCIE reads up to the instructions.
-func (r *reader) parseCIE(c *cursor, cie *CIE) error {
+func (r *Reader) parseCIE(c *cursor, cie *CIE) error {
 	version := c.u8()
-	if version != 1 && version != 3 && (version != 4 || r.EH) {
+	if version != 1 && version != 3 && (version != 4 || r.section.EH) {
 		return fmt.Errorf("version %d: %w", version, trace.ErrUnsupported)
 	}
 	rest := c.b[c.at:min(c.end, c.at+maxAugmentation+1)]
@@ -107,7 +107,7 @@ func (r *reader) parseCIE(c *cursor, cie *CIE) error {
 }
 
 // augment reads what the augmentation string announces.
-func (r *reader) augment(c *cursor, cie *CIE, augmentation []byte) error {
+func (r *Reader) augment(c *cursor, cie *CIE, augmentation []byte) error {
 	if len(augmentation) == 0 {
 		return nil
 	}
@@ -130,13 +130,13 @@ func (r *reader) augment(c *cursor, cie *CIE, augmentation []byte) error {
 	return nil
 }
 
-func (r *reader) letter(c *cursor, cie *CIE, letter byte) error {
+func (r *Reader) letter(c *cursor, cie *CIE, letter byte) error {
 	switch letter {
 	case 'R':
 		cie.pointers = encoding(c.u8())
 		return cie.pointers.check()
 	case 'P': // the personality routine
-		return r.skip(c, encoding(c.u8()))
+		return r.section.skip(c, encoding(c.u8()))
 	case 'L': // the encoding of the language-specific data
 		c.u8()
 	case 'S':

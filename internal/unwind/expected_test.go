@@ -1,0 +1,138 @@
+package unwind
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// registers are names as readelf has them, of a machine.
+type registers struct{ sp, fp string }
+
+func registersOf(row testutil.FrameRow) registers {
+	if base, _ := split(row.CFA); base == "sp" || strings.HasPrefix(base, "x") {
+		return registers{"sp", "x29"}
+	}
+	return registers{"rsp", "rbp"}
+}
+
+// split splits "rsp+8".
+func split(s string) (reg string, n int64) {
+	at := strings.IndexAny(s, "+-")
+	if at < 0 {
+		return s, 0
+	}
+	n, _ = strconv.ParseInt(s[at:], 10, 64)
+	return s[:at], n
+}
+
+// expected returns how the rule for a row may print, by what readelf says of
+// the row. Of several expressions in a function it does not say which is the
+// row's.
+func expected(f *testutil.Frame, row testutil.FrameRow) []string {
+	reg := registersOf(row)
+	link := reg.sp == "sp"
+	ra := row.Registers["ra"]
+	switch {
+	case strings.Contains(f.CIE, "S"):
+		return []string{"signal"}
+	case !link && ra == "u":
+		return []string{"end"}
+	case !link && ra != "c-8":
+		return []string{"unsupported"}
+	case row.Registers[reg.sp] != "" && row.Registers[reg.sp] != "u":
+		return []string{"unsupported"}
+	}
+	var all []string
+	for _, cfa := range expectedCFA(f, reg, row.CFA) {
+		if cfa == "unsupported" || strings.HasPrefix(cfa, "cfa=plt") {
+			all = append(all, cfa)
+			continue
+		}
+		based := strings.HasPrefix(cfa, "cfa=fp") || strings.HasPrefix(cfa, "cfa=*(fp")
+		for _, fp := range expectedFP(f, based, row.Registers[reg.fp]) {
+			all = append(all, cfa+fp+expectedRA(link, row.Registers[reg.fp], ra))
+		}
+	}
+	return all
+}
+
+var (
+	cfaExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \(DW_OP_breg[67] \(r(sp|bp)\): (-?\d+); DW_OP_deref(?:; DW_OP_plus_uconst: (\d+))?\)$`)
+	pltExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \(DW_OP_breg7 \(rsp\): 8; DW_OP_breg16 \(rip\): 0; DW_OP_lit15; DW_OP_and; DW_OP_lit(\d+); DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus\)$`)
+	fpExpression  = regexp.MustCompile(`^DW_CFA_expression: r6 \(rbp\) \(DW_OP_breg6 \(rbp\): (-?\d+)\)$`)
+)
+
+func expectedCFA(f *testutil.Frame, reg registers, cfa string) (all []string) {
+	if cfa != "exp" {
+		base, n := split(cfa)
+		switch {
+		case n%8 != 0:
+			return []string{"unsupported"}
+		case base == reg.sp:
+			return []string{fmt.Sprintf("cfa=sp%+d", n)}
+		case base == reg.fp:
+			return []string{fmt.Sprintf("cfa=fp%+d", n)}
+		case base[0] == 'x':
+			return []string{fmt.Sprintf("cfa=r%s%+d", base[1:], n)}
+		}
+		number := slices.Index([]string{
+			"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+			"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+		}, base)
+		return []string{fmt.Sprintf("cfa=r%d%+d", number, n)}
+	}
+	for _, x := range f.Expressions {
+		if m := cfaExpression.FindStringSubmatch(x); m != nil {
+			name := map[string]string{"sp": "sp", "bp": "fp"}[m[1]]
+			at, _ := strconv.Atoi(m[2])
+			add, _ := strconv.Atoi("0" + m[3])
+			all = append(all, fmt.Sprintf("cfa=*(%s%+d)%+d", name, at, add))
+		} else if m := pltExpression.FindStringSubmatch(x); m != nil {
+			all = append(all, "cfa=plt("+m[1]+")")
+		} else if strings.HasPrefix(x, "DW_CFA_def_cfa_expression") {
+			all = append(all, "unsupported")
+		}
+	}
+	return all
+}
+
+func expectedFP(f *testutil.Frame, based bool, rule string) (all []string) {
+	slot, saved := strings.CutPrefix(rule, "c")
+	switch {
+	case saved:
+		return []string{" fp=[cfa" + slot + "]"}
+	case (rule == "" || rule == "u" || rule == "s") && !based:
+		return []string{""}
+	case rule != "exp":
+		return []string{" fp=?"}
+	}
+	for _, x := range f.Expressions {
+		if m := fpExpression.FindStringSubmatch(x); m != nil {
+			at, _ := strconv.Atoi(m[1])
+			all = append(all, fmt.Sprintf(" fp=[fp%+d]", at))
+		} else if strings.HasPrefix(x, "DW_CFA_expression: r6 ") {
+			all = append(all, " fp=?")
+		}
+	}
+	return all
+}
+
+// expectedRA is about a machine with a link register.
+func expectedRA(link bool, fp, ra string) string {
+	if !link {
+		return ""
+	}
+	if ra == "" || ra == "u" {
+		return " ra=link"
+	}
+	_, n := split(ra)
+	if strings.HasPrefix(fp, "c") {
+		return " ra=after fp" // compilers save them as a pair
+	}
+	return fmt.Sprintf(" ra=[cfa%+d]", n)
+}

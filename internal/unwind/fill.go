@@ -1,0 +1,82 @@
+package unwind
+
+import (
+	"errors"
+
+	"rtrace-bpf/internal/unwind/cfi"
+	"rtrace-bpf/trace"
+)
+
+// errEnd says that the part of a function that is its own has ended.
+var errEnd = errors.New("end of the function")
+
+// fill makes the rows of all functions.
+func (b *builder) fill() error {
+	size := 0
+	for _, s := range b.sections {
+		size += len(s.Data)
+	}
+	// Compilers write six to seven bytes per row; some slack saves copying.
+	b.begin(b.functions[0].start, min(size/5, 64*len(b.functions), MaxRows)+2)
+	in := b.interpreter()
+	barrier := uint64(0) // no FDE may begin within a restorer
+	for i := range b.functions {
+		f := &b.functions[i]
+		if f.start < barrier {
+			continue
+		}
+		if f.section == restorer {
+			barrier = f.end
+			if err := b.cover(f.start, f.end, RuleSignal); err != nil {
+				return err
+			}
+			continue
+		}
+		if i+1 < len(b.functions) {
+			f.end = min(f.end, b.functions[i+1].start)
+		}
+		if err := b.interpret(in, f); err != nil {
+			return err
+		}
+	}
+	b.finish()
+	return nil
+}
+
+// interpret makes the rows of an FDE.
+func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
+	var fde cfi.FDE
+	err := b.readers[f.section].Read(int(f.offset), &fde)
+	switch {
+	case err != nil:
+	case fde.CIE.ReturnReg != b.ra:
+		return b.cover(f.start, f.end, RuleUnsupported)
+	case fde.CIE.Signal:
+		rule, err := b.signalRule(f)
+		if err != nil {
+			return err
+		}
+		return b.cover(f.start, f.end, rule)
+	default:
+		err = in.Run(&fde, func(s *cfi.Span) error {
+			if s.Start >= f.end {
+				return errEnd
+			}
+			return b.cover(s.Start, min(s.End, f.end), b.rule(s))
+		})
+	}
+	switch {
+	case err == nil || err == errEnd:
+		return nil
+	case errors.Is(err, errFull):
+		return err
+	}
+	if _, ok := errors.AsType[*trace.SyntaxError](err); !ok {
+		return err
+	}
+	b.Broken++
+	if from := max(b.end, f.start); from < f.end {
+		return b.cover(from, f.end, RuleUnsupported)
+	}
+	return nil
+}

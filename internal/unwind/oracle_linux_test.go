@@ -1,0 +1,158 @@
+package unwind
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/testutil"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+// installed returns files of this machine that match, whichever of them there
+// are.
+func installed(patterns ...string) (all []string) {
+	for _, p := range patterns {
+		found, _ := filepath.Glob(p)
+		all = append(all, found...)
+	}
+	return all
+}
+
+// TestSystemFiles compares the tables of real files with what readelf says.
+func TestSystemFiles(t *testing.T) {
+	const lib = "/usr/lib/*-linux-gnu/"
+	for _, path := range installed(lib+"libc.so.6", lib+"ld-linux-*.so.*", lib+"libstdc++.so.6", lib+"libcrypto.so.3",
+		lib+"libm.so.6", lib+"libgcc_s.so.1", "/usr/bin/python3", "/usr/bin/gdb") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			compare(t, path)
+		})
+	}
+}
+
+// TestPrograms does the same for programs built in several ways.
+func TestPrograms(t *testing.T) {
+	builds := map[string][]string{
+		"default":     nil,
+		"no fp":       {"-fomit-frame-pointer"},
+		"O0":          {"-O0"},
+		"static":      {"-static"},
+		"static-pie":  {"-static-pie"},
+		"no-pie":      {"-no-pie"},
+		"realigned":   {"-mstackrealign", "-fomit-frame-pointer"},
+		"debug_frame": {"-fno-asynchronous-unwind-tables", "-fno-unwind-tables"},
+	}
+	for name, flags := range builds {
+		t.Run(name, func(t *testing.T) { compare(t, testutil.Build(t, "alloc", flags...)) })
+	}
+	t.Run("c++", func(t *testing.T) { compare(t, testutil.Build(t, "cxx")) })
+}
+
+// build makes the table of a file.
+func build(t testing.TB, path string) *Table {
+	t.Helper()
+	f, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table, err := Build(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.Broken > 0 {
+		t.Errorf("%d broken entries", table.Broken)
+	}
+	return table
+}
+
+// compare checks a table at both ends of each row that readelf prints, and
+// that there is nothing between the functions.
+func compare(t *testing.T, path string) {
+	t.Helper()
+	table, frames := build(t, path), testutil.ReadFrames(t, path)
+	checkTable(t, table)
+	frames = ordered(frames)
+	if len(frames) < 3 {
+		t.Fatalf("readelf found %d functions", len(frames))
+	}
+	bad := 0
+	check := func(addr uint64, what any, want ...string) {
+		t.Helper()
+		if got := table.Find(addr).String(); !slices.Contains(want, got) {
+			if bad++; bad < 20 {
+				t.Errorf("%#x: rule %q, readelf says %q (%v)", addr, got, want, what)
+			}
+		}
+	}
+	end := uint64(0)
+	for _, f := range frames {
+		if gap := f.Start - end; gap >= 16 || gap > 0 && f.Start%16 != 0 {
+			check(end, "behind a function", "none")
+			check(f.Start-1, "before a function", "none")
+		}
+		end = f.End
+		for i, row := range f.Rows {
+			last := f.End - 1
+			if i+1 < len(f.Rows) {
+				last = f.Rows[i+1].Start - 1
+			}
+			want := expected(&f, row)
+			check(row.Start, row, want...)
+			check(last, row, want...)
+		}
+	}
+	check(end, "behind all functions", "none")
+}
+
+// ordered returns the frames that a table has, by address and without
+// overlaps: the later one has what two cover.
+func ordered(frames []testutil.Frame) []testutil.Frame {
+	eh := slices.ContainsFunc(frames, func(f testutil.Frame) bool { return f.Section == ".eh_frame" })
+	frames = slices.DeleteFunc(frames, func(f testutil.Frame) bool { return f.Start == f.End || f.Start == 0 && eh })
+	slices.SortStableFunc(frames, func(a, b testutil.Frame) int { return cmp.Compare(a.Start, b.Start) })
+	frames = slices.CompactFunc(frames, func(a, b testutil.Frame) bool { return a.Start == b.Start })
+	for i := range frames[:len(frames)-1] {
+		f := &frames[i]
+		f.End = min(f.End, frames[i+1].Start)
+		f.Rows = slices.DeleteFunc(f.Rows, func(r testutil.FrameRow) bool { return r.Start >= f.End })
+	}
+	return frames
+}
+
+// checkTable holds what is true of any table.
+func checkTable(t testing.TB, table *Table) {
+	t.Helper()
+	if err := invalid(table); err != nil {
+		t.Error(err)
+	}
+}
+
+// invalid returns what is wrong with a table, if anything is.
+func invalid(table *Table) error {
+	if len(table.Rows) < 2 || table.Rows[0].PC != 0 || table.Rules[0] != RuleNone {
+		return fmt.Errorf("table of %d rows begins wrong", len(table.Rows))
+	}
+	if last := table.Rows[len(table.Rows)-1]; last.Rule != 0 {
+		return errors.New("the last row does not end the table")
+	}
+	for i := range table.Rows {
+		if int(table.Rows[i].Rule) >= len(table.Rules) {
+			return fmt.Errorf("row %d has rule %d of %d", i, table.Rows[i].Rule, len(table.Rules))
+		}
+		if i > 0 && (table.Rows[i].PC <= table.Rows[i-1].PC || table.Rows[i].Rule == table.Rows[i-1].Rule) {
+			return fmt.Errorf("rows %d and %d are %v and %v", i-1, i, table.Rows[i-1], table.Rows[i])
+		}
+	}
+	rules := slices.Sorted(slices.Values(table.Rules))
+	if len(slices.Compact(rules)) != len(table.Rules) {
+		return errors.New("rules are there more than once")
+	}
+	return nil
+}
