@@ -23,10 +23,18 @@ type recording struct {
 	tracer  *Tracer
 	done    chan error
 	records []*trace.Record
+	watch   func(rec *trace.Record) // is told of each record as it comes; may be nil
 }
 
 // attachTo starts to record the process; change alters the options.
 func attachTo(t *testing.T, pid int, change func(o *Options)) *recording {
+	t.Helper()
+	return watched(t, pid, change, nil)
+}
+
+// watched is attachTo for who must know of records while the trace goes on.
+// watch is called from another goroutine.
+func watched(t *testing.T, pid int, change func(o *Options), watch func(rec *trace.Record)) *recording {
 	t.Helper()
 	o := Options{PID: pid, Depth: DefaultDepth, Log: t.Logf}
 	if change != nil {
@@ -40,7 +48,7 @@ func attachTo(t *testing.T, pid int, change func(o *Options)) *recording {
 	if err != nil {
 		t.Fatalf("attach: %+v", err)
 	}
-	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+	r := &recording{t: t, tracer: tracer, done: make(chan error, 1), watch: watch}
 	go func() { r.done <- r.read() }()
 	return r
 }
@@ -55,6 +63,9 @@ func (r *recording) read() error {
 			return err
 		}
 		r.records = append(r.records, rec.Clone())
+		if r.watch != nil {
+			r.watch(&rec)
+		}
 	}
 }
 

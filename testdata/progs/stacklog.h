@@ -32,17 +32,15 @@ static __thread void *log_frames[LOG_MOST_FRAMES];
 #define LOG_C
 #endif
 
-/* What the C library exports under no other name. */
+/* The C library exports it under no other name. */
 static int (*next_posix_memalign)(void **p, size_t align, size_t n);
-static void *(*next_reallocarray)(void *p, size_t n, size_t each);
 
 /* stacklog_open begins the log. What backtrace loads at its first call, it loads here. */
 static __attribute__((unused)) void stacklog_open(const char *path)
 {
 	*(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
-	*(void **)&next_reallocarray = dlsym(RTLD_NEXT, "reallocarray");
-	if (!next_posix_memalign || !next_reallocarray)
-		die("no posix_memalign or reallocarray");
+	if (!next_posix_memalign)
+		die("no posix_memalign");
 	backtrace(log_frames, 4);
 	log_open(path);
 }
@@ -144,7 +142,12 @@ LOG_DEFINE void *LOG_NAME(reallocarray)(void *p, size_t n, size_t each)
 {
 	uintptr_t old = (uintptr_t)p;
 
-	return log_moved(old, next_reallocarray(p, n, each), n * each);
+#ifdef STACKLOG_DIRECT
+	return log_moved(old, reallocarray(p, n, each), n * each);
+#else
+	/* That of the C library would come back to our realloc. */
+	return log_moved(old, __libc_realloc(p, n * each), n * each);
+#endif
 }
 
 #ifdef STACKLOG_DIRECT

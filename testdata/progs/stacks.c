@@ -9,7 +9,12 @@
  *
  *	stacks LOG deep N
  *
- * makes one block below N nested calls instead.
+ * makes one block below N nested calls instead, and
+ *
+ *	stacks LOG bind 1
+ *
+ * those of a signal handler at every instruction of the binding of a function
+ * by the dynamic loader.
  */
 #include "stacklog.h"
 #include "stacks_shapes.h"
@@ -53,7 +58,7 @@ int main(int argc, char **argv)
 	unsigned long n, i;
 
 	if (argc < 4)
-		die("usage: stacks LOG ROUNDS THREADS or stacks LOG deep N");
+		die("usage: stacks LOG ROUNDS THREADS, stacks LOG deep N or stacks LOG bind 1");
 	signals_install();
 	steps_install();
 	stacklog_open(argv[1]);
@@ -61,6 +66,11 @@ int main(int argc, char **argv)
 	if (strcmp(argv[2], "deep") == 0) {
 		gate();
 		free(nested(n));
+		_exit(0);
+	}
+	if (strcmp(argv[2], "bind") == 0) {
+		gate();
+		binding_steps();
 		_exit(0);
 	}
 	rounds = number(argv[2]);

@@ -3,10 +3,10 @@
  * stacks_late LOG ROUNDS PLUG...: libraries that come and go, logged.
  *
  * After the gate, ROUNDS times for each PLUG in turn (see plugs.c): dlopen, a
- * block of 5000 bytes by plug_make, free, dlclose. Then, with the last PLUG
- * open, or with none at all by a function of its own, it makes blocks of 2000 to
- * 2999 bytes, one after the other, until a byte comes through the gate; then 500
- * blocks of 3000 to 3499 bytes. The log of stacklog.h has every call of the
+ * block of 50000 bytes by plug_make, free, dlclose. Then, with the last PLUG
+ * open, or with none at all by a function of its own, it makes blocks of 20000
+ * to 20999 bytes, one after the other, until a byte comes through the gate; then 500
+ * blocks of 30000 to 30499 bytes. The log of stacklog.h has every call of the
  * allocator, those of the dynamic loader included.
  */
 #include "stacklog.h"
@@ -55,7 +55,7 @@ static NOINLINE void come_and_go(char *const *plugs, int n, unsigned long rounds
 		for (i = 0; i < n; i++) {
 			void *library = open_plug(plugs[i], &make);
 
-			use(make, 5000);
+			use(make, 50000);
 			dlclose(library);
 		}
 	}
@@ -93,9 +93,9 @@ int main(int argc, char **argv)
 	for (i = 0; !let_go(); i++) {
 		if (i == PATIENCE)
 			die("never let go");
-		use(make, 2000 + i % 1000);
+		use(make, 20000 + i % 1000);
 	}
 	for (i = 0; i < 500; i++)
-		use(make, 3000 + i);
+		use(make, 30000 + i);
 	_exit(0);
 }

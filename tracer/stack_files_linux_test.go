@@ -1,0 +1,115 @@
+package tracer
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// copyFile copies a program to a path of its own.
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inFile returns the mappings of a trace as if path were the file at to, which
+// has the same content and is still there to take names from.
+func inFile(records []*trace.Record, path, to string) []*trace.Record {
+	var out []*trace.Record
+	for _, rec := range ofKind(records, trace.KindMapping) {
+		moved := rec.Clone()
+		if strings.HasPrefix(moved.Mapping.Path, path) { // or "path (deleted)"
+			moved.Mapping.Path = to
+		}
+		out = append(out, moved)
+	}
+	return out
+}
+
+// What became of a file while it was mapped.
+var fates = map[string]func(t *testing.T, path, other string){
+	"deleted": func(t *testing.T, path, _ string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"replaced": func(t *testing.T, path, other string) {
+		copyFile(t, other, path+".new")
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	},
+}
+
+// The tables are those of the file that is mapped, whatever its path leads to.
+func TestStacksOfReplacedProgram(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers)
+	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
+	for name, befall := range fates {
+		t.Run(name, func(t *testing.T) {
+			log := testutil.StackLogPath(t)
+			mine := filepath.Join(t.TempDir(), "stacks")
+			copyFile(t, program, mine)
+			child := testutil.Spawn(t, mine, log, "20", "2")
+			child.Ready()
+			befall(t, mine, other)
+			r := attachTo(t, child.PID, byTables(UnwindEH, nil))
+			child.Go()
+			run := ended(t, child, r, log)
+			run.name = resolved(inFile(run.records, mine, program))
+			run.exact(allCalls)
+		})
+	}
+}
+
+// A library that is gone or another one on disk before the trace begins.
+func TestStacksOfReplacedLibrary(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks_late", omitFramePointers)
+	small, large := plugs(t)
+	for name, befall := range fates {
+		t.Run(name, func(t *testing.T) {
+			log := testutil.StackLogPath(t)
+			mine := filepath.Join(t.TempDir(), "plugs.so")
+			copyFile(t, small, mine)
+			cmd := exec.Command(program, log, "0", mine)
+			cmd.Env = append(os.Environ(), "LD_PRELOAD="+mine) // so that it is mapped at the gate
+			child := testutil.Start(t, cmd)
+			child.Ready()
+			befall(t, mine, large)
+			late(t, UnwindEH, child, log).settled(allCalls)
+		})
+	}
+}
+
+// A process that sees other files under the same paths: its own are read.
+func TestStacksInOtherMountNamespace(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers)
+	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
+	dir, hidden := t.TempDir(), t.TempDir()
+	mine := filepath.Join(dir, "stacks")
+	copyFile(t, other, mine) // what the path is to us
+	copyFile(t, program, filepath.Join(hidden, "stacks"))
+	log := testutil.StackLogPath(t)
+	const script = `mount -t tmpfs none "$1" && cp "$2/stacks" "$1" && exec "$1/stacks" "$3" 20 2`
+	child := testutil.Start(t, exec.Command("unshare", "--mount", "sh", "-c", script, "sh", dir, hidden, log))
+	child.Ready()
+	r := attachTo(t, child.PID, byTables(UnwindEH, nil))
+	child.Go()
+	run := ended(t, child, r, log)
+	run.name = resolved(inFile(run.records, mine, program))
+	run.exact(allCalls)
+}

@@ -1,0 +1,162 @@
+package tracer
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// Sizes by which stacks_late tells what it does.
+func untilLetGo(c *trace.Call) bool { return c.Size >= 20000 && c.Size < 21000 }
+func afterwards(c *trace.Call) bool { return c.Size >= 30000 && c.Size < 30500 }
+
+// late records stacks_late, whose arguments follow the log's path, through its
+// gate. When the first stack of its loop is complete it is let go; from then on
+// all must be.
+func late(t *testing.T, way Unwind, child *testutil.Child, log string) *stackRun {
+	t.Helper()
+	found := make(chan struct{})
+	seen := false
+	r := watched(t, child.PID, byTables(way, func(o *Options) { o.BacktraceAll = true }), func(rec *trace.Record) {
+		if seen || rec.Kind != trace.KindCall || !untilLetGo(&rec.Call) {
+			return
+		}
+		if s := &rec.Call.Stack; s.End == trace.StackComplete && !s.FramePointer {
+			seen = true
+			close(found)
+		}
+	})
+	child.Go()
+	return letGo(t, child, r, found, log)
+}
+
+// letGo lets stacks_late out of its loop once found is closed.
+func letGo(t *testing.T, child *testutil.Child, r *recording, found chan struct{}, log string) *stackRun {
+	t.Helper()
+	select {
+	case <-found:
+		child.Go()
+	case <-child.Exited():
+		t.Errorf("no stack became complete: %s", child.Stderr())
+	}
+	return ended(t, child, r, log)
+}
+
+// settled checks that no stack is wrong and that all are complete after the
+// program was let go.
+func (r *stackRun) settled(s scope) {
+	r.t.Helper()
+	complete, after := 0, 0
+	n := r.honest(s, func(rec *trace.Record, ok bool) {
+		switch {
+		case ok:
+			complete++
+		case afterwards(&rec.Call):
+			r.t.Errorf("call %d: stack %s %s", rec.Call.Seq, rec.Call.Stack.End, rec.Call.Stack.Reason)
+		}
+		if afterwards(&rec.Call) {
+			after++
+		}
+	})
+	if after != 500 {
+		r.t.Errorf("%d stacks in the end, want 500", after)
+	}
+	r.t.Logf("%d of %d stacks are complete", complete, n)
+}
+
+// plugs are two libraries of the same layout with different frames.
+func plugs(t *testing.T) (small, large string) {
+	t.Helper()
+	flags := []string{"-shared", "-fPIC", "-g0", omitFramePointers}
+	return testutil.Build(t, "plugs", append(flags, "-DROOM=200")...),
+		testutil.Build(t, "plugs", append(flags, "-DROOM=2008")...)
+}
+
+// Libraries that are opened while the trace goes on: from the first call on no
+// stack through them is wrong, soon all are complete. When another one comes to
+// the address of one that was closed, the tables of the old one do not serve.
+func TestStacksThroughLateLibraries(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks_late", omitFramePointers)
+	small, large := plugs(t)
+	tests := map[string][]string{
+		"one":         {"0", small},
+		"in-turn":     {"100", small, large},
+		"many-rounds": {"300", large, small},
+	}
+	for name, args := range tests {
+		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+			t.Run(fmt.Sprintf("%s-%s", name, way), func(t *testing.T) {
+				log := testutil.StackLogPath(t)
+				child := testutil.Spawn(t, program, append([]string{log}, args...)...)
+				child.Ready()
+				r := late(t, way, child, log)
+				r.settled(allCalls)
+				if len(args) > 2 {
+					r.sameAddress(small, large)
+				}
+			})
+		}
+	}
+}
+
+// sameAddress checks that both files were mapped at one address: else the test
+// would prove nothing.
+func (r *stackRun) sameAddress(a, b string) {
+	r.t.Helper()
+	at := map[uint64]map[string]bool{}
+	for _, rec := range ofKind(r.records, trace.KindMapping) {
+		if p := rec.Mapping.Path; p == a || p == b {
+			if at[rec.Mapping.Start] == nil {
+				at[rec.Mapping.Start] = map[string]bool{}
+			}
+			at[rec.Mapping.Start][p] = true
+		}
+	}
+	for _, paths := range at {
+		if len(paths) == 2 {
+			return
+		}
+	}
+	r.t.Errorf("no address served both libraries: %v", at)
+}
+
+// After exec the tables of the new program serve, at once or a little later,
+// and those of the old one no more.
+func TestStacksAfterExec(t *testing.T) {
+	privileged(t)
+	first := testutil.Build(t, "exec", omitFramePointers)
+	second := testutil.Build(t, "stacks_late", omitFramePointers)
+	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+		t.Run(way.String(), func(t *testing.T) {
+			log := testutil.StackLogPath(t)
+			// Without address randomization the programs lie at the same place.
+			child := testutil.Start(t, exec.Command("setarch", "-R", first, "200", second, log, "0"))
+			child.Ready()
+			found := make(chan struct{})
+			execs := false
+			r := watched(t, child.PID, byTables(way, nil), func(rec *trace.Record) {
+				switch {
+				case rec.Kind == trace.KindExec:
+					execs = true
+				case rec.Kind == trace.KindCall && execs && found != nil && untilLetGo(&rec.Call) && rec.Call.Stack.End == trace.StackComplete:
+					execs = false
+					close(found)
+				}
+			})
+			child.Go()
+			child.Ready() // of the second program
+			child.Go()
+			run := letGo(t, child, r, found, log)
+			run.settled(ownCalls)
+			for _, rec := range ofKind(run.records, trace.KindCall) {
+				if s := rec.Call.Stack; rec.Call.Size == 100 && s.End != trace.StackComplete {
+					t.Errorf("call %d, before exec: stack %s %s", rec.Call.Seq, s.End, s.Reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package tracer
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// stackPrograms are those that allocate below frames of every shape, in four
+// threads, and log each call.
+var stackPrograms = []struct {
+	name, rounds string
+	scope        scope
+	flags        []string
+}{
+	{"stacks", "150", allCalls, nil},
+	{"stacks", "150", ownCalls, []string{"-DSTACKLOG_DIRECT"}},
+	{"stacks_cxx", "50", allCalls, nil},
+}
+
+// Each stack, from tables alone, is the one that the program finds by itself,
+// whatever the frames between: callbacks of libraries, signal handlers, the
+// dynamic loader, exceptions.
+func TestStacksAreExact(t *testing.T) {
+	privileged(t)
+	total := 0
+	for i, p := range stackPrograms {
+		program := testutil.Build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+			t.Run(fmt.Sprintf("%s-%d-%s", p.name, i, way), func(t *testing.T) {
+				r := tracedStacks(t, byTables(way, nil), program, p.rounds, "4")
+				n := r.exact(p.scope)
+				t.Logf("%d stacks compared", n)
+				total += n
+				s := r.tracer.Stats()
+				if complete := s.Stacks[trace.StackComplete]; complete < uint64(n) || s.FramePointer != 0 {
+					t.Errorf("the summary counts %d complete stacks, %d by frame pointers", complete, s.FramePointer)
+				}
+			})
+		}
+	}
+	if total < 100000 && !t.Failed() {
+		t.Errorf("%d stacks were compared, want 100000", total)
+	}
+}
+
+// Every way to attach, to keep state and to move events, and the stacks of
+// frees.
+func TestStacksOfEveryVariant(t *testing.T) {
+	privileged(t)
+	variants := []struct {
+		name   string
+		frees  bool
+		change func(o *Options)
+	}{
+		{"frees", true, nil},
+		{"perf-events", false, func(o *Options) { o.Mechanism = MechanismPerf }},
+		{"hash", false, func(o *Options) { o.State = StateHash }},
+		{"perf-buffer", false, func(o *Options) { o.Buffer = BufferPerf }},
+		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
+		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
+	}
+	for _, p := range stackPrograms {
+		program := testutil.Build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		for _, v := range variants {
+			t.Run(p.name+"-"+v.name, func(t *testing.T) {
+				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) {
+					o.BacktraceAll = v.frees
+					if v.change != nil {
+						v.change(o)
+					}
+				}), program, "20", "3")
+				if n := r.exact(p.scope); v.frees && n < len(r.log) {
+					t.Errorf("%d stacks for %d calls", n, len(r.log))
+				}
+			})
+		}
+	}
+}
+
+// A limit cuts a stack and says so; what is left is right.
+func TestStacksAreCutAtTheLimit(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers)
+	for _, depth := range []int{1, 2, 8, 13} {
+		t.Run(strconv.Itoa(depth), func(t *testing.T) {
+			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = depth }), program, "10", "2")
+			r.cut(depth)
+		})
+	}
+}
+
+// cut checks stacks that were recorded with a limit.
+func (r *stackRun) cut(depth int) {
+	r.t.Helper()
+	f := faults{r: r}
+	cut := 0
+	r.match(allCalls, func(rec *trace.Record, logged []uint64) {
+		f.seen++
+		want := trace.StackComplete
+		if len(logged) > depth {
+			logged, want = logged[:depth], trace.StackTruncated
+			cut++
+		}
+		if diff := r.diff(rec.Call.Stack.Frames, logged); diff != "" || rec.Call.Stack.End != want {
+			f.is(rec, fmt.Sprintf("want %s\n%s", want, diff))
+		}
+	})
+	f.report()
+	if cut == 0 {
+		r.t.Errorf("no stack is deeper than %d", depth)
+	}
+}
+
+// Stacks as deep as the limit can be, one frame less and one more.
+func TestDeepStacks(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers)
+	deep := func(n, limit int) *stackRun {
+		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = limit }), program, "deep", strconv.Itoa(n))
+	}
+	first := deep(100, MaxDepth)
+	first.exact(allCalls)
+	if t.Failed() {
+		return
+	}
+	more := len(first.log[0].Frames) - 100 // the frames besides the nested ones
+	for _, limit := range []int{DefaultDepth, 128, 200, MaxDepth} {
+		for _, depth := range []int{limit - 1, limit} {
+			r := deep(depth-more, limit)
+			r.exact(allCalls)
+			if n := len(r.log[0].Frames); n != depth {
+				t.Errorf("the program made %d frames instead of %d", n, depth)
+			}
+		}
+		for _, depth := range []int{limit + 1, limit + 300} {
+			deep(depth-more, limit).cut(limit)
+		}
+	}
+}
+
+// While the dynamic loader binds a function, a register that the programs in the
+// kernel do not follow leads to the caller. Such stacks are flagged.
+func TestStacksDuringLazyBinding(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers, "-Wl,-z,lazy")
+	r := tracedStacks(t, byTables(UnwindEH, nil), program, "bind", "1")
+	complete := 0
+	n := r.honest(allCalls, func(_ *trace.Record, ok bool) {
+		if ok {
+			complete++
+		}
+	})
+	t.Logf("%d of %d stacks are complete", complete, n)
+}
+
+// The Go unwinder, which knows all registers and expressions, finds the same
+// stacks as the programs in the kernel.
+func TestStacksAreVerified(t *testing.T) {
+	privileged(t)
+	for _, p := range stackPrograms {
+		program := testutil.Build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		for _, every := range []int{1, 7} {
+			t.Run(fmt.Sprintf("%s-%d", p.name, every), func(t *testing.T) {
+				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = every }), program, "10", "2")
+				n := uint64(r.exact(p.scope))
+				s := r.tracer.Stats()
+				if s.VerifyDiffers != 0 {
+					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
+				}
+				if s.Verified == 0 {
+					t.Error("no stack was verified")
+				}
+				t.Logf("%d of %d stacks were verified", s.Verified, n)
+			})
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package tracer
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// withoutTables has the compiler leave out what stacks can be unwound by.
+var withoutTables = []string{"-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
+
+// shadowed checks a stack of the program "shadow", whose log ends where libc
+// called main or the thread's function. What is to follow is libc's start
+// code and, in the main thread, the program's _start.
+func (r *stackRun) shadowed(rec *trace.Record, logged []uint64) string {
+	frames := rec.Call.Stack.Frames
+	n := min(len(frames), len(logged))
+	if diff := r.diff(frames[:n], logged); diff != "" {
+		return diff
+	}
+	want := []string{"/libc.so"} // clone
+	if rec.TID == rec.PID {
+		want = []string{"/libc.so", "/shadow"} // __libc_start_main, _start
+	}
+	rest := frames[n:]
+	for i := range max(len(rest), len(want)) {
+		if i >= len(rest) || i >= len(want) || !strings.Contains(r.name(rest[i]), want[i]) {
+			text := ""
+			for _, f := range rest {
+				text += fmt.Sprintf("%#x %s\n", f, r.name(f))
+			}
+			return fmt.Sprintf("after %d right frames there are\n%swant frames of %q", n, text, want)
+		}
+	}
+	return ""
+}
+
+// all checks that every stack of "shadow" is complete and right, and was found
+// with the help of frame pointers or not.
+func (r *stackRun) allShadowed(framePointer bool) {
+	r.t.Helper()
+	f := faults{r: r}
+	r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
+		f.seen++
+		s := &rec.Call.Stack
+		switch diff := r.shadowed(rec, logged); {
+		case diff != "":
+			f.is(rec, diff)
+		case s.End != trace.StackComplete || s.FramePointer != framePointer:
+			f.is(rec, fmt.Sprintf("the frames are right; want a complete stack, frame pointers used: %v", framePointer))
+		}
+	})
+	f.report()
+}
+
+// allFailed checks that every stack of "shadow" says that it is not complete,
+// and why.
+func (r *stackRun) allFailed(more func(s *trace.Stack, logged []uint64) string) {
+	r.t.Helper()
+	f := faults{r: r}
+	r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
+		f.seen++
+		s := &rec.Call.Stack
+		if s.End != trace.StackFailed || s.Reason == "" {
+			f.is(rec, "it cannot be known, and does not say so with a reason:\n"+r.shadowed(rec, logged))
+			return
+		}
+		if fault := more(s, logged); fault != "" {
+			f.is(rec, fault)
+		}
+	})
+	f.report()
+}
+
+// Programs without unwind tables: by their frame pointers if they have them,
+// and not at all otherwise, which is said.
+func TestStacksWithoutTables(t *testing.T) {
+	privileged(t)
+	bare := func(t *testing.T, flags ...string) string {
+		return testutil.Build(t, "shadow", append(flags, withoutTables...)...)
+	}
+	t.Run("frame-pointers-auto", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t), "2000")
+		r.allShadowed(true)
+	})
+	t.Run("frame-pointers-eh", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t), "2000")
+		r.allFailed(onlyCaller)
+	})
+	t.Run("nothing-eh", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, omitFramePointers), "2000")
+		r.allFailed(onlyCaller)
+	})
+	t.Run("nothing-auto", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, omitFramePointers), "2000")
+		r.allFailed(func(s *trace.Stack, _ []uint64) string {
+			if len(s.Frames) > 1 && !s.FramePointer {
+				return "frames were guessed and that is not said"
+			}
+			return ""
+		})
+	})
+}
+
+// onlyCaller wants a stack that stops where knowledge ends.
+func onlyCaller(s *trace.Stack, _ []uint64) string {
+	if len(s.Frames) != 1 || s.FramePointer {
+		return "want the caller alone"
+	}
+	return ""
+}
+
+// A program whose compiler kept frame pointers, by these alone, and by the
+// kernel's own helper, whose stacks are merely there.
+func TestStacksByFramePointersAlone(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "shadow")
+	t.Run("fp", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindFP, nil), program, "2000")
+		f := faults{r: r}
+		r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
+			f.seen++
+			s := &rec.Call.Stack
+			// Beyond the last logged frame is libc, which has no frame pointers.
+			if diff := r.diff(s.Frames[:min(len(s.Frames), len(logged))], logged); diff != "" || !s.FramePointer {
+				f.is(rec, diff)
+			}
+		})
+		f.report()
+	})
+	t.Run("helper", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindHelper, nil), program, "2000")
+		f := faults{r: r}
+		r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
+			f.seen++
+			if len(rec.Call.Stack.Frames) < 2 {
+				f.is(rec, "no callers")
+			}
+		})
+		f.report()
+	})
+	t.Run("none", func(t *testing.T) {
+		r := tracedStacks(t, byTables(UnwindNone, nil), program, "10")
+		for _, rec := range ofKind(r.records, trace.KindCall) {
+			if s := rec.Call.Stack; s.End != trace.StackAbsent || len(s.Frames) > 0 {
+				t.Fatalf("call %d has a stack: %s %#x", rec.Call.Seq, s.End, s.Frames)
+			}
+		}
+	})
+}
+
+// Code that was written to memory at run time has no tables: its frame pointers
+// are used, and tables again below it.
+func TestStacksThroughJIT(t *testing.T) {
+	privileged(t)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("SKIPPED: the program has code for x86-64 only")
+	}
+	program := testutil.Build(t, "shadow", omitFramePointers)
+	t.Run("auto", func(t *testing.T) {
+		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
+	})
+	t.Run("eh", func(t *testing.T) {
+		tracedStacks(t, byTables(UnwindEH, nil), program, "2000", "jit").allFailed(onlyCaller)
+	})
+}
