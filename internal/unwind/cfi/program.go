@@ -75,10 +75,10 @@ func (p *program) run(c *cursor) error {
 			err = p.extended(op, c)
 		}
 		switch {
-		case c.short:
-			return fmt.Errorf("instruction %#x: %w", op, trace.ErrTruncated)
 		case err != nil:
 			return err
+		case c.short:
+			return fmt.Errorf("instruction %#x: %w", op, trace.ErrTruncated)
 		}
 	}
 	return nil
