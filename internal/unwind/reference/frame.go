@@ -1,0 +1,133 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+
+	"rtrace-bpf/internal/unwind/cfi"
+)
+
+// frame is the frame that an unwind has come to.
+type frame struct {
+	regs    Registers
+	exact   bool // pc is that of the next instruction, not a return address
+	number  int
+	guessed bool // the last step followed the frame pointer
+
+	mem     Memory
+	mods    Modules
+	machine *machine
+	options *Options
+	module  Module // that holds the pc; zero if none does
+}
+
+// stepped says whether a step led to this frame. Where none did, a zero in the
+// place of an address is no mark of the outermost frame.
+func (f *frame) stepped() bool { return f.number > 0 }
+
+// step goes to the caller's frame, or says why there is none.
+func (f *frame) step() (End, error) {
+	pc := f.regs.R[f.machine.pc]
+	// A call may be the last instruction of a function, so that its return
+	// address lies in the next one. The instruction before it does not.
+	lookup := pc - 1
+	if f.exact {
+		lookup = pc
+	}
+	f.guessed = false
+	var mapped bool
+	f.module, mapped = f.mods.Find(lookup)
+	var fde *cfi.FDE
+	if mapped && f.module.Index != nil {
+		fde, _ = f.module.Index.Find(lookup - f.module.Bias)
+	}
+	switch {
+	case fde != nil && fde.CIE.Signal && !f.misleads(fde):
+		return f.leaveByRules(fde, lookup)
+	case fde != nil && fde.CIE.Signal, f.restores(pc):
+		return f.leaveSignal()
+	case fde != nil:
+		return f.leaveByRules(fde, lookup)
+	case f.options.FramePointer:
+		return f.leaveByPointer()
+	case mapped:
+		return NoRule, errors.New("no table has the pc")
+	}
+	return Unmapped, errors.New("no module has the pc")
+}
+
+// leaveByRules executes the rules of fde at the address lookup of memory.
+func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {
+	row, err := fde.RowAt(lookup - f.module.Bias)
+	if err != nil {
+		return BadRule, err
+	}
+	cfa, err := f.cfa(&row)
+	if err != nil {
+		return ending(err), fmt.Errorf("CFA: %w", err)
+	}
+	if !row.Signal {
+		if err := f.above(cfa); err != nil {
+			return BadFrame, err
+		}
+	}
+	caller, err := f.caller(&row, cfa)
+	if err != nil {
+		return ending(err), err
+	}
+	column := uint64(fde.CIE.ReturnReg)
+	if column >= cfi.Registers {
+		return BadRule, fmt.Errorf("return address in register %d: %w", column, errors.ErrUnsupported)
+	}
+	if row.Rules[column].How == cfi.Undefined {
+		return Complete, nil
+	}
+	address, err := f.returnAddress(&row, column, cfa)
+	if err != nil {
+		return ending(err), err
+	}
+	return f.enter(caller, address, row.Signal)
+}
+
+// enter makes caller the frame, which goes on at pc.
+func (f *frame) enter(caller Registers, pc uint64, exact bool) (End, error) {
+	if pc == 0 {
+		return f.outermost("return address")
+	}
+	caller.Set(f.machine.pc, pc)
+	if !exact {
+		// The call changed it, and no rule can tell what it was.
+		caller.Forget(f.machine.link)
+	}
+	f.regs, f.exact = caller, exact
+	return going, nil
+}
+
+// outermost is the end at a zero, which marks the outermost frame.
+func (f *frame) outermost(what string) (End, error) {
+	if !f.stepped() {
+		return BadFrame, fmt.Errorf("%s is zero", what)
+	}
+	return Complete, nil
+}
+
+// above checks that a caller's frame begins at cfa: above what the callee uses
+// of the stack. A function that was interrupted may use nothing.
+func (f *frame) above(cfa uint64) error {
+	sp := f.regs.R[f.machine.sp]
+	if cfa < sp || cfa == sp && !f.exact {
+		return fmt.Errorf("CFA %#x is not above stack pointer %#x", cfa, sp)
+	}
+	if cfa%8 != 0 {
+		return fmt.Errorf("CFA %#x is misaligned", cfa)
+	}
+	return nil
+}
+
+// ending returns how an error ends a stack.
+func ending(err error) End {
+	if errors.Is(err, errUnreadable) {
+		return Unreadable
+	}
+	return BadRule
+}

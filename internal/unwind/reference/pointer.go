@@ -1,0 +1,45 @@
+package reference
+
+import "fmt"
+
+// leaveByPointer goes to the caller's frame by the frame pointer, which points
+// to the caller's frame pointer and, behind it, the return address. Code
+// without tables that keeps it so, as JIT code does, may have saved other
+// registers anywhere: they become unknown. That the caller's stack ends right
+// behind the return address is true on amd64; on arm64 compilers may have put
+// the pair elsewhere in the frame.
+func (f *frame) leaveByPointer() (End, error) {
+	m := f.machine
+	f.guessed = true
+	fp, ok := f.regs.Get(m.fp)
+	if !ok {
+		return NoRule, fmt.Errorf("frame pointer: %w", errUnknown)
+	}
+	if fp == 0 {
+		return f.outermost("frame pointer")
+	}
+	if sp := f.regs.R[m.sp]; fp < sp || fp%8 != 0 || fp+16 < fp {
+		return BadFrame, fmt.Errorf("frame pointer %#x with stack pointer %#x", fp, sp)
+	}
+	next, ok := f.mem.Word(fp)
+	address, okAddress := f.mem.Word(fp + 8)
+	if !ok || !okAddress {
+		return Unreadable, fmt.Errorf("frame pointer %#x: %w", fp, errUnreadable)
+	}
+	cfa := fp + 16
+	var caller Registers
+	caller.Set(m.fp, next)
+	caller.Set(m.sp, cfa)
+	return f.enter(caller, f.throughTrampoline(address, cfa), false)
+}
+
+// throughTrampoline returns the true return address of the frame that ends at
+// cfa, where address may be that of the kernel's stub for return probes.
+func (f *frame) throughTrampoline(address, cfa uint64) uint64 {
+	if f.options.Trampoline != nil {
+		if address, ok := f.options.Trampoline(cfa - f.machine.entry); ok {
+			return address
+		}
+	}
+	return address
+}

@@ -1,0 +1,58 @@
+package reference
+
+import (
+	"debug/elf"
+
+	"rtrace-bpf/internal/unwind/cfi"
+)
+
+// Registers are those of one frame, by DWARF number.
+//
+// On amd64 0 to 15 are rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, and
+// 16 is rip. On arm64 0 to 30 are x0 to x30, 31 is sp, and 32 is pc. Vector
+// registers, callee-saved in part, are not here: nothing finds a frame by them.
+type Registers struct {
+	R     [cfi.Registers]uint64
+	Valid uint64 // bit n is set if R[n] is known
+}
+
+// Get returns a register, and whether it is known.
+func (r *Registers) Get(n uint64) (uint64, bool) {
+	if n >= cfi.Registers || r.Valid>>n&1 == 0 {
+		return 0, false
+	}
+	return r.R[n], true
+}
+
+// Set makes the value of register n known. Registers that are not followed are
+// dropped.
+func (r *Registers) Set(n, value uint64) {
+	if n < cfi.Registers {
+		r.R[n] = value
+		r.Valid |= 1 << n
+	}
+}
+
+// Forget makes register n unknown.
+func (r *Registers) Forget(n uint64) {
+	if n < cfi.Registers {
+		r.R[n] = 0
+		r.Valid &^= 1 << n
+	}
+}
+
+// machine is what differs between instruction sets.
+type machine struct {
+	pc, sp, fp uint64
+	link       uint64 // register that a call leaves the return address in, or none
+	entry      uint64 // CFA minus the stack pointer at a function's entry
+	restorer   restorer
+}
+
+// none is no register.
+const none = cfi.Registers
+
+var machines = map[elf.Machine]*machine{
+	elf.EM_X86_64:  {pc: 16, sp: 7, fp: 6, link: none, entry: 8, restorer: restorerAMD64},
+	elf.EM_AARCH64: {pc: 32, sp: 31, fp: 29, link: 30, restorer: restorerARM64},
+}
