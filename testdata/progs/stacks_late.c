@@ -3,7 +3,8 @@
  * stacks_late LOG ROUNDS PLUG...: libraries that come and go, logged.
  *
  * After the gate, ROUNDS times for each PLUG in turn (see plugs.c): dlopen, a
- * block of 50000 bytes by plug_make, free, dlclose. Then, with the last PLUG
+ * block of 50000 bytes by plug_make, free, dlclose; meanwhile another thread makes
+ * blocks of 60000 to 60999 bytes by a function of its own. Then, with the last PLUG
  * open, or with none at all by a function of its own, it makes blocks of 20000
  * to 20999 bytes, one after the other, until a byte comes through the gate; then 500
  * blocks of 30000 to 30499 bytes. The log of stacklog.h has every call of the
@@ -11,6 +12,7 @@
  */
 #include "stacklog.h"
 #include <poll.h>
+#include <pthread.h>
 
 enum { PATIENCE = 100000 }; /* blocks, about ten seconds */
 
@@ -61,6 +63,20 @@ static NOINLINE void come_and_go(char *const *plugs, int n, unsigned long rounds
 	}
 }
 
+/* bystander makes blocks as long as others come and go, which is nothing to it. */
+static void *bystander(void *arg)
+{
+	volatile int *going = (volatile int *)arg;
+	struct timespec moment = { .tv_nsec = 20000 };
+	size_t i;
+
+	for (i = 0; *going; i++) {
+		use(own_make, 60000 + i % 1000);
+		nanosleep(&moment, NULL);
+	}
+	return NULL;
+}
+
 /* let_go says whether the second byte has come, within a moment. */
 static int let_go(void)
 {
@@ -87,7 +103,14 @@ int main(int argc, char **argv)
 	stacklog_open(argv[1]);
 	gate();
 	if (argc > 3) {
+		static volatile int going = 1;
+		pthread_t other;
+
+		if (pthread_create(&other, NULL, bystander, (void *)&going))
+			die("no thread");
 		come_and_go(argv + 3, argc - 3, rounds);
+		going = 0;
+		pthread_join(other, NULL);
 		(void)open_plug(argv[argc - 1], &make);
 	}
 	for (i = 0; !let_go(); i++) {
