@@ -62,6 +62,13 @@ func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {
 	if err != nil {
 		return BadRule, err
 	}
+	column := uint64(fde.CIE.ReturnReg)
+	if column >= cfi.Registers {
+		return BadRule, fmt.Errorf("return address in register %d: %w", column, errors.ErrUnsupported)
+	}
+	if row.Rules[column].How == cfi.Undefined {
+		return Complete, nil
+	}
 	cfa, err := f.cfa(&row)
 	if err != nil {
 		return ending(err), fmt.Errorf("CFA: %w", err)
@@ -74,13 +81,6 @@ func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {
 	caller, err := f.caller(&row, cfa)
 	if err != nil {
 		return ending(err), err
-	}
-	column := uint64(fde.CIE.ReturnReg)
-	if column >= cfi.Registers {
-		return BadRule, fmt.Errorf("return address in register %d: %w", column, errors.ErrUnsupported)
-	}
-	if row.Rules[column].How == cfi.Undefined {
-		return Complete, nil
 	}
 	address, err := f.returnAddress(&row, column, cfa)
 	if err != nil {

@@ -197,8 +197,8 @@ func TestEveryInstruction(t *testing.T) {
 	}{
 		{"asgqfbo", []string{"-Wl,-z,lazy"}},
 		{"asgqfbo", []string{"-O0"}},
-		{"rrdcdr", []string{"-Wl,-z,now"}},
-		{"cfdqr", []string{"-Os"}},
+		{"rrd", []string{"-Wl,-z,now"}},
+		{"cqr", []string{"-Os"}},
 		{"kapu", []string{"-Wl,-z,lazy"}},
 	}
 	for _, test := range tests {
