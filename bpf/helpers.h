@@ -44,6 +44,8 @@ enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1 << 10,
+	BPF_F_INNER_MAP = 1 << 12,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -51,6 +53,7 @@ enum {
 };
 
 #define BPF_F_CURRENT_CPU 0xffffffffULL
+#define BPF_F_USER_STACK (1ULL << 8)
 
 struct task_struct;
 
@@ -65,9 +68,12 @@ static long (*const bpf_map_update_elem)(void *map, const void *key, const void 
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
+static struct task_struct *(*const bpf_get_current_task)(void) = (void *)35;
+static long (*const bpf_get_stack)(void *ctx, void *to, __u32 size, __u64 flags) = (void *)67;
 static long (*const bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
 					   __u64 size) = (void *)25;
 static long (*const bpf_probe_read_user)(void *dst, __u32 size, const void *src) = (void *)112;
+static long (*const bpf_probe_read_kernel)(void *dst, __u32 size, const void *src) = (void *)113;
 static long (*const bpf_get_ns_current_pid_tgid)(__u64 dev, __u64 ino, struct bpf_pidns_info *info,
 						 __u32 size) = (void *)120;
 static long (*const bpf_ringbuf_output)(void *ringbuf, void *data, __u64 size,
@@ -79,5 +85,7 @@ static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, 
 					   __u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static __u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
+static long (*const bpf_loop)(__u32 count, void *callback, void *context,
+			      __u64 flags) = (void *)181;
 
 #endif

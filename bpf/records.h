@@ -8,6 +8,7 @@
 #define RTRACE_RECORDS_H
 
 #include "helpers.h"
+#include "regs.h"
 
 /* Deepest stack that can be recorded; more is cut and marked. */
 #define MAX_DEPTH 512
@@ -20,6 +21,7 @@ enum record_kind {
 	RECORD_MOVE_UNDONE, /* struct event: realloc of addr failed, addr lives on */
 	RECORD_STACK, /* struct stack_record: frames of a stack hash */
 	RECORD_MAPS, /* struct event, head only: the dynamic loader changed the mappings */
+	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
 };
 
 enum stack_end {
@@ -28,6 +30,10 @@ enum stack_end {
 	STACK_TRUNCATED,
 	STACK_BAD_POINTER, /* the frame pointer chain breaks */
 	STACK_UNREADABLE, /* user memory could not be read */
+	STACK_NO_RULE, /* code without a rule, or with one that takes a full interpreter */
+	STACK_UNMAPPED, /* code in no mapping that the tracer knows */
+	STACK_BAD_FRAME, /* the rules lead downwards */
+	STACK_HELPER, /* from the kernel's walker, which does not say */
 };
 
 struct head {
@@ -62,6 +68,23 @@ struct stack_record {
 	__u32 reserved;
 	__u64 frames[MAX_DEPTH];
 };
+
+#define RAW_BYTES 65536
+#define RAW_RANGES 2
+
+/* A stack as it is in memory, for the tracer to unwind again. */
+struct raw_stack {
+	struct head head;
+	__u64 hash; /* of what the programs made of it */
+	__u64 pc, sp; /* where unwinding began */
+	struct pt_regs regs;
+	__u64 start[RAW_RANGES]; /* addresses that data was copied from */
+	__u32 at[RAW_RANGES]; /* where in data */
+	__u32 length[RAW_RANGES];
+	__u8 data[RAW_BYTES]; /* at most */
+};
+
+#define RAW_HEAD_SIZE (sizeof(struct raw_stack) - RAW_BYTES)
 
 #define STACK_HEAD_SIZE (sizeof(struct stack_record) - MAX_DEPTH * sizeof(__u64))
 
@@ -106,6 +129,24 @@ enum operation {
 
 struct target {
 	__u64 text_start, text_end; /* code of the allocator's library in this process */
+	__u64 epoch; /* changes with the mappings; no two processes have the same */
+	__u32 space; /* slot in spaces */
+	__u32 mappings; /* how many are there */
+};
+
+enum unwind_mode {
+	UNWIND_AUTO, /* tables, and a frame-pointer step where they have no rule */
+	UNWIND_TABLES,
+	UNWIND_FRAME_POINTER,
+	UNWIND_HELPER,
+};
+
+/* Counters of work, for the tracer's statistics. */
+enum work_kind {
+	WORK_WALK, /* stacks that were not in the stack cache */
+	WORK_SEARCH, /* addresses whose rule was not in the rule cache */
+	WORK_UNCHECKED, /* raw stacks that found no room in the ring */
+	WORK_COUNT,
 };
 
 #endif

@@ -42,6 +42,26 @@ struct pt_regs {
 /* A call pushes its return address: behind the return sp is one word higher. */
 #define RETURN_POP 8
 
+/*
+ * The signal frame (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h):
+ * behind the return address is the ucontext, whose registers follow its head
+ * of 40 bytes: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+ */
+#define SIGNAL_REGS 40
+#define SIGNAL_FP (10 * 8)
+#define SIGNAL_SP (15 * 8)
+#define SIGNAL_PC (16 * 8)
+
+/* Where it has the register that DWARF numbers n: a nibble each, from rax on. */
+#define SIGNAL_REGISTER(n) ((0x76543210fa89becdULL >> ((n)*4 & 63) & 15) * 8)
+
+#define SP_CAN_BE_LOST 0
+
+static __always_inline __u64 user_code(__u64 addr)
+{
+	return addr;
+}
+
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {
 	if (n == 7)
@@ -93,6 +113,26 @@ struct pt_regs {
 
 /* The return address is in a register: sp is the same before and behind a call. */
 #define RETURN_POP 0
+
+/*
+ * The signal frame (arch/arm64/kernel/signal.c, uapi/asm/sigcontext.h): behind
+ * the siginfo of 128 bytes the ucontext, with x0 to x30, sp and pc from its
+ * byte 184 on.
+ */
+#define SIGNAL_REGS 312
+#define SIGNAL_FP (29 * 8)
+#define SIGNAL_SP (31 * 8)
+#define SIGNAL_PC (32 * 8)
+#define SIGNAL_REGISTER(n) ((__u64)(n)*8)
+
+/* A frame record is not at the frame's end: behind a frame-pointer step sp is not known. */
+#define SP_CAN_BE_LOST 1
+
+/* user_code strips the signature that a return address may carry (pointer authentication). */
+static __always_inline __u64 user_code(__u64 addr)
+{
+	return addr & ((1ULL << 48) - 1);
+}
 
 /* Arguments are in x0-x7, copies of them can be anywhere below x29. */
 #define ONE_REG(i)                                       \

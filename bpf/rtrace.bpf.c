@@ -19,6 +19,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const struct event *unused_event __attribute__((unused));
 const struct move_event *unused_move_event __attribute__((unused));
 const struct stack_record *unused_stack_record __attribute__((unused));
+const struct raw_stack *unused_raw_stack __attribute__((unused));
+const struct row *unused_row __attribute__((unused));
+const struct mapping *unused_mapping __attribute__((unused));
+const enum unwind_mode *unused_unwind_mode __attribute__((unused));
+const enum work_kind *unused_work __attribute__((unused));
 const enum record_kind *unused_record_kind __attribute__((unused));
 const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
@@ -107,7 +112,8 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
 		return;
 	if (cfg_backtrace_all)
-		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx), slot);
+		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
+				     slot + RETURN_POP);
 	emit_event(ctx, t, RECORD_FREE, SITE_FUNCTION(site), block, 0, stack);
 }
 
@@ -216,7 +222,7 @@ int leave(struct pt_regs *ctx)
 		}
 	}
 	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
-		stack = record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), slot);
+		stack = record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), REG_SP(ctx));
 	if (c->operation == OPERATION_REALLOC && c->block)
 		finish_realloc(ctx, t, c, result, stack);
 	else if (result)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * User stacks: the true return address first, then the chain of frame
- * pointers. The frames of a stack are sent once, events carry its hash.
+ * User stacks: the true return address first, then its callers. The frames of
+ * a stack are sent once, events carry its hash.
  */
 #ifndef RTRACE_STACK_H
 #define RTRACE_STACK_H
 
 #include "emit.h"
+#include "raw.h"
+#include "stack_cache.h"
 
 #define SEEN_SLOTS 65536
 
@@ -21,92 +23,81 @@ struct {
 	__type(value, __u64);
 } seen_stacks SEC(".maps");
 
-struct frame {
-	__u64 next; /* frame pointer of the caller */
-	__u64 ret; /* return address into the caller */
-};
-
-static __always_inline __u64 mix(__u64 hash, __u64 value)
+/* make_known sends the frames of the thread's stack unless the tracer has them. */
+static __always_inline bool make_known(void *ctx, struct thread *t)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
+	__u32 slot = t->stack.hash & (SEEN_SLOTS - 1);
+	__u64 *seen = bpf_map_lookup_elem(&seen_stacks, &slot);
+
+	if (!seen || *seen == t->stack.hash)
+		return true;
+	t->stack.head.tid = t->tid;
+	t->stack.head.kind = RECORD_STACK;
+	if (!emit_stack(ctx, t, t->stack.depth)) {
+		lose(LOSS_STACK);
+		return false;
+	}
+	*seen = t->stack.hash;
+	return true;
 }
 
-/*
- * walk_frames fills the thread's scratch stack from the return address pc and
- * the frame pointer fp on and returns the number of frames.
- */
-static __noinline __u32 walk_frames(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+/* ask_helper has the kernel walk the stack, which it does by frame pointer. */
+static __noinline void ask_helper(struct pt_regs *ctx, struct thread *t)
 {
-	__u8 end = STACK_TRUNCATED, used = 0;
-	__u64 hash = mix(0, pc);
-	struct frame frame;
-	__u32 n = 1;
+	long bytes;
 
 	if (!t)
-		return 0;
-	t->stack.frames[0] = pc;
-	for (__u32 i = 1; i < MAX_DEPTH; i++) {
-		if (!fp) {
-			/*
-			 * The ABI's mark of the outermost frame; where no step came
-			 * before, the register rather holds something else.
-			 */
-			end = used ? STACK_COMPLETE : STACK_BAD_POINTER;
+		return;
+	bytes = bpf_get_stack(ctx, t->stack.frames, sizeof(t->stack.frames), BPF_F_USER_STACK);
+	if (bytes < 0)
+		bytes = 0;
+	t->walk.depth = 0;
+	t->walk.hash = 0;
+	for (__u32 i = 0; i < MAX_DEPTH && i < cfg_depth; i++) {
+		if (i >= (__u64)bytes / sizeof(__u64))
 			break;
-		}
-		if (i >= cfg_depth)
-			break;
-		if (fp & 7 || fp < sp) {
-			end = STACK_BAD_POINTER;
-			break;
-		}
-		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)fp)) {
-			end = STACK_UNREADABLE;
-			break;
-		}
-		if (!frame.ret) {
-			end = used ? STACK_COMPLETE : STACK_BAD_POINTER;
-			break;
-		}
-		t->stack.frames[i] = frame.ret;
-		hash = mix(hash, frame.ret);
-		n = i + 1;
-		used = 1;
-		sp = fp + sizeof(frame);
-		fp = frame.next;
+		t->walk.hash = mix(t->walk.hash, t->stack.frames[i]);
+		t->walk.depth = i + 1;
 	}
-	hash = mix(hash, (__u64)n << 16 | end << 8 | used);
-	t->stack.hash = hash ? hash : 1;
-	t->stack.depth = n;
-	t->stack.end = end;
-	t->stack.frame_pointer = used;
-	return n;
+	t->walk.end = STACK_HELPER;
+	t->walk.fp_used = 1;
 }
 
 /*
  * record_stack returns the hash of the stack whose innermost return address is
- * pc, after its frames were sent if the tracer has not seen them.
+ * pc, with sp and fp as behind that return, after its frames were sent if the
+ * tracer has not seen them.
  */
-static __always_inline __u64 record_stack(void *ctx, struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+static __always_inline __u64 record_stack(struct pt_regs *ctx, struct thread *t, __u64 pc, __u64 fp,
+					  __u64 sp)
 {
-	__u64 hash, *seen;
-	__u32 n, slot;
+	__u64 hash = 0;
 
 	if (!cfg_depth)
 		return 0;
-	n = walk_frames(t, pc, fp, sp);
-	hash = t->stack.hash;
-	slot = hash & (SEEN_SLOTS - 1);
-	seen = bpf_map_lookup_elem(&seen_stacks, &slot);
-	if (!seen || *seen == hash)
-		return hash;
-	t->stack.head.tid = t->tid;
-	t->stack.head.kind = RECORD_STACK;
-	if (emit_stack(ctx, t, n))
-		*seen = hash;
-	else
-		lose(LOSS_STACK);
+	forget_window(t, sp);
+	if (cfg_stack_cache)
+		hash = find_stack(t, pc, fp, sp);
+	if (!hash) {
+		count(WORK_WALK);
+		start_walk(t, pc, fp, sp);
+		if (cfg_unwind == UNWIND_HELPER) {
+			ask_helper(ctx, t);
+		} else {
+			look_ahead(t);
+			walk_frames(t);
+		}
+		finish_walk(t);
+		hash = t->stack.hash;
+		if (make_known(ctx, t) && cfg_stack_cache)
+			keep_stack(t, pc, fp, sp);
+	} else if (cfg_verify) {
+		start_walk(t, pc, fp, sp);
+	}
+	if (cfg_verify && ++t->unverified >= cfg_verify) {
+		t->unverified = 0;
+		send_raw(ctx, t, hash, pc, sp);
+	}
 	return hash;
 }
 

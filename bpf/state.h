@@ -4,7 +4,6 @@
 #define RTRACE_STATE_H
 
 #include "records.h"
-#include "regs.h"
 
 /* Settings, fixed before the programs are loaded. */
 volatile const bool cfg_task_storage = true; /* else state is a hash by thread id */
@@ -15,6 +14,9 @@ volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
 volatile const __u64 cfg_min_size = 0; /* smaller allocations are not reported */
 volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks */
+volatile const __u32 cfg_unwind = UNWIND_AUTO;
+volatile const bool cfg_stack_cache = true; /* stacks that are known are not unwound again */
+volatile const __u32 cfg_verify = 0; /* every so many stacks are sent raw as well */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 
 /* Switched by the tracer while the programs run. */
@@ -34,6 +36,56 @@ struct call {
 
 #define MAX_CALLS 8
 
+#define WINDOW_WORDS 384
+#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
+
+/* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
+struct window {
+	__u64 base; /* address of the first word */
+	__u64 top; /* copies that crossed this address failed */
+	__u32 length; /* bytes */
+	__u32 span; /* bytes that the stack before this one took */
+	__u64 words[WINDOW_WORDS];
+};
+
+/* Stacks up to so deep can be in the stack cache. */
+#define MAX_SLOTS 96
+#define MAX_EXTRA 48
+
+/*
+ * Where unwinding has got to. What decided the stack is kept as slots, offsets
+ * in bytes within the first window: of each frame's return address, and of the
+ * other words that were read.
+ */
+struct walk {
+	__u64 pc, sp; /* of the frame that is about to be left */
+	__u64 fp; /* its frame pointer, or where that was saved: see fp_at */
+	__u64 ra_slot; /* what a return probe knows the return address in pc by */
+	__u64 interrupted; /* registers in the signal frame if a signal came at pc */
+	__u64 first_sp;
+	__u64 other_sp; /* of the stack that was left for the one a signal handler has, else 0 */
+	__u64 hash; /* of the frames */
+	__u32 depth;
+	__u16 extras; /* words read beside return addresses */
+	__u8 end; /* enum stack_end */
+	__u8 fp_at; /* enum fp_at */
+	__u8 called; /* pc is a return address: the call is before it */
+	__u8 fp_step; /* 1: the last step took the frame pointer */
+	__u8 fp_used; /* 1: some step did */
+	__u8 fp_needed; /* 1: the stack depends on the frame pointer it began with */
+	__u8 uncached; /* 1: the stack depends on more than slot lists */
+	__u8 sp_lost; /* 1: sp is only known not to be lower */
+	__u16 extra[MAX_EXTRA];
+	__u16 slot[MAX_SLOTS]; /* by frame; the first has none */
+};
+
+enum fp_at {
+	FP_FIRST, /* fp has what it had in the beginning */
+	FP_VALUE,
+	FP_SAVED, /* fp is an address where the value was saved */
+	FP_UNKNOWN,
+};
+
 struct thread {
 	__u32 generation; /* of the copied target */
 	__u32 pid;
@@ -42,9 +94,16 @@ struct thread {
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
-	struct stack_record
-		stack; /* scratch: a program can be preempted, so it is the thread's own */
+	/* Scratch. A program can be preempted, so it is the thread's own. */
+	__u32 unverified; /* stacks since one was sent raw */
+	__u32 reserved;
+	struct walk walk;
+	struct window window;
+	struct stack_record stack;
 };
+
+/* The kernel's allocator rounds up to 8 KiB, of which it needs some for itself. */
+_Static_assert(sizeof(struct thread) <= 8192 - 128, "thread");
 
 /* State of the threads of the targets. The kernel frees it with the thread. */
 struct {
@@ -85,6 +144,22 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WORK_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} work SEC(".maps");
+
+/* count is right but for programs that preempt each other: it is for statistics. */
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&work, &what);
+
+	if (n)
+		*n += 1;
+}
 
 static __always_inline void lose(__u32 reason)
 {

@@ -15,6 +15,9 @@ import (
 // kernel is what a tracer has in the kernel.
 type kernel struct {
 	objects  probeObjects
+	registry registry
+	tables   *tables
+	follower *follower // nil without unwind tables
 	sources  []source
 	sideband *sideband
 	losses   *lossCounters
@@ -23,6 +26,12 @@ type kernel struct {
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
+	inner      innerMaps
+}
+
+// innerMaps describe the maps that are made while tracing.
+type innerMaps struct {
+	table, space *ebpf.MapSpec
 }
 
 // attach loads the programs, opens the rings and puts the probes of plan in.
@@ -49,7 +58,7 @@ func (k *kernel) attach(plan *Plan) error {
 	if err := k.openRings(plan, cpus); err != nil {
 		return err
 	}
-	if err := k.register(plan.target); err != nil {
+	if err := k.register(plan); err != nil {
 		return err
 	}
 	if k.sideband, err = openSideband(plan.target.pid, cpus); err != nil {
@@ -59,7 +68,7 @@ func (k *kernel) attach(plan *Plan) error {
 		return err
 	}
 	k.losses = &lossCounters{
-		counters: k.objects.Losses,
+		counters: k.objects.Losses, work: k.objects.Work,
 		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave},
 	}
 	if err := k.enable(1); err != nil {
@@ -84,7 +93,11 @@ func (k *kernel) renew() error {
 // load configures and loads the programs and maps.
 func (k *kernel) load(plan *Plan, cpus []int) error {
 	o := plan.options
-	spec, err := loadProbe()
+	read := loadProbe
+	if plan.bounded {
+		read = loadBounded
+	}
+	spec, err := read()
 	if err != nil {
 		return fmt.Errorf("read BPF object: %w", err)
 	}
@@ -95,7 +108,10 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_min_size":      o.MinSize,
-		"cfg_depth":         uint32(o.Depth),
+		"cfg_depth":         uint32(o.depth()),
+		"cfg_unwind":        o.Unwind.bpf(),
+		"cfg_verify":        uint32(o.VerifyUnwind),
+		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.noStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 	}
 	if ns := plan.namespace; ns != nil {
@@ -120,6 +136,10 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		t.KeySize = 4
 		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
 	}
+	if plan.bounded || o.depth() == 0 {
+		spec.Maps["stack_cache"].MaxEntries = 1
+	}
+	k.inner = innerMaps{table: spec.Maps["tables"].InnerMap, space: spec.Maps["spaces"].InnerMap}
 	if plan.mechanism == MechanismMulti {
 		for _, p := range spec.Programs {
 			p.AttachType = ebpf.AttachTraceUprobeMulti
@@ -134,15 +154,25 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	return nil
 }
 
-// register tells the programs what they need to know of the process.
-func (k *kernel) register(t *target) error {
-	if err := k.objects.Targets.Put(uint32(t.pid), t.bpf()); err != nil {
-		return fmt.Errorf("register process %d: %w", t.pid, err)
+// register tells the programs what they need to know of the process. Its
+// unwind tables are there when the first program runs.
+func (k *kernel) register(plan *Plan) error {
+	t := plan.target
+	k.registry = registry{
+		pid: uint32(t.pid), targets: k.objects.Targets, renew: k.renew,
+		target: probeTarget{TextStart: t.code.start, TextEnd: t.code.end},
 	}
-	if err := k.renew(); err != nil {
-		return fmt.Errorf("register process %d: %w", t.pid, err)
+	if plan.options.depth() == 0 || !plan.options.Unwind.tables() {
+		return k.registry.put()
 	}
-	return nil
+	var err error
+	if k.tables, err = newTables(k.objects.Tables, k.objects.Rules, k.inner.table); err != nil {
+		return err
+	}
+	k.follower = newFollower(&space{
+		target: t, tables: k.tables, outer: k.objects.Spaces, inner: k.inner.space, log: plan.options.log,
+	}, k.registry.remap)
+	return k.follower.look()
 }
 
 // forget deletes what the programs keep of a thread that has ended. Task
@@ -267,6 +297,12 @@ func (k *kernel) detach() error {
 // Close removes the probes and frees the rest.
 func (k *kernel) Close() error {
 	all := []error{k.detach()}
+	if k.follower != nil {
+		all = append(all, k.follower.Close())
+	}
+	if k.tables != nil {
+		all = append(all, k.tables.Close())
+	}
 	if k.sideband != nil {
 		all = append(all, k.sideband.Close())
 	}

@@ -49,7 +49,14 @@ func (s samples) median(name string) float64 {
 // CPU time the program spent on a pair of malloc and free.
 func nsPerPair(b *testing.B, threads int, attach func(pid int) (detach func())) float64 {
 	b.Helper()
-	child := testutil.Spawn(b, testutil.Build(b, "loop"), strconv.Itoa(threads), strconv.Itoa(benchPairs))
+	return nsPerPairBelow(b, threads, 0, nil, attach)
+}
+
+// nsPerPairBelow is nsPerPair with depth more frames on the stack, of a program
+// that is compiled with flags.
+func nsPerPairBelow(b *testing.B, threads, depth int, flags []string, attach func(pid int) (detach func())) float64 {
+	b.Helper()
+	child := testutil.Spawn(b, testutil.Build(b, "loop", flags...), strconv.Itoa(threads), strconv.Itoa(benchPairs), "32", strconv.Itoa(depth))
 	child.Ready()
 	detach := attach(child.PID)
 	child.Go()

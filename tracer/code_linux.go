@@ -55,7 +55,7 @@ func newCode(lib *library, functions []Function) (*code, error) {
 		return nil, err
 	}
 	info := fileInfo{segments: lib.file.Segments()}
-	c.bias = info.biasAt(lib.mapping)
+	c.bias = bias(info.segments, lib.mapping)
 	c.branches = site.Branches(siteOptions().Arch, c.text, c.base, entries)
 	return c, nil
 }

@@ -28,6 +28,7 @@ const (
 type batch struct {
 	events []event
 	stacks []stackDef
+	raws   []rawStack
 	sides  []side // the addr of a kindSide event counts them from the start of the trace
 	err    error  // why the collector ended early
 	exited bool   // the process has ended
@@ -40,6 +41,7 @@ type collector struct {
 	losses   *lossCounters
 	disable  func() error              // switches the programs off
 	snapshot func() ([]mapping, error) // reads the process's executable mappings
+	follower *follower                 // nil without unwind tables
 	out      chan *batch
 	free     chan *batch // batches to use again
 	epoll    int
@@ -187,14 +189,22 @@ func (c *collector) poll() (bound uint64, more bool) {
 		more = more || in.queue.room() <= 0
 	}
 	c.sides = c.sideband.poll(c.sides[:0])
+	remapped := maps != 0
 	for i := range c.sides {
 		c.addSide(&c.sides[i])
-		if c.sides[i].kind == sideLost {
+		switch c.sides[i].kind {
+		case sideLost:
 			maps = max(maps, c.sides[i].time) // a mapping may be among them
+			remapped = true
+		case sideMap, sideExec:
+			remapped = true
 		}
 	}
 	if maps != 0 {
 		c.addSnapshot(maps)
+	}
+	if c.follower != nil {
+		c.follow(remapped)
 	}
 	switch {
 	case fullest > 0.25:
@@ -212,7 +222,8 @@ func (c *collector) keep(in *intake) *batch {
 		b = c.batch()
 	}
 	b.stacks = append(b.stacks, in.stacks...)
-	in.stacks = in.stacks[:0]
+	b.raws = append(b.raws, in.raws...)
+	in.stacks, in.raws = in.stacks[:0], in.raws[:0]
 	return b
 }
 
@@ -222,6 +233,20 @@ func (c *collector) addSide(s *side) {
 		kind: kindSide, time: s.time, addr: c.sideCount, pid: s.pid, tid: s.tid, function: uint16(s.kind),
 	})
 	c.sideCount++
+}
+
+// follow has the unwind tables follow the mappings, and passes on what was
+// installed. The programs may have used it for a moment already.
+func (c *collector) follow(remapped bool) {
+	if remapped {
+		c.follower.changed()
+	}
+	select {
+	case x := <-c.follower.ready:
+		x.time = clock()
+		c.addSide(&x)
+	default:
+	}
 }
 
 // addSnapshot reads the mappings because the dynamic loader changed them at time.
@@ -248,7 +273,7 @@ func (c *collector) pass(bound uint64) error {
 		}
 		c.next = nil
 		b.events, more = c.merger.merge(b.events, bound, batchEvents-len(b.events))
-		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.sides) == 0 {
+		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.raws) == 0 && len(b.sides) == 0 {
 			c.next = b
 			break
 		}
@@ -266,6 +291,11 @@ func (c *collector) addLosses(time uint64) error {
 	if err != nil {
 		return err
 	}
+	work, err := c.losses.done()
+	if err != nil {
+		return err
+	}
+	c.addSide(&side{kind: sideWork, time: time, work: work})
 	grown[LossUnfinished] += c.unfinished
 	c.unfinished = 0
 	grown[LossLate] += c.merger.late
@@ -281,7 +311,8 @@ func (c *collector) addLosses(time uint64) error {
 func (c *collector) batch() *batch {
 	select {
 	case b := <-c.free:
-		b.events, b.stacks, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.sides[:0], nil, false
+		clear(b.raws) // they are large
+		b.events, b.stacks, b.raws, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.raws[:0], b.sides[:0], nil, false
 		return b
 	default:
 		return &batch{events: make([]event, 0, batchEvents)}

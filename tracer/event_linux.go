@@ -2,7 +2,10 @@ package tracer
 
 import (
 	"encoding/binary"
+	"slices"
 	"unsafe"
+
+	"rtrace-bpf/internal/unwind/reference"
 )
 
 // kind numbers what an event is; the first ones are those of enum record_kind.
@@ -14,7 +17,8 @@ const (
 	kindMoveUndone = uint8(probeRecordKindRECORD_MOVE_UNDONE)
 	kindStack      = uint8(probeRecordKindRECORD_STACK)
 	kindMaps       = uint8(probeRecordKindRECORD_MAPS)
-	kindSide       = uint8(0x80) // addr is an index into the batch's sides
+	kindRaw        = uint8(probeRecordKindRECORD_RAW) // addr numbers the raw stack from the start of the trace
+	kindSide       = uint8(0x80)                      // addr is an index into the batch's sides
 )
 
 // event is a record of the rings in user memory. It holds no pointers, so that
@@ -46,6 +50,7 @@ const (
 	eventSize     = int(unsafe.Sizeof(probeEvent{}))
 	moveEventSize = int(unsafe.Sizeof(probeMoveEvent{}))
 	stackHeadSize = int(unsafe.Offsetof(probeStackRecord{}.Frames))
+	rawHeadSize   = int(unsafe.Offsetof(probeRawStack{}.Data))
 )
 
 // isStack says whether a record of the BPF programs is a stack.
@@ -97,6 +102,47 @@ func decodeStack(b []byte, s *stackDef) bool {
 		s.frames[i] = binary.NativeEndian.Uint64(b[stackHeadSize+8*i:])
 	}
 	return true
+}
+
+// rawStack is a stack as it is in memory, and what the programs made of it.
+type rawStack struct {
+	id     uint64 // the addr of its event
+	hash   uint64
+	regs   reference.Registers // behind the return
+	ranges [probeRawRanges]memoryRange
+}
+
+// memoryRange is a copy of the process's memory.
+type memoryRange struct {
+	start uint64
+	data  []byte
+}
+
+const probeRawRanges = len(probeRawStack{}.Start)
+
+// decodeRaw reads a raw stack, which it copies.
+func decodeRaw(b []byte, s *rawStack) bool {
+	if len(b) < rawHeadSize {
+		return false
+	}
+	// Only the data that was copied is in the ring: see decodeStack.
+	var raw probeRawStack
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
+	s.hash, s.regs = raw.Hash, dwarfRegisters(&raw)
+	data := b[rawHeadSize:]
+	for i, n := range raw.Length {
+		end := uint64(raw.At[i]) + uint64(n)
+		if end > uint64(len(data)) {
+			return false
+		}
+		s.ranges[i] = memoryRange{raw.Start[i], slices.Clone(data[raw.At[i]:end])}
+	}
+	return true
+}
+
+// isRaw says whether a record of the BPF programs is a raw stack.
+func isRaw(b []byte) bool {
+	return len(b) >= stackHeadSize && b[unsafe.Offsetof(probeEvent{}.Head.Kind)] == kindRaw
 }
 
 // bytesOf returns the memory of words.

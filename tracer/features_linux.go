@@ -22,6 +22,7 @@ type Features interface {
 	RingBuffer() error   // BPF ring buffers, 5.8
 	AttachCookie() error // bpf_get_attach_cookie, 5.15
 	TaskStorage() error  // in uprobe programs, 5.16
+	Loop() error         // bpf_loop, 5.17
 	UprobeMulti() error  // uprobe_multi links whose process filter sees all threads, 6.10
 }
 
@@ -93,6 +94,10 @@ func (kernelFeatures) TaskStorage() error {
 		return err
 	}
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnTaskStorageGet), "task storage in uprobe programs", "5.16")
+}
+
+func (kernelFeatures) Loop() error {
+	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnLoop), "bpf_loop", "5.17")
 }
 
 func (kernelFeatures) UprobeMulti() error {

@@ -42,6 +42,7 @@ func (l Loss) Incomplete() bool {
 // lossCounters reads the kernel's counters and tells what came on top.
 type lossCounters struct {
 	counters *ebpf.Map
+	work     *ebpf.Map
 	programs []*ebpf.Program
 	before   [lossCount]uint64
 	perCPU   []uint64
@@ -50,13 +51,8 @@ type lossCounters struct {
 // grown returns the losses since the last call.
 func (c *lossCounters) grown() ([lossCount]uint64, error) {
 	var now, delta [lossCount]uint64
-	for reason := range uint32(probeLossLOSS_COUNT) {
-		if err := c.counters.Lookup(reason, &c.perCPU); err != nil {
-			return delta, fmt.Errorf("read loss counters: %w", err)
-		}
-		for _, n := range c.perCPU {
-			now[reason] += n
-		}
+	if err := c.sum(c.counters, now[:probeLossLOSS_COUNT]); err != nil {
+		return delta, fmt.Errorf("read loss counters: %w", err)
 	}
 	for _, p := range c.programs {
 		stats, err := p.Stats()
@@ -70,4 +66,36 @@ func (c *lossCounters) grown() ([lossCount]uint64, error) {
 	}
 	c.before = now
 	return delta, nil
+}
+
+// Work counts what unwinding took.
+type Work struct {
+	Walks     uint64 // stacks that were not found in the stack cache
+	Searches  uint64 // addresses whose rule was not found in the rule cache
+	Unchecked uint64 // stacks that VerifyUnwind should have checked, but the ring was too full
+}
+
+// done returns the work from the start on.
+func (c *lossCounters) done() (Work, error) {
+	var n [probeWorkKindWORK_COUNT]uint64
+	if err := c.sum(c.work, n[:]); err != nil {
+		return Work{}, fmt.Errorf("read work counters: %w", err)
+	}
+	return Work{
+		Walks: n[probeWorkKindWORK_WALK], Searches: n[probeWorkKindWORK_SEARCH],
+		Unchecked: n[probeWorkKindWORK_UNCHECKED],
+	}, nil
+}
+
+// sum adds up the elements of a per-CPU array.
+func (c *lossCounters) sum(counters *ebpf.Map, to []uint64) error {
+	for i := range to {
+		if err := counters.Lookup(uint32(i), &c.perCPU); err != nil {
+			return err
+		}
+		for _, n := range c.perCPU {
+			to[i] += n
+		}
+	}
+	return nil
 }

@@ -103,13 +103,14 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 
 // fakeFeatures is a kernel without some features.
 type fakeFeatures struct {
-	capabilities, ringBuffer, attachCookie, taskStorage, uprobeMulti error
+	capabilities, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti error
 }
 
 func (f fakeFeatures) Capabilities() error { return f.capabilities }
 func (f fakeFeatures) RingBuffer() error   { return f.ringBuffer }
 func (f fakeFeatures) AttachCookie() error { return f.attachCookie }
 func (f fakeFeatures) TaskStorage() error  { return f.taskStorage }
+func (f fakeFeatures) Loop() error         { return f.loop }
 func (f fakeFeatures) UprobeMulti() error  { return f.uprobeMulti }
 
 func TestKernelsThatLackSomething(t *testing.T) {

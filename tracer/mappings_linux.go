@@ -81,14 +81,23 @@ func (ms *mappings) clear(time uint64) {
 	ms.remove(time, func(mapping) bool { return true })
 }
 
-// code says whether addr is in an executable mapping.
-func (ms *mappings) code(addr uint64) bool {
+// at returns the executable mapping that addr is in, or nil.
+func (ms *mappings) at(addr uint64) *mapping {
 	for i := range ms.current {
 		if m := &ms.current[i]; addr >= m.start && addr < m.end {
-			return true
+			return m
 		}
 	}
-	return false
+	return nil
+}
+
+// code says whether addr is in an executable mapping.
+func (ms *mappings) code(addr uint64) bool { return ms.at(addr) != nil }
+
+// inFile says whether addr is in an executable mapping of a file.
+func (ms *mappings) inFile(addr uint64) bool {
+	m := ms.at(addr)
+	return m != nil && m.inode != 0
 }
 
 func (ms *mappings) remove(time uint64, gone func(mapping) bool) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -39,9 +40,44 @@ const (
 	StateHash              // a hash by thread id
 )
 
+// Unwind is a way to find the callers of a function.
+type Unwind uint8
+
+// The ways to unwind.
+const (
+	UnwindAuto   Unwind = iota // unwind tables, then a frame-pointer step where no rule exists
+	UnwindEH                   // unwind tables (.eh_frame, .debug_frame) alone
+	UnwindFP                   // the chain of frame pointers alone
+	UnwindHelper               // the kernel's bpf_get_stack, for comparison
+	UnwindNone                 // no stacks
+)
+
+var unwindNames = [...]string{"auto", "eh", "fp", "helper", "none"}
+
+// String names the way as the flag --unwind does.
+func (u Unwind) String() string { return unwindNames[u] }
+
+// ParseUnwind returns the way with the given name.
+func ParseUnwind(name string) (Unwind, bool) {
+	i := slices.Index(unwindNames[:], name)
+	return Unwind(max(i, 0)), i >= 0
+}
+
+// tables says whether the programs need unwind tables.
+func (u Unwind) tables() bool { return u <= UnwindEH }
+
+// bpf returns the way as the programs number it.
+func (u Unwind) bpf() uint32 {
+	return uint32([...]probeUnwindMode{
+		probeUnwindModeUNWIND_AUTO, probeUnwindModeUNWIND_TABLES, probeUnwindModeUNWIND_FRAME_POINTER,
+		probeUnwindModeUNWIND_HELPER, probeUnwindModeUNWIND_AUTO,
+	}[u])
+}
+
 // Limits of the options.
 const (
 	MaxDepth     = 512       // frames, MAX_DEPTH in bpf/records.h
+	MaxBounded   = 128       // frames on kernels without bpf_loop, MAX_STEPS in bpf/unwind.h
 	DefaultDepth = 64        // frames
 	MaxRingSize  = 256 << 20 // bytes per CPU
 	MinRingSize  = 64 << 10  // bytes per CPU
@@ -57,6 +93,8 @@ type Options struct {
 	PID          int
 	Depth        int    // most frames of a stack, 0 for no stacks
 	BacktraceAll bool   // frees have a stack, too
+	Unwind       Unwind // how stacks are found
+	VerifyUnwind int    // check every so many stacks with the Go unwinder; 0 for none
 	MinSize      uint64 // smaller blocks are left out, with their frees
 	NoLive       bool   // do not track live blocks; Stats has none then
 	Origin       string // program and version, for the trace's header
@@ -65,15 +103,19 @@ type Options struct {
 	Buffer    Buffer
 	Mechanism Mechanism
 	State     State
+	Bounded   bool // use the programs for kernels without bpf_loop; stacks are then at most MaxBounded deep
 
 	Features Features // what the kernel offers; nil: ask it
 
-	drainLimit time.Duration // for tests, see collector.limit
+	drainLimit   time.Duration // for tests, see collector.limit
+	noStackCache bool          // for benchmarks: every stack is unwound
 
 	// Tick is called by ReadRecord about once a second, also while it waits.
 	Tick func()
 	// Log takes lines about what is done, for -v; nil for none.
 	Log func(format string, args ...any)
+	// Warn takes what VerifyUnwind finds; nil for none.
+	Warn func(format string, args ...any)
 }
 
 // tickInterval is how often Options.Tick is called.
@@ -88,10 +130,26 @@ func (o *Options) Check() error {
 		return fmt.Errorf("depth %d is not within 0 to %d", o.Depth, MaxDepth)
 	case o.RingSize != 0 && (o.RingSize < MinRingSize || o.RingSize > MaxRingSize || bits.OnesCount(uint(o.RingSize)) != 1):
 		return fmt.Errorf("ring size %d is not a power of two from %d to %d", o.RingSize, MinRingSize, MaxRingSize)
+	case o.Unwind > UnwindNone:
+		return fmt.Errorf("no way %d to unwind", o.Unwind)
+	case o.VerifyUnwind < 0:
+		return fmt.Errorf("every %d stacks cannot be checked", o.VerifyUnwind)
+	case o.VerifyUnwind > 0 && (!o.Unwind.tables() || o.Depth == 0):
+		return errors.New("only stacks from unwind tables can be checked")
+	case o.VerifyUnwind > 0 && o.Buffer == BufferPerf:
+		return errors.New("stacks can be checked with ring buffers only")
 	case o.NoLive && o.MinSize > 0:
 		return errors.New("a minimum size needs the live blocks to be tracked")
 	}
 	return nil
+}
+
+// depth returns the most frames of a stack.
+func (o *Options) depth() int {
+	if o.Unwind == UnwindNone {
+		return 0
+	}
+	return o.Depth
 }
 
 // ringBytes returns the size of each CPU's ring.
@@ -104,6 +162,12 @@ func (o *Options) ringBytes(cpus int) int {
 		size /= 2
 	}
 	return size
+}
+
+func (o *Options) warn(format string, args ...any) {
+	if o.Warn != nil {
+		o.Warn(format, args...)
+	}
 }
 
 func (o *Options) log(format string, args ...any) {

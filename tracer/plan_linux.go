@@ -11,6 +11,7 @@ type Plan struct {
 	target    *target
 	mechanism Mechanism // never auto
 	state     State     // never auto
+	bounded   bool      // the kernel has no bpf_loop
 	namespace *pidNamespace
 	functions []Function
 	internal  []Probe // calls of free that the allocator makes for itself
@@ -91,7 +92,14 @@ func (p *Plan) chooseKernel() error {
 			p.mechanism = MechanismPerf
 		}
 	}
-	var err error
+	err := f.Loop()
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return err
+	}
+	if p.bounded = p.options.Bounded || err != nil; p.bounded && p.options.depth() > MaxBounded {
+		p.options.log("stacks of at most %d frames: %v", MaxBounded, err)
+		p.options.Depth = MaxBounded
+	}
 	p.namespace, err = ownPIDNamespace()
 	return err
 }

@@ -13,6 +13,25 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type probeCacheSet struct {
+	_    structs.HostLayout
+	Ways [2]struct {
+		_        structs.HostLayout
+		Version  uint32
+		Written  uint32
+		Pc       uint64
+		Sp       uint64
+		Fp       uint64
+		Epoch    uint64
+		Hash     uint64
+		Length   uint32
+		Slots    uint16
+		FpNeeded uint16
+		Slot     [144]uint16
+		Value    [144]uint64
+	}
+}
+
 type probeEvent struct {
 	_    structs.HostLayout
 	Head struct {
@@ -30,6 +49,12 @@ type probeEvent struct {
 	Reserved uint32
 }
 
+type probeKnownRule struct {
+	_     structs.HostLayout
+	Check uint64
+	Rule  uint64
+}
+
 type probeLoss uint32
 
 const (
@@ -41,6 +66,15 @@ const (
 	probeLossLOSS_ARGUMENT      probeLoss = 5
 	probeLossLOSS_COUNT         probeLoss = 6
 )
+
+type probeMapping struct {
+	_      structs.HostLayout
+	Start  uint64
+	End    uint64
+	Origin uint64
+	Table  uint32
+	Rows   uint32
+}
 
 type probeMoveEvent struct {
 	_         structs.HostLayout
@@ -58,6 +92,32 @@ const (
 	probeOperationOPERATION_REALLOC   probeOperation = 4
 )
 
+type probeRawStack struct {
+	_    structs.HostLayout
+	Head struct {
+		_        structs.HostLayout
+		Time     uint64
+		Tid      uint32
+		Function uint16
+		Kind     uint8
+		Reserved uint8
+	}
+	Hash uint64
+	Pc   uint64
+	Sp   uint64
+	Regs struct {
+		_      structs.HostLayout
+		Regs   [31]uint64
+		Sp     uint64
+		Pc     uint64
+		Pstate uint64
+	}
+	Start  [2]uint64
+	At     [2]uint32
+	Length [2]uint32
+	Data   [65536]uint8
+}
+
 type probeRecordKind uint32
 
 const (
@@ -68,7 +128,14 @@ const (
 	probeRecordKindRECORD_MOVE_UNDONE probeRecordKind = 5
 	probeRecordKindRECORD_STACK       probeRecordKind = 6
 	probeRecordKindRECORD_MAPS        probeRecordKind = 7
+	probeRecordKindRECORD_RAW         probeRecordKind = 8
 )
+
+type probeRow struct {
+	_    structs.HostLayout
+	Pc   uint32
+	Rule uint32
+}
 
 type probeStackEnd uint32
 
@@ -78,6 +145,10 @@ const (
 	probeStackEndSTACK_TRUNCATED   probeStackEnd = 2
 	probeStackEndSTACK_BAD_POINTER probeStackEnd = 3
 	probeStackEndSTACK_UNREADABLE  probeStackEnd = 4
+	probeStackEndSTACK_NO_RULE     probeStackEnd = 5
+	probeStackEndSTACK_UNMAPPED    probeStackEnd = 6
+	probeStackEndSTACK_BAD_FRAME   probeStackEnd = 7
+	probeStackEndSTACK_HELPER      probeStackEnd = 8
 )
 
 type probeStackRecord struct {
@@ -102,6 +173,9 @@ type probeTarget struct {
 	_         structs.HostLayout
 	TextStart uint64
 	TextEnd   uint64
+	Epoch     uint64
+	Space     uint32
+	Mappings  uint32
 }
 
 type probeThread struct {
@@ -124,8 +198,60 @@ type probeThread struct {
 		TailCalls uint8
 		_         [3]byte
 	}
+	Unverified uint32
+	Reserved   uint32
+	Walk       struct {
+		_           structs.HostLayout
+		Pc          uint64
+		Sp          uint64
+		Fp          uint64
+		RaSlot      uint64
+		Interrupted uint64
+		FirstSp     uint64
+		OtherSp     uint64
+		Hash        uint64
+		Depth       uint32
+		Extras      uint16
+		End         uint8
+		FpAt        uint8
+		Called      uint8
+		FpStep      uint8
+		FpUsed      uint8
+		FpNeeded    uint8
+		Uncached    uint8
+		SpLost      uint8
+		Extra       [48]uint16
+		Slot        [96]uint16
+		_           [2]byte
+	}
+	Window struct {
+		_      structs.HostLayout
+		Base   uint64
+		Top    uint64
+		Length uint32
+		Span   uint32
+		Words  [384]uint64
+	}
 	Stack probeStackRecord
 }
+
+type probeUnwindMode uint32
+
+const (
+	probeUnwindModeUNWIND_AUTO          probeUnwindMode = 0
+	probeUnwindModeUNWIND_TABLES        probeUnwindMode = 1
+	probeUnwindModeUNWIND_FRAME_POINTER probeUnwindMode = 2
+	probeUnwindModeUNWIND_HELPER        probeUnwindMode = 3
+)
+
+type probeWorkKind uint32
+
+const (
+	probeWorkKindWORK_WALK      probeWorkKind = 0
+	probeWorkKindWORK_SEARCH    probeWorkKind = 1
+	probeWorkKindWORK_UNCHECKED probeWorkKind = 2
+	probeWorkKindWORK_COUNT     probeWorkKind = 3
+)
 
 // Names of all BPF objects in the ELF.
 //
@@ -135,10 +261,15 @@ const (
 	probeMapLosses            = "losses"
 	probeMapPerfRings         = "perf_rings"
 	probeMapRings             = "rings"
+	probeMapRules             = "rules"
 	probeMapSeenStacks        = "seen_stacks"
+	probeMapSpaces            = "spaces"
+	probeMapStackCache        = "stack_cache"
+	probeMapTables            = "tables"
 	probeMapTargets           = "targets"
 	probeMapThreads           = "threads"
 	probeMapThreadsByTid      = "threads_by_tid"
+	probeMapWork              = "work"
 	probeProgEnter            = "enter"
 	probeProgInternalFree     = "internal_free"
 	probeProgLeave            = "leave"
@@ -150,17 +281,26 @@ const (
 	probeVarCfgPidNamespace   = "cfg_pid_namespace"
 	probeVarCfgPidnsDev       = "cfg_pidns_dev"
 	probeVarCfgPidnsIno       = "cfg_pidns_ino"
+	probeVarCfgStackCache     = "cfg_stack_cache"
 	probeVarCfgTaskStorage    = "cfg_task_storage"
+	probeVarCfgUnwind         = "cfg_unwind"
+	probeVarCfgVerify         = "cfg_verify"
 	probeVarCfgWakeAt         = "cfg_wake_at"
 	probeVarEnabled           = "enabled"
 	probeVarGeneration        = "generation"
+	probeVarKnownRules        = "known_rules"
 	probeVarUnusedEvent       = "unused_event"
 	probeVarUnusedLoss        = "unused_loss"
+	probeVarUnusedMapping     = "unused_mapping"
 	probeVarUnusedMoveEvent   = "unused_move_event"
 	probeVarUnusedOperation   = "unused_operation"
+	probeVarUnusedRawStack    = "unused_raw_stack"
 	probeVarUnusedRecordKind  = "unused_record_kind"
+	probeVarUnusedRow         = "unused_row"
 	probeVarUnusedStackEnd    = "unused_stack_end"
 	probeVarUnusedStackRecord = "unused_stack_record"
+	probeVarUnusedUnwindMode  = "unused_unwind_mode"
+	probeVarUnusedWork        = "unused_work"
 )
 
 // loadProbe returns the embedded CollectionSpec for probe.
@@ -219,10 +359,15 @@ type probeMapSpecs struct {
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
 	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
 	Rings        *ebpf.MapSpec `ebpf:"rings"`
+	Rules        *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
+	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables       *ebpf.MapSpec `ebpf:"tables"`
 	Targets      *ebpf.MapSpec `ebpf:"targets"`
 	Threads      *ebpf.MapSpec `ebpf:"threads"`
 	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work         *ebpf.MapSpec `ebpf:"work"`
 }
 
 // probeVariableSpecs contains global variables before they are loaded into the kernel.
@@ -236,17 +381,26 @@ type probeVariableSpecs struct {
 	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
+	CfgStackCache     *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTaskStorage    *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
+	CfgUnwind         *ebpf.VariableSpec `ebpf:"cfg_unwind"`
+	CfgVerify         *ebpf.VariableSpec `ebpf:"cfg_verify"`
 	CfgWakeAt         *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Generation        *ebpf.VariableSpec `ebpf:"generation"`
+	KnownRules        *ebpf.VariableSpec `ebpf:"known_rules"`
 	UnusedEvent       *ebpf.VariableSpec `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
+	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
+	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
+	UnusedWork        *ebpf.VariableSpec `ebpf:"unused_work"`
 }
 
 // probeObjects contains all objects after they have been loaded into the kernel.
@@ -273,10 +427,15 @@ type probeMaps struct {
 	Losses       *ebpf.Map `ebpf:"losses"`
 	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
 	Rings        *ebpf.Map `ebpf:"rings"`
+	Rules        *ebpf.Map `ebpf:"rules"`
 	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
+	Spaces       *ebpf.Map `ebpf:"spaces"`
+	StackCache   *ebpf.Map `ebpf:"stack_cache"`
+	Tables       *ebpf.Map `ebpf:"tables"`
 	Targets      *ebpf.Map `ebpf:"targets"`
 	Threads      *ebpf.Map `ebpf:"threads"`
 	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
+	Work         *ebpf.Map `ebpf:"work"`
 }
 
 func (m *probeMaps) Close() error {
@@ -285,10 +444,15 @@ func (m *probeMaps) Close() error {
 		m.Losses,
 		m.PerfRings,
 		m.Rings,
+		m.Rules,
 		m.SeenStacks,
+		m.Spaces,
+		m.StackCache,
+		m.Tables,
 		m.Targets,
 		m.Threads,
 		m.ThreadsByTid,
+		m.Work,
 	)
 }
 
@@ -303,17 +467,26 @@ type probeVariables struct {
 	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.Variable `ebpf:"cfg_pidns_ino"`
+	CfgStackCache     *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTaskStorage    *ebpf.Variable `ebpf:"cfg_task_storage"`
+	CfgUnwind         *ebpf.Variable `ebpf:"cfg_unwind"`
+	CfgVerify         *ebpf.Variable `ebpf:"cfg_verify"`
 	CfgWakeAt         *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Generation        *ebpf.Variable `ebpf:"generation"`
+	KnownRules        *ebpf.Variable `ebpf:"known_rules"`
 	UnusedEvent       *ebpf.Variable `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
+	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
+	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
+	UnusedWork        *ebpf.Variable `ebpf:"unused_work"`
 }
 
 // probePrograms contains all programs after they have been loaded into the kernel.

@@ -1,5 +1,14 @@
 package tracer
 
+import (
+	"debug/elf"
+
+	"rtrace-bpf/internal/unwind/reference"
+)
+
+// nativeMachine is what this program is compiled for.
+const nativeMachine = elf.EM_X86_64
+
 // callSize is the size of a direct call instruction in bytes.
 const callSize = 5
 
@@ -13,4 +22,18 @@ func registerName(n uint8) string {
 		return names[n]
 	}
 	return "none"
+}
+
+// dwarfRegisters returns the registers of a raw stack by DWARF number, as they
+// are behind the return of the probed function.
+func dwarfRegisters(raw *probeRawStack) reference.Registers {
+	r := &raw.Regs
+	var out reference.Registers
+	for n, value := range []uint64{
+		r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, raw.Sp,
+		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15, raw.Pc,
+	} {
+		out.Set(uint64(n), value)
+	}
+	return out
 }

@@ -32,8 +32,10 @@ const (
 	sideExit                     // a thread ended
 	sideFork                     // the process made another one, whose id is tid
 	sideSnapshot                 // the process's mappings were read anew
+	sideTables                   // the unwind tables of snapshot are in the kernel
 	sideLost                     // the kernel dropped sideband records
 	sideDrops                    // loss counters grew
+	sideWork                     // the work that unwinding took up to now
 )
 
 // side is a rare record of a process, beside the stream of events.
@@ -47,6 +49,7 @@ type side struct {
 	seen     uint64 // when the snapshot was read
 	lost     uint64
 	reason   Loss
+	work     Work
 }
 
 // mapping is an executable mapping as the kernel names it.

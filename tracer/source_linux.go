@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -29,6 +30,8 @@ type intake struct {
 	queue  *queue
 	cpu    uint16
 	stacks []stackDef
+	raws   []rawStack
+	rawID  uint64 // of the last one
 	maps   uint64 // time of the latest kindMaps event, 0 if none
 }
 
@@ -42,6 +45,10 @@ func (in *intake) add(record []byte) {
 	}
 	e := in.queue.slot()
 	e.cpu = in.cpu
+	if isRaw(record) {
+		in.addRaw(record, e)
+		return
+	}
 	switch {
 	case !decode(record, e):
 		in.queue.drop()
@@ -51,6 +58,20 @@ func (in *intake) add(record []byte) {
 	default:
 		in.queue.settle()
 	}
+}
+
+// addRaw takes a raw stack, for which e stands in the order of events.
+func (in *intake) addRaw(record []byte, e *event) {
+	in.rawID++
+	s := rawStack{id: uint64(in.cpu)<<48 | in.rawID}
+	if !decodeRaw(record, &s) {
+		in.queue.drop()
+		return
+	}
+	in.raws = append(in.raws, s)
+	head := (*probeEvent)(unsafe.Pointer(unsafe.SliceData(record))).Head
+	*e = event{kind: kindRaw, time: head.Time, tid: head.Tid, cpu: in.cpu, addr: s.id}
+	in.queue.settle()
 }
 
 // ringSource reads a BPF ring buffer. The programs read an event's time after

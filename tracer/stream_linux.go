@@ -17,6 +17,9 @@ type stream struct {
 	minSize   uint64
 	live      *live.Table          // nil: live blocks are not tracked
 	stacks    map[uint64]*stackDef // by hash
+	raws      map[uint64]*rawStack // by id, for the verifier
+	verifier  *verifier            // nil: nothing is checked
+	coverage  coverage
 	checked   map[uint64]*stackDef // by id
 	moves     *moves
 	ended     func(tid uint32) // is told of threads that ended
@@ -44,6 +47,8 @@ type Stats struct {
 	Stacks                      [5]uint64 // calls with a stack, by trace.StackEnd
 	FramePointer                uint64    // of these, with a frame-pointer step
 	DistinctStacks              int
+	Work                        Work
+	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
 	Forks                       uint64            // processes that the process made; they are not followed
 	Unprobed                    bool              // since an exec the process uses another C library, whose calls are missing
 	Lost                        [lossCount]uint64 // by Loss
@@ -106,6 +111,8 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 		return s.alloc(e, r)
 	case kindSide:
 		s.side(e.addr)
+	case kindRaw:
+		s.verify(e.addr)
 	}
 	return false
 }
@@ -193,6 +200,9 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
 		c.Stack.Frames = def.frames
 		c.Stack.End, c.Stack.Reason = stackEnd(def.end)
 		c.Stack.FramePointer = def.framePointer
+		if s.coverage.doubtful() {
+			s.coverage.limit(&c.Stack)
+		}
 	}
 	s.stats.Stacks[c.Stack.End]++
 	if c.Stack.FramePointer {
@@ -209,7 +219,7 @@ func (s *stream) stack(hash uint64) *stackDef {
 	if def == nil || def.id != 0 {
 		return def
 	}
-	if def.framePointer {
+	if def.framePointer && def.end != probeStackEndSTACK_HELPER {
 		s.cut(def)
 	}
 	id := def.identify()
@@ -222,15 +232,21 @@ func (s *stream) stack(hash uint64) *stackDef {
 	return def
 }
 
-// cut ends a stack before the first frame that is no code.
+// cut ends a stack before the first frame that is no code, and behind one that
+// had no table yet.
 func (s *stream) cut(def *stackDef) {
 	for i, addr := range def.frames[1:] {
-		if !s.mappings.code(addr) {
-			def.frames = slices.Clone(def.frames[:i+1])
-			def.end = probeStackEndSTACK_BAD_POINTER
-			def.framePointer = i > 0
-			return
+		inCode := s.mappings.code(addr)
+		if inCode && s.coverage.trusts(def.frames[i], s.mappings.inFile(def.frames[i])) {
+			continue
 		}
+		def.frames = slices.Clone(def.frames[:i+1])
+		def.end = probeStackEndSTACK_UNMAPPED
+		if !inCode {
+			def.end = probeStackEndSTACK_BAD_POINTER
+		}
+		def.framePointer = i > 0
+		return
 	}
 }
 
@@ -254,8 +270,16 @@ func stackEnd(end probeStackEnd) (trace.StackEnd, string) {
 		return trace.StackComplete, ""
 	case probeStackEndSTACK_TRUNCATED:
 		return trace.StackTruncated, ""
+	case probeStackEndSTACK_HELPER:
+		return trace.StackUnknown, ""
 	case probeStackEndSTACK_BAD_POINTER:
 		return trace.StackFailed, "frame-pointer"
+	case probeStackEndSTACK_NO_RULE:
+		return trace.StackFailed, "no-rule"
+	case probeStackEndSTACK_UNMAPPED:
+		return trace.StackFailed, reasonUnmapped
+	case probeStackEndSTACK_BAD_FRAME:
+		return trace.StackFailed, "bad-frame"
 	default:
 		return trace.StackFailed, "unreadable"
 	}
@@ -271,7 +295,11 @@ func (s *stream) side(id uint64) {
 	r := trace.Record{Time: int64(x.time), PID: int32(x.pid), TID: int32(x.tid)}
 	switch x.kind {
 	case sideMap:
+		s.coverage.mapped(x.mapping, x.time)
 		s.mappings.add(x.mapping, x.time)
+		return
+	case sideTables:
+		s.coverage.installed(x.snapshot, x.seen)
 		return
 	case sideSnapshot:
 		s.mappings.replace(x.snapshot, x.time, x.seen)
@@ -286,6 +314,9 @@ func (s *stream) side(id uint64) {
 		r.Kind, r.Exit.Process = trace.KindExit, false
 	case sideFork:
 		s.stats.Forks++
+		return
+	case sideWork:
+		s.stats.Work = x.work
 		return
 	case sideLost:
 		s.lost(LossSideband, x.lost, &r)
@@ -305,6 +336,7 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 func (s *stream) exec(x side) {
 	s.stats.Unprobed = true // until the library that has the probes is mapped again
 	s.mappings.clear(x.time)
+	s.coverage.replaced(x.time)
 	if s.live != nil {
 		s.live = live.New()
 	}

@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -110,8 +111,37 @@ func (t *target) open(m mapping) (*symbol.File, string, error) {
 	if path == "" {
 		return nil, "", nil
 	}
+	// Debug files are looked for below the root as well.
+	root := fmt.Sprintf("/proc/%d/root", t.pid)
+	if name, ok := strings.CutPrefix(path, root); ok {
+		f, err := symbol.OpenIn(root, name)
+		return f, path, err
+	}
 	f, err := symbol.Open(path)
 	return f, path, err
+}
+
+// maxVDSO is how many bytes of the library that the kernel maps into every
+// process are read.
+const maxVDSO = 64 << 10
+
+// openCode opens what is mapped at m, which may be the kernel's library. It
+// returns nil for code that is in no file.
+func (t *target) openCode(m mapping) (*symbol.File, error) {
+	if m.path != "[vdso]" {
+		f, _, err := t.open(m)
+		return f, err
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.pid))
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Close()
+	image := make([]byte, min(m.end-m.start, maxVDSO))
+	if _, err := memory.ReadAt(image, int64(m.start)); err != nil {
+		return nil, err
+	}
+	return symbol.New(bytes.NewReader(image), int64(len(image)))
 }
 
 // fileInfo reads what the mapping's file tells, once per file.
@@ -126,14 +156,15 @@ func (t *target) fileInfo(m mapping) fileInfo {
 		t.files[id] = info
 	}
 	if info.known {
-		info.bias = info.biasAt(m)
+		info.bias = bias(info.segments, m)
 	}
 	return info
 }
 
-// biasAt returns what was added to the file's addresses where m maps it.
-func (info *fileInfo) biasAt(m mapping) uint64 {
-	for _, s := range info.segments {
+// bias returns what was added to the addresses of a file with these segments
+// where m maps it.
+func bias(segments []symbol.Segment, m mapping) uint64 {
+	for _, s := range segments {
 		if m.offset+(m.end-m.start) > s.Offset && m.offset < s.Offset+s.FileSize {
 			return m.start - m.offset + s.Offset - s.Addr
 		}
@@ -148,11 +179,6 @@ func (t *target) threads() []proc.Thread {
 		return nil // it ended; the trace will say so
 	}
 	return threads
-}
-
-// bpf returns what the programs need to know of the process.
-func (t *target) bpf() probeTarget {
-	return probeTarget{TextStart: t.code.start, TextEnd: t.code.end}
 }
 
 func (t *target) Close() error { return unix.Close(t.pidfd) }

@@ -77,7 +77,7 @@ func canonicalCalls(all []testutil.Call) []testutil.Call {
 // its callers by name, and nothing that is no code.
 func TestStacksByFramePointer(t *testing.T) {
 	privileged(t)
-	_, report, records := traceRun(t, nil, testutil.Build(t, "leak"))
+	_, report, records := traceRun(t, func(o *Options) { o.Unwind = UnwindFP }, testutil.Build(t, "leak"))
 	live := map[uint64]*trace.Record{}
 	for _, rec := range ofKind(records, trace.KindCall) {
 		if rec.Call.Op != trace.OpFree {

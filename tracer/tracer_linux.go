@@ -53,7 +53,11 @@ func Open(plan *Plan) (*Tracer, error) {
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable
 	t.collector.snapshot = plan.target.mappings
+	t.collector.follower = k.follower
 	t.start()
+	if k.follower != nil {
+		k.follower.start()
+	}
 	t.running.Go(t.collector.run)
 	return t, nil
 }
@@ -65,7 +69,14 @@ func (t *Tracer) start() {
 	*s = stream{
 		functions: t.plan.functionNames(), minSize: options.MinSize,
 		stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
-		sides: map[uint64]side{},
+		sides: map[uint64]side{}, raws: map[uint64]*rawStack{},
+	}
+	if f := t.kernel.follower; f != nil {
+		s.coverage.tables = true
+		s.coverage.installed(f.space.mappings(), clock())
+	}
+	if options.VerifyUnwind > 0 {
+		s.verifier = newVerifier(target, &options)
 	}
 	if !options.NoLive {
 		s.live = live.New()
@@ -125,7 +136,7 @@ func (t *Tracer) relocate(m mapping, info fileInfo) {
 		return
 	}
 	target.code = moved
-	t.err = errors.Join(t.err, t.kernel.register(target))
+	t.err = errors.Join(t.err, t.kernel.registry.relocate(moved))
 }
 
 // machine returns the machine name as uname -m prints it.
@@ -194,6 +205,10 @@ func (t *Tracer) receive() {
 		def := b.stacks[i]
 		t.stream.stacks[def.hash] = &def
 	}
+	for i := range b.raws {
+		raw := b.raws[i]
+		t.stream.raws[raw.id] = &raw
+	}
 	for _, x := range b.sides {
 		t.stream.sides[t.stream.sideCount] = x
 		t.stream.sideCount++
@@ -241,6 +256,9 @@ func (t *Tracer) Stop() { t.collector.stop() }
 func (t *Tracer) Stats() Stats {
 	s := t.stream.stats
 	s.DistinctStacks = len(t.stream.checked)
+	if v := t.stream.verifier; v != nil {
+		s.Verified, s.VerifyDiffers = v.checked, v.differs
+	}
 	if t.stream.live != nil {
 		s.LiveBlocks, s.LiveBytes = t.stream.live.Len(), t.stream.live.Bytes()
 	}

@@ -27,6 +27,7 @@ type File struct {
 	root    string // what path is below
 	path    string // as the traced machine names it; empty if unknown
 	buildID string
+	info    os.FileInfo // nil if it is no file on disk
 
 	once    sync.Once
 	symbols *table
@@ -71,6 +72,9 @@ func OpenIn(root, path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", root+path, err), f.Close())
 	}
 	file.closer, file.root, file.path = f, root, path
+	if file.info, err = f.Stat(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return file, nil
 }
 
@@ -129,6 +133,15 @@ func (f *File) Close() error {
 		return nil
 	}
 	return f.closer.Close()
+}
+
+// Stamp returns the size in bytes and the time of the last change, in ns since
+// 1970, by which a file is told from another one that took its inode number.
+func (f *File) Stamp() (size, changed int64) {
+	if f.info == nil {
+		return int64(f.image.size), 0
+	}
+	return f.info.Size(), f.info.ModTime().UnixNano()
 }
 
 // Type returns how the file is linked: elf.ET_EXEC at fixed addresses,

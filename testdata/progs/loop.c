@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop THREADS [PAIRS [SIZE]]: malloc(SIZE) and free of the block, in a loop.
+ * loop THREADS [PAIRS [SIZE [DEPTH]]]: malloc(SIZE) and free of the block, in a
+ * loop below DEPTH more functions.
  *
  * Each thread makes PAIRS pairs, or with PAIRS 0 (the default) goes on until a
  * byte or the end of file arrives after the gate's byte, or until SIGTERM or
- * SIGINT. SIZE is 32 by default. The threads exist before the gate and have
+ * SIGINT. SIZE is 32 and DEPTH 0 by default. The threads exist before the gate and have
  * not ended when the program does: nothing else reaches the allocator.
  *
  * The JSON also has "pairs", and the cost of the loop in nanoseconds: "cpu_ns",
@@ -25,7 +26,7 @@ struct worker {
 };
 
 static pthread_barrier_t start, end;
-static unsigned long pairs, size = 32;
+static unsigned long pairs, size = 32, depth;
 static struct worker *workers;
 static struct ledger *ledgers;
 static volatile int stop;
@@ -38,14 +39,17 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void *run(void *arg)
+/* go_round makes the pairs, below the given number of functions. */
+static __attribute__((noinline)) uint64_t go_round(unsigned long below)
 {
-	struct worker *w = (struct worker *)arg;
-	uint64_t n = 0, before;
+	uint64_t n = 0;
 
-	ledgers[w - workers].tid = thread_id();
-	pthread_barrier_wait(&start);
-	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (below > 0) {
+		n = go_round(below - 1);
+		/* Not a jump: the frame is needed after the call. */
+		__asm__ volatile("" : "+r"(n));
+		return n;
+	}
 	while (!stop && (pairs == 0 || n < pairs)) {
 		void *p = malloc(size);
 
@@ -53,6 +57,18 @@ static void *run(void *arg)
 		free(p);
 		n++;
 	}
+	return n;
+}
+
+static void *run(void *arg)
+{
+	struct worker *w = (struct worker *)arg;
+	uint64_t n, before;
+
+	ledgers[w - workers].tid = thread_id();
+	pthread_barrier_wait(&start);
+	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	n = go_round(depth);
 	w->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 	w->pairs = n;
 	pthread_barrier_wait(&end);
@@ -83,12 +99,14 @@ int main(int argc, char **argv)
 	char more[160];
 
 	if (argc < 2)
-		die("usage: loop THREADS [PAIRS [SIZE]]");
+		die("usage: loop THREADS [PAIRS [SIZE [DEPTH]]]");
 	threads = number(argv[1]);
 	if (argc > 2)
 		pairs = number(argv[2]);
 	if (argc > 3)
 		size = number(argv[3]);
+	if (argc > 4)
+		depth = number(argv[4]);
 	if (pairs == 0) {
 		sigemptyset(&signals);
 		sigaddset(&signals, SIGTERM);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Raw copies of stacks, by which the tracer checks the unwinder (--verify-unwind). */
+#ifndef RTRACE_RAW_H
+#define RTRACE_RAW_H
+
+#include "emit.h"
+#include "window.h"
+
+/* A raw stack is sent only into a ring that has plenty of room, so that no event is lost for it. */
+#define RAW_SHARE 4
+
+/* copy_pages copies the pages from the one of addr on, up to one that is not readable. */
+static __always_inline __u32 copy_pages(__u8 *data, __u64 addr, __u32 pages)
+{
+	__u32 copied = 0;
+
+	addr &= ~(__u64)(PAGE - 1);
+	for (__u32 i = 0; i < pages; i++) {
+		if (bpf_probe_read_user(data + i * PAGE, PAGE, (void *)(addr + i * PAGE)))
+			break;
+		copied += PAGE;
+	}
+	return copied;
+}
+
+static __always_inline void describe(struct raw_stack *raw, int range, __u64 addr, __u32 at,
+				     __u32 length)
+{
+	raw->start[range] = addr & ~(__u64)(PAGE - 1);
+	raw->at[range] = at;
+	raw->length[range] = length;
+}
+
+/*
+ * send_bytes sends the registers and size bytes of stack, half of them from
+ * where a signal came if that is far away.
+ */
+static __always_inline void send_bytes(struct pt_regs *ctx, struct thread *t, __u64 hash, __u64 pc,
+				       __u64 sp, __u32 size)
+{
+	struct raw_stack *raw = NULL;
+	__u64 other = t->walk.other_sp;
+	void *ring = cpu_ring();
+
+	if (ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < cfg_wake_at * 2 / RAW_SHARE)
+		raw = bpf_ringbuf_reserve(ring, RAW_HEAD_SIZE + size, 0);
+	if (!raw) {
+		count(WORK_UNCHECKED);
+		return;
+	}
+	raw->head.tid = t->tid;
+	raw->head.kind = RECORD_RAW;
+	raw->head.function = 0;
+	raw->head.reserved = 0;
+	raw->hash = hash;
+	raw->pc = pc;
+	raw->sp = sp;
+	bpf_probe_read_kernel(&raw->regs, sizeof(raw->regs), ctx);
+	if (other) {
+		describe(raw, 0, sp, 0, copy_pages(raw->data, sp, size / PAGE / 2));
+		describe(raw, 1, other, size / 2,
+			 copy_pages(raw->data + size / 2, other, size / PAGE / 2));
+	} else {
+		describe(raw, 0, sp, 0, copy_pages(raw->data, sp, size / PAGE));
+		describe(raw, 1, 0, 0, 0);
+	}
+	raw->head.time = bpf_ktime_get_ns();
+	bpf_ringbuf_submit(raw, BPF_RB_NO_WAKEUP);
+}
+
+/* send_raw sends what the stack was unwound from. */
+static __noinline void send_raw(struct pt_regs *ctx, struct thread *t, __u64 hash, __u64 pc,
+				__u64 sp)
+{
+	__u64 span;
+
+	if (!t)
+		return;
+	/* From the start of the page, and what a cached stack had in the window. */
+	span = t->walk.sp - sp;
+	if (span < t->window.length)
+		span = t->window.length;
+	span += sp & (PAGE - 1);
+	if (t->walk.other_sp || span > RAW_BYTES / 4)
+		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES);
+	else if (span > RAW_BYTES / 8)
+		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES / 4);
+	else
+		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES / 8);
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stacks that were unwound lately. What a stack is follows from the address,
+ * the stack pointer, at times the frame pointer, and the few words of memory
+ * that unwinding read. Where all of them are as they were, the stack is the
+ * same: this is no guess.
+ */
+#ifndef RTRACE_STACK_CACHE_H
+#define RTRACE_STACK_CACHE_H
+
+#include "unwind.h"
+
+#define CACHE_SETS 2048
+#define CACHE_WAYS 2
+#define CACHE_SLOTS (MAX_SLOTS + MAX_EXTRA)
+
+struct cached_stack {
+	__u32 version; /* odd while the entry is written; another one afterwards */
+	__u32 written; /* 1: some program writes */
+	__u64 pc, sp, fp;
+	__u64 epoch; /* of the mappings, and so of the process */
+	__u64 hash;
+	__u32 length; /* bytes of stack that have the slots */
+	__u16 slots;
+	__u16 fp_needed;
+	__u16 slot[CACHE_SLOTS]; /* in bytes from sp */
+	__u64 value[CACHE_SLOTS];
+};
+
+struct cache_set {
+	struct cached_stack ways[CACHE_WAYS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CACHE_SETS);
+	__type(key, __u32);
+	__type(value, struct cache_set);
+} stack_cache SEC(".maps");
+
+#ifndef BOUNDED
+
+#define BARRIER() asm volatile("" : : : "memory")
+
+/* An atomic whose result is used orders all that is before it and all behind it. */
+static __always_inline __u32 ordered_add(__u32 *to, __u32 n)
+{
+	__u32 old = __sync_fetch_and_add(to, n);
+
+	asm volatile("" : "+r"(old) : : "memory");
+	return old;
+}
+
+/* read_version reads the version, and nothing else of the entry before or after it. */
+static __always_inline __u32 read_version(struct cached_stack *e)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u32 version;
+
+	/* x86 keeps loads in order. */
+	BARRIER();
+	version = *(volatile __u32 *)&e->version;
+	BARRIER();
+	return version;
+#else
+	return ordered_add(&e->version, 0);
+#endif
+}
+
+static __always_inline struct cache_set *find_set(struct thread *t, __u64 pc, __u64 sp)
+{
+	__u32 key = mix(t->target.epoch, pc ^ sp << 16) % CACHE_SETS;
+
+	return bpf_map_lookup_elem(&stack_cache, &key);
+}
+
+/* word_at returns a word of the window; at is in bytes. */
+static __always_inline __u64 word_at(struct thread *t, __u32 at)
+{
+	return *(__u64 *)((__u8 *)t->window.words + at);
+}
+
+#define LAST_WORD (WINDOW_BYTES - sizeof(__u64))
+
+/* same_words says whether the slots of an entry have the values they had. */
+static __noinline bool same_words(struct thread *t, struct cached_stack *e)
+{
+	__u64 differ = 0;
+	__u32 n;
+
+	if (!t || !e)
+		return false;
+	n = e->slots;
+	for (__u32 i = 0; i < CACHE_SLOTS && i < n; i++) {
+		__u32 at = e->slot[i];
+
+		if (at > LAST_WORD)
+			return false;
+		differ |= word_at(t, at) ^ e->value[i];
+	}
+	return !differ;
+}
+
+/* match returns the hash of the entry's stack if it is the one that begins here, else 0. */
+static __always_inline __u64 match(struct thread *t, struct cached_stack *e, __u64 pc, __u64 fp,
+				   __u64 sp)
+{
+	__u32 version, length;
+	__u64 hash;
+
+	if (e->pc != pc || e->sp != sp)
+		return 0;
+	version = read_version(e);
+	if (version & 1 || e->pc != pc || e->sp != sp || e->epoch != t->target.epoch ||
+	    (e->fp_needed && e->fp != fp))
+		return 0;
+	length = e->length;
+	hash = e->hash;
+	if (t->window.length < length)
+		move_window(t, sp, length > t->window.span ? length : t->window.span);
+	if (t->window.length < length || !same_words(t, e) || read_version(e) != version)
+		return 0;
+	return hash;
+}
+
+/* find_stack returns the hash of a stack that is known, or 0. */
+static __noinline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+{
+	struct cache_set *set;
+	__u64 hash;
+
+	if (!t)
+		return 0;
+	set = find_set(t, pc, sp);
+	if (!set)
+		return 0;
+	hash = match(t, &set->ways[0], pc, fp, sp);
+	return hash ? hash : match(t, &set->ways[1], pc, fp, sp);
+}
+
+/* keep_word makes the word at an offset the entry's next slot. */
+static __always_inline void keep_word(struct thread *t, struct cached_stack *e, __u32 at)
+{
+	__u32 n = e->slots;
+
+	asm volatile("" : "+r"(n));
+	if (n >= CACHE_SLOTS || at > LAST_WORD)
+		return;
+	e->slot[n] = at;
+	e->value[n] = word_at(t, at);
+	e->slots = n + 1;
+	if (at + sizeof(__u64) > e->length)
+		e->length = at + sizeof(__u64);
+}
+
+/* keep_words copies what decided the stack to an entry. */
+static __noinline void keep_words(struct thread *t, struct cached_stack *e)
+{
+	if (!t || !e)
+		return;
+	e->slots = 0;
+	e->length = 0;
+	for (__u32 i = 1; i < MAX_SLOTS && i < t->walk.depth; i++)
+		keep_word(t, e, t->walk.slot[i]);
+	for (__u32 i = 0; i < MAX_EXTRA && i < t->walk.extras; i++)
+		keep_word(t, e, t->walk.extra[i]);
+}
+
+/* keep_stack enters the stack that was just unwound. */
+static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+{
+	struct cached_stack *e;
+	struct cache_set *set;
+
+	if (!t || t->walk.uncached || t->window.base != sp)
+		return;
+	set = find_set(t, pc, sp);
+	if (!set)
+		return;
+	e = &set->ways[t->stack.hash & 1 ? 1 : 0];
+	/* Whoever comes second does without. */
+	if (__sync_lock_test_and_set(&e->written, 1))
+		return;
+	ordered_add(&e->version, 1);
+	e->pc = pc;
+	e->sp = sp;
+	e->fp = fp;
+	e->fp_needed = t->walk.fp_needed;
+	e->epoch = t->target.epoch;
+	e->hash = t->stack.hash;
+	keep_words(t, e);
+	ordered_add(&e->version, 1);
+	__sync_lock_test_and_set(&e->written, 0);
+}
+
+#else
+
+/* The entries' lock takes atomic operations that kernels without bpf_loop may not have. */
+static __always_inline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+{
+	return 0;
+}
+
+static __always_inline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp) {}
+
+#endif
+#endif

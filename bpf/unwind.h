@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From frame to frame: by the rules of the unwind tables, by frame pointer
+ * where there are none. Of the registers that a caller may keep, only the frame
+ * pointer is followed; rules that need others are marked in the tables.
+ */
+#ifndef RTRACE_UNWIND_H
+#define RTRACE_UNWIND_H
+
+#include "tables.h"
+#include "trampoline.h"
+#include "window.h"
+
+/* So many frames are taken at once where they are usual ones. */
+#define STRIDE 32
+
+enum { GO_ON = 0, STOP = 1 };
+
+/*
+ * Rules that count from sp, with the return address below the CFA and the
+ * caller's frame pointer where it was or saved.
+ */
+#if defined(__TARGET_ARCH_x86)
+#define IS_USUAL(r) (((r)&0x6f) == RULE_SP)
+#define HAS_STRIDE (cfg_unwind <= UNWIND_TABLES)
+#else
+#define IS_USUAL(r) 0
+#define HAS_STRIDE 0
+#endif
+
+static __always_inline long stop(struct thread *t, __u8 end)
+{
+	t->walk.end = end;
+	return STOP;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * GOLDEN;
+	return hash ^ hash >> 32;
+}
+
+/* frame_pointer reads the frame pointer of the frame to be left. */
+static __noinline bool frame_pointer(struct thread *t)
+{
+	__u64 value = 0;
+
+	if (!t)
+		return false;
+	switch (t->walk.fp_at) {
+	case FP_FIRST:
+		t->walk.fp_needed = 1;
+		return true;
+	case FP_VALUE:
+		return true;
+	case FP_SAVED:
+		if (!read_extra(t, t->walk.fp, &value))
+			return false;
+		t->walk.fp = value;
+		t->walk.fp_at = FP_VALUE;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void fp_saved_at(struct thread *t, __u64 addr)
+{
+	t->walk.fp = addr;
+	t->walk.fp_at = FP_SAVED;
+}
+
+/* keep_slot remembers where the return address that frame n consists of was. */
+static __always_inline void keep_slot(struct thread *t, __u32 n, __u64 addr)
+{
+	__u64 at = addr - t->walk.first_sp;
+
+	if (at < WINDOW_BYTES && n < MAX_SLOTS)
+		t->walk.slot[n] = at;
+	else
+		t->walk.uncached = 1;
+}
+
+/*
+ * enter_frame goes on to the caller, whose address ra was found at slot and
+ * whose stack begins at sp.
+ */
+static __always_inline long enter_frame(struct thread *t, __u64 ra, __u64 sp, __u64 slot)
+{
+	__u32 n = t->walk.depth;
+
+	if (unlikely(!ra))
+		return stop(t, STACK_COMPLETE);
+	if (unlikely(n >= cfg_depth || n >= MAX_DEPTH))
+		return stop(t, STACK_TRUNCATED);
+	keep_slot(t, n, slot);
+	t->stack.frames[n] = ra;
+	t->walk.depth = n + 1;
+	t->walk.hash = mix(t->walk.hash, ra);
+	t->walk.pc = ra;
+	t->walk.sp = sp;
+	t->walk.ra_slot = RETURN_POP ? slot : sp;
+	t->walk.called = 1;
+	t->walk.interrupted = 0;
+	return GO_ON;
+}
+
+/*
+ * follow_frame_pointer takes a step where no table helps. The first word at the
+ * frame pointer is the caller's, the second the return address.
+ */
+static __noinline long follow_frame_pointer(struct thread *t)
+{
+	__u64 fp, ra = 0;
+	__u8 again;
+
+	if (!t)
+		return STOP;
+	again = t->walk.fp_step;
+	if (!frame_pointer(t))
+		return stop(t, STACK_BAD_POINTER);
+	fp = t->walk.fp;
+	/*
+	 * Zero is the ABI's mark of the outermost frame. Without a step before,
+	 * the register rather holds something else.
+	 */
+	if (!fp)
+		return stop(t, again ? STACK_COMPLETE : STACK_BAD_POINTER);
+	if (fp & 7 || fp < t->walk.sp)
+		return stop(t, STACK_BAD_POINTER);
+	if (!read_word(t, fp + sizeof(__u64), &ra))
+		return stop(t, STACK_UNREADABLE);
+	if (!ra && !again)
+		return stop(t, STACK_BAD_POINTER);
+	fp_saved_at(t, fp);
+	t->walk.fp_step = 1;
+	t->walk.fp_used = 1;
+	t->walk.sp_lost = !RETURN_POP;
+	return enter_frame(t, user_code(ra), fp + 2 * sizeof(__u64), fp + sizeof(__u64));
+}
+
+/* hash_frames hashes all frames anew. */
+static __noinline __u64 hash_frames(struct thread *t)
+{
+	__u64 hash = 0;
+
+	if (!t)
+		return 0;
+	for (__u32 i = 0; i < MAX_DEPTH && i < t->walk.depth; i++)
+		hash = mix(hash, t->stack.frames[i]);
+	return hash;
+}
+
+/* follow_unmapped looks behind a return probe's stub, which is in no mapping of the program. */
+static __noinline long follow_unmapped(struct thread *t)
+{
+	__u64 pc, slot;
+	__u32 last;
+
+	if (!t)
+		return STOP;
+	last = t->walk.depth - 1;
+	slot = t->walk.ra_slot;
+	pc = slot ? true_return(t->walk.pc, slot) : 0;
+	t->walk.ra_slot = 0;
+	if (pc && last < MAX_DEPTH) {
+		t->stack.frames[last] = pc;
+		t->walk.hash = hash_frames(t);
+		t->walk.pc = pc;
+		t->walk.uncached = 1; /* the slot is the same for all callers */
+		return GO_ON;
+	}
+	if (cfg_unwind == UNWIND_TABLES)
+		return stop(t, STACK_UNMAPPED);
+	return follow_frame_pointer(t);
+}
+
+/*
+ * follow_signal leaves a signal handler: the kernel has put the registers of
+ * the interrupted code on the stack. The return address leads to the code that
+ * ends the handler, with sp at the frame (see regs.h).
+ */
+static __noinline long follow_signal(struct thread *t)
+{
+	__u64 regs, pc = 0, sp = 0;
+	long end;
+
+	if (!t)
+		return STOP;
+	regs = t->walk.sp + SIGNAL_REGS;
+	if (!read_word(t, regs + SIGNAL_PC, &pc) || !read_extra(t, regs + SIGNAL_SP, &sp))
+		return stop(t, STACK_UNREADABLE);
+	if (sp - t->walk.first_sp >= RAW_BYTES / 2)
+		t->walk.other_sp = sp;
+	end = enter_frame(t, pc, sp, regs + SIGNAL_PC);
+	t->walk.ra_slot = 0;
+	fp_saved_at(t, regs + SIGNAL_FP);
+	t->walk.fp_step = 0;
+	t->walk.sp_lost = 0;
+	t->walk.called = 0;
+	t->walk.interrupted = regs;
+	return end;
+}
+
+/*
+ * unusual_cfa finds the CFA where it is not an offset from sp. It returns 0 if
+ * it cannot.
+ */
+static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
+{
+	__u64 base = 0;
+
+	if (!t)
+		return 0;
+	switch (RULE_KIND(rule)) {
+	case RULE_FP:
+		return frame_pointer(t) ? t->walk.fp + RULE_CFA(rule) : 0;
+	case RULE_FP_DEREF:
+		if (!frame_pointer(t) || !read_extra(t, t->walk.fp + RULE_OFFSET(rule), &base))
+			return 0;
+		return base + RULE_ADDEND(rule);
+	case RULE_SP_DEREF:
+		if (!read_extra(t, t->walk.sp + RULE_OFFSET(rule), &base))
+			return 0;
+		return base + RULE_ADDEND(rule);
+	case RULE_PLT:
+		/* slot has, in words, the offset behind the push within an entry of 16 bytes */
+		return t->walk.sp + 8 + ((t->walk.pc & 15) * 8 >= RULE_SLOT(rule) ? 8 : 0);
+	case RULE_REG:
+		if (!t->walk.interrupted ||
+		    !read_extra(t, t->walk.interrupted + SIGNAL_REGISTER(RULE_REGISTER(rule)),
+				&base))
+			return 0;
+		return base + RULE_CFA(rule);
+	}
+	return 0;
+}
+
+/* return_slot says where the return address of a frame is saved; 0 if it is not known. */
+static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa, __u64 fp_slot)
+{
+#if defined(__TARGET_ARCH_arm64)
+	switch (RULE_RA_RULE(rule)) {
+	case RULE_RA_AFTER_FP:
+		return fp_slot ? fp_slot + sizeof(__u64) : 0;
+	case RULE_RA_AT_CFA:
+		return cfa + RULE_SLOT(rule);
+	case RULE_RA_LINK:
+		/* It has been overwritten by a call, unless the function was interrupted. */
+		return t->walk.interrupted ? t->walk.interrupted + SIGNAL_REGISTER(30) : 0;
+	}
+#endif
+	return cfa - sizeof(__u64);
+}
+
+/* follow_rule takes a step by a rule of the tables. */
+static __always_inline long follow_rule(struct thread *t, __u64 rule)
+{
+	__u32 kind = RULE_KIND(rule), fp_rule = RULE_FP_RULE(rule);
+	__u64 cfa, slot, fp_slot = 0, ra = 0;
+
+	if (likely(kind == RULE_SP && !(SP_CAN_BE_LOST && t->walk.sp_lost)))
+		cfa = t->walk.sp + RULE_CFA(rule);
+	else if (kind == RULE_SIGNAL)
+		return follow_signal(t);
+	else if (kind == RULE_END)
+		return stop(t, STACK_COMPLETE);
+	else if (kind == RULE_UNMAPPED)
+		return follow_unmapped(t);
+	else if (kind == RULE_NONE && cfg_unwind != UNWIND_TABLES)
+		return follow_frame_pointer(t);
+	else if (kind == RULE_NONE || kind == RULE_UNSUPPORTED || kind == RULE_SP)
+		return stop(t, STACK_NO_RULE);
+	else
+		cfa = unusual_cfa(t, rule);
+	if (unlikely(cfa <= t->walk.sp || cfa & 7))
+		return stop(t, STACK_BAD_FRAME);
+	if (fp_rule == RULE_FP_AT_CFA) {
+		fp_slot = cfa + RULE_SLOT(rule);
+	} else if (fp_rule == RULE_FP_AT_FP) {
+		if (!frame_pointer(t))
+			return stop(t, STACK_BAD_FRAME);
+		fp_slot = t->walk.fp + RULE_SLOT(rule);
+	}
+	slot = return_slot(t, rule, cfa, fp_slot);
+	if (unlikely(!read_word(t, slot, &ra)))
+		return stop(t, STACK_UNREADABLE);
+	if (fp_slot)
+		fp_saved_at(t, fp_slot);
+	else if (fp_rule == RULE_FP_UNKNOWN)
+		t->walk.fp_at = FP_UNKNOWN;
+	t->walk.fp_step = 0;
+	t->walk.sp_lost = 0;
+	return enter_frame(t, user_code(ra), cfa, slot);
+}
+
+/* follow takes one step outwards. */
+static __always_inline long follow(struct thread *t)
+{
+	__u64 rule = RULE_NONE;
+
+	if (cfg_unwind != UNWIND_FRAME_POINTER)
+		rule = find_rule(t, t->walk.pc - t->walk.called);
+	return follow_rule(t, rule);
+}
+
+/*
+ * stride takes steps as long as they are of the most usual kind: a return
+ * address whose rule is known and counts from sp, with all that is needed in
+ * the first window. What it takes follow would take in the same way; this is
+ * quicker, since what changes stays in registers.
+ */
+static __always_inline void stride(struct thread *t)
+{
+	__u64 pc = t->walk.pc, hash = t->walk.hash, epoch = t->target.epoch;
+	__u64 at = t->walk.sp - t->walk.first_sp, length = t->window.length;
+	__u32 n = t->walk.depth;
+
+	if (t->window.base != t->walk.first_sp || !t->walk.called || t->walk.uncached)
+		return;
+	if (length > WINDOW_BYTES)
+		return;
+	for (__u32 i = 0; i < STRIDE; i++) {
+		__u64 tag = (pc - 1) ^ epoch, rule, slot, ra;
+		volatile struct known_rule *known = known_rule_of(tag);
+
+		/* Keeps clang from counting in pointers, which the verifier cannot bound. */
+		asm volatile("" : "+r"(n));
+		rule = known->rule;
+		if (known->check != tag + rule * GOLDEN || !IS_USUAL(rule))
+			break;
+		/* The return address is in the last word below the CFA. */
+		slot = at + RULE_CFA(rule) - sizeof(__u64);
+		if (slot >= length || n >= MAX_SLOTS || n >= cfg_depth)
+			break;
+		ra = *(__u64 *)((__u8 *)t->window.words + slot);
+		if (!ra)
+			break;
+		t->walk.slot[n] = slot;
+		t->stack.frames[n] = pc = ra;
+		at = slot + sizeof(__u64);
+		n++;
+		hash = mix(hash, pc);
+		if (RULE_FP_RULE(rule) == RULE_FP_AT_CFA)
+			fp_saved_at(t, t->walk.first_sp + at + RULE_SLOT(rule));
+	}
+	if (n == t->walk.depth)
+		return;
+	t->walk.pc = pc;
+	t->walk.sp = t->walk.first_sp + at;
+	t->walk.hash = hash;
+	t->walk.depth = n;
+	t->walk.ra_slot = t->walk.sp - sizeof(__u64);
+	t->walk.interrupted = 0;
+	t->walk.fp_step = 0;
+}
+
+/* advance takes all usual steps that are next, and then one of any kind. */
+static __noinline long advance(struct thread *t)
+{
+	if (!t)
+		return STOP;
+	if (HAS_STRIDE)
+		stride(t);
+	return follow(t);
+}
+
+#ifdef BOUNDED
+
+/*
+ * For kernels without bpf_loop. A global function that takes nothing is
+ * verified once and not for each turn of the loop.
+ */
+#define MAX_STEPS 128
+
+__noinline int advance_thread(void)
+{
+	return advance(stored_thread());
+}
+
+static __always_inline void walk_frames(struct thread *t)
+{
+	for (int i = 0; i <= MAX_STEPS; i++)
+		if (advance_thread())
+			break;
+}
+
+#else
+
+static long advance_next(__u64 index, struct thread **t)
+{
+	return advance(*t);
+}
+
+/* Most stacks end after so many turns, and are spared the price of bpf_loop. */
+#define FIRST_TURNS 3
+
+static __always_inline void walk_frames(struct thread *t)
+{
+	for (int i = 0; i < FIRST_TURNS; i++)
+		if (advance(t))
+			return;
+	/* Beside the frames, the end and stubs of return probes take a step. */
+	bpf_loop(cfg_depth + MAX_RETURNS, advance_next, &t, 0);
+}
+
+#endif
+
+/* What a first copy takes beyond what the last stack took, and at least, in bytes. */
+#define WINDOW_SPARE 256
+#define WINDOW_FIRST 1024
+
+/* look_ahead copies the part of the stack where the walk will come. */
+static __always_inline void look_ahead(struct thread *t)
+{
+	__u64 want = t->window.span + WINDOW_SPARE;
+
+	if (want < WINDOW_FIRST)
+		want = WINDOW_FIRST;
+	if (t->window.length < want && t->window.length < WINDOW_BYTES)
+		move_window(t, t->walk.first_sp, want);
+}
+
+/* start_walk begins at the return address pc, with the stack behind the return. */
+static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+{
+	struct walk *w = &t->walk;
+
+	w->pc = pc;
+	w->sp = w->first_sp = sp;
+	w->fp = fp;
+	w->fp_at = FP_FIRST;
+	w->ra_slot = sp - RETURN_POP;
+	w->interrupted = w->other_sp = 0;
+	w->hash = mix(0, pc);
+	w->depth = 1;
+	w->extras = 0;
+	w->end = STACK_TRUNCATED;
+	w->called = 1;
+	w->fp_step = w->fp_used = w->fp_needed = w->sp_lost = 0;
+	w->uncached = sp & 7;
+	t->stack.frames[0] = pc;
+}
+
+/* finish_walk fills the head of the stack record. */
+static __always_inline void finish_walk(struct thread *t)
+{
+	struct walk *w = &t->walk;
+	__u64 hash, span = w->sp - w->first_sp;
+
+	hash = mix(w->hash, (__u64)w->depth << 16 | w->end << 8 | w->fp_used);
+	t->stack.hash = hash ? hash : 1;
+	t->stack.depth = w->depth;
+	t->stack.end = w->end;
+	t->stack.frame_pointer = w->fp_used;
+	t->window.span = span < WINDOW_BYTES ? span : WINDOW_BYTES;
+}
+
+#endif

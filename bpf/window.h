@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading of the user's stack, a piece at a time. */
+#ifndef RTRACE_WINDOW_H
+#define RTRACE_WINDOW_H
+
+#include "state.h"
+
+/* The smallest page there is. Where pages are larger, copies are cut short at times. */
+#define PAGE 4096
+
+/*
+ * move_window copies length bytes from addr, or what there is up to the end of
+ * the stack. A copy that runs over that end fails as a whole and is slow, so
+ * the end is learnt from it.
+ */
+static __noinline void move_window(struct thread *t, __u64 addr, __u64 length)
+{
+	struct window *w;
+
+	if (!t)
+		return;
+	w = &t->window;
+	w->base = addr;
+	if (w->top > addr && w->top - addr < length)
+		length = w->top - addr;
+	if (length > WINDOW_BYTES)
+		length = WINDOW_BYTES;
+	w->length = length;
+	if (likely(!bpf_probe_read_user(w->words, length, (void *)addr)))
+		return;
+	w->top = (addr | (PAGE - 1)) + 1;
+	length = w->top - addr;
+	if (length >= w->length || bpf_probe_read_user(w->words, length & (PAGE - 1), (void *)addr))
+		length = 0;
+	w->length = length;
+}
+
+/* forget_window empties the window, which will begin at sp. */
+static __always_inline void forget_window(struct thread *t, __u64 sp)
+{
+	t->window.base = sp;
+	t->window.length = 0;
+}
+
+/* read_far reads a word that is not in the window, and moves the window there if that is ahead. */
+static __noinline bool read_far(struct thread *t, __u64 addr, __u64 *value)
+{
+	struct window *w;
+
+	if (!t || !value)
+		return false;
+	w = &t->window;
+	if (!(addr & 7) && addr - w->base >= w->length && addr > w->base) {
+		move_window(t, addr, WINDOW_BYTES);
+		t->walk.uncached = 1;
+		*value = w->words[0];
+		return w->length > 0;
+	}
+	return !bpf_probe_read_user(value, sizeof(*value), (void *)addr);
+}
+
+/* read_word reads a word of the user's stack. */
+static __always_inline bool read_word(struct thread *t, __u64 addr, __u64 *value)
+{
+	__u64 at = addr - t->window.base;
+
+	if (likely(at < t->window.length && !(at & 7))) {
+		at /= sizeof(__u64);
+		if (likely(at < WINDOW_WORDS)) {
+			*value = t->window.words[at];
+			return true;
+		}
+	}
+	return read_far(t, addr, value);
+}
+
+/* keep_extra remembers that the word at addr decides how the stack goes on. */
+static __always_inline void keep_extra(struct thread *t, __u64 addr)
+{
+	__u64 at = addr - t->walk.first_sp;
+	__u32 n = t->walk.extras;
+
+	/* Keeps clang from checking one copy and using another. */
+	asm volatile("" : "+r"(n));
+	if (at < WINDOW_BYTES && n < MAX_EXTRA) {
+		t->walk.extra[n] = at;
+		t->walk.extras = n + 1;
+	} else {
+		t->walk.uncached = 1;
+	}
+}
+
+/* read_extra reads a word that decides how the stack goes on. */
+static __always_inline bool read_extra(struct thread *t, __u64 addr, __u64 *value)
+{
+	keep_extra(t, addr);
+	return read_word(t, addr, value);
+}
+
+#endif

@@ -1,0 +1,47 @@
+package tracer
+
+import (
+	"fmt"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// BenchmarkStacks compares what stacks cost a process without frame pointers
+// with F, as BenchmarkOverhead does. The loop program's own frames and the C
+// library's are five.
+func BenchmarkStacks(b *testing.B) {
+	testutil.NeedBPF(b)
+	for _, frames := range []int{6, 20, 40} {
+		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-5, omitFramePointers) })
+	}
+	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 15) })
+}
+
+// compareStacks measures the variants with depth more frames on the stack of a
+// program that is compiled with flags.
+func compareStacks(b *testing.B, depth int, flags ...string) {
+	variants := []struct {
+		name    string
+		options Options
+	}{
+		{"events/F", Options{}},
+		{"cached/F", Options{Depth: DefaultDepth}},
+		{"unwound/F", Options{Depth: DefaultDepth, noStackCache: true}},
+		{"bounded/F", Options{Depth: DefaultDepth, Bounded: true}},
+		{"fp/F", Options{Depth: DefaultDepth, Unwind: UnwindFP}},
+		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},
+	}
+	s := samples{}
+	for b.Loop() {
+		base := nsPerPairBelow(b, 1, depth, flags, untraced)
+		floor := nsPerPairBelow(b, 1, depth, flags, empty(b)) - base
+		s.add("F-ns/pair", floor)
+		for _, v := range variants {
+			s.add(v.name, (nsPerPairBelow(b, 1, depth, flags, traced(b, v.options))-base)/floor)
+		}
+	}
+	for name := range s {
+		b.ReportMetric(s.median(name), name)
+	}
+}

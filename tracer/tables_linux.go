@@ -1,0 +1,193 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/unwind"
+)
+
+// tables keeps the unwind tables that the programs use: one per file, whichever
+// processes map it. It is not safe for concurrent use.
+type tables struct {
+	outer *ebpf.Map     // slot → rows
+	inner *ebpf.MapSpec // of a map of rows
+	rules []unwind.Rule // shared with the programs; by number
+	known map[unwind.Rule]uint32
+	files map[tableKey]*table
+	free  []uint32 // slots that were used before
+	next  uint32
+	full  int // rules that found no place and count as unsupported
+}
+
+// tableKey tells files apart. The file may have been replaced under the same
+// inode number, so it takes more than that.
+type tableKey struct {
+	id      fileID
+	buildID string
+	size    int64
+	changed int64 // time of the last change, ns
+}
+
+// table is what the kernel has of one file.
+type table struct {
+	key      tableKey
+	slot     uint32
+	rows     uint32 // 0 if the file has no tables: then there is no slot
+	base     uint64 // address, as linked, that rows count from
+	segments []symbol.Segment
+	users    int // mappings
+}
+
+// Numbers of rules that are always there.
+const (
+	ruleNone = iota
+	ruleUnsupported
+)
+
+// newTables takes over the empty maps of the programs; inner describes the maps
+// in outer.
+func newTables(outer, rules *ebpf.Map, inner *ebpf.MapSpec) (*tables, error) {
+	memory, err := unix.Mmap(rules.FD(), 0, int(rules.MaxEntries()*rules.ValueSize()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map unwind rules: %w", err)
+	}
+	t := &tables{
+		outer: outer, inner: inner.Copy(),
+		rules: unsafe.Slice((*unwind.Rule)(unsafe.Pointer(unsafe.SliceData(memory))), rules.MaxEntries()),
+		known: map[unwind.Rule]uint32{}, files: map[tableKey]*table{},
+	}
+	t.number(unwind.RuleNone)
+	t.number(unwind.RuleUnsupported)
+	return t, nil
+}
+
+// number returns the number of a rule in the kernel.
+func (t *tables) number(r unwind.Rule) uint32 {
+	if n, ok := t.known[r]; ok {
+		return n
+	}
+	n := len(t.known)
+	if n >= len(t.rules) {
+		t.full++
+		return ruleUnsupported
+	}
+	t.rules[n] = r
+	t.known[r] = uint32(n)
+	return uint32(n)
+}
+
+// keyOf returns the key of an open file that m maps.
+func keyOf(m mapping, f *symbol.File) tableKey {
+	key := tableKey{id: fileID{m.major, m.minor, m.inode}, buildID: f.BuildID()}
+	key.size, key.changed = f.Stamp()
+	return key
+}
+
+// find returns the table of a file that is in use, with one more user.
+func (t *tables) find(key tableKey) *table {
+	x := t.files[key]
+	if x != nil {
+		x.users++
+	}
+	return x
+}
+
+// add brings a file's table into the kernel, with one user. built is nil for a
+// file without tables.
+func (t *tables) add(key tableKey, built *unwind.Table, segments []symbol.Segment) (*table, error) {
+	x := &table{key: key, segments: segments, users: 1}
+	if built != nil && len(built.Rows) > 0 {
+		x.base = built.Base
+		if err := t.upload(x, built); err != nil {
+			return nil, err
+		}
+	}
+	t.files[key] = x
+	return x, nil
+}
+
+// upload writes the rows through a mapping of the map, since a system call for
+// each or even for many costs more than parsing them did.
+func (t *tables) upload(x *table, built *unwind.Table) error {
+	slot, ok := t.slot()
+	if !ok {
+		return fmt.Errorf("keep unwind table: %d files have one already", t.next)
+	}
+	spec := t.inner.Copy()
+	spec.Name, spec.MaxEntries = "table", uint32(len(built.Rows))
+	m, err := ebpf.NewMap(spec)
+	if err != nil {
+		t.free = append(t.free, slot)
+		return fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), err)
+	}
+	defer m.Close() // the outer map keeps it
+	err = t.fill(m, built)
+	if err == nil {
+		err = t.outer.Put(slot, m)
+	}
+	if err != nil {
+		t.free = append(t.free, slot)
+		return fmt.Errorf("fill unwind table: %w", err)
+	}
+	x.slot, x.rows = slot, uint32(len(built.Rows))
+	return nil
+}
+
+func (t *tables) fill(m *ebpf.Map, built *unwind.Table) error {
+	numbers := make([]uint32, len(built.Rules))
+	for i, r := range built.Rules {
+		numbers[i] = t.number(r)
+	}
+	memory, err := unix.Mmap(m.FD(), 0, len(built.Rows)*int(unsafe.Sizeof(probeRow{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	rows := unsafe.Slice((*probeRow)(unsafe.Pointer(unsafe.SliceData(memory))), len(built.Rows))
+	for i, r := range built.Rows {
+		rows[i].Pc, rows[i].Rule = r.PC, numbers[r.Rule]
+	}
+	return unix.Munmap(memory)
+}
+
+func (t *tables) slot() (uint32, bool) {
+	if n := len(t.free); n > 0 {
+		slot := t.free[n-1]
+		t.free = t.free[:n-1]
+		return slot, true
+	}
+	if t.next >= t.outer.MaxEntries() {
+		return 0, false
+	}
+	t.next++
+	return t.next - 1, true
+}
+
+// release takes a user off. Without users a table leaves the kernel.
+func (t *tables) release(x *table) error {
+	x.users--
+	if x.users > 0 {
+		return nil
+	}
+	delete(t.files, x.key)
+	if x.rows == 0 {
+		return nil
+	}
+	t.free = append(t.free, x.slot)
+	if err := t.outer.Delete(x.slot); err != nil {
+		return fmt.Errorf("drop unwind table: %w", err)
+	}
+	return nil
+}
+
+// Close gives the memory of the rules back; the maps belong to the programs.
+func (t *tables) Close() error {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(t.rules))), len(t.rules)*int(unsafe.Sizeof(t.rules[0])))
+	t.rules = nil
+	return errors.Join(unix.Munmap(bytes))
+}
