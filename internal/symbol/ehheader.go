@@ -15,8 +15,8 @@ const (
 
 // findFrames finds .eh_frame through its search table, .eh_frame_hdr, which a
 // segment leads to (LSB 5.0, 10.6.2). Its length is written nowhere: it ends
-// where the last entry does that the table names, or with its segment if there
-// is no table. n is 0 if the file has no such header.
+// where the last entry does that the table names, or at its first terminator if
+// there is no table. n is 0 if the file has no such header.
 func (img *image) findFrames() (addr, off, n uint64, err error) {
 	for i := range img.segments {
 		s := &img.segments[i]
@@ -36,10 +36,13 @@ func (img *image) findFrames() (addr, off, n uint64, err error) {
 			return 0, 0, 0, fail(s.offset, trace.ErrMalformed, "address in .eh_frame_hdr")
 		}
 		if len(head) < 12 || head[2] != encUdata4 || head[3] != encHdrRel4 {
-			return addr, off, rest, nil
+			return img.untilTerminator(addr, off, rest)
 		}
 		table := head[12:]
 		count := min(uint64(img.order.Uint32(head[8:])), uint64(len(table))/8)
+		if count == 0 {
+			return img.untilTerminator(addr, off, rest)
+		}
 		last := addr
 		for ; count > 0; count-- {
 			if at := s.addr + img.signed4(table[4:]); at-addr < rest {
@@ -64,6 +67,24 @@ func (img *image) entryEnd(off, rest uint64) (uint64, error) {
 		return rest, nil // a long length, or broken: the reader will see
 	}
 	return n, nil
+}
+
+// untilTerminator returns how long .eh_frame is, of rest bytes at most, if it
+// ends with an entry of length zero. Other data may follow.
+func (img *image) untilTerminator(addr, off, rest uint64) (uint64, uint64, uint64, error) {
+	data, err := img.read(off, rest, maxFrames, ".eh_frame")
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	at := uint64(0)
+	for at+4 <= rest {
+		n := uint64(img.order.Uint32(data[at:]))
+		if n == 0 || n > rest-at-4 {
+			break
+		}
+		at += 4 + n
+	}
+	return addr, off, at, nil
 }
 
 // signed4 reads a signed number of four bytes.

@@ -64,9 +64,24 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// checkFrames reads the call frame information.
+func checkFrames(t *testing.T, f *File, size int) {
+	f.Alone()
+	for _, read := range []func() (Frames, error){f.EHFrame, f.DebugFrame} {
+		frames, err := read()
+		if _, ok := errors.AsType[*trace.SyntaxError](err); err != nil && !ok {
+			t.Fatalf("error %v is no *trace.SyntaxError", err)
+		}
+		if len(frames.Data) > (maxRatio+1)*size || err != nil && len(frames.Data) > 0 {
+			t.Fatalf("%d bytes of call frame information from %d, error %v", len(frames.Data), size, err)
+		}
+	}
+}
+
 // check calls everything that a File offers and holds what must be true of any
 // file.
 func check(t *testing.T, f *File, size int) {
+	checkFrames(t, f, size)
 	s := f.symbols
 	if len(s.strings) > 2*size || 16*len(s.entries) > 2*size || len(s.starts) > 2*len(s.entries)+1 || len(s.starts) != len(s.owners) {
 		t.Fatalf("%d bytes of names, %d entries and %d spans from %d bytes", len(s.strings), len(s.entries), len(s.starts), size)

@@ -70,6 +70,7 @@ type builder struct {
 // collect finds the functions, by address.
 func (b *builder) collect() error {
 	code := b.file.Segments()
+	slices.SortFunc(code, func(x, y symbol.Segment) int { return cmp.Compare(x.Addr, y.Addr) })
 	for i, s := range b.sections {
 		b.readers = append(b.readers, cfi.NewReader(s))
 		for f, err := range s.FDEs {
@@ -77,6 +78,9 @@ func (b *builder) collect() error {
 				b.Broken++
 				b.broken = cmp.Or(b.broken, err)
 				continue
+			}
+			if len(b.functions) == MaxRows {
+				return errFull
 			}
 			// Linkers leave entries of functions that they removed, at zero or
 			// nowhere.
@@ -104,10 +108,12 @@ func (b *builder) collect() error {
 
 // within returns the end of the segment that addr is in.
 func within(code []symbol.Segment, addr uint64) (end uint64, ok bool) {
-	for _, s := range code {
-		if addr >= s.Addr && addr-s.Addr < s.FileSize {
-			return s.Addr + s.FileSize, true
-		}
+	i, found := slices.BinarySearchFunc(code, addr, func(s symbol.Segment, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+	if !found {
+		i--
 	}
-	return 0, false
+	if i < 0 || addr-code[i].Addr >= code[i].FileSize {
+		return 0, false
+	}
+	return code[i].Addr + code[i].FileSize, true
 }

@@ -121,7 +121,7 @@ func (r Rule) String() string {
 	case SPDeref, FPDeref:
 		cfa = fmt.Sprintf("cfa=*(%s%+d)%+d", k.String()[1:], r.Offset(), r.Addend())
 	case PLT:
-		return fmt.Sprintf("cfa=plt(%d)", r.Slot())
+		cfa = fmt.Sprintf("cfa=plt(%d)", r.Slot())
 	case Reg:
 		cfa = fmt.Sprintf("cfa=r%d%+d", r.Register(), r.CFA())
 	default:

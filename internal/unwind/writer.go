@@ -11,7 +11,7 @@ import (
 const alignment = 16
 
 // errFull says that a table got too large for the program in the kernel.
-var errFull = fmt.Errorf("rows or addresses of a table: %w", trace.ErrLimit)
+var errFull error = &trace.SyntaxError{Format: "elf", Err: fmt.Errorf("rows or addresses of a table: %w", trace.ErrLimit)}
 
 // writer adds rows to a table.
 type writer struct {

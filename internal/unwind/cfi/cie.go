@@ -14,6 +14,10 @@ const (
 	maxInitial      = 512 // bytes of instructions; compilers need about ten
 )
 
+// maxKept is how many CIEs a reader keeps. A .debug_frame may have one per
+// source file, but its FDEs follow.
+const maxKept = 1 << 12
+
 // CIE is a common information entry: what several FDEs share.
 type CIE struct {
 	CodeAlign uint64 // factor of distances in code
@@ -46,6 +50,9 @@ func (r *Reader) cie(e *entry) (*CIE, error) {
 		}
 		if cie, err = r.readCIE(&head); err != nil {
 			return nil, err
+		}
+		if len(r.cies) == maxKept {
+			clear(r.cies)
 		}
 		r.cies[e.cie] = cie
 	}

@@ -3,8 +3,14 @@ package cfi
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+
+	"rtrace-bpf/trace"
 )
+
+// maxIndexed is how many FDEs an index has; the largest programs have a third.
+const maxIndexed = 1 << 21
 
 // Index finds the FDE of an address.
 type Index struct {
@@ -12,7 +18,8 @@ type Index struct {
 }
 
 // NewIndex reads all entries of the sections. With an error, which joins those
-// of at most a few broken entries, the index holds all others.
+// of at most a few broken entries, the index holds all others; it is nil if
+// there are too many.
 //
 // Where functions overlap, the one that begins last has an address, as in the
 // table that linkers make for searching; of those that begin at one address it
@@ -24,6 +31,8 @@ func NewIndex(sections ...*Section) (*Index, error) {
 	for _, s := range sections {
 		for f, err := range s.FDEs {
 			switch {
+			case err == nil && len(x.fdes) == maxIndexed:
+				return nil, s.fail(f.Offset, fmt.Errorf("frame descriptions: %w", trace.ErrLimit))
 			case err == nil && f.Start < f.End:
 				x.fdes = append(x.fdes, *f)
 			case err != nil && len(errs) < maxErrors:

@@ -46,6 +46,10 @@ const (
 	opNegativeOffset  = 0x2f // DW_CFA_GNU_negative_offset_extended
 )
 
+// maxInstructions is how many an FDE has at most; a function of a megabyte has
+// some ten thousand.
+const maxInstructions = 1 << 20
+
 // errPast says that the end of the function was reached.
 var errPast = errors.New("end of the function")
 
@@ -61,7 +65,10 @@ type program struct {
 }
 
 func (p *program) run(c *cursor) error {
-	for c.at < c.end {
+	for n := 0; c.at < c.end; n++ {
+		if n == maxInstructions {
+			return fmt.Errorf("instructions: %w", trace.ErrLimit)
+		}
 		var err error
 		op := c.u8()
 		switch op &^ opLow {

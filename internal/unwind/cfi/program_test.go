@@ -97,6 +97,7 @@ func TestMalformed(t *testing.T) {
 		{"no window on this machine", []byte{opNegateRA}, trace.ErrUnsupported},
 		{"restore_state too often", []byte{opRestoreState}, trace.ErrMalformed},
 		{"remember_state too often", slices.Repeat([]byte{opRememberState}, maxStates+1), trace.ErrLimit},
+		{"too many", slices.Concat(make([]byte, maxInstructions), []byte{0x3f}), trace.ErrLimit},
 		{"set_loc back", []byte{opAdvance | 9, opSetLoc, 0, 0x10, 0x40, 0, 0, 0, 0, 0}, trace.ErrMalformed},
 		{"offset of an expression", []byte{opDefCFAExpr, 0, opDefCFAOffset, 8}, trace.ErrMalformed},
 		{"register of an expression", []byte{opDefCFAExpr, 0, opDefCFARegister, 6}, trace.ErrMalformed},

@@ -215,3 +215,27 @@ func TestGivesUp(t *testing.T) {
 		t.Errorf("%d errors, the last one %v", n, last)
 	}
 }
+
+// TestManyCIEs: as many as there are source files, each used once more at the
+// end.
+func TestManyCIEs(t *testing.T) {
+	m := &maker{order: binary.LittleEndian}
+	var all []int
+	for range maxKept + 100 {
+		all = append(all, m.entry(-1, common...))
+		m.fde(all[len(all)-1])
+	}
+	for _, cie := range all {
+		m.fde(cie)
+	}
+	n := 0
+	for f, err := range m.section(AMD64).FDEs {
+		if err != nil || f.Start != madeStart || f.CIE.Offset != all[n%len(all)] {
+			t.Fatalf("FDE %d is %+v, %v", n, f, err)
+		}
+		n++
+	}
+	if n != 2*len(all) {
+		t.Errorf("%d FDEs, want %d", n, 2*len(all))
+	}
+}

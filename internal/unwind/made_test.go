@@ -1,0 +1,166 @@
+package unwind
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"testing"
+
+	"rtrace-bpf/internal/symbol"
+)
+
+// Where a made file has its code and its .eh_frame.
+const (
+	codeAddr, codeOffset = 0x401200, 0x200
+	codeSize             = 0x200
+	frameAddr            = 0x500000
+)
+
+// made is an ELF file with a segment of code and an .eh_frame.
+type made struct {
+	machine elf.Machine
+	order   binary.AppendByteOrder
+	code    [codeSize]byte
+	frames  []byte
+	signal  int  // where the CIE of signal frames is, 0 if there is none
+	needs   bool // needs a library
+	bare    bool // no section headers but a search table
+}
+
+// Common entries: augmentation zR with absolute addresses. CFA=rsp+8, ra at
+// c-8; or CFA=sp.
+var (
+	commonAMD64 = []byte{1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1}
+	commonARM64 = []byte{1, 'z', 'R', 0, 4, 0x78, 30, 1, 0, 0x0c, 31, 0}
+)
+
+func newMade(m elf.Machine) *made {
+	f := &made{machine: m, order: binary.LittleEndian}
+	if m == elf.EM_AARCH64 {
+		f.entry(0, commonARM64...)
+	} else {
+		f.entry(0, commonAMD64...)
+	}
+	return f
+}
+
+// entry adds an entry whose CIE is so far away; 0 makes a CIE.
+func (f *made) entry(link uint32, body ...byte) {
+	f.frames = f.order.AppendUint32(f.frames, uint32(len(body)+4))
+	f.frames = append(f.order.AppendUint32(f.frames, link), body...)
+}
+
+// function adds an FDE for addresses that count from the start of the code.
+func (f *made) function(start, end int64, program ...byte) { f.functionOf(0, start, end, program...) }
+
+func (f *made) functionOf(cie int, start, end int64, program ...byte) {
+	body := f.order.AppendUint64(nil, uint64(codeAddr+start))
+	body = append(f.order.AppendUint64(body, uint64(end-start)), 0)
+	f.entry(uint32(len(f.frames)+4-cie), append(body, program...)...)
+}
+
+// signalFunction adds an FDE that says it is of a signal frame.
+func (f *made) signalFunction(start, end int64) {
+	if f.signal == 0 {
+		f.signal = len(f.frames)
+		f.entry(0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1)
+	}
+	f.functionOf(f.signal, start, end)
+}
+
+// bytes returns the file.
+func (f *made) bytes() []byte {
+	o := f.order
+	body := make([]byte, codeOffset, codeOffset+2*codeSize)
+	body = append(body, f.code[:]...)
+	frames := uint64(len(body))
+	body = append(body, f.frames...)
+	body = append(body, make([]byte, -len(body)&7)...)
+	header := uint64(len(body))
+	body = append(body, 1, 0x1b, 0x03, 0x3b)
+	body = o.AppendUint32(body, uint32(frames-header-4))
+	body = o.AppendUint32(body, 0) // fewer entries than there are
+	dynamic := uint64(len(body))
+	tag := elf.DT_SONAME
+	if f.needs {
+		tag = elf.DT_NEEDED
+	}
+	body = o.AppendUint64(o.AppendUint64(body, uint64(tag)), 1)
+	body = append(body, make([]byte, 16)...)
+	names := uint64(len(body))
+	body = append(body, "\x00.eh_frame\x00\x00\x00\x00\x00\x00\x00"...)
+	sections := uint64(len(body))
+	section := func(name, typ uint32, addr, offset, size uint64) {
+		body = o.AppendUint32(o.AppendUint32(body, name), typ)
+		for _, v := range []uint64{uint64(elf.SHF_ALLOC), addr, offset, size, 0, 8, 0} {
+			body = o.AppendUint64(body, v)
+		}
+	}
+	count := uint16(0)
+	if f.bare {
+		sections = 0
+	} else {
+		count = 3
+		section(0, uint32(elf.SHT_NULL), 0, 0, 0)
+		section(0, uint32(elf.SHT_STRTAB), 0, names, 11)
+		section(1, uint32(elf.SHT_PROGBITS), frameAddr, frames, uint64(len(f.frames)))
+	}
+	copy(body, f.header(sections, count, frames, header, dynamic, uint64(len(body))))
+	return body
+}
+
+// header returns the file header and the program headers.
+func (f *made) header(sections uint64, count uint16, frames, header, dynamic, size uint64) []byte {
+	o := f.order
+	data := byte(elf.ELFDATA2LSB)
+	if o.String() == "BigEndian" {
+		data = byte(elf.ELFDATA2MSB)
+	}
+	b := append([]byte(elf.ELFMAG), byte(elf.ELFCLASS64), data, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = o.AppendUint16(o.AppendUint16(b, uint16(elf.ET_DYN)), uint16(f.machine))
+	b = o.AppendUint32(b, 1)
+	b = o.AppendUint64(o.AppendUint64(o.AppendUint64(b, codeAddr), 64), sections)
+	b = o.AppendUint32(b, 0)
+	for _, v := range []uint16{64, 56, 4, 64, count, 1} {
+		b = o.AppendUint16(b, v)
+	}
+	segment := func(typ elf.ProgType, flags elf.ProgFlag, offset, addr, size uint64) {
+		b = o.AppendUint32(o.AppendUint32(b, uint32(typ)), uint32(flags))
+		for _, v := range []uint64{offset, addr, addr, size, size, 8} {
+			b = o.AppendUint64(b, v)
+		}
+	}
+	segment(elf.PT_LOAD, elf.PF_R|elf.PF_X, codeOffset, codeAddr, codeSize)
+	segment(elf.PT_LOAD, elf.PF_R, frames, frameAddr, size-frames)
+	segment(elf.PT_GNU_EH_FRAME, elf.PF_R, header, frameAddr+header-frames, 12)
+	segment(elf.PT_DYNAMIC, elf.PF_R, dynamic, frameAddr+dynamic-frames, 32)
+	return b
+}
+
+// build makes the table of the file.
+func (f *made) build(t testing.TB) (*Table, error) {
+	t.Helper()
+	return buildBytes(t, f.bytes())
+}
+
+func buildBytes(t testing.TB, data []byte) (*Table, error) {
+	t.Helper()
+	file, err := symbol.New(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Build(file)
+}
+
+// table is build for files that are right.
+func (f *made) table(t testing.TB) *Table {
+	t.Helper()
+	table, err := f.build(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := invalid(table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
