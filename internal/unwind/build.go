@@ -65,12 +65,26 @@ type builder struct {
 	broken    error
 
 	writer
+
+	// Of the FDE that rows are being made of, kept to allocate nothing for each.
+	fde   cfi.FDE
+	until uint64 // where its part of the code ends
+	yield func(*cfi.Span) error
+}
+
+// size returns how many bytes the sections have.
+func (b *builder) size() (n int) {
+	for _, s := range b.sections {
+		n += len(s.Data)
+	}
+	return n
 }
 
 // collect finds the functions, by address.
 func (b *builder) collect() error {
 	code := b.file.Segments()
 	slices.SortFunc(code, func(x, y symbol.Segment) int { return cmp.Compare(x.Addr, y.Addr) })
+	b.functions = make([]function, 0, min(b.size()/48, 1<<18)) // of 50 bytes and more
 	for i, s := range b.sections {
 		b.readers = append(b.readers, cfi.NewReader(s))
 		for f, err := range s.FDEs {

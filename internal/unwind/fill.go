@@ -12,13 +12,10 @@ var errEnd = errors.New("end of the function")
 
 // fill makes the rows of all functions.
 func (b *builder) fill() error {
-	size := 0
-	for _, s := range b.sections {
-		size += len(s.Data)
-	}
 	// Compilers write six to seven bytes per row; some slack saves copying.
-	b.begin(b.functions[0].start, min(size/5, 64*len(b.functions), MaxRows)+2)
+	b.begin(b.functions[0].start, min(b.size()/5, 64*len(b.functions), MaxRows)+2)
 	in := b.interpreter()
+	b.yield = b.span
 	barrier := uint64(0) // no FDE may begin within a restorer
 	for i := range b.functions {
 		f := &b.functions[i]
@@ -45,8 +42,8 @@ func (b *builder) fill() error {
 
 // interpret makes the rows of an FDE.
 func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
-	var fde cfi.FDE
-	err := b.readers[f.section].Read(int(f.offset), &fde)
+	fde := &b.fde
+	err := b.readers[f.section].Read(int(f.offset), fde)
 	switch {
 	case err != nil:
 	case fde.CIE.ReturnReg != b.ra:
@@ -58,12 +55,8 @@ func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
 		}
 		return b.cover(f.start, f.end, rule)
 	default:
-		err = in.Run(&fde, func(s *cfi.Span) error {
-			if s.Start >= f.end {
-				return errEnd
-			}
-			return b.cover(s.Start, min(s.End, f.end), b.rule(s))
-		})
+		b.until = f.end
+		err = in.Run(fde, b.yield)
 	}
 	switch {
 	case err == nil || err == errEnd:
@@ -79,4 +72,12 @@ func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
 		return b.cover(from, f.end, RuleUnsupported)
 	}
 	return nil
+}
+
+// span makes the row for a span of the function that is being interpreted.
+func (b *builder) span(s *cfi.Span) error {
+	if s.Start >= b.until {
+		return errEnd
+	}
+	return b.cover(s.Start, min(s.End, b.until), b.rule(s))
 }
