@@ -58,10 +58,7 @@ func TestCopiedStack(t *testing.T) {
 	live := compareWithGDB(t, c.PID, c.PID, 1, o)
 	regs, m := live[0], machines[o.Machine]
 	sp := regs.R[m.sp]
-	raw := Raw{Addr: sp, Data: make([]byte, p.stackEnd(sp)-sp)}
-	if _, err := p.mem.ReadAt(raw.Data, int64(sp)); err != nil {
-		t.Fatal(err)
-	}
+	raw := p.stack(sp)
 	var want []uint64
 	for i := range live {
 		want = append(want, live[i].R[m.pc])
@@ -82,8 +79,27 @@ func TestCopiedStack(t *testing.T) {
 	}
 }
 
-// stackEnd returns the end of the mapping that holds sp.
-func (p *process) stackEnd(sp uint64) uint64 {
+// BenchmarkUnwind unwinds a copy of a stack of a C++ program.
+func BenchmarkUnwind(b *testing.B) {
+	c := testutil.Spawn(b, build(b, "nest.cpp"), "asqrdbasqrdb")
+	c.Ready()
+	p, o := open(b, c.PID), native()
+	regs := gdbFrames(b, c.PID, 1)[0]
+	raw := p.stack(regs.R[machines[o.Machine].sp])
+	frames := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		s := Unwind(regs, raw, p.space, o)
+		if s.End != Complete {
+			b.Fatal(s.End, s.Err)
+		}
+		frames += len(s.Frames)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
+}
+
+// stack copies what lies above sp, up to the end of the mapping.
+func (p *process) stack(sp uint64) Raw {
 	p.t.Helper()
 	maps, err := proc.Maps(p.pid)
 	if err != nil {
@@ -91,9 +107,13 @@ func (p *process) stackEnd(sp uint64) uint64 {
 	}
 	for _, m := range maps {
 		if sp >= m.Start && sp < m.End {
-			return m.End
+			raw := Raw{Addr: sp, Data: make([]byte, m.End-sp)}
+			if _, err := p.mem.ReadAt(raw.Data, int64(sp)); err != nil {
+				p.t.Fatal(err)
+			}
+			return raw
 		}
 	}
 	p.t.Fatalf("nothing is mapped at %#x", sp)
-	return 0
+	return Raw{}
 }

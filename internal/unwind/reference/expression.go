@@ -134,7 +134,7 @@ func (e *evaluator) sleb() uint64 {
 		b := e.u8()
 		v |= uint64(b&0x7f) << shift
 		if b&0x80 == 0 {
-			if b&0x40 != 0 && shift+7 < 64 {
+			if b&0x40 != 0 {
 				v |= ^uint64(0) << (shift + 7)
 			}
 			return v

@@ -15,7 +15,7 @@ import (
 
 // gdbFrames returns the registers of all frames of a thread as gdb finds them.
 // thread counts from 1 in the order in which the threads were started.
-func gdbFrames(t *testing.T, pid, thread int) []Registers {
+func gdbFrames(t testing.TB, pid, thread int) []Registers {
 	t.Helper()
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); os.Getuid() != 0 && len(scope) > 0 && scope[0] != '0' {
 		t.Skip("SKIPPED: gdb may not look at a process that it did not start (run as root)")

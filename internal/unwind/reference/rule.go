@@ -30,7 +30,7 @@ func (f *frame) caller(row *cfi.Row, cfa uint64) (Registers, error) {
 	caller.Set(m.sp, cfa)
 	for n := range uint64(cfi.Registers) {
 		rule := &row.Rules[n]
-		if n == m.pc || n == m.sp && kept(rule) {
+		if n == m.pc || kept(rule) {
 			continue
 		}
 		v, err := f.value(rule, n, cfa)

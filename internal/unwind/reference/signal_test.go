@@ -85,6 +85,19 @@ func TestSignalFrames(t *testing.T) {
 	}
 }
 
+// TestSignalTrampoline: an interrupted pc is no return address that a probe has
+// replaced, whatever lies below the interrupted function's stack pointer.
+func TestSignalTrampoline(t *testing.T) {
+	memory := interrupted(0x7020)
+	memory[0x7018] = inFunction
+	u := unwinding{
+		functions: signalFunction(restorerRules...), regs: registersAt(inPlain, 0x7000), memory: memory,
+		options: Options{Trampoline: func(sp uint64) (uint64, bool) { return 0x1234, sp == 0x6000-8 }},
+		frames:  []uint64{inPlain, inFunction, moduleAt + 0x1000, inOutermost}, end: Complete,
+	}
+	u.run(t, elf.EM_X86_64)
+}
+
 // TestSavedRegisters compares the layout with the order of struct sigcontext.
 func TestSavedRegisters(t *testing.T) {
 	order := []uint64{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16} // r8 ... r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
