@@ -46,12 +46,15 @@ static __always_inline void *cpu_ring(void)
  * wake_flags wakes the tracer when the ring passes its mark. It looks at one
  * record in 32, chosen by the time, since each look costs as much as a tenth
  * of the event; a step holds some 300 records. A mark that is passed unseen is
- * no loss: the tracer comes by itself.
+ * no loss: the tracer comes by itself. New libraries wake it at once: their
+ * code cannot be unwound before it has looked at them.
  */
-static __always_inline __u64 wake_flags(void *ring, __u64 time)
+static __always_inline __u64 wake_flags(void *ring, __u8 kind, __u64 time)
 {
 	__u64 used;
 
+	if (unlikely(kind == RECORD_MAPS))
+		return BPF_RB_FORCE_WAKEUP;
 	if (likely(time * 0x9e3779b97f4a7c15ULL >> 59))
 		return BPF_RB_NO_WAKEUP;
 	used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
@@ -112,7 +115,7 @@ static __always_inline void emit_event(void *ctx, struct thread *t, __u8 kind, _
 	if (unlikely(!e))
 		return;
 	fill_event(e, t, kind, function, addr, size, stack);
-	bpf_ringbuf_submit(e, wake_flags(ring, e->head.time));
+	bpf_ringbuf_submit(e, wake_flags(ring, kind, e->head.time));
 }
 
 static __always_inline void emit_move(void *ctx, struct thread *t, struct call *c, __u64 addr,
@@ -136,7 +139,7 @@ static __always_inline void emit_move(void *ctx, struct thread *t, struct call *
 	e->old = c->block;
 	e->entry_time = c->time;
 	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);
-	bpf_ringbuf_submit(e, wake_flags(ring, e->event.head.time));
+	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_MOVE, e->event.head.time));
 }
 
 /* emit_stack sends the thread's scratch stack and says whether it got through. */

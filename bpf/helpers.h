@@ -22,6 +22,17 @@ typedef __u8 bool;
 #define SEC(name) __attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline __attribute__((noinline))
+
+/*
+ * The verifier looks at a global function once, at a static one at every call.
+ * Global ones take pointers since Linux 5.12 and return a number.
+ */
+#ifdef BOUNDED
+#define VERIFIED_ONCE static __noinline
+#else
+#define VERIFIED_ONCE __noinline
+#endif
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -74,16 +74,10 @@ static __always_inline struct cache_set *find_set(struct thread *t, __u64 pc, __
 	return bpf_map_lookup_elem(&stack_cache, &key);
 }
 
-/* word_at returns a word of the window; at is in bytes. */
-static __always_inline __u64 word_at(struct thread *t, __u32 at)
-{
-	return *(__u64 *)((__u8 *)t->window.words + at);
-}
-
 #define LAST_WORD (WINDOW_BYTES - sizeof(__u64))
 
 /* same_words says whether the slots of an entry have the values they had. */
-static __noinline bool same_words(struct thread *t, struct cached_stack *e)
+VERIFIED_ONCE int same_words(struct thread *t, struct cached_stack *e)
 {
 	__u64 differ = 0;
 	__u32 n;
@@ -144,8 +138,10 @@ static __always_inline void keep_word(struct thread *t, struct cached_stack *e, 
 	__u32 n = e->slots;
 
 	asm volatile("" : "+r"(n));
-	if (n >= CACHE_SLOTS || at > LAST_WORD)
+	if (n >= CACHE_SLOTS || at > LAST_WORD) {
+		e->pc = 0; /* no stack: something that decides it is missing */
 		return;
+	}
 	e->slot[n] = at;
 	e->value[n] = word_at(t, at);
 	e->slots = n + 1;
@@ -154,16 +150,22 @@ static __always_inline void keep_word(struct thread *t, struct cached_stack *e, 
 }
 
 /* keep_words copies what decided the stack to an entry. */
-static __noinline void keep_words(struct thread *t, struct cached_stack *e)
+VERIFIED_ONCE int keep_words(struct thread *t, struct cached_stack *e)
 {
 	if (!t || !e)
-		return;
+		return 0;
 	e->slots = 0;
 	e->length = 0;
-	for (__u32 i = 1; i < MAX_SLOTS && i < t->walk.depth; i++)
-		keep_word(t, e, t->walk.slot[i]);
+	for (__u32 i = 1; i < MAX_SLOTS && i < t->walk.depth; i++) {
+		__u32 at = t->walk.slot[i] & ~SLOT_PAIR;
+
+		keep_word(t, e, at);
+		if (at != t->walk.slot[i])
+			keep_word(t, e, at - sizeof(__u64));
+	}
 	for (__u32 i = 0; i < MAX_EXTRA && i < t->walk.extras; i++)
 		keep_word(t, e, t->walk.extra[i]);
+	return 0;
 }
 
 /* keep_stack enters the stack that was just unwound. */

@@ -51,6 +51,7 @@ struct window {
 /* Stacks up to so deep can be in the stack cache. */
 #define MAX_SLOTS 96
 #define MAX_EXTRA 48
+#define SLOT_PAIR 1 /* in a slot: the word below decides as well */
 
 /*
  * Where unwinding has got to. What decided the stack is kept as slots, offsets

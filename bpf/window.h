@@ -74,6 +74,12 @@ static __always_inline bool read_word(struct thread *t, __u64 addr, __u64 *value
 	return read_far(t, addr, value);
 }
 
+/* word_at returns a word of the window; at is in bytes. */
+static __always_inline __u64 word_at(struct thread *t, __u64 at)
+{
+	return *(__u64 *)((__u8 *)t->window.words + at);
+}
+
 /* keep_extra remembers that the word at addr decides how the stack goes on. */
 static __always_inline void keep_extra(struct thread *t, __u64 addr)
 {

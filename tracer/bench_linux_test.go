@@ -104,6 +104,12 @@ func planFor(b *testing.B, o Options) *Plan {
 // traced records with the given options and throws the records away. It fails
 // the benchmark if anything is lost.
 func traced(b *testing.B, o Options) func(pid int) func() {
+	return observed(b, o, func(*trace.Record) {}, new(Stats))
+}
+
+// observed is traced for who wants to see the records and, once detached, what
+// was counted.
+func observed(b *testing.B, o Options, watch func(rec *trace.Record), stats *Stats) func(pid int) func() {
 	return func(pid int) func() {
 		o.PID = pid
 		tracer, err := Open(planFor(b, o))
@@ -115,7 +121,9 @@ func traced(b *testing.B, o Options) func(pid int) func() {
 			var rec trace.Record
 			var err error
 			for err == nil {
-				err = tracer.ReadRecord(&rec)
+				if err = tracer.ReadRecord(&rec); err == nil {
+					watch(&rec)
+				}
 			}
 			done <- err
 		}()
@@ -123,8 +131,9 @@ func traced(b *testing.B, o Options) func(pid int) func() {
 			if err := <-done; !errors.Is(err, io.EOF) {
 				b.Error(err)
 			}
-			if s := tracer.Stats(); s.LostEvents() > 0 {
-				b.Errorf("%d events lost: %v", s.LostEvents(), s.Lost)
+			*stats = tracer.Stats()
+			if stats.LostEvents() > 0 {
+				b.Errorf("%d events lost: %v", stats.LostEvents(), stats.Lost)
 			}
 			if err := tracer.Close(); err != nil {
 				b.Error(err)

@@ -201,7 +201,7 @@ func (c *collector) poll() (bound uint64, more bool) {
 		}
 	}
 	if maps != 0 {
-		c.addSnapshot(maps)
+		c.addSnapshot()
 	}
 	if c.follower != nil {
 		c.follow(remapped)
@@ -249,13 +249,16 @@ func (c *collector) follow(remapped bool) {
 	}
 }
 
-// addSnapshot reads the mappings because the dynamic loader changed them at time.
-func (c *collector) addSnapshot(time uint64) {
+// addSnapshot reads the mappings because the dynamic loader changed them. What
+// is gone by now may have been there, and called, a moment ago: so the outcome
+// has its place in the order behind the reading.
+func (c *collector) addSnapshot() {
+	began := clock()
 	maps, err := c.snapshot()
 	if err != nil {
 		return // the process is gone
 	}
-	c.addSide(&side{kind: sideSnapshot, time: time, snapshot: maps, seen: clock()})
+	c.addSide(&side{kind: sideSnapshot, time: clock(), snapshot: maps, seen: began})
 }
 
 // pass sends the events up to bound, and the losses about once a second.

@@ -17,6 +17,7 @@ const reasonUnmapped = "unmapped"
 type coverage struct {
 	tables  bool // the programs use tables at all
 	covered []mapping
+	pending []mapping // may have been installed already, with seen the time they appeared
 	stale   []staleCode
 }
 
@@ -31,13 +32,17 @@ var everything = extent{0, ^uint64(0)}
 
 // mapped says that m appeared at time.
 func (c *coverage) mapped(m mapping, time uint64) {
-	for i := range c.covered {
-		old := &c.covered[i]
-		if old.start < m.end && m.start < old.end && !old.same(m) {
-			c.stale = append(c.stale, staleCode{extent{m.start, m.end}, time})
-			return
-		}
+	if !c.tables {
+		return
 	}
+	replaces := func(old mapping) bool {
+		return old.overlaps(m) && !old.same(m)
+	}
+	if slices.ContainsFunc(c.covered, replaces) || slices.ContainsFunc(c.pending, replaces) {
+		c.stale = append(c.stale, staleCode{extent{m.start, m.end}, time})
+	}
+	m.seen = time
+	c.pending = append(c.pending, m)
 }
 
 // replaced says that the process replaced its program at time.
@@ -51,6 +56,7 @@ func (c *coverage) replaced(time uint64) {
 // at the time seen.
 func (c *coverage) installed(all []mapping, seen uint64) {
 	c.covered = all
+	c.pending = slices.DeleteFunc(c.pending, func(m mapping) bool { return m.seen < seen })
 	c.stale = slices.DeleteFunc(c.stale, func(s staleCode) bool { return s.since < seen })
 }
 

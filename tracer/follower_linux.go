@@ -73,6 +73,8 @@ func (f *follower) changed() {
 func (f *follower) start() { f.running.Go(f.run) }
 
 func (f *follower) run() {
+	pause := time.NewTimer(followPause)
+	defer pause.Stop()
 	for {
 		select {
 		case <-f.stopping:
@@ -83,10 +85,11 @@ func (f *follower) run() {
 			f.err = err
 			return
 		}
+		pause.Reset(followPause)
 		select {
 		case <-f.stopping:
 			return
-		case <-time.After(followPause):
+		case <-pause.C:
 		}
 	}
 }

@@ -29,17 +29,16 @@ type fileInfo struct {
 }
 
 // add records that m appeared. What it overlaps is gone, even a mapping of the
-// same file at the same place, unless that was seen there at time or later:
+// same file at the same place, unless that was first seen at time or later:
 // then the kernel's record of it has come behind a look at all mappings.
 func (ms *mappings) add(m mapping, time uint64) {
 	for i := range ms.current {
 		if old := &ms.current[i]; old.same(m) && old.seen >= time {
-			old.seen = max(old.seen, m.seen)
 			return
 		}
 	}
 	m.seen = max(m.seen, time)
-	ms.remove(time, func(old mapping) bool { return old.start < m.end && m.start < old.end })
+	ms.remove(time, func(old mapping) bool { return old.overlaps(m) })
 	ms.current = append(ms.current, m)
 	if !named(m) {
 		return
@@ -55,10 +54,14 @@ func (ms *mappings) add(m mapping, time uint64) {
 	ms.moved(m, info)
 }
 
-// replace makes known all the mappings of the process, which were read at the
-// time seen, because of something that happened at time.
-func (ms *mappings) replace(all []mapping, time, seen uint64) {
-	ms.remove(time, func(old mapping) bool {
+// replace makes known all the mappings of the process, which were read between
+// the times from and to. What is known to have appeared meanwhile stays as it
+// is: the reading may have been before or behind it.
+func (ms *mappings) replace(all []mapping, from, to uint64) {
+	ms.remove(to, func(old mapping) bool {
+		if old.seen >= from {
+			return false
+		}
 		for _, m := range all {
 			if old.start >= m.start && old.end <= m.end && old.inode == m.inode {
 				return false
@@ -67,12 +70,12 @@ func (ms *mappings) replace(all []mapping, time, seen uint64) {
 		return true
 	})
 	for _, m := range all {
-		m.seen = seen
-		if i := slices.IndexFunc(ms.current, m.same); i >= 0 {
-			ms.current[i].seen = seen
-			continue
+		if !slices.ContainsFunc(ms.current, func(old mapping) bool {
+			return old.same(m) || old.seen >= from && old.overlaps(m)
+		}) {
+			m.seen = to
+			ms.add(m, to)
 		}
-		ms.add(m, time)
 	}
 }
 
@@ -119,6 +122,9 @@ func (ms *mappings) remove(time uint64, gone func(mapping) bool) {
 func (m mapping) same(o mapping) bool {
 	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode
 }
+
+// overlaps says whether both have an address in common.
+func (m mapping) overlaps(o mapping) bool { return m.start < o.end && o.start < m.end }
 
 // named says whether addresses in m can be named: it is a file or an area of
 // the kernel's with code.

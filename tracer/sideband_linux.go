@@ -46,7 +46,7 @@ type side struct {
 	name     string // of a thread or program, or path of a mapping
 	mapping  mapping
 	snapshot []mapping
-	seen     uint64 // when the snapshot was read
+	seen     uint64 // when reading the snapshot began
 	lost     uint64
 	reason   Loss
 	work     Work
@@ -60,7 +60,7 @@ type mapping struct {
 	inode        uint64
 	path         string
 	deleted      bool
-	seen         uint64 // when it was last seen to be there
+	seen         uint64 // when it was first seen to be there
 }
 
 // Layout of perf records (include/uapi/linux/perf_event.h), behind the head.

@@ -104,7 +104,7 @@ func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bo
 }
 
 // installed skips the test where a program is missing.
-func installed(t *testing.T, name string) string {
+func installed(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func installed(t *testing.T, name string) string {
 }
 
 // fed starts a program that reads commands, and waits until it answers.
-func fed(t *testing.T, cmd *exec.Cmd, question, answer string) (child *testutil.Child, feed io.WriteCloser) {
+func fed(t testing.TB, cmd *exec.Cmd, question, answer string) (child *testutil.Child, feed io.WriteCloser) {
 	t.Helper()
 	input, feed, err := os.Pipe()
 	if err != nil {
@@ -147,7 +147,7 @@ func fed(t *testing.T, cmd *exec.Cmd, question, answer string) (child *testutil.
 }
 
 // say gives a program that reads commands its last ones.
-func say(t *testing.T, feed io.WriteCloser, text string) {
+func say(t testing.TB, feed io.WriteCloser, text string) {
 	t.Helper()
 	if _, err := io.WriteString(feed, text); err != nil {
 		t.Fatal(err)
@@ -155,6 +155,49 @@ func say(t *testing.T, feed io.WriteCloser, text string) {
 	if err := feed.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// preprocessed returns a C++ file as the compiler proper gets it.
+func preprocessed(t testing.TB, path string) string {
+	t.Helper()
+	text, err := exec.Command(installed(t, "g++"), "-std=gnu++17", "-E", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// compiler is g++'s compiler proper, with more flags, about to read a FIFO.
+func compiler(t testing.TB, flags ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.Command(installed(t, "g++"), "-print-prog-name=cc1plus").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(flags, "-fpreprocessed", "-quiet", "-std=gnu++17", "-o", filepath.Join(t.TempDir(), "output.s"), fifo(t))
+	return exec.Command(strings.TrimSpace(string(path)), args...)
+}
+
+// fifo makes one and returns its path.
+func fifo(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source.ii")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// compiling starts a compiler and waits until it has come to open the FIFO that
+// is its last argument.
+func compiling(t testing.TB, cmd *exec.Cmd) (child *testutil.Child, feed io.WriteCloser) {
+	t.Helper()
+	child = testutil.Start(t, cmd)
+	feed, err := os.OpenFile(cmd.Args[len(cmd.Args)-1], os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child, feed
 }
 
 // Programs of the distribution, which have no frame pointers: unwind tables
@@ -196,25 +239,8 @@ threads = [threading.Thread(target=work) for i in range(3)]
 		}).atLeast(t, 20000, enough, false)
 	})
 	t.Run("cc1plus", func(t *testing.T) {
-		path, err := exec.Command(installed(t, "g++"), "-print-prog-name=cc1plus").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := exec.Command("g++", "-std=gnu++17", "-E", testutil.Source(t, "stacks_cxx")).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		source := filepath.Join(t.TempDir(), "source.ii")
-		if err := unix.Mkfifo(source, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		child := testutil.Start(t, exec.Command(strings.TrimSpace(string(path)), "-fpreprocessed", "-quiet", "-O1",
-			"-std=gnu++17", source, "-o", filepath.Join(t.TempDir(), "output.s")))
-		// Opening succeeds when the compiler has come to open it, too.
-		feed, err := os.OpenFile(source, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tallied(t, UnwindEH, child, func() { say(t, feed, string(text)) }).atLeast(t, 50000, enough, false)
+		text := preprocessed(t, testutil.Source(t, "stacks_cxx"))
+		child, feed := compiling(t, compiler(t, "-O1"))
+		tallied(t, UnwindEH, child, func() { say(t, feed, text) }).atLeast(t, 50000, enough, false)
 	})
 }

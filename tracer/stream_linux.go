@@ -302,7 +302,7 @@ func (s *stream) side(id uint64) {
 		s.coverage.installed(x.snapshot, x.seen)
 		return
 	case sideSnapshot:
-		s.mappings.replace(x.snapshot, x.time, x.seen)
+		s.mappings.replace(x.snapshot, x.seen, x.time)
 		return
 	case sideName:
 		r.Kind, r.Thread.Name = trace.KindThread, x.name

@@ -119,7 +119,11 @@ func (t *Tracer) start() {
 		})
 	}
 	if maps, err := target.mappings(); err == nil {
-		s.mappings.replace(maps, now, clock())
+		seen := clock()
+		for _, m := range maps {
+			m.seen = seen
+			s.mappings.add(m, now)
+		}
 	}
 }
 
