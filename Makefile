@@ -14,7 +14,7 @@ CLANG_VERSION := 14
 PINNED = $(shell command -v $(1)-$(CLANG_VERSION) || echo $(1))
 CLANG ?= $(call PINNED,clang)
 CLANG_FORMAT ?= $(call PINNED,clang-format)
-C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp')
+C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp' 'internal/unwind/*.cpp')
 
 # Built without cgo and without paths of this machine, so that the programs run
 # anywhere and are the same wherever they are built.

@@ -154,7 +154,11 @@ static __noinline __u64 hash_frames(struct thread *t)
 	return hash;
 }
 
-/* follow_unmapped looks behind a return probe's stub, which is in no mapping of the program. */
+/*
+ * follow_unmapped looks behind a return probe's stub, which is in no mapping of
+ * the program. Other code that is in none has just been mapped; whether the
+ * frame pointer means anything there the tracer knows when it gets the stack.
+ */
 static __noinline long follow_unmapped(struct thread *t)
 {
 	__u64 pc, slot;
@@ -173,9 +177,9 @@ static __noinline long follow_unmapped(struct thread *t)
 		t->walk.uncached = 1; /* the slot is the same for all callers */
 		return GO_ON;
 	}
-	if (cfg_unwind == UNWIND_TABLES)
-		return stop(t, STACK_UNMAPPED);
-	return follow_frame_pointer(t);
+	if (cfg_unwind != UNWIND_TABLES && follow_frame_pointer(t) == GO_ON)
+		return GO_ON;
+	return stop(t, STACK_UNMAPPED);
 }
 
 /*

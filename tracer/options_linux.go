@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"time"
 )
 
@@ -57,10 +56,13 @@ var unwindNames = [...]string{"auto", "eh", "fp", "helper", "none"}
 // String names the way as the flag --unwind does.
 func (u Unwind) String() string { return unwindNames[u] }
 
-// ParseUnwind returns the way with the given name.
-func ParseUnwind(name string) (Unwind, bool) {
-	i := slices.Index(unwindNames[:], name)
-	return Unwind(max(i, 0)), i >= 0
+// Unwinds returns the ways by name.
+func Unwinds() map[string]Unwind {
+	all := map[string]Unwind{}
+	for i, name := range unwindNames {
+		all[name] = Unwind(i)
+	}
+	return all
 }
 
 // tables says whether the programs need unwind tables.

@@ -14,7 +14,8 @@ import (
 func (p *Plan) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "process %d (%s)\n", p.target.pid, p.target.name)
 	fmt.Fprintf(w, "allocator %s\n", p.functions[0].Probe.Path)
-	fmt.Fprintf(w, "attach %s, thread state in %s, %s\n\n", p.mechanism, p.stateName(), p.bufferName())
+	fmt.Fprintf(w, "attach %s, thread state in %s, %s\n", p.mechanism, p.stateName(), p.bufferName())
+	fmt.Fprintf(w, "stacks %s\n\n", p.stackText())
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "FUNCTION\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
 	for i := range p.functions {
@@ -49,6 +50,20 @@ func (p *Plan) bufferName() string {
 		return "perf event buffers"
 	}
 	return "BPF ring buffers"
+}
+
+// stackText says how stacks are found.
+func (p *Plan) stackText() string {
+	depth := p.options.depth()
+	if depth == 0 {
+		return "none"
+	}
+	way := map[Unwind]string{
+		UnwindAuto: "by unwind tables, and by frame pointers where code has none",
+		UnwindEH:   "by unwind tables alone",
+		UnwindFP:   "by frame pointers alone", UnwindHelper: "by the kernel's helper",
+	}[p.options.Unwind]
+	return fmt.Sprintf("%s, at most %d frames", way, depth)
 }
 
 func (f *Function) probes() string {

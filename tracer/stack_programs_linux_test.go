@@ -36,7 +36,7 @@ func TestStacksAreExact(t *testing.T) {
 				t.Logf("%d stacks compared", n)
 				total += n
 				s := r.tracer.Stats()
-				if complete := s.Stacks[trace.StackComplete]; complete < uint64(n) || s.FramePointer != 0 {
+				if complete := s.Stacks[trace.StackComplete]; complete < uint64(n) || s.FramePointer != [5]uint64{} {
 					t.Errorf("the summary counts %d complete stacks, %d by frame pointers", complete, s.FramePointer)
 				}
 			})

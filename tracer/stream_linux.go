@@ -42,10 +42,11 @@ type Stats struct {
 	Calls, Allocs, Frees, Moves uint64
 	LiveBlocks                  int
 	LiveBytes                   uint64
-	Unmatched                   uint64    // frees of blocks whose allocation was not seen
-	Replaced                    uint64    // allocations at an address that still counted as live
-	Stacks                      [5]uint64 // calls with a stack, by trace.StackEnd
-	FramePointer                uint64    // of these, with a frame-pointer step
+	Unmatched                   uint64            // frees of blocks whose allocation was not seen
+	Replaced                    uint64            // allocations at an address that still counted as live
+	Stacks                      [5]uint64         // calls with a stack, by trace.StackEnd
+	FramePointer                [5]uint64         // of these, with a frame-pointer step
+	Broken                      map[string]uint64 // failed stacks, by reason
 	DistinctStacks              int
 	Work                        Work
 	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
@@ -206,7 +207,10 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
 	}
 	s.stats.Stacks[c.Stack.End]++
 	if c.Stack.FramePointer {
-		s.stats.FramePointer++
+		s.stats.FramePointer[c.Stack.End]++
+	}
+	if c.Stack.End == trace.StackFailed {
+		s.stats.Broken[c.Stack.Reason]++
 	}
 }
 

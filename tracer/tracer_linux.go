@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ func (t *Tracer) start() {
 		functions: t.plan.functionNames(), minSize: options.MinSize,
 		stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
 		sides: map[uint64]side{}, raws: map[uint64]*rawStack{},
+		stats: Stats{Broken: map[string]uint64{}},
 	}
 	if f := t.kernel.follower; f != nil {
 		s.coverage.tables = true
@@ -118,9 +120,9 @@ func (t *Tracer) start() {
 			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
 		})
 	}
-	if maps, err := target.mappings(); err == nil {
+	if all, err := target.mappings(); err == nil {
 		seen := clock()
-		for _, m := range maps {
+		for _, m := range all {
 			m.seen = seen
 			s.mappings.add(m, now)
 		}
@@ -259,6 +261,7 @@ func (t *Tracer) Stop() { t.collector.stop() }
 // while ReadRecord runs.
 func (t *Tracer) Stats() Stats {
 	s := t.stream.stats
+	s.Broken = maps.Clone(s.Broken)
 	s.DistinctStacks = len(t.stream.checked)
 	if v := t.stream.verifier; v != nil {
 		s.Verified, s.VerifyDiffers = v.checked, v.differs

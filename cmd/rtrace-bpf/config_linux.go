@@ -37,12 +37,15 @@ type config struct {
 
 	depth        int
 	backtraceAll bool
+	unwind       string
+	verifyUnwind int
 	minSize      byteSize
 	noLive       bool
 	ringSize     byteSize
 	buffer       string
 	attach       string
 	state        string
+	bounded      bool
 }
 
 func (c *config) declare(env settings) {
@@ -54,6 +57,8 @@ func (c *config) declare(env settings) {
 	f = c.flags.Group("Stacks")
 	f.IntVarP(&c.depth, "depth", "b", tracer.DefaultDepth, "record at most `N` frames of a stack, 0 for none")
 	f.BoolVarP(&c.backtraceAll, "backtrace-all", "A", false, "record the stack of frees, too")
+	f.StringVar(&c.unwind, "unwind", tracer.UnwindAuto.String(), "find callers by `WAY`: auto (unwind tables, and frame pointers where code has none), eh (unwind tables alone), fp (frame pointers alone), helper (the kernel's bpf_get_stack, for comparison) or none")
+	f.IntVar(&c.verifyUnwind, "verify-unwind", 0, "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
 
 	f = c.flags.Group("Output")
 	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
@@ -78,6 +83,7 @@ func (c *config) declare(env settings) {
 	f = c.flags.Hidden()
 	f.StringVar(&c.attach, "attach", "auto", "")
 	f.StringVar(&c.state, "state", "auto", "")
+	f.BoolVar(&c.bounded, "bounded", false, "")
 }
 
 func (c *config) parse(args []string, env settings) error {
@@ -126,8 +132,9 @@ func (c *config) options() (tracer.Options, error) {
 	o := tracer.Options{
 		PID: c.pid, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
 		NoLive: c.noLive, RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
+		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded,
 	}
-	var errs [4]error
+	var errs [5]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
 		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
 	})
@@ -137,7 +144,8 @@ func (c *config) options() (tracer.Options, error) {
 	o.State, errs[2] = choose("state", c.state, map[string]tracer.State{
 		"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash,
 	})
-	errs[3] = o.Check()
+	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
+	errs[4] = o.Check()
 	return o, errors.Join(errs[:]...)
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/symbol"
@@ -77,9 +79,34 @@ func (x *session) stackSummary(w io.Writer, stats *tracer.Stats) {
 	if all == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  stacks: %d (%d distinct), %d complete, %d cut at the depth limit, %d broken off, %d with frame-pointer steps\n",
-		all, stats.DistinctStacks, stats.Stacks[trace.StackComplete], stats.Stacks[trace.StackTruncated],
-		stats.Stacks[trace.StackFailed], stats.FramePointer)
+	fmt.Fprintf(w, "  stacks: %d (%d distinct), %s\n", all, stats.DistinctStacks, quality(stats))
+	if n := x.config.verifyUnwind; n > 0 {
+		fmt.Fprintf(w, "  checked stacks: %d, %d differ", stats.Verified, stats.VerifyDiffers)
+		if stats.Work.Unchecked > 0 {
+			fmt.Fprintf(w, "; %d were left out, since the ring was busy", stats.Work.Unchecked)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// quality tells how many stacks ended how, those found by unwind tables alone
+// apart from those that relied on a frame pointer.
+func quality(stats *tracer.Stats) string {
+	var parts []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	pointer := stats.FramePointer
+	add(stats.Stacks[trace.StackComplete]-pointer[trace.StackComplete], "complete")
+	add(pointer[trace.StackComplete], "complete with frame-pointer steps")
+	add(stats.Stacks[trace.StackTruncated], "cut at the depth limit")
+	add(stats.Stacks[trace.StackUnknown], "from the kernel's own walker")
+	for _, reason := range slices.Sorted(maps.Keys(stats.Broken)) {
+		add(stats.Broken[reason], "broken off ("+reason+")")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func losses(stats *tracer.Stats) string {
