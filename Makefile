@@ -135,7 +135,7 @@ fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: need-test ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
-	$(GO) test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) $(TESTFLAGS) ./...
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs
 docs: need-go ## write the generated pages of docs/cli and docs/formats

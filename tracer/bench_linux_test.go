@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -259,22 +258,6 @@ func toFile(b *testing.B, t *Tracer) int {
 	}
 	s := t.Stats()
 	return int(s.Calls)
-}
-
-// peakRSS returns the largest resident set of this process so far, in MB.
-func peakRSS(b *testing.B) float64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range bytes.Lines(status) {
-		var kb float64
-		if n, _ := fmt.Sscanf(string(line), "VmHWM: %f kB", &kb); n == 1 {
-			return kb / 1000
-		}
-	}
-	b.Fatal("no VmHWM")
-	return 0
 }
 
 // BenchmarkAttach measures putting all probes in and taking them out.

@@ -108,9 +108,19 @@ func installed(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("SKIPPED: %s is not installed: %v", name, err)
+		skipped(t, fmt.Sprintf("%s is not installed: %v", name, err))
 	}
 	return path
+}
+
+// skipped skips the test and says why, in benchmarks, too, which keep that to
+// themselves without -v.
+func skipped(t testing.TB, why string) {
+	t.Helper()
+	if _, ok := t.(*testing.B); ok && !testing.Verbose() {
+		fmt.Fprintf(os.Stderr, "SKIPPED: %s: %s\n", t.Name(), why)
+	}
+	t.Skip("SKIPPED: " + why)
 }
 
 // fed starts a program that reads commands, and waits until it answers.

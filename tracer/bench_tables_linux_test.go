@@ -1,0 +1,300 @@
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// BenchmarkTables measures making the unwind tables of a whole process and
+// bringing them into the kernel, as attaching does it. The files are in the
+// page cache, since the process has been started.
+func BenchmarkTables(b *testing.B) {
+	testutil.NeedBPF(b)
+	processes := []struct {
+		name  string
+		start func(b *testing.B) *testutil.Child
+	}{
+		{"python3", func(b *testing.B) *testutil.Child {
+			_, child, _ := pythonWorkload("", "default", "import json, sqlite3, ctypes, ssl", "").start(b)
+			return child
+		}},
+		{"gdb", func(b *testing.B) *testutil.Child {
+			child, feed := fed(b, exec.Command(installed(b, "gdb"), "-nx", "-q"), "echo up\\n", "up")
+			b.Cleanup(func() { feed.Close() })
+			return child
+		}},
+		{"cc1plus", func(b *testing.B) *testutil.Child {
+			child, feed := compiling(b, compiler(b))
+			b.Cleanup(func() { feed.Close() })
+			return child
+		}},
+		{"clang", func(b *testing.B) *testutil.Child {
+			cmd := exec.Command(installed(b, "clang-14"), "-cc1", "-fsyntax-only", "-x", "c++", fifo(b))
+			child, feed := compiling(b, cmd)
+			b.Cleanup(func() { feed.Close() })
+			return child
+		}},
+	}
+	for _, p := range processes {
+		b.Run(p.name, func(b *testing.B) { measureTables(b, p.start(b).PID) })
+	}
+}
+
+func measureTables(b *testing.B, pid int) {
+	cpus, err := onlineCPUs()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := samples{}
+	for b.Loop() {
+		plan := planFor(b, Options{PID: pid, Depth: DefaultDepth})
+		k := &kernel{}
+		if err := k.load(plan, cpus); err != nil {
+			b.Fatal(err)
+		}
+		register(b, s, k, plan)
+		if err := errors.Join(k.Close(), plan.Close()); err != nil {
+			b.Error(err)
+		}
+	}
+	for name := range s {
+		b.ReportMetric(s.median(name), name)
+	}
+}
+
+// register measures what makes the tables of a process known to the programs.
+func register(b *testing.B, s samples, k *kernel, plan *Plan) {
+	b.Helper()
+	before := ownMemory(b)
+	start, busy := time.Now(), cpu(b)
+	if err := k.register(plan); err != nil {
+		b.Fatal(err)
+	}
+	spent := float64(time.Since(start).Microseconds()) / 1000
+	busy = cpu(b) - busy
+	peak := peakRSS(b)
+	after := ownMemory(b)
+	rows := float64(rowsOf(k))
+	s.add("files", float64(len(k.tables.files)))
+	s.add("krows", rows/1000)
+	s.add("rules", float64(len(k.tables.known)))
+	s.add("ms", spent)
+	s.add("ms/100krows", spent/rows*100_000)
+	s.add("cpu-ms", float64(busy.Microseconds())/1000)
+	s.add("kernel-MB", float64(kernelMemory(b, k))/1e6)
+	s.add("rss-peak-MB", peak-before.rss)
+	s.add("rss-kept-MB", after.rss-before.rss)
+	s.add("alloc-MB", float64(after.allocated-before.allocated)/1e6)
+}
+
+// rowsOf returns how many rows the kernel has.
+func rowsOf(k *kernel) (n int) {
+	for _, t := range k.tables.files {
+		n += int(t.rows)
+	}
+	return n
+}
+
+// kernelMemory returns the bytes that the kernel charges for tables, rules and
+// mappings, and for the maps that hold them.
+func kernelMemory(b *testing.B, k *kernel) uint64 {
+	b.Helper()
+	total := memlock(b, k.objects.Tables) + memlock(b, k.objects.Rules) + memlock(b, k.objects.Spaces)
+	inner := func(outer *ebpf.Map, slot uint32) {
+		m := behind(b, outer, slot)
+		defer m.Close()
+		total += memlock(b, m)
+	}
+	inner(k.objects.Spaces, k.follower.space.slot)
+	for _, t := range k.tables.files {
+		if t.rows > 0 {
+			inner(k.objects.Tables, t.slot)
+		}
+	}
+	return total
+}
+
+// behind returns the map in a slot of an outer map.
+func behind(b *testing.B, outer *ebpf.Map, slot uint32) *ebpf.Map {
+	b.Helper()
+	var m *ebpf.Map
+	if err := outer.Lookup(slot, &m); err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+func memlock(b *testing.B, m *ebpf.Map) uint64 {
+	b.Helper()
+	info, err := m.Info()
+	if err != nil {
+		b.Fatal(err)
+	}
+	bytes, ok := info.Memlock()
+	if !ok {
+		b.Fatal("the kernel does not say how much memory a map has")
+	}
+	return bytes
+}
+
+// usage is what this process uses.
+type usage struct {
+	rss       float64 // MB, without garbage
+	allocated uint64  // bytes so far
+}
+
+// ownMemory measures this process and makes its resident set of now the largest
+// one so far.
+func ownMemory(b *testing.B) usage {
+	b.Helper()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Fatal(err)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return usage{peakRSS(b), m.TotalAlloc}
+}
+
+// peakRSS returns the largest resident set of this process so far, in MB.
+func peakRSS(b *testing.B) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range bytes.Lines(status) {
+		var kb float64
+		if n, _ := fmt.Sscanf(string(line), "VmHWM: %f kB", &kb); n == 1 {
+			return kb / 1000
+		}
+	}
+	b.Fatal("no VmHWM")
+	return 0
+}
+
+// BenchmarkLateTables measures how long after a library was mapped the programs
+// have its table, while a trace goes on.
+func BenchmarkLateTables(b *testing.B) {
+	testutil.NeedBPF(b)
+	for _, name := range []string{"libgcc_s.so.1", "libstdc++.so.6", "libpython3.11.so.1.0", "libLLVM-14.so.1"} {
+		b.Run(name, func(b *testing.B) {
+			files, _ := filepath.Glob("/usr/lib/*-linux-gnu/" + name)
+			if len(files) == 0 {
+				skipped(b, name+" is not installed")
+			}
+			path, err := filepath.EvalSymlinks(files[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := samples{}
+			for b.Loop() {
+				s.add("ms", float64(lateTable(b, path))/1e6)
+			}
+			b.ReportMetric(s.median("ms"), "ms")
+		})
+	}
+}
+
+// lateTable has a program open a library and returns how many nanoseconds later
+// its table is in use.
+func lateTable(b *testing.B, path string) uint64 {
+	b.Helper()
+	script := "ctypes.CDLL('" + path + "')\nos.read(4, 1)"
+	_, child, open := pythonWorkload("", "default", "import ctypes", script).start(b)
+	tracer, err := Open(planFor(b, Options{PID: child.PID, Depth: DefaultDepth}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	mapped, done := make(chan *trace.Record, 1), make(chan error, 1)
+	go func() {
+		var rec trace.Record
+		var err error
+		for err == nil {
+			err = tracer.ReadRecord(&rec)
+			if err == nil && rec.Kind == trace.KindMapping && rec.Mapping.Path == path {
+				mapped <- rec.Clone()
+			}
+		}
+		done <- err
+	}()
+	open()
+	late := inPlace(b, tracer.kernel, uint32(child.PID), mapped)
+	child.Go()
+	child.Succeed()
+	if err := <-done; !errors.Is(err, io.EOF) {
+		b.Error(err)
+	}
+	if err := tracer.Close(); err != nil {
+		b.Error(err)
+	}
+	return late
+}
+
+// view is what the programs knew of a process from a time on.
+type view struct {
+	time uint64
+	code []probeMapping
+}
+
+// inPlace waits until the programs use a table for the mapping that mapped
+// tells of, and returns how many nanoseconds after its time that is.
+func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) uint64 {
+	b.Helper()
+	const resolution = 250 * time.Microsecond
+	ticker := time.NewTicker(resolution)
+	defer ticker.Stop()
+	var views []view
+	var target probeTarget
+	var library *trace.Record
+	for {
+		select {
+		case library = <-mapped:
+		case <-ticker.C:
+			old := target.Epoch
+			if err := k.objects.Targets.Lookup(pid, &target); err != nil {
+				b.Fatal(err)
+			}
+			if target.Epoch != old {
+				views = append(views, view{clock(), spaceOf(b, k, target)})
+			}
+		}
+		if library == nil {
+			continue
+		}
+		i := slices.IndexFunc(views, func(v view) bool {
+			return slices.ContainsFunc(v.code, func(m probeMapping) bool { return m.Start == library.Mapping.Start && m.Rows > 0 })
+		})
+		if i >= 0 {
+			return views[i].time - uint64(library.Time)
+		}
+	}
+}
+
+// spaceOf returns the mappings of a process as the programs have them.
+func spaceOf(b *testing.B, k *kernel, target probeTarget) []probeMapping {
+	b.Helper()
+	space := behind(b, k.objects.Spaces, target.Space)
+	defer space.Close()
+	code := make([]probeMapping, target.Mappings)
+	for i := range code {
+		if err := space.Lookup(uint32(i), &code[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return code
+}
