@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Raw copies of stacks, by which the tracer checks the unwinder (--verify-unwind). */
+/*
+ * Raw copies of stacks, which the tracer unwinds: to check the programs
+ * (--verify-unwind), and where these had no table yet.
+ */
 #ifndef RTRACE_RAW_H
 #define RTRACE_RAW_H
 
@@ -31,12 +34,23 @@ static __always_inline void describe(struct raw_stack *raw, int range, __u64 add
 	raw->length[range] = length;
 }
 
+/* What a raw stack is sent for. */
+enum raw_purpose {
+	RAW_CHECK, /* what the programs made of it is checked */
+	RAW_LATE, /* the programs had no table yet for some of its code */
+};
+
+struct raw_request {
+	__u64 hash, pc, sp;
+	enum raw_purpose purpose;
+};
+
 /*
  * send_bytes sends the registers and size bytes of stack, half of them from
  * where a signal came if that is far away.
  */
-static __always_inline void send_bytes(struct pt_regs *ctx, struct thread *t, __u64 hash, __u64 pc,
-				       __u64 sp, __u32 size)
+static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, struct raw_request *r,
+				       __u32 size)
 {
 	struct raw_stack *raw = NULL;
 	__u64 other = t->walk.other_sp;
@@ -44,49 +58,46 @@ static __always_inline void send_bytes(struct pt_regs *ctx, struct thread *t, __
 
 	if (ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < cfg_wake_at * 2 / RAW_SHARE)
 		raw = bpf_ringbuf_reserve(ring, RAW_HEAD_SIZE + size, 0);
-	if (!raw) {
-		count(WORK_UNCHECKED);
-		return;
-	}
+	if (!raw)
+		return false;
 	raw->head.tid = t->tid;
 	raw->head.kind = RECORD_RAW;
-	raw->head.function = 0;
+	raw->head.function = r->purpose;
 	raw->head.reserved = 0;
-	raw->hash = hash;
-	raw->pc = pc;
-	raw->sp = sp;
+	raw->hash = r->hash;
+	raw->pc = r->pc;
+	raw->sp = r->sp;
 	bpf_probe_read_kernel(&raw->regs, sizeof(raw->regs), ctx);
 	if (other) {
-		describe(raw, 0, sp, 0, copy_pages(raw->data, sp, size / PAGE / 2));
+		describe(raw, 0, r->sp, 0, copy_pages(raw->data, r->sp, size / PAGE / 2));
 		describe(raw, 1, other, size / 2,
 			 copy_pages(raw->data + size / 2, other, size / PAGE / 2));
 	} else {
-		describe(raw, 0, sp, 0, copy_pages(raw->data, sp, size / PAGE));
+		describe(raw, 0, r->sp, 0, copy_pages(raw->data, r->sp, size / PAGE));
 		describe(raw, 1, 0, 0, 0);
 	}
 	raw->head.time = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(raw, BPF_RB_NO_WAKEUP);
+	return true;
 }
 
-/* send_raw sends what the stack was unwound from. */
-static __noinline void send_raw(struct pt_regs *ctx, struct thread *t, __u64 hash, __u64 pc,
-				__u64 sp)
+/* send_raw sends what the stack was unwound from, and says whether there was room. */
+static __noinline bool send_raw(struct pt_regs *ctx, struct thread *t, struct raw_request *r)
 {
 	__u64 span;
 
-	if (!t)
-		return;
+	if (!t || !r)
+		return false;
 	/* From the start of the page, and what a cached stack had in the window. */
-	span = t->walk.sp - sp;
+	span = t->walk.sp - r->sp;
 	if (span < t->window.length)
 		span = t->window.length;
-	span += sp & (PAGE - 1);
+	span += r->sp & (PAGE - 1);
 	if (t->walk.other_sp || span > RAW_BYTES / 4)
-		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES);
-	else if (span > RAW_BYTES / 8)
-		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES / 4);
-	else
-		send_bytes(ctx, t, hash, pc, sp, RAW_BYTES / 8);
+		return send_bytes(ctx, t, r, RAW_BYTES);
+	if (span > RAW_BYTES / 8 || r->purpose == RAW_LATE)
+		return send_bytes(ctx, t, r, RAW_BYTES / 4);
+	return send_bytes(ctx, t, r, RAW_BYTES / 8);
 }
 
 #endif

@@ -63,6 +63,48 @@ static __noinline void ask_helper(struct pt_regs *ctx, struct thread *t)
 	t->walk.fp_used = 1;
 }
 
+/* find_frames unwinds the stack into the thread's scratch. */
+static __always_inline void find_frames(struct pt_regs *ctx, struct thread *t, __u64 pc, __u64 fp,
+					__u64 sp)
+{
+	count(WORK_WALK);
+	start_walk(t, pc, fp, sp);
+	if (cfg_unwind == UNWIND_HELPER) {
+		ask_helper(ctx, t);
+	} else {
+		look_ahead(t);
+		walk_frames(t);
+	}
+	finish_walk(t);
+}
+
+/*
+ * send_late leaves a stack to the tracer that leads through code whose table is
+ * not there yet. It returns an id of its own for it: stacks that begin alike
+ * may go on in different ways. 0 means that there was no room.
+ */
+static __noinline __u64 send_late(struct pt_regs *ctx, struct thread *t, __u64 pc, __u64 sp)
+{
+	struct raw_request r = { .pc = pc, .sp = sp, .purpose = RAW_LATE };
+
+	if (!t)
+		return 0;
+	r.hash = mix(bpf_ktime_get_ns(), (__u64)t->tid << 32 | 1);
+	return r.hash && send_raw(ctx, t, &r) ? r.hash : 0;
+}
+
+static __noinline void send_check(struct pt_regs *ctx, struct thread *t, __u64 hash, __u64 pc,
+				  __u64 sp)
+{
+	struct raw_request r = { .hash = hash, .pc = pc, .sp = sp, .purpose = RAW_CHECK };
+
+	if (!t)
+		return;
+	t->unverified = 0;
+	if (!send_raw(ctx, t, &r))
+		count(WORK_UNCHECKED);
+}
+
 /*
  * record_stack returns the hash of the stack whose innermost return address is
  * pc, with sp and fp as behind that return, after its frames were sent if the
@@ -79,25 +121,20 @@ static __always_inline __u64 record_stack(struct pt_regs *ctx, struct thread *t,
 	if (cfg_stack_cache)
 		hash = find_stack(t, pc, fp, sp);
 	if (!hash) {
-		count(WORK_WALK);
-		start_walk(t, pc, fp, sp);
-		if (cfg_unwind == UNWIND_HELPER) {
-			ask_helper(ctx, t);
-		} else {
-			look_ahead(t);
-			walk_frames(t);
+		find_frames(ctx, t, pc, fp, sp);
+		if (unlikely(t->walk.late) && !cfg_perf_buffer) {
+			hash = send_late(ctx, t, pc, sp);
+			if (hash)
+				return hash;
 		}
-		finish_walk(t);
 		hash = t->stack.hash;
 		if (make_known(ctx, t) && cfg_stack_cache)
 			keep_stack(t, pc, fp, sp);
 	} else if (cfg_verify) {
 		start_walk(t, pc, fp, sp);
 	}
-	if (cfg_verify && ++t->unverified >= cfg_verify) {
-		t->unverified = 0;
-		send_raw(ctx, t, hash, pc, sp);
-	}
+	if (cfg_verify && ++t->unverified >= cfg_verify)
+		send_check(ctx, t, hash, pc, sp);
 	return hash;
 }
 

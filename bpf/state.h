@@ -76,6 +76,7 @@ struct walk {
 	__u8 fp_needed; /* 1: the stack depends on the frame pointer it began with */
 	__u8 uncached; /* 1: the stack depends on more than slot lists */
 	__u8 sp_lost; /* 1: sp is only known not to be lower */
+	__u8 late; /* 1: it leads through code that the tables do not know yet */
 	__u16 extra[MAX_EXTRA];
 	__u16 slot[MAX_SLOTS]; /* by frame; the first has none */
 };

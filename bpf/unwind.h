@@ -92,8 +92,9 @@ static __always_inline long enter_frame(struct thread *t, __u64 ra, __u64 sp, __
 {
 	__u32 n = t->walk.depth;
 
+	/* The outermost frame of some threads; in the first step it is no frame at all. */
 	if (unlikely(!ra))
-		return stop(t, STACK_COMPLETE);
+		return stop(t, n > 1 ? STACK_COMPLETE : STACK_BAD_FRAME);
 	if (unlikely(n >= cfg_depth || n >= MAX_DEPTH))
 		return stop(t, STACK_TRUNCATED);
 	keep_slot(t, n, slot);
@@ -177,6 +178,7 @@ static __noinline long follow_unmapped(struct thread *t)
 		t->walk.uncached = 1; /* the slot is the same for all callers */
 		return GO_ON;
 	}
+	t->walk.late = t->walk.uncached = 1;
 	if (cfg_unwind != UNWIND_TABLES && follow_frame_pointer(t) == GO_ON)
 		return GO_ON;
 	return stop(t, STACK_UNMAPPED);
@@ -516,7 +518,7 @@ static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u
 	w->extras = 0;
 	w->end = STACK_TRUNCATED;
 	w->called = 1;
-	w->fp_step = w->fp_used = w->fp_needed = w->sp_lost = 0;
+	w->fp_step = w->fp_used = w->fp_needed = w->sp_lost = w->late = 0;
 	w->uncached = sp & 7;
 	t->stack.frames[0] = pc;
 }

@@ -166,11 +166,12 @@ func (k *kernel) register(plan *Plan) error {
 		return k.registry.put()
 	}
 	var err error
-	if k.tables, err = newTables(k.objects.Tables, k.objects.Rules, k.inner.table); err != nil {
+	if k.tables, err = newTables(newOuter(k.objects.Tables), k.objects.Rules, k.inner.table); err != nil {
 		return err
 	}
 	k.follower = newFollower(&space{
-		target: t, tables: k.tables, outer: k.objects.Spaces, inner: k.inner.space, log: plan.options.log,
+		target: t, tables: k.tables, outer: newOuter(k.objects.Spaces), inner: k.inner.space,
+		log: plan.options.log, warn: plan.options.warn,
 	}, k.registry.remap)
 	return k.follower.look()
 }

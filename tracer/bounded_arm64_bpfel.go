@@ -53,13 +53,14 @@ const (
 	boundedVarUnusedMapping     = "unused_mapping"
 	boundedVarUnusedMoveEvent   = "unused_move_event"
 	boundedVarUnusedOperation   = "unused_operation"
+	boundedVarUnusedRawPurpose  = "unused_raw_purpose"
 	boundedVarUnusedRawStack    = "unused_raw_stack"
 	boundedVarUnusedRecordKind  = "unused_record_kind"
 	boundedVarUnusedRow         = "unused_row"
 	boundedVarUnusedStackEnd    = "unused_stack_end"
 	boundedVarUnusedStackRecord = "unused_stack_record"
 	boundedVarUnusedUnwindMode  = "unused_unwind_mode"
-	boundedVarUnusedWork        = "unused_work"
+	boundedVarUnusedWorkKind    = "unused_work_kind"
 )
 
 // loadBounded returns the embedded CollectionSpec for bounded.
@@ -153,13 +154,14 @@ type boundedVariableSpecs struct {
 	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedRawPurpose  *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
-	UnusedWork        *ebpf.VariableSpec `ebpf:"unused_work"`
+	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
 
 // boundedObjects contains all objects after they have been loaded into the kernel.
@@ -239,13 +241,14 @@ type boundedVariables struct {
 	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedRawPurpose  *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
-	UnusedWork        *ebpf.Variable `ebpf:"unused_work"`
+	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
 
 // boundedPrograms contains all programs after they have been loaded into the kernel.

@@ -43,6 +43,7 @@ type stackDef struct {
 	frames       []uint64
 	end          probeStackEnd
 	framePointer bool
+	late         bool   // unwound from a copy; the hash is of one event alone
 	id           uint64 // of what is left after the check, 0 before: see stream.stack
 }
 
@@ -106,8 +107,9 @@ func decodeStack(b []byte, s *stackDef) bool {
 
 // rawStack is a stack as it is in memory, and what the programs made of it.
 type rawStack struct {
-	id     uint64 // the addr of its event
-	hash   uint64
+	id     uint64              // the addr of its event
+	late   bool                // the programs had no table for some of its code
+	hash   uint64              // of what they made of it; late: a number for this one stack
 	regs   reference.Registers // behind the return
 	ranges [probeRawRanges]memoryRange
 }
@@ -129,6 +131,7 @@ func decodeRaw(b []byte, s *rawStack) bool {
 	var raw probeRawStack
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
 	s.hash, s.regs = raw.Hash, dwarfRegisters(&raw)
+	s.late = raw.Head.Function == uint16(probeRawPurposeRAW_LATE)
 	data := b[rawHeadSize:]
 	for i, n := range raw.Length {
 		end := uint64(raw.At[i]) + uint64(n)

@@ -20,7 +20,6 @@ type follower struct {
 	ready    chan side // what was installed, for the stream; holds the latest
 	stopping chan struct{}
 	running  sync.WaitGroup
-	err      error
 }
 
 func newFollower(s *space, register func([]placed, uint64) error) *follower {
@@ -81,9 +80,9 @@ func (f *follower) run() {
 			return
 		case <-f.changes:
 		}
+		// What was not installed stays unknown, and stacks through it say so.
 		if err := f.look(); err != nil && !errors.Is(err, ErrNoProcess) {
-			f.err = err
-			return
+			f.space.warn("follow the mappings: %v", err)
 		}
 		pause.Reset(followPause)
 		select {
@@ -94,9 +93,9 @@ func (f *follower) run() {
 	}
 }
 
-// Close ends following and says what ended it before.
+// Close ends following.
 func (f *follower) Close() error {
 	close(f.stopping)
 	f.running.Wait()
-	return f.err
+	return f.space.outer.Close()
 }

@@ -23,7 +23,7 @@ type recording struct {
 	tracer  *Tracer
 	done    chan error
 	records []*trace.Record
-	watch   func(rec *trace.Record) // is told of each record as it comes; may be nil
+	watch   func(r *recording, rec *trace.Record) // is told of each record as it comes; may be nil
 }
 
 // attachTo starts to record the process; change alters the options.
@@ -34,7 +34,7 @@ func attachTo(t *testing.T, pid int, change func(o *Options)) *recording {
 
 // watched is attachTo for who must know of records while the trace goes on.
 // watch is called from another goroutine.
-func watched(t *testing.T, pid int, change func(o *Options), watch func(rec *trace.Record)) *recording {
+func watched(t *testing.T, pid int, change func(o *Options), watch func(r *recording, rec *trace.Record)) *recording {
 	t.Helper()
 	o := Options{PID: pid, Depth: DefaultDepth, Log: t.Logf}
 	if change != nil {
@@ -64,7 +64,7 @@ func (r *recording) read() error {
 		}
 		r.records = append(r.records, rec.Clone())
 		if r.watch != nil {
-			r.watch(&rec)
+			r.watch(r, &rec)
 		}
 	}
 }

@@ -116,7 +116,8 @@ type Options struct {
 	Tick func()
 	// Log takes lines about what is done, for -v; nil for none.
 	Log func(format string, args ...any)
-	// Warn takes what VerifyUnwind finds; nil for none.
+	// Warn takes lines about what went wrong and does not end the trace, and
+	// what VerifyUnwind finds; nil for none. Any goroutine may call it.
 	Warn func(format string, args ...any)
 }
 

@@ -92,6 +92,13 @@ const (
 	probeOperationOPERATION_REALLOC   probeOperation = 4
 )
 
+type probeRawPurpose uint32
+
+const (
+	probeRawPurposeRAW_CHECK probeRawPurpose = 0
+	probeRawPurposeRAW_LATE  probeRawPurpose = 1
+)
+
 type probeRawStack struct {
 	_    structs.HostLayout
 	Head struct {
@@ -220,9 +227,10 @@ type probeThread struct {
 		FpNeeded    uint8
 		Uncached    uint8
 		SpLost      uint8
+		Late        uint8
+		_           [1]byte
 		Extra       [48]uint16
 		Slot        [96]uint16
-		_           [2]byte
 	}
 	Window struct {
 		_      structs.HostLayout
@@ -294,13 +302,14 @@ const (
 	probeVarUnusedMapping     = "unused_mapping"
 	probeVarUnusedMoveEvent   = "unused_move_event"
 	probeVarUnusedOperation   = "unused_operation"
+	probeVarUnusedRawPurpose  = "unused_raw_purpose"
 	probeVarUnusedRawStack    = "unused_raw_stack"
 	probeVarUnusedRecordKind  = "unused_record_kind"
 	probeVarUnusedRow         = "unused_row"
 	probeVarUnusedStackEnd    = "unused_stack_end"
 	probeVarUnusedStackRecord = "unused_stack_record"
 	probeVarUnusedUnwindMode  = "unused_unwind_mode"
-	probeVarUnusedWork        = "unused_work"
+	probeVarUnusedWorkKind    = "unused_work_kind"
 )
 
 // loadProbe returns the embedded CollectionSpec for probe.
@@ -394,13 +403,14 @@ type probeVariableSpecs struct {
 	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedRawPurpose  *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
-	UnusedWork        *ebpf.VariableSpec `ebpf:"unused_work"`
+	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
 
 // probeObjects contains all objects after they have been loaded into the kernel.
@@ -480,13 +490,14 @@ type probeVariables struct {
 	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent   *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation   *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedRawPurpose  *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
-	UnusedWork        *ebpf.Variable `ebpf:"unused_work"`
+	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
 
 // probePrograms contains all programs after they have been loaded into the kernel.

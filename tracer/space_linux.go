@@ -20,11 +20,12 @@ import (
 type space struct {
 	target *target
 	tables *tables
-	outer  *ebpf.Map     // slot → mappings
+	outer  *outer        // slot → mappings
 	inner  *ebpf.MapSpec // of a map of mappings
 	slot   uint32
 	code   []placed // by address
 	log    func(format string, args ...any)
+	warn   func(format string, args ...any)
 }
 
 // placed is a mapping with what unwinds its code.
@@ -32,6 +33,10 @@ type placed struct {
 	mapping
 	table *table // nil for code that is in no file
 }
+
+// trampolines is the mapping that probed functions return through. Addresses in
+// it stand for others (bpf/trampoline.h).
+const trampolines = "[uprobes]"
 
 const (
 	maxMappings = 1 << 17 // MAPPING_STEPS in bpf/tables.h
@@ -43,8 +48,7 @@ const (
 func (s *space) update(all []mapping) (changed bool, err error) {
 	code := make([]placed, 0, len(all))
 	for _, m := range all {
-		// Return addresses in there are not true ones (bpf/trampoline.h).
-		if m.path != "[uprobes]" && len(code) < maxMappings {
+		if m.path != trampolines && len(code) < maxMappings {
 			code = append(code, placed{mapping: m})
 		}
 	}
@@ -53,7 +57,8 @@ func (s *space) update(all []mapping) (changed bool, err error) {
 		return false, nil
 	}
 	s.inherit(code)
-	if err := s.load(code); err != nil {
+	s.load(code)
+	if err := s.tables.install(); err != nil {
 		return false, err
 	}
 	if err := s.install(code); err != nil {
@@ -61,11 +66,11 @@ func (s *space) update(all []mapping) (changed bool, err error) {
 	}
 	for i := range s.code {
 		if t := s.code[i].table; t != nil {
-			err = errors.Join(err, s.tables.release(t))
+			s.tables.release(t)
 		}
 	}
 	s.code = code
-	return true, err
+	return true, nil
 }
 
 // inherit gives mappings that were there before the table they had.
@@ -89,7 +94,7 @@ type build struct {
 }
 
 // load finds or makes the tables of the mappings that have none yet.
-func (s *space) load(code []placed) error {
+func (s *space) load(code []placed) {
 	var builds []*build
 	for i := range code {
 		p := &code[i]
@@ -111,11 +116,9 @@ func (s *space) load(code []placed) error {
 		}
 		builds = append(builds, &build{key: key, file: f, users: []*placed{p}})
 	}
-	var err error
 	for b := range made(builds) {
-		err = errors.Join(err, s.keep(b))
+		s.keep(b)
 	}
-	return err
 }
 
 // made makes the tables of builds, on all processors, and yields each build
@@ -144,29 +147,25 @@ func made(builds []*build) <-chan *build {
 	return done
 }
 
-// keep brings a table that was made into the kernel. A file whose table cannot
-// be read has none.
-func (s *space) keep(b *build) error {
+// keep takes over a table that was made. A file whose table cannot be read or
+// kept has none: stacks through its code say so.
+func (s *space) keep(b *build) {
 	segments := b.file.Segments()
 	b.file.Close()
 	path := b.users[0].path
-	if b.err != nil && !errors.Is(b.err, unwind.ErrNoFrames) {
-		s.log("no unwind table of %s: %v", path, b.err)
-	}
 	if b.table != nil && len(b.table.Rows) > maxRows {
-		s.log("no unwind table of %s: %d rows are too many", path, len(b.table.Rows))
-		b.table = nil
+		b.table, b.err = nil, fmt.Errorf("%d rows are too many", len(b.table.Rows))
 	}
 	t, err := s.tables.add(b.key, b.table, segments)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	t.users = len(b.users)
 	for _, p := range b.users {
 		p.table = t
 	}
+	if err = errors.Join(b.err, err); err != nil && !errors.Is(err, unwind.ErrNoFrames) {
+		s.warn("no unwind table of %s: %v", path, err)
+		return
+	}
 	s.log("unwind table of %s: %d rows", path, t.rows)
-	return nil
 }
 
 // open opens the file of a mapping. It returns nil if there is none, or none
@@ -190,7 +189,6 @@ func (s *space) install(code []placed) error {
 	if err != nil {
 		return fmt.Errorf("make list of mappings: %w", err)
 	}
-	defer m.Close() // the outer map keeps it
 	keys, values := make([]uint32, len(code)), make([]probeMapping, len(code))
 	for i, p := range code {
 		keys[i] = uint32(i)
@@ -198,10 +196,10 @@ func (s *space) install(code []placed) error {
 	}
 	if len(code) > 0 {
 		if _, err := m.BatchUpdate(keys, values, nil); err != nil {
-			return fmt.Errorf("fill list of mappings: %w", err)
+			return errors.Join(fmt.Errorf("fill list of mappings: %w", err), m.Close())
 		}
 	}
-	if err := s.outer.Put(s.slot, m); err != nil {
+	if err := s.outer.install(map[uint32]*ebpf.Map{s.slot: m}); err != nil {
 		return fmt.Errorf("install list of mappings: %w", err)
 	}
 	return nil

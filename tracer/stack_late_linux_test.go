@@ -3,6 +3,7 @@ package tracer
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
@@ -14,18 +15,27 @@ func untilLetGo(c *trace.Call) bool { return c.Size >= 20000 && c.Size < 21000 }
 func meanwhile(c *trace.Call) bool  { return c.Size >= 60000 && c.Size < 61000 }
 func afterwards(c *trace.Call) bool { return c.Size >= 30000 && c.Size < 30500 }
 
+// covers says whether the programs have the tables of all frames by now: before,
+// stacks are unwound from copies as long as there is room for them.
+func (r *recording) covers(frames []uint64) bool {
+	c := &r.tracer.stream.coverage
+	return !c.doubtful() && len(c.pending) == 0 && !slices.ContainsFunc(frames, func(addr uint64) bool {
+		return !c.trusts(addr, true)
+	})
+}
+
 // late records stacks_late, whose arguments follow the log's path, through its
-// gate. When the first stack of its loop is complete it is let go; from then on
-// all must be.
+// gate. When a stack of its loop is complete and the programs have its tables,
+// it is let go; from then on all stacks must be complete.
 func late(t *testing.T, way Unwind, child *testutil.Child, log string) *stackRun {
 	t.Helper()
 	found := make(chan struct{})
 	seen := false
-	r := watched(t, child.PID, byTables(way, func(o *Options) { o.BacktraceAll = true }), func(rec *trace.Record) {
+	r := watched(t, child.PID, byTables(way, func(o *Options) { o.BacktraceAll = true }), func(r *recording, rec *trace.Record) {
 		if seen || rec.Kind != trace.KindCall || !untilLetGo(&rec.Call) {
 			return
 		}
-		if s := &rec.Call.Stack; s.End == trace.StackComplete && !s.FramePointer {
+		if s := &rec.Call.Stack; s.End == trace.StackComplete && !s.FramePointer && r.covers(s.Frames) {
 			seen = true
 			close(found)
 		}
@@ -102,6 +112,9 @@ func TestStacksThroughLateLibraries(t *testing.T) {
 				child.Ready()
 				r := late(t, way, child, log)
 				r.settled(allCalls)
+				if n := r.tracer.Stats().Late; n == 0 {
+					t.Error("no stack was unwound from a copy")
+				}
 				if len(args) > 2 {
 					r.sameAddress(small, large)
 				}
@@ -145,11 +158,11 @@ func TestStacksAfterExec(t *testing.T) {
 			child.Ready()
 			found := make(chan struct{})
 			execs := false
-			r := watched(t, child.PID, byTables(way, nil), func(rec *trace.Record) {
+			r := watched(t, child.PID, byTables(way, nil), func(r *recording, rec *trace.Record) {
 				switch {
 				case rec.Kind == trace.KindExec:
 					execs = true
-				case rec.Kind == trace.KindCall && execs && found != nil && untilLetGo(&rec.Call) && rec.Call.Stack.End == trace.StackComplete:
+				case rec.Kind == trace.KindCall && execs && found != nil && untilLetGo(&rec.Call) && rec.Call.Stack.End == trace.StackComplete && r.covers(rec.Call.Stack.Frames):
 					execs = false
 					close(found)
 				}

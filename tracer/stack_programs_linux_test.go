@@ -61,6 +61,8 @@ func TestStacksOfEveryVariant(t *testing.T) {
 		{"hash", false, func(o *Options) { o.State = StateHash }},
 		{"perf-buffer", false, func(o *Options) { o.Buffer = BufferPerf }},
 		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
+		{"bounded", true, func(o *Options) { o.Bounded = true }},
+		{"no-stack-cache", true, func(o *Options) { o.noStackCache = true }},
 		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
 	}
 	for _, p := range stackPrograms {

@@ -17,8 +17,9 @@ type stream struct {
 	minSize   uint64
 	live      *live.Table          // nil: live blocks are not tracked
 	stacks    map[uint64]*stackDef // by hash
-	raws      map[uint64]*rawStack // by id, for the verifier
-	verifier  *verifier            // nil: nothing is checked
+	raws      map[uint64]*rawStack // by id
+	copies    *copies
+	verifier  *verifier // nil: nothing is checked
 	coverage  coverage
 	checked   map[uint64]*stackDef // by id
 	moves     *moves
@@ -49,6 +50,7 @@ type Stats struct {
 	Broken                      map[string]uint64 // failed stacks, by reason
 	DistinctStacks              int
 	Work                        Work
+	Late                        uint64            // stacks through code too new for the programs, unwound from copies
 	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
 	Forks                       uint64            // processes that the process made; they are not followed
 	Unprobed                    bool              // since an exec the process uses another C library, whose calls are missing
@@ -113,29 +115,25 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 	case kindSide:
 		s.side(e.addr)
 	case kindRaw:
-		s.verify(e.addr)
+		s.raw(e.addr)
 	}
 	return false
 }
 
 func (s *stream) alloc(e *event, r *trace.Record) bool {
 	s.stats.Allocs++
-	s.call(e, r, trace.OpAlloc)
+	stack := s.call(e, r, trace.OpAlloc)
 	r.Call.Size = e.size
-	s.remember(e)
+	s.remember(e, stack)
 	return true
 }
 
-// remember begins a live block.
-func (s *stream) remember(e *event) {
+// remember begins a live block; stack is the id of its stack.
+func (s *stream) remember(e *event, stack uint64) {
 	if s.live == nil {
 		return
 	}
-	var id uint64
-	if def := s.stacks[e.stack]; def != nil {
-		id = def.id
-	}
-	if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, id); replaced {
+	if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, stack); replaced {
 		s.stats.Replaced++
 	}
 }
@@ -173,14 +171,14 @@ func (s *stream) move(e *event, r *trace.Record) bool {
 		return s.alloc(e, r)
 	}
 	s.stats.Moves++
-	s.call(e, r, trace.OpMove)
+	stack := s.call(e, r, trace.OpMove)
 	r.Call.OldID, r.Call.Size, r.Call.EntryTime = e.old, e.size, int64(e.entry)
-	s.remember(e)
+	s.remember(e, stack)
 	return true
 }
 
-// call fills what every call has.
-func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
+// call fills what every call has and returns the id of its stack, 0 for none.
+func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 	s.seq++
 	s.last = int64(e.time)
 	s.stats.Calls++
@@ -193,18 +191,9 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
 	c.OldID, c.Size, c.EntryTime, c.Context, c.Args = 0, 0, 0, 0, nil
 	c.Stack = trace.Stack{}
 	if e.stack == 0 {
-		return
+		return 0
 	}
-	if def := s.stack(e.stack); def == nil {
-		c.Stack.End, c.Stack.Reason = trace.StackFailed, "lost"
-	} else {
-		c.Stack.Frames = def.frames
-		c.Stack.End, c.Stack.Reason = stackEnd(def.end)
-		c.Stack.FramePointer = def.framePointer
-		if s.coverage.doubtful() {
-			s.coverage.limit(&c.Stack)
-		}
-	}
+	def := s.describe(e.stack, &c.Stack)
 	s.stats.Stacks[c.Stack.End]++
 	if c.Stack.FramePointer {
 		s.stats.FramePointer[c.Stack.End]++
@@ -212,6 +201,31 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) {
 	if c.Stack.End == trace.StackFailed {
 		s.stats.Broken[c.Stack.Reason]++
 	}
+	if def == nil {
+		return 0
+	}
+	return def.id
+}
+
+// describe fills in the stack of a hash and returns its definition, nil if that
+// was lost.
+func (s *stream) describe(hash uint64, to *trace.Stack) *stackDef {
+	def := s.stacks[hash]
+	if def == nil {
+		to.End, to.Reason = trace.StackFailed, "lost"
+		return nil
+	}
+	late := def.late
+	def.late = false // as the definition of its frames it may serve others
+	def = s.stack(hash)
+	to.Frames, to.FramePointer = def.frames, def.framePointer
+	to.End, to.Reason = stackEnd(def.end)
+	if late {
+		delete(s.stacks, hash) // no other event has it
+	} else if s.coverage.doubtful() {
+		s.coverage.limit(to)
+	}
+	return def
 }
 
 // stack returns the frames of a hash, or nil if they were lost. A frame pointer
@@ -341,6 +355,7 @@ func (s *stream) exec(x side) {
 	s.stats.Unprobed = true // until the library that has the probes is mapped again
 	s.mappings.clear(x.time)
 	s.coverage.replaced(x.time)
+	s.copies.forget()
 	if s.live != nil {
 		s.live = live.New()
 	}

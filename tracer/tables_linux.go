@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -15,14 +16,17 @@ import (
 // tables keeps the unwind tables that the programs use: one per file, whichever
 // processes map it. It is not safe for concurrent use.
 type tables struct {
-	outer *ebpf.Map     // slot → rows
+	outer *outer        // slot → rows
 	inner *ebpf.MapSpec // of a map of rows
 	rules []unwind.Rule // shared with the programs; by number
 	known map[unwind.Rule]uint32
 	files map[tableKey]*table
-	free  []uint32 // slots that were used before
-	next  uint32
-	full  int // rules that found no place and count as unsupported
+	made  map[uint32]*ebpf.Map // tables to be installed, by slot
+	next  uint32               // first slot that was never used
+	full  int                  // rules that found no place and count as unsupported
+
+	mu   sync.Mutex
+	free []uint32 // slots that were used before
 }
 
 // tableKey tells files apart. The file may have been replaced under the same
@@ -52,13 +56,13 @@ const (
 
 // newTables takes over the empty maps of the programs; inner describes the maps
 // in outer.
-func newTables(outer, rules *ebpf.Map, inner *ebpf.MapSpec) (*tables, error) {
+func newTables(o *outer, rules *ebpf.Map, inner *ebpf.MapSpec) (*tables, error) {
 	memory, err := unix.Mmap(rules.FD(), 0, int(rules.MaxEntries()*rules.ValueSize()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map unwind rules: %w", err)
 	}
 	t := &tables{
-		outer: outer, inner: inner.Copy(),
+		outer: o, inner: inner.Copy(), made: map[uint32]*ebpf.Map{},
 		rules: unsafe.Slice((*unwind.Rule)(unsafe.Pointer(unsafe.SliceData(memory))), rules.MaxEntries()),
 		known: map[unwind.Rule]uint32{}, files: map[tableKey]*table{},
 	}
@@ -98,47 +102,47 @@ func (t *tables) find(key tableKey) *table {
 	return x
 }
 
-// add brings a file's table into the kernel, with one user. built is nil for a
-// file without tables.
+// add makes the table of a file, with one user; install brings it into the
+// kernel. built is nil for a file without tables.
 func (t *tables) add(key tableKey, built *unwind.Table, segments []symbol.Segment) (*table, error) {
 	x := &table{key: key, segments: segments, users: 1}
-	if built != nil && len(built.Rows) > 0 {
-		x.base = built.Base
-		if err := t.upload(x, built); err != nil {
-			return nil, err
-		}
-	}
 	t.files[key] = x
-	return x, nil
-}
-
-// upload writes the rows through a mapping of the map, since a system call for
-// each or even for many costs more than parsing them did.
-func (t *tables) upload(x *table, built *unwind.Table) error {
+	if built == nil || len(built.Rows) == 0 {
+		return x, nil
+	}
 	slot, ok := t.slot()
 	if !ok {
-		return fmt.Errorf("keep unwind table: %d files have one already", t.next)
+		return x, fmt.Errorf("keep unwind table: %d files have one already", t.next)
 	}
 	spec := t.inner.Copy()
 	spec.Name, spec.MaxEntries = "table", uint32(len(built.Rows))
 	m, err := ebpf.NewMap(spec)
-	if err != nil {
-		t.free = append(t.free, slot)
-		return fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), err)
-	}
-	defer m.Close() // the outer map keeps it
-	err = t.fill(m, built)
 	if err == nil {
-		err = t.outer.Put(slot, m)
+		if err = t.fill(m, built); err != nil {
+			err = errors.Join(err, m.Close())
+		}
 	}
 	if err != nil {
-		t.free = append(t.free, slot)
-		return fmt.Errorf("fill unwind table: %w", err)
+		t.giveBack(slot)
+		return x, fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), err)
 	}
-	x.slot, x.rows = slot, uint32(len(built.Rows))
+	t.made[slot] = m
+	x.slot, x.rows, x.base = slot, uint32(len(built.Rows)), built.Base
+	return x, nil
+}
+
+// install brings all tables that were made into the kernel.
+func (t *tables) install() error {
+	made := t.made
+	t.made = map[uint32]*ebpf.Map{}
+	if err := t.outer.install(made); err != nil {
+		return fmt.Errorf("install unwind tables: %w", err)
+	}
 	return nil
 }
 
+// fill writes the rows through a mapping of the map, since a system call for
+// each or even for many costs more than parsing them did.
 func (t *tables) fill(m *ebpf.Map, built *unwind.Table) error {
 	numbers := make([]uint32, len(built.Rules))
 	for i, r := range built.Rules {
@@ -156,6 +160,8 @@ func (t *tables) fill(m *ebpf.Map, built *unwind.Table) error {
 }
 
 func (t *tables) slot() (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 {
 		slot := t.free[n-1]
 		t.free = t.free[:n-1]
@@ -168,26 +174,27 @@ func (t *tables) slot() (uint32, bool) {
 	return t.next - 1, true
 }
 
+func (t *tables) giveBack(slot uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free = append(t.free, slot)
+}
+
 // release takes a user off. Without users a table leaves the kernel.
-func (t *tables) release(x *table) error {
+func (t *tables) release(x *table) {
 	x.users--
 	if x.users > 0 {
-		return nil
+		return
 	}
 	delete(t.files, x.key)
-	if x.rows == 0 {
-		return nil
+	if x.rows > 0 {
+		t.outer.remove(x.slot, t.giveBack)
 	}
-	t.free = append(t.free, x.slot)
-	if err := t.outer.Delete(x.slot); err != nil {
-		return fmt.Errorf("drop unwind table: %w", err)
-	}
-	return nil
 }
 
 // Close gives the memory of the rules back; the maps belong to the programs.
 func (t *tables) Close() error {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(t.rules))), len(t.rules)*int(unsafe.Sizeof(t.rules[0])))
 	t.rules = nil
-	return errors.Join(unix.Munmap(bytes))
+	return errors.Join(t.outer.Close(), unix.Munmap(bytes))
 }

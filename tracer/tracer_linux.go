@@ -77,8 +77,9 @@ func (t *Tracer) start() {
 		s.coverage.tables = true
 		s.coverage.installed(f.space.mappings(), clock())
 	}
+	s.copies = newCopies(target, &options, &s.mappings)
 	if options.VerifyUnwind > 0 {
-		s.verifier = newVerifier(target, &options)
+		s.verifier = &verifier{copies: s.copies, log: options.warn}
 	}
 	if !options.NoLive {
 		s.live = live.New()

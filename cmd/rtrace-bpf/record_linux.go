@@ -39,15 +39,9 @@ func record(ctx context.Context, s cli.Streams, c *config) error {
 	}
 	x := &session{config: c, streams: s, names: newNames(c.pid), status: status{w: s.Err, on: s.ErrTerminal && !c.quiet}}
 	options.Tick = x.tick
-	options.Warn = func(format string, args ...any) {
-		x.status.clear()
-		fmt.Fprintf(s.Err, name+": "+format+"\n", args...)
-	}
+	options.Warn = x.status.print
 	if c.verbose > 0 {
-		options.Log = func(format string, args ...any) {
-			x.status.clear()
-			fmt.Fprintf(s.Err, name+": "+format+"\n", args...)
-		}
+		options.Log = x.status.print
 	}
 	plan, err := tracer.NewPlan(options)
 	if err != nil {

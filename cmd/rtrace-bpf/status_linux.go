@@ -3,25 +3,43 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"rtrace-bpf/tracer"
 )
 
-// status is the line that a terminal shows while recording.
+// status is the line that a terminal shows while recording, and what is said
+// meanwhile. Its methods may be called by several goroutines.
 type status struct {
-	w     io.Writer
-	on    bool
+	w  io.Writer
+	on bool
+
+	mu    sync.Mutex
 	shown bool
 	calls uint64
 	at    time.Time
 }
 
 // begin starts the clock of the first line's rate.
-func (s *status) begin() { s.at = time.Now() }
+func (s *status) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = time.Now()
+}
+
+// print prints a line of its own.
+func (s *status) print(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	fmt.Fprintf(s.w, name+": "+format+"\n", args...)
+}
 
 // show replaces the line.
 func (s *status) show(stats *tracer.Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.on {
 		return
 	}
@@ -34,6 +52,8 @@ func (s *status) show(stats *tracer.Stats) {
 
 // say replaces the line by a text.
 func (s *status) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.on {
 		s.shown = true
 		fmt.Fprintf(s.w, "\r\x1b[K%s", text)
@@ -42,6 +62,12 @@ func (s *status) say(text string) {
 
 // clear removes the line, so that other text can be printed.
 func (s *status) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
+func (s *status) erase() {
 	if s.shown {
 		fmt.Fprint(s.w, "\r\x1b[K")
 		s.shown = false

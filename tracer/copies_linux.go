@@ -1,0 +1,95 @@
+package tracer
+
+import (
+	"debug/elf"
+
+	"rtrace-bpf/internal/unwind/cfi"
+	"rtrace-bpf/internal/unwind/reference"
+)
+
+// copies unwinds copies of stacks, by all that the files say, in the tracer.
+type copies struct {
+	target  *target
+	machine elf.Machine
+	depth   int
+	pointer bool // frame-pointer steps are allowed
+	files   map[fileID]*cfi.Index
+	modules map[moduleKey]reference.Module
+	code    *mappings // what is mapped, as events pass by
+}
+
+// moduleKey tells mappings apart.
+type moduleKey struct {
+	start, end, offset uint64
+	file               fileID
+}
+
+func newCopies(t *target, o *Options, code *mappings) *copies {
+	return &copies{
+		target: t, machine: nativeMachine, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
+		files: map[fileID]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
+	}
+}
+
+// unwind returns the stack of a copy.
+func (c *copies) unwind(raw *rawStack) reference.Stack {
+	var memory reference.Layers
+	for _, r := range raw.ranges {
+		memory = append(memory, reference.Raw{Addr: r.start, Data: r.data})
+	}
+	return reference.Unwind(raw.regs, memory, c, reference.Options{
+		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer,
+	})
+}
+
+// Find implements reference.Modules.
+func (c *copies) Find(pc uint64) (reference.Module, bool) {
+	m := c.code.at(pc)
+	if m == nil || m.path == trampolines {
+		return reference.Module{}, false
+	}
+	key := moduleKey{m.start, m.end, m.offset, fileID{m.major, m.minor, m.inode}}
+	module, ok := c.modules[key]
+	if !ok {
+		module = c.module(*m)
+		c.modules[key] = module
+	}
+	return module, true
+}
+
+// module reads the tables of a mapped file. A file whose tables cannot be read
+// has none.
+func (c *copies) module(m mapping) reference.Module {
+	f, err := c.target.openCode(m)
+	if err != nil || f == nil {
+		return reference.Module{}
+	}
+	defer f.Close()
+	id := fileID{m.major, m.minor, m.inode}
+	index, ok := c.files[id]
+	if !ok {
+		if sections, err := cfi.Sections(f); err == nil {
+			index, _ = cfi.NewIndex(sections...)
+		}
+		c.files[id] = index
+	}
+	return reference.Module{Index: index, Bias: bias(f.Segments(), m)}
+}
+
+// forget drops what is known of files: another program may have taken their
+// names and numbers.
+func (c *copies) forget() {
+	clear(c.files)
+	clear(c.modules)
+}
+
+// late returns the stack of a copy as the programs would have.
+func (c *copies) late(raw *rawStack) *stackDef {
+	s := c.unwind(raw)
+	return &stackDef{late: true, hash: raw.hash, frames: s.Frames, framePointer: s.FramePointer, end: map[reference.End]probeStackEnd{
+		reference.Complete: probeStackEndSTACK_COMPLETE, reference.Truncated: probeStackEndSTACK_TRUNCATED,
+		reference.NoRule: probeStackEndSTACK_NO_RULE, reference.BadRule: probeStackEndSTACK_NO_RULE,
+		reference.BadFrame: probeStackEndSTACK_BAD_FRAME, reference.Unmapped: probeStackEndSTACK_UNMAPPED,
+		reference.Unreadable: probeStackEndSTACK_UNREADABLE,
+	}[s.End]}
+}

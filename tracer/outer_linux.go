@@ -1,0 +1,119 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+)
+
+// outer is a map whose values are maps. A change of it is there at once, but
+// the kernel lets the one who made it wait until no program can use the former
+// map any more, some ten milliseconds. Here nobody has to, so goroutines do.
+// The methods but Close may be called by several goroutines.
+type outer struct {
+	*ebpf.Map
+	waiting sync.WaitGroup
+	few     chan struct{} // holds one element for each that waits
+}
+
+// maxWaiting is how many changes wait at a time, each with a thread of its own.
+const maxWaiting = 16
+
+// lookAgain is how often a change is looked for that has just been made.
+const lookAgain = 50 * time.Microsecond
+
+func newOuter(m *ebpf.Map) *outer {
+	return &outer{Map: m, few: make(chan struct{}, maxWaiting)}
+}
+
+// install puts maps into slots and returns when programs find them there. It
+// closes the maps, which live on in o.
+func (o *outer) install(maps map[uint32]*ebpf.Map) error {
+	if len(maps) == 0 {
+		return nil
+	}
+	slots, fds, ids := []uint32{}, []uint32{}, map[uint32]ebpf.MapID{}
+	for slot, m := range maps {
+		info, err := m.Info()
+		if err != nil {
+			return errors.Join(fmt.Errorf("look at inner map: %w", err), closeMaps(maps))
+		}
+		id, ok := info.ID()
+		if !ok {
+			return errors.Join(errors.New("inner map has no id"), closeMaps(maps))
+		}
+		slots, fds, ids[slot] = append(slots, slot), append(fds, uint32(m.FD())), id
+	}
+	done := make(chan error, 1)
+	o.waiting.Go(func() { done <- errors.Join(o.update(slots, fds), closeMaps(maps)) })
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-again.C:
+			if o.has(ids) {
+				return nil
+			}
+		}
+	}
+}
+
+// has says whether the slots have the maps of these ids.
+func (o *outer) has(ids map[uint32]ebpf.MapID) bool {
+	for slot, want := range ids {
+		var id uint32
+		if o.Lookup(slot, &id) != nil || ebpf.MapID(id) != want {
+			return false
+		}
+	}
+	return true
+}
+
+// update changes all slots and waits for the kernel, once if it can.
+func (o *outer) update(slots, fds []uint32) error {
+	if n, err := o.BatchUpdate(slots, fds, nil); err == nil && n == len(slots) {
+		return nil
+	}
+	errs := make([]error, len(slots))
+	var puts sync.WaitGroup
+	for i := range slots {
+		o.few <- struct{}{}
+		puts.Go(func() {
+			errs[i] = o.Put(slots[i], fds[i])
+			<-o.few
+		})
+	}
+	puts.Wait()
+	return errors.Join(errs...)
+}
+
+// remove empties a slot, and calls empty when that has happened, from another
+// goroutine.
+func (o *outer) remove(slot uint32, empty func(slot uint32)) {
+	o.waiting.Go(func() {
+		o.few <- struct{}{}
+		defer func() { <-o.few }()
+		// It fails if there was nothing, which is as good.
+		_ = o.Delete(slot)
+		empty(slot)
+	})
+}
+
+// Close waits for all changes to be over. The map belongs to the programs.
+func (o *outer) Close() error {
+	o.waiting.Wait()
+	return nil
+}
+
+func closeMaps(maps map[uint32]*ebpf.Map) error {
+	var all []error
+	for _, m := range maps {
+		all = append(all, m.Close())
+	}
+	return errors.Join(all...)
+}
