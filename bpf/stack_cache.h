@@ -10,9 +10,17 @@
 
 #include "unwind.h"
 
-#define CACHE_SETS 2048
-#define CACHE_WAYS 2
+#define CACHE_SETS 1024
+#define CACHE_WAYS 4
 #define CACHE_SLOTS (MAX_SLOTS + MAX_EXTRA)
+
+/*
+ * A look costs about half of what a hit saves. So a thread in whose stacks less
+ * than a third are found looks at one in eight only, until it finds some again.
+ */
+#define HIT_LUCK 2
+#define MAX_LUCK 64
+#define UNLUCKY_TURNS 8
 
 struct cached_stack {
 	__u32 version; /* odd while the entry is written; another one afterwards */
@@ -21,6 +29,9 @@ struct cached_stack {
 	__u64 epoch; /* of the mappings, and so of the process */
 	__u64 hash;
 	__u32 length; /* bytes of stack that have the slots */
+	__u32 fars;
+	__u32 far_at[MAX_FAR];
+	__u64 far_value[MAX_FAR];
 	__u16 slots;
 	__u16 fp_needed;
 	__u16 slot[CACHE_SLOTS]; /* in bytes from sp */
@@ -76,6 +87,20 @@ static __always_inline struct cache_set *find_set(struct thread *t, __u64 pc, __
 
 #define LAST_WORD (WINDOW_BYTES - sizeof(__u64))
 
+static __always_inline bool same_far_words(struct cached_stack *e)
+{
+	__u32 n = e->fars;
+
+	for (__u32 i = 0; i < MAX_FAR && i < n; i++) {
+		void *addr = (void *)(e->sp + e->far_at[i]);
+		__u64 value = 0;
+
+		if (bpf_probe_read_user(&value, sizeof(value), addr) || value != e->far_value[i])
+			return false;
+	}
+	return true;
+}
+
 /* same_words says whether the slots of an entry have the values they had. */
 VERIFIED_ONCE int same_words(struct thread *t, struct cached_stack *e)
 {
@@ -92,7 +117,9 @@ VERIFIED_ONCE int same_words(struct thread *t, struct cached_stack *e)
 			return false;
 		differ |= word_at(t, at) ^ e->value[i];
 	}
-	return !differ;
+	if (differ)
+		return false;
+	return same_far_words(e);
 }
 
 /* match returns the hash of the entry's stack if it is the one that begins here, else 0. */
@@ -125,11 +152,23 @@ static __noinline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 s
 
 	if (!t)
 		return 0;
+	if (!t->luck && ++t->turn % UNLUCKY_TURNS)
+		return 0;
+	t->turn = 0;
 	set = find_set(t, pc, sp);
 	if (!set)
 		return 0;
-	hash = match(t, &set->ways[0], pc, fp, sp);
-	return hash ? hash : match(t, &set->ways[1], pc, fp, sp);
+	for (__u32 i = 0; i < CACHE_WAYS; i++) {
+		hash = match(t, &set->ways[i], pc, fp, sp);
+		if (hash) {
+			if (t->luck < MAX_LUCK)
+				t->luck += HIT_LUCK;
+			return hash;
+		}
+	}
+	if (t->luck)
+		t->luck--;
+	return 0;
 }
 
 /* keep_word makes the word at an offset the entry's next slot. */
@@ -159,12 +198,19 @@ VERIFIED_ONCE int keep_words(struct thread *t, struct cached_stack *e)
 	for (__u32 i = 1; i < MAX_SLOTS && i < t->walk.depth; i++) {
 		__u32 at = t->walk.slot[i] & ~SLOT_PAIR;
 
+		if (at == SLOT_FAR)
+			continue; /* it is among the far words */
 		keep_word(t, e, at);
 		if (at != t->walk.slot[i])
 			keep_word(t, e, at - sizeof(__u64));
 	}
 	for (__u32 i = 0; i < MAX_EXTRA && i < t->walk.extras; i++)
 		keep_word(t, e, t->walk.extra[i]);
+	e->fars = t->walk.fars;
+	for (__u32 i = 0; i < MAX_FAR && i < t->walk.fars; i++) {
+		e->far_at[i] = t->walk.far_at[i];
+		e->far_value[i] = t->walk.far_value[i];
+	}
 	return 0;
 }
 
@@ -174,12 +220,12 @@ static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp
 	struct cached_stack *e;
 	struct cache_set *set;
 
-	if (!t || t->walk.uncached || t->window.base != sp)
+	if (!t || t->turn || t->walk.uncached || t->window.base != sp)
 		return;
 	set = find_set(t, pc, sp);
 	if (!set)
 		return;
-	e = &set->ways[t->stack.hash & 1 ? 1 : 0];
+	e = &set->ways[t->stack.hash % CACHE_WAYS];
 	/* Whoever comes second does without. */
 	if (__sync_lock_test_and_set(&e->written, 1))
 		return;

@@ -44,14 +44,23 @@ struct window {
 	__u64 base; /* address of the first word */
 	__u64 top; /* copies that crossed this address failed */
 	__u32 length; /* bytes */
-	__u32 span; /* bytes that the stack before this one took */
+	__u16 span; /* bytes that the stack before this one took, at most those of a window */
+	__u16 beyond; /* frames that it had outside of its first window */
 	__u64 words[WINDOW_WORDS];
 };
 
 /* Stacks up to so deep can be in the stack cache. */
 #define MAX_SLOTS 96
-#define MAX_EXTRA 48
+#define MAX_EXTRA 32
 #define SLOT_PAIR 1 /* in a slot: the word below decides as well */
+#define SLOT_FAR 0xfffe /* in a slot: the word is a far one */
+
+/*
+ * A large frame moves its callers out of the window. A few words there are read
+ * one by one and do not keep a stack out of the cache.
+ */
+#define MAX_FAR 6
+#define FAR_LIMIT (1 << 20) /* bytes from the first sp */
 
 /*
  * Where unwinding has got to. What decided the stack is kept as slots, offsets
@@ -77,6 +86,10 @@ struct walk {
 	__u8 uncached; /* 1: the stack depends on more than slot lists */
 	__u8 sp_lost; /* 1: sp is only known not to be lower */
 	__u8 late; /* 1: it leads through code that the tables do not know yet */
+	__u8 fars; /* far words that were read */
+	__u16 beyond; /* frames outside of the first window */
+	__u32 far_at[MAX_FAR]; /* bytes from the first sp */
+	__u64 far_value[MAX_FAR];
 	__u16 extra[MAX_EXTRA];
 	__u16 slot[MAX_SLOTS]; /* by frame; the first has none */
 };
@@ -98,7 +111,8 @@ struct thread {
 	struct call calls[MAX_CALLS];
 	/* Scratch. A program can be preempted, so it is the thread's own. */
 	__u32 unverified; /* stacks since one was sent raw */
-	__u32 reserved;
+	__u16 luck; /* grows where the stack cache helps */
+	__u16 turn; /* stacks without luck */
 	struct walk walk;
 	struct window window;
 	struct stack_record stack;

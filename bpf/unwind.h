@@ -78,7 +78,11 @@ static __always_inline void keep_slot(struct thread *t, __u32 n, __u64 addr)
 {
 	__u64 at = addr - t->walk.first_sp;
 
-	if (at < WINDOW_BYTES && n < MAX_SLOTS)
+	if (at >= WINDOW_BYTES) {
+		t->walk.beyond++;
+		at = SLOT_FAR;
+	}
+	if (addr - t->walk.first_sp < FAR_LIMIT && n < MAX_SLOTS)
 		t->walk.slot[n] = at;
 	else
 		t->walk.uncached = 1;
@@ -516,6 +520,8 @@ static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u
 	w->hash = mix(0, pc);
 	w->depth = 1;
 	w->extras = 0;
+	w->fars = 0;
+	w->beyond = 0;
 	w->end = STACK_TRUNCATED;
 	w->called = 1;
 	w->fp_step = w->fp_used = w->fp_needed = w->sp_lost = w->late = 0;
@@ -534,6 +540,7 @@ static __always_inline void finish_walk(struct thread *t)
 	t->stack.depth = w->depth;
 	t->stack.end = w->end;
 	t->stack.frame_pointer = w->fp_used;
+	t->window.beyond = w->beyond;
 	t->window.span = span < WINDOW_BYTES ? span : WINDOW_BYTES;
 }
 

@@ -42,17 +42,55 @@ static __always_inline void forget_window(struct thread *t, __u64 sp)
 	t->window.length = 0;
 }
 
+/* word_at returns a word of the window; at is in bytes. */
+static __always_inline __u64 word_at(struct thread *t, __u64 at)
+{
+	return *(__u64 *)((__u8 *)t->window.words + at);
+}
+
+/* read_alone reads a far word that may stay in the stack cache. */
+static __always_inline bool read_alone(struct thread *t, __u64 addr, __u64 *value)
+{
+	__u64 at = addr - t->walk.first_sp;
+	__u32 n = t->walk.fars;
+
+	/* Keeps clang from checking one copy and using another. */
+	asm volatile("" : "+r"(n));
+	if (at < WINDOW_BYTES || at >= FAR_LIMIT || n >= MAX_FAR)
+		return false;
+	if (bpf_probe_read_user(value, sizeof(*value), (void *)addr))
+		return false;
+	t->walk.far_at[n] = at;
+	t->walk.far_value[n] = *value;
+	t->walk.fars = n + 1;
+	return true;
+}
+
 /* read_far reads a word that is not in the window, and moves the window there if that is ahead. */
 static __noinline bool read_far(struct thread *t, __u64 addr, __u64 *value)
 {
 	struct window *w;
+	__u64 at;
 
 	if (!t || !value)
 		return false;
 	w = &t->window;
+	if (w->base == t->walk.first_sp) {
+		if (w->beyond <= MAX_FAR && read_alone(t, addr, value))
+			return true;
+		/* The stack is longer than the one before. */
+		at = addr - w->base;
+		if (at < WINDOW_BYTES && !(at & 7)) {
+			move_window(t, w->base, WINDOW_BYTES);
+			if (at < w->length && at <= WINDOW_BYTES - sizeof(__u64)) {
+				*value = word_at(t, at);
+				return true;
+			}
+		}
+	}
+	t->walk.uncached = 1;
 	if (!(addr & 7) && addr - w->base >= w->length && addr > w->base) {
 		move_window(t, addr, WINDOW_BYTES);
-		t->walk.uncached = 1;
 		*value = w->words[0];
 		return w->length > 0;
 	}
@@ -74,12 +112,6 @@ static __always_inline bool read_word(struct thread *t, __u64 addr, __u64 *value
 	return read_far(t, addr, value);
 }
 
-/* word_at returns a word of the window; at is in bytes. */
-static __always_inline __u64 word_at(struct thread *t, __u64 at)
-{
-	return *(__u64 *)((__u8 *)t->window.words + at);
-}
-
 /* keep_extra remembers that the word at addr decides how the stack goes on. */
 static __always_inline void keep_extra(struct thread *t, __u64 addr)
 {
@@ -91,7 +123,7 @@ static __always_inline void keep_extra(struct thread *t, __u64 addr)
 	if (at < WINDOW_BYTES && n < MAX_EXTRA) {
 		t->walk.extra[n] = at;
 		t->walk.extras = n + 1;
-	} else {
+	} else if (at < WINDOW_BYTES || at >= FAR_LIMIT) {
 		t->walk.uncached = 1;
 	}
 }

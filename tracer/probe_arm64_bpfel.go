@@ -15,7 +15,7 @@ import (
 
 type probeCacheSet struct {
 	_    structs.HostLayout
-	Ways [2]struct {
+	Ways [4]struct {
 		_        structs.HostLayout
 		Version  uint32
 		Written  uint32
@@ -25,10 +25,14 @@ type probeCacheSet struct {
 		Epoch    uint64
 		Hash     uint64
 		Length   uint32
+		Fars     uint32
+		FarAt    [6]uint32
+		FarValue [6]uint64
 		Slots    uint16
 		FpNeeded uint16
-		Slot     [144]uint16
-		Value    [144]uint64
+		Slot     [128]uint16
+		_        [4]byte
+		Value    [128]uint64
 	}
 }
 
@@ -206,7 +210,8 @@ type probeThread struct {
 		_         [3]byte
 	}
 	Unverified uint32
-	Reserved   uint32
+	Luck       uint16
+	Turn       uint16
 	Walk       struct {
 		_           structs.HostLayout
 		Pc          uint64
@@ -228,8 +233,13 @@ type probeThread struct {
 		Uncached    uint8
 		SpLost      uint8
 		Late        uint8
-		_           [1]byte
-		Extra       [48]uint16
+		Fars        uint8
+		Beyond      uint16
+		_           [2]byte
+		FarAt       [6]uint32
+		_           [4]byte
+		FarValue    [6]uint64
+		Extra       [32]uint16
 		Slot        [96]uint16
 	}
 	Window struct {
@@ -237,7 +247,8 @@ type probeThread struct {
 		Base   uint64
 		Top    uint64
 		Length uint32
-		Span   uint32
+		Span   uint16
+		Beyond uint16
 		Words  [384]uint64
 	}
 	Stack probeStackRecord
