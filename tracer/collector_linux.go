@@ -196,8 +196,12 @@ func (c *collector) poll() (bound uint64, more bool) {
 		case sideLost:
 			maps = max(maps, c.sides[i].time) // a mapping may be among them
 			remapped = true
-		case sideMap, sideExec:
+		case sideExec:
 			remapped = true
+		case sideMap:
+			if c.follower != nil {
+				c.follower.mapped(c.sides[i].mapping)
+			}
 		}
 	}
 	if maps != 0 {

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"debug/elf"
+	"maps"
 
 	"rtrace-bpf/internal/unwind/cfi"
 	"rtrace-bpf/internal/unwind/reference"
@@ -13,7 +14,7 @@ type copies struct {
 	machine elf.Machine
 	depth   int
 	pointer bool // frame-pointer steps are allowed
-	files   map[fileID]*cfi.Index
+	files   map[tableKey]*cfi.Index
 	modules map[moduleKey]reference.Module
 	code    *mappings // what is mapped, as events pass by
 }
@@ -24,10 +25,14 @@ type moduleKey struct {
 	file               fileID
 }
 
+func (m *mapping) key() moduleKey {
+	return moduleKey{m.start, m.end, m.offset, fileID{m.major, m.minor, m.inode}}
+}
+
 func newCopies(t *target, o *Options, code *mappings) *copies {
 	return &copies{
 		target: t, machine: nativeMachine, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
-		files: map[fileID]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
+		files: map[tableKey]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
 	}
 }
 
@@ -48,7 +53,7 @@ func (c *copies) Find(pc uint64) (reference.Module, bool) {
 	if m == nil || m.path == trampolines {
 		return reference.Module{}, false
 	}
-	key := moduleKey{m.start, m.end, m.offset, fileID{m.major, m.minor, m.inode}}
+	key := m.key()
 	module, ok := c.modules[key]
 	if !ok {
 		module = c.module(*m)
@@ -65,19 +70,25 @@ func (c *copies) module(m mapping) reference.Module {
 		return reference.Module{}
 	}
 	defer f.Close()
-	id := fileID{m.major, m.minor, m.inode}
-	index, ok := c.files[id]
+	key := keyOf(m, f)
+	index, ok := c.files[key]
 	if !ok {
 		if sections, err := cfi.Sections(f); err == nil {
 			index, _ = cfi.NewIndex(sections...)
 		}
-		c.files[id] = index
+		c.files[key] = index
 	}
 	return reference.Module{Index: index, Bias: bias(f.Segments(), m)}
 }
 
-// forget drops what is known of files: another program may have taken their
-// names and numbers.
+// mapped says that m appeared: what was known of that place is void.
+func (c *copies) mapped(m mapping) {
+	maps.DeleteFunc(c.modules, func(k moduleKey, _ reference.Module) bool {
+		return k.start < m.end && m.start < k.end
+	})
+}
+
+// forget drops what is known of a process that is another program now.
 func (c *copies) forget() {
 	clear(c.files)
 	clear(c.modules)

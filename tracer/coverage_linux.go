@@ -35,8 +35,9 @@ func (c *coverage) mapped(m mapping, time uint64) {
 	if !c.tables {
 		return
 	}
+	// What looks like the same file may be another one under its inode number.
 	replaces := func(old mapping) bool {
-		return old.overlaps(m) && !old.same(m)
+		return old.overlaps(m) && (m.inode != 0 || !old.same(m))
 	}
 	if slices.ContainsFunc(c.covered, replaces) || slices.ContainsFunc(c.pending, replaces) {
 		c.stale = append(c.stale, staleCode{extent{m.start, m.end}, time})

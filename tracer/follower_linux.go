@@ -8,13 +8,19 @@ import (
 	"time"
 )
 
-// followPause is the shortest time between two looks at the mappings, so that
-// a program that makes code all the time costs the tracer little.
-const followPause = 2 * time.Millisecond
+// The pause between two looks at the mappings is so many times as long as the
+// last look took, and not shorter than this: a program that makes code all the
+// time, or has many mappings, costs the tracer a fifth of a processor at most.
+const (
+	followPause = 2 * time.Millisecond
+	pauseFactor = 4
+)
 
 // follower keeps the space of a process as its mappings are.
 type follower struct {
 	space    *space
+	mu       sync.Mutex
+	fresh    []mapping                               // files that were mapped since the last look
 	register func(code []placed, epoch uint64) error // tells the programs
 	changes  chan struct{}
 	ready    chan side // what was installed, for the stream; holds the latest
@@ -31,13 +37,20 @@ func newFollower(s *space, register func([]placed, uint64) error) *follower {
 
 // look reads the mappings and makes them known if they changed.
 func (f *follower) look() error {
+	f.mu.Lock()
+	fresh := f.fresh
+	f.fresh = nil
+	f.mu.Unlock()
 	seen := clock()
 	all, err := f.space.target.mappings()
 	if err != nil {
 		return err
 	}
-	changed, err := f.space.update(all)
+	changed, err := f.space.update(all, fresh)
 	if err != nil {
+		f.mu.Lock()
+		f.fresh = append(f.fresh, fresh...)
+		f.mu.Unlock()
 		return fmt.Errorf("update unwind tables: %w", err)
 	}
 	if changed {
@@ -60,6 +73,16 @@ func (f *follower) tell(x side) {
 	f.ready <- x
 }
 
+// mapped says that m appeared, and asks for a look. It never waits long.
+func (f *follower) mapped(m mapping) {
+	if m.inode != 0 {
+		f.mu.Lock()
+		f.fresh = append(f.fresh, m)
+		f.mu.Unlock()
+	}
+	f.changed()
+}
+
 // changed asks for a look; it never waits.
 func (f *follower) changed() {
 	select {
@@ -74,17 +97,19 @@ func (f *follower) start() { f.running.Go(f.run) }
 func (f *follower) run() {
 	pause := time.NewTimer(followPause)
 	defer pause.Stop()
+	var began time.Time
 	for {
 		select {
 		case <-f.stopping:
 			return
 		case <-f.changes:
 		}
+		began = time.Now()
 		// What was not installed stays unknown, and stacks through it say so.
 		if err := f.look(); err != nil && !errors.Is(err, ErrNoProcess) {
 			f.space.warn("follow the mappings: %v", err)
 		}
-		pause.Reset(followPause)
+		pause.Reset(max(followPause, pauseFactor*time.Since(began)))
 		select {
 		case <-f.stopping:
 			return

@@ -44,8 +44,10 @@ const (
 )
 
 // update makes all, the executable mappings of the process, known to the
-// programs and says whether that is another set than before.
-func (s *space) update(all []mapping) (changed bool, err error) {
+// programs and says whether that is another set than before. What overlaps
+// fresh was mapped anew: it may be another file at the same place that took the
+// former one's inode number.
+func (s *space) update(all, fresh []mapping) (changed bool, err error) {
 	code := make([]placed, 0, len(all))
 	for _, m := range all {
 		if m.path != trampolines && len(code) < maxMappings {
@@ -53,10 +55,12 @@ func (s *space) update(all []mapping) (changed bool, err error) {
 		}
 	}
 	slices.SortFunc(code, func(a, b placed) int { return cmp.Compare(a.start, b.start) })
-	if slices.EqualFunc(code, s.code, func(a, b placed) bool { return a.same(b.mapping) }) {
+	isFresh := func(p placed) bool { return slices.ContainsFunc(fresh, p.overlaps) }
+	if slices.EqualFunc(code, s.code, func(a, b placed) bool { return a.same(b.mapping) }) &&
+		!slices.ContainsFunc(code, isFresh) {
 		return false, nil
 	}
-	s.inherit(code)
+	s.inherit(code, isFresh)
 	s.load(code)
 	if err := s.tables.install(); err != nil {
 		return false, err
@@ -73,13 +77,17 @@ func (s *space) update(all []mapping) (changed bool, err error) {
 	return true, nil
 }
 
-// inherit gives mappings that were there before the table they had.
-func (s *space) inherit(code []placed) {
+// inherit gives mappings that were there before, and are not fresh, the table
+// they had.
+func (s *space) inherit(code []placed, isFresh func(placed) bool) {
+	before := make(map[moduleKey]*table, len(s.code))
+	for i := range s.code {
+		before[s.code[i].key()] = s.code[i].table
+	}
 	for i := range code {
-		if j := slices.IndexFunc(s.code, func(old placed) bool { return old.same(code[i].mapping) }); j >= 0 {
-			if code[i].table = s.code[j].table; code[i].table != nil {
-				code[i].table.users++
-			}
+		if t := before[code[i].key()]; t != nil && !isFresh(code[i]) {
+			code[i].table = t
+			t.users++
 		}
 	}
 }

@@ -314,6 +314,7 @@ func (s *stream) side(id uint64) {
 	switch x.kind {
 	case sideMap:
 		s.coverage.mapped(x.mapping, x.time)
+		s.copies.mapped(x.mapping)
 		s.mappings.add(x.mapping, x.time)
 		return
 	case sideTables:

@@ -144,16 +144,15 @@ func (t *target) openCode(m mapping) (*symbol.File, error) {
 	return symbol.New(bytes.NewReader(image), int64(len(image)))
 }
 
-// fileInfo reads what the mapping's file tells, once per file.
+// fileInfo reads what the mapping's file tells. Once that is not possible any
+// more, it is what was read of the file last.
 func (t *target) fileInfo(m mapping) fileInfo {
 	id := fileID{m.major, m.minor, m.inode}
-	info, ok := t.files[id]
-	if !ok {
-		if f, _, err := t.open(m); err == nil && f != nil {
-			info = fileInfo{buildID: f.BuildID(), fixed: f.Fixed(), known: true, segments: f.Segments()}
-			_ = f.Close() // it was only read
-		}
+	info := t.files[id]
+	if f, _, err := t.open(m); err == nil && f != nil {
+		info = fileInfo{buildID: f.BuildID(), fixed: f.Fixed(), known: true, segments: f.Segments()}
 		t.files[id] = info
+		_ = f.Close() // it was only read
 	}
 	if info.known {
 		info.bias = bias(info.segments, m)
