@@ -103,6 +103,15 @@ func New(name string, w io.Writer, o Options) (trace.Writer, error) {
 	return f.open(w, o)
 }
 
+// CutStacks returns how many stacks w has cut since its format holds fewer
+// frames. w comes from New.
+func CutStacks(w trace.Writer) uint64 {
+	if e, ok := w.(*sprtrace.Writer); ok {
+		return e.Stats().CutStacks
+	}
+	return 0
+}
+
 // Suffix returns what the format adds to file names, or "" if it is unknown.
 func Suffix(name string) string {
 	f, _ := Lookup(name)

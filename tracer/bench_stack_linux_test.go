@@ -8,14 +8,14 @@ import (
 )
 
 // BenchmarkStacks compares what stacks cost a process without frame pointers
-// with F, as BenchmarkOverhead does. The loop program's own frames and the C
-// library's are five.
+// with F, as BenchmarkOverhead does. Of the loop program's own and the C
+// library's there are four.
 func BenchmarkStacks(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, frames := range []int{6, 20, 40} {
-		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-5, omitFramePointers) })
+		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-4, omitFramePointers) })
 	}
-	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 15) })
+	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 16) })
 }
 
 // compareStacks measures the variants with depth more frames on the stack of a

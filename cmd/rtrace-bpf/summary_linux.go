@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
@@ -80,6 +81,9 @@ func (x *session) stackSummary(w io.Writer, stats *tracer.Stats) {
 		return
 	}
 	fmt.Fprintf(w, "  stacks: %d (%d distinct), %s\n", all, stats.DistinctStacks, quality(stats))
+	if n := encoder.CutStacks(x.encoder); n > 0 {
+		fmt.Fprintf(w, "  stacks cut by the format: %d; --format jsonl holds all frames\n", n)
+	}
 	if n := x.config.verifyUnwind; n > 0 {
 		fmt.Fprintf(w, "  checked stacks: %d, %d differ", stats.Verified, stats.VerifyDiffers)
 		if stats.Work.Unchecked > 0 {

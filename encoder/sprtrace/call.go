@@ -118,6 +118,7 @@ func (e *Writer) timestamp(t int64) uint32 {
 
 func (e *Writer) stack(frames []uint64) {
 	if len(frames) > wire.MaxFrames {
+		e.stats.CutStacks++
 		e.stats.CutFrames += uint64(len(frames) - wire.MaxFrames)
 		frames = frames[:wire.MaxFrames]
 	}

@@ -47,7 +47,8 @@ type Stats struct {
 	Packets    uint64
 	Calls      uint64 // CALL packets
 	Bytes      int64
-	CutFrames  uint64 // frames beyond the 253 that a packet may have
+	CutStacks  uint64 // stacks with more frames than the 253 that a packet may have
+	CutFrames  uint64 // their frames beyond that
 	CutStrings uint64 // strings that were shortened
 	CutArgs    uint64 // arguments left out because their packet was full
 	Clamped    uint64 // sizes and counts above 2^31-1, and resource ids above 32

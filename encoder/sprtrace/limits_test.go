@@ -78,7 +78,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{
 			"frames", &trace.Record{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc, Stack: trace.Stack{Frames: make([]uint64, 300)}}},
-			sprtrace.Stats{CutFrames: 47},
+			sprtrace.Stats{CutStacks: 1, CutFrames: 47},
 			8 + 4 + 253*8,
 			func(r *trace.Record) bool { return len(r.Call.Stack.Frames) == 253 },
 		},
@@ -223,7 +223,7 @@ func TestLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			data, stats := encode(t, sprtrace.Options{KeepOpaque: true}, tt.rec)
 			cuts := sprtrace.Stats{
-				CutFrames: stats.CutFrames, CutStrings: stats.CutStrings, CutArgs: stats.CutArgs,
+				CutStacks: stats.CutStacks, CutFrames: stats.CutFrames, CutStrings: stats.CutStrings, CutArgs: stats.CutArgs,
 				Clamped: stats.Clamped, Dropped: stats.Dropped,
 			}
 			if cuts != tt.stats {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+// The loop program has four frames besides those that it is told to make.
+func TestSummaryOfStacks(t *testing.T) {
+	tests := map[string]struct {
+		depth string
+		args  []string
+		want  []string
+		end   trace.StackEnd
+	}{
+		"tables":     {"10", nil, []string{"stacks: 100 (1 distinct), 100 complete\n"}, trace.StackComplete},
+		"all stacks": {"10", []string{"-A"}, []string{"stacks: 200 (2 distinct), 200 complete\n"}, trace.StackComplete},
+		"limit":      {"80", nil, []string{"100 cut at the depth limit\n"}, trace.StackTruncated},
+		"pointers":   {"10", []string{"--unwind", "fp"}, []string{"100 complete with frame-pointer steps\n"}, trace.StackComplete},
+		"helper":     {"10", []string{"--unwind", "helper"}, []string{"100 from the kernel's own walker\n"}, trace.StackUnknown},
+		"bounded":    {"10", []string{"--bounded"}, []string{"100 complete\n"}, trace.StackComplete},
+		"checked":    {"10", []string{"--verify-unwind", "10"}, []string{"checked stacks: 10, 0 differ\n"}, trace.StackComplete},
+		"format":     {"300", []string{"-b", "512"}, []string{"100 complete\n", "stacks cut by the format: 100;"}, trace.StackComplete},
+		"none":       {"10", []string{"--unwind", "none"}, nil, trace.StackAbsent},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "loop", "1", "100", "32", tt.depth)
+			r := start(t, child, tt.args...)
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			for _, text := range tt.want {
+				r.says(text)
+			}
+			for _, rec := range r.trace() {
+				if rec.Kind == trace.KindCall && rec.Call.Op == trace.OpAlloc && rec.Call.Stack.End != tt.end {
+					t.Fatalf("call %d: stack %s, want %s", rec.Call.Seq, rec.Call.Stack.End, tt.end)
+				}
+			}
+		})
+	}
+}
