@@ -18,15 +18,15 @@ type debugFile struct {
 	path   string
 }
 
-// openDebug finds the debug file, where one is to be expected: the file has no
-// symbol table of its own, or a link that says where the rest is. It returns
-// nil if there is none. The build-id or the checksum must agree.
-func (f *File) openDebug() *debugFile {
+// openDebug finds the debug file, for symbols where one is to be expected: the
+// file has no symbol table of its own, or a link that says where the rest is. It
+// returns nil if there is none. The build-id or the checksum must agree.
+func (f *File) openDebug(forSymbols bool) *debugFile {
 	if f.path == "" {
 		return nil
 	}
 	link, sum, linked := f.image.debugLink()
-	if !linked && f.image.has(elf.SHT_SYMTAB) {
+	if forSymbols && !linked && f.image.has(elf.SHT_SYMTAB) {
 		return nil
 	}
 	for _, root := range f.roots() {

@@ -118,7 +118,7 @@ func (f *File) load() {
 	b := newBuilder(f.image)
 	b.add(f.image)
 	f.err = b.err
-	if debug := f.openDebug(); debug != nil {
+	if debug := f.openDebug(true); debug != nil {
 		b.add(debug.image)
 		f.err = errors.Join(b.err, debug.closer.Close())
 		f.debug = debug.path

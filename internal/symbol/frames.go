@@ -45,7 +45,7 @@ func (f *File) DebugFrame() (Frames, error) {
 	if s := f.image.named(".debug_frame"); s != nil && s.typ != elf.SHT_NOBITS {
 		return f.image.frames(s, false)
 	}
-	debug := f.openDebug()
+	debug := f.openDebug(false)
 	if debug == nil {
 		return Frames{}, nil
 	}

@@ -84,6 +84,31 @@ func TestDebugFrame(t *testing.T) {
 	}
 }
 
+// TestDebugFrameByBuildID has the debug file where distributions put it. The
+// program still has its symbols, so nothing but the tables is missing.
+func TestDebugFrameByBuildID(t *testing.T) {
+	path := testutil.Build(t, "alloc", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-Wl,--build-id")
+	want := build(t, path)
+	root := t.TempDir()
+	run(t, "objcopy", "--strip-debug", path, filepath.Join(root, "alloc"))
+	f, err := symbol.OpenIn(root, "/alloc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	id := f.BuildID()
+	store := filepath.Join(root, "usr/lib/debug/.build-id", id[:2])
+	if err := os.MkdirAll(store, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "objcopy", "--only-keep-debug", path, filepath.Join(store, id[2:]+".debug"))
+	got, err := Build(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "debug file", got, want)
+}
+
 // symbolOf returns where a function is.
 func symbolOf(t *testing.T, path, name string) (uint64, bool) {
 	t.Helper()
