@@ -23,6 +23,7 @@ type tables struct {
 	files map[tableKey]*table
 	made  map[uint32]*ebpf.Map // tables to be installed, by slot
 	next  uint32               // first slot that was never used
+	rows  int                  // of all tables
 	full  int                  // rules that found no place and count as unsupported
 
 	mu   sync.Mutex
@@ -47,6 +48,10 @@ type table struct {
 	segments []symbol.Segment
 	users    int // mappings
 }
+
+// maxAllRows bounds the memory of all tables, at 8 bytes a row: the process
+// decides what it maps, and it may be hostile.
+const maxAllRows = 1 << 25
 
 // Numbers of rules that are always there.
 const (
@@ -110,6 +115,9 @@ func (t *tables) add(key tableKey, built *unwind.Table, segments []symbol.Segmen
 	if built == nil || len(built.Rows) == 0 {
 		return x, nil
 	}
+	if len(built.Rows) > maxAllRows-t.rows {
+		return x, fmt.Errorf("keep unwind table of %d rows: the others have %d already", len(built.Rows), t.rows)
+	}
 	slot, ok := t.slot()
 	if !ok {
 		return x, fmt.Errorf("keep unwind table: %d files have one already", t.next)
@@ -127,6 +135,7 @@ func (t *tables) add(key tableKey, built *unwind.Table, segments []symbol.Segmen
 		return x, fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), err)
 	}
 	t.made[slot] = m
+	t.rows += len(built.Rows)
 	x.slot, x.rows, x.base = slot, uint32(len(built.Rows)), built.Base
 	return x, nil
 }
@@ -187,6 +196,7 @@ func (t *tables) release(x *table) {
 		return
 	}
 	delete(t.files, x.key)
+	t.rows -= int(x.rows)
 	if x.rows > 0 {
 		t.outer.remove(x.slot, t.giveBack)
 	}
