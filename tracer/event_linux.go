@@ -44,7 +44,7 @@ type stackDef struct {
 	end          probeStackEnd
 	framePointer bool
 	late         bool   // unwound from a copy; the hash is of one event alone
-	id           uint64 // of what is left after the check, 0 before: see stream.stack
+	id           uint64 // of what is left after the check, 0 before: see stream.settle
 }
 
 const (

@@ -1,9 +1,6 @@
 package tracer
 
 import (
-	"math/bits"
-	"slices"
-
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -205,102 +202,6 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 		return 0
 	}
 	return def.id
-}
-
-// describe fills in the stack of a hash and returns its definition, nil if that
-// was lost.
-func (s *stream) describe(hash uint64, to *trace.Stack) *stackDef {
-	def := s.stacks[hash]
-	if def == nil {
-		to.End, to.Reason = trace.StackFailed, "lost"
-		return nil
-	}
-	late := def.late
-	def.late = false // as the definition of its frames it may serve others
-	def = s.stack(hash)
-	to.Frames, to.FramePointer = def.frames, def.framePointer
-	to.End, to.Reason = stackEnd(def.end)
-	if late {
-		delete(s.stacks, hash) // no other event has it
-	} else if s.coverage.doubtful() {
-		s.coverage.limit(to)
-	}
-	return def
-}
-
-// stack returns the frames of a hash, or nil if they were lost. A frame pointer
-// that is none leads to words that look like frames; so when a stack is first
-// used, it is cut at the first frame that is no code. Stacks that are the same
-// then become one.
-func (s *stream) stack(hash uint64) *stackDef {
-	def := s.stacks[hash]
-	if def == nil || def.id != 0 {
-		return def
-	}
-	if def.framePointer && def.end != probeStackEndSTACK_HELPER {
-		s.cut(def)
-	}
-	id := def.identify()
-	if same := s.checked[id]; same != nil {
-		s.stacks[hash] = same
-		return same
-	}
-	def.id = id
-	s.checked[id] = def
-	return def
-}
-
-// cut ends a stack before the first frame that is no code, and behind one that
-// had no table yet.
-func (s *stream) cut(def *stackDef) {
-	for i, addr := range def.frames[1:] {
-		inCode := s.mappings.code(addr)
-		if inCode && s.coverage.trusts(def.frames[i], s.mappings.inFile(def.frames[i])) {
-			continue
-		}
-		def.frames = slices.Clone(def.frames[:i+1])
-		def.end = probeStackEndSTACK_UNMAPPED
-		if !inCode {
-			def.end = probeStackEndSTACK_BAD_POINTER
-		}
-		def.framePointer = i > 0
-		return
-	}
-}
-
-// identify hashes all that is known of a stack; never 0.
-func (d *stackDef) identify() uint64 {
-	h := uint64(d.end)<<1 | 1
-	if d.framePointer {
-		h |= 1 << 8
-	}
-	for _, addr := range d.frames {
-		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
-		h = hi ^ lo
-	}
-	return max(h, 1)
-}
-
-// stackEnd says in the words of a trace how a stack ended.
-func stackEnd(end probeStackEnd) (trace.StackEnd, string) {
-	switch end {
-	case probeStackEndSTACK_COMPLETE:
-		return trace.StackComplete, ""
-	case probeStackEndSTACK_TRUNCATED:
-		return trace.StackTruncated, ""
-	case probeStackEndSTACK_HELPER:
-		return trace.StackUnknown, ""
-	case probeStackEndSTACK_BAD_POINTER:
-		return trace.StackFailed, "frame-pointer"
-	case probeStackEndSTACK_NO_RULE:
-		return trace.StackFailed, "no-rule"
-	case probeStackEndSTACK_UNMAPPED:
-		return trace.StackFailed, reasonUnmapped
-	case probeStackEndSTACK_BAD_FRAME:
-		return trace.StackFailed, "bad-frame"
-	default:
-		return trace.StackFailed, "unreadable"
-	}
 }
 
 // side handles a rare record.

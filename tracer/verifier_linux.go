@@ -71,20 +71,3 @@ func frameText(frames []uint64, i int) string {
 	}
 	return fmt.Sprintf("%#x", frames[i])
 }
-
-// raw handles a raw stack: an event of the programs' refers to it next, or has
-// done so.
-func (s *stream) raw(id uint64) {
-	raw := s.raws[id]
-	delete(s.raws, id)
-	switch {
-	case raw == nil:
-	case raw.late:
-		s.stacks[raw.hash] = s.copies.late(raw)
-		s.stats.Late++
-	case s.verifier != nil && !s.coverage.doubtful():
-		if def := s.stack(raw.hash); def != nil {
-			s.verifier.check(raw, def)
-		}
-	}
-}
