@@ -80,15 +80,18 @@ func TestCoverage(t *testing.T) {
 		// The last word names what is mapped, but other is what is installed.
 		"back again while the other is installed": {
 			[]step{word(5, madeCode), mapped(otherCode, 10), mapped(madeCode, 20), word(15, otherCode)},
-			[]uint64{0x1000, 0x2000}, []uint64{0x3000},
+			[]uint64{0x1000, 0x2000},
+			[]uint64{0x3000},
 		},
 		"back again after the word": {
 			[]step{word(5, oldCode), mapped(otherCode, 10), word(12, otherCode), mapped(oldCode, 20), word(15, otherCode)},
-			[]uint64{0x1000}, nil,
+			[]uint64{0x1000},
+			nil,
 		},
 		"back again for good": {
 			[]step{word(5, oldCode), mapped(otherCode, 10), mapped(oldCode, 20), word(15, otherCode), word(25, oldCode)},
-			nil, []uint64{0x1000, 0x2000},
+			nil,
+			[]uint64{0x1000, 0x2000},
 		},
 		"gone before the other came": {
 			[]step{word(5, oldCode), word(10), mapped(otherCode, 20)}, nil, []uint64{0x2000},

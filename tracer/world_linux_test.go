@@ -1,0 +1,204 @@
+package tracer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/unwind"
+)
+
+// world is the maps of the programs, in the kernel but without programs.
+type world struct {
+	t              *testing.T
+	tables         *tables
+	spaces         *ebpf.Map
+	rules          *ebpf.Map
+	space          *ebpf.MapSpec // of the inner maps of spaces
+	warned, logged []string
+}
+
+// newWorld makes the maps; change alters what they are like and may be nil.
+func newWorld(t *testing.T, change func(maps map[string]*ebpf.MapSpec)) *world {
+	t.Helper()
+	privileged(t)
+	spec, err := loadProbe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(spec.Maps)
+	}
+	w := &world{t: t, spaces: newMap(t, spec.Maps["spaces"]), rules: newMap(t, spec.Maps["rules"]), space: spec.Maps["spaces"].InnerMap}
+	w.tables, err = newTables(newOuter(newMap(t, spec.Maps["tables"])), w.rules, spec.Maps["tables"].InnerMap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.tables.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func newMap(t *testing.T, spec *ebpf.MapSpec) *ebpf.Map {
+	t.Helper()
+	m, err := ebpf.NewMap(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// of returns the space of a process in a slot.
+func (w *world) of(pid int, slot uint32) *space {
+	s := &space{
+		target: &target{pid: pid}, tables: w.tables, outer: newOuter(w.spaces), inner: w.space, slot: slot,
+		log:  func(format string, args ...any) { w.logged = append(w.logged, fmt.Sprintf(format, args...)) },
+		warn: func(format string, args ...any) { w.warned = append(w.warned, fmt.Sprintf(format, args...)) },
+	}
+	w.t.Cleanup(func() {
+		if err := s.outer.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
+}
+
+// looping starts a process that waits and returns its space.
+func (w *world) looping(slot uint32) *space {
+	w.t.Helper()
+	child := testutil.Spawn(w.t, testutil.Build(w.t, "loop"), "1")
+	child.Ready()
+	return w.of(child.PID, slot)
+}
+
+// mapped returns the mappings that a space's process has now.
+func (w *world) mapped(s *space) []mapping {
+	w.t.Helper()
+	all, err := s.target.mappings()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// allMapped returns all mappings that a space's process has now, those of data
+// as well.
+func (w *world) allMapped(s *space) []proc.Map {
+	w.t.Helper()
+	all, err := proc.Maps(s.target.pid)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// update makes mappings known, and fails the test unless that is a change or
+// none, as wanted.
+func (w *world) update(s *space, all, fresh []mapping, want bool) {
+	w.t.Helper()
+	changed, err := s.update(all, fresh)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if changed != want {
+		w.t.Errorf("changed: %v, want %v", changed, want)
+	}
+}
+
+// inner returns the map in a slot of an outer map, nil if there is none.
+func (w *world) inner(outer *ebpf.Map, slot uint32) *ebpf.Map {
+	var m *ebpf.Map
+	if err := outer.Lookup(slot, &m); err != nil {
+		return nil
+	}
+	w.t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// elements reads an array.
+func elements[T any](w *world, m *ebpf.Map) []T {
+	w.t.Helper()
+	if m == nil {
+		w.t.Fatal("there is no map in the slot")
+	}
+	all := make([]T, m.MaxEntries())
+	for i := range all {
+		if err := m.Lookup(uint32(i), &all[i]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// view returns the mappings of a space as the programs see them.
+func (w *world) view(s *space) []probeMapping {
+	w.t.Helper()
+	return elements[probeMapping](w, w.inner(w.spaces, s.slot))
+}
+
+// at returns what the programs see at the start of m.
+func (w *world) at(s *space, m mapping) probeMapping {
+	w.t.Helper()
+	all := w.view(s)
+	i := slices.IndexFunc(all, func(p probeMapping) bool { return p.Start == m.start && p.End == m.end })
+	if i < 0 {
+		w.t.Fatalf("%s at %#x is not among %+v", m.path, m.start, all)
+	}
+	return all[i]
+}
+
+// table returns the table in a slot with its rules.
+func (w *world) table(slot uint32) (rows []probeRow, rules []unwind.Rule) {
+	w.t.Helper()
+	rows = elements[probeRow](w, w.inner(w.tables.outer.Map, slot))
+	all := map[uint32]unwind.Rule{}
+	for _, row := range rows {
+		rule, ok := all[row.Rule]
+		if !ok {
+			if err := w.rules.Lookup(row.Rule, &rule); err != nil {
+				w.t.Fatal(err)
+			}
+			all[row.Rule] = rule
+		}
+		rules = append(rules, rule)
+	}
+	return rows, rules
+}
+
+// holds fails the test unless the kernel has the table want in a slot, row for
+// row.
+func (w *world) holds(slot uint32, want *unwind.Table) {
+	w.t.Helper()
+	rows, rules := w.table(slot)
+	if len(rows) != len(want.Rows) {
+		w.t.Errorf("slot %d has %d rows, want %d", slot, len(rows), len(want.Rows))
+		return
+	}
+	for i, row := range want.Rows {
+		if rows[i].Pc != row.PC || rules[i] != want.Rules[row.Rule] {
+			w.t.Errorf("slot %d, row %d: %#x %v, want %#x %v", slot, i, rows[i].Pc, rules[i], row.PC, want.Rules[row.Rule])
+			return
+		}
+	}
+}
+
+// gone fails the test unless the slots are empty, once all changes are over.
+func (w *world) gone(slots ...uint32) {
+	w.t.Helper()
+	if err := w.tables.outer.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, slot := range slots {
+		if w.inner(w.tables.outer.Map, slot) != nil {
+			w.t.Errorf("slot %d still has a table", slot)
+		}
+	}
+}
