@@ -1,0 +1,168 @@
+package tracer
+
+import (
+	"maps"
+	"testing"
+
+	"rtrace-bpf/trace"
+)
+
+// fedTracer is a tracer without a kernel: the test says what came from there.
+// All addresses below 0x10000 are code.
+func fedTracer() *Tracer {
+	t := &Tracer{stream: stream{
+		functions: []string{"malloc"}, stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{},
+		raws: map[uint64]*rawStack{}, sides: map[uint64]side{}, stats: Stats{Broken: map[string]uint64{}},
+	}}
+	s := &t.stream
+	s.mappings.current = []mapping{{start: 0, end: 0x10000}}
+	s.copies = newCopies(&target{}, &Options{Depth: 8, Unwind: UnwindEH}, &s.mappings)
+	return t
+}
+
+// alloc passes an allocation with a stack on and returns that.
+func (t *Tracer) alloc(stack uint64) trace.Stack {
+	var r trace.Record
+	t.stream.record(&event{kind: kindAlloc, stack: stack}, &r)
+	return r.Call.Stack
+}
+
+// Stacks are counted by end, those with frame-pointer steps apart, and broken
+// ones by reason.
+func TestStatsOfStacks(t *testing.T) {
+	tracer := fedTracer()
+	frames := func(n uint64) []uint64 { return []uint64{0x1000, 0x2000 + n} }
+	for n, def := range []struct {
+		calls        int
+		end          probeStackEnd
+		framePointer bool
+	}{
+		{1, probeStackEndSTACK_COMPLETE, false},
+		{2, probeStackEndSTACK_COMPLETE, true},
+		{3, probeStackEndSTACK_TRUNCATED, false},
+		{4, probeStackEndSTACK_TRUNCATED, true},
+		{5, probeStackEndSTACK_NO_RULE, false},
+		{6, probeStackEndSTACK_NO_RULE, true},
+		{7, probeStackEndSTACK_BAD_POINTER, true},
+		{8, probeStackEndSTACK_UNMAPPED, false},
+		{9, probeStackEndSTACK_BAD_FRAME, false},
+		{10, probeStackEndSTACK_UNREADABLE, false},
+		{11, probeStackEndSTACK_HELPER, true},
+	} {
+		hash := uint64(n + 1)
+		tracer.stream.stacks[hash] = &stackDef{hash: hash, frames: frames(hash), end: def.end, framePointer: def.framePointer}
+		for range def.calls {
+			tracer.alloc(hash)
+		}
+	}
+	for range 12 {
+		tracer.alloc(999) // its frames did not come
+	}
+	for range 13 {
+		tracer.alloc(0)
+	}
+	s := tracer.Stats()
+	want := [5]uint64{trace.StackUnknown: 11, trace.StackComplete: 1 + 2, trace.StackTruncated: 3 + 4, trace.StackFailed: 5 + 6 + 7 + 8 + 9 + 10 + 12}
+	if s.Stacks != want {
+		t.Errorf("by end %d, want %d", s.Stacks, want)
+	}
+	want = [5]uint64{trace.StackUnknown: 11, trace.StackComplete: 2, trace.StackTruncated: 4, trace.StackFailed: 6 + 7}
+	if s.FramePointer != want {
+		t.Errorf("by frame pointer %d, want %d", s.FramePointer, want)
+	}
+	reasons := map[string]uint64{"no-rule": 5 + 6, "frame-pointer": 7, "unmapped": 8, "bad-frame": 9, "unreadable": 10, "lost": 12}
+	if !maps.Equal(s.Broken, reasons) {
+		t.Errorf("by reason %v, want %v", s.Broken, reasons)
+	}
+	if s.DistinctStacks != 11 || s.Calls != 66+12+13 {
+		t.Errorf("%d distinct stacks of %d calls", s.DistinctStacks, s.Calls)
+	}
+	s.Broken["no-rule"] = 0
+	if tracer.Stats().Broken["no-rule"] == 0 {
+		t.Error("what Stats returned is still the tracer's")
+	}
+}
+
+// Stacks that are the same but for their hash are one; a different end makes
+// another one.
+func TestStatsOfDistinctStacks(t *testing.T) {
+	tracer := fedTracer()
+	for hash, end := range map[uint64]probeStackEnd{
+		1: probeStackEndSTACK_COMPLETE, 2: probeStackEndSTACK_COMPLETE, 3: probeStackEndSTACK_TRUNCATED,
+	} {
+		tracer.stream.stacks[hash] = &stackDef{hash: hash, frames: []uint64{0x1000, 0x2000}, end: end}
+		tracer.alloc(hash)
+	}
+	if n := tracer.Stats().DistinctStacks; n != 2 {
+		t.Errorf("%d stacks, want 2", n)
+	}
+	if defs := tracer.stream.stacks; defs[1] != defs[2] || defs[1] == defs[3] {
+		t.Error("the frames are kept twice, or are those of another stack")
+	}
+}
+
+// A stack that came as a copy is unwound when its event comes, for that event
+// alone.
+func TestStatsOfLateStacks(t *testing.T) {
+	tracer := fedTracer()
+	raw := &rawStack{id: 5, late: true, hash: 77}
+	for n := range uint64(len(raw.regs.R)) {
+		raw.regs.Set(n, 0x500000) // where no code is
+	}
+	tracer.stream.raws[5] = raw
+	for range 2 { // the second time it is gone
+		tracer.stream.record(&event{kind: kindRaw, addr: 5}, &trace.Record{})
+	}
+	got := tracer.alloc(77)
+	if len(got.Frames) != 1 || got.Frames[0] != 0x500000 || got.End != trace.StackFailed || got.Reason != reasonUnmapped {
+		t.Errorf("got %#x %s %q", got.Frames, got.End, got.Reason)
+	}
+	if again := tracer.alloc(77); again.Reason != "lost" {
+		t.Errorf("another event has the stack, too: %+v", again)
+	}
+	if s := tracer.Stats(); s.Late != 1 || s.Broken[reasonUnmapped] != 1 || s.Verified != 0 {
+		t.Errorf("late %d, broken %v", s.Late, s.Broken)
+	}
+}
+
+// Copies are compared with what the programs made of them only while no table
+// may be wrong.
+func TestStatsOfCheckedStacks(t *testing.T) {
+	tracer := fedTracer()
+	s := &tracer.stream
+	s.coverage.tables = true
+	s.verifier = &verifier{copies: s.copies, log: t.Logf}
+	check := func() {
+		raw := &rawStack{id: 1, hash: 7}
+		for n := range uint64(len(raw.regs.R)) {
+			raw.regs.Set(n, 0x500000)
+		}
+		s.raws[1] = raw
+		s.stacks[7] = &stackDef{hash: 7, frames: []uint64{0x400000}, end: probeStackEndSTACK_NO_RULE}
+		s.record(&event{kind: kindRaw, addr: 1}, &trace.Record{})
+	}
+	s.coverage.replaced(10)
+	check()
+	if got := tracer.Stats(); got.Verified != 0 || got.VerifyDiffers != 0 {
+		t.Errorf("checked behind an exec: %d, %d differ", got.Verified, got.VerifyDiffers)
+	}
+	s.coverage.installed(nil, 11)
+	check()
+	if got := tracer.Stats(); got.Verified != 1 || got.VerifyDiffers != 1 {
+		t.Errorf("%d checked, %d differ, want 1 each", got.Verified, got.VerifyDiffers)
+	}
+}
+
+// The work is what was counted up to the last report, and lost raw stacks are
+// no stack of their own.
+func TestStatsOfWork(t *testing.T) {
+	tracer := fedTracer()
+	for n := range uint64(2) {
+		tracer.stream.sides[n] = side{kind: sideWork, work: Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
+		tracer.stream.record(&event{kind: kindSide, addr: n}, &trace.Record{})
+	}
+	tracer.stream.record(&event{kind: kindRaw, addr: 123}, &trace.Record{})
+	if s := tracer.Stats(); s.Work != (Work{2, 3, 4}) || s.Late != 0 {
+		t.Errorf("got %+v, late %d", s.Work, s.Late)
+	}
+}

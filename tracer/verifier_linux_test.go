@@ -1,0 +1,156 @@
+package tracer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/unwind"
+	"rtrace-bpf/internal/unwind/reference"
+)
+
+// What counts as the same stack, and what as known well enough to count at all.
+func TestAgreement(t *testing.T) {
+	const (
+		complete  = probeStackEndSTACK_COMPLETE
+		truncated = probeStackEndSTACK_TRUNCATED
+		noRule    = probeStackEndSTACK_NO_RULE
+		badFrame  = probeStackEndSTACK_BAD_FRAME
+		unmapped  = probeStackEndSTACK_UNMAPPED
+	)
+	for name, test := range map[string]struct {
+		got         []uint64
+		end         probeStackEnd
+		want        []uint64
+		wantEnd     reference.End
+		agree, sure bool
+	}{
+		"the same":                      {[]uint64{1, 2, 3}, complete, []uint64{1, 2, 3}, reference.Complete, true, true},
+		"cut alike":                     {[]uint64{1, 2}, truncated, []uint64{1, 2}, reference.Truncated, true, true},
+		"another frame":                 {[]uint64{1, 9, 3}, complete, []uint64{1, 2, 3}, reference.Complete, false, true},
+		"another last frame":            {[]uint64{1, 2, 9}, complete, []uint64{1, 2, 3}, reference.Complete, false, true},
+		"given up":                      {[]uint64{1, 2}, noRule, []uint64{1, 2, 3}, reference.Complete, true, true},
+		"given up at the end":           {[]uint64{1, 2, 3}, badFrame, []uint64{1, 2, 3}, reference.Complete, true, true},
+		"given up beyond a wrong frame": {[]uint64{1, 9}, unmapped, []uint64{1, 2, 3}, reference.Complete, false, true},
+		"said to be complete, is not":   {[]uint64{1, 2}, complete, []uint64{1, 2, 3}, reference.Complete, false, true},
+		"said to be cut, is not":        {[]uint64{1, 2}, truncated, []uint64{1, 2, 3}, reference.Truncated, false, true},
+		"frames behind the end":         {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.Complete, false, true},
+		"frames behind the end, failed": {[]uint64{1, 2, 3}, noRule, []uint64{1, 2}, reference.Complete, false, true},
+		"the copy ends":                 {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.Unreadable, true, false},
+		"the copy ends, as the other":   {[]uint64{1, 2}, complete, []uint64{1, 2}, reference.Unreadable, true, false},
+		"wrong before the copy ends":    {[]uint64{1, 9, 3}, complete, []uint64{1, 2}, reference.Unreadable, false, true},
+		"a return probe's stub":         {[]uint64{1, 2, 3}, complete, []uint64{1, 7777}, reference.Unmapped, false, true},
+		"up to a return probe's stub":   {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.Unmapped, true, false},
+		"a stub behind all of both":     {[]uint64{1, 2}, complete, []uint64{1, 2}, reference.Unmapped, true, false},
+		"no rule for both":              {[]uint64{1, 2}, noRule, []uint64{1, 2}, reference.NoRule, true, true},
+		"no rule, but the other":        {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.NoRule, true, false},
+		"wrong before there is no rule": {[]uint64{9, 2}, complete, []uint64{1, 2}, reference.NoRule, false, true},
+	} {
+		agree, sure := agreement(&stackDef{frames: test.got, end: test.end}, &reference.Stack{Frames: test.want, End: test.wantEnd})
+		if agree != test.agree || sure != test.sure {
+			t.Errorf("%s: agree %v, sure %v", name, agree, sure)
+		}
+	}
+}
+
+// A difference shows both stacks, frame by frame.
+func TestDifference(t *testing.T) {
+	got := difference(
+		&stackDef{frames: []uint64{0x10, 0x20}, end: probeStackEndSTACK_NO_RULE},
+		&reference.Stack{Frames: []uint64{0x10, 0x21, 0x30}, End: reference.Complete},
+	)
+	want := "stack differs: programs failed no-rule, reference complete\n" +
+		"   0  0x10              0x10\n" +
+		"   1  0x20              0x21\n" +
+		"   2  -                 0x30"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// warnings collects what is given to Options.Warn.
+type warnings struct {
+	sync.Mutex
+	texts []string
+}
+
+// spoil makes the most used rules of a file wrong by a word, where the programs
+// in the kernel read them.
+func (r *recording) spoil(path string) {
+	r.t.Helper()
+	k := r.tracer.kernel
+	w := &world{t: r.t, tables: k.tables, spaces: k.objects.Spaces, rules: k.objects.Rules}
+	space := k.follower.space
+	i := slices.IndexFunc(space.code, func(p placed) bool { return p.path == path })
+	rows, rules := w.table(space.code[i].table.slot)
+	uses, numbers := map[unwind.Rule]int{}, map[unwind.Rule]uint32{}
+	for j, rule := range rules {
+		if rule.Kind() == unwind.SP {
+			uses[rule]++
+			numbers[rule] = rows[j].Rule
+		}
+	}
+	for range 3 {
+		most := slices.MaxFunc(slices.Collect(maps.Keys(uses)), func(a, b unwind.Rule) int { return uses[a] - uses[b] })
+		if err := w.rules.Put(numbers[most], most+1<<40); err != nil {
+			r.t.Fatal(err)
+		}
+		delete(uses, most)
+	}
+}
+
+// write is for Options.Warn.
+func (w *warnings) write(format string, args ...any) {
+	w.Lock()
+	defer w.Unlock()
+	w.texts = append(w.texts, fmt.Sprintf(format, args...))
+}
+
+// tells says whether a text shows a difference: a line whose columns are not the
+// same.
+func tells(text string) bool {
+	lines := strings.Split(text, "\n")
+	return strings.HasPrefix(lines[0], "stack differs: programs ") && slices.ContainsFunc(lines[1:], func(line string) bool {
+		columns := strings.Fields(line)
+		return len(columns) == 3 && columns[1] != columns[2]
+	})
+}
+
+// What is wrong in the kernel is found, counted and told, the first few times.
+func TestVerifierFindsDifferences(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "stacks", omitFramePointers)
+	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+		t.Run(way.String(), func(t *testing.T) {
+			var w warnings
+			child := testutil.Spawn(t, program, testutil.StackLogPath(t), "30", "2")
+			child.Ready()
+			r := attachTo(t, child.PID, byTables(way, func(o *Options) {
+				o.VerifyUnwind, o.Warn = 1, w.write
+			}))
+			r.spoil(program)
+			child.Go()
+			child.Succeed()
+			r.end()
+			s := r.tracer.Stats()
+			t.Logf("%d of %d differ", s.VerifyDiffers, s.Verified)
+			if s.VerifyDiffers == 0 || s.VerifyDiffers > s.Verified {
+				t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
+			}
+			w.Lock()
+			defer w.Unlock()
+			if want := min(s.VerifyDiffers, maxDifferences); uint64(len(w.texts)) != want {
+				t.Errorf("%d texts, want %d", len(w.texts), want)
+			}
+			for _, text := range w.texts {
+				if !tells(text) {
+					t.Errorf("no difference is to be seen in\n%s", text)
+				}
+			}
+		})
+	}
+}
