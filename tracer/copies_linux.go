@@ -42,9 +42,22 @@ func (c *copies) unwind(raw *rawStack) reference.Stack {
 	for _, r := range raw.ranges {
 		memory = append(memory, reference.Raw{Addr: r.start, Data: r.data})
 	}
-	return reference.Unwind(raw.regs, memory, c, reference.Options{
+	s := reference.Unwind(raw.regs, memory, c, reference.Options{
 		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer,
 	})
+	c.cut(&s)
+	return s
+}
+
+// cut ends a stack before a return probe's stub, of which only the kernel knows
+// what it stands for, and before what is no code.
+func (c *copies) cut(s *reference.Stack) {
+	for i, pc := range s.Frames {
+		if m := c.code.at(pc); i > 0 && (m == nil || m.path == trampolines) {
+			s.Frames, s.End = s.Frames[:i], reference.Unmapped
+			return
+		}
+	}
 }
 
 // Find implements reference.Modules.

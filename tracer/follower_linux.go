@@ -19,6 +19,7 @@ const (
 // follower keeps the space of a process as its mappings are.
 type follower struct {
 	space    *space
+	untold   bool // the programs do not know yet what is installed
 	mu       sync.Mutex
 	fresh    []mapping                               // files that were mapped since the last look
 	register func(code []placed, epoch uint64) error // tells the programs
@@ -53,12 +54,14 @@ func (f *follower) look() error {
 		f.mu.Unlock()
 		return fmt.Errorf("update unwind tables: %w", err)
 	}
-	if changed {
+	if changed || f.untold {
+		f.untold = true
 		// Never the same again, for any process: rules and stacks that the
 		// programs remember under another epoch are void.
 		if err := f.register(f.space.code, rand.Uint64()|1<<63); err != nil {
 			return err
 		}
+		f.untold = false
 	}
 	f.tell(side{kind: sideTables, snapshot: f.space.mappings(), seen: seen, pid: uint32(f.space.target.pid)})
 	return nil

@@ -31,8 +31,12 @@ type space struct {
 // placed is a mapping with what unwinds its code.
 type placed struct {
 	mapping
-	table *table // nil for code that is in no file
+	table *table // nil until it was looked for
 }
+
+// noTable stands for the table of code that is in no file, or in one that cannot
+// have a table: it is not looked for again.
+var noTable = &table{}
 
 // trampolines is the mapping that probed functions return through. Addresses in
 // it stand for others (bpf/trampoline.h).
@@ -62,19 +66,25 @@ func (s *space) update(all, fresh []mapping) (changed bool, err error) {
 	}
 	s.inherit(code, isFresh)
 	s.load(code)
-	if err := s.tables.install(); err != nil {
+	if err = s.tables.install(); err == nil {
+		err = s.install(code)
+	}
+	if err != nil {
+		s.release(code)
 		return false, err
 	}
-	if err := s.install(code); err != nil {
-		return false, err
-	}
-	for i := range s.code {
-		if t := s.code[i].table; t != nil {
+	s.release(s.code)
+	s.code = code
+	return true, nil
+}
+
+// release gives up the tables of code.
+func (s *space) release(code []placed) {
+	for i := range code {
+		if t := code[i].table; t != nil && t != noTable {
 			s.tables.release(t)
 		}
 	}
-	s.code = code
-	return true, nil
 }
 
 // inherit gives mappings that were there before, and are not fresh, the table
@@ -87,7 +97,9 @@ func (s *space) inherit(code []placed, isFresh func(placed) bool) {
 	for i := range code {
 		if t := before[code[i].key()]; t != nil && !isFresh(code[i]) {
 			code[i].table = t
-			t.users++
+			if t != noTable {
+				t.users++
+			}
 		}
 	}
 }
@@ -111,6 +123,7 @@ func (s *space) load(code []placed) {
 		}
 		key, f := s.open(p.mapping)
 		if f == nil {
+			p.table = noTable
 			continue
 		}
 		if p.table = s.tables.find(key); p.table != nil {

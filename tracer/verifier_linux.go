@@ -43,15 +43,15 @@ func agreement(got *stackDef, want *reference.Stack) (agree, sure bool) {
 	if !slices.Equal(got.frames[:n], want.Frames[:n]) {
 		return false, true
 	}
+	whole := got.end == probeStackEndSTACK_COMPLETE || got.end == probeStackEndSTACK_TRUNCATED
 	switch {
 	case want.End == reference.Complete, want.End == reference.Truncated:
-		whole := got.end == probeStackEndSTACK_COMPLETE || got.end == probeStackEndSTACK_TRUNCATED
 		return len(got.frames) <= len(want.Frames) && (!whole || len(got.frames) == len(want.Frames)), true
 	case want.End == reference.Unreadable, want.End == reference.Unmapped:
 		// The copy ends there, or a return probe's stub stands for the caller.
 		return true, false
 	}
-	return true, len(got.frames) <= len(want.Frames)
+	return true, !whole && len(got.frames) <= len(want.Frames)
 }
 
 // difference describes two outcomes side by side.

@@ -1,0 +1,29 @@
+package tracer
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// A copy of a stack has the address of the stub where a return probe of somebody
+// else is pending. That is no difference: from there on nothing can be told.
+func TestVerifierUnderForeignReturnProbes(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "shadow", omitFramePointers)
+	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+		t.Run(way.String(), func(t *testing.T) {
+			child := testutil.Spawn(t, program, testutil.StackLogPath(t), "100")
+			child.Ready()
+			returnProbes(t, child.PID, program, "even", "odd", "run")
+			var w warnings
+			r := attachTo(t, child.PID, byTables(way, func(o *Options) { o.VerifyUnwind, o.Warn = 1, w.write }))
+			child.Go()
+			child.Succeed()
+			r.end()
+			if s := r.tracer.Stats(); s.VerifyDiffers > 0 {
+				t.Errorf("%d of %d stacks differ; the first is\n%s", s.VerifyDiffers, s.Verified, w.texts[0])
+			}
+		})
+	}
+}
