@@ -35,6 +35,8 @@ enum { GO_ON = 0, STOP = 1 };
 static __always_inline long stop(struct thread *t, __u8 end)
 {
 	t->walk.end = end;
+	if (end == STACK_UNREADABLE)
+		t->walk.uncached = 1; /* it may be readable the next time */
 	return STOP;
 }
 
@@ -96,11 +98,14 @@ static __always_inline long enter_frame(struct thread *t, __u64 ra, __u64 sp, __
 {
 	__u32 n = t->walk.depth;
 
-	/* The outermost frame of some threads; in the first step it is no frame at all. */
-	if (unlikely(!ra))
+	/* A word that ends the stack decides it, too. */
+	if (unlikely(!ra || n >= cfg_depth || n >= MAX_DEPTH)) {
+		keep_extra(t, slot);
+		/* Zero is the outermost frame of some threads; in the first step it is none. */
+		if (ra)
+			return stop(t, STACK_TRUNCATED);
 		return stop(t, n > 1 ? STACK_COMPLETE : STACK_BAD_FRAME);
-	if (unlikely(n >= cfg_depth || n >= MAX_DEPTH))
-		return stop(t, STACK_TRUNCATED);
+	}
 	keep_slot(t, n, slot);
 	t->stack.frames[n] = ra;
 	t->walk.depth = n + 1;
@@ -138,8 +143,10 @@ static __noinline long follow_frame_pointer(struct thread *t)
 		return stop(t, STACK_BAD_POINTER);
 	if (!read_word(t, fp + sizeof(__u64), &ra))
 		return stop(t, STACK_UNREADABLE);
-	if (!ra && !again)
+	if (!ra && !again) {
+		keep_extra(t, fp + sizeof(__u64));
 		return stop(t, STACK_BAD_POINTER);
+	}
 	fp_saved_at(t, fp);
 	t->walk.fp_step = 1;
 	t->walk.fp_used = 1;

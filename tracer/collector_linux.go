@@ -53,6 +53,7 @@ type collector struct {
 	next       *batch
 	sides      []side
 	sideCount  uint64
+	remaps     uint64 // numbers the sideband records
 	wait       time.Duration
 	limit      time.Duration // drainLimit, but for tests
 	lossTime   uint64
@@ -191,16 +192,16 @@ func (c *collector) poll() (bound uint64, more bool) {
 	c.sides = c.sideband.poll(c.sides[:0])
 	remapped := maps != 0
 	for i := range c.sides {
+		c.remaps++
+		c.sides[i].number = c.remaps
 		c.addSide(&c.sides[i])
 		switch c.sides[i].kind {
 		case sideLost:
 			maps = max(maps, c.sides[i].time) // a mapping may be among them
 			remapped = true
-		case sideExec:
-			remapped = true
-		case sideMap:
+		case sideExec, sideMap:
 			if c.follower != nil {
-				c.follower.mapped(c.sides[i].mapping)
+				c.follower.told(&c.sides[i])
 			}
 		}
 	}

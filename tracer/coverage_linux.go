@@ -13,15 +13,16 @@ const reasonUnmapped = "unmapped"
 // coverage knows, as events pass by in order, for which mappings the programs
 // had unwind tables, and which of these have become wrong: between the moment
 // when code is replaced and the one when its new table is installed, the
-// programs unwind by the old one.
+// programs unwind by the old one. Records about mappings are known by their
+// numbers: the order in which they arrived.
 type coverage struct {
 	tables  bool // the programs use tables at all
 	covered []mapping
-	pending []mapping // may have been installed already, with seen the time they appeared
+	pending []mapping // may have been installed already; seen is the record's number
 	stale   []staleCode
 }
 
-// staleCode is code that was replaced at a time.
+// staleCode is code that was replaced, as a record said.
 type staleCode struct {
 	extent
 	since uint64
@@ -30,35 +31,36 @@ type staleCode struct {
 // everything is the code of a whole process.
 var everything = extent{0, ^uint64(0)}
 
-// mapped says that m appeared at time.
-func (c *coverage) mapped(m mapping, time uint64) {
+// mapped says that m appeared, by the record of a number.
+func (c *coverage) mapped(m mapping, number uint64) {
 	if !c.tables {
 		return
 	}
 	// What looks like the same file may be another one under its inode number.
+	// Memory without a file has no table that could be wrong.
 	replaces := func(old mapping) bool {
-		return old.overlaps(m) && (m.inode != 0 || !old.same(m))
+		return old.overlaps(m) && (m.inode != 0 || old.inode != 0)
 	}
 	if slices.ContainsFunc(c.covered, replaces) || slices.ContainsFunc(c.pending, replaces) {
-		c.stale = append(c.stale, staleCode{extent{m.start, m.end}, time})
+		c.stale = append(c.stale, staleCode{extent{m.start, m.end}, number})
 	}
-	m.seen = time
+	m.seen = number
 	c.pending = append(c.pending, m)
 }
 
-// replaced says that the process replaced its program at time.
-func (c *coverage) replaced(time uint64) {
+// replaced says that the process replaced its program.
+func (c *coverage) replaced(number uint64) {
 	if c.tables {
-		c.stale = append(c.stale, staleCode{everything, time})
+		c.stale = append(c.stale, staleCode{everything, number})
 	}
 }
 
-// installed says that the tables of all are in use, the mappings as they were
-// at the time seen.
-func (c *coverage) installed(all []mapping, seen uint64) {
+// installed says that the tables of all are in use. The records before number
+// were known when the mappings were read.
+func (c *coverage) installed(all []mapping, number uint64) {
 	c.covered = all
-	c.pending = slices.DeleteFunc(c.pending, func(m mapping) bool { return m.seen < seen })
-	c.stale = slices.DeleteFunc(c.stale, func(s staleCode) bool { return s.since < seen })
+	c.pending = slices.DeleteFunc(c.pending, func(m mapping) bool { return m.seen < number })
+	c.stale = slices.DeleteFunc(c.stale, func(s staleCode) bool { return s.since < number })
 }
 
 // doubtful says that tables may be wrong.

@@ -19,7 +19,8 @@ const (
 // follower keeps the space of a process as its mappings are.
 type follower struct {
 	space    *space
-	untold   bool // the programs do not know yet what is installed
+	heard    uint64 // number of the last record that was taken
+	untold   bool   // the programs do not know yet what is installed
 	mu       sync.Mutex
 	fresh    []mapping                               // files that were mapped since the last look
 	register func(code []placed, epoch uint64) error // tells the programs
@@ -39,20 +40,21 @@ func newFollower(s *space, register func([]placed, uint64) error) *follower {
 // look reads the mappings and makes them known if they changed.
 func (f *follower) look() error {
 	f.mu.Lock()
-	fresh := f.fresh
+	fresh, heard := f.fresh, f.heard
 	f.fresh = nil
 	f.mu.Unlock()
-	seen := clock()
+	changed := false
 	all, err := f.space.target.mappings()
-	if err != nil {
-		return err
+	if err == nil {
+		if changed, err = f.space.update(all, fresh); err != nil {
+			err = fmt.Errorf("update unwind tables: %w", err)
+		}
 	}
-	changed, err := f.space.update(all, fresh)
 	if err != nil {
 		f.mu.Lock()
 		f.fresh = append(f.fresh, fresh...)
 		f.mu.Unlock()
-		return fmt.Errorf("update unwind tables: %w", err)
+		return err
 	}
 	if changed || f.untold {
 		f.untold = true
@@ -63,7 +65,7 @@ func (f *follower) look() error {
 		}
 		f.untold = false
 	}
-	f.tell(side{kind: sideTables, snapshot: f.space.mappings(), seen: seen, pid: uint32(f.space.target.pid)})
+	f.tell(side{kind: sideTables, snapshot: f.space.mappings(), number: heard, pid: uint32(f.space.target.pid)})
 	return nil
 }
 
@@ -76,13 +78,15 @@ func (f *follower) tell(x side) {
 	f.ready <- x
 }
 
-// mapped says that m appeared, and asks for a look. It never waits long.
-func (f *follower) mapped(m mapping) {
-	if m.inode != 0 {
-		f.mu.Lock()
-		f.fresh = append(f.fresh, m)
-		f.mu.Unlock()
+// told takes a record that says that the mappings changed, and asks for a look.
+// It never waits long.
+func (f *follower) told(x *side) {
+	f.mu.Lock()
+	f.heard = x.number
+	if x.kind == sideMap && x.mapping.inode != 0 {
+		f.fresh = append(f.fresh, x.mapping)
 	}
+	f.mu.Unlock()
 	f.changed()
 }
 

@@ -17,6 +17,9 @@ type outer struct {
 	*ebpf.Map
 	waiting sync.WaitGroup
 	few     chan struct{} // holds one element for each that waits
+
+	mu   sync.Mutex
+	held map[uint32]*ebpf.Map // what is in the slots
 }
 
 // maxWaiting is how many changes wait at a time, each with a thread of its own.
@@ -26,11 +29,13 @@ const maxWaiting = 16
 const lookAgain = 50 * time.Microsecond
 
 func newOuter(m *ebpf.Map) *outer {
-	return &outer{Map: m, few: make(chan struct{}, maxWaiting)}
+	return &outer{Map: m, few: make(chan struct{}, maxWaiting), held: map[uint32]*ebpf.Map{}}
 }
 
 // install puts maps into slots and returns when programs find them there. It
-// closes the maps, which live on in o.
+// takes the maps over. Those that were there before are closed once the kernel
+// has waited for the programs: until Linux 6.8 the last one to let go of an inner
+// map freed it at once ("bpf: Defer the free of inner map when necessary").
 func (o *outer) install(maps map[uint32]*ebpf.Map) error {
 	if len(maps) == 0 {
 		return nil
@@ -48,7 +53,14 @@ func (o *outer) install(maps map[uint32]*ebpf.Map) error {
 		slots, fds, ids[slot] = append(slots, slot), append(fds, uint32(m.FD())), id
 	}
 	done := make(chan error, 1)
-	o.waiting.Go(func() { done <- errors.Join(o.update(slots, fds), closeMaps(maps)) })
+	before := o.exchange(maps)
+	o.waiting.Go(func() {
+		err := o.update(slots, fds)
+		if err != nil {
+			err = errors.Join(err, closeMaps(o.giveUp(maps)))
+		}
+		done <- errors.Join(err, closeMaps(before))
+	})
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
@@ -61,6 +73,30 @@ func (o *outer) install(maps map[uint32]*ebpf.Map) error {
 			}
 		}
 	}
+}
+
+// exchange notes what the slots will have and returns what they had.
+func (o *outer) exchange(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := map[uint32]*ebpf.Map{}
+	for slot, m := range maps {
+		if old := o.held[slot]; old != nil {
+			before[slot] = old
+		}
+		o.held[slot] = m
+	}
+	return before
+}
+
+// giveUp forgets maps that could not be installed, and returns them.
+func (o *outer) giveUp(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for slot := range maps {
+		delete(o.held, slot)
+	}
+	return maps
 }
 
 // has says whether the slots have the maps of these ids.
@@ -98,16 +134,26 @@ func (o *outer) remove(slot uint32, empty func(slot uint32)) {
 	o.waiting.Go(func() {
 		o.few <- struct{}{}
 		defer func() { <-o.few }()
+		o.mu.Lock()
+		m := o.held[slot]
+		delete(o.held, slot)
+		o.mu.Unlock()
 		// It fails if there was nothing, which is as good.
 		_ = o.Delete(slot)
+		if m != nil {
+			_ = m.Close()
+		}
 		empty(slot)
 	})
 }
 
-// Close waits for all changes to be over. The map belongs to the programs.
+// Close waits for all changes to be over and lets go of what is in the slots. The
+// map itself belongs to the programs.
 func (o *outer) Close() error {
 	o.waiting.Wait()
-	return nil
+	err := closeMaps(o.held)
+	clear(o.held)
+	return err
 }
 
 func closeMaps(maps map[uint32]*ebpf.Map) error {

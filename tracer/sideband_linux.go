@@ -50,6 +50,7 @@ type side struct {
 	lost     uint64
 	reason   Loss
 	work     Work
+	number   uint64 // of a sideMap or sideExec, as they arrived; sideTables: the last one that was heeded
 }
 
 // mapping is an executable mapping as the kernel names it.
@@ -159,6 +160,9 @@ func (s *sideband) parse(rec *ring.Record) (side, bool) {
 			start: long(b[8:]), end: long(b[8:]) + long(b[16:]), offset: long(b[24:]),
 			major: word(b[32:]), minor: word(b[36:]), inode: long(b[40:]),
 			path: text(b[mmap2Fixed : len(b)-sampleIDLen]),
+		}
+		if m := &x.mapping; m.inode == 0 && m.major == 0 && m.minor == 0 {
+			m.offset = 0 // of memory without a file it is the address here, and nothing in maps
 		}
 		if word(b[56:])&unix.PROT_EXEC == 0 {
 			return side{}, false

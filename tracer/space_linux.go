@@ -178,6 +178,7 @@ func (s *space) keep(b *build) {
 		b.table, b.err = nil, fmt.Errorf("%d rows are too many", len(b.table.Rows))
 	}
 	t, err := s.tables.add(b.key, b.table, segments)
+	b.table = nil // it may be large, and others are still being made
 	t.users = len(b.users)
 	for _, p := range b.users {
 		p.table = t

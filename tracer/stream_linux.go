@@ -214,12 +214,12 @@ func (s *stream) side(id uint64) {
 	r := trace.Record{Time: int64(x.time), PID: int32(x.pid), TID: int32(x.tid)}
 	switch x.kind {
 	case sideMap:
-		s.coverage.mapped(x.mapping, x.time)
+		s.coverage.mapped(x.mapping, x.number)
 		s.copies.mapped(x.mapping)
 		s.mappings.add(x.mapping, x.time)
 		return
 	case sideTables:
-		s.coverage.installed(x.snapshot, x.seen)
+		s.coverage.installed(x.snapshot, x.number+1)
 		return
 	case sideSnapshot:
 		s.mappings.replace(x.snapshot, x.seen, x.time)
@@ -256,7 +256,7 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 func (s *stream) exec(x side) {
 	s.stats.Unprobed = true // until the library that has the probes is mapped again
 	s.mappings.clear(x.time)
-	s.coverage.replaced(x.time)
+	s.coverage.replaced(x.number)
 	s.copies.forget()
 	if s.live != nil {
 		s.live = live.New()

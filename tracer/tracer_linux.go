@@ -75,7 +75,7 @@ func (t *Tracer) start() {
 	}
 	if f := t.kernel.follower; f != nil {
 		s.coverage.tables = true
-		s.coverage.installed(f.space.mappings(), clock())
+		s.coverage.installed(f.space.mappings(), 0)
 	}
 	s.copies = newCopies(target, &options, &s.mappings)
 	if options.VerifyUnwind > 0 {

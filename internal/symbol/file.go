@@ -78,20 +78,18 @@ func OpenIn(root, path string) (*File, error) {
 	return file, nil
 }
 
-// openRegular opens a file that is neither a device nor a pipe.
+// openRegular opens a file that is neither a device nor a pipe. What a name leads
+// to may change at any time, so it is looked at once it is open.
 func openRegular(path string) (*os.File, int64, error) {
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unblocked, 0)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("open %s: %w", path, ErrNotRegular)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("open %s: %w", path, ErrNotRegular)
 	}
-	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
-	}
-	if info, err = f.Stat(); err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil

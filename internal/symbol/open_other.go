@@ -1,0 +1,5 @@
+//go:build !unix
+
+package symbol
+
+const unblocked = 0

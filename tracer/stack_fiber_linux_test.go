@@ -1,0 +1,54 @@
+package tracer
+
+import (
+	"runtime"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// Two stacks that differ in nothing but the word that ends them are not one, the
+// stack cache notwithstanding: one where that word is zero, and one where it is a
+// return address. The same goes for a stack that ends at the depth limit.
+func TestStacksThatDifferAtTheirEnd(t *testing.T) {
+	privileged(t)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("SKIP: the program is for amd64")
+	}
+	const blocks = 1000
+	for name, tt := range map[string]struct {
+		depth  int
+		second trace.StackEnd
+		frames int
+	}{
+		"end":   {DefaultDepth, trace.StackComplete, 3},
+		"limit": {2, trace.StackTruncated, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "fiber", omitFramePointers), "1000")
+			child.Ready()
+			r := attachTo(t, child.PID, func(o *Options) { o.Depth = tt.depth })
+			child.Go()
+			child.Succeed()
+			n, wrong := 0, 0
+			for _, rec := range ofKind(r.end(), trace.KindCall) {
+				if rec.Call.Op != trace.OpAlloc {
+					continue
+				}
+				end, frames := trace.StackComplete, 2
+				if n >= blocks {
+					end, frames = tt.second, tt.frames
+				}
+				if s := rec.Call.Stack; s.End != end || len(s.Frames) != frames {
+					wrong++
+				}
+				n++
+			}
+			r.whole()
+			if n != 2*blocks || wrong > 0 {
+				t.Errorf("%d of %d stacks are wrong, %d were made", wrong, n, 2*blocks)
+			}
+		})
+	}
+}
