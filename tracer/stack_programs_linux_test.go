@@ -163,6 +163,7 @@ func TestStacksDuringLazyBinding(t *testing.T) {
 // stacks as the programs in the kernel.
 func TestStacksAreVerified(t *testing.T) {
 	privileged(t)
+	var verified uint64
 	for _, p := range stackPrograms {
 		program := testutil.Build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
 		for _, every := range []int{1, 7} {
@@ -173,11 +174,15 @@ func TestStacksAreVerified(t *testing.T) {
 				if s.VerifyDiffers != 0 {
 					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
 				}
-				if s.Verified == 0 {
-					t.Error("no stack was verified")
-				}
-				t.Logf("%d of %d stacks were verified", s.Verified, n)
+				verified += s.Verified
+				c := &r.tracer.stream.coverage
+				t.Logf("%d of %d stacks were verified; %+v, in doubt %v, pending %v", s.Verified, n, s.Work, c.stale, c.pending)
 			})
 		}
+	}
+	// Copies are made only while there is room in the ring, so how many there are
+	// of a single run is not certain.
+	if verified < 1000 && !t.Failed() {
+		t.Errorf("%d stacks were verified in all", verified)
 	}
 }
