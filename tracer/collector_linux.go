@@ -179,33 +179,31 @@ func (c *collector) drain() error {
 func (c *collector) poll() (bound uint64, more bool) {
 	now := clock()
 	bound = now - clockSlack
-	fullest, maps := 0.0, uint64(0)
+	fullest, remapped := 0.0, false
 	for i, s := range c.sources {
 		in := &c.in[i]
 		bound = min(bound, s.poll(now, in))
-		maps = max(maps, in.maps)
-		in.maps = 0
+		remapped = remapped || in.maps
+		in.maps = false
 		c.next = c.keep(in)
 		fullest = max(fullest, s.used())
 		more = more || in.queue.room() <= 0
 	}
 	c.sides = c.sideband.poll(c.sides[:0])
-	remapped := maps != 0
 	for i := range c.sides {
 		c.remaps++
 		c.sides[i].number = c.remaps
 		c.addSide(&c.sides[i])
 		switch c.sides[i].kind {
 		case sideLost:
-			maps = max(maps, c.sides[i].time) // a mapping may be among them
-			remapped = true
+			remapped = true // a mapping may be among them
 		case sideExec, sideMap:
 			if c.follower != nil {
 				c.follower.told(&c.sides[i])
 			}
 		}
 	}
-	if maps != 0 {
+	if remapped {
 		c.addSnapshot()
 	}
 	if c.follower != nil {

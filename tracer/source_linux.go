@@ -32,7 +32,7 @@ type intake struct {
 	stacks []stackDef
 	raws   []rawStack
 	rawID  uint64 // of the last one
-	maps   uint64 // time of the latest kindMaps event, 0 if none
+	maps   bool   // the dynamic loader changed the mappings
 }
 
 func (in *intake) add(record []byte) {
@@ -53,7 +53,7 @@ func (in *intake) add(record []byte) {
 	case !decode(record, e):
 		in.queue.drop()
 	case e.kind == kindMaps:
-		in.maps = max(in.maps, e.time)
+		in.maps = true
 		in.queue.drop()
 	default:
 		in.queue.settle()

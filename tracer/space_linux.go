@@ -187,6 +187,10 @@ func (s *space) keep(b *build) {
 		s.warn("no unwind table of %s: %v", path, err)
 		return
 	}
+	if n := s.tables.full; n > 0 {
+		s.warn("no room for %d more unwind rules: stacks end with no-rule in code that needs them", n)
+		s.tables.full = 0
+	}
 	s.log("unwind table of %s: %d rows", path, t.rows)
 }
 

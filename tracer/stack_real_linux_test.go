@@ -103,24 +103,29 @@ func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bo
 	}
 }
 
-// installed skips the test where a program is missing.
+// installed finds a program that `make need-test` installs. A benchmark does
+// without it.
 func installed(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
-	if err != nil {
-		skipped(t, fmt.Sprintf("%s is not installed: %v", name, err))
+	if err == nil {
+		return path
 	}
-	return path
+	if b, ok := t.(*testing.B); ok {
+		skipped(b, name+" is not installed")
+	}
+	t.Fatalf("%s is not installed (make need-test installs it): %v", name, err)
+	return ""
 }
 
-// skipped skips the test and says why, in benchmarks, too, which keep that to
-// themselves without -v.
-func skipped(t testing.TB, why string) {
-	t.Helper()
-	if _, ok := t.(*testing.B); ok && !testing.Verbose() {
-		fmt.Fprintf(os.Stderr, "SKIPPED: %s: %s\n", t.Name(), why)
+// skipped skips a benchmark and says why, which benchmarks keep to themselves
+// without -v.
+func skipped(b *testing.B, why string) {
+	b.Helper()
+	if !testing.Verbose() {
+		fmt.Fprintf(os.Stderr, "SKIPPED: %s: %s\n", b.Name(), why)
 	}
-	t.Skip("SKIPPED: " + why)
+	b.Skip("SKIPPED: " + why)
 }
 
 // fed starts a program that reads commands, and waits until it answers.

@@ -2,7 +2,6 @@ package tracer
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -150,21 +149,5 @@ func TestStacksByFramePointersAlone(t *testing.T) {
 				t.Fatalf("call %d has a stack: %s %#x", rec.Call.Seq, s.End, s.Frames)
 			}
 		}
-	})
-}
-
-// Code that was written to memory at run time has no tables: its frame pointers
-// are used, and tables again below it.
-func TestStacksThroughJIT(t *testing.T) {
-	privileged(t)
-	if runtime.GOARCH != "amd64" {
-		t.Skip("SKIPPED: the program has code for x86-64 only")
-	}
-	program := testutil.Build(t, "shadow", omitFramePointers)
-	t.Run("auto", func(t *testing.T) {
-		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
-	})
-	t.Run("eh", func(t *testing.T) {
-		tracedStacks(t, byTables(UnwindEH, nil), program, "2000", "jit").allFailed(onlyCaller)
 	})
 }

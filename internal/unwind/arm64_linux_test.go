@@ -24,7 +24,7 @@ int large(int n) { char b[1 << 17]; g(n); return h(b); }
 func TestARM64Compiled(t *testing.T) {
 	clang, err := exec.LookPath("clang")
 	if err != nil {
-		t.Skip("SKIP:", err)
+		t.Fatalf("make need-test installs it: %v", err)
 	}
 	for _, target := range []string{"aarch64-linux-gnu", "aarch64_be-linux-gnu"} {
 		for _, flags := range [][]string{{"-O2"}, {"-O0"}, {"-O2", "-fomit-frame-pointer", "-mbranch-protection=pac-ret"}} {
@@ -35,7 +35,7 @@ func TestARM64Compiled(t *testing.T) {
 			}
 			args := append([]string{"--target=" + target, "-fasynchronous-unwind-tables", "-c", "-o", object, source}, flags...)
 			if out, err := exec.Command(clang, args...).CombinedOutput(); err != nil {
-				t.Skipf("SKIP: clang for %s: %v\n%s", target, err, out)
+				t.Fatalf("clang for %s: %v\n%s", target, err, out)
 			}
 			load(t, object)
 			compare(t, object)

@@ -20,9 +20,6 @@ import (
 // run runs a tool of binutils.
 func run(t *testing.T, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath(args[0]); err != nil {
-		t.Skip("SKIP:", err)
-	}
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -140,11 +137,11 @@ func TestRemovedSection(t *testing.T) {
 func TestVDSO(t *testing.T) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		t.Skip("SKIP:", err)
+		t.Fatal(err)
 	}
 	i := bytes.Index(maps, []byte("[vdso]"))
 	if i < 0 {
-		t.Skip("SKIP: no vDSO")
+		t.Skip("SKIPPED: this kernel maps no vDSO")
 	}
 	line := maps[bytes.LastIndexByte(maps[:i], '\n')+1 : i]
 	var start, end int64
@@ -153,7 +150,7 @@ func TestVDSO(t *testing.T) {
 	}
 	mem, err := os.Open("/proc/self/mem")
 	if err != nil {
-		t.Skip("SKIP:", err)
+		t.Fatal(err)
 	}
 	defer mem.Close()
 	data := make([]byte, end-start)

@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"runtime"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
@@ -13,9 +12,6 @@ import (
 // return address. The same goes for a stack that ends at the depth limit.
 func TestStacksThatDifferAtTheirEnd(t *testing.T) {
 	privileged(t)
-	if runtime.GOARCH != "amd64" {
-		t.Skip("SKIP: the program is for amd64")
-	}
 	const blocks = 1000
 	for name, tt := range map[string]struct {
 		depth  int

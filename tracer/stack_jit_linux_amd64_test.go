@@ -1,0 +1,20 @@
+package tracer
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// Code that was written to memory at run time has no tables: its frame pointers
+// are used, and tables again below it.
+func TestStacksThroughJIT(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "shadow", omitFramePointers)
+	t.Run("auto", func(t *testing.T) {
+		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
+	})
+	t.Run("eh", func(t *testing.T) {
+		tracedStacks(t, byTables(UnwindEH, nil), program, "2000", "jit").allFailed(onlyCaller)
+	})
+}
