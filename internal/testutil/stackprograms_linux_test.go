@@ -18,7 +18,7 @@ func TestStackPrograms(t *testing.T) {
 		"cxx":      {program: "stacks_cxx", args: arguments("3", "2"), ends: 2},
 		"shadow":   {program: "shadow", args: arguments("30"), ends: 2},
 		"no plug":  {program: "stacks_late", args: arguments("0"), ends: 1},
-		"plug":     {program: "stacks_late", args: func(t *testing.T) []string { return []string{"5", plug(t)} }, ends: 1},
+		"plug":     {program: "stacks_late", args: func(t *testing.T) []string { return []string{"5", plug(t)} }, ends: 2},
 		"no frame": {program: "stacks", flags: []string{"-fomit-frame-pointer"}, args: arguments("3", "2"), ends: 3},
 	}
 	for name, test := range tests {

@@ -68,12 +68,13 @@ static void *bystander(void *arg)
 {
 	volatile int *going = (volatile int *)arg;
 	struct timespec moment = { .tv_nsec = 20000 };
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; *going; i++) {
-		use(own_make, 60000 + i % 1000);
+	/* At least once, however late the thread gets its turn. */
+	do {
+		use(own_make, 60000 + i++ % 1000);
 		nanosleep(&moment, NULL);
-	}
+	} while (*going);
 	return NULL;
 }
 
