@@ -19,6 +19,7 @@ const (
 	KindMapping                  // an executable mapping appeared
 	KindUnmapping                // an executable mapping is gone
 	KindCall                     // a resource was allocated, freed or moved
+	KindHeapGrow                 // the allocator got memory from the system (MTRC H, I)
 	KindHeapInfo                 // state of the allocator (sp-rtrace HINF)
 	KindAttachment               // a file that belongs to the trace (sp-rtrace FILE)
 	KindComment                  // free text, kept where the format has a place for it
@@ -32,7 +33,7 @@ const (
 
 var kindNames = [kindCount]string{
 	"none", "header", "process", "thread", "tracermodule", "resource", "context",
-	"module", "mapping", "unmapping", "call", "heapinfo", "attachment", "comment",
+	"module", "mapping", "unmapping", "call", "heapgrow", "heapinfo", "attachment", "comment",
 	"exec", "exit", "lost", "opaque", "end",
 }
 

@@ -23,6 +23,7 @@ type Record struct {
 	Module       Module
 	Mapping      Mapping // also of KindUnmapping
 	Call         Call
+	HeapGrow     HeapGrow
 	HeapInfo     HeapInfo
 	Attachment   Attachment
 	Comment      string // one line of text without its line end
@@ -128,8 +129,21 @@ type Call struct {
 	// EntryTime is when an OpMove began, on the clock of Record.Time.
 	EntryTime int64
 	Context   uint32 // mask of Context.ID
-	Stack     Stack
-	Args      []Arg
+	// Index numbers the block: its allocation, its moves and its free have the
+	// same. 0 if the format has none (all but MTRC).
+	Index  uint64
+	Caller Caller
+	Stack  Stack
+	Args   []Arg
+}
+
+// Caller is the place in the program that a Call was made from, as far as a
+// format or a resolver tells. It is one place, chosen from the frames of the
+// stack or stated where there is no stack; unknown parts are zero.
+type Caller struct {
+	Function string // as the linker knows it: C++ names are mangled
+	File     string // source file
+	Line     uint64 // counted from 1
 }
 
 // Stack is a list of return addresses, innermost caller first.
@@ -148,6 +162,15 @@ type Stack struct {
 // Arg is a traced argument in text form.
 type Arg struct {
 	Name, Value string
+}
+
+// HeapGrow says that an allocator got memory from the system. That it gave some
+// back has no record.
+type HeapGrow struct {
+	Address, Size uint64 // bytes
+	// Internal marks memory for what records the trace, in the traced process
+	// itself (MTRC I), instead of for the program's blocks (MTRC H).
+	Internal bool
 }
 
 // HeapInfo is what mallinfo(3) reports, with the bounds of the heap.

@@ -43,6 +43,12 @@ func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 		p.uint32(&r.Context.ID)
 	case member{trace.KindContext, "name"}:
 		p.string(&r.Context.Name)
+	case member{trace.KindHeapGrow, "address"}:
+		p.addr(&r.HeapGrow.Address)
+	case member{trace.KindHeapGrow, "size"}:
+		p.uint64(&r.HeapGrow.Size)
+	case member{trace.KindHeapGrow, "internal"}:
+		p.bool(&r.HeapGrow.Internal)
 	case member{trace.KindAttachment, "name"}:
 		p.string(&r.Attachment.Name)
 	case member{trace.KindAttachment, "path"}:
@@ -91,6 +97,14 @@ func (p *Parser) call(c *trace.Call, key []byte) bool {
 		p.int64(&c.EntryTime)
 	case "context":
 		p.uint32(&c.Context)
+	case "index":
+		p.uint64(&c.Index)
+	case "caller":
+		p.string(&c.Caller.Function)
+	case "file":
+		p.string(&c.Caller.File)
+	case "line":
+		p.uint64(&c.Caller.Line)
 	case "stack_end":
 		c.Stack.End = trace.StackEnd(p.Enum(parseStackEnd))
 	case "stack_reason":

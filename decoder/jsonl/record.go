@@ -149,6 +149,8 @@ func zero(r *trace.Record) {
 		r.Mapping = trace.Mapping{}
 	case trace.KindCall:
 		r.Call = trace.Call{}
+	case trace.KindHeapGrow:
+		r.HeapGrow = trace.HeapGrow{}
 	case trace.KindHeapInfo:
 		r.HeapInfo = trace.HeapInfo{}
 	case trace.KindAttachment:

@@ -24,7 +24,7 @@ var payloads = map[trace.Kind]string{
 	trace.KindHeader: "Header", trace.KindProcess: "Process", trace.KindThread: "Thread",
 	trace.KindTracerModule: "TracerModule", trace.KindResource: "Resource",
 	trace.KindContext: "Context", trace.KindModule: "Module", trace.KindMapping: "Mapping",
-	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapInfo: "HeapInfo",
+	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapGrow: "HeapGrow", trace.KindHeapInfo: "HeapInfo",
 	trace.KindAttachment: "Attachment", trace.KindComment: "Comment", trace.KindExec: "Exec",
 	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque", trace.KindEnd: "",
 }

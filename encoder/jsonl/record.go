@@ -70,6 +70,10 @@ func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 		b = appendMapping(b, &r.Mapping)
 	case trace.KindCall:
 		b = appendCall(b, &r.Call)
+	case trace.KindHeapGrow:
+		b = jsontext.AppendAddress(b, "address", r.HeapGrow.Address)
+		b = jsontext.AppendUint(b, "size", r.HeapGrow.Size)
+		b = jsontext.AppendBool(b, "internal", r.HeapGrow.Internal)
 	case trace.KindHeapInfo:
 		b = appendHeapInfo(b, &r.HeapInfo)
 	case trace.KindAttachment:
@@ -136,6 +140,10 @@ func appendCall(b []byte, c *trace.Call) []byte {
 	b = jsontext.AppendUint(b, "size", c.Size)
 	b = jsontext.AppendInt(b, "entry_time", c.EntryTime)
 	b = jsontext.AppendUint(b, "context", uint64(c.Context))
+	b = jsontext.AppendUint(b, "index", c.Index)
+	b = jsontext.AppendText(b, "caller", c.Caller.Function)
+	b = jsontext.AppendText(b, "file", c.Caller.File)
+	b = jsontext.AppendUint(b, "line", c.Caller.Line)
 	b = appendStack(b, &c.Stack)
 	if len(c.Args) == 0 {
 		return b

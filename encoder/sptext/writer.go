@@ -67,7 +67,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 
 // WriteRecord implements trace.Writer. Header waits for Process, so that both
 // become the header line; any other record ends the wait. Thread, Module, Exit,
-// Opaque and End have no text.
+// Opaque, HeapGrow and End have no text.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -85,7 +85,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 			w.buf = w.line(append(w.buf, ' '), r.Process.Name)
 		}
 		w.start(r)
-	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindEnd:
+	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow, trace.KindEnd:
 		return nil
 	default:
 		w.start(nil)
