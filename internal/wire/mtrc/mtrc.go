@@ -4,12 +4,16 @@
 // and its code differ, the code is followed.
 package mtrc
 
+// Format is the name of the format.
+const Format = "mtrc"
+
 // Magic begins and ends a stream.
 const Magic = "MTRC"
 
 // Versions of the library, as v*10000 + rr*100 + ff.
 const (
 	Version       = 10501 // what we write: the last release, 1.5.1
+	VersionFirst  = 10300 // the lowest in files of a release
 	VersionSource = 10405 // from here on events have a Source
 	VersionEnd    = 10600 // the first that readers refuse
 )
@@ -67,9 +71,12 @@ type Name struct {
 
 // Header is what stands in front of the events.
 type Header struct {
-	Words   int // bytes of its two words, 4 or 8
-	Big     bool
-	Version uint64
+	Words int // bytes of its two words, 4 or 8
+	Big   bool
+	// ShortVersion says that the second word has 4 bytes although the first
+	// has 8, as on 64-bit Windows.
+	ShortVersion bool
+	Version      uint64
 }
 
 // HasSource says whether the events of the stream have a Source.
