@@ -1,0 +1,191 @@
+// Package timeline follows how much is allocated in the course of a trace. It
+// keeps a bounded number of points, each of which sums up an interval with its
+// minima and maxima, so that no peak is lost however long the trace is, and
+// beside them totals, lifetimes and who allocated.
+//
+// The axis is the number of the event (see package blocks), or the time where
+// the trace has one. Intervals are of equal width; when there are too many
+// points, neighbours become one and the width doubles.
+package timeline
+
+import (
+	"rtrace-bpf/internal/analysis/blocks"
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// Axis is what the points are spread over.
+type Axis uint8
+
+// The axes.
+const (
+	ByEvent Axis = iota // the number of the call, from 1
+	ByTime              // nanoseconds since the first call
+)
+
+// Options of a Timeline. The zero value follows memory by event.
+type Options struct {
+	Axis Axis
+	// Points is how many points there may be at the end; 0 means 512.
+	Points int
+	// Resource is the type of the resource to follow; empty means memory.
+	Resource string
+	// Threads and Functions ask for the sums of each thread and function.
+	Threads, Functions bool
+}
+
+// Timeline takes records. Memory is bounded by the points asked for, the blocks
+// that are live at a time, and the threads and functions if these are asked for.
+type Timeline struct {
+	axis    Axis
+	limit   int // points asked for
+	blocks  *blocks.Follower
+	lives   lives
+	series  series
+	clock   clock
+	total   Totals
+	threads *groups
+	callers *groups
+	byAge   [bins]Bin
+	byTime  [bins]Bin
+}
+
+// New returns an empty Timeline.
+func New(o Options) *Timeline {
+	if o.Points <= 0 {
+		o.Points = 512
+	}
+	if o.Resource == "" {
+		o.Resource = blocks.Memory
+	}
+	t := &Timeline{axis: o.Axis, limit: o.Points, blocks: blocks.New(o.Resource), series: newSeries(o.Points)}
+	if o.Threads {
+		t.threads = newGroups()
+	}
+	if o.Functions {
+		t.callers = newGroups()
+	}
+	return t
+}
+
+// Add takes a record. It keeps nothing that r refers to.
+func (t *Timeline) Add(r *trace.Record) {
+	switch r.Kind {
+	case trace.KindCall:
+		t.call(r)
+	case trace.KindHeader:
+		t.clock.day = r.Header.Clock == trace.ClockDay
+	case trace.KindHeapGrow:
+		t.grow(&r.HeapGrow)
+	case trace.KindExec:
+		t.exec(r)
+	default:
+		t.blocks.Add(r)
+	}
+}
+
+func (t *Timeline) grow(g *trace.HeapGrow) {
+	if g.Internal {
+		t.total.Internal.add(g.Size)
+		return
+	}
+	t.total.Reserved.add(g.Size)
+	if t.blocks.Event() > 0 {
+		t.series.last().Reserved = t.total.Reserved.Bytes
+	}
+}
+
+// exec ends all blocks; none of them was freed. That lies between two events.
+func (t *Timeline) exec(r *trace.Record) {
+	for e := range t.blocks.Table().All() {
+		t.leave(e.Value, e.Size, t.blocks.Event()+1)
+	}
+	t.blocks.Add(r)
+	t.lives = lives{}
+}
+
+func (t *Timeline) call(r *trace.Record) {
+	s := t.blocks.Add(r)
+	event := t.blocks.Event()
+	now := t.clock.elapsed(r.Time)
+	t.total.Events = event
+	t.total.Duration = max(t.total.Duration, now)
+	x := event - 1
+	if t.axis == ByTime {
+		x = uint64(now)
+	}
+	p := t.series.at(x)
+	if p.Events == 0 {
+		p.First, p.Time = event, now
+	}
+	p.Events++
+	p.Last = event
+
+	life := life{event: event, time: now}
+	if s.Ended {
+		old := *t.lives.at(s.Old.Value)
+		t.end(p, &s.Old, event, now)
+		if r.Call.Op == trace.OpMove {
+			life.event, life.time = old.event, old.time // realloc does not restart it
+		}
+	}
+	if s.Begins {
+		t.begin(p, r, life, event, now)
+	}
+	t.level(p, event)
+}
+
+// end takes account of a block that ended.
+func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
+	l := t.lives.at(e.Value)
+	p.Freed.add(e.Size)
+	t.total.Freed.add(e.Size)
+	count(&t.byAge, event-l.event, e.Size)
+	count(&t.byTime, uint64(max(0, now-l.time)), e.Size)
+	t.leave(e.Value, e.Size, event)
+	t.lives.remove(e.Value)
+}
+
+// leave takes a block out of its groups.
+func (t *Timeline) leave(value, size, event uint64) {
+	l := t.lives.at(value)
+	if t.threads != nil {
+		t.threads.leave(l.thread, size, event, &t.total)
+	}
+	if t.callers != nil {
+		t.callers.leave(l.caller, size, event, &t.total)
+	}
+}
+
+// begin takes account of a block that began.
+func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now int64) {
+	c := &r.Call
+	if t.threads != nil {
+		l.thread = t.threads.thread(r.TID)
+	}
+	if t.callers != nil {
+		l.caller = t.callers.caller(c)
+	}
+	old, replaced := t.blocks.Begin(c, t.lives.add(l))
+	if replaced {
+		t.end(p, &old, event, now)
+	}
+	if t.threads != nil {
+		t.threads.join(l.thread, c.Size, event, &t.total)
+	}
+	if t.callers != nil {
+		t.callers.join(l.caller, c.Size, event, &t.total)
+	}
+	p.Allocated.add(c.Size)
+	t.total.Allocated.add(c.Size)
+	t.total.size(c.Size)
+}
+
+// level takes account of what is live after an event.
+func (t *Timeline) level(p *Point, event uint64) {
+	n, bytes := t.blocks.Live()
+	p.Blocks.add(n, p.Events == 1)
+	p.Bytes.add(bytes, p.Events == 1)
+	p.Reserved = t.total.Reserved.Bytes
+	t.total.peak(n, bytes, event)
+}
