@@ -133,6 +133,10 @@ type Call struct {
 	// same. 0 if the format has none (all but MTRC).
 	Index  uint64
 	Caller Caller
+	// Thread is the thread as the format identifies it where that is not a
+	// thread id of the kernel, which stands in Record.TID: MTRC has what
+	// pthread_self returns. 0 if TID says it, or nothing does.
+	Thread uint64
 	Stack  Stack
 	Args   []Arg
 }

@@ -105,6 +105,8 @@ func (p *Parser) call(c *trace.Call, key []byte) bool {
 		p.string(&c.Caller.File)
 	case "line":
 		p.uint64(&c.Caller.Line)
+	case "thread":
+		p.uint64(&c.Thread)
 	case "stack_end":
 		c.Stack.End = trace.StackEnd(p.Enum(parseStackEnd))
 	case "stack_reason":

@@ -144,6 +144,7 @@ func appendCall(b []byte, c *trace.Call) []byte {
 	b = jsontext.AppendText(b, "caller", c.Caller.Function)
 	b = jsontext.AppendText(b, "file", c.Caller.File)
 	b = jsontext.AppendUint(b, "line", c.Caller.Line)
+	b = jsontext.AppendUint(b, "thread", c.Thread)
 	b = appendStack(b, &c.Stack)
 	if len(c.Args) == 0 {
 		return b
