@@ -3,12 +3,11 @@ package jsonl_test
 import (
 	"encoding/json"
 	"os"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
-	"rtrace-bpf/trace"
+	"rtrace-bpf/internal/testutil"
 )
 
 // The format's page lists exactly the keys that each kind is written with.
@@ -37,12 +36,10 @@ func TestPageListsAllKeys(t *testing.T) {
 		return keys
 	}
 	common := keysOf(sections["All kinds"])
-	var full trace.Record
-	n := uint64(0)
-	fill(reflect.ValueOf(&full).Elem(), &n)
-	for kind := range payloads {
+	full := testutil.FullRecord()
+	for kind := range testutil.Payloads {
 		full.Kind = kind
-		_, line, _ := strings.Cut(string(encode(t, &full)), "\n")
+		_, line, _ := strings.Cut(string(encode(t, full)), "\n")
 		var written map[string]any
 		if err := json.Unmarshal([]byte(line), &written); err != nil {
 			t.Fatal(err)

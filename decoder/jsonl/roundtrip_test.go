@@ -3,7 +3,6 @@ package jsonl_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"reflect"
@@ -16,46 +15,9 @@ import (
 
 	"rtrace-bpf/decoder/jsonl"
 	encoder "rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
-
-// payloads names the field of trace.Record that each kind gives meaning to.
-var payloads = map[trace.Kind]string{
-	trace.KindHeader: "Header", trace.KindProcess: "Process", trace.KindThread: "Thread",
-	trace.KindTracerModule: "TracerModule", trace.KindResource: "Resource",
-	trace.KindContext: "Context", trace.KindModule: "Module", trace.KindMapping: "Mapping",
-	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapGrow: "HeapGrow", trace.KindHeapInfo: "HeapInfo",
-	trace.KindAttachment: "Attachment", trace.KindComment: "Comment", trace.KindExec: "Exec",
-	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque", trace.KindEnd: "",
-}
-
-// fill sets every leaf of v to a value that is not zero and differs from the
-// others of its type.
-func fill(v reflect.Value, n *uint64) {
-	*n++
-	switch v.Kind() {
-	case reflect.Struct:
-		for _, field := range v.Fields() {
-			fill(field, n)
-		}
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0), n)
-		fill(v.Index(1), n)
-	case reflect.String:
-		v.SetString(fmt.Sprintf("text %d", *n))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Uint8:
-		v.SetUint(1 + *n%2)
-	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(*n)
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		v.SetInt(int64(*n))
-	default:
-		panic("the test does not know how to fill a " + v.Kind().String())
-	}
-}
 
 func encode(t testing.TB, records ...*trace.Record) []byte {
 	t.Helper()
@@ -99,16 +61,13 @@ func decode(t testing.TB, data []byte) []*trace.Record {
 // Every field of every kind must survive: a field that is added to the
 // vocabulary and forgotten here fails this test.
 func TestEveryField(t *testing.T) {
-	var full trace.Record
-	n := uint64(0)
-	fill(reflect.ValueOf(&full).Elem(), &n)
-
+	full := testutil.FullRecord()
 	covered := map[string]bool{"Kind": true, "Time": true, "PID": true, "TID": true, "CPU": true}
 	for k := trace.KindHeader; ; k++ {
 		if _, ok := trace.ParseKind(k.String()); !ok {
 			break
 		}
-		payload, ok := payloads[k]
+		payload, ok := testutil.Payloads[k]
 		if !ok {
 			t.Errorf("kind %v is not in the test's table", k)
 			continue
@@ -116,16 +75,13 @@ func TestEveryField(t *testing.T) {
 		covered[payload] = true
 
 		full.Kind = k
-		want := trace.Record{Kind: k, Time: full.Time, PID: full.PID, TID: full.TID, CPU: full.CPU}
-		if payload != "" {
-			reflect.ValueOf(&want).Elem().FieldByName(payload).Set(reflect.ValueOf(full).FieldByName(payload))
-		}
-		data := encode(t, &full)
+		want := testutil.OfKind(k, full)
+		data := encode(t, full)
 		got := decode(t, data)
 		if len(got) != 1 {
 			t.Fatalf("%v: %d records from %s", k, len(got), data)
 		}
-		if diff := cmp.Diff(&want, got[0]); diff != "" {
+		if diff := cmp.Diff(want, got[0]); diff != "" {
 			t.Errorf("%v: (-want +got)\n%s", k, diff)
 		}
 	}
@@ -138,12 +94,10 @@ func TestEveryField(t *testing.T) {
 
 // A record that is read into a used Record must not show what was there.
 func TestReusedRecord(t *testing.T) {
-	var used trace.Record
-	n := uint64(0)
-	fill(reflect.ValueOf(&used).Elem(), &n)
-	for k, payload := range payloads {
+	used := testutil.FullRecord()
+	for k, payload := range testutil.Payloads {
 		r := jsonl.New(bytes.NewReader(encode(t, &trace.Record{Kind: k})), jsonl.Options{Strict: true})
-		rec := used
+		rec := *used
 		if err := r.ReadRecord(&rec); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,139 @@
+package testutil
+
+import (
+	"fmt"
+	"reflect"
+
+	"rtrace-bpf/trace"
+)
+
+// Payloads names the field of trace.Record that each kind gives meaning to,
+// empty for none.
+var Payloads = map[trace.Kind]string{
+	trace.KindHeader: "Header", trace.KindProcess: "Process", trace.KindThread: "Thread",
+	trace.KindTracerModule: "TracerModule", trace.KindResource: "Resource",
+	trace.KindContext: "Context", trace.KindModule: "Module", trace.KindMapping: "Mapping",
+	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapGrow: "HeapGrow", trace.KindHeapInfo: "HeapInfo",
+	trace.KindAttachment: "Attachment", trace.KindComment: "Comment", trace.KindExec: "Exec",
+	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque", trace.KindEnd: "",
+}
+
+// FullRecord returns a record each of whose fields, at any depth, has a value
+// that is not zero and differs from the others of its type.
+func FullRecord() *trace.Record {
+	r, n := new(trace.Record), uint64(0)
+	fill(reflect.ValueOf(r).Elem(), &n)
+	return r
+}
+
+// OfKind returns a record of kind k with what that gives meaning to in from,
+// and nothing else.
+func OfKind(k trace.Kind, from *trace.Record) *trace.Record {
+	r := &trace.Record{Kind: k, Time: from.Time, PID: from.PID, TID: from.TID, CPU: from.CPU}
+	if payload := Payloads[k]; payload != "" {
+		reflect.ValueOf(r).Elem().FieldByName(payload).Set(reflect.ValueOf(from).Elem().FieldByName(payload))
+	}
+	return r
+}
+
+// Payload returns what r's kind gives meaning to, nil for nothing.
+func Payload(r *trace.Record) any {
+	if payload := Payloads[r.Kind]; payload != "" {
+		return reflect.ValueOf(r).Elem().FieldByName(payload).Interface()
+	}
+	return nil
+}
+
+func fill(v reflect.Value, n *uint64) {
+	*n++
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			fill(field, n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text %d", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Uint8:
+		v.SetUint(1 + *n%2)
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(*n)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	default:
+		panic("no rule to fill a " + v.Kind().String())
+	}
+}
+
+// RandomRecord makes a record of the bytes of a fuzz input.
+func RandomRecord(data []byte) *trace.Record {
+	s := &source{data}
+	kinds := uint8(trace.KindEnd)
+	r := &trace.Record{Kind: trace.Kind(s.next()%kinds + 1)}
+	v := reflect.ValueOf(r).Elem()
+	for _, name := range []string{"Time", "PID", "TID", "CPU", Payloads[r.Kind]} {
+		if name != "" {
+			s.set(v.FieldByName(name))
+		}
+	}
+	if n := len(r.Call.Stack.Frames); len(r.Call.Stack.Names) > 0 {
+		names := make([]string, n)
+		copy(names, r.Call.Stack.Names)
+		r.Call.Stack.Names = names
+	}
+	return r
+}
+
+// source turns the bytes of a fuzz input into values.
+type source struct{ data []byte }
+
+func (s *source) next() byte {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return b
+}
+
+// number has a random width, so that small and large ones are likely.
+func (s *source) number() uint64 {
+	v := uint64(0)
+	for range s.next() % 9 {
+		v = v<<8 | uint64(s.next())
+	}
+	return v
+}
+
+func (s *source) set(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			s.set(field)
+		}
+	case reflect.Slice:
+		n := int(s.next() % 8)
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			s.set(v.Index(i))
+		}
+	case reflect.String:
+		n := min(int(s.next()%32), len(s.data))
+		v.SetString(string(s.data[:n]))
+		s.data = s.data[n:]
+	case reflect.Bool:
+		v.SetBool(s.next()%2 == 1)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(s.number() & (1<<v.Type().Bits() - 1))
+	case reflect.Int:
+		v.SetInt(int64(int32(s.number()))) // formats hold it to 32 bits
+	case reflect.Int32, reflect.Int64:
+		shift := 64 - v.Type().Bits()
+		v.SetInt(int64(s.number()) << shift >> shift)
+	}
+}
