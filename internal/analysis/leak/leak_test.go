@@ -35,6 +35,11 @@ func resource(id uint32, typ string, refs bool) *trace.Record {
 	return &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: id, Type: typ, RefCount: refs}}
 }
 
+func of(pid int32, r *trace.Record) *trace.Record {
+	r.PID = pid
+	return r
+}
+
 // seqs returns the Seq of the calls that stay.
 func seqs(f *Finder) []uint64 {
 	var (
@@ -78,6 +83,14 @@ func TestRules(t *testing.T) {
 		{"moves", []*trace.Record{alloc(1, 1, 16, 1), move(2, 16, 32, 2), move(3, 32, 32, 3)}, []uint64{3}, 0},
 		{"move from nothing", []*trace.Record{move(1, 0, 16, 1), move(2, 48, 64, 1)}, []uint64{1, 2}, 1},
 		{"exec", []*trace.Record{alloc(1, 1, 16, 1), {Kind: trace.KindExec}, alloc(2, 1, 32, 1), free(3, 1, 16)}, []uint64{2}, 1},
+		{"exec of one process", []*trace.Record{
+			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, &trace.Record{Kind: trace.KindExec}), of(1, alloc(3, 1, 32, 1)),
+		}, []uint64{2, 3}, 0},
+		{"exec of a process that calls do not name", []*trace.Record{alloc(1, 1, 16, 1), of(1, &trace.Record{Kind: trace.KindExec})}, nil, 0},
+		{"exec of whom it does not say", []*trace.Record{of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), {Kind: trace.KindExec}}, nil, 0},
+		{"two processes", []*trace.Record{
+			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, free(3, 1, 16)), of(2, alloc(4, 1, 32, 1)), of(1, alloc(5, 1, 48, 1)), of(2, free(6, 1, 48)),
+		}, []uint64{2, 4, 5}, 1},
 		{"number used again", []*trace.Record{
 			alloc(1, 1, 16, 1), alloc(2, 1, 32, 1), free(3, 1, 16), alloc(4, 1, 48, 1), free(5, 1, 32), alloc(6, 1, 16, 1),
 		}, []uint64{4, 6}, 0},
@@ -108,6 +121,7 @@ func full(seq uint64) *trace.Record {
 		Kind: trace.KindCall, Time: int64(seq) * 7, PID: 1, TID: 2, CPU: 3,
 		Call: trace.Call{
 			Seq: seq, Op: trace.OpAlloc, Function: fmt.Sprint("f", seq%3), Resource: 4, ID: 0x7f00 + seq, Size: seq << 33, Context: 5,
+			Index: seq << 1, Thread: seq << 40, Caller: trace.Caller{Function: "g", File: "g.c", Line: seq},
 			Stack: trace.Stack{
 				Frames: []uint64{seq, 2, 3}, Names: []string{fmt.Sprint("n", seq%5), "", "c"},
 				End: trace.StackFailed, FramePointer: seq%2 == 0, Reason: "no rule",
@@ -127,6 +141,9 @@ func TestRecordsAreWhole(t *testing.T) {
 		func(r *trace.Record) { r.Call.Stack = trace.Stack{End: trace.StackUnknown} },
 		func(r *trace.Record) { r.Call.Stack = trace.Stack{FramePointer: true} },
 		func(r *trace.Record) { r.Call.Args = nil },
+		func(r *trace.Record) { r.Call.Caller, r.Call.Index = trace.Caller{}, 0 },
+		func(r *trace.Record) { r.Call.Caller.Function, r.Call.Stack.Names = "", nil },
+		func(r *trace.Record) { r.Call.Stack = trace.Stack{}; r.Call.Caller.Line = 0 },
 		func(r *trace.Record) { r.Call.Stack.Frames = r.Call.Stack.Frames[:1]; r.Call.Stack.Names = nil },
 		func(r *trace.Record) { r.Call.Op = trace.OpNone },
 	}
@@ -254,20 +271,20 @@ func TestMemoryIsBounded(t *testing.T) {
 		r := alloc(i, 1, 16*i, i)
 		r.Call.Function = fmt.Sprint("function", i)
 		r.Call.Stack = trace.Stack{Frames: []uint64{i, i, i, i, i, i, i, i}, End: trace.StackComplete}
-		f.Add(r)
-		f.Add(free(i, 1, 16*i))
+		f.Add(of(keep.PID, r))
+		f.Add(of(keep.PID, free(i, 1, 16*i)))
 	}
-	s := &f.calls
-	if n := len(s.stacks.words); n > minStackWords+100 {
-		t.Errorf("%d words of stacks", n)
+	s := f.calls.of(keep.PID)
+	if n := s.places.Words(); n > minWords+100 {
+		t.Errorf("%d words of places", n)
 	}
-	if n := len(s.names.texts); n > minNames+100 {
+	if n := s.names.Len(); n > minNames+100 {
 		t.Errorf("%d names", n)
 	}
 	if s.size > 2 {
 		t.Errorf("%d numbers for at most 2 calls", s.size)
 	}
-	if unsafe.Sizeof(kept{}) > 72 {
+	if unsafe.Sizeof(kept{}) > 88 {
 		t.Errorf("a kept call has %d bytes", unsafe.Sizeof(kept{}))
 	}
 	var got trace.Record

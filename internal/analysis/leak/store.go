@@ -3,21 +3,25 @@ package leak
 import (
 	"strings"
 
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/trace"
 )
 
-// store keeps calls without pointers: 72 bytes a call in chunks that never
-// move, with names and stacks, of which there are few, as numbers. A number is
-// reused once its call is removed.
+// store keeps the calls of one process without pointers: 88 bytes a call in
+// chunks that never move, with names and places, of which there are few, as
+// numbers. A number is reused once its call is removed.
 type store struct {
 	chunks [][]kept
 	size   uint32 // numbers in use or vacant
 	n      uint32 // in use
 	vacant uint32 // 1 + the first vacant number; they are chained by ordinal
 
-	names  names
-	stacks stacks
+	names  sites.Names
+	places sites.Table
 	args   map[uint32][]trace.Arg // of the few calls that have any
+
+	// Above these many names and words of places, unused ones are looked for.
+	maxNames, maxWords int
 
 	recent [4]recent
 	next   int
@@ -36,10 +40,11 @@ type kept struct {
 	ordinal, seq  uint64
 	time          int64
 	id, size      uint64
+	index, thread uint64
 	resource      uint32
 	context       uint32
 	function      uint32
-	stack         uint32
+	place         uint32
 	pid, tid, cpu int32
 	op            trace.Op
 	args          bool
@@ -51,32 +56,34 @@ const vacant = trace.Op(255)
 const (
 	chunkBits = 12
 	chunkSize = 1 << chunkBits
+
+	// As many names and words are kept without a look at whether they are used.
+	minNames = 1 << 14
+	minWords = 1 << 18
 )
 
-func newStore() store {
-	return store{names: newNames(), args: make(map[uint32][]trace.Arg)}
+func newStore() *store {
+	return &store{args: make(map[uint32][]trace.Arg), maxNames: minNames, maxWords: minWords}
 }
 
 func (s *store) at(n uint32) *kept { return &s.chunks[n>>chunkBits][n&(chunkSize-1)] }
-
-func (s *store) clear() { *s = newStore() }
 
 // add keeps a call as the given operation and returns its number.
 func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	c := &r.Call
 	s.shrink()
 	function := s.function(c.Function)
-	stack := s.stacks.add(&c.Stack, &s.names)
+	place := s.places.Add(&c.Stack, &c.Caller, &s.names)
 	n := s.number()
 	*s.at(n) = kept{
-		ordinal: ordinal, seq: c.Seq, time: r.Time, id: c.ID, size: c.Size,
-		resource: c.Resource, context: c.Context, function: function, stack: stack,
+		ordinal: ordinal, seq: c.Seq, time: r.Time, id: c.ID, size: c.Size, index: c.Index, thread: c.Thread,
+		resource: c.Resource, context: c.Context, function: function, place: place,
 		pid: r.PID, tid: r.TID, cpu: r.CPU, op: op, args: len(c.Args) > 0,
 	}
 	if len(c.Args) > 0 {
 		args := make([]trace.Arg, len(c.Args))
 		for i, a := range c.Args {
-			args[i] = trace.Arg{Name: s.names.text(s.names.add(a.Name)), Value: strings.Clone(a.Value)}
+			args[i] = trace.Arg{Name: s.names.Text(s.names.Add(a.Name)), Value: strings.Clone(a.Value)}
 		}
 		s.args[n] = args
 	}
@@ -109,15 +116,15 @@ func (s *store) remove(n uint32) {
 	s.n--
 }
 
-// function is names.add with a memory for the last few.
+// function is names.Add with a memory for the last few.
 func (s *store) function(name string) uint32 {
 	for i := range s.recent {
 		if r := &s.recent[i]; r.name == name && r.id != 0 {
 			return r.id
 		}
 	}
-	id := s.names.add(name)
-	s.recent[s.next] = recent{s.names.text(id), id}
+	id := s.names.Add(name)
+	s.recent[s.next] = recent{s.names.Text(id), id}
 	s.next = (s.next + 1) % len(s.recent)
 	return id
 }
@@ -127,24 +134,25 @@ func (s *store) record(n uint32, r *trace.Record) {
 	r.Kind = trace.KindCall
 	r.Time, r.PID, r.TID, r.CPU = k.time, k.pid, k.tid, k.cpu
 	c := &r.Call
-	c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, s.names.text(k.function), k.resource
+	c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, s.names.Text(k.function), k.resource
 	c.ID, c.OldID, c.Size, c.EntryTime, c.Context = k.id, 0, k.size, 0, k.context
+	c.Index, c.Thread = k.index, k.thread
 	c.Args = nil
 	if k.args {
 		c.Args = s.args[n]
 	}
 	s.frames, s.texts = s.frames[:0], s.texts[:0]
-	c.Stack = s.stacks.stack(k.stack, &s.names, &s.frames, &s.texts)
+	c.Stack, c.Caller = s.places.Place(k.place, &s.names, &s.frames, &s.texts)
 }
 
-// shrink drops names and stacks that no call has any more, once there are twice
+// shrink drops names and places that no call has any more, once there are twice
 // as many of them as after the last time.
 func (s *store) shrink() {
-	if !s.stacks.full() && !s.names.full() {
+	if s.places.Words() <= s.maxWords && s.names.Len() <= s.maxNames {
 		return
 	}
-	oldStacks, oldNames := s.stacks, s.names
-	s.stacks, s.names = stacks{}, newNames()
+	oldPlaces, oldNames := s.places, s.names
+	s.places, s.names = sites.Table{}, sites.Names{}
 	s.recent = [len(s.recent)]recent{}
 	moved := make(map[uint32]uint32)
 	for n := range s.size {
@@ -152,47 +160,16 @@ func (s *store) shrink() {
 		if k.op == vacant {
 			continue
 		}
-		k.function = s.names.add(oldNames.text(k.function))
-		to, ok := moved[k.stack]
+		k.function = s.names.Add(oldNames.Text(k.function))
+		to, ok := moved[k.place]
 		if !ok {
 			s.frames, s.texts = s.frames[:0], s.texts[:0]
-			st := oldStacks.stack(k.stack, &oldNames, &s.frames, &s.texts)
-			to = s.stacks.add(&st, &s.names)
-			moved[k.stack] = to
+			stack, caller := oldPlaces.Place(k.place, &oldNames, &s.frames, &s.texts)
+			to = s.places.Add(&stack, &caller, &s.names)
+			moved[k.place] = to
 		}
-		k.stack = to
+		k.place = to
 	}
-	s.stacks.settle(s.n)
-	s.names.settle(s.n)
+	s.maxWords = max(minWords, 2*s.places.Words(), int(s.n))
+	s.maxNames = max(minNames, 2*s.names.Len(), int(s.n/4))
 }
-
-// names numbers strings from 1.
-type names struct {
-	ids   map[string]uint32
-	texts []string
-	limit int
-}
-
-// minNames is how many names are kept without a look at whether they are used.
-const minNames = 1 << 14
-
-func newNames() names {
-	return names{ids: make(map[string]uint32), limit: minNames}
-}
-
-func (t *names) add(s string) uint32 {
-	if id, ok := t.ids[s]; ok {
-		return id
-	}
-	s = strings.Clone(s)
-	t.texts = append(t.texts, s)
-	id := uint32(len(t.texts))
-	t.ids[s] = id
-	return id
-}
-
-func (t *names) text(id uint32) string { return t.texts[id-1] }
-
-func (t *names) full() bool { return len(t.texts) > t.limit }
-
-func (t *names) settle(calls uint32) { t.limit = max(minNames, 2*len(t.texts), int(calls/4)) }

@@ -28,15 +28,17 @@ func (f *Finder) Sums(resources []trace.Resource) []Sum {
 
 func (f *Finder) totals() map[uint32]Sum {
 	totals := make(map[uint32]Sum)
-	for n := range f.calls.size {
-		k := f.calls.at(n)
-		if k.op != trace.OpAlloc {
-			continue
+	for _, calls := range f.calls.all {
+		for n := range calls.size {
+			k := calls.at(n)
+			if k.op != trace.OpAlloc {
+				continue
+			}
+			t := totals[k.resource]
+			t.Blocks++
+			t.Bytes += k.size
+			totals[k.resource] = t
 		}
-		t := totals[k.resource]
-		t.Blocks++
-		t.Bytes += k.size
-		totals[k.resource] = t
 	}
 	return totals
 }

@@ -1,0 +1,222 @@
+// Package profile sums up all allocations of a trace by size and by where they
+// come from: the four views of mpatrol's mprof, as [Profile.Bins],
+// [Profile.Direct], [Profile.Leaks] and [Profile.Graph].
+//
+// What is unfreed is what package leak finds: a move frees and allocates, exec
+// frees all blocks of a process, and an allocation of a block that is live
+// leaves the older one unfreed. Memory is that of the live blocks and of the
+// different places that calls come from.
+package profile
+
+import (
+	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/trace"
+)
+
+// Class is one of four ranges of sizes.
+type Class int
+
+// The classes.
+const (
+	Small Class = iota
+	Medium
+	Large
+	ExtraLarge
+	Classes = 4
+)
+
+// Bounds are the largest sizes, in bytes, that are small, medium and large.
+type Bounds [Classes - 1]uint64
+
+// DefaultBounds are those of mprof.
+var DefaultBounds = Bounds{32, 256, 2048}
+
+// Class returns the class of a size.
+func (b *Bounds) Class(size uint64) Class {
+	for c, bound := range b {
+		if size <= bound {
+			return Class(c)
+		}
+	}
+	return ExtraLarge
+}
+
+// Sums are numbers and sizes of blocks by class.
+type Sums struct {
+	Count, Bytes [Classes]uint64
+}
+
+func (s *Sums) add(c Class, size uint64) {
+	s.Count[c]++
+	s.Bytes[c] += size
+}
+
+func (s *Sums) remove(c Class, size uint64) {
+	s.Count[c]--
+	s.Bytes[c] -= size
+}
+
+// Add adds t to s.
+func (s *Sums) Add(t *Sums) {
+	for c := range Classes {
+		s.Count[c] += t.Count[c]
+		s.Bytes[c] += t.Bytes[c]
+	}
+}
+
+// Total returns the sums of all classes.
+func (s *Sums) Total() (count, bytes uint64) {
+	for c := range Classes {
+		count += s.Count[c]
+		bytes += s.Bytes[c]
+	}
+	return count, bytes
+}
+
+// Usage is what was allocated, and what of it was not freed.
+type Usage struct {
+	Allocated, Unfreed Sums
+}
+
+// Add adds t to u.
+func (u *Usage) Add(t *Usage) {
+	u.Allocated.Add(&t.Allocated)
+	u.Unfreed.Add(&t.Unfreed)
+}
+
+// Options of a Profile.
+type Options struct {
+	Bounds Bounds
+	Bins   int // blocks smaller than this have a bin for each size
+	// Framer names what stacks do not name themselves, once all is read.
+	Framer sites.Framer
+}
+
+// Profile takes the records of a trace and sums them up.
+type Profile struct {
+	options   Options
+	blocks    *leak.Blocks // Value is the number of the place
+	processes map[int32]*process
+	pid       int32
+	latest    *process // of pid
+	bins      Bins
+	stacks    bool
+}
+
+// process is what belongs to one process.
+type process struct {
+	names  sites.Names
+	places sites.Table
+	usage  []Usage // by place
+	lost   []block // unfreed, and no free can end them
+}
+
+type block struct {
+	place, size uint64
+}
+
+// New returns a Profile of nothing.
+func New(o Options) *Profile {
+	return &Profile{
+		options: o, blocks: leak.NewBlocks(), processes: make(map[int32]*process),
+		bins: Bins{Allocated: newSizes(o.Bins), Unfreed: newSizes(o.Bins)},
+	}
+}
+
+// Add takes a record. Call, Resource and Exec count. It keeps nothing that r
+// refers to.
+func (p *Profile) Add(r *trace.Record) {
+	c := &r.Call
+	switch {
+	case r.Kind == trace.KindResource:
+		p.blocks.Declare(&r.Resource)
+	case r.Kind == trace.KindExec:
+		p.exec(r.PID)
+	case r.Kind != trace.KindCall:
+	case c.Op == trace.OpFree:
+		p.free(r.PID, c.Resource, c.ID)
+	case c.Op == trace.OpMove && c.OldID != 0:
+		p.free(r.PID, c.Resource, c.OldID)
+		fallthrough
+	case c.Op == trace.OpAlloc || c.Op == trace.OpMove:
+		p.alloc(r)
+	}
+}
+
+func (p *Profile) alloc(r *trace.Record) {
+	c := &r.Call
+	if p.blocks.Retain(r.PID, c.Resource, c.ID) {
+		return
+	}
+	of := p.process(r.PID)
+	n := of.places.Add(&c.Stack, &c.Caller, &of.names)
+	for int(n) >= len(of.usage) {
+		of.usage = append(of.usage, Usage{})
+	}
+	p.stacks = p.stacks || len(c.Stack.Frames) > 0
+	class := p.options.Bounds.Class(c.Size)
+	of.usage[n].Allocated.add(class, c.Size)
+	of.usage[n].Unfreed.add(class, c.Size)
+	p.bins.Allocated.add(c.Size)
+	p.bins.Unfreed.add(c.Size)
+	if old, replaced := p.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, uint64(n)); replaced {
+		of.lost = append(of.lost, block{old.Value, old.Size})
+	}
+}
+
+func (p *Profile) free(pid int32, resource uint32, id uint64) {
+	if e, gone := p.blocks.Free(pid, resource, id); gone {
+		p.freed(p.process(pid), block{e.Value, e.Size})
+	}
+}
+
+func (p *Profile) freed(of *process, b block) {
+	of.usage[b.place].Unfreed.remove(p.options.Bounds.Class(b.size), b.size)
+	p.bins.Unfreed.remove(b.size)
+}
+
+// exec frees all blocks of a process, as leak.Blocks has it.
+func (p *Profile) exec(pid int32) {
+	for ended, entries := range p.blocks.Exec(pid) {
+		of := p.process(ended)
+		for e := range entries {
+			p.freed(of, block{e.Value, e.Size})
+		}
+		for _, b := range of.lost {
+			p.freed(of, b)
+		}
+		of.lost = nil
+	}
+}
+
+func (p *Profile) process(pid int32) *process {
+	if p.latest != nil && p.pid == pid {
+		return p.latest
+	}
+	of := p.processes[pid]
+	if of == nil {
+		of = &process{}
+		p.processes[pid] = of
+	}
+	p.pid, p.latest = pid, of
+	return of
+}
+
+// Total is the sum over the whole trace.
+func (p *Profile) Total() Usage {
+	var total Usage
+	for _, of := range p.processes {
+		for i := range of.usage {
+			total.Add(&of.usage[i])
+		}
+	}
+	return total
+}
+
+// HasStacks says whether any call had a stack. Without, Graph is of callers that
+// nothing is known to have called.
+func (p *Profile) HasStacks() bool { return p.stacks }
+
+// Unmatched is how many frees there were of blocks that were not live.
+func (p *Profile) Unmatched() uint64 { return p.blocks.Unmatched() }

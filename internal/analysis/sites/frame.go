@@ -1,0 +1,151 @@
+package sites
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// Frame is a step of the way to a call: an address and what is known of it. A
+// call without stack has its caller as the only frame, without an address.
+type Frame struct {
+	Addr uint64
+	Place
+}
+
+// Unknown is how a frame is printed of which nothing is known.
+const Unknown = "??"
+
+// String is the place, with the address in front if the function is not known.
+func (f Frame) String() string {
+	s := f.Place.String()
+	if f.Function == "" && f.Addr != 0 {
+		return join(f.Address(), s)
+	}
+	if s == "" {
+		return Unknown
+	}
+	return s
+}
+
+// Address is the address as 16 hexadecimal digits, or empty if there is none.
+func (f Frame) Address() string {
+	if f.Addr == 0 {
+		return ""
+	}
+	return fmt.Sprintf("0x%016x", f.Addr)
+}
+
+// Label is the function with its module, or what else tells frames apart whose
+// functions are not known.
+func (f Frame) Label() string {
+	if f.Function != "" {
+		return f.Function
+	}
+	return f.String()
+}
+
+// ToFunction leaves of the frame what is the same in all of a function: not the
+// line, and the address only if the function is not known.
+func (f *Frame) ToFunction() {
+	f.File, f.Line = "", 0
+	f.forget()
+}
+
+// forget drops the address if the function is known.
+func (f *Frame) forget() {
+	if f.Function != "" {
+		f.Addr = 0
+	}
+}
+
+// AppendKey appends bytes that are the same for equal frames only, also of one
+// behind the other.
+func (f *Frame) AppendKey(key []byte) []byte {
+	key = binary.LittleEndian.AppendUint64(key, f.Addr)
+	key = binary.LittleEndian.AppendUint64(key, f.Line)
+	for _, s := range [...]string{f.Function, f.File, f.Module} {
+		key = binary.AppendUvarint(key, uint64(len(s)))
+		key = append(key, s...)
+	}
+	return key
+}
+
+// Framer makes frames of the stacks and callers of calls.
+type Framer struct {
+	// Name returns the text for a frame that has none or "in ??". It may be nil.
+	Name func(pid int32, addr uint64) string
+	// Source returns a function's name as the source has it, of what the linker
+	// knows. It is asked for callers only, since texts of frames have that
+	// already, and may be nil.
+	Source func(function string) string
+
+	places map[string]Place // of texts
+}
+
+// unresolved is what resolvers say of an address in no mapping.
+const unresolved = "in ??"
+
+// maxPlaces bounds the texts that are remembered.
+const maxPlaces = 1 << 16
+
+// Append appends the frames of a call to frames: at most depth of them, all if
+// depth is 0, beginning with the innermost that is not the C++ operator new,
+// which itself says nothing about the program.
+func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trace.Caller, depth int) []Frame {
+	if len(s.Frames) == 0 {
+		return append(frames, Frame{Place: fr.Caller(caller)})
+	}
+	start := len(frames)
+	for i, addr := range s.Frames {
+		text := ""
+		if len(s.Names) == len(s.Frames) {
+			text = s.Names[i]
+		}
+		if (text == "" || text == unresolved) && fr.Name != nil {
+			text = fr.Name(pid, addr)
+		}
+		f := Frame{Addr: addr, Place: fr.place(text)}
+		if len(frames) == start && i+1 < len(s.Frames) && operatorNew(f.Function) {
+			continue
+		}
+		frames = append(frames, f)
+		if len(frames)-start == depth {
+			break
+		}
+	}
+	return frames
+}
+
+// Caller returns the place of a caller.
+func (fr *Framer) Caller(c *trace.Caller) Place {
+	p := Place{Function: c.Function, File: c.File, Line: c.Line}
+	if fr.Source != nil && c.Function != "" {
+		p.Function = plain(fr.Source(c.Function))
+	}
+	return p
+}
+
+func (fr *Framer) place(text string) Place {
+	if text == "" {
+		return Place{}
+	}
+	if p, ok := fr.places[text]; ok {
+		return p
+	}
+	if fr.places == nil || len(fr.places) == maxPlaces {
+		fr.places = make(map[string]Place)
+	}
+	text = strings.Clone(text)
+	p := ParsePlace(text)
+	fr.places[text] = p
+	return p
+}
+
+// operatorNew says whether a function is one of the forms of C++'s operator
+// new, in the source's or the linker's spelling.
+func operatorNew(function string) bool {
+	return strings.HasPrefix(function, "operator new") || strings.HasPrefix(function, "_Znw") || strings.HasPrefix(function, "_Zna")
+}

@@ -1,0 +1,167 @@
+package sites
+
+import (
+	"math/bits"
+
+	"rtrace-bpf/trace"
+)
+
+// Table numbers places from 1, each different one once. They are kept in an
+// array of words: a head, the hash, the number of the reason, the frames, the
+// numbers of their texts if there are any, and of the caller's function and
+// file with the line if there is one. Number 0 is the place of a call without
+// stack and caller. The zero Table is empty.
+type Table struct {
+	words []uint64
+	at    []uint32 // of places by number less 1: where the head is
+	index []uint32 // open addressing by hash: numbers; 0 is empty
+}
+
+const (
+	headWords  = 3
+	headFP     = 1 << 40 // Stack.FramePointer
+	headNamed  = 1 << 41
+	headCaller = 1 << 42
+	headEndAt  = 32 // Stack.End
+	headLength = 1<<32 - 1
+
+	callerWords = 3
+	minIndex    = 1 << 10
+)
+
+// Len is how many places have a number.
+func (t *Table) Len() int { return len(t.at) }
+
+// Words is the size of the table: 8 bytes each.
+func (t *Table) Words() int { return len(t.words) }
+
+// Add returns the number of the place that a call with the given stack and
+// caller comes from. Texts are numbered in names, always the same one. If there
+// are 32 GiB of places, further ones are number 0.
+func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
+	head := uint64(len(s.Frames)) | uint64(s.End)<<headEndAt
+	if s.FramePointer {
+		head |= headFP
+	}
+	named := len(s.Names) > 0 && len(s.Names) == len(s.Frames)
+	if named {
+		head |= headNamed
+	}
+	h := head
+	var call [callerWords]uint64
+	if *caller != (trace.Caller{}) {
+		head |= headCaller
+		call = [...]uint64{uint64(names.Add(caller.Function)), uint64(names.Add(caller.File)), caller.Line}
+		for _, w := range call {
+			h = mix(h ^ w)
+		}
+	}
+	var reason uint64
+	if s.Reason != "" {
+		reason = uint64(names.Add(s.Reason))
+		h ^= reason << 44
+	}
+	if head == 0 && reason == 0 {
+		return 0
+	}
+	for _, f := range s.Frames {
+		h = mix(h ^ f)
+	}
+	h = mix(h)
+	if 2*len(t.at) >= len(t.index) {
+		t.grow()
+	}
+	mask := uint64(len(t.index) - 1)
+	i := h & mask
+	for ; t.index[i] != 0; i = (i + 1) & mask {
+		if w := t.words[t.at[t.index[i]-1]:]; w[1] == h && w[0] == head && w[2] == reason && equal(w[headWords:], s, named, &call, names) {
+			return t.index[i]
+		}
+	}
+	if len(t.words) >= 1<<32-1 {
+		return 0
+	}
+	t.at = append(t.at, uint32(len(t.words)))
+	t.words = append(t.words, head, h, reason)
+	t.words = append(t.words, s.Frames...)
+	if named {
+		for _, name := range s.Names {
+			t.words = append(t.words, uint64(names.Add(name)))
+		}
+	}
+	if head&headCaller != 0 {
+		t.words = append(t.words, call[:]...)
+	}
+	t.index[i] = uint32(len(t.at))
+	return t.index[i]
+}
+
+// equal compares what follows the words of a head with a place of the same head.
+func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, names *Names) bool {
+	for i, f := range s.Frames {
+		if w[i] != f {
+			return false
+		}
+	}
+	w = w[len(s.Frames):]
+	if named {
+		for i, name := range s.Names {
+			if names.Text(uint32(w[i])) != name {
+				return false
+			}
+		}
+		w = w[len(s.Frames):]
+	}
+	return call[0] == 0 || [callerWords]uint64(w) == *call
+}
+
+// Place returns what Add was given. Frames and texts are appended to the given
+// slices.
+func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]string) (trace.Stack, trace.Caller) {
+	if number == 0 {
+		return trace.Stack{}, trace.Caller{}
+	}
+	w := t.words[t.at[number-1]:]
+	head := w[0]
+	n := head & headLength
+	s := trace.Stack{
+		End:          trace.StackEnd(head >> headEndAt),
+		FramePointer: head&headFP != 0,
+	}
+	if w[2] != 0 {
+		s.Reason = names.Text(uint32(w[2]))
+	}
+	w = w[headWords:]
+	*frames = append(*frames, w[:n]...)
+	s.Frames = *frames
+	w = w[n:]
+	if head&headNamed != 0 {
+		for _, id := range w[:n] {
+			*texts = append(*texts, names.Text(uint32(id)))
+		}
+		s.Names = *texts
+		w = w[n:]
+	}
+	var c trace.Caller
+	if head&headCaller != 0 {
+		c = trace.Caller{Function: names.Text(uint32(w[0])), File: names.Text(uint32(w[1])), Line: w[2]}
+	}
+	return s, c
+}
+
+// grow doubles the index.
+func (t *Table) grow() {
+	t.index = make([]uint32, max(minIndex, 2*len(t.index)))
+	mask := uint64(len(t.index) - 1)
+	for n, at := range t.at {
+		i := t.words[at+1] & mask
+		for ; t.index[i] != 0; i = (i + 1) & mask {
+		}
+		t.index[i] = uint32(n) + 1
+	}
+}
+
+func mix(v uint64) uint64 {
+	hi, lo := bits.Mul64(v^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+	return hi ^ lo
+}
