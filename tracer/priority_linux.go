@@ -19,7 +19,13 @@ const priority = -20
 //
 // It is for the whole process and so for its main function to call. Without
 // CAP_SYS_NICE it returns an error and changes nothing.
-func Prioritize() error {
+func Prioritize() error { return setPriority(priority) }
+
+// Unprioritize takes back what Prioritize has done, for work that the target
+// must not wait for.
+func Unprioritize() error { return setPriority(0) }
+
+func setPriority(nice int) error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return fmt.Errorf("list own threads: %w", err)
@@ -30,8 +36,8 @@ func Prioritize() error {
 			return fmt.Errorf("list own threads: %w", err)
 		}
 		// Threads that start later inherit it.
-		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, priority); err != nil {
-			return fmt.Errorf("raise own priority: %w", err)
+		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, nice); err != nil {
+			return fmt.Errorf("set own priority: %w", err)
 		}
 	}
 	return nil

@@ -116,6 +116,10 @@ func (c *config) encoding() encoder.Options {
 	return encoder.Options{SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll}
 }
 
+// spools says whether the format needs more than can be found out about a call
+// while the process is traced.
+func (c *config) spools() bool { return c.format == "mtrc" }
+
 func (c *config) toStdout() bool { return c.output == "-" || c.output == "stdout" }
 
 // choose returns the value that a word stands for.

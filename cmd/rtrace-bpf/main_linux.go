@@ -24,25 +24,26 @@ func main() {
 	// which the probes are removed in order.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	hurry := make(chan struct{})
 	go func() {
 		<-signals
 		cancel()
-		// The second one ends at once; the kernel removes the probes.
+		<-signals
+		close(hurry)
+		// The third one does not even let the file be completed.
 		<-signals
 		os.Exit(int(cli.Failed))
 	}()
-	os.Exit(int(run(ctx, cli.FileStreams(os.Stdin, os.Stdout, os.Stderr), os.Args[1:], environment())))
+	env := settings{outputDir: os.Getenv("SP_RTRACE_OUTPUT_DIR"), hurry: hurry}
+	os.Exit(int(run(ctx, cli.FileStreams(os.Stdin, os.Stdout, os.Stderr), os.Args[1:], env)))
 }
 
-// environment is what the program reads from its environment.
+// settings are what the program has from its surroundings but for the command line.
 type settings struct {
-	outputDir string // SP_RTRACE_OUTPUT_DIR
-}
-
-func environment() settings {
-	return settings{outputDir: os.Getenv("SP_RTRACE_OUTPUT_DIR")}
+	outputDir string          // SP_RTRACE_OUTPUT_DIR
+	hurry     <-chan struct{} // closed at the second signal: to end at once
 }
 
 // run is the whole program. Cancelling ctx ends the recording as planned.
@@ -57,7 +58,7 @@ func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.Ex
 	case c.version:
 		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
 	default:
-		err = record(ctx, s, &c)
+		err = record(ctx, s, &c, env.hurry)
 	}
 	return cli.Report(s.Err, name, err)
 }

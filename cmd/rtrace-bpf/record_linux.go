@@ -7,10 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
-	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/sidefile"
@@ -26,18 +25,26 @@ type session struct {
 	tracer  *tracer.Tracer
 	out     *outfile.File
 	encoder trace.Writer
+	sink    trace.Writer // what records are written to: the encoder, or what leads there
+	spooled *spooled     // sink, if it keeps the records until the end; else nil
 	side    *sidefile.Writer
 	names   *names
 	status  status
+	hurry   <-chan struct{} // closed when the recording is to end at once
+
+	mu sync.Mutex // of sink and side
 }
 
 // record does what the command line asks for.
-func record(ctx context.Context, s cli.Streams, c *config) error {
+func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}) error {
 	options, err := c.options()
 	if err != nil {
 		return err
 	}
-	x := &session{config: c, streams: s, names: newNames(c.pid), status: status{w: s.Err, on: s.ErrTerminal && !c.quiet}}
+	x := &session{
+		config: c, streams: s, names: newNames(c.pid), hurry: hurry,
+		status: status{w: s.Err, on: s.ErrTerminal && !c.quiet},
+	}
 	options.Tick = x.tick
 	options.Warn = x.status.print
 	if c.verbose > 0 {
@@ -65,72 +72,6 @@ func record(ctx context.Context, s cli.Streams, c *config) error {
 	return x.run(ctx)
 }
 
-// open makes the output before anything is attached, so that a wrong path
-// costs the process nothing.
-func (x *session) open() error {
-	c := x.config
-	var err error
-	if x.out, err = output(c, x.streams); err != nil {
-		return err
-	}
-	if x.encoder, err = encoder.New(c.format, x.out, c.encoding()); err != nil {
-		return errors.Join(err, x.out.Discard())
-	}
-	if path := x.sidePath(); path != "" {
-		if x.side, err = sidefile.NewWriter(path, encoder.Positions(c.format)); err != nil {
-			return errors.Join(err, x.out.Discard())
-		}
-	}
-	return nil
-}
-
-// discard gives the files up: nothing was recorded.
-func (x *session) discard() error {
-	err := x.out.Discard()
-	if x.side != nil {
-		err = errors.Join(err, x.side.Discard())
-	}
-	return err
-}
-
-// sidePath names the file for what the format cannot hold, empty for none.
-func (x *session) sidePath() string {
-	switch {
-	case x.config.side != "":
-		return x.config.side
-	case x.config.format == "jsonl" || !x.out.Regular():
-		return ""
-	}
-	return x.out.Path() + ".side"
-}
-
-// output opens what -o and --format say (decision 2).
-func output(c *config, s cli.Streams) (*outfile.File, error) {
-	if c.toStdout() {
-		f, ok := s.Out.(*os.File)
-		if !ok {
-			return nil, errors.New("standard output is no file")
-		}
-		return outfile.Wrap(f, "standard output"), nil
-	}
-	dir := c.output
-	if dir == "" {
-		dir = "."
-	}
-	info, err := os.Stat(dir)
-	if err == nil && info.IsDir() {
-		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", c.pid), encoder.Suffix(c.format))
-	}
-	if err != nil && strings.HasSuffix(c.output, string(filepath.Separator)) {
-		return nil, fmt.Errorf("open output directory: %w", err)
-	}
-	f, err := outfile.Create(c.output)
-	if errors.Is(err, os.ErrExist) {
-		return nil, cli.WithHint(err, "a trace never overwrites a file; name another or a directory")
-	}
-	return f, err
-}
-
 // run copies the trace to its output until its end.
 func (x *session) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, x.tracer.Stop)()
@@ -143,23 +84,38 @@ func (x *session) run(ctx context.Context) error {
 		err = x.copy()
 	}
 	x.status.clear()
-	// The probes are off from here on; the files come first, then the links.
+	if errors.Is(err, errHurried) {
+		return errors.Join(err, x.finish(err)) // the kernel removes the probes
+	}
+	// The probes are off from here on. The files come before the links, but not
+	// when they take long: a call of the process costs something until then.
+	if x.spooled != nil {
+		err = errors.Join(err, x.detach())
+	}
 	err = errors.Join(err, x.finish(err))
 	stats := x.tracer.Stats()
 	if !x.config.quiet {
 		x.summary(&stats)
 	}
-	if x.tracer.Plan().Mechanism() == tracer.MechanismPerf {
-		x.status.say("removing the probes, which takes seconds on this kernel")
+	if x.spooled == nil {
+		err = errors.Join(err, x.detach())
 	}
-	err = errors.Join(err, x.tracer.Close())
-	x.status.clear()
 	if err == nil && stats.Losses() > 0 {
 		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
 	}
 	if err == nil && stats.Unprobed {
 		return cli.Incompletef("the process became a program with another C library or none, which is not traced")
 	}
+	return err
+}
+
+// detach removes the probes.
+func (x *session) detach() error {
+	if x.tracer.Plan().Mechanism() == tracer.MechanismPerf {
+		x.status.say("removing the probes, which takes seconds on this kernel")
+	}
+	err := x.tracer.Close()
+	x.status.clear()
 	return err
 }
 
@@ -181,7 +137,33 @@ func (x *session) ready() error {
 // errStrict ends a trace that has lost events under --strict.
 var errStrict = errors.New("events were lost, and --strict ends the trace then")
 
+// errHurried is the end by a second signal.
+var errHurried = errors.New("ended at once by a second signal: what was not yet read from the buffers is missing")
+
+// giveUp is how long a stream that nobody reads may hold up the end that a
+// second signal asked for.
+const giveUp = time.Second
+
+// copy writes the records up to the end of the trace, or until it is to end at
+// once.
 func (x *session) copy() error {
+	done := make(chan error, 1)
+	go func() { done <- x.pump() }()
+	select {
+	case err := <-done:
+		return err
+	case <-x.hurry:
+	}
+	if !x.out.Regular() {
+		time.AfterFunc(giveUp, func() { os.Exit(int(cli.Failed)) })
+	}
+	// The pump waits for the lock from now on, or for the tracer, and nobody for it.
+	x.mu.Lock()
+	return errHurried
+}
+
+// pump writes the records up to the end of the trace.
+func (x *session) pump() error {
 	var rec trace.Record
 	for {
 		err := x.tracer.ReadRecord(&rec)
@@ -191,7 +173,10 @@ func (x *session) copy() error {
 		if err != nil {
 			return err
 		}
-		if err := x.write(&rec); err != nil {
+		x.mu.Lock()
+		err = x.write(&rec)
+		x.mu.Unlock()
+		if err != nil {
 			x.tracer.Stop()
 			return err
 		}
@@ -203,7 +188,7 @@ func (x *session) copy() error {
 }
 
 func (x *session) write(rec *trace.Record) error {
-	if err := x.encoder.WriteRecord(rec); err != nil {
+	if err := x.sink.WriteRecord(rec); err != nil {
 		return err
 	}
 	if x.side != nil {
@@ -222,7 +207,7 @@ func (x *session) write(rec *trace.Record) error {
 
 // attachSide names the side file inside the trace.
 func (x *session) attachSide(head *trace.Record) error {
-	return x.encoder.WriteRecord(&trace.Record{
+	return x.sink.WriteRecord(&trace.Record{
 		Kind: trace.KindAttachment, Time: head.Time, PID: head.PID,
 		Attachment: trace.Attachment{Name: "side", Path: filepath.Base(x.sidePath())},
 	})
@@ -232,7 +217,7 @@ func (x *session) attachSide(head *trace.Record) error {
 // first error is the one that counts.
 func (x *session) finish(failed error) error {
 	var all []error
-	if err := x.encoder.Close(); failed == nil {
+	if err := x.sink.Close(); failed == nil || x.spooled != nil && !errors.Is(failed, err) {
 		all = append(all, err)
 	}
 	if x.side != nil {
@@ -243,8 +228,10 @@ func (x *session) finish(failed error) error {
 
 // tick is called about once a second while recording.
 func (x *session) tick() {
+	x.mu.Lock()
 	// An error shows again, and is handled, at the next write.
-	_ = x.encoder.Flush()
+	_ = x.sink.Flush()
+	x.mu.Unlock()
 	stats := x.tracer.Stats()
 	x.status.show(&stats)
 }

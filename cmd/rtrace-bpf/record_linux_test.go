@@ -100,6 +100,46 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// A second signal ends at once: what was read by then is a whole trace.
+func TestSecondSignal(t *testing.T) {
+	child := waiting(t, "loop", "1", "400000")
+	r := start(t, child, ample...)
+	// Stopped, it gets both at once, with a ring full of events to read.
+	r.Signal(syscall.SIGSTOP)
+	child.Go()
+	child.Succeed()
+	r.Signal(syscall.SIGINT)
+	r.Signal(syscall.SIGTERM)
+	r.Signal(syscall.SIGCONT)
+	r.ends(cli.Failed)
+	r.says("ended at once by a second signal")
+	if n := count(r.trace(), "malloc"); n == 400000 {
+		t.Error("everything was read")
+	}
+}
+
+// A second signal ends it even if nobody reads the output.
+func TestSecondSignalWithoutReader(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	cmd := command(t, append(ample, "-p", fmt.Sprint(child.PID), "-q", "-o", "-", "--format", "text", "--ready-file", ready)...)
+	cmd.Stdout = write
+	r := startIn(t, cmd, dir, ready)
+	write.Close()
+	child.Go()
+	r.Signal(syscall.SIGINT)
+	r.Signal(syscall.SIGTERM)
+	r.ends(cli.Failed)
+	child.Go()
+	child.Succeed()
+}
+
 func TestDuration(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	r := start(t, child, append(ample, "--duration", "50ms")...)

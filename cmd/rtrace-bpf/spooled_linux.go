@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"rtrace-bpf/internal/spool"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
+)
+
+// spooled keeps records until the end of the recording, and gives them then to
+// an encoder, with the names of their callers: looking those up while the
+// process runs would take time that the rings have not.
+type spooled struct {
+	file   *spool.File
+	to     trace.Writer
+	names  func(trace.Reader) trace.Reader // adds the names
+	path   string                          // of the output, for messages
+	status *status
+	hurry  <-chan struct{} // closed when names are not to be waited for
+
+	records uint64
+	begun   time.Time // of the encoding
+	said    time.Time // when the status was last shown
+}
+
+var _ trace.Writer = (*spooled)(nil)
+
+// WriteRecord implements trace.Writer.
+func (w *spooled) WriteRecord(r *trace.Record) error {
+	w.records++
+	return w.file.WriteRecord(r)
+}
+
+// Flush does nothing: what is in the file is lost with the process anyway.
+func (w *spooled) Flush() error { return nil }
+
+// Close encodes the records. Those that could be kept are encoded even if
+// others could not.
+func (w *spooled) Close() error {
+	// The process no longer waits for us.
+	_ = tracer.Unprioritize() // what was not raised cannot be lowered
+	from, err := w.file.Reader()
+	if err == nil {
+		err = w.encode(from)
+	}
+	err = also(err, w.to.Close())
+	return also(err, w.file.Close())
+}
+
+// also joins two errors, unless the second one was met before: encoders return
+// their first one again.
+func also(err, next error) error {
+	if next == nil || errors.Is(err, next) {
+		return err
+	}
+	return errors.Join(err, next)
+}
+
+// checkEvery is after how many records the clock and the user are looked at.
+const checkEvery = 1024
+
+func (w *spooled) encode(from trace.Reader) error {
+	w.begun = time.Now()
+	w.said = w.begun
+	source := w.names(from)
+	var rec trace.Record
+	for n := uint64(0); ; n++ {
+		if n%checkEvery == 0 {
+			w.progress(n)
+			select {
+			case <-w.hurry:
+				source = from
+			default:
+			}
+		}
+		if err := source.ReadRecord(&rec); err != nil {
+			w.status.clear()
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		if err := w.to.WriteRecord(&rec); err != nil {
+			return err
+		}
+	}
+}
+
+// progress says once a second how far it is.
+func (w *spooled) progress(done uint64) {
+	if now := time.Now(); now.Sub(w.said) >= time.Second {
+		w.said = now
+		w.status.say(fmt.Sprintf("writing %s: %d %% of %s records; Ctrl-C leaves out the names of the rest",
+			w.path, 100*done/w.records, scaled(float64(w.records))))
+	}
+}
