@@ -19,6 +19,7 @@ type Scanner struct {
 	source bool  // events of this stream have a Source
 	whole  bool  // the stream ended with a trailer
 	err    error // what Next returns; io.EOF behind the stream
+	last   int64 // offset of the event that Next delivered last
 	stats  ScanStats
 
 	functions, files names
@@ -83,6 +84,7 @@ func (s *Scanner) Next(e *wire.Event) error {
 		}
 		n, odd, err := s.event(s.in.window(), e)
 		if err == nil {
+			s.last = s.Offset()
 			if odd != noneOdd {
 				return s.count(odd, n)
 			}

@@ -43,6 +43,13 @@ const (
 	Define = 0x80
 )
 
+// Resource is the type of the only resource whose calls are events.
+const Resource = "memory"
+
+// MaxTID is the highest thread id of a Linux kernel. Higher numbers of threads
+// are what pthread_self returned.
+const MaxTID = 1 << 22
+
 // LegacyLimit is the first number that the 64-bit tool misreads, and with it
 // may lose its place in the file.
 const LegacyLimit = 1 << 31

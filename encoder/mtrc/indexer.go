@@ -1,0 +1,245 @@
+package mtrc
+
+import (
+	"math"
+
+	"rtrace-bpf/internal/live"
+	wire "rtrace-bpf/internal/wire/mtrc"
+	"rtrace-bpf/trace"
+)
+
+// Indexer turns records into events and keeps the rules that a file must obey:
+// an index is live from its A to its F and belongs to one block, R and F come
+// only for such an index, and no two live blocks of a process have the same
+// address. It takes memory for the blocks that are live at a time.
+//
+// Blocks keep the index that a Call has; others are numbered from 1, or from
+// behind the highest one seen. Processes may be mixed: their blocks are kept apart
+// and numbered together.
+type Indexer struct {
+	limit   uint64      // indices are below it
+	last    uint64      // highest index so far
+	again   uint64      // last one of those that began again
+	blocks  *live.Table // by process and address: size, and the index as value
+	byIndex *live.Table // by index; nil as long as all indices are our own
+	other   map[uint32]bool
+	stats   IndexStats
+	forget  func(index uint64) // told of blocks that end without an event; may be nil
+	out     [2]wire.Event
+}
+
+// IndexStats counts what an Indexer has made of records.
+type IndexStats struct {
+	Unmatched uint64 // frees of blocks that are not live: dropped
+	Adopted   uint64 // moves of blocks that are not live: written as allocations
+	// Replaced is how many blocks were allocated where another one was live:
+	// its free was lost, and is written before.
+	Replaced   uint64
+	Renumbered uint64 // blocks with an index that is live: they got another one
+	Unchanged  uint64 // moves that changed nothing: dropped, as mpatrol does
+	Foreign    uint64 // calls of other resources than memory, or of no known kind: dropped
+}
+
+// NewIndexer returns an Indexer for the beginning of a stream.
+func NewIndexer() *Indexer { return newIndexer(math.MaxUint64) }
+
+func newIndexer(limit uint64) *Indexer {
+	return &Indexer{limit: limit, blocks: live.New()}
+}
+
+// Stats returns the counters so far.
+func (x *Indexer) Stats() IndexStats { return x.stats }
+
+// Reset begins a new stream: no block is live, and numbers begin at 1.
+func (x *Indexer) Reset() {
+	x.blocks.Clear()
+	x.last, x.again, x.byIndex, x.other = 0, 0, nil, nil
+}
+
+// Events returns the events that r becomes, none to two. They are valid until
+// the next call.
+func (x *Indexer) Events(r *trace.Record) []wire.Event {
+	switch r.Kind {
+	case trace.KindCall:
+		return x.call(r)
+	case trace.KindHeapGrow:
+		e := &x.out[0]
+		*e = wire.Event{Kind: wire.Heap, Address: r.HeapGrow.Address, Size: r.HeapGrow.Size}
+		if r.HeapGrow.Internal {
+			e.Kind = wire.Internal
+		}
+		return x.out[:1]
+	case trace.KindResource:
+		x.resource(&r.Resource)
+	case trace.KindExec:
+		x.void(r.PID)
+	case trace.KindExit:
+		if r.Exit.Process {
+			x.void(r.PID)
+		}
+	}
+	return nil
+}
+
+// resource notes which resources are not memory.
+func (x *Indexer) resource(r *trace.Resource) {
+	if r.Type != wire.Resource {
+		if x.other == nil {
+			x.other = make(map[uint32]bool)
+		}
+		x.other[r.ID] = true
+	} else if x.other != nil {
+		delete(x.other, r.ID)
+	}
+}
+
+// void forgets the blocks of a process whose memory is gone. The format has no
+// event for that.
+func (x *Indexer) void(pid int32) {
+	var gone []live.Entry
+	for b := range x.blocks.All() {
+		if b.Resource == uint32(pid) {
+			gone = append(gone, b)
+		}
+	}
+	for _, b := range gone {
+		x.remove(pid, b)
+		if x.forget != nil {
+			x.forget(b.Value)
+		}
+	}
+}
+
+func (x *Indexer) call(r *trace.Record) []wire.Event {
+	c := &r.Call
+	if x.other != nil && x.other[c.Resource] {
+		x.stats.Foreign++
+		return nil
+	}
+	if c.Index != 0 && x.byIndex == nil {
+		x.given()
+	}
+	switch c.Op {
+	case trace.OpAlloc:
+		return x.alloc(r, wire.Alloc, 0)
+	case trace.OpFree:
+		b, ok := x.find(r.PID, c.ID, c.Index)
+		if !ok {
+			x.stats.Unmatched++
+			return nil
+		}
+		x.remove(r.PID, b)
+		e := &x.out[0]
+		e.Kind, e.Index, e.Address, e.Size = wire.Free, b.Value, 0, 0
+		setSource(e, r)
+		return x.out[:1]
+	case trace.OpMove:
+		b, ok := x.find(r.PID, c.OldID, c.Index)
+		if !ok {
+			x.stats.Adopted++
+			return x.alloc(r, wire.Alloc, 0)
+		}
+		if c.ID == b.ID && c.Size == b.Size {
+			x.stats.Unchanged++
+			return nil
+		}
+		x.remove(r.PID, b)
+		return x.alloc(r, wire.Realloc, b.Value)
+	}
+	x.stats.Foreign++
+	return nil
+}
+
+// alloc makes the block of r live and returns the event for it, behind that of
+// the block that was at its address. index is that of a block that moved.
+func (x *Indexer) alloc(r *trace.Record, kind wire.Kind, index uint64) []wire.Event {
+	c := &r.Call
+	n := 0
+	if b, ok := x.blocks.Get(uint32(r.PID), c.ID); ok {
+		x.stats.Replaced++
+		x.remove(r.PID, b)
+		e := &x.out[0]
+		*e = wire.Event{Kind: wire.Free, Index: b.Value} // where it was freed nobody knows
+		n = 1
+	}
+	if kind == wire.Alloc {
+		index = x.number(c.Index)
+	}
+	x.blocks.Insert(uint32(r.PID), c.ID, c.Size, index)
+	if x.byIndex != nil {
+		x.byIndex.Insert(0, index, 0, 0)
+	}
+	e := &x.out[n]
+	e.Kind, e.Index, e.Address, e.Size = kind, index, c.ID, c.Size
+	setSource(e, r)
+	return x.out[:n+1]
+}
+
+func setSource(e *wire.Event, r *trace.Record) {
+	c, s := &r.Call, &e.Source
+	if s.Thread = c.Thread; s.Thread == 0 && r.TID > 0 {
+		s.Thread = uint64(r.TID)
+	}
+	s.Function.Text, s.Function.Known = c.Caller.Function, c.Caller.Function != ""
+	s.File.Text, s.File.Known = c.Caller.File, c.Caller.File != ""
+	s.Line = c.Caller.Line
+}
+
+// find returns the live block at an address. If the call names another index
+// than the block has, it means it only if that index is in use elsewhere, and so
+// the block got a new one; else it means a block that was replaced.
+func (x *Indexer) find(pid int32, id, index uint64) (live.Entry, bool) {
+	b, ok := x.blocks.Get(uint32(pid), id)
+	if !ok || index == 0 || index == b.Value || index >= x.limit {
+		return b, ok
+	}
+	return b, x.used(index)
+}
+
+func (x *Indexer) remove(pid int32, b live.Entry) {
+	x.blocks.Remove(uint32(pid), b.ID)
+	if x.byIndex != nil {
+		x.byIndex.Remove(0, b.Value)
+	}
+}
+
+// number returns the index for a new block that came with one, or with 0.
+func (x *Indexer) number(index uint64) uint64 {
+	if index != 0 {
+		if index < x.limit && !x.used(index) {
+			x.last = max(x.last, index)
+			return index
+		}
+		x.stats.Renumbered++
+	}
+	if x.last+1 < x.limit {
+		x.last++
+		return x.last
+	}
+	// Numbers are used up: those that are free begin again. There are more
+	// than any memory has room for live blocks.
+	if x.byIndex == nil {
+		x.given()
+	}
+	for {
+		if x.again++; x.again >= x.limit {
+			x.again = 1
+		}
+		if !x.used(x.again) {
+			return x.again
+		}
+	}
+}
+
+func (x *Indexer) used(index uint64) bool {
+	_, used := x.byIndex.Get(0, index)
+	return used
+}
+
+// given prepares for indices that are not ours: what is in use has to be known.
+func (x *Indexer) given() {
+	x.byIndex = live.New()
+	for b := range x.blocks.All() {
+		x.byIndex.Insert(0, b.Value, 0, 0)
+	}
+}

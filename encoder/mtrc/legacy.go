@@ -1,0 +1,215 @@
+package mtrc
+
+import (
+	"math"
+
+	"rtrace-bpf/internal/live"
+	wire "rtrace-bpf/internal/wire/mtrc"
+)
+
+// The view of 31 bits that addresses are mapped into is made of slots; the
+// memory of a process that is mapped there of granules of the same size.
+const (
+	granuleBits = 20
+	granuleMask = 1<<granuleBits - 1
+	slots       = wire.LegacyLimit >> granuleBits
+	maxNumber   = wire.LegacyLimit - 1
+)
+
+// LegacyStats counts what the legacy form could not tell as it is.
+type LegacyStats struct {
+	ClampedSizes  uint64 // events with a size of 2 GiB or more: written as one byte less than that
+	ClampedLines  uint64 // events with such a line
+	FoldedThreads uint64 // events whose thread id was folded into 31 bits
+	// Shared is how many blocks were put where other live ones may be, since
+	// the live blocks of the process spread too far.
+	Shared uint64
+}
+
+// legacy keeps the numbers of events below wire.LegacyLimit. Its memory is that
+// of the slots, and for each live block an entry.
+//
+// A granule that is used gets a slot, which is its own as long as a block is
+// live in it. So the low bits of addresses are kept, as is their order within
+// a granule, and live blocks do not overlap.
+type legacy struct {
+	slots    [slots]slot
+	granules map[granule]uint16 // slot of each granule that has one
+	next     int                // where to look for a slot
+	blocks   *live.Table        // by index: slots as size, and the first one as value
+	stats    LegacyStats
+
+	// The granule that was placed last.
+	lastGranule granule
+	lastSlot    int
+}
+
+// granule is 1 MiB of the memory of a process.
+type granule struct {
+	pid    int32
+	number uint64 // address >> granuleBits
+}
+
+// slot is 1 MiB of the view.
+type slot struct {
+	granule granule
+	taken   bool   // by a granule; else it was never used
+	blocks  uint32 // live ones in it
+}
+
+func newLegacy() *legacy {
+	l := &legacy{}
+	l.reset()
+	return l
+}
+
+// reset forgets everything, as a new stream does.
+func (l *legacy) reset() {
+	*l = legacy{granules: make(map[granule]uint16), next: 1, blocks: live.New(), stats: l.stats}
+}
+
+// fit changes an event of a process so that all its numbers fit.
+func (l *legacy) fit(e *wire.Event, pid int32) {
+	switch e.Kind {
+	case wire.Heap, wire.Internal:
+		first, _, ok := l.place(e.Address, e.Size, pid)
+		if !ok {
+			first, _, _ = l.place(e.Address, 1, pid)
+		}
+		e.Address = view(first, e.Address)
+	case wire.Realloc:
+		l.remove(e.Index)
+		l.insert(e, pid)
+	case wire.Alloc:
+		l.insert(e, pid)
+	case wire.Free:
+		l.remove(e.Index)
+	}
+	if e.Size > maxNumber {
+		e.Size = maxNumber
+		l.stats.ClampedSizes++
+	}
+	if e.Source.Line > maxNumber {
+		e.Source.Line = maxNumber
+		l.stats.ClampedLines++
+	}
+	if t := e.Source.Thread; t > maxNumber {
+		e.Source.Thread = (t ^ t>>31 ^ t>>62) & maxNumber
+		l.stats.FoldedThreads++
+	}
+}
+
+// view is the address within a slot that stands for another one.
+func view(slot int, address uint64) uint64 {
+	return uint64(slot)<<granuleBits | address&granuleMask
+}
+
+// insert finds a place for the block of an event.
+func (l *legacy) insert(e *wire.Event, pid int32) {
+	first, n, ok := l.place(e.Address, e.Size, pid)
+	if !ok {
+		l.stats.Shared++
+	}
+	for i := first; i < first+n; i++ {
+		l.slots[i].blocks++
+	}
+	l.blocks.Insert(0, e.Index, uint64(n), uint64(first))
+	e.Address = view(first, e.Address)
+}
+
+func (l *legacy) remove(index uint64) {
+	b, _ := l.blocks.Remove(0, index)
+	for i := b.Value; i < b.Value+b.Size; i++ {
+		l.slots[i].blocks--
+	}
+}
+
+// place returns the slots for size bytes at an address, and false if they are
+// not the block's own.
+func (l *legacy) place(address, size uint64, pid int32) (first, n int, ok bool) {
+	end := address + max(size, 1) - 1
+	if end < address {
+		end = math.MaxUint64
+	}
+	g := granule{pid, address >> granuleBits}
+	more := end>>granuleBits - g.number
+	if more == 0 && g == l.lastGranule && l.lastSlot != 0 {
+		return l.lastSlot, 1, true
+	}
+	if more >= slots-1 {
+		return 1, slots - 1, false
+	}
+	n = int(more) + 1
+	if first, ok = l.find(g, n); !ok {
+		// Somewhere, but always there.
+		return 1 + int(g.number%uint64(slots-n)), n, false
+	}
+	l.lastGranule, l.lastSlot = g, first
+	return first, n, true
+}
+
+// find gives n granules in a row slots in a row and returns the first.
+func (l *legacy) find(g granule, n int) (int, bool) {
+	if s, ok := l.granules[g]; ok && l.fits(g, int(s), n) {
+		return l.take(g, int(s), n), true
+	}
+	// Neighbours stay neighbours where there is room.
+	if s, ok := l.granules[granule{g.pid, g.number - 1}]; ok && l.fits(g, int(s)+1, n) {
+		return l.take(g, int(s)+1, n), true
+	}
+	if s, ok := l.granules[granule{g.pid, g.number + uint64(n)}]; ok && l.fits(g, int(s)-n, n) {
+		return l.take(g, int(s)-n, n), true
+	}
+	if s := l.search(n, func(t *slot) bool { return !t.taken }); s != 0 {
+		return l.take(g, s, n), true
+	}
+	if s := l.search(n, func(t *slot) bool { return t.blocks == 0 }); s != 0 {
+		return l.take(g, s, n), true
+	}
+	return 0, false
+}
+
+// fits reports whether n slots from s on are unused or those of the granules.
+func (l *legacy) fits(g granule, s, n int) bool {
+	if s < 1 || s+n > slots {
+		return false
+	}
+	for i := range l.slots[s : s+n] {
+		if t := &l.slots[s+i]; t.taken && t.granule != (granule{g.pid, g.number + uint64(i)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// search looks for n good slots in a row, from where the last search ended on,
+// and returns the first, or 0.
+func (l *legacy) search(n int, good func(*slot) bool) int {
+	for range 2 {
+		for s, found := l.next, 0; s < slots; s++ {
+			if found++; !good(&l.slots[s]) {
+				found = 0
+			}
+			if found == n {
+				l.next = s + 1
+				return s + 1 - n
+			}
+		}
+		l.next = 1
+	}
+	return 0
+}
+
+// take gives slots from s on to granules, away from those that had them.
+func (l *legacy) take(g granule, s, n int) int {
+	for i := range n {
+		t, now := &l.slots[s+i], granule{g.pid, g.number + uint64(i)}
+		if t.taken && l.granules[t.granule] == uint16(s+i) {
+			delete(l.granules, t.granule)
+		}
+		t.taken, t.granule = true, now
+		l.granules[now] = uint16(s + i)
+	}
+	l.lastSlot = 0
+	return s
+}

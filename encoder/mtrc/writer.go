@@ -1,0 +1,238 @@
+package mtrc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"rtrace-bpf/internal/binio"
+	wire "rtrace-bpf/internal/wire/mtrc"
+	"rtrace-bpf/trace"
+)
+
+// flushAt is the number of buffered bytes at which they are written.
+const flushAt = 64 << 10
+
+// Writer is a trace.Writer. Each Write on the underlying writer ends behind a
+// whole record.
+//
+// A Header begins a stream, as does what follows an End; a file may have several.
+// All processes between are in one stream. A file without any event is valid, too.
+type Writer struct {
+	w    io.Writer
+	opts Options
+	buf  []byte
+	err  error // sticky
+
+	header  wire.Header
+	state   state
+	source  bool // events have a Source
+	indexer *Indexer
+	legacy  *legacy // nil without Options.Legacy
+
+	functions, files names
+	cutNames         uint64
+}
+
+// state is where in a file the writer is.
+type state uint8
+
+const (
+	fresh  state = iota // nothing is written and nothing promised
+	due                 // a stream is to be written, its header is not yet
+	open                // in a stream
+	behind              // behind a trailer
+)
+
+var _ trace.Writer = (*Writer)(nil)
+
+var errClosed = errors.New("mtrc: writer is closed")
+
+// New returns a Writer to w.
+func New(w io.Writer, opts Options) (*Writer, error) {
+	if w == nil {
+		return nil, errors.New("mtrc: no writer given")
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	m := &Writer{w: w, opts: opts, buf: make([]byte, 0, flushAt+4096), indexer: NewIndexer()}
+	if opts.Legacy {
+		m.legacy = newLegacy()
+		m.indexer = newIndexer(wire.LegacyLimit)
+		m.indexer.forget = m.legacy.remove
+	}
+	m.setHeader(&trace.Header{})
+	return m, nil
+}
+
+// Stats returns the counters so far.
+func (m *Writer) Stats() Stats {
+	s := Stats{IndexStats: m.indexer.Stats(), CutNames: m.cutNames}
+	if m.legacy != nil {
+		s.LegacyStats = m.legacy.stats
+	}
+	return s
+}
+
+// WriteRecord implements trace.Writer. Header, Call and HeapGrow have a place in
+// the format; Resource, Exec and Exit say which calls have.
+func (m *Writer) WriteRecord(r *trace.Record) error {
+	if m.err != nil {
+		return m.err
+	}
+	switch r.Kind {
+	case trace.KindHeader:
+		m.endStream()
+		m.setHeader(&r.Header)
+		m.state = due
+	case trace.KindProcess:
+		if m.state != open {
+			m.state = due
+		}
+	case trace.KindEnd:
+		m.endStream()
+	default:
+		for i, events := 0, m.indexer.Events(r); i < len(events); i++ {
+			m.write(&events[i], r.PID)
+		}
+	}
+	if len(m.buf) >= flushAt {
+		return m.pass()
+	}
+	return nil
+}
+
+// setHeader decides what the header of the next stream says.
+func (m *Writer) setHeader(h *trace.Header) {
+	m.header = wire.Header{Words: m.opts.Words, Big: h.BigEndian, Version: wire.Version}
+	if m.header.Words == 0 {
+		m.header.Words = 8
+		if h.PointerSize == 4 && !m.opts.Legacy {
+			m.header.Words = 4
+		}
+	}
+	if h.Format != wire.Format || m.opts.Legacy {
+		return
+	}
+	v, ok := wire.ParseVersion(h.Version)
+	if !ok || v >= wire.VersionEnd || v == 0 && m.header.Words == 4 {
+		return // the last one would read as an order word of 8 bytes
+	}
+	m.header.Version = v
+}
+
+// beginStream writes the header unless it is written.
+func (m *Writer) beginStream() {
+	if m.state == open {
+		return
+	}
+	m.state = open
+	order := binio.Order{Big: m.header.Big, Pointer: m.header.Words}
+	m.buf = append(m.buf, wire.Magic...)
+	m.buf = order.AppendPtr(m.buf, 1)
+	m.buf = order.AppendPtr(m.buf, m.header.Version)
+	m.source = m.header.HasSource()
+}
+
+// endStream writes the trailer of the stream, if there is one.
+func (m *Writer) endStream() {
+	if m.state == due {
+		m.beginStream()
+	}
+	if m.state != open {
+		return
+	}
+	m.buf = append(m.buf, wire.Magic...)
+	m.state = behind
+	m.reset()
+}
+
+// reset forgets what belongs to a stream.
+func (m *Writer) reset() {
+	m.indexer.Reset()
+	m.functions.clear()
+	m.files.clear()
+	if m.legacy != nil {
+		m.legacy.reset()
+	}
+}
+
+// write writes an event of a process.
+func (m *Writer) write(e *wire.Event, pid int32) {
+	m.beginStream()
+	if m.legacy != nil {
+		m.legacy.fit(e, pid)
+	}
+	b := append(m.buf, byte(e.Kind))
+	switch e.Kind {
+	case wire.Heap, wire.Internal:
+		m.buf = binio.AppendUleb128(binio.AppendUleb128(b, e.Address), e.Size)
+		return
+	case wire.Free:
+		b = binio.AppendUleb128(b, e.Index)
+	default:
+		b = binio.AppendUleb128(b, e.Index)
+		b = binio.AppendUleb128(b, e.Address)
+		b = binio.AppendUleb128(b, e.Size)
+	}
+	if m.source {
+		var cut bool
+		b = binio.AppendUleb128(b, e.Source.Thread)
+		if b, cut = m.functions.append(b, e.Source.Function.Text); cut {
+			m.cutNames++
+		}
+		if b, cut = m.files.append(b, e.Source.File.Text); cut {
+			m.cutNames++
+		}
+		b = binio.AppendUleb128(b, e.Source.Line)
+	}
+	m.buf = b
+}
+
+// pass writes the buffer.
+func (m *Writer) pass() error {
+	n, err := m.w.Write(m.buf)
+	if err == nil && n < len(m.buf) {
+		err = io.ErrShortWrite
+	}
+	m.buf = m.buf[:0]
+	if err != nil {
+		m.err = fmt.Errorf("writing mtrc: %w", err)
+	}
+	return m.err
+}
+
+// Flush implements trace.Writer. It writes the header of a stream that was
+// begun.
+func (m *Writer) Flush() error {
+	if m.err != nil {
+		return m.err
+	}
+	if m.state == due {
+		m.beginStream()
+	}
+	if len(m.buf) == 0 {
+		return nil
+	}
+	return m.pass()
+}
+
+// Close implements trace.Writer. It writes the trailer.
+func (m *Writer) Close() error {
+	if errors.Is(m.err, errClosed) {
+		return nil
+	}
+	if m.err != nil {
+		return m.err
+	}
+	if m.state == fresh {
+		m.state = due
+	}
+	m.endStream()
+	err := m.Flush()
+	if err == nil {
+		m.err = errClosed
+	}
+	return err
+}
