@@ -38,6 +38,8 @@ type Call struct {
 	TID      int
 	Op       string // alloc, free, move, or none: it failed or did nothing
 	Function string // as in C, or "operator new", "operator delete"
+	Caller   string // function that made it, if the program says so
+	Line     uint64 // of Caller
 	Old      uint64 // block that was freed or moved
 	Ptr      uint64 // block that was made
 	Size     uint64 // asked for; 0 for a free
@@ -89,14 +91,24 @@ func ParseReports(output []byte) ([]*Report, error) {
 	return all, nil
 }
 
-// parseCall reads what follows "call": TID OP OLD PTR SIZE FUNCTION.
+// parseCall reads what follows "call": TID OP OLD PTR SIZE FUNCTION, and perhaps
+// @CALLER:LINE.
 func parseCall(text string) (Call, error) {
 	f := strings.SplitN(text, " ", 6)
 	if len(f) != 6 {
 		return Call{}, fmt.Errorf("%d fields, want 6", len(f))
 	}
-	c := Call{Op: f[1], Function: f[5]}
+	c := Call{Op: f[1]}
+	function, place, known := strings.Cut(f[5], "@")
+	c.Function = function
 	var err error
+	if known {
+		caller, line, _ := strings.Cut(place, ":")
+		c.Caller = caller
+		if c.Line, err = strconv.ParseUint(line, 10, 32); err != nil {
+			return Call{}, err
+		}
+	}
 	if c.TID, err = strconv.Atoi(f[0]); err != nil {
 		return Call{}, err
 	}

@@ -10,7 +10,7 @@ func TestParseReport(t *testing.T) {
 	got, err := ParseReport([]byte("call 7 alloc 0 55d0 24 operator new\n" +
 		"call 7 move 55d0 7f00 4096 realloc\n" +
 		"call 7 free 7f00 0 0 free\n" +
-		"call 7 none 0 0 18446744073709551615 calloc\n" +
+		"call 7 none 0 0 18446744073709551615 calloc@make:12\n" +
 		`{"pid":7,"tids":[7],"functions":{"free":{"calls":1,"bytes":0}},"ops":{"free":1},"ns_per_pair":4.25}` + "\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestParseReport(t *testing.T) {
 			{TID: 7, Op: "alloc", Function: "operator new", Ptr: 0x55d0, Size: 24},
 			{TID: 7, Op: "move", Function: "realloc", Old: 0x55d0, Ptr: 0x7f00, Size: 4096},
 			{TID: 7, Op: "free", Function: "free", Old: 0x7f00},
-			{TID: 7, Op: "none", Function: "calloc", Size: 1<<64 - 1},
+			{TID: 7, Op: "none", Function: "calloc", Caller: "make", Line: 12, Size: 1<<64 - 1},
 		},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -45,6 +45,7 @@ func TestParseReportErrors(t *testing.T) {
 		"two reports":    counts + counts,
 		"few fields":     "call 7 free 1 0 0\n" + counts,
 		"bad thread":     "call x free 1 0 0 free\n" + counts,
+		"bad line":       "call 7 free 1 0 0 free@f:x\n" + counts,
 		"bad block":      "call 7 free z 0 0 free\n" + counts,
 		"bad size":       "call 7 free 1 0 -1 free\n" + counts,
 		"unknown member": `{"pid":7,"more":1}` + "\n",

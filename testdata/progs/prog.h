@@ -7,7 +7,9 @@
  * Output, on standard output, at the end:
  *
  *	call TID OP OLD PTR SIZE FUNCTION	one line per call, in the order of
- *						the thread, if the program logs
+ *						the thread, if the program logs;
+ *						with @CALLER:LINE behind it if
+ *						it knows where it made it
  *	{"pid":...}				one line of JSON: the counts
  *
  * OP is what the call did: alloc, free, move, or none for a call that failed
@@ -170,14 +172,16 @@ enum function {
 	FN_MEMALIGN,
 	FN_VALLOC,
 	FN_PVALLOC,
+	FN_STRDUP,
 	FN_NEW,
 	FN_DELETE,
 	FN_COUNT
 };
 
 static const char *const function_names[] __attribute__((unused)) = {
-	"malloc",	 "calloc",   "realloc", "reallocarray", "free",		"posix_memalign",
-	"aligned_alloc", "memalign", "valloc",	"pvalloc",	"operator new", "operator delete",
+	"malloc",	  "calloc",	   "realloc",	      "reallocarray", "free",
+	"posix_memalign", "aligned_alloc", "memalign",	      "valloc",	      "pvalloc",
+	"strdup",	  "operator new",  "operator delete",
 };
 
 struct call {
@@ -186,6 +190,8 @@ struct call {
 	uint64_t size;
 	uint32_t function;
 	uint32_t op;
+	const char *caller; /* function that made it, if the program says so */
+	uint32_t line;
 };
 
 /* A ledger is the account of one thread. Without calls it only counts. */
@@ -248,6 +254,17 @@ static ALWAYS_INLINE void note(struct ledger *l, enum function f, enum op op, ui
 	l->length++;
 }
 
+/* note_at is note for a call that was made at a line of the function caller. */
+static ALWAYS_INLINE void note_at(struct ledger *l, enum function f, enum op op, uintptr_t old,
+				  uintptr_t ptr, size_t size, const char *caller, int line)
+{
+	note(l, f, op, old, ptr, size);
+	if (!l->calls)
+		return;
+	l->calls[l->length - 1].caller = caller;
+	l->calls[l->length - 1].line = (uint32_t)line;
+}
+
 static ALWAYS_INLINE void *note_new(struct ledger *l, enum function f, void *p, size_t size)
 {
 	note(l, f, p ? OP_ALLOC : OP_NONE, 0, (uintptr_t)p, size);
@@ -303,9 +320,12 @@ static __attribute__((unused)) void report_calls(const struct ledger *l)
 	for (i = 0; i < l->length; i++) {
 		const struct call *c = &l->calls[i];
 
-		out("call %d %s %llx %llx %llu %s\n", (int)l->tid, op_names[c->op],
+		out("call %d %s %llx %llx %llu %s", (int)l->tid, op_names[c->op],
 		    (unsigned long long)c->old, (unsigned long long)c->ptr,
 		    (unsigned long long)c->size, function_names[c->function]);
+		if (c->caller)
+			out("@%s:%u", c->caller, c->line);
+		out("\n");
 	}
 }
 
