@@ -22,6 +22,7 @@ enum record_kind {
 	RECORD_STACK, /* struct stack_record: frames of a stack hash */
 	RECORD_MAPS, /* struct event, head only: the dynamic loader changed the mappings */
 	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
+	RECORD_GROWTH, /* struct event: the allocator got size bytes at addr from the system */
 };
 
 enum stack_end {
@@ -109,6 +110,10 @@ enum operation {
 	OPERATION_ALLOC_OUT, /* returns 0 and stores the block through a pointer */
 	OPERATION_FREE,
 	OPERATION_REALLOC,
+	OPERATION_SBRK, /* from here on: how an allocator gets memory from the system */
+	OPERATION_MMAP,
+	OPERATION_MPROTECT,
+	OPERATION_MREMAP,
 };
 
 /*
@@ -116,7 +121,9 @@ enum operation {
  * bits 0-9 function, 10-13 operation, 14-18 register of the size, 19-23 of its
  * second factor, 24-28 of the block or out pointer, 29-36 words pushed before
  * the site, 37 ends in a jump to another probed function, 38 the size is a
- * product whose overflow the processor's flags show.
+ * product whose overflow the processor's flags show, 39 counts only while a call
+ * is open. Behind a call for memory the register of the block is that of the
+ * result.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
@@ -126,6 +133,7 @@ enum operation {
 #define SITE_PUSHED(s) ((__u64)((s) >> 29) & 0xff)
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
 #define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
+#define SITE_NESTED(s) ((__u32)((s) >> 39) & 1)
 
 struct target {
 	__u64 text_start, text_end; /* code of the allocator's library in this process */

@@ -37,6 +37,10 @@ struct pt_regs {
 #define REG_SP(r) ((r)->rsp)
 #define REG_FP(r) ((r)->rbp)
 #define REG_RET(r) ((r)->rax)
+#define REG_ARG0(r) ((r)->rdi)
+#define REG_ARG1(r) ((r)->rsi)
+#define REG_ARG2(r) ((r)->rdx)
+#define REG_ARG3(r) ((r)->rcx)
 #define REG_OVERFLOW(r) ((r)->eflags >> 11 & 1)
 
 /* A call pushes its return address: behind the return sp is one word higher. */
@@ -108,6 +112,10 @@ struct pt_regs {
 #define REG_SP(r) ((r)->sp)
 #define REG_FP(r) ((r)->regs[29])
 #define REG_RET(r) ((r)->regs[0])
+#define REG_ARG0(r) ((r)->regs[0])
+#define REG_ARG1(r) ((r)->regs[1])
+#define REG_ARG2(r) ((r)->regs[2])
+#define REG_ARG3(r) ((r)->regs[3])
 #define REG_LR(r) ((r)->regs[30])
 #define REG_OVERFLOW(r) ((r)->pstate >> 28 & 1)
 

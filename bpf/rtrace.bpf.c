@@ -11,6 +11,7 @@
  * Needs Linux 5.15 (attach cookies); task storage and uprobe_multi are used
  * where the kernel has them.
  */
+#include "growth.h"
 #include "stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -244,6 +245,30 @@ int internal_free(struct pt_regs *ctx)
 	t = current_thread();
 	if (t)
 		t->internal = REG_SP(ctx) - RETURN_POP;
+	return 0;
+}
+
+/* grow sits on the calls by which the allocator asks the system for memory. */
+SEC("uprobe")
+int grow(struct pt_regs *ctx)
+{
+	struct thread *t;
+
+	t = current_thread();
+	if (t)
+		enter_growth(ctx, t, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+/* grown sits behind these calls, where their result is known. */
+SEC("uprobe")
+int grown(struct pt_regs *ctx)
+{
+	struct thread *t;
+
+	t = current_thread();
+	if (t && t->growth.slot)
+		leave_growth(ctx, t, bpf_get_attach_cookie(ctx));
 	return 0;
 }
 

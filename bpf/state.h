@@ -18,6 +18,7 @@ volatile const __u32 cfg_unwind = UNWIND_AUTO;
 volatile const bool cfg_stack_cache = true; /* stacks that are known are not unwound again */
 volatile const __u32 cfg_verify = 0; /* every so many stacks are sent raw as well */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
+volatile const __u64 cfg_page_size = 4096;
 
 /* Switched by the tracer while the programs run. */
 volatile __u32 enabled = 0;
@@ -35,6 +36,16 @@ struct call {
 };
 
 #define MAX_CALLS 8
+
+/* A call by which the allocator asks the system for memory. */
+struct growth {
+	__u64 slot; /* where its return address will be; 0: there is none */
+	__u64 addr; /* of the memory, where the call says it */
+	__u64 size;
+	__u64 old_size; /* mremap */
+	__u32 operation;
+	__u32 reserved;
+};
 
 #define WINDOW_WORDS 384
 #define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
@@ -109,6 +120,7 @@ struct thread {
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
+	struct growth growth;
 	/* Scratch. A program can be preempted, so it is the thread's own. */
 	__u32 unverified; /* stacks since one was sent raw */
 	__u16 luck; /* grows where the stack cache helps */

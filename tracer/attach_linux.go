@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -69,7 +70,7 @@ func (k *kernel) attach(plan *Plan) error {
 	}
 	k.losses = &lossCounters{
 		counters: k.objects.Losses, work: k.objects.Work,
-		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave},
+		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.Grow, k.objects.Grown},
 	}
 	if err := k.enable(1); err != nil {
 		return fmt.Errorf("switch the probes on: %w", err)
@@ -113,6 +114,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		"cfg_verify":        uint32(o.VerifyUnwind),
 		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.noStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
+		"cfg_page_size":     uint64(os.Getpagesize()),
 	}
 	if ns := plan.namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
@@ -205,6 +207,13 @@ func (k *kernel) probe(plan *Plan) error {
 		return err
 	}
 	if err := k.sites(plan, plan.entries(), k.objects.Enter, false); err != nil {
+		return err
+	}
+	calls, results := plan.growthProbes()
+	if err := k.sites(plan, results, k.objects.Grown, false); err != nil {
+		return err
+	}
+	if err := k.sites(plan, calls, k.objects.Grow, false); err != nil {
 		return err
 	}
 	return k.sites(plan, plan.debugger, k.objects.MapsChanged, false)

@@ -30,12 +30,15 @@ const (
 	boundedMapThreadsByTid      = "threads_by_tid"
 	boundedMapWork              = "work"
 	boundedProgEnter            = "enter"
+	boundedProgGrow             = "grow"
+	boundedProgGrown            = "grown"
 	boundedProgInternalFree     = "internal_free"
 	boundedProgLeave            = "leave"
 	boundedProgMapsChanged      = "maps_changed"
 	boundedVarCfgBacktraceAll   = "cfg_backtrace_all"
 	boundedVarCfgDepth          = "cfg_depth"
 	boundedVarCfgMinSize        = "cfg_min_size"
+	boundedVarCfgPageSize       = "cfg_page_size"
 	boundedVarCfgPerfBuffer     = "cfg_perf_buffer"
 	boundedVarCfgPidNamespace   = "cfg_pid_namespace"
 	boundedVarCfgPidnsDev       = "cfg_pidns_dev"
@@ -106,6 +109,8 @@ type boundedSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type boundedProgramSpecs struct {
 	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
 	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
 	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
 	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
@@ -137,6 +142,7 @@ type boundedVariableSpecs struct {
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
+	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
@@ -224,6 +230,7 @@ type boundedVariables struct {
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
+	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.Variable `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
@@ -256,6 +263,8 @@ type boundedVariables struct {
 // It can be passed to loadBoundedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type boundedPrograms struct {
 	Enter        *ebpf.Program `ebpf:"enter"`
+	Grow         *ebpf.Program `ebpf:"grow"`
+	Grown        *ebpf.Program `ebpf:"grown"`
 	InternalFree *ebpf.Program `ebpf:"internal_free"`
 	Leave        *ebpf.Program `ebpf:"leave"`
 	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
@@ -264,6 +273,8 @@ type boundedPrograms struct {
 func (p *boundedPrograms) Close() error {
 	return _BoundedClose(
 		p.Enter,
+		p.Grow,
+		p.Grown,
 		p.InternalFree,
 		p.Leave,
 		p.MapsChanged,

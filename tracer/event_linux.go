@@ -18,7 +18,8 @@ const (
 	kindStack      = uint8(probeRecordKindRECORD_STACK)
 	kindMaps       = uint8(probeRecordKindRECORD_MAPS)
 	kindRaw        = uint8(probeRecordKindRECORD_RAW) // addr numbers the raw stack from the start of the trace
-	kindSide       = uint8(0x80)                      // addr is an index into the batch's sides
+	kindGrowth     = uint8(probeRecordKindRECORD_GROWTH)
+	kindSide       = uint8(0x80) // addr is an index into the batch's sides
 )
 
 // event is a record of the rings in user memory. It holds no pointers, so that
@@ -82,7 +83,7 @@ func decode(b []byte, e *event) bool {
 		move := (*probeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 		e.old, e.entry = move.Old, move.EntryTime
 	}
-	return e.kind >= kindAlloc && e.kind <= kindMaps && e.kind != kindStack
+	return e.kind >= kindAlloc && e.kind <= kindMaps && e.kind != kindStack || e.kind == kindGrowth
 }
 
 // decodeStack reads a stack; see isStack. It copies the frames, which the caller

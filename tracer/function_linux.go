@@ -56,6 +56,9 @@ func (p *Plan) chooseFunctions(lib *library) error {
 			return err
 		}
 	}
+	if p.options.HeapGrowth {
+		p.chooseGrowths(c)
+	}
 	m := &lib.mapping
 	p.target.lib = fileID{m.major, m.minor, m.inode}
 	p.target.code, p.internal = c.extent(), c.internal()

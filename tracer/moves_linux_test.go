@@ -15,7 +15,7 @@ func decide(events []event) string {
 		for _, e := range all {
 			name := map[uint8]string{
 				kindAlloc: "alloc", kindFree: "free", kindMove: "move", kindFreeEarly: "early",
-				kindAllocAgain: "again", kindSide: "side",
+				kindAllocAgain: "again", kindSide: "side", kindGrowth: "growth",
 			}[e.kind]
 			if name == "" {
 				name = fmt.Sprintf("kind%d", e.kind)
@@ -54,6 +54,9 @@ func TestMoves(t *testing.T) {
 	undone := func(at uint64, tid uint32, old uint64) event {
 		return event{kind: kindMoveUndone, time: at, tid: tid, addr: old}
 	}
+	growth := func(at uint64, tid uint32, addr uint64) event {
+		return event{kind: kindGrowth, time: at, tid: tid, addr: addr}
+	}
 	exit := func(at uint64, tid uint32) event {
 		return event{kind: kindSide, function: uint16(sideExit), time: at, tid: tid}
 	}
@@ -64,6 +67,10 @@ func TestMoves(t *testing.T) {
 		"nothing open":       {[]event{alloc(1, 1, 0xa), free(2, 1, 0xa)}, "alloc:a@1 free:a@2"},
 		"plain move":         {[]event{enter(1, 1, 0xa), move(2, 1, 0xa, 0xb)}, "move:a>b@2"},
 		"others pass behind": {[]event{enter(1, 1, 0xa), alloc(2, 2, 0xc), move(3, 1, 0xa, 0xb)}, "alloc:c@2 move:a>b@3"},
+		"growth stays in front of what lies in it": {
+			[]event{enter(1, 1, 0xa), growth(2, 1, 0xb), growth(3, 2, 0xc), alloc(4, 2, 0xc), move(5, 1, 0xa, 0xb)},
+			"growth:b@2 growth:c@3 alloc:c@4 move:a>b@5",
+		},
 		"old block taken": {
 			[]event{enter(1, 1, 0xa), alloc(2, 2, 0xa), move(3, 1, 0xa, 0xb)},
 			"free:a@1 alloc:a@2 alloc:b@3",

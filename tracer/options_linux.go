@@ -98,6 +98,7 @@ type Options struct {
 	Unwind       Unwind // how stacks are found
 	VerifyUnwind int    // check every so many stacks with the Go unwinder; 0 for none
 	MinSize      uint64 // smaller blocks are left out, with their frees
+	HeapGrowth   bool   // also record the memory that the allocator gets from the system
 	NoLive       bool   // do not track live blocks; Stats has none then
 	Origin       string // program and version, for the trace's header
 

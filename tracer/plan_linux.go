@@ -14,6 +14,7 @@ type Plan struct {
 	bounded   bool      // the kernel has no bpf_loop
 	namespace *pidNamespace
 	functions []Function
+	growths   []Growth
 	internal  []Probe // calls of free that the allocator makes for itself
 	debugger  []Probe // where the dynamic loader tells of new libraries
 }
@@ -123,6 +124,16 @@ func (p *Plan) entries() []Probe {
 	return out
 }
 
+// growthProbes lists the probes on the allocator's calls for memory and behind
+// them.
+func (p *Plan) growthProbes() (calls, results []Probe) {
+	for i := range p.growths {
+		calls = append(calls, p.growths[i].Call)
+		results = append(results, p.growths[i].Result)
+	}
+	return calls, results
+}
+
 // functionNames lists the functions by the number that events carry.
 func (p *Plan) functionNames() []string {
 	var out []string
@@ -134,6 +145,10 @@ func (p *Plan) functionNames() []string {
 
 // Functions returns what is probed. The caller must not change it.
 func (p *Plan) Functions() []Function { return p.functions }
+
+// Growths returns the allocator's calls for memory that are probed; none without
+// Options.HeapGrowth. The caller must not change it.
+func (p *Plan) Growths() []Growth { return p.growths }
 
 // Mechanism returns how the probes are attached; never MechanismAuto.
 func (p *Plan) Mechanism() Mechanism { return p.mechanism }

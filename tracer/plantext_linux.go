@@ -26,6 +26,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := p.writeGrowths(w); err != nil {
+		return err
+	}
 	for _, probe := range p.debugger {
 		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
 	}
@@ -36,6 +39,27 @@ func (p *Plan) WriteText(w io.Writer) error {
 		p.functions[i].warn(w)
 	}
 	return nil
+}
+
+// writeGrowths prints the allocator's calls for memory: the call itself, which the
+// kernel always emulates, and the site behind it.
+func (p *Plan) writeGrowths(w io.Writer) error {
+	if len(p.growths) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "HEAP GROWTH\tCALLED AT\tSITE BEHIND\tINSTRUCTION\tCOST\tRESULT\tCOUNTS")
+	for i := range p.growths {
+		g := &p.growths[i]
+		counts := "always"
+		if g.Nested {
+			counts = "inside the functions above"
+		}
+		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", g.Function, g.addr, g.Site.Offset, g.Site.Insn,
+			g.Site.Cost, registerName(g.Site.Args[0].Reg), counts)
+	}
+	return table.Flush()
 }
 
 func (p *Plan) stateName() string {

@@ -94,6 +94,10 @@ const (
 	probeOperationOPERATION_ALLOC_OUT probeOperation = 2
 	probeOperationOPERATION_FREE      probeOperation = 3
 	probeOperationOPERATION_REALLOC   probeOperation = 4
+	probeOperationOPERATION_SBRK      probeOperation = 5
+	probeOperationOPERATION_MMAP      probeOperation = 6
+	probeOperationOPERATION_MPROTECT  probeOperation = 7
+	probeOperationOPERATION_MREMAP    probeOperation = 8
 )
 
 type probeRawPurpose uint32
@@ -157,6 +161,7 @@ const (
 	probeRecordKindRECORD_STACK       probeRecordKind = 6
 	probeRecordKindRECORD_MAPS        probeRecordKind = 7
 	probeRecordKindRECORD_RAW         probeRecordKind = 8
+	probeRecordKindRECORD_GROWTH      probeRecordKind = 9
 )
 
 type probeRow struct {
@@ -225,6 +230,15 @@ type probeThread struct {
 		Skip      uint8
 		TailCalls uint8
 		_         [3]byte
+	}
+	Growth struct {
+		_         structs.HostLayout
+		Slot      uint64
+		Addr      uint64
+		Size      uint64
+		OldSize   uint64
+		Operation uint32
+		Reserved  uint32
 	}
 	Unverified uint32
 	Luck       uint16
@@ -307,12 +321,15 @@ const (
 	probeMapThreadsByTid      = "threads_by_tid"
 	probeMapWork              = "work"
 	probeProgEnter            = "enter"
+	probeProgGrow             = "grow"
+	probeProgGrown            = "grown"
 	probeProgInternalFree     = "internal_free"
 	probeProgLeave            = "leave"
 	probeProgMapsChanged      = "maps_changed"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
 	probeVarCfgDepth          = "cfg_depth"
 	probeVarCfgMinSize        = "cfg_min_size"
+	probeVarCfgPageSize       = "cfg_page_size"
 	probeVarCfgPerfBuffer     = "cfg_perf_buffer"
 	probeVarCfgPidNamespace   = "cfg_pid_namespace"
 	probeVarCfgPidnsDev       = "cfg_pidns_dev"
@@ -383,6 +400,8 @@ type probeSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeProgramSpecs struct {
 	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
 	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
 	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
 	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
@@ -414,6 +433,7 @@ type probeVariableSpecs struct {
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
+	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
@@ -501,6 +521,7 @@ type probeVariables struct {
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
+	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.Variable `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`
 	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
@@ -533,6 +554,8 @@ type probeVariables struct {
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probePrograms struct {
 	Enter        *ebpf.Program `ebpf:"enter"`
+	Grow         *ebpf.Program `ebpf:"grow"`
+	Grown        *ebpf.Program `ebpf:"grown"`
 	InternalFree *ebpf.Program `ebpf:"internal_free"`
 	Leave        *ebpf.Program `ebpf:"leave"`
 	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
@@ -541,6 +564,8 @@ type probePrograms struct {
 func (p *probePrograms) Close() error {
 	return _ProbeClose(
 		p.Enter,
+		p.Grow,
+		p.Grown,
 		p.InternalFree,
 		p.Leave,
 		p.MapsChanged,

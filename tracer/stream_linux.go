@@ -22,6 +22,7 @@ type stream struct {
 	moves     *moves
 	ended     func(tid uint32) // is told of threads that ended
 	mappings  mappings
+	heap      heap
 	early     map[uint64]uint64 // sizes of blocks that kindFreeEarly took
 
 	queue []trace.Record // rare records that are due before the next event
@@ -109,6 +110,8 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 		e.size = s.early[e.addr]
 		delete(s.early, e.addr)
 		return s.alloc(e, r)
+	case kindGrowth:
+		return s.growth(e, r)
 	case kindSide:
 		s.side(e.addr)
 	case kindRaw:
@@ -171,6 +174,18 @@ func (s *stream) move(e *event, r *trace.Record) bool {
 	stack := s.call(e, r, trace.OpMove)
 	r.Call.OldID, r.Call.Size, r.Call.EntryTime = e.old, e.size, int64(e.entry)
 	s.remember(e, stack)
+	return true
+}
+
+// growth says that the heap has grown, unless the trace has begun with that.
+func (s *stream) growth(e *event, r *trace.Record) bool {
+	if s.heap.told(e) {
+		return false
+	}
+	*r = trace.Record{
+		Kind: trace.KindHeapGrow, Time: int64(e.time), PID: int32(e.pid), TID: int32(e.tid), CPU: int32(e.cpu) + 1,
+		HeapGrow: trace.HeapGrow{Address: e.addr, Size: e.size},
+	}
 	return true
 }
 

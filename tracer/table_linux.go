@@ -35,6 +35,26 @@ var memoryModule = []row{
 	{symbol: "pvalloc", operation: opAlloc, size: 0, count: none, block: none},
 }
 
+// growthRow describes a function by which an allocator gets memory from the
+// system. The programs know the places of its arguments, which are those of C.
+type growthRow struct {
+	symbol    string
+	operation probeOperation
+}
+
+// growthModule is what the C library's allocator calls. mmap64 is the same
+// function wherever pointers have 64 bits.
+var growthModule = []growthRow{
+	{"sbrk", probeOperationOPERATION_SBRK},
+	{"mmap", probeOperationOPERATION_MMAP},
+	{"mprotect", probeOperationOPERATION_MPROTECT},
+	{"mremap", probeOperationOPERATION_MREMAP},
+}
+
+// leavesAllocator are functions of the C library that an allocator calls when
+// all is lost. What they reach is not the allocator.
+var leavesAllocator = []string{"__assert_fail", "abort"}
+
 // returns says whether the result of the function matters.
 func (r *row) returns() bool { return r.operation != opFree }
 

@@ -128,6 +128,14 @@ func (t *Tracer) start() {
 			s.mappings.add(m, now)
 		}
 	}
+	if options.HeapGrowth {
+		s.heap = target.heap()
+	}
+	for _, region := range s.heap.regions {
+		add(trace.KindHeapGrow, func(r *trace.Record) {
+			r.HeapGrow = trace.HeapGrow{Address: region.start, Size: region.end - region.start}
+		})
+	}
 }
 
 // relocate keeps the programs informed of where the allocator's code is: a

@@ -24,6 +24,7 @@ const (
 var amd64Args = []uint8{7, 6, 2, 1, 8, 9}
 
 func (amd64) arguments() []uint8 { return amd64Args }
+func (amd64) result() uint8      { return rax }
 func (amd64) readable() uint32   { return 0xffff &^ (1 << rsp) }
 func (amd64) frame() uint8       { return rbp }
 func (amd64) step() int          { return 1 }

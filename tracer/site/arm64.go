@@ -24,6 +24,7 @@ const (
 var arm64Args = []uint8{0, 1, 2, 3, 4, 5, 6, 7} // AAPCS64, 6.8.2
 
 func (arm64) arguments() []uint8 { return arm64Args }
+func (arm64) result() uint8      { return 0 }
 func (arm64) readable() uint32   { return 1<<x29 - 1 - 1<<18 }
 func (arm64) frame() uint8       { return x29 }
 func (arm64) step() int          { return 4 }

@@ -17,6 +17,18 @@ var choicesARM64 = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "stp x29, x30, [sp,#-64]!", Args: regs(0)},
 	},
 	{
+		name: "glibc, behind the call of sbrk",
+		code: `1f 04 00 b1 60 00 00 54 fd 7b c1 a8 c0 03 5f d6`,
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Offset: 4, Cost: Emulated, Insn: "b.eq 0x1010", Args: regs(0)},
+	},
+	{
+		name: "glibc, behind the call of mprotect",
+		code: `e7 3b 40 f9 c0 f3 ff 35 76 32 40 f9`,
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Offset: 4, Cost: Emulated, Insn: "cbnz w0, 0xe7c", Args: regs(0)},
+	},
+	{
 		name: "glibc free, null seen",
 		code: `80 08 00 b4 fd 7b bc a9 fd 03 00 91 f5 5b 02 a9 b5 08 00 90`,
 		f:    Function{Args: []int{0}},

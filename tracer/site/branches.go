@@ -170,3 +170,24 @@ func scanARM64(code []byte, base uint64, t *targets) []Branch {
 	}
 	return found
 }
+
+// Direct returns the direct branches in code, which is at address base, in the
+// order of From. Unlike [Branches] it needs code that starts with an instruction,
+// as a function does: it decodes one after the other. What cannot be decoded is
+// stepped over.
+func Direct(arch Arch, code []byte, base uint64) []Branch {
+	m, err := machineOf(Options{Arch: arch})
+	if err != nil {
+		return nil
+	}
+	var found []Branch
+	for i := 0; i < len(code); {
+		pc := base + uint64(i)
+		in := m.decode(code[i:], pc)
+		if in.direct {
+			found = append(found, Branch{From: pc, To: in.target, Next: pc + uint64(in.size), Call: in.kind == call})
+		}
+		i += max(in.size, m.step())
+	}
+	return found
+}

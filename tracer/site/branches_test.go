@@ -161,3 +161,41 @@ func BenchmarkBranches(b *testing.B) {
 		})
 	}
 }
+
+func TestDirect(t *testing.T) {
+	const base = 0x400000
+	for _, c := range []struct {
+		name string
+		arch Arch
+		code string
+		want []Branch
+	}{
+		{
+			// mov $..., of which e8 00 00 00 00 are a part; call +0x10; je -2; jmp *%rax; jmp 0
+			"amd64", AMD64, `48 b8 e8 00 00 00 00 00 00 00 e8 10 00 00 00 74 fc ff e0 e9 e8 ff ff ff`,
+			[]Branch{
+				{From: base + 10, To: base + 0x1f, Next: base + 15, Call: true},
+				{From: base + 15, To: base + 13, Next: base + 17},
+				{From: base + 19, To: base, Next: base + 24},
+			},
+		},
+		{
+			// a byte that is no instruction; call +1
+			"amd64, not all decoded", AMD64, `06 e8 01 00 00 00`,
+			[]Branch{{From: base + 1, To: base + 7, Next: base + 6, Call: true}},
+		},
+		{
+			// bl +8; nop; b.eq -4; blr x0
+			"arm64", ARM64, `02 00 00 94 1f 20 03 d5 e0 ff ff 54 00 00 3f d6`,
+			[]Branch{
+				{From: base, To: base + 8, Next: base + 4, Call: true},
+				{From: base + 8, To: base + 4, Next: base + 12},
+			},
+		},
+		{"unknown machine", 0, `90`, nil},
+	} {
+		if diff := cmp.Diff(c.want, Direct(c.arch, code(t, c.code), base)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
+		}
+	}
+}

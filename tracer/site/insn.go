@@ -16,6 +16,8 @@ type machine interface {
 	text(code []byte, pc uint64) string
 	// arguments are the registers of the integer arguments.
 	arguments() []uint8
+	// result is the register of an integer result.
+	result() uint8
 	// frame is the frame pointer register.
 	frame() uint8
 	// readable is the set of registers that a probe can read.

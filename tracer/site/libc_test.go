@@ -241,3 +241,24 @@ func TestLibcInternalCallers(t *testing.T) {
 		}
 	}
 }
+
+// TestLibcDirect compares the direct branches of each function with objdump's.
+func TestLibcDirect(t *testing.T) {
+	l := openLibc(t)
+	for _, s := range l.functions {
+		got := map[uint64]uint64{}
+		for _, b := range Direct(AMD64, l.function(s).Code, s.Value) {
+			got[b.From] = b.To
+		}
+		for _, x := range l.body(s) {
+			to, ok := x.target()
+			if ok && got[x.addr] != to {
+				t.Errorf("%s: no branch at %#x to %#x", s.Name, x.addr, to)
+			}
+			delete(got, x.addr)
+		}
+		if len(got) != 0 {
+			t.Errorf("%s: branches that objdump has not: %#x", s.Name, got)
+		}
+	}
+}

@@ -316,6 +316,48 @@ var rules = []choiceTest{
 		want: Site{Offset: 5, Cost: Emulated, Insn: "push %rbx", Args: regs(7)},
 	},
 	{
+		name: "glibc, behind the call of sbrk",
+		code: `48 83 f8 ff 74 08 48 83 c4 08 c3`, // cmp $-1,%rax; je; add $8,%rsp; ret
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Offset: 4, Cost: Emulated, Insn: "je 0x100e", Args: regs(0)},
+	},
+	{
+		name: "glibc, behind the call of mremap",
+		code: `48 89 c1 48 83 f8 ff 0f 84 8c 00 00 00`, // mov %rax,%rcx; cmp $-1,%rax; je
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Offset: 7, Cost: Emulated, Insn: "je 0x1099", Args: regs(0)},
+	},
+	{
+		name: "behind a call, the result copied and the original gone",
+		code: `48 89 c3 31 c0 53 c3`, // mov %rax,%rbx; xor %eax,%eax; push %rbx; ret
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Offset: 5, Cost: Emulated, Insn: "push %rbx", Args: regs(3)},
+	},
+	{
+		name: "behind a call, the result gone at once",
+		code: `48 83 c0 01 74 08`, // add $1,%rax; je
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Cost: SingleStep, Insn: "add $0x1,%rax", Args: regs(0)},
+	},
+	{
+		name: "behind a call, in a loop that begins there",
+		code: `48 83 f8 ff 74 08 c3`,
+		f:    Function{Args: []int{0}, Behind: true, Incoming: []Branch{{From: 0x2000, To: 0x1004}}},
+		want: Site{Cost: SingleStep, Insn: "cmp $-0x1,%rax", Args: regs(0)},
+	},
+	{
+		name: "behind a call, higher on the stack",
+		code: `48 83 c4 08 74 08 c3`, // add $8,%rsp; je; ret
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Cost: SingleStep, Insn: "add $0x8,%rsp", Args: regs(0)},
+	},
+	{
+		name: "behind a call, deeper on the stack",
+		code: `50 50 74 08 c3`, // push %rax; push %rax; je; ret
+		f:    Function{Args: []int{0}, Behind: true},
+		want: Site{Cost: Emulated, Insn: "push %rax", Args: regs(0)},
+	},
+	{
 		name: "no arguments",
 		code: `c3`,
 		want: Site{Cost: SingleStep, Insn: "retq"},
@@ -346,6 +388,8 @@ func TestChooseErrors(t *testing.T) {
 		{"negative", Options{Arch: ARM64}, Function{Code: one, Args: []int{-1}}, nil, "argument -1"},
 		{"factors", Options{Arch: AMD64}, Function{Code: one, Args: []int{0}, Factors: [2]int{0, 1}}, nil, "factors [0 1]"},
 		{"null", Options{Arch: AMD64}, Function{Code: one, SkipNull: true}, nil, "null value"},
+		{"behind, argument 1", Options{Arch: AMD64}, Function{Code: one, Args: []int{1}, Behind: true}, nil, "result alone"},
+		{"behind, return", Options{Arch: AMD64}, Function{Code: one, Args: []int{0}, Behind: true, Return: true}, nil, "result alone"},
 		{"refused", Options{Arch: AMD64}, Function{Code: []byte{0x0f, 0x0b}}, ErrNoSite, "refused by the kernel"},
 		{"refused vector", Options{Arch: AMD64}, Function{Code: []byte{0xc5, 0xf8, 0x77}}, ErrNoSite, "refused"},
 		{"undecodable", Options{Arch: AMD64}, Function{Code: []byte{0x06}}, ErrNoSite, "cannot be decoded"},

@@ -104,6 +104,11 @@ type Function struct {
 	// that a register which holds it is enough. Equal indexes mean none.
 	Factors [2]int
 
+	// Behind is set if Code is not a function but what follows a call in one,
+	// from the address that the call returns to. Argument 0 is then the result
+	// of the call, and there is no other.
+	Behind bool
+
 	// Return is set if a return probe will sit on the same site.
 	Return bool
 
@@ -238,6 +243,9 @@ func check(m machine, f *Function) error {
 	}
 	if x := f.Factors; x[0] != x[1] && !(has(x[0]) && has(x[1])) {
 		return fmt.Errorf("factors %v are not among the arguments %v", x, f.Args)
+	}
+	if f.Behind && (!slices.Equal(f.Args, []int{0}) || f.Return || f.SkipNull) {
+		return errors.New("behind a call there is its result alone, always")
 	}
 	if f.SkipNull && len(f.Args) == 0 {
 		return errors.New("no argument is given whose null value may be skipped")

@@ -26,8 +26,12 @@ type state struct {
 	nonNull  bool // Args[0] was found not to be zero
 }
 
-func newState(m machine) state {
+func newState(m machine, f *Function) state {
 	var s state
+	if f.Behind {
+		s.regs[m.result()] = value{kind: argument}
+		return s
+	}
 	for i, r := range m.arguments() {
 		s.regs[r] = value{kind: argument, a: uint8(i)}
 	}
@@ -94,7 +98,11 @@ func (s *state) places(m machine, f *Function) (places []Place, products, missin
 	missing = -1
 	places = make([]Place, len(f.Args))
 	for i, arg := range f.Args {
-		r, ok := s.find(m, value{kind: argument, a: uint8(arg)}, m.arguments()[arg])
+		preferred := m.arguments()[arg]
+		if f.Behind {
+			preferred = m.result()
+		}
+		r, ok := s.find(m, value{kind: argument, a: uint8(arg)}, preferred)
 		if !ok && missing < 0 {
 			missing = arg
 		}

@@ -23,7 +23,7 @@ type path struct {
 // null pointer if calls with one may be missed.
 func walk(m machine, f *Function) *path {
 	w := &path{machine: m}
-	s := newState(m)
+	s := newState(m, f)
 	code := f.Code[:min(len(f.Code), Window)]
 	work := false // something but hints was seen
 	for offset := 0; offset < len(code) && len(w.steps) < maxSteps; {

@@ -1,0 +1,202 @@
+package tracer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// ranges is a set of addresses: disjoint, by address.
+type ranges []extent
+
+func (r *ranges) add(x extent) {
+	i, _ := slices.BinarySearchFunc(*r, x.start, func(e extent, start uint64) int { return cmp.Compare(e.end, start) })
+	j := i
+	for ; j < len(*r) && (*r)[j].start <= x.end; j++ {
+		x.start, x.end = min(x.start, (*r)[j].start), max(x.end, (*r)[j].end)
+	}
+	*r = slices.Replace(*r, i, j, x)
+}
+
+func (r ranges) has(x extent) bool {
+	i, _ := slices.BinarySearchFunc(r, x.end, func(e extent, end uint64) int { return cmp.Compare(e.end, end) })
+	return i < len(r) && r[i].start <= x.start
+}
+
+// insideHeap fails the test unless every block that the trace shows alive is
+// where the heap has grown to before. It returns what the heap was in the end.
+// Blocks from before the trace may have mappings of their own, which nothing
+// tells of: where realloc leaves them in place they are not looked at.
+func insideHeap(t *testing.T, records []*trace.Record) ranges {
+	t.Helper()
+	var heap ranges
+	live := map[uint64]bool{}
+	grown, blocks, bad := 0, 0, 0
+	for _, rec := range records {
+		c := &rec.Call
+		switch rec.Kind {
+		case trace.KindExec:
+			heap = nil
+			clear(live)
+			continue
+		case trace.KindHeapGrow:
+			grown++
+			heap.add(extent{rec.HeapGrow.Address, rec.HeapGrow.Address + rec.HeapGrow.Size})
+			continue
+		case trace.KindCall:
+		default:
+			continue
+		}
+		if c.Op == trace.OpFree {
+			delete(live, c.ID)
+			continue
+		}
+		known := live[c.OldID]
+		delete(live, c.OldID)
+		live[c.ID] = true
+		blocks++
+		if c.Op == trace.OpMove && !known && c.OldID == c.ID {
+			continue
+		}
+		if !heap.has(extent{c.ID, c.ID + max(c.Size, 1)}) {
+			if bad++; bad < 5 {
+				t.Errorf("call %d, %s %s: %d bytes at %#x are outside of the heap", c.Seq, c.Op, c.Function, c.Size, c.ID)
+			}
+		}
+	}
+	if grown == 0 || blocks == 0 {
+		t.Errorf("%d growths and %d blocks in the trace", grown, blocks)
+	}
+	t.Logf("%d growths, %d blocks, %d of them outside", grown, blocks, bad)
+	return heap
+}
+
+// The blocks of programs that we have are in the heap, however events get here.
+func TestBlocksAreInTheHeap(t *testing.T) {
+	privileged(t)
+	for _, program := range [][]string{
+		{"heapgrow"}, {"alloc", "8", "500", "log"}, {"threads_exit", "200"}, {"realloc_race", "3", "50", "log"}, {"every"}, {"cxx", "50"},
+	} {
+		for _, way := range ways() {
+			t.Run(program[0]+"-"+way.name, func(t *testing.T) {
+				r, _, records := traceRun(t, func(o *Options) {
+					way.set(o)
+					o.HeapGrowth = true
+				}, testutil.Build(t, program[0]), program[1:]...)
+				insideHeap(t, records)
+				if n := r.tracer.Stats().Lost; n != [lossCount]uint64{} {
+					t.Errorf("lost: %v", n)
+				}
+			})
+		}
+	}
+}
+
+// way is how a process is traced.
+type way struct {
+	name string
+	set  func(o *Options)
+}
+
+// ways lists each mechanism, buffer and place of state at least twice.
+func ways() []way {
+	var all []way
+	for i, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
+		for j, buffer := range []Buffer{BufferRing, BufferPerf} {
+			state := []State{StateTask, StateHash}[(i+j)%2]
+			name := fmt.Sprintf("%s-%s-%s", mechanism, [...]string{"ring", "perf"}[buffer], [...]string{"", "task", "hash"}[state])
+			all = append(all, way{name, func(o *Options) { o.Mechanism, o.Buffer, o.State = mechanism, buffer, state }})
+		}
+	}
+	return all
+}
+
+// Without the option there is nothing about the heap, and no probe for it.
+func TestNoHeapGrowth(t *testing.T) {
+	privileged(t)
+	r, _, records := traceRun(t, nil, testutil.Build(t, "heapgrow"))
+	if n := len(ofKind(records, trace.KindHeapGrow)); n != 0 {
+		t.Errorf("%d growths in the trace", n)
+	}
+	if n := len(r.tracer.Plan().Growths()); n != 0 {
+		t.Errorf("%d calls are probed", n)
+	}
+}
+
+// What a heap is and what only looks like one.
+func TestFindHeap(t *testing.T) {
+	const (
+		rw   = proc.Read | proc.Write
+		at   = 4 * arenaHeap
+		page = 0x1000
+	)
+	arena := func(addr, size, accessible uint64) map[uint64]uint64 {
+		return map[uint64]uint64{addr: addr + 0x30, addr + 16: size, addr + 24: accessible}
+	}
+	for name, test := range map[string]struct {
+		maps  []proc.Map
+		words map[uint64]uint64
+		want  []extent
+	}{
+		"none": {},
+		"brk":  {maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}}, want: []extent{{0x1000, 0x5000}}},
+		"brk in pieces": {
+			maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}, {Start: 0x5000, End: 0x7000, Perms: rw, Path: "[heap]"}},
+			want: []extent{{0x1000, 0x7000}},
+		},
+		"arena": {
+			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
+			words: arena(at, 0x20500, 0x21000), want: []extent{{at, at + 0x21000}},
+		},
+		"two arenas that touch, the first one full": {
+			maps: []proc.Map{{Start: at, End: at + arenaHeap + 0x3000, Perms: rw}, {Start: at + arenaHeap + 0x3000, End: at + 2*arenaHeap}},
+			words: map[uint64]uint64{
+				at: at + 0x30, at + 16: arenaHeap, at + 24: arenaHeap,
+				at + arenaHeap: at + 0x30, at + arenaHeap + 16: 0x3000, at + arenaHeap + 24: 0x3000,
+			},
+			want: []extent{{at, at + arenaHeap}, {at + arenaHeap, at + arenaHeap + 0x3000}},
+		},
+		"behind something else": {
+			maps:  []proc.Map{{Start: at - 0x2000, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
+			words: arena(at, 0x21000, 0x21000), want: []extent{{at, at + 0x21000}},
+		},
+		"in pieces": {
+			maps: []proc.Map{
+				{Start: at, End: at + 0x2000, Perms: rw},
+				{Start: at + 0x2000, End: at + 0x3000, Perms: rw},
+				{Start: at + 0x3000, End: at + 0x4000},
+				{Start: at + 0x4000, End: at + arenaHeap},
+			},
+			words: arena(at, 0x3000, 0x3000), want: []extent{{at, at + 0x3000}},
+		},
+		"program's memory at such an address": {
+			maps: []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
+		},
+		"too large": {
+			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
+			words: arena(at, 0x22000, 0x22000),
+		},
+		"not reserved": {
+			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap - page}},
+			words: arena(at, 0x21000, 0x21000),
+		},
+		"a file": {
+			maps:  []proc.Map{{Start: at, End: at + arenaHeap, Perms: rw, Path: "/a", Inode: 7}},
+			words: arena(at, 0x21000, 0x21000),
+		},
+		"not writable": {
+			maps:  []proc.Map{{Start: at, End: at + arenaHeap, Perms: proc.Read}},
+			words: arena(at, 0x21000, 0x21000),
+		},
+	} {
+		f := heapFinder{maps: test.maps, page: page, word: func(addr uint64) uint64 { return test.words[addr] }}
+		if got := f.find(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %#x, want %#x", name, got, test.want)
+		}
+	}
+}

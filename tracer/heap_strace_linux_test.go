@@ -1,0 +1,187 @@
+package tracer
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// The growth of the heap is, thread by thread and call by call, what strace sees
+// of the same process at the same time, without what the program asked for
+// itself.
+func TestHeapGrowthAsStraceSeesIt(t *testing.T) {
+	privileged(t)
+	for _, way := range ways() {
+		t.Run(way.name, func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "heapgrow"))
+			child.Ready()
+			maps, err := proc.Maps(child.PID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := straced(t, child.PID)
+			r := attachTo(t, child.PID, func(o *Options) {
+				way.set(o)
+				o.HeapGrowth = true
+			})
+			child.Go()
+			report := child.Report()
+			records := r.end()
+			r.whole()
+			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			insideHeap(t, records)
+
+			atAttach, got := map[string]int{}, map[int][]extent{}
+			began := records[0].Time
+			for _, rec := range ofKind(records, trace.KindHeapGrow) {
+				x := extent{rec.HeapGrow.Address, rec.HeapGrow.Address + rec.HeapGrow.Size}
+				if rec.TID == 0 && rec.Time == began {
+					atAttach[fmt.Sprintf("%#x", x)]++
+				} else {
+					got[int(rec.TID)] = append(got[int(rec.TID)], x)
+				}
+			}
+			if want := heapsByShape(maps); fmt.Sprint(atAttach) != fmt.Sprint(want) {
+				t.Errorf("heaps at the start: %v, want %v", atAttach, want)
+			}
+			if len(report.Maps) != 8 {
+				t.Fatalf("the program says of %d mappings of its own, not 8", len(report.Maps))
+			}
+			want := grownByStrace(t, log(), maps, report.Maps)
+			if len(want) != 4 || len(want[report.TIDs[0]]) < 30 {
+				t.Fatalf("strace saw %d threads grow the heap, the first one %d times", len(want), len(want[report.TIDs[0]]))
+			}
+			for tid, w := range want {
+				if !slices.Equal(got[tid], w) {
+					t.Errorf("thread %d: %s", tid, firstDifference(got[tid], w))
+				}
+				delete(got, tid)
+			}
+			if len(got) != 0 {
+				t.Errorf("growth in other threads: %#x", got)
+			}
+		})
+	}
+}
+
+func firstDifference(got, want []extent) string {
+	i := 0
+	for i < len(got) && i < len(want) && got[i] == want[i] {
+		i++
+	}
+	at := func(all []extent) string {
+		if i < len(all) {
+			return fmt.Sprintf("%#x", all[i])
+		}
+		return "nothing"
+	}
+	return fmt.Sprintf("%d growths, want %d; the %dth is %s, want %s", len(got), len(want), i, at(got), at(want))
+}
+
+// heapsByShape says where heaps are by the text of the mappings alone.
+func heapsByShape(maps []proc.Map) map[string]int {
+	all := map[string]int{}
+	for _, m := range maps {
+		if m.Path == "[heap]" || m.Path == "" && m.Perms == proc.Read|proc.Write && m.Start%(64<<20) == 0 {
+			all[fmt.Sprintf("%#x", extent{m.Start, m.End})]++
+		}
+	}
+	return all
+}
+
+// straced has strace watch a process; the returned function waits for the end of
+// both and returns what strace wrote.
+func straced(t *testing.T, pid int) func() []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "strace")
+	cmd := exec.Command(installed(t, "strace"), "-f", "-e", "trace=brk,mmap,mprotect,mremap", "-e", "signal=none", "-o", path, "-p", strconv.Itoa(pid))
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := testutil.Start(t, cmd)
+	lines := bufio.NewScanner(said)
+	if !lines.Scan() || !strings.Contains(lines.Text(), " attached") {
+		t.Fatalf("strace: %s", lines.Text())
+	}
+	return func() []byte {
+		child.Succeed()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+}
+
+// straceLine is: thread, call, arguments, result.
+var straceLine = regexp.MustCompile(`^(\d+) +(\w+)\((.*)\) += (0x[0-9a-f]+|0)$`)
+
+// grownByStrace returns by how much each thread made memory accessible, but for
+// what the program has itself.
+func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Range) map[int][]extent {
+	t.Helper()
+	end := uint64(0) // of the heap
+	for _, m := range maps {
+		if m.Path == "[heap]" {
+			end = m.End
+		}
+	}
+	number := func(s string) uint64 {
+		n, err := strconv.ParseUint(s, 0, 64)
+		if err != nil {
+			t.Fatalf("strace: %v", err)
+		}
+		return n
+	}
+	grown := map[int][]extent{}
+	for line := range bytes.Lines(log) {
+		m := straceLine.FindStringSubmatch(strings.TrimSuffix(string(line), "\n"))
+		if m == nil {
+			if bytes.Contains(line, []byte("unfinished")) {
+				t.Fatalf("strace: two threads at once: %s", line)
+			}
+			continue // it failed, or is no call
+		}
+		args, result := strings.Split(m[3], ", "), number(m[4])
+		writable := len(args) > 2 && strings.Contains(args[2], "PROT_WRITE")
+		var x extent
+		switch m[2] {
+		case "brk":
+			x, end = extent{end, result}, result
+		case "mmap":
+			if writable && strings.Contains(args[3], "MAP_ANONYMOUS") {
+				x = extent{result, result + (number(args[1])+4095)&^4095}
+			}
+		case "mprotect":
+			if writable {
+				x = extent{number(args[0]), number(args[0]) + number(args[1])}
+			}
+		case "mremap":
+			was := extent{number(args[0]), number(args[0]) + number(args[1])}
+			x = extent{result, result + number(args[2])}
+			if result == was.start {
+				x.start = was.end
+			}
+		}
+		isOwn := func(r testutil.Range) bool { return r.Start == x.start && r.Start+r.Size == x.end }
+		if x.end <= x.start || slices.ContainsFunc(own, isOwn) {
+			continue
+		}
+		tid, _ := strconv.Atoi(m[1])
+		grown[tid] = append(grown[tid], x)
+	}
+	return grown
+}
