@@ -132,3 +132,12 @@ func (f *Follower) Unmatched() uint64 { return f.unmatched }
 
 // Replaced is how many blocks ended because another began at their address.
 func (f *Follower) Replaced() uint64 { return f.replaced }
+
+// Thread returns the id of the thread that made a call, or what the format
+// has instead; 0 if neither is known.
+func Thread(r *trace.Record) uint64 {
+	if r.TID > 0 {
+		return uint64(r.TID)
+	}
+	return r.Call.Thread
+}

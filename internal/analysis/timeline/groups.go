@@ -5,17 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/analysis/blocks"
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/trace"
 )
 
 // Group is what one thread or one function allocated. A block belongs to who
 // allocated or last moved it, whoever frees it.
 type Group struct {
-	Thread int32  // of threads
-	Name   string // of functions; empty if unknown
-	// Address is the return address of a function whose name is unknown; 0 if
-	// that is unknown, too.
-	Address   uint64
+	// Thread is the thread's id, or what the format has instead (Call.Thread).
+	Thread uint64
+	// Frame is the function, without file and line. If its name is unknown, it
+	// has the return address and what else is known.
+	Frame     sites.Frame
 	Allocated Amount
 	Live      Amount // at the end
 	AtPeak    Amount // after the event at which most bytes were live
@@ -30,20 +32,21 @@ type group struct {
 	changed uint64
 }
 
-// groups are all threads or all functions. A place is named by its function
-// or, without a name, by its address.
+// groups are all threads or all functions. A function is told by its name or,
+// without one, by its address.
 type groups struct {
-	all       []group
-	threads   map[int32]uint32
-	names     map[string]uint32
-	addresses map[uint64]uint32
-	lastTID   int32
-	lastName  string
-	last      uint32 // 1 + the group of lastTID or lastName
+	all      []group
+	numbers  map[uint64]uint32 // threads, or addresses of functions
+	names    map[string]uint32
+	lastID   uint64
+	lastName string
+	last     uint32 // 1 + the group of lastID or lastName
+	framer   sites.Framer
+	oneFrame []sites.Frame
 }
 
-func newGroups() *groups {
-	return &groups{threads: make(map[int32]uint32), names: make(map[string]uint32), addresses: make(map[uint64]uint32)}
+func newGroups(framer sites.Framer) *groups {
+	return &groups{numbers: make(map[uint64]uint32), names: make(map[string]uint32), framer: framer}
 }
 
 func (s *groups) add(g Group) uint32 {
@@ -51,64 +54,51 @@ func (s *groups) add(g Group) uint32 {
 	return uint32(len(s.all) - 1)
 }
 
-func (s *groups) thread(tid int32) uint32 {
-	if s.last != 0 && s.lastTID == tid {
+// thread returns the group of the thread that made a call.
+func (s *groups) thread(r *trace.Record) uint32 {
+	id := blocks.Thread(r)
+	if s.last != 0 && s.lastID == id {
 		return s.last - 1
 	}
-	n, ok := s.threads[tid]
+	n, ok := s.numbers[id]
 	if !ok {
-		n = s.add(Group{Thread: tid})
-		s.threads[tid] = n
+		n = s.add(Group{Thread: id})
+		s.numbers[id] = n
 	}
-	s.lastTID, s.last = tid, n+1
+	s.lastID, s.last = id, n+1
 	return n
 }
 
 // caller returns the group of the function that made a call.
-func (s *groups) caller(c *trace.Call) uint32 {
-	name, address := Caller(c)
-	if name == "" {
-		n, ok := s.addresses[address]
+func (s *groups) caller(r *trace.Record) uint32 {
+	c := &r.Call
+	s.oneFrame = s.framer.Append(s.oneFrame[:0], r.PID, &c.Stack, &c.Caller, 1)
+	var f sites.Frame
+	if len(s.oneFrame) > 0 {
+		f = s.oneFrame[0]
+	}
+	f.File, f.Line = "", 0
+	if f.Function == "" {
+		n, ok := s.numbers[f.Addr]
 		if !ok {
-			n = s.add(Group{Address: address})
-			s.addresses[address] = n
+			f.Module = strings.Clone(f.Module)
+			n = s.add(Group{Frame: f})
+			s.numbers[f.Addr] = n
 		}
 		return n
 	}
-	if s.last != 0 && s.lastName == name {
+	if s.last != 0 && s.lastName == f.Function {
 		return s.last - 1
 	}
-	n, ok := s.names[name]
+	n, ok := s.names[f.Function]
 	if !ok {
-		name = strings.Clone(name)
-		n = s.add(Group{Name: name})
-		s.names[name] = n
+		f.Addr = 0
+		f.Function, f.Module = strings.Clone(f.Function), strings.Clone(f.Module)
+		n = s.add(Group{Frame: f})
+		s.names[f.Function] = n
 	}
-	s.lastName, s.last = s.all[n].Name, n+1
+	s.lastName, s.last = s.all[n].Frame.Function, n+1
 	return n
-}
-
-// Caller returns the function that a call was made from: the one that the trace
-// states, else the text of the innermost frame without its place, else no name
-// and the frame's address. The name is borrowed from c.
-func Caller(c *trace.Call) (name string, address uint64) {
-	if c.Caller.Function != "" {
-		return c.Caller.Function, 0
-	}
-	if len(c.Stack.Names) > 0 {
-		text := c.Stack.Names[0]
-		for _, end := range []string{" at ", " from "} {
-			text, _, _ = strings.Cut(text, end)
-		}
-		text = strings.TrimSuffix(text, "()")
-		if text != "" && !strings.HasPrefix(text, "in ??") && !strings.HasPrefix(text, "from ") {
-			return text, 0
-		}
-	}
-	if len(c.Stack.Frames) > 0 {
-		return "", c.Stack.Frames[0]
-	}
-	return "", 0
 }
 
 // settle notes what was live at the peak if a group is about to change.
@@ -147,7 +137,7 @@ func (s *groups) list(total *Totals) []Group {
 	slices.SortFunc(out, func(a, b Group) int {
 		return cmp.Or(
 			cmp.Compare(b.AtPeak.Bytes, a.AtPeak.Bytes), cmp.Compare(b.Allocated.Bytes, a.Allocated.Bytes),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Address, b.Address),
+			cmp.Compare(a.Frame.Function, b.Frame.Function), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Frame.Addr, b.Frame.Addr),
 		)
 	})
 	return out

@@ -5,29 +5,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/trace"
 )
 
-func TestCaller(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		call    trace.Call
-		want    string
-		address uint64
-	}{
-		{"nothing", trace.Call{}, "", 0},
-		{"stated", trace.Call{Caller: trace.Caller{Function: "f"}, Stack: trace.Stack{Frames: []uint64{1}, Names: []string{"g()"}}}, "f", 0},
-		{"an address", trace.Call{Stack: trace.Stack{Frames: []uint64{7, 8}}}, "", 7},
-		{"with a line", trace.Call{Stack: trace.Stack{Frames: []uint64{7}, Names: []string{"main() at a.c:3"}}}, "main", 0},
-		{"with a module", trace.Call{Stack: trace.Stack{Frames: []uint64{7}, Names: []string{"std::f(int) from /usr/lib/x"}}}, "std::f(int)", 0},
-		{"only a module", trace.Call{Stack: trace.Stack{Frames: []uint64{7}, Names: []string{"from /usr/lib/x"}}}, "", 7},
-		{"unknown", trace.Call{Stack: trace.Stack{Frames: []uint64{7}, Names: []string{"in ??"}}}, "", 7},
-		{"not resolved", trace.Call{Stack: trace.Stack{Frames: []uint64{7}, Names: []string{""}}}, "", 7},
+func TestGroupKeys(t *testing.T) {
+	tl := timeline.New(timeline.Options{Functions: true, Threads: true})
+	for i, c := range []trace.Call{
+		{},
+		{Caller: trace.Caller{Function: "f", File: "a.c", Line: 1}, Thread: 1 << 40},
+		{Caller: trace.Caller{Function: "f", File: "a.c", Line: 2}},
+		{Stack: trace.Stack{Frames: []uint64{7, 8}}},
+		{Stack: trace.Stack{Frames: []uint64{7, 8}, Names: []string{"in ??", "main()"}}},
+		{Stack: trace.Stack{Frames: []uint64{9}, Names: []string{"f() at a.c:3"}}},
+		{Stack: trace.Stack{Frames: []uint64{9}, Names: []string{"from /lib/x"}}},
 	} {
-		if got, address := timeline.Caller(&tt.call); got != tt.want || address != tt.address {
-			t.Errorf("%s: %q, %d; want %q, %d", tt.name, got, address, tt.want, tt.address)
-		}
+		c.Op, c.ID, c.Size = trace.OpAlloc, uint64(i+1), 1<<i
+		tl.Add(&trace.Record{Kind: trace.KindCall, Call: c})
+	}
+	got := map[sites.Frame]uint64{}
+	for _, g := range tl.Functions() {
+		got[g.Frame] = g.Live.Bytes
+	}
+	want := map[sites.Frame]uint64{
+		{}:                                  1,
+		{Place: sites.Place{Function: "f"}}: 2 + 4 + 32,
+		{Addr: 7}:                           8 + 16,
+		{Addr: 9, Place: sites.Place{Module: "/lib/x"}}: 64,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("functions (-want +got)\n%s", diff)
+	}
+	threads := tl.Threads()
+	if len(threads) != 2 || threads[0].Thread != 0 || threads[1].Thread != 1<<40 || threads[1].Live.Bytes != 2 {
+		t.Errorf("threads %+v", threads)
 	}
 }
 
@@ -62,7 +74,7 @@ func TestResourceAndExec(t *testing.T) {
 		tl.Add(r)
 	}
 	want := []timeline.Group{{
-		Name: "open_it", Allocated: timeline.Amount{Blocks: 2, Bytes: 2}, AtPeak: timeline.Amount{Blocks: 2, Bytes: 2}, Peak: 2,
+		Frame: sites.Frame{Place: sites.Place{Function: "open_it"}}, Allocated: timeline.Amount{Blocks: 2, Bytes: 2}, AtPeak: timeline.Amount{Blocks: 2, Bytes: 2}, Peak: 2,
 	}}
 	if diff := cmp.Diff(want, tl.Functions()); diff != "" {
 		t.Errorf("functions (-want +got)\n%s", diff)

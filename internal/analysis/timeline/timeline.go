@@ -10,6 +10,7 @@ package timeline
 
 import (
 	"rtrace-bpf/internal/analysis/blocks"
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	Resource string
 	// Threads and Functions ask for the sums of each thread and function.
 	Threads, Functions bool
+	// Framer finds the functions of calls. Its zero value takes what the trace has.
+	Framer sites.Framer
 }
 
 // Timeline takes records. Memory is bounded by the points asked for, the blocks
@@ -60,10 +63,10 @@ func New(o Options) *Timeline {
 	}
 	t := &Timeline{axis: o.Axis, limit: o.Points, blocks: blocks.New(o.Resource), series: newSeries(o.Points)}
 	if o.Threads {
-		t.threads = newGroups()
+		t.threads = newGroups(o.Framer)
 	}
 	if o.Functions {
-		t.callers = newGroups()
+		t.callers = newGroups(o.Framer)
 	}
 	return t
 }
@@ -161,10 +164,10 @@ func (t *Timeline) leave(value, size, event uint64) {
 func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now int64) {
 	c := &r.Call
 	if t.threads != nil {
-		l.thread = t.threads.thread(r.TID)
+		l.thread = t.threads.thread(r)
 	}
 	if t.callers != nil {
-		l.caller = t.callers.caller(c)
+		l.caller = t.callers.caller(r)
 	}
 	old, replaced := t.blocks.Begin(c, t.lives.add(l))
 	if replaced {

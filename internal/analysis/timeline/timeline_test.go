@@ -2,6 +2,7 @@ package timeline_test
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -119,10 +120,7 @@ func naive(records []*trace.Record) []state {
 			current[c.ID] = b
 			s.allocated = append(s.allocated, c.Size)
 		}
-		s.live = map[uint64]block{}
-		for id, b := range current {
-			s.live[id] = b
-		}
+		s.live = maps.Clone(current)
 		all = append(all, s)
 	}
 	return all
@@ -247,14 +245,12 @@ func compareTotals(t *testing.T, name string, tl *timeline.Timeline, states []st
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: totals (-want +got)\n%s", name, diff)
 	}
-	var max uint64
+	var highest uint64
 	for _, p := range tl.Points() {
-		if p.Bytes.Max > max {
-			max = p.Bytes.Max
-		}
+		highest = max(highest, p.Bytes.Max)
 	}
-	if max != got.PeakBytes {
-		t.Errorf("%s: the points' highest is %d, the peak %d", name, max, got.PeakBytes)
+	if highest != got.PeakBytes {
+		t.Errorf("%s: the points' highest is %d, the peak %d", name, highest, got.PeakBytes)
 	}
 }
 
@@ -292,7 +288,9 @@ func compareGroups(t *testing.T, name string, tl *timeline.Timeline, states []st
 	t.Helper()
 	peak := tl.Totals().PeakBytesEvent
 	for _, g := range slices.Concat(tl.Threads(), tl.Functions()) {
-		mine := func(b block) bool { return b.tid == g.Thread || b.function == g.Name && g.Thread == 0 }
+		mine := func(b block) bool {
+			return uint64(b.tid) == g.Thread || b.function == g.Frame.Function && g.Thread == 0
+		}
 		sum := func(s *state) (a timeline.Amount) {
 			for _, b := range s.live {
 				if mine(b) {

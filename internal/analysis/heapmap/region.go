@@ -1,0 +1,96 @@
+package heapmap
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Region is a part of the address space, in whole pages of 4 KiB: what the
+// allocator got from the system, and blocks, without large gaps in between.
+type Region struct {
+	Start, Last uint64 // both included
+}
+
+// Size is the length in bytes.
+func (r Region) Size() uint64 { return r.Last - r.Start + 1 }
+
+const (
+	page = 4096
+	// minGap is a gap that never divides regions by itself, maxGap one that
+	// always does; between them it is a quarter of the region's size.
+	minGap, maxGap = 64 << 10, 16 << 20
+	// maxRegion is the largest region, so that offsets in it are exact in
+	// floating point. More than that no address space has.
+	maxRegion = 1 << 52
+)
+
+// Regions returns the regions of all that the map has, in order: at most limit
+// of them, for which larger gaps are taken in.
+func (m *Map) Regions(limit int) []Region {
+	extents := m.extents()
+	low, high := uint64(minGap), uint64(maxGap)
+	for {
+		regions := cluster(extents, low, high)
+		if len(regions) <= max(1, limit) || low > 1<<60 {
+			return regions
+		}
+		low, high = low*4, max(high, low*4)
+	}
+}
+
+// extents returns what there is anywhere at any time, as few stretches in order.
+func (m *Map) extents() []Region {
+	all := make([]Region, 0, int(m.kept.n)+1024)
+	for b := range m.Blocks() {
+		all = append(all, Region{b.Address, b.Last()})
+	}
+	for _, list := range [][]Span{m.Heap(), m.Internal(), m.Freed()} {
+		for _, s := range list {
+			all = append(all, Region{s.Start, s.Last})
+		}
+	}
+	return union(all)
+}
+
+// union sorts stretches and makes one of those that overlap or touch.
+func union(all []Region) []Region {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b Region) int { return cmp.Compare(a.Start, b.Start) })
+	out := all[:1]
+	for _, r := range all[1:] {
+		p := &out[len(out)-1]
+		if r.Start <= p.Last || r.Start == p.Last+1 {
+			p.Last = max(p.Last, r.Last)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func cluster(extents []Region, low, high uint64) []Region {
+	var out []Region
+	for _, e := range extents {
+		e.Start &^= page - 1
+		e.Last |= page - 1
+		e.Last = min(e.Last, e.Start+min(maxRegion-1, ^e.Start))
+		if n := len(out); n > 0 {
+			p := &out[n-1]
+			gap := min(max(p.Size()/4, low), high)
+			if (e.Start <= p.Last || e.Start-p.Last-1 <= gap) && e.Last-p.Start < maxRegion {
+				p.Last = max(p.Last, e.Last)
+				continue
+			}
+			if e.Start <= p.Last { // the rest of what is too large for one region
+				if e.Last <= p.Last {
+					continue
+				}
+				e.Start = p.Last + 1
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package heapmap
+
+import (
+	"iter"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/trace"
+)
+
+// store keeps blocks in chunks that never move, 40 bytes each, under numbers
+// that are used again once a block is removed.
+type store struct {
+	chunks [][]Block
+	n      uint32 // numbers in use or vacant
+	dead   int    // blocks that ended
+	vacant uint32 // 1 + the first vacant number; the next one is in Site
+}
+
+const (
+	chunkBits = 12
+	chunkSize = 1 << chunkBits
+)
+
+func (s *store) at(n uint32) *Block { return &s.chunks[n>>chunkBits][n&(chunkSize-1)] }
+
+// size is one more than the highest number. Vacant ones have no birth.
+func (s *store) size() uint32 { return s.n }
+
+func (s *store) add(b Block) uint32 {
+	n := s.n
+	if s.vacant != 0 {
+		n = s.vacant - 1
+		s.vacant = s.at(n).Site
+	} else {
+		if n>>chunkBits == uint32(len(s.chunks)) {
+			s.chunks = append(s.chunks, make([]Block, chunkSize))
+		}
+		s.n++
+	}
+	*s.at(n) = b
+	return n
+}
+
+// remove makes the number of a block that ended vacant.
+func (s *store) remove(n uint32) {
+	*s.at(n) = Block{Site: s.vacant}
+	s.vacant = n + 1
+	s.dead--
+}
+
+// Blocks yields the blocks that are kept, in no particular order. They must not
+// be changed.
+func (m *Map) Blocks() iter.Seq[*Block] {
+	return func(yield func(*Block) bool) {
+		for n := range m.kept.size() {
+			if b := m.kept.at(n); b.Born != 0 && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// siteTable numbers the places of calls.
+type siteTable struct {
+	framer   sites.Framer
+	ids      map[Site]uint32
+	all      []Site
+	frames   []sites.Frame
+	last     Site
+	lastSite uint32 // 1 + number of last
+}
+
+// maxSites bounds the table; all further sites are one, which is unknown.
+const maxSites = 1 << 17
+
+func (t *siteTable) add(r *trace.Record) uint32 {
+	c := &r.Call
+	t.frames = t.framer.Append(t.frames[:0], r.PID, &c.Stack, &c.Caller, 1)
+	s := Site{Function: c.Function}
+	if len(t.frames) > 0 {
+		s.Frame = t.frames[0]
+	}
+	if t.lastSite != 0 && t.last == s {
+		return t.lastSite - 1
+	}
+	n, ok := t.ids[s]
+	if !ok {
+		n = t.insert(s)
+	}
+	t.last, t.lastSite = t.all[n], n+1
+	return n
+}
+
+func (t *siteTable) insert(s Site) uint32 {
+	if len(t.all) > maxSites {
+		return maxSites
+	}
+	if len(t.all) == maxSites {
+		s = Site{}
+	}
+	s.Function = strings.Clone(s.Function)
+	p := &s.Frame.Place
+	p.Function, p.File, p.Module = strings.Clone(p.Function), strings.Clone(p.File), strings.Clone(p.Module)
+	n := uint32(len(t.all))
+	t.all = append(t.all, s)
+	t.ids[s] = n
+	return n
+}
+
+// threadTable numbers threads.
+type threadTable struct {
+	ids  map[uint64]uint32
+	all  []uint64
+	last uint32 // 1 + the one of the last call
+}
+
+func (t *threadTable) add(id uint64) uint32 {
+	if t.last != 0 && t.all[t.last-1] == id {
+		return t.last - 1
+	}
+	n, ok := t.ids[id]
+	if !ok {
+		n = uint32(len(t.all))
+		t.all = append(t.all, id)
+		t.ids[id] = n
+	}
+	t.last = n + 1
+	return n
+}

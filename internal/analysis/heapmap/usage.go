@@ -1,0 +1,94 @@
+package heapmap
+
+import "slices"
+
+// Usage is what a region holds after an event, in bytes.
+type Usage struct {
+	Blocks, Bytes uint64 // live; a block counts where it begins
+	// Free is the memory that the allocator got from the system or that blocks
+	// had before, and that no block has now. With the heads and the padding of
+	// blocks, where it is known what the allocator got.
+	Free uint64
+	// LargestFree is the longest stretch of that.
+	LargestFree uint64
+}
+
+// Fragmentation is the part of the free memory that is not in its longest
+// stretch, 0 to 1.
+func (u Usage) Fragmentation() float64 {
+	if u.Free == 0 {
+		return 0
+	}
+	return 1 - float64(u.LargestFree)/float64(u.Free)
+}
+
+// Usage returns what each of some regions holds. They are in order and do not
+// overlap.
+func (m *Map) Usage(regions []Region, event uint64) []Usage {
+	out := make([]Usage, len(regions))
+	var used, known []Region
+	for b := range m.Blocks() {
+		if b.Born > event {
+			continue
+		}
+		known = append(known, Region{b.Address, b.Last()})
+		if b.live(event) {
+			used = append(used, Region{b.Address, b.Last()})
+			if i, ok := find(regions, b.Address); ok {
+				out[i].Blocks++
+				out[i].Bytes += b.Size
+			}
+		}
+	}
+	for _, list := range [][]Span{m.Heap(), m.Freed()} {
+		for _, s := range list {
+			if s.Since <= event {
+				known = append(known, Region{s.Start, s.Last})
+			}
+		}
+	}
+	used = union(used)
+	for _, k := range union(known) {
+		for at := k.Start; ; {
+			for len(used) > 0 && used[0].Last < at {
+				used = used[1:]
+			}
+			if len(used) == 0 || used[0].Start > k.Last {
+				free(regions, out, at, k.Last)
+				break
+			}
+			if used[0].Start > at {
+				free(regions, out, at, used[0].Start-1)
+			}
+			if used[0].Last >= k.Last {
+				break
+			}
+			at = used[0].Last + 1
+		}
+	}
+	return out
+}
+
+// find returns the region that an address is in.
+func find(regions []Region, address uint64) (int, bool) {
+	i, ok := slices.BinarySearchFunc(regions, address, func(r Region, a uint64) int {
+		switch {
+		case r.Last < a:
+			return -1
+		case r.Start > a:
+			return 1
+		}
+		return 0
+	})
+	return i, ok
+}
+
+// free counts a stretch as free in the regions that it is in.
+func free(regions []Region, out []Usage, start, last uint64) {
+	i, _ := find(regions, start)
+	for ; i < len(regions) && regions[i].Start <= last; i++ {
+		n := min(last, regions[i].Last) - max(start, regions[i].Start) + 1
+		out[i].Free += n
+		out[i].LargestFree = max(out[i].LargestFree, n)
+	}
+}
