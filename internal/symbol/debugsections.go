@@ -1,0 +1,77 @@
+package symbol
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// DebugSections returns the contents of sections that hold debugging
+// information, unpacked; nil for those that are missing. All are taken from
+// one file: the file itself if it stores the first of them, else its separate
+// debug file. The caller owns what is returned, which is limit bytes at most.
+// The file must not be closed.
+func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
+	img := f.image
+	if img.debugSection(names[0]) == nil {
+		debug := f.openDebug(false)
+		if debug == nil {
+			return make([][]byte, len(names)), nil
+		}
+		defer debug.closer.Close()
+		img = debug.image
+	}
+	all := make([][]byte, len(names))
+	for i, name := range names {
+		s := img.debugSection(name)
+		if s == nil {
+			continue
+		}
+		data, err := img.debugContents(s, limit, name)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = data
+		limit -= uint64(len(data))
+	}
+	return all, nil
+}
+
+// oldPrefix stands for ".debug_" in the names of sections that are packed in
+// the way from before SHF_COMPRESSED.
+const oldPrefix = ".zdebug_"
+
+// debugSection returns the section of the given name whose bytes are in the
+// file, packed or not, or nil.
+func (img *image) debugSection(name string) *section {
+	s := img.named(name)
+	if s == nil {
+		s = img.named(oldPrefix + strings.TrimPrefix(name, ".debug_"))
+	}
+	if s == nil || s.typ == elf.SHT_NOBITS {
+		return nil
+	}
+	return s
+}
+
+// debugContents returns the bytes of a section, unpacked, of which there must
+// not be more than limit.
+func (img *image) debugContents(s *section, limit uint64, what string) ([]byte, error) {
+	data, err := img.contents(s, limit, what)
+	const head = 12 // "ZLIB" and the length as a big-endian number
+	if err != nil || img.named(what) == s || len(data) < head || string(data[:4]) != "ZLIB" {
+		return data, err
+	}
+	length := binary.BigEndian.Uint64(data[4:])
+	if length > limit || length/maxRatio > s.size {
+		return nil, fail(s.offset, trace.ErrLimit, what)
+	}
+	out, err := unpack(elf.COMPRESS_ZLIB, data[head:], length)
+	if err != nil {
+		return nil, fail(s.offset, fmt.Errorf("unpack: %w", err), what)
+	}
+	return out, nil
+}

@@ -1,0 +1,155 @@
+package lines
+
+import (
+	"debug/dwarf"
+	"errors"
+
+	"rtrace-bpf/trace"
+)
+
+// Limits of a table of abbreviations. Compilers' tables have some hundred
+// rows of less than thirty attributes.
+const (
+	maxAttributes = 1 << 18 // of a table
+	maxPerEntry   = 256     // of an abbreviation
+	maxEmpty      = 32      // of an abbreviation, that take no bytes in an entry
+)
+
+// abbreviation says what an entry is and which attributes it has.
+type abbreviation struct {
+	code     uint64
+	tag      dwarf.Tag
+	children bool
+	fixed    int // bytes of the attributes, or varies
+	attrs    []attribute
+}
+
+type attribute struct {
+	name     dwarf.Attr
+	form     form
+	implicit int64 // formImplicitConst
+}
+
+// abbreviations is a table of .debug_abbrev.
+type abbreviations struct {
+	at    uint64
+	width width
+	list  []abbreviation
+	codes map[uint64]int32 // nil if the codes are 1, 2, 3 …
+	attrs int              // of all
+	err   error            // what ended the table early
+}
+
+// find returns the abbreviation of a code, or nil.
+func (a *abbreviations) find(code uint64) *abbreviation {
+	if a.codes == nil {
+		if code == 0 || code > uint64(len(a.list)) {
+			return nil
+		}
+		return &a.list[code-1]
+	}
+	if i, ok := a.codes[code]; ok {
+		return &a.list[i]
+	}
+	return nil
+}
+
+// readAbbreviations reads the table at a place of .debug_abbrev for units of
+// the given width. If it is malformed, it has what comes before that.
+func (i *Info) readAbbreviations(at uint64, w width) *abbreviations {
+	c := i.cursor(i.abbrev, at)
+	t := &abbreviations{at: at, width: w}
+	for {
+		start := c.at
+		code := c.uleb()
+		if code == 0 {
+			if c.short {
+				t.err = fail("debug_abbrev", start, trace.ErrTruncated, "table")
+			}
+			break
+		}
+		a := abbreviation{code: code}
+		if err := c.abbreviation(&a, w); err != nil {
+			t.err = fail("debug_abbrev", start, err, "abbreviation")
+			break
+		}
+		if t.attrs += len(a.attrs) + 1; t.attrs > maxAttributes {
+			t.err = fail("debug_abbrev", start, trace.ErrLimit, "attributes of a table")
+			break
+		}
+		t.list = append(t.list, a)
+	}
+	for k := range t.list {
+		if t.list[k].code != uint64(k)+1 {
+			t.number()
+			break
+		}
+	}
+	return t
+}
+
+// number makes the map from codes.
+func (a *abbreviations) number() {
+	a.codes = make(map[uint64]int32, len(a.list))
+	for k := range a.list {
+		a.codes[a.list[k].code] = int32(k)
+	}
+}
+
+// abbreviation takes what follows a code.
+func (c *cursor) abbreviation(a *abbreviation, w width) error {
+	a.tag = dwarf.Tag(min(c.uleb(), 1<<32-1))
+	a.children = c.u8() != 0
+	empty := 0
+	for {
+		attr := attribute{name: dwarf.Attr(min(c.uleb(), 1<<32-1))}
+		attr.form = form(min(c.uleb(), maxForm))
+		if c.short {
+			return trace.ErrTruncated
+		}
+		if attr.name == 0 && attr.form == 0 {
+			return nil
+		}
+		if attr.form == formImplicitConst {
+			attr.implicit = c.sleb()
+		}
+		n, ok := attr.form.size(w)
+		switch {
+		case !ok:
+			// Entries of this kind cannot be read, but others can.
+			n = varies
+		case n == 0:
+			empty++
+		}
+		if a.fixed != varies {
+			a.fixed += n
+		}
+		if n == varies {
+			a.fixed = varies
+		}
+		if a.attrs = append(a.attrs, attr); len(a.attrs) > maxPerEntry || empty > maxEmpty {
+			return errors.Join(trace.ErrLimit, errors.New("attributes of an entry"))
+		}
+	}
+}
+
+// maxTables is how many tables of abbreviations are kept.
+const maxTables = 16
+
+// abbreviations returns the table of a unit. Those used last are kept.
+func (t *Table) abbreviations(u *unit) *abbreviations {
+	for i, a := range t.tables {
+		if a.at == u.abbrev && a.width == u.width {
+			copy(t.tables[1:i+1], t.tables[:i])
+			t.tables[0] = a
+			return a
+		}
+	}
+	a := t.info.readAbbreviations(u.abbrev, u.width)
+	if len(t.tables) < maxTables {
+		t.tables = append(t.tables, nil)
+	}
+	copy(t.tables[1:], t.tables)
+	t.tables[0] = a
+	return a
+}

@@ -1,0 +1,88 @@
+package lines
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// ErrNone says that a file has no debugging information, nor has a debug file
+// that belongs to it.
+var ErrNone = errors.New("no debugging information")
+
+// MaxSize is how many bytes of debugging information are read of one file at
+// most. Offsets in it fit into 32 bits.
+const MaxSize = 1 << 30
+
+// Info is the debugging information of one file, as it is stored. It does not
+// change.
+type Info struct {
+	order binio.Order
+
+	info, abbrev       []byte
+	line               []byte
+	str, lineStr       []byte
+	strOffsets, addr   []byte
+	ranges, rangeLists []byte
+}
+
+// Read reads the debugging information of a file or of its separate debug file,
+// limit and MaxSize bytes of it at most. Without any the error is ErrNone. The
+// file must not be closed before Read returns.
+func Read(f *symbol.File, limit uint64) (*Info, error) {
+	all, err := f.DebugSections(
+		min(limit, MaxSize), ".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str",
+		".debug_str_offsets", ".debug_addr", ".debug_ranges", ".debug_rnglists",
+	)
+	if err != nil {
+		return nil, err
+	}
+	if len(all[0]) == 0 || len(all[1]) == 0 {
+		return nil, ErrNone
+	}
+	return &Info{
+		order: orderOf(f),
+		info:  all[0], abbrev: all[1], line: all[2], str: all[3], lineStr: all[4],
+		strOffsets: all[5], addr: all[6], ranges: all[7], rangeLists: all[8],
+	}, nil
+}
+
+func orderOf(f *symbol.File) binio.Order {
+	const probe = 1
+	return binio.Order{Big: f.Order().Uint16([]byte{0, probe}) == probe, Pointer: f.Class() / 8}
+}
+
+// Size returns how many bytes of memory the information takes.
+func (i *Info) Size() uint64 {
+	n := 0
+	for _, b := range [...][]byte{i.info, i.abbrev, i.line, i.str, i.lineStr, i.strOffsets, i.addr, i.ranges, i.rangeLists} {
+		n += len(b)
+	}
+	return uint64(n)
+}
+
+// cursor returns a cursor at a place of a section; short if that is outside.
+func (i *Info) cursor(section []byte, at uint64) cursor {
+	c := cursor{data: section, order: i.order}
+	c.skip(at)
+	return c
+}
+
+// text returns the string at a place of a section of strings.
+func text(section []byte, at uint64) []byte {
+	if at >= uint64(len(section)) {
+		return nil
+	}
+	b := section[at:]
+	n := bytes.IndexByte(b, 0)
+	return b[:max(n, 0):max(n, 0)]
+}
+
+// fail returns a *trace.SyntaxError for a place of a section.
+func fail(section string, at int, err error, what string) error {
+	return &trace.SyntaxError{Format: section, Offset: int64(at), Err: fmt.Errorf("%s: %w", what, err)}
+}

@@ -1,0 +1,242 @@
+package lines
+
+import (
+	"cmp"
+	"slices"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// Limits of a table.
+const (
+	maxRanges     = 1 << 22   // of all units
+	maxIndexWork  = 1 << 28   // attributes and ranges that are read for the index
+	maxUnitWork   = 1 << 30   // the same for one unit
+	maxLoaded     = 256 << 20 // bytes of units that are kept
+	maxFrames     = 1 << 8    // of one address
+	maxTries      = 64        // ranges of units that are looked at for one address
+)
+
+// Frame is a function that is active at an address.
+type Frame struct {
+	// Function is the name that the linker knows, where the debugging
+	// information or a symbol has it (C++: mangled), else that of the source.
+	// It is empty if neither has one.
+	Function string
+	// Namespace is the outermost namespace of a function whose Function is
+	// the name in the source; empty if there is none or it is not known.
+	Namespace string
+	File      string // with its folder, as the compiler was told; empty if unknown
+	Line      int    // counted from 1; 0 if unknown
+	Inlined   bool   // into the next frame
+}
+
+// Table answers which functions and lines the code of one file comes from. It
+// is not safe for concurrent use.
+type Table struct {
+	info    *Info
+	symbols *symbol.File
+	code    []extent
+	units   []unit      // in the order of .debug_info
+	index   []unitRange // by address
+	reach   []uint64    // reach[i] is the highest end of index[:i+1]
+	err     error       // the first problem
+
+	tables    []*abbreviations // those used last, the last one first
+	names     map[uint32]functionName
+	nameBytes int
+	loaded    []*unit
+	bytes     int // of loaded units
+	clock     uint64
+	budget    int
+}
+
+// unitRange is addresses of a unit.
+type unitRange struct {
+	extent
+	unit int32
+}
+
+// unitData is what was read of a unit.
+type unitData struct {
+	functions functions
+	lines     sourceLines
+	bytes     int
+}
+
+// New makes the index of a file's debugging information. The file may be closed,
+// but its symbols should be loaded.
+func New(info *Info, f *symbol.File) *Table {
+	t := &Table{info: info, symbols: f}
+	for _, s := range f.Segments() {
+		t.code = append(t.code, extent{s.Addr, s.Addr + s.MemSize})
+	}
+	t.build()
+	return t
+}
+
+// Err returns the first problem with the debugging information, or nil: a
+// *trace.SyntaxError. What is not concerned by it is still answered.
+func (t *Table) Err() error { return t.err }
+
+func (t *Table) problem(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// work takes n steps off the budget and says whether it is used up.
+func (t *Table) work(n int) bool {
+	t.budget -= n
+	return t.budget >= 0
+}
+
+// build makes the index.
+func (t *Table) build() {
+	t.readUnits()
+	t.budget = maxIndexWork
+	var ranges []extent
+	for i := range t.units {
+		u := &t.units[i]
+		a := t.abbreviations(u)
+		if !t.work(a.attrs+1) || len(t.index) > maxRanges {
+			t.problem(fail("debug_info", int(u.start), trace.ErrLimit, "index of units"))
+			break
+		}
+		ranges = t.readRoot(u, ranges[:0])
+		if !u.hasRanges || u.version == 2 { // which has no lists of ranges
+			ranges = t.covered(u, ranges)
+		}
+		for _, r := range ranges {
+			t.index = append(t.index, unitRange{r, int32(i)})
+		}
+	}
+	slices.SortStableFunc(t.index, func(a, b unitRange) int { return cmp.Compare(a.start, b.start) })
+	t.reach = make([]uint64, len(t.index))
+	highest := uint64(0)
+	for i := range t.index {
+		highest = max(highest, t.index[i].end)
+		t.reach[i] = highest
+	}
+}
+
+// covered appends the ranges that a unit has lines for.
+func (t *Table) covered(u *unit, dst []extent) []extent {
+	l, err := t.readLines(u)
+	if err != nil {
+		t.problem(err)
+	}
+	for i := range l.sequences {
+		dst = append(dst, l.sequences[i].extent)
+	}
+	return dst
+}
+
+// AppendFrames appends the functions that are active at an address of the file,
+// the innermost first: calls that were inlined, and last the function whose code
+// it is. Nothing is appended if the debugging information does not know the
+// address.
+func (t *Table) AppendFrames(dst []Frame, addr uint64) []Frame {
+	var lines *unitData
+	i := before(t.index, addr, func(r *unitRange) uint64 { return r.start })
+	for tries := 0; i >= 0 && t.reach[i] > addr && tries < maxTries; i, tries = i-1, tries+1 {
+		r := &t.index[i]
+		if addr >= r.end {
+			continue
+		}
+		data := t.load(&t.units[r.unit])
+		if node := data.functions.find(addr); node >= 0 {
+			return t.appendChain(dst, &t.units[r.unit], node, addr)
+		}
+		if _, ok := data.lines.find(addr); ok && lines == nil {
+			lines = data
+		}
+	}
+	if lines == nil {
+		return dst
+	}
+	at, _ := lines.lines.find(addr)
+	return append(dst, Frame{Function: t.symbol(addr), File: lines.lines.path(at.file), Line: int(at.line)})
+}
+
+// appendChain appends the frames of a node and what it is inlined into.
+func (t *Table) appendChain(dst []Frame, u *unit, i int32, addr uint64) []Frame {
+	data := u.data
+	at, _ := data.lines.find(addr)
+	file, line := at.file, at.line
+	for range maxFrames {
+		if i < 0 {
+			break
+		}
+		n := &data.functions.nodes[i]
+		name := t.name(n.entry)
+		f := Frame{Function: name.text, Namespace: name.space, Line: int(line), Inlined: n.inlined}
+		f.File = data.lines.path(file)
+		if !n.inlined && !name.linkage {
+			if s := t.symbol(addr); name.text == "" || u.decorated && decorated(s) {
+				f.Function, f.Namespace = s, ""
+			}
+		}
+		dst = append(dst, f)
+		file, line, i = n.file, n.line, n.parent
+		if !n.inlined {
+			break
+		}
+	}
+	return dst
+}
+
+// decorated says whether a symbol has a name that a compiler made from more than
+// the name in the source.
+func decorated(name string) bool {
+	return len(name) > 2 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D' || name[1] == '$')
+}
+
+// symbol returns the name of the symbol at an address, or nothing.
+func (t *Table) symbol(addr uint64) string {
+	s, _ := t.symbols.Lookup(addr)
+	return s.Name
+}
+
+// load returns what a unit says. Other units are forgotten for it if they take
+// too much memory.
+func (t *Table) load(u *unit) *unitData {
+	t.clock++
+	u.used = t.clock
+	if u.data != nil {
+		return u.data
+	}
+	t.budget = maxUnitWork
+	d := new(unitData)
+	var err error
+	if d.functions, err = t.readFunctions(u); err != nil {
+		t.problem(err)
+	}
+	if d.lines, err = t.readLines(u); err != nil {
+		t.problem(err)
+	}
+	const nodeBytes, ownerBytes, rowBytes, fileBytes, unitBytes = 20, 12, 16, 32, 512
+	d.bytes = unitBytes + len(d.functions.nodes)*nodeBytes + len(d.functions.starts)*ownerBytes + d.lines.rows*rowBytes + len(d.lines.list)*fileBytes
+	for len(t.loaded) > 0 && t.bytes+d.bytes > maxLoaded {
+		t.forget()
+	}
+	u.data = d
+	t.loaded = append(t.loaded, u)
+	t.bytes += d.bytes
+	return d
+}
+
+// forget forgets the unit that was used least recently.
+func (t *Table) forget() {
+	oldest := 0
+	for i, u := range t.loaded {
+		if u.used < t.loaded[oldest].used {
+			oldest = i
+		}
+	}
+	u := t.loaded[oldest]
+	t.bytes -= u.data.bytes
+	u.data = nil
+	t.loaded = slices.Delete(t.loaded, oldest, oldest+1)
+}

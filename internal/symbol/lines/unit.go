@@ -1,0 +1,196 @@
+package lines
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"slices"
+
+	"rtrace-bpf/trace"
+)
+
+// maxUnits is how many units of a file are known at most. The largest programs
+// have some fifty thousand.
+const maxUnits = 1 << 18
+
+// Unit types of version 5 (DW_UT_*).
+const (
+	unitCompile  = 1
+	unitPartial  = 3
+	unitSkeleton = 4
+)
+
+// unit is a contribution to .debug_info: what one compilation made, or what
+// several have in common.
+type unit struct {
+	width
+	start, first, end uint32 // the header, the first entry, the next unit
+	abbrev            uint64 // its table in .debug_abbrev
+
+	low                            uint64 // what its ranges count from
+	lines                          uint64 // its program in .debug_line
+	strBase, addrBase, rangesBase  uint64
+	dir                            []byte // where the compiler ran
+	hasLines, hasRanges, decorated bool   // decorated: names of functions are not those of symbols
+
+	data *unitData // if it is loaded
+	used uint64    // when it was used last
+}
+
+// readUnits reads the headers of all units that may have code.
+func (t *Table) readUnits() {
+	c := t.info.cursor(t.info.info, 0)
+	for c.left() > 0 {
+		start := c.at
+		n, wide := c.length()
+		if c.short || n > uint64(c.left()) {
+			t.problem(fail("debug_info", start, trace.ErrTruncated, "unit"))
+			return
+		}
+		if len(t.units) >= maxUnits {
+			t.problem(fail("debug_info", start, trace.ErrLimit, "count of units"))
+			return
+		}
+		end := c.at + int(n)
+		part := c
+		part.data = c.data[:end]
+		u := unit{start: uint32(start), end: uint32(end), width: width{wide: wide}}
+		if ok := part.unit(&u); ok {
+			t.units = append(t.units, u)
+		}
+		c.at = end
+	}
+}
+
+// unit takes the rest of a header and says whether the unit is of use.
+func (c *cursor) unit(u *unit) bool {
+	u.version = uint16(c.uint(2))
+	typ := uint8(unitCompile)
+	switch {
+	case u.version == 5:
+		typ = c.u8()
+		u.addr = c.u8()
+		u.abbrev = c.uint(u.offset())
+		if typ == unitSkeleton {
+			c.skip(8) // id of the other part
+		}
+	case u.version >= 2 && u.version < 5:
+		u.abbrev = c.uint(u.offset())
+		u.addr = c.u8()
+	default:
+		return false
+	}
+	u.first = uint32(c.at)
+	return !c.short && (u.addr == 4 || u.addr == 8) && (typ == unitCompile || typ == unitPartial || typ == unitSkeleton)
+}
+
+// unitOf returns the unit that an entry belongs to, or nil.
+func (t *Table) unitOf(entry uint64) *unit {
+	i, found := slices.BinarySearchFunc(t.units, entry, func(u unit, at uint64) int { return cmp.Compare(uint64(u.first), at) })
+	if !found {
+		i--
+	}
+	if i < 0 || entry >= uint64(t.units[i].end) {
+		return nil
+	}
+	return &t.units[i]
+}
+
+// entry returns a cursor behind the code of an entry of u, and its
+// abbreviation; nil if there is none.
+func (t *Table) entry(u *unit, at uint64) (cursor, *abbreviation) {
+	c := t.info.cursor(t.info.info[:u.end], at)
+	return c, t.abbreviations(u).find(c.uleb())
+}
+
+// languages are those whose compilers decorate the names of functions and do
+// not always say how (DW_LANG_*): C++ and C++ 03 to 17, Objective C++, D, Rust,
+// Swift.
+var languages = [...]uint64{0x04, 0x1a, 0x21, 0x2b, 0x3a, 0x11, 0x13, 0x1c, 0x1e}
+
+// readRoot reads the first entry of a unit and appends its ranges to dst.
+func (t *Table) readRoot(u *unit, dst []extent) []extent {
+	c, a := t.entry(u, uint64(u.first))
+	if a == nil || a.tag != dwarf.TagCompileUnit && a.tag != dwarf.TagPartialUnit && a.tag != dwarf.TagSkeletonUnit {
+		return dst
+	}
+	u.strBase, u.addrBase, u.rangesBase = bases(u.width)
+	var e entry
+	var dir value
+	for _, attr := range a.attrs {
+		v := c.take(attr, u.width, uint64(u.start))
+		switch attr.name {
+		case dwarf.AttrCompDir:
+			dir = v
+		case dwarf.AttrStmtList:
+			u.lines, u.hasLines = v.n, v.kind == kindOffset || v.kind == kindConst
+		case dwarf.AttrLanguage:
+			u.decorated = v.kind == kindConst && slices.Contains(languages[:], v.n)
+		case dwarf.AttrStrOffsetsBase:
+			u.strBase = v.n
+		case dwarf.AttrAddrBase, attrGNUAddrBase:
+			u.addrBase = v.n
+		case dwarf.AttrRnglistsBase:
+			u.rangesBase = v.n
+		default:
+			e.set(attr.name, v)
+		}
+	}
+	if c.short {
+		u.hasLines = false
+		return dst
+	}
+	u.dir = t.text(u, dir)
+	u.low, _ = t.address(u, e.low)
+	n := len(dst)
+	dst = t.appendRanges(dst, u, &e)
+	u.hasRanges = len(dst) > n
+	return dst
+}
+
+// bases returns where lists begin if a unit does not say: behind the header.
+func bases(w width) (str, addr, ranges uint64) {
+	switch {
+	case w.version < 5:
+		return 0, 0, 0
+	case w.wide:
+		return 16, 16, 20
+	}
+	return 8, 8, 12
+}
+
+// text returns the string that v is or refers to.
+func (t *Table) text(u *unit, v value) []byte {
+	switch v.kind {
+	case kindText:
+		return v.text
+	case kindStr:
+		return text(t.info.str, v.n)
+	case kindLineStr:
+		return text(t.info.lineStr, v.n)
+	case kindStrIndex:
+		if v.n > MaxSize {
+			return nil
+		}
+		c := t.info.cursor(t.info.strOffsets, min(u.strBase, MaxSize)+v.n*uint64(u.offset()))
+		if at := c.uint(u.offset()); !c.short {
+			return text(t.info.str, at)
+		}
+	}
+	return nil
+}
+
+// address returns the address that v is or refers to.
+func (t *Table) address(u *unit, v value) (uint64, bool) {
+	switch v.kind {
+	case kindAddr:
+		return v.n, true
+	case kindAddrIndex:
+		if v.n > MaxSize {
+			return 0, false
+		}
+		c := t.info.cursor(t.info.addr, min(u.addrBase, MaxSize)+v.n*uint64(u.addr))
+		addr := c.uint(int(u.addr))
+		return addr, !c.short
+	}
+	return 0, false
+}
