@@ -38,6 +38,7 @@ func TestReport(t *testing.T) {
 		{"incomplete", cli.Incompletef("cut: %w", plain), cli.Incomplete, "prog: note: cut: it broke\n"},
 		{"joined", errors.Join(cli.Incompletef("cut"), nil), cli.Incomplete, "prog: note: cut\n"},
 		{"usage counts more", errors.Join(cli.Incompletef("cut"), cli.Usagef("bad")), cli.Usage, "prog: cut\nbad\nhint: run 'prog --help'\n"},
+		{"already reported", fmt.Errorf("reading: %w", cli.ErrReported), cli.Failed, ""},
 		{"reader went away", fmt.Errorf("writing: %w", syscall.EPIPE), cli.Failed, ""},
 		{"interrupt", fmt.Errorf("reading: %w", context.Canceled), cli.Failed, "prog: interrupted\n"},
 	} {

@@ -39,6 +39,9 @@ func Usagef(format string, args ...any) error {
 // with the note to print; see [Incompletef].
 var ErrIncomplete = errors.New("incomplete")
 
+// ErrReported is a failure that the user was already told of.
+var ErrReported = errors.New("failed, as was said")
+
 type incompleteError struct {
 	err error
 }
@@ -95,10 +98,11 @@ func Code(err error) ExitCode {
 
 // Report prints what err has to say to the user of the command called name,
 // as "NAME: message" and a line "hint: …" if there is one, and returns the
-// exit code. A reader that went away (EPIPE) is no news and prints nothing.
+// exit code. A reader that went away (EPIPE) is no news and prints nothing, and
+// nor does ErrReported.
 func Report(w io.Writer, name string, err error) ExitCode {
 	code := Code(err)
-	if err == nil || errors.Is(err, syscall.EPIPE) {
+	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, ErrReported) {
 		return code
 	}
 	hint := Hint(err)
