@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/decoder/jsonl"
+	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
 	"rtrace-bpf/trace"
@@ -66,6 +67,20 @@ var formats = []format{
 		},
 		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
 			return jsonl.New(r, jsonl.Options{Strict: o.Strict}), func() Stats { return Stats{} }, nil
+		},
+	},
+	{
+		name: "mtrc", what: "MTRC of mpatrol",
+		match: func(head []byte) bool { return bytes.HasPrefix(head, []byte(mtrcMagic)) },
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			d, err := mtrc.NewReader(r, mtrc.Options{Strict: o.Strict})
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, func() Stats {
+				s := d.Stats()
+				return Stats{Version: s.Version, Skipped: s.Unknown}
+			}, nil
 		},
 	},
 	{

@@ -85,10 +85,16 @@ func (in *Input) peek() error {
 	return nil
 }
 
+// mtrcMagic begins the only binary format that could be text by its first bytes.
+const mtrcMagic = "MTRC"
+
 // telling reports whether head is enough: it is binary, or has a whole line.
 func telling(head []byte) bool {
 	if len(head) < 4 {
 		return false
+	}
+	if bytes.HasPrefix(head, []byte(mtrcMagic)) {
+		return true
 	}
 	for _, c := range head[:4] {
 		if c >= 0x80 || c < ' ' && c != '\n' && c != '\r' && c != '\t' {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/encoder/jsonl"
+	"rtrace-bpf/encoder/mtrc"
 	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/trace"
@@ -32,6 +33,12 @@ type Options struct {
 	KeepSeq bool
 	// Legacy makes text equal to that of the original tool, its errors included.
 	Legacy bool
+	// MTRCLegacy keeps the numbers of mtrc below 2^31, for the unmodified
+	// mptrace.
+	MTRCLegacy bool
+	// MTRCWords is how many bytes a word of the header of mtrc has, 4 or 8;
+	// 0 means the pointer size of the traced machine.
+	MTRCWords int
 }
 
 // Format is one row of the table.
@@ -42,13 +49,13 @@ type Format struct {
 	Binary bool   // not for terminals
 
 	open func(w io.Writer, o Options) (trace.Writer, error)
-	// positions is how many calls a reader delivers for one; nil means one.
-	positions func(*trace.Call) int
+	// positions begins to count what Positions says; nil means one per call.
+	positions func() func(*trace.Record) int
 }
 
 var formats = []Format{
 	{
-		Name: "sprtrace", Desc: "binary sp-rtrace, for all its tools", Binary: true, positions: sprtrace.CallPackets,
+		Name: "sprtrace", Desc: "binary sp-rtrace, for all its tools", Binary: true, positions: callPackets,
 		open: func(w io.Writer, o Options) (trace.Writer, error) {
 			dialect, err := sprtraceDialect(o.SprtraceDialect)
 			if err != nil {
@@ -58,7 +65,7 @@ var formats = []Format{
 		},
 	},
 	{
-		Name: "text", Suffix: ".txt", Desc: "text of sp-rtrace-postproc", positions: sprtrace.CallPackets,
+		Name: "text", Suffix: ".txt", Desc: "text of sp-rtrace-postproc", positions: callPackets,
 		open: func(w io.Writer, o Options) (trace.Writer, error) {
 			return sptext.New(w, sptext.Options{KeepSeq: o.KeepSeq, Legacy: o.Legacy})
 		},
@@ -66,6 +73,12 @@ var formats = []Format{
 	{
 		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything",
 		open: func(w io.Writer, _ Options) (trace.Writer, error) { return jsonl.New(w), nil },
+	},
+	{
+		Name: "mtrc", Suffix: ".mtrc", Desc: "tracing file of mpatrol, for mptrace", Binary: true, positions: mtrc.Positions,
+		open: func(w io.Writer, o Options) (trace.Writer, error) {
+			return mtrc.New(w, mtrc.Options{Words: o.MTRCWords, Legacy: o.MTRCLegacy})
+		},
 	},
 }
 
@@ -112,24 +125,43 @@ func CutStacks(w trace.Writer) uint64 {
 	return 0
 }
 
+// Remarks says in words what w could not write as it was, one line each. w comes
+// from New.
+func Remarks(w trace.Writer) []string {
+	if e, ok := w.(*mtrc.Writer); ok {
+		return e.Stats().Remarks()
+	}
+	return nil
+}
+
 // Suffix returns what the format adds to file names, or "" if it is unknown.
 func Suffix(name string) string {
 	f, _ := Lookup(name)
 	return f.Suffix
 }
 
-// Positions returns how many call positions a record takes in the format: how
-// many calls its decoder will deliver for it. A side file counts by them.
+// Positions returns a function that says how many call positions a record takes
+// in the format: how many calls its decoder will deliver for it. A side file
+// counts by them. The function must be given every record of a trace, in order.
 func Positions(name string) func(*trace.Record) int {
-	f, _ := Lookup(name)
+	if f, _ := Lookup(name); f.positions != nil {
+		return f.positions()
+	}
 	return func(r *trace.Record) int {
-		switch {
-		case r.Kind != trace.KindCall:
-			return 0
-		case f.positions == nil:
+		if r.Kind == trace.KindCall {
 			return 1
 		}
-		return f.positions(&r.Call)
+		return 0
+	}
+}
+
+// callPackets is positions for sp-rtrace, binary and text.
+func callPackets() func(*trace.Record) int {
+	return func(r *trace.Record) int {
+		if r.Kind == trace.KindCall {
+			return sprtrace.CallPackets(&r.Call)
+		}
+		return 0
 	}
 }
 

@@ -25,6 +25,7 @@ func convertCommand() command {
 			Examples: []cli.Example{
 				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
 				{Does: "turn it back into what the original tools read", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
+				{Does: "look at a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -33,6 +34,8 @@ func convertCommand() command {
 			out.StringVarP(&c.format, "format", "f", "", "write `FORMAT`: "+encoder.Names())
 			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
+			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
+			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
 			c.input.add(f.group("Input"))
 			return c.run
 		},
@@ -79,6 +82,11 @@ func (c *convert) target() (encoder.Format, error) {
 	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
 		return f, cli.Usagef("unknown dialect %q (known: wire, document)", d)
 	}
+	if w := c.options.MTRCWords; w != 0 && w != 4 && w != 8 {
+		return f, cli.Usagef("--mtrc-words is 4 or 8, not %d", w)
+	} else if w == 4 && c.options.MTRCLegacy {
+		return f, cli.Usagef("--mtrc-legacy is for the mptrace of 64 bits, --mtrc-words=4 for that of 32")
+	}
 	return f, nil
 }
 
@@ -116,7 +124,14 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 			return err
 		}
 	}
-	return c.finish(in.outcome(trace.Copy(c, in)))
+	err = c.finish(in.outcome(trace.Copy(c, in)))
+	if isIncomplete(err) {
+		warn := warner(s.Err, "convert")
+		for _, remark := range encoder.Remarks(c.encoder) {
+			warn(errors.New(remark))
+		}
+	}
+	return err
 }
 
 // finish completes what was written unless err makes it worthless.

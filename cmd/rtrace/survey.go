@@ -27,8 +27,8 @@ type survey struct {
 	stacks    map[uint64]struct{}
 	quality   stackReport
 	modules   map[string]struct{}
-	threads   map[int32]struct{}
-	lastTID   int32
+	threads   map[uint64]struct{}
+	lastTID   uint64
 	unmatched uint64
 	replaced  uint64
 
@@ -59,7 +59,7 @@ func newSurvey() *survey {
 		lost:      make(map[string]uint64),
 		stacks:    make(map[uint64]struct{}),
 		modules:   make(map[string]struct{}),
-		threads:   make(map[int32]struct{}),
+		threads:   make(map[uint64]struct{}),
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 			v.process.known, v.process.pid, v.process.Process = true, r.PID, r.Process
 		}
 	case trace.KindThread:
-		v.thread(r.TID)
+		v.thread(uint64(r.TID))
 	case trace.KindModule:
 		v.modules[r.Module.Path] = struct{}{}
 	case trace.KindMapping:
@@ -115,7 +115,8 @@ func (v *survey) exec() {
 	}
 }
 
-func (v *survey) thread(tid int32) {
+// thread notes the id of a thread, or what the program itself calls it.
+func (v *survey) thread(tid uint64) {
 	if tid != v.lastTID {
 		v.lastTID = tid
 		v.threads[tid] = struct{}{}
@@ -155,7 +156,11 @@ func (v *survey) call(r *trace.Record) {
 	v.lastFunc.Calls++
 	v.lastFunc.Bytes += c.Size
 	v.time(r.Time)
-	v.thread(r.TID)
+	if c.Thread != 0 {
+		v.thread(c.Thread)
+	} else {
+		v.thread(uint64(r.TID))
+	}
 	v.stack(&c.Stack)
 
 	res := v.resource(c.Resource)

@@ -1,4 +1,4 @@
-package mtrc
+package mtrc_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"io"
 	"testing"
 
+	"rtrace-bpf/decoder/mtrc"
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
@@ -62,7 +63,7 @@ func BenchmarkScanner(b *testing.B) {
 			events := 0
 			for b.Loop() {
 				r.Reset(data)
-				s, err := NewScanner(r, Options{})
+				s, err := mtrc.NewScanner(r, mtrc.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

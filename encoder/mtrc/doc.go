@@ -32,10 +32,3 @@ func (o *Options) check() error {
 	}
 	return nil
 }
-
-// Stats counts what became of records. Nothing in it is an error.
-type Stats struct {
-	IndexStats
-	LegacyStats
-	CutNames uint64 // definitions of names that were cut to wire.MaxName bytes or at a NUL
-}

@@ -169,6 +169,10 @@ func same(side, main *trace.Record) bool {
 	switch side.Kind {
 	case trace.KindMapping, trace.KindUnmapping:
 		return side.Mapping.End == main.Mapping.End && samePath(side.Mapping.Path, main.Mapping.Path)
+	case trace.KindHeapGrow:
+		// The legacy form of mtrc keeps the low bits of an address only.
+		s, m := side.HeapGrow, main.HeapGrow
+		return s.Size == m.Size && s.Internal == m.Internal && (s.Address^m.Address)&(1<<20-1) == 0
 	case trace.KindLost:
 		return side.Lost.Count == main.Lost.Count && side.Lost.Reason == main.Lost.Reason
 	case trace.KindModule:
