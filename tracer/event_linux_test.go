@@ -28,7 +28,7 @@ func rawEvent(kind uint8, size int) []byte {
 
 func TestDecodeEvents(t *testing.T) {
 	want := event{time: 111, tid: 222, function: 3, addr: 444, size: 555, stack: 666, pid: 777}
-	for _, kind := range []uint8{kindAlloc, kindFree, kindMoveEnter, kindMoveUndone, kindMaps} {
+	for _, kind := range []uint8{kindAlloc, kindFree, kindMoveEnter, kindMoveUndone, kindMaps, kindGrowth} {
 		var got event
 		if !decode(rawEvent(kind, eventSize), &got) {
 			t.Errorf("kind %d refused", kind)

@@ -108,13 +108,12 @@ func (f *heapFinder) run(i *int, m proc.Map) uint64 {
 // arena returns the accessible size of the heap of an arena at addr, where
 // memory is accessible to end and mapped to reserved. Such a heap begins with the
 // address of its arena, that of the heap before it, its size, and how much of it
-// is accessible.
+// is accessible, which may have grown since the mappings were read.
 func (f *heapFinder) arena(addr, end, reserved uint64) (uint64, bool) {
-	end = min(end, addr+arenaHeap)
 	if reserved < addr+arenaHeap {
 		return 0, false
 	}
 	arena, size, accessible := f.word(addr), f.word(addr+16), f.word(addr+24)
-	ok := arena != 0 && arena%16 == 0 && size > 0 && size <= accessible && accessible%f.page == 0 && accessible <= end-addr
-	return accessible, ok
+	ok := arena != 0 && arena%16 == 0 && size > 0 && size <= accessible && accessible%f.page == 0 && accessible <= arenaHeap
+	return min(end-addr, arenaHeap), ok
 }

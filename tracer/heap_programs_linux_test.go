@@ -1,0 +1,114 @@
+package tracer
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// Programs that nobody made for us, with threads, and before the programs a
+// heap of their start.
+func TestBlocksOfRealProgramsAreInTheHeap(t *testing.T) {
+	privileged(t)
+	grows := func(o *Options) { o.HeapGrowth = true }
+	t.Run("python3", func(t *testing.T) {
+		const script = `import os, json, sqlite3, threading
+os.write(3, b"ready\n"); os.read(4, 1)
+def work():
+    db = sqlite3.connect(":memory:")
+    db.execute("create table t(a, b)")
+    db.executemany("insert into t values(?, ?)", ((i, "x" * i) for i in range(400)))
+    rows = json.loads(json.dumps(db.execute("select * from t order by b").fetchall()))
+    text = ""
+    for i in range(3000):
+        text += "%500d" % i # realloc, at last of a block with a mapping of its own
+    return bytearray(3 << 20), [b"x" * i for i in range(5000)]
+threads = [threading.Thread(target=work) for i in range(3)]
+[x.start() for x in threads]; work(); [x.join() for x in threads]; work()`
+		cmd := exec.Command(installed(t, "/usr/bin/python3"), "-c", script)
+		cmd.Env = append(os.Environ(), "PYTHONMALLOC=malloc")
+		child := testutil.Start(t, cmd)
+		child.Ready()
+		r := attachTo(t, child.PID, grows)
+		child.Go()
+		child.Succeed()
+		records := r.end()
+		r.whole()
+		if heap := insideHeap(t, records); len(heap) < 4 {
+			t.Errorf("the heaps of several threads are only %#x", heap)
+		}
+	})
+	// The trace begins while all threads are at it.
+	t.Run("python3, busy", func(t *testing.T) {
+		const script = `import os, threading
+def work(last):
+    kept = []
+    while not last.is_set():
+        kept.append([bytearray(200) for i in range(300)] + [bytearray(300000)])
+        if len(kept) == 40:
+            kept.clear()
+last = threading.Event()
+threads = [threading.Thread(target=work, args=(last,)) for i in range(3)]
+[x.start() for x in threads]
+os.write(3, b"ready\n"); os.read(4, 1)
+last.set(); [x.join() for x in threads]`
+		cmd := exec.Command(installed(t, "/usr/bin/python3"), "-c", script)
+		cmd.Env = append(os.Environ(), "PYTHONMALLOC=malloc", "MALLOC_MMAP_THRESHOLD_=131072")
+		child := testutil.Start(t, cmd)
+		child.Ready()
+		calls := 0
+		r := watched(t, child.PID, func(o *Options) { o.HeapGrowth = true }, func(_ *recording, rec *trace.Record) {
+			if rec.Kind == trace.KindCall {
+				if calls++; calls == 50000 {
+					child.Go()
+				}
+			}
+		})
+		child.Succeed()
+		records := r.end()
+		r.whole()
+		insideHeap(t, records)
+	})
+	t.Run("sqlite3", func(t *testing.T) {
+		child, feed := fed(t, exec.Command(installed(t, "sqlite3"), ":memory:"), "select 'up';", "up")
+		r := attachTo(t, child.PID, grows)
+		say(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
+			" insert into t select i,'text '||i from n; create index ti on t(b);"+
+			" select a, group_concat(b) from t where b like '%7%' group by a % 100 order by b; select json_group_array(b) from t;\n")
+		child.Succeed()
+		records := r.end()
+		r.whole()
+		insideHeap(t, records)
+	})
+}
+
+// After exec the heap is the new program's, which grows from nothing.
+func TestHeapAfterExec(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "heapgrow"))
+	child.Ready()
+	r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })
+	child.Go()
+	child.Ready() // of the second program
+	child.Go()
+	child.Succeed()
+	records := r.end()
+	r.whole()
+	insideHeap(t, records)
+	i := slices.IndexFunc(records, func(rec *trace.Record) bool { return rec.Kind == trace.KindExec })
+	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 2000 {
+		t.Errorf("no growth behind the exec, which is record %d of %d", i, len(records))
+	}
+}
+
+// The programs for kernels without bpf_loop record the same.
+func TestHeapGrowthBounded(t *testing.T) {
+	privileged(t)
+	_, report, records := traceRun(t, func(o *Options) { o.HeapGrowth, o.Bounded = true, true }, testutil.Build(t, "heapgrow"))
+	insideHeap(t, records)
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+}
