@@ -163,6 +163,8 @@ func (c *cursor) pass(f form, w width) {
 		case formIndirect:
 			f = form(min(c.uleb(), maxForm))
 			continue
+		case formSdata:
+			c.sleb()
 		default:
 			c.uleb()
 		}

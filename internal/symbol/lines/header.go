@@ -33,7 +33,6 @@ type files struct {
 // path returns the name of the file with the given number, joined as in
 // addr2line: nothing is made shorter.
 func (f *files) path(number uint32) string {
-	dir := uint64(0)
 	if f.version < 5 {
 		if number == 0 {
 			return ""
@@ -49,7 +48,7 @@ func (f *files) path(number uint32) string {
 		return string(name)
 	}
 	var folder []byte
-	dir = uint64(file.dir)
+	dir := uint64(file.dir)
 	switch {
 	case f.version < 5 && dir > 0 && dir-1 < uint64(len(f.dirs)):
 		folder = clip(f.dirs[dir-1])

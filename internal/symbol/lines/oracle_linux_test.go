@@ -299,4 +299,3 @@ func TestAddr2line(t *testing.T) {
 		}
 	}
 }
-

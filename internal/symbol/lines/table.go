@@ -10,12 +10,12 @@ import (
 
 // Limits of a table.
 const (
-	maxRanges     = 1 << 22   // of all units
-	maxIndexWork  = 1 << 28   // attributes and ranges that are read for the index
-	maxUnitWork   = 1 << 30   // the same for one unit
-	maxLoaded     = 256 << 20 // bytes of units that are kept
-	maxFrames     = 1 << 8    // of one address
-	maxTries      = 64        // ranges of units that are looked at for one address
+	maxRanges    = 1 << 22   // of all units
+	maxIndexWork = 1 << 28   // attributes and ranges that are read for the index
+	maxUnitWork  = 1 << 30   // the same for one unit
+	maxLoaded    = 256 << 20 // bytes of units that are kept
+	maxFrames    = 1 << 8    // of one address
+	maxTries     = 64        // ranges of units that are looked at for one address
 )
 
 // Frame is a function that is active at an address.
@@ -35,13 +35,13 @@ type Frame struct {
 // Table answers which functions and lines the code of one file comes from. It
 // is not safe for concurrent use.
 type Table struct {
-	info    *Info
-	symbols *symbol.File
-	code    []extent
-	units   []unit      // in the order of .debug_info
-	index   []unitRange // by address
-	reach   []uint64    // reach[i] is the highest end of index[:i+1]
-	err     error       // the first problem
+	info   *Info
+	code   []extent
+	symbol func(addr uint64) string // the name of the symbol there, or nothing
+	units  []unit                   // in the order of .debug_info
+	index  []unitRange              // by address
+	reach  []uint64                 // reach[i] is the highest end of index[:i+1]
+	err    error                    // the first problem
 
 	tables    []*abbreviations // those used last, the last one first
 	names     map[uint32]functionName
@@ -68,10 +68,18 @@ type unitData struct {
 // New makes the index of a file's debugging information. The file may be closed,
 // but its symbols should be loaded.
 func New(info *Info, f *symbol.File) *Table {
-	t := &Table{info: info, symbols: f}
+	var code []extent
 	for _, s := range f.Segments() {
-		t.code = append(t.code, extent{s.Addr, s.Addr + s.MemSize})
+		code = append(code, extent{s.Addr, s.Addr + s.MemSize})
 	}
+	return newTable(info, code, func(addr uint64) string {
+		s, _ := f.Lookup(addr)
+		return s.Name
+	})
+}
+
+func newTable(info *Info, code []extent, symbol func(addr uint64) string) *Table {
+	t := &Table{info: info, code: code, symbol: symbol}
 	t.build()
 	return t
 }
@@ -100,6 +108,9 @@ func (t *Table) build() {
 	for i := range t.units {
 		u := &t.units[i]
 		a := t.abbreviations(u)
+		if a.err != nil {
+			t.problem(a.err)
+		}
 		if !t.work(a.attrs+1) || len(t.index) > maxRanges {
 			t.problem(fail("debug_info", int(u.start), trace.ErrLimit, "index of units"))
 			break
@@ -191,12 +202,6 @@ func (t *Table) appendChain(dst []Frame, u *unit, i int32, addr uint64) []Frame 
 // the name in the source.
 func decorated(name string) bool {
 	return len(name) > 2 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D' || name[1] == '$')
-}
-
-// symbol returns the name of the symbol at an address, or nothing.
-func (t *Table) symbol(addr uint64) string {
-	s, _ := t.symbols.Lookup(addr)
-	return s.Name
 }
 
 // load returns what a unit says. Other units are forgotten for it if they take
