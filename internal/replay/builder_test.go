@@ -1,0 +1,497 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/internal/replay"
+	"rtrace-bpf/trace"
+)
+
+// program builds what records ask for.
+func program(t testing.TB, order replay.Order, records []*trace.Record) *replay.Program {
+	t.Helper()
+	b := replay.NewBuilder(order)
+	for _, r := range records {
+		if err := b.WriteRecord(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(b.Flush(), b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// file returns the numbers of a program's file.
+func file(t testing.TB, p *replay.Program) []uint64 {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len()%8 != 0 {
+		t.Fatalf("%d bytes", b.Len())
+	}
+	words := make([]uint64, b.Len()/8)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(b.Bytes()[8*i:])
+	}
+	return words
+}
+
+// machine runs a program's file as its description says, one word of any thread
+// at a time, and keeps account of each slot.
+type machine struct {
+	t      testing.TB
+	lanes  [][]uint64
+	at     []int
+	told   []int // progress that others may see
+	blocks []int // of each slot, 0 for none
+	made   int
+	calls  []call
+}
+
+var machineFunctions = []string{"end", "wait", "free", "malloc", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"}
+
+func load(t testing.TB, p *replay.Program) *machine {
+	t.Helper()
+	words := file(t, p)
+	if string(binary.LittleEndian.AppendUint64(nil, words[0])) != "rtreplay" || words[1] != 1 {
+		t.Fatalf("the file begins with %#x", words[:2])
+	}
+	m := &machine{t: t, blocks: make([]int, words[3])}
+	lengths := words[4 : 4+words[2]]
+	words = words[4+words[2]:]
+	for _, n := range lengths {
+		m.lanes = append(m.lanes, words[:n])
+		words = words[n:]
+	}
+	if len(words) != 0 {
+		t.Fatalf("%d words too many", len(words))
+	}
+	m.at, m.told = make([]int, len(m.lanes)), make([]int, len(m.lanes))
+	return m
+}
+
+// step does one word of a thread; it says whether it could.
+func (m *machine) step(lane int) bool {
+	m.t.Helper()
+	words := m.lanes[lane]
+	if m.at[lane] == len(words) {
+		return false
+	}
+	w := words[m.at[lane]]
+	number, value := w>>5&(1<<27-1), w>>32
+	c := call{thread: lane, function: machineFunctions[w&15]}
+	next := m.at[lane] + 1
+	switch c.function {
+	case "end":
+		if next != len(words) {
+			m.t.Fatalf("thread %d ends at word %d of %d", lane, next-1, len(words))
+		}
+		m.at[lane] = next
+		return true
+	case "wait":
+		if m.told[number] < int(value) {
+			return false
+		}
+		m.at[lane] = next
+		return true
+	}
+	c.size = value
+	if value == 1<<32-1 {
+		c.size = words[next]
+		next++
+	}
+	slot := &m.blocks[number]
+	switch c.function {
+	case "memalign", "posix_memalign", "aligned_alloc":
+		c.align = words[next]
+		next++
+		fallthrough
+	case "malloc", "calloc":
+		if *slot != 0 {
+			m.t.Fatalf("thread %d word %d: %s into slot %d, where block %d is", lane, m.at[lane], c.function, number, *slot)
+		}
+	case "free":
+		if *slot == 0 {
+			m.t.Fatalf("thread %d word %d: free of slot %d, where nothing is", lane, m.at[lane], number)
+		}
+	}
+	if c.old = *slot; c.function != "free" {
+		m.made++
+		c.new = m.made
+	}
+	*slot = c.new
+	m.calls = append(m.calls, c)
+	m.at[lane] = next
+	if w>>4&1 != 0 {
+		m.told[lane] = next
+	}
+	return true
+}
+
+// run does all words, threads in random turns. A thread may go on for long, as it
+// does when others get no processor.
+func (m *machine) run(r *rand.Rand) {
+	m.t.Helper()
+	for left := true; left; {
+		left = false
+		for _, lane := range r.Perm(len(m.lanes)) {
+			for n := r.IntN(1 << r.IntN(12)); n >= 0 && m.step(lane); n-- {
+				left = true
+			}
+		}
+	}
+	for lane := range m.lanes {
+		if m.at[lane] != len(m.lanes[lane]) {
+			m.t.Fatalf("thread %d waits for ever at word %d of %d", lane, m.at[lane], len(m.lanes[lane]))
+		}
+	}
+}
+
+// compare checks that calls are those of want: per thread in order, with the same
+// arguments and the same blocks. Numbers of blocks differ.
+func compare(t testing.TB, got, want []call) {
+	t.Helper()
+	threads := 0
+	for _, c := range slices.Concat(got, want) {
+		threads = max(threads, c.thread+1)
+	}
+	names := map[int]int{0: 0} // of want's blocks in got
+	pairs := make([][2][]call, threads)
+	for _, c := range got {
+		pairs[c.thread][0] = append(pairs[c.thread][0], c)
+	}
+	for _, c := range want {
+		pairs[c.thread][1] = append(pairs[c.thread][1], c)
+	}
+	for thread, p := range pairs {
+		if len(p[0]) != len(p[1]) {
+			t.Fatalf("thread %d makes %d calls, want %d", thread, len(p[0]), len(p[1]))
+		}
+		for i := range p[1] {
+			if p[1][i].new != 0 {
+				names[p[1][i].new] = p[0][i].new
+			}
+		}
+	}
+	for thread, p := range pairs {
+		for i, w := range p[1] {
+			w.old, w.new = names[w.old], names[w.new]
+			if w != p[0][i] {
+				t.Fatalf("thread %d call %d is %+v, want %+v", thread, i, p[0][i], w)
+			}
+		}
+	}
+}
+
+// Whatever the threads' turns, a replay makes the calls of the trace on the right
+// blocks, and never waits for ever.
+func TestRandomTurns(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		threads, most := 1+r.IntN(6), 1+r.IntN(60)
+		calls := 4000
+		if seed%4 == 0 { // beyond the slack slots are taken over
+			threads, most, calls = 2+r.IntN(2), 3000, 30_000
+		}
+		m := random(seed, threads, calls, most)
+		for _, order := range []replay.Order{replay.OrderDependencies, replay.OrderTrace} {
+			p := program(t, order, m.records)
+			run := load(t, p)
+			run.run(r)
+			compare(t, run.calls, m.calls)
+			if order == replay.OrderTrace {
+				for i := range m.calls {
+					if run.calls[i].thread != m.calls[i].thread {
+						t.Fatalf("seed %d: call %d is of thread %d, want %d", seed, i, run.calls[i].thread, m.calls[i].thread)
+					}
+				}
+			}
+			s := p.Stats
+			if s.Calls != uint64(len(m.calls)) || s.Threads != threads || s.Lanes != threads || s.LeftBlocks != uint64(len(m.live)) {
+				t.Errorf("seed %d: %+v; want %d calls, %d threads, %d blocks left", seed, s, len(m.calls), threads, len(m.live))
+			}
+			if s.Slots > int(s.PeakBlocks)+256*threads {
+				t.Errorf("seed %d: %d slots for %d blocks of %d threads", seed, s.Slots, s.PeakBlocks, threads)
+			}
+			if threads == 1 && (s.Slots != int(s.PeakBlocks) || s.Waits != 0) {
+				t.Errorf("seed %d: %d slots for %d blocks, %d waits", seed, s.Slots, s.PeakBlocks, s.Waits)
+			}
+		}
+	}
+}
+
+// One thread allocates and another frees: the slots stay few although the first
+// never frees, and the first cannot run ahead of the second without end.
+func TestProducer(t *testing.T) {
+	m := newMaker()
+	for i := range 20_000 {
+		m.alloc(0, "malloc", uint64(1+i%50)<<12, 64)
+		m.free(1, uint64(1+i%50)<<12)
+	}
+	p := program(t, replay.OrderDependencies, m.records)
+	if p.Stats.PeakBlocks != 1 || p.Stats.Slots > 1+2*256 {
+		t.Errorf("%d slots for %d blocks", p.Stats.Slots, p.Stats.PeakBlocks)
+	}
+	run := load(t, p)
+	for run.step(0) {
+	}
+	if n := len(run.calls); n != p.Stats.Slots {
+		t.Errorf("the first thread gets %d blocks ahead with %d slots", n, p.Stats.Slots)
+	}
+	run.run(rand.New(rand.NewPCG(1, 1)))
+	compare(t, run.calls, m.calls)
+}
+
+// Threads that come and go share the threads of the replay, but never the main
+// thread's, and two that live at once never share one.
+func TestLanes(t *testing.T) {
+	m := newMaker()
+	m.alloc(3, "malloc", 0x1000, 1) // makes the first call; the main thread is 0
+	m.alloc(0, "malloc", 0x2000, 2)
+	m.free(3, 0x1000)
+	for i := range 1000 { // one after the other
+		m.alloc(10+i, "malloc", 0x3000, 3)
+		m.free(10+i, 0x3000)
+		m.alloc(10+i, "malloc", 0x3000, 3)
+		m.free(0, 0x3000)
+	}
+	for i := range 5 { // five at once
+		m.alloc(2000+i, "malloc", uint64(5+i)<<12, 4)
+	}
+	for i := range 5 {
+		m.free(2000+i, uint64(5+i)<<12)
+	}
+	p := program(t, replay.OrderDependencies, m.records)
+	if p.Stats.Threads != 1007 || p.Stats.Lanes != 6 {
+		t.Errorf("%d threads in %d, want 1007 in 6", p.Stats.Threads, p.Stats.Lanes)
+	}
+	run := load(t, p)
+	run.run(rand.New(rand.NewPCG(1, 1)))
+	sizes := make([][]uint64, len(run.lanes))
+	for _, c := range run.calls {
+		if c.new != 0 {
+			sizes[c.thread] = append(sizes[c.thread], c.size)
+		}
+	}
+	if len(sizes[0]) != 1 || sizes[0][0] != 2 {
+		t.Errorf("the main thread allocates %d", sizes[0])
+	}
+	for lane := range 5 {
+		if n := len(slices.DeleteFunc(slices.Clone(sizes[1+lane]), func(n uint64) bool { return n != 4 })); n != 1 {
+			t.Errorf("thread %d has %d of those that live at once", 1+lane, n)
+		}
+	}
+}
+
+func TestThreadLimit(t *testing.T) {
+	m := newMaker()
+	for i := range 4098 {
+		m.alloc(i, "malloc", uint64(1+i)<<12, 1)
+	}
+	for i := range 4098 {
+		m.free(i, uint64(1+i)<<12)
+	}
+	b := replay.NewBuilder(replay.OrderDependencies)
+	for _, r := range m.records {
+		if err := b.WriteRecord(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Program(); err == nil || err.Error() != "more than 4096 threads make calls at the same time" {
+		t.Error(err)
+	}
+}
+
+// What a trace may hold beside calls in pairs.
+func TestOddities(t *testing.T) {
+	const tid = mainTID
+	alloc := func(id, size uint64, function string, args ...trace.Arg) *trace.Record {
+		return &trace.Record{Kind: trace.KindCall, PID: tid, TID: tid, Call: trace.Call{Op: trace.OpAlloc, Function: function, ID: id, Size: size, Args: args}}
+	}
+	op := func(op trace.Op, old, id, size uint64, function string) *trace.Record {
+		return &trace.Record{Kind: trace.KindCall, PID: tid, TID: tid, Call: trace.Call{Op: op, Function: function, ID: id, OldID: old, Size: size}}
+	}
+	free := func(id uint64) *trace.Record { return op(trace.OpFree, 0, id, 0, "free") }
+	other := func(r *trace.Record) *trace.Record { r.Call.Resource = 2; return r }
+	thread := func(tid int32, r *trace.Record) *trace.Record { r.TID = tid; return r }
+	arg := func(name, value string) trace.Arg { return trace.Arg{Name: name, Value: value} }
+	for _, tt := range []struct {
+		name  string
+		in    []*trace.Record
+		want  []string
+		stats replay.Stats
+	}{
+		{
+			"frees from before",
+			[]*trace.Record{free(0x10), alloc(0x10, 5, "malloc"), free(0x10), free(0x10)},
+			[]string{"malloc 5", "free"},
+			replay.Stats{Calls: 2, Unmatched: 2, PeakBytes: 5, PeakBlocks: 1, Slots: 1},
+		},
+		{
+			"moves from before",
+			[]*trace.Record{op(trace.OpMove, 0x10, 0x20, 7, "realloc"), op(trace.OpMove, 0, 0x30, 8, "realloc"), op(trace.OpMove, 0x20, 0x20, 9, "reallocarray")},
+			[]string{"realloc 7", "realloc 8", "realloc 9"},
+			replay.Stats{Calls: 3, Adopted: 1, PeakBytes: 17, PeakBlocks: 2, Slots: 2, LeftBlocks: 2, LeftBytes: 17},
+		},
+		{
+			"addresses in use again",
+			[]*trace.Record{alloc(0x10, 5, "malloc"), alloc(0x10, 6, "malloc"), alloc(0x20, 1, "malloc"), op(trace.OpMove, 0x20, 0x10, 2, "realloc")},
+			[]string{"malloc 5", "free", "malloc 6", "malloc 1", "free", "realloc 2"},
+			replay.Stats{Calls: 6, AddedFrees: 2, PeakBytes: 7, PeakBlocks: 2, Slots: 2, LeftBlocks: 1, LeftBytes: 2},
+		},
+		{
+			"exec",
+			[]*trace.Record{alloc(0x10, 5, "malloc"), alloc(0x20, 6, "malloc"), {Kind: trace.KindExec, PID: tid, TID: tid}, alloc(0x10, 1, "malloc"), free(0x20)},
+			[]string{"malloc 5", "malloc 6", "free", "free", "malloc 1"},
+			replay.Stats{Calls: 5, AddedFrees: 2, Unmatched: 1, PeakBytes: 11, PeakBlocks: 2, Slots: 2, LeftBlocks: 1, LeftBytes: 1},
+		},
+		{
+			"other resources",
+			[]*trace.Record{
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd"}},
+				other(alloc(0x3, 1, "open")), alloc(0x10, 1, "malloc"), other(free(0x3)),
+			},
+			[]string{"malloc 1"},
+			replay.Stats{Calls: 1, Other: 2, PeakBytes: 1, PeakBlocks: 1, Slots: 1, LeftBlocks: 1, LeftBytes: 1},
+		},
+		{
+			"no blocks",
+			[]*trace.Record{alloc(0, 5, "malloc"), free(0), op(trace.OpNone, 0, 1, 1, "malloc"), alloc(0x10, 1<<48, "malloc"), alloc(0x10, 0, "malloc"), free(0x10)},
+			[]string{"malloc 0", "free"},
+			replay.Stats{Calls: 2, Other: 4, PeakBlocks: 1, Slots: 1},
+		},
+		{
+			"functions",
+			[]*trace.Record{
+				alloc(0x10, 1, "calloc"), alloc(0x20, 2, "realloc"), alloc(0x30, 3, "operator new"), alloc(0x40, 4, ""), alloc(0x50, 1<<32-2, "malloc"),
+				alloc(0x60, 1<<32-1, "malloc"), alloc(0x70, 1<<40, "calloc"), op(trace.OpFree, 0, 0x20, 0, "realloc"),
+			},
+			[]string{"calloc 1", "realloc 2", "malloc 3", "malloc 4", "malloc 4294967294", "malloc 4294967295", "calloc 1099511627776", "free"},
+			replay.Stats{Calls: 8, PeakBytes: 10 + 1<<33 - 3 + 1<<40, PeakBlocks: 7, Slots: 7, LeftBlocks: 6, LeftBytes: 8 + 1<<33 - 3 + 1<<40},
+		},
+		{
+			"alignments",
+			[]*trace.Record{
+				alloc(0x1000, 1, "memalign"), alloc(0x2020, 1, "memalign"), alloc(0x3008, 1, "posix_memalign"), alloc(0x4000, 1, "valloc"), alloc(0x5010, 1, "pvalloc"),
+				alloc(0x6000, 1, "aligned_alloc", arg("size", "1"), arg("alignment", "256")), alloc(0x7000, 1, "memalign", arg("boundary", "0x30")),
+				alloc(0x8000, 1<<33, "memalign", arg("align", "1")), alloc(0x9000, 1, "memalign", arg("alignment", "x")), alloc(0xa000, 1, "memalign", arg("alignment", "0")),
+			},
+			[]string{
+				"memalign 1 by 64", "memalign 1 by 32", "posix_memalign 1 by 8", "memalign 1 by 4096", "memalign 1 by 4096",
+				"aligned_alloc 1 by 256", "memalign 1 by 64", "memalign 8589934592 by 8", "memalign 1 by 64", "memalign 1 by 64",
+			},
+			replay.Stats{Calls: 10, PeakBytes: 9 + 1<<33, PeakBlocks: 10, Slots: 10, LeftBlocks: 10, LeftBytes: 9 + 1<<33},
+		},
+		{
+			"a thread id used again",
+			[]*trace.Record{
+				alloc(0x10, 1, "malloc"), thread(9, alloc(0x20, 2, "malloc")),
+				{Kind: trace.KindExit, PID: tid, TID: 9},
+				thread(9, alloc(0x30, 3, "malloc")),
+				{Kind: trace.KindExit, PID: tid, TID: tid},
+				{Kind: trace.KindExit, TID: 77},
+				free(0x30),
+				{Kind: trace.KindLost, Lost: trace.Lost{Count: 5}},
+			},
+			[]string{"malloc 1", "1: malloc 2", "1: malloc 3", "free"},
+			replay.Stats{Calls: 4, Threads: 3, Lanes: 2, PeakBytes: 6, PeakBlocks: 3, Slots: 3, LeftBlocks: 2, LeftBytes: 3, LostEvents: 5, Waits: 1},
+		},
+	} {
+		p := program(t, replay.OrderTrace, tt.in)
+		run := load(t, p)
+		run.run(rand.New(rand.NewPCG(1, 1)))
+		var got []string
+		for _, c := range run.calls {
+			text := c.function
+			if c.thread != 0 {
+				text = fmt.Sprintf("%d: %s", c.thread, text)
+			}
+			if c.new != 0 {
+				text += fmt.Sprintf(" %d", c.size)
+			}
+			if c.align != 0 {
+				text += fmt.Sprintf(" by %d", c.align)
+			}
+			got = append(got, text)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+		want := tt.stats
+		if want.Threads == 0 {
+			want.Threads, want.Lanes = 1, 1
+		}
+		want.Waits, want.ProgramSize = p.Stats.Waits, p.Stats.ProgramSize
+		if d := cmp.Diff(want, p.Stats); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+}
+
+func TestNoCalls(t *testing.T) {
+	b := replay.NewBuilder(replay.OrderDependencies)
+	if err := b.WriteRecord(&trace.Record{Kind: trace.KindCall, TID: 1, Call: trace.Call{Op: trace.OpFree, ID: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Program(); !errors.Is(err, replay.ErrNoCalls) {
+		t.Error(err)
+	}
+}
+
+// Threads of mpatrol's files have no ids of the kernel.
+func TestOwnThreadIDs(t *testing.T) {
+	m := newMaker()
+	for i := range 3 {
+		m.alloc(i, "malloc", uint64(1+i)<<12, 1)
+	}
+	for i := range 3 {
+		m.free(i, uint64(1+i)<<12)
+	}
+	for _, r := range m.records {
+		r.PID, r.TID, r.Call.Thread = 0, 0, 0x7f0000000000+uint64(r.TID)
+	}
+	if p := program(t, replay.OrderDependencies, m.records); p.Stats.Threads != 3 || p.Stats.Lanes != 3 {
+		t.Errorf("%d threads in %d", p.Stats.Threads, p.Stats.Lanes)
+	}
+}
+
+// Adding a call takes no allocation of its own: what there is is for words.
+func TestBuilderAllocations(t *testing.T) {
+	m := random(1, 2, 20_000, 100)
+	b := replay.NewBuilder(replay.OrderDependencies)
+	write := func() {
+		for _, r := range m.records {
+			if err := b.WriteRecord(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(5, write); n > float64(len(m.records))/500 {
+		t.Errorf("%v allocations for %d calls", n, len(m.records))
+	}
+}
+
+func BenchmarkBuilder(b *testing.B) {
+	m := random(1, 2, 100_000, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		program(b, replay.OrderDependencies, m.records)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(m.records)), "ns/call")
+}

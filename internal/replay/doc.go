@@ -1,0 +1,40 @@
+// Package replay makes the calls of a trace once more, with another malloc: a
+// [Builder] turns the calls into a [Program] for each thread, [Prepare] compiles
+// the C program that runs these (program/replay.c) and [Runner.Run] runs it with
+// a malloc library of choice.
+//
+// # What is replayed
+//
+// Calls of the memory resource. Each traced thread makes its calls in their
+// order. A call on a block waits until the block's last allocation or move by
+// another thread is done; there is no other order between threads, unless
+// [OrderTrace] asks for that of the trace. Blocks are kept in slots. A slot is used
+// again first by the thread that freed its block, which needs no waiting. There
+// are as many slots as blocks were live at the peak, and some for each thread
+// (slackPerThread); when these do not suffice, the slot that was free for longest
+// is taken over, once its free is done. So a thread cannot run ahead of the others
+// without end, and no wait is for something that is later in the trace: there are
+// no deadlocks.
+//
+// # The program's file
+//
+// It is private to this package and the C program of the same version. All
+// numbers are 64 bit and little-endian:
+//
+//	magic "rtreplay", version, number of threads, number of slots
+//	for each thread: the number of its words
+//	the words of each thread, the last of them END
+//
+// A word is a code (bits 0 to 3), a mark that others wait for it (4), a number
+// (5 to 31) and a value (32 to 63). By code:
+//
+//	END              the thread is done
+//	WAIT             until thread NUMBER is done with its first VALUE words
+//	FREE             the block of slot NUMBER
+//	MALLOC, CALLOC   VALUE bytes, into slot NUMBER
+//	REALLOC          the block of slot NUMBER, or none, to VALUE bytes
+//	MEMALIGN, POSIX_MEMALIGN, ALIGNED_ALLOC
+//	                 VALUE bytes; one more word is the alignment
+//
+// A size of 2^32-1 or more is in a word of its own behind such a word, and VALUE is 2^32-1.
+package replay

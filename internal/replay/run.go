@@ -1,0 +1,79 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Run is what one run took, from the first call of the trace to the last. Sizes
+// are bytes.
+type Run struct {
+	Wall    uint64 `json:"wall_ns"`
+	CPU     uint64 `json:"cpu_ns"` // user and system time of all threads
+	Faults  uint64 `json:"minor_faults"`
+	Failed  uint64 `json:"failed_calls"` // that got no memory
+	Live    uint64 `json:"peak_live"`    // most that was live at once, as far as was looked
+	Before  uint64 `json:"rss_before"`   // memory of the process before the first call: the replay's own
+	Peak    uint64 `json:"peak_rss"`     // most memory of the process
+	After   uint64 `json:"rss_after"`    // memory of the process after the last call
+	Library string `json:"library"`      // file whose malloc it was
+
+	peakBefore uint64 // differs from Before where the kernel cannot reset it
+}
+
+// Growth is how much memory the calls took at the peak: what the process had more
+// than before the first of them. Where the kernel cannot say, as the process once
+// had more before, it is what was left at the end.
+func (r *Run) Growth() uint64 {
+	peak := r.Peak
+	if peak <= r.peakBefore {
+		peak = r.After
+	}
+	return peak - min(peak, r.Before)
+}
+
+// parseRun reads what the C program prints.
+func parseRun(text []byte) (Run, error) {
+	var r Run
+	fields := map[string]*uint64{
+		"wall_ns": &r.Wall, "cpu_ns": &r.CPU, "faults": &r.Faults, "failed": &r.Failed, "live": &r.Live,
+		"rss_before": &r.Before, "peak_before": &r.peakBefore, "rss_after": &r.After, "peak": &r.Peak,
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == "malloc" {
+			r.Library = value
+			continue
+		}
+		to, ok := fields[name]
+		if !ok {
+			return Run{}, fmt.Errorf("unexpected result %q", line)
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return Run{}, fmt.Errorf("unexpected result %q", line)
+		}
+		*to = n
+		delete(fields, name)
+	}
+	if r.Library == "" || len(fields) > 0 {
+		return Run{}, fmt.Errorf("results are missing in %q", text)
+	}
+	return r, nil
+}
+
+// Median returns the middle of a figure of all runs, and how far the highest and
+// the lowest are apart.
+func (r *Row) Median(of func(*Run) uint64) (median, spread uint64) {
+	var all []uint64
+	for i := range r.Runs {
+		all = append(all, of(&r.Runs[i]))
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, all[len(all)-1] - all[0]
+}

@@ -1,0 +1,152 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed program/replay.c program/program.h program/system.h
+var sources embed.FS
+
+// Touch says what a replay writes to the blocks it gets.
+type Touch string
+
+// The ways to touch.
+const (
+	TouchNone  Touch = "none"  // nothing: what no allocator touches needs no memory
+	TouchFirst Touch = "first" // one byte of each page that a block has bytes of
+	TouchAll   Touch = "all"   // all bytes
+)
+
+// Runner has a program ready to run.
+type Runner struct {
+	binary, program string
+}
+
+// Prepare writes the C program's source and the program's file into a folder and
+// compiles. The C compiler is that of the environment variable CC, else cc.
+func Prepare(ctx context.Context, dir string, p *Program) (*Runner, error) {
+	if !supported {
+		return nil, errors.New("replays run on Linux only")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of the replay: %w", err)
+	}
+	r := &Runner{binary: filepath.Join(dir, "replay"), program: filepath.Join(dir, "program")}
+	if err := compile(ctx, dir, r.binary); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(r.program)
+	if err != nil {
+		return nil, fmt.Errorf("writing what is to be replayed: %w", err)
+	}
+	if err := errors.Join(p.Write(f), f.Close()); err != nil {
+		return nil, fmt.Errorf("writing what is to be replayed: %w", err)
+	}
+	return r, nil
+}
+
+func compile(ctx context.Context, dir, binary string) error {
+	files, err := sources.ReadDir("program")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := sources.ReadFile("program/" + f.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name()), text, 0o644); err != nil {
+			return fmt.Errorf("writing the replay's source: %w", err)
+		}
+	}
+	cc := strings.Fields(os.Getenv("CC"))
+	if len(cc) == 0 {
+		cc = []string{"cc"}
+	}
+	if _, err := exec.LookPath(cc[0]); err != nil {
+		return fmt.Errorf("no C compiler: %w; install one (Debian has it in package gcc) or name it in CC", err)
+	}
+	args := append(cc[1:], "-std=c11", "-O2", "-pthread", "-o", binary, filepath.Join(dir, "replay.c"), "-ldl")
+	if _, err := run(ctx, os.Environ(), cc[0], args...); err != nil {
+		return fmt.Errorf("compiling the replay: %w", err)
+	}
+	return nil
+}
+
+// Run replays the program once with the given malloc.
+func (r *Runner) Run(ctx context.Context, m Malloc, touch Touch) (Run, error) {
+	env := os.Environ()
+	for i := range env {
+		if strings.HasPrefix(env[i], "LD_PRELOAD=") {
+			env[i] = "LD_PRELOAD="
+		}
+	}
+	if m.Path != "" {
+		env = append(env, "LD_PRELOAD="+m.Path)
+	}
+	out, err := run(ctx, env, r.binary, r.program, string(touch))
+	if err != nil {
+		return Run{}, fmt.Errorf("replaying with %s: %w", m.Name, err)
+	}
+	result, err := parseRun(out)
+	if err == nil {
+		err = m.servedBy(result.Library)
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("replaying with %s: %w", m.Name, err)
+	}
+	return result, nil
+}
+
+// run runs a command in a process group of its own, which ends with ctx at the
+// latest, and returns its output. Its errors have what the command said.
+func run(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
+	var out, says bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &says
+	ownGroup(cmd)
+	err := cmd.Run()
+	if err == nil {
+		return out.Bytes(), nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if text := strings.TrimSpace(says.String()); text != "" {
+		return nil, fmt.Errorf("%w: %s", err, text)
+	}
+	return nil, err
+}
+
+// Row is a malloc and what its runs took.
+type Row struct {
+	Malloc
+	Runs []Run
+}
+
+// Compare runs the program as often as asked with each malloc, in turn, so that
+// what else the machine does concerns all alike. It calls progress before each run.
+func (r *Runner) Compare(ctx context.Context, mallocs []Malloc, touch Touch, runs int, progress func(done, of int)) ([]Row, error) {
+	rows := make([]Row, len(mallocs))
+	for i := range runs {
+		for j, m := range mallocs {
+			progress(i*len(mallocs)+j, runs*len(mallocs))
+			run, err := r.Run(ctx, m, touch)
+			if err != nil {
+				return nil, err
+			}
+			rows[j].Malloc = m
+			rows[j].Runs = append(rows[j].Runs, run)
+		}
+	}
+	return rows, nil
+}
