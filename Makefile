@@ -21,10 +21,11 @@ C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/pr
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 TOOL = $(GO) tool -modfile=tools.mod
 
-# Names under which `make install` links rtrace: rtrace-NAME, and for what the
-# original programs had, sp-rtrace-NAME.
-RTRACE_LINKS := convert dump info postproc undump
+# Names under which `make install` links rtrace: rtrace-NAME, for what the
+# original programs had sp-rtrace-NAME, and names as they are.
+RTRACE_LINKS := convert dump info mptrace postproc undump
 SP_RTRACE_LINKS := postproc
+OTHER_LINKS := mptrace
 
 # Packages that know Linux. All others must be right on any system.
 LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/proc$$
@@ -146,7 +147,7 @@ docs: need-go ## write the generated pages of docs/cli and docs/formats
 install: build ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 bin/rtrace-bpf bin/rtrace '$(DESTDIR)$(PREFIX)/bin'
-	for name in $(RTRACE_LINKS:%=rtrace-%) $(SP_RTRACE_LINKS:%=sp-rtrace-%); do \
+	for name in $(RTRACE_LINKS:%=rtrace-%) $(SP_RTRACE_LINKS:%=sp-rtrace-%) $(OTHER_LINKS); do \
 		ln -sf rtrace "$(DESTDIR)$(PREFIX)/bin/$$name" || exit; \
 	done
 

@@ -32,6 +32,14 @@ func TestInstallLinks(t *testing.T) {
 	if d := cmp.Diff(names, links("RTRACE_LINKS")); d != "" {
 		t.Errorf("RTRACE_LINKS (-subcommands +links):\n%s", d)
 	}
+	var others []string
+	for name := range otherNames {
+		others = append(others, name)
+	}
+	slices.Sort(others)
+	if d := cmp.Diff(others, links("OTHER_LINKS")); d != "" {
+		t.Errorf("OTHER_LINKS (-names +links):\n%s", d)
+	}
 	// What the original programs were called.
 	original := []string{"allocmap", "calltree", "pagemap", "postproc", "resolve", "timeline"}
 	original = slices.DeleteFunc(original, func(name string) bool { return !slices.Contains(names, name) })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/cli"
@@ -42,13 +43,21 @@ func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
 	return cli.Report(s.Err, "rtrace "+c.name, c.run(ctx, s, args))
 }
 
+// otherNames are the names of original programs that are subcommands, with the
+// flags that let them behave as such.
+var otherNames = map[string][]string{"mptrace": {"--as-mptrace"}}
+
 // invokedAs takes the name of the program off args. If the program was linked
-// as "rtrace-NAME" or "sp-rtrace-NAME", it returns that subcommand's name.
+// as "rtrace-NAME", as "sp-rtrace-NAME" or as one of otherNames, it returns that
+// subcommand's name.
 func invokedAs(args []string) (subcommand string, rest []string) {
 	if len(args) == 0 {
 		return "", nil
 	}
 	base := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	if flags, ok := otherNames[base]; ok {
+		return base, slices.Concat(flags, args[1:])
+	}
 	name, ok := strings.CutPrefix(base, "sp-rtrace-")
 	if !ok {
 		name, ok = strings.CutPrefix(base, "rtrace-")
@@ -110,7 +119,7 @@ func overview() *cli.Page {
 		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
 		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
 			"Without FILE, or with -, the trace is read from standard input.\n\n" +
-			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME.",
+			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the name mptrace that one.",
 		Lists: []cli.List{list},
 		Examples: []cli.Example{
 			{Does: "show what a trace holds", Command: "rtrace info rtrace-raw-4711-0"},

@@ -143,6 +143,8 @@ func TestInvokedAs(t *testing.T) {
 		{[]string{"rtrace-info", "x"}, "info", 1},
 		{[]string{"./sp-rtrace-dump"}, "dump", 0},
 		{[]string{"rtrace-convert.exe", "x", "y"}, "convert", 2},
+		{[]string{"/usr/local/bin/mptrace", "x"}, "mptrace", 2},
+		{[]string{"rtrace-mptrace", "x"}, "mptrace", 1},
 		{[]string{"rtrace-bpf", "x"}, "", 1},
 		{[]string{"sp-rtrace", "x"}, "", 1},
 	} {

@@ -131,11 +131,11 @@ type difference struct {
 	why        string
 }
 
-// differences reads the table. Its columns are separated by white space; the
+// readDifferences reads a table. Its columns are separated by white space; the
 // last is the reason.
-func differences(t *testing.T) map[string]difference {
+func readDifferences(t *testing.T, name string) map[string]difference {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "postproc-differences.txt"))
+	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func differences(t *testing.T) map[string]difference {
 // TestPostprocDifferences: without --legacy the output differs where the table
 // says so, and nowhere else. The header's origin always differs.
 func TestPostprocDifferences(t *testing.T) {
-	table := differences(t)
+	table := readDifferences(t, "postproc-differences.txt")
 	ours := "origin=rtrace-bpf " + cli.BuildVersion() + ", \n"
 	for _, c := range corpusCases(t) {
 		want := corpusText(t, c.name)

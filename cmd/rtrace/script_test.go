@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "refresh the scripts' and the documents'
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"rtrace": main, "rtrace-info": main, "sp-rtrace-info": main, "rtrace-postproc": main, "sp-rtrace-postproc": main,
-		"rtrace-nonesuch": main,
+		"rtrace-nonesuch": main, "mptrace": main, "rtrace-mptrace": main,
 	})
 }
 

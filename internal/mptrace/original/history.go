@@ -13,39 +13,47 @@ type block struct {
 
 func (b *block) freed() bool { return b.born&freedFlag != 0 }
 
+// chunk is how many blocks lie together. They are never moved.
+const chunk = 1 << 12
+
 // history holds all blocks by their index. Indices grow by little: so a block is
 // at least as many places from the last one as their indices differ less the
 // gaps between, and near there it is searched.
 type history struct {
-	sorted []block // by index
+	sorted []*[chunk]block // by index
+	count  int             // in sorted
 	strays map[uint64]*block
 }
 
-// find returns the block with an index, or nil. It is valid until the next add.
+func (h *history) at(i int) *block { return &h.sorted[i/chunk][i%chunk] }
+
+// find returns the block with an index, or nil.
 func (h *history) find(index uint64) *block {
-	if n := len(h.sorted); n > 0 && index <= h.sorted[n-1].index {
-		low, high := 0, n
-		if d := h.sorted[n-1].index - index; d < uint64(n) {
-			low = n - 1 - int(d)
+	n := h.count
+	if n == 0 || index > h.at(n-1).index {
+		return nil
+	}
+	low, high := 0, n
+	if d := h.at(n-1).index - index; d < uint64(n) {
+		low = n - 1 - int(d)
+	}
+	for step := 1; low+step < n; step *= 2 {
+		if h.at(low+step).index > index {
+			high = low + step
+			break
 		}
-		for step := 1; low+step < n; step *= 2 {
-			if h.sorted[low+step].index > index {
-				high = low + step
-				break
-			}
-			low += step
-		}
-		i := low + sort.Search(high-low, func(i int) bool { return h.sorted[low+i].index >= index })
-		if i < n && h.sorted[i].index == index {
-			return &h.sorted[i]
-		}
+		low += step
+	}
+	low += sort.Search(high-low, func(i int) bool { return h.at(low+i).index >= index })
+	if low < n && h.at(low).index == index {
+		return h.at(low)
 	}
 	return h.strays[index]
 }
 
 // add adds a block with an index that has none.
 func (h *history) add(index uint64) *block {
-	if n := len(h.sorted); n > 0 && index < h.sorted[n-1].index {
+	if n := h.count; n > 0 && index < h.at(n-1).index {
 		if h.strays == nil {
 			h.strays = make(map[uint64]*block)
 		}
@@ -53,6 +61,11 @@ func (h *history) add(index uint64) *block {
 		h.strays[index] = b
 		return b
 	}
-	h.sorted = append(h.sorted, block{index: index})
-	return &h.sorted[len(h.sorted)-1]
+	if h.count == len(h.sorted)*chunk {
+		h.sorted = append(h.sorted, new([chunk]block))
+	}
+	h.count++
+	b := h.at(h.count - 1)
+	b.index = index
+	return b
 }
