@@ -103,7 +103,7 @@ func (x *Indexer) void(pid int32) {
 		}
 	}
 	for _, b := range gone {
-		x.remove(pid, b)
+		x.end(pid, b.ID, 0)
 		if x.forget != nil {
 			x.forget(b.Value)
 		}
@@ -123,27 +123,26 @@ func (x *Indexer) call(r *trace.Record) []wire.Event {
 	case trace.OpAlloc:
 		return x.alloc(r, wire.Alloc, 0)
 	case trace.OpFree:
-		b, ok := x.find(r.PID, c.ID, c.Index)
+		b, ok := x.end(r.PID, c.ID, c.Index)
 		if !ok {
 			x.stats.Unmatched++
 			return nil
 		}
-		x.remove(r.PID, b)
 		e := &x.out[0]
 		e.Kind, e.Index, e.Address, e.Size = wire.Free, b.Value, 0, 0
 		setSource(e, r)
 		return x.out[:1]
 	case trace.OpMove:
-		b, ok := x.find(r.PID, c.OldID, c.Index)
+		b, ok := x.end(r.PID, c.OldID, c.Index)
 		if !ok {
 			x.stats.Adopted++
 			return x.alloc(r, wire.Alloc, 0)
 		}
 		if c.ID == b.ID && c.Size == b.Size {
 			x.stats.Unchanged++
+			x.begin(r.PID, b.ID, b.Size, b.Value)
 			return nil
 		}
-		x.remove(r.PID, b)
 		return x.alloc(r, wire.Realloc, b.Value)
 	}
 	x.stats.Foreign++
@@ -155,20 +154,15 @@ func (x *Indexer) call(r *trace.Record) []wire.Event {
 func (x *Indexer) alloc(r *trace.Record, kind wire.Kind, index uint64) []wire.Event {
 	c := &r.Call
 	n := 0
-	if b, ok := x.blocks.Get(uint32(r.PID), c.ID); ok {
+	if b, ok := x.end(r.PID, c.ID, 0); ok {
 		x.stats.Replaced++
-		x.remove(r.PID, b)
-		e := &x.out[0]
-		*e = wire.Event{Kind: wire.Free, Index: b.Value} // where it was freed nobody knows
+		x.out[0] = wire.Event{Kind: wire.Free, Index: b.Value} // where it was freed nobody knows
 		n = 1
 	}
 	if kind == wire.Alloc {
 		index = x.number(c.Index)
 	}
-	x.blocks.Insert(uint32(r.PID), c.ID, c.Size, index)
-	if x.byIndex != nil {
-		x.byIndex.Insert(0, index, 0, 0)
-	}
+	x.begin(r.PID, c.ID, c.Size, index)
 	e := &x.out[n]
 	e.Kind, e.Index, e.Address, e.Size = kind, index, c.ID, c.Size
 	setSource(e, r)
@@ -185,28 +179,35 @@ func setSource(e *wire.Event, r *trace.Record) {
 	s.Line = c.Caller.Line
 }
 
-// find returns the live block at an address. If the call names another index
-// than the block has, it means it only if that index is in use elsewhere, and so
-// the block got a new one; else it means a block that was replaced.
-func (x *Indexer) find(pid int32, id, index uint64) (live.Entry, bool) {
-	b, ok := x.blocks.Get(uint32(pid), id)
-	if !ok || index == 0 || index == b.Value || index >= x.limit {
-		return b, ok
+// begin makes a block live. There is none at its address.
+func (x *Indexer) begin(pid int32, id, size, index uint64) {
+	x.blocks.Insert(uint32(pid), id, size, index)
+	if x.byIndex != nil {
+		x.byIndex.Insert(0, index, 0, 0)
 	}
-	return b, x.used(index)
 }
 
-func (x *Indexer) remove(pid int32, b live.Entry) {
-	x.blocks.Remove(uint32(pid), b.ID)
-	if x.byIndex != nil {
-		x.byIndex.Remove(0, b.Value)
+// end ends the live block at an address, and reports whether there was one. If
+// the call names another index than the block has, it means it only if that
+// index is in use elsewhere, and so the block got a new one; else it means a
+// block that was replaced.
+func (x *Indexer) end(pid int32, id, index uint64) (live.Entry, bool) {
+	b, ok := x.blocks.Remove(uint32(pid), id)
+	if !ok || x.byIndex == nil {
+		return b, ok
 	}
+	if index != 0 && index != b.Value && index < x.limit && !x.used(index) {
+		x.blocks.Insert(uint32(pid), b.ID, b.Size, b.Value)
+		return b, false
+	}
+	x.byIndex.Remove(0, b.Value)
+	return b, true
 }
 
 // number returns the index for a new block that came with one, or with 0.
 func (x *Indexer) number(index uint64) uint64 {
 	if index != 0 {
-		if index < x.limit && !x.used(index) {
+		if index < x.limit && (index > x.last || !x.used(index)) {
 			x.last = max(x.last, index)
 			return index
 		}

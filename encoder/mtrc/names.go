@@ -10,14 +10,22 @@ import (
 // names is the table of one sort of names, as the library keeps it: a name that
 // is in it is written as its id; another one takes the next id that was never
 // used, or else the id that was used least recently, and is written with it.
+//
+// Ids are positions plus one. Names are found by their hash; buckets say fast
+// that there is none.
 type names struct {
-	used   int // ids 1 to used are in use
-	last   int // position of the name that was written last
-	clock  uint64
-	hashes [wire.Names]uint64
-	texts  [wire.Names]string
-	stamps [wire.Names]uint64 // when each was written last
+	used  int // positions 0 to used-1 are in use
+	first uint8
+	last  uint8                 // first and last in the order of use
+	order [wire.Names]link      // the order of use, latest first
+	texts [wire.Names]string    // of the positions
+	hash  [wire.Names]uint64    // of the texts
+	count [8 * wire.Names]uint8 // by bucket: texts in it
+	guess [8 * wire.Names]uint8 // by bucket: position of the text that came last
 }
+
+// link is a position's place in the order of use.
+type link struct{ before, behind uint8 }
 
 // clear forgets the names, as a new stream does.
 func (t *names) clear() { *t = names{} }
@@ -28,49 +36,79 @@ func (t *names) append(b []byte, text string) (_ []byte, cut bool) {
 	if text == "" {
 		return append(b, 0), false
 	}
-	if t.used > 0 && t.texts[t.last] == text {
-		// It is the most recent one already.
-		return append(b, byte(t.last+1)), false
+	if t.used > 0 && t.texts[t.first] == text {
+		return append(b, t.first+1), false
 	}
 	h := hash(text)
-	for i, other := range t.hashes[:t.used] {
-		if other == h && t.texts[i] == text {
-			t.use(i)
-			return append(b, byte(i+1)), false
-		}
+	if i, ok := t.find(h, text); ok {
+		t.use(i)
+		return append(b, i+1), false
 	}
 	if short := fit(text); short != text {
 		b, _ = t.append(b, short) // the table has names as they are written
 		return b, true
 	}
-	i := t.slot()
-	t.hashes[i], t.texts[i] = h, text
-	t.use(i)
-	b = append(b, byte(i+1)|wire.Define)
+	i := t.add(h, text)
+	b = append(b, i+1|wire.Define)
 	b = append(b, text...)
 	return append(b, 0), false
 }
 
-// slot returns the position for a new name.
-func (t *names) slot() int {
-	if t.used < wire.Names {
-		t.used++
-		return t.used - 1
+func bucket(h uint64) uint64 { return h % (8 * wire.Names) }
+
+// find returns the position of a name with its hash.
+func (t *names) find(h uint64, text string) (uint8, bool) {
+	if t.count[bucket(h)] == 0 {
+		return 0, false
 	}
-	oldest := 0
-	for i, stamp := range t.stamps {
-		if stamp < t.stamps[oldest] {
-			oldest = i
+	if i := t.guess[bucket(h)]; t.hash[i] == h && t.texts[i] == text {
+		return i, true
+	}
+	for i, other := range t.hash[:t.used] {
+		if other == h && t.texts[i] == text {
+			return uint8(i), true
 		}
 	}
-	return oldest
+	return 0, false
 }
 
-// use makes the name at a position the most recent one.
-func (t *names) use(i int) {
-	t.clock++
-	t.stamps[i] = t.clock
-	t.last = i
+// add puts a new name into the table and returns its position.
+func (t *names) add(h uint64, text string) uint8 {
+	i := t.last
+	if t.used < wire.Names {
+		i = uint8(t.used)
+		t.used++
+		t.front(i)
+	} else {
+		t.count[bucket(t.hash[i])]--
+		t.use(i)
+	}
+	t.texts[i], t.hash[i] = text, h
+	t.count[bucket(h)]++
+	t.guess[bucket(h)] = i
+	return i
+}
+
+// use makes the name at a position the latest one.
+func (t *names) use(i uint8) {
+	if i == t.first {
+		return
+	}
+	l := t.order[i]
+	t.order[l.before].behind = l.behind
+	if i == t.last {
+		t.last = l.before
+	} else {
+		t.order[l.behind].before = l.before
+	}
+	t.front(i)
+}
+
+// front puts a position that is not in the order of use at its front.
+func (t *names) front(i uint8) {
+	t.order[i].behind = t.first
+	t.order[t.first].before = i
+	t.first = i
 }
 
 // fit cuts a name to what the format can hold.

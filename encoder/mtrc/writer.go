@@ -28,6 +28,7 @@ type Writer struct {
 	state   state
 	source  bool // events have a Source
 	indexer *Indexer
+	blocks  int     // events of blocks that the last record became
 	legacy  *legacy // nil without Options.Legacy
 
 	functions, files names
@@ -75,12 +76,16 @@ func (m *Writer) Stats() Stats {
 	return s
 }
 
+// Positions is what Positions says of the record that was written last.
+func (m *Writer) Positions() int { return m.blocks }
+
 // WriteRecord implements trace.Writer. Header, Call and HeapGrow have a place in
 // the format; Resource, Exec and Exit say which calls have.
 func (m *Writer) WriteRecord(r *trace.Record) error {
 	if m.err != nil {
 		return m.err
 	}
+	m.blocks = 0
 	switch r.Kind {
 	case trace.KindHeader:
 		m.endStream()
@@ -93,8 +98,12 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	case trace.KindEnd:
 		m.endStream()
 	default:
-		for i, events := 0, m.indexer.Events(r); i < len(events); i++ {
+		events := m.indexer.Events(r)
+		for i := range events {
 			m.write(&events[i], r.PID)
+		}
+		if r.Kind != trace.KindHeapGrow {
+			m.blocks = len(events)
 		}
 	}
 	if len(m.buf) >= flushAt {
