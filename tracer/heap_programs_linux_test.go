@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -111,4 +112,51 @@ func TestHeapGrowthBounded(t *testing.T) {
 	_, report, records := traceRun(t, func(o *Options) { o.HeapGrowth, o.Bounded = true, true }, testutil.Build(t, "heapgrow"))
 	insideHeap(t, records)
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+}
+
+// A signal between the allocator's call for memory and its return: what cannot
+// be known of the growth then is counted, and what comes after it is right.
+func TestHeapGrowthAndSignals(t *testing.T) {
+	privileged(t)
+	const inner, last = 0x501000, 0x701000
+	for how, want := range map[string]struct {
+		grown []uint64
+		lost  [lossCount]uint64
+	}{
+		"inside": {[]uint64{inner, last}, [lossCount]uint64{LossNesting: 1}},
+		// malloc did not return, nor did its call of mmap.
+		"leave": {[]uint64{last}, [lossCount]uint64{LossMissedReturn: 2}},
+	} {
+		t.Run(how, func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "heapsignal"), how)
+			child.Ready()
+			plan, err := NewPlan(Options{PID: child.PID})
+			if errors.Is(err, ErrReturnProbes) {
+				t.Skipf("SKIPPED: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := plan.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })
+			child.Go()
+			report := child.Report()
+			records := r.end()
+			var grown []uint64
+			for _, rec := range ofKind(records, trace.KindHeapGrow) {
+				if rec.TID != 0 {
+					grown = append(grown, rec.HeapGrow.Size)
+				}
+			}
+			if !slices.Equal(grown, want.grown) {
+				t.Errorf("growths of %#x bytes, want %#x", grown, want.grown)
+			}
+			if lost := r.tracer.Stats().Lost; lost != want.lost {
+				t.Errorf("lost %v, want %v", lost, want.lost)
+			}
+			compare(t, records, report)
+		})
+	}
 }
