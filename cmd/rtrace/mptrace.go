@@ -35,7 +35,7 @@ func mptraceCommand() command {
 				"Linked under the name mptrace, the program is this subcommand and FILE is mpatrol.trace by default.",
 			Examples: []cli.Example{
 				{Does: "print the statistics", Command: "rtrace mptrace mpatrol.trace"},
-				{Does: "print all events and where they come from", Command: "rtrace mptrace -v -s rtrace-raw-4711-0"},
+				{Does: "print all events and where they come from", Command: "rtrace mptrace -v -s mpatrol.trace"},
 				{Does: "write the events with times and threads", Command: "rtrace mptrace -H trace.hatf --hatf=full rtrace-raw-4711-0"},
 				{Does: "print byte for byte what mptrace prints", Command: "rtrace mptrace --legacy -v mpatrol.trace"},
 				{Does: "compile a program that makes the same allocations", Command: "rtrace mptrace -S stdout mpatrol.trace | cc -o again -x c -"},
@@ -45,7 +45,7 @@ func mptraceCommand() command {
 			var o mptraceOptions
 			what := f.group("What to print")
 			what.BoolVarP(&o.verbose, "verbose", "v", false, "print a row for each event in front of the statistics")
-			what.BoolVarP(&o.source, "source", "s", false, "below each row, print where the event came from")
+			what.BoolVarP(&o.source, "source", "s", false, "below each row, print where the event came from, as far as the trace says")
 			what.StringVarP(&o.hatfFile, "hatf-file", "H", "",
 				"write the Heap Allocation Trace Format to `FILE`, or to stdout or stderr; all else goes to the other one then")
 			what.StringVar(&o.hatf, "hatf", "mptrace",
