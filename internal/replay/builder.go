@@ -42,22 +42,12 @@ type Stats struct {
 	LeftBytes   uint64 `json:"left_bytes"`
 	Unmatched   uint64 `json:"unmatched_frees"` // frees of blocks that the trace does not allocate: left out
 	Adopted     uint64 `json:"adopted_moves"`   // moves of such blocks: replayed as allocations
+	Processes   uint64 `json:"other_processes"` // calls of all processes but the first: left out
 	AddedFrees  uint64 `json:"added_frees"`     // of blocks that ended without one: address in use again, exec
 	Other       uint64 `json:"other_calls"`     // of other resources, or without a block: left out
 	LostEvents  uint64 `json:"lost_events"`     // that the trace says are missing
 	Waits       uint64 `json:"waits"`           // for another thread
 	ProgramSize uint64 `json:"program_bytes"`   // memory that the replay needs beside the blocks
-}
-
-// thread is a traced thread.
-type thread struct {
-	words       stream
-	seen        map[uint32]uint32 // how far another thread is, as this one knows
-	free        list              // slots it freed
-	first, last uint64            // its first and last call, as numbers of all calls
-	lane        uint32            // set by the layout
-	before      uint32            // words in front of it in its lane
-	main        bool
 }
 
 // Builder is a trace.Writer that makes a Program. It takes 8 bytes for each call
@@ -70,8 +60,9 @@ type Builder struct {
 	blocks   *live.Table       // the value is the slot
 	slots    slots
 	skipped  map[uint32]bool // resources that are not memory
-	calls    uint64          // that got a thread
-	lastID   uint64          // of the thread of the last call
+	process  process
+	calls    uint64 // that got a thread
+	lastID   uint64 // of the thread of the last call
 	last     uint32
 	lastWord struct{ thread, at uint32 } // of the last call
 	err      error
@@ -96,13 +87,21 @@ func (b *Builder) Close() error { return b.err }
 func (b *Builder) WriteRecord(r *trace.Record) error {
 	switch r.Kind {
 	case trace.KindCall:
-		b.call(r)
+		if b.process.has(r) {
+			b.call(r)
+		} else {
+			b.stats.Processes++
+		}
+	case trace.KindProcess:
+		b.process.begin(r)
 	case trace.KindResource:
 		b.skipped[r.Resource.ID] = r.Resource.Type != "memory"
 	case trace.KindExit:
 		b.exit(r)
 	case trace.KindExec:
-		b.exec(r)
+		if b.process.has(r) {
+			b.exec(r)
+		}
 	case trace.KindLost:
 		b.stats.LostEvents += r.Lost.Count
 	}
@@ -245,46 +244,6 @@ func (b *Builder) wait(t, other, at uint32) {
 	b.threads[other].words.mark(at)
 	th.words.add(word(codeWait, other, uint64(at)+1))
 	b.stats.Waits++
-}
-
-// thread returns the thread of a call.
-func (b *Builder) thread(r *trace.Record) uint32 {
-	id := threadID(r)
-	if id != b.lastID {
-		t, ok := b.byID[id]
-		if !ok {
-			if len(b.threads) == numberMask {
-				b.err = fmt.Errorf("more than %d threads", numberMask)
-				return 0
-			}
-			t = uint32(len(b.threads))
-			b.threads = append(b.threads, &thread{first: b.calls + 1, main: r.PID != 0 && r.PID == r.TID})
-			b.byID[id] = t
-		}
-		b.lastID, b.last = id, t
-	}
-	b.calls++
-	b.threads[b.last].last = b.calls
-	return b.last
-}
-
-// threadID returns what tells the threads of a trace apart.
-func threadID(r *trace.Record) uint64 {
-	if r.TID == 0 && r.Kind == trace.KindCall {
-		return r.Call.Thread
-	}
-	return uint64(uint32(r.TID))
-}
-
-// exit ends a thread: its id may be used again. The main thread stays: what calls
-// follow its exit are of the end of the process.
-func (b *Builder) exit(r *trace.Record) {
-	id := threadID(r)
-	t, ok := b.byID[id]
-	if !r.Exit.Process && ok && !b.threads[t].main {
-		delete(b.byID, id)
-		b.lastID = math.MaxUint64
-	}
 }
 
 // exec frees all blocks: the kernel took them away.

@@ -444,6 +444,31 @@ func TestOddities(t *testing.T) {
 	}
 }
 
+// Of several processes the first that makes a call is replayed.
+func TestProcesses(t *testing.T) {
+	alloc := func(pid int32, id uint64) *trace.Record {
+		return &trace.Record{Kind: trace.KindCall, PID: pid, TID: pid, Call: trace.Call{Op: trace.OpAlloc, ID: id, Size: 1}}
+	}
+	begin := func(pid int32) *trace.Record { return &trace.Record{Kind: trace.KindProcess, PID: pid} }
+	exec := func(pid int32) *trace.Record { return &trace.Record{Kind: trace.KindExec, PID: pid} }
+	for _, tt := range []struct {
+		name               string
+		in                 []*trace.Record
+		calls, other, left uint64
+	}{
+		{"one", []*trace.Record{begin(7), alloc(7, 0x10), begin(7), alloc(7, 0x20)}, 2, 0, 2},
+		{"unnamed", []*trace.Record{alloc(0, 0x10), alloc(0, 0x20)}, 2, 0, 2},
+		{"streams", []*trace.Record{begin(0), begin(0), alloc(0, 0x10), alloc(0, 0x20), begin(0), alloc(0, 0x10), exec(0)}, 2, 1, 2},
+		{"children", []*trace.Record{begin(7), exec(9), alloc(7, 0x10), begin(8), alloc(8, 0x10), alloc(7, 0x20), exec(8), alloc(8, 0x30)}, 2, 2, 2},
+		{"exec", []*trace.Record{begin(7), alloc(7, 0x10), exec(7), alloc(7, 0x20)}, 3, 0, 1},
+	} {
+		s := program(t, replay.OrderDependencies, tt.in).Stats
+		if s.Calls != tt.calls || s.Processes != tt.other || s.LeftBlocks != tt.left {
+			t.Errorf("%s: %+v", tt.name, s)
+		}
+	}
+}
+
 func TestNoCalls(t *testing.T) {
 	b := replay.NewBuilder(replay.OrderDependencies)
 	if err := b.WriteRecord(&trace.Record{Kind: trace.KindCall, TID: 1, Call: trace.Call{Op: trace.OpFree, ID: 1}}); err != nil {

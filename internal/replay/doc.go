@@ -5,7 +5,7 @@
 //
 // # What is replayed
 //
-// Calls of the memory resource. Each traced thread makes its calls in their
+// Calls of the memory resource by the first process that makes one. Each traced thread makes its calls in their
 // order. A call on a block waits until the block's last allocation or move by
 // another thread is done; there is no other order between threads, unless
 // [OrderTrace] asks for that of the trace. Blocks are kept in slots. A slot is used
