@@ -23,7 +23,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
 # original programs had sp-rtrace-NAME, and names as they are.
-RTRACE_LINKS := convert dump info mptrace postproc undump
+RTRACE_LINKS := convert dump info leaks mprof mptrace postproc undump
 SP_RTRACE_LINKS := postproc
 OTHER_LINKS := mptrace
 

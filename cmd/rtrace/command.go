@@ -19,6 +19,8 @@ func commands() []command {
 		dumpCommand(),
 		undumpCommand(),
 		postprocCommand(),
+		leaksCommand(),
+		mprofCommand(),
 		mptraceCommand(),
 	}
 }

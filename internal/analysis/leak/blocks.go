@@ -137,7 +137,7 @@ func (p *processes[T]) drop(pid int32) (gone map[int32]*T) {
 		gone, p.all = p.all, make(map[int32]*T)
 		return gone
 	}
-	if p.all[pid] == nil {
+	if pid > 0 && p.all[pid] == nil {
 		pid = 0
 	}
 	if t := p.all[pid]; t != nil {

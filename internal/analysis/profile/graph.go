@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"rtrace-bpf/internal/analysis/sites"
@@ -13,7 +14,7 @@ import (
 // are in, however often: with recursion Total is still what was allocated while
 // the function was on the stack.
 type Graph struct {
-	Nodes []*Node // the most on behalf of first
+	Nodes []*Node // the most on behalf of first, and callers before whom they call
 	Usage         // of all
 }
 
@@ -25,6 +26,7 @@ type Node struct {
 	Parents, Children []*Edge // the most first
 
 	stack int // the last one that was counted
+	outer int // least number of frames further out
 }
 
 // Edge is a call of one function by another.
@@ -41,7 +43,7 @@ func (p *Profile) Graph(v View) *Graph {
 	p.each(0, v.Addresses, b.add)
 	g := &b.graph
 	slices.SortFunc(g.Nodes, func(a, b *Node) int {
-		return cmp.Or(v.compare(&a.Total.Allocated, &b.Total.Allocated), compareNodes(a, b))
+		return cmp.Or(v.compare(&a.Total.Allocated, &b.Total.Allocated), cmp.Compare(a.outer, b.outer), compareNodes(a, b))
 	})
 	for i, n := range g.Nodes {
 		n.Number = i + 1
@@ -75,6 +77,7 @@ func (b *builder) add(frames []sites.Frame, u *Usage) {
 	var child *Node
 	for i := range frames {
 		n := b.node(&frames[i])
+		n.outer = min(n.outer, len(frames)-1-i)
 		if child == nil {
 			n.Self.Add(u)
 		} else {
@@ -92,7 +95,7 @@ func (b *builder) node(f *sites.Frame) *Node {
 	b.key = f.AppendKey(b.key[:0])
 	n := b.nodes[string(b.key)]
 	if n == nil {
-		n = &Node{Frame: *f}
+		n = &Node{Frame: *f, outer: math.MaxInt}
 		b.nodes[string(b.key)] = n
 		b.graph.Nodes = append(b.graph.Nodes, n)
 	}

@@ -62,6 +62,10 @@ func TestGraph(t *testing.T) {
 	if d := cmp.Diff([]string{"f<main", "f<g", "g<main", "h<main"}, parents); d != "" {
 		t.Errorf("order of parents (-want +got):\n%s", d)
 	}
+	g = profileOf(alloc(1, 5, "a", "b", "c")).Graph(View{})
+	if got := g.Nodes[0].Frame.Label() + g.Nodes[1].Frame.Label() + g.Nodes[2].Frame.Label(); got != "cba" {
+		t.Errorf("functions with the same sums come as %s", got)
+	}
 	if n := len(profileOf(someCalls()...).Graph(View{Addresses: true}).Nodes); n != 5 {
 		t.Errorf("%d places, want 5", n)
 	}

@@ -121,10 +121,11 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 
 // Caller returns the place of a caller.
 func (fr *Framer) Caller(c *trace.Caller) Place {
-	p := Place{Function: c.Function, File: c.File, Line: c.Line}
+	p := Place{Function: c.Function, File: Printable(c.File), Line: c.Line}
 	if fr.Source != nil && c.Function != "" {
 		p.Function = plain(fr.Source(c.Function))
 	}
+	p.Function = Printable(p.Function)
 	return p
 }
 

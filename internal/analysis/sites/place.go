@@ -13,11 +13,22 @@ type Place struct {
 	Module   string // path of the program or library
 }
 
+// Printable returns a name with question marks in place of control characters:
+// they must not end a line or steer a terminal.
+func Printable(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return '?'
+		}
+		return c
+	}, name)
+}
+
 // ParsePlace takes the text of a frame apart. Resolvers write "main() at
 // demo.c:12", "main() from /bin/demo", "from /bin/demo" and "in ??"; anything
 // else is the name of a function.
 func ParsePlace(text string) Place {
-	text = strings.TrimSpace(text)
+	text = Printable(strings.TrimSpace(text))
 	if text == "in ??" {
 		return Place{}
 	}

@@ -20,11 +20,12 @@ func TestParsePlace(t *testing.T) {
 		"std::f() from /lib/x.so":           {Function: "std::f()", Module: "/lib/x.so"},
 		"operator new(unsigned long) from /lib/libstdc++.so.6":        {Function: "operator new(unsigned long)", Module: "/lib/libstdc++.so.6"},
 		"std::vector<int, std::allocator<int> >::at(int) at /a b.h:7": {Function: "std::vector<int, std::allocator<int> >::at(int)", File: "/a b.h", Line: 7},
-		"plain":                   {Function: "plain"},
-		"f at x":                  {Function: "f at x"},
-		"f from here":             {Function: "f from here"},
-		"f(int) const at :5":      {Function: "f(int) const at :5"},
-		" main() at demo.c:12 \t": {Function: "main", File: "demo.c", Line: 12},
+		"a\nb\x1b[1m from /x\u0085y":                                  {Function: "a?b?[1m", Module: "/x?y"},
+		"plain":                                                       {Function: "plain"},
+		"f at x":                                                      {Function: "f at x"},
+		"f from here":                                                 {Function: "f from here"},
+		"f(int) const at :5":                                          {Function: "f(int) const at :5"},
+		" main() at demo.c:12 \t":                                     {Function: "main", File: "demo.c", Line: 12},
 	} {
 		if d := cmp.Diff(want, ParsePlace(text)); d != "" {
 			t.Errorf("%q (-want +got):\n%s", text, d)
@@ -89,7 +90,7 @@ func TestFrames(t *testing.T) {
 	if asked == 0 {
 		t.Error("the name of a frame without text was not asked for")
 	}
-	if got := (&Framer{}).Caller(&trace.Caller{Function: "f()"}); got.Function != "f()" {
-		t.Errorf("without Source the caller is %q", got.Function)
+	if got := (&Framer{}).Caller(&trace.Caller{Function: "f()\n", File: "a\r"}); got.Function != "f()?" || got.File != "a?" {
+		t.Errorf("without Source the caller is %q in %q", got.Function, got.File)
 	}
 }

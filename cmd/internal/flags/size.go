@@ -1,0 +1,41 @@
+package flags
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Size is a number of bytes on the command line.
+type Size uint64
+
+var _ pflag.Value = (*Size)(nil)
+
+// Set reads a number with an optional suffix K, M or G, powers of 1024.
+func (s *Size) Set(text string) error {
+	number, shift := text, 0
+	if text != "" {
+		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
+			number, shift = text[:len(text)-1], 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || n > 1<<63>>shift {
+		return fmt.Errorf("%q is no size; write it as 4096 or 8M", text)
+	}
+	*s = Size(n << shift)
+	return nil
+}
+
+// String returns the number of bytes, and nothing for 0.
+func (s *Size) String() string {
+	if s == nil || *s == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(*s), 10)
+}
+
+// Type names the value in help texts that do not.
+func (s *Size) Type() string { return "BYTES" }

@@ -1,0 +1,22 @@
+package flags
+
+import "testing"
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"0": 0, "4096": 4096, "8M": 8 << 20, "3k": 3 << 10, "1G": 1 << 30, "9223372036854775808": 1 << 63} {
+		var s Size
+		if err := s.Set(text); err != nil || s != want {
+			t.Errorf("%s: %d, %v", text, s, err)
+		}
+	}
+	for _, text := range []string{"", "K", "-1", "1.5M", "8Q", "9007199254740993K", "18446744073709551616"} {
+		var s Size
+		if err := s.Set(text); err == nil {
+			t.Errorf("%q is %d", text, s)
+		}
+	}
+	s, zero := Size(4096), Size(0)
+	if s.String() != "4096" || zero.String() != "" || s.Type() != "BYTES" {
+		t.Errorf("%q, %q, %q", s.String(), zero.String(), s.Type())
+	}
+}

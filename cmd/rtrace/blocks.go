@@ -1,0 +1,213 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// memoryType is the resource that blocks of memory belong to.
+const memoryType = "memory"
+
+// blockFlags are the flags of commands that look at blocks and where they come
+// from.
+type blockFlags struct {
+	in        inputFlags
+	resource  string
+	resolve   bool
+	mangled   bool
+	addresses bool
+}
+
+func (b *blockFlags) addNames(f *pflag.FlagSet) {
+	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+	f.BoolVarP(&b.addresses, "addresses", "a", false, "tell apart the places within one function, by their addresses")
+	f.BoolVar(&b.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+}
+
+func (b *blockFlags) addInput(f *pflag.FlagSet) {
+	f.StringVar(&b.resource, "resource", memoryType, "look at the resources of the type `NAME`, as rtrace info shows it")
+	b.in.add(f)
+}
+
+// framer makes frames of stacks; r knows the mappings.
+func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
+	f := sites.Framer{Name: func(pid int32, addr uint64) string { return r.Process(pid).Text(addr) }}
+	if !b.mangled {
+		f.Source = func(name string) string {
+			text, _ := symbol.Source(name)
+			return text
+		}
+	}
+	return f
+}
+
+// resolver returns one that opens files if names were asked for. Without it
+// knows the modules, which the trace itself tells.
+func (b *blockFlags) resolver() *resolve.Resolver {
+	var o resolve.Options
+	if !b.resolve {
+		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were asked for") }
+	}
+	return resolve.New(o)
+}
+
+// callReader passes on the records of a trace, but of the calls only those of
+// one type of resource. It makes times go on at midnight where they are those
+// of the day. A file may hold several traces, each with a header, as forked
+// processes of mpatrol write them: where those do not name their process, that
+// of the second one is called -1, that of the third -2, and so on.
+type callReader struct {
+	src       trace.Reader
+	wanted    string
+	resources map[uint32]string // types of those that are declared
+	headers   int32
+	day       bool
+	days      int64
+	last      int64 // time of the last call, as the trace has it
+	stats     callStats
+}
+
+// callStats is what a callReader has seen.
+type callStats struct {
+	seq         []uint64        // Seq of the last call of each trace
+	first, last int64           // times of calls; 0 if there are none
+	mappings    []*trace.Record // and the modules that they are of
+	threads     map[threadKey]string
+}
+
+type threadKey struct{ pid, tid int32 }
+
+// trace returns the number, from 0, of the trace that a process is in.
+func (s *callStats) trace(pid int32) int {
+	if pid < 0 {
+		return int(-pid)
+	}
+	return 0
+}
+
+// age returns how many calls there were since the given one.
+func (s *callStats) age(r *trace.Record) uint64 { return s.seq[s.trace(r.PID)] - r.Call.Seq }
+
+func newCallReader(src trace.Reader, wanted string) *callReader {
+	return &callReader{src: src, wanted: wanted, resources: make(map[uint32]string), stats: callStats{threads: make(map[threadKey]string)}}
+}
+
+// ReadRecord implements trace.Reader.
+func (c *callReader) ReadRecord(r *trace.Record) error {
+	for {
+		if err := c.src.ReadRecord(r); err != nil {
+			return err
+		}
+		if r.Kind == trace.KindHeader {
+			c.headers++
+			c.day = r.Header.Clock == trace.ClockDay
+		}
+		if r.PID == 0 && c.headers > 1 {
+			r.PID = 1 - c.headers
+		}
+		switch r.Kind {
+		case trace.KindCall:
+			c.call(r)
+			if !c.matches(r.Call.Resource) {
+				continue
+			}
+		case trace.KindResource:
+			c.resources[r.Resource.ID] = r.Resource.Type
+		case trace.KindMapping, trace.KindModule:
+			m := r.Clone()
+			m.Call = trace.Call{}
+			c.stats.mappings = append(c.stats.mappings, m)
+		case trace.KindThread:
+			c.stats.threads[threadKey{r.PID, r.TID}] = strings.Clone(r.Thread.Name)
+		}
+		return nil
+	}
+}
+
+func (c *callReader) call(r *trace.Record) {
+	n := c.stats.trace(r.PID)
+	for n >= len(c.stats.seq) {
+		c.stats.seq = append(c.stats.seq, 0)
+	}
+	c.stats.seq[n] = max(c.stats.seq[n], r.Call.Seq)
+	if r.Time == 0 {
+		return
+	}
+	if c.day && c.last-r.Time > day/2 {
+		c.days++
+	}
+	c.last = r.Time
+	r.Time += c.days * day
+	if c.stats.first == 0 {
+		c.stats.first = r.Time
+	}
+	c.stats.last = r.Time
+}
+
+// matches says whether calls of a resource are wanted. Those that are not
+// declared are of memory.
+func (c *callReader) matches(id uint32) bool {
+	kind, declared := c.resources[id]
+	if !declared {
+		kind = memoryType
+	}
+	return kind == c.wanted
+}
+
+// missing is an error if the trace has other resources than what is wanted.
+func (c *callReader) missing() error {
+	types := slices.Sorted(maps.Values(c.resources))
+	if c.wanted == memoryType || slices.Contains(types, c.wanted) {
+		return nil
+	}
+	if len(types) == 0 {
+		types = []string{memoryType}
+	}
+	return cli.Usagef("no resource of type %q; the trace has %s", c.wanted, strings.Join(slices.Compact(types), ", "))
+}
+
+// plural is "1 block", "2 blocks".
+func plural(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// percent is the share of a whole in per cent, with two decimals.
+func percent(part, whole uint64) string { return fmt.Sprintf("%.2f", share(part, whole)) }
+
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+// printAll writes the given parts one after the other, with an empty line
+// between two of them.
+func printAll(w io.Writer, parts ...io.WriterTo) error {
+	for i, p := range parts {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+		}
+		if _, err := p.WriteTo(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

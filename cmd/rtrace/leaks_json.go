@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+
+	"rtrace-bpf/internal/analysis/sites"
+)
+
+// leakObject is what 'rtrace leaks --json' prints. Times are nanoseconds since
+// the first call.
+type leakObject struct {
+	By          string      `json:"by"`
+	Resource    string      `json:"resource"`
+	Blocks      uint64      `json:"blocks"`
+	Bytes       uint64      `json:"bytes"`
+	All         amount      `json:"all"` // also what --min-size and --min-age leave out
+	Unmatched   uint64      `json:"unmatched_frees"`
+	Groups      []leakGroup `json:"groups"`
+	OtherGroups int         `json:"other_groups"` // those that --top leaves out
+	Others      amount      `json:"others"`       // in them
+}
+
+type leakGroup struct {
+	Blocks    uint64      `json:"blocks"`
+	Bytes     uint64      `json:"bytes"`
+	Smallest  uint64      `json:"smallest"`
+	Largest   uint64      `json:"largest"`
+	FirstCall uint64      `json:"first_call"`
+	FirstTime *int64      `json:"first_time,omitempty"`
+	Frames    []leakFrame `json:"frames,omitempty"`
+	Size      *uint64     `json:"size,omitempty"`
+	PID       int32       `json:"pid,omitempty"` // -1 for the second trace of a file that names no process, and so on
+	TID       int32       `json:"tid,omitempty"`
+	Thread    string      `json:"thread,omitempty"` // as the program identifies it
+	List      []leakBlock `json:"list,omitempty"`
+}
+
+type leakFrame struct {
+	Address  string `json:"address,omitempty"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     uint64 `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"`
+}
+
+type leakBlock struct {
+	Address  string `json:"address"`
+	Size     uint64 `json:"size"`
+	Index    uint64 `json:"index,omitempty"`
+	Call     uint64 `json:"call"`
+	Time     *int64 `json:"time,omitempty"`
+	PID      int32  `json:"pid,omitempty"`
+	TID      int32  `json:"tid,omitempty"`
+	Thread   string `json:"thread,omitempty"`
+	Function string `json:"function,omitempty"`
+}
+
+func (r *leakReport) object() *leakObject {
+	groups, more, rest := r.shown()
+	x := &leakObject{
+		By: r.options.key.String(), Resource: r.options.resource, All: r.all, Unmatched: r.unmatched,
+		Groups: make([]leakGroup, 0, len(groups)), OtherGroups: more, Others: rest,
+	}
+	x.Blocks, x.Bytes = r.groups.Total()
+	for _, g := range groups {
+		x.Groups = append(x.Groups, r.group(g))
+	}
+	return x
+}
+
+func (r *leakReport) group(g *sites.Group) leakGroup {
+	out := leakGroup{
+		Blocks: g.Blocks, Bytes: g.Bytes, Smallest: g.Smallest, Largest: g.Largest, FirstCall: g.FirstSeq,
+		FirstTime: r.since(g.FirstTime), PID: g.PID, TID: g.TID, Thread: threadText(g.Thread),
+	}
+	if r.options.key == sites.BySize {
+		out.Size = &g.Size
+	}
+	for i := range g.Frames {
+		f := &g.Frames[i]
+		out.Frames = append(out.Frames, leakFrame{f.Address(), f.Function, f.File, f.Line, f.Module})
+	}
+	for i := range g.List {
+		b := &g.List[i]
+		out.List = append(out.List, leakBlock{
+			Address: fmt.Sprintf("0x%x", b.Addr), Size: b.Size, Index: b.Index, Call: b.Seq, Time: r.since(b.Time),
+			PID: b.PID, TID: b.TID, Thread: threadText(b.Thread), Function: b.Function,
+		})
+	}
+	return out
+}
+
+// since returns a time counted from the first call, or nil if it is not known.
+func (r *leakReport) since(t int64) *int64 {
+	if t == 0 {
+		return nil
+	}
+	t -= r.stats.first
+	return &t
+}
+
+func threadText(thread uint64) string {
+	if thread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("0x%x", thread)
+}

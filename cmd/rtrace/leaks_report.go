@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/report/table"
+	"rtrace-bpf/trace"
+)
+
+// leakReport is what 'rtrace leaks' prints.
+type leakReport struct {
+	options   *leaksOptions
+	stats     *callStats
+	groups    *sites.Grouper
+	all       amount // also of blocks that are too small or too young
+	unmatched uint64
+}
+
+// add takes a call whose block was not freed.
+func (r *leakReport) add(rec *trace.Record) {
+	r.all.Blocks++
+	r.all.Bytes += rec.Call.Size
+	o := r.options
+	switch {
+	case rec.Call.Size < uint64(o.minSize),
+		o.events > 0 && r.stats.age(rec) < o.events,
+		o.age > 0 && r.stats.last-rec.Time < int64(o.age):
+		return
+	}
+	r.groups.Add(rec)
+}
+
+// shown returns the groups that are printed, and the sums of the others.
+func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
+	groups = r.groups.Groups()
+	if top := r.options.top; top > 0 && top < len(groups) {
+		for _, g := range groups[top:] {
+			rest.Blocks += g.Blocks
+			rest.Bytes += g.Bytes
+		}
+		return groups[:top], len(groups) - top, rest
+	}
+	return groups, 0, rest
+}
+
+// print writes the report as text.
+func (r *leakReport) print(w io.Writer) error {
+	blocks, bytes := r.groups.Total()
+	line := fmt.Sprintf("unfreed allocations: %d (%s)", blocks, plural(bytes, "byte"))
+	if r.all.Blocks != blocks {
+		line += fmt.Sprintf(", of %d (%s)", r.all.Blocks, plural(r.all.Bytes, "byte"))
+	}
+	if _, err := fmt.Fprintln(w, line); err != nil || blocks == 0 {
+		return err
+	}
+	groups, more, rest := r.shown()
+	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "%"}, table.Column{Title: "blocks"}, table.Column{Title: r.options.key.String(), Left: true})
+	spaced := r.options.blocks || slices.ContainsFunc(groups, func(g *sites.Group) bool { return len(r.texts(g)) > 1 })
+	for n, g := range groups {
+		if spaced && n > 0 {
+			t.Blank()
+		}
+		row := []string{number(g.Bytes), percent(g.Bytes, bytes), number(g.Blocks), ""}
+		for _, text := range r.texts(g) {
+			row[3] = text
+			t.Row(row...)
+			row = make([]string, 4)
+		}
+		for i := range g.List {
+			t.Row("", "", "", "  "+r.block(&g.List[i]))
+		}
+	}
+	if spaced && more > 0 {
+		t.Blank()
+	}
+	if more > 0 {
+		t.Row(number(rest.Bytes), percent(rest.Bytes, bytes), number(rest.Blocks), "in "+plural(uint64(more), "other group"))
+	}
+	_, err := fmt.Fprintln(w)
+	if err == nil {
+		_, err = t.WriteTo(w)
+	}
+	return err
+}
+
+// texts are the lines that say what the blocks of a group have in common.
+func (r *leakReport) texts(g *sites.Group) []string {
+	switch r.options.key {
+	case sites.BySize:
+		return []string{plural(g.Size, "byte")}
+	case sites.ByThread:
+		return []string{r.thread(g.PID, g.TID, g.Thread)}
+	case sites.ByProcess:
+		return []string{r.process(g.PID)}
+	}
+	texts := make([]string, len(g.Frames))
+	for i := range g.Frames {
+		texts[i] = r.frame(&g.Frames[i])
+	}
+	return texts
+}
+
+// frame prints a frame, with the address if that counts.
+func (r *leakReport) frame(f *sites.Frame) string {
+	switch {
+	case r.options.key == sites.ByFile && f.File != "":
+		return f.File
+	case r.options.key == sites.ByModule && f.Module != "":
+		return f.Module
+	case f.Function != "" && f.Addr != 0:
+		return f.Address() + " " + f.String()
+	}
+	return f.String()
+}
+
+// process names a process.
+func (r *leakReport) process(pid int32) string {
+	switch {
+	case pid > 0:
+		return strconv.Itoa(int(pid))
+	case len(r.stats.seq) > 1:
+		return fmt.Sprintf("that of trace %d of the file", 1+r.stats.trace(pid))
+	}
+	return sites.Unknown
+}
+
+// thread names a thread.
+func (r *leakReport) thread(pid, tid int32, thread uint64) string {
+	switch {
+	case tid == 0 && thread != 0:
+		return fmt.Sprintf("0x%x", thread)
+	case tid == 0:
+		return sites.Unknown
+	}
+	if name := r.stats.threads[threadKey{pid, tid}]; name != "" {
+		return fmt.Sprintf("%d %s", tid, sites.Printable(name))
+	}
+	return strconv.Itoa(int(tid))
+}
+
+// block prints a block on a line.
+func (r *leakReport) block(b *sites.Block) string {
+	line := fmt.Sprintf("block 0x%016x: %s", b.Addr, plural(b.Size, "byte"))
+	if b.Function != "" {
+		line += " by " + sites.Printable(b.Function)
+	}
+	line += fmt.Sprintf(", call %d", b.Seq)
+	if b.Index != 0 {
+		line += fmt.Sprintf(", index %d", b.Index)
+	}
+	if b.Time != 0 {
+		line += ", at " + seconds(b.Time-r.stats.first) + " s"
+	}
+	if b.TID != 0 || b.Thread != 0 {
+		line += ", thread " + r.thread(b.PID, b.TID, b.Thread)
+	}
+	return line
+}

@@ -1,0 +1,26 @@
+package sites
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzParsePlace: all that is read from a text stands in it, without control
+// characters.
+func FuzzParsePlace(f *testing.F) {
+	for _, s := range []string{"main() at demo.c:12", "main() from /bin/demo", "from [vdso]", "in ??", "f() from /a from /b at c:1", " at :0", "from /"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p := ParsePlace(text)
+		for _, part := range []string{p.Function, p.File, p.Module} {
+			if part != Printable(part) || !strings.Contains(Printable(text), part) {
+				t.Fatalf("%q has %q", text, part)
+			}
+		}
+		if p.Line != 0 && p.File == "" {
+			t.Fatalf("%q has a line and no file", text)
+		}
+		_ = Frame{Place: p}.String()
+	})
+}
