@@ -62,15 +62,20 @@ func TestReader(t *testing.T) {
 				{Kind: trace.KindHeapGrow, HeapGrow: trace.HeapGrow{Address: 3, Size: 4}},
 				end,
 			},
-			mtrc.Stats{}, "",
+			mtrc.Stats{},
+			"",
 		},
 		{
 			"source", "A\x01\x10\x08\x4d\x81_ZN1fEv\x00\x81f.cc\x00\xf0\xa2\x04MTRC",
-			[]*trace.Record{sourced, end}, mtrc.Stats{Calls: 1}, "",
+			[]*trace.Record{sourced, end},
+			mtrc.Stats{Calls: 1},
+			"",
 		},
 		{
 			"threads", "A\x01\x10\x08\x80\x80\x80\x02\x00\x00\x00F\x01\x81\x80\x80\x02\x00\x00\x00MTRC",
-			[]*trace.Record{kernel, posix, end}, mtrc.Stats{Calls: 2}, "",
+			[]*trace.Record{kernel, posix, end},
+			mtrc.Stats{Calls: 2},
+			"",
 		},
 		{
 			"moves", "A\x05\x10\x08" + none + "R\x05\x20\x09" + none + "R\x05\x20\x07" + none + "F\x05" + none + "A\x05\x10\x01" + none + "MTRC",
@@ -78,17 +83,20 @@ func TestReader(t *testing.T) {
 				call(1, trace.OpAlloc, 5, 16, 0, 8), call(2, trace.OpMove, 5, 32, 16, 9), call(3, trace.OpMove, 5, 32, 32, 7),
 				call(4, trace.OpFree, 5, 32, 0, 0), call(5, trace.OpAlloc, 5, 16, 0, 1), end,
 			},
-			mtrc.Stats{Calls: 5}, "",
+			mtrc.Stats{Calls: 5},
+			"",
 		},
 		{
 			"unknown blocks", "F\x08" + none + "R\x09\x10\x08" + none + "F\x09" + none + "F\x09" + none + "MTRC",
 			[]*trace.Record{realloced, call(2, trace.OpFree, 9, 16, 0, 0), end},
-			mtrc.Stats{Calls: 2, Unknown: 2, Adopted: 1}, "offset 20: record F: block 8 is not live",
+			mtrc.Stats{Calls: 2, Unknown: 2, Adopted: 1},
+			"offset 20: record F: block 8 is not live",
 		},
 		{
 			"index twice", "A\x01\x10\x08" + none + "A\x01\x20\x09" + none + "F\x01" + none + "MTRC",
 			[]*trace.Record{call(1, trace.OpAlloc, 1, 16, 0, 8), call(2, trace.OpAlloc, 1, 32, 0, 9), call(3, trace.OpFree, 1, 32, 0, 0), end},
-			mtrc.Stats{Calls: 3, Twice: 1}, "offset 28: record A: block 1 is live already",
+			mtrc.Stats{Calls: 3, Twice: 1},
+			"offset 28: record A: block 1 is live already",
 		},
 	}
 	for _, tt := range tests {

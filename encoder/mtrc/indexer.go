@@ -19,6 +19,7 @@ import (
 type Indexer struct {
 	limit   uint64      // indices are below it
 	last    uint64      // highest index so far
+	floor   uint64      // indices up to it may be those of blocks that were voided
 	again   uint64      // last one of those that began again
 	blocks  *live.Table // by process and address: size, and the index as value
 	byIndex *live.Table // by index; nil as long as all indices are our own
@@ -53,7 +54,7 @@ func (x *Indexer) Stats() IndexStats { return x.stats }
 // Reset begins a new stream: no block is live, and numbers begin at 1.
 func (x *Indexer) Reset() {
 	x.blocks.Clear()
-	x.last, x.again, x.byIndex, x.other = 0, 0, nil, nil
+	x.last, x.floor, x.again, x.byIndex, x.other = 0, 0, 0, nil, nil
 }
 
 // Events returns the events that r becomes, none to two. They are valid until
@@ -101,6 +102,9 @@ func (x *Indexer) void(pid int32) {
 		if b.Resource == uint32(pid) {
 			gone = append(gone, b)
 		}
+	}
+	if len(gone) > 0 {
+		x.floor = x.last
 	}
 	for _, b := range gone {
 		x.end(pid, b.ID, 0)
@@ -207,7 +211,7 @@ func (x *Indexer) end(pid int32, id, index uint64) (live.Entry, bool) {
 // number returns the index for a new block that came with one, or with 0.
 func (x *Indexer) number(index uint64) uint64 {
 	if index != 0 {
-		if index < x.limit && (index > x.last || !x.used(index)) {
+		if index < x.limit && (index > x.last || index > x.floor && !x.used(index)) {
 			x.last = max(x.last, index)
 			return index
 		}

@@ -22,9 +22,9 @@ type realTool struct {
 }
 
 var (
-	errFormat  = errors.New("Invalid file format")          //nolint:revive,staticcheck // as the tool says it
-	errReading = errors.New("Error reading file")           //nolint:revive,staticcheck // as the tool says it
-	errVersion = errors.New("Tracing file version too new") //nolint:revive,staticcheck // as the tool says it
+	errFormat  = errors.New("Invalid file format")          //nolint:staticcheck // as the tool says it
+	errReading = errors.New("Error reading file")           //nolint:staticcheck // as the tool says it
+	errVersion = errors.New("Tracing file version too new") //nolint:staticcheck // as the tool says it
 	// errLost says that the tool read behind the end of its buffer. What it
 	// reads from there on is garbage.
 	errLost = errors.New("lost its place")
