@@ -148,11 +148,13 @@ func (g *Grouper) place(r *trace.Record) {
 	if o.By != ByStack {
 		f := &g.frames[0]
 		// A resolver that knows lines tells the caller; the stack's text may
-		// have the function alone.
-		if caller := o.Framer.Caller(&c.Caller); caller.Function != "" && (f.Function == "" || f.File == "") {
-			module := f.Module
+		// have the function alone, or be of a frame that says less.
+		caller := o.Framer.Caller(&c.Caller)
+		if o.By != ByModule && caller.Function != "" && (f.Function == "" || f.File == "") {
+			if caller.Function == f.Function {
+				caller.Module = f.Module
+			}
 			f.Place = caller
-			f.Module = module
 		}
 		g.reduce(f, r.PID)
 	}

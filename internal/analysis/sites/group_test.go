@@ -112,14 +112,27 @@ func TestThreadsOfPrograms(t *testing.T) {
 	}
 }
 
-// The caller that a resolver found is better than a text without file.
+// The caller that a resolver found is better than a text without file. It has
+// the module of the frame only if it is the same function.
 func TestCallerWins(t *testing.T) {
-	g := NewGrouper(Options{By: ByLine})
-	g.Add(calledBy(leaked(1, 1, 1, 1, "f() from /bin/p"), "inlined", "a.h", 5))
-	g.Add(calledBy(leaked(2, 1, 1, 1, "f() at a.c:3"), "other", "b.c", 5))
-	got := fmt.Sprint(g.Groups()[0].Frames, g.Groups()[1].Frames)
-	if got != "[inlined at a.h:5] [f at a.c:3]" {
-		t.Error(got)
+	for by, want := range map[Key]string{
+		ByLine:     "[[inlined at a.h:5] [f at b.c:6] [f at a.c:3]]",
+		ByFile:     "[[at a.h] [at b.c] [at a.c]]",
+		ByFunction: "[[inlined] [f from /bin/p] [f]]",
+		ByModule:   "[[from /bin/p] [??]]",
+		ByStack:    "[[f from /bin/p] [f at a.c:3]]",
+	} {
+		g := NewGrouper(Options{By: by})
+		g.Add(calledBy(leaked(1, 9, 1, 1, "f() from /bin/p"), "inlined", "a.h", 5))
+		g.Add(calledBy(leaked(2, 8, 1, 1, "f() from /bin/p"), "f", "b.c", 6))
+		g.Add(calledBy(leaked(3, 7, 1, 1, "f() at a.c:3"), "other", "b.c", 5))
+		var got [][]Frame
+		for _, x := range g.Groups() {
+			got = append(got, x.Frames)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("by %v: %v, want %s", by, got, want)
+		}
 	}
 }
 
