@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
 
@@ -20,6 +21,9 @@ type module struct {
 	bare    *frame       // of addresses whose function is unknown
 	frames  map[int]*frame
 	texts   int // bytes held by frames
+
+	lines  *lines.Table // nil if there is no debugging information
+	looked bool         // for it
 }
 
 // maxTexts bounds the bytes of the frames of one module.

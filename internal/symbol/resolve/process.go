@@ -121,17 +121,29 @@ func (p *Process) frame(addr uint64) *frame {
 }
 
 func (p *Process) lookup(addr uint64) *frame {
+	m, f, at := p.locate(addr)
+	switch {
+	case m == nil:
+		return unknown
+	case m.module.path == vsyscallName:
+		return m.module.vsyscall(addr)
+	case f == nil:
+		return m.module.bare
+	}
+	return m.module.frame(f, f.Find(at))
+}
+
+// locate returns the mapping that covers addr, its file, and the address in
+// the file. There is no mapping where nothing is mapped, and no file where it is
+// unknown or does not fit.
+func (p *Process) locate(addr uint64) (m *mapping, f *symbol.File, at uint64) {
 	i := p.after(addr)
 	if i == len(p.maps) || addr < p.maps[i].start {
-		return unknown
+		return nil, nil, 0
 	}
-	m := &p.maps[i]
-	if m.module.path == vsyscallName {
-		return m.module.vsyscall(addr)
-	}
-	f := p.resolver.load(m.module)
-	if f == nil {
-		return m.module.bare
+	m = &p.maps[i]
+	if f = p.resolver.load(m.module); f == nil {
+		return m, nil, 0
 	}
 	if !m.placed {
 		m.placed = true
@@ -140,9 +152,9 @@ func (p *Process) lookup(addr uint64) *frame {
 		}
 	}
 	if !m.known {
-		return m.module.bare
+		return m, nil, 0
 	}
-	return m.module.frame(f, f.Find(addr-m.bias))
+	return m, f, addr - m.bias
 }
 
 // pageSizes are those that Linux uses for the architectures that trace files

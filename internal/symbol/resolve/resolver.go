@@ -34,6 +34,7 @@ type Resolver struct {
 	latest    map[string]*module // by path: the file that was described last
 	cache     []slot
 	version   uint32 // of all mappings; cached answers of another one are void
+	debug     uint64 // bytes of debugging information that are held
 	stats     Stats
 }
 
@@ -209,7 +210,10 @@ func (r *Resolver) load(m *module) *symbol.File {
 }
 
 // cached returns the slot where the answer for an address is kept.
-func (r *Resolver) cached(addr uint64) *slot {
+func (r *Resolver) cached(addr uint64) *slot { return &r.cache[slotOf(addr)] }
+
+// slotOf returns the number of an address's slot in a cache.
+func slotOf(addr uint64) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: spreads neighbours
-	return &r.cache[addr*golden>>(64-cacheBits)]
+	return addr * golden >> (64 - cacheBits)
 }

@@ -1,0 +1,227 @@
+package resolve
+
+import (
+	"strings"
+
+	"rtrace-bpf/internal/symbol/lines"
+	"rtrace-bpf/trace"
+)
+
+// Callers passes records on and says of each call with a stack which place in
+// the program it was made from, unless that is known already: the function as
+// the linker knows it, and file and line from debugging information. What is not
+// known is left out.
+//
+// A function that has no name because its file is stripped is not replaced by
+// the one that called it: that would be another place.
+//
+// Where the files say nothing, the texts of the frames do, if the stack has
+// some.
+type Callers struct {
+	from     trace.Reader
+	resolver *Resolver // nil: only texts are used
+	policy   Policy
+
+	slots  []siteSlot
+	sites  map[siteKey]*site
+	texts  map[string]*site
+	bytes  int // that sites take
+	frames []lines.Frame
+}
+
+var _ trace.Reader = (*Callers)(nil)
+
+// maxSites bounds the bytes of what is known of addresses and texts. Then all is
+// forgotten.
+const maxSites = 64 << 20
+
+// site is what is known of a return address.
+type site struct {
+	caller trace.Caller // of the frame that counts
+	counts bool         // there is one
+	known  bool         // a function or a library was found
+	inner  trace.Caller // of the innermost frame that is no allocator's function
+	found  bool         // inner was looked for
+	other  bool         // and there is one
+}
+
+// siteKey is an address in a file.
+type siteKey struct {
+	module *module
+	addr   uint64
+}
+
+// siteSlot is a cached answer. Addresses with the same hash replace each other.
+type siteSlot struct {
+	addr    uint64
+	process *Process
+	site    *site
+	version uint32
+}
+
+// nowhere is the site of an address that no mapping covers.
+var nowhere = &site{counts: true, found: true, other: true}
+
+// NewCallers returns a Callers over from that asks r, which may be nil. The
+// mappings of the trace are told to r.
+func NewCallers(from trace.Reader, r *Resolver, p Policy) *Callers {
+	c := &Callers{from: from, resolver: r, policy: p, texts: make(map[string]*site)}
+	if r != nil {
+		c.slots, c.sites = make([]siteSlot, 1<<cacheBits), make(map[siteKey]*site)
+	}
+	return c
+}
+
+// ReadRecord reads the next record. Errors are those of the reader below.
+func (c *Callers) ReadRecord(rec *trace.Record) error {
+	if err := c.from.ReadRecord(rec); err != nil {
+		return err
+	}
+	switch {
+	case rec.Kind != trace.KindCall:
+		if c.resolver != nil {
+			c.resolver.Observe(rec)
+		}
+	case rec.Call.Caller == trace.Caller{}:
+		rec.Call.Caller = c.Caller(rec.PID, &rec.Call.Stack)
+	}
+	return nil
+}
+
+// Caller returns the place that a call of a process was made from, by its
+// stack. Nothing of the stack is kept.
+func (c *Callers) Caller(pid int32, stack *trace.Stack) trace.Caller {
+	if len(stack.Frames) == 0 {
+		return trace.Caller{}
+	}
+	var p *Process
+	if c.resolver != nil {
+		p = c.resolver.Process(pid)
+	}
+	for i := range stack.Frames {
+		if s := c.site(p, stack, i); s.counts {
+			return s.caller
+		}
+	}
+	for i := range stack.Frames {
+		s := c.site(p, stack, i)
+		if !s.found {
+			c.findInner(p, stack.Frames[i], s)
+		}
+		if s.other {
+			return s.inner
+		}
+	}
+	return trace.Caller{}
+}
+
+// site returns what is known of a frame.
+func (c *Callers) site(p *Process, stack *trace.Stack, i int) *site {
+	s := nowhere
+	if p != nil {
+		s = c.address(p, stack.Frames[i])
+	}
+	if !s.known && i < len(stack.Names) && stack.Names[i] != "" {
+		return c.text(stack.Names[i])
+	}
+	return s
+}
+
+// address returns what the files say of a return address.
+func (c *Callers) address(p *Process, addr uint64) *site {
+	slot := &c.slots[slotOf(addr)]
+	if slot.addr == addr && slot.process == p && slot.version == c.resolver.version {
+		return slot.site
+	}
+	s := c.locate(p, addr)
+	*slot = siteSlot{addr, p, s, c.resolver.version}
+	return s
+}
+
+func (c *Callers) locate(p *Process, addr uint64) *site {
+	m, f, at := p.locate(addr - 1)
+	if m == nil {
+		return nowhere
+	}
+	if f == nil {
+		at = 0 // all that is known is the file's name
+	}
+	key := siteKey{m.module, at}
+	if s, ok := c.sites[key]; ok {
+		return s
+	}
+	s := new(site)
+	switch {
+	case c.policy == Program && isRuntime(m.module.path):
+		s.known = true
+	case f == nil:
+		s.counts, s.found, s.other = true, true, true
+	default:
+		c.choose(s, c.resolver.frames(c.frames[:0], m.module, f, at))
+	}
+	c.keep(s, 0)
+	c.sites[key] = s
+	return s
+}
+
+// choose looks for the frame that counts.
+func (c *Callers) choose(s *site, frames []lines.Frame) {
+	c.frames = frames
+	for i := range frames {
+		f := &frames[i]
+		if c.policy == Program && isWrapper(f) {
+			s.known = true
+			continue
+		}
+		s.counts, s.caller = true, callerOf(f)
+		s.known = s.known || f.Function != ""
+		return
+	}
+}
+
+func callerOf(f *lines.Frame) trace.Caller {
+	return trace.Caller{Function: f.Function, File: f.File, Line: uint64(f.Line)}
+}
+
+// findInner looks for the innermost frame at an address that is no allocator's
+// function. That takes the debugging information of libraries, which is not
+// needed else.
+func (c *Callers) findInner(p *Process, addr uint64, s *site) {
+	s.found = true
+	m, f, at := p.locate(addr - 1)
+	if m == nil || f == nil {
+		return
+	}
+	c.frames = c.resolver.frames(c.frames[:0], m.module, f, at)
+	for i := range c.frames {
+		if f := &c.frames[i]; !isAllocator(f.Function) {
+			s.inner, s.other = callerOf(f), true
+			return
+		}
+	}
+}
+
+// text returns what the text of a frame says.
+func (c *Callers) text(text string) *site {
+	if s, ok := c.texts[text]; ok {
+		return s
+	}
+	p := parseText(text)
+	s := &site{known: true, found: true, counts: c.policy == Innermost || !p.isWrapper(), caller: p.caller, inner: p.caller}
+	s.other = p.caller.Function != "" && !isAllocator(p.caller.Function)
+	c.keep(s, len(text))
+	c.texts[strings.Clone(text)] = s
+	return s
+}
+
+// keep counts the memory of s and forgets all others if that is too much.
+func (c *Callers) keep(s *site, more int) {
+	const overhead = 256 // of a site in its map
+	n := overhead + more + len(s.caller.Function) + len(s.caller.File)
+	if c.bytes += n; c.bytes > maxSites {
+		clear(c.slots)
+		clear(c.sites)
+		clear(c.texts)
+		c.bytes = n
+	}
+}

@@ -1,0 +1,176 @@
+package resolve
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/trace"
+)
+
+// logged is an allocation of testdata/callers.cc: where it says that it made it,
+// and the stack.
+type logged struct {
+	function string
+	line     uint64
+	frames   []uint64
+}
+
+// logCalls builds the program in dir and runs it.
+func logCalls(t *testing.T, compiler string, flags ...string) (prog string, calls []logged, maps []trace.Record) {
+	t.Helper()
+	source, err := filepath.Abs("testdata/callers.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog = filepath.Join(t.TempDir(), "callers")
+	run(t, append([]string{compiler, "-o", prog, source}, flags...)...)
+	text, list, ok := strings.Cut(run(t, prog), "\n-\n")
+	if !ok {
+		t.Fatal("no mappings")
+	}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if words[0] != "call" {
+			continue
+		}
+		var numbers []uint64
+		for _, word := range words[2:] {
+			n, err := strconv.ParseUint(word, 0, 64)
+			if err != nil {
+				t.Fatal(line, err)
+			}
+			numbers = append(numbers, n)
+		}
+		calls = append(calls, logged{words[1], numbers[0], numbers[1:]})
+	}
+	parsed, err := proc.ParseMaps(strings.NewReader(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range parsed {
+		if m.Perms&proc.Exec != 0 && m.File() {
+			maps = append(maps, *mapped(m.Start, m.End, m.Offset, m.Start-m.Offset, m.Path))
+		}
+	}
+	if len(calls) != 13 || len(maps) < 4 {
+		t.Fatalf("%d calls, %d mappings", len(calls), len(maps))
+	}
+	return prog, calls, maps
+}
+
+// callersOf reads the calls as a trace.
+func callersOf(t *testing.T, calls []logged, maps []trace.Record, p Policy) []trace.Caller {
+	t.Helper()
+	src := records(maps)
+	for i := range calls {
+		src = append(src, trace.Record{Kind: trace.KindCall, PID: 1, Call: trace.Call{Stack: trace.Stack{Frames: calls[i].frames}}})
+	}
+	all, err := trace.Load(NewCallers(&src, New(Options{}), p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []trace.Caller
+	for _, rec := range all[len(maps):] {
+		found = append(found, rec.Call.Caller)
+	}
+	return found
+}
+
+// TestCallersLive compares with what a program says of itself.
+func TestCallersLive(t *testing.T) {
+	source, err := filepath.Abs("testdata/callers.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{
+		{"g++", "-O0", "-g"},
+		{"g++", "-O2", "-g"},
+		{"g++", "-O2", "-gdwarf-4", "-no-pie"},
+		{"clang++", "-O0", "-g"},
+		{"clang++", "-O2", "-g", "-gz"},
+	} {
+		t.Run(strings.Join(flags, ""), func(t *testing.T) {
+			_, calls, maps := logCalls(t, flags[0], flags[1:]...)
+			for i, got := range callersOf(t, calls, maps, Program) {
+				want := trace.Caller{Function: calls[i].function, File: source, Line: calls[i].line}
+				if sameFunction(got.Function, want.Function) {
+					got.Function = want.Function
+				}
+				if got != want {
+					t.Errorf("call %d: got %+v, want %+v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// sameFunction says whether a function that has no symbol, since it is inlined,
+// may be called so, or a lambda, whose number compilers choose.
+func sameFunction(got, want string) bool {
+	switch want {
+	case "_ZL7inlinedv":
+		return got == "inlined"
+	case "_ZZ4mainENKUlvE_clEv":
+		return got == "operator()" || strings.HasPrefix(got, "_ZZ4mainENK")
+	}
+	return false
+}
+
+// TestCallersInnermost: the frame that the call returns to, whatever that is.
+func TestCallersInnermost(t *testing.T) {
+	prog, calls, maps := logCalls(t, "g++", "-O0", "-g")
+	for i, got := range callersOf(t, calls, maps, Innermost) {
+		at := offsetIn(maps, prog, calls[i].frames[0])
+		switch {
+		case at != 0:
+			text := run(t, "llvm-symbolizer", "--no-demangle", "--output-style=GNU", "-f", "-e", prog, "0x"+strconv.FormatUint(at-1, 16))
+			if want, _, _ := strings.Cut(text, "\n"); got.Function != want {
+				t.Errorf("call %d: got %+v, want %s", i, got, want)
+			}
+		case calls[i].function == "in_c":
+			if got.Function != "strdup" {
+				t.Errorf("call %d: got %+v, want strdup", i, got)
+			}
+		case got.Function == calls[i].function:
+			t.Errorf("call %d: got %+v, want a function of a library", i, got)
+		}
+	}
+}
+
+// offsetIn returns the address in a position-independent program, or 0.
+func offsetIn(maps []trace.Record, prog string, addr uint64) uint64 {
+	for i := range maps {
+		if m := &maps[i].Mapping; m.Path == prog && addr >= m.Start && addr < m.End {
+			return addr - m.Base
+		}
+	}
+	return 0
+}
+
+// TestCallersWithoutLines: symbols where there is no debugging information, and
+// nothing, rather than the function outside, where there is no symbol.
+func TestCallersWithoutLines(t *testing.T) {
+	for _, stripped := range []bool{false, true} {
+		flags := []string{"-O1", "-rdynamic", "-fno-inline"}
+		if stripped {
+			flags = append(flags, "-s")
+		}
+		_, calls, maps := logCalls(t, "g++", flags...)
+		for i, got := range callersOf(t, calls, maps, Program) {
+			want := trace.Caller{Function: calls[i].function}
+			if want.Function == "_ZL7inlinedv" {
+				want.Function = "main" // nothing says that it was inlined
+			}
+			local := strings.HasPrefix(want.Function, "_ZL") || strings.HasPrefix(want.Function, "_ZZ")
+			if stripped && local { // main is global by -rdynamic
+				want.Function = ""
+			}
+			if got != want {
+				t.Errorf("stripped %v, call %d of %s: got %+v, want %+v", stripped, i, calls[i].function, got, want)
+			}
+		}
+	}
+}

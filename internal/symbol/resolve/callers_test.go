@@ -1,0 +1,285 @@
+package resolve
+
+import (
+	"debug/elf"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/trace"
+)
+
+func TestIsRuntime(t *testing.T) {
+	for name, want := range map[string]bool{
+		"/lib/x86_64-linux-gnu/libc.so.6": true, "/lib/libc-2.31.so": true, "/lib/ld-2.31.so": true, "/lib64/ld-linux-x86-64.so.2": true,
+		"/lib/ld-musl-x86_64.so.1": true, "/lib/libc.musl-x86_64.so.1": true, "/lib/libc.so": true, "libc.so.6": true,
+		"/usr/lib/libstdc++.so.6.0.30": true, "/usr/lib/libc++.so.1": true, "/lib/libpthread-2.31.so": true, "/lib/libuClibc-0.9.33.2.so": true,
+		"/usr/lib/libjemalloc.so.2": true, "/usr/lib/libtcmalloc_minimal.so.4": true, "/opt/libmimalloc.so (deleted)": true,
+		"/usr/lib/libgcc_s.so.1": true,
+		"/usr/bin/libc":          false, "/usr/lib/libcurl.so.4": false, "/usr/lib/libc-client.so.2": false, "/usr/lib/libcap-2.so": false,
+		"/usr/lib/libm17n.so.0": false, "/bin/prog": false, "": false, "[vdso]": false, "/lib/libc.sock": false, "/usr/lib/libglib-2.0.so.0": false,
+		"/lib/libcrypt.so.1": false,
+	} {
+		if got := isRuntime(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func TestInRuntimeSpace(t *testing.T) {
+	for name, want := range map[string]bool{
+		"_ZSt4copyIPiS0_ET0_T_S2_S1_": true, "_ZNSt6vectorIiSaIiEE9push_backERKi": true, "_ZNKSt6vectorIiSaIiEE4sizeEv": true,
+		"_ZNSs6appendEPKc": true, "_ZNKSs4sizeEv": true, "_ZNSaIcEC1Ev": true, "_ZNSolsEi": true, "_ZNRSt8optionalIiE5valueEv": true,
+		"_ZN9__gnu_cxx13new_allocatorIiE8allocateEmPKv": true, "_ZNK9__gnu_cxx17__normal_iteratorIPiE4baseEv": true,
+		"_ZZNSt3foo3barEvE1x": true, "_ZNSt3__16vectorIiE3fooEv": true, "_ZN10__cxxabiv117__class_type_infoD0Ev": true,
+		"_Z3fooSt6vectorIiSaIiEE": false, "_ZN4item4growERSt6vectorIiSaIiEE": false, "main": false, "": false, "_Z": false, "_ZN": false,
+		"_ZN2S13fooEv": false, "_ZplRKSsS0_": false, "St": false, "_ZN3std2io5stdio6_print17h0123456789abcdefE": false, "_ZL3foov": false,
+	} {
+		if got := inRuntimeSpace(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestIsAllocator(t *testing.T) {
+	for name, want := range map[string]bool{
+		"malloc": true, "__libc_malloc": true, "_Znwm": true, "_ZnamRKSt9nothrow_t": true, "_ZdlPvm": true, "je_malloc": true, "tc_realloc": true,
+		"operator new": true, "operator new[](unsigned long)": true, "__libc_memalign": true,
+		"new": false, "xmalloc": false, "main": false, "": false, "_ZdvRK1AS1_": false, "mallocator": false, "my_free": false,
+	} {
+		if got := isAllocator(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestParseText(t *testing.T) {
+	caller := func(function, file string, line uint64) trace.Caller {
+		return trace.Caller{Function: function, File: file, Line: line}
+	}
+	for _, tt := range []struct {
+		text    string
+		want    parsedText
+		wrapper bool
+	}{
+		{"main() at demo.c:12", parsedText{caller("main", "demo.c", 12), ""}, false},
+		{"main() from /bin/x", parsedText{caller("main", "", 0), "/bin/x"}, false},
+		{"malloc() from /bin/x", parsedText{caller("malloc", "", 0), "/bin/x"}, true},
+		{"strdup() from /lib/libc.so.6", parsedText{caller("strdup", "", 0), "/lib/libc.so.6"}, true},
+		{"from /lib/libc.so.6", parsedText{trace.Caller{}, "/lib/libc.so.6"}, true},
+		{"from /bin/x", parsedText{trace.Caller{}, "/bin/x"}, false},
+		{"in ??", parsedText{}, false},
+		{"", parsedText{}, false},
+		{"plain", parsedText{caller("plain", "", 0), ""}, false},
+		{"A::b(int) from /bin/x", parsedText{caller("A::b(int)", "", 0), "/bin/x"}, false},
+		{"A::b(std::vector<int>) at a b.cc:3", parsedText{caller("A::b(std::vector<int>)", "a b.cc", 3), ""}, false},
+		{"std::vector<int>::push_back(int const&) at v.h:3", parsedText{caller("std::vector<int>::push_back(int const&)", "v.h", 3), ""}, true},
+		{"int* std::copy<int*>(int*, int*) from /bin/x", parsedText{caller("int* std::copy<int*>(int*, int*)", "", 0), "/bin/x"}, true},
+		{"std::string f<int>(int) from /bin/x", parsedText{caller("std::string f<int>(int)", "", 0), "/bin/x"}, false},
+		{"operator new(unsigned long) from /bin/x", parsedText{caller("operator new(unsigned long)", "", 0), "/bin/x"}, true},
+		{"main() at nowhere", parsedText{caller("main() at nowhere", "", 0), ""}, false},
+	} {
+		got := parseText(tt.text)
+		if got != tt.want {
+			t.Errorf("%q: got %+v, want %+v", tt.text, got, tt.want)
+		}
+		if w := got.isWrapper(); w != tt.wrapper {
+			t.Errorf("%q: wrapper %v", tt.text, w)
+		}
+	}
+}
+
+// callerFiles are a program, the C library and a library of the program.
+func callerFiles() map[string][]byte {
+	code := [][3]uint64{{0x1000, 0x1000, 0x1000}}
+	return map[string][]byte{
+		"/prog": image(elf.ET_DYN, "prog", 0, code, map[string]uint64{
+			"main": 0x1000, "_Znwm": 0x1020, "_ZNSt6vectorIiSaIiEE9push_backERKi": 0x1040, "strdup": 0x1060, "work": 0x1080,
+		}),
+		"/lib/libc.so.6":      image(elf.ET_DYN, "libc", 0, code, map[string]uint64{"strdup": 0x1000, "malloc": 0x1020}),
+		"/lib/libstdc++.so.6": image(elf.ET_DYN, "cxx.", 0, code, map[string]uint64{"_Znwm": 0x1000}),
+	}
+}
+
+// Places in callerFiles, as they are mapped by callerMaps.
+const (
+	inMain    = 0x11001
+	inNew     = 0x11021
+	inVector  = 0x11041
+	inStrdup  = 0x11061 // the program's own copy
+	inWork    = 0x11081
+	inNothing = 0x110c1
+	libStrdup = 0x21001
+	libMalloc = 0x21021
+	libNone   = 0x21091
+	cxxNew    = 0x31001
+	jit       = 0x91001
+	goneFile  = 0x41001
+)
+
+func callerMaps() []*trace.Record {
+	return []*trace.Record{
+		mapped(0x11000, 0x12000, 0x1000, 0x10000, "/prog"),
+		mapped(0x21000, 0x22000, 0x1000, 0x20000, "/lib/libc.so.6"),
+		mapped(0x31000, 0x32000, 0x1000, 0x30000, "/lib/libstdc++.so.6"),
+		mapped(0x41000, 0x42000, 0x1000, 0x40000, "/gone"),
+	}
+}
+
+func TestCallers(t *testing.T) {
+	name := func(f string) trace.Caller { return trace.Caller{Function: f} }
+	for _, tt := range []struct {
+		name               string
+		frames             []uint64
+		names              []string
+		program, innermost trace.Caller
+	}{
+		{"no stack", nil, nil, trace.Caller{}, trace.Caller{}},
+		{"the program", []uint64{inWork, inMain}, nil, name("work"), name("work")},
+		{"strdup of the C library", []uint64{libStrdup, inWork, inMain}, nil, name("work"), name("strdup")},
+		{"new of a library", []uint64{cxxNew, inVector, inWork}, nil, name("work"), name("_Znwm")},
+		{"new and strdup linked in", []uint64{inNew, inStrdup, inMain}, nil, name("main"), name("_Znwm")},
+		{"only libraries", []uint64{libMalloc, libStrdup, libNone}, nil, name("strdup"), name("malloc")},
+		{"only allocators", []uint64{libMalloc, cxxNew}, nil, trace.Caller{}, name("malloc")},
+		{"stripped", []uint64{inNothing, inMain}, nil, trace.Caller{}, trace.Caller{}},
+		{"stripped, behind a library", []uint64{libNone, inNothing, inMain}, nil, trace.Caller{}, trace.Caller{}},
+		{"generated code", []uint64{jit, inMain}, nil, trace.Caller{}, trace.Caller{}},
+		{"no file", []uint64{goneFile, inMain}, nil, trace.Caller{}, trace.Caller{}},
+		{"no file, text", []uint64{goneFile, inMain}, []string{"f() at f.c:3", "x()"}, trace.Caller{Function: "f", File: "f.c", Line: 3}, trace.Caller{Function: "f", File: "f.c", Line: 3}},
+		{"no mapping, text of a library", []uint64{jit, inMain}, []string{"g() from /lib/libc.so.6", ""}, name("main"), name("g")},
+		{"file and text", []uint64{inWork}, []string{"g() at g.c:1"}, name("work"), name("work")},
+		{"short of texts", []uint64{jit, jit}, []string{"std::x()"}, trace.Caller{}, name("std::x")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for policy, want := range map[Policy]trace.Caller{Program: tt.program, Innermost: tt.innermost} {
+				r := New(opener(callerFiles()))
+				for _, m := range callerMaps() {
+					r.Observe(m)
+				}
+				c := NewCallers(nil, r, policy)
+				for range 2 { // the second answer is a cached one
+					if got := c.Caller(0, &trace.Stack{Frames: tt.frames, Names: tt.names}); got != want {
+						t.Errorf("%v: got %+v, want %+v", policy, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCallersReader: what is said already stays, mappings are followed, and
+// other records pass.
+func TestCallersReader(t *testing.T) {
+	call := func(caller trace.Caller, frames ...uint64) trace.Record {
+		return trace.Record{Kind: trace.KindCall, PID: 5, Call: trace.Call{Caller: caller, Stack: trace.Stack{Frames: frames}}}
+	}
+	given := trace.Caller{Line: 7}
+	src := records{
+		call(trace.Caller{}, inWork),
+		*callerMaps()[0],
+		call(trace.Caller{}, inWork, inMain),
+		call(given, inWork, inMain),
+		call(trace.Caller{}),
+		*unmapped(0x11000, 0x12000),
+		*mapped(0x11000, 0x12000, 0x1000, 0x10000, "/lib/libc.so.6"),
+		call(trace.Caller{}, libMalloc-0x10000),
+		{Kind: trace.KindEnd},
+	}
+	got, err := trace.Load(NewCallers(&src, New(opener(callerFiles())), Program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []trace.Caller{{}, {}, {Function: "work"}, given, {}, {}, {}, {}, {}}
+	if len(got) != len(want) {
+		t.Fatalf("%d records, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if diff := cmp.Diff(want[i], got[i].Call.Caller); diff != "" {
+			t.Errorf("record %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestCallersOfTexts needs no files.
+func TestCallersOfTexts(t *testing.T) {
+	c := NewCallers(nil, nil, Program)
+	stack := &trace.Stack{
+		Frames: []uint64{1, 2, 3},
+		Names:  []string{"operator new(unsigned long) from /lib/libstdc++.so.6", "f() at f.c:3", "main() at f.c:9"},
+	}
+	if got, want := c.Caller(1, stack), (trace.Caller{Function: "f", File: "f.c", Line: 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := c.Caller(1, &trace.Stack{Frames: []uint64{1, 2}}); got != (trace.Caller{}) {
+		t.Errorf("without texts: %+v", got)
+	}
+	if got, want := c.Caller(1, &trace.Stack{Frames: []uint64{1, 2}, Names: []string{"malloc() from /lib/libc.so.6", "from /lib/libc.so.6"}}), (trace.Caller{}); got != want {
+		t.Errorf("nothing but libraries: %+v", got)
+	}
+}
+
+// TestCallersForget: what is forgotten for want of room is found again.
+func TestCallersForget(t *testing.T) {
+	r := New(opener(callerFiles()))
+	for _, m := range callerMaps() {
+		r.Observe(m)
+	}
+	c := NewCallers(nil, r, Program)
+	stack := &trace.Stack{Frames: []uint64{libStrdup, inWork}}
+	for _, text := range []string{"x()", "y()", "z()"} {
+		if got := c.Caller(0, stack); got.Function != "work" {
+			t.Fatalf("got %+v", got)
+		}
+		c.bytes = maxSites
+		c.text(text)
+		if len(c.sites) != 0 || len(c.texts) != 1 || c.bytes > 1<<10 {
+			t.Fatalf("%d sites, %d texts, %d bytes", len(c.sites), len(c.texts), c.bytes)
+		}
+	}
+}
+
+// wrapped is a reader of calls through two frames of libraries.
+func wrapped() *Callers {
+	r := New(opener(callerFiles()))
+	for _, m := range callerMaps() {
+		r.Observe(m)
+	}
+	return NewCallers(&endless{frames: []uint64{cxxNew, inVector, inWork, inMain, inMain, inMain, inMain, inMain, inMain, libNone}}, r, Program)
+}
+
+func TestCallersAllocateNothing(t *testing.T) {
+	c := wrapped()
+	var rec trace.Record
+	read := func() {
+		rec.Call.Caller = trace.Caller{}
+		if err := c.ReadRecord(&rec); err != nil || rec.Call.Caller.Function != "work" {
+			t.Fatal(rec.Call.Caller, err)
+		}
+	}
+	read()
+	if n := testing.AllocsPerRun(100, read); n != 0 {
+		t.Errorf("%v allocations per call, want 0", n)
+	}
+}
+
+func BenchmarkCallers(b *testing.B) {
+	c := wrapped()
+	var rec trace.Record
+	b.ReportAllocs()
+	for b.Loop() {
+		rec.Call.Caller = trace.Caller{}
+		if err := c.ReadRecord(&rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCallersOfTexts takes the caller from texts.
+func BenchmarkCallersOfTexts(b *testing.B) {
+	c := NewCallers(nil, nil, Program)
+	stack := &trace.Stack{Frames: []uint64{1, 2, 3}, Names: []string{"strdup() from /lib/libc.so.6", "work() at work.c:3", "main() at work.c:9"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Caller(1, stack)
+	}
+}

@@ -1,0 +1,68 @@
+package resolve
+
+import (
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/lines"
+)
+
+// maxDebug bounds the bytes of debugging information of all files that are
+// held. Files that come later have names of functions only.
+const maxDebug = 1 << 30
+
+// frames appends the functions that are active at an address of a file, the
+// innermost first: with lines where there is debugging information, else the
+// symbol there.
+func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint64) []lines.Frame {
+	if !m.looked {
+		m.looked = true
+		r.readLines(m, f)
+	}
+	s, known := f.Lookup(at)
+	if m.lines != nil {
+		n := len(dst)
+		if dst = m.lines.AppendFrames(dst, at); len(dst) > n {
+			if known {
+				preferred(&dst[len(dst)-1], f, &s)
+			}
+			return dst
+		}
+	}
+	return append(dst, lines.Frame{Function: s.Name})
+}
+
+// preferred gives a function the one of its symbols' names that is always
+// chosen, if debugging information has another of them.
+func preferred(frame *lines.Frame, f *symbol.File, s *symbol.Symbol) {
+	if frame.Inlined || frame.Function == s.Name {
+		return
+	}
+	for _, alias := range f.Aliases(s.Addr) {
+		if alias.Name == frame.Function {
+			frame.Function = s.Name
+			return
+		}
+	}
+}
+
+// readLines reads the debugging information of a module. Its file is opened
+// again for that, as most files are only asked for names.
+func (r *Resolver) readLines(m *module, f *symbol.File) {
+	if r.debug >= maxDebug {
+		return
+	}
+	again, err := m.open(r)
+	if err != nil || again == nil {
+		return
+	}
+	defer again.Close()
+	size, changed := f.Stamp()
+	if s, c := again.Stamp(); s != size || c != changed || again.BuildID() != f.BuildID() {
+		return // replaced meanwhile
+	}
+	info, err := lines.Read(again, maxDebug-r.debug)
+	if err != nil {
+		return
+	}
+	r.debug += info.Size()
+	m.lines = lines.New(info, f)
+}
