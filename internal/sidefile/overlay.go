@@ -133,7 +133,12 @@ func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 			if i < 0 {
 				return nil, false
 			}
-			return o.take(), i == 0
+			first = o.take()
+			if first.Kind == trace.KindHeapGrow && i == 0 {
+				// Where main's own calls are.
+				first.HeapGrow.Address = r.HeapGrow.Address
+			}
+			return first, i == 0
 		default:
 			return o.take(), false
 		}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+)
+
+const mtrcFiles = "../../testdata/corpus/mpatrol/"
+
+// Real tracing files of mpatrol survive the way through jsonl byte for byte, and
+// every format takes them.
+func TestConvertMTRC(t *testing.T) {
+	files, err := filepath.Glob(mtrcFiles + "real/*.trace")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, path := range files {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, text, errOut := try(cli.Streams{}, "convert", "-f", "jsonl", path)
+		if code != cli.OK || errOut != "" {
+			t.Errorf("%s: exit code %d, %s", path, code, errOut)
+		}
+		code, again, errOut := try(cli.Streams{In: strings.NewReader(text)}, "convert", "-f", "mtrc")
+		if code != cli.OK || errOut != "" || again != string(want) {
+			t.Errorf("%s: exit code %d, %s, equal %v", path, code, errOut, again == string(want))
+		}
+		for _, format := range []string{"sprtrace", "text"} {
+			code, out, errOut := try(cli.Streams{}, "convert", "-f", format, path)
+			if code != cli.OK || errOut != "" {
+				t.Errorf("%s to %s: exit code %d, %s", path, format, code, errOut)
+			}
+			code, _, errOut = try(cli.Streams{In: strings.NewReader(out)}, "convert", "-f", "mtrc")
+			if code != cli.OK || strings.Contains(errOut, "left out") {
+				t.Errorf("%s from %s: exit code %d, %s", path, format, code, errOut)
+			}
+		}
+	}
+}
+
+func TestConvertMTRCFlags(t *testing.T) {
+	name := mtrcFiles + "real/manyfn.trace"
+	for _, tt := range []struct {
+		args []string
+		head string
+		code cli.ExitCode
+		err  string
+	}{
+		{[]string{"-f", "mtrc"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, ""},
+		{[]string{"-f", "mtrc", "--mtrc-words=4"}, "MTRC\x01\x00\x00\x00\x05\x29", cli.OK, ""},
+		{[]string{"-f", "mtrc", "--mtrc-legacy"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, "rtrace convert: warning: 1085 events have a thread id that was folded into 31 bits\n"},
+		{[]string{"-f", "mtrc", "--mtrc-legacy", "--mtrc-words=8"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, "folded"},
+		{[]string{"-f", "mtrc", "--mtrc-legacy", "--mtrc-words=4"}, "", cli.Usage, "--mtrc-legacy is for the mptrace of 64 bits, --mtrc-words=4 for that of 32"},
+		{[]string{"-f", "mtrc", "--mtrc-words=5"}, "", cli.Usage, "--mtrc-words is 4 or 8, not 5"},
+	} {
+		code, out, errOut := try(cli.Streams{}, append(append([]string{"convert"}, tt.args...), name)...)
+		if code != tt.code || !strings.HasPrefix(out, tt.head) || !strings.Contains(errOut, tt.err) || tt.err == "" && errOut != "" {
+			t.Errorf("%v: exit code %d, %s, %.20q", tt.args, code, errOut, out)
+		}
+	}
+	// The suffix of a file tells the format.
+	out := filepath.Join(t.TempDir(), "out.mtrc")
+	if code, _, errOut := try(cli.Streams{}, "convert", "-o", out, name); code != cli.OK || errOut != "" {
+		t.Fatalf("exit code %d, %s", code, errOut)
+	}
+	got, err := os.ReadFile(out)
+	want, _ := os.ReadFile(name)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, equal %v", err, bytes.Equal(got, want))
+	}
+}
+
+// What mtrc cannot hold is in the side file and comes back with it: processes,
+// threads' names, losses, sizes that the legacy form clamps.
+func TestConvertMTRCSide(t *testing.T) {
+	rich := `{"format":"rtrace-jsonl","version":1}
+{"kind":"header","arch":"x86_64","pointer_size":8}
+{"kind":"process","pid":7,"name":"prog","depth":32}
+{"kind":"resource","pid":7,"id":1,"type":"memory","desc":"memory allocation in bytes"}
+{"kind":"heapgrow","pid":7,"address":"0x55e8dc990000","size":135168}
+{"kind":"thread","pid":7,"tid":8,"name":"worker"}
+{"kind":"call","pid":7,"tid":7,"seq":1,"op":"alloc","function":"malloc","resource":1,"id":"0x55e8dc990010","size":4294967296,"index":1,"caller":"main","file":"a.c","line":3}
+{"kind":"call","pid":7,"tid":8,"seq":2,"op":"move","function":"realloc","resource":1,"id":"0x7f0000000010","old_id":"0x55e8dc990010","size":8,"index":1}
+{"kind":"lost","pid":7,"count":3,"reason":"ring full"}
+{"kind":"call","pid":7,"tid":7,"seq":3,"op":"free","function":"free","resource":1,"id":"0x7f0000000010","index":1}
+{"kind":"exit","pid":7,"tid":7,"process":true}
+{"kind":"end"}
+`
+	for name, flags := range map[string][]string{"normal": nil, "legacy": {"--mtrc-legacy"}} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out.mtrc")
+			args := append([]string{"convert", "-o", out}, flags...)
+			if code, _, errOut := try(cli.Streams{In: strings.NewReader(rich)}, args...); code != cli.OK || (errOut == "") != (flags == nil) {
+				t.Fatalf("exit code %d, %s", code, errOut)
+			}
+			code, back, errOut := try(cli.Streams{}, "convert", "-f", "jsonl", out)
+			if code != cli.OK || errOut != "" {
+				t.Fatalf("exit code %d, %s", code, errOut)
+			}
+			for line := range strings.Lines(rich) {
+				line = strings.NewReplacer(
+					`"header",`, `"header","format":"mtrc","version":"1.5.1",`, // what was read last
+					`"depth":32`, `"depth":-1`, `"resource","pid":7`, `"resource"`, // lost
+				).Replace(line)
+				if flags != nil {
+					line = strings.NewReplacer("0x55e8dc99", "0x19", "0x7f0000000010", "0x200010").Replace(line)
+				}
+				if !strings.Contains(back, line) {
+					t.Errorf("%s is not in\n%s", line, back)
+				}
+			}
+			if n, want := strings.Count(back, "\n"), strings.Count(rich, "\n"); n != want {
+				t.Errorf("%d lines, want %d:\n%s", n, want, back)
+			}
+		})
+	}
+}
+
+// A file that is cut is read as far as it goes, and so is one that breaks rules.
+func TestInfoMTRC(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		code cli.ExitCode
+		err  string
+	}{
+		{"real/fork", cli.OK, ""},
+		{"handmade/h_le32", cli.OK, ""},
+		{"handmade/h_notrailer", cli.Incomplete, "is cut: mtrc: offset 153: the trailer is missing"},
+		{"handmade/h_unknownindex", cli.Incomplete, "1 packets could not be read and are left out"},
+		{"handmade/h_v10600", cli.Failed, "version 1.6.0 is not supported"},
+	} {
+		code, out, errOut := try(cli.Streams{}, "info", mtrcFiles+tt.file+".trace")
+		if code != tt.code || !strings.Contains(errOut, tt.err) || (code == cli.Failed) != (out == "") {
+			t.Errorf("%s: exit code %d, %s", tt.file, code, errOut)
+		}
+		if code == cli.OK && !strings.Contains(out, "mtrc 1.5.1, ") {
+			t.Errorf("%s: %s", tt.file, out)
+		}
+	}
+}
