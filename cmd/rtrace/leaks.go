@@ -32,8 +32,8 @@ func leaksCommand() command {
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Lists: []cli.List{{Title: "Keys", Rows: []cli.ListRow{
 				{Name: "stack", Text: "the whole stack, or what --max-stack leaves of it; without stacks, function and line"},
-				{Name: "function", Text: "the function that called the allocator"},
-				{Name: "file, line", Text: "its source file, or file and line, where the trace or the names tell them"},
+				{Name: "function", Text: "the function that called the allocator; see also --caller"},
+				{Name: "file, line", Text: "its source file, or file and line, where the trace or with -r debugging information tells them"},
 				{Name: "module", Text: "the program or library that it is in"},
 				{Name: "size", Text: "the size of the block"},
 				{Name: "thread", Text: "the thread that allocated"},
@@ -56,7 +56,9 @@ func leaksCommand() command {
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace: a time like 10s or 5m, or a number of calls")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
-			o.addNames(f.group("Names"))
+			names := f.group("Names")
+			o.addNames(names)
+			names.StringVar(&o.caller, "caller", resolve.Program.String(), "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
 			o.addInput(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return o.run(ctx, s, args)
@@ -73,9 +75,11 @@ type leaksOptions struct {
 	blocks  bool
 	minSize groups.Size
 	minAge  string
+	caller  string
 	json    bool
 
 	key    sites.Key
+	policy resolve.Policy
 	events uint64        // --min-age in calls
 	age    time.Duration // --min-age in time
 }
@@ -85,6 +89,9 @@ func (o *leaksOptions) check() error {
 	var ok bool
 	if o.key, ok = sites.ParseKey(o.by); !ok {
 		return cli.Usagef("--by %s: there are %s", o.by, strings.Join(sites.KeyNames(), ", "))
+	}
+	if o.policy, ok = resolve.ParsePolicy(o.caller); !ok {
+		return cli.Usagef("--caller %s: there are %s", o.caller, strings.Join(resolve.Policies(), ", "))
 	}
 	if o.depth < 0 || o.top < 0 {
 		return cli.Usagef("--max-stack and --top take a number that is not negative")
@@ -154,7 +161,10 @@ func (o *leaksOptions) find(in *input) (*leakReport, error) {
 			return module
 		},
 	})
-	names := resolve.NewReader(kept, resolver)
+	var names trace.Reader = resolve.NewReader(kept, resolver)
+	if o.resolve && o.key.IsCaller() {
+		names = resolve.NewCallers(names, resolver, o.policy)
+	}
 	var rec trace.Record
 	for {
 		if err := names.ReadRecord(&rec); err != nil {

@@ -37,6 +37,10 @@ func ParseKey(name string) (Key, bool) {
 // KeyNames lists the names of all keys.
 func KeyNames() []string { return slices.Clone(keyNames[:]) }
 
+// IsCaller says whether blocks belong together by the caller that Call.Caller
+// states: its function, file or line.
+func (k Key) IsCaller() bool { return k == ByFunction || k == ByFile || k == ByLine }
+
 // Options of a Grouper.
 type Options struct {
 	By Key
@@ -150,7 +154,7 @@ func (g *Grouper) place(r *trace.Record) {
 		// A resolver that knows lines tells the caller; the stack's text may
 		// have the function alone, or be of a frame that says less.
 		caller := o.Framer.Caller(&c.Caller)
-		if o.By != ByModule && caller.Function != "" && (f.Function == "" || f.File == "") {
+		if o.By.IsCaller() && caller.Function != "" && (f.Function == "" || f.File == "") {
 			if caller.Function == f.Function {
 				caller.Module = f.Module
 			}
