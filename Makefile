@@ -55,6 +55,7 @@ need-test: need-go
 	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs java=default-jre-headless
+	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature

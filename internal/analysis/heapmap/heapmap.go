@@ -169,14 +169,19 @@ func (m *Map) forget(n uint32) {
 // the peak stay; there may be many, but no more than were live at a time.
 func (m *Map) thin() {
 	for m.step <= m.now && m.kept.dead > m.o.Limit/4*3 {
-		m.step *= 2
-		for n := range m.kept.size() {
-			if b := m.kept.at(n); b.Born != 0 && b.Died != 0 && !m.visible(b) {
-				m.forget(n)
-			}
-		}
+		m.double()
 	}
 	m.room = max(m.o.Limit, 2*m.kept.dead)
+}
+
+// double doubles the step and forgets what cannot be seen any more.
+func (m *Map) double() {
+	m.step *= 2
+	for n := range m.kept.size() {
+		if b := m.kept.at(n); b.Born != 0 && b.Died != 0 && !m.visible(b) {
+			m.forget(n)
+		}
+	}
 }
 
 // Events is the number of the last event.
@@ -213,3 +218,13 @@ func (m *Map) Internal() []Span { return m.internal.list() }
 
 // Freed returns the memory of blocks that are forgotten; Since is when one was freed.
 func (m *Map) Freed() []Span { return m.freed.list() }
+
+// Coarsen doubles the step to make room, and says whether there is more to gain
+// by it.
+func (m *Map) Coarsen() bool {
+	if m.step > m.now {
+		return false
+	}
+	m.double()
+	return true
+}

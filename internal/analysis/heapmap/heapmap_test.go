@@ -227,9 +227,9 @@ func TestRegions(t *testing.T) {
 				{0x5555_0000_0000, 0x5555_0000_8fff}, {0x7f00_0000_0000, 0x7f00_0010_0fff}, {0x7f80_0000_0000, 0x7f80_0000_0fff},
 			},
 		},
-		{"a gap of 64 KiB", 9, []at{{0x1000, 1}, {0x12000, 1}}, []heapmap.Region{{0x1000, 0x12fff}}},
-		{"a larger one", 9, []at{{0x1000, 1}, {0x14000, 1}}, []heapmap.Region{{0x1000, 0x1fff}, {0x14000, 0x14fff}}},
-		{"too many", 1, []at{{0x1000, 1}, {0x14000, 1}}, []heapmap.Region{{0x1000, 0x14fff}}},
+		{"a gap of 256 KiB", 9, []at{{0x1000, 1}, {0x42000, 1}}, []heapmap.Region{{0x1000, 0x42fff}}},
+		{"a larger one", 9, []at{{0x1000, 1}, {0x43000, 1}}, []heapmap.Region{{0x1000, 0x1fff}, {0x43000, 0x43fff}}},
+		{"too many", 1, []at{{0x1000, 1}, {0x43000, 1}}, []heapmap.Region{{0x1000, 0x43fff}}},
 		{
 			"ends of the address space", 9,
 			[]at{{0, 1}, {^uint64(0) - 15, 1 << 40}},

@@ -18,7 +18,7 @@ const (
 	page = 4096
 	// minGap is a gap that never divides regions by itself, maxGap one that
 	// always does; between them it is a quarter of the region's size.
-	minGap, maxGap = 64 << 10, 16 << 20
+	minGap, maxGap = 256 << 10, 16 << 20
 	// maxRegion is the largest region, so that offsets in it are exact in
 	// floating point. More than that no address space has.
 	maxRegion = 1 << 52
@@ -40,7 +40,7 @@ func (m *Map) Regions(limit int) []Region {
 
 // extents returns what there is anywhere at any time, as few stretches in order.
 func (m *Map) extents() []Region {
-	all := make([]Region, 0, int(m.kept.n)+1024)
+	all := make([]Region, 0, m.Len()+len(m.Heap())+len(m.Internal())+len(m.Freed()))
 	for b := range m.Blocks() {
 		all = append(all, Region{b.Address, b.Last()})
 	}

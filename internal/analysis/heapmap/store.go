@@ -49,6 +49,9 @@ func (s *store) remove(n uint32) {
 	s.dead--
 }
 
+// Len is how many blocks are kept.
+func (m *Map) Len() int { return m.blocks.Table().Len() + m.kept.dead }
+
 // Blocks yields the blocks that are kept, in no particular order. They must not
 // be changed.
 func (m *Map) Blocks() iter.Seq[*Block] {

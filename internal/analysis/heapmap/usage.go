@@ -26,7 +26,8 @@ func (u Usage) Fragmentation() float64 {
 // overlap.
 func (m *Map) Usage(regions []Region, event uint64) []Usage {
 	out := make([]Usage, len(regions))
-	var used, known []Region
+	known := make([]Region, 0, m.Len())
+	var used []Region
 	for b := range m.Blocks() {
 		if b.Born > event {
 			continue

@@ -1,0 +1,45 @@
+// Package heapview draws a heapmap.Map: as an SVG picture of one moment, and as
+// a page in which time and place can be changed.
+package heapview
+
+import (
+	"strconv"
+
+	"rtrace-bpf/internal/analysis/heapmap"
+	"rtrace-bpf/internal/report/theme"
+)
+
+// The colours of the states of memory.
+var (
+	unknown  = theme.Colour{Name: "unknown", Light: "#c3d3e8", Dark: "#22304a"}
+	heap     = theme.Colour{Name: "heap", Light: "#ffffff", Dark: "#0b0d10"}
+	internal = theme.Colour{Name: "internal", Light: "#c8452f", Dark: "#b9503e"}
+	freed    = theme.Colour{Name: "freed", Light: "#f1dfb8", Dark: "#544726"}
+	used     = theme.Colour{Name: "used", Light: "#15202c", Dark: "#eef2f6"}
+)
+
+// colours are all of them, in the order of heapmap.Cell: used1 to used8 go from
+// freed to used.
+func colours() []theme.Colour {
+	all := []theme.Colour{unknown, heap, internal, freed}
+	for i := range heapmap.Full - heapmap.Used + 1 {
+		part := 0.3 + 0.7*float64(i+1)/8
+		all = append(all, theme.Mix("used"+strconv.Itoa(int(i)+1), freed, used, part))
+	}
+	return all
+}
+
+// class returns the name of a state's colour.
+func class(c heapmap.Cell) string {
+	switch c {
+	case heapmap.Unknown:
+		return unknown.Name
+	case heapmap.Heap:
+		return heap.Name
+	case heapmap.Internal:
+		return internal.Name
+	case heapmap.Freed:
+		return freed.Name
+	}
+	return "used" + strconv.Itoa(int(c-heapmap.Used)+1)
+}

@@ -1,0 +1,78 @@
+// Package html writes pages that stand alone: style, scripts and data are in
+// the one file, and a policy in its head keeps the browser from fetching
+// anything. It knows nothing of what is shown.
+package html
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"rtrace-bpf/internal/report/svg"
+	"rtrace-bpf/internal/report/theme"
+)
+
+// Page is a page in the making.
+type Page struct {
+	Title   string
+	Colours []theme.Colour // beside theme.Base
+	Style   string         // CSS behind that of all pages
+	Body    string         // HTML
+	Data    []Data
+	Script  string // runs when the body and the data are there
+}
+
+// Data is what a script finds in the element with its ID: JSON, as
+// JSON.parse(document.getElementById(ID).textContent).
+type Data struct {
+	ID    string
+	Value any
+}
+
+const style = `*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font:14px/1.45 system-ui,"DejaVu Sans",sans-serif}
+h1{font-size:18px;margin:0}h2{font-size:15px;margin:0}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th{text-align:left;font-weight:600;color:var(--muted)}
+th,td{padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}
+.number{text-align:right}.muted{color:var(--muted)}.mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:12px}
+button,select,input[type=number]{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--line);border-radius:4px;padding:3px 9px}
+button:hover{border-color:var(--accent)}
+:focus-visible{outline:2px solid var(--accent);outline-offset:1px}
+input[type=range]{accent-color:var(--accent)}
+`
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	colours := append(append([]theme.Colour(nil), theme.Base...), p.Colours...)
+	if _, err := fmt.Fprintf(w, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title>
+<style>
+%s%s%s</style>
+</head>
+<body>
+%s
+`, svg.Escape(p.Title), theme.Variables(colours), style, p.Style, p.Body); err != nil {
+		return err
+	}
+	for _, d := range p.Data {
+		// Marshal writes < as \u003c, so that no text ends the element.
+		text, err := json.Marshal(d.Value)
+		if err != nil {
+			return fmt.Errorf("writing data %s of the page: %w", d.ID, err)
+		}
+		if _, err := fmt.Fprintf(w, "<script type=\"application/json\" id=\"%s\">%s</script>\n", svg.Escape(d.ID), text); err != nil {
+			return err
+		}
+	}
+	// A script of ours has no such text but in a comment or string.
+	script := strings.ReplaceAll(p.Script, "</script", `<\/script`)
+	_, err := fmt.Fprintf(w, "<script>\n%s</script>\n</body>\n</html>\n", script)
+	return err
+}
