@@ -14,7 +14,7 @@ CLANG_VERSION := 14
 PINNED = $(shell command -v $(1)-$(CLANG_VERSION) || echo $(1))
 CLANG ?= $(call PINNED,clang)
 CLANG_FORMAT ?= $(call PINNED,clang-format)
-C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp' 'internal/unwind/*.cpp')
+C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp' 'internal/unwind/*.cpp' 'internal/replay/*.[ch]')
 
 # Built without cgo and without paths of this machine, so that the programs run
 # anywhere and are the same wherever they are built.
@@ -23,7 +23,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
 # original programs had sp-rtrace-NAME, and names as they are.
-RTRACE_LINKS := convert dump info leaks mprof mptrace postproc undump
+RTRACE_LINKS := convert dump info leaks mprof mptrace postproc replay undump
 SP_RTRACE_LINKS := postproc
 OTHER_LINKS := mptrace
 
@@ -56,6 +56,7 @@ need-test: need-go
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs java=default-jre-headless
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
+	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
@@ -76,7 +77,7 @@ check-format: need-go need-git ## check the form of Go and C
 	$(TOOL) golangci-lint fmt --diff
 	@.ci/need 'to check the form of C files' $(CLANG_FORMAT)=clang-format
 	@if $(CLANG_FORMAT) --version | grep -q 'version $(CLANG_VERSION)\.'; then \
-		echo '$(CLANG_FORMAT) --dry-run -Werror bpf testdata/progs'; $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
+		echo '$(CLANG_FORMAT) --dry-run -Werror bpf testdata/progs internal/replay'; $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	else \
 		printf '\n*** SKIPPED: the form of C files: it is checked with clang-format $(CLANG_VERSION), this is\n*** %s ***\n\n' "$$($(CLANG_FORMAT) --version)"; \
 	fi

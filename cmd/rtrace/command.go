@@ -21,6 +21,7 @@ func commands() []command {
 		postprocCommand(),
 		leaksCommand(),
 		mprofCommand(),
+		replayCommand(),
 		mptraceCommand(),
 	}
 }

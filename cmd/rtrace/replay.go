@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/replay"
+	"rtrace-bpf/trace"
+)
+
+// replayCommand makes the calls of a trace again, with other mallocs.
+func replayCommand() command {
+	return command{
+		name: "replay",
+		page: cli.Page{
+			Summary:  "make the calls of a trace again under other mallocs, and compare time and memory",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Compiles a small C program with cc (or what the environment variable CC names) and has it make the trace's calls of malloc and its kin, thread by thread, " +
+				"with each malloc library in turn. Prints the time that took, the memory, and how they compare with the first row. Linux only.\n\n" +
+				"Only the calls are replayed, not what the program did between them; docs/replay.md says what that means for the figures. " +
+				"Environment variables that tune a malloc, as MALLOC_CONF and GLIBC_TUNABLES, have their effect. " +
+				"It takes 8 bytes of memory for each call, here and in the replay, beside what the calls allocate.",
+			Lists: []cli.List{{Title: "Columns", Rows: []cli.ListRow{
+				{Name: "time", Text: "from the first call to the last, and how far the runs are apart; the median of the runs, as all that follow"},
+				{Name: "cpu", Text: "user and system time of all threads"},
+				{Name: "peak", Text: "how far the memory of the process (RSS) grew at most from before the first call"},
+				{Name: "peak/live", Text: "that over what the trace had live at its peak: 1 would be without any loss"},
+				{Name: "faults", Text: "pages that the kernel had to put in place (minor faults)"},
+			}}},
+			Examples: []cli.Example{
+				{Does: "would another malloc have been better? (all that are installed)", Command: "rtrace replay rtrace-raw-4711-0"},
+				{Does: "compare two, with 11 runs each", Command: "rtrace replay --malloc glibc --malloc jemalloc --runs 11 rtrace-raw-4711-0"},
+				{Does: "try a library of your own, in the exact order of the trace", Command: "rtrace replay --malloc glibc --malloc ./libmine.so --order trace rtrace-raw-4711-0"},
+				{Does: "keep the C program, to look at it under a debugger or perf", Command: "rtrace replay --keep replay.d rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(replayOptions)
+			what := f.group("What to compare")
+			what.StringArrayVar(&o.mallocs, "malloc", nil, "a malloc: `NAME` is "+strings.Join(replay.MallocNames(), ", ")+" or the path of a library; may be repeated (default: all of these that are installed)")
+			what.IntVar(&o.runs, "runs", 5, "replay `N` times with each, in turn")
+			how := f.group("How to replay")
+			how.StringVar(&o.order, "order", "dependencies", "`ORDER` of the calls of different threads: dependencies (only what the history of a block demands) or trace (that of the trace; the time says little then)")
+			how.StringVar(&o.touch, "touch", string(replay.TouchFirst), "write to blocks as the program may have done: `WHAT` is none, first (one byte of each page) or all (bytes)")
+			how.BoolVar(&o.force, "force", false, "replay although the blocks would not fit into the available memory")
+			out := f.group("Output")
+			out.BoolVar(&o.json, "json", false, "print one JSON object with all runs instead of a table")
+			out.StringVar(&o.keep, "keep", "", "keep the C source, the program made of it and what it replays in the folder `DIR`")
+			o.in.add(f.group("Input"))
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				return o.run(ctx, s, args)
+			}
+		},
+	}
+}
+
+type replayOptions struct {
+	mallocs            []string
+	runs               int
+	order, touch, keep string
+	force, json        bool
+	in                 inputFlags
+}
+
+// most runs that make sense.
+const maxRuns = 1000
+
+func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	order, mallocs, err := o.check()
+	if err != nil {
+		return err
+	}
+	program, name, err := o.read(ctx, s, args, order)
+	if !isIncomplete(err) {
+		return err
+	}
+	incomplete := err
+	if err := o.fits(program); err != nil {
+		return err
+	}
+	dir, remove, err := o.folder()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	runner, err := replay.Prepare(ctx, dir, program)
+	if err != nil {
+		return err
+	}
+	stats := program.Stats
+	program = nil
+	debug.FreeOSMemory() // of use for the replay
+	rows, err := runner.Compare(ctx, mallocs, replay.Touch(o.touch), o.runs, o.progress(s))
+	if err != nil {
+		return err
+	}
+	report := newReplayReport(name, stats, o, rows)
+	if o.json {
+		err = report.writeJSON(s.Out)
+	} else {
+		err = report.writeText(s.Out)
+	}
+	return errors.Join(err, incomplete)
+}
+
+// check looks at the flags before anything else is done.
+func (o *replayOptions) check() (order replay.Order, mallocs []replay.Malloc, err error) {
+	switch o.order {
+	case "dependencies":
+	case "trace":
+		order = replay.OrderTrace
+	default:
+		return 0, nil, cli.Usagef("unknown order %q: dependencies or trace", o.order)
+	}
+	switch replay.Touch(o.touch) {
+	case replay.TouchNone, replay.TouchFirst, replay.TouchAll:
+	default:
+		return 0, nil, cli.Usagef("unknown touch %q: none, first or all", o.touch)
+	}
+	if o.runs < 1 || o.runs > maxRuns {
+		return 0, nil, cli.Usagef("%d runs: it must be 1 to %d", o.runs, maxRuns)
+	}
+	if len(o.mallocs) == 0 {
+		return order, replay.Installed(), nil
+	}
+	for _, name := range o.mallocs {
+		m, err := replay.FindMalloc(name)
+		if err != nil {
+			return 0, nil, err
+		}
+		mallocs = append(mallocs, m)
+	}
+	return order, mallocs, nil
+}
+
+// read makes a program of the trace that args name.
+func (o *replayOptions) read(ctx context.Context, s cli.Streams, args []string, order replay.Order) (p *replay.Program, name string, err error) {
+	in, err := o.in.open(ctx, s, "replay", args)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	b := replay.NewBuilder(order)
+	err = in.outcome(trace.Copy(b, in))
+	if !isIncomplete(err) {
+		return nil, "", err
+	}
+	p, e := b.Program()
+	if e != nil {
+		return nil, "", fmt.Errorf("%s: %w", in.name, e)
+	}
+	return p, in.name, err
+}
+
+// fits checks that there is memory for the replay.
+func (o *replayOptions) fits(p *replay.Program) error {
+	if o.force {
+		return nil
+	}
+	available, err := replay.AvailableMemory()
+	if err != nil {
+		return err
+	}
+	if need := p.Stats.PeakBytes + p.Stats.ProgramSize; need > available || need < p.Stats.PeakBytes {
+		return cli.WithHint(fmt.Errorf("the replay needs at least %s of memory, and %s are available", bytesText(need), bytesText(available)),
+			"--force replays all the same")
+	}
+	return nil
+}
+
+// folder returns where the replay is made, and how to clean up there.
+func (o *replayOptions) folder() (dir string, remove func(), err error) {
+	if o.keep != "" {
+		if err := os.MkdirAll(o.keep, 0o755); err != nil {
+			return "", nil, cli.FileError("creating", o.keep, err)
+		}
+		return o.keep, func() {}, nil
+	}
+	if dir, err = os.MkdirTemp("", "rtrace-replay-"); err != nil {
+		return "", nil, fmt.Errorf("creating a folder for the replay: %w", err)
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// progress tells on a terminal how far the runs are.
+func (o *replayOptions) progress(s cli.Streams) func(done, of int) {
+	return func(done, of int) {
+		if s.ErrTerminal {
+			fmt.Fprintf(s.Err, "\r\033[Krun %d of %d\r", done+1, of)
+		}
+	}
+}
