@@ -67,8 +67,7 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations to write %d calls", got, n)
 	}
 	data := append(out.Bytes(), e.take()...)
-	from := bytes.NewReader(data)
-	r := newReader(from, int64(len(data)))
+	r := newReader(&source{rest: data})
 	var rec trace.Record
 	read := func() {
 		for range n {
@@ -144,7 +143,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(fmt.Sprintf("spool/depth=%d", s.depth), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				drain(b, newReader(bytes.NewReader(data), int64(len(data))), n)
+				drain(b, newReader(&source{rest: data}), n)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/call")
 		})

@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ type File struct {
 	err     error  // sticky
 	failed  error  // of the write
 	closed  bool
+	source  *source // nil while it is written
 }
 
 var _ trace.Writer = (*File)(nil)
@@ -112,11 +112,19 @@ func (s *File) Reader() (*Reader, error) {
 		rest = s.encoder.take()
 	}
 	s.err = errRead
-	from := io.MultiReader(&consumer{f: s.f, size: s.size}, bytes.NewReader(rest))
-	r := newReader(from, s.size+int64(len(rest)))
+	s.source = &source{f: s.f, size: s.size, rest: rest}
+	r := newReader(s.source)
 	r.end = cmp.Or(s.failed, io.EOF)
 	return r, nil
 }
+
+// ErrYielded is how a Reader ends before records that were given up.
+var ErrYielded = errors.New("records were given up for room on the disk")
+
+// Yield gives up the last n bytes of what the Reader has not read yet, or all
+// of it, so that there is room on the disk for what is made of the rest. It says
+// whether there was anything. The Reader then ends with ErrYielded.
+func (s *File) Yield(n int64) bool { return s.source != nil && s.source.yield(n) }
 
 // Close gives the file up with all that is in it.
 func (s *File) Close() error {

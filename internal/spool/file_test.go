@@ -116,6 +116,57 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
+// What was given up is missing at the end, and no record is cut.
+func TestYield(t *testing.T) {
+	s, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := random(30000)
+	for _, r := range want {
+		if err := s.WriteRecord(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Yield(1) {
+		t.Error("something was given up while it was written")
+	}
+	r, err := s.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := s.Size()
+	var got []*trace.Record
+	for {
+		var rec trace.Record
+		if err = r.ReadRecord(&rec); err != nil {
+			break
+		}
+		got = append(got, only(rec.Clone()))
+		if n := len(got); n == 1000 || n == 1100 {
+			if !s.Yield(size / 5) {
+				t.Error("nothing was given up")
+			}
+		}
+	}
+	if err != ErrYielded {
+		t.Error(err)
+	}
+	if n := len(got); n < 2000 || n > len(want)*2/3 {
+		t.Errorf("%d records of %d are left", n, len(want))
+	}
+	compare(t, want[:len(got)], got, nil)
+	if info, err := s.f.Stat(); err != nil || info.Size() > size-2*(size/5) {
+		t.Errorf("the file has %d bytes of %d, %v", info.Size(), size, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if s.Yield(1) {
+		t.Error("something was given up behind the end")
+	}
+}
+
 // readOnly has the next writes fail.
 func readOnly(t *testing.T, s *File) {
 	t.Helper()

@@ -14,8 +14,7 @@ import (
 // Reader reads what was written to a File, once. What a record refers to is
 // valid until the next call, except texts.
 type Reader struct {
-	from   io.Reader
-	left   int64 // bytes that from still has
+	from   *source
 	end    error // what comes behind the last record
 	head   [blockHead]byte
 	block  []byte // what is left of the block
@@ -35,8 +34,8 @@ var _ trace.Reader = (*Reader)(nil)
 // errDamaged says that the file is not as it was written.
 var errDamaged = errors.New("spool: the temporary file is damaged")
 
-func newReader(from io.Reader, size int64) *Reader {
-	return &Reader{from: from, left: size, end: io.EOF, parser: jsonl.NewParser(false)}
+func newReader(from *source) *Reader {
+	return &Reader{from: from, end: io.EOF, parser: jsonl.NewParser(false)}
 }
 
 // ReadRecord implements trace.Reader.
@@ -67,17 +66,16 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 
 // next reads the next block.
 func (d *Reader) next() error {
-	if d.left == 0 {
-		return d.end
+	if d.from.left() == 0 {
+		return d.ended(d.end)
 	}
 	if _, err := io.ReadFull(d.from, d.head[:]); err != nil {
-		return readError(err)
+		return d.ended(readError(err))
 	}
 	n := int64(binary.LittleEndian.Uint32(d.head[:]))
-	if d.left -= blockHead; n == 0 || n > d.left {
-		return errDamaged
+	if n == 0 || n > d.from.left() {
+		return d.ended(errDamaged)
 	}
-	d.left -= n
 	if int64(cap(d.buf)) < n {
 		d.buf = make([]byte, n+n/8) // they are much the same
 	}
@@ -86,6 +84,14 @@ func (d *Reader) next() error {
 		return readError(err)
 	}
 	return nil
+}
+
+// ended returns err, unless there is no more since it was given up.
+func (d *Reader) ended(err error) error {
+	if d.from.yielded {
+		return ErrYielded
+	}
+	return err
 }
 
 func readError(err error) error {

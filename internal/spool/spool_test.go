@@ -38,7 +38,7 @@ func blocks(t testing.TB, table int, records ...*trace.Record) []byte {
 
 // readAll reads each record into one that has been used for another.
 func readAll(data []byte) ([]*trace.Record, error) {
-	r := newReader(bytes.NewReader(data), int64(len(data)))
+	r := newReader(&source{rest: data})
 	var all []*trace.Record
 	for {
 		rec := *testutil.FullRecord()
