@@ -47,10 +47,10 @@ func (o *Reader) begin() {
 				o.completeHeader(r, header)
 			}
 		case trace.KindProcess:
-			o.pid = r.PID
 			if process != nil {
 				o.completeProcess(r, process)
 			}
+			o.pid = r.PID
 		}
 	}
 }
