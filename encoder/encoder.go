@@ -155,6 +155,16 @@ func Positions(name string) func(*trace.Record) int {
 	}
 }
 
+// PositionsOf is Positions for a side file that is written along with w, each
+// record first to w. It takes no memory for what w knows already. w comes from
+// New with the same name.
+func PositionsOf(name string, w trace.Writer) func(*trace.Record) int {
+	if e, ok := w.(*mtrc.Writer); ok {
+		return func(*trace.Record) int { return e.Positions() }
+	}
+	return Positions(name)
+}
+
 // callPackets is positions for sp-rtrace, binary and text.
 func callPackets() func(*trace.Record) int {
 	return func(r *trace.Record) int {

@@ -68,11 +68,15 @@ func TestPositions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			positions, want := encoder.Positions(f.Name), 0
-			for _, r := range records {
-				want += positions(r)
+			positions, along, want := encoder.Positions(f.Name), encoder.PositionsOf(f.Name, w), 0
+			for i, r := range records {
+				n := positions(r)
+				want += n
 				if err := w.WriteRecord(r); err != nil {
 					t.Fatal(err)
+				}
+				if got := along(r); got != n {
+					t.Errorf("%s: record %d has %d positions, along with its writing %d", f.Name, i, n, got)
 				}
 			}
 			if err := w.Close(); err != nil {

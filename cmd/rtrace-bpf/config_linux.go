@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/tracer"
 )
 
@@ -26,6 +23,7 @@ type config struct {
 	output    string
 	format    string
 	dialect   string
+	mtrc      mtrcConfig
 	duration  time.Duration
 	readyFile string
 	side      string
@@ -39,13 +37,22 @@ type config struct {
 	backtraceAll bool
 	unwind       string
 	verifyUnwind int
-	minSize      byteSize
+	minSize      flags.Size
 	noLive       bool
-	ringSize     byteSize
+	ringSize     flags.Size
 	buffer       string
 	attach       string
 	state        string
 	bounded      bool
+	heapGrowth   bool
+}
+
+// mtrcConfig is how MTRC is written.
+type mtrcConfig struct {
+	names   string
+	callers string
+	legacy  bool
+	words   int
 }
 
 func (c *config) declare(env settings) {
@@ -64,6 +71,10 @@ func (c *config) declare(env settings) {
 	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.StringVar(&c.format, "format", encoder.Default, "write `FORMAT`: "+encoder.Names())
 	f.StringVar(&c.dialect, "rtrace-dialect", "wire", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
+	f.StringVar(&c.mtrc.names, "mtrc-names", "on", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
+	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
+	f.BoolVar(&c.mtrc.legacy, "mtrc-legacy", false, "write mtrc for the unmodified 64-bit mptrace: addresses and sizes in 31 bits")
+	f.IntVar(&c.mtrc.words, "mtrc-words", 8, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8")
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -71,6 +82,7 @@ func (c *config) declare(env settings) {
 	f = c.flags.Group("Recording")
 	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU, a power of two (default 8M, less with many CPUs)")
 	f.StringVar(&c.buffer, "buffer", "ring", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
+	f.BoolVar(&c.heapGrowth, "heap-growth", false, "record the memory that the allocator gets from the system, too; mtrc always has it")
 	f.BoolVar(&c.strict, "strict", false, "end with exit status 1 at the first lost event")
 	f.BoolVar(&c.noLive, "no-live", false, "do not follow live blocks: less memory, no live figures in the summary")
 	f.BoolVar(&c.dryRun, "dry-run", false, "print what would be probed, where and how, and end")
@@ -107,18 +119,38 @@ func (c *config) parse(args []string, env settings) error {
 	if _, err := encoder.New(c.format, io.Discard, c.encoding()); err != nil {
 		return err
 	}
+	if err := c.mtrc.check(); err != nil {
+		return err
+	}
 	_, err = c.options()
 	return err
 }
 
 // encoding returns the choices of the output format.
 func (c *config) encoding() encoder.Options {
-	return encoder.Options{SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll}
+	return encoder.Options{
+		SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll, MTRCLegacy: c.mtrc.legacy, MTRCWords: c.mtrc.words,
+	}
 }
 
-// spools says whether the format needs more than can be found out about a call
-// while the process is traced.
-func (c *config) spools() bool { return c.format == "mtrc" }
+func (m *mtrcConfig) check() error {
+	if m.names != "on" && m.names != "off" {
+		return fmt.Errorf("unknown --mtrc-names %q", m.names)
+	}
+	if _, ok := resolve.ParsePolicy(m.callers); !ok {
+		return fmt.Errorf("unknown --mtrc-callers %q", m.callers)
+	}
+	return nil
+}
+
+// isMTRC says whether the trace is written for mptrace.
+func (c *config) isMTRC() bool { return c.format == "mtrc" }
+
+// names says whether the format holds the names of callers and there are frames
+// to name.
+func (c *config) names() bool {
+	return c.isMTRC() && c.mtrc.names == "on" && c.depth > 0 && c.unwind != tracer.UnwindNone.String()
+}
 
 func (c *config) toStdout() bool { return c.output == "-" || c.output == "stdout" }
 
@@ -136,7 +168,7 @@ func (c *config) options() (tracer.Options, error) {
 	o := tracer.Options{
 		PID: c.pid, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
 		NoLive: c.noLive, RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
-		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded,
+		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
 	var errs [5]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
@@ -164,12 +196,17 @@ func (c *config) page() *cli.Page {
 		About: "Attaches to the C library's allocator in a running process, without a restart, and records every " +
 			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
 			"The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace. " +
-			"What the format cannot hold goes to the same name with .side.\n\n" +
+			"What the format cannot hold goes to the same name with .side. A second Ctrl-C leaves out what is still " +
+			"in the buffers, a third one does not let the files be completed.\n\n" +
+			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
+			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
+			"once, with the names of functions and without lines.\n\n" +
 			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.",
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
+			{Does: "show each event as mptrace does while the program runs", Command: "sudo rtrace-bpf -p 4711 -q --format mtrc -o - | rtrace mptrace -v -s -"},
 		},
 		Exit: []cli.ExitRow{
 			{Code: cli.OK, Text: "done; Ctrl-C and the end of the process are how a trace ends"},
@@ -179,34 +216,3 @@ func (c *config) page() *cli.Page {
 		},
 	}
 }
-
-// byteSize is a size on the command line.
-type byteSize uint64
-
-var _ pflag.Value = (*byteSize)(nil)
-
-// Set reads a number with an optional suffix K, M or G, powers of 1024.
-func (b *byteSize) Set(text string) error {
-	number, shift := text, 0
-	if text != "" {
-		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
-			number, shift = text[:len(text)-1], 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n > 1<<63>>shift {
-		return fmt.Errorf("%q is no size; write it as 4096 or 8M", text)
-	}
-	*b = byteSize(n << shift)
-	return nil
-}
-
-func (b *byteSize) String() string {
-	if b == nil || *b == 0 {
-		return ""
-	}
-	return strconv.FormatUint(uint64(*b), 10)
-}
-
-// Type names the value in help texts that do not.
-func (b *byteSize) Type() string { return "BYTES" }

@@ -165,6 +165,10 @@ func TestCommandLine(t *testing.T) {
 		"depth":             {[]string{"-p", "1", "-b", "513"}, cli.Usage, "", "within 0 to 512"},
 		"duration":          {[]string{"-p", "1", "--duration", "-1s"}, cli.Usage, "", "negative"},
 		"side":              {[]string{"-p", "1", "--side", "x"}, cli.Usage, "", "--side goes with -o -"},
+		"mtrc names":        {[]string{"-p", "1", "--mtrc-names", "x"}, cli.Usage, "", `unknown --mtrc-names "x"`},
+		"mtrc callers":      {[]string{"-p", "1", "--mtrc-callers", "x"}, cli.Usage, "", `unknown --mtrc-callers "x"`},
+		"mtrc words":        {[]string{"-p", "1", "--format", "mtrc", "--mtrc-words", "5"}, cli.Usage, "", "4 or 8 bytes, not 5"},
+		"mtrc legacy words": {[]string{"-p", "1", "--format", "mtrc", "--mtrc-legacy", "--mtrc-words", "4"}, cli.Usage, "", "the legacy form is for the 64-bit mptrace"},
 		"size without live": {[]string{"-p", "1", "--min-size", "1", "--no-live"}, cli.Usage, "", "live blocks"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,20 +185,5 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("standard error %q, want %q in it", errOut.String(), test.err)
 			}
 		})
-	}
-}
-
-func TestSizes(t *testing.T) {
-	for text, want := range map[string]uint64{"0": 0, "4096": 4096, "64k": 64 << 10, "8M": 8 << 20, "2G": 2 << 30} {
-		var b byteSize
-		if err := b.Set(text); err != nil || uint64(b) != want {
-			t.Errorf("%q: %d, %v", text, b, err)
-		}
-	}
-	for _, text := range []string{"", "K", "-1", "1.5M", "99999999999G", "0x10"} {
-		var b byteSize
-		if err := b.Set(text); err == nil {
-			t.Errorf("%q: accepted as %d", text, b)
-		}
 	}
 }

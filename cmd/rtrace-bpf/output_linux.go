@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
-	"rtrace-bpf/trace"
 )
 
 // open makes the output before anything is attached, so that a wrong path
@@ -23,11 +23,16 @@ func (x *session) open() error {
 	if x.out, err = output(c, x.streams); err != nil {
 		return err
 	}
-	if x.encoder, err = encoder.New(c.format, x.out, c.encoding()); err == nil {
-		err = x.openSink()
+	var to io.Writer = x.out
+	var file *spool.File
+	if c.names() && x.out.Regular() {
+		if file, err = spool.Create(filepath.Dir(x.out.Path())); err != nil {
+			return errors.Join(err, x.out.Discard())
+		}
+		to = &roomy{x.out, file}
 	}
-	if path := x.sidePath(); err == nil && path != "" {
-		x.side, err = sidefile.NewWriter(path, encoder.Positions(c.format))
+	if x.encoder, err = encoder.New(c.format, to, c.encoding()); err == nil {
+		err = x.openFiles(file)
 	}
 	if err != nil {
 		return errors.Join(err, x.discard())
@@ -35,22 +40,29 @@ func (x *session) open() error {
 	return nil
 }
 
-// openSink decides what the records go through on their way to the encoder.
-func (x *session) openSink() error {
-	x.sink = x.encoder
-	if !x.config.spools() || !x.out.Regular() {
+// openFiles decides what the records go through on their way to the encoder.
+// file is not nil if they are kept until the end.
+func (x *session) openFiles(file *spool.File) error {
+	f := &files{encoder: x.encoder}
+	x.sink = f
+	switch {
+	case file != nil:
+		x.spooled = &spooled{file: file, to: f, names: x.named, path: x.out.Path(), status: &x.status, hurry: x.hurry}
+		x.sink = x.spooled
+	case x.config.names():
+		x.sink = x.newOnline(f)
+	}
+	path := x.sidePath()
+	if path == "" {
 		return nil
 	}
-	file, err := spool.Create(filepath.Dir(x.out.Path()))
-	if err != nil {
-		return err
+	if x.config.format == "sprtrace" {
+		f.attach = path
 	}
-	x.spooled = &spooled{
-		file: file, to: x.encoder, names: func(r trace.Reader) trace.Reader { return r },
-		path: x.out.Path(), status: &x.status, hurry: x.hurry,
-	}
-	x.sink = x.spooled
-	return nil
+	var err error
+	f.side, err = sidefile.NewWriter(path, encoder.PositionsOf(x.config.format, x.encoder))
+	x.side = f.side
+	return err
 }
 
 // discard gives the files up: nothing was recorded.

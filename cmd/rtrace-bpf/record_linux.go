@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -28,6 +27,7 @@ type session struct {
 	sink    trace.Writer // what records are written to: the encoder, or what leads there
 	spooled *spooled     // sink, if it keeps the records until the end; else nil
 	side    *sidefile.Writer
+	system  *system
 	names   *names
 	status  status
 	hurry   <-chan struct{} // closed when the recording is to end at once
@@ -42,9 +42,10 @@ func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}
 		return err
 	}
 	x := &session{
-		config: c, streams: s, names: newNames(c.pid), hurry: hurry,
+		config: c, streams: s, system: openSystem(c.pid), hurry: hurry,
 		status: status{w: s.Err, on: s.ErrTerminal && !c.quiet},
 	}
+	x.names = newNames(c.pid, x.system)
 	options.Tick = x.tick
 	options.Warn = x.status.print
 	if c.verbose > 0 {
@@ -85,14 +86,14 @@ func (x *session) run(ctx context.Context) error {
 	}
 	x.status.clear()
 	if errors.Is(err, errHurried) {
-		return errors.Join(err, x.finish(err)) // the kernel removes the probes
+		return errors.Join(err, x.finish()) // the kernel removes the probes
 	}
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
 	if x.spooled != nil {
 		err = errors.Join(err, x.detach())
 	}
-	err = errors.Join(err, x.finish(err))
+	err = errors.Join(err, x.finish())
 	stats := x.tracer.Stats()
 	if !x.config.quiet {
 		x.summary(&stats)
@@ -188,43 +189,15 @@ func (x *session) pump() error {
 }
 
 func (x *session) write(rec *trace.Record) error {
-	if err := x.sink.WriteRecord(rec); err != nil {
-		return err
-	}
-	if x.side != nil {
-		if err := x.side.WriteRecord(rec); err != nil {
-			return err
-		}
-	}
 	if rec.Kind != trace.KindCall {
 		x.names.observe(rec)
-		if rec.Kind == trace.KindHeader && x.side != nil && x.config.format == "sprtrace" {
-			return x.attachSide(rec)
-		}
 	}
-	return nil
+	return x.sink.WriteRecord(rec)
 }
 
-// attachSide names the side file inside the trace.
-func (x *session) attachSide(head *trace.Record) error {
-	return x.sink.WriteRecord(&trace.Record{
-		Kind: trace.KindAttachment, Time: head.Time, PID: head.PID,
-		Attachment: trace.Attachment{Name: "side", Path: filepath.Base(x.sidePath())},
-	})
-}
-
-// finish completes the files. After an error what can still be written is; the
-// first error is the one that counts.
-func (x *session) finish(failed error) error {
-	var all []error
-	if err := x.sink.Close(); failed == nil || x.spooled != nil && !errors.Is(failed, err) {
-		all = append(all, err)
-	}
-	if x.side != nil {
-		all = append(all, x.side.Close())
-	}
-	return errors.Join(append(all, x.out.Close())...)
-}
+// finish completes the files, after an error with what can still be written.
+// It returns what has gone wrong since.
+func (x *session) finish() error { return errors.Join(x.sink.Close(), x.out.Close()) }
 
 // tick is called about once a second while recording.
 func (x *session) tick() {

@@ -23,7 +23,7 @@ type spooled struct {
 	hurry  <-chan struct{} // closed when names are not to be waited for
 
 	records uint64
-	begun   time.Time // of the encoding
+	failed  error     // of WriteRecord
 	said    time.Time // when the status was last shown
 }
 
@@ -32,14 +32,15 @@ var _ trace.Writer = (*spooled)(nil)
 // WriteRecord implements trace.Writer.
 func (w *spooled) WriteRecord(r *trace.Record) error {
 	w.records++
-	return w.file.WriteRecord(r)
+	w.failed = w.file.WriteRecord(r)
+	return w.failed
 }
 
 // Flush does nothing: what is in the file is lost with the process anyway.
 func (w *spooled) Flush() error { return nil }
 
-// Close encodes the records. Those that could be kept are encoded even if
-// others could not.
+// Close encodes the records: also after an error those that were kept. It
+// returns errors that were not told before.
 func (w *spooled) Close() error {
 	// The process no longer waits for us.
 	_ = tracer.Unprioritize() // what was not raised cannot be lowered
@@ -47,25 +48,17 @@ func (w *spooled) Close() error {
 	if err == nil {
 		err = w.encode(from)
 	}
-	err = also(err, w.to.Close())
-	return also(err, w.file.Close())
-}
-
-// also joins two errors, unless the second one was met before: encoders return
-// their first one again.
-func also(err, next error) error {
-	if next == nil || errors.Is(err, next) {
-		return err
+	if err != nil && err == w.failed {
+		err = nil
 	}
-	return errors.Join(err, next)
+	return errors.Join(err, w.to.Close(), w.file.Close())
 }
 
 // checkEvery is after how many records the clock and the user are looked at.
 const checkEvery = 1024
 
 func (w *spooled) encode(from trace.Reader) error {
-	w.begun = time.Now()
-	w.said = w.begun
+	w.said = time.Now()
 	source := w.names(from)
 	var rec trace.Record
 	for n := uint64(0); ; n++ {
@@ -77,17 +70,26 @@ func (w *spooled) encode(from trace.Reader) error {
 			default:
 			}
 		}
-		if err := source.ReadRecord(&rec); err != nil {
-			w.status.clear()
-			if err == io.EOF {
-				return nil
-			}
-			return err
+		err := source.ReadRecord(&rec)
+		if err == nil {
+			err = w.to.WriteRecord(&rec)
 		}
-		if err := w.to.WriteRecord(&rec); err != nil {
-			return err
+		if err != nil {
+			w.status.clear()
+			return w.explain(err, n)
 		}
 	}
+}
+
+// explain says what the end of the encoding means, behind n records.
+func (w *spooled) explain(err error, n uint64) error {
+	switch {
+	case err == io.EOF:
+		return nil
+	case errors.Is(err, spool.ErrYielded):
+		return fmt.Errorf("the disk is full: %s has the first %d of %d records", w.path, n, w.records)
+	}
+	return err
 }
 
 // progress says once a second how far it is.

@@ -39,7 +39,7 @@ func newSpooled(t *testing.T, to io.Writer, then func(int), hurry <-chan struct{
 		t.Fatal(err)
 	}
 	return &spooled{
-		file: file, to: encoder.New(to), path: "FILE", status: &status{w: new(bytes.Buffer), on: true}, hurry: hurry,
+		file: file, to: &files{encoder: encoder.New(to)}, path: "FILE", status: &status{w: new(bytes.Buffer), on: true}, hurry: hurry,
 		names: func(r trace.Reader) trace.Reader { return &naming{from: r, then: then} },
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"rtrace-bpf/encoder"
-	"rtrace-bpf/internal/symbol"
-	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )
@@ -19,30 +17,6 @@ const (
 	summarySites  = 5 // allocation sites with the most live bytes
 	summaryFrames = 6 // frames of each
 )
-
-// names resolves addresses of the traced process for the summary.
-type names struct {
-	resolver *resolve.Resolver
-	pid      int32
-}
-
-func newNames(pid int) *names {
-	return &names{pid: int32(pid), resolver: resolve.New(resolve.Options{
-		Open: func(m trace.Module) (*symbol.File, error) {
-			// The process may see other files than we do; once it is gone, ours must do.
-			if f, err := symbol.OpenIn(fmt.Sprintf("/proc/%d/root", pid), m.Path); err == nil {
-				return f, nil
-			}
-			return symbol.Open(m.Path)
-		},
-	})}
-}
-
-// observe takes in records about mappings.
-func (n *names) observe(rec *trace.Record) { n.resolver.Observe(rec) }
-
-// frame prints one frame.
-func (n *names) frame(addr uint64) string { return n.resolver.Process(n.pid).Text(addr) }
 
 // summary prints what was recorded, lost and left live.
 func (x *session) summary(stats *tracer.Stats) {
@@ -61,6 +35,9 @@ func (x *session) summary(stats *tracer.Stats) {
 		fmt.Fprintf(w, "  unmatched frees: %d (of blocks allocated before the trace)\n", stats.Unmatched)
 	}
 	x.stackSummary(w, stats)
+	for _, remark := range encoder.Remarks(x.encoder) {
+		fmt.Fprintf(w, "  %s: %s\n", x.config.format, remark)
+	}
 	if stats.Forks > 0 {
 		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
 	}

@@ -11,8 +11,8 @@
  * a block of 100 bytes and its number.
  *
  * The threads exist before the gate; they call the allocator after it only.
- * What the program cannot know of a call is left out of its log: where libstdc++'s
- * headers make it, as for the vector.
+ * What the program cannot know of a call is not in its log: the line of frees at
+ * the end of a block.
  */
 #include "prog.h"
 #include <memory>
@@ -166,35 +166,38 @@ template <typename T> struct Noted {
 };
 
 /* regrown notes that a container has replaced its memory. */
-static ALWAYS_INLINE void regrown(struct ledger *l, const void *&was, const void *now, size_t n)
+static ALWAYS_INLINE void regrown(struct ledger *l, const void *&was, const void *now, size_t n,
+				  const char *caller, int line)
 {
 	if (was == now)
 		return;
-	note(l, FN_NEW, OP_ALLOC, 0, (uintptr_t)now, n);
+	note_at(l, FN_NEW, OP_ALLOC, 0, (uintptr_t)now, n, caller, line);
 	if (was)
-		note(l, FN_DELETE, OP_FREE, (uintptr_t)was, 0, 0);
+		note_at(l, FN_DELETE, OP_FREE, (uintptr_t)was, 0, 0, caller, line);
 	was = now;
 }
+#define GROWN(what, statement, more)                                                         \
+	(statement,                                                                          \
+	 regrown(l, was, (what).data(), (what).capacity() * sizeof(*(what).data()) + (more), \
+		 __func__, __LINE__))
 
-static NOINLINE void use_containers(struct ledger *l, size_t n)
+extern "C" NOINLINE void use_containers(struct ledger *l, size_t n)
 {
 	const void *was = NULL;
 	{
 		std::vector<int> numbers;
 		for (size_t i = 0; i < n; i++) {
-			numbers.push_back((int)i);
-			regrown(l, was, numbers.data(), numbers.capacity() * sizeof(int));
+			GROWN(numbers, numbers.push_back((int)i), 0);
 		}
 	}
 	note(l, FN_DELETE, OP_FREE, (uintptr_t)was, 0, 0);
 
 	was = NULL;
 	{
-		std::string text(100, 'x');
-		regrown(l, was, text.data(), text.capacity() + 1);
+		std::string text;
+		GROWN(text, text.assign(100, 'x'), 1);
 		for (size_t i = 0; i < 5; i++) {
-			text += text;
-			regrown(l, was, text.data(), text.capacity() + 1);
+			GROWN(text, text += text, 1);
 		}
 	}
 	note(l, FN_DELETE, OP_FREE, (uintptr_t)was, 0, 0);

@@ -15,7 +15,9 @@ const maxDebug = 1 << 30
 func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint64) []lines.Frame {
 	if !m.looked {
 		m.looked = true
-		r.readLines(m, f)
+		if !r.options.NoLines {
+			r.readLines(m, f)
+		}
 	}
 	s, known := f.Lookup(at)
 	if m.lines != nil {

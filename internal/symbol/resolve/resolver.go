@@ -15,6 +15,9 @@ type Options struct {
 	// Open opens the file of a module instead; its BuildID is empty if the
 	// trace does not tell. The resolver loads and closes what it returns.
 	Open func(trace.Module) (*symbol.File, error)
+	// NoLines leaves debugging information alone, which may take seconds to
+	// read: of callers the function is all that is told.
+	NoLines bool
 }
 
 // Stats counts why names are missing.

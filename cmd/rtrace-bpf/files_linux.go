@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/sidefile"
+	"rtrace-bpf/internal/spool"
+	"rtrace-bpf/trace"
+)
+
+// files are what a recording leaves: the trace and its side file.
+type files struct {
+	encoder trace.Writer
+	side    *sidefile.Writer // nil for none
+	// attach is the path of the side file, if the trace names it; else empty.
+	attach string
+
+	encoderFailed, sideFailed bool // which was told
+}
+
+var _ trace.Writer = (*files)(nil)
+
+// WriteRecord implements trace.Writer.
+func (f *files) WriteRecord(r *trace.Record) error {
+	if err := f.encode(r); err != nil {
+		return err
+	}
+	if f.side != nil {
+		if err := f.side.WriteRecord(r); err != nil {
+			f.sideFailed = true
+			return err
+		}
+	}
+	if r.Kind == trace.KindHeader && f.attach != "" {
+		return f.encode(&trace.Record{
+			Kind: trace.KindAttachment, Time: r.Time, PID: r.PID,
+			Attachment: trace.Attachment{Name: "side", Path: filepath.Base(f.attach)},
+		})
+	}
+	return nil
+}
+
+func (f *files) encode(r *trace.Record) error {
+	err := f.encoder.WriteRecord(r)
+	f.encoderFailed = f.encoderFailed || err != nil
+	return err
+}
+
+// Flush passes the trace on. The side file is for later.
+func (f *files) Flush() error { return f.encoder.Flush() }
+
+// Close completes the files as far as they can be. It returns errors that were
+// not told before.
+func (f *files) Close() error {
+	err := f.encoder.Close()
+	if f.encoderFailed {
+		err = nil
+	}
+	if f.side != nil {
+		if e := f.side.Close(); !f.sideFailed {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// roomy writes to a file on the disk of a spool: when the disk is full, records
+// at the end of the spool make room for those at its start.
+type roomy struct {
+	out   *outfile.File
+	spool *spool.File
+}
+
+// moreRoom is how much is made at least: what is in memory needs room, too.
+const moreRoom = 1 << 20
+
+func (r *roomy) Write(p []byte) (int, error) {
+	for {
+		n, err := r.out.Write(p)
+		full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+		if n > 0 || !full || !r.spool.Yield(moreRoom+r.spool.Size()/64) {
+			return n, err
+		}
+	}
+}
+
+var _ io.Writer = (*roomy)(nil)

@@ -1,0 +1,457 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/decoder/mtrc"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	wire "rtrace-bpf/internal/wire/mtrc"
+	"rtrace-bpf/trace"
+)
+
+// mtrcPath names the one MTRC file in the command's directory.
+func (r *running) mtrcPath() string {
+	r.t.Helper()
+	all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*-0.mtrc"))
+	if err != nil || len(all) != 1 {
+		r.t.Fatalf("traces in the directory: %v, %v", all, err)
+	}
+	return all[0]
+}
+
+// scan reads the events of an MTRC file, which must end with its trailer.
+func scan(t *testing.T, path string) (wire.Header, []wire.Event) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return scanFrom(t, f)
+}
+
+func scanFrom(t *testing.T, in io.Reader) (wire.Header, []wire.Event) {
+	t.Helper()
+	s, err := mtrc.NewScanner(in, mtrc.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []wire.Event
+	for {
+		var e wire.Event
+		if err = s.Next(&e); err != nil {
+			break
+		}
+		all = append(all, e)
+	}
+	if !errors.Is(err, io.EOF) || !s.Whole() {
+		t.Fatalf("behind %d events: %v, with trailer: %v", len(all), err, s.Whole())
+	}
+	if more, err := s.NextStream(); more || err != nil {
+		t.Errorf("behind the trailer: %v, %v", more, err)
+	}
+	return s.Header(), all
+}
+
+// place is where an event was made; file is the last part of the path.
+type place struct {
+	function, file string
+	line           uint64
+}
+
+func placeOf(e *wire.Event) place {
+	p := place{function: e.Source.Function.Text, line: e.Source.Line}
+	if e.Source.File.Known {
+		p.file = filepath.Base(e.Source.File.Text)
+	}
+	return p
+}
+
+// effect is an event with the block that it is about.
+type effect struct {
+	kind      wire.Kind
+	old, made uint64 // addresses; 0 for none
+	size      uint64
+	place     place
+}
+
+// effects follows the indices of events and returns the effects of each thread.
+// It checks what must hold for any file: an index is new at its A and live at
+// its R and F, and no two live blocks overlap.
+func effects(t *testing.T, events []wire.Event) map[uint64][]effect {
+	t.Helper()
+	type block struct{ address, size uint64 }
+	live, seen, at := map[uint64]block{}, map[uint64]bool{}, map[uint64]uint64{}
+	all := map[uint64][]effect{}
+	for i, e := range events {
+		if e.Kind == wire.Heap || e.Kind == wire.Internal {
+			continue
+		}
+		b, ok := live[e.Index]
+		if ok == (e.Kind == wire.Alloc) || e.Index == 0 || e.Kind == wire.Alloc && seen[e.Index] {
+			t.Fatalf("event %d, %c: index %d is live: %v", i, e.Kind, e.Index, ok)
+		}
+		x := effect{kind: e.Kind, old: b.address, size: e.Size, place: placeOf(&e)}
+		delete(at, b.address)
+		delete(live, e.Index)
+		if e.Kind != wire.Free {
+			x.made = e.Address
+			if other, taken := at[e.Address]; taken {
+				t.Fatalf("event %d, %c: block %d is at %#x as well", i, e.Kind, other, e.Address)
+			}
+			live[e.Index], seen[e.Index], at[e.Address] = block{e.Address, e.Size}, true, e.Index
+		}
+		all[e.Source.Thread] = append(all[e.Source.Thread], x)
+	}
+	return all
+}
+
+// logged returns what the log of a program says, as MTRC has it: a realloc that
+// changes nothing has no event. Places of frees are in a trace with their stacks.
+func logged(report *testutil.Report, frees bool) map[uint64][]effect {
+	kinds := map[string]wire.Kind{"alloc": wire.Alloc, "free": wire.Free, "move": wire.Realloc}
+	sizes, all := map[uint64]uint64{}, map[uint64][]effect{}
+	for _, c := range report.Done() {
+		if c.Op == "move" && c.Old == c.Ptr && sizes[c.Ptr] == c.Size {
+			continue
+		}
+		sizes[c.Ptr] = c.Size
+		x := effect{kind: kinds[c.Op], old: c.Old, made: c.Ptr, size: c.Size}
+		if c.Caller != "" {
+			x.place = place{c.Caller, "threads_cxx.cpp", c.Line}
+		}
+		if x.kind == wire.Free && !frees {
+			x.place = place{}
+		}
+		all[uint64(c.TID)] = append(all[uint64(c.TID)], x)
+	}
+	return all
+}
+
+// inHeap checks that each block lies in memory that an H before it told of.
+func inHeap(t *testing.T, events []wire.Event) {
+	t.Helper()
+	type extent struct{ start, end uint64 }
+	var heap []extent
+	holds := func(addr uint64) bool {
+		return slices.ContainsFunc(heap, func(x extent) bool { return x.start <= addr && addr < x.end })
+	}
+	for i, e := range events {
+		switch e.Kind {
+		case wire.Heap:
+			heap = append(heap, extent{e.Address, e.Address + e.Size})
+		case wire.Alloc, wire.Realloc:
+			if !holds(e.Address) || !holds(e.Address+max(e.Size, 1)-1) {
+				t.Fatalf("event %d, %c: %d bytes at %#x are in no memory of the heap", i, e.Kind, e.Size, e.Address)
+			}
+		}
+	}
+	if len(heap) == 0 {
+		t.Error("no memory of the heap")
+	}
+}
+
+// A live trace of a threaded C++ program equals what the program says it did.
+func TestMTRC(t *testing.T) {
+	tool := rtrace(t)
+	for name, test := range map[string]struct {
+		args  []string
+		names bool
+		frees bool
+	}{
+		"names":          {nil, true, false},
+		"names of frees": {[]string{"-A"}, true, true},
+		"no names":       {[]string{"--mtrc-names=off", "-A"}, false, false},
+		"no stacks":      {[]string{"-b", "0"}, false, false},
+		"no unwinding":   {[]string{"--unwind=none"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "threads_cxx", "20")
+			r := start(t, child, append(test.args, "--format", "mtrc")...)
+			child.Go()
+			report := child.Report()
+			r.ends(cli.OK)
+			r.says("lost: 0")
+			header, events := scan(t, r.mtrcPath())
+			if header != (wire.Header{Words: 8, Version: wire.Version}) {
+				t.Errorf("header %+v", header)
+			}
+			inHeap(t, events)
+			for i, e := range events {
+				if e.Kind == wire.Alloc && e.Source.Function.Known != test.names {
+					t.Fatalf("event %d: %+v", i, e)
+				}
+			}
+			got, want := effects(t, events), logged(report, test.frees)
+			for thread, list := range want {
+				equal(t, thread, list, got[thread], test.names)
+				delete(got, thread)
+			}
+			if len(got) > 0 {
+				t.Errorf("calls of unknown threads: %v", got)
+			}
+			statistics(t, tool, r.mtrcPath(), logged(report, false))
+		})
+	}
+}
+
+// statistics compares what rtrace mptrace says of a trace with the log.
+func statistics(t *testing.T, tool, path string, log map[uint64][]effect) {
+	t.Helper()
+	var made, madeBytes, freed, left, largest uint64
+	smallest := uint64(math.MaxUint64)
+	for _, list := range log {
+		for _, x := range list {
+			if x.kind != wire.Alloc {
+				freed++
+			}
+			if x.kind != wire.Free {
+				made, madeBytes = made+1, madeBytes+x.size
+				largest = max(largest, x.size)
+				if x.size > 0 {
+					smallest = min(smallest, x.size)
+				}
+			}
+		}
+	}
+	// What a thread does last is to leave a block.
+	for _, list := range log {
+		left += list[len(list)-1].size
+	}
+	out, err := exec.Command(tool, "mptrace", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("\nallocated: %d (%d bytes)\n", made, madeBytes),
+		fmt.Sprintf("\nfreed:     %d (%d bytes)\n", freed, madeBytes-left),
+		fmt.Sprintf("\nunfreed:   %d (%d bytes)\n", len(log), left),
+		fmt.Sprintf("\nsmallest size: %d bytes\n", smallest),
+		fmt.Sprintf("\nlargest size:  %d bytes\n", largest),
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// equal compares the events of a thread, with their places as far as the log
+// of the program has them.
+func equal(t *testing.T, thread uint64, want, got []effect, names bool) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) {
+			t.Errorf("thread %d: %d events, want %d", thread, len(got), len(want))
+			return
+		}
+		g, w := got[i], want[i]
+		if !names {
+			w.place = place{}
+		} else if w.place == (place{}) {
+			g.place = place{}
+		}
+		if g != w {
+			t.Errorf("thread %d, event %d: %+v, want %+v", thread, i, g, w)
+			return
+		}
+	}
+}
+
+// The side file of a live MTRC trace completes it: sizes from 2 GiB on that the
+// legacy form has not, losses, threads, names of threads and their ends.
+func TestMTRCSideFile(t *testing.T) {
+	child := waiting(t, "threads_cxx", "3")
+	r := start(t, child, "--format", "mtrc", "--mtrc-legacy", "-A")
+	child.Go()
+	report := child.Report()
+	r.ends(cli.OK)
+	records := load(t, r.mtrcPath())
+	tids := map[int32]int{}
+	ended := false
+	for i, rec := range records {
+		if rec.PID != int32(report.PID) && rec.Kind != trace.KindResource && rec.Kind != trace.KindEnd {
+			t.Fatalf("record %d, %v, is about process %d", i, rec.Kind, rec.PID)
+		}
+		switch rec.Kind {
+		case trace.KindCall:
+			tids[rec.TID]++
+			if q := rec.Call.Stack; q.End != trace.StackAbsent {
+				t.Fatalf("call %d has a stack without frames: %+v", rec.Call.Seq, q)
+			}
+		case trace.KindExit:
+			ended = ended || rec.Exit.Process
+		}
+	}
+	want := map[int32]int{}
+	for thread, list := range logged(report, true) {
+		want[int32(thread)] = len(list)
+	}
+	if diff := cmp.Diff(want, tids); diff != "" {
+		t.Errorf("calls by thread (-want +got)\n%s", diff)
+	}
+	if !ended || records[len(records)-1].Kind != trace.KindEnd {
+		t.Errorf("exit of the process: %v, last record %v", ended, records[len(records)-1].Kind)
+	}
+}
+
+// The legacy form has no number that the unmodified mptrace misreads.
+func TestMTRCLegacy(t *testing.T) {
+	child := waiting(t, "threads_cxx", "5")
+	r := start(t, child, "--format", "mtrc", "--mtrc-legacy", "--mtrc-words", "8")
+	child.Go()
+	report := child.Report()
+	r.ends(cli.OK)
+	_, events := scan(t, r.mtrcPath())
+	for i, e := range events {
+		for _, n := range []uint64{e.Index, e.Address, e.Size, e.Source.Thread, e.Source.Line} {
+			if n >= wire.LegacyLimit {
+				t.Fatalf("event %d, %+v, has %d", i, e, n)
+			}
+		}
+	}
+	got := effects(t, events)
+	for thread, list := range logged(report, false) {
+		if len(got[thread]) != len(list) {
+			t.Errorf("thread %d: %d events, want %d", thread, len(got[thread]), len(list))
+		}
+		for i, x := range got[thread] {
+			if want := list[i]; x.kind != want.kind || x.size != want.size || (x.made^want.made)&0xfffff != 0 {
+				t.Errorf("thread %d, event %d: %+v, want %+v", thread, i, x, want)
+			}
+		}
+	}
+}
+
+// Words of 4 bytes are for 32-bit readers.
+func TestMTRCWords(t *testing.T) {
+	child := waiting(t, "loop", "1")
+	r := start(t, child, "--format", "mtrc", "--mtrc-words", "4", "--duration", "1ms")
+	r.ends(cli.OK)
+	header, _ := scan(t, r.mtrcPath())
+	if header.Words != 4 {
+		t.Errorf("words of %d bytes", header.Words)
+	}
+	child.Go()
+	child.Go()
+	child.Succeed()
+}
+
+// A program that waits is seen at work: its events come through a pipe before it
+// ends.
+func TestMTRCLive(t *testing.T) {
+	testutil.NeedBPF(t)
+	input, feed := pipe(t)
+	answers, output := pipe(t)
+	cmd := exec.Command("sqlite3", ":memory:")
+	cmd.Stdin, cmd.Stdout = input, output
+	child := testutil.Start(t, cmd)
+	input.Close()
+	output.Close()
+	answer := bufio.NewReader(answers)
+	ask := func(question string) {
+		if _, err := io.WriteString(feed, question); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := answer.ReadString('\n'); err != nil || line != "up\n" {
+			t.Fatalf("sqlite3 says %q, %v", line, err)
+		}
+	}
+	ask("select 'up';\n")
+
+	events, trace := pipe(t)
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	record := command(t, "-p", fmt.Sprint(child.PID), "-q", "-o", "-", "--format", "mtrc", "--ready-file", ready)
+	record.Stdout = trace
+	r := startIn(t, record, dir, ready)
+	trace.Close()
+	show := exec.Command(rtrace(t), "mptrace", "-v", "-s", "-")
+	rows, to := pipe(t)
+	show.Stdin, show.Stdout = events, to
+	shown := testutil.Start(t, show)
+	events.Close()
+	to.Close()
+
+	ask("select 'up';\n")
+	table := bufio.NewReader(rows)
+	for row := ""; !strings.Contains(row, " alloc "); {
+		var err error
+		if row, err = table.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := feed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Succeed()
+	r.ends(cli.OK)
+	shown.Succeed()
+	if !strings.Contains(string(rest), fmt.Sprintf(" thread %d\n", child.PID)) || !strings.Contains(string(rest), "\nallocated: ") {
+		t.Errorf("rtrace mptrace prints\n%.2000s", rest)
+	}
+}
+
+// A stream has the names of functions.
+func TestMTRCStream(t *testing.T) {
+	child := waiting(t, "threads_cxx", "4")
+	r := start(t, child, "--format", "mtrc", "-o", "-", "-q")
+	child.Go()
+	report := child.Report()
+	r.ends(cli.OK)
+	path := filepath.Join(t.TempDir(), "trace")
+	if err := os.WriteFile(path, r.Output(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, events := scan(t, path)
+	got := effects(t, events)
+	for thread, list := range logged(report, false) {
+		for i := range list {
+			list[i].place = place{function: list[i].place.function}
+		}
+		equal(t, thread, list, got[thread], true)
+	}
+	if len(got) != len(report.TIDs) {
+		t.Errorf("%d threads, want %d", len(got), len(report.TIDs))
+	}
+}
+
+// Formats with a place for it, or a side file, have growth of the heap if asked for.
+func TestHeapGrowth(t *testing.T) {
+	for format, suffix := range map[string]string{"jsonl": ".jsonl", "sprtrace": ""} {
+		for _, growth := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, %v", format, growth), func(t *testing.T) {
+				child := waiting(t, "alloc", "1", "100")
+				r := start(t, child, "--format", format, fmt.Sprintf("--heap-growth=%v", growth))
+				child.Go()
+				child.Succeed()
+				r.ends(cli.OK)
+				n := 0
+				for _, rec := range load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, suffix))) {
+					if rec.Kind == trace.KindHeapGrow {
+						n++
+					}
+				}
+				if (n > 0) != growth {
+					t.Errorf("%d records of growth", n)
+				}
+			})
+		}
+	}
+}
