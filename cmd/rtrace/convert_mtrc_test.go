@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
 const mtrcFiles = "../../testdata/corpus/mpatrol/"
@@ -37,10 +43,24 @@ func TestConvertMTRC(t *testing.T) {
 			if code != cli.OK || errOut != "" {
 				t.Errorf("%s to %s: exit code %d, %s", path, format, code, errOut)
 			}
-			code, _, errOut = try(cli.Streams{In: strings.NewReader(out)}, "convert", "-f", "mtrc")
-			if code != cli.OK || strings.Contains(errOut, "left out") {
+			code, back, errOut := try(cli.Streams{In: strings.NewReader(out)}, "convert", "-f", "mtrc")
+			if format == "text" && strings.HasSuffix(path, "fork.trace") {
+				continue // text does not tell where the second stream begins
+			}
+			if code != cli.OK || errOut != "" {
 				t.Errorf("%s from %s: exit code %d, %s", path, format, code, errOut)
 			}
+			if got, want := history(t, back, false), history(t, string(want), true); got != want {
+				t.Errorf("%s through %s: %s", path, format, testutil.FirstDifference(got, want))
+			}
+		}
+		code, text, errOut = try(cli.Streams{}, "dump", path)
+		if code != cli.OK || errOut != "" {
+			t.Errorf("%s: dump: exit code %d, %s", path, code, errOut)
+		}
+		code, again, errOut = try(cli.Streams{In: strings.NewReader(text)}, "undump")
+		if code != cli.OK || errOut != "" || again != string(want) {
+			t.Errorf("%s: undump: exit code %d, %s, equal %v", path, code, errOut, again == string(want))
 		}
 	}
 }
@@ -144,4 +164,37 @@ func TestInfoMTRC(t *testing.T) {
 			t.Errorf("%s: %s", tt.file, out)
 		}
 	}
+}
+
+// history lists the blocks of a file as they come and go, numbered anew from 1 in
+// each stream. A move is a free and an allocation if split says so.
+func history(t *testing.T, data string, split bool) string {
+	t.Helper()
+	s, err := mtrc.NewScanner(strings.NewReader(data), mtrc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for more := true; more; {
+		fmt.Fprintln(&out, "stream")
+		var e wire.Event
+		numbers, last := map[uint64]int{}, 0
+		for err = s.Next(&e); err == nil; err = s.Next(&e) {
+			if e.Kind == wire.Free || e.Kind == wire.Realloc && split {
+				fmt.Fprintf(&out, "free %d\n", numbers[e.Index])
+			}
+			if e.Kind == wire.Alloc || e.Kind == wire.Realloc {
+				last++
+				numbers[e.Index] = last
+				fmt.Fprintf(&out, "%d at %#x, %d bytes\n", last, e.Address, e.Size)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if more, err = s.NextStream(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.String()
 }

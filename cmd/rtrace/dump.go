@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"rtrace-bpf/decoder"
+	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/cli"
@@ -65,8 +66,8 @@ func dump(ctx context.Context, s cli.Streams, args []string, outName string, rec
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	w := bufio.NewWriterSize(out, 64<<10)
-	if format == "sprtrace" && !records {
-		err = sprtrace.Dump(w, in, sprtrace.Options{Strict: strict})
+	if packets := packetDumps[format]; packets != nil && !records {
+		err = packets(w, in, strict)
 		if e := in.Err(); e != nil && (err == nil || errors.Is(err, trace.ErrTruncated)) {
 			err = e
 		}
@@ -78,6 +79,16 @@ func dump(ctx context.Context, s cli.Streams, args []string, outName string, rec
 		return e
 	}
 	return err
+}
+
+// packetDumps print the binary formats packet by packet.
+var packetDumps = map[string]func(w io.Writer, r io.Reader, strict bool) error{
+	"sprtrace": func(w io.Writer, r io.Reader, strict bool) error {
+		return sprtrace.Dump(w, r, sprtrace.Options{Strict: strict})
+	},
+	"mtrc": func(w io.Writer, r io.Reader, strict bool) error {
+		return mtrc.Dump(w, r, mtrc.Options{Strict: strict})
+	},
 }
 
 func dumpRecords(ctx context.Context, w io.Writer, r io.Reader, name string, o decoder.Options) error {

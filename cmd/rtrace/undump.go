@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
@@ -48,7 +51,13 @@ func undump(ctx context.Context, s cli.Streams, args []string, outName string) (
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	err = sprtrace.Undump(out, in)
+	lines := bufio.NewReader(in)
+	head, _ := lines.Peek(256) // an error comes again with the first line
+	restore := sprtrace.Undump
+	if first, _, _ := strings.Cut(string(head), "\n"); mtrc.IsDump(first) {
+		restore = mtrc.Undump
+	}
+	err = restore(out, lines)
 	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}

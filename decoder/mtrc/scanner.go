@@ -47,16 +47,21 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 		return nil, err
 	}
 	s := &Scanner{in: input{r: r, buf: make([]byte, bufferSize)}, opts: o}
-	if !s.in.have(len(wire.Magic)) {
-		return nil, s.cut("the magic is missing")
-	}
-	if !bytes.HasPrefix(s.in.window(), []byte(wire.Magic)) {
-		return nil, s.fail(malformed("the magic %s is missing", wire.Magic))
-	}
-	if err := s.begin(); err != nil {
+	if err := s.first(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// first reads the header that the input begins with.
+func (s *Scanner) first() error {
+	if !s.in.have(len(wire.Magic)) {
+		return s.cut("the magic is missing")
+	}
+	if !bytes.HasPrefix(s.in.window(), []byte(wire.Magic)) {
+		return s.fail(malformed("the magic %s is missing", wire.Magic))
+	}
+	return s.begin()
 }
 
 // Header returns the header of the current stream.
@@ -212,13 +217,21 @@ func (s *Scanner) NextStream() (bool, error) {
 	if !errors.Is(s.err, io.EOF) {
 		return false, s.err
 	}
+	if more, err := s.beginNext(); more || err != nil {
+		return more, err
+	}
+	return false, s.junk()
+}
+
+// beginNext reads the header of the stream that follows at once, if one does.
+func (s *Scanner) beginNext() (bool, error) {
 	if s.in.have(len(wire.Magic)) && bytes.HasPrefix(s.in.window(), []byte(wire.Magic)) {
 		if _, _, err := s.peekHeader(); !errors.Is(err, trace.ErrMalformed) {
 			err := s.begin()
 			return err == nil, err
 		}
 	}
-	return false, s.junk()
+	return false, nil
 }
 
 // junk reads the input to its end.
