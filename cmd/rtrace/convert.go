@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/sidefile"
@@ -25,6 +26,7 @@ func convertCommand() command {
 			Examples: []cli.Example{
 				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
 				{Does: "turn it back into what the original tools read", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
+				{Does: "say in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
 				{Does: "look at a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
 		},
@@ -36,6 +38,7 @@ func convertCommand() command {
 			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
 			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
 			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
+			c.callers.add(out)
 			c.input.add(f.group("Input"))
 			return c.run
 		},
@@ -60,6 +63,7 @@ type convert struct {
 	format  string
 	output  string
 	options encoder.Options
+	callers callerFlags
 
 	encoder trace.Writer
 	side    *sidefile.Writer
@@ -78,6 +82,9 @@ func (c *convert) target() (encoder.Format, error) {
 	f, err := encoder.Lookup(name)
 	if err != nil {
 		return f, &cli.UsageError{Err: err}
+	}
+	if err := c.callers.check(f.Name); err != nil {
+		return f, err
 	}
 	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
 		return f, cli.Usagef("unknown dialect %q (known: wire, document)", d)
@@ -124,7 +131,8 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 			return err
 		}
 	}
-	err = c.finish(in.outcome(trace.Copy(c, in)))
+	src := c.callers.reader(ctx, in, name, decoder.Options{Strict: c.input.strict, NoSide: c.input.noSide})
+	err = c.finish(in.outcome(trace.Copy(c, src)))
 	if isIncomplete(err) {
 		warn := warner(s.Err, "convert")
 		for _, remark := range encoder.Remarks(c.encoder) {

@@ -290,7 +290,7 @@ func TestAddr2line(t *testing.T) {
 		{"clang -O2 5", "clang", []string{"-O2", "-gdwarf-5"}},
 		{"clang -O2 lines only", "clang", []string{"-O2", "-gline-tables-only"}},
 	} {
-		for source, step := range map[string]uint64{"shapes.c": 1, "shapes.cc": 3} {
+		for source, step := range map[string]uint64{"shapes.c": 1, "shapes.cc": 7} {
 			t.Run(tt.name+"/"+source, func(t *testing.T) {
 				path := compile(t, tt.compiler, source, tt.flags...)
 				tab, f := table(t, "", path)
