@@ -235,6 +235,41 @@ func TestRandomTurns(t *testing.T) {
 	}
 }
 
+// Whatever a trace says, however wrong, the program is sound: no slot has two
+// blocks, none is freed twice, and it ends.
+func TestRandomRecords(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		kinds := []trace.Kind{trace.KindExit, trace.KindExec, trace.KindProcess, trace.KindLost, trace.KindResource}
+		functions := []string{"malloc", "realloc", "free", "memalign", "aligned_alloc", "x"}
+		var records []*trace.Record
+		for range 5000 {
+			rec := &trace.Record{Kind: trace.KindCall, PID: 5, TID: 5 + r.Int32N(4)}
+			if r.IntN(100) == 0 {
+				rec.Kind = kinds[r.IntN(len(kinds))]
+				rec.Resource = trace.Resource{ID: 1 + r.Uint32N(2), Type: "memory"}
+			}
+			rec.Call = trace.Call{
+				Op: trace.Op(r.IntN(5)), Function: functions[r.IntN(len(functions))], Resource: r.Uint32N(3),
+				ID: r.Uint64N(50), OldID: r.Uint64N(50), Size: r.Uint64() >> r.IntN(64),
+			}
+			records = append(records, rec)
+		}
+		p := program(t, replay.Order(seed%2), records)
+		run := load(t, p)
+		run.run(r)
+		left := 0
+		for _, block := range run.blocks {
+			if block != 0 {
+				left++
+			}
+		}
+		if uint64(left) != p.Stats.LeftBlocks || uint64(len(run.calls)) != p.Stats.Calls {
+			t.Errorf("seed %d: %d blocks left after %d calls: %+v", seed, left, len(run.calls), p.Stats)
+		}
+	}
+}
+
 // One thread allocates and another frees: the slots stay few although the first
 // never frees, and the first cannot run ahead of the second without end.
 func TestProducer(t *testing.T) {

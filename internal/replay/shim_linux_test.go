@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/replay"
-	"rtrace-bpf/internal/testutil"
 )
 
 // prepare compiles a replay of p.
@@ -193,5 +192,3 @@ func TestCompilers(t *testing.T) {
 		shim(t, "-DNULL_MALLOC")
 	}
 }
-
-func TestMain(m *testing.M) { testutil.Main(m) }
