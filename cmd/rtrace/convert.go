@@ -127,7 +127,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
 		}
-		if c.side, err = sidefile.NewWriter(c.output+".side", encoder.Positions(format.Name)); err != nil {
+		if c.side, err = sidefile.NewWriter(c.output+".side", encoder.PositionsOf(format.Name, c.encoder)); err != nil {
 			return err
 		}
 	}
