@@ -78,10 +78,27 @@ func checkFrames(t *testing.T, f *File, size int) {
 	}
 }
 
+// checkDebug reads debugging information.
+func checkDebug(t *testing.T, f *File, size int) {
+	const limit = 1 << 20
+	all, err := f.DebugSections(limit, ".debug_info", ".debug_abbrev", ".text")
+	if _, ok := errors.AsType[*trace.SyntaxError](err); err != nil && !ok {
+		t.Fatalf("error %v is no *trace.SyntaxError", err)
+	}
+	sum := 0
+	for _, b := range all {
+		sum += len(b)
+	}
+	if sum > limit || sum > 3*(maxRatio+1)*size {
+		t.Fatalf("%d bytes of debugging information from %d", sum, size)
+	}
+}
+
 // check calls everything that a File offers and holds what must be true of any
 // file.
 func check(t *testing.T, f *File, size int) {
 	checkFrames(t, f, size)
+	checkDebug(t, f, size)
 	s := f.symbols
 	if len(s.strings) > 2*size || 16*len(s.entries) > 2*size || len(s.starts) > 2*len(s.entries)+1 || len(s.starts) != len(s.owners) {
 		t.Fatalf("%d bytes of names, %d entries and %d spans from %d bytes", len(s.strings), len(s.entries), len(s.starts), size)

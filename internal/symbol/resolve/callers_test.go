@@ -89,6 +89,22 @@ func TestParseText(t *testing.T) {
 	}
 }
 
+func FuzzParseText(f *testing.F) {
+	for _, text := range []string{"main() at demo.c:12", "f() from /lib/libc.so.6", "from /x", "in ??", "int* std::copy<int*>(int*, int*) at v.h:3", "operator new("} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p := parseText(text)
+		p.isWrapper()
+		if n := len(p.caller.Function) + len(p.caller.File) + len(p.module); n > len(text) {
+			t.Errorf("%d bytes from %d", n, len(text))
+		}
+		if p.caller.Line != 0 && p.caller.File == "" {
+			t.Errorf("line %d of no file", p.caller.Line)
+		}
+	})
+}
+
 // callerFiles are a program, the C library and a library of the program.
 func callerFiles() map[string][]byte {
 	code := [][3]uint64{{0x1000, 0x1000, 0x1000}}
