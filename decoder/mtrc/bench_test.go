@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/decoder/mtrc"
 	wire "rtrace-bpf/internal/wire/mtrc"
+	"rtrace-bpf/trace"
 )
 
 // stream returns a 64-bit stream of n allocations, each freed 64 allocations
@@ -78,4 +79,27 @@ func BenchmarkScanner(b *testing.B) {
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 		})
 	}
+}
+
+func BenchmarkReader(b *testing.B) {
+	data := stream(100_000, 30)
+	r := bytes.NewReader(data)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	records := 0
+	for b.Loop() {
+		r.Reset(data)
+		d, err := mtrc.NewReader(r, mtrc.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var rec trace.Record
+		for err = d.ReadRecord(&rec); err == nil; err = d.ReadRecord(&rec) {
+			records++
+		}
+		if !errors.Is(err, io.EOF) {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(records)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 }

@@ -324,8 +324,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The buffer does not grow with the file, nor with a name beyond its limit, and
-// a steady stream allocates nothing.
+// A steady stream allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	data := binary.AppendUvarint([]byte(little), 0)[:len(little)]
 	for range 20_000 {
@@ -342,6 +341,18 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)
+	}
+	r, err := mtrc.NewReader(bytes.NewReader(data), mtrc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec trace.Record
+	if n := testing.AllocsPerRun(30_000, func() {
+		if err := r.ReadRecord(&rec); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per record", n)
 	}
 }
 

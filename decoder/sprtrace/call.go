@@ -98,6 +98,7 @@ func (d *Reader) parseCall(rec *trace.Record, b []byte, layout int) bool {
 	c.Function = d.names.get(name)
 	c.Resource, c.Context = w0, w1
 	c.OldID, c.EntryTime = 0, 0
+	c.Index, c.Caller, c.Thread = 0, trace.Caller{}, 0
 	c.Stack = trace.Stack{}
 	c.Args = nil
 	return true

@@ -178,6 +178,7 @@ func (d *Reader) giveCall(r *trace.Record) {
 	c := &r.Call
 	c.Seq, c.Op, c.Function, c.Resource = p.seq, p.op, p.function, p.resource
 	c.ID, c.OldID, c.Size, c.EntryTime, c.Context = p.id, 0, p.size, 0, p.context
+	c.Index, c.Caller, c.Thread = 0, trace.Caller{}, 0
 	c.Stack = d.stack
 	c.Args = d.args[p.firstArg:p.endArg:p.endArg]
 }
