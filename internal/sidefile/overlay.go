@@ -175,9 +175,11 @@ func same(side, main *trace.Record) bool {
 	case trace.KindMapping, trace.KindUnmapping:
 		return side.Mapping.End == main.Mapping.End && samePath(side.Mapping.Path, main.Mapping.Path)
 	case trace.KindHeapGrow:
-		// The legacy form of mtrc keeps the low bits of an address only.
+		// The legacy form of mtrc keeps the low bits of an address only, and
+		// cuts sizes.
 		s, m := side.HeapGrow, main.HeapGrow
-		return s.Size == m.Size && s.Internal == m.Internal && (s.Address^m.Address)&(1<<20-1) == 0
+		cut := m.Size == bigSize-1 && s.Size >= bigSize
+		return (s.Size == m.Size || cut) && s.Internal == m.Internal && (s.Address^m.Address)&(1<<20-1) == 0
 	case trace.KindLost:
 		return side.Lost.Count == main.Lost.Count && side.Lost.Reason == main.Lost.Reason
 	case trace.KindModule:
