@@ -32,7 +32,10 @@ type session struct {
 	status  status
 	hurry   <-chan struct{} // closed when the recording is to end at once
 
-	mu sync.Mutex // of sink and side
+	mu sync.Mutex // of sink
+
+	stopping sync.Mutex // of detached
+	detached bool       // the tracer is closed
 }
 
 // record does what the command line asks for.
@@ -75,9 +78,9 @@ func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}
 
 // run copies the trace to its output until its end.
 func (x *session) run(ctx context.Context) error {
-	defer context.AfterFunc(ctx, x.tracer.Stop)()
+	defer context.AfterFunc(ctx, x.stop)()
 	if d := x.config.duration; d > 0 {
-		defer time.AfterFunc(d, x.tracer.Stop).Stop()
+		defer time.AfterFunc(d, x.stop).Stop()
 	}
 	err := x.ready()
 	x.status.begin()
@@ -92,6 +95,9 @@ func (x *session) run(ctx context.Context) error {
 	// when they take long: a call of the process costs something until then.
 	if x.spooled != nil {
 		err = errors.Join(err, x.detach())
+		if ctx.Err() == nil {
+			x.spooled.hurry = ctx.Done() // that the recording has ended was no signal's doing
+		}
 	}
 	err = errors.Join(err, x.finish())
 	stats := x.tracer.Stats()
@@ -110,8 +116,20 @@ func (x *session) run(ctx context.Context) error {
 	return err
 }
 
+// stop ends the recording, unless that has happened.
+func (x *session) stop() {
+	x.stopping.Lock()
+	defer x.stopping.Unlock()
+	if !x.detached {
+		x.tracer.Stop()
+	}
+}
+
 // detach removes the probes.
 func (x *session) detach() error {
+	x.stopping.Lock()
+	x.detached = true
+	x.stopping.Unlock()
 	if x.tracer.Plan().Mechanism() == tracer.MechanismPerf {
 		x.status.say("removing the probes, which takes seconds on this kernel")
 	}

@@ -23,6 +23,7 @@ type spooled struct {
 	hurry  <-chan struct{} // closed when names are not to be waited for
 
 	records uint64
+	unnamed uint64    // records that were not waited for
 	failed  error     // of WriteRecord
 	said    time.Time // when the status was last shown
 }
@@ -66,6 +67,9 @@ func (w *spooled) encode(from trace.Reader) error {
 			w.progress(n)
 			select {
 			case <-w.hurry:
+				if source != from {
+					w.unnamed = w.records - n
+				}
 				source = from
 			default:
 			}
@@ -84,6 +88,8 @@ func (w *spooled) encode(from trace.Reader) error {
 // explain says what the end of the encoding means, behind n records.
 func (w *spooled) explain(err error, n uint64) error {
 	switch {
+	case err == io.EOF && w.unnamed > 0:
+		return fmt.Errorf("interrupted while writing %s: the last %d of %d records are without names", w.path, w.unnamed, w.records)
 	case err == io.EOF:
 		return nil
 	case errors.Is(err, spool.ErrYielded):
