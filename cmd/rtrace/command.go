@@ -23,6 +23,8 @@ func commands() []command {
 		mprofCommand(),
 		replayCommand(),
 		mptraceCommand(),
+		heapmapCommand(),
+		timelineCommand(),
 	}
 }
 

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/heapmap"
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/heapview"
+	"rtrace-bpf/trace"
+)
+
+// heapmapCommand draws the address space.
+func heapmapCommand() command {
+	return command{
+		name: "heapmap",
+		page: cli.Page{
+			Summary:  "draw the memory of a program: what is allocated where",
+			Synopsis: []string{"[flags] -o OUT [FILE]"},
+			About: "Draws the address space in rows from left to right, as the window of mpatrol's mptrace does: memory that is allocated, that was freed, " +
+				"that the allocator got from the system and has not used yet. Parts of the address space that are far from each other become regions of their own; " +
+				"what lies only partly in one is drawn with that part.\n\n" +
+				"SVG is a picture of one moment, which --at chooses. HTML is a page that needs nothing else and no network: a slider moves through the trace, " +
+				"the map zooms from the whole to single bytes, and a block tells its address, size, thread and where it was allocated.\n\n" +
+				"A moment is an event: the calls of a trace are numbered from 1, whatever they did. If the program was replaced by exec, the map is of the last one.\n\n" +
+				"It takes memory for the blocks that are live at a time and 40 bytes for each of up to half a million others. Of longer traces, blocks are left out " +
+				"that lived only between two steps of the slider; the states at the steps, at the peak, at the event of --at and at the end are exact. " +
+				"A page is kept below 5 MB in the same way.",
+			Examples: []cli.Example{
+				{Does: "draw what is allocated when most is", Command: "rtrace heapmap --at peak -o peak.svg rtrace-raw-4711-0"},
+				{Does: "make a page to move through time", Command: "rtrace heapmap -r -o map.html rtrace-raw-4711-0"},
+				{Does: "look at 64 KiB closely", Command: "rtrace heapmap --base 0x55d0c4a00000 --space 64K -o part.svg rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var o heapmapOptions
+			out := f.group("Output")
+			out.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			out.StringVarP(&o.format, "format", "f", "", "write `FORMAT`: svg or html (default: by the suffix of OUT, else svg)")
+			out.IntVar(&o.width, "width", 1200, "of an SVG picture: `PIXELS`")
+			what := f.group("What to draw")
+			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most bytes live) or end; a page begins there")
+			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page shows that first")
+			what.Var(&o.space, "space", "with --base: draw `BYTES`, as 4096, 64K or 8M (default: up to the end of the region)")
+			what.IntVar(&o.regions, "regions", 0, "draw at most `N` regions, those with most memory in use (default: 16 in a picture, 256 in a page)")
+			o.process.add(what)
+			what.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			o.blocks.in.add(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type heapmapOptions struct {
+	output, format string
+	at             string
+	base           address
+	space          groups.Size
+	width, regions int
+	process        processFlags
+	blocks         blockFlags
+}
+
+// address is an address on the command line.
+type address struct {
+	value uint64
+	set   bool
+}
+
+var _ pflag.Value = (*address)(nil)
+
+// Set reads a number, hexadecimal with 0x in front.
+func (a *address) Set(text string) error {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no address; write it as 0x55d0c4a00000", text)
+	}
+	a.value, a.set = n, true
+	return nil
+}
+
+// String returns the address, and nothing if there is none.
+func (a *address) String() string {
+	if a == nil || !a.set {
+		return ""
+	}
+	return "0x" + strconv.FormatUint(a.value, 16)
+}
+
+// Type names the value in help texts that do not.
+func (a *address) Type() string { return "ADDRESS" }
+
+// check finds what is wrong with the flags and settles the format and the
+// event; 0 stands for the peak and the end.
+func (o *heapmapOptions) check() (event uint64, err error) {
+	if o.format == "" {
+		switch strings.ToLower(filepath.Ext(o.output)) {
+		case ".html", ".htm":
+			o.format = "html"
+		default:
+			o.format = "svg"
+		}
+	}
+	if o.format != "svg" && o.format != "html" {
+		return 0, cli.Usagef("unknown format %q (known: svg, html)", o.format)
+	}
+	if o.width < 480 || o.width > 1<<14 {
+		return 0, cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", o.width)
+	}
+	if o.space != 0 && !o.base.set {
+		return 0, cli.Usagef("--space needs --base")
+	}
+	if o.at != "peak" && o.at != "end" {
+		if event, err = strconv.ParseUint(o.at, 10, 64); err != nil || event == 0 {
+			return 0, cli.Usagef("--at takes the number of an event, peak or end, not %q", o.at)
+		}
+	}
+	if o.regions < 0 {
+		return 0, cli.Usagef("--regions takes a number of regions, not %d", o.regions)
+	}
+	if o.regions == 0 {
+		o.regions = 16
+		if o.format == "html" {
+			o.regions = 256
+		}
+	}
+	return event, nil
+}
+
+func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	event, err := o.check()
+	if err != nil {
+		return err
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, o.output, name, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := o.blocks.in.open(ctx, s, "heapmap", args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	src, err := o.process.reader(in)
+	if err != nil {
+		return err
+	}
+	m, curve, err := o.read(src, event)
+	if err = in.outcome(err); !isIncomplete(err) {
+		return err
+	}
+	if e := src.check(warner(s.Err, "heapmap")); e != nil {
+		return e
+	}
+	if e := o.write(out, m, curve, src.name(in.name), event); e != nil {
+		return e
+	}
+	return err
+}
+
+// read makes the map, and the curve of a page.
+func (o *heapmapOptions) read(src trace.Reader, event uint64) (*heapmap.Map, *timeline.Timeline, error) {
+	resolver := o.blocks.resolver()
+	m := heapmap.New(heapmap.Options{At: event, Framer: o.blocks.framer(resolver)})
+	var curve *timeline.Timeline
+	if o.format == "html" {
+		curve = timeline.New(timeline.Options{Points: heapview.CurvePoints})
+	}
+	var rec trace.Record
+	for {
+		if err := src.ReadRecord(&rec); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return m, curve, err
+		}
+		resolver.Observe(&rec)
+		m.Add(&rec)
+		if curve != nil {
+			curve.Add(&rec)
+		}
+	}
+}
+
+// write draws.
+func (o *heapmapOptions) write(w io.Writer, m *heapmap.Map, curve *timeline.Timeline, name string, event uint64) error {
+	switch {
+	case o.at == "peak":
+		event = max(m.Peak().Event, m.First())
+	case o.at == "end":
+		event = m.Events()
+	case event > m.Events() || event <= m.First():
+		return cli.Usagef("no event %d: those of the map are %d to %d", event, m.First()+1, m.Events())
+	}
+	v := heapview.Options{Name: name, Event: event, Width: o.width}
+	all := m.Regions(1 << 12)
+	if o.base.set {
+		r, err := o.window(all)
+		if err != nil {
+			return err
+		}
+		v.View, v.Regions = r, []heapmap.Region{r}
+	}
+	if o.format == "html" || !o.base.set {
+		v.Regions, v.Left = largest(m, all, event, o.regions)
+	}
+	if len(v.Regions) == 0 {
+		return errors.New("nothing to draw: the trace has no blocks of memory")
+	}
+	if o.format == "html" {
+		return heapview.WriteHTML(w, m, curve, v)
+	}
+	return heapview.WriteSVG(w, m, v)
+}
+
+// window is what --base and --space ask for.
+func (o *heapmapOptions) window(all []heapmap.Region) (heapmap.Region, error) {
+	r := heapmap.Region{Start: o.base.value, Last: o.base.value + min(uint64(o.space)-1, ^o.base.value)}
+	if o.space == 0 {
+		i := slices.IndexFunc(all, func(a heapmap.Region) bool { return a.Start <= r.Start && r.Start <= a.Last })
+		if i < 0 {
+			return r, cli.Usagef("nothing is known of the memory at %#x; say how much of it to draw with --space", r.Start)
+		}
+		r.Last = all[i].Last
+	}
+	if r.Last-r.Start >= 1<<52 {
+		return r, cli.Usagef("--space is at most 4 PiB")
+	}
+	return r, nil
+}
+
+// largest returns those of some regions that have most memory in use, in order,
+// and how many are left out.
+func largest(m *heapmap.Map, all []heapmap.Region, event uint64, limit int) (regions []heapmap.Region, left int) {
+	if len(all) <= limit {
+		return all, 0
+	}
+	usage := m.Usage(all, event)
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(usage[b].Bytes+usage[b].Free, usage[a].Bytes+usage[a].Free)
+	})
+	order = order[:limit]
+	slices.Sort(order)
+	for _, i := range order {
+		regions = append(regions, all[i])
+	}
+	return regions, len(all) - limit
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/timeview"
+	"rtrace-bpf/trace"
+)
+
+// timelineCommand shows how much was allocated in the course of a trace.
+func timelineCommand() command {
+	return command{
+		name: "timeline",
+		page: cli.Page{
+			Summary:  "show how much is allocated in the course of a trace",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Divides the trace into intervals of equal length and prints for each what was live, how much memory the allocator had got from the system " +
+				"if the trace tells, and what was allocated and freed. Least and most are taken after each event of the interval, so no peak is lost however few the intervals are; " +
+				"the one with the peak is marked.\n\n" +
+				"An event is a call: they are numbered from 1, whatever they did. A realloc is an allocation and a free. " +
+				"Blocks of before the trace are not known, and their frees do not count. A trace in mtrc has no times, only events.\n\n" +
+				"With --lifetimes it prints instead how long blocks lived, and with --by who allocated them. A block belongs to who allocated it, or last moved it by realloc; " +
+				"realloc does not restart its life.\n\n" +
+				"It takes memory for the blocks that are live at a time.",
+			Examples: []cli.Example{
+				{Does: "see when most was allocated", Command: "rtrace timeline rtrace-raw-4711-0"},
+				{Does: "draw it over time", Command: "rtrace timeline --x time -o timeline.svg rtrace-raw-4711-0"},
+				{Does: "see which functions had the memory at the peak", Command: "rtrace timeline -r --by function rtrace-raw-4711-0"},
+				{Does: "get 1000 intervals for another program", Command: "rtrace timeline --csv --points 1000 -o timeline.csv rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var o timelineOptions
+			out := f.group("Output")
+			out.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			out.StringVarP(&o.format, "format", "f", "", "write `FORMAT`: text, csv or svg (default: by the suffix of OUT, else text)")
+			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
+			out.IntVar(&o.width, "width", 1200, "of an SVG picture: `PIXELS`")
+			what := f.group("What to show")
+			what.StringVarP(&o.x, "x", "x", "event", "divide by `AXIS`: event or time")
+			what.IntVar(&o.points, "points", 0, "divide into at most `N` intervals (default: 20 in text, 1000 else)")
+			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
+			what.StringVar(&o.by, "by", "", "print the sums of each `KEY`: thread or function")
+			what.IntVar(&o.top, "top", 0, "with --by: print only the `N` with most bytes at the peak")
+			what.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			o.process.add(what)
+			o.blocks.addInput(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type timelineOptions struct {
+	output, format string
+	csv            bool
+	width          int
+	x, by          string
+	axis           timeline.Axis
+	points, top    int
+	lifetimes      bool
+	process        processFlags
+	blocks         blockFlags
+}
+
+// check finds what is wrong with the flags and settles the format and the axis.
+func (o *timelineOptions) check() error {
+	if o.csv {
+		if o.format != "" && o.format != "csv" {
+			return cli.Usagef("--csv and -f %s exclude each other", o.format)
+		}
+		o.format = "csv"
+	}
+	if o.format == "" {
+		o.format = "text"
+		if suffix := strings.TrimPrefix(strings.ToLower(filepath.Ext(o.output)), "."); suffix == "svg" || suffix == "csv" {
+			o.format = suffix
+		}
+	}
+	if o.points == 0 {
+		o.points = 1000
+		if o.format == "text" {
+			o.points = 20
+		}
+	}
+	switch o.x {
+	case "event":
+	case "time":
+		o.axis = timeline.ByTime
+	default:
+		return cli.Usagef("unknown axis %q (known: event, time)", o.x)
+	}
+	tables := o.lifetimes || o.by != ""
+	switch {
+	case o.format != "text" && o.format != "csv" && o.format != "svg":
+		return cli.Usagef("unknown format %q (known: text, csv, svg)", o.format)
+	case o.by != "" && o.by != "thread" && o.by != "function":
+		return cli.Usagef("unknown key %q (known: thread, function)", o.by)
+	case o.lifetimes && o.by != "":
+		return cli.Usagef("--lifetimes and --by exclude each other")
+	case tables && o.format == "svg":
+		return cli.Usagef("--lifetimes and --by are tables; there is no picture of them")
+	case o.points < 1 || o.points > 1<<20:
+		return cli.Usagef("--points takes 1 to %d, not %d", 1<<20, o.points)
+	case o.width < 480 || o.width > 1<<14:
+		return cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", o.width)
+	case o.top < 0:
+		return cli.Usagef("--top takes a number of rows, not %d", o.top)
+	case o.top > 0 && o.by == "":
+		return cli.Usagef("--top needs --by")
+	}
+	return nil
+}
+
+func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, o.output, name, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := o.blocks.in.open(ctx, s, "timeline", args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	src, err := o.process.reader(in)
+	if err != nil {
+		return err
+	}
+	t, known, err := o.read(src)
+	if err = in.outcome(err); !isIncomplete(err) {
+		return err
+	}
+	if e := src.check(warner(s.Err, "timeline")); e != nil {
+		return e
+	}
+	if e := o.verdict(t, known); e != nil {
+		return e
+	}
+	w := bufio.NewWriter(out)
+	if e := errors.Join(o.write(w, t, src.name(in.name)), w.Flush()); e != nil {
+		return e
+	}
+	return err
+}
+
+// read follows the trace. known says whether the resource is declared, which
+// memory need not be.
+func (o *timelineOptions) read(src trace.Reader) (t *timeline.Timeline, known bool, err error) {
+	resolver := o.blocks.resolver()
+	t = timeline.New(timeline.Options{
+		Axis: o.axis, Points: o.points, Resource: o.blocks.resource,
+		Threads: o.by == "thread", Functions: o.by == "function", Framer: o.blocks.framer(resolver),
+	})
+	known = o.blocks.resource == memoryType
+	var rec trace.Record
+	for {
+		if err := src.ReadRecord(&rec); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return t, known, err
+		}
+		known = known || rec.Kind == trace.KindResource && rec.Resource.Type == o.blocks.resource
+		resolver.Observe(&rec)
+		t.Add(&rec)
+	}
+}
+
+// verdict says whether there is something to show.
+func (o *timelineOptions) verdict(t *timeline.Timeline, known bool) error {
+	total := t.Totals()
+	switch {
+	case !known:
+		return cli.Usagef("the trace has no resource of type %q; rtrace info shows those that it has", o.blocks.resource)
+	case total.Events == 0:
+		return errors.New("nothing to show: the trace has no calls")
+	case o.axis == timeline.ByTime && total.Duration == 0:
+		return cli.WithHint(errors.New("the trace has no times"), "without -x time, the axis is the number of the event")
+	}
+	return nil
+}
+
+func (o *timelineOptions) write(w io.Writer, t *timeline.Timeline, name string) error {
+	switch {
+	case o.format == "svg":
+		return timeview.WriteSVG(w, t, timeview.Options{Name: name, Axis: o.axis, Width: o.width})
+	case o.lifetimes:
+		return o.writeLifetimes(w, t)
+	case o.by != "":
+		return o.writeGroups(w, t)
+	case o.format == "csv":
+		return o.writePointsCSV(w, t)
+	}
+	return o.writePoints(w, t)
+}
