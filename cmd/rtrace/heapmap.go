@@ -29,7 +29,7 @@ func heapmapCommand() command {
 			Summary:  "draw the memory of a program: what is allocated where",
 			Synopsis: []string{"[flags] -o OUT [FILE]"},
 			About: "Draws the address space in rows from left to right, as the window of mpatrol's mptrace does: memory that is allocated, that was freed, " +
-				"that the allocator got from the system and has not used yet. Parts of the address space that are far from each other become regions of their own; " +
+				"that the allocator got from the system and in which no block was seen. Parts of the address space that are far from each other become regions of their own; " +
 				"what lies only partly in one is drawn with that part.\n\n" +
 				"SVG is a picture of one moment, which --at chooses. HTML is a page that needs nothing else and no network: a slider moves through the trace, " +
 				"the map zooms from the whole to single bytes, and a block tells its address, size, thread and where it was allocated.\n\n" +

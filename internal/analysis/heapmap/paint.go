@@ -8,7 +8,7 @@ type Cell uint8
 // rounded up.
 const (
 	Unknown  Cell = iota // nothing is known: not the allocator's
-	Heap                 // from the system, not used yet
+	Heap                 // from the system; no block was seen in it
 	Internal             // memory of what records the trace
 	Freed                // not allocated now, but was
 	Used

@@ -1,7 +1,6 @@
 // The page around the map: time, zoom, the list of regions, keys.
 
 const $ = (id) => document.getElementById(id);
-
 class Page {
   constructor(data) {
     this.data = data;
@@ -80,7 +79,7 @@ class Page {
       const mode = MODES[this.map.mode];
       mode.names(this.data).forEach((name, i) => items.push([[mode.colours[i]], name]));
     }
-    items.push([['freed'], 'freed'], [['heap'], 'from the system, not used yet']);
+    items.push([['freed'], 'freed'], [['heap'], 'from the system, no block seen in it']);
     if (this.data.regions.some((r) => r.internal.length)) items.push([['internal'], "the tracer's own"]);
     items.push([['unknown'], 'nothing known']);
     $('legend').replaceChildren(...items.map(([colours, text]) => {
@@ -114,7 +113,7 @@ class Page {
     }
     const state = paint(d, place.region, place.offset, last - place.offset + 1, 1, this.map.event)[0];
     let text = address(r.base + BigInt(place.offset)) + ': ' +
-      ['nothing is known of this', 'from the system, not used yet', "the tracer's own memory", 'freed'][state];
+      ['nothing is known of this', 'from the system, no block seen in it', "the tracer's own memory", 'freed'][state];
     if (found.freed >= 0) text += '; last here was ' + this.describe(found.freed, r);
     out.textContent = text;
   }
@@ -284,8 +283,8 @@ class Page {
       ' ': () => this.play(),
     };
     if (!keys[e.key]) return;
-    if (e.key !== ' ') this.stop();
     e.preventDefault();
+    if (e.key !== ' ') this.stop();
     keys[e.key]();
   }
 }

@@ -85,7 +85,7 @@ func legend(p *svg.Picture, x, y float64) {
 	}{
 		{"allocated: part of the cell", []heapmap.Cell{heapmap.Used, heapmap.Used + 3, heapmap.Full}},
 		{"freed", []heapmap.Cell{heapmap.Freed}},
-		{"from the system, not used yet", []heapmap.Cell{heapmap.Heap}},
+		{"from the system, no block seen in it", []heapmap.Cell{heapmap.Heap}},
 		{"the tracer's own", []heapmap.Cell{heapmap.Internal}},
 		{"nothing known", []heapmap.Cell{heapmap.Unknown}},
 	} {
