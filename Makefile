@@ -133,7 +133,7 @@ fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
 		targets=$$($(GO) test -list '^Fuzz' "$$package") || { echo "$$targets"; exit 1; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "==> $$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" || exit; \
 		done; \
 	done
 
