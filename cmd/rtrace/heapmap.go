@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -45,17 +43,13 @@ func heapmapCommand() command {
 		},
 		setup: func(f *flags) runFunc {
 			var o heapmapOptions
-			out := f.group("Output")
-			out.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			out.StringVarP(&o.format, "format", "f", "", "write `FORMAT`: svg or html (default: by the suffix of OUT, else svg)")
-			out.IntVar(&o.width, "width", 1200, "of an SVG picture: `PIXELS`")
+			o.addOutput(f.group("Output"), "svg or html (default: by the suffix of OUT, else svg)")
 			what := f.group("What to draw")
 			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most bytes live) or end; a page begins there")
 			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page shows that first")
 			what.Var(&o.space, "space", "with --base: draw `BYTES`, as 4096, 64K or 8M (default: up to the end of the region)")
 			what.IntVar(&o.regions, "regions", 0, "draw at most `N` regions, those with most memory in use (default: 16 in a picture, 256 in a page)")
-			o.process.add(what)
-			what.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			o.addWhat(what)
 			o.blocks.in.add(f.group("Input"))
 			return o.run
 		},
@@ -63,13 +57,11 @@ func heapmapCommand() command {
 }
 
 type heapmapOptions struct {
-	output, format string
-	at             string
-	base           address
-	space          groups.Size
-	width, regions int
-	process        processFlags
-	blocks         blockFlags
+	viewFlags
+	at      string
+	base    address
+	space   groups.Size
+	regions int
 }
 
 // address is an address on the command line.
@@ -105,8 +97,8 @@ func (a *address) Type() string { return "ADDRESS" }
 // event; 0 stands for the peak and the end.
 func (o *heapmapOptions) check() (event uint64, err error) {
 	if o.format == "" {
-		switch strings.ToLower(filepath.Ext(o.output)) {
-		case ".html", ".htm":
+		switch o.suffix() {
+		case "html", "htm":
 			o.format = "html"
 		default:
 			o.format = "svg"
@@ -115,8 +107,8 @@ func (o *heapmapOptions) check() (event uint64, err error) {
 	if o.format != "svg" && o.format != "html" {
 		return 0, cli.Usagef("unknown format %q (known: svg, html)", o.format)
 	}
-	if o.width < 480 || o.width > 1<<14 {
-		return 0, cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", o.width)
+	if err = o.checkWidth(); err != nil {
+		return 0, err
 	}
 	if o.space != 0 && !o.base.set {
 		return 0, cli.Usagef("--space needs --base")
@@ -138,64 +130,27 @@ func (o *heapmapOptions) check() (event uint64, err error) {
 	return event, nil
 }
 
-func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	event, err := o.check()
 	if err != nil {
 		return err
 	}
-	name, err := oneFile(s, args)
-	if err != nil {
-		return err
-	}
-	out, err := create(s, o.output, name, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = out.finish(err) }()
-	in, err := o.blocks.in.open(ctx, s, "heapmap", args)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	src, err := o.process.reader(in)
-	if err != nil {
-		return err
-	}
-	m, curve, err := o.read(src, event)
-	if err = in.outcome(err); !isIncomplete(err) {
-		return err
-	}
-	if e := src.check(warner(s.Err, "heapmap")); e != nil {
-		return e
-	}
-	if e := o.write(out, m, curve, src.name(in.name), event); e != nil {
-		return e
-	}
-	return err
-}
-
-// read makes the map, and the curve of a page.
-func (o *heapmapOptions) read(src trace.Reader, event uint64) (*heapmap.Map, *timeline.Timeline, error) {
 	resolver := o.blocks.resolver()
 	m := heapmap.New(heapmap.Options{At: event, Framer: o.blocks.framer(resolver)})
-	var curve *timeline.Timeline
+	var curve *timeline.Timeline // of a page
 	if o.format == "html" {
 		curve = timeline.New(timeline.Options{Points: heapview.CurvePoints})
 	}
-	var rec trace.Record
-	for {
-		if err := src.ReadRecord(&rec); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return m, curve, err
-		}
-		resolver.Observe(&rec)
-		m.Add(&rec)
+	add := func(r *trace.Record) {
+		resolver.Observe(r)
+		m.Add(r)
 		if curve != nil {
-			curve.Add(&rec)
+			curve.Add(r)
 		}
 	}
+	return o.viewFlags.run(ctx, s, "heapmap", args, add, func(w io.Writer, name string) error {
+		return o.write(w, m, curve, name, event)
+	})
 }
 
 // write draws.

@@ -37,10 +37,11 @@ func TestTimelineAsMptrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		name, _, _ := strings.Cut(filepath.Base(path), ".")
-		o := timelineOptions{x: "event", format: "text", points: 7}
-		o.process.number = 1
-		o.blocks.resource = memoryType
-		tl := follow(t, &o, mpatrolCorpus+"/real/"+name+".trace")
+		tl := timeline.New(timeline.Options{Points: 7, Resource: memoryType})
+		_, src := records(t, mpatrolCorpus+"/real/"+name+".trace")
+		if err := each(src, tl.Add); err != nil {
+			t.Fatal(err)
+		}
 		total := tl.Totals()
 		got := map[string][2]uint64{
 			"allocated": {total.Allocated.Blocks, total.Allocated.Bytes}, "freed": {total.Freed.Blocks, total.Freed.Bytes},
@@ -88,16 +89,6 @@ func records(t *testing.T, path string) (*input, *processReader) {
 		t.Fatal(err)
 	}
 	return in, src
-}
-
-func follow(t *testing.T, o *timelineOptions, path string) *timeline.Timeline {
-	t.Helper()
-	_, src := records(t, path)
-	tl, _, err := o.read(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tl
 }
 
 // The window of mptrace, as a photograph of it shows cc1, has the same blocks

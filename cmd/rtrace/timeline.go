@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
-	"strings"
 
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/cli"
@@ -39,18 +36,15 @@ func timelineCommand() command {
 		setup: func(f *flags) runFunc {
 			var o timelineOptions
 			out := f.group("Output")
-			out.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			out.StringVarP(&o.format, "format", "f", "", "write `FORMAT`: text, csv or svg (default: by the suffix of OUT, else text)")
+			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text)")
 			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
-			out.IntVar(&o.width, "width", 1200, "of an SVG picture: `PIXELS`")
 			what := f.group("What to show")
 			what.StringVarP(&o.x, "x", "x", "event", "divide by `AXIS`: event or time")
 			what.IntVar(&o.points, "points", 0, "divide into at most `N` intervals (default: 20 in text, 1000 else)")
 			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
 			what.StringVar(&o.by, "by", "", "print the sums of each `KEY`: thread or function")
 			what.IntVar(&o.top, "top", 0, "with --by: print only the `N` with most bytes at the peak")
-			what.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
-			o.process.add(what)
+			o.addWhat(what)
 			o.blocks.addInput(f.group("Input"))
 			return o.run
 		},
@@ -58,15 +52,12 @@ func timelineCommand() command {
 }
 
 type timelineOptions struct {
-	output, format string
-	csv            bool
-	width          int
-	x, by          string
-	axis           timeline.Axis
-	points, top    int
-	lifetimes      bool
-	process        processFlags
-	blocks         blockFlags
+	viewFlags
+	csv         bool
+	x, by       string
+	axis        timeline.Axis
+	points, top int
+	lifetimes   bool
 }
 
 // check finds what is wrong with the flags and settles the format and the axis.
@@ -79,7 +70,7 @@ func (o *timelineOptions) check() error {
 	}
 	if o.format == "" {
 		o.format = "text"
-		if suffix := strings.TrimPrefix(strings.ToLower(filepath.Ext(o.output)), "."); suffix == "svg" || suffix == "csv" {
+		if suffix := o.suffix(); suffix == "svg" || suffix == "csv" {
 			o.format = suffix
 		}
 	}
@@ -108,76 +99,35 @@ func (o *timelineOptions) check() error {
 		return cli.Usagef("--lifetimes and --by are tables; there is no picture of them")
 	case o.points < 1 || o.points > 1<<20:
 		return cli.Usagef("--points takes 1 to %d, not %d", 1<<20, o.points)
-	case o.width < 480 || o.width > 1<<14:
-		return cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", o.width)
 	case o.top < 0:
 		return cli.Usagef("--top takes a number of rows, not %d", o.top)
 	case o.top > 0 && o.by == "":
 		return cli.Usagef("--top needs --by")
 	}
-	return nil
+	return o.checkWidth()
 }
 
-func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	name, err := oneFile(s, args)
-	if err != nil {
-		return err
-	}
-	out, err := create(s, o.output, name, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = out.finish(err) }()
-	in, err := o.blocks.in.open(ctx, s, "timeline", args)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	src, err := o.process.reader(in)
-	if err != nil {
-		return err
-	}
-	t, known, err := o.read(src)
-	if err = in.outcome(err); !isIncomplete(err) {
-		return err
-	}
-	if e := src.check(warner(s.Err, "timeline")); e != nil {
-		return e
-	}
-	if e := o.verdict(t, known); e != nil {
-		return e
-	}
-	w := bufio.NewWriter(out)
-	if e := errors.Join(o.write(w, t, src.name(in.name)), w.Flush()); e != nil {
-		return e
-	}
-	return err
-}
-
-// read follows the trace. known says whether the resource is declared, which
-// memory need not be.
-func (o *timelineOptions) read(src trace.Reader) (t *timeline.Timeline, known bool, err error) {
 	resolver := o.blocks.resolver()
-	t = timeline.New(timeline.Options{
+	t := timeline.New(timeline.Options{
 		Axis: o.axis, Points: o.points, Resource: o.blocks.resource,
 		Threads: o.by == "thread", Functions: o.by == "function", Framer: o.blocks.framer(resolver),
 	})
-	known = o.blocks.resource == memoryType
-	var rec trace.Record
-	for {
-		if err := src.ReadRecord(&rec); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return t, known, err
-		}
-		known = known || rec.Kind == trace.KindResource && rec.Resource.Type == o.blocks.resource
-		resolver.Observe(&rec)
-		t.Add(&rec)
+	known := o.blocks.resource == memoryType // memory need not be declared
+	add := func(r *trace.Record) {
+		known = known || r.Kind == trace.KindResource && r.Resource.Type == o.blocks.resource
+		resolver.Observe(r)
+		t.Add(r)
 	}
+	return o.viewFlags.run(ctx, s, "timeline", args, add, func(w io.Writer, name string) error {
+		if err := o.verdict(t, known); err != nil {
+			return err
+		}
+		return o.write(w, t, name)
+	})
 }
 
 // verdict says whether there is something to show.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+// viewFlags are those of commands that read one process of a trace and write one
+// file about it.
+type viewFlags struct {
+	output, format string
+	width          int
+	process        processFlags
+	blocks         blockFlags
+}
+
+// addOutput adds the flags of the file; formats are its forms in words.
+func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string) {
+	f.StringVarP(&v.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+	f.StringVarP(&v.format, "format", "f", "", "write `FORMAT`: "+formats)
+	f.IntVar(&v.width, "width", 1200, "of an SVG picture: `PIXELS`")
+}
+
+// addWhat adds the flags that choose the process and its names.
+func (v *viewFlags) addWhat(f *pflag.FlagSet) {
+	v.process.add(f)
+	f.BoolVarP(&v.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+}
+
+// suffix is that of the output's name, in lower case and without the dot.
+func (v *viewFlags) suffix() string {
+	return strings.TrimPrefix(strings.ToLower(filepath.Ext(v.output)), ".")
+}
+
+// checkWidth says what is wrong with the width of a picture.
+func (v *viewFlags) checkWidth() error {
+	if v.width < 480 || v.width > 1<<14 {
+		return cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", v.width)
+	}
+	return nil
+}
+
+// run gives the records of the process to add and then has the file written,
+// which is told what the process is called.
+func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args []string,
+	add func(*trace.Record), write func(w io.Writer, name string) error,
+) (err error) {
+	file, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, v.output, file, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := v.blocks.in.open(ctx, s, command, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	src, err := v.process.reader(in)
+	if err != nil {
+		return err
+	}
+	if err = in.outcome(each(src, add)); !isIncomplete(err) {
+		return err
+	}
+	if e := src.check(warner(s.Err, command)); e != nil {
+		return e
+	}
+	w := bufio.NewWriter(out)
+	if e := write(w, src.name(in.name)); e != nil {
+		return e
+	}
+	if e := w.Flush(); e != nil {
+		return e
+	}
+	return err
+}
+
+// each calls add for every record up to the end.
+func each(r trace.Reader, add func(*trace.Record)) error {
+	var rec trace.Record
+	for {
+		if err := r.ReadRecord(&rec); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		add(&rec)
+	}
+}
