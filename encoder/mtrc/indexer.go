@@ -166,11 +166,25 @@ func (x *Indexer) alloc(r *trace.Record, kind wire.Kind, index uint64) []wire.Ev
 	if kind == wire.Alloc {
 		index = x.number(c.Index)
 	}
-	x.begin(r.PID, c.ID, c.Size, index)
+	size := sizeOf(c)
+	x.begin(r.PID, c.ID, size, index)
 	e := &x.out[n]
-	e.Kind, e.Index, e.Address, e.Size = kind, index, c.ID, c.Size
+	e.Kind, e.Index, e.Address, e.Size = kind, index, c.ID, size
 	setSource(e, r)
 	return x.out[:n+1]
+}
+
+// pvallocPage is the size that pvalloc rounds up to. Traces do not say how large
+// the pages of their machine are.
+const pvallocPage = 4096
+
+// sizeOf returns the size of a block as the library writes it: what was asked
+// for, but of pvalloc whole pages, and at least one.
+func sizeOf(c *trace.Call) uint64 {
+	if c.Function != "pvalloc" || c.Op != trace.OpAlloc || c.Size > math.MaxUint64-pvallocPage {
+		return c.Size
+	}
+	return (max(c.Size, 1) + pvallocPage - 1) &^ (pvallocPage - 1)
 }
 
 func setSource(e *wire.Event, r *trace.Record) {

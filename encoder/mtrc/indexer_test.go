@@ -59,6 +59,8 @@ func parse(t testing.TB, text string) *trace.Record {
 		c.Op, c.Resource = trace.OpAlloc, 9
 	case "alloc":
 		c.Op = trace.OpAlloc
+	case "pvalloc":
+		c.Op, c.Function = trace.OpAlloc, word
 	case "free":
 		c.Op = trace.OpFree
 	case "move":
@@ -117,6 +119,16 @@ func TestIndexer(t *testing.T) {
 			{"move 64>80*6", "F3 R2@80*6"},
 			{"free 80", "F2"},
 		}, stats: IndexStats{Unchanged: 1, Unmatched: 1, Adopted: 1, Replaced: 1}},
+		{name: "pvalloc", steps: []step{
+			{"pvalloc 4096*123", "A1@4096*4096"},
+			{"pvalloc 8192*4096", "A2@8192*4096"},
+			{"pvalloc 12288*4097", "A3@12288*8192"},
+			{"pvalloc 20480*0", "A4@20480*4096"},
+			{"pvalloc 24576*18446744073709551615", "A5@24576*18446744073709551615"},
+			{"move 4096>4096*4096", ""},
+			{"move 4096>4096*123", "R1@4096*123"},
+			{"free 4096", "F1"},
+		}, stats: IndexStats{Unchanged: 1}},
 		{name: "lost frees", steps: []step{
 			{"alloc 16*8", "A1@16*8"},
 			{"alloc 16*9", "F1 A2@16*9"},
