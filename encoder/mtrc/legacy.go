@@ -36,6 +36,7 @@ type legacy struct {
 	slots    [slots]slot
 	granules map[granule]uint16 // slot of each granule that has one
 	next     int                // where to look for a slot
+	used     int                // slots that are or were taken; slot 0 never is
 	blocks   *live.Table        // by index: slots as size, and the first one as value
 	stats    LegacyStats
 
@@ -160,8 +161,10 @@ func (l *legacy) find(g granule, n int) (int, bool) {
 	if s, ok := l.granules[granule{g.pid, g.number + uint64(n)}]; ok && l.fits(g, int(s)-n, n) {
 		return l.take(g, int(s)-n, n), true
 	}
-	if s := l.search(n, func(t *slot) bool { return !t.taken }); s != 0 {
-		return l.take(g, s, n), true
+	if l.used+n < slots {
+		if s := l.search(n, func(t *slot) bool { return !t.taken }); s != 0 {
+			return l.take(g, s, n), true
+		}
 	}
 	if s := l.search(n, func(t *slot) bool { return t.blocks == 0 }); s != 0 {
 		return l.take(g, s, n), true
@@ -204,7 +207,9 @@ func (l *legacy) search(n int, good func(*slot) bool) int {
 func (l *legacy) take(g granule, s, n int) int {
 	for i := range n {
 		t, now := &l.slots[s+i], granule{g.pid, g.number + uint64(i)}
-		if t.taken && l.granules[t.granule] == uint16(s+i) {
+		if !t.taken {
+			l.used++
+		} else if t.granule != now && l.granules[t.granule] == uint16(s+i) {
 			delete(l.granules, t.granule)
 		}
 		t.taken, t.granule = true, now

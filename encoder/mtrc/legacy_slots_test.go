@@ -82,6 +82,15 @@ func TestLegacyView(t *testing.T) {
 			if len(l.granules) >= slots {
 				t.Errorf("%d granules have a slot", len(l.granules))
 			}
+			used := 0
+			for i := range l.slots {
+				if l.slots[i].taken {
+					used++
+				}
+			}
+			if used != l.used {
+				t.Errorf("%d slots are used, not %d", used, l.used)
+			}
 			for b, index := range indices {
 				e := wire.Event{Kind: wire.Free, Index: index}
 				l.fit(&e, b.pid)
