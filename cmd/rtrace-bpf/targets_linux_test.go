@@ -84,13 +84,7 @@ func TestThreadIsNoProcess(t *testing.T) {
 // rtrace builds the other command.
 func rtrace(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rtrace")
-	build := exec.Command("go", "build", "-o", path, "rtrace-bpf/cmd/rtrace")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
+	return testutil.BuildCommand(t, "rtrace-bpf/cmd/rtrace")
 }
 
 // A static Go program has no C library.

@@ -57,8 +57,7 @@ func Build(t testing.TB, name string, flags ...string) string {
 		p := compile(filepath.Join(t.TempDir(), name), source, flags)
 		return p.use(t, name)
 	}
-	hash := sha256.Sum256([]byte(strings.Join(append([]string{name}, flags...), "\x00")))
-	key := hex.EncodeToString(hash[:8])
+	key := programKey(name, flags)
 	programs.Lock()
 	p := programs.built[key]
 	if p == nil {
@@ -67,14 +66,27 @@ func Build(t testing.TB, name string, flags ...string) string {
 	}
 	programs.Unlock()
 	p.once.Do(func() {
+		if path, ok := prepared(key, name); ok {
+			p.path = path
+			return
+		}
 		dir := filepath.Join(programs.dir, key)
 		if p.err = os.Mkdir(dir, 0o755); p.err != nil {
 			return
 		}
 		made := compile(filepath.Join(dir, name), source, flags)
 		p.path, p.text, p.err = made.path, made.text, made.err
+		if p.err == nil {
+			p.path, p.err = prepare(key, made.path)
+		}
 	})
 	return p.use(t, name)
+}
+
+// programKey tells programs of one name apart.
+func programKey(name string, flags []string) string {
+	hash := sha256.Sum256([]byte(strings.Join(append([]string{name}, flags...), "\x00")))
+	return hex.EncodeToString(hash[:8])
 }
 
 func (p *program) use(t testing.TB, name string) string {

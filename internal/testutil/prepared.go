@@ -1,0 +1,80 @@
+package testutil
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"testing"
+)
+
+// Tests also run where there is no compiler: in the virtual machines of vmtest.
+// What they need built is built before, by a run of the same tests that goes as
+// far as the start of each program (Start).
+const (
+	// preparedDir names a folder of programs, each under the key that Build
+	// makes of its name and its flags. One that is there is not built.
+	preparedDir = "RTRACE_PREPARED"
+	// preparing asks for the run that fills this folder.
+	preparing = "RTRACE_PREPARING"
+)
+
+// prepared returns the path of a program that was built before. A run that
+// prepares builds all of them.
+func prepared(key, name string) (string, bool) {
+	dir := os.Getenv(preparedDir)
+	if dir == "" || isPreparing() {
+		return "", false
+	}
+	path := filepath.Join(dir, key, name)
+	_, err := os.Stat(path)
+	return path, err == nil
+}
+
+// prepare moves a program that was built to where prepared finds it, and returns
+// its path. It does nothing in a run of another kind.
+func prepare(key, built string) (string, error) {
+	if !isPreparing() {
+		return built, nil
+	}
+	dir := filepath.Join(os.Getenv(preparedDir), key)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, filepath.Base(built))
+	data, err := os.ReadFile(built)
+	if err != nil {
+		return "", err
+	}
+	// Another package's tests may build the same program at the same time.
+	part := fmt.Sprintf("%s.%d", to, os.Getpid())
+	if err := os.WriteFile(part, data, 0o755); err != nil {
+		return "", err
+	}
+	return to, os.Rename(part, to)
+}
+
+func isPreparing() bool { return os.Getenv(preparedDir) != "" && os.Getenv(preparing) != "" }
+
+// BuildCommand builds a command of this module, given its import path, and
+// returns the path of the program. It is built without cgo.
+func BuildCommand(t testing.TB, command string) string {
+	t.Helper()
+	name := path.Base(command)
+	const key = "go"
+	if path, ok := prepared(key, name); ok {
+		return path
+	}
+	to := filepath.Join(t.TempDir(), name)
+	build := exec.Command("go", "build", "-o", to, command)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", command, err, out)
+	}
+	to, err := prepare(key, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
