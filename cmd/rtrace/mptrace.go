@@ -173,7 +173,7 @@ func (r *mptraceRun) begin(n, words int) (*mptrace.Printer, error) {
 // configure says what p prints and where.
 func (r *mptraceRun) configure(p *mptrace.Printer, n, words int) (err error) {
 	if r.verbose {
-		p.Table = &mptrace.Table{AddressDigits: 2 * words, Sources: r.source}
+		p.Table = &mptrace.Table{AddressDigits: 2 * words, Sources: r.source, Raw: r.legacy != ""}
 	}
 	if r.hatfFile != "" {
 		if p.HATFTo, p.HATFName, err = r.output(r.hatfFile, n); err != nil {

@@ -96,6 +96,33 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// Names do not steer a terminal or end a line, unless all is to be as the real
+// tool prints it. Names in any encoding stay.
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ name, want string }{
+		{"", ""},
+		{"_ZN4spamIiE3eggEv~", "_ZN4spamIiE3eggEv~"},
+		{"größe \u00a0日本", "größe \u00a0日本"},
+		{"gr\xf6\xdfe \xa0\xff", "gr\xf6\xdfe \xa0\xff"},
+		{"\x1b[31mred\x00\t\r\n\x7f", `\x1b[31mred\x00\x09\x0d\x0a\x7f`},
+		{"a\u0080\u009fb", `a\xc2\x80\xc2\x9fb`},
+		{"a\x80\x9f", `a\x80\x9f`},
+		{"\xe2\x80", "\xe2" + `\x80`},
+	} {
+		from := wire.Source{Function: wire.Name{Text: tt.name, Known: true}, File: wire.Name{Text: tt.name, Known: true}, Line: 7}
+		for _, raw := range []bool{false, true} {
+			table, want := mptrace.Table{AddressDigits: 8, Sources: true, Raw: raw}, tt.want
+			if raw {
+				want = tt.name
+			}
+			row := string(table.AppendRow(nil, &mptrace.Entry{}, &from))
+			if want = " in " + want + " at " + want + " line 7\n"; !strings.HasSuffix(row, want) {
+				t.Errorf("raw %v: %q, want %q", raw, row, want)
+			}
+		}
+	}
+}
+
 // The headings stand above their columns.
 func TestHeading(t *testing.T) {
 	for _, digits := range []int{8, 16} {

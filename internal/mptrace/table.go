@@ -8,6 +8,10 @@ type Table struct {
 	AddressDigits int
 	// Sources prints the line below a row.
 	Sources bool
+	// Raw prints names as they are, as the real tool does. Else control
+	// characters in them, which could end a line or steer a terminal, are
+	// printed as \x and two hexadecimal digits a byte.
+	Raw bool
 }
 
 const rule = "------------------"
@@ -52,7 +56,7 @@ func (t *Table) AppendRow(dst []byte, n *Entry, from *wire.Source) []byte {
 	dst = appendDecimal(append(dst, "  "...), n.Live.Bytes, 8)
 	dst = append(dst, '\n')
 	if t.Sources {
-		dst = appendSource(dst, from)
+		dst = t.appendSource(dst, from)
 	}
 	return dst
 }
@@ -66,7 +70,7 @@ func (t *Table) appendMemory(dst []byte, n *Entry) []byte {
 
 // appendSource appends the line that says where an event came from, if anything
 // is known of that. A file without a line number says nothing.
-func appendSource(dst []byte, from *wire.Source) []byte {
+func (t *Table) appendSource(dst []byte, from *wire.Source) []byte {
 	line := from.File.Known && from.Line != 0
 	if from.Thread == 0 && !from.Function.Known && !line {
 		return dst
@@ -76,11 +80,18 @@ func appendSource(dst []byte, from *wire.Source) []byte {
 		dst = appendDecimal(append(dst, " thread "...), from.Thread, 0)
 	}
 	if from.Function.Known {
-		dst = append(append(dst, " in "...), from.Function.Text...)
+		dst = t.appendName(append(dst, " in "...), from.Function.Text)
 	}
 	if line {
-		dst = append(append(dst, " at "...), from.File.Text...)
+		dst = t.appendName(append(dst, " at "...), from.File.Text)
 		dst = appendDecimal(append(dst, " line "...), from.Line, 0)
 	}
 	return append(dst, '\n')
+}
+
+func (t *Table) appendName(dst []byte, name string) []byte {
+	if t.Raw {
+		return append(dst, name...)
+	}
+	return appendPrintable(dst, name)
 }
