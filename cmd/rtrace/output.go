@@ -28,7 +28,7 @@ func create(s cli.Streams, name, input string, binary bool) (*output, error) {
 		return &output{Writer: s.Out}, nil
 	}
 	if sameFile(name, input) {
-		return nil, cli.WithHint(cli.Usagef("%s is both input and output", name), "name another file with -o")
+		return nil, cli.WithHint(cli.Usagef("%s is both input and output", name), "write to another file")
 	}
 	f, err := atomicfile.Create(name)
 	if err != nil {
