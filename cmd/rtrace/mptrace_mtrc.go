@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"rtrace-bpf/decoder"
@@ -24,7 +25,7 @@ func newMtrcSource(name string, in *decoder.Input, stop func() error) (mptraceSo
 	s := &mtrcSource{path: name, in: in, stop: stop}
 	var err error
 	if s.scanner, err = mtrc.NewScanner(in, mtrc.Options{}); err != nil {
-		return nil, errors.Join(cut(name, s.explain(err)), in.Close())
+		return nil, errors.Join(fmt.Errorf("reading %s: %w", name, s.explain(err)), in.Close())
 	}
 	return s, nil
 }
@@ -63,11 +64,18 @@ func (s *mtrcSource) nextStream() (bool, error) {
 
 func (s *mtrcSource) verdict(warn func(format string, args ...any)) error {
 	stats := s.scanner.Stats()
-	if stats.Undefined > 0 {
-		warn("names that were not defined are left out: %d", stats.Undefined)
-	}
-	if stats.Junk > 0 {
-		warn("bytes behind the end of the trace are left out: %d", stats.Junk)
+	for _, w := range []struct {
+		count uint64
+		text  string
+	}{
+		{stats.Undefined, "names that were not defined are left out"},
+		{stats.ZeroIDs + stats.HighIDs, "names with ids at which the real mptrace crashes"},
+		{stats.LongNames, "names that are too long for the real mptrace"},
+		{uint64(stats.Junk), "bytes behind the end of the trace are left out"},
+	} {
+		if w.count > 0 {
+			warn("%s: %d", w.text, w.count)
+		}
 	}
 	if s.cut > 0 {
 		return cli.Incompletef("%s: streams that have no end: %d", s.path, s.cut)

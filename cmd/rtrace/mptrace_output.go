@@ -18,6 +18,7 @@ type mptraceOutputs struct {
 	streams cli.Streams
 	input   string
 	files   []mptraceOutput
+	paths   map[string]bool // of regular files among them
 }
 
 type mptraceOutput struct {
@@ -28,7 +29,7 @@ type mptraceOutput struct {
 func newMptraceOutputs(s cli.Streams, input string) *mptraceOutputs {
 	o := &mptraceOutputs{
 		stdout: bufio.NewWriterSize(s.Out, 64<<10), stderr: bufio.NewWriterSize(s.Err, 64<<10),
-		streams: s, input: input,
+		streams: s, input: input, paths: make(map[string]bool),
 	}
 	o.text = o.stdout
 	return o
@@ -56,6 +57,12 @@ func (o *mptraceOutputs) open(name string) (*bufio.Writer, error) {
 	out, err := create(o.streams, name, o.input, false)
 	if err != nil {
 		return nil, err
+	}
+	if path := filepath.Clean(name); out.regular() {
+		if o.paths[path] {
+			return nil, errors.Join(cli.Usagef("%s is two outputs", name), out.file.Discard())
+		}
+		o.paths[path] = true
 	}
 	w := bufio.NewWriterSize(out, 64<<10)
 	o.files = append(o.files, mptraceOutput{w, out})

@@ -21,6 +21,7 @@ type recordSource struct {
 
 	rec    trace.Record
 	ahead  bool         // rec is the next record
+	ended  bool         // the stream is over; what follows without a header is another one
 	events []wire.Event // of rec that are still to be delivered
 	bytes  int          // of an address
 	lost   uint64
@@ -49,15 +50,20 @@ func (s *recordSource) peek() error {
 	return err
 }
 
-// begin takes the header that the next record may be.
+// begin takes the header that the next record may be. Else the one before stays
+// in force.
 func (s *recordSource) begin() {
-	s.bytes, s.clock = 8, trace.ClockUnknown
-	if h := &s.rec.Header; s.ahead && s.rec.Kind == trace.KindHeader {
-		if h.PointerSize == 4 {
-			s.bytes = 4
-		}
-		s.clock, s.ahead = h.Clock, false
+	if s.bytes == 0 {
+		s.bytes = 8
 	}
+	h := &s.rec.Header
+	if !s.ahead || s.rec.Kind != trace.KindHeader {
+		return
+	}
+	if s.bytes = 8; h.PointerSize == 4 {
+		s.bytes = 4
+	}
+	s.clock, s.ahead = h.Clock, false
 	s.start, s.last, s.days = 0, 0, 0
 }
 
@@ -73,8 +79,11 @@ func (s *recordSource) next(e *wire.Event, p *mptrace.Printer) (int64, error) {
 		}
 		r := &s.rec
 		switch {
-		case r.Kind == trace.KindHeader:
+		case r.Kind == trace.KindHeader, s.ended && r.Kind == trace.KindProcess:
 			return 0, io.EOF
+		case r.Kind == trace.KindEnd:
+			s.ended = true
+			s.index.Reset()
 		case r.Kind == trace.KindLost:
 			s.lost += r.Lost.Count
 		case r.Kind == trace.KindExit && !r.Exit.Process:
@@ -84,6 +93,9 @@ func (s *recordSource) next(e *wire.Event, p *mptrace.Printer) (int64, error) {
 		}
 		s.time(r.Time)
 		s.events, s.ahead = s.index.Events(r), false
+		if s.ended && len(s.events) > 0 {
+			return 0, io.EOF
+		}
 	}
 	*e = s.events[0]
 	s.events = s.events[1:]
@@ -108,8 +120,13 @@ func (s *recordSource) time(t int64) {
 }
 
 func (s *recordSource) nextStream() (bool, error) {
+	if len(s.events) > 0 { // those behind an End
+		s.ended = false
+		return true, nil
+	}
 	switch err := s.peek(); {
 	case err == nil:
+		s.ended = false
 		s.index.Reset()
 		s.begin()
 		return true, nil

@@ -150,6 +150,75 @@ func TestMptraceUndefinedName(t *testing.T) {
 	}
 }
 
+// Where the real tool crashes or gives up, a warning tells.
+func TestMptraceNames(t *testing.T) {
+	long := "\x81" + strings.Repeat("n", 1024) + "\x00"
+	out, errOut, code := runRtrace(mtrcFile("A\x01\x10\x08\x05\x80zero\x00\xa1high\x00\x07F\x01\x05"+long+"\xff\x1b[2J\x00\x07"), "mptrace", "-vs")
+	want := "rtrace mptrace: warning: names with ids at which the real mptrace crashes: 3\n" +
+		"rtrace mptrace: warning: names that are too long for the real mptrace: 1\n"
+	if d := cmp.Diff(want, errOut); d != "" || code != cli.OK || !strings.Contains(out, " in zero at high line 7\n") {
+		t.Errorf("exit code %d (-want +got):\n%s\n%s", code, d, out)
+	}
+	if !strings.Contains(out, `n at \x1b[2J line 7`) {
+		t.Errorf("%q", out)
+	}
+}
+
+// A trace that has not even a header is no trace.
+func TestMptraceCutHeader(t *testing.T) {
+	whole := mtrcFile()
+	for n := range 20 {
+		out, errOut, code := runRtrace(whole[:n], "mptrace", "-v")
+		if out != "" || code != cli.Failed || !strings.HasPrefix(errOut, "rtrace mptrace: reading standard input: ") {
+			t.Errorf("%d bytes: exit code %d, %q, %q", n, code, errOut, out)
+		}
+	}
+}
+
+// What follows the end of a trace is another stream, as it is for convert.
+func TestMptraceBehindEnd(t *testing.T) {
+	text := `{"format":"rtrace-jsonl","version":1}
+{"kind":"header","pointer_size":4}
+{"kind":"call","op":"alloc","function":"malloc","id":"0x10","size":10}
+{"kind":"end"}
+{"kind":"lost","count":1}
+{"kind":"call","op":"alloc","function":"pvalloc","id":"0x10","size":20}
+{"kind":"end"}
+{"kind":"process","pid":1}
+{"kind":"call","op":"free","function":"free","id":"0x10"}
+`
+	got, _, code := runRtrace(text, "mptrace", "-v")
+	if code != cli.OK {
+		t.Errorf("exit code %d", code)
+	}
+	mtrc, _, _ := runRtrace(text, "convert", "-f", "mtrc")
+	want, _, _ := runRtrace(mtrc, "mptrace", "-v")
+	if d := cmp.Diff(want, got); d != "" || !strings.Contains(got, "stream 3") {
+		t.Errorf("(-convert +direct):\n%s", d)
+	}
+}
+
+// Two outputs cannot be one file, also by the name of a later stream.
+func TestMptraceOneFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.2.c")
+	for _, args := range [][]string{
+		{"-H", file, "-S", filepath.Join(dir, ".", "x.2.c")},
+		{"-H", file, "-S", filepath.Join(dir, "x.c")},
+	} {
+		_, errOut, code := runRtrace(mtrcFile()+mtrcFile(), append([]string{"mptrace"}, args...)...)
+		if code != cli.Usage || !strings.Contains(errOut, "x.2.c is two outputs") {
+			t.Errorf("%q: exit code %d, %q", args, code, errOut)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}
+	if _, errOut, code := runRtrace(mtrcFile(), "mptrace", "-H", os.DevNull, "-S", os.DevNull); code != cli.OK {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+}
+
 // A trace of mpatrol in another format has the same table.
 func TestMptraceOtherFormats(t *testing.T) {
 	for _, name := range []string{"basic", "basic32", "demo", "ls", "manyfn", "fork"} {
