@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,12 +32,12 @@ func (r *running) mtrcPath() string {
 // scan reads the events of an MTRC file, which must end with its trailer.
 func scan(t *testing.T, path string) (wire.Header, []wire.Event) {
 	t.Helper()
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	return scanFrom(t, f)
+	testutil.MTRCRules{}.Check(t, data)
+	return scanFrom(t, bytes.NewReader(data))
 }
 
 func scanFrom(t *testing.T, in io.Reader) (wire.Header, []wire.Event) {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +64,35 @@ func TestConvertMTRC(t *testing.T) {
 		if code != cli.OK || errOut != "" || again != string(want) {
 			t.Errorf("%s: undump: exit code %d, %s, equal %v", path, code, errOut, again == string(want))
 		}
+	}
+}
+
+// Whatever trace of the corpus is converted, what is written keeps the rules of
+// the format.
+func TestConvertMTRCRules(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir("../../testdata/corpus", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		for _, flags := range [][]string{nil, {"--mtrc-words=4"}, {"--mtrc-legacy"}} {
+			code, out, _ := try(cli.Streams{}, append([]string{"convert", "-f", "mtrc", path}, flags...)...)
+			if code == cli.Failed {
+				return nil // it is no trace
+			}
+			t.Run(fmt.Sprint(path, flags), func(t *testing.T) {
+				rules := testutil.MTRCRules{}
+				if slices.Contains(flags, "--mtrc-legacy") {
+					rules.Limit = wire.LegacyLimit
+				}
+				rules.Check(t, []byte(out))
+			})
+			read++
+		}
+		return nil
+	})
+	if err != nil || read < 3*40 {
+		t.Errorf("%d conversions, %v", read, err)
 	}
 }
 

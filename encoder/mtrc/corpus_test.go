@@ -15,6 +15,7 @@ import (
 	decoder "rtrace-bpf/decoder/mtrc"
 	jsonlout "rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/encoder/mtrc"
+	"rtrace-bpf/internal/testutil"
 	wire "rtrace-bpf/internal/wire/mtrc"
 	"rtrace-bpf/trace"
 )
@@ -48,7 +49,8 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// encode writes what r delivers. A cut input is no error.
+// encode writes what r delivers, and checks that it keeps the rules. A cut input
+// is no error.
 func encode(t testing.TB, r trace.Reader, o mtrc.Options) ([]byte, mtrc.Stats) {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,7 +64,17 @@ func encode(t testing.TB, r trace.Reader, o mtrc.Options) ([]byte, mtrc.Stats) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	rules(o, w.Stats()).Check(t, out.Bytes())
 	return out.Bytes(), w.Stats()
+}
+
+// rules are those of files of one process a stream.
+func rules(o mtrc.Options, s mtrc.Stats) testutil.MTRCRules {
+	r := testutil.MTRCRules{Shared: s.Shared > 0}
+	if o.Legacy {
+		r.Limit = wire.LegacyLimit
+	}
+	return r
 }
 
 func read(t testing.TB, data []byte) *decoder.Reader {

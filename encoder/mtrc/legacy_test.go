@@ -132,6 +132,7 @@ func writeLarge(t *testing.T, calls int, o mtrc.Options) ([]byte, mtrc.Stats) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	rules(o, w.Stats()).Check(t, out.Bytes())
 	return out.Bytes(), w.Stats()
 }
 
