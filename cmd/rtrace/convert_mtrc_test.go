@@ -109,7 +109,7 @@ func TestConvertMTRCFlags(t *testing.T) {
 		err  string
 	}{
 		{[]string{"-f", "mtrc"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, ""},
-		{[]string{"-f", "mtrc", "--mtrc-words=4"}, "MTRC\x01\x00\x00\x00\x05\x29", cli.OK, ""},
+		{[]string{"-f", "mtrc", "--mtrc-words=4"}, "MTRC\x01\x00\x00\x00\x05\x29", cli.OK, "rtrace convert: warning: 1100 events have numbers of 2^32 and more, which a 32-bit mptrace reads wrongly\n"},
 		{[]string{"-f", "mtrc", "--mtrc-legacy"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, "rtrace convert: warning: 1085 events have a thread id that was folded into 31 bits\n"},
 		{[]string{"-f", "mtrc", "--mtrc-legacy", "--mtrc-words=8"}, "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29", cli.OK, "folded"},
 		{[]string{"-f", "mtrc", "--mtrc-legacy", "--mtrc-words=4"}, "", cli.Usage, "--mtrc-legacy is for the mptrace of 64 bits, --mtrc-words=4 for that of 32"},

@@ -12,6 +12,9 @@ type Stats struct {
 	IndexStats
 	LegacyStats
 	CutNames uint64 // names that were cut to wire.MaxName bytes or at a NUL
+	// Wide is how many events have numbers of 2^32 and more behind a header
+	// with words of 4 bytes.
+	Wide uint64
 }
 
 // Remarks says in words what is not written as it was, one line each.
@@ -28,6 +31,7 @@ func (s Stats) Remarks() []string {
 	say(s.Renumbered, "%d blocks have another index, since theirs was in use or too high")
 	say(s.Foreign, "%d calls are left out that are of another resource than "+wire.Resource+" or of no known kind")
 	say(s.CutNames, "%d times a name was cut")
+	say(s.Wide, "%d events have numbers of 2^32 and more, which a 32-bit mptrace reads wrongly")
 	say(s.ClampedSizes, "%d sizes of 2 GiB and more are written as 2 GiB less a byte")
 	say(s.ClampedLines, "%d lines from 2^31 on are written as 2^31 less one")
 	say(s.FoldedThreads, "%d events have a thread id that was folded into 31 bits")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/mtrc"
@@ -32,7 +33,7 @@ type Writer struct {
 	legacy  *legacy // nil without Options.Legacy
 
 	functions, files names
-	cutNames         uint64
+	cutNames, wide   uint64
 }
 
 // state is where in a file the writer is.
@@ -69,7 +70,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 
 // Stats returns the counters so far.
 func (m *Writer) Stats() Stats {
-	s := Stats{IndexStats: m.indexer.Stats(), CutNames: m.cutNames}
+	s := Stats{IndexStats: m.indexer.Stats(), CutNames: m.cutNames, Wide: m.wide}
 	if m.legacy != nil {
 		s.LegacyStats = m.legacy.stats
 	}
@@ -172,6 +173,9 @@ func (m *Writer) write(e *wire.Event, pid int32) {
 	m.beginStream()
 	if m.legacy != nil {
 		m.legacy.fit(e, pid)
+	}
+	if m.header.Words == 4 && (e.Index|e.Address|e.Size|e.Source.Thread|e.Source.Line) > math.MaxUint32 {
+		m.wide++
 	}
 	b := append(m.buf, byte(e.Kind))
 	switch e.Kind {
