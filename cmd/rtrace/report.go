@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rtrace-bpf/internal/analysis/sites"
 )
 
 // report is what 'rtrace info' prints; with --json as it stands here. Times are
@@ -115,7 +117,7 @@ func (r *report) addResource(res *resource) {
 type page struct{ strings.Builder }
 
 func (p *page) line(label, format string, args ...any) {
-	fmt.Fprintf(p, "%-11s %s\n", label+":", fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, "%-11s %s\n", label+":", sites.Printable(fmt.Sprintf(format, args...)))
 }
 
 // count adds line i of a list that has its label in front of the first.
@@ -125,7 +127,7 @@ func (p *page) count(i int, label string, n uint64, what string) {
 	} else {
 		label = ""
 	}
-	fmt.Fprintf(p, "%-11s %12d %s\n", label, n, what)
+	fmt.Fprintf(p, "%-11s %12d %s\n", label, n, sites.Printable(what))
 }
 
 func (r *report) writeText(w io.Writer) error {
