@@ -130,10 +130,11 @@ func (c *collector) collect() error {
 		if err := c.pass(bound); err != nil {
 			return err
 		}
-		if more {
-			continue
+		wait := c.wait
+		if more { // always so if the reader is slower than the process, which must not keep it from its end
+			wait = 0
 		}
-		stop, err := c.pause()
+		stop, err := c.pause(wait)
 		if err != nil {
 			return err
 		}
@@ -325,11 +326,10 @@ func (c *collector) batch() *batch {
 	}
 }
 
-// pause waits for a wake-up or the end of the poll interval and says whether
-// to stop.
-func (c *collector) pause() (stop bool, err error) {
+// pause waits for a wake-up, so long at most, and says whether to stop.
+func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 	var events [8]unix.EpollEvent
-	n, err := unix.EpollWait(c.epoll, events[:], int(c.wait/time.Millisecond))
+	n, err := unix.EpollWait(c.epoll, events[:], int(wait/time.Millisecond))
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return false, fmt.Errorf("wait for events: %w", err)
 	}
