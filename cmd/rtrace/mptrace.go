@@ -144,11 +144,12 @@ func (r *mptraceRun) printAll(src mptraceSource) error {
 		if e := r.end(p); e != nil {
 			return e
 		}
-		if err != nil {
-			return cut(src.name(), err)
+		more := false
+		if err == nil {
+			more, err = src.nextStream()
 		}
-		more, err := src.nextStream()
 		if err != nil {
+			_ = src.verdict(r.warn) // err says more
 			return cut(src.name(), err)
 		}
 		if !more {

@@ -162,6 +162,12 @@ func TestMptraceNames(t *testing.T) {
 	if !strings.Contains(out, `n at \x1b[2J line 7`) {
 		t.Errorf("%q", out)
 	}
+	// So it is in a trace that is cut.
+	whole := mtrcFile("A\x01\x10\x08\x05\xa1high\x00\x00\x07")
+	_, errOut, code = runRtrace(whole[:len(whole)-1], "mptrace")
+	if code != cli.Incomplete || !strings.HasPrefix(errOut, "rtrace mptrace: warning: names with ids at which the real mptrace crashes: 1\nrtrace mptrace: note: ") {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
 }
 
 // A trace that has not even a header is no trace.
