@@ -164,3 +164,23 @@ func TestHeapGrowth(t *testing.T) {
 		}
 	}
 }
+
+// The names come from the files that the process saw, also if these are gone from
+// the machine with its end.
+func TestMTRCNamesOfMountNamespace(t *testing.T) {
+	program := testutil.Build(t, "alloc")
+	dir := t.TempDir()
+	const script = `mount -t tmpfs none "$1" && cp "$0" "$1/alloc" && exec "$1/alloc" 1 100`
+	child := testutil.Start(t, exec.Command("unshare", "--mount", "sh", "-c", script, program, dir))
+	child.Ready()
+	r := start(t, child, "--format", "mtrc")
+	child.Go()
+	child.Succeed()
+	r.ends(cli.OK)
+	_, events := scan(t, r.mtrcPath())
+	for i, e := range events {
+		if e.Kind == wire.Alloc && (!e.Source.Function.Known || e.Source.Line == 0) {
+			t.Fatalf("event %d has no function or line: %+v", i, e)
+		}
+	}
+}

@@ -14,14 +14,17 @@ import (
 // system is what the traced process sees as its files. It stays so when the
 // process has ended, and its container with it.
 type system struct {
-	root *os.File // nil if it could not be opened
+	root   *os.File // nil if it could not be opened
+	mounts *os.File // the same
 }
 
-// openSystem opens the root folder of a process.
+// openSystem opens the root folder of a process, and its mount namespace: what is
+// mounted below the root goes with the last user of that.
 func openSystem(pid int) *system {
 	// An error shows again when the process is looked at.
 	root, _ := os.OpenFile(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY, 0)
-	return &system{root}
+	mounts, _ := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	return &system{root, mounts}
 }
 
 // open opens the file of a module, or else one of ours with the same path,
