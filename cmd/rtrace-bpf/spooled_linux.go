@@ -55,7 +55,7 @@ func (w *spooled) Close() error {
 	return errors.Join(err, w.to.Close(), w.file.Close())
 }
 
-// checkEvery is after how many records the clock and the user are looked at.
+// checkEvery is after how many records the clock is looked at.
 const checkEvery = 1024
 
 func (w *spooled) encode(from trace.Reader) error {
@@ -65,14 +65,16 @@ func (w *spooled) encode(from trace.Reader) error {
 	for n := uint64(0); ; n++ {
 		if n%checkEvery == 0 {
 			w.progress(n)
-			select {
-			case <-w.hurry:
-				if source != from {
-					w.unnamed = w.records - n
-				}
-				source = from
-			default:
+		}
+		// Each name may take a while: the debugging information of a whole
+		// unit is read for the first one in it.
+		select {
+		case <-w.hurry:
+			if source != from {
+				w.unnamed = w.records - n
 			}
+			source = from
+		default:
 		}
 		err := source.ReadRecord(&rec)
 		if err == nil {

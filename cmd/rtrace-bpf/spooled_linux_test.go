@@ -98,20 +98,21 @@ func TestSpooled(t *testing.T) {
 	}
 }
 
-// In a hurry the records are written all the same, without names from then on.
+// In a hurry the records are written all the same, without names from the next
+// one on.
 func TestSpooledInAHurry(t *testing.T) {
 	var out bytes.Buffer
 	hurry := make(chan struct{})
 	w := newSpooled(t, &out, func(n int) {
-		if n == 2*checkEvery {
+		if n == 2047 {
 			close(hurry)
 		}
 	}, hurry)
 	fill(t, w, 5000)
-	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "interrupted while writing FILE: the last 2953 of 5001 records are without names") {
+	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "interrupted while writing FILE: the last 2954 of 5001 records are without names") {
 		t.Error(err)
 	}
-	if calls, names := named(t, out.Bytes()); calls != 5000 || names != 2*checkEvery {
+	if calls, names := named(t, out.Bytes()); calls != 5000 || names != 2047 {
 		t.Errorf("%d calls, %d of them with a name", calls, names)
 	}
 }
