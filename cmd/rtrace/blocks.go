@@ -68,40 +68,48 @@ func (b *blockFlags) resolver() *resolve.Resolver {
 // of the day. A file may hold several traces, each with a header, as forked
 // processes of mpatrol write them: where those do not name their process, that
 // of the second one is called -1, that of the third -2, and so on.
+//
+// Of the other records it passes on what says which blocks and mappings there
+// are. So who keeps them needs no memory for threads that ended or for how often
+// the heap grew.
 type callReader struct {
 	src       trace.Reader
 	wanted    string
 	resources map[uint32]string // types of those that are declared
-	headers   int32
 	day       bool
 	days      int64
-	last      int64 // time of the last call, as the trace has it
+	last      int64   // time of the last call, as the trace has it
+	trace     int32   // traceOf the last call
+	seq       *uint64 // of that trace, in stats.seq
+	bytes     uint64  // of all allocations that are wanted, modulo 2^64
+	beyond    bool    // they are more
 	stats     callStats
 }
 
 // callStats is what a callReader has seen.
 type callStats struct {
-	seq         []uint64        // Seq of the last call of each trace
-	first, last int64           // times of calls; 0 if there are none
-	mappings    []*trace.Record // and the modules that they are of
+	traces      int32             // headers
+	seq         map[int32]*uint64 // Seq of the last call of each trace, by traceOf
+	first, last int64             // times of calls; 0 if there are none
+	lost        uint64            // events
+	mappings    []*trace.Record   // and the modules that they are of
 	threads     map[threadKey]string
 }
 
 type threadKey struct{ pid, tid int32 }
 
-// trace returns the number, from 0, of the trace that a process is in.
-func (s *callStats) trace(pid int32) int {
-	if pid < 0 {
-		return int(-pid)
-	}
-	return 0
-}
+// traceOf says by the id of a process which trace of the file it is in: 0 is the
+// first, -1 the second, and so on.
+func traceOf(pid int32) int32 { return min(pid, 0) }
 
 // age returns how many calls there were since the given one.
-func (s *callStats) age(r *trace.Record) uint64 { return s.seq[s.trace(r.PID)] - r.Call.Seq }
+func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] - r.Call.Seq }
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
-	return &callReader{src: src, wanted: wanted, resources: make(map[uint32]string), stats: callStats{threads: make(map[threadKey]string)}}
+	return &callReader{
+		src: src, wanted: wanted, resources: make(map[uint32]string),
+		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)},
+	}
 }
 
 // ReadRecord implements trace.Reader.
@@ -111,11 +119,11 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			return err
 		}
 		if r.Kind == trace.KindHeader {
-			c.headers++
+			c.stats.traces++
 			c.day = r.Header.Clock == trace.ClockDay
 		}
-		if r.PID == 0 && c.headers > 1 {
-			r.PID = 1 - c.headers
+		if r.PID == 0 && c.stats.traces > 1 {
+			r.PID = 1 - c.stats.traces
 		}
 		switch r.Kind {
 		case trace.KindCall:
@@ -123,25 +131,38 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			if !c.matches(r.Call.Resource) {
 				continue
 			}
+			if r.Call.Op == trace.OpAlloc || r.Call.Op == trace.OpMove {
+				c.bytes += r.Call.Size
+				c.beyond = c.beyond || c.bytes < r.Call.Size
+			}
 		case trace.KindResource:
 			c.resources[r.Resource.ID] = r.Resource.Type
 		case trace.KindMapping, trace.KindModule:
 			m := r.Clone()
 			m.Call = trace.Call{}
 			c.stats.mappings = append(c.stats.mappings, m)
+		case trace.KindExec, trace.KindUnmapping:
 		case trace.KindThread:
 			c.stats.threads[threadKey{r.PID, r.TID}] = strings.Clone(r.Thread.Name)
+			continue
+		case trace.KindLost:
+			c.stats.lost += r.Lost.Count
+			continue
+		default:
+			continue
 		}
 		return nil
 	}
 }
 
 func (c *callReader) call(r *trace.Record) {
-	n := c.stats.trace(r.PID)
-	for n >= len(c.stats.seq) {
-		c.stats.seq = append(c.stats.seq, 0)
+	if n := traceOf(r.PID); c.seq == nil || n != c.trace {
+		if c.stats.seq[n] == nil {
+			c.stats.seq[n] = new(uint64)
+		}
+		c.trace, c.seq = n, c.stats.seq[n]
 	}
-	c.stats.seq[n] = max(c.stats.seq[n], r.Call.Seq)
+	*c.seq = max(*c.seq, r.Call.Seq)
 	if r.Time == 0 {
 		return
 	}
@@ -164,6 +185,16 @@ func (c *callReader) matches(id uint32) bool {
 		kind = memoryType
 	}
 	return kind == c.wanted
+}
+
+// warn tells what makes the figures doubtful.
+func (c *callReader) warn(w func(error)) {
+	if n := c.stats.lost; n > 0 {
+		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
+	}
+	if c.beyond {
+		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
+	}
 }
 
 // missing is an error if the trace has other resources than what is wanted.

@@ -118,7 +118,7 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	r, err := o.find(in)
+	r, err := o.find(in, warner(s.Err, "leaks"))
 	if err = in.outcome(err); !isIncomplete(err) {
 		return err
 	}
@@ -138,10 +138,11 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) (e
 }
 
 // find reads the trace and returns what was found, also with an error.
-func (o *leaksOptions) find(in *input) (*leakReport, error) {
+func (o *leaksOptions) find(in *input, warn func(error)) (*leakReport, error) {
 	calls := newCallReader(in, o.resource)
 	kept := filter.NewLeaks(calls)
 	kept.Fill()
+	calls.warn(warn)
 	r := &leakReport{options: o, stats: &calls.stats}
 	if err := calls.missing(); err != nil {
 		return r, err
@@ -154,17 +155,18 @@ func (o *leaksOptions) find(in *input) (*leakReport, error) {
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}
-	r.groups = sites.NewGrouper(sites.Options{
+	grouping := sites.Options{
 		By: o.key, Depth: o.depth, Addresses: o.addresses, Blocks: o.blocks, Framer: o.framer(resolver),
 		Module: func(pid int32, addr uint64) string {
 			_, module, _ := resolver.Process(pid).Name(addr)
 			return module
 		},
-	})
-	var names trace.Reader = resolve.NewReader(kept, resolver)
-	if o.resolve && o.key.IsCaller() {
-		names = resolve.NewCallers(names, resolver, o.policy)
 	}
+	if o.resolve {
+		grouping.Caller = resolve.NewCallers(nil, resolver, o.policy).Find
+	}
+	r.groups = sites.NewGrouper(grouping)
+	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record
 	for {
 		if err := names.ReadRecord(&rec); err != nil {

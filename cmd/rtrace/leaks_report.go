@@ -122,8 +122,8 @@ func (r *leakReport) process(pid int32) string {
 	switch {
 	case pid > 0:
 		return strconv.Itoa(int(pid))
-	case len(r.stats.seq) > 1:
-		return fmt.Sprintf("that of trace %d of the file", 1+r.stats.trace(pid))
+	case r.stats.traces > 1:
+		return fmt.Sprintf("that of trace %d of the file", 1-int(traceOf(pid)))
 	}
 	return sites.Unknown
 }

@@ -113,7 +113,7 @@ func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	p, err := o.profile(in)
+	p, err := o.profile(in, warner(s.Err, "mprof"))
 	if err = in.outcome(err); !isIncomplete(err) {
 		return err
 	}
@@ -125,8 +125,9 @@ func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) (e
 }
 
 // profile reads the trace and returns what was found, also with an error.
-func (o *mprofOptions) profile(in *input) (*profile.Profile, error) {
+func (o *mprofOptions) profile(in *input, warn func(error)) (*profile.Profile, error) {
 	calls := newCallReader(in, o.resource)
+	defer calls.warn(warn)
 	resolver := o.resolver()
 	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: o.framer(resolver)})
 	// With names, each call gets those of its moment, as mappings change. What

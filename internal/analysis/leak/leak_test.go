@@ -294,6 +294,33 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestManyProcesses: a process with a call takes no room for thousands, and one
+// with thousands keeps them all.
+func TestManyProcesses(t *testing.T) {
+	f := New()
+	const calls = 2*chunkSize + 3
+	for seq := uint64(1); seq <= calls; seq++ {
+		f.Add(of(1, alloc(seq, 1, 16*seq, seq)))
+		f.Add(of(int32(1+seq), alloc(seq, 1, 16, seq)))
+	}
+	if n := cap(f.calls.of(2).chunks[0]); n > firstChunk {
+		t.Errorf("room for %d calls", n)
+	}
+	var bytes, want uint64
+	leaks := f.Leaks()
+	for i := range leaks.Len() {
+		var r trace.Record
+		leaks.Record(i, &r)
+		bytes += r.Call.Size
+	}
+	for seq := uint64(1); seq <= calls; seq++ {
+		want += 2 * seq
+	}
+	if leaks.Len() != 2*calls || bytes != want {
+		t.Errorf("%d leaks, %d bytes; want %d, %d", leaks.Len(), bytes, 2*calls, want)
+	}
+}
+
 func TestSums(t *testing.T) {
 	f := New()
 	for seq, c := range []struct {

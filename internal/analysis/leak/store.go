@@ -8,8 +8,8 @@ import (
 )
 
 // store keeps the calls of one process without pointers: 88 bytes a call in
-// chunks that never move, with names and places, of which there are few, as
-// numbers. A number is reused once its call is removed.
+// chunks, of which only the first ever moves, with names and places, of which
+// there are few, as numbers. A number is reused once its call is removed.
 type store struct {
 	chunks [][]kept
 	size   uint32 // numbers in use or vacant
@@ -54,6 +54,9 @@ type kept struct {
 const vacant = trace.Op(255)
 
 const (
+	// The first chunk begins small: there may be a process for each call.
+	firstChunk = 8
+
 	chunkBits = 12
 	chunkSize = 1 << chunkBits
 
@@ -99,7 +102,12 @@ func (s *store) number() uint32 {
 		return n
 	}
 	n := s.size
-	if n>>chunkBits == uint32(len(s.chunks)) {
+	switch {
+	case n == 0:
+		s.chunks = [][]kept{make([]kept, firstChunk)}
+	case n < chunkSize && n == uint32(len(s.chunks[0])):
+		s.chunks[0] = append(s.chunks[0], make([]kept, n)...)
+	case n>>chunkBits == uint32(len(s.chunks)):
 		s.chunks = append(s.chunks, make([]kept, chunkSize))
 	}
 	s.size++

@@ -99,15 +99,8 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 		return append(frames, Frame{Place: fr.Caller(caller)})
 	}
 	start := len(frames)
-	for i, addr := range s.Frames {
-		text := ""
-		if len(s.Names) == len(s.Frames) {
-			text = s.Names[i]
-		}
-		if (text == "" || text == unresolved) && fr.Name != nil {
-			text = fr.Name(pid, addr)
-		}
-		f := Frame{Addr: addr, Place: fr.place(text)}
+	for i := range s.Frames {
+		f := fr.frame(pid, s, i)
 		if len(frames) == start && i+1 < len(s.Frames) && operatorNew(f.Function) {
 			continue
 		}
@@ -117,6 +110,18 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 		}
 	}
 	return frames
+}
+
+// frame returns frame i of a stack.
+func (fr *Framer) frame(pid int32, s *trace.Stack, i int) Frame {
+	text := ""
+	if len(s.Names) == len(s.Frames) {
+		text = s.Names[i]
+	}
+	if (text == "" || text == unresolved) && fr.Name != nil {
+		text = fr.Name(pid, s.Frames[i])
+	}
+	return Frame{Addr: s.Frames[i], Place: fr.place(text)}
 }
 
 // Caller returns the place of a caller.

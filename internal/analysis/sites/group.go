@@ -54,6 +54,9 @@ type Options struct {
 	// Module returns the path of the module that an address is in, for texts
 	// that do not say. It may be nil.
 	Module func(pid int32, addr uint64) string
+	// Caller chooses the caller of calls that do not state it, and says which
+	// frame of the stack it is, or -1. It may be nil.
+	Caller func(pid int32, s *trace.Stack) (caller trace.Caller, frame int)
 }
 
 // Group is what the blocks with the same key have in common, and their sums.
@@ -149,18 +152,11 @@ func (g *Grouper) place(r *trace.Record) {
 		depth = 1
 	}
 	g.frames = o.Framer.Append(g.frames, r.PID, &c.Stack, &c.Caller, depth)
+	if o.By.IsCaller() {
+		g.caller(&g.frames[0], r)
+	}
 	if o.By != ByStack {
-		f := &g.frames[0]
-		// A resolver that knows lines tells the caller; the stack's text may
-		// have the function alone, or be of a frame that says less.
-		caller := o.Framer.Caller(&c.Caller)
-		if o.By.IsCaller() && caller.Function != "" && (f.Function == "" || f.File == "") {
-			if caller.Function == f.Function {
-				caller.Module = f.Module
-			}
-			f.Place = caller
-		}
-		g.reduce(f, r.PID)
+		g.reduce(&g.frames[0], r.PID)
 	}
 	for i := range g.frames {
 		f := &g.frames[i]
@@ -169,6 +165,30 @@ func (g *Grouper) place(r *trace.Record) {
 		}
 		g.key = f.AppendKey(g.key)
 	}
+}
+
+// caller puts the caller of a call in place of the innermost frame, of which the
+// stack's text may tell the function alone, or which may be of a library.
+func (g *Grouper) caller(f *Frame, r *trace.Record) {
+	o := &g.options
+	stack, caller, at := &r.Call.Stack, r.Call.Caller, -1
+	if caller == (trace.Caller{}) && o.Caller != nil {
+		caller, at = o.Caller(r.PID, stack)
+	}
+	p := o.Framer.Caller(&caller)
+	if p.Function == "" || f.Function != "" && f.File != "" {
+		return
+	}
+	switch {
+	case at >= 0:
+		frame := o.Framer.frame(r.PID, stack, at)
+		p.Module, f.Addr = frame.Module, frame.Addr
+	case p.Function == f.Function:
+		p.Module = f.Module
+	case f.Function != "":
+		f.Addr = 0 // of another function
+	}
+	f.Place = p
 }
 
 // reduce leaves of a frame what the key is made of.

@@ -154,6 +154,51 @@ func TestBlocksOfGroups(t *testing.T) {
 	}
 }
 
+// TestChosenCaller: a caller that stands further out than the innermost frame has
+// the module and the address of its own frame.
+func TestChosenCaller(t *testing.T) {
+	choose := func(_ int32, s *trace.Stack) (trace.Caller, int) {
+		at := len(s.Frames) - 2
+		if at < 0 {
+			return trace.Caller{}, -1
+		}
+		return trace.Caller{Function: "f"}, at
+	}
+	for _, tt := range []struct {
+		addresses bool
+		want      []string
+	}{
+		{false, []string{"f from /bin/p: 3", "g from /bin/p: 1"}},
+		{true, []string{"0x0000000000400201 f: 2", "0x0000000000400300 f: 1", "0 g: 1"}},
+	} {
+		g := NewGrouper(Options{By: ByFunction, Addresses: tt.addresses, Caller: choose})
+		for range 2 {
+			g.Add(leaked(2, 10, 1, 1, "strdup() from /lib/c.so", "f() from /bin/p", "main() from /bin/p"))
+		}
+		g.Add(leaked(3, 9, 1, 1, "f() from /bin/p", "main() from /bin/p"))
+		stated := calledBy(leaked(4, 8, 1, 1, "g() from /bin/p", "main() from /bin/p"), "g", "", 0)
+		if tt.addresses {
+			stated = calledBy(leaked(4, 8, 1, 1, "strdup() from /lib/c.so", "g() from /bin/p"), "g", "", 0)
+		}
+		g.Add(stated)
+		var got []string
+		for _, x := range g.Groups() {
+			f := x.Frames[0]
+			text := f.String()
+			if tt.addresses {
+				text = f.Address() + " " + f.Function
+				if f.Addr == 0 {
+					text = "0 " + f.Function
+				}
+			}
+			got = append(got, fmt.Sprintf("%s: %d", text, x.Blocks))
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("addresses %v (-want +got):\n%s", tt.addresses, d)
+		}
+	}
+}
+
 func TestKeys(t *testing.T) {
 	for _, name := range KeyNames() {
 		if k, ok := ParseKey(name); !ok || k.String() != name {

@@ -26,7 +26,7 @@ const (
 	headLength = 1<<32 - 1
 
 	callerWords = 3
-	minIndex    = 1 << 10
+	minIndex    = 1 << 4
 )
 
 // Len is how many places have a number.

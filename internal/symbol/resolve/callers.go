@@ -83,7 +83,7 @@ func (c *Callers) ReadRecord(rec *trace.Record) error {
 			c.resolver.Observe(rec)
 		}
 	case rec.Call.Caller == trace.Caller{}:
-		rec.Call.Caller = c.Caller(rec.PID, &rec.Call.Stack)
+		rec.Call.Caller, _ = c.Find(rec.PID, &rec.Call.Stack)
 	}
 	return nil
 }
@@ -91,8 +91,15 @@ func (c *Callers) ReadRecord(rec *trace.Record) error {
 // Caller returns the place that a call of a process was made from, by its
 // stack. Nothing of the stack is kept.
 func (c *Callers) Caller(pid int32, stack *trace.Stack) trace.Caller {
+	caller, _ := c.Find(pid, stack)
+	return caller
+}
+
+// Find is Caller, and says in which frame of the stack that place is; -1 if
+// there is none.
+func (c *Callers) Find(pid int32, stack *trace.Stack) (caller trace.Caller, frame int) {
 	if len(stack.Frames) == 0 {
-		return trace.Caller{}
+		return trace.Caller{}, -1
 	}
 	var p *Process
 	if c.resolver != nil {
@@ -100,7 +107,7 @@ func (c *Callers) Caller(pid int32, stack *trace.Stack) trace.Caller {
 	}
 	for i := range stack.Frames {
 		if s := c.site(p, stack, i); s.counts {
-			return s.caller
+			return s.caller, i
 		}
 	}
 	for i := range stack.Frames {
@@ -109,10 +116,10 @@ func (c *Callers) Caller(pid int32, stack *trace.Stack) trace.Caller {
 			c.findInner(p, stack.Frames[i], s)
 		}
 		if s.other {
-			return s.inner
+			return s.inner, i
 		}
 	}
-	return trace.Caller{}
+	return trace.Caller{}, -1
 }
 
 // site returns what is known of a frame.
