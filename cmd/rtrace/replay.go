@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -26,7 +28,7 @@ func replayCommand() command {
 				"Environment variables that tune a malloc, as MALLOC_CONF and GLIBC_TUNABLES, have their effect. " +
 				"It takes 8 bytes of memory for each call, here and in the replay, beside what the calls allocate.",
 			Lists: []cli.List{{Title: "Columns", Rows: []cli.ListRow{
-				{Name: "time", Text: "from the first call to the last, and how far the runs are apart; the median of the runs, as all that follow"},
+				{Name: "time", Text: "from the first call to the last, the median of the runs, as all that follows; spread: how far apart the middle half of the runs is, in per cent of that"},
 				{Name: "cpu", Text: "user and system time of all threads"},
 				{Name: "peak", Text: "how far the memory of the process (RSS) grew at most from before the first call"},
 				{Name: "peak/live", Text: "that over what the trace had live at its peak: 1 would be without any loss"},
@@ -75,6 +77,9 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	if err != nil {
 		return err
 	}
+	if err := o.checkKeep(args); err != nil {
+		return err
+	}
 	program, name, err := o.read(ctx, s, args, order)
 	if !isIncomplete(err) {
 		return err
@@ -96,6 +101,9 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	program = nil
 	debug.FreeOSMemory() // of use for the replay
 	rows, err := runner.Compare(ctx, mallocs, replay.Touch(o.touch), o.runs, o.progress(s))
+	if errors.Is(err, fs.ErrPermission) {
+		err = cli.WithHint(err, "if no program may be run from there, name another folder with --keep or in TMPDIR")
+	}
 	if err != nil {
 		return err
 	}
@@ -138,6 +146,19 @@ func (o *replayOptions) check() (order replay.Order, mallocs []replay.Malloc, er
 	return order, mallocs, nil
 }
 
+// checkKeep sees to it that what is kept does not replace the trace.
+func (o *replayOptions) checkKeep(args []string) error {
+	if o.keep == "" || len(args) != 1 {
+		return nil
+	}
+	for _, name := range replay.Files() {
+		if path := filepath.Join(o.keep, name); sameFile(path, args[0]) {
+			return cli.Usagef("--keep %s would replace the trace %s", o.keep, path)
+		}
+	}
+	return nil
+}
+
 // read makes a program of the trace that args name.
 func (o *replayOptions) read(ctx context.Context, s cli.Streams, args []string, order replay.Order) (p *replay.Program, name string, err error) {
 	in, err := o.in.open(ctx, s, "replay", args)
@@ -166,7 +187,11 @@ func (o *replayOptions) fits(p *replay.Program) error {
 	if err != nil {
 		return err
 	}
-	if need := p.Stats.PeakBytes + p.Stats.ProgramSize; need > available || need < p.Stats.PeakBytes {
+	need := p.Stats.ProgramSize
+	if replay.Touch(o.touch) != replay.TouchNone {
+		need += p.Stats.PeakBytes
+	}
+	if need > available || need < p.Stats.ProgramSize {
 		return cli.WithHint(fmt.Errorf("the replay needs at least %s of memory, and %s are available", bytesText(need), bytesText(available)),
 			"--force replays all the same")
 	}

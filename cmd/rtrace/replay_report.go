@@ -23,7 +23,7 @@ type replayRow struct {
 	Name       string       `json:"name"`
 	Library    string       `json:"library"`
 	Wall       uint64       `json:"wall_ns"`
-	WallSpread uint64       `json:"wall_spread_ns"` // slowest minus fastest run
+	WallSpread uint64       `json:"wall_spread_ns"` // of the middle half of the runs
 	CPU        uint64       `json:"cpu_ns"`
 	CPUSpread  uint64       `json:"cpu_spread_ns"`
 	Peak       uint64       `json:"peak_growth"` // of the RSS over that before the first call
@@ -121,10 +121,18 @@ func (r *replayReport) writeTable(p *page) {
 	for i := range r.Rows {
 		x := &r.Rows[i]
 		fmt.Fprintf(p, "%-*s"+heading, width, x.Name,
-			millis(x.Wall), fmt.Sprintf("%.0f %%", 100*ratio(x.WallSpread, x.Wall)), times(x.VsFirst.Wall),
+			millis(x.Wall), x.spread(), times(x.VsFirst.Wall),
 			millis(x.CPU), times(x.VsFirst.CPU),
 			bytesText(x.Peak), times(x.VsFirst.Peak), times(x.Overhead), fmt.Sprint(x.Faults), x.Library)
 	}
+}
+
+// spread prints how far apart the middle half of the runs is.
+func (x *replayRow) spread() string {
+	if len(x.Runs) == 1 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*ratio(x.WallSpread, x.Wall))
 }
 
 // writeNotes says what makes the figures doubtful.

@@ -62,6 +62,7 @@ type Builder struct {
 	skipped  map[uint32]bool // resources that are not memory
 	process  process
 	calls    uint64 // that got a thread
+	recent   bool   // lastID and last are set
 	lastID   uint64 // of the thread of the last call
 	last     uint32
 	lastWord struct{ thread, at uint32 } // of the last call
@@ -72,7 +73,6 @@ type Builder struct {
 func NewBuilder(order Order) *Builder {
 	return &Builder{
 		order: order, byID: make(map[uint64]uint32), blocks: live.New(), skipped: make(map[uint32]bool),
-		lastID: math.MaxUint64,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -528,6 +529,23 @@ func TestOwnThreadIDs(t *testing.T) {
 	}
 	if p := program(t, replay.OrderDependencies, m.records); p.Stats.Threads != 3 || p.Stats.Lanes != 3 {
 		t.Errorf("%d threads in %d", p.Stats.Threads, p.Stats.Lanes)
+	}
+}
+
+// Formats may call a thread by any number.
+func TestThreadNumbers(t *testing.T) {
+	var records []*trace.Record
+	for i, id := range []uint64{math.MaxUint64, 0, math.MaxUint64, 1, math.MaxUint64} {
+		r := &trace.Record{Kind: trace.KindCall}
+		r.Call = trace.Call{Op: trace.OpAlloc, Function: "malloc", ID: 16 * uint64(i+1), Size: 8, Thread: id}
+		records = append(records, r)
+		if id == 1 {
+			records = append(records, &trace.Record{Kind: trace.KindExit})
+		}
+	}
+	p := program(t, replay.OrderDependencies, records)
+	if p.Stats.Threads != 3 || p.Stats.Calls != 5 {
+		t.Errorf("%+v", p.Stats)
 	}
 }
 

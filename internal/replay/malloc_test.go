@@ -80,6 +80,8 @@ func TestMedian(t *testing.T) {
 		{[]uint64{7}, 7, 0},
 		{[]uint64{9, 1, 4}, 4, 8},
 		{[]uint64{9, 1, 4, 6}, 5, 8},
+		{[]uint64{500, 1, 4, 6, 7}, 6, 3},
+		{[]uint64{9, 8, 7, 6, 5, 4, 3, 2, 900}, 6, 4},
 	} {
 		var row replay.Row
 		for _, w := range tt.walls {

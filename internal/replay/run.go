@@ -64,16 +64,20 @@ func parseRun(text []byte) (Run, error) {
 	return r, nil
 }
 
-// Median returns the middle of a figure of all runs, and how far the highest and
-// the lowest are apart.
+// Median returns the middle of a figure of all runs, and how far apart the runs
+// of the middle half are, so that a run that was disturbed counts in neither. One
+// run has no spread.
 func (r *Row) Median(of func(*Run) uint64) (median, spread uint64) {
 	var all []uint64
 	for i := range r.Runs {
 		all = append(all, of(&r.Runs[i]))
 	}
-	if len(all) == 0 {
+	n := len(all)
+	if n == 0 {
 		return 0, 0
 	}
 	slices.Sort(all)
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, all[len(all)-1] - all[0]
+	median = (all[(n-1)/2] + all[n/2]) / 2
+	quarter := (n - 1) / 4
+	return median, all[n-1-quarter] - all[quarter]
 }

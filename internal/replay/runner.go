@@ -30,6 +30,19 @@ type Runner struct {
 	binary, program string
 }
 
+// What Prepare makes beside the sources.
+const binaryName, programName = "replay", "program"
+
+// Files are the names of the files that Prepare writes.
+func Files() []string {
+	names := []string{binaryName, programName}
+	files, _ := sources.ReadDir("program") // embedded
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
 // Prepare writes the C program's source and the program's file into a folder and
 // compiles. The C compiler is that of the environment variable CC, else cc.
 func Prepare(ctx context.Context, dir string, p *Program) (*Runner, error) {
@@ -40,7 +53,7 @@ func Prepare(ctx context.Context, dir string, p *Program) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the folder of the replay: %w", err)
 	}
-	r := &Runner{binary: filepath.Join(dir, "replay"), program: filepath.Join(dir, "program")}
+	r := &Runner{binary: filepath.Join(dir, binaryName), program: filepath.Join(dir, programName)}
 	if err := compile(ctx, dir, r.binary); err != nil {
 		return nil, err
 	}

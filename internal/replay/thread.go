@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"math"
 
 	"rtrace-bpf/trace"
 )
@@ -21,7 +20,7 @@ type thread struct {
 // thread returns the thread of a call.
 func (b *Builder) thread(r *trace.Record) uint32 {
 	id := threadID(r)
-	if id != b.lastID {
+	if !b.recent || id != b.lastID {
 		t, ok := b.byID[id]
 		if !ok {
 			if len(b.threads) == numberMask {
@@ -32,7 +31,7 @@ func (b *Builder) thread(r *trace.Record) uint32 {
 			b.threads = append(b.threads, &thread{first: b.calls + 1, main: r.PID != 0 && r.PID == r.TID})
 			b.byID[id] = t
 		}
-		b.lastID, b.last = id, t
+		b.recent, b.lastID, b.last = true, id, t
 	}
 	b.calls++
 	b.threads[b.last].last = b.calls
@@ -54,7 +53,7 @@ func (b *Builder) exit(r *trace.Record) {
 	t, ok := b.byID[id]
 	if !r.Exit.Process && ok && !b.threads[t].main {
 		delete(b.byID, id)
-		b.lastID = math.MaxUint64
+		b.recent = false
 	}
 }
 
