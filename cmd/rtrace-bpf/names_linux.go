@@ -60,9 +60,14 @@ func (x *session) policy() resolve.Policy {
 	return p
 }
 
+// maxDebug bounds the debugging information that is held, in bytes: the machine
+// that is traced has other uses for its memory, and a hostile file may claim any
+// amount.
+const maxDebug = 512 << 20
+
 // named returns a reader that says of each call where it was made from.
 func (x *session) named(from trace.Reader) trace.Reader {
-	return resolve.NewCallers(from, resolve.New(resolve.Options{Open: x.system.open}), x.policy())
+	return resolve.NewCallers(from, resolve.New(resolve.Options{Open: x.system.open, MaxDebug: maxDebug}), x.policy())
 }
 
 // newOnline returns an online that writes to another writer.

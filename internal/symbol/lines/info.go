@@ -72,12 +72,14 @@ func (i *Info) cursor(section []byte, at uint64) cursor {
 	return c
 }
 
-// text returns the string at a place of a section of strings.
+// text returns the string at a place of a section of strings; nothing if it is
+// longer than a name may be, since many may refer to it.
 func text(section []byte, at uint64) []byte {
 	if at >= uint64(len(section)) {
 		return nil
 	}
 	b := section[at:]
+	b = b[:min(len(b), maxName+1)]
 	n := bytes.IndexByte(b, 0)
 	return b[:max(n, 0):max(n, 0)]
 }

@@ -145,3 +145,47 @@ func TestForget(t *testing.T) {
 		t.Errorf("frames %+v, before %+v", got, want)
 	}
 }
+
+// A list of ranges ends where there are too many for one file, of either kind.
+func TestLongListOfRanges(t *testing.T) {
+	const more = maxRanges + 1000
+	i := newest().make()
+	tab := newTable(i, []extent{{0x1000, 0x2000}}, func(uint64) string { return "" })
+	u := &unit{width: width{version: 5, addr: 4}, low: 0x1000}
+	i.ranges = bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, more)
+	i.rangeLists = bytes.Repeat([]byte{rangeOffsets, 1, 2}, more)
+	for name, list := range map[string]func([]extent, *unit, uint64) []extent{"old": tab.appendOldList, "new": tab.appendNewList} {
+		tab.budget = maxUnitWork
+		if got := list(nil, u, 0); len(got) != maxRanges || got[0] != (extent{0x1001, 0x1002}) {
+			t.Errorf("%s: %d ranges, want %d", name, len(got), maxRanges)
+		}
+	}
+}
+
+// A string that is longer than any name is none, and not searched to its end.
+func TestLongString(t *testing.T) {
+	section := append(bytes.Repeat([]byte("x"), maxName), 0)
+	if got := text(section, 0); len(got) != maxName {
+		t.Errorf("%d bytes, want %d", len(got), maxName)
+	}
+	if got := text(append([]byte("x"), section...), 0); len(got) != 0 {
+		t.Errorf("%d bytes of a string that is too long", len(got))
+	}
+}
+
+// TestForgetAll holds that a table can give up all it has read.
+func TestForgetAll(t *testing.T) {
+	tab := newTable(newest().make(), made, func(uint64) string { return "" })
+	size := tab.Size()
+	want := tab.AppendFrames(nil, madeAddr+0x10)
+	if tab.Loaded() == 0 || size <= tab.info.Size() || tab.Size() != size {
+		t.Errorf("%d bytes loaded, size %d, before %d", tab.Loaded(), tab.Size(), size)
+	}
+	tab.Forget()
+	if tab.Loaded() != 0 {
+		t.Errorf("%d bytes are still loaded", tab.Loaded())
+	}
+	if got := tab.AppendFrames(nil, madeAddr+0x10); len(got) != len(want) || got[0] != want[0] {
+		t.Errorf("frames %+v, before %+v", got, want)
+	}
+}

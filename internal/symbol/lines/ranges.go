@@ -86,7 +86,7 @@ func (t *Table) appendOldList(dst []extent, u *unit, at uint64) []extent {
 	c := t.info.cursor(t.info.ranges, at)
 	base, size := u.low, int(u.addr)
 	highest := uint64(math.MaxUint64) >> (64 - 8*size)
-	for t.work(1) {
+	for len(dst) < maxRanges && t.work(1) {
 		start, end := c.uint(size), c.uint(size)
 		switch {
 		case c.short || start == 0 && end == 0:
@@ -108,7 +108,7 @@ func (t *Table) appendNewList(dst []extent, u *unit, at uint64) []extent {
 		addr, _ := t.address(u, value{kind: kindAddrIndex, n: c.uleb()})
 		return addr
 	}
-	for t.work(1) {
+	for len(dst) < maxRanges && t.work(1) {
 		var start, end uint64
 		switch c.u8() {
 		case rangeBaseIndex:

@@ -84,6 +84,24 @@ func newTable(info *Info, code []extent, symbol func(addr uint64) string) *Table
 	return t
 }
 
+// Size returns how many bytes of memory the table always takes, with its Info.
+func (t *Table) Size() uint64 {
+	const unitBytes, rangeBytes = 192, 32
+	return t.info.Size() + uint64(len(t.units))*unitBytes + uint64(len(t.index))*rangeBytes
+}
+
+// Loaded returns how many bytes it takes for what it was asked, some hundred MiB
+// at most. Forget gives them up.
+func (t *Table) Loaded() int { return t.bytes + t.nameBytes }
+
+// Forget gives up what was read to answer; it is read again when need be.
+func (t *Table) Forget() {
+	for _, u := range t.loaded {
+		u.data = nil
+	}
+	t.loaded, t.bytes, t.names, t.nameBytes, t.tables = nil, 0, nil, 0, nil
+}
+
 // Err returns the first problem with the debugging information, or nil: a
 // *trace.SyntaxError. What is not concerned by it is still answered.
 func (t *Table) Err() error { return t.err }
@@ -221,8 +239,9 @@ func (t *Table) load(u *unit) *unitData {
 	if d.lines, err = t.readLines(u); err != nil {
 		t.problem(err)
 	}
-	const nodeBytes, ownerBytes, rowBytes, fileBytes, unitBytes = 20, 12, 16, 32, 512
-	d.bytes = unitBytes + len(d.functions.nodes)*nodeBytes + len(d.functions.starts)*ownerBytes + d.lines.rows*rowBytes + len(d.lines.list)*fileBytes
+	const nodeBytes, ownerBytes, rowBytes, sequenceBytes, fileBytes, unitBytes = 20, 12, 16, 40, 32, 512
+	d.bytes = unitBytes + len(d.functions.nodes)*nodeBytes + len(d.functions.starts)*ownerBytes + d.lines.rows*rowBytes +
+		len(d.lines.sequences)*sequenceBytes + len(d.lines.list)*fileBytes
 	for len(t.loaded) > 0 && t.bytes+d.bytes > maxLoaded {
 		t.forget()
 	}

@@ -174,3 +174,80 @@ func TestCallersWithoutLines(t *testing.T) {
 		}
 	}
 }
+
+// TestCallersBounded holds that the memory for debugging information has bounds
+// for all files together.
+func TestCallersBounded(t *testing.T) {
+	const processes = 3
+	var all [processes][]logged
+	var src records
+	for i := range all {
+		var maps []trace.Record
+		_, all[i], maps = logCalls(t, "g++", "-O0", "-g")
+		for k := range maps {
+			maps[k].PID = int32(i + 1)
+		}
+		src = append(src, maps...)
+	}
+	// How many calls have lines, and how many files have debugging information and
+	// units of it in memory.
+	count := func(r *Resolver) (named, files, loaded int) {
+		for i := range src {
+			r.Observe(&src[i])
+		}
+		c := NewCallers(nil, r, Program)
+		for range 2 {
+			for i := range all {
+				for k := range all[i] {
+					if c.Caller(int32(i+1), &trace.Stack{Frames: all[i][k].frames}).Line != 0 {
+						named++
+					}
+				}
+			}
+			clear(c.sites)
+			clear(c.slots)
+		}
+		for _, m := range r.modules {
+			if m.lines != nil {
+				files++
+				if m.lines.Loaded() > 0 {
+					loaded++
+				}
+			}
+		}
+		return named, files, loaded
+	}
+	calls := 2 * len(all[0])
+	if named, files, loaded := count(New(Options{})); named != processes*calls || files < processes || loaded < processes {
+		t.Errorf("%d lines, %d files, %d loaded", named, files, loaded)
+	}
+	r := New(Options{})
+	r.maxLoaded = 0
+	if named, files, loaded := count(r); named != processes*calls || files < processes || loaded != 1 || r.loaded == 0 {
+		t.Errorf("one at a time: %d lines, %d files, %d loaded", named, files, loaded)
+	}
+	r = New(Options{MaxDebug: 1})
+	if named, files, _ := count(r); named != 0 || files != 0 {
+		t.Errorf("hardly any bytes: %d lines of %d files", named, files)
+	}
+	// Room for the first file alone: what is left for the second is too little.
+	first := debugOf(src, all[0])
+	r = New(Options{MaxDebug: first + 1})
+	if named, files, _ := count(r); named != calls || files != 1 {
+		t.Errorf("room for a file: %d lines of %d files, want %d of 1", named, files, calls)
+	}
+}
+
+// debugOf returns how many bytes the debugging information of the first program
+// takes.
+func debugOf(src records, calls []logged) uint64 {
+	r := New(Options{})
+	for i := range src {
+		r.Observe(&src[i])
+	}
+	c := NewCallers(nil, r, Program)
+	for i := range calls {
+		c.Caller(1, &trace.Stack{Frames: calls[i].frames})
+	}
+	return r.debug
+}

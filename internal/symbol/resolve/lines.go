@@ -1,13 +1,18 @@
 package resolve
 
 import (
+	"cmp"
+
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// maxDebug bounds the bytes of debugging information of all files that are
-// held. Files that come later have names of functions only.
+// maxDebug is what Options.MaxDebug is unless told.
 const maxDebug = 1 << 30
+
+// maxLoaded bounds the bytes of what was read of the debugging information of all
+// files, but for one, which has a bound of its own.
+const maxLoaded = 256 << 20
 
 // frames appends the functions that are active at an address of a file, the
 // innermost first: with lines where there is debugging information, else the
@@ -22,7 +27,12 @@ func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint6
 	s, known := f.Lookup(at)
 	if m.lines != nil {
 		n := len(dst)
-		if dst = m.lines.AppendFrames(dst, at); len(dst) > n {
+		before := m.lines.Loaded()
+		dst = m.lines.AppendFrames(dst, at)
+		if r.loaded += m.lines.Loaded() - before; r.loaded > r.maxLoaded {
+			r.forget(m)
+		}
+		if len(dst) > n {
 			if known {
 				preferred(&dst[len(dst)-1], f, &s)
 			}
@@ -49,7 +59,8 @@ func preferred(frame *lines.Frame, f *symbol.File, s *symbol.Symbol) {
 // readLines reads the debugging information of a module. Its file is opened
 // again for that, as most files are only asked for names.
 func (r *Resolver) readLines(m *module, f *symbol.File) {
-	if r.debug >= maxDebug {
+	limit := cmp.Or(r.options.MaxDebug, maxDebug)
+	if r.debug >= limit {
 		return
 	}
 	again, err := m.open(r)
@@ -61,10 +72,20 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 	if s, c := again.Stamp(); s != size || c != changed || again.BuildID() != f.BuildID() {
 		return // replaced meanwhile
 	}
-	info, err := lines.Read(again, maxDebug-r.debug)
+	info, err := lines.Read(again, limit-r.debug)
 	if err != nil {
 		return
 	}
-	r.debug += info.Size()
 	m.lines = lines.New(info, f)
+	r.debug += m.lines.Size()
+}
+
+// forget gives up what was read of the debugging information of other modules.
+func (r *Resolver) forget(but *module) {
+	for _, m := range r.modules {
+		if m != but && m.lines != nil {
+			m.lines.Forget()
+		}
+	}
+	r.loaded = but.lines.Loaded()
 }

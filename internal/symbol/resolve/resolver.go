@@ -18,6 +18,9 @@ type Options struct {
 	// NoLines leaves debugging information alone, which may take seconds to
 	// read: of callers the function is all that is told.
 	NoLines bool
+	// MaxDebug bounds the bytes of debugging information that are held of all
+	// files; 0 for 1 GiB. Files that come later have names of functions only.
+	MaxDebug uint64
 }
 
 // Stats counts why names are missing.
@@ -37,7 +40,9 @@ type Resolver struct {
 	latest    map[string]*module // by path: the file that was described last
 	cache     []slot
 	version   uint32 // of all mappings; cached answers of another one are void
-	debug     uint64 // bytes of debugging information that are held
+	debug     uint64 // bytes of debugging information that are held, and of the indexes of it
+	loaded    int    // bytes of what was read of it
+	maxLoaded int
 	stats     Stats
 }
 
@@ -68,7 +73,7 @@ var unknown = &frame{text: "in ??"}
 func New(o Options) *Resolver {
 	r := &Resolver{
 		options: o, processes: make(map[int32]*Process), modules: make(map[moduleKey]*module),
-		latest: make(map[string]*module), cache: make([]slot, 1<<cacheBits), version: 1,
+		latest: make(map[string]*module), cache: make([]slot, 1<<cacheBits), version: 1, maxLoaded: maxLoaded,
 	}
 	r.none = &Process{resolver: r}
 	return r
