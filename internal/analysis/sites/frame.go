@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/trace"
 )
 
@@ -85,9 +86,6 @@ type Framer struct {
 	places map[string]Place // of texts
 }
 
-// unresolved is what resolvers say of an address in no mapping.
-const unresolved = "in ??"
-
 // maxPlaces bounds the texts that are remembered.
 const maxPlaces = 1 << 16
 
@@ -118,7 +116,7 @@ func (fr *Framer) frame(pid int32, s *trace.Stack, i int) Frame {
 	if len(s.Names) == len(s.Frames) {
 		text = s.Names[i]
 	}
-	if (text == "" || text == unresolved) && fr.Name != nil {
+	if (text == "" || text == frametext.Unknown) && fr.Name != nil {
 		text = fr.Name(pid, s.Frames[i])
 	}
 	return Frame{Addr: s.Frames[i], Place: fr.place(text)}
@@ -128,7 +126,7 @@ func (fr *Framer) frame(pid int32, s *trace.Stack, i int) Frame {
 func (fr *Framer) Caller(c *trace.Caller) Place {
 	p := Place{Function: c.Function, File: Printable(c.File), Line: c.Line}
 	if fr.Source != nil && c.Function != "" {
-		p.Function = plain(fr.Source(c.Function))
+		p.Function = frametext.Plain(fr.Source(c.Function))
 	}
 	p.Function = Printable(p.Function)
 	return p

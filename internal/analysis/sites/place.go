@@ -3,6 +3,8 @@ package sites
 import (
 	"strconv"
 	"strings"
+
+	"rtrace-bpf/internal/frametext"
 )
 
 // Place is what is known of a place in a program. Unknown parts are zero.
@@ -24,55 +26,9 @@ func Printable(name string) string {
 	}, name)
 }
 
-// ParsePlace takes the text of a frame apart. Resolvers write "main() at
-// demo.c:12", "main() from /bin/demo", "from /bin/demo" and "in ??"; anything
-// else is the name of a function.
-func ParsePlace(text string) Place {
-	text = Printable(strings.TrimSpace(text))
-	if text == "in ??" {
-		return Place{}
-	}
-	var p Place
-	if module, ok := strings.CutPrefix(text, "from "); ok && modulePath(module) {
-		return Place{Module: module}
-	}
-	if i := strings.LastIndex(text, " from "); i >= 0 && modulePath(text[i+len(" from "):]) {
-		p.Module, text = text[i+len(" from "):], text[:i]
-	}
-	if i := strings.LastIndex(text, " at "); i >= 0 {
-		if file, line, ok := cutLine(text[i+len(" at "):]); ok {
-			p.File, p.Line, text = file, line, text[:i]
-		}
-	}
-	p.Function = plain(text)
-	return p
-}
-
-// modulePath says whether a text is the name of a mapping: a path, or one of
-// the kernel's like [vdso].
-func modulePath(s string) bool {
-	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]")
-}
-
-// cutLine splits "demo.c:12".
-func cutLine(s string) (file string, line uint64, ok bool) {
-	i := strings.LastIndexByte(s, ':')
-	if i <= 0 {
-		return "", 0, false
-	}
-	line, err := strconv.ParseUint(s[i+1:], 10, 64)
-	return s[:i], line, err == nil
-}
-
-// plain takes the () off the name of a C function. "std::f()" has parameters,
-// none, and keeps them.
-func plain(function string) string {
-	name, ok := strings.CutSuffix(function, "()")
-	if !ok || strings.ContainsAny(name, ":( <") {
-		return function
-	}
-	return name
-}
+// ParsePlace takes the text of a frame apart, as [frametext.Parse] does, and
+// makes it printable.
+func ParsePlace(text string) Place { return Place(frametext.Parse(Printable(strings.TrimSpace(text)))) }
 
 // String is "main at demo.c:12", "main from /bin/demo" or as much of it as is
 // known, and empty if nothing is.

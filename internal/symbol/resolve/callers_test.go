@@ -164,7 +164,7 @@ func TestCallers(t *testing.T) {
 		{"no file, text", []uint64{goneFile, inMain}, []string{"f() at f.c:3", "x()"}, trace.Caller{Function: "f", File: "f.c", Line: 3}, trace.Caller{Function: "f", File: "f.c", Line: 3}},
 		{"no mapping, text of a library", []uint64{jit, inMain}, []string{"g() from /lib/libc.so.6", ""}, name("main"), name("g")},
 		{"file and text", []uint64{inWork}, []string{"g() at g.c:1"}, name("work"), name("work")},
-		{"short of texts", []uint64{jit, jit}, []string{"std::x()"}, trace.Caller{}, name("std::x")},
+		{"short of texts", []uint64{jit, jit}, []string{"std::x()"}, trace.Caller{}, name("std::x()")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for policy, want := range map[Policy]trace.Caller{Program: tt.program, Innermost: tt.innermost} {

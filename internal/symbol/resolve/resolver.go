@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 )
@@ -67,7 +68,7 @@ type frame struct {
 }
 
 // unknown is the frame of an address that no mapping covers.
-var unknown = &frame{text: "in ??"}
+var unknown = &frame{text: frametext.Unknown}
 
 // New returns a Resolver that knows no mappings.
 func New(o Options) *Resolver {

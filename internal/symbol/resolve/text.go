@@ -2,9 +2,9 @@ package resolve
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
+	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
@@ -15,38 +15,13 @@ type parsedText struct {
 	module string
 }
 
-// parseText takes the text of a frame apart, as sp-rtrace's resolver and ours
-// write it: "name() at file:line", "name() from /path", "from /path", "in ??".
-// Other texts are names of functions. Nothing of text is kept.
-func parseText(text string) (p parsedText) {
-	switch {
-	case text == unknown.text || text == "":
-		return p
-	case strings.HasPrefix(text, "from "):
-		p.module = strings.Clone(text[len("from "):])
-		return p
+// parseText takes the text of a frame apart. Nothing of text is kept.
+func parseText(text string) parsedText {
+	t := frametext.Parse(text)
+	return parsedText{
+		caller: trace.Caller{Function: strings.Clone(t.Function), File: strings.Clone(t.File), Line: t.Line},
+		module: strings.Clone(t.Module),
 	}
-	name := text
-	if i := strings.LastIndex(text, " at "); i >= 0 {
-		file, number, _ := cutLast(text[i+len(" at "):], ':')
-		if line, err := strconv.ParseUint(number, 10, 32); err == nil && file != "" {
-			name, p.caller.File, p.caller.Line = text[:i], strings.Clone(file), line
-		}
-	}
-	if i := strings.LastIndex(name, " from "); i >= 0 {
-		p.module = strings.Clone(name[i+len(" from "):])
-		name = name[:i]
-	}
-	p.caller.Function = strings.Clone(strings.TrimSuffix(name, "()"))
-	return p
-}
-
-func cutLast(s string, sep byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
 }
 
 // isWrapper says whether the text is of a frame that is not the program's.

@@ -1,0 +1,68 @@
+// Package frametext takes apart the texts that stand for the frames of a stack.
+package frametext
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Text is what the text of a frame says. What it does not say is zero.
+type Text struct {
+	Function string // without () behind the names of C functions
+	File     string // source file
+	Line     uint64 // counted from 1
+	Module   string // path of the program or library
+}
+
+// Unknown is what resolvers say of an address in no mapping.
+const Unknown = "in ??"
+
+// Parse takes a text apart. Resolvers write "main() at demo.c:12", "main() from
+// /bin/demo", "from /bin/demo" and Unknown; anything else is the name of a
+// function. The parts are parts of the text, not copies.
+func Parse(text string) Text {
+	text = strings.TrimSpace(text)
+	if text == Unknown {
+		return Text{}
+	}
+	var t Text
+	if module, ok := strings.CutPrefix(text, "from "); ok && isModule(module) {
+		return Text{Module: module}
+	}
+	if i := strings.LastIndex(text, " at "); i >= 0 {
+		if file, line, ok := cutLine(text[i+len(" at "):]); ok {
+			t.File, t.Line, text = file, line, text[:i]
+		}
+	}
+	if i := strings.LastIndex(text, " from "); i >= 0 && isModule(text[i+len(" from "):]) {
+		t.Module, text = text[i+len(" from "):], text[:i]
+	}
+	t.Function = Plain(text)
+	return t
+}
+
+// isModule says whether a text is the name of a mapping: a path, or one of the
+// kernel's like [vdso].
+func isModule(s string) bool {
+	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]")
+}
+
+// cutLine splits "demo.c:12".
+func cutLine(s string) (file string, line uint64, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i <= 0 {
+		return "", 0, false
+	}
+	line, err := strconv.ParseUint(s[i+1:], 10, 32)
+	return s[:i], line, err == nil
+}
+
+// Plain takes the () off the name of a C function. "std::f()" has parameters,
+// none, and keeps them.
+func Plain(function string) string {
+	name, ok := strings.CutSuffix(function, "()")
+	if !ok || strings.ContainsAny(name, ":( <") {
+		return function
+	}
+	return name
+}
