@@ -3,6 +3,7 @@
 package table
 
 import (
+	"bufio"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -49,26 +50,39 @@ func (t *Table) Blank() { t.Row() }
 // than its heading.
 func (t *Table) Rule() { t.rows = append(t.rows, row{rule: true}) }
 
-// WriteTo implements io.WriterTo.
+// WriteTo implements io.WriterTo. It does not hold the whole text.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	widths := t.widths()
-	var b strings.Builder
-	t.groups(&b, widths)
+	out := &counter{w: w}
+	b := bufio.NewWriterSize(out, 1<<16)
+	write := func(text string) { _, _ = b.WriteString(text) } // Flush tells
+	write(t.groups(widths))
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.Title
 	}
-	t.line(&b, widths, titles)
+	write(t.line(widths, titles))
 	for _, r := range t.rows {
 		if r.rule {
-			b.WriteString(strings.Repeat("-", t.end(widths)))
-			b.WriteByte('\n')
+			write(strings.Repeat("-", t.end(widths)) + "\n")
 			continue
 		}
-		t.line(&b, widths, r.cells)
+		write(t.line(widths, r.cells))
 	}
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	err := b.Flush()
+	return out.n, err
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
 }
 
 // widths returns how wide each column is.
@@ -108,7 +122,8 @@ func (t *Table) end(widths []int) int {
 	return end
 }
 
-func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
+// line is a row, with its end.
+func (t *Table) line(widths []int, cells []string) string {
 	var line strings.Builder
 	for i := range min(len(cells), len(t.columns)) {
 		pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cells[i])))
@@ -119,12 +134,11 @@ func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
 			line.WriteString(pad + cells[i])
 		}
 	}
-	b.WriteString(strings.TrimRight(line.String(), " "))
-	b.WriteByte('\n')
+	return strings.TrimRight(line.String(), " ") + "\n"
 }
 
-// groups writes the headings over several columns, and a line under each.
-func (t *Table) groups(b *strings.Builder, widths []int) {
+// groups returns the headings over several columns, and a line under each.
+func (t *Table) groups(widths []int) string {
 	var names, rules strings.Builder
 	at, found := 0, false
 	for i := 0; i < len(t.columns); {
@@ -142,9 +156,10 @@ func (t *Table) groups(b *strings.Builder, widths []int) {
 		place(&names, start+max(0, width-utf8.RuneCountInString(group))/2, group)
 		place(&rules, start, strings.Repeat("-", width))
 	}
-	if found {
-		b.WriteString(names.String() + "\n" + rules.String() + "\n")
+	if !found {
+		return ""
 	}
+	return names.String() + "\n" + rules.String() + "\n"
 }
 
 // place writes text from a column on.

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -73,5 +74,37 @@ func TestWriteFails(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := table.New(table.Column{Title: "a"}).WriteTo(failing{broken}); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// pieces notes how much is written at once, and fails after the first.
+type pieces struct {
+	most, n int
+	fail    bool
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.most = max(p.most, len(b))
+	if p.n++; p.fail && p.n > 1 {
+		return 0, io.ErrShortWrite
+	}
+	return len(b), nil
+}
+
+// TestLongTable: the text of a table is not made in memory as a whole.
+func TestLongTable(t *testing.T) {
+	x := table.New(table.Column{Title: "a"}, table.Column{Title: "b", Left: true})
+	const rows = 20_000
+	for range rows {
+		x.Row("1", "text of a row")
+	}
+	const width = 17 // with the line's end
+	var w pieces
+	if n, err := x.WriteTo(&w); err != nil || n != rows*width+int64(len("a  b\n")) || w.most > 1<<16 {
+		t.Errorf("%d bytes, %d at most at once: %v", n, w.most, err)
+	}
+	w = pieces{fail: true}
+	if n, err := x.WriteTo(&w); !errors.Is(err, io.ErrShortWrite) || n != 1<<16 {
+		t.Errorf("%d bytes: %v", n, err)
 	}
 }
