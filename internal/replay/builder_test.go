@@ -534,18 +534,17 @@ func TestOwnThreadIDs(t *testing.T) {
 
 // Formats may call a thread by any number.
 func TestThreadNumbers(t *testing.T) {
-	var records []*trace.Record
-	for i, id := range []uint64{math.MaxUint64, 0, math.MaxUint64, 1, math.MaxUint64} {
-		r := &trace.Record{Kind: trace.KindCall}
-		r.Call = trace.Call{Op: trace.OpAlloc, Function: "malloc", ID: 16 * uint64(i+1), Size: 8, Thread: id}
-		records = append(records, r)
-		if id == 1 {
-			records = append(records, &trace.Record{Kind: trace.KindExit})
+	for _, ids := range [][]uint64{{math.MaxUint64, 0, math.MaxUint64, 1, math.MaxUint64}, {0, math.MaxUint64, 1, 0, 1}} {
+		var records []*trace.Record
+		for i, id := range ids {
+			r := &trace.Record{Kind: trace.KindCall}
+			r.Call = trace.Call{Op: trace.OpAlloc, Function: "malloc", ID: 16 * uint64(i+1), Size: 8, Thread: id}
+			records = append(records, r)
 		}
-	}
-	p := program(t, replay.OrderDependencies, records)
-	if p.Stats.Threads != 3 || p.Stats.Calls != 5 {
-		t.Errorf("%+v", p.Stats)
+		p := program(t, replay.OrderDependencies, records)
+		if p.Stats.Threads != 3 || p.Stats.Calls != 5 {
+			t.Errorf("%d: %+v", ids, p.Stats)
+		}
 	}
 }
 
