@@ -307,6 +307,12 @@ func TestStop(t *testing.T) {
 	r := attachTo(t, child.PID, nil)
 	child.Go()
 	r.tracer.Stop()
+	// At once: the collector does it when it gets to it, and if nobody reads what
+	// it has, never.
+	var on uint32
+	if err := r.tracer.kernel.objects.Enabled.Get(&on); err != nil || on != 0 {
+		t.Errorf("after Stop the programs are still on (%d, %v)", on, err)
+	}
 	records := r.end()
 	if last := records[len(records)-1]; last.Kind != trace.KindEnd {
 		t.Errorf("the trace ends with a %s", last.Kind)

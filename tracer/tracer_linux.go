@@ -264,7 +264,12 @@ func (t *Tracer) finish(r *trace.Record) error {
 
 // Stop ends the recording now. ReadRecord returns what happened before and
 // then io.EOF. It may be called from any goroutine, any number of times.
-func (t *Tracer) Stop() { t.collector.stop() }
+func (t *Tracer) Stop() {
+	// At once, since the collector may be waiting for whoever reads. It does the
+	// same and tells what goes wrong.
+	_ = t.kernel.disable()
+	t.collector.stop()
+}
 
 // Stats returns what ReadRecord has passed on so far. It must not be called
 // while ReadRecord runs.
