@@ -1,0 +1,160 @@
+// Package apt gets packages from Debian's own suites without the system's
+// knowledge: with a configuration, lists and a cache of its own. The system's
+// settings for the network and its trust in keys still hold. Nothing is
+// installed.
+package apt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// suites are what kernels are looked for in. Those of the archive that a mirror
+// does not have are left out with a message of apt.
+var suites = struct{ archive, security []string }{
+	archive:  []string{"bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid", "experimental"},
+	security: []string{"bullseye-security", "bookworm-security", "trixie-security"},
+}
+
+// fresh is how long lists are used before they are fetched again.
+const fresh = 12 * time.Hour
+
+// Private is an apt that has all its state in one folder.
+type Private struct {
+	dir  string
+	arch string
+}
+
+// Open makes a private apt in dir for the packages of an architecture, as Debian
+// names it.
+func Open(dir, arch string, mirror Mirror) (*Private, error) {
+	p := &Private{dir: filepath.Join(dir, arch), arch: arch}
+	for _, sub := range []string{"lists/partial", "cache/archives/partial", "packages", "no-parts"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, sub), 0o755); err != nil {
+			return nil, fmt.Errorf("make a private apt: %w", err)
+		}
+	}
+	for name, text := range map[string]string{
+		"status":       "",
+		"sources.list": sourcesList(mirror, arch),
+		"apt.conf":     p.configuration(),
+	} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+			return nil, fmt.Errorf("make a private apt: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// sourcesList lists the suites. Only their lists of packages are wanted.
+func sourcesList(m Mirror, arch string) string {
+	options := "arch=" + arch + " target=Packages lang=none"
+	if m.Keyring != "" {
+		options += " signed-by=" + m.Keyring
+	}
+	var b strings.Builder
+	line := func(uri, suite string) { fmt.Fprintf(&b, "deb [%s] %s %s main\n", options, uri, suite) }
+	for _, suite := range suites.archive {
+		line(m.Archive, suite)
+	}
+	if m.Security != "" {
+		for _, suite := range suites.security {
+			line(m.Security, suite)
+		}
+	}
+	return b.String()
+}
+
+func (p *Private) configuration() string {
+	return fmt.Sprintf(`Dir::Etc::sourcelist "%[1]s/sources.list";
+Dir::Etc::sourceparts "%[1]s/no-parts";
+Dir::State "%[1]s";
+Dir::State::status "%[1]s/status";
+Dir::State::lists "%[1]s/lists";
+Dir::Cache "%[1]s/cache";
+APT::Architecture "%[2]s";
+APT::Architectures { "%[2]s"; };
+APT::Sandbox::User "root";
+Acquire::Retries "3";
+`, p.dir, p.arch)
+}
+
+// run runs a command of apt in the folder for packages.
+func (p *Private) run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = filepath.Join(p.dir, "packages")
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(p.dir, "apt.conf"), "LC_ALL=C")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), fmt.Errorf("%s %s: %w: %s", name, args[0], err, lastLines(said.String(), 6))
+	}
+	return out.Bytes(), nil
+}
+
+// lastLines returns the end of a text in one line.
+func lastLines(text string, n int) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	return strings.Join(lines[max(0, len(lines)-n):], "; ")
+}
+
+// Update fetches the lists unless they are fresh. That a suite cannot be had is
+// no error as long as others can: it is returned as a warning.
+func (p *Private) Update(ctx context.Context) (warning, err error) {
+	stamp := filepath.Join(p.dir, "updated")
+	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < fresh {
+		return nil, nil
+	}
+	_, warning = p.run(ctx, "apt-get", "-q", "update")
+	found, err := filepath.Glob(filepath.Join(p.dir, "lists", "*_Packages*"))
+	if err != nil {
+		return warning, err
+	}
+	if len(found) == 0 {
+		return nil, errors.Join(errors.New("fetch the lists of Debian's suites: there are none"), warning)
+	}
+	if warning != nil {
+		return warning, nil
+	}
+	return nil, os.WriteFile(stamp, nil, 0o644)
+}
+
+// Search returns the newest version of each package whose name matches a regular
+// expression.
+func (p *Private) Search(ctx context.Context, names string) ([]Package, error) {
+	out, err := p.run(ctx, "apt-cache", "search", "--names-only", "--full", names)
+	if err != nil {
+		return nil, err
+	}
+	return parsePackages(bytes.NewReader(out))
+}
+
+// Download fetches a package and returns the path of the file. apt checks what
+// it fetches against the signed lists.
+func (p *Private) Download(ctx context.Context, pkg Package) (string, error) {
+	path := filepath.Join(p.dir, "packages", filepath.Base(pkg.File))
+	if info, err := os.Stat(path); err == nil && info.Size() == pkg.Size {
+		return path, nil
+	}
+	if _, err := p.run(ctx, "apt-get", "-q", "download", pkg.Name+"="+pkg.Version); err != nil {
+		return "", err
+	}
+	// apt writes the version with its colon, if it has one, as %3a.
+	found, err := filepath.Glob(filepath.Join(p.dir, "packages", pkg.Name+"_*_*.deb"))
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("apt-get download %s: it left no file", pkg.Name)
+	}
+	for _, path := range found {
+		if info, err := os.Stat(path); err == nil && info.Size() == pkg.Size {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("apt-get download %s: no file has %d bytes", pkg.Name, pkg.Size)
+}

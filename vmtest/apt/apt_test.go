@@ -1,0 +1,165 @@
+package apt
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSystemMirror(t *testing.T) {
+	const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+	tests := map[string]struct {
+		files map[string]string
+		want  Mirror
+		err   bool
+	}{
+		"paragraphs": {
+			files: map[string]string{"sources.list.d/debian.sources": `# a comment
+Types: deb deb-src
+URIs: http://mirror.test/debian/
+Suites: bookworm bookworm-updates
+Components: main
+Signed-By: ` + keyring + `
+
+Types: deb
+URIs: http://mirror.test/debian-security
+Suites: bookworm-security
+Components: main
+Signed-By: ` + keyring + "\n"},
+			want: Mirror{"http://mirror.test/debian", "http://mirror.test/debian-security", keyring},
+		},
+		"lines": {
+			files: map[string]string{"sources.list": `
+# deb http://old.test/debian bookworm main
+deb-src http://source.test/debian bookworm main
+deb [ arch=amd64 signed-by=` + keyring + ` ] http://mirror.test/debian bookworm main # ours
+deb http://security.test/debian-security bookworm-security main
+`},
+			want: Mirror{"http://mirror.test/debian", "http://security.test/debian-security", keyring},
+		},
+		"others are not Debian's": {
+			files: map[string]string{
+				"sources.list.d/a.list": "deb https://vendor.test/apt stable main\n",
+				"sources.list.d/b.sources": "Enabled: no\nTypes: deb\nURIs: http://off.test/debian\nSuites: sid\n\n" +
+					"Types: deb-src\nURIs: http://source.test/debian\nSuites: sid\n\n" +
+					"Types: deb\nURIs: http://mirror.test/debian\nSuites: sid\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n",
+			},
+			want: Mirror{Archive: "http://mirror.test/debian"},
+		},
+		"none":   {files: map[string]string{"sources.list": "deb http://vendor.test/ubuntu noble main\n"}, err: true},
+		"broken": {files: map[string]string{"sources.list": "deb http://mirror.test/debian\n"}, err: true},
+		"colon":  {files: map[string]string{"sources.list.d/x.sources": "Types deb\n"}, err: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for file, text := range test.files {
+				path := filepath.Join(root, "etc", "apt", file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := SystemMirror(root)
+			if (err != nil) != test.err {
+				t.Fatalf("error %v", err)
+			}
+			if d := cmp.Diff(test.want, got); err == nil && d != "" {
+				t.Errorf("mirror (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// What a private apt reads and writes lies in its folder.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Open(dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join(p.dir, "sources.list"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "deb [arch=arm64 target=Packages lang=none signed-by=/k.gpg] http://mirror.test/debian-security bullseye-security main\n"
+	if !strings.Contains(string(list), want) {
+		t.Errorf("sources:\n%s\nwant among them\n%s", list, want)
+	}
+	if _, err := exec.LookPath("apt-config"); err != nil {
+		t.Skipf("SKIP: no apt on this system: %v", err)
+	}
+	cmd := exec.Command("apt-config", "shell", "A", "Dir::State::lists/d", "B", "Dir::Cache::archives/d", "C", "Dir::Etc::sourcelist/f", "D", "APT::Architecture", "E", "Dir::Etc::sourceparts/d")
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(p.dir, "apt.conf"))
+	shell, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantShell := "A='" + p.dir + "/lists/'\nB='" + p.dir + "/cache/archives/'\nC='" + p.dir + "/sources.list'\nD='arm64'\nE='" + p.dir + "/no-parts/'\n"
+	if d := cmp.Diff(wantShell, string(shell)); d != "" {
+		t.Errorf("apt uses (-want +got):\n%s", d)
+	}
+}
+
+func TestParsePackages(t *testing.T) {
+	f, err := os.Open("testdata/search-6.18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := parsePackages(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Package{
+		{
+			Name: "linux-image-6.18.12+deb13-cloud-amd64", Version: "6.18.12-1~bpo13+1", Size: 49127068,
+			File:    "pool/main/l/linux-signed-amd64/linux-image-6.18.12+deb13-cloud-amd64_6.18.12-1~bpo13+1_amd64.deb",
+			Summary: "Linux 6.18.12 for x86-64 cloud (signed)",
+		},
+		{
+			Name: "linux-image-6.18.15+deb13-cloud-amd64", Version: "6.18.15-1~bpo13+1", Size: 49146196,
+			File:    "pool/main/l/linux-signed-amd64/linux-image-6.18.15+deb13-cloud-amd64_6.18.15-1~bpo13+1_amd64.deb",
+			Summary: "Linux 6.18.15 for x86-64 cloud (signed)",
+		},
+	}
+	for i := range got { // what follows the summary is of no use
+		got[i].Summary, _, _ = strings.Cut(got[i].Summary, ") ")
+		if !strings.HasSuffix(got[i].Summary, ")") {
+			got[i].Summary += ")"
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("packages (-want +got):\n%s", d)
+	}
+	for _, bad := range []string{"Package: a\nVersion: 1\n", "Package: a\nSize: 1\n", "nothing\n"} {
+		if got, err := parsePackages(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q: no error, but %v", bad, got)
+		}
+	}
+}
+
+// dpkg is the judge of the order of versions.
+func TestCompareVersions(t *testing.T) {
+	versions := []string{
+		"7.3~rc7-1~exp1", "7.3.4-1", "7.3.4-1~bpo13+1", "7.3.4-1+b1", "6.12.117-1~deb12u1", "6.12.90+1", "6.12.117-1", "6.1.192-1", "6.1.0-9", "6.1.0-48",
+		"6.1.0-0.deb11.52", "1:0.5-1", "0.5", "0.05-0", "0.5-1a", "0.5-a1", "0.5+", "0.5~", "0.5~~", "5.10.262-1",
+	}
+	if _, err := exec.LookPath("dpkg"); err != nil {
+		t.Skipf("SKIP: no dpkg on this system: %v", err)
+	}
+	for _, a := range versions {
+		for _, b := range versions {
+			relation := map[int]string{-1: "lt", 0: "eq", 1: "gt"}[CompareVersions(a, b)]
+			if err := exec.Command("dpkg", "--compare-versions", a, relation, b).Run(); err != nil {
+				t.Errorf("%s is not %s %s: %v", a, relation, b, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// triplets are the names that Debian gives the folders of libraries.
+var triplets = map[elf.Machine]string{
+	elf.EM_X86_64:  "x86_64-linux-gnu",
+	elf.EM_386:     "i386-linux-gnu",
+	elf.EM_AARCH64: "aarch64-linux-gnu",
+}
+
+// libraries adds the interpreter and the libraries that a file needs, and those
+// that they need, as the dynamic loader would find them. Files that are not ELF
+// files need none.
+func (im *Image) libraries(name, from string) error {
+	if im.root == "" {
+		return nil
+	}
+	if err, known := im.parsed[name]; known {
+		return err
+	}
+	im.parsed[name] = nil // for circles
+	err := im.findLibraries(name, from)
+	im.parsed[name] = err
+	return err
+}
+
+func (im *Image) findLibraries(name, from string) error {
+	f, err := elf.Open(from)
+	if err != nil {
+		// Scripts, data, archives: also ELF files that no loader loads.
+		return nil //nolint:nilerr // not an ELF file
+	}
+	defer f.Close()
+	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return nil
+	}
+	if at := interpreter(f); at != "" {
+		if err := im.Path(at); err != nil {
+			return err
+		}
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return nil //nolint:nilerr // only with sections of debug information
+	}
+	dirs := im.searched(f, name)
+	for _, library := range needed {
+		if err := im.library(library, dirs, f.Machine); err != nil {
+			return fmt.Errorf("%s needs %s: %w", name, library, err)
+		}
+	}
+	return nil
+}
+
+func interpreter(f *elf.File) string {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			if b, err := io.ReadAll(p.Open()); err == nil {
+				return string(bytes.TrimRight(b, "\x00"))
+			}
+		}
+	}
+	return ""
+}
+
+// searched returns the folders in which the loader looks.
+func (im *Image) searched(f *elf.File, name string) []string {
+	var dirs []string
+	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
+		paths, err := f.DynString(tag)
+		if err != nil {
+			continue
+		}
+		for _, list := range paths {
+			for dir := range strings.SplitSeq(list, ":") {
+				origin := path.Dir("/" + name)
+				dir = strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir)
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	triplet := triplets[f.Machine]
+	return append(dirs, "/lib/"+triplet, "/usr/lib/"+triplet, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+}
+
+// library adds a library from the first folder that has one for the machine.
+func (im *Image) library(library string, dirs []string, machine elf.Machine) error {
+	for _, dir := range dirs {
+		at := path.Join(dir, library)
+		f, err := elf.Open(filepath.Join(im.root, at))
+		if err != nil {
+			continue
+		}
+		f.Close()
+		if f.Machine == machine {
+			return im.Path(at)
+		}
+	}
+	return fmt.Errorf("it is not in %s", im.root)
+}
+
+// Program adds a program that is found as a shell finds it.
+func (im *Image) Program(name string) error {
+	for _, dir := range []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"} {
+		if err := im.Path(path.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("add program %s to the image: %w", name, os.ErrNotExist)
+}
