@@ -1,0 +1,69 @@
+// Vmtest runs tests in virtual machines, under kernels of Debian or one's own.
+// See vmtest/README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// Exit codes. See README.md.
+const (
+	exitGood    = 0
+	exitFailed  = 1 // a test failed
+	exitUsage   = 2
+	exitBroken  = 3 // there is no result: nothing was built, or a machine did not come to its end
+	exitMissing = 4 // what ran is good, but a kernel could not be had
+)
+
+const usage = `usage: vmtest matrix [flags] [PACKAGE...]   run the tests of packages on several kernels
+       vmtest run [flags] TEST [ARG...]      run a test program, as go test -exec wants it
+       vmtest fetch [flags]                  only fetch the kernels
+
+"vmtest COMMAND --help" lists the flags. See vmtest/README.md.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := dispatch(ctx, os.Args[1:])
+	stop()
+	var bad *usageError
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		code = exitGood
+	case errors.As(err, &bad):
+		code = exitUsage
+	}
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "vmtest:", err)
+	}
+	os.Exit(code)
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func dispatch(ctx context.Context, args []string) (code int, err error) {
+	command := ""
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "matrix":
+		return matrix(ctx, args)
+	case "run":
+		return run(ctx, args)
+	case "fetch":
+		return fetch(ctx, args)
+	case "-h", "--help", "help":
+		fmt.Print(usage)
+		return exitGood, nil
+	}
+	return exitUsage, &usageError{fmt.Errorf("want a command: matrix, run or fetch; \"vmtest --help\" says more")}
+}

@@ -1,0 +1,145 @@
+// Package result counts what tests said, and prints it for people, as JUnit and
+// as TAP.
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Status is how a test ended.
+type Status int
+
+// The ways to end. A test that never said how it ended has Failed.
+const (
+	Failed Status = iota
+	Passed
+	Skipped
+)
+
+// Test is a test, or a subtest, of a package.
+type Test struct {
+	Package string
+	Name    string // empty: the package as a whole, which failed for no test's sake
+	Status  Status
+	Seconds float64
+	Output  string // what it printed
+	ended   bool
+}
+
+// Run is the tests on one kernel.
+type Run struct {
+	Title   string // the series, or the file
+	Version string // that the kernel says it is
+	Arch    string
+	Backend string
+	Seconds float64
+	Tests   []*Test
+	// Missing is why nothing ran though nothing failed: the series is not served.
+	Missing string
+	// Broken is why the machine did not come to its end.
+	Broken string
+}
+
+// Count returns how many tests ended so.
+func (r *Run) Count(s Status) int {
+	n := 0
+	for _, t := range r.Tests {
+		if t.Status == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Good tells whether nothing is wrong with a run.
+func (r *Run) Good() bool {
+	return r.Broken == "" && (r.Missing != "" || r.Count(Failed) == 0 && r.Count(Passed) > 0)
+}
+
+// Package collects the events of one package's tests.
+type Package struct {
+	run    *Run
+	path   string
+	tests  map[string]*Test
+	output strings.Builder // of no test
+}
+
+// Package returns the collector of a package.
+func (r *Run) Package(path string) *Package {
+	return &Package{run: r, path: path, tests: make(map[string]*Test)}
+}
+
+// event is what test2json writes (go doc test2json).
+type event struct {
+	Action  string
+	Test    string
+	Elapsed float64
+	Output  string
+}
+
+// Read reads the output of go tool test2json to its end.
+func (p *Package) Read(r io.Reader) error {
+	for in := json.NewDecoder(r); ; {
+		var e event
+		if err := in.Decode(&e); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read the events of %s: %w", p.path, err)
+		}
+		p.add(&e)
+	}
+}
+
+func (p *Package) add(e *event) {
+	if e.Test == "" {
+		p.output.WriteString(e.Output)
+		return
+	}
+	t := p.tests[e.Test]
+	if t == nil {
+		t = &Test{Package: p.path, Name: e.Test}
+		p.tests[e.Test] = t
+		p.run.Tests = append(p.run.Tests, t)
+	}
+	switch e.Action {
+	case "output":
+		if !strings.HasPrefix(e.Output, "=== ") {
+			t.Output += e.Output
+		}
+	case "pass", "fail", "skip":
+		t.Status = map[string]Status{"pass": Passed, "fail": Failed, "skip": Skipped}[e.Action]
+		t.Seconds, t.ended = e.Elapsed, true
+	}
+}
+
+// End takes the status of the package's program, or why there is none. It makes
+// failures of tests that never ended, and one of the package if its program
+// failed though all its tests passed.
+func (p *Package) End(status int, broken error) {
+	failed := false
+	for _, t := range p.run.Tests {
+		if t.Package != p.path {
+			continue
+		}
+		if !t.ended {
+			t.Output += "it did not come to an end\n"
+			// test2json ends what is open as failed; so do we.
+		}
+		failed = failed || t.Status == Failed
+	}
+	switch {
+	case broken != nil:
+		p.fail(broken.Error())
+	case status != 0 && !failed:
+		p.fail(fmt.Sprintf("the test program ended with status %d", status))
+	case len(p.tests) == 0 && status == 0:
+		// No test has the name that was asked for.
+	}
+}
+
+func (p *Package) fail(why string) {
+	p.run.Tests = append(p.run.Tests, &Test{Package: p.path, Output: p.output.String() + why + "\n"})
+}

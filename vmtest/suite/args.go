@@ -1,0 +1,59 @@
+package suite
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// outputs are the flags of a test program that name what it writes.
+var outputs = map[string]bool{
+	"test.coverprofile": true, "test.gocoverdir": true, "test.cpuprofile": true, "test.memprofile": true,
+	"test.blockprofile": true, "test.mutexprofile": true, "test.trace": true,
+}
+
+// Arguments takes the arguments that go test gives to a test program, and
+// returns those that it gets in a guest, and the files and folders that it will
+// write, as absolute paths; dir is the working directory.
+func Arguments(args []string, dir string) (kept, files []string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" || !strings.HasPrefix(arg, "-") {
+			return append(kept, args[i:]...), files
+		}
+		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case name == "test.testlogfile":
+			// For the cache of go test, which knows nothing of kernels.
+			if !joined {
+				i++
+			}
+		case name == "test.paniconexit0":
+			// go test looks for os.Exit(0) by it, and not under -exec.
+		case outputs[name]:
+			if !joined && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			if !filepath.IsAbs(value) {
+				value = filepath.Join(dir, value)
+			}
+			files = append(files, value)
+			kept = append(kept, "-"+name+"="+value)
+		default:
+			kept = append(kept, arg)
+		}
+	}
+	return kept, files
+}
+
+// Selection returns those arguments of a test program that say which tests run.
+func Selection(args []string) []string {
+	var out []string
+	for _, arg := range args {
+		switch name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); name {
+		case "test.run", "test.skip", "test.short", "test.count":
+			out = append(out, arg)
+		}
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+// Package suite builds the tests of a module for a guest: the test programs, and
+// the programs that they trace, which cannot be built where there is no compiler
+// (see Prepare).
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Target is what tests are built for.
+type Target struct {
+	Arch string // as Go names it, which is as Debian does: amd64, arm64
+	Root string // of the module
+	Work string // a folder for what is built
+	Log  io.Writer
+}
+
+// Package is a package with its test program.
+type Package struct {
+	Path   string // of the import
+	Dir    string
+	Binary string
+}
+
+// Triplet is how compilers name a machine.
+func Triplet(arch string) string {
+	return map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch]
+}
+
+// environment is that of builds for the target.
+func (t *Target) environment() []string {
+	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0")
+}
+
+// Build builds the test programs of all packages that have tests and match the
+// patterns. cover, if not empty, are the patterns of packages whose coverage is
+// to be measured.
+func (t *Target) Build(ctx context.Context, patterns []string, cover string) ([]Package, error) {
+	list := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	list.Dir, list.Env = t.Root, t.environment()
+	out, err := output(list)
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	var all []Package
+	for in := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath, Dir           string
+			TestGoFiles, XTestGoFiles []string
+		}
+		if err := in.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("list packages: %w", err)
+		}
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		all = append(all, Package{
+			Path: p.ImportPath, Dir: p.Dir,
+			Binary: filepath.Join(t.Work, strings.ReplaceAll(p.ImportPath, "/", "-")+".test"),
+		})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
+	}
+	for _, p := range all {
+		args := []string{"test", "-c", "-o", p.Binary}
+		if cover != "" {
+			args = append(args, "-cover", "-coverpkg="+cover)
+		}
+		build := exec.CommandContext(ctx, "go", append(args, p.Path)...)
+		build.Dir, build.Env = t.Root, t.environment()
+		if _, err := output(build); err != nil {
+			return nil, fmt.Errorf("build the tests of %s: %w", p.Path, err)
+		}
+	}
+	return all, nil
+}
+
+// Prepare builds the programs that the tests of a package trace, by a run of
+// them on this machine that starts no program (RTRACE_PREPARING, see package
+// testutil). Their failures mean nothing then. args are those of the test
+// program. The folder of programs is returned.
+func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string, error) {
+	dir := filepath.Join(t.Work, "programs")
+	binary, env := p.Binary, append(t.environment(), "RTRACE_PREPARED="+dir, "RTRACE_PREPARING=1")
+	if t.Arch != runtime.GOARCH {
+		binary = p.Binary + ".host"
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, ".")
+		build.Dir = p.Dir
+		if _, err := output(build); err != nil {
+			return "", fmt.Errorf("build the tests of %s for this machine: %w", p.Path, err)
+		}
+		for variable, compiler := range map[string]string{"CC": "gcc", "CXX": "g++"} {
+			if os.Getenv(variable) == "" {
+				env = append(env, variable+"="+CrossCompiler(compiler, t.Arch))
+			}
+		}
+	}
+	log, err := os.Create(binary + ".prepare")
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	run := exec.CommandContext(ctx, binary, args...)
+	run.Dir, run.Env = p.Dir, env
+	run.Stdout, run.Stderr = log, log
+	var exit *exec.ExitError
+	if err := run.Run(); err != nil && !errors.As(err, &exit) {
+		return "", fmt.Errorf("prepare the programs of %s: %w", p.Path, err)
+	}
+	said, err := os.ReadFile(log.Name())
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(said)) {
+		if _, what, ok := strings.Cut(line, ": build "); ok {
+			return "", fmt.Errorf("prepare the programs of %s: build %s(see %s)", p.Path, what, log.Name())
+		}
+	}
+	return dir, nil
+}
+
+// CrossCompiler returns the command of Debian's compiler for another machine:
+// the one with a version if there is no other, since that without does not go
+// together with the compiler for 32-bit programs.
+func CrossCompiler(compiler, arch string) string {
+	name := Triplet(arch) + "-" + compiler
+	if _, err := exec.LookPath(name); err == nil {
+		return name
+	}
+	for version := 20; version > 8; version-- {
+		versioned := fmt.Sprintf("%s-%d", name, version)
+		if _, err := exec.LookPath(versioned); err == nil {
+			return versioned
+		}
+	}
+	return name
+}
+
+// output runs a command; what it says is part of the error.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, said.Bytes())
+	}
+	return out.Bytes(), nil
+}

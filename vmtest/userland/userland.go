@@ -1,0 +1,139 @@
+// Package userland says which programs of the host a guest gets, so that tests
+// find there what `make need-test` installs here.
+package userland
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/vmtest/image"
+)
+
+// Parts of a userland; each comes with all that its programs need to run.
+var parts = []struct {
+	name     string
+	programs []string
+	paths    []string // patterns of files and folders
+}{
+	{name: "shell", programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"}},
+	// Loaded by programs when they need them, so that no file says it.
+	{name: "libraries", paths: []string{"/lib/*-linux-gnu/libgcc_s.so.1", "/lib/*-linux-gnu/libnss_files.so.2", "/usr/lib/*-linux-gnu/libjemalloc.so.2"}},
+	{name: "python", programs: []string{"python3"}, paths: []string{"/usr/lib/python3.[0-9]*"}},
+	{name: "sqlite", programs: []string{"sqlite3"}},
+	{name: "strace", programs: []string{"strace"}},
+	{name: "binutils", programs: []string{"readelf", "objdump", "objcopy", "nm", "strip"}},
+	{name: "gdb", programs: []string{"gdb"}, paths: []string{"/usr/share/gdb"}},
+	{name: "c++", programs: []string{"g++"}, paths: []string{
+		"/usr/lib/gcc/*/*/cc1plus", "/usr/lib/gcc/*/*/include", "/usr/include/c++", "/usr/include/*-linux-gnu",
+		"/usr/include/*.h", "/usr/include/linux", "/usr/include/asm-generic",
+	}},
+	{name: "node", programs: []string{"node"}},
+	{name: "java", programs: []string{"java", "javac"}, paths: []string{"/usr/lib/jvm/java-*", "/etc/java-*"}},
+}
+
+// Names returns the names of all parts.
+func Names() []string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+// Add adds the named parts to an image, from its root. What the host lacks is
+// returned: a test that needs it will say so.
+func Add(im *image.Image, root string, names []string) (missing []string, err error) {
+	for _, name := range names {
+		found := false
+		for _, p := range parts {
+			if p.name != name {
+				continue
+			}
+			found = true
+			for _, program := range p.programs {
+				if err := im.Program(program); errors.Is(err, fs.ErrNotExist) {
+					missing = append(missing, program)
+				} else if err != nil {
+					return nil, err
+				}
+			}
+			for _, pattern := range p.paths {
+				if err := addAll(im, root, pattern); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("userland %q: want some of %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	im.Text("/etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"))
+	im.Text("/etc/group", 0o644, []byte("root:x:0:\nnogroup:x:65534:\n"))
+	im.Text("/etc/hosts", 0o644, []byte("127.0.0.1 localhost vmtest\n"))
+	return missing, nil
+}
+
+func addAll(im *image.Image, root, pattern string) error {
+	found, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		at, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if err := im.Path(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CrossLibraries adds the loader and the libraries that Debian's cross compiler
+// for a machine comes with, where programs of that machine look for them.
+func CrossLibraries(im *image.Image, triplet string) error {
+	dir := filepath.Join("/usr", triplet, "lib")
+	for _, name := range []string{"ld-linux-*.so.*", "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1", "libstdc++.so.6"} {
+		found, err := filepath.Glob(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("library %s of the cross compiler: %w in %s", name, fs.ErrNotExist, dir)
+		}
+		for _, path := range found {
+			at := filepath.Join("/lib", filepath.Base(path))
+			if err := im.File(at, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Machine returns the machine of a program, which must be one that is built for
+// Linux.
+func Machine(path string) (elf.Machine, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no program: %w", path, err)
+	}
+	defer f.Close()
+	return f.Machine, nil
+}
+
+// Installed tells whether all of some commands are on this host.
+func Installed(commands ...string) error {
+	for _, c := range commands {
+		if _, err := exec.LookPath(c); err != nil {
+			return fmt.Errorf("%s is not installed", c)
+		}
+	}
+	return nil
+}
