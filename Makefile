@@ -28,7 +28,7 @@ SP_RTRACE_LINKS := postproc
 OTHER_LINKS := mptrace
 
 # Packages that know Linux. All others must be right on any system.
-LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/proc$$
+LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/proc$$|/vmtest/cmd/
 
 .DEFAULT_GOAL := help
 
@@ -52,7 +52,7 @@ run: build ## trace a real program (python3) for a few seconds and print its lea
 .PHONY: need-test
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
-	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang
+	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs java=default-jre-headless
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
@@ -68,6 +68,29 @@ test: need-test ## run all tests; says which were skipped for want of root or a 
 test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
+
+# Machines of another kind than this one have programs of their own.
+KERNELS ?= 5.10 6.1 6.12 6.18
+ARCH ?= $(shell $(GO) env GOHOSTARCH)
+BACKEND ?= auto
+VMTESTFLAGS ?=
+
+.PHONY: need-vmtest
+need-vmtest: need-test
+	@case '$(ARCH)' in \
+	arm64) .ci/need 'to run virtual machines' qemu-system-aarch64=qemu-system-arm;; \
+	*) .ci/need 'to run virtual machines' qemu-system-x86_64=qemu-system-x86;; \
+	esac
+	@if [ '$(ARCH)' = arm64 ] && [ "$$($(GO) env GOHOSTARCH)" != arm64 ]; then \
+		.ci/need 'to compile for arm64' aarch64-linux-gnu-gcc-12=gcc-12-aarch64-linux-gnu aarch64-linux-gnu-g++-12=g++-12-aarch64-linux-gnu; \
+	fi
+	@if [ '$(BACKEND)' = vng ]; then .ci/need 'virtme-ng needs it for its modules' /sbin/depmod=kmod; fi
+
+.PHONY: vmtest
+vmtest: need-vmtest ## run the tests of the tracer on the KERNELS, in virtual machines (vmtest/README.md)
+	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
+	@bin/vmtest matrix --arch '$(ARCH)' --backend '$(BACKEND)' --kernels '$(KERNELS)' $(VMTESTFLAGS) || \
+		{ status=$$?; [ $$status = 4 ] || exit $$status; } 
 
 .PHONY: check
 check: check-format check-vet check-lint check-generate check-modules check-text ## run all checks
