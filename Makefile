@@ -82,7 +82,10 @@ need-vmtest: need-test
 	*) .ci/need 'to run virtual machines' qemu-system-x86_64=qemu-system-x86;; \
 	esac
 	@if [ '$(ARCH)' = arm64 ] && [ "$$($(GO) env GOHOSTARCH)" != arm64 ]; then \
-		.ci/need 'to compile for arm64' aarch64-linux-gnu-gcc-12=gcc-12-aarch64-linux-gnu aarch64-linux-gnu-g++-12=g++-12-aarch64-linux-gnu; \
+		.ci/need 'to compile for arm64' clang=clang aarch64-linux-gnu-ld=binutils-aarch64-linux-gnu \
+			/usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
+			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libgcc.a=libgcc-12-dev-arm64-cross \
+			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libstdc++.a=libstdc++-12-dev-arm64-cross; \
 	fi
 	@if [ '$(BACKEND)' = vng ]; then .ci/need 'virtme-ng needs it for its modules' /sbin/depmod=kmod; fi
 

@@ -102,11 +102,11 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 		if _, err := output(build); err != nil {
 			return "", fmt.Errorf("build the tests of %s for this machine: %w", p.Path, err)
 		}
-		for variable, compiler := range map[string]string{"CC": "gcc", "CXX": "g++"} {
-			if os.Getenv(variable) == "" {
-				env = append(env, variable+"="+CrossCompiler(compiler, t.Arch))
-			}
+		compilers, err := t.crossCompilers()
+		if err != nil {
+			return "", err
 		}
+		env = append(env, compilers...)
 	}
 	log, err := os.Create(binary + ".prepare")
 	if err != nil {
@@ -132,21 +132,26 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 	return dir, nil
 }
 
-// CrossCompiler returns the command of Debian's compiler for another machine:
-// the one with a version if there is no other, since that without does not go
-// together with the compiler for 32-bit programs.
-func CrossCompiler(compiler, arch string) string {
-	name := Triplet(arch) + "-" + compiler
-	if _, err := exec.LookPath(name); err == nil {
-		return name
-	}
-	for version := 20; version > 8; version-- {
-		versioned := fmt.Sprintf("%s-%d", name, version)
-		if _, err := exec.LookPath(versioned); err == nil {
-			return versioned
+// crossCompilers returns variables that make testutil.Build compile for the
+// target. Clang compiles for any machine, and takes the one that its name says;
+// gcc's cross compiler does not go together with that for 32-bit programs.
+func (t *Target) crossCompilers() ([]string, error) {
+	var env []string
+	for variable, name := range map[string]string{"CC": "clang", "CXX": "clang++"} {
+		if os.Getenv(variable) != "" {
+			continue
 		}
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, fmt.Errorf("compile for %s: %w", t.Arch, err)
+		}
+		link := filepath.Join(t.Work, Triplet(t.Arch)+"-"+name)
+		if err := os.Symlink(path, link); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+		env = append(env, variable+"="+link)
 	}
-	return name
+	return env, nil
 }
 
 // output runs a command; what it says is part of the error.
