@@ -28,8 +28,8 @@ type Job struct {
 	Dir  string // the working directory
 	Args []string
 	Env  []string
-	// Files are files and folders to send back. The folders that they lie in are
-	// made before.
+	// Files are files to send back, and folders, which end in a slash. Folders, and
+	// those that files lie in, are made before.
 	Files []string
 }
 

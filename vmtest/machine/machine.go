@@ -80,6 +80,7 @@ func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), t
 	if err != nil {
 		return false, err
 	}
+	asGroup(c)
 	// A pipe: QEMU writes over the start of a regular file.
 	out, in := io.Pipe()
 	c.Stdout, c.Stderr = in, in

@@ -42,7 +42,7 @@ func TestFollow(t *testing.T) {
 		"panic later": {`echo '#t start 0'; echo 'Kernel panic'`, ample, true, false, ErrNoEnd.Error()},
 		"status only": {`echo '#t start 0'; echo '#t end 0 0'; exit 3`, ample, true, true, "exit status 3"},
 		"no boot":     {`exec sleep 1000`, Limits{time.Millisecond, time.Minute}, false, false, "no job had started after 1ms"},
-		"hangs":       {`echo '#t start 0'; exec sleep 1000`, Limits{time.Minute, 200 * time.Millisecond}, true, false, "it was stopped after 200ms"},
+		"hangs":       {`echo '#t start 0'; sleep 1000 & wait`, Limits{time.Minute, 200 * time.Millisecond}, true, false, "it was stopped after 200ms"},
 		"damaged":     {`echo '#t start x'; exec sleep 1000`, ample, false, false, "start x"},
 	}
 	for name, test := range tests {

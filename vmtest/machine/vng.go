@@ -28,7 +28,9 @@ func (v *VNG) Command(ctx context.Context) (*exec.Cmd, error) {
 		args = append(args, "--disable-kvm")
 	}
 	// Debian has no daemon that serves virtiofs to it.
-	args = append(args, "--force-9p", "--memory", v.Memory, "--cpus", strconv.Itoa(v.CPUs), "--user", "root")
+	// Where the guest has no udev, the console is the way of the output, and only
+	// a verbose one is passed on.
+	args = append(args, "--verbose", "--force-9p", "--memory", v.Memory, "--cpus", strconv.Itoa(v.CPUs), "--user", "root")
 	for word := range strings.FieldsSeq(v.Append) {
 		args = append(args, "--append", word)
 	}

@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
+// coverDir names a folder, which must be there.
+const coverDir = "test.gocoverdir"
+
 // outputs are the flags of a test program that name what it writes.
 var outputs = map[string]bool{
-	"test.coverprofile": true, "test.gocoverdir": true, "test.cpuprofile": true, "test.memprofile": true,
+	"test.coverprofile": true, coverDir: true, "test.cpuprofile": true, "test.memprofile": true,
 	"test.blockprofile": true, "test.mutexprofile": true, "test.trace": true,
 }
 
 // Arguments takes the arguments that go test gives to a test program, and
 // returns those that it gets in a guest, and the files and folders that it will
-// write, as absolute paths; dir is the working directory.
+// write, as absolute paths (guest.Job.Files); dir is the working directory.
 func Arguments(args []string, dir string) (kept, files []string) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -37,7 +40,11 @@ func Arguments(args []string, dir string) (kept, files []string) {
 			if !filepath.IsAbs(value) {
 				value = filepath.Join(dir, value)
 			}
-			files = append(files, value)
+			if name == coverDir {
+				files = append(files, value+"/")
+			} else {
+				files = append(files, value)
+			}
 			kept = append(kept, "-"+name+"="+value)
 		default:
 			kept = append(kept, arg)

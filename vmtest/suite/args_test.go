@@ -16,7 +16,7 @@ func TestArguments(t *testing.T) {
 		"coverage": {
 			args:  []string{"-test.paniconexit0", "-test.gocoverdir=/tmp/b/gocoverdir", "-test.coverprofile=/tmp/b/_cover_.out", "-test.v"},
 			kept:  []string{"-test.gocoverdir=/tmp/b/gocoverdir", "-test.coverprofile=/tmp/b/_cover_.out", "-test.v"},
-			files: []string{"/tmp/b/gocoverdir", "/tmp/b/_cover_.out"},
+			files: []string{"/tmp/b/gocoverdir/", "/tmp/b/_cover_.out"},
 		},
 		"two words": {
 			args:  []string{"--test.testlogfile", "/tmp/log", "-test.cpuprofile", "cpu.out", "-test.count=1"},

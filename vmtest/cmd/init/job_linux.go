@@ -18,7 +18,8 @@ const notRun = 127
 // console; an error is returned only when the console does not work.
 func runJob(w *guest.Writer, number int, job *guest.Job) error {
 	for _, path := range job.Files {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		dir, _ := filepath.Split(path) // what ends in a slash is a folder
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			if err := w.Error(number, err); err != nil {
 				return err
 			}

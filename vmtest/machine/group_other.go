@@ -1,0 +1,7 @@
+//go:build !linux
+
+package machine
+
+import "os/exec"
+
+func asGroup(*exec.Cmd) {}
