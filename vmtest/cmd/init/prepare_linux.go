@@ -34,6 +34,9 @@ func prepare() error {
 		if err := os.MkdirAll(m.at, 0o755); err != nil && !m.optional {
 			return err
 		}
+		if inside, err := os.ReadDir(m.at); err == nil && len(inside) > 0 && m.kind == "tmpfs" {
+			continue // what the host put there, a clone below /tmp say, must stay in sight
+		}
 		err := unix.Mount(m.from, m.at, m.kind, 0, m.data)
 		switch {
 		case err == nil, errors.Is(err, unix.EBUSY): // the kernel may have mounted /dev
@@ -49,6 +52,9 @@ func prepare() error {
 		if err := os.Symlink(target, name); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
+	}
+	if err := os.Chmod("/tmp", 0o777|os.ModeSticky); err != nil {
+		return err
 	}
 	if err := unix.Sethostname([]byte("vmtest")); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
