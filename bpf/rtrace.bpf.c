@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Probes of the allocation tracer. One program serves every entry site, one
- * every return; the cookie of the attachment says which function it is and
- * where its arguments are.
+ * every return; a packed site says which function it is and where its arguments
+ * are.
  *
  * Rules (docs/architecture.md, "In the kernel"): a free counts at its entry,
  * an allocation at its return; only the outermost call of an allocator counts;
  * whatever is not recorded is counted as lost, by reason.
  *
- * Needs Linux 5.15 (attach cookies); task storage and uprobe_multi are used
- * where the kernel has them.
+ * Needs Linux 5.10; attach cookies, task storage, bpf_loop and uprobe_multi are
+ * used where the kernel has them.
  */
 #include "growth.h"
+#include "site.h"
 #include "stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -30,6 +31,7 @@ const enum record_kind *unused_record_kind __attribute__((unused));
 const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
+const enum site_program *unused_site_program __attribute__((unused));
 
 /* return_address reads where the function at whose entry the probe sits returns to. */
 static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
@@ -160,9 +162,8 @@ int enter(struct pt_regs *ctx)
 	__u64 site, slot;
 
 	t = current_thread();
-	if (!t)
+	if (!t || !find_site(ctx, t, SITE_ENTER, &site))
 		return 0;
-	site = bpf_get_attach_cookie(ctx);
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(__u64);
 	if (unlikely(t->depth))
 		drop_stale(t, slot);
@@ -253,10 +254,11 @@ SEC("uprobe")
 int grow(struct pt_regs *ctx)
 {
 	struct thread *t;
+	__u64 site;
 
 	t = current_thread();
-	if (t)
-		enter_growth(ctx, t, bpf_get_attach_cookie(ctx));
+	if (t && find_site(ctx, t, SITE_GROW, &site))
+		enter_growth(ctx, t, site);
 	return 0;
 }
 
@@ -265,10 +267,11 @@ SEC("uprobe")
 int grown(struct pt_regs *ctx)
 {
 	struct thread *t;
+	__u64 site;
 
 	t = current_thread();
-	if (t && t->growth.slot)
-		leave_growth(ctx, t, bpf_get_attach_cookie(ctx));
+	if (t && t->growth.slot && find_site(ctx, t, SITE_GROWN, &site))
+		leave_growth(ctx, t, site);
 	return 0;
 }
 

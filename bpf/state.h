@@ -7,6 +7,7 @@
 
 /* Settings, fixed before the programs are loaded. */
 volatile const bool cfg_task_storage = true; /* else state is a hash by thread id */
+volatile const bool cfg_cookies = true; /* else sites are found by address */
 volatile const bool cfg_perf_buffer = false; /* perf event arrays instead of ring buffers */
 volatile const bool cfg_backtrace_all = false; /* frees have a stack, too */
 volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */

@@ -378,6 +378,9 @@ VERIFIED_ONCE int stride(struct thread *t)
 		slot = at + RULE_CFA(rule) - sizeof(__u64);
 		if (slot < at || slot >= length || n >= MAX_SLOTS || n >= cfg_depth)
 			break;
+		/* Verifiers do not compare two registers: see stride_by_pointer. */
+		if (slot > WINDOW_BYTES - sizeof(__u64))
+			break;
 		ra = word_at(t, slot);
 		if (!ra)
 			break;

@@ -13,7 +13,7 @@
  * the stack. A copy that runs over that end fails as a whole and is slow, so
  * the end is learnt from it.
  */
-static __noinline void move_window(struct thread *t, __u64 addr, __u64 length)
+static __noinline void move_window(struct thread *t, __u64 addr, __u32 length)
 {
 	struct window *w;
 
@@ -23,6 +23,8 @@ static __noinline void move_window(struct thread *t, __u64 addr, __u64 length)
 	w->base = addr;
 	if (w->top > addr && w->top - addr < length)
 		length = w->top - addr;
+	/* The helper's length is 32 bits, and verifiers before 5.11 forget bounds of the whole. */
+	asm volatile("" : "+r"(length));
 	if (length > WINDOW_BYTES)
 		length = WINDOW_BYTES;
 	w->length = length;

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,11 +48,10 @@ func (k *kernel) attach(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	// Kernels before 5.11 charge BPF memory to RLIMIT_MEMLOCK.
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return fmt.Errorf("raise the limit of locked memory: %w", err)
-	}
 	if err := k.load(plan, cpus); err != nil {
+		return err
+	}
+	if err := k.putSites(plan); err != nil {
 		return err
 	}
 	if err := k.openRings(plan, cpus); err != nil {
@@ -106,6 +104,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
 		"cfg_task_storage":  plan.state == StateTask,
+		"cfg_cookies":       plan.sites == SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_min_size":      o.MinSize,
@@ -137,6 +136,9 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		t.Type, t.MaxEntries, t.Key, t.Value = ebpf.Hash, 1, nil, nil
 		t.KeySize = 4
 		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
+	}
+	if plan.sites == SitesAddress {
+		spec.Maps["sites"].MaxEntries = uint32(len(plan.siteTable()))
 	}
 	if plan.bounded || o.depth() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
@@ -251,7 +253,9 @@ func (k *kernel) multi(plan *Plan, exe *link.Executable, probes []Probe, program
 	o := &link.UprobeMultiOptions{PID: uint32(plan.target.pid)}
 	for _, p := range probes {
 		o.Addresses = append(o.Addresses, p.Offset)
-		o.Cookies = append(o.Cookies, p.cookie)
+		if plan.sites == SitesCookie {
+			o.Cookies = append(o.Cookies, p.site)
+		}
 	}
 	attach := exe.UprobeMulti
 	if ret {
@@ -272,9 +276,11 @@ func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, progra
 		attach = exe.Uretprobe
 	}
 	for _, p := range probes {
-		l, err := attach("", program, &link.UprobeOptions{
-			Address: p.Offset, PID: plan.target.pid, Cookie: p.cookie,
-		})
+		o := &link.UprobeOptions{Address: p.Offset, PID: plan.target.pid}
+		if plan.sites == SitesCookie {
+			o.Cookie = p.site
+		}
+		l, err := attach("", program, o)
 		if err != nil {
 			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, err)
 		}

@@ -22,6 +22,7 @@ const (
 	boundedMapRings             = "rings"
 	boundedMapRules             = "rules"
 	boundedMapSeenStacks        = "seen_stacks"
+	boundedMapSites             = "sites"
 	boundedMapSpaces            = "spaces"
 	boundedMapStackCache        = "stack_cache"
 	boundedMapTables            = "tables"
@@ -36,6 +37,7 @@ const (
 	boundedProgLeave            = "leave"
 	boundedProgMapsChanged      = "maps_changed"
 	boundedVarCfgBacktraceAll   = "cfg_backtrace_all"
+	boundedVarCfgCookies        = "cfg_cookies"
 	boundedVarCfgDepth          = "cfg_depth"
 	boundedVarCfgMinSize        = "cfg_min_size"
 	boundedVarCfgPageSize       = "cfg_page_size"
@@ -60,6 +62,7 @@ const (
 	boundedVarUnusedRawStack    = "unused_raw_stack"
 	boundedVarUnusedRecordKind  = "unused_record_kind"
 	boundedVarUnusedRow         = "unused_row"
+	boundedVarUnusedSiteProgram = "unused_site_program"
 	boundedVarUnusedStackEnd    = "unused_stack_end"
 	boundedVarUnusedStackRecord = "unused_stack_record"
 	boundedVarUnusedUnwindMode  = "unused_unwind_mode"
@@ -126,6 +129,7 @@ type boundedMapSpecs struct {
 	Rings        *ebpf.MapSpec `ebpf:"rings"`
 	Rules        *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
+	Sites        *ebpf.MapSpec `ebpf:"sites"`
 	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
 	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
 	Tables       *ebpf.MapSpec `ebpf:"tables"`
@@ -140,6 +144,7 @@ type boundedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type boundedVariableSpecs struct {
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
+	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -164,6 +169,7 @@ type boundedVariableSpecs struct {
 	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
+	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
@@ -196,6 +202,7 @@ type boundedMaps struct {
 	Rings        *ebpf.Map `ebpf:"rings"`
 	Rules        *ebpf.Map `ebpf:"rules"`
 	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
+	Sites        *ebpf.Map `ebpf:"sites"`
 	Spaces       *ebpf.Map `ebpf:"spaces"`
 	StackCache   *ebpf.Map `ebpf:"stack_cache"`
 	Tables       *ebpf.Map `ebpf:"tables"`
@@ -213,6 +220,7 @@ func (m *boundedMaps) Close() error {
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.Sites,
 		m.Spaces,
 		m.StackCache,
 		m.Tables,
@@ -228,6 +236,7 @@ func (m *boundedMaps) Close() error {
 // It can be passed to loadBoundedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type boundedVariables struct {
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
+	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -252,6 +261,7 @@ type boundedVariables struct {
 	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
+	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -108,6 +109,12 @@ func (c *code) traced(name string, ok bool) (string, bool) {
 // extent returns where the process has the code.
 func (c *code) extent() extent {
 	return extent{c.bias + c.base, c.bias + c.base + uint64(len(c.text))}
+}
+
+// distance returns how far an address of the file is from the start of the page
+// where the code begins, wherever that is mapped.
+func (c *code) distance(addr uint64) uint64 {
+	return addr - c.base&^(uint64(os.Getpagesize())-1)
 }
 
 // internal returns the calls of free that the allocator makes for itself. In

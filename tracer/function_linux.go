@@ -27,7 +27,8 @@ type Probe struct {
 	Path     string // file, as the process names it
 	File     string // the same, to be opened from here
 	Offset   uint64 // in the file
-	cookie   uint64
+	site     uint64 // packed for the programs, see bpf/records.h; 0 where they need nothing
+	distance uint64 // from the start of the page where the allocator's code begins
 }
 
 // chooseFunctions finds the functions of the memory module in the library and
@@ -99,11 +100,11 @@ func (p *Plan) chooseSite(c *code, i int) error {
 		return fmt.Errorf("%s in %s is at %#x, which is not in the file", fn.Name, path, fn.Site.Addr)
 	}
 	fn.Probe = Probe{Function: fn.Name, Path: path, File: c.lib.path, Offset: offset}
-	fn.Probe.cookie = fn.pack(i)
+	fn.Probe.site, fn.Probe.distance = fn.pack(i), c.distance(fn.Site.Addr)
 	return nil
 }
 
-// pack writes the site into the cookie that the programs get: see
+// pack describes the site as the programs read it: see
 // bpf/records.h, SITE_FUNCTION and its neighbours.
 func (f *Function) pack(number int) uint64 {
 	place := func(arg int) (reg uint64, product bool) {
@@ -119,14 +120,14 @@ func (f *Function) pack(number int) uint64 {
 		count = site.NoReg
 	}
 	block, _ := place(f.row.block)
-	cookie := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | count<<19 | block<<24 |
+	packed := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | count<<19 | block<<24 |
 		uint64(f.Site.StackAdjust/8)<<29
 	if len(f.Site.TailCalls) > 0 {
-		cookie |= 1 << 37
+		packed |= 1 << 37
 	}
 	// A jump on overflow tests the flag that the multiplication has left.
 	if product && strings.HasPrefix(f.Site.Insn, "jo ") {
-		cookie |= 1 << 38
+		packed |= 1 << 38
 	}
-	return cookie
+	return packed
 }

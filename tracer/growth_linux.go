@@ -70,9 +70,12 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	if err != nil {
 		return g, false
 	}
-	probe := func(addr, cookie uint64) (Probe, bool) {
+	probe := func(addr, packed uint64) (Probe, bool) {
 		offset, ok := c.lib.file.FileOffset(addr)
-		return Probe{Function: r.symbol, Path: c.lib.mapping.path, File: c.lib.path, Offset: offset, cookie: cookie}, ok
+		return Probe{
+			Function: r.symbol, Path: c.lib.mapping.path, File: c.lib.path, Offset: offset,
+			site: packed, distance: c.distance(addr),
+		}, ok
 	}
 	entry := uint64(r.operation) << 10
 	if g.Nested {

@@ -125,6 +125,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		refused  string // empty: it works
 		state    State
 		attach   Mechanism
+		sites    Sites // cookies if not said
 	}{
 		"all there":                    {state: StateTask, attach: MechanismMulti},
 		"no task storage":              {features: fakeFeatures{taskStorage: old("task storage")}, state: StateHash, attach: MechanismMulti},
@@ -132,7 +133,10 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		"neither":                      {features: fakeFeatures{uprobeMulti: old("x"), taskStorage: old("y")}, state: StateHash, attach: MechanismPerf},
 		"no ring buffer":               {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, refused: "BPF ring buffers: not supported by this kernel: it needs Linux 9.9"},
 		"no ring buffer, perf buffers": {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, change: func(o *Options) { o.Buffer = BufferPerf }, state: StateTask, attach: MechanismMulti},
-		"no cookies":                   {features: fakeFeatures{attachCookie: old("attach cookies")}, refused: "attach cookies"},
+		"no cookies":                   {features: fakeFeatures{attachCookie: old("attach cookies")}, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
+		"no cookies, asked for":        {features: fakeFeatures{attachCookie: old("attach cookies")}, change: func(o *Options) { o.Sites = SitesCookie }, refused: "attach cookies"},
+		"addresses asked for":          {features: fakeFeatures{attachCookie: locked}, change: func(o *Options) { o.Sites = SitesAddress }, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
+		"asking for cookies fails":     {features: fakeFeatures{attachCookie: locked}, refused: "locked down"},
 		"locked down":                  {features: fakeFeatures{taskStorage: locked}, refused: "locked down"},
 		"multi asked for":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
 		"perf asked for":               {change: func(o *Options) { o.Mechanism = MechanismPerf }, state: StateTask, attach: MechanismPerf},
@@ -158,6 +162,9 @@ func TestKernelsThatLackSomething(t *testing.T) {
 			defer plan.Close()
 			if plan.state != test.state || plan.mechanism != test.attach {
 				t.Errorf("state %d by %s, want %d by %s", plan.state, plan.mechanism, test.state, test.attach)
+			}
+			if want := max(test.sites, SitesCookie); plan.sites != want {
+				t.Errorf("sites known by %d, want %d", plan.sites, want)
 			}
 		})
 	}

@@ -41,6 +41,7 @@ func watched(t *testing.T, pid int, change func(o *Options), watch func(r *recor
 		change(&o)
 	}
 	plan, err := NewPlan(o)
+	needWay(t, &o, err)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}

@@ -39,6 +39,16 @@ const (
 	StateHash              // a hash by thread id
 )
 
+// Sites is how the programs know which site they have hit.
+type Sites uint8
+
+// The ways to know a site.
+const (
+	SitesAuto    Sites = iota // cookies if the kernel has them
+	SitesCookie               // by the cookie of the attachment (kernel 5.15)
+	SitesAddress              // by its address
+)
+
 // Unwind is a way to find the callers of a function.
 type Unwind uint8
 
@@ -106,6 +116,7 @@ type Options struct {
 	Buffer    Buffer
 	Mechanism Mechanism
 	State     State
+	Sites     Sites
 	Bounded   bool // use the programs for kernels without bpf_loop; stacks are then at most MaxBounded deep
 
 	Features Features // what the kernel offers; nil: ask it

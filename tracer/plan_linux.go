@@ -2,6 +2,9 @@ package tracer
 
 import (
 	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/rlimit"
 )
 
 // Plan says what a tracer will put where. It is made without touching the
@@ -11,6 +14,7 @@ type Plan struct {
 	target    *target
 	mechanism Mechanism // never auto
 	state     State     // never auto
+	sites     Sites     // never auto
 	bounded   bool      // the kernel has no bpf_loop
 	namespace *pidNamespace
 	functions []Function
@@ -58,14 +62,29 @@ func (p *Plan) decide() error {
 
 // chooseKernel picks mechanisms by what the kernel has.
 func (p *Plan) chooseKernel() error {
+	// Tests of features make programs and maps, too.
+	// Kernels before 5.11 charge BPF memory to RLIMIT_MEMLOCK.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return fmt.Errorf("raise the limit of locked memory: %w", err)
+	}
 	f := p.options.Features
 	if p.options.Buffer == BufferRing {
 		if err := f.RingBuffer(); err != nil {
 			return err
 		}
 	}
-	if err := f.AttachCookie(); err != nil {
-		return err
+	p.sites = p.options.Sites
+	if p.sites != SitesAddress {
+		err := f.AttachCookie()
+		switch {
+		case err == nil:
+			p.sites = SitesCookie
+		case p.sites == SitesCookie || !errors.Is(err, ErrUnsupported):
+			return err
+		default:
+			p.options.log("sites found by address: %v", err)
+			p.sites = SitesAddress
+		}
 	}
 	p.state = p.options.State
 	if p.state != StateHash {

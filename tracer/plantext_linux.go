@@ -14,7 +14,7 @@ import (
 func (p *Plan) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "process %d (%s)\n", p.target.pid, p.target.name)
 	fmt.Fprintf(w, "allocator %s\n", p.functions[0].Probe.Path)
-	fmt.Fprintf(w, "attach %s, thread state in %s, %s\n", p.mechanism, p.stateName(), p.bufferName())
+	fmt.Fprintf(w, "attach %s, sites known by %s, thread state in %s, %s\n", p.mechanism, p.siteName(), p.stateName(), p.bufferName())
 	fmt.Fprintf(w, "stacks %s\n\n", p.stackText())
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "FUNCTION\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
@@ -67,6 +67,13 @@ func (p *Plan) stateName() string {
 		return "task storage"
 	}
 	return "a hash by thread"
+}
+
+func (p *Plan) siteName() string {
+	if p.sites == SitesCookie {
+		return "cookie"
+	}
+	return "address"
 }
 
 func (p *Plan) bufferName() string {

@@ -153,6 +153,14 @@ type probeRow struct {
 	Rule uint32
 }
 
+type probeSiteProgram uint32
+
+const (
+	probeSiteProgramSITE_ENTER probeSiteProgram = 0
+	probeSiteProgramSITE_GROW  probeSiteProgram = 1
+	probeSiteProgramSITE_GROWN probeSiteProgram = 2
+)
+
 type probeStackEnd uint32
 
 const (
@@ -296,6 +304,7 @@ const (
 	probeMapRings             = "rings"
 	probeMapRules             = "rules"
 	probeMapSeenStacks        = "seen_stacks"
+	probeMapSites             = "sites"
 	probeMapSpaces            = "spaces"
 	probeMapStackCache        = "stack_cache"
 	probeMapTables            = "tables"
@@ -310,6 +319,7 @@ const (
 	probeProgLeave            = "leave"
 	probeProgMapsChanged      = "maps_changed"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
+	probeVarCfgCookies        = "cfg_cookies"
 	probeVarCfgDepth          = "cfg_depth"
 	probeVarCfgMinSize        = "cfg_min_size"
 	probeVarCfgPageSize       = "cfg_page_size"
@@ -334,6 +344,7 @@ const (
 	probeVarUnusedRawStack    = "unused_raw_stack"
 	probeVarUnusedRecordKind  = "unused_record_kind"
 	probeVarUnusedRow         = "unused_row"
+	probeVarUnusedSiteProgram = "unused_site_program"
 	probeVarUnusedStackEnd    = "unused_stack_end"
 	probeVarUnusedStackRecord = "unused_stack_record"
 	probeVarUnusedUnwindMode  = "unused_unwind_mode"
@@ -400,6 +411,7 @@ type probeMapSpecs struct {
 	Rings        *ebpf.MapSpec `ebpf:"rings"`
 	Rules        *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
+	Sites        *ebpf.MapSpec `ebpf:"sites"`
 	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
 	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
 	Tables       *ebpf.MapSpec `ebpf:"tables"`
@@ -414,6 +426,7 @@ type probeMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeVariableSpecs struct {
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
+	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -438,6 +451,7 @@ type probeVariableSpecs struct {
 	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
+	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
@@ -470,6 +484,7 @@ type probeMaps struct {
 	Rings        *ebpf.Map `ebpf:"rings"`
 	Rules        *ebpf.Map `ebpf:"rules"`
 	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
+	Sites        *ebpf.Map `ebpf:"sites"`
 	Spaces       *ebpf.Map `ebpf:"spaces"`
 	StackCache   *ebpf.Map `ebpf:"stack_cache"`
 	Tables       *ebpf.Map `ebpf:"tables"`
@@ -487,6 +502,7 @@ func (m *probeMaps) Close() error {
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.Sites,
 		m.Spaces,
 		m.StackCache,
 		m.Tables,
@@ -502,6 +518,7 @@ func (m *probeMaps) Close() error {
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probeVariables struct {
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
+	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -526,6 +543,7 @@ type probeVariables struct {
 	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
 	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
+	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`

@@ -188,13 +188,22 @@ func TestMmapExec(t *testing.T) {
 }
 
 // After exec the trace has the new program's mappings and goes on with its
-// calls, if it uses the same C library.
+// calls, if it uses the same C library. Each way to know sites gets on with the
+// library being elsewhere then.
 func TestExec(t *testing.T) {
 	privileged(t)
+	for name, change := range map[string]func(o *Options){
+		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
+	} {
+		t.Run(name, func(t *testing.T) { execTraced(t, change) })
+	}
+}
+
+func execTraced(t *testing.T, change func(o *Options)) {
 	every := testutil.Build(t, "every")
 	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", every)
 	child.Ready()
-	r := attachTo(t, child.PID, nil)
+	r := attachTo(t, child.PID, change)
 	child.Go()
 	child.Ready() // of the second program
 	child.Go()

@@ -112,10 +112,11 @@ func TestStacksThroughLateLibraries(t *testing.T) {
 				child.Ready()
 				r := late(t, way, child, log)
 				r.settled(allCalls)
-				if n := r.tracer.Stats().Late; n == 0 {
-					t.Error("no stack was unwound from a copy")
-				}
+				// The tables of a single library can be there before its first call.
 				if len(args) > 2 {
+					if n := r.tracer.Stats().Late; n == 0 {
+						t.Error("no stack was unwound from a copy")
+					}
 					r.sameAddress(small, large)
 				}
 			})

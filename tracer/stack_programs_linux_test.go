@@ -59,8 +59,10 @@ func TestStacksOfEveryVariant(t *testing.T) {
 		{"frees", true, nil},
 		{"perf-events", false, func(o *Options) { o.Mechanism = MechanismPerf }},
 		{"hash", false, func(o *Options) { o.State = StateHash }},
+		{"sites-by-address", true, func(o *Options) { o.Sites = SitesAddress }},
 		{"perf-buffer", false, func(o *Options) { o.Buffer = BufferPerf }},
 		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
+		{"oldest", true, oldest},
 		{"bounded", true, func(o *Options) { o.Bounded = true }},
 		{"no-stack-cache", true, func(o *Options) { o.noStackCache = true }},
 		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
@@ -120,9 +122,15 @@ func (r *stackRun) cut(depth int) {
 // Stacks as deep as the limit can be, one frame less and one more.
 func TestDeepStacks(t *testing.T) {
 	privileged(t)
+	for _, bounded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("bounded=%v", bounded), func(t *testing.T) { deepStacks(t, bounded) })
+	}
+}
+
+func deepStacks(t *testing.T, bounded bool) {
 	program := testutil.Build(t, "stacks", omitFramePointers)
 	deep := func(n, limit int) *stackRun {
-		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = limit }), program, "deep", strconv.Itoa(n))
+		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth, o.Bounded = limit, bounded }), program, "deep", strconv.Itoa(n))
 	}
 	first := deep(100, MaxDepth)
 	first.exact(allCalls)
@@ -130,7 +138,11 @@ func TestDeepStacks(t *testing.T) {
 		return
 	}
 	more := len(first.log[0].Frames) - 100 // the frames besides the nested ones
-	for _, limit := range []int{DefaultDepth, 128, 200, MaxDepth} {
+	limits := []int{DefaultDepth, MaxBounded}
+	if !first.tracer.Plan().bounded {
+		limits = append(limits, 200, MaxDepth)
+	}
+	for _, limit := range limits {
 		for _, depth := range []int{limit - 1, limit} {
 			r := deep(depth-more, limit)
 			r.exact(allCalls)

@@ -10,28 +10,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Every way to attach, to keep state and to move events gives the same calls,
+// Every way to attach, to know sites, to keep state and to move events gives the same calls,
 // event for event, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
 	privileged(t)
 	program := testutil.Build(t, "alloc")
-	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
-		for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-			for _, state := range []State{StateTask, StateHash} {
-				for _, threads := range []int{1, 8} {
-					name := fmt.Sprintf("%s-%s-%s-%d", mechanism, [...]string{"ring", "perf"}[buffer],
-						[...]string{"", "task", "hash"}[state], threads)
-					t.Run(name, func(t *testing.T) {
-						r, report, records := traceRun(t, func(o *Options) {
-							o.Mechanism, o.Buffer, o.State = mechanism, buffer, state
-						}, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
-						compare(t, records, report)
-						if s := r.tracer.Stats(); s.LiveBlocks != threads || s.Unmatched != 0 {
-							t.Errorf("%d blocks live and %d frees unmatched, want %d and 0", s.LiveBlocks, s.Unmatched, threads)
-						}
-					})
+	for _, way := range everyWay() {
+		for _, threads := range []int{1, 8} {
+			t.Run(fmt.Sprintf("%s-%d", way.name, threads), func(t *testing.T) {
+				r, report, records := traceRun(t, way.set, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
+				compare(t, records, report)
+				if s := r.tracer.Stats(); s.LiveBlocks != threads || s.Unmatched != 0 {
+					t.Errorf("%d blocks live and %d frees unmatched, want %d and 0", s.LiveBlocks, s.Unmatched, threads)
 				}
-			}
+			})
 		}
 	}
 }

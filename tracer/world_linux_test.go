@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
 
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/testutil"
@@ -26,6 +27,9 @@ type world struct {
 func newWorld(t *testing.T, change func(maps map[string]*ebpf.MapSpec)) *world {
 	t.Helper()
 	privileged(t)
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.Fatal(err)
+	}
 	spec, err := loadProbe()
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ type config struct {
 	buffer       string
 	attach       string
 	state        string
+	sites        string
 	bounded      bool
 	heapGrowth   bool
 }
@@ -95,6 +96,7 @@ func (c *config) declare(env settings) {
 	f = c.flags.Hidden()
 	f.StringVar(&c.attach, "attach", "auto", "")
 	f.StringVar(&c.state, "state", "auto", "")
+	f.StringVar(&c.sites, "sites", "auto", "")
 	f.BoolVar(&c.bounded, "bounded", false, "")
 }
 
@@ -170,7 +172,7 @@ func (c *config) options() (tracer.Options, error) {
 		NoLive: c.noLive, RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
 		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
-	var errs [5]error
+	var errs [6]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
 		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
 	})
@@ -180,8 +182,11 @@ func (c *config) options() (tracer.Options, error) {
 	o.State, errs[2] = choose("state", c.state, map[string]tracer.State{
 		"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash,
 	})
+	o.Sites, errs[4] = choose("sites", c.sites, map[string]tracer.Sites{
+		"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress,
+	})
 	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
-	errs[4] = o.Check()
+	errs[5] = o.Check()
 	return o, errors.Join(errs[:]...)
 }
 

@@ -165,6 +165,7 @@ func TestCommandLine(t *testing.T) {
 		"depth":             {[]string{"-p", "1", "-b", "513"}, cli.Usage, "", "within 0 to 512"},
 		"duration":          {[]string{"-p", "1", "--duration", "-1s"}, cli.Usage, "", "negative"},
 		"side":              {[]string{"-p", "1", "--side", "x"}, cli.Usage, "", "--side goes with -o -"},
+		"sites":             {[]string{"-p", "1", "--sites", "x"}, cli.Usage, "", `unknown --sites "x"`},
 		"mtrc names":        {[]string{"-p", "1", "--mtrc-names", "x"}, cli.Usage, "", `unknown --mtrc-names "x"`},
 		"mtrc callers":      {[]string{"-p", "1", "--mtrc-callers", "x"}, cli.Usage, "", `unknown --mtrc-callers "x"`},
 		"mtrc words":        {[]string{"-p", "1", "--format", "mtrc", "--mtrc-words", "5"}, cli.Usage, "", "4 or 8 bytes, not 5"},

@@ -21,6 +21,8 @@ func TestSummaryOfStacks(t *testing.T) {
 		"pointers":   {"10", []string{"--unwind", "fp"}, []string{"100 complete with frame-pointer steps\n"}, trace.StackComplete},
 		"helper":     {"10", []string{"--unwind", "helper"}, []string{"100 from the kernel's own walker\n"}, trace.StackUnknown},
 		"bounded":    {"10", []string{"--bounded"}, []string{"100 complete\n"}, trace.StackComplete},
+		"by address": {"10", []string{"--sites", "address"}, []string{"100 complete\n"}, trace.StackComplete},
+		"oldest":     {"10", []string{"--bounded", "--sites", "address", "--state", "hash", "--attach", "perf"}, []string{"100 complete\n"}, trace.StackComplete},
 		"checked":    {"10", []string{"--verify-unwind", "10"}, []string{", 0 differ"}, trace.StackComplete},
 		"format":     {"300", []string{"-b", "512"}, []string{"100 complete\n", "stacks cut by the format: 100;"}, trace.StackComplete},
 		"none":       {"10", []string{"--unwind", "none"}, nil, trace.StackAbsent},

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which site a probe has hit: the cookie of its attachment says it, or the
+ * address on kernels without cookies (before 5.15).
+ */
+#ifndef RTRACE_SITE_H
+#define RTRACE_SITE_H
+
+#include "state.h"
+
+/* Programs that need to know. Sites of two of them can be at the same address. */
+enum site_program {
+	SITE_ENTER,
+	SITE_GROW,
+	SITE_GROWN,
+};
+
+/*
+ * Packed sites by what is the same wherever the library is mapped: by the
+ * address within its page where no other site of the program has that, since
+ * it is right at once after exec, else by the distance from the allocator's
+ * code. The tracer fills it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u64);
+} sites SEC(".maps");
+
+#define SITE_KEY(place, program) ((place) << 2 | (program))
+#define SITE_DISTANCE (1ULL << 63) /* in a key: it is made of the distance */
+
+static __always_inline __u64 *site_at(__u64 pc, __u64 text_start, __u64 program)
+{
+	__u64 mask = cfg_page_size - 1, key = SITE_KEY(pc & mask, program), *site;
+
+	site = bpf_map_lookup_elem(&sites, &key);
+	if (site)
+		return site;
+	key = SITE_KEY(pc - (text_start & ~mask), program) | SITE_DISTANCE;
+	return bpf_map_lookup_elem(&sites, &key);
+}
+
+/* find_site finds the packed site that was hit. Without it nothing is known of the call. */
+static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
+				      enum site_program program, __u64 *site)
+{
+	__u64 *found;
+
+	if (cfg_cookies) {
+		*site = bpf_get_attach_cookie(ctx);
+		return true;
+	}
+	found = site_at(REG_PC(ctx), t->target.text_start, program);
+	if (unlikely(!found)) {
+		lose(LOSS_ARGUMENT);
+		return false;
+	}
+	*site = *found;
+	return true;
+}
+
+#endif
