@@ -149,7 +149,8 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 			p.AttachType = ebpf.AttachTraceUprobeMulti
 		}
 	}
-	if err := spec.LoadAndAssign(&k.objects, nil); err != nil {
+	loading := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogLevel: o.verifierLog}}
+	if err := spec.LoadAndAssign(&k.objects, &loading); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("load BPF programs: %w: the kernel is locked down or a security module forbids it", ErrUnsupported)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/cilium/ebpf"
 )
 
 // Mechanism is a way to attach probes.
@@ -123,6 +125,7 @@ type Options struct {
 
 	drainLimit   time.Duration // for tests, see collector.limit
 	noStackCache bool          // for benchmarks: every stack is unwound
+	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
 
 	// Tick is called by ReadRecord about once a second, also while it waits.
 	Tick func()
