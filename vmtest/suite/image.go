@@ -22,7 +22,10 @@ func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	if err := im.File(filepath.Join(t.Root, "go.mod"), filepath.Join(t.Root, "go.mod")); err != nil {
 		return err
 	}
-	for _, dir := range []string{filepath.Join(p.Dir, "testdata"), filepath.Join(t.Root, "testdata", "progs")} {
+	for _, dir := range []string{
+		filepath.Join(p.Dir, "testdata"), filepath.Join(t.Root, "testdata", "progs"),
+		filepath.Join(t.Root, "docs"), // tests compare what programs say of themselves
+	} {
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}

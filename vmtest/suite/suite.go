@@ -113,7 +113,8 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 		return "", err
 	}
 	defer log.Close()
-	run := exec.CommandContext(ctx, binary, args...)
+	// Some test programs are commands when they have no argument.
+	run := exec.CommandContext(ctx, binary, append([]string{"-test.v=true"}, args...)...)
 	run.Dir, run.Env = p.Dir, env
 	run.Stdout, run.Stderr = log, log
 	var exit *exec.ExitError

@@ -20,7 +20,7 @@ var parts = []struct {
 	programs []string
 	paths    []string // patterns of files and folders
 }{
-	{name: "shell", programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"}},
+	{name: "shell", programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"}, paths: []string{"/bin/sh"}}, // with the link that /bin is
 	// Loaded by programs when they need them, so that no file says it.
 	{name: "libraries", paths: []string{"/lib/*-linux-gnu/libgcc_s.so.1", "/lib/*-linux-gnu/libnss_files.so.2", "/usr/lib/*-linux-gnu/libjemalloc.so.2"}},
 	{name: "python", programs: []string{"python3"}, paths: []string{"/usr/lib/python3.[0-9]*"}},
