@@ -44,6 +44,7 @@ typedef __u8 bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
@@ -78,6 +79,7 @@ static long (*const bpf_map_update_elem)(void *map, const void *key, const void 
 					 __u64 flags) = (void *)2;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
+static long (*const bpf_tail_call)(void *ctx, void *programs, __u32 index) = (void *)12;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
 static struct task_struct *(*const bpf_get_current_task)(void) = (void *)35;
 static long (*const bpf_get_stack)(void *ctx, void *to, __u32 size, __u64 flags) = (void *)67;

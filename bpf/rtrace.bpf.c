@@ -12,6 +12,7 @@
  * used where the kernel has them.
  */
 #include "growth.h"
+#include "kernel_stack.h"
 #include "site.h"
 #include "stack.h"
 
@@ -161,6 +162,7 @@ int enter(struct pt_regs *ctx)
 	struct thread *t;
 	__u64 site, slot;
 
+	keep_kernel_stack(ctx);
 	t = current_thread();
 	if (!t || !find_site(ctx, t, SITE_ENTER, &site))
 		return 0;
@@ -194,6 +196,7 @@ int leave(struct pt_regs *ctx)
 	struct call *c;
 	__u32 top;
 
+	keep_kernel_stack(ctx);
 	/* As on entry: a new generation must not hide a call that is still open. */
 	t = current_thread();
 	if (!t)
@@ -243,6 +246,7 @@ int internal_free(struct pt_regs *ctx)
 {
 	struct thread *t;
 
+	keep_kernel_stack(ctx);
 	t = current_thread();
 	if (t)
 		t->internal = REG_SP(ctx) - RETURN_POP;
@@ -256,6 +260,7 @@ int grow(struct pt_regs *ctx)
 	struct thread *t;
 	__u64 site;
 
+	keep_kernel_stack(ctx);
 	t = current_thread();
 	if (t && find_site(ctx, t, SITE_GROW, &site))
 		enter_growth(ctx, t, site);
@@ -269,6 +274,7 @@ int grown(struct pt_regs *ctx)
 	struct thread *t;
 	__u64 site;
 
+	keep_kernel_stack(ctx);
 	t = current_thread();
 	if (t && t->growth.slot && find_site(ctx, t, SITE_GROWN, &site))
 		leave_growth(ctx, t, site);
@@ -281,6 +287,7 @@ int maps_changed(struct pt_regs *ctx)
 {
 	struct thread *t;
 
+	keep_kernel_stack(ctx);
 	t = current_thread();
 	if (t)
 		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);

@@ -18,6 +18,7 @@ import (
 const (
 	boundedMapBlankThreads      = "blank_threads"
 	boundedMapLosses            = "losses"
+	boundedMapNoPrograms        = "no_programs"
 	boundedMapPerfRings         = "perf_rings"
 	boundedMapRings             = "rings"
 	boundedMapRules             = "rules"
@@ -46,6 +47,7 @@ const (
 	boundedVarCfgPidnsDev       = "cfg_pidns_dev"
 	boundedVarCfgPidnsIno       = "cfg_pidns_ino"
 	boundedVarCfgStackCache     = "cfg_stack_cache"
+	boundedVarCfgTailCall       = "cfg_tail_call"
 	boundedVarCfgTaskStorage    = "cfg_task_storage"
 	boundedVarCfgUnwind         = "cfg_unwind"
 	boundedVarCfgVerify         = "cfg_verify"
@@ -125,6 +127,7 @@ type boundedProgramSpecs struct {
 type boundedMapSpecs struct {
 	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
 	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
 	Rings        *ebpf.MapSpec `ebpf:"rings"`
 	Rules        *ebpf.MapSpec `ebpf:"rules"`
@@ -153,6 +156,7 @@ type boundedVariableSpecs struct {
 	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache     *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
+	CfgTailCall       *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
 	CfgTaskStorage    *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind         *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify         *ebpf.VariableSpec `ebpf:"cfg_verify"`
@@ -198,6 +202,7 @@ func (o *boundedObjects) Close() error {
 type boundedMaps struct {
 	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
 	Losses       *ebpf.Map `ebpf:"losses"`
+	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
 	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
 	Rings        *ebpf.Map `ebpf:"rings"`
 	Rules        *ebpf.Map `ebpf:"rules"`
@@ -216,6 +221,7 @@ func (m *boundedMaps) Close() error {
 	return _BoundedClose(
 		m.BlankThreads,
 		m.Losses,
+		m.NoPrograms,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
@@ -245,6 +251,7 @@ type boundedVariables struct {
 	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache     *ebpf.Variable `ebpf:"cfg_stack_cache"`
+	CfgTailCall       *ebpf.Variable `ebpf:"cfg_tail_call"`
 	CfgTaskStorage    *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind         *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify         *ebpf.Variable `ebpf:"cfg_verify"`

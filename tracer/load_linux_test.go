@@ -1,9 +1,11 @@
 package tracer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -65,8 +67,29 @@ func TestProgramsLoad(t *testing.T) {
 					t.Fatalf("%s: the verifier said %q", x.name, x.program.VerifierLog)
 				}
 				t.Logf("%s: %s instructions verified", x.name, n[1])
+				keepsKernelStack(t, x.name, x.program)
 			}
 		})
+	}
+}
+
+// keepsKernelStack fails if the kernel gave the program a stack per CPU, which is
+// overwritten when it is preempted (bpf/kernel_stack.h).
+func keepsKernelStack(t *testing.T, name string, p *ebpf.Program) {
+	t.Helper()
+	info, err := p.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, ok := info.JitedInsns()
+	if !ok {
+		t.Logf("%s: the kernel does not show the compiled code", name)
+		return
+	}
+	// The only thing that x86's compiler does with a per-CPU variable and r9:
+	// "add %gs:OFFSET, %r9".
+	if runtime.GOARCH == "amd64" && bytes.Contains(code, []byte{0x65, 0x4c, 0x03, 0x0c, 0x25}) {
+		t.Errorf("%s has a stack per CPU", name)
 	}
 }
 

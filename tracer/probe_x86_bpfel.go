@@ -317,6 +317,7 @@ const (
 const (
 	probeMapBlankThreads      = "blank_threads"
 	probeMapLosses            = "losses"
+	probeMapNoPrograms        = "no_programs"
 	probeMapPerfRings         = "perf_rings"
 	probeMapRings             = "rings"
 	probeMapRules             = "rules"
@@ -345,6 +346,7 @@ const (
 	probeVarCfgPidnsDev       = "cfg_pidns_dev"
 	probeVarCfgPidnsIno       = "cfg_pidns_ino"
 	probeVarCfgStackCache     = "cfg_stack_cache"
+	probeVarCfgTailCall       = "cfg_tail_call"
 	probeVarCfgTaskStorage    = "cfg_task_storage"
 	probeVarCfgUnwind         = "cfg_unwind"
 	probeVarCfgVerify         = "cfg_verify"
@@ -424,6 +426,7 @@ type probeProgramSpecs struct {
 type probeMapSpecs struct {
 	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
 	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
 	Rings        *ebpf.MapSpec `ebpf:"rings"`
 	Rules        *ebpf.MapSpec `ebpf:"rules"`
@@ -452,6 +455,7 @@ type probeVariableSpecs struct {
 	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache     *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
+	CfgTailCall       *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
 	CfgTaskStorage    *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind         *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify         *ebpf.VariableSpec `ebpf:"cfg_verify"`
@@ -497,6 +501,7 @@ func (o *probeObjects) Close() error {
 type probeMaps struct {
 	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
 	Losses       *ebpf.Map `ebpf:"losses"`
+	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
 	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
 	Rings        *ebpf.Map `ebpf:"rings"`
 	Rules        *ebpf.Map `ebpf:"rules"`
@@ -515,6 +520,7 @@ func (m *probeMaps) Close() error {
 	return _ProbeClose(
 		m.BlankThreads,
 		m.Losses,
+		m.NoPrograms,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
@@ -544,6 +550,7 @@ type probeVariables struct {
 	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
 	CfgPidnsIno       *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache     *ebpf.Variable `ebpf:"cfg_stack_cache"`
+	CfgTailCall       *ebpf.Variable `ebpf:"cfg_tail_call"`
 	CfgTaskStorage    *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind         *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify         *ebpf.Variable `ebpf:"cfg_verify"`
