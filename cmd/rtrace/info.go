@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"rtrace-bpf/internal/cli"
@@ -63,10 +62,7 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 		report.File.Version = survey.header.Version
 	}
 	if asJSON {
-		e := json.NewEncoder(s.Out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if e := e.Encode(report); e != nil {
+		if e := writeJSON(s.Out, report); e != nil {
 			return e
 		}
 	} else if e := report.writeText(s.Out); e != nil {

@@ -51,6 +51,25 @@ func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, ar
 	return in, nil
 }
 
+// examine opens the trace that args name, has it read, and then what was found
+// shown, also of a trace that is cut.
+func (i *inputFlags) examine(ctx context.Context, s cli.Streams, command string, args []string,
+	read func(*input) error, show func(*input) error,
+) (err error) {
+	in, err := i.open(ctx, s, command, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err = in.outcome(read(in)); !isIncomplete(err) {
+		return err
+	}
+	if e := show(in); e != nil {
+		return e
+	}
+	return err
+}
+
 // oneFile returns the only file of args, or "" for standard input.
 func oneFile(s cli.Streams, args []string) (string, error) {
 	switch {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -109,32 +108,21 @@ func (o *leaksOptions) check() error {
 	return nil
 }
 
-func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	in, err := o.in.open(ctx, s, "leaks", args)
-	if err != nil {
+	var r *leakReport
+	read := func(in *input) (err error) {
+		r, err = o.find(in, warner(s.Err, "leaks"))
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	r, err := o.find(in, warner(s.Err, "leaks"))
-	if err = in.outcome(err); !isIncomplete(err) {
-		return err
-	}
-	if o.json {
-		e := json.NewEncoder(s.Out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if e := e.Encode(r.object()); e != nil {
-			return e
+	return o.in.examine(ctx, s, "leaks", args, read, func(*input) error {
+		if o.json {
+			return writeJSON(s.Out, r.object())
 		}
-		return err
-	}
-	if e := r.print(s.Out); e != nil {
-		return e
-	}
-	return err
+		return r.print(s.Out)
+	})
 }
 
 // find reads the trace and returns what was found, also with an error.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -104,24 +103,18 @@ func (o *mprofOptions) check() error {
 	return nil
 }
 
-func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	in, err := o.in.open(ctx, s, "mprof", args)
-	if err != nil {
+	var p *profile.Profile
+	read := func(in *input) (err error) {
+		p, err = o.profile(in, warner(s.Err, "mprof"))
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	p, err := o.profile(in, warner(s.Err, "mprof"))
-	if err = in.outcome(err); !isIncomplete(err) {
-		return err
-	}
-	r := &mprofReport{options: o, profile: p, total: p.Total()}
-	if e := o.write(s, r, args); e != nil {
-		return e
-	}
-	return err
+	return o.in.examine(ctx, s, "mprof", args, read, func(*input) error {
+		return o.write(s, &mprofReport{options: o, profile: p, total: p.Total()}, args)
+	})
 }
 
 // profile reads the trace and returns what was found, also with an error.
@@ -173,10 +166,7 @@ func (o *mprofOptions) write(s cli.Streams, r *mprofReport, args []string) error
 		}
 	}
 	if o.json {
-		e := json.NewEncoder(s.Out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r.object())
+		return writeJSON(s.Out, r.object())
 	}
 	return r.print(s.Out)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -65,4 +66,12 @@ func (o *output) finish(err error) error {
 		return e
 	}
 	return err
+}
+
+// writeJSON prints v as one indented JSON value.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

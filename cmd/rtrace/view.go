@@ -63,29 +63,20 @@ func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	in, err := v.blocks.in.open(ctx, s, command, args)
-	if err != nil {
-		return err
+	var src *processReader
+	read := func(in *input) (err error) {
+		if src, err = v.process.reader(in); err != nil {
+			return err
+		}
+		return each(src, add)
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	src, err := v.process.reader(in)
-	if err != nil {
-		return err
-	}
-	if err = in.outcome(each(src, add)); !isIncomplete(err) {
-		return err
-	}
-	if e := src.check(warner(s.Err, command)); e != nil {
-		return e
-	}
-	w := bufio.NewWriter(out)
-	if e := write(w, src.name(in.name)); e != nil {
-		return e
-	}
-	if e := w.Flush(); e != nil {
-		return e
-	}
-	return err
+	return v.blocks.in.examine(ctx, s, command, args, read, func(in *input) error {
+		if err := src.check(warner(s.Err, command)); err != nil {
+			return err
+		}
+		w := bufio.NewWriter(out)
+		return errors.Join(write(w, src.name(in.name)), w.Flush())
+	})
 }
 
 // each calls add for every record up to the end.
