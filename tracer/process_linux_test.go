@@ -280,34 +280,6 @@ func TestTargetEnds(t *testing.T) {
 	}
 }
 
-// A process whose seccomp filter kills on unknown system calls is traced
-// unharmed, or refused with the reason where the kernel's return probes would
-// run into the filter.
-func TestSeccomp(t *testing.T) {
-	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "seccomp"), "200")
-	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID})
-	if errors.Is(err, ErrReturnProbes) {
-		t.Logf("refused: %v", err)
-		child.Go()
-		child.Succeed()
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
-	compare(t, records, report)
-}
-
 // Stop ends the trace while the process goes on, unharmed and without probes.
 func TestStop(t *testing.T) {
 	privileged(t)
