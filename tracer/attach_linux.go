@@ -22,7 +22,6 @@ type kernel struct {
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
-	hashed   bool // threads are in a hash, not in task storage
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
@@ -100,10 +99,10 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	if err != nil {
 		return fmt.Errorf("read BPF object: %w", err)
 	}
-	k.hashed = plan.state == StateHash
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
 		"cfg_task_storage":  plan.state == StateTask,
+		"cfg_no_storage":    o.noStorage,
 		"cfg_cookies":       plan.sites == SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
@@ -129,7 +128,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	if plan.state == StateTask {
-		spec.Maps["threads_by_tid"].MaxEntries = 1
+		spec.Maps["threads_by_tid"].MaxEntries = sparedThreads
 	} else {
 		// The programs never touch the map then, but the kernel wants one to exist.
 		t := spec.Maps["threads"]
@@ -184,10 +183,8 @@ func (k *kernel) register(plan *Plan) error {
 // forget deletes what the programs keep of a thread that has ended. Task
 // storage goes by itself.
 func (k *kernel) forget(tid uint32) {
-	if k.hashed {
-		// It is not there if the thread has called nothing.
-		_ = k.objects.ThreadsByTid.Delete(tid)
-	}
+	// It is not there if the thread has called nothing, or had task storage.
+	_ = k.objects.ThreadsByTid.Delete(tid)
 }
 
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {

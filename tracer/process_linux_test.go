@@ -27,12 +27,28 @@ func TestThreadsThatExit(t *testing.T) {
 	}
 }
 
-// Without task storage the tracer deletes the state of threads that ended.
+// Without task storage the tracer deletes the state of threads that ended, be it
+// that the kernel has none or that a thread could not get any.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
 	privileged(t)
+	for name, change := range map[string]func(o *Options){
+		"none":   func(o *Options) { o.State = StateHash },
+		"denied": func(o *Options) { o.State, o.noStorage = StateTask, true },
+	} {
+		t.Run(name, func(t *testing.T) { deadThreads(t, change) })
+	}
+}
+
+func deadThreads(t *testing.T, change func(o *Options)) {
 	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "10")
 	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) { o.State = StateHash })
+	states := 0
+	r := watched(t, child.PID, change, func(r *recording, rec *trace.Record) {
+		var state probeThread
+		if rec.Kind == trace.KindCall && r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(rec.TID), &state) == nil {
+			states++
+		}
+	})
 	child.Go()
 	report := child.Report()
 	if err := <-r.done; err != nil {
@@ -45,7 +61,11 @@ func TestDeadThreadsLeaveNoState(t *testing.T) {
 			t.Errorf("thread %d has ended, but: %v", tid, err)
 		}
 	}
-	r.end()
+	if states == 0 {
+		t.Error("no thread ever had its state in the hash")
+	}
+	compare(t, r.end(), report)
+	r.whole()
 }
 
 // Addresses that a realloc gives up are taken by other threads at once: no

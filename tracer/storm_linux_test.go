@@ -44,6 +44,7 @@ func TestStormOfThreads(t *testing.T) {
 		{"best", nil},
 		{"no-stack-cache", func(o *Options) { o.noStackCache = true }},
 		{"hash", func(o *Options) { o.State = StateHash }},
+		{"no-storage", func(o *Options) { o.State, o.noStorage = StateTask, true }},
 		{"perf-events", func(o *Options) { o.Mechanism = MechanismPerf }},
 		{"perf-buffer", func(o *Options) { o.Buffer = BufferPerf }},
 		{"perf-buffer-hash", func(o *Options) { o.Buffer, o.State = BufferPerf, StateHash }},
