@@ -54,7 +54,7 @@ need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
 	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
-	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs java=default-jre-headless
+	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 
@@ -87,13 +87,25 @@ need-vmtest: need-test
 			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libgcc.a=libgcc-12-dev-arm64-cross \
 			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libstdc++.a=libstdc++-12-dev-arm64-cross; \
 	fi
-	@if [ '$(BACKEND)' = vng ]; then .ci/need 'virtme-ng needs it for its modules' /sbin/depmod=kmod; fi
+	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
+	@if [ '$(BACKEND)' = vng ]; then .ci/need-vng bin/vmtest; fi
 
 .PHONY: vmtest
 vmtest: need-vmtest ## run the tests of the tracer on the KERNELS, in virtual machines (vmtest/README.md)
-	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
 	@bin/vmtest matrix --arch '$(ARCH)' --backend '$(BACKEND)' --kernels '$(KERNELS)' $(VMTESTFLAGS) || \
-		{ status=$$?; [ $$status = 4 ] || exit $$status; } 
+		{ status=$$?; [ $$status = 4 ] || exit $$status; }
+
+# Of each kind of test one: programs load, exact counts with one and eight threads,
+# exact stacks of C and C++, the end of a trace, the command. One kernel by each
+# way to boot; what has no test of its name is a failure.
+SMOKE_KERNELS := 6.1:qemu 6.12:vng
+SMOKE_TESTS := TestProgramsLoad/^(best|oldest)$$|TestEveryCallOfEveryThread/-ring-task-cookie|TestStacksOfEveryVariant/-frees|^TestStop$$|TestRecordsUntilTheProcessEnds
+
+.PHONY: vmtest-smoke
+vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12 by virtme-ng
+	@.ci/need-vng bin/vmtest || printf '\n*** virtme-ng cannot be installed, see above ***\n\n'
+	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 100s --limit 4m \
+		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
 
 .PHONY: check
 check: check-format check-vet check-lint check-generate check-modules check-text ## run all checks

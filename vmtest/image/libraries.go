@@ -55,12 +55,13 @@ func (im *Image) findLibraries(name, from string) error {
 		return nil //nolint:nilerr // only with sections of debug information
 	}
 	dirs := im.searched(f, name)
+	var missing error
 	for _, library := range needed {
 		if err := im.library(library, dirs, f.Machine); err != nil {
-			return fmt.Errorf("%s needs %s: %w", name, library, err)
+			missing = errors.Join(missing, fmt.Errorf("%s needs %s: %w", name, library, err))
 		}
 	}
-	return nil
+	return missing
 }
 
 func interpreter(f *elf.File) string {

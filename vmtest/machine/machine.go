@@ -62,8 +62,9 @@ var ErrNoEnd = errors.New("the machine stopped before it said how all jobs ended
 
 // Limits bound a machine in time.
 type Limits struct {
-	Boot time.Duration // until the first job starts
-	All  time.Duration
+	Boot  time.Duration // until the first job starts
+	All   time.Duration
+	Tries int // how often Boot boots a machine in which no job starts
 }
 
 // Follow runs a machine and gives each event to handle. started tells whether
