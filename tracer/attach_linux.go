@@ -279,11 +279,8 @@ func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, progra
 			o.Cookie = p.site
 		}
 		l, err := attach("", program, o)
-		if errors.Is(err, unix.EACCES) {
-			return fmt.Errorf("attach probe to %s of %s: %w CAP_SYS_ADMIN: this kernel wants it for uprobes as perf events", p.Function, p.Path, ErrNotPrivileged)
-		}
 		if err != nil {
-			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, err)
+			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, perfRefused(err))
 		}
 		k.links = append(k.links, l)
 	}

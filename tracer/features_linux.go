@@ -131,6 +131,16 @@ func (kernelFeatures) PerfUprobes() error {
 	return nil
 }
 
+// perfRefused says what a kernel wants that refuses to open a perf event. Some
+// take CAP_PERFMON for all events, some not for uprobes, and Debian's of before
+// 5.11 for none.
+func perfRefused(err error) error {
+	if errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%w CAP_SYS_ADMIN: this kernel wants it for such perf events", ErrNotPrivileged)
+	}
+	return err
+}
+
 func (kernelFeatures) RingBuffer() error {
 	return feature(features.HaveMapType(ebpf.RingBuf), "BPF ring buffers", "5.8")
 }

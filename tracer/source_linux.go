@@ -147,6 +147,9 @@ func openRing(outer *ebpf.Map, cpu, size int) (source, error) {
 }
 
 func ringError(cpu, size int, err error) error {
+	if errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("make perf buffer on cpu %d: %w", cpu, perfRefused(err))
+	}
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: use a smaller --ring-size", size>>10, cpu, ErrNotPrivileged)
 	}
