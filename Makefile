@@ -70,7 +70,7 @@ test-bpf: need-test ## run the tests of the tracer as root; BPF that does not wo
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
 # Machines of another kind than this one have programs of their own.
-KERNELS ?= 5.10 6.1 6.12 6.18
+KERNELS ?= 5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18
 ARCH ?= $(shell $(GO) env GOHOSTARCH)
 BACKEND ?= auto
 VMTESTFLAGS ?=
@@ -107,8 +107,16 @@ vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12
 	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 100s --limit 4m \
 		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
 
+.PHONY: vmtest-mutants
+vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose: the tests must see it, in virtual machines
+	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)
+
 .PHONY: check
-check: check-format check-vet check-lint check-generate check-modules check-text ## run all checks
+check: check-format check-vet check-lint check-generate check-mutants check-modules check-text ## run all checks
+
+.PHONY: check-mutants
+check-mutants: need-git ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
+	git apply --check vmtest/mutants/*.patch
 
 .PHONY: check-format
 check-format: need-go need-git ## check the form of Go and C

@@ -19,6 +19,7 @@ type choice struct {
 	series  string
 	vmlinuz string // one's own; else the newest of the series
 	asked   string // the backend that was asked for; empty for the one of the settings
+	special string // the case; empty for an ordinary boot
 
 	path    string // of the file to boot
 	backend string
@@ -27,18 +28,28 @@ type choice struct {
 }
 
 // choices reads what kernels are asked for: series, each of which may have a
-// backend of its own (6.12:vng), and files.
+// backend of its own (6.12:vng) and a case (6.12:preempt), and files.
 func choices(h *host, series string, files []string) ([]*choice, error) {
 	var all []*choice
 	for word := range strings.FieldsSeq(series) {
-		name, backend, own := strings.Cut(word, ":")
-		if own && backend != backendQEMU && backend != backendVNG {
-			return nil, &usageError{fmt.Errorf("kernel %q: want SERIES, SERIES:qemu or SERIES:vng", word)}
+		name, more, _ := strings.Cut(word, ":")
+		c := &choice{h: h, word: word, series: name}
+		for part := range strings.FieldsFuncSeq(more, func(r rune) bool { return r == ':' }) {
+			_, isCase := bootCases[part]
+			switch {
+			case part == backendQEMU || part == backendVNG:
+				c.asked = part
+			case isCase:
+				c.special = part
+			default:
+				return nil, &usageError{fmt.Errorf("kernel %q: want SERIES, SERIES:qemu or SERIES:vng, or a case behind a colon: %s",
+					word, strings.Join(caseNames(), ", "))}
+			}
 		}
 		if _, err := kernel.Pattern(name, kernel.Generic, h.arch); err != nil {
 			return nil, &usageError{err}
 		}
-		all = append(all, &choice{h: h, word: word, series: name, asked: backend})
+		all = append(all, c)
 	}
 	for _, path := range files {
 		all = append(all, &choice{h: h, word: filepath.Base(path), vmlinuz: path})

@@ -83,11 +83,11 @@ func (h *host) tryKVM(ctx context.Context, vmlinuz string) error {
 	if err := h.write(initrd, &plan, nil); err != nil {
 		return err
 	}
-	return machine.KVMWorks(ctx, h.spec(vmlinuz, initrd, true), plan.Token)
+	return machine.KVMWorks(ctx, h.spec(vmlinuz, initrd, h.append, true), plan.Token)
 }
 
-func (h *host) spec(vmlinuz, initrd string, kvm bool) machine.Spec {
-	return machine.Spec{Arch: h.arch, Kernel: vmlinuz, Initrd: initrd, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: h.append}
+func (h *host) spec(vmlinuz, initrd, words string, kvm bool) machine.Spec {
+	return machine.Spec{Arch: h.arch, Kernel: vmlinuz, Initrd: initrd, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: words}
 }
 
 // write writes the first root of a guest.
@@ -172,14 +172,14 @@ func (h *host) boot(ctx context.Context, c *choice, limits machine.Limits, log i
 		if err != nil {
 			return err
 		}
-		v := machine.VNG{Kernel: c.path, Memory: h.memory, CPUs: h.cpus, KVM: c.kvm, Append: h.append, Init: h.init, Plan: plan}
+		v := machine.VNG{Kernel: c.path, Memory: h.memory, CPUs: h.cpus, KVM: c.kvm, Append: c.words(), Init: h.init, Plan: plan}
 		return machine.Boot(ctx, v.Command, h.token, limits, log, handle)
 	}
 	initrd, err := h.initrd()
 	if err != nil {
 		return err
 	}
-	spec := h.spec(c.path, initrd, c.kvm)
+	spec := h.spec(c.path, initrd, c.words(), c.kvm)
 	return machine.Boot(ctx, spec.Command, h.token, limits, log, handle)
 }
 

@@ -34,6 +34,8 @@ type matrixFlags struct {
 	orQEMU  bool
 	verbose bool
 
+	specials []string // the cases of the runs
+
 	adding   sync.Mutex // profiles to cover
 	printing sync.Mutex // results of one kernel
 }
@@ -42,7 +44,7 @@ type matrixFlags struct {
 func matrix(ctx context.Context, args []string) (int, error) {
 	var m matrixFlags
 	f := m.declare("matrix", "matrix [flags] [PACKAGE...]\n\nPackages are those of the tracer unless they are named.")
-	f.StringVar(&m.kernels, "kernels", "5.10 6.1 6.12 6.18", "series, separated by spaces, also with a backend: 6.12:vng; none with --vmlinuz unless they are named")
+	f.StringVar(&m.kernels, "kernels", "5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18", "series, separated by spaces, also with a backend, 6.12:vng, or a case, 6.12:preempt; none with --vmlinuz unless they are named")
 	f.StringVar(&m.must, "must", "6.1 6.12", "series that it is an error not to find")
 	f.StringArrayVar(&m.vmlinuz, "vmlinuz", nil, "own kernel to boot; may be given again")
 	f.StringVar(&m.run, "run", "", "only tests that match, as go test takes it")
@@ -88,7 +90,10 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 	if err != nil {
 		return nil, err
 	}
-	packages, err := m.build(ctx, h, patterns)
+	for _, c := range all {
+		m.specials = append(m.specials, c.special)
+	}
+	packages, err := m.build(ctx, h, patterns, casesOf(all))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +131,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 }
 
 // build builds the tests and the programs that they trace.
-func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]suite.Package, error) {
+func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []string) ([]suite.Package, error) {
 	cover := ""
 	if m.cover != "" {
 		cover = strings.Join(patterns, ",")
@@ -139,26 +144,24 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
-	if m.run != "" {
-		args = append(args, "-test.run="+m.run)
-	}
-	if m.skip != "" {
-		args = append(args, "-test.skip="+m.skip)
-	}
+	args := m.arguments(m.testsOf(cases))
 	for _, p := range packages {
 		if h.programs, err = h.target.Prepare(ctx, p, suite.Selection(args)); err != nil {
 			return nil, err
 		}
 	}
 	h.jobs = func(programs string) (jobs []guest.Job) {
-		for _, p := range packages {
-			all, files := args, []string(nil)
-			if cover != "" {
-				files = []string{"/tmp/vmtest/" + filepath.Base(p.Binary) + ".cover"}
-				all = append(slices.Clone(args), "-test.coverprofile="+files[0])
+		for _, special := range cases {
+			for _, p := range packages {
+				args, files := m.arguments(m.tests(special)), []string(nil)
+				if cover != "" {
+					files = []string{"/tmp/vmtest/" + filepath.Base(p.Binary) + ".cover"}
+					args = append(args, "-test.coverprofile="+files[0])
+				}
+				job := p.Job(args, files, programs, m.environmentIn(special))
+				job.Case = special
+				jobs = append(jobs, job)
 			}
-			jobs = append(jobs, p.Job(all, files, programs, m.environment()))
 		}
 		return jobs
 	}

@@ -14,7 +14,7 @@ import (
 func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 	// Where a machine has stopped, names may be missing for that.
 	if exitCode(runs) != exitBroken {
-		for _, name := range result.Unmatched(m.run, runs) {
+		for _, name := range m.unmatched(runs) {
 			fmt.Printf("--- FAIL: no test has the name %s\n", name)
 		}
 	}
