@@ -19,6 +19,7 @@ type kernel struct {
 	tables   *tables
 	follower *follower // nil without unwind tables
 	sources  []source
+	grace    *grace // of perf buffers; nil without
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
@@ -190,7 +191,8 @@ func (k *kernel) forget(tid uint32) {
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	size := plan.options.ringBytes(len(cpus))
 	if plan.options.Buffer == BufferPerf {
-		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size)
+		k.grace = startGrace(nil)
+		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size, k.grace)
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)
 	}
@@ -322,6 +324,10 @@ func (k *kernel) Close() error {
 	}
 	all = append(all, closeSources(k.sources))
 	k.sources = nil
+	if k.grace != nil {
+		all = append(all, k.grace.Close())
+		k.grace = nil
+	}
 	if k.objects.Enter != nil {
 		all = append(all, k.objects.Close())
 	}
