@@ -131,9 +131,9 @@ func (kernelFeatures) PerfUprobes() error {
 	return nil
 }
 
-// perfRefused says what a kernel wants that refuses to open a perf event. Some
-// take CAP_PERFMON for all events, some not for uprobes, and Debian's of before
-// 5.11 for none.
+// perfRefused says what a kernel wants that refuses to open a perf event although
+// this process has CAP_PERFMON. For uprobes some want more; for any event Debian's
+// do, unless kernel.perf_event_paranoid is lowered to 2.
 func perfRefused(err error) error {
 	if errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%w CAP_SYS_ADMIN: this kernel wants it for such perf events", ErrNotPrivileged)

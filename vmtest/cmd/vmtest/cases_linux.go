@@ -8,6 +8,8 @@ import (
 
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/result"
+	"rtrace-bpf/vmtest/suite"
+	"rtrace-bpf/vmtest/userland"
 )
 
 // bootCase is another way to boot a kernel, and the tests that look at what is
@@ -18,7 +20,11 @@ type bootCase struct {
 	tests string // as go test -run takes it
 }
 
-const caseVariable = "RTRACE_VM_CASE"
+// Variables for tests (package testutil).
+const (
+	caseVariable  = "RTRACE_VM_CASE"
+	lacksVariable = "RTRACE_GUEST_LACKS"
+)
 
 // bootCases are the cases by name. README.md says what each is for.
 var bootCases = map[string]bootCase{
@@ -77,9 +83,13 @@ func (m *matrixFlags) arguments(tests string) []string {
 	return args
 }
 
-// environmentIn is the variables for the tests in a case.
-func (m *matrixFlags) environmentIn(special string) []string {
+// environmentIn is the variables for the tests in a case, where the guest has the
+// programs to trace in a folder.
+func (m *matrixFlags) environmentIn(special, programs string) []string {
 	env := m.environment()
+	if programs == suite.GuestPrograms { // virtme-ng's guests have all that the host has
+		env = append(env, lacksVariable+"="+strings.Join(userland.Lacks(m.userland), " "))
+	}
 	if special != "" {
 		env = append(env, caseVariable+"="+special)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/vmtest/result"
+	"rtrace-bpf/vmtest/suite"
 )
 
 func TestCases(t *testing.T) {
@@ -38,8 +39,13 @@ func TestTestsOfCases(t *testing.T) {
 	if got := m.testsOf([]string{"lockdown", "preempt"}); !strings.HasPrefix(got, "^TestLockedDown$|^TestStorm") {
 		t.Errorf("of both cases: %q", got)
 	}
-	if d := cmp.Diff([]string{caseVariable + "=preempt"}, m.environmentIn("preempt")); d != "" {
+	if d := cmp.Diff([]string{caseVariable + "=preempt"}, m.environmentIn("preempt", "")); d != "" {
 		t.Errorf("environment (-want +got):\n%s", d)
+	}
+	m.userland = []string{"shell", "java"}
+	env := strings.Join(m.environmentIn("", suite.GuestPrograms), " ")
+	if !strings.Contains(env, " node") || strings.Contains(env, " java") || strings.Contains(env, caseVariable) {
+		t.Errorf("environment of a guest without node: %s", env)
 	}
 	m.run = "TestA"
 	if got := m.testsOf([]string{"", "preempt"}); got != "TestA" {

@@ -158,7 +158,7 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []stri
 					files = []string{"/tmp/vmtest/" + filepath.Base(p.Binary) + ".cover"}
 					args = append(args, "-test.coverprofile="+files[0])
 				}
-				job := p.Job(args, files, programs, m.environmentIn(special))
+				job := p.Job(args, files, programs, m.environmentIn(special, programs))
 				job.Case = special
 				jobs = append(jobs, job)
 			}
