@@ -104,7 +104,7 @@ SMOKE_TESTS := TestProgramsLoad/^(best|oldest)$$|TestEveryCallOfEveryThread/-rin
 .PHONY: vmtest-smoke
 vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12 by virtme-ng
 	@.ci/need-vng bin/vmtest || printf '\n*** virtme-ng cannot be installed, see above ***\n\n'
-	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 100s --limit 4m \
+	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 150s --limit 15m \
 		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
 
 .PHONY: vmtest-mutants

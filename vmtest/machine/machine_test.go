@@ -27,6 +27,19 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+func TestCommandOfVNG(t *testing.T) {
+	for kvm, want := range map[bool]string{
+		false: "vng --run K --disable-kvm --qemu-opts=-accel tcg,thread=single --verbose --force-9p --memory 1G --cpus 2 --user root --append a=1 --append b --exec /init run-jobs /plan",
+		true:  "vng --run K --verbose --force-9p --memory 1G --cpus 2 --user root --append a=1 --append b --exec /init run-jobs /plan",
+	} {
+		v := &VNG{Kernel: "K", Memory: "1G", CPUs: 2, KVM: kvm, Append: "a=1 b", Init: "/init", Plan: "/plan"}
+		cmd, err := v.Command(t.Context())
+		if err != nil || strings.Join(cmd.Args, " ") != want {
+			t.Errorf("KVM %v: %v %q", kvm, err, cmd.Args)
+		}
+	}
+}
+
 func limited(boot, all time.Duration) Limits { return Limits{Boot: boot, All: all, Tries: 2} }
 
 // A shell plays the machine.

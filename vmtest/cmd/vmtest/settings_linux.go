@@ -31,6 +31,7 @@ type settings struct {
 	boot     time.Duration
 	userland []string
 	env      []string
+	private  *apt.Private // once it was needed
 }
 
 // Names of backends.
@@ -103,8 +104,11 @@ func (s *settings) environment() []string {
 	return all
 }
 
-// archive is the private apt, once it is needed.
+// archive is the private apt, whose lists are fetched once.
 func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
+	if s.private != nil {
+		return s.private, nil
+	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil, errors.New("kernels are fetched by apt-get, which is not here; give --vmlinuz")
 	}
@@ -118,9 +122,13 @@ func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
 	}
 	warning, err := private.Update(ctx)
 	if warning != nil {
-		fmt.Fprintln(os.Stderr, "vmtest: warning:", warning)
+		progress{}.printf("warning: %v", warning)
 	}
-	return private, err
+	if err != nil {
+		return nil, err
+	}
+	s.private = private
+	return private, nil
 }
 
 // kernelOf returns the newest kernel of a series, for a backend.
