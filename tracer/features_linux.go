@@ -114,10 +114,11 @@ func (kernelFeatures) Types() error {
 }
 
 // KernelReads asks for a helper that all kernels with ring buffers have, and that
-// a locked-down one keeps from programs.
+// a locked-down one keeps from programs. The library takes an older helper in its
+// place then, and does not know what to make of that one's being refused as well.
 func (kernelFeatures) KernelReads() error {
 	err := features.HaveProgramHelper(ebpf.Kprobe, asm.FnProbeReadKernel)
-	if errors.Is(err, ebpf.ErrNotSupported) {
+	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("%w (lockdown=confidentiality): programs may not read its memory", ErrLockedDown)
 	}
 	return feature(err, "bpf_probe_read_kernel", "5.5")
