@@ -174,6 +174,7 @@ func TestKernelsBuiltWithoutSomething(t *testing.T) {
 // booted with such a one for this test (vmtest/README.md, "Cases").
 func TestLockedDown(t *testing.T) {
 	testutil.NeedBPF(t)
+	testutil.Build(t, "alloc") // before the skip: the virtual machine has no compiler
 	level := lockdown(t)
 	if !strings.Contains(level, "[confidentiality]") {
 		if testutil.VMCase() == "lockdown" {
