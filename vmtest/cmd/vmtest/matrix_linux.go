@@ -49,7 +49,7 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	f.StringArrayVar(&m.vmlinuz, "vmlinuz", nil, "own kernel to boot; may be given again")
 	f.StringVar(&m.run, "run", "", "only tests that match, as go test takes it")
 	f.StringVar(&m.skip, "skip", "", "no tests that match, as go test takes it")
-	f.StringVar(&m.timeout, "timeout", "20m", "time for the tests of a package, as go test takes it")
+	f.StringVar(&m.timeout, "timeout", "50m", "time for the tests of a package, as go test takes it")
 	f.StringVar(&m.junit, "junit", "", "write the results as JUnit's XML to this file")
 	f.StringVar(&m.tap, "tap", "", "write the results in the Test Anything Protocol to this file")
 	f.StringVar(&m.cover, "coverprofile", "", "write the coverage of all runs together to this file")

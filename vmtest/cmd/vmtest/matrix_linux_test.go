@@ -141,7 +141,7 @@ func TestSideBySide(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	meet := `case $kernel in */one) cat ` + dir + `/fifo >/dev/null;; *) echo >` + dir + `/fifo;; esac; `
-	code, said := vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "2"}, kernels...)...)
+	code, said := vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "2", "--boot-limit", "1m"}, kernels...)...)
 	if code != exitGood || strings.Count(said, "6.1-fake  qemu") != 2 {
 		t.Errorf("exit code %d\n%s", code, said)
 	}
