@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rtrace-bpf/vmtest/apt"
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/image"
-	"rtrace-bpf/vmtest/kernel"
 	"rtrace-bpf/vmtest/machine"
 	"rtrace-bpf/vmtest/suite"
 	"rtrace-bpf/vmtest/userland"
@@ -24,6 +24,7 @@ type host struct {
 	target suite.Target
 	plan   guest.Plan
 	init   string // path of the guest's init
+	root   string // where the guest's programs and libraries are; empty before they are needed
 	initrd string // made when the first machine needs it
 	fill   func(im *image.Image) error
 }
@@ -111,11 +112,7 @@ func (h *host) spec(vmlinuz, initrd string, kvm bool) machine.Spec {
 
 // write writes the first root of a guest.
 func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) error) error {
-	root := "/"
-	if h.arch != hostArch {
-		root = "" // nothing of this machine runs there
-	}
-	im := image.New(root)
+	im := image.New(h.root)
 	im.Device("/dev/console", 0o600, 5, 1)
 	for _, dir := range []string{"/proc", "/sys", "/tmp", "/run", "/root", "/var/tmp"} {
 		im.Dir(dir)
@@ -140,22 +137,30 @@ func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) e
 	return errors.Join(im.Write(f), f.Close())
 }
 
-// addUserland gives a guest the programs of this machine, or, if they do not run
-// there, a small set that does.
-func (h *host) addUserland(ctx context.Context, im *image.Image) error {
-	if h.arch != hostArch {
-		if err := userland.CrossLibraries(im, suite.Triplet(h.arch)); err != nil {
-			return err
-		}
-		private, err := h.archive(ctx)
-		if err != nil {
-			return err
-		}
-		return kernel.Busybox(ctx, private, filepath.Join(h.cache, "busybox-"+h.arch), im)
+// findRoot finds where programs for a guest are: on this machine, or, if they do
+// not run there, in packages of its release for the guest's architecture.
+func (h *host) findRoot(ctx context.Context) error {
+	if h.arch == hostArch {
+		h.root = "/"
+		return nil
 	}
-	missing, err := userland.Add(im, "/", h.userland)
+	release, err := apt.SystemRelease("/")
+	if err != nil {
+		return err
+	}
+	private, err := h.archive(ctx)
+	if err != nil {
+		return err
+	}
+	h.root, err = userland.Root(ctx, private, release, filepath.Join(h.cache, "roots-"+h.arch), h.settings.userland)
+	return err
+}
+
+// addUserland gives a guest its programs.
+func (h *host) addUserland(im *image.Image) error {
+	missing, err := userland.Add(im, h.root, h.userland)
 	if len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not on this machine: %s\n", strings.Join(missing, ", "))
+		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not in %s: %s\n", h.root, strings.Join(missing, ", "))
 	}
 	return err
 }
@@ -177,6 +182,9 @@ func (h *host) boot(ctx context.Context, backend string, kvm bool, vmlinuz strin
 	}
 	if h.initrd == "" {
 		path := filepath.Join(h.target.Work, "initrd.cpio")
+		if err := h.findRoot(ctx); err != nil {
+			return fmt.Errorf("get programs for the guest: %w", err)
+		}
 		if err := h.write(path, &h.plan, h.fill); err != nil {
 			return fmt.Errorf("make the guest's files: %w", err)
 		}

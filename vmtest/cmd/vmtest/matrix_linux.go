@@ -99,7 +99,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 		}
 	}
 	h.fill = func(im *image.Image) error {
-		if err := h.addUserland(ctx, im); err != nil {
+		if err := h.addUserland(im); err != nil {
 			return err
 		}
 		for _, p := range packages {

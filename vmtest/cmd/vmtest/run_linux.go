@@ -84,7 +84,7 @@ func (h *host) runOne(ctx context.Context, k *kernels, binary string, args []str
 	}
 	h.plan.Jobs = []guest.Job{p.Job(kept, files, inGuest, h.environment())}
 	h.fill = func(im *image.Image) error {
-		return errors.Join(h.addUserland(ctx, im), h.target.AddTo(im, p, programs))
+		return errors.Join(h.addUserland(im), h.target.AddTo(im, p, programs))
 	}
 	start := time.Now()
 	code, ended := exitBroken, false
