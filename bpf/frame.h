@@ -243,7 +243,9 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 #if defined(__TARGET_ARCH_arm64)
 	switch (RULE_RA_RULE(rule)) {
 	case RULE_RA_AFTER_FP:
-		return fp_slot ? fp_slot + sizeof(__u64) : 0;
+		if (!fp_slot)
+			return 0;
+		return fp_slot + sizeof(__u64) + (RULE_KIND(rule) == RULE_REG ? 0 : RULE_GAP(rule));
 	case RULE_RA_AT_CFA:
 		return cfa + RULE_SLOT(rule);
 	case RULE_RA_LINK:

@@ -29,6 +29,12 @@ func Root(ctx context.Context, from *apt.Private, release, cache string, names [
 			packages = append(packages, p.packages...)
 		}
 	}
+	return unpacked(ctx, from, release, cache, packages)
+}
+
+// unpacked returns the folder below cache that has packages and all that they
+// depend on.
+func unpacked(ctx context.Context, from *apt.Private, release, cache string, packages []string) (string, error) {
 	closure, err := from.Closure(ctx, release, packages)
 	if err != nil {
 		return "", err

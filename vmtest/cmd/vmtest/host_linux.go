@@ -10,12 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"rtrace-bpf/vmtest/apt"
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/image"
 	"rtrace-bpf/vmtest/machine"
 	"rtrace-bpf/vmtest/suite"
-	"rtrace-bpf/vmtest/userland"
 )
 
 // host is this machine's side of one or more boots of the same plan.
@@ -51,6 +49,7 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 		plan:     guest.Plan{Token: "#vmtest-" + rand.Text()},
 		init:     filepath.Join(work, "init"),
 	}
+	h.target.Compilers = h.crossCompilers
 	build := exec.CommandContext(ctx, "go", "build", "-o", h.init, "./vmtest/cmd/init")
 	build.Dir = root
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+s.arch, "CGO_ENABLED=0")
@@ -135,34 +134,6 @@ func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) e
 		return err
 	}
 	return errors.Join(im.Write(f), f.Close())
-}
-
-// findRoot finds where programs for a guest are: on this machine, or, if they do
-// not run there, in packages of its release for the guest's architecture.
-func (h *host) findRoot(ctx context.Context) error {
-	if h.arch == hostArch {
-		h.root = "/"
-		return nil
-	}
-	release, err := apt.SystemRelease("/")
-	if err != nil {
-		return err
-	}
-	private, err := h.archive(ctx)
-	if err != nil {
-		return err
-	}
-	h.root, err = userland.Root(ctx, private, release, filepath.Join(h.cache, "roots-"+h.arch), h.settings.userland)
-	return err
-}
-
-// addUserland gives a guest its programs.
-func (h *host) addUserland(im *image.Image) error {
-	missing, err := userland.Add(im, h.root, h.userland)
-	if len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not in %s: %s\n", h.root, strings.Join(missing, ", "))
-	}
-	return err
 }
 
 // boot runs the plan on a machine.
