@@ -28,7 +28,7 @@ func (h *host) findRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.root, err = userland.Root(ctx, private, release, filepath.Join(h.cache, "roots-"+h.arch), h.settings.userland)
+	h.root, err = userland.Root(ctx, private, release, filepath.Join(h.cache, "roots-"+h.arch), h.userland)
 	return err
 }
 
