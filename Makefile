@@ -81,12 +81,6 @@ need-vmtest: need-test
 	arm64) .ci/need 'to run virtual machines' qemu-system-aarch64=qemu-system-arm;; \
 	*) .ci/need 'to run virtual machines' qemu-system-x86_64=qemu-system-x86;; \
 	esac
-	@if [ '$(ARCH)' = arm64 ] && [ "$$($(GO) env GOHOSTARCH)" != arm64 ]; then \
-		.ci/need 'to compile for arm64' clang=clang aarch64-linux-gnu-ld=binutils-aarch64-linux-gnu \
-			/usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
-			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libgcc.a=libgcc-12-dev-arm64-cross \
-			/usr/lib/gcc-cross/aarch64-linux-gnu/12/libstdc++.a=libstdc++-12-dev-arm64-cross; \
-	fi
 	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
 	@if [ '$(BACKEND)' = vng ]; then .ci/need-vng bin/vmtest; fi
 
@@ -112,7 +106,7 @@ vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose:
 	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)
 
 .PHONY: check
-check: check-format check-vet check-lint check-generate check-mutants check-modules check-text ## run all checks
+check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text ## run all checks
 
 .PHONY: check-mutants
 check-mutants: need-git ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
@@ -135,6 +129,16 @@ check-vet: need-go ## vet for Linux, and portable packages for others and for bi
 	@portable=$$($(GO) list ./... | grep -vE '$(LINUX_ONLY)') && for on in darwin/arm64 windows/amd64 linux/s390x; do \
 		echo "GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet (portable packages)"; \
 		GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet $$portable || exit; \
+	done
+
+# The tests are linked and not run. vmtest runs them.
+.PHONY: check-cross
+check-cross: need-go ## tests and the programs that they trace compile for arm64
+	@echo 'GOARCH=arm64 $(GO) test -exec true ./...'; \
+		out=$$(GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test -count=1 -exec true ./... 2>&1) || { echo "$$out"; exit 1; }
+	@.ci/need 'to compile C for arm64' clang=clang /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross
+	@for file in $$(git ls-files 'testdata/progs/*.c'); do \
+		clang --target=aarch64-linux-gnu -std=gnu11 -O2 -Wall -Wextra -Werror -fsyntax-only "$$file" || exit; \
 	done
 
 .PHONY: check-lint

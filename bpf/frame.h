@@ -27,6 +27,12 @@ static __always_inline __u64 mix(__u64 hash, __u64 value)
 	return hash ^ hash >> 32;
 }
 
+/* user_code strips the signature that a saved return address may carry. */
+static __always_inline __u64 user_code(__u64 addr)
+{
+	return SIGNED_RETURNS ? addr & cfg_address_mask : addr;
+}
+
 /* frame_pointer reads the frame pointer of the frame to be left. */
 static __noinline bool frame_pointer(struct thread *t)
 {
@@ -188,6 +194,8 @@ static __noinline long follow_signal(struct thread *t)
 
 	if (!t)
 		return STOP;
+	if (SP_CAN_BE_LOST && t->walk.sp_lost)
+		return stop(t, STACK_NO_RULE);
 	regs = t->walk.sp + SIGNAL_REGS;
 	if (!read_word(t, regs + SIGNAL_PC, &pc) || !read_extra(t, regs + SIGNAL_SP, &sp))
 		return stop(t, STACK_UNREADABLE);
@@ -227,6 +235,12 @@ static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 	case RULE_PLT:
 		/* slot has, in words, the offset behind the push within an entry of 16 bytes */
 		return t->walk.sp + 8 + ((t->walk.pc & 15) * 8 >= RULE_SLOT(rule) ? 8 : 0);
+	case RULE_SP:
+		/*
+		 * sp is lost. The frame pointer leads to where the caller's was saved
+		 * (AAPCS64, frame records).
+		 */
+		return frame_pointer(t) ? t->walk.fp - RULE_SLOT(rule) : 0;
 	case RULE_REG:
 		if (!t->walk.interrupted ||
 		    !read_extra(t, t->walk.interrupted + SIGNAL_REGISTER(RULE_REGISTER(rule)),
@@ -243,7 +257,9 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 #if defined(__TARGET_ARCH_arm64)
 	switch (RULE_RA_RULE(rule)) {
 	case RULE_RA_AFTER_FP:
-		return fp_slot ? fp_slot + sizeof(__u64) : 0;
+		if (!fp_slot)
+			return 0;
+		return fp_slot + sizeof(__u64) + (RULE_KIND(rule) == RULE_REG ? 0 : RULE_GAP(rule));
 	case RULE_RA_AT_CFA:
 		return cfa + RULE_SLOT(rule);
 	case RULE_RA_LINK:
@@ -270,7 +286,8 @@ static __always_inline long follow_rule(struct thread *t, __u64 rule)
 		return follow_unmapped(t);
 	else if (kind == RULE_NONE && cfg_unwind != UNWIND_TABLES)
 		return follow_frame_pointer(t);
-	else if (kind == RULE_NONE || kind == RULE_UNSUPPORTED || kind == RULE_SP)
+	else if (kind == RULE_NONE || kind == RULE_UNSUPPORTED ||
+		 (kind == RULE_SP && fp_rule != RULE_FP_AT_CFA))
 		return stop(t, STACK_NO_RULE);
 	else
 		cfa = unusual_cfa(t, rule);

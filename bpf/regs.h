@@ -60,11 +60,7 @@ struct pt_regs {
 #define SIGNAL_REGISTER(n) ((0x76543210fa89becdULL >> ((n)*4 & 63) & 15) * 8)
 
 #define SP_CAN_BE_LOST 0
-
-static __always_inline __u64 user_code(__u64 addr)
-{
-	return addr;
-}
+#define SIGNED_RETURNS 0
 
 static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 {
@@ -136,11 +132,8 @@ struct pt_regs {
 /* A frame record is not at the frame's end: behind a frame-pointer step sp is not known. */
 #define SP_CAN_BE_LOST 1
 
-/* user_code strips the signature that a return address may carry (pointer authentication). */
-static __always_inline __u64 user_code(__u64 addr)
-{
-	return addr & ((1ULL << 48) - 1);
-}
+/* Pointer authentication: a signature is in the bits that addresses do not have. */
+#define SIGNED_RETURNS 1
 
 /* Arguments are in x0-x7, copies of them can be anywhere below x29. */
 #define ONE_REG(i)                                       \

@@ -21,6 +21,8 @@ volatile const bool cfg_stack_cache = true; /* stacks that are known are not unw
 volatile const __u32 cfg_verify = 0; /* every so many stacks are sent raw as well */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 volatile const __u64 cfg_page_size = 4096;
+volatile const __u64 cfg_address_mask =
+	(1ULL << 48) - 1; /* bits that addresses of the target have */
 
 /* Switched by the tracer while the programs run. */
 volatile __u32 enabled = 0;

@@ -12,8 +12,8 @@
 
 /*
  * A rule, packed by internal/unwind: bits 0-3 kind, 4-6 the caller's frame
- * pointer, 7-8 the return address, 9-13 a register, 16-39 slot and 40-63 CFA,
- * both signed and in words.
+ * pointer, 7-8 the return address, 9-13 a register or a gap, 16-39 slot and 40-63
+ * CFA. Gap, slot and CFA are signed and in words.
  */
 enum rule_kind {
 	RULE_NONE, /* no rule: code that was not compiled with tables, or made at run time */
@@ -38,7 +38,7 @@ enum rule_fp {
 
 enum rule_ra {
 	RULE_RA_BELOW_CFA,
-	RULE_RA_AFTER_FP, /* behind the saved frame pointer */
+	RULE_RA_AFTER_FP, /* behind the saved frame pointer, or a gap farther */
 	RULE_RA_AT_CFA, /* at CFA + slot */
 	RULE_RA_LINK, /* in the link register */
 };
@@ -47,6 +47,7 @@ enum rule_ra {
 #define RULE_FP_RULE(r) ((__u32)(r) >> 4 & 7)
 #define RULE_RA_RULE(r) ((__u32)(r) >> 7 & 3)
 #define RULE_REGISTER(r) ((__u32)(r) >> 9 & 0x1f)
+#define RULE_GAP(r) ((__u64)((__s64)((r) << 50) >> 59) * sizeof(__u64)) /* not of RULE_REG */
 #define RULE_SLOT(r) ((__u64)((__s64)((r) << 24) >> 40) * sizeof(__u64))
 #define RULE_CFA(r) ((__u64)((__s64)(r) >> 40) * sizeof(__u64))
 #define RULE_OFFSET(r) ((__u64)((__s64)((r) << 12) >> 52) * sizeof(__u64))

@@ -114,6 +114,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.noStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),
+		"cfg_address_mask":  uint64(1)<<plan.target.addressBits - 1,
 	}
 	if ns := plan.namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true

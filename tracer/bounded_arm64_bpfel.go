@@ -37,6 +37,7 @@ const (
 	boundedProgInternalFree     = "internal_free"
 	boundedProgLeave            = "leave"
 	boundedProgMapsChanged      = "maps_changed"
+	boundedVarCfgAddressMask    = "cfg_address_mask"
 	boundedVarCfgBacktraceAll   = "cfg_backtrace_all"
 	boundedVarCfgCookies        = "cfg_cookies"
 	boundedVarCfgDepth          = "cfg_depth"
@@ -147,6 +148,7 @@ type boundedMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type boundedVariableSpecs struct {
+	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -243,6 +245,7 @@ func (m *boundedMaps) Close() error {
 //
 // It can be passed to loadBoundedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type boundedVariables struct {
+	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`

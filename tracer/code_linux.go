@@ -84,7 +84,7 @@ func (c *code) target(addr uint64) (string, bool) {
 		return "", false
 	}
 	rest := c.text[addr-c.base:]
-	name, ok := c.slots.through(addr, rest[:min(stubSize, len(rest))])
+	name, ok := c.slots.through(addr, rest[:min(site.StubSize, len(rest))])
 	return c.traced(name, ok)
 }
 

@@ -43,7 +43,7 @@ func (c *copies) unwind(raw *rawStack) reference.Stack {
 		memory = append(memory, reference.Raw{Addr: r.start, Data: r.data})
 	}
 	s := reference.Unwind(raw.regs, memory, c, reference.Options{
-		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer,
+		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer, AddressBits: c.target.addressBits,
 	})
 	c.cut(&s)
 	return s

@@ -336,6 +336,7 @@ const (
 	probeProgInternalFree     = "internal_free"
 	probeProgLeave            = "leave"
 	probeProgMapsChanged      = "maps_changed"
+	probeVarCfgAddressMask    = "cfg_address_mask"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
 	probeVarCfgCookies        = "cfg_cookies"
 	probeVarCfgDepth          = "cfg_depth"
@@ -446,6 +447,7 @@ type probeMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeVariableSpecs struct {
+	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -542,6 +544,7 @@ func (m *probeMaps) Close() error {
 //
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probeVariables struct {
+	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`

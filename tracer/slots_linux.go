@@ -46,16 +46,13 @@ func readSlots(path string) (slots, error) {
 	return s, nil
 }
 
-// stubSize is enough for a PLT stub with a landing pad in front.
-const stubSize = 16
-
 // through names the function that the PLT stub at addr, whose code is given,
 // leads to.
 func (s slots) through(addr uint64, code []byte) (string, bool) {
-	stub, err := site.Choose(siteOptions(), site.Function{Name: "stub", Entry: addr, Code: code})
-	if err != nil || stub.Thunk == nil {
+	slot, ok := site.Stub(siteOptions().Arch, code, addr)
+	if !ok {
 		return "", false
 	}
-	name, ok := s[stub.Thunk.Slot]
+	name, ok := s[slot]
 	return name, ok
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,8 @@ type target struct {
 	files map[fileID]fileInfo
 	lib   fileID // the allocator's library
 	code  extent // where the allocator's library has its code
+
+	addressBits int // of the highest address in use
 }
 
 // fileID tells files apart whatever their names.
@@ -51,10 +54,31 @@ func openTarget(pid int, features Features) (*target, error) {
 	if t.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return nil, processError(pid, err)
 	}
+	if t.addressBits, err = addressBits(pid); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
 	if args, err := proc.Cmdline(pid); err == nil && len(args) > 0 {
 		t.name = args[0]
 	}
 	return t, nil
+}
+
+// addressBits returns how many bits the highest address of a process has: that of
+// the initial stack, which the kernel puts at the end of what it gives out. On
+// arm64 that is 2^48, on some kernels less, and more only if the process asked
+// for it; signatures of return addresses begin above that.
+func addressBits(pid int) (int, error) {
+	all, err := proc.Maps(pid)
+	if err != nil {
+		return 0, processError(pid, err)
+	}
+	top := uint64(0)
+	for _, m := range all {
+		if m.Path != "[vsyscall]" { // not the process's
+			top = max(top, m.End-1)
+		}
+	}
+	return bits.Len64(top), nil
 }
 
 // checkProcess says why pid is no process that can be traced.

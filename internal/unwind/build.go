@@ -47,7 +47,7 @@ func Build(f *symbol.File) (*Table, error) {
 type function struct {
 	start, end uint64
 	offset     uint32 // of the FDE
-	section    int8   // that it is in, or restorer
+	section    int8   // that it is in, or restorer or outermost
 }
 
 // restorer marks the code that a signal handler returns to, found without an
@@ -109,6 +109,9 @@ func (b *builder) collect() error {
 		if err := b.findRestorers(code); err != nil {
 			return err
 		}
+	}
+	if err := b.findContexts(); err != nil {
+		return err
 	}
 	order := func(x, y function) int {
 		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(x.section, y.section), cmp.Compare(x.offset, y.offset))

@@ -29,6 +29,12 @@ func (b *builder) fill() error {
 			}
 			continue
 		}
+		if f.section == outermost {
+			if err := b.cover(f.start, f.end, RuleEnd); err != nil {
+				return err
+			}
+			continue
+		}
 		if i+1 < len(b.functions) {
 			f.end = min(f.end, b.functions[i+1].start)
 		}

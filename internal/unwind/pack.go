@@ -8,6 +8,7 @@ type Frame struct {
 	Offset, Addend int64 // bytes; for these two
 	FP             FPRule
 	RA             RARule
+	Gap            int64 // bytes, of RAAfterFP
 	Slot           int64 // bytes
 }
 
@@ -23,12 +24,14 @@ func (f *Frame) Pack() Rule {
 	switch f.Kind {
 	case SPDeref, FPDeref:
 		ok = r.put(f.Offset, cfaShift, addendShift) && r.put(f.Addend, addendShift, 64) && ok
-	case Reg:
-		ok = f.Register < 32 && ok
-		r |= Rule(f.Register&31) << regShift
-		fallthrough
 	default:
 		ok = r.put(f.CFA, cfaShift, 64) && ok
+	}
+	if f.Kind == Reg {
+		ok = f.Register < 32 && f.Gap == 0 && ok
+		r |= Rule(f.Register&31) << regShift
+	} else {
+		ok = r.put(f.Gap, regShift, gapEnd) && ok
 	}
 	if !ok {
 		return RuleUnsupported
@@ -49,10 +52,13 @@ func (r Rule) Frame() Frame {
 	switch f.Kind {
 	case SPDeref, FPDeref:
 		f.Offset, f.Addend = r.Offset(), r.Addend()
-	case Reg:
-		f.Register, f.CFA = r.Register(), r.CFA()
 	default:
 		f.CFA = r.CFA()
+	}
+	if f.Kind == Reg {
+		f.Register = r.Register()
+	} else {
+		f.Gap = r.Gap()
 	}
 	return f
 }

@@ -8,7 +8,8 @@ import "fmt"
 //	bits  0-3   [Kind]
 //	bits  4-6   [FPRule]: the caller's frame pointer
 //	bits  7-8   [RARule]: the return address
-//	bits  9-13  number of the register of kind Reg, as DWARF counts
+//	bits  9-13  number of the register of kind Reg, as DWARF counts; else the gap
+//	            of RAAfterFP, signed, in words
 //	bits 16-39  slot, signed, in words of 8 bytes
 //	bits 40-63  cfa, signed, in words of 8 bytes; for kinds SPDeref and FPDeref
 //	            the low 12 bits are the offset and the high 12 the addend
@@ -58,7 +59,7 @@ type RARule uint8
 // The rules for the return address.
 const (
 	RABelowCFA RARule = iota // saved at CFA - 8
-	RAAfterFP                // saved in the word after the caller's frame pointer
+	RAAfterFP                // saved in the word after the caller's frame pointer, or a gap farther
 	RAAtCFA                  // saved at CFA + slot; the frame pointer is not saved
 	RALink                   // in the link register
 )
@@ -68,6 +69,7 @@ const (
 	fpShift     = 4
 	raShift     = 7
 	regShift    = 9
+	gapEnd      = 14
 	slotShift   = 16
 	cfaShift    = 40
 	addendShift = 52
@@ -87,6 +89,10 @@ func (r Rule) RA() RARule { return RARule(r >> raShift & 3) }
 
 // Register returns the DWARF number of the register of kind Reg.
 func (r Rule) Register() uint8 { return uint8(r >> regShift & 0x1f) }
+
+// Gap returns by how many bytes the return address of RAAfterFP is farther away
+// than in the word after the caller's frame pointer; not for kind Reg.
+func (r Rule) Gap() int64 { return int64(r<<(64-gapEnd)) >> (64 - gapEnd + regShift) * word }
 
 // Slot returns the slot in bytes, except for kind PLT, where it is the offset
 // in an entry from which on a word more is on the stack.
@@ -138,6 +144,9 @@ func (r Rule) String() string {
 	switch r.RA() {
 	case RAAfterFP:
 		cfa += " ra=after fp"
+		if r.Kind() != Reg && r.Gap() != 0 {
+			cfa += fmt.Sprintf("%+d", r.Gap())
+		}
 	case RAAtCFA:
 		cfa += fmt.Sprintf(" ra=[cfa%+d]", r.Slot())
 	case RALink:

@@ -124,8 +124,8 @@ func (t *translator) returnAddress(f *Frame, ra, fp *cfi.Rule) bool {
 		f.RA = RALink
 	case cfi.AtCFA:
 		switch {
-		case f.FP == FPAtCFA && ra.Offset == fp.Offset+word:
-			f.RA = RAAfterFP
+		case f.FP == FPAtCFA:
+			f.RA, f.Gap = RAAfterFP, ra.Offset-fp.Offset-word
 		case f.FP == FPSame || f.FP == FPUnknown:
 			f.RA, f.Slot = RAAtCFA, ra.Offset
 		default:

@@ -1,7 +1,7 @@
 // Package apt gets packages from Debian's own suites without the system's
 // knowledge: with a configuration, lists and a cache of its own. The system's
 // settings for the network and its trust in keys still hold. Nothing is
-// installed.
+// installed, only unpacked.
 package apt
 
 import (

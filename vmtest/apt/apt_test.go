@@ -174,3 +174,41 @@ func TestCompareVersions(t *testing.T) {
 		}
 	}
 }
+
+func TestParseURIs(t *testing.T) {
+	out := "Reading package lists...\n" +
+		"'http://mirror.test/debian/pool/main/l/libb_2_arm64.deb' libb_2_arm64.deb 20 SHA256:bb\n" +
+		"'http://mirror.test/debian/pool/main/a/a_1%2b1_arm64.deb' a_1+1_arm64.deb 10 SHA256:aa\n"
+	got, err := parseURIs([]byte(out))
+	if d := cmp.Diff([]string{"a_1+1_arm64.deb 10 SHA256:aa", "libb_2_arm64.deb 20 SHA256:bb"}, got); err != nil || d != "" {
+		t.Errorf("error %v, files (-want +got):\n%s", err, d)
+	}
+	for _, bad := range []string{"", "Reading package lists...\n", "'http://mirror.test/x.deb'\n", "'http://mirror.test/x.deb' x.deb\n"} {
+		if _, err := parseURIs([]byte(bad)); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func TestSystemRelease(t *testing.T) {
+	for text, want := range map[string]string{
+		"ID=debian\nVERSION_CODENAME=bookworm\n": "bookworm",
+		"VERSION_CODENAME=\"trixie\"\n":          "trixie",
+		"VERSION_CODENAME=forky\n":               "sid", // not released when this was written
+		"PRETTY_NAME=\"Debian GNU/Linux\"\n":     "sid",
+	} {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "etc", "os-release"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := SystemRelease(root); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+	if _, err := SystemRelease(t.TempDir()); err == nil {
+		t.Error("a system without os-release has a release")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,22 @@ func SystemMirror(root string) (Mirror, error) {
 		all = append(all, found...)
 	}
 	return mirrorOf(all)
+}
+
+// SystemRelease returns the code name of the Debian that is at root, since what
+// is compiled there runs with the libraries of no older one.
+func SystemRelease(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "etc", "os-release"))
+	if err != nil {
+		return "", fmt.Errorf("find out the system's release: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "VERSION_CODENAME=")
+		if name = strings.Trim(name, `"`); ok && slices.Contains(suites.archive, name) {
+			return name, nil
+		}
+	}
+	return "sid", nil // newer than all that have a name here
 }
 
 func mirrorOf(all []source) (Mirror, error) {

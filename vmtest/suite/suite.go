@@ -23,6 +23,9 @@ type Target struct {
 	Root string // of the module
 	Work string // a folder for what is built
 	Log  io.Writer
+	// Compilers returns the variables CC and CXX that make testutil.Build compile
+	// for an architecture that is not this machine's.
+	Compilers func(ctx context.Context) ([]string, error)
 }
 
 // Package is a package with its test program.
@@ -102,11 +105,13 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 		if _, err := output(build); err != nil {
 			return "", fmt.Errorf("build the tests of %s for this machine: %w", p.Path, err)
 		}
-		compilers, err := t.crossCompilers()
-		if err != nil {
-			return "", err
+		if os.Getenv("CC") == "" && os.Getenv("CXX") == "" {
+			compilers, err := t.Compilers(ctx)
+			if err != nil {
+				return "", err
+			}
+			env = append(env, compilers...)
 		}
-		env = append(env, compilers...)
 	}
 	log, err := os.Create(binary + ".prepare")
 	if err != nil {
@@ -131,28 +136,6 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 		}
 	}
 	return dir, nil
-}
-
-// crossCompilers returns variables that make testutil.Build compile for the
-// target. Clang compiles for any machine, and takes the one that its name says;
-// gcc's cross compiler does not go together with that for 32-bit programs.
-func (t *Target) crossCompilers() ([]string, error) {
-	var env []string
-	for variable, name := range map[string]string{"CC": "clang", "CXX": "clang++"} {
-		if os.Getenv(variable) != "" {
-			continue
-		}
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return nil, fmt.Errorf("compile for %s: %w", t.Arch, err)
-		}
-		link := filepath.Join(t.Work, Triplet(t.Arch)+"-"+name)
-		if err := os.Symlink(path, link); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, err
-		}
-		env = append(env, variable+"="+link)
-	}
-	return env, nil
 }
 
 // output runs a command; what it says is part of the error.

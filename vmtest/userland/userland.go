@@ -1,5 +1,6 @@
-// Package userland says which programs of the host a guest gets, so that tests
-// find there what `make need-test` installs here.
+// Package userland says which programs a guest gets, so that tests find there
+// what `make need-test` installs here: those of the host, or, for a machine of
+// another kind, those of the same packages for that.
 package userland
 
 import (
@@ -19,21 +20,40 @@ var parts = []struct {
 	name     string
 	programs []string
 	paths    []string // patterns of files and folders
+	packages []string // of Debian, with the programs and the paths
 }{
-	{name: "shell", programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"}, paths: []string{"/bin/sh"}}, // with the link that /bin is
-	// Loaded by programs when they need them, so that no file says it.
-	{name: "libraries", paths: []string{"/lib/*-linux-gnu/libgcc_s.so.1", "/lib/*-linux-gnu/libnss_files.so.2", "/usr/lib/*-linux-gnu/libjemalloc.so.2"}},
-	{name: "python", programs: []string{"python3"}, paths: []string{"/usr/lib/python3.[0-9]*"}},
-	{name: "sqlite", programs: []string{"sqlite3"}},
-	{name: "strace", programs: []string{"strace"}},
-	{name: "binutils", programs: []string{"readelf", "objdump", "objcopy", "nm", "strip"}},
-	{name: "gdb", programs: []string{"gdb"}, paths: []string{"/usr/share/gdb"}},
-	{name: "c++", programs: []string{"g++"}, paths: []string{
-		"/usr/lib/gcc/*/*/cc1plus", "/usr/lib/gcc/*/*/include", "/usr/include/c++", "/usr/include/*-linux-gnu",
-		"/usr/include/*.h", "/usr/include/linux", "/usr/include/asm-generic",
-	}},
-	{name: "node", programs: []string{"node"}},
-	{name: "java", programs: []string{"java", "javac"}, paths: []string{"/usr/lib/jvm/java-*", "/etc/java-*"}},
+	{
+		name:     "shell",
+		programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"},
+		paths:    []string{"/bin/sh"}, // with the link that /bin is
+		packages: []string{"dash", "coreutils", "util-linux", "mount", "procps"},
+	},
+	{
+		name: "libraries", // loaded by programs when they need them, so that no file says it
+		paths: []string{
+			"/lib/*-linux-gnu/libgcc_s.so.1", "/lib/*-linux-gnu/libnss_files.so.2", "/usr/lib/*-linux-gnu/libstdc++.so.6",
+			"/usr/lib/*-linux-gnu/libjemalloc.so.2",
+		},
+		packages: []string{"libc6", "libgcc-s1", "libstdc++6", "libjemalloc2"},
+	},
+	{name: "python", programs: []string{"python3"}, paths: []string{"/usr/lib/python3.[0-9]*"}, packages: []string{"python3"}},
+	{name: "sqlite", programs: []string{"sqlite3"}, packages: []string{"sqlite3"}},
+	{name: "strace", programs: []string{"strace"}, packages: []string{"strace"}},
+	{name: "binutils", programs: []string{"readelf", "objdump", "objcopy", "nm", "strip"}, packages: []string{"binutils"}},
+	{name: "gdb", programs: []string{"gdb"}, paths: []string{"/usr/share/gdb"}, packages: []string{"gdb"}},
+	{
+		name: "c++", programs: []string{"g++"},
+		paths: []string{
+			"/usr/lib/gcc/*/*/cc1plus", "/usr/lib/gcc/*/*/include", "/usr/include/c++", "/usr/include/*-linux-gnu",
+			"/usr/include/*.h", "/usr/include/linux", "/usr/include/asm-generic",
+		},
+		packages: []string{"g++", "libc6-dev"},
+	},
+	{name: "node", programs: []string{"node"}, packages: []string{"nodejs"}},
+	{
+		name: "java", programs: []string{"java", "javac"}, paths: []string{"/usr/lib/jvm/java-*", "/etc/java-*"},
+		packages: []string{"default-jdk-headless"},
+	},
 }
 
 // Names returns the names of all parts.
@@ -45,7 +65,7 @@ func Names() []string {
 	return all
 }
 
-// Add adds the named parts to an image, from its root. What the host lacks is
+// Add adds the named parts to an image, from its root. What is not there is
 // returned: a test that needs it will say so.
 func Add(im *image.Image, root string, names []string) (missing []string, err error) {
 	for _, name := range names {
@@ -90,28 +110,6 @@ func addAll(im *image.Image, root, pattern string) error {
 		}
 		if err := im.Path(at); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// CrossLibraries adds the loader and the libraries that Debian's cross compiler
-// for a machine comes with, where programs of that machine look for them.
-func CrossLibraries(im *image.Image, triplet string) error {
-	dir := filepath.Join("/usr", triplet, "lib")
-	for _, name := range []string{"ld-linux-*.so.*", "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1", "libstdc++.so.6"} {
-		found, err := filepath.Glob(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return fmt.Errorf("library %s of the cross compiler: %w in %s", name, fs.ErrNotExist, dir)
-		}
-		for _, path := range found {
-			at := filepath.Join("/lib", filepath.Base(path))
-			if err := im.File(at, path); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

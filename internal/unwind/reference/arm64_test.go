@@ -24,6 +24,7 @@ func TestARM64(t *testing.T) {
 	signed := func(code ...byte) []function {
 		return append(armTable, function{start: 0x4000, end: 0x4100, rules: code})
 	}
+	pointed := signed(cfaDefCFA, 29, 16, cfaOffset|29, 2, cfaOffset|30, 1) // CFA=x29+16
 	tests := []unwinding{
 		{
 			name: "to the outermost", functions: armTable, regs: map[uint64]uint64{32: inFramed, 31: 0x7000},
@@ -67,9 +68,30 @@ func TestARM64(t *testing.T) {
 			frames: []uint64{inFunction, inOutermost | 0x7f<<48}, end: Unmapped,
 		},
 		{
-			name: "frame pointer", functions: armTable, regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
-			memory: words{0x7010: 0x7040, 0x7018: inFramed, 0x7020: 0, 0x7028: inOutermost},
+			// Where the frame of the code without a rule ends is not known, so only
+			// rules that count from the frame pointer serve behind it.
+			name: "frame pointer", functions: pointed, regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
+			memory: words{0x7010: 0x7040, 0x7018: inFunction, 0x7040: 0, 0x7048: inOutermost},
+			frames: []uint64{inJIT, inFunction, inOutermost}, end: Complete, pointer: true,
+		},
+		{
+			name: "frame pointer to a rule from the stack pointer", functions: armTable, regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
+			memory: words{0x7010: 0x7060, 0x7018: inFramed, 0x7060: 0, 0x7068: inOutermost},
 			frames: []uint64{inJIT, inFramed, inOutermost}, end: Complete, pointer: true,
+		},
+		{
+			name: "frame pointer to a function that saves none", functions: signed(cfaDefCFA, 31, 16, cfaOffset|30, 1), regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
+			memory: words{0x7010: 0x7060, 0x7018: inFunction, 0x7028: inOutermost},
+			frames: []uint64{inJIT, inFunction}, end: BadRule, pointer: true,
+		},
+		{
+			name: "frame pointer to a signature", functions: pointed, regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
+			memory: words{0x7010: 0x7040, 0x7018: inFunction | 0x7f<<48, 0x7040: 0, 0x7048: inOutermost},
+			frames: []uint64{inJIT, inFunction, inOutermost}, end: Complete, pointer: true,
+		},
+		{
+			name: "addresses of 39 bits", functions: signed(cfaNegateRA, cfaDefCFA, 31, 0), regs: map[uint64]uint64{32: inFunction, 31: 0x7000, 30: inOutermost | 0x7fff<<39}, options: Options{Interrupted: true, AddressBits: 39},
+			frames: []uint64{inFunction, inOutermost}, end: Complete,
 		},
 		{
 			// The rules of the vDSO restore the interrupted function's x30.
@@ -99,15 +121,20 @@ func TestTrampolineARM64(t *testing.T) {
 }
 
 func TestUnsigned(t *testing.T) {
-	tests := [][2]uint64{
-		{0x0000_5555_1234_5678, 0x0000_5555_1234_5678},
-		{0xff2f_5555_1234_5678, 0x0000_5555_1234_5678},
-		{0x0080_5555_1234_5678, 0xffff_5555_1234_5678},
-		{0xffff_8000_1234_5678, 0xffff_8000_1234_5678},
+	tests := []struct {
+		address, want uint64
+		bits          int
+	}{
+		{0x0000_5555_1234_5678, 0x0000_5555_1234_5678, 48},
+		{0xff2f_5555_1234_5678, 0x0000_5555_1234_5678, 48},
+		{0xff2f_5555_1234_5678, 0x0000_0055_1234_5678, 39},
+		{0xff75_5555_1234_5678, 0x0005_5555_1234_5678, 52},
+		{0x0080_5555_1234_5678, 0xffff_5555_1234_5678, 48},
+		{0xffff_8000_1234_5678, 0xffff_8000_1234_5678, 48},
 	}
 	for _, test := range tests {
-		if got := unsigned(test[0]); got != test[1] {
-			t.Errorf("%#x: %#x, want %#x", test[0], got, test[1])
+		if got := unsigned(test.address, test.bits); got != test.want {
+			t.Errorf("%#x: %#x, want %#x", test.address, got, test.want)
 		}
 	}
 }

@@ -30,6 +30,12 @@ func (f *frame) leaveByPointer() (End, error) {
 	var caller Registers
 	caller.Set(m.fp, next)
 	caller.Set(m.sp, cfa)
+	if m.link != none {
+		// There the two words are anywhere in a frame. Only that the caller's is not
+		// lower is known.
+		caller.Valid &^= 1 << m.sp
+		address = unsigned(address, f.options.addressBits())
+	}
 	return f.enter(caller, f.throughTrampoline(address, cfa), false)
 }
 

@@ -13,6 +13,14 @@ func (f *frame) cfa(row *cfi.Row) (uint64, error) {
 		return f.evaluate(row.CFA.Expr)
 	}
 	base, ok := f.regs.Get(uint64(row.CFA.Reg))
+	if !ok && uint64(row.CFA.Reg) == f.machine.sp {
+		// A frame-pointer step led here. The frame pointer leads to where the caller's
+		// was saved (AAPCS64, frame records).
+		saved := &row.Rules[f.machine.fp]
+		if fp, ok := f.regs.Get(f.machine.fp); ok && saved.How == cfi.AtCFA {
+			return fp - uint64(saved.Offset), nil
+		}
+	}
 	if !ok {
 		return 0, fmt.Errorf("base %d: %w", row.CFA.Reg, errUnknown)
 	}
@@ -63,7 +71,7 @@ func (f *frame) returnAddress(row *cfi.Row, column, cfa uint64) (uint64, error) 
 		return 0, fmt.Errorf("return address: %w", err)
 	}
 	if row.SignedRA {
-		address = unsigned(address)
+		address = unsigned(address, f.options.addressBits())
 	}
 	if row.Signal {
 		return address, nil
@@ -72,10 +80,10 @@ func (f *frame) returnAddress(row *cfi.Row, column, cfa uint64) (uint64, error) 
 }
 
 // unsigned removes the signature from a return address of arm64: it is in the
-// bits above the 48 of an address but for bit 55, of which all are a copy
-// otherwise. (Addresses of 52 bits are given only to programs that ask.)
-func unsigned(address uint64) uint64 {
-	const signature = uint64(1<<64 - 1<<48)
+// bits above those of an address but for bit 55, of which all are a copy
+// otherwise.
+func unsigned(address uint64, bits int) uint64 {
+	signature := ^uint64(0) << bits
 	if address>>55&1 != 0 {
 		return address | signature
 	}

@@ -61,7 +61,10 @@ func (f *frame) restores(pc uint64) bool {
 // has saved at the stack pointer.
 func (f *frame) leaveSignal() (End, error) {
 	m := f.machine
-	sp := f.regs.R[m.sp]
+	sp, ok := f.regs.Get(m.sp)
+	if !ok {
+		return BadRule, fmt.Errorf("signal frame: stack pointer: %w", errUnknown)
+	}
 	var caller Registers
 	for n := range m.pc + 1 {
 		if v, ok := f.mem.Word(sp + m.restorer.saved(n)); ok {

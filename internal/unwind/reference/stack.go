@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -43,6 +44,10 @@ type Options struct {
 	Machine elf.Machine // EM_X86_64 or EM_AARCH64
 	Depth   int         // most frames
 
+	// AddressBits is how many bits the process's addresses have, at most, if they
+	// are not 48. The others may sign a return address (arm64).
+	AddressBits int
+
 	// Interrupted says that the first pc is that of the next instruction, as
 	// in a stopped thread. Otherwise it is a return address, and the registers
 	// are those after the return.
@@ -57,6 +62,8 @@ type Options struct {
 	// nil.
 	Trampoline func(sp uint64) (uint64, bool)
 }
+
+func (o *Options) addressBits() int { return cmp.Or(o.AddressBits, 48) }
 
 // Unwind returns the stack of a thread with the given registers.
 //

@@ -14,10 +14,8 @@ import (
 
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/image"
-	"rtrace-bpf/vmtest/kernel"
 	"rtrace-bpf/vmtest/machine"
 	"rtrace-bpf/vmtest/suite"
-	"rtrace-bpf/vmtest/userland"
 )
 
 // host is this machine's side of one or more boots of the same jobs.
@@ -26,6 +24,7 @@ type host struct {
 	target suite.Target
 	token  string
 	init   string // path of the guest's init
+	root   string // where the guest's programs and libraries are
 
 	settling sync.Mutex // apt serves one at a time
 	noKVM    bool       // a trial has failed
@@ -63,12 +62,17 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 		init:     filepath.Join(work, "init"),
 	}
 	h.initrd, h.vngPlan = sync.OnceValues(h.makeInitrd), sync.OnceValues(h.makeVNGPlan)
+	h.target.Compilers = h.crossCompilers
 	build := exec.CommandContext(ctx, "go", "build", "-o", h.init, "./vmtest/cmd/init")
 	build.Dir = root
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+s.arch, "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		clean()
 		return nil, nil, fmt.Errorf("build init: %w\n%s", err, out)
+	}
+	if err := h.findRoot(ctx); err != nil {
+		clean()
+		return nil, nil, fmt.Errorf("get programs for the guest: %w", err)
 	}
 	return h, clean, nil
 }
@@ -92,11 +96,7 @@ func (h *host) spec(vmlinuz, initrd, words string, kvm bool) machine.Spec {
 
 // write writes the first root of a guest.
 func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) error) error {
-	root := "/"
-	if h.arch != hostArch {
-		root = "" // nothing of this machine runs there
-	}
-	im := image.New(root)
+	im := image.New(h.root)
 	im.Device("/dev/console", 0o600, 5, 1)
 	for _, dir := range []string{"/proc", "/sys", "/tmp", "/run", "/root", "/var/tmp"} {
 		im.Dir(dir)
@@ -119,26 +119,6 @@ func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) e
 		return err
 	}
 	return errors.Join(im.Write(f), f.Close())
-}
-
-// addUserland gives a guest the programs of this machine, or, if they do not run
-// there, a small set that does.
-func (h *host) addUserland(ctx context.Context, im *image.Image) error {
-	if h.arch != hostArch {
-		if err := userland.CrossLibraries(im, suite.Triplet(h.arch)); err != nil {
-			return err
-		}
-		private, err := h.archive(ctx)
-		if err != nil {
-			return err
-		}
-		return kernel.Busybox(ctx, private, filepath.Join(h.cache, "busybox-"+h.arch), im)
-	}
-	missing, err := userland.Add(im, "/", h.userland)
-	if len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not on this machine: %s\n", strings.Join(missing, ", "))
-	}
-	return err
 }
 
 // plan is what a guest is to do that has the programs to trace in a folder.

@@ -166,7 +166,7 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []stri
 		return jobs
 	}
 	h.fill = func(im *image.Image) error {
-		if err := h.addUserland(ctx, im); err != nil {
+		if err := h.addUserland(im); err != nil {
 			return err
 		}
 		for _, p := range packages {

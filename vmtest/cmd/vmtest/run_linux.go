@@ -81,7 +81,7 @@ func (h *host) runOne(ctx context.Context, c *choice, binary string, args []stri
 		return []guest.Job{p.Job(kept, files, programs, h.environment())}
 	}
 	h.fill = func(im *image.Image) error {
-		return errors.Join(h.addUserland(ctx, im), h.target.AddTo(im, p, h.programs))
+		return errors.Join(h.addUserland(im), h.target.AddTo(im, p, h.programs))
 	}
 	start := time.Now()
 	code, ended := exitBroken, false

@@ -1,0 +1,33 @@
+package tracer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// Programs whose returns are hardened: on arm64 with signed return addresses
+// where the processor signs, so that what is found in a stack is no address
+// before the signature is taken off.
+func TestStacksOfHardenedPrograms(t *testing.T) {
+	privileged(t)
+	for _, flags := range testutil.Hardened() {
+		for _, p := range stackPrograms {
+			t.Run(p.name+strings.Join(slices.Concat(p.flags, flags), ""), func(t *testing.T) {
+				program := testutil.Build(t, p.name, slices.Concat([]string{omitFramePointers}, p.flags, flags)...)
+				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = 3 }), program, "10", "2")
+				r.exact(p.scope)
+				if s := r.tracer.Stats(); s.VerifyDiffers != 0 {
+					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
+				}
+			})
+		}
+		t.Run("frame-pointers"+flags[0], func(t *testing.T) {
+			program := testutil.Build(t, "shadow", slices.Concat(flags, withoutTables)...)
+			r := tracedStacks(t, byTables(UnwindAuto, nil), program, "200")
+			r.allShadowed(true)
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/vmtest/apt"
+	"rtrace-bpf/vmtest/image"
+	"rtrace-bpf/vmtest/suite"
+	"rtrace-bpf/vmtest/userland"
+)
+
+// findRoot finds where programs for a guest are: on this machine, or, if they do
+// not run there, in packages of its release for the guest's architecture.
+func (h *host) findRoot(ctx context.Context) error {
+	if h.arch == hostArch {
+		h.root = "/"
+		return nil
+	}
+	release, err := apt.SystemRelease("/")
+	if err != nil {
+		return err
+	}
+	private, err := h.archive(ctx)
+	if err != nil {
+		return err
+	}
+	h.root, err = userland.Root(ctx, private, release, filepath.Join(h.cache, "roots-"+h.arch), h.userland)
+	return err
+}
+
+// addUserland gives a guest its programs.
+func (h *host) addUserland(im *image.Image) error {
+	missing, err := userland.Add(im, h.root, h.userland)
+	if len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not in %s: %s\n", h.root, strings.Join(missing, ", "))
+	}
+	return err
+}
+
+// crossCompilers returns variables that name compilers for the guest's
+// architecture.
+func (h *host) crossCompilers(ctx context.Context) ([]string, error) {
+	release, err := apt.SystemRelease("/")
+	if err != nil {
+		return nil, err
+	}
+	here := *h.settings
+	here.arch, here.private = hostArch, nil // the compiler runs here
+	private, err := here.archive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := userland.CrossCompiler(ctx, private, release, filepath.Join(h.cache, "compilers"), suite.Triplet(h.arch))
+	if err != nil {
+		return nil, err
+	}
+	var env []string
+	for variable, name := range map[string]string{"CC": "gcc", "CXX": "g++"} {
+		path := filepath.Join(h.target.Work, name)
+		if err := compiler.Command(path, name); err != nil {
+			return nil, err
+		}
+		env = append(env, variable+"="+path)
+	}
+	return env, nil
+}
