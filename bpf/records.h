@@ -123,7 +123,7 @@ enum operation {
  * the site, 37 ends in a jump to another probed function, 38 the size is a
  * product whose overflow the processor's flags show, 39 counts only while a call
  * is open. Behind a call for memory the register of the block is that of the
- * result.
+ * result. In 32-bit programs registers from 16 on are words of the stack.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
