@@ -74,7 +74,7 @@ func TestCostAMD64(t *testing.T) {
 			{Options{Arch: AMD64}, c.old},
 			{Options{Arch: AMD64, Nops: true, Nop5: true}, c.all},
 		} {
-			in := amd64{x.o}.decode(b, c.pc)
+			in := x86{x.o, 64}.decode(b, c.pc)
 			if in.cost != x.want {
 				t.Errorf("%s with %+v: %v, want %v", c.code, x.o, in.cost, x.want)
 			}

@@ -97,7 +97,7 @@ func checkPathX86(t *testing.T, o Options, f *Function, s *Site) {
 	offset := 0
 	for offset < s.Offset {
 		b := f.Code[offset:]
-		if isEndbr64(b) {
+		if _, ok := landingPad(b); ok {
 			offset += 4
 			continue
 		}
@@ -126,7 +126,7 @@ func checkPathX86(t *testing.T, o Options, f *Function, s *Site) {
 
 // cheapX86 is another reading of the kernel's rules, by x86asm.
 func cheapX86(b []byte, nops bool) bool {
-	if isEndbr64(b) {
+	if _, ok := landingPad(b); ok {
 		return false
 	}
 	x, err := x86asm.Decode(b, 64)
