@@ -85,6 +85,85 @@ func TestCostAMD64(t *testing.T) {
 	}
 }
 
+// TestCostI386 has the kernel's classes for 32-bit programs. Those that differ
+// from x86-64 come first.
+func TestCostI386(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		old  Cost // what each kernel does
+		all  Cost // with Nops and Nop5
+	}{
+		{"40", SingleStep, SingleStep}, // inc, dec: no prefixes
+		{"4f", SingleStep, SingleStep},
+		{"0f 1f 44 00 00", SingleStep, Emulated}, // never optimised
+		{"62 01", SingleStep, SingleStep},        // bound
+		{"c4 08", SingleStep, SingleStep},        // les, lds
+		{"c5 08", SingleStep, SingleStep},
+		{"06", SingleStep, SingleStep}, // push, pop of segment registers
+		{"1e", SingleStep, SingleStep},
+		{"07", Refused, Refused},
+		{"17", Refused, Refused},
+		{"1f", Refused, Refused},
+		{"60", SingleStep, SingleStep},
+		{"61", SingleStep, SingleStep},
+		{"27", SingleStep, SingleStep}, // daa
+		{"d4 0a", SingleStep, SingleStep},
+		{"a1 00 00 00 00", SingleStep, SingleStep},
+		{"ce", Refused, Refused},                // into
+		{"f3 0f 1e fb", SingleStep, SingleStep}, // endbr32
+		{"66 e9 00 00", Refused, Refused},       // targets of 16 bits
+		{"66 e8 00 00", Refused, Refused},
+		{"66 0f 84 00 00", Refused, Refused},
+		{"66 74 00", Refused, Refused},
+		{"50", Emulated, Emulated}, // as in 64-bit code
+		{"57", Emulated, Emulated},
+		{"66 50", SingleStep, SingleStep},
+		{"6a 10", SingleStep, SingleStep},
+		{"68 00 00 00 00", SingleStep, SingleStep},
+		{"ff 75 08", SingleStep, SingleStep},
+		{"eb 00", Emulated, Emulated},
+		{"e9 00 00 00 00", Emulated, Emulated},
+		{"e8 00 00 00 00", Emulated, Emulated},
+		{"70 00", Emulated, Emulated},
+		{"f2 75 00", Emulated, Emulated},
+		{"2e 75 00", Refused, Refused},
+		{"0f 8f 00 00 00 00", Emulated, Emulated},
+		{"e3 00", SingleStep, SingleStep},
+		{"90", Emulated, Emulated},
+		{"66 90", Refused, Emulated},
+		{"f3 90", SingleStep, SingleStep},
+		{"ff 25 00 00 00 00", SingleStep, SingleStep},
+		{"3e ff e0", Refused, Refused},
+		{"c3", SingleStep, SingleStep},
+		{"c2 04 00", SingleStep, SingleStep},
+		{"65 a1 14 00 00 00", SingleStep, SingleStep},
+		{"8b 44 24 04", SingleStep, SingleStep},
+		{"f0 0f b1 0f", Refused, Refused},
+		{"cd 80", Refused, Refused},
+		{"0f 34", Refused, Refused},
+		{"8e d0", Refused, Refused},
+		{"c5 f8 77", Refused, Refused},
+		{"62 f1 fe 48 6f 06", Refused, Refused},
+	} {
+		b := code(t, c.code)
+		for _, x := range []struct {
+			o    Options
+			want Cost
+		}{
+			{Options{Arch: I386}, c.old},
+			{Options{Arch: I386, Nops: true, Nop5: true}, c.all},
+		} {
+			in := x86{x.o, 32}.decode(b, 0)
+			if in.cost != x.want {
+				t.Errorf("%s with %+v: %v, want %v", c.code, x.o, in.cost, x.want)
+			}
+			if in.size != len(b) {
+				t.Errorf("%s: size %d, want %d", c.code, in.size, len(b))
+			}
+		}
+	}
+}
+
 // TestCostARM64 has the kernel's classes, by instruction: Linux,
 // arch/arm64/kernel/probes/decode-insn.c.
 func TestCostARM64(t *testing.T) {
@@ -137,6 +216,7 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		AMD64.String():        "amd64",
 		ARM64.String():        "arm64",
+		I386.String():         "386",
 		Arch(9).String():      "arch(9)",
 		Refused.String():      "refused",
 		SingleStep.String():   "single-step",

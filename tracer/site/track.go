@@ -31,11 +31,11 @@ type state struct {
 
 func newState(m machine, f *Function) state {
 	var s state
-	s.followStack(m)
 	if f.Behind {
 		s.regs[m.result()] = value{kind: argument}
 		return s
 	}
+	s.followStack(m)
 	for i, r := range m.arguments() {
 		s.regs[r] = value{kind: argument, a: uint8(i)}
 	}

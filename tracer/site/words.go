@@ -19,7 +19,8 @@ type memoryOperand struct {
 }
 
 // followStack makes s know that the stack pointer is an address of the stack,
-// if m passes arguments there.
+// if m passes arguments there. Behind a call it does not: the result is wanted
+// in a register.
 func (s *state) followStack(m machine) {
 	if m.arguments()[0] == StackWord {
 		s.regs[rsp] = value{kind: stackAddress}

@@ -226,5 +226,9 @@ func (m x86) text(code []byte, pc uint64) string {
 		return fmt.Sprintf("%s %#x", strings.ToLower(x.Op.String()), m.relative(&x, a, pc))
 	}
 	// It leaves out the zero of %fs:0x0.
-	return strings.Replace(x86asm.GNUSyntax(x, pc, nil), "s:,", "s:0x0,", 1)
+	s := strings.Replace(x86asm.GNUSyntax(x, pc, nil), "s:,", "s:0x0,", 1)
+	if strings.HasSuffix(s, "s:") {
+		s += "0x0"
+	}
+	return s
 }
