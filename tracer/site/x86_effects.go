@@ -56,9 +56,17 @@ func (m x86) effects(x *x86asm.Inst) (fx effects, ok bool) {
 	case x86asm.ADC, x86asm.SBB, x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.INC, x86asm.DEC,
 		x86asm.NEG, x86asm.SHL, x86asm.SHR, x86asm.SAR, x86asm.ROL, x86asm.ROR, x86asm.RCL,
 		x86asm.RCR, x86asm.SHLD, x86asm.SHRD, x86asm.BSF, x86asm.BSR, x86asm.LZCNT,
-		x86asm.TZCNT, x86asm.POPCNT, x86asm.BTS, x86asm.BTR, x86asm.BTC:
+		x86asm.TZCNT, x86asm.POPCNT:
 		fx.flags = true
 		return fx, m.writes(&fx, x, a)
+	case x86asm.BTS, x86asm.BTR, x86asm.BTC:
+		fx.flags = true
+		ok := m.writes(&fx, x, a)
+		if _, far := b.(x86asm.Reg); far && fx.stores {
+			// The number of the bit reaches beyond the operand.
+			fx.mem, fx.kill = memoryOperand{}, stackWords
+		}
+		return fx, ok
 	case x86asm.DIV, x86asm.IDIV:
 		fx.flags = true
 		fx.killReg(rax)
