@@ -106,7 +106,7 @@ NOINLINE unsigned by_value(struct pair a, unsigned c)
 
 NOINLINE struct pair returned(unsigned a, unsigned b)
 {
-	struct pair p = {b, a};
+	struct pair p = { b, a };
 
 	return p;
 }
@@ -137,7 +137,8 @@ NOINLINE unsigned many(unsigned n, ...)
 	return all;
 }
 
-NOINLINE unsigned eight(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g, unsigned h)
+NOINLINE unsigned eight(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f,
+			unsigned g, unsigned h)
 {
 	h = a;
 	e = d;
@@ -168,8 +169,8 @@ static void allocate(void)
 int main(void)
 {
 	unsigned word = 0x1234567;
-	struct pair pair = {0x2345678, 0x3456789};
-	unsigned two[2] = {1, 2};
+	struct pair pair = { 0x2345678, 0x3456789 };
+	unsigned two[2] = { 1, 2 };
 
 	__asm__ volatile("int3");
 	sink = sum(0x1010101, 0x2020202, 0x3030303);
