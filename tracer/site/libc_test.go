@@ -19,6 +19,7 @@ type libc struct {
 	arch      Arch
 	text      []byte // its executable segment
 	base      uint64
+	symbols   []elf.Symbol // functions, by all names, ascending
 	functions []elf.Symbol // one per address, ascending
 	insns     []line       // of the whole disassembly, ascending
 	jumps     map[uint64][]uint64
@@ -101,11 +102,11 @@ func readLibc(arch Arch, machine elf.Machine, paths ...string) (*libc, error) {
 	end := l.base + uint64(len(l.text))
 	for _, s := range symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 && s.Value >= l.base && s.Value+s.Size <= end {
-			l.functions = append(l.functions, s)
+			l.symbols = append(l.symbols, s)
 		}
 	}
-	slices.SortFunc(l.functions, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
-	l.functions = slices.CompactFunc(l.functions, func(a, b elf.Symbol) bool { return a.Value == b.Value })
+	slices.SortFunc(l.symbols, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
+	l.functions = slices.CompactFunc(slices.Clone(l.symbols), func(a, b elf.Symbol) bool { return a.Value == b.Value })
 	out, err := exec.Command(objdump, "-d", "-w", "--no-show-raw-insn", path).Output()
 	if err != nil {
 		return nil, fmt.Errorf("objdump: %w", err)
