@@ -40,6 +40,7 @@ func TestCostAMD64(t *testing.T) {
 		{"3e ff e0", 0, Refused, Refused}, // notrack jmp *%rax
 		{"90", 0, Emulated, Emulated},     // nops
 		{"66 90", 0, Refused, Emulated},
+		{"64 90", 0, Emulated, Emulated}, // other prefixes change nothing
 		{"f3 90", 0, SingleStep, SingleStep},
 		{"48 90", 0, SingleStep, SingleStep},
 		{"41 90", 0, Refused, Refused},

@@ -145,7 +145,10 @@ func cheapX86(b []byte, nops bool, bits int) bool {
 		_, reg := x.Args[0].(x86asm.Reg)
 		return reg && b[x.Len-1]&0xf8 == 0x50 && (x.Len == 1 || x.Len == 2 && b[0] == 0x41 && bits == 64)
 	case x.Op == x86asm.NOP && x.Args[0] == nil:
-		return x.Len == 1 || nops && !slices.Contains(b[:x.Len], 0xf3) && (bits == 32 || b[x.Len-2]&0xf0 != 0x40)
+		prefixes := b[:x.Len-1]
+		return !slices.ContainsFunc(prefixes, func(p byte) bool {
+			return p == 0xf2 || p == 0xf3 || p == 0x66 && !nops || p&0xf0 == 0x40
+		})
 	case x.Op == x86asm.NOP:
 		return nops
 	case x.Op == x86asm.JRCXZ, x.Op == x86asm.JECXZ, x.Op == x86asm.JCXZ,
