@@ -10,7 +10,8 @@ import (
 )
 
 // restorer is code by which a signal handler returns to the kernel: a system
-// call and nothing else. The stack pointer is at the kernel's signal frame.
+// call and nothing else. The stack pointer is at the kernel's signal frame. Or it
+// is code that is returned to without a call in another way.
 type restorer struct {
 	code []byte
 	rule Rule
@@ -30,6 +31,9 @@ var restorers = map[cfi.Machine][]restorer{
 	cfi.I386: {
 		{code: []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignal},                    // mov $173, %eax; int $0x80
 		{code: []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignalOld, holds: 1}, // pop %eax; mov $119, %eax; int $0x80
+		// What functions of makecontext return to, behind the end of its FDE: lea
+		// (%esp,%ebx,4),%esp; cmpl $0,(%esp).
+		{code: []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}, rule: RuleEnd},
 	},
 }
 

@@ -41,11 +41,16 @@ func (f *frame) step() (End, error) {
 	if mapped && f.module.Index != nil {
 		fde, _ = f.module.Index.Find(lookup - f.module.Bias)
 	}
-	switch {
-	case fde != nil && fde.CIE.Signal && !f.misleads(fde):
+	if fde != nil && fde.CIE.Signal {
+		if f.misleads(fde) {
+			return f.leaveSignal(&f.machine.restorers[0])
+		}
 		return f.leaveByRules(fde, lookup)
-	case fde != nil && fde.CIE.Signal, f.restores(pc):
-		return f.leaveSignal()
+	}
+	if r := f.restorer(pc); r != nil {
+		return f.leaveSignal(r)
+	}
+	switch {
 	case fde != nil:
 		return f.leaveByRules(fde, lookup)
 	case f.options.FramePointer:
@@ -118,7 +123,7 @@ func (f *frame) above(cfa uint64) error {
 	if cfa < sp || cfa == sp && !f.exact {
 		return fmt.Errorf("CFA %#x is not above stack pointer %#x", cfa, sp)
 	}
-	if cfa%8 != 0 {
+	if cfa%uint64(f.machine.word) != 0 {
 		return fmt.Errorf("CFA %#x is misaligned", cfa)
 	}
 	return nil
