@@ -23,9 +23,13 @@ import (
 // itself.
 func TestHeapGrowthAsStraceSeesIt(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, heapGrowthAsStraceSeesIt)
+}
+
+func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
-			child := testutil.Spawn(t, testutil.Build(t, "heapgrow"))
+			child := testutil.Spawn(t, build(t, "heapgrow"))
 			child.Ready()
 			maps, err := proc.Maps(child.PID)
 			if err != nil {

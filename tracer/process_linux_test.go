@@ -16,7 +16,11 @@ import (
 // are not the program's.
 func TestThreadsThatExit(t *testing.T) {
 	privileged(t)
-	r, report, records := traceRun(t, nil, testutil.Build(t, "threads_exit"), "200")
+	testutil.EachWidth(t, threadsThatExit)
+}
+
+func threadsThatExit(t *testing.T, build testutil.Builder) {
+	r, report, records := traceRun(t, nil, build(t, "threads_exit"), "200")
 	compare(t, records, report)
 	s := r.tracer.Stats()
 	if s.Unmatched != 0 || s.LiveBlocks != 8 || s.LiveBytes != 8*300 {
@@ -30,7 +34,11 @@ func TestThreadsThatExit(t *testing.T) {
 // Without task storage the tracer deletes the state of threads that ended.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "10")
+	testutil.EachWidth(t, eachDeadThreadsLeaveNoState)
+}
+
+func eachDeadThreadsLeaveNoState(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "threads_exit"), "10")
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *Options) { o.State = StateHash })
 	child.Go()
@@ -52,8 +60,12 @@ func TestDeadThreadsLeaveNoState(t *testing.T) {
 // address may be live twice, whatever the order in which the rings are read.
 func TestReallocRace(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, reallocRace)
+}
+
+func reallocRace(t *testing.T, build testutil.Builder) {
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, testutil.Build(t, "realloc_race"), "3", "300", "log")
+		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, build(t, "realloc_race"), "3", "300", "log")
 		compare(t, records, report)
 		live := map[uint64]bool{}
 		last := int64(0)
@@ -90,7 +102,11 @@ func TestReallocRace(t *testing.T) {
 // catches bad_alloc lives.
 func TestCxx(t *testing.T) {
 	privileged(t)
-	_, report, records := traceRun(t, nil, testutil.Build(t, "cxx"), "50")
+	testutil.EachWidth(t, cxx)
+}
+
+func cxx(t *testing.T, build testutil.Builder) {
+	_, report, records := traceRun(t, nil, build(t, "cxx"), "50")
 	if report.Caught == 0 {
 		t.Fatal("the program has caught nothing")
 	}
@@ -122,9 +138,13 @@ func TestCxx(t *testing.T) {
 // before the calls from it, its end after them.
 func TestShortLivedLibrary(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, shortLivedLibrary)
+}
+
+func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 	const rounds = 5
-	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "dl"), plug, "5")
+	plug := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "dl"), plug, "5")
 	var mapped *trace.Mapping
 	mappings, unmappings, inside := 0, 0, 0
 	leaks := map[uint64]bool{}
@@ -167,8 +187,12 @@ func TestShortLivedLibrary(t *testing.T) {
 // Executable mappings that the dynamic loader knows nothing of.
 func TestMmapExec(t *testing.T) {
 	privileged(t)
-	file := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "mmapexec"), file, "4")
+	testutil.EachWidth(t, mmapExec)
+}
+
+func mmapExec(t *testing.T, build testutil.Builder) {
+	file := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "mmapexec"), file, "4")
 	seen := map[uint64]int{}
 	for _, rec := range ofKind(records, trace.KindMapping) {
 		if filepath.Base(rec.Mapping.Path) == filepath.Base(file) {
@@ -192,16 +216,20 @@ func TestMmapExec(t *testing.T) {
 // library being elsewhere then.
 func TestExec(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, execTracedAllWays)
+}
+
+func execTracedAllWays(t *testing.T, build testutil.Builder) {
 	for name, change := range map[string]func(o *Options){
 		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
 	} {
-		t.Run(name, func(t *testing.T) { execTraced(t, change) })
+		t.Run(name, func(t *testing.T) { execTraced(t, build, change) })
 	}
 }
 
-func execTraced(t *testing.T, change func(o *Options)) {
-	every := testutil.Build(t, "every")
-	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", every)
+func execTraced(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	every := build(t, "every")
+	child := testutil.Spawn(t, build(t, "exec"), "10", every)
 	child.Ready()
 	r := attachTo(t, child.PID, change)
 	child.Go()
@@ -249,7 +277,11 @@ func execTraced(t *testing.T, change func(o *Options)) {
 // However the process ends, everything up to that moment is in the trace.
 func TestTargetEnds(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "crash")
+	testutil.EachWidth(t, targetEnds)
+}
+
+func targetEnds(t *testing.T, build testutil.Builder) {
+	program := build(t, "crash")
 	for how, code := range map[string]int{"segv": 128 + 11, "abort": 128 + 6, "kill": 128 + 9, "exit": 7} {
 		t.Run(how, func(t *testing.T) {
 			child := testutil.Spawn(t, program, how, "300")
@@ -285,7 +317,11 @@ func TestTargetEnds(t *testing.T) {
 // run into the filter.
 func TestSeccomp(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "seccomp"), "200")
+	testutil.EachWidth(t, eachSeccomp)
+}
+
+func eachSeccomp(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "seccomp"), "200")
 	child.Ready()
 	plan, err := NewPlan(Options{PID: child.PID})
 	if errors.Is(err, ErrReturnProbes) {
