@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/unwind"
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
@@ -42,7 +44,8 @@ type process struct {
 	mem     *os.File
 	space   *Space
 	indexes map[string]*cfi.Index // by path
-	missed  map[uint64]bool       // pages without a mapping when last looked
+	tables  map[*cfi.Index]*unwind.Table
+	missed  map[uint64]bool // pages without a mapping when last looked
 }
 
 func open(t testing.TB, pid int) *process {
@@ -52,7 +55,7 @@ func open(t testing.TB, pid int) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	p := &process{t: t, pid: pid, mem: mem, indexes: map[string]*cfi.Index{}, missed: map[uint64]bool{}}
+	p := &process{t: t, pid: pid, mem: mem, indexes: map[string]*cfi.Index{}, tables: map[*cfi.Index]*unwind.Table{}, missed: map[uint64]bool{}}
 	p.refresh()
 	return p
 }
@@ -127,7 +130,12 @@ func (p *process) module(m *proc.Map) Module {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if p.indexes[m.Path], err = cfi.NewIndex(sections...); err != nil {
+		index, err := cfi.NewIndex(sections...)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.indexes[m.Path] = index
+		if p.tables[index], err = unwind.Build(file); err != nil && !errors.Is(err, unwind.ErrNoFrames) {
 			p.t.Fatal(err)
 		}
 	}
