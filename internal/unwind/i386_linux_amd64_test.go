@@ -57,8 +57,8 @@ func TestProgramsI386(t *testing.T) {
 	t.Run("c++", func(t *testing.T) { compare(t, testutil.Build(t, "cxx", "-m32")) })
 }
 
-// restorersOf returns the restorers of a C library, which have no FDE, as if
-// they had one. There are two in glibc.
+// restorersOf returns the code of a C library that is returned to without a call
+// and has no FDE, as if it had one. There are two restorers in glibc.
 func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 	t.Helper()
 	out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", path).Output()
@@ -81,6 +81,21 @@ func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 	}
 	if len(all) != 2 {
 		t.Fatalf("objdump shows %d restorers in %s", len(all), path)
+	}
+	// Where functions of makecontext return to is behind its FDE, which ends at
+	// the ret before.
+	context := regexp.MustCompile(`(?m)^ *([0-9a-f]+):\tlea +\(%esp,%ebx,4\),%esp\n.*\tcmpl +\$0x0,\(%esp\)`)
+	m := context.FindSubmatch(out)
+	if has := m != nil; has != (filepath.Base(path) == "libc.so.6") {
+		t.Fatalf("objdump shows makecontext's end in %s: %v", path, has)
+	}
+	if m != nil {
+		at, err := strconv.ParseUint(string(m[1]), 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := testutil.FrameRow{Start: at - 1, Registers: map[string]string{"ra": "u"}}
+		all = append(all, testutil.Frame{Section: ".eh_frame", Start: at - 1, End: at + 7, Rows: []testutil.FrameRow{end}})
 	}
 	return all
 }

@@ -32,7 +32,8 @@ func TestRestorersI386(t *testing.T) {
 	copy(f.code[0x28:], mov173)
 	copy(f.code[0x48:], mov119)
 	copy(f.code[0x80:], movRAX)
-	want := "27: signal; 2f: none; 47: old signal; 49: unsupported; 50: none"
+	copy(f.code[0xa1:], []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}) // of makecontext
+	want := "27: signal; 2f: none; 47: old signal; 49: unsupported; 50: none; a0: end; a8: none"
 	if got := f.table(t).text(); got != want {
 		t.Errorf("without FDEs: rows\n%s, want\n%s", got, want)
 	}

@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"os"
 	"os/exec"
@@ -17,7 +18,13 @@ import (
 func TestLikeBacktrace(t *testing.T) {
 	for _, target := range targets() {
 		prog := build(t, "nest.cpp", target.flags...)
-		for _, path := range []string{"a", "afsqrbdoc", "ikuv", "tkirks"} {
+		paths := []string{"a", "afsqrbdoc", "ikuv", "tkirks"}
+		if target.machine == elf.EM_386 {
+			// Elsewhere the rules of glibc for the end of a context begin at the
+			// very address that is returned to, and not before.
+			paths = append(paths, "kimau")
+		}
+		for _, path := range paths {
 			t.Run(target.name+path, func(t *testing.T) { likeBacktrace(t, &target, prog, path) })
 		}
 	}

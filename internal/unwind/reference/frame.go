@@ -53,6 +53,8 @@ func (f *frame) step() (End, error) {
 	switch {
 	case fde != nil:
 		return f.leaveByRules(fde, lookup)
+	case f.isLast(pc):
+		return Complete, nil
 	case f.options.FramePointer:
 		return f.leaveByPointer()
 	case mapped:
@@ -60,6 +62,14 @@ func (f *frame) step() (End, error) {
 	}
 	return Unmapped, errors.New("no module has the pc")
 }
+
+// lastI386 is where a function that makecontext has prepared returns to, in glibc
+// behind the end of the FDE of makecontext: lea (%esp,%ebx,4), %esp;
+// cmpl $0, (%esp).
+var lastI386 = []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}
+
+// isLast says whether code that nothing called is at pc.
+func (f *frame) isLast(pc uint64) bool { return f.machine.last != nil && f.has(pc, f.machine.last) }
 
 // leaveByRules executes the rules of fde at the address lookup of memory.
 func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {

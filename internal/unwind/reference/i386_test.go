@@ -2,6 +2,7 @@ package reference
 
 import (
 	"debug/elf"
+	"slices"
 	"testing"
 )
 
@@ -113,7 +114,7 @@ func TestSignalFramesI386(t *testing.T) {
 		memory[0x700c] = inJIT
 		u := unwinding{
 			functions: tableI386, regs: map[uint64]uint64{8: inPlain, 4: 0x7000},
-			memory: memory.put(inJIT, append(frame.code, 0x90)),
+			memory: memory.put(inJIT, slices.Concat(frame.code, []byte{0x90})),
 			frames: []uint64{inPlain, inJIT, moduleAt + 0x2000, inOutermost}, end: frame.end,
 		}
 		if frame.end != Complete {

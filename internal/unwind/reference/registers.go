@@ -49,6 +49,7 @@ type machine struct {
 	entry      uint64 // CFA minus the stack pointer at a function's entry
 	word       uint   // bytes of a register
 	restorers  []restorer
+	last       []byte // code that the outermost function of a context returns to, and has no rules
 }
 
 // wrap returns what a word holds of v.
@@ -69,5 +70,5 @@ const none = cfi.Registers
 var machines = map[elf.Machine]*machine{
 	elf.EM_X86_64:  {pc: 16, sp: 7, fp: 6, link: none, entry: 8, word: 8, restorers: restorersAMD64},
 	elf.EM_AARCH64: {pc: 32, sp: 31, fp: 29, link: 30, word: 8, restorers: restorersARM64},
-	elf.EM_386:     {pc: 8, sp: 4, fp: 5, link: none, entry: 4, word: 4, restorers: restorersI386},
+	elf.EM_386:     {pc: 8, sp: 4, fp: 5, link: none, entry: 4, word: 4, restorers: restorersI386, last: lastI386},
 }

@@ -12,6 +12,7 @@
  *	i	a handler of a signal that gets a siginfo, on the same stack
  *	j	code with a frame pointer and without tables, as a JIT compiler's
  *	k	a handler of a signal, on a stack of its own
+ *	m	another stack, by makecontext
  *	o	pthread_once
  *	p	vfork, whose return address is in a register
  *	q	the comparator of qsort
@@ -37,6 +38,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
@@ -234,6 +236,20 @@ static NOINLINE void interrupt(int sig, int flags)
 		raise(sig);
 }
 
+static NOINLINE void change_stack()
+{
+	const size_t size = 1 << 16;
+	ucontext_t here, there;
+
+	getcontext(&there);
+	there.uc_stack.ss_sp = malloc(size);
+	there.uc_stack.ss_size = size;
+	there.uc_link = &here;
+	makecontext(&there, next, 0);
+	swapcontext(&here, &there);
+	free(there.uc_stack.ss_sp);
+}
+
 static NOINLINE void have_child()
 {
 	pid_t pid = vfork();
@@ -287,6 +303,8 @@ static NOINLINE void enter(char stage)
 		return without_tables(next);
 	case 'k':
 		return interrupt(SIGUSR1, SA_ONSTACK);
+	case 'm':
+		return change_stack();
 	case 'o':
 		return once();
 	case 'p':
