@@ -62,12 +62,45 @@ static __always_inline void drop_stale(struct thread *t, __u64 slot)
 	}
 }
 
+#ifdef WORD_32
+
+/*
+ * is_library says whether the call at slot comes from the allocator's library.
+ * Functions of 32-bit glibc call each other where those of others jump, so more
+ * depends on it: reallocarray calls realloc, which jumps to malloc. Right after exec
+ * the tracer has not said yet where the code is, but the site knows. And the return
+ * address may be that of realloc, which its return probe has replaced.
+ */
+static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot, __u64 caller)
+{
+	__u64 mask = cfg_page_size - 1;
+	__u64 length = t->target.text_end - (t->target.text_start & ~mask);
+	__u64 start = (REG_PC(ctx) & ~mask) - SITE_PAGES(site) * cfg_page_size;
+
+	if (caller - start < length)
+		return true;
+	caller = true_return(caller, slot);
+	return caller && caller - start < length;
+}
+
+#else
+
+static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot, __u64 caller)
+{
+	return caller >= t->target.text_start && caller < t->target.text_end;
+}
+
+#endif
+
 /*
  * is_nested says whether the call at slot was made by the allocator itself, on
  * behalf of a call that is still open. A call from elsewhere while one is open
  * comes from a signal handler and counts.
  */
-static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller)
+static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
+				      __u64 caller)
 {
 	__u32 top = t->depth - 1;
 
@@ -81,7 +114,7 @@ static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller
 		lose(LOSS_MISSED_RETURN);
 		return false;
 	}
-	return caller >= t->target.text_start && caller < t->target.text_end;
+	return is_library(ctx, t, site, slot, caller);
 }
 
 static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
@@ -115,7 +148,7 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 		if (own)
 			return;
 	}
-	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
 		return;
 	if (cfg_backtrace_all)
 		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
@@ -129,7 +162,7 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	__u32 depth, operation = SITE_OPERATION(site);
 	struct call *c;
 
-	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
 		return;
 	depth = t->depth;
 	if (depth >= MAX_CALLS) {

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -89,7 +90,8 @@ func (p *Plan) chooseSite(c *code, i int) error {
 		return fmt.Errorf("%s in %s is at %#x, which is not in the file", fn.Name, path, fn.Site.Addr)
 	}
 	fn.Probe = Probe{Function: fn.Name, Path: path, File: c.lib.path, Offset: offset}
-	fn.Probe.site, fn.Probe.distance = fn.pack(i, c.machine.word), c.distance(fn.Site.Addr)
+	fn.Probe.distance = c.distance(fn.Site.Addr)
+	fn.Probe.site = fn.pack(i, c.machine.word) | fn.Probe.distance/uint64(os.Getpagesize())<<40
 	return nil
 }
 

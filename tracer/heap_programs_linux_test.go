@@ -105,7 +105,7 @@ func heapAfterExec(t *testing.T, build testutil.Builder) {
 	r.whole()
 	insideHeap(t, records)
 	i := slices.IndexFunc(records, func(rec *trace.Record) bool { return rec.Kind == trace.KindExec })
-	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 2000 {
+	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 1900 {
 		t.Errorf("no growth behind the exec, which is record %d of %d", i, len(records))
 	}
 }

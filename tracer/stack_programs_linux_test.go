@@ -115,7 +115,9 @@ func (r *stackRun) cut(depth int) {
 	f := faults{r: r}
 	cut := 0
 	r.match(allCalls, func(rec *trace.Record, logged []uint64) {
-		f.seen++
+		if f.seen++; r.inThunk(logged) {
+			return
+		}
 		want := trace.StackComplete
 		if len(logged) > depth {
 			logged, want = logged[:depth], trace.StackTruncated
