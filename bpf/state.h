@@ -51,8 +51,8 @@ struct growth {
 	__u32 reserved;
 };
 
-#define WINDOW_WORDS 384
-#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
+#define WINDOW_BYTES (384 * sizeof(__u64))
+#define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
 struct window {
@@ -61,7 +61,7 @@ struct window {
 	__u32 length; /* bytes */
 	__u16 span; /* bytes that the stack before this one took, at most those of a window */
 	__u16 beyond; /* frames that it had outside of its first window */
-	__u64 words[WINDOW_WORDS];
+	word words[WINDOW_WORDS];
 };
 
 /* Stacks up to so deep can be in the stack cache. */

@@ -92,9 +92,9 @@ func (k *kernel) renew() error {
 // load configures and loads the programs and maps.
 func (k *kernel) load(plan *Plan, cpus []int) error {
 	o := plan.options
-	read := loadProbe
+	read := plan.target.machine.whole
 	if plan.bounded {
-		read = loadBounded
+		read = plan.target.machine.bounded
 	}
 	spec, err := read()
 	if err != nil {

@@ -39,7 +39,8 @@ var (
 	ErrNoProcess     = errors.New("no such process")
 	ErrKernelThread  = errors.New("is a kernel thread")
 	ErrZombie        = errors.New("is a zombie")
-	Err32Bit         = errors.New("is a 32-bit program")
+	ErrMachine       = errors.New("cannot be traced here")
+	ErrEmulated      = errors.New("runs in an emulator")
 	ErrNoAllocator   = errors.New("has no known allocator")
 )
 

@@ -19,7 +19,11 @@ import (
 // need; the numbers of instructions that the verifier looked at are printed.
 func TestProgramsLoad(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
+	testutil.EachWidth(t, programsLoad)
+}
+
+func programsLoad(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "alloc"), "1", "1")
 	child.Ready()
 	forms := map[string]func(o *Options){
 		"best":         func(*Options) {},

@@ -55,7 +55,7 @@ func (p *Plan) decide() error {
 	if err := errors.Join(p.chooseFunctions(lib), lib.file.Close()); err != nil {
 		return err
 	}
-	if err := checkReturnProbes(p.target.pid); err != nil {
+	if err := checkReturnProbes(p.target); err != nil {
 		return err
 	}
 	return p.findLoader()

@@ -16,7 +16,11 @@ import (
 // are not the program's.
 func TestThreadsThatExit(t *testing.T) {
 	privileged(t)
-	r, report, records := traceRun(t, nil, testutil.Build(t, "threads_exit"), "200")
+	testutil.EachWidth(t, threadsThatExit)
+}
+
+func threadsThatExit(t *testing.T, build testutil.Builder) {
+	r, report, records := traceRun(t, nil, build(t, "threads_exit"), "200")
 	compare(t, records, report)
 	s := r.tracer.Stats()
 	if s.Unmatched != 0 || s.LiveBlocks != 8 || s.LiveBytes != 8*300 {
@@ -31,16 +35,20 @@ func TestThreadsThatExit(t *testing.T) {
 // that the kernel has none or that a thread could not get any.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, eachDeadThreadsLeaveNoState)
+}
+
+func eachDeadThreadsLeaveNoState(t *testing.T, build testutil.Builder) {
 	for name, change := range map[string]func(o *Options){
 		"none":   func(o *Options) { o.State = StateHash },
 		"denied": func(o *Options) { o.State, o.noStorage = StateTask, true },
 	} {
-		t.Run(name, func(t *testing.T) { deadThreads(t, change) })
+		t.Run(name, func(t *testing.T) { deadThreads(t, build, change) })
 	}
 }
 
-func deadThreads(t *testing.T, change func(o *Options)) {
-	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "10")
+func deadThreads(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	child := testutil.Spawn(t, build(t, "threads_exit"), "10")
 	child.Ready()
 	states := 0
 	r := watched(t, child.PID, change, func(r *recording, rec *trace.Record) {
@@ -72,8 +80,12 @@ func deadThreads(t *testing.T, change func(o *Options)) {
 // address may be live twice, whatever the order in which the rings are read.
 func TestReallocRace(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, reallocRace)
+}
+
+func reallocRace(t *testing.T, build testutil.Builder) {
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, testutil.Build(t, "realloc_race"), "3", "300", "log")
+		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, build(t, "realloc_race"), "3", "300", "log")
 		compare(t, records, report)
 		live := map[uint64]bool{}
 		last := int64(0)
@@ -110,7 +122,11 @@ func TestReallocRace(t *testing.T) {
 // catches bad_alloc lives.
 func TestCxx(t *testing.T) {
 	privileged(t)
-	_, report, records := traceRun(t, nil, testutil.Build(t, "cxx"), "50")
+	testutil.EachWidth(t, cxx)
+}
+
+func cxx(t *testing.T, build testutil.Builder) {
+	_, report, records := traceRun(t, nil, build(t, "cxx"), "50")
 	if report.Caught == 0 {
 		t.Fatal("the program has caught nothing")
 	}
@@ -142,9 +158,13 @@ func TestCxx(t *testing.T) {
 // before the calls from it, its end after them.
 func TestShortLivedLibrary(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, shortLivedLibrary)
+}
+
+func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 	const rounds = 5
-	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "dl"), plug, "5")
+	plug := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "dl"), plug, "5")
 	var mapped *trace.Mapping
 	mappings, unmappings, inside := 0, 0, 0
 	leaks := map[uint64]bool{}
@@ -187,8 +207,12 @@ func TestShortLivedLibrary(t *testing.T) {
 // Executable mappings that the dynamic loader knows nothing of.
 func TestMmapExec(t *testing.T) {
 	privileged(t)
-	file := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "mmapexec"), file, "4")
+	testutil.EachWidth(t, mmapExec)
+}
+
+func mmapExec(t *testing.T, build testutil.Builder) {
+	file := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "mmapexec"), file, "4")
 	seen := map[uint64]int{}
 	for _, rec := range ofKind(records, trace.KindMapping) {
 		if filepath.Base(rec.Mapping.Path) == filepath.Base(file) {
@@ -212,16 +236,20 @@ func TestMmapExec(t *testing.T) {
 // library being elsewhere then.
 func TestExec(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, execTracedAllWays)
+}
+
+func execTracedAllWays(t *testing.T, build testutil.Builder) {
 	for name, change := range map[string]func(o *Options){
 		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
 	} {
-		t.Run(name, func(t *testing.T) { execTraced(t, change) })
+		t.Run(name, func(t *testing.T) { execTraced(t, build, change) })
 	}
 }
 
-func execTraced(t *testing.T, change func(o *Options)) {
-	every := testutil.Build(t, "every")
-	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", every)
+func execTraced(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	every := build(t, "every")
+	child := testutil.Spawn(t, build(t, "exec"), "10", every)
 	child.Ready()
 	r := attachTo(t, child.PID, change)
 	child.Go()
@@ -269,7 +297,11 @@ func execTraced(t *testing.T, change func(o *Options)) {
 // However the process ends, everything up to that moment is in the trace.
 func TestTargetEnds(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "crash")
+	testutil.EachWidth(t, targetEnds)
+}
+
+func targetEnds(t *testing.T, build testutil.Builder) {
+	program := build(t, "crash")
 	for how, code := range map[string]int{"segv": 128 + 11, "abort": 128 + 6, "kill": 128 + 9, "exit": 7} {
 		t.Run(how, func(t *testing.T) {
 			child := testutil.Spawn(t, program, how, "300")

@@ -27,12 +27,13 @@ type source interface {
 
 // intake is where sources put what they read.
 type intake struct {
-	queue  *queue
-	cpu    uint16
-	stacks []stackDef
-	raws   []rawStack
-	rawID  uint64 // of the last one
-	maps   bool   // the dynamic loader changed the mappings
+	queue   *queue
+	machine *machine // of the process
+	cpu     uint16
+	stacks  []stackDef
+	raws    []rawStack
+	rawID   uint64 // of the last one
+	maps    bool   // the dynamic loader changed the mappings
 }
 
 func (in *intake) add(record []byte) {
@@ -64,7 +65,7 @@ func (in *intake) add(record []byte) {
 func (in *intake) addRaw(record []byte, e *event) {
 	in.rawID++
 	s := rawStack{id: uint64(in.cpu)<<48 | in.rawID}
-	if !decodeRaw(record, &s) {
+	if !decodeRaw(record, in.machine, &s) {
 		in.queue.drop()
 		return
 	}

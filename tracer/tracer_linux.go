@@ -44,7 +44,7 @@ func Open(plan *Plan) (*Tracer, error) {
 		return nil, errors.Join(err, plan.Close())
 	}
 	t := &Tracer{plan: plan, kernel: k, ticker: time.NewTicker(tickInterval)}
-	t.collector, err = newCollector(k.sources, k.sideband, plan.target.pidfd)
+	t.collector, err = newCollector(k.sources, k.sideband, plan.target)
 	if err != nil {
 		return nil, errors.Join(err, k.Close(), plan.Close())
 	}
@@ -100,7 +100,7 @@ func (t *Tracer) start() {
 	}
 	add(trace.KindHeader, func(r *trace.Record) {
 		r.Header = trace.Header{
-			Arch: machine(), PointerSize: 8, Clock: trace.ClockMonotonic,
+			Arch: target.machine.uname(), PointerSize: int(target.machine.word), Clock: trace.ClockMonotonic,
 			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin,
 		}
 	})
@@ -154,8 +154,11 @@ func (t *Tracer) relocate(m mapping, info fileInfo) {
 	t.err = errors.Join(t.err, t.kernel.registry.relocate(moved))
 }
 
-// machine returns the machine name as uname -m prints it.
-func machine() string {
+// uname returns the machine's name as uname -m prints it.
+func (m *machine) uname() string {
+	if m.name != "" {
+		return m.name
+	}
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
 		return ""

@@ -106,7 +106,7 @@ static NOINLINE unsigned long spin(unsigned long n)
 {
 	struct timespec now = { 0, 0 };
 
-#ifndef __aarch64__ /* its vDSO has no tables: backtrace() does not get out of it */
+#if !defined(__aarch64__) && !defined(__i386__) /* no call frame information in their vDSOs */
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the vDSO */
 #endif
 	n = spin_leaf(n) + (unsigned long)now.tv_nsec;
