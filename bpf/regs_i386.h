@@ -33,6 +33,10 @@
 
 #define SP_CAN_BE_LOST 0
 
+/* What functions that align their stack save in front of the caller's sp, and it. */
+#define SAVED_REGISTERS 4
+#define ALIGNED_STACK 16
+
 static __always_inline __u64 user_code(__u64 addr)
 {
 	return addr;
