@@ -283,12 +283,45 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 	return cfa - sizeof(word);
 }
 
+#ifdef WORD_32
+
+/*
+ * find_sp corrects sp behind a frame-pointer step. Functions of 32-bit x86 that
+ * align their stack, as main does, have a copy of the return address behind the
+ * frame pointer, and below it, among the registers that they save, the caller's sp.
+ */
+static __noinline long find_sp(struct thread *t)
+{
+	__u64 sp, copy;
+
+	if (!t || t->walk.fp_at != FP_SAVED)
+		return 0;
+	for (__u32 i = 1; i <= SAVED_REGISTERS; i++) {
+		if (!read_extra(t, t->walk.fp - i * sizeof(word), &sp))
+			break;
+		if (sp <= t->walk.sp || sp > t->walk.sp + ALIGNED_STACK)
+			continue;
+		if (read_extra(t, sp - sizeof(word), &copy) && copy == t->walk.pc) {
+			t->walk.sp = sp;
+			t->walk.ra_slot = sp - sizeof(word);
+			break;
+		}
+	}
+	return 0;
+}
+
+#endif
+
 /* follow_rule takes a step by a rule of the tables. */
 static __always_inline long follow_rule(struct thread *t, __u64 rule)
 {
 	__u32 kind = RULE_KIND(rule), fp_rule = RULE_FP_RULE(rule);
 	__u64 cfa, slot, fp_slot = 0, ra = 0;
 
+#ifdef WORD_32
+	if (t->walk.fp_step && kind == RULE_SP)
+		find_sp(t);
+#endif
 	if (likely(kind == RULE_SP && !(SP_CAN_BE_LOST && t->walk.sp_lost)))
 		cfa = t->walk.sp + RULE_CFA(rule);
 	else if (kind == RULE_SIGNAL)

@@ -34,6 +34,10 @@
 #define SP_CAN_BE_LOST 0
 #define SIGNED_RETURNS 0
 
+/* What functions that align their stack save in front of the caller's sp, and it. */
+#define SAVED_REGISTERS 4
+#define ALIGNED_STACK 16
+
 static __always_inline word read_reg(struct pt_regs *r, __u32 n)
 {
 	if (n == 0)

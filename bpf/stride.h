@@ -27,11 +27,19 @@
 #define HAS_STRIDE 0
 #endif
 
+/* Behind a frame-pointer step of 32-bit programs follow_rule looks for sp. */
+#ifdef WORD_32
+#define SP_IS_KNOWN(t) (!(t)->walk.fp_step)
+#else
+#define SP_IS_KNOWN(t) 1
+#endif
+
 /* can_stride says whether the window is the first one, and holds the next frame. */
 static __always_inline bool can_stride(struct thread *t)
 {
 	return t->window.base == t->walk.first_sp && t->window.length <= WINDOW_BYTES &&
-	       t->window.length >= 2 * sizeof(word) && t->walk.called && !t->walk.uncached;
+	       t->window.length >= 2 * sizeof(word) && t->walk.called && !t->walk.uncached &&
+	       SP_IS_KNOWN(t);
 }
 
 /* end_stride notes where strides have led to. */

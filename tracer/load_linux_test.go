@@ -77,6 +77,47 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 	}
 }
 
+// The objects for kernels without bpf_loop and for 32-bit programs have the same
+// maps and settings, so that programs of one can use what was made for another.
+func TestObjectsAreAlike(t *testing.T) {
+	first, err := loadProbe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range machines {
+		for name, load := range map[string]func() (*ebpf.CollectionSpec, error){"whole": machines[i].whole, "bounded": machines[i].bounded} {
+			spec, err := load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			name = machines[i].elf.String() + " " + name
+			for key, want := range first.Maps {
+				got := spec.Maps[key]
+				if got == nil {
+					t.Errorf("%s has no map %s", name, key)
+					continue
+				}
+				if strings.HasPrefix(key, ".rodata") {
+					continue // texts and settings; each object's are its own
+				}
+				if got.Type != want.Type || got.KeySize != want.KeySize || got.ValueSize != want.ValueSize || got.Flags != want.Flags {
+					t.Errorf("%s: map %s is %v, want %v", name, key, got, want)
+				}
+			}
+			for key, want := range first.Variables {
+				if got := spec.Variables[key]; got == nil || got.Size() != want.Size() {
+					t.Errorf("%s: variable %s is not like the first object's", name, key)
+				}
+			}
+			for key := range first.Programs {
+				if spec.Programs[key] == nil {
+					t.Errorf("%s has no program %s", name, key)
+				}
+			}
+		}
+	}
+}
+
 // keepsKernelStack fails if the kernel gave the program a stack per CPU, which is
 // overwritten when it is preempted (bpf/kernel_stack.h).
 func keepsKernelStack(t *testing.T, name string, p *ebpf.Program) {

@@ -51,6 +51,28 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 	}
 }
 
+// Programs that are linked at fixed addresses, and those that keep frame pointers
+// although they have tables.
+func TestStacksOfEveryBuild(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, stacksOfEveryBuild)
+}
+
+func stacksOfEveryBuild(t *testing.T, build testutil.Builder) {
+	for name, flags := range map[string][]string{
+		"fixed":          {omitFramePointers, "-no-pie"},
+		"frame-pointers": {"-fno-omit-frame-pointer"},
+		"unoptimised":    {"-O0"},
+	} {
+		for _, p := range stackPrograms {
+			t.Run(name+"-"+p.name, func(t *testing.T) {
+				program := build(t, p.name, append(flags, p.flags...)...)
+				tracedStacks(t, byTables(UnwindEH, nil), program, "20", "3").exact(p.scope)
+			})
+		}
+	}
+}
+
 // Every way to attach, to keep state and to move events, and the stacks of
 // frees.
 func TestStacksOfEveryVariant(t *testing.T) {
