@@ -91,6 +91,9 @@ func (im *Image) searched(f *elf.File, name string) []string {
 			}
 		}
 	}
+	if f.Class == elf.ELFCLASS32 {
+		dirs = append(dirs, "/lib32", "/usr/lib32") // of gcc -m32
+	}
 	triplet := triplets[f.Machine]
 	return append(dirs, "/lib/"+triplet, "/usr/lib/"+triplet, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
