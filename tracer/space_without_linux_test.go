@@ -83,5 +83,5 @@ func brokenFrames(t *testing.T, library []byte) []byte {
 // withoutFrames returns a library that was compiled and linked without frames.
 func withoutFrames(t *testing.T) []byte {
 	flags := append([]string{"-shared", "-fPIC", "-nostdlib"}, withoutTables...)
-	return contents(t, testutil.Build(t, "plugs", append(flags, "-Wl,--no-ld-generated-unwind-info")...))
+	return contents(t, testutil.Build(t, "plugs", append(flags, testutil.WithoutLinkerTables()...)...))
 }

@@ -1,6 +1,8 @@
 package tracer
 
 import (
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,9 @@ import (
 // before the signature is taken off.
 func TestStacksOfHardenedPrograms(t *testing.T) {
 	privileged(t)
+	if cpu, err := os.ReadFile("/proc/cpuinfo"); runtime.GOARCH == "arm64" && err == nil {
+		t.Logf("the processor signs: %v", strings.Contains(string(cpu), " paca"))
+	}
 	for _, flags := range testutil.Hardened() {
 		for _, p := range stackPrograms {
 			t.Run(p.name+strings.Join(slices.Concat(p.flags, flags), ""), func(t *testing.T) {

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -75,6 +76,19 @@ func (r *stackRun) allFailed(more func(s *trace.Stack, logged []uint64) string) 
 	f.report()
 }
 
+// each checks every stack.
+func (r *stackRun) each(fault func(s *trace.Stack, logged []uint64) string) {
+	r.t.Helper()
+	f := faults{r: r}
+	r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
+		f.seen++
+		if fault := fault(&rec.Call.Stack, logged); fault != "" {
+			f.is(rec, fault)
+		}
+	})
+	f.report()
+}
+
 // Programs without unwind tables: by their frame pointers if they have them,
 // and not at all otherwise, which is said.
 func TestStacksWithoutTables(t *testing.T) {
@@ -100,12 +114,19 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 	})
 	t.Run("nothing-auto", func(t *testing.T) {
 		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, omitFramePointers), "2000")
-		r.allFailed(func(s *trace.Stack, _ []uint64) string {
+		guessed := func(s *trace.Stack, _ []uint64) string {
 			if len(s.Frames) > 1 && !s.FramePointer {
 				return "frames were guessed and that is not said"
 			}
 			return ""
-		})
+		}
+		if runtime.GOARCH == "arm64" {
+			// Code that does not need x29 leaves it as it is: it leads to libc's frame
+			// record, over the frames of the program.
+			r.each(guessed)
+		} else {
+			r.allFailed(guessed)
+		}
 	})
 }
 

@@ -49,6 +49,17 @@ var parts = []struct {
 		},
 		packages: []string{"g++", "libc6-dev"},
 	},
+	{
+		// What else it takes to compile in the guest, where tests do that themselves.
+		name: "toolchain", programs: []string{"gcc", "as", "ld"},
+		paths: []string{
+			"/usr/lib/gcc/*/*/cc1", "/usr/lib/gcc/*/*/collect2", "/usr/lib/gcc/*/*/liblto_plugin.so",
+			"/usr/lib/gcc/*/*/lto-wrapper", "/usr/lib/gcc/*/*/*.o", "/usr/lib/gcc/*/*/libgcc*", "/usr/lib/gcc/*/*/libstdc++.so",
+			"/usr/lib/*-linux-gnu/*crt*.o", "/usr/lib/*-linux-gnu/libc.so", "/usr/lib/*-linux-gnu/libc_nonshared.a",
+			"/usr/lib/*-linux-gnu/libm.so", "/usr/lib/*-linux-gnu/lib*mvec*", "/usr/lib/*-linux-gnu/lib*thread.a", "/usr/lib/*-linux-gnu/libdl.a",
+		},
+		packages: []string{"gcc", "g++", "libc6-dev", "binutils"},
+	},
 	{name: "node", programs: []string{"node"}, packages: []string{"nodejs"}},
 	{
 		name: "java", programs: []string{"java", "javac"}, paths: []string{"/usr/lib/jvm/java-*", "/etc/java-*"},

@@ -16,6 +16,15 @@ func Hardened() [][]string {
 	return [][]string{{"-fcf-protection=full"}}
 }
 
+// WithoutLinkerTables returns the flags by which the linker makes no unwind tables
+// of its own: on x86-64 it does, for procedure linkage tables.
+func WithoutLinkerTables() []string {
+	if builtFor() == "amd64" {
+		return []string{"-Wl,--no-ld-generated-unwind-info"}
+	}
+	return nil
+}
+
 // builtFor returns the architecture that Build builds for. That is another one
 // than this only where programs are prepared for another machine.
 func builtFor() string {
