@@ -7,6 +7,9 @@ DESTDIR ?=
 FUZZTIME ?= 10s
 TESTFLAGS ?=
 
+# Tests of the tracer take two minutes on an idle machine, and far longer on a busy one.
+TEST_TIMEOUT ?= 40m
+
 # The committed objects are made by Debian 12's compiler. Another version
 # makes others, just as good, but not the same bytes; another clang-format has
 # other opinions.
@@ -62,13 +65,13 @@ need-test: need-go
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
 	@status=$$(mktemp) && trap 'rm -f "$$status"' EXIT && \
-	{ $(GO) test -json -count=1 $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
+	{ $(GO) test -json -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
 	exit "$$(cat "$$status")"
 
 .PHONY: test-bpf
 test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
-	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
+	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
 # Machines of another kind than this one have programs of their own.
 KERNELS ?= 5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18
