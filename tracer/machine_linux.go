@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/unwind/reference"
@@ -39,6 +40,18 @@ type machine struct {
 
 // bits returns the class of the machine's files, as 64.
 func (m *machine) bits() int { return int(8 * m.word) }
+
+// uname returns the machine's name as uname -m prints it.
+func (m *machine) uname() string {
+	if m.name != "" {
+		return m.name
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Machine[:])
+}
 
 // place names where an argument is: in a register or on the stack.
 func (m *machine) place(n uint8) string {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -152,18 +150,6 @@ func (t *Tracer) relocate(m mapping, info fileInfo) {
 	}
 	target.code = moved
 	t.err = errors.Join(t.err, t.kernel.registry.relocate(moved))
-}
-
-// uname returns the machine's name as uname -m prints it.
-func (m *machine) uname() string {
-	if m.name != "" {
-		return m.name
-	}
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Machine[:])
 }
 
 // ReadRecord implements trace.Reader.
