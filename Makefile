@@ -7,6 +7,9 @@ DESTDIR ?=
 FUZZTIME ?= 10s
 TESTFLAGS ?=
 
+# Tests of the tracer take two minutes on an idle machine, and far longer on a busy one.
+TEST_TIMEOUT ?= 40m
+
 # The committed objects are made by Debian 12's compiler. Another version
 # makes others, just as good, but not the same bytes; another clang-format has
 # other opinions.
@@ -53,24 +56,25 @@ run: build ## trace a real program (python3) for a few seconds and print its lea
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
 	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio
+	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
-	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs java=default-jre-headless
+	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
 	@status=$$(mktemp) && trap 'rm -f "$$status"' EXIT && \
-	{ $(GO) test -json -count=1 $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
+	{ $(GO) test -json -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
 	exit "$$(cat "$$status")"
 
 .PHONY: test-bpf
 test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
-	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
+	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
 # Machines of another kind than this one have programs of their own.
-KERNELS ?= 5.10 6.1 6.12 6.18
+KERNELS ?= 5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18
 ARCH ?= $(shell $(GO) env GOHOSTARCH)
 BACKEND ?= auto
 VMTESTFLAGS ?=
@@ -81,16 +85,36 @@ need-vmtest: need-test
 	arm64) .ci/need 'to run virtual machines' qemu-system-aarch64=qemu-system-arm;; \
 	*) .ci/need 'to run virtual machines' qemu-system-x86_64=qemu-system-x86;; \
 	esac
-	@if [ '$(BACKEND)' = vng ]; then .ci/need 'virtme-ng needs it for its modules' /sbin/depmod=kmod; fi
+	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
+	@if [ '$(BACKEND)' = vng ]; then .ci/need-vng bin/vmtest; fi
 
 .PHONY: vmtest
 vmtest: need-vmtest ## run the tests of the tracer on the KERNELS, in virtual machines (vmtest/README.md)
-	@$(BUILD) -o bin/ ./vmtest/cmd/vmtest
 	@bin/vmtest matrix --arch '$(ARCH)' --backend '$(BACKEND)' --kernels '$(KERNELS)' $(VMTESTFLAGS) || \
-		{ status=$$?; [ $$status = 4 ] || exit $$status; } 
+		{ status=$$?; [ $$status = 4 ] || exit $$status; }
+
+# Of each kind of test one: programs load, exact counts with one and eight threads,
+# exact stacks of C and C++, the end of a trace, the command. One kernel by each
+# way to boot; what has no test of its name is a failure.
+SMOKE_KERNELS := 6.1:qemu 6.12:vng
+SMOKE_TESTS := TestProgramsLoad/^(best|oldest)$$|TestEveryCallOfEveryThread/-ring-task-cookie|TestStacksOfEveryVariant/-frees|^TestStop$$|TestRecordsUntilTheProcessEnds
+
+.PHONY: vmtest-smoke
+vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12 by virtme-ng
+	@.ci/need-vng bin/vmtest || printf '\n*** virtme-ng cannot be installed, see above ***\n\n'
+	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 150s --limit 15m \
+		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
+
+.PHONY: vmtest-mutants
+vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose: the tests must see it, in virtual machines
+	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)
 
 .PHONY: check
-check: check-format check-vet check-cross check-lint check-generate check-modules check-text ## run all checks
+check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text ## run all checks
+
+.PHONY: check-mutants
+check-mutants: need-git ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
+	git apply --check vmtest/mutants/*.patch
 
 .PHONY: check-format
 check-format: need-go need-git ## check the form of Go and C

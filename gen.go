@@ -1,8 +1,11 @@
 // Package rtrace holds the commands that generate code; `make generate` runs them.
 package rtrace
 
-// The second object is for kernels without bpf_loop. It has the same maps,
-// settings and programs, so the types of the first one serve it, too.
+// The second object is for kernels without bpf_loop, the other two are the same
+// for 32-bit programs. All have the same maps, settings and programs, so the types
+// of the first one serve them, too.
 
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 -go-package tracer -output-dir tracer -output-stem probe -type event -type move_event -type stack_record -type raw_stack -type target -type thread -type row -type mapping -type record_kind -type stack_end -type loss -type operation -type unwind_mode -type work_kind -type raw_purpose -type site_program probe bpf/rtrace.bpf.c -- -O2 -mcpu=v3 -Ibpf -Wall -Wextra -Werror -Wno-unused-parameter
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 -go-package tracer -output-dir tracer -output-stem bounded -no-global-types bounded bpf/rtrace.bpf.c -- -DBOUNDED -O2 -mcpu=v3 -Ibpf -Wall -Wextra -Werror -Wno-unused-parameter
+//go:generate go tool bpf2go -tags linux -target amd64 -go-package tracer -output-dir tracer -output-stem probe32 -no-global-types probe32 bpf/rtrace.bpf.c -- -DWORD_32 -O2 -mcpu=v3 -Ibpf -Wall -Wextra -Werror -Wno-unused-parameter
+//go:generate go tool bpf2go -tags linux -target amd64 -go-package tracer -output-dir tracer -output-stem bounded32 -no-global-types bounded32 bpf/rtrace.bpf.c -- -DBOUNDED -DWORD_32 -O2 -mcpu=v3 -Ibpf -Wall -Wextra -Werror -Wno-unused-parameter

@@ -126,19 +126,19 @@ static __noinline long follow_frame_pointer(struct thread *t)
 	 */
 	if (!fp)
 		return stop(t, again ? STACK_COMPLETE : STACK_BAD_POINTER);
-	if (fp & 7 || fp < t->walk.sp)
+	if (fp & ODD || fp < t->walk.sp)
 		return stop(t, STACK_BAD_POINTER);
-	if (!read_word(t, fp + sizeof(__u64), &ra))
+	if (!read_word(t, fp + sizeof(word), &ra))
 		return stop(t, STACK_UNREADABLE);
 	if (!ra && !again) {
-		keep_extra(t, fp + sizeof(__u64));
+		keep_extra(t, fp + sizeof(word));
 		return stop(t, STACK_BAD_POINTER);
 	}
 	fp_saved_at(t, fp);
 	t->walk.fp_step = 1;
 	t->walk.fp_used = 1;
 	t->walk.sp_lost = !RETURN_POP;
-	return enter_frame(t, user_code(ra), fp + 2 * sizeof(__u64), fp + sizeof(__u64));
+	return enter_frame(t, user_code(ra), fp + 2 * sizeof(word), fp + sizeof(word));
 }
 
 /* hash_frames hashes all frames anew. */
@@ -183,11 +183,11 @@ static __noinline long follow_unmapped(struct thread *t)
 }
 
 /*
- * follow_signal leaves a signal handler: the kernel has put the registers of
+ * leave_handler leaves a signal handler: the kernel has put the registers of
  * the interrupted code on the stack. The return address leads to the code that
  * ends the handler, with sp at the frame (see regs.h).
  */
-static __noinline long follow_signal(struct thread *t)
+static __always_inline long leave_handler(struct thread *t, __u64 offset)
 {
 	__u64 regs, pc = 0, sp = 0;
 	long end;
@@ -196,7 +196,7 @@ static __noinline long follow_signal(struct thread *t)
 		return STOP;
 	if (SP_CAN_BE_LOST && t->walk.sp_lost)
 		return stop(t, STACK_NO_RULE);
-	regs = t->walk.sp + SIGNAL_REGS;
+	regs = t->walk.sp + offset;
 	if (!read_word(t, regs + SIGNAL_PC, &pc) || !read_extra(t, regs + SIGNAL_SP, &sp))
 		return stop(t, STACK_UNREADABLE);
 	if (sp - t->walk.first_sp >= RAW_BYTES / 2)
@@ -210,6 +210,18 @@ static __noinline long follow_signal(struct thread *t)
 	t->walk.interrupted = regs;
 	return end;
 }
+
+static __noinline long follow_signal(struct thread *t)
+{
+	return leave_handler(t, SIGNAL_REGS);
+}
+
+#ifdef SIGNAL_OLD_REGS
+static __noinline long follow_old_signal(struct thread *t)
+{
+	return leave_handler(t, SIGNAL_OLD_REGS);
+}
+#endif
 
 /*
  * unusual_cfa finds the CFA where it is not an offset from sp. It returns 0 if
@@ -234,7 +246,8 @@ static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 		return base + RULE_ADDEND(rule);
 	case RULE_PLT:
 		/* slot has, in words, the offset behind the push within an entry of 16 bytes */
-		return t->walk.sp + 8 + ((t->walk.pc & 15) * 8 >= RULE_SLOT(rule) ? 8 : 0);
+		return t->walk.sp + sizeof(word) +
+		       ((t->walk.pc & 15) * sizeof(word) >= RULE_SLOT(rule) ? sizeof(word) : 0);
 	case RULE_SP:
 		/*
 		 * sp is lost. The frame pointer leads to where the caller's was saved
@@ -259,7 +272,7 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 	case RULE_RA_AFTER_FP:
 		if (!fp_slot)
 			return 0;
-		return fp_slot + sizeof(__u64) + (RULE_KIND(rule) == RULE_REG ? 0 : RULE_GAP(rule));
+		return fp_slot + sizeof(word) + (RULE_KIND(rule) == RULE_REG ? 0 : RULE_GAP(rule));
 	case RULE_RA_AT_CFA:
 		return cfa + RULE_SLOT(rule);
 	case RULE_RA_LINK:
@@ -267,8 +280,37 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 		return t->walk.interrupted ? t->walk.interrupted + SIGNAL_REGISTER(30) : 0;
 	}
 #endif
-	return cfa - sizeof(__u64);
+	return cfa - sizeof(word);
 }
+
+#ifdef WORD_32
+
+/*
+ * find_sp corrects sp behind a frame-pointer step. Functions of 32-bit x86 that
+ * align their stack, as main does, have a copy of the return address behind the
+ * frame pointer, and below it, among the registers that they save, the caller's sp.
+ */
+static __noinline long find_sp(struct thread *t)
+{
+	__u64 sp, copy;
+
+	if (!t || t->walk.fp_at != FP_SAVED)
+		return 0;
+	for (__u32 i = 1; i <= SAVED_REGISTERS; i++) {
+		if (!read_extra(t, t->walk.fp - i * sizeof(word), &sp))
+			break;
+		if (sp <= t->walk.sp || sp > t->walk.sp + ALIGNED_STACK)
+			continue;
+		if (read_extra(t, sp - sizeof(word), &copy) && copy == t->walk.pc) {
+			t->walk.sp = sp;
+			t->walk.ra_slot = sp - sizeof(word);
+			break;
+		}
+	}
+	return 0;
+}
+
+#endif
 
 /* follow_rule takes a step by a rule of the tables. */
 static __always_inline long follow_rule(struct thread *t, __u64 rule)
@@ -276,10 +318,18 @@ static __always_inline long follow_rule(struct thread *t, __u64 rule)
 	__u32 kind = RULE_KIND(rule), fp_rule = RULE_FP_RULE(rule);
 	__u64 cfa, slot, fp_slot = 0, ra = 0;
 
+#ifdef WORD_32
+	if (t->walk.fp_step && kind == RULE_SP)
+		find_sp(t);
+#endif
 	if (likely(kind == RULE_SP && !(SP_CAN_BE_LOST && t->walk.sp_lost)))
 		cfa = t->walk.sp + RULE_CFA(rule);
 	else if (kind == RULE_SIGNAL)
 		return follow_signal(t);
+#ifdef SIGNAL_OLD_REGS
+	else if (kind == RULE_SIGNAL_OLD)
+		return follow_old_signal(t);
+#endif
 	else if (kind == RULE_END)
 		return stop(t, STACK_COMPLETE);
 	else if (kind == RULE_UNMAPPED)
@@ -291,8 +341,9 @@ static __always_inline long follow_rule(struct thread *t, __u64 rule)
 		return stop(t, STACK_NO_RULE);
 	else
 		cfa = unusual_cfa(t, rule);
+	cfa = (word)cfa; /* addends may be negative */
 	/* Only a function that was interrupted may have nothing on the stack. */
-	if (unlikely(cfa < t->walk.sp || cfa & 7 || (cfa == t->walk.sp && !t->walk.interrupted)))
+	if (unlikely(cfa < t->walk.sp || cfa & ODD || (cfa == t->walk.sp && !t->walk.interrupted)))
 		return stop(t, STACK_BAD_FRAME);
 	if (fp_rule == RULE_FP_AT_CFA) {
 		fp_slot = cfa + RULE_SLOT(rule);

@@ -8,6 +8,7 @@
 #ifndef RTRACE_GROWTH_H
 #define RTRACE_GROWTH_H
 
+#include "argument.h"
 #include "emit.h"
 
 /* The system call ABI, the same on all machines that are known here. */
@@ -38,21 +39,22 @@ static __always_inline void enter_growth(struct pt_regs *ctx, struct thread *t, 
 	}
 	if (SITE_NESTED(site) && !is_inside(t, slot))
 		return;
-	g->addr = REG_ARG0(ctx);
-	g->size = REG_ARG1(ctx);
+	g->addr = CALL_ARGUMENT(ctx, slot, 0);
+	g->size = CALL_ARGUMENT(ctx, slot, 1);
 	g->old_size = 0;
 	g->operation = SITE_OPERATION(site);
 	if (g->operation == OPERATION_SBRK) {
-		g->size = REG_ARG0(ctx);
-		if ((__s64)g->size <= 0)
+		g->size = CALL_ARGUMENT(ctx, slot, 0);
+		if ((sword)g->size <= 0)
 			return; /* gives back, or asks where the end is */
 	} else if (g->operation == OPERATION_MREMAP) {
-		g->old_size = REG_ARG1(ctx);
-		g->size = REG_ARG2(ctx);
+		g->old_size = CALL_ARGUMENT(ctx, slot, 1);
+		g->size = CALL_ARGUMENT(ctx, slot, 2);
 	} else {
-		if (!(REG_ARG2(ctx) & PROT_WRITE))
+		if (!(CALL_ARGUMENT(ctx, slot, 2) & PROT_WRITE))
 			return; /* a reservation, or its opposite */
-		if (g->operation == OPERATION_MMAP && !(REG_ARG3(ctx) & MAP_ANONYMOUS))
+		if (g->operation == OPERATION_MMAP &&
+		    !(CALL_ARGUMENT(ctx, slot, 3) & MAP_ANONYMOUS))
 			return;
 	}
 	g->slot = slot;
@@ -61,7 +63,7 @@ static __always_inline void enter_growth(struct pt_regs *ctx, struct thread *t, 
 static __always_inline void leave_growth(struct pt_regs *ctx, struct thread *t, __u64 site)
 {
 	struct growth *g = &t->growth;
-	__u64 slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(__u64) - RETURN_POP;
+	__u64 slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word) - RETURN_POP;
 	__u64 result = read_reg(ctx, SITE_BLOCK_REG(site)), size = g->size;
 
 	if (g->slot != slot)
@@ -71,7 +73,7 @@ static __always_inline void leave_growth(struct pt_regs *ctx, struct thread *t, 
 		if ((__u32)result)
 			return;
 		result = g->addr;
-	} else if (result >= -(__u64)MAX_ERRNO) {
+	} else if (result >= (word)-MAX_ERRNO) {
 		return;
 	}
 	/* The kernel gives whole pages; the end of the heap alone is exact. */

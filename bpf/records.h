@@ -123,7 +123,8 @@ enum operation {
  * the site, 37 ends in a jump to another probed function, 38 the size is a
  * product whose overflow the processor's flags show, 39 counts only while a call
  * is open. Behind a call for memory the register of the block is that of the
- * result.
+ * result. In 32-bit programs registers from 16 on are words of the stack.
+ * 40-63 pages from the start of the allocator's code to the site.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
@@ -134,6 +135,7 @@ enum operation {
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
 #define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
 #define SITE_NESTED(s) ((__u32)((s) >> 39) & 1)
+#define SITE_PAGES(s) ((s) >> 40)
 
 struct target {
 	__u64 text_start, text_end; /* code of the allocator's library in this process */

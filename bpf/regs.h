@@ -7,7 +7,7 @@
 #ifndef RTRACE_REGS_H
 #define RTRACE_REGS_H
 
-#include "helpers.h"
+#include "word.h"
 
 #define NO_REG 31
 
@@ -32,6 +32,10 @@ struct pt_regs {
 	__u64 rax, rcx, rdx, rsi, rdi, orig_rax;
 	__u64 rip, cs, eflags, rsp, ss;
 };
+
+#if defined(WORD_32)
+#include "regs_i386.h"
+#else
 
 #define REG_PC(r) ((r)->rip)
 #define REG_SP(r) ((r)->rsp)
@@ -96,6 +100,8 @@ static __always_inline __u64 read_reg(struct pt_regs *r, __u32 n)
 		return CONTEXT_WORD(r, r15);
 	return 0;
 }
+
+#endif
 
 #elif defined(__TARGET_ARCH_arm64)
 

@@ -11,6 +11,7 @@
  * Needs Linux 5.10; attach cookies, task storage, bpf_loop and uprobe_multi are
  * used where the kernel has them.
  */
+#include "argument.h"
 #include "growth.h"
 #include "kernel_stack.h"
 #include "site.h"
@@ -42,7 +43,7 @@ static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
 #else
 	__u64 pc = 0;
 
-	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)slot))
+	if (read_user(&pc, (void *)slot))
 		lose(LOSS_ARGUMENT);
 	return pc;
 #endif
@@ -61,12 +62,45 @@ static __always_inline void drop_stale(struct thread *t, __u64 slot)
 	}
 }
 
+#ifdef WORD_32
+
+/*
+ * is_library says whether the call at slot comes from the allocator's library.
+ * Functions of 32-bit glibc call each other where those of others jump, so more
+ * depends on it: reallocarray calls realloc, which jumps to malloc. Right after exec
+ * the tracer has not said yet where the code is, but the site knows. And the return
+ * address may be that of realloc, which its return probe has replaced.
+ */
+static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot, __u64 caller)
+{
+	__u64 mask = cfg_page_size - 1;
+	__u64 length = t->target.text_end - (t->target.text_start & ~mask);
+	__u64 start = (REG_PC(ctx) & ~mask) - SITE_PAGES(site) * cfg_page_size;
+
+	if (caller - start < length)
+		return true;
+	caller = true_return(caller, slot);
+	return caller && caller - start < length;
+}
+
+#else
+
+static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
+				       __u64 slot, __u64 caller)
+{
+	return caller >= t->target.text_start && caller < t->target.text_end;
+}
+
+#endif
+
 /*
  * is_nested says whether the call at slot was made by the allocator itself, on
  * behalf of a call that is still open. A call from elsewhere while one is open
  * comes from a signal handler and counts.
  */
-static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller)
+static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
+				      __u64 caller)
 {
 	__u32 top = t->depth - 1;
 
@@ -80,19 +114,19 @@ static __always_inline bool is_nested(struct thread *t, __u64 slot, __u64 caller
 		lose(LOSS_MISSED_RETURN);
 		return false;
 	}
-	return caller >= t->target.text_start && caller < t->target.text_end;
+	return is_library(ctx, t, site, slot, caller);
 }
 
-static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
+static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
 {
-	__u64 size = read_reg(ctx, SITE_SIZE_REG(site)), count, limit;
+	__u64 size = argument(ctx, SITE_SIZE_REG(site), slot), count, limit;
 
 	if (SITE_COUNT_REG(site) == NO_REG)
 		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
-	count = read_reg(ctx, SITE_COUNT_REG(site));
+	count = argument(ctx, SITE_COUNT_REG(site), slot);
 	if (!count)
 		return 0;
-	limit = ~0ULL / count;
+	limit = (word)~0ULL / count;
 	/* Keeps clang from a 128-bit multiplication, which BPF has not. */
 	asm volatile("" : "+r"(limit));
 	if (size > limit)
@@ -103,7 +137,7 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site)
 static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __u64 site,
 				       __u64 slot)
 {
-	__u64 block = read_reg(ctx, SITE_BLOCK_REG(site)), stack = 0;
+	__u64 block = argument(ctx, SITE_BLOCK_REG(site), slot), stack = 0;
 
 	if (!block)
 		return;
@@ -114,7 +148,7 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 		if (own)
 			return;
 	}
-	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
 		return;
 	if (cfg_backtrace_all)
 		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
@@ -128,7 +162,7 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	__u32 depth, operation = SITE_OPERATION(site);
 	struct call *c;
 
-	if (unlikely(t->depth && is_nested(t, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
 		return;
 	depth = t->depth;
 	if (depth >= MAX_CALLS) {
@@ -137,7 +171,7 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	}
 	c = &t->calls[depth];
 	c->slot = slot;
-	c->size = size_argument(ctx, site);
+	c->size = size_argument(ctx, site, slot);
 	c->function = SITE_FUNCTION(site);
 	c->operation = operation;
 	c->tail_calls = SITE_TAIL_CALLS(site);
@@ -145,7 +179,7 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	if (operation == OPERATION_ALLOC) {
 		c->skip = c->size < cfg_min_size;
 	} else {
-		c->block = read_reg(ctx, SITE_BLOCK_REG(site));
+		c->block = argument(ctx, SITE_BLOCK_REG(site), slot);
 		if (operation == OPERATION_ALLOC_OUT)
 			c->skip = c->size < cfg_min_size;
 	}
@@ -166,7 +200,7 @@ int enter(struct pt_regs *ctx)
 	t = current_thread();
 	if (!t || !find_site(ctx, t, SITE_ENTER, &site))
 		return 0;
-	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(__u64);
+	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (unlikely(t->depth))
 		drop_stale(t, slot);
 	if (SITE_OPERATION(site) == OPERATION_FREE)
@@ -222,7 +256,7 @@ int leave(struct pt_regs *ctx)
 
 		if (result)
 			return 0;
-		if (bpf_probe_read_user(&result, sizeof(result), (void *)out)) {
+		if (read_user(&result, (void *)out)) {
 			lose(LOSS_ARGUMENT);
 			return 0;
 		}

@@ -85,7 +85,7 @@ static __always_inline struct cache_set *find_set(struct thread *t, __u64 pc, __
 	return bpf_map_lookup_elem(&stack_cache, &key);
 }
 
-#define LAST_WORD (WINDOW_BYTES - sizeof(__u64))
+#define LAST_WORD (WINDOW_BYTES - sizeof(word))
 
 static __always_inline bool same_far_words(struct cached_stack *e)
 {
@@ -95,7 +95,7 @@ static __always_inline bool same_far_words(struct cached_stack *e)
 		void *addr = (void *)(e->sp + e->far_at[i]);
 		__u64 value = 0;
 
-		if (bpf_probe_read_user(&value, sizeof(value), addr) || value != e->far_value[i])
+		if (read_user(&value, addr) || value != e->far_value[i])
 			return false;
 	}
 	return true;
@@ -184,8 +184,8 @@ static __always_inline void keep_word(struct thread *t, struct cached_stack *e, 
 	e->slot[n] = at;
 	e->value[n] = word_at(t, at);
 	e->slots = n + 1;
-	if (at + sizeof(__u64) > e->length)
-		e->length = at + sizeof(__u64);
+	if (at + sizeof(word) > e->length)
+		e->length = at + sizeof(word);
 }
 
 /* keep_words copies what decided the stack to an entry. */
@@ -202,7 +202,7 @@ VERIFIED_ONCE int keep_words(struct thread *t, struct cached_stack *e)
 			continue; /* it is among the far words */
 		keep_word(t, e, at);
 		if (at != t->walk.slot[i])
-			keep_word(t, e, at - sizeof(__u64));
+			keep_word(t, e, at - sizeof(word));
 	}
 	for (__u32 i = 0; i < MAX_EXTRA && i < t->walk.extras; i++)
 		keep_word(t, e, t->walk.extra[i]);

@@ -7,6 +7,7 @@
 
 /* Settings, fixed before the programs are loaded. */
 volatile const bool cfg_task_storage = true; /* else state is a hash by thread id */
+volatile const bool cfg_no_storage = false; /* for tests: as if none could be made */
 volatile const bool cfg_cookies = true; /* else sites are found by address */
 volatile const bool cfg_perf_buffer = false; /* perf event arrays instead of ring buffers */
 volatile const bool cfg_backtrace_all = false; /* frees have a stack, too */
@@ -50,8 +51,8 @@ struct growth {
 	__u32 reserved;
 };
 
-#define WINDOW_WORDS 384
-#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
+#define WINDOW_BYTES (384 * sizeof(__u64))
+#define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
 struct window {
@@ -60,7 +61,7 @@ struct window {
 	__u32 length; /* bytes */
 	__u16 span; /* bytes that the stack before this one took, at most those of a window */
 	__u16 beyond; /* frames that it had outside of its first window */
-	__u64 words[WINDOW_WORDS];
+	word words[WINDOW_WORDS];
 };
 
 /* Stacks up to so deep can be in the stack cache. */
@@ -144,7 +145,11 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* The same for kernels without task storage. The tracer deletes dead threads. */
+/*
+ * The same for kernels without task storage, and for threads whose storage could
+ * not be made: while a program is preempted within the helper, no other one on its
+ * CPU can make any. The tracer deletes dead threads.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -201,14 +206,42 @@ static __always_inline void lose(__u32 reason)
 		__sync_fetch_and_add(n, 1);
 }
 
+static __always_inline struct thread *hashed_thread(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&threads_by_tid, &tid);
+}
+
 static __always_inline struct thread *stored_thread(void)
 {
-	__u32 tid;
+	struct thread *t;
 
-	if (cfg_task_storage)
-		return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
-	tid = bpf_get_current_pid_tgid();
-	return bpf_map_lookup_elem(&threads_by_tid, &tid);
+	if (cfg_task_storage) {
+		t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+		if (likely(t))
+			return t;
+	}
+	return hashed_thread();
+}
+
+/* new_thread makes the state of the current thread, which has none. */
+static __always_inline struct thread *new_thread(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid(), zero = 0;
+	struct thread *t;
+	void *blank;
+
+	if (cfg_task_storage && !cfg_no_storage) {
+		t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+					 BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (likely(t))
+			return t;
+	}
+	blank = bpf_map_lookup_elem(&blank_threads, &zero);
+	if (blank)
+		bpf_map_update_elem(&threads_by_tid, &tid, blank, BPF_NOEXIST);
+	return hashed_thread();
 }
 
 /* current_ids returns process and thread id as the tracer's namespace numbers them. */
@@ -230,7 +263,7 @@ static __always_inline __u64 current_ids(void)
 static __noinline struct thread *refresh_thread(void)
 {
 	__u64 ids = current_ids();
-	__u32 pid = ids >> 32, key = bpf_get_current_pid_tgid(), zero = 0;
+	__u32 pid = ids >> 32;
 	struct target *target;
 	struct thread *t;
 
@@ -239,16 +272,9 @@ static __noinline struct thread *refresh_thread(void)
 	target = bpf_map_lookup_elem(&targets, &pid);
 	if (!target)
 		return NULL;
-	if (cfg_task_storage) {
-		t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-					 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	} else {
-		void *blank = bpf_map_lookup_elem(&blank_threads, &zero);
-
-		if (blank)
-			bpf_map_update_elem(&threads_by_tid, &key, blank, BPF_NOEXIST);
-		t = bpf_map_lookup_elem(&threads_by_tid, &key);
-	}
+	t = stored_thread();
+	if (!t)
+		t = new_thread();
 	if (!t) {
 		lose(LOSS_STATE);
 		return NULL;

@@ -27,11 +27,19 @@
 #define HAS_STRIDE 0
 #endif
 
+/* Behind a frame-pointer step of 32-bit programs follow_rule looks for sp. */
+#ifdef WORD_32
+#define SP_IS_KNOWN(t) (!(t)->walk.fp_step)
+#else
+#define SP_IS_KNOWN(t) 1
+#endif
+
 /* can_stride says whether the window is the first one, and holds the next frame. */
 static __always_inline bool can_stride(struct thread *t)
 {
 	return t->window.base == t->walk.first_sp && t->window.length <= WINDOW_BYTES &&
-	       t->window.length >= 2 * sizeof(__u64) && t->walk.called && !t->walk.uncached;
+	       t->window.length >= 2 * sizeof(word) && t->walk.called && !t->walk.uncached &&
+	       SP_IS_KNOWN(t);
 }
 
 /* end_stride notes where strides have led to. */
@@ -43,7 +51,7 @@ static __always_inline void end_stride(struct thread *t, __u64 pc, __u64 at, __u
 	t->walk.sp = t->walk.first_sp + at;
 	t->walk.hash = hash;
 	t->walk.depth = n;
-	t->walk.ra_slot = t->walk.sp - sizeof(__u64);
+	t->walk.ra_slot = t->walk.sp - sizeof(word);
 	t->walk.interrupted = 0;
 	t->walk.fp_step = 0;
 }
@@ -77,18 +85,18 @@ VERIFIED_ONCE int stride(struct thread *t)
 		if (known->check != tag + rule * GOLDEN || !IS_USUAL(rule))
 			break;
 		/* The return address is in the last word below the CFA. */
-		slot = at + RULE_CFA(rule) - sizeof(__u64);
+		slot = at + RULE_CFA(rule) - sizeof(word);
 		if (slot < at || slot >= length || n >= MAX_SLOTS || n >= cfg_depth)
 			break;
 		/* Verifiers do not compare two registers: see stride_by_pointer. */
-		if (slot > WINDOW_BYTES - sizeof(__u64))
+		if (slot > WINDOW_BYTES - sizeof(word))
 			break;
 		ra = word_at(t, slot);
 		if (!ra)
 			break;
 		t->walk.slot[n] = slot;
 		t->stack.frames[n] = pc = ra;
-		at = slot + sizeof(__u64);
+		at = slot + sizeof(word);
 		n++;
 		hash = mix(hash, pc);
 		if (RULE_FP_RULE(rule) == RULE_FP_AT_CFA)
@@ -126,18 +134,18 @@ VERIFIED_ONCE int stride_by_pointer(struct thread *t)
 		asm volatile("" : "+r"(n));
 		if (known->rule != POINTER_RULE || known->check != tag + POINTER_RULE * GOLDEN)
 			break;
-		if (fp < at || fp & 7 || fp >= length - sizeof(__u64) || n >= MAX_SLOTS ||
+		if (fp < at || fp & ODD || fp >= length - sizeof(word) || n >= MAX_SLOTS ||
 		    n >= cfg_depth)
 			break;
 		/* For the verifier, which does not know that length is within bounds, too. */
-		if (fp > WINDOW_BYTES - 2 * sizeof(__u64))
+		if (fp > WINDOW_BYTES - 2 * sizeof(word))
 			break;
-		ra = word_at(t, fp + sizeof(__u64));
+		ra = word_at(t, fp + sizeof(word));
 		if (!ra)
 			break;
-		t->walk.slot[n] = (fp + sizeof(__u64)) | SLOT_PAIR;
+		t->walk.slot[n] = (fp + sizeof(word)) | SLOT_PAIR;
 		t->stack.frames[n] = pc = ra;
-		at = fp + 2 * sizeof(__u64);
+		at = fp + 2 * sizeof(word);
 		fp = word_at(t, fp) - t->walk.first_sp;
 		n++;
 		hash = mix(hash, pc);

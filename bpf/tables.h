@@ -21,11 +21,12 @@ enum rule_kind {
 	RULE_FP, /* CFA = fp + cfa */
 	RULE_SP_DEREF, /* CFA = *(sp + offset) + addend */
 	RULE_FP_DEREF,
-	RULE_PLT, /* CFA = sp + 8, or + 16 behind the push of a PLT entry */
+	RULE_PLT, /* CFA = sp + 1 word, or + 2 behind the push of a PLT entry */
 	RULE_SIGNAL, /* the registers are in the kernel's signal frame at sp */
 	RULE_END, /* the outermost frame of a thread */
 	RULE_REG, /* CFA = register + cfa */
 	RULE_UNSUPPORTED,
+	RULE_SIGNAL_OLD, /* the same for handlers without siginfo, of 32-bit programs */
 	RULE_UNMAPPED = 15, /* not in tables: no known mapping has the address */
 };
 
@@ -47,11 +48,11 @@ enum rule_ra {
 #define RULE_FP_RULE(r) ((__u32)(r) >> 4 & 7)
 #define RULE_RA_RULE(r) ((__u32)(r) >> 7 & 3)
 #define RULE_REGISTER(r) ((__u32)(r) >> 9 & 0x1f)
-#define RULE_GAP(r) ((__u64)((__s64)((r) << 50) >> 59) * sizeof(__u64)) /* not of RULE_REG */
-#define RULE_SLOT(r) ((__u64)((__s64)((r) << 24) >> 40) * sizeof(__u64))
-#define RULE_CFA(r) ((__u64)((__s64)(r) >> 40) * sizeof(__u64))
-#define RULE_OFFSET(r) ((__u64)((__s64)((r) << 12) >> 52) * sizeof(__u64))
-#define RULE_ADDEND(r) ((__u64)((__s64)(r) >> 52) * sizeof(__u64))
+#define RULE_GAP(r) ((__u64)((__s64)((r) << 50) >> 59) * sizeof(word)) /* not of RULE_REG */
+#define RULE_SLOT(r) ((__u64)((__s64)((r) << 24) >> 40) * sizeof(word))
+#define RULE_CFA(r) ((__u64)((__s64)(r) >> 40) * sizeof(word))
+#define RULE_OFFSET(r) ((__u64)((__s64)((r) << 12) >> 52) * sizeof(word))
+#define RULE_ADDEND(r) ((__u64)((__s64)(r) >> 52) * sizeof(word))
 
 /* From pc on, counted from the start of the table, up to the next row. */
 struct row {

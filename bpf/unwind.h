@@ -94,7 +94,7 @@ static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u
 	w->end = STACK_TRUNCATED;
 	w->called = 1;
 	w->fp_step = w->fp_used = w->fp_needed = w->sp_lost = w->late = 0;
-	w->uncached = sp & 7;
+	w->uncached = sp & ODD;
 	t->stack.frames[0] = pc;
 }
 

@@ -47,7 +47,7 @@ static __always_inline void forget_window(struct thread *t, __u64 sp)
 /* word_at returns a word of the window; at is in bytes. */
 static __always_inline __u64 word_at(struct thread *t, __u64 at)
 {
-	return *(__u64 *)((__u8 *)t->window.words + at);
+	return *(word *)((__u8 *)t->window.words + at);
 }
 
 /* read_alone reads a far word that may stay in the stack cache. */
@@ -60,7 +60,7 @@ static __always_inline bool read_alone(struct thread *t, __u64 addr, __u64 *valu
 	asm volatile("" : "+r"(n));
 	if (at < WINDOW_BYTES || at >= FAR_LIMIT || n >= MAX_FAR)
 		return false;
-	if (bpf_probe_read_user(value, sizeof(*value), (void *)addr))
+	if (read_user(value, (void *)addr))
 		return false;
 	t->walk.far_at[n] = at;
 	t->walk.far_value[n] = *value;
@@ -82,21 +82,21 @@ static __noinline bool read_far(struct thread *t, __u64 addr, __u64 *value)
 			return true;
 		/* The stack is longer than the one before. */
 		at = addr - w->base;
-		if (at < WINDOW_BYTES && !(at & 7)) {
+		if (at < WINDOW_BYTES && !(at & ODD)) {
 			move_window(t, w->base, WINDOW_BYTES);
-			if (at < w->length && at <= WINDOW_BYTES - sizeof(__u64)) {
+			if (at < w->length && at <= WINDOW_BYTES - sizeof(word)) {
 				*value = word_at(t, at);
 				return true;
 			}
 		}
 	}
 	t->walk.uncached = 1;
-	if (!(addr & 7) && addr - w->base >= w->length && addr > w->base) {
+	if (!(addr & ODD) && addr - w->base >= w->length && addr > w->base) {
 		move_window(t, addr, WINDOW_BYTES);
 		*value = w->words[0];
 		return w->length > 0;
 	}
-	return !bpf_probe_read_user(value, sizeof(*value), (void *)addr);
+	return !read_user(value, (void *)addr);
 }
 
 /* read_word reads a word of the user's stack. */
@@ -104,8 +104,8 @@ static __always_inline bool read_word(struct thread *t, __u64 addr, __u64 *value
 {
 	__u64 at = addr - t->window.base;
 
-	if (likely(at < t->window.length && !(at & 7))) {
-		at /= sizeof(__u64);
+	if (likely(at < t->window.length && !(at & ODD))) {
+		at /= sizeof(word);
 		if (likely(at < WINDOW_WORDS)) {
 			*value = t->window.words[at];
 			return true;

@@ -19,10 +19,10 @@ type kernel struct {
 	tables   *tables
 	follower *follower // nil without unwind tables
 	sources  []source
+	grace    *grace // of perf buffers; nil without
 	sideband *sideband
 	losses   *lossCounters
 	links    []link.Link
-	hashed   bool // threads are in a hash, not in task storage
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
@@ -92,18 +92,18 @@ func (k *kernel) renew() error {
 // load configures and loads the programs and maps.
 func (k *kernel) load(plan *Plan, cpus []int) error {
 	o := plan.options
-	read := loadProbe
+	read := plan.target.machine.whole
 	if plan.bounded {
-		read = loadBounded
+		read = plan.target.machine.bounded
 	}
 	spec, err := read()
 	if err != nil {
 		return fmt.Errorf("read BPF object: %w", err)
 	}
-	k.hashed = plan.state == StateHash
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
 		"cfg_task_storage":  plan.state == StateTask,
+		"cfg_no_storage":    o.noStorage,
 		"cfg_cookies":       plan.sites == SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
@@ -130,7 +130,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	if plan.state == StateTask {
-		spec.Maps["threads_by_tid"].MaxEntries = 1
+		spec.Maps["threads_by_tid"].MaxEntries = sparedThreads
 	} else {
 		// The programs never touch the map then, but the kernel wants one to exist.
 		t := spec.Maps["threads"]
@@ -185,16 +185,15 @@ func (k *kernel) register(plan *Plan) error {
 // forget deletes what the programs keep of a thread that has ended. Task
 // storage goes by itself.
 func (k *kernel) forget(tid uint32) {
-	if k.hashed {
-		// It is not there if the thread has called nothing.
-		_ = k.objects.ThreadsByTid.Delete(tid)
-	}
+	// It is not there if the thread has called nothing, or had task storage.
+	_ = k.objects.ThreadsByTid.Delete(tid)
 }
 
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	size := plan.options.ringBytes(len(cpus))
 	if plan.options.Buffer == BufferPerf {
-		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size)
+		k.grace = startGrace(nil)
+		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size, k.grace)
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)
 	}
@@ -284,7 +283,7 @@ func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, progra
 		}
 		l, err := attach("", program, o)
 		if err != nil {
-			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, err)
+			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, perfRefused(err))
 		}
 		k.links = append(k.links, l)
 	}
@@ -326,6 +325,10 @@ func (k *kernel) Close() error {
 	}
 	all = append(all, closeSources(k.sources))
 	k.sources = nil
+	if k.grace != nil {
+		all = append(all, k.grace.Close())
+		k.grace = nil
+	}
 	if k.objects.Enter != nil {
 		all = append(all, k.objects.Close())
 	}

@@ -42,6 +42,7 @@ const (
 	boundedVarCfgCookies        = "cfg_cookies"
 	boundedVarCfgDepth          = "cfg_depth"
 	boundedVarCfgMinSize        = "cfg_min_size"
+	boundedVarCfgNoStorage      = "cfg_no_storage"
 	boundedVarCfgPageSize       = "cfg_page_size"
 	boundedVarCfgPerfBuffer     = "cfg_perf_buffer"
 	boundedVarCfgPidNamespace   = "cfg_pid_namespace"
@@ -152,6 +153,7 @@ type boundedVariableSpecs struct {
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
+	CfgNoStorage      *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
@@ -248,6 +250,7 @@ type boundedVariables struct {
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
+	CfgNoStorage      *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.Variable `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`

@@ -22,6 +22,7 @@ type extent struct{ start, end uint64 }
 // code is the machine code of an allocator's library.
 type code struct {
 	lib      *library
+	machine  *machine
 	bias     uint64 // of the library in the process
 	text     []byte // the code segment with the allocator
 	base     uint64 // address of text in the file
@@ -31,8 +32,8 @@ type code struct {
 	free     uint64            // address of free, 0 if it is not traced
 }
 
-func newCode(lib *library, functions []Function) (*code, error) {
-	c := &code{lib: lib, byAddr: map[uint64]string{}}
+func newCode(m *machine, lib *library, functions []Function) (*code, error) {
+	c := &code{lib: lib, machine: m, byAddr: map[uint64]string{}}
 	var entries []uint64
 	for _, f := range functions {
 		c.byAddr[f.addr] = f.Name
@@ -57,8 +58,15 @@ func newCode(lib *library, functions []Function) (*code, error) {
 	}
 	info := fileInfo{segments: lib.file.Segments()}
 	c.bias = bias(info.segments, lib.mapping)
-	c.branches = site.Branches(siteOptions().Arch, c.text, c.base, entries)
+	c.branches = site.Branches(c.machine.arch, c.text, c.base, entries)
 	return c, nil
+}
+
+// sites describes the machine to package site. Nops are not counted on: which of
+// them are emulated depends on the kernel, and taking one for single-stepped costs
+// nothing where another site exists.
+func (c *code) sites() site.Options {
+	return site.Options{Arch: c.machine.arch, GOT: c.lib.file.GOT()}
 }
 
 // body returns the code of a function.
@@ -84,7 +92,7 @@ func (c *code) target(addr uint64) (string, bool) {
 		return "", false
 	}
 	rest := c.text[addr-c.base:]
-	name, ok := c.slots.through(addr, rest[:min(site.StubSize, len(rest))])
+	name, ok := c.through(addr, rest[:min(site.StubSize, len(rest))])
 	return c.traced(name, ok)
 }
 
@@ -128,13 +136,13 @@ func (c *code) internal() []Probe {
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
 		return nil
 	}
-	returns, _ := site.InternalCallers(siteOptions().Arch, c.text, c.base, c.free)
+	returns, _ := site.InternalCallers(c.machine.arch, c.text, c.base, c.free)
 	if len(returns) > maxInternal {
 		return nil // not what is known of glibc
 	}
 	var probes []Probe
 	for _, addr := range returns {
-		if offset, ok := c.lib.file.FileOffset(addr - callSize); ok {
+		if offset, ok := c.lib.file.FileOffset(addr - c.machine.call); ok {
 			probes = append(probes, Probe{Function: "free", Path: c.lib.mapping.path, File: c.lib.path, Offset: offset})
 		}
 	}

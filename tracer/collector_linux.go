@@ -61,9 +61,9 @@ type collector struct {
 	exited     bool
 }
 
-func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error) {
+func newCollector(sources []source, sb *sideband, t *target) (*collector, error) {
 	c := &collector{
-		sources: sources, sideband: sb, exitFD: exitFD,
+		sources: sources, sideband: sb, exitFD: t.pidfd,
 		out:  make(chan *batch, batchQueue),
 		free: make(chan *batch, batchQueue),
 		in:   make([]intake, len(sources)),
@@ -71,7 +71,7 @@ func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error
 	}
 	c.merger.queues = make([]queue, len(sources)+1)
 	for i := range c.in {
-		c.in[i].queue = &c.merger.queues[i]
+		c.in[i].queue, c.in[i].machine = &c.merger.queues[i], t.machine
 	}
 	var err error
 	if c.stopFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -80,7 +80,7 @@ func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error
 	if c.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("make epoll descriptor: %w", err)
 	}
-	watch := []int{c.stopFD, exitFD}
+	watch := []int{c.stopFD, c.exitFD}
 	for _, s := range sources {
 		watch = append(watch, s.fd())
 	}
@@ -89,7 +89,7 @@ func newCollector(sources []source, sb *sideband, exitFD int) (*collector, error
 	}
 	for _, fd := range watch {
 		events := uint32(unix.EPOLLIN)
-		if fd != c.stopFD && fd != exitFD {
+		if fd != c.stopFD && fd != c.exitFD {
 			// A ring with data is always readable; only a wake-up counts.
 			events |= unix.EPOLLET
 		}

@@ -51,7 +51,7 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 	const most = 20
 	busy := &flood{event: newEvent(t), polls: most}
 	exit := newEvent(t)
-	c, err := newCollector([]source{busy}, &sideband{}, exit)
+	c, err := newCollector([]source{busy}, &sideband{}, &target{pidfd: exit})
 	if err != nil {
 		t.Fatal(err)
 	}

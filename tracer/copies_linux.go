@@ -30,9 +30,23 @@ func (m *mapping) key() moduleKey {
 }
 
 func newCopies(t *target, o *Options, code *mappings) *copies {
-	return &copies{
-		target: t, machine: nativeMachine, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
+	c := &copies{
+		target: t, machine: t.machine.elf, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
 		files: map[tableKey]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
+	}
+	if all, err := t.mappings(); err == nil {
+		for _, m := range all {
+			c.keepVDSO(m)
+		}
+	}
+	return c
+}
+
+// keepVDSO reads the kernel's library at once: it is in no file, so it is gone with
+// the process. Signal handlers of 32-bit programs return to it.
+func (c *copies) keepVDSO(m mapping) {
+	if m.path == vdso {
+		c.modules[m.key()] = c.module(m)
 	}
 }
 
@@ -99,6 +113,7 @@ func (c *copies) mapped(m mapping) {
 	maps.DeleteFunc(c.modules, func(k moduleKey, _ reference.Module) bool {
 		return k.start < m.end && m.start < k.end
 	})
+	c.keepVDSO(m)
 }
 
 // forget drops what is known of a process that is another program now.

@@ -123,15 +123,15 @@ type memoryRange struct {
 
 const probeRawRanges = len(probeRawStack{}.Start)
 
-// decodeRaw reads a raw stack, which it copies.
-func decodeRaw(b []byte, s *rawStack) bool {
+// decodeRaw reads a raw stack of a program for m; it copies it.
+func decodeRaw(b []byte, m *machine, s *rawStack) bool {
 	if len(b) < rawHeadSize {
 		return false
 	}
 	// Only the data that was copied is in the ring: see decodeStack.
 	var raw probeRawStack
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
-	s.hash, s.regs = raw.Hash, dwarfRegisters(&raw)
+	s.hash, s.regs = raw.Hash, m.registers(&raw)
 	s.late = raw.Head.Function == uint16(probeRawPurposeRAW_LATE)
 	data := b[rawHeadSize:]
 	for i, n := range raw.Length {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 
@@ -19,21 +20,27 @@ import (
 // wrong while asking.
 type Features interface {
 	Capabilities() error // of this process, for tracing others
+	Types() error        // the kernel's description of its own types
+	KernelReads() error  // programs may read the kernel's memory: it is not locked down
 	RingBuffer() error   // BPF ring buffers, 5.8
 	AttachCookie() error // bpf_get_attach_cookie, 5.15
 	TaskStorage() error  // in uprobe programs, 5.16
 	Loop() error         // bpf_loop, 5.17
 	UprobeMulti() error  // uprobe_multi links whose process filter sees all threads, 6.10
+	PerfUprobes() error  // uprobes as perf events, 4.17
 }
 
 // What can keep a process from being traced. Match with errors.Is.
 var (
 	ErrUnsupported   = errors.New("not supported by this kernel")
+	ErrLockedDown    = errors.New("the kernel is locked down")
 	ErrNotPrivileged = errors.New("missing privilege")
+	ErrContainer     = errors.New("a user namespace gives no rights outside of it")
 	ErrNoProcess     = errors.New("no such process")
 	ErrKernelThread  = errors.New("is a kernel thread")
 	ErrZombie        = errors.New("is a zombie")
-	Err32Bit         = errors.New("is a 32-bit program")
+	ErrMachine       = errors.New("cannot be traced here")
+	ErrEmulated      = errors.New("runs in an emulator")
 	ErrNoAllocator   = errors.New("has no known allocator")
 )
 
@@ -54,6 +61,9 @@ const (
 )
 
 func (kernelFeatures) Capabilities() error {
+	if err := checkUserNamespace(); err != nil {
+		return err
+	}
 	status, err := proc.ReadStatus(os.Getpid())
 	if err != nil {
 		return fmt.Errorf("read own capabilities: %w", err)
@@ -79,6 +89,58 @@ func checkCapabilities(effective uint64) error {
 		return fmt.Errorf("%w %s", ErrNotPrivileged, strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// initialUserNamespace is the number of the namespace that is there from the
+// start (PROC_USER_INIT_INO of include/linux/proc_ns.h).
+const initialUserNamespace = 0xEFFFFFFD
+
+// checkUserNamespace refuses to work where root is not the machine's: it has all
+// capabilities there, which count for nothing.
+func checkUserNamespace() error {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/user", &st); err != nil || st.Ino == initialUserNamespace {
+		return nil // a kernel without namespaces has no such file
+	}
+	return ErrContainer
+}
+
+func (kernelFeatures) Types() error {
+	if _, err := btf.LoadKernelSpec(); errors.Is(err, ebpf.ErrNotSupported) {
+		return fmt.Errorf("types of the kernel: %w: it needs CONFIG_DEBUG_INFO_BTF and /sys/kernel/btf/vmlinux", ErrUnsupported)
+	} else if err != nil {
+		return fmt.Errorf("read the types of the kernel: %w", err)
+	}
+	return nil
+}
+
+// KernelReads asks for a helper that all kernels with ring buffers have, and that
+// a locked-down one keeps from programs. The library takes an older helper in its
+// place then, and does not know what to make of that one's being refused as well.
+func (kernelFeatures) KernelReads() error {
+	err := features.HaveProgramHelper(ebpf.Kprobe, asm.FnProbeReadKernel)
+	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("%w (lockdown=confidentiality): programs may not read its memory", ErrLockedDown)
+	}
+	return feature(err, "bpf_probe_read_kernel", "5.5")
+}
+
+func (kernelFeatures) PerfUprobes() error {
+	const events = "/sys/bus/event_source/devices/uprobe/type"
+	if _, err := os.Stat(events); err != nil {
+		return fmt.Errorf("uprobes as perf events: %w: it needs CONFIG_UPROBE_EVENTS and %s", ErrUnsupported, events)
+	}
+	return nil
+}
+
+// perfRefused says what a kernel wants that refuses to open a perf event although
+// this process has CAP_PERFMON. For uprobes some want more; for any event Debian's
+// do, unless kernel.perf_event_paranoid is lowered to 2.
+func perfRefused(err error) error {
+	if errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%w CAP_SYS_ADMIN: this kernel wants it for such perf events", ErrNotPrivileged)
+	}
+	return err
 }
 
 func (kernelFeatures) RingBuffer() error {

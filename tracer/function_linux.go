@@ -2,7 +2,7 @@ package tracer
 
 import (
 	"fmt"
-	"runtime"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,7 +48,7 @@ func (p *Plan) chooseFunctions(lib *library) error {
 		byAddress[sym.Addr] = len(p.functions)
 		p.functions = append(p.functions, Function{Name: r.symbol, row: r, Returns: r.returns(), addr: sym.Addr})
 	}
-	c, err := newCode(lib, p.functions)
+	c, err := newCode(p.target.machine, lib, p.functions)
 	if err != nil {
 		return err
 	}
@@ -66,16 +66,6 @@ func (p *Plan) chooseFunctions(lib *library) error {
 	return nil
 }
 
-// siteOptions describes the machine to package site. Nops are not counted on:
-// which of them are emulated depends on the kernel, and taking one for
-// single-stepped costs nothing where another site exists.
-func siteOptions() site.Options {
-	if runtime.GOARCH == "arm64" {
-		return site.Options{Arch: site.ARM64}
-	}
-	return site.Options{Arch: site.AMD64}
-}
-
 // chooseSite finds where the i-th function is probed.
 func (p *Plan) chooseSite(c *code, i int) error {
 	fn := &p.functions[i]
@@ -91,7 +81,7 @@ func (p *Plan) chooseSite(c *code, i int) error {
 	if fn.row.count != none {
 		f.Factors = [2]int{fn.row.size, fn.row.count}
 	}
-	if fn.Site, err = site.Choose(siteOptions(), f); err != nil {
+	if fn.Site, err = site.Choose(c.sites(), f); err != nil {
 		return err
 	}
 	path := c.lib.mapping.path
@@ -100,13 +90,14 @@ func (p *Plan) chooseSite(c *code, i int) error {
 		return fmt.Errorf("%s in %s is at %#x, which is not in the file", fn.Name, path, fn.Site.Addr)
 	}
 	fn.Probe = Probe{Function: fn.Name, Path: path, File: c.lib.path, Offset: offset}
-	fn.Probe.site, fn.Probe.distance = fn.pack(i), c.distance(fn.Site.Addr)
+	fn.Probe.distance = c.distance(fn.Site.Addr)
+	fn.Probe.site = fn.pack(i, c.machine.word) | fn.Probe.distance/uint64(os.Getpagesize())<<40
 	return nil
 }
 
-// pack describes the site as the programs read it: see
+// pack describes the site as the programs read it, given the bytes of a word: see
 // bpf/records.h, SITE_FUNCTION and its neighbours.
-func (f *Function) pack(number int) uint64 {
+func (f *Function) pack(number int, word uint64) uint64 {
 	place := func(arg int) (reg uint64, product bool) {
 		if arg == none {
 			return site.NoReg, false
@@ -121,7 +112,7 @@ func (f *Function) pack(number int) uint64 {
 	}
 	block, _ := place(f.row.block)
 	packed := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | count<<19 | block<<24 |
-		uint64(f.Site.StackAdjust/8)<<29
+		uint64(f.Site.StackAdjust)/word<<29
 	if len(f.Site.TailCalls) > 0 {
 		packed |= 1 << 37
 	}

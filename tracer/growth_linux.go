@@ -64,7 +64,7 @@ type growthCall struct {
 func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, bool) {
 	g := Growth{Function: r.symbol, Nested: call.nested, addr: call.From}
 	var err error
-	g.Site, err = site.Choose(siteOptions(), site.Function{
+	g.Site, err = site.Choose(c.sites(), site.Function{
 		Name: r.symbol, Entry: call.Next, Code: call.rest, Args: []int{0}, Behind: true, Incoming: call.branches,
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 		entry |= 1 << 39
 	}
 	atCall, ok := probe(call.From, entry)
-	atResult, ok2 := probe(g.Site.Addr, uint64(g.Site.Args[0].Reg)<<24|uint64(g.Site.StackAdjust/8)<<29)
+	atResult, ok2 := probe(g.Site.Addr, uint64(g.Site.Args[0].Reg)<<24|uint64(g.Site.StackAdjust)/c.machine.word<<29)
 	g.Call, g.Result = atCall, atResult
 	return g, ok && ok2
 }
@@ -101,10 +101,10 @@ func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow)
 	index := c.frames()
 	if index == nil {
 		for wrapper := range wrappers {
-			returns, _ := site.InternalCallers(siteOptions().Arch, c.text, c.base, wrapper)
+			returns, _ := site.InternalCallers(c.machine.arch, c.text, c.base, wrapper)
 			for _, next := range returns {
 				all = append(all, growthCall{
-					Branch: site.Branch{From: next - callSize, To: wrapper, Next: next, Call: true},
+					Branch: site.Branch{From: next - c.machine.call, To: wrapper, Next: next, Call: true},
 					nested: true, rest: c.between(next, next+site.Window),
 				})
 			}
@@ -160,7 +160,7 @@ func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint
 			continue
 		}
 		seen[fde.Start] = true
-		branches := site.Direct(siteOptions().Arch, c.between(fde.Start, fde.End), fde.Start)
+		branches := site.Direct(c.machine.arch, c.between(fde.Start, fde.End), fde.Start)
 		for _, b := range branches {
 			switch {
 			case wrappers[b.To] == nil:

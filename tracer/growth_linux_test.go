@@ -17,7 +17,11 @@ import (
 // each is probed once, and threads are not made by the allocator.
 func TestGrowthCalls(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1")
+	testutil.EachWidth(t, growthCalls)
+}
+
+func growthCalls(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "loop"), "1", "1")
 	child.Ready()
 	plan, err := NewPlan(Options{PID: child.PID, HeapGrowth: true, Warn: t.Errorf})
 	if err != nil {

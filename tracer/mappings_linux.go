@@ -130,7 +130,7 @@ func (m mapping) overlaps(o mapping) bool { return m.start < o.end && o.start < 
 // the kernel's with code.
 func named(m mapping) bool {
 	return strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "//anon") ||
-		m.path == "[vdso]" || m.path == "[vsyscall]"
+		m.path == vdso || m.path == "[vsyscall]"
 }
 
 // record returns m in the words of a trace.

@@ -99,6 +99,7 @@ const (
 	defaultRingSize = 8 << 20   // bytes per CPU
 	ringBudget      = 256 << 20 // bytes over all CPUs, when the size is not given
 	hashedThreads   = 64 << 10  // most threads with StateHash
+	sparedThreads   = 1 << 10   // most threads in the hash with StateTask, for want of storage
 )
 
 // Options say what is recorded and how. The zero value, but for PID, records
@@ -124,6 +125,7 @@ type Options struct {
 	Features Features // what the kernel offers; nil: ask it
 
 	drainLimit   time.Duration // for tests, see collector.limit
+	noStorage    bool          // for tests: no thread gets the task storage that the kernel has
 	noStackCache bool          // for benchmarks: every stack is unwound
 	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
 

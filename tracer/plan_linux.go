@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // Plan says what a tracer will put where. It is made without touching the
@@ -54,7 +55,7 @@ func (p *Plan) decide() error {
 	if err := errors.Join(p.chooseFunctions(lib), lib.file.Close()); err != nil {
 		return err
 	}
-	if err := checkReturnProbes(p.target.pid); err != nil {
+	if err := checkReturnProbes(p.target); err != nil {
 		return err
 	}
 	return p.findLoader()
@@ -64,10 +65,18 @@ func (p *Plan) decide() error {
 func (p *Plan) chooseKernel() error {
 	// Tests of features make programs and maps, too.
 	// Kernels before 5.11 charge BPF memory to RLIMIT_MEMLOCK.
-	if err := rlimit.RemoveMemlock(); err != nil {
+	if err := rlimit.RemoveMemlock(); errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w CAP_SYS_RESOURCE: before Linux 5.11 the memory of BPF counts as locked", ErrNotPrivileged)
+	} else if err != nil {
 		return fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
 	f := p.options.Features
+	if err := f.KernelReads(); err != nil {
+		return err
+	}
+	if err := f.Types(); err != nil {
+		return err
+	}
 	if p.options.Buffer == BufferRing {
 		if err := f.RingBuffer(); err != nil {
 			return err
@@ -112,12 +121,17 @@ func (p *Plan) chooseKernel() error {
 			p.mechanism = MechanismPerf
 		}
 	}
+	if p.mechanism == MechanismPerf {
+		if err := f.PerfUprobes(); err != nil {
+			return err
+		}
+	}
 	err := f.Loop()
 	if err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
 	if p.bounded = p.options.Bounded || err != nil; p.bounded && p.options.depth() > MaxBounded {
-		p.options.log("stacks of at most %d frames: %v", MaxBounded, err)
+		p.options.warn("stacks are cut at %d frames: this takes a kernel with bpf_loop", MaxBounded)
 		p.options.Depth = MaxBounded
 	}
 	p.namespace, err = ownPIDNamespace()

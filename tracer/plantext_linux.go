@@ -21,7 +21,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for i := range p.functions {
 		f := &p.functions[i]
 		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.addr, f.Site.Offset,
-			f.Site.Insn, f.Site.Cost, f.probes(), f.arguments(), strings.Join(f.Aliases, " "))
+			f.Site.Insn, f.Site.Cost, f.probes(), f.arguments(p.target.machine), strings.Join(f.Aliases, " "))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *Plan) writeGrowths(w io.Writer) error {
 			counts = "inside the functions above"
 		}
 		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", g.Function, g.addr, g.Site.Offset, g.Site.Insn,
-			g.Site.Cost, registerName(g.Site.Args[0].Reg), counts)
+			g.Site.Cost, p.target.machine.place(g.Site.Args[0].Reg), counts)
 	}
 	return table.Flush()
 }
@@ -105,7 +105,7 @@ func (f *Function) probes() string {
 }
 
 // arguments says where the probe finds what it reads.
-func (f *Function) arguments() string {
+func (f *Function) arguments(m *machine) string {
 	var all []string
 	for i, arg := range f.row.arguments() {
 		place := f.Site.Args[i]
@@ -122,7 +122,7 @@ func (f *Function) arguments() string {
 			}
 			what += "*count"
 		}
-		all = append(all, what+"="+registerName(place.Reg))
+		all = append(all, what+"="+m.place(place.Reg))
 	}
 	return strings.Join(all, " ")
 }

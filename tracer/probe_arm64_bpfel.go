@@ -324,6 +324,7 @@ const (
 	probeVarCfgCookies        = "cfg_cookies"
 	probeVarCfgDepth          = "cfg_depth"
 	probeVarCfgMinSize        = "cfg_min_size"
+	probeVarCfgNoStorage      = "cfg_no_storage"
 	probeVarCfgPageSize       = "cfg_page_size"
 	probeVarCfgPerfBuffer     = "cfg_perf_buffer"
 	probeVarCfgPidNamespace   = "cfg_pid_namespace"
@@ -434,6 +435,7 @@ type probeVariableSpecs struct {
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
+	CfgNoStorage      *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
@@ -530,6 +532,7 @@ type probeVariables struct {
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
+	CfgNoStorage      *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
 	CfgPerfBuffer     *ebpf.Variable `ebpf:"cfg_perf_buffer"`
 	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`

@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"bytes"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -16,7 +15,11 @@ import (
 // are not the program's.
 func TestThreadsThatExit(t *testing.T) {
 	privileged(t)
-	r, report, records := traceRun(t, nil, testutil.Build(t, "threads_exit"), "200")
+	testutil.EachWidth(t, threadsThatExit)
+}
+
+func threadsThatExit(t *testing.T, build testutil.Builder) {
+	r, report, records := traceRun(t, nil, build(t, "threads_exit"), "200")
 	compare(t, records, report)
 	s := r.tracer.Stats()
 	if s.Unmatched != 0 || s.LiveBlocks != 8 || s.LiveBytes != 8*300 {
@@ -27,12 +30,32 @@ func TestThreadsThatExit(t *testing.T) {
 	}
 }
 
-// Without task storage the tracer deletes the state of threads that ended.
+// Without task storage the tracer deletes the state of threads that ended, be it
+// that the kernel has none or that a thread could not get any.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "threads_exit"), "10")
+	testutil.EachWidth(t, eachDeadThreadsLeaveNoState)
+}
+
+func eachDeadThreadsLeaveNoState(t *testing.T, build testutil.Builder) {
+	for name, change := range map[string]func(o *Options){
+		"none":   func(o *Options) { o.State = StateHash },
+		"denied": func(o *Options) { o.State, o.noStorage = StateTask, true },
+	} {
+		t.Run(name, func(t *testing.T) { deadThreads(t, build, change) })
+	}
+}
+
+func deadThreads(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	child := testutil.Spawn(t, build(t, "threads_exit"), "10")
 	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) { o.State = StateHash })
+	states := 0
+	r := watched(t, child.PID, change, func(r *recording, rec *trace.Record) {
+		var state probeThread
+		if rec.Kind == trace.KindCall && r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(rec.TID), &state) == nil {
+			states++
+		}
+	})
 	child.Go()
 	report := child.Report()
 	if err := <-r.done; err != nil {
@@ -45,15 +68,23 @@ func TestDeadThreadsLeaveNoState(t *testing.T) {
 			t.Errorf("thread %d has ended, but: %v", tid, err)
 		}
 	}
-	r.end()
+	if states == 0 {
+		t.Error("no thread ever had its state in the hash")
+	}
+	compare(t, r.end(), report)
+	r.whole()
 }
 
 // Addresses that a realloc gives up are taken by other threads at once: no
 // address may be live twice, whatever the order in which the rings are read.
 func TestReallocRace(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, reallocRace)
+}
+
+func reallocRace(t *testing.T, build testutil.Builder) {
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, testutil.Build(t, "realloc_race"), "3", "300", "log")
+		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, build(t, "realloc_race"), "3", "300", "log")
 		compare(t, records, report)
 		live := map[uint64]bool{}
 		last := int64(0)
@@ -90,7 +121,11 @@ func TestReallocRace(t *testing.T) {
 // catches bad_alloc lives.
 func TestCxx(t *testing.T) {
 	privileged(t)
-	_, report, records := traceRun(t, nil, testutil.Build(t, "cxx"), "50")
+	testutil.EachWidth(t, cxx)
+}
+
+func cxx(t *testing.T, build testutil.Builder) {
+	_, report, records := traceRun(t, nil, build(t, "cxx"), "50")
 	if report.Caught == 0 {
 		t.Fatal("the program has caught nothing")
 	}
@@ -122,9 +157,13 @@ func TestCxx(t *testing.T) {
 // before the calls from it, its end after them.
 func TestShortLivedLibrary(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, shortLivedLibrary)
+}
+
+func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 	const rounds = 5
-	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "dl"), plug, "5")
+	plug := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "dl"), plug, "5")
 	var mapped *trace.Mapping
 	mappings, unmappings, inside := 0, 0, 0
 	leaks := map[uint64]bool{}
@@ -167,8 +206,12 @@ func TestShortLivedLibrary(t *testing.T) {
 // Executable mappings that the dynamic loader knows nothing of.
 func TestMmapExec(t *testing.T) {
 	privileged(t)
-	file := testutil.Build(t, "plug", "-shared", "-fPIC")
-	_, report, records := traceRun(t, nil, testutil.Build(t, "mmapexec"), file, "4")
+	testutil.EachWidth(t, mmapExec)
+}
+
+func mmapExec(t *testing.T, build testutil.Builder) {
+	file := build(t, "plug", "-shared", "-fPIC")
+	_, report, records := traceRun(t, nil, build(t, "mmapexec"), file, "4")
 	seen := map[uint64]int{}
 	for _, rec := range ofKind(records, trace.KindMapping) {
 		if filepath.Base(rec.Mapping.Path) == filepath.Base(file) {
@@ -187,69 +230,14 @@ func TestMmapExec(t *testing.T) {
 	}
 }
 
-// After exec the trace has the new program's mappings and goes on with its
-// calls, if it uses the same C library. Each way to know sites gets on with the
-// library being elsewhere then.
-func TestExec(t *testing.T) {
-	privileged(t)
-	for name, change := range map[string]func(o *Options){
-		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
-	} {
-		t.Run(name, func(t *testing.T) { execTraced(t, change) })
-	}
-}
-
-func execTraced(t *testing.T, change func(o *Options)) {
-	every := testutil.Build(t, "every")
-	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", every)
-	child.Ready()
-	r := attachTo(t, child.PID, change)
-	child.Go()
-	child.Ready() // of the second program
-	child.Go()
-	child.Succeed()
-	records := r.end()
-	r.whole()
-	first, second, ok := bytes.Cut(child.Output(), []byte("}\n"))
-	if !ok {
-		t.Fatalf("output without two reports:\n%s", child.Output())
-	}
-	execs, mapped := 0, false
-	var before, after []*trace.Record
-	for _, rec := range records {
-		switch rec.Kind {
-		case trace.KindExec:
-			execs++
-		case trace.KindMapping:
-			if execs > 0 && rec.Mapping.Path == every {
-				mapped = true
-			}
-		}
-		if execs == 0 {
-			before = append(before, rec)
-		} else {
-			after = append(after, rec)
-		}
-	}
-	if execs != 1 || !mapped {
-		t.Errorf("%d execs, new program mapped: %v; want 1 and true", execs, mapped)
-	}
-	for _, half := range []struct {
-		output  []byte
-		records []*trace.Record
-	}{{append(first, "}\n"...), before}, {second, after}} {
-		report, err := testutil.ParseReport(half.output)
-		if err != nil {
-			t.Fatal(err)
-		}
-		compare(t, canonical(half.records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
-	}
-}
-
 // However the process ends, everything up to that moment is in the trace.
 func TestTargetEnds(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "crash")
+	testutil.EachWidth(t, targetEnds)
+}
+
+func targetEnds(t *testing.T, build testutil.Builder) {
+	program := build(t, "crash")
 	for how, code := range map[string]int{"segv": 128 + 11, "abort": 128 + 6, "kill": 128 + 9, "exit": 7} {
 		t.Run(how, func(t *testing.T) {
 			child := testutil.Spawn(t, program, how, "300")
@@ -278,34 +266,6 @@ func TestTargetEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A process whose seccomp filter kills on unknown system calls is traced
-// unharmed, or refused with the reason where the kernel's return probes would
-// run into the filter.
-func TestSeccomp(t *testing.T) {
-	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "seccomp"), "200")
-	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID})
-	if errors.Is(err, ErrReturnProbes) {
-		t.Logf("refused: %v", err)
-		child.Go()
-		child.Succeed()
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := attachTo(t, child.PID, nil)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
-	compare(t, records, report)
 }
 
 // Stop ends the trace while the process goes on, unharmed and without probes.

@@ -33,7 +33,7 @@ func TestDecodeRaw(t *testing.T) {
 	b := rawRecord(40, [2]uint32{0, 16}, [2]uint32{20, 20})
 	want := slices.Clone(b[rawHeadSize:])
 	var s rawStack
-	if !isRaw(b) || isStack(b) || !decodeRaw(b, &s) {
+	if !isRaw(b) || isStack(b) || !decodeRaw(b, &machines[0], &s) {
 		t.Fatal("raw stack refused")
 	}
 	clear(b) // the data must be a copy
@@ -62,7 +62,7 @@ func TestDecodeRawPurpose(t *testing.T) {
 	for purpose, late := range map[probeRawPurpose]bool{probeRawPurposeRAW_CHECK: false, probeRawPurposeRAW_LATE: true} {
 		binary.NativeEndian.PutUint16(place, uint16(purpose))
 		s := rawStack{late: !late}
-		if !decodeRaw(b, &s) || s.late != late {
+		if !decodeRaw(b, &machines[0], &s) || s.late != late {
 			t.Errorf("purpose %d: late is %v", purpose, s.late)
 		}
 	}
@@ -82,7 +82,7 @@ func TestDecodeRawRefuses(t *testing.T) {
 		"largest place":       rawRecord(8, [2]uint32{1<<32 - 1, 0}),
 	} {
 		var s rawStack
-		if decodeRaw(b, &s) {
+		if decodeRaw(b, &machines[0], &s) {
 			t.Errorf("%s: accepted as %+v", name, s.ranges)
 		}
 	}

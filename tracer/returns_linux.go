@@ -28,7 +28,8 @@ var ErrReturnProbes = errors.New("return probes would kill it")
 // A return probe makes the function return through a stub of the kernel's.
 // Since Linux 6.11 that stub makes a system call (number 335 on x86-64), which
 // a seccomp filter may take for the program's own, until a later fix exempted
-// it; and only since 6.11 does it go together with shadow stacks. The child
+// it; and only since 6.11 does it go together with shadow stacks. 32-bit programs
+// return through a trap, as all did before, and have no shadow stacks. The child
 // that tests this is this program again, told by its name what to do.
 const (
 	childSeccomp     = "rtrace-bpf-preflight-seccomp"
@@ -37,7 +38,11 @@ const (
 )
 
 // checkReturnProbes says whether return probes are safe in the process.
-func checkReturnProbes(pid int) error {
+func checkReturnProbes(t *target) error {
+	if t.machine.trap {
+		return nil
+	}
+	pid := t.pid
 	status, err := proc.ReadStatus(pid)
 	if err != nil {
 		return processError(pid, err)

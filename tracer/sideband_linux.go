@@ -97,7 +97,7 @@ func openSideband(pid int, cpus []int) (*sideband, error) {
 	for _, cpu := range cpus {
 		r, err := ring.NewPerf(sidebandAttr(), -1, cpu, sidebandSize)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("watch mappings: %w", err), s.Close())
+			return nil, errors.Join(fmt.Errorf("watch mappings: %w", perfRefused(err)), s.Close())
 		}
 		s.rings = append(s.rings, r)
 	}

@@ -27,12 +27,13 @@ type source interface {
 
 // intake is where sources put what they read.
 type intake struct {
-	queue  *queue
-	cpu    uint16
-	stacks []stackDef
-	raws   []rawStack
-	rawID  uint64 // of the last one
-	maps   bool   // the dynamic loader changed the mappings
+	queue   *queue
+	machine *machine // of the process
+	cpu     uint16
+	stacks  []stackDef
+	raws    []rawStack
+	rawID   uint64 // of the last one
+	maps    bool   // the dynamic loader changed the mappings
 }
 
 func (in *intake) add(record []byte) {
@@ -64,7 +65,7 @@ func (in *intake) add(record []byte) {
 func (in *intake) addRaw(record []byte, e *event) {
 	in.rawID++
 	s := rawStack{id: uint64(in.cpu)<<48 | in.rawID}
-	if !decodeRaw(record, &s) {
+	if !decodeRaw(record, in.machine, &s) {
 		in.queue.drop()
 		return
 	}
@@ -147,6 +148,12 @@ func openRing(outer *ebpf.Map, cpu, size int) (source, error) {
 }
 
 func ringError(cpu, size int, err error) error {
+	if errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("make perf buffer on cpu %d: %w", cpu, perfRefused(err))
+	}
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: use a smaller --ring-size", size>>10, cpu, ErrNotPrivileged)
+	}
 	if errors.Is(err, unix.ENOMEM) {
 		return fmt.Errorf("no memory for a ring buffer of %d KiB on cpu %d: use a smaller --ring-size", size>>10, cpu)
 	}
@@ -154,32 +161,35 @@ func ringError(cpu, size int, err error) error {
 }
 
 // perfSource reads a perf event buffer that the programs write to. The time of
-// an event is read before its place is reserved, so the bound lags.
+// an event is read before its place is reserved, so the bound is what grace says.
 type perfSource struct {
 	cpu     uint16
 	ring    *ring.Perf
+	grace   *grace
 	scratch []uint64
 }
 
-// perfSlack is how long a preempted program may take from reading the time to
-// putting the record into its buffer before the event counts as late.
+// perfSlack is how long a program may take from reading the time to putting the
+// record into its buffer before the event counts as late, where grace does not
+// know, or a buffer is not read to its end.
 const perfSlack = 20_000_000
 
 func (s *perfSource) poll(now uint64, to *intake) uint64 {
 	var rec ring.Record
 	to.cpu = s.cpu
+	bound := s.grace.bound(now) // before the look at the ring
 	s.ring.Begin()
 	for range to.queue.room() {
 		if !s.ring.Next(&rec) {
 			s.ring.Release()
-			return now - perfSlack
+			return bound
 		}
 		if rec.Type == unix.PERF_RECORD_SAMPLE && len(rec.Body) > 4 {
 			to.add(s.aligned(rec.Body[4:]))
 		}
 	}
 	s.ring.Release()
-	return to.queue.events[len(to.queue.events)-1].time - perfSlack
+	return min(bound, to.queue.events[len(to.queue.events)-1].time-perfSlack)
 }
 
 // aligned copies a raw sample, which starts 4 bytes off, to where its 64-bit
@@ -198,7 +208,7 @@ func (s *perfSource) fd() int       { return s.ring.FD() }
 func (s *perfSource) Close() error  { return s.ring.Close() }
 
 // openPerfRings makes a perf event buffer per CPU and puts it into the array.
-func openPerfRings(array *ebpf.Map, cpus []int, size int) ([]source, error) {
+func openPerfRings(array *ebpf.Map, cpus []int, size int, g *grace) ([]source, error) {
 	var sources []source
 	for _, cpu := range cpus {
 		attr := &unix.PerfEventAttr{
@@ -211,7 +221,7 @@ func openPerfRings(array *ebpf.Map, cpus []int, size int) ([]source, error) {
 		if err != nil {
 			return nil, errors.Join(ringError(cpu, size, err), closeSources(sources))
 		}
-		sources = append(sources, &perfSource{cpu: uint16(cpu), ring: r})
+		sources = append(sources, &perfSource{cpu: uint16(cpu), ring: r, grace: g})
 		if err := array.Put(uint32(cpu), uint32(r.FD())); err != nil {
 			return nil, errors.Join(fmt.Errorf("install perf buffer of cpu %d: %w", cpu, err), closeSources(sources))
 		}

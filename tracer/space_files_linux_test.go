@@ -119,7 +119,7 @@ func TestSpaceOfReplacedFile(t *testing.T) {
 // A file that is mapped twice keeps its table until both are gone.
 func TestSpaceOfFileMappedTwice(t *testing.T) {
 	f := newFiles(t)
-	path, _ := plugs(t)
+	path, _ := plugs(t, testutil.Build)
 	first, second := f.mapFile(path, 0), f.mapFile(path, 0)
 	f.look(true)
 	f.now = []mapping{second}
@@ -204,7 +204,7 @@ func contents(t *testing.T, path string) []byte {
 // list of mappings. The kernel's record of the new mapping tells.
 func TestSpaceOfFileMappedAnew(t *testing.T) {
 	f := newFiles(t)
-	one, two := plugs(t)
+	one, two := plugs(t, testutil.Build)
 	path := filepath.Join(t.TempDir(), "plug.so")
 	copyFile(t, one, path)
 	first := f.mapFile(path, 0)

@@ -78,7 +78,7 @@ func TestStacksOfReplacedProgram(t *testing.T) {
 func TestStacksOfReplacedLibrary(t *testing.T) {
 	privileged(t)
 	program := testutil.Build(t, "stacks_late", omitFramePointers)
-	small, large := plugs(t)
+	small, large := plugs(t, testutil.Build)
 	for name, befall := range fates {
 		t.Run(name, func(t *testing.T) {
 			log := testutil.StackLogPath(t)

@@ -85,11 +85,11 @@ func (r *stackRun) settled(s scope) {
 }
 
 // plugs are two libraries of the same layout with different frames.
-func plugs(t *testing.T) (small, large string) {
+func plugs(t *testing.T, build testutil.Builder) (small, large string) {
 	t.Helper()
 	flags := []string{"-shared", "-fPIC", "-g0", omitFramePointers}
-	return testutil.Build(t, "plugs", append(flags, "-DROOM=200")...),
-		testutil.Build(t, "plugs", append(flags, "-DROOM=2008")...)
+	return build(t, "plugs", append(flags, "-DROOM=200")...),
+		build(t, "plugs", append(flags, "-DROOM=2008")...)
 }
 
 // Libraries that are opened while the trace goes on: from the first call on no
@@ -97,8 +97,12 @@ func plugs(t *testing.T) (small, large string) {
 // the address of one that was closed, the tables of the old one do not serve.
 func TestStacksThroughLateLibraries(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "stacks_late", omitFramePointers)
-	small, large := plugs(t)
+	testutil.EachWidth(t, throughLateLibraries)
+}
+
+func throughLateLibraries(t *testing.T, build testutil.Builder) {
+	program := build(t, "stacks_late", omitFramePointers)
+	small, large := plugs(t, build)
 	tests := map[string][]string{
 		"one":         {"0", small},
 		"in-turn":     {"100", small, large},
@@ -149,8 +153,12 @@ func (r *stackRun) sameAddress(a, b string) {
 // and those of the old one no more.
 func TestStacksAfterExec(t *testing.T) {
 	privileged(t)
-	first := testutil.Build(t, "exec", omitFramePointers)
-	second := testutil.Build(t, "stacks_late", omitFramePointers)
+	testutil.EachWidth(t, stacksAfterExec)
+}
+
+func stacksAfterExec(t *testing.T, build testutil.Builder) {
+	first := build(t, "exec", omitFramePointers)
+	second := build(t, "stacks_late", omitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			log := testutil.StackLogPath(t)

@@ -20,6 +20,7 @@ type stackRun struct {
 	log     []testutil.LoggedCall
 	records []*trace.Record
 	name    func(uint64) string
+	thunks  int // stacks that end for want of call frame information; see inThunk
 }
 
 // byTables sets the way to unwind, with room for all stacks of the programs
@@ -181,6 +182,10 @@ func (r *stackRun) exact(s scope) int {
 	r.match(s, func(rec *trace.Record, logged []uint64) {
 		f.seen++
 		got := &rec.Call.Stack
+		if r.inThunk(logged) && (got.End == trace.StackFailed || got.FramePointer) {
+			r.thunks++
+			got = &trace.Stack{Frames: got.Frames[:min(len(got.Frames), len(logged))], End: trace.StackComplete}
+		}
 		switch diff := r.diff(got.Frames, logged); {
 		case diff != "":
 			f.is(rec, diff)
@@ -189,6 +194,14 @@ func (r *stackRun) exact(s scope) int {
 		}
 	})
 	return f.report()
+}
+
+// inThunk says whether a stack ends for want of call frame information: what a
+// program for 32-bit x86 gets its own address from is a function of crt1.o, which
+// has none.
+func (r *stackRun) inThunk(logged []uint64) bool {
+	// The name is that of the byte before, where calls are.
+	return strings.Contains(r.name(logged[len(logged)-1]+1), "__x86.get_pc_thunk.")
 }
 
 // honest checks that each stack of the trace is the logged one or says that it

@@ -113,7 +113,8 @@ func chainFault(frames []uint64, machine []perfEntry, name func(uint64) string) 
 			return fmt.Sprintf("%#x is neither code of a file nor of the map:\n%s", addr, text)
 		}
 		if function, place, ok := strings.Cut(in, " "); ok && strings.Contains(place, "chain.js:") {
-			chain = append(chain, strings.TrimLeft(strings.TrimPrefix(function, "JS:"), "~^*"))
+			// "JS:~name" says node 20, "LazyCompile:~name" node 18.
+			chain = append(chain, strings.TrimLeft(function[strings.IndexByte(function, ':')+1:], "~^*"))
 		}
 	}
 	// The last one is the script itself, which has no name.

@@ -104,7 +104,7 @@ func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bo
 }
 
 // installed finds a program that `make need-test` installs. A benchmark does
-// without it.
+// without it, and so does a virtual machine that was made without it.
 func installed(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -113,6 +113,9 @@ func installed(t testing.TB, name string) string {
 	}
 	if b, ok := t.(*testing.B); ok {
 		skipped(b, name+" is not installed")
+	}
+	if testutil.GuestLacks(name) {
+		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", name)
 	}
 	t.Fatalf("%s is not installed (make need-test installs it): %v", name, err)
 	return ""

@@ -93,8 +93,12 @@ func (r *stackRun) each(fault func(s *trace.Stack, logged []uint64) string) {
 // and not at all otherwise, which is said.
 func TestStacksWithoutTables(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, withoutTablesAtAll)
+}
+
+func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 	bare := func(t *testing.T, flags ...string) string {
-		return testutil.Build(t, "shadow", append(flags, withoutTables...)...)
+		return build(t, "shadow", append(flags, withoutTables...)...)
 	}
 	t.Run("frame-pointers-auto", func(t *testing.T) {
 		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t), "2000")
@@ -138,7 +142,11 @@ func onlyCaller(s *trace.Stack, _ []uint64) string {
 // kernel's own helper, whose stacks are merely there.
 func TestStacksByFramePointersAlone(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "shadow")
+	testutil.EachWidth(t, byFramePointersAlone)
+}
+
+func byFramePointersAlone(t *testing.T, build testutil.Builder) {
+	program := build(t, "shadow")
 	t.Run("fp", func(t *testing.T) {
 		r := tracedStacks(t, byTables(UnwindFP, nil), program, "2000")
 		f := faults{r: r}

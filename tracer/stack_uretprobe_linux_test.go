@@ -42,7 +42,11 @@ func returnProbes(t *testing.T, pid int, path string, functions ...string) {
 // is tells the same program in a run without such probes, at the same addresses.
 func TestStacksUnderForeignReturnProbes(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "shadow", omitFramePointers)
+	testutil.EachWidth(t, underForeignReturnProbes)
+}
+
+func underForeignReturnProbes(t *testing.T, build testutil.Builder) {
+	program := build(t, "shadow", omitFramePointers)
 	spawn := func(t *testing.T) (child *testutil.Child, log string) {
 		log = testutil.StackLogPath(t)
 		child = testutil.Start(t, exec.Command("setarch", "-R", program, log, "500"))

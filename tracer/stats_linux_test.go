@@ -16,7 +16,7 @@ func fedTracer() *Tracer {
 	}}
 	s := &t.stream
 	s.mappings.current = []mapping{{start: 0, end: 0x10000}}
-	s.copies = newCopies(&target{}, &Options{Depth: 8, Unwind: UnwindEH}, &s.mappings)
+	s.copies = newCopies(&target{machine: &machines[0]}, &Options{Depth: 8, Unwind: UnwindEH}, &s.mappings)
 	return t
 }
 

@@ -43,7 +43,8 @@ type growthRow struct {
 }
 
 // growthModule is what the C library's allocator calls. mmap64 is the same
-// function wherever pointers have 64 bits.
+// function wherever pointers have 64 bits; where they have 32, no allocator calls
+// it.
 var growthModule = []growthRow{
 	{"sbrk", probeOperationOPERATION_SBRK},
 	{"mmap", probeOperationOPERATION_MMAP},

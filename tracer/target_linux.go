@@ -19,12 +19,13 @@ import (
 
 // target is the process to be traced.
 type target struct {
-	pid   int
-	name  string // argv[0]
-	pidfd int
-	files map[fileID]fileInfo
-	lib   fileID // the allocator's library
-	code  extent // where the allocator's library has its code
+	pid     int
+	machine *machine // of the program when tracing began
+	name    string   // argv[0]
+	pidfd   int
+	files   map[fileID]fileInfo
+	lib     fileID // the allocator's library
+	code    extent // where the allocator's library has its code
 
 	addressBits int // of the highest address in use
 }
@@ -43,14 +44,11 @@ func openTarget(pid int, features Features) (*target, error) {
 	if err := features.Capabilities(); err != nil {
 		return nil, fmt.Errorf("trace process %d: %w", pid, err)
 	}
-	class, err := proc.ELFClass(pid)
+	m, err := findMachine(pid)
 	if err != nil {
-		return nil, processError(pid, err)
+		return nil, err
 	}
-	if class != 64 {
-		return nil, fmt.Errorf("process %d %w", pid, Err32Bit)
-	}
-	t := &target{pid: pid, files: map[fileID]fileInfo{}}
+	t := &target{pid: pid, machine: m, files: map[fileID]fileInfo{}}
 	if t.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return nil, processError(pid, err)
 	}
@@ -145,14 +143,16 @@ func (t *target) open(m mapping) (*symbol.File, string, error) {
 	return f, path, err
 }
 
-// maxVDSO is how many bytes of the library that the kernel maps into every
-// process are read.
+// vdso is what the kernel calls the library that it maps into every process.
+const vdso = "[vdso]"
+
+// maxVDSO is how many bytes of that library are read.
 const maxVDSO = 64 << 10
 
 // openCode opens what is mapped at m, which may be the kernel's library. It
 // returns nil for code that is in no file.
 func (t *target) openCode(m mapping) (*symbol.File, error) {
-	if m.path != "[vdso]" {
+	if m.path != vdso {
 		f, _, err := t.open(m)
 		return f, err
 	}
@@ -238,6 +238,10 @@ func (t *target) allocator() (*library, error) {
 		f, path, err := t.open(m)
 		if err != nil || f == nil {
 			continue // no ELF file: data that is mapped executable
+		}
+		if f.Machine() != t.machine.elf {
+			_ = f.Close() // it was only read
+			continue
 		}
 		_, malloc := f.Defined("malloc")
 		_, free := f.Defined("free")

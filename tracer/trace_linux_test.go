@@ -14,7 +14,11 @@ import (
 // event for event, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "alloc")
+	testutil.EachWidth(t, everyCallOfEveryThread)
+}
+
+func everyCallOfEveryThread(t *testing.T, build testutil.Builder) {
+	program := build(t, "alloc")
 	for _, way := range everyWay() {
 		for _, threads := range []int{1, 8} {
 			t.Run(fmt.Sprintf("%s-%d", way.name, threads), func(t *testing.T) {
@@ -31,9 +35,13 @@ func TestEveryCallOfEveryThread(t *testing.T) {
 // Each function of the memory module, its failures and its corner cases.
 func TestEveryFunction(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, everyFunction)
+}
+
+func everyFunction(t *testing.T, build testutil.Builder) {
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("backtrace-all=%v", all), func(t *testing.T) {
-			_, report, records := traceRun(t, func(o *Options) { o.BacktraceAll = all }, testutil.Build(t, "every"))
+			_, report, records := traceRun(t, func(o *Options) { o.BacktraceAll = all }, build(t, "every"))
 			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 			for _, rec := range ofKind(records, trace.KindCall) {
 				want := rec.Call.Op != trace.OpFree || rec.Call.Function != "free" || all
@@ -69,7 +77,11 @@ func canonicalCalls(all []testutil.Call) []testutil.Call {
 // its callers by name, and nothing that is no code.
 func TestStacksByFramePointer(t *testing.T) {
 	privileged(t)
-	_, report, records := traceRun(t, func(o *Options) { o.Unwind = UnwindFP }, testutil.Build(t, "leak"))
+	testutil.EachWidth(t, stacksByFramePointer)
+}
+
+func stacksByFramePointer(t *testing.T, build testutil.Builder) {
+	_, report, records := traceRun(t, func(o *Options) { o.Unwind = UnwindFP }, build(t, "leak"))
 	live := map[uint64]*trace.Record{}
 	for _, rec := range ofKind(records, trace.KindCall) {
 		if rec.Call.Op != trace.OpFree {
@@ -112,7 +124,11 @@ func TestStacksByFramePointer(t *testing.T) {
 
 func TestDepthCutsStacks(t *testing.T) {
 	privileged(t)
-	program := testutil.Build(t, "leak")
+	testutil.EachWidth(t, depthCutsStacks)
+}
+
+func depthCutsStacks(t *testing.T, build testutil.Builder) {
+	program := build(t, "leak")
 	for _, depth := range []int{0, 1, 2} {
 		child := testutil.Spawn(t, program)
 		child.Ready()
@@ -139,8 +155,12 @@ func TestDepthCutsStacks(t *testing.T) {
 // limit becomes an allocation or a free.
 func TestMinSize(t *testing.T) {
 	privileged(t)
+	testutil.EachWidth(t, minSize)
+}
+
+func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
-	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, testutil.Build(t, "alloc"), "2", "1000", "log")
+	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
 }
 

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -44,7 +42,7 @@ func Open(plan *Plan) (*Tracer, error) {
 		return nil, errors.Join(err, plan.Close())
 	}
 	t := &Tracer{plan: plan, kernel: k, ticker: time.NewTicker(tickInterval)}
-	t.collector, err = newCollector(k.sources, k.sideband, plan.target.pidfd)
+	t.collector, err = newCollector(k.sources, k.sideband, plan.target)
 	if err != nil {
 		return nil, errors.Join(err, k.Close(), plan.Close())
 	}
@@ -100,7 +98,7 @@ func (t *Tracer) start() {
 	}
 	add(trace.KindHeader, func(r *trace.Record) {
 		r.Header = trace.Header{
-			Arch: machine(), PointerSize: 8, Clock: trace.ClockMonotonic,
+			Arch: target.machine.uname(), PointerSize: int(target.machine.word), Clock: trace.ClockMonotonic,
 			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin,
 		}
 	})
@@ -152,15 +150,6 @@ func (t *Tracer) relocate(m mapping, info fileInfo) {
 	}
 	target.code = moved
 	t.err = errors.Join(t.err, t.kernel.registry.relocate(moved))
-}
-
-// machine returns the machine name as uname -m prints it.
-func machine() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Machine[:])
 }
 
 // ReadRecord implements trace.Reader.

@@ -63,7 +63,7 @@ func newMap(t *testing.T, spec *ebpf.MapSpec) *ebpf.Map {
 // of returns the space of a process in a slot.
 func (w *world) of(pid int, slot uint32) *space {
 	s := &space{
-		target: &target{pid: pid}, tables: w.tables, outer: newOuter(w.spaces), inner: w.space, slot: slot,
+		target: &target{pid: pid, machine: &machines[0]}, tables: w.tables, outer: newOuter(w.spaces), inner: w.space, slot: slot,
 		log:  func(format string, args ...any) { w.logged = append(w.logged, fmt.Sprintf(format, args...)) },
 		warn: func(format string, args ...any) { w.warned = append(w.warned, fmt.Sprintf(format, args...)) },
 	}

@@ -75,7 +75,7 @@ func (c *config) declare(env settings) {
 	f.StringVar(&c.mtrc.names, "mtrc-names", "on", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
 	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
 	f.BoolVar(&c.mtrc.legacy, "mtrc-legacy", false, "write mtrc for the unmodified 64-bit mptrace: addresses and sizes in 31 bits")
-	f.IntVar(&c.mtrc.words, "mtrc-words", 8, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8")
+	f.IntVar(&c.mtrc.words, "mtrc-words", 0, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8 (default: as many as pointers of the process have)")
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -206,7 +206,7 @@ func (c *config) page() *cli.Page {
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
-			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.",
+			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; where a kernel wants more, the error says what.",
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},

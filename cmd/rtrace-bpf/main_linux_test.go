@@ -23,6 +23,7 @@ const asCommand = "RTRACE_BPF_TEST_RUN_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
+		hide(os.Getenv(hiding))
 		main()
 	}
 	if len(os.Args) == 1 {

@@ -163,6 +163,10 @@ func inHeap(t *testing.T, events []wire.Event) {
 
 // A live trace of a threaded C++ program equals what the program says it did.
 func TestMTRC(t *testing.T) {
+	testutil.EachWidth(t, mtrcOfThreads)
+}
+
+func mtrcOfThreads(t *testing.T, build testutil.Builder) {
 	tool := rtrace(t)
 	for name, test := range map[string]struct {
 		args  []string
@@ -176,14 +180,15 @@ func TestMTRC(t *testing.T) {
 		"no unwinding":   {[]string{"--unwind=none"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child := waiting(t, "threads_cxx", "20")
+			child := waitingOf(t, build, "threads_cxx", "20")
 			r := start(t, child, append(test.args, "--format", "mtrc")...)
 			child.Go()
 			report := child.Report()
 			r.ends(cli.OK)
 			r.says("lost: 0")
 			header, events := scan(t, r.mtrcPath())
-			if header != (wire.Header{Words: 8, Version: wire.Version}) {
+			// Words are as wide as the program's pointers.
+			if header != (wire.Header{Words: pointerSize(t, build(t, "threads_cxx")), Version: wire.Version}) {
 				t.Errorf("header %+v", header)
 			}
 			inHeap(t, events)

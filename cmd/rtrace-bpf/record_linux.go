@@ -230,10 +230,14 @@ func (x *session) tick() {
 // explain adds what the user can do about an error of the tracer.
 func explain(err error, c *config) error {
 	switch {
+	case errors.Is(err, tracer.ErrContainer):
+		return cli.WithHint(err, "run it as root of the machine, outside of the container")
+	case errors.Is(err, tracer.ErrLockedDown):
+		return cli.WithHint(err, "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot")
 	case errors.Is(err, tracer.ErrNotPrivileged):
 		return cli.WithHint(err, "run it as root: sudo "+name+fmt.Sprintf(" -p %d", c.pid))
-	case errors.Is(err, tracer.Err32Bit):
-		return cli.WithHint(err, "only 64-bit programs can be traced")
+	case errors.Is(err, tracer.ErrEmulated):
+		return cli.WithHint(err, "trace it on a machine of its own kind")
 	case errors.Is(err, tracer.ErrNoAllocator):
 		return cli.WithHint(err, "it must map a C library that exports malloc and free")
 	}

@@ -20,8 +20,14 @@ import (
 // waiting starts a program that waits at the gate.
 func waiting(t *testing.T, program string, args ...string) *testutil.Child {
 	t.Helper()
+	return waitingOf(t, testutil.Build, program, args...)
+}
+
+// waitingOf does it for a program of a width.
+func waitingOf(t *testing.T, build testutil.Builder, program string, args ...string) *testutil.Child {
+	t.Helper()
 	testutil.NeedBPF(t)
-	child := testutil.Spawn(t, testutil.Build(t, program), args...)
+	child := testutil.Spawn(t, build(t, program), args...)
 	child.Ready()
 	return child
 }
@@ -31,7 +37,11 @@ func waiting(t *testing.T, program string, args ...string) *testutil.Child {
 var ample = []string{"--ring-size", "64M"}
 
 func TestRecordsUntilTheProcessEnds(t *testing.T) {
-	child := waiting(t, "alloc", "2", "500")
+	testutil.EachWidth(t, recordsUntilTheProcessEnds)
+}
+
+func recordsUntilTheProcessEnds(t *testing.T, build testutil.Builder) {
+	child := waitingOf(t, build, "alloc", "2", "500")
 	r := start(t, child)
 	child.Go()
 	child.Succeed()

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"encoding/binary"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,57 +104,50 @@ func TestNoAllocator(t *testing.T) {
 	refused(t, child.PID, "has no known allocator")
 }
 
-// A 32-bit program, made by hand so that no 32-bit compiler is needed: an ELF
-// header, one segment, and code that calls pause().
-func Test32BitProgram(t *testing.T) {
+// Programs of kinds that cannot be traced, made by hand so that no compiler of
+// theirs is needed.
+func TestForeignPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
-	const base, head = 0x8048000, 52 + 32
-	code := []byte{0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7} // mov $29,%eax; int $0x80; jmp back
-	le := binary.LittleEndian
-	b := make([]byte, head, head+len(code))
-	copy(b, "\x7fELF\x01\x01\x01")
-	for _, f := range []struct {
-		at    int
-		value uint32
-		size  int
+	for name, test := range map[string]struct {
+		class   elf.Class
+		machine elf.Machine
+		want    string
 	}{
-		{16, 2, 2},
-		{18, 3, 2},
-		{20, 1, 4},
-		{24, base + head, 4},
-		{28, 52, 4},
-		{40, 52, 2},
-		{42, 32, 2},
-		{44, 1, 2},
-		{52, 1, 4},
-		{60, base, 4},
-		{64, base, 4},
-		{68, uint32(head + len(code)), 4},
-		{72, uint32(head + len(code)), 4},
-		{76, 5, 4},
-		{80, 4096, 4},
+		"x32":   {elf.ELFCLASS32, elf.EM_X86_64, "cannot be traced here: it is an x32 program"},
+		"arm32": {elf.ELFCLASS32, elf.EM_ARM, "cannot be traced here: it is a 32-bit program for ARM"},
 	} {
-		if f.size == 2 {
-			le.PutUint16(b[f.at:], uint16(f.value))
-		} else {
-			le.PutUint32(b[f.at:], f.value)
-		}
+		t.Run(name, func(t *testing.T) {
+			child := testutil.StartWaiter(t, testutil.Waiter(t, test.class, test.machine))
+			refused(t, child.PID, test.want)
+		})
 	}
-	path := filepath.Join(t.TempDir(), "pause32")
-	if err := os.WriteFile(path, append(b, code...), 0o700); err != nil {
-		t.Fatal(err)
+}
+
+// A 32-bit program without a C library is like any other.
+func TestStatic32BitProgram(t *testing.T) {
+	testutil.NeedBPF(t)
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: not on x86-64")
 	}
-	cmd := exec.Command(path)
-	if err := cmd.Start(); err != nil {
-		t.Skipf("SKIPPED: this kernel runs no 32-bit programs: %v", err)
+	testutil.Need32Bit(t)
+	child := testutil.Spawn(t, testutil.Waiter(t, elf.ELFCLASS32, elf.EM_386))
+	refused(t, child.PID, "has no known allocator")
+}
+
+// A program under an emulator: the process is the emulator.
+func TestEmulatedProgram(t *testing.T) {
+	testutil.NeedBPF(t)
+	class, machine := elf.ELFCLASS64, elf.EM_AARCH64
+	emulator := "qemu-aarch64"
+	if runtime.GOARCH == "arm64" {
+		class, machine, emulator = elf.ELFCLASS32, elf.EM_386, "qemu-i386"
 	}
-	defer func() {
-		if err := cmd.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait() // killed
-	}()
-	refused(t, cmd.Process.Pid, "is a 32-bit program")
+	path, err := exec.LookPath(emulator)
+	if err != nil {
+		t.Skipf("SKIPPED: %s is not installed (package qemu-user): %v", emulator, err)
+	}
+	child := testutil.Start(t, exec.Command(path, testutil.Waiter(t, class, machine)))
+	refused(t, child.PID, "runs in an emulator, "+path)
 }
 
 func TestNotPrivileged(t *testing.T) {

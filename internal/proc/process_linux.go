@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -148,25 +149,62 @@ func Exe(pid int) (path string, deleted bool, err error) {
 	return path, deleted, err
 }
 
-// ELFClass returns 32 or 64: the word size of the program the process runs.
+// ProgramHead returns what the file that the process runs says of its machine.
 // The error is ErrNoProgram for kernel threads and zombies.
-func ELFClass(pid int) (class int, err error) {
+func ProgramHead(pid int) (head Head, err error) {
 	err = withLeader(pid, func(pid int) error {
-		f, err := os.Open(file(pid, "exe"))
+		head, err = fileHead(file(pid, "exe"))
 		if err != nil {
 			return explain(pid, "program", err, ErrNoProgram)
 		}
-		defer f.Close()
-		var head [5]byte
-		if _, err := io.ReadFull(f, head[:]); err != nil {
-			return fmt.Errorf("program of process %d: %w", pid, err)
-		}
-		if class, err = ParseELFClass(head[:]); err != nil {
-			return fmt.Errorf("program of process %d: %w", pid, err)
-		}
 		return nil
 	})
-	return class, err
+	return head, err
+}
+
+// fileHead reads the head of a file.
+func fileHead(path string) (Head, error) {
+	// A name that a process gave may be that of a pipe.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return Head{}, err
+	}
+	defer f.Close()
+	var head [HeadSize]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return Head{}, err
+	}
+	return ParseHead(head[:])
+}
+
+// StartedHead returns the head of the program that the process was started as.
+// It is another one than that of the file that it runs where the kernel started
+// an interpreter, as the emulators of binfmt_misc. head is of the latter.
+func StartedHead(pid int, head Head) (Head, error) {
+	auxv, err := text(pid, "auxv")
+	if err != nil {
+		return Head{}, err
+	}
+	at, ok := auxiliary(auxv, head.Bits/8, atExecFile)
+	if !ok {
+		return Head{}, fmt.Errorf("program of process %d: the kernel does not say what was started", pid)
+	}
+	memory, err := os.Open(file(pid, "mem"))
+	if err != nil {
+		return Head{}, explain(pid, "program", err, ErrNoProgram)
+	}
+	defer memory.Close()
+	var name [4096]byte // PATH_MAX
+	n, err := memory.ReadAt(name[:], int64(at))
+	end := bytes.IndexByte(name[:n], 0)
+	if end < 0 {
+		return Head{}, fmt.Errorf("program of process %d: %w", pid, errors.Join(err, ErrSyntax))
+	}
+	from := "root"
+	if name[0] != '/' {
+		from = "cwd"
+	}
+	return fileHead(file(pid, from) + "/" + string(name[:end]))
 }
 
 // Cmdline returns the command line of the process; it is empty for kernel

@@ -65,8 +65,8 @@ func TestOwnProgram(t *testing.T) {
 	if args, err := Cmdline(pid); err != nil || strings.Join(args, "|") != strings.Join(os.Args, "|") {
 		t.Errorf("got arguments %q, %v, want %q", args, err, os.Args)
 	}
-	if class, err := ELFClass(pid); err != nil || class != int(8*unsafe.Sizeof(uintptr(0))) {
-		t.Errorf("got class %d, %v", class, err)
+	if head, err := ProgramHead(pid); err != nil || head.Bits != int(8*unsafe.Sizeof(uintptr(0))) {
+		t.Errorf("got %+v, %v", head, err)
 	}
 	if zombie, err := IsZombie(pid); zombie || err != nil {
 		t.Errorf("zombie %v, %v", zombie, err)
@@ -108,7 +108,7 @@ func TestNoProcess(t *testing.T) {
 		"kernel":  second(IsKernelThread(noPID)),
 		"zombie":  second(IsZombie(noPID)),
 		"cmdline": second(Cmdline(noPID)),
-		"class":   second(ELFClass(noPID)),
+		"head":    second(ProgramHead(noPID)),
 	} {
 		if !errors.Is(err, ErrNoProcess) {
 			t.Errorf("%s: error %v, want ErrNoProcess", name, err)
@@ -141,8 +141,8 @@ func TestKernelThread(t *testing.T) {
 	if _, _, err := Exe(kthreadd); !errors.Is(err, ErrNoProgram) {
 		t.Errorf("exe: error %v, want ErrNoProgram", err)
 	}
-	if _, err := ELFClass(kthreadd); !errors.Is(err, ErrNoProgram) {
-		t.Errorf("class: error %v, want ErrNoProgram", err)
+	if _, err := ProgramHead(kthreadd); !errors.Is(err, ErrNoProgram) {
+		t.Errorf("head: error %v, want ErrNoProgram", err)
 	}
 }
 
@@ -262,8 +262,8 @@ func TestEndedMainThread(t *testing.T) {
 	if exe, _, err := Exe(pid); exe != prog || err != nil {
 		t.Errorf("exe %q, %v, want %q", exe, err, prog)
 	}
-	if class, err := ELFClass(pid); class == 0 || err != nil {
-		t.Errorf("class %d, %v", class, err)
+	if head, err := ProgramHead(pid); head.Bits == 0 || err != nil {
+		t.Errorf("head %+v, %v", head, err)
 	}
 	maps, err := Maps(pid)
 	if err != nil || len(maps) == 0 {

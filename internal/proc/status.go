@@ -229,21 +229,3 @@ func ParseCmdline(text []byte) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
-
-// ParseELFClass returns 32 or 64 from the first five bytes of an ELF file.
-func ParseELFClass(head []byte) (int, error) {
-	const (
-		magic   = "\x7fELF"
-		class32 = 1
-		class64 = 2
-	)
-	if len(head) > len(magic) && string(head[:len(magic)]) == magic {
-		switch head[len(magic)] {
-		case class32:
-			return 32, nil
-		case class64:
-			return 64, nil
-		}
-	}
-	return 0, fmt.Errorf("no ELF file: %w", ErrSyntax)
-}

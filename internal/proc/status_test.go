@@ -107,19 +107,6 @@ func TestParseCmdline(t *testing.T) {
 	}
 }
 
-func TestParseELFClass(t *testing.T) {
-	for head, want := range map[string]int{"\x7fELF\x01": 32, "\x7fELF\x02\x01\x01": 64} {
-		if got, err := ParseELFClass([]byte(head)); got != want || err != nil {
-			t.Errorf("%q: got %d, %v, want %d", head, got, err, want)
-		}
-	}
-	for _, bad := range []string{"", "\x7fELF", "\x7fELF\x00", "\x7fELF\x03", "#!/bin/sh"} {
-		if _, err := ParseELFClass([]byte(bad)); !errors.Is(err, ErrSyntax) {
-			t.Errorf("%q: error %v, want ErrSyntax", bad, err)
-		}
-	}
-}
-
 func FuzzParseStatus(f *testing.F) {
 	f.Add([]byte("Name:\tx\nState:\tZ (zombie)\nTgid:\t1\nPid:\t1\nUid:\t0\t0\t0\t0\nNSpid:\t1\nCapEff:\t0\nx86_Thread_features:\tshstk\n"))
 	f.Add([]byte("42 (a) (b ) Z 1 2 3 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 8613"))

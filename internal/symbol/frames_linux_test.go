@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -69,5 +70,37 @@ func TestAlone(t *testing.T) {
 		if got := f.Alone(); got != want {
 			t.Errorf("%s: Alone() = %v", flags, got)
 		}
+	}
+}
+
+// TestGOT compares with the symbol that linkers define where ebx points to.
+func TestGOT(t *testing.T) {
+	for _, flags := range []string{
+		"-m32 -shared", "-m32 -shared -Wl,-z,now", "-m32 -shared -fno-plt", "-m32 -pie", "-m32 -no-pie",
+		"-m32 -shared -fuse-ld=gold", "-m32 -shared -fuse-ld=gold -Wl,-z,now",
+	} {
+		path := compile(t, "funcs.c", append(strings.Fields(flags), "-fPIC")...)
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var want uint64
+		for line := range strings.Lines(run(t, "", "readelf", "-sW", path)) {
+			if w := strings.Fields(line); len(w) == 8 && w[7] == "_GLOBAL_OFFSET_TABLE_" {
+				want, _ = strconv.ParseUint(w[1], 16, 64)
+			}
+		}
+		if got := f.GOT(); got != want || want == 0 {
+			t.Errorf("%s: GOT at %#x, want %#x", flags, got, want)
+		}
+	}
+	f, err := Open(compile(t, "funcs.c", "-static"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := f.GOT(); got != 0 {
+		t.Errorf("static: GOT at %#x", got)
 	}
 }

@@ -67,6 +67,7 @@ func FuzzOpen(f *testing.F) {
 // checkFrames reads the call frame information.
 func checkFrames(t *testing.T, f *File, size int) {
 	f.Alone()
+	f.GOT()
 	for _, read := range []func() (Frames, error){f.EHFrame, f.DebugFrame} {
 		frames, err := read()
 		if _, ok := errors.AsType[*trace.SyntaxError](err); err != nil && !ok {

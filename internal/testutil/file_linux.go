@@ -14,6 +14,15 @@ import (
 // the test may run.
 func WaitFile(t testing.TB, path string, by *Child) {
 	t.Helper()
+	if !FileOrEnd(t, path, by) {
+		t.Fatalf("%s ended with code %d and did not create %s\n%s", by.cmd.Path, by.Wait(), path, by.Stderr())
+	}
+}
+
+// FileOrEnd waits until path exists, and returns false if the process that is to
+// create it ends first.
+func FileOrEnd(t testing.TB, path string, by *Child) bool {
+	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		t.Fatalf("watch for %s: %v", path, err)
@@ -39,14 +48,12 @@ func WaitFile(t testing.TB, path string, by *Child) {
 	buf := make([]byte, 4096)
 	for {
 		if _, err := os.Stat(path); err == nil {
-			return
+			return true
 		}
 		if _, err := events.Read(buf); err != nil {
 			if os.IsTimeout(err) {
-				if _, err := os.Stat(path); err == nil {
-					return
-				}
-				t.Fatalf("%s ended with code %d and did not create %s\n%s", by.cmd.Path, by.Wait(), path, by.Stderr())
+				_, err := os.Stat(path)
+				return err == nil
 			}
 			t.Fatalf("watch for %s: %v", path, err)
 		}

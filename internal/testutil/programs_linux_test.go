@@ -260,13 +260,15 @@ func TestCrash(t *testing.T) {
 }
 
 func TestSeccomp(t *testing.T) {
-	c := Spawn(t, Build(t, "seccomp"), "4")
-	c.Ready()
-	c.Go()
-	r := c.Report()
-	checkLog(t, r)
-	if n := r.Functions["malloc"].Calls; n != 4 {
-		t.Errorf("%d calls of malloc, want 4", n)
+	for _, how := range []string{"probes", "others", "strict"} {
+		c := Spawn(t, Build(t, "seccomp"), how, "4")
+		c.Ready()
+		c.Go()
+		r := c.Report()
+		checkLog(t, r)
+		if n := r.Functions["malloc"].Calls; n != 4 {
+			t.Errorf("%s: %d calls of malloc, want 4", how, n)
+		}
 	}
 }
 

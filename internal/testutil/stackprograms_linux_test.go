@@ -19,6 +19,7 @@ func TestStackPrograms(t *testing.T) {
 		"shadow":   {program: "shadow", args: arguments("30"), ends: 2},
 		"no plug":  {program: "stacks_late", args: arguments("0"), ends: 1},
 		"plug":     {program: "stacks_late", args: func(t *testing.T) []string { return []string{"5", plug(t)} }, ends: 2},
+		"storm":    {program: "storm", args: arguments("3", "4"), ends: 1},
 		"no frame": {program: "stacks", flags: []string{"-fomit-frame-pointer"}, args: arguments("3", "2"), ends: 3},
 	}
 	for name, test := range tests {

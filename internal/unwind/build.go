@@ -27,6 +27,7 @@ func Build(f *symbol.File) (*Table, error) {
 		return nil, err
 	}
 	b := builder{translator: newTranslator(cfi.MachineOf(f.Machine())), file: f, sections: sections}
+	b.Word = b.word
 	if err := b.collect(); err != nil {
 		return nil, err
 	}
@@ -47,12 +48,8 @@ func Build(f *symbol.File) (*Table, error) {
 type function struct {
 	start, end uint64
 	offset     uint32 // of the FDE
-	section    int8   // that it is in, or restorer or outermost
+	section    int8   // that it is in; of code without an FDE, see ofRestorer and outermost
 }
-
-// restorer marks the code that a signal handler returns to, found without an
-// FDE. It sorts before those that have one.
-const restorer = -1
 
 // builder makes a table.
 type builder struct {
@@ -105,7 +102,7 @@ func (b *builder) collect() error {
 		}
 	}
 	b.Functions = len(b.functions)
-	if !b.signals && b.file.Alone() {
+	if !b.signals && b.restores() {
 		if err := b.findRestorers(code); err != nil {
 			return err
 		}

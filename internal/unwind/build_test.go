@@ -16,7 +16,7 @@ import (
 func (t *Table) text() string {
 	var all []string
 	for _, r := range t.Rows {
-		all = append(all, fmt.Sprintf("%x: %v", t.Base+uint64(r.PC)-codeAddr, t.Rules[r.Rule]))
+		all = append(all, fmt.Sprintf("%x: %v", t.Base+uint64(r.PC)-codeAddr, t.Rules[r.Rule].Frame(t.Word)))
 	}
 	return strings.Join(all, "; ")
 }

@@ -11,7 +11,7 @@ import (
 // to the start of a function of its own, whose entry does not say that there is
 // no caller. Unwinders look for a return address one byte lower, where there is
 // nothing at all.
-const outermost = -2
+const outermost = -1 << 7
 
 // findContexts adds that byte. It looks only into a library that makes contexts.
 func (b *builder) findContexts() error {

@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"debug/elf"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,13 +12,20 @@ import (
 )
 
 // registers are names as readelf has them, of a machine.
-type registers struct{ sp, fp string }
+type registers struct {
+	sp, fp string
+	word   int64
+	link   bool     // the return address may be in a register
+	all    []string // by number
+}
 
-func registersOf(row testutil.FrameRow) registers {
-	if base, _ := split(row.CFA); base == "sp" || strings.HasPrefix(base, "x") {
-		return registers{"sp", "x29"}
-	}
-	return registers{"rsp", "rbp"}
+var registersOf = map[elf.Machine]*registers{
+	elf.EM_AARCH64: {sp: "sp", fp: "x29", word: 8, link: true},
+	elf.EM_X86_64: {sp: "rsp", fp: "rbp", word: 8, all: []string{
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	}},
+	elf.EM_386: {sp: "esp", fp: "ebp", word: 4, all: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"}},
 }
 
 // split splits "rsp+8".
@@ -33,16 +41,14 @@ func split(s string) (reg string, n int64) {
 // expected returns how the rule for a row may print, by what readelf says of
 // the row. Of several expressions in a function it does not say which is the
 // row's.
-func expected(f *testutil.Frame, row testutil.FrameRow) []string {
-	reg := registersOf(row)
-	link := reg.sp == "sp"
+func expected(reg *registers, f *testutil.Frame, row testutil.FrameRow) []string {
 	ra := row.Registers["ra"]
 	switch {
 	case strings.Contains(f.CIE, "S"):
-		return []string{"signal"}
-	case !link && ra == "u":
+		return []string{expectedSignal(f, row)}
+	case !reg.link && ra == "u":
 		return []string{"end"}
-	case !link && ra != "c-8":
+	case !reg.link && ra != fmt.Sprintf("c-%d", reg.word):
 		return []string{"unsupported"}
 	case row.Registers[reg.sp] != "" && row.Registers[reg.sp] != "u":
 		return []string{"unsupported"}
@@ -55,23 +61,40 @@ func expected(f *testutil.Frame, row testutil.FrameRow) []string {
 		}
 		based := strings.HasPrefix(cfa, "cfa=fp") || strings.HasPrefix(cfa, "cfa=*(fp")
 		for _, fp := range expectedFP(f, based, row.Registers[reg.fp]) {
-			all = append(all, cfa+fp+expectedRA(link, row.Registers[reg.fp], ra))
+			all = append(all, cfa+fp+expectedRA(reg.link, row.Registers[reg.fp], ra))
 		}
 	}
 	return all
 }
 
+// oldSignal is what readelf says of the old signal frame.
+const oldSignal = "DW_CFA_expression: r8 (eip) (DW_OP_breg4 (esp): 60)"
+
+// expectedSignal tells the signal frames of i386 apart by where the interrupted
+// eip is said to be saved: at 56 in struct sigcontext, which is 4 above the stack
+// pointer in the old one. Behind the first instruction it moved.
+func expectedSignal(f *testutil.Frame, row testutil.FrameRow) string {
+	switch {
+	case !slices.Contains(f.Expressions, oldSignal):
+		return "signal"
+	case row.Start == f.Start:
+		return "old signal"
+	}
+	return "unsupported"
+}
+
 var (
-	cfaExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \(DW_OP_breg[67] \(r(sp|bp)\): (-?\d+); DW_OP_deref(?:; DW_OP_plus_uconst: (\d+))?\)$`)
-	pltExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \(DW_OP_breg7 \(rsp\): 8; DW_OP_breg16 \(rip\): 0; DW_OP_lit15; DW_OP_and; DW_OP_lit(\d+); DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus\)$`)
-	fpExpression  = regexp.MustCompile(`^DW_CFA_expression: r6 \(rbp\) \(DW_OP_breg6 \(rbp\): (-?\d+)\)$`)
+	cfaExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \(DW_OP_breg[4-7] \([re](sp|bp)\): (-?\d+); DW_OP_deref(?:; DW_OP_plus_uconst: (\d+))?\)$`)
+	pltExpression = regexp.MustCompile(`^DW_CFA_def_cfa_expression \((?:DW_OP_breg7 \(rsp\): 8; DW_OP_breg16 \(rip\)|DW_OP_breg4 \(esp\): 4; DW_OP_breg8 \(eip\)): 0; DW_OP_lit15; DW_OP_and; DW_OP_lit(\d+); DW_OP_ge; DW_OP_lit[23]; DW_OP_shl; DW_OP_plus\)$`)
+	fpExpression  = regexp.MustCompile(`^DW_CFA_expression: r[56] \([re]bp\) \(DW_OP_breg[56] \([re]bp\): (-?\d+)\)$`)
+	ofFP          = regexp.MustCompile(`^DW_CFA_expression: r[56] \([re]bp\) `)
 )
 
-func expectedCFA(f *testutil.Frame, reg registers, cfa string) (all []string) {
+func expectedCFA(f *testutil.Frame, reg *registers, cfa string) (all []string) {
 	if cfa != "exp" {
 		base, n := split(cfa)
 		switch {
-		case n%8 != 0:
+		case n%reg.word != 0:
 			return []string{"unsupported"}
 		case base == reg.sp:
 			return []string{fmt.Sprintf("cfa=sp%+d", n)}
@@ -80,11 +103,7 @@ func expectedCFA(f *testutil.Frame, reg registers, cfa string) (all []string) {
 		case base[0] == 'x':
 			return []string{fmt.Sprintf("cfa=r%s%+d", base[1:], n)}
 		}
-		number := slices.Index([]string{
-			"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
-			"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-		}, base)
-		return []string{fmt.Sprintf("cfa=r%d%+d", number, n)}
+		return []string{fmt.Sprintf("cfa=r%d%+d", slices.Index(reg.all, base), n)}
 	}
 	for _, x := range f.Expressions {
 		if m := cfaExpression.FindStringSubmatch(x); m != nil {
@@ -115,7 +134,7 @@ func expectedFP(f *testutil.Frame, based bool, rule string) (all []string) {
 		if m := fpExpression.FindStringSubmatch(x); m != nil {
 			at, _ := strconv.Atoi(m[1])
 			all = append(all, fmt.Sprintf(" fp=[fp%+d]", at))
-		} else if strings.HasPrefix(x, "DW_CFA_expression: r6 ") {
+		} else if ofFP.MatchString(x) {
 			all = append(all, " fp=?")
 		}
 	}

@@ -1,6 +1,10 @@
 package unwind
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"rtrace-bpf/internal/unwind/cfi"
+)
 
 // Operations of DWARF expressions (DWARF 5, section 7.7.1) that occur where
 // the place of a frame is computed.
@@ -72,11 +76,18 @@ func (p *place) add(n uint64) {
 }
 
 // pltSlot recognises the expression that linkers give a procedure linkage
-// table: sp + 8 + ((pc & 15) >= n) << 3. The entry's push ends at byte n.
-func pltSlot(expr []byte, sp uint8) (int64, bool) {
+// table: sp + word + (((pc & 15) >= n) << the word's logarithm). The entry's
+// push ends at byte n.
+func (t *translator) pltSlot(expr []byte) (int64, bool) {
 	const place = 6 // of n
-	want := [...]byte{opBreg0 + 7, 8, opBreg0 + 16, 0, opLit0 + 15, opAnd, 0, opGe, opLit0 + 3, opShl, opPlus}
-	if len(expr) != len(want) || sp != 7 || expr[place] < opLit0 || expr[place] > opLit0+15 {
+	var want [11]byte
+	switch t.machine {
+	case cfi.AMD64:
+		want = [...]byte{opBreg0 + 7, 8, opBreg0 + 16, 0, opLit0 + 15, opAnd, 0, opGe, opLit0 + 3, opShl, opPlus}
+	case cfi.I386:
+		want = [...]byte{opBreg0 + 4, 4, opBreg0 + 8, 0, opLit0 + 15, opAnd, 0, opGe, opLit0 + 2, opShl, opPlus}
+	}
+	if len(expr) != len(want) || expr[place] < opLit0 || expr[place] > opLit0+15 || want[0] == 0 {
 		return 0, false
 	}
 	want[place] = expr[place]

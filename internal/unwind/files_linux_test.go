@@ -135,7 +135,21 @@ func TestRemovedSection(t *testing.T) {
 
 // TestVDSO reads the kernel's library out of this process.
 func TestVDSO(t *testing.T) {
-	maps, err := os.ReadFile("/proc/self/maps")
+	data, path := vdso(t, "self")
+	table, err := buildBytes(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if elf.Machine(binary.LittleEndian.Uint16(data[18:])) == elf.EM_X86_64 && table.Functions < 3 {
+		t.Errorf("%d functions", table.Functions)
+	}
+	compare(t, path)
+}
+
+// vdso returns the kernel's library in a process, and a file with it.
+func vdso(t *testing.T, pid string) (data []byte, path string) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/" + pid + "/maps")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,25 +162,18 @@ func TestVDSO(t *testing.T) {
 	if _, err := fmt.Sscanf(string(line), "%x-%x", &start, &end); err != nil {
 		t.Fatal(err)
 	}
-	mem, err := os.Open("/proc/self/mem")
+	mem, err := os.Open("/proc/" + pid + "/mem")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	data := make([]byte, end-start)
+	data = make([]byte, end-start)
 	if _, err := mem.ReadAt(data, start); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "vdso")
+	path = filepath.Join(t.TempDir(), "vdso")
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	table, err := buildBytes(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if elf.Machine(binary.LittleEndian.Uint16(data[18:])) == elf.EM_X86_64 && table.Functions < 3 {
-		t.Errorf("%d functions", table.Functions)
-	}
-	compare(t, path)
+	return data, path
 }

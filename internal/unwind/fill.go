@@ -22,15 +22,15 @@ func (b *builder) fill() error {
 		if f.start < barrier {
 			continue
 		}
-		if f.section == restorer {
-			barrier = f.end
-			if err := b.cover(f.start, f.end, RuleSignal); err != nil {
+		if f.section == outermost {
+			if err := b.cover(f.start, f.end, RuleEnd); err != nil {
 				return err
 			}
 			continue
 		}
-		if f.section == outermost {
-			if err := b.cover(f.start, f.end, RuleEnd); err != nil {
+		if f.section < 0 {
+			barrier = f.end
+			if err := b.coverRestorer(f, &restorers[b.machine][ofRestorer(f.section)], 1); err != nil {
 				return err
 			}
 			continue
@@ -55,11 +55,7 @@ func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
 	case fde.CIE.ReturnReg != b.ra:
 		return b.cover(f.start, f.end, RuleUnsupported)
 	case fde.CIE.Signal:
-		rule, err := b.signalRule(f)
-		if err != nil {
-			return err
-		}
-		return b.cover(f.start, f.end, rule)
+		return b.coverSignal(f)
 	default:
 		b.until = f.end
 		err = in.Run(fde, b.yield)

@@ -32,16 +32,31 @@ type made struct {
 var (
 	commonAMD64 = []byte{1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1}
 	commonARM64 = []byte{1, 'z', 'R', 0, 4, 0x78, 30, 1, 0, 0x0c, 31, 0}
+	commonI386  = []byte{1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0, 0x0c, 4, 4, 0x88, 1} // CFA=esp+4
 )
 
 func newMade(m elf.Machine) *made {
 	f := &made{machine: m, order: binary.LittleEndian}
-	if m == elf.EM_AARCH64 {
+	switch m {
+	case elf.EM_AARCH64:
 		f.entry(0, commonARM64...)
-	} else {
+	case elf.EM_386:
+		f.entry(0, commonI386...)
+	default:
 		f.entry(0, commonAMD64...)
 	}
 	return f
+}
+
+// short says whether the file is of 32 bits.
+func (f *made) short() bool { return f.machine == elf.EM_386 }
+
+// word appends a number of the size of an address.
+func (f *made) word(b []byte, v uint64) []byte {
+	if f.short() {
+		return f.order.AppendUint32(b, uint32(v))
+	}
+	return f.order.AppendUint64(b, v)
 }
 
 // entry adds an entry whose CIE is so far away; 0 makes a CIE.
@@ -54,8 +69,7 @@ func (f *made) entry(link uint32, body ...byte) {
 func (f *made) function(start, end int64, program ...byte) { f.functionOf(0, start, end, program...) }
 
 func (f *made) functionOf(cie int, start, end int64, program ...byte) {
-	body := f.order.AppendUint64(nil, uint64(codeAddr+start))
-	body = append(f.order.AppendUint64(body, uint64(end-start)), 0)
+	body := append(f.word(f.word(nil, uint64(codeAddr+start)), uint64(end-start)), 0)
 	f.entry(uint32(len(f.frames)+4-cie), append(body, program...)...)
 }
 
@@ -63,7 +77,11 @@ func (f *made) functionOf(cie int, start, end int64, program ...byte) {
 func (f *made) signalFunction(start, end int64) {
 	if f.signal == 0 {
 		f.signal = len(f.frames)
-		f.entry(0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1)
+		column := byte(16)
+		if f.short() {
+			column = 8
+		}
+		f.entry(0, 1, 'z', 'R', 'S', 0, 1, 0x78, column, 1, 0, 0x0c, 7, 8, 0x80|column, 1)
 	}
 	f.functionOf(f.signal, start, end)
 }
@@ -85,16 +103,17 @@ func (f *made) bytes() []byte {
 	if f.needs {
 		tag = elf.DT_NEEDED
 	}
-	body = o.AppendUint64(o.AppendUint64(body, uint64(tag)), 1)
+	body = f.word(f.word(body, uint64(tag)), 1)
 	body = append(body, make([]byte, 16)...)
 	names := uint64(len(body))
 	body = append(body, "\x00.eh_frame\x00\x00\x00\x00\x00\x00\x00"...)
 	sections := uint64(len(body))
 	section := func(name, typ uint32, addr, offset, size uint64) {
 		body = o.AppendUint32(o.AppendUint32(body, name), typ)
-		for _, v := range []uint64{uint64(elf.SHF_ALLOC), addr, offset, size, 0, 8, 0} {
-			body = o.AppendUint64(body, v)
+		for _, v := range []uint64{uint64(elf.SHF_ALLOC), addr, offset, size} {
+			body = f.word(body, v)
 		}
+		body = f.word(f.word(o.AppendUint64(body, 0), 8), 0)
 	}
 	count := uint16(0)
 	if f.bare {
@@ -116,24 +135,35 @@ func (f *made) header(sections uint64, count uint16, frames, header, dynamic, si
 	if o.String() == "BigEndian" {
 		data = byte(elf.ELFDATA2MSB)
 	}
-	b := append([]byte(elf.ELFMAG), byte(elf.ELFCLASS64), data, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	class, sizes := elf.ELFCLASS64, []uint16{64, 56, 4, 64, count, 1}
+	if f.short() {
+		class, sizes = elf.ELFCLASS32, []uint16{52, 32, 4, 40, count, 1}
+	}
+	b := append([]byte(elf.ELFMAG), byte(class), data, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	b = o.AppendUint16(o.AppendUint16(b, uint16(elf.ET_DYN)), uint16(f.machine))
 	b = o.AppendUint32(b, 1)
-	b = o.AppendUint64(o.AppendUint64(o.AppendUint64(b, codeAddr), 64), sections)
+	b = f.word(f.word(f.word(b, codeAddr), uint64(sizes[0])), sections)
 	b = o.AppendUint32(b, 0)
-	for _, v := range []uint16{64, 56, 4, 64, count, 1} {
+	for _, v := range sizes {
 		b = o.AppendUint16(b, v)
 	}
 	segment := func(typ elf.ProgType, flags elf.ProgFlag, offset, addr, size uint64) {
-		b = o.AppendUint32(o.AppendUint32(b, uint32(typ)), uint32(flags))
-		for _, v := range []uint64{offset, addr, addr, size, size, 8} {
-			b = o.AppendUint64(b, v)
+		b = o.AppendUint32(b, uint32(typ))
+		if !f.short() {
+			b = o.AppendUint32(b, uint32(flags))
 		}
+		for _, v := range []uint64{offset, addr, addr, size, size} {
+			b = f.word(b, v)
+		}
+		if f.short() {
+			b = o.AppendUint32(b, uint32(flags))
+		}
+		b = f.word(b, 8)
 	}
 	segment(elf.PT_LOAD, elf.PF_R|elf.PF_X, codeOffset, codeAddr, codeSize)
 	segment(elf.PT_LOAD, elf.PF_R, frames, frameAddr, size-frames)
 	segment(elf.PT_GNU_EH_FRAME, elf.PF_R, header, frameAddr+header-frames, 12)
-	segment(elf.PT_DYNAMIC, elf.PF_R, dynamic, frameAddr+dynamic-frames, 32)
+	segment(elf.PT_DYNAMIC, elf.PF_R, dynamic, frameAddr+dynamic-frames, uint64(len(f.word(nil, 0)))*4)
 	return b
 }
 

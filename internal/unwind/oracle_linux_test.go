@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"cmp"
+	"debug/elf"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -70,20 +71,36 @@ func build(t testing.TB, path string) *Table {
 	return table
 }
 
-// compare checks a table at both ends of each row that readelf prints, and
-// that there is nothing between the functions.
-func compare(t *testing.T, path string) {
+// machine returns the machine of a file.
+func machine(t *testing.T, path string) elf.Machine {
 	t.Helper()
-	table, frames := build(t, path), testutil.ReadFrames(t, path)
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return f.Machine
+}
+
+// compare checks a table at both ends of each row that readelf prints, and
+// that there is nothing between the functions. More are functions that have no
+// FDE.
+func compare(t *testing.T, path string, more ...testutil.Frame) {
+	t.Helper()
+	table, frames := build(t, path), append(testutil.ReadFrames(t, path), more...)
 	checkTable(t, table)
 	frames = ordered(frames)
+	reg := registersOf[machine(t, path)]
+	if table.Word != reg.word {
+		t.Errorf("words of %d bytes", table.Word)
+	}
 	if len(frames) < 3 {
 		t.Fatalf("readelf found %d functions", len(frames))
 	}
 	bad := 0
 	check := func(addr uint64, what any, want ...string) {
 		t.Helper()
-		if got := table.Find(addr).String(); !slices.Contains(want, got) {
+		if got := table.Find(addr).Frame(table.Word).String(); !slices.Contains(want, got) {
 			if bad++; bad < 20 {
 				t.Errorf("%#x: rule %q, readelf says %q (%v)", addr, got, want, what)
 			}
@@ -101,7 +118,7 @@ func compare(t *testing.T, path string) {
 			if i+1 < len(f.Rows) {
 				last = f.Rows[i+1].Start - 1
 			}
-			want := expected(&f, row)
+			want := expected(reg, &f, row)
 			check(row.Start, row, want...)
 			check(last, row, want...)
 		}

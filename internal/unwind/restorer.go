@@ -9,18 +9,37 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// restorers is the code by which a signal handler returns to the kernel: the
-// system call rt_sigreturn and nothing else. The stack pointer is at the
-// kernel's signal frame wherever it runs.
-var restorers = map[cfi.Machine][][]byte{
+// restorer is code by which a signal handler returns to the kernel: a system
+// call and nothing else. The stack pointer is at the kernel's signal frame. Or it
+// is code that is returned to without a call in another way.
+type restorer struct {
+	code []byte
+	rule Rule
+	// holds is how many bytes of the code the rule holds for, if not for all:
+	// behind them the stack pointer has moved.
+	holds uint64
+}
+
+var restorers = map[cfi.Machine][]restorer{
 	cfi.AMD64: {
-		{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05}, // mov $15, %rax; syscall
-		{0xb8, 15, 0, 0, 0, 0x0f, 0x05},             // mov $15, %eax; syscall
+		{code: []byte{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05}, rule: RuleSignal}, // mov $15, %rax; syscall
+		{code: []byte{0xb8, 15, 0, 0, 0, 0x0f, 0x05}, rule: RuleSignal},             // mov $15, %eax; syscall
 	},
 	cfi.ARM64: {
-		{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, // mov x8, #139; svc #0
+		{code: []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, rule: RuleSignal}, // mov x8, #139; svc #0
+	},
+	cfi.I386: {
+		{code: []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignal},                    // mov $173, %eax; int $0x80
+		{code: []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignalOld, holds: 1}, // pop %eax; mov $119, %eax; int $0x80
+		// What functions of makecontext return to, behind the end of its FDE: lea
+		// (%esp,%ebx,4),%esp; cmpl $0,(%esp).
+		{code: []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}, rule: RuleEnd},
 	},
 }
+
+// ofRestorer turns the number of a restorer into that of a function's section,
+// and back. The latter is negative, so that it sorts before those with an FDE.
+func ofRestorer(n int8) int8 { return -1 - n }
 
 // Limits of the search for restorers.
 const (
@@ -33,23 +52,50 @@ const (
 // return address although nothing called it: unwinders look at the byte before.
 const lead = 4
 
-// signalRule returns the rule for code whose FDE is marked as that of a signal
-// frame. Only the kernel's frames are known, so the code has to be a restorer.
-func (b *builder) signalRule(f *function) (Rule, error) {
+// coverSignal makes the rows of an FDE that is marked as that of a signal frame.
+// Only the kernel's frames are known, so the code has to be a restorer.
+func (b *builder) coverSignal(f *function) error {
 	code, err := b.file.Code(f.start, 2*alignment)
 	if err != nil {
-		return RuleUnsupported, notSyntax(err)
+		if err := notSyntax(err); err != nil {
+			return err
+		}
+		code = nil
 	}
-	for _, r := range restorers[b.machine] {
-		if at := bytes.Index(code, r); at >= 0 && at <= lead {
-			return RuleSignal, nil
+	for i := range restorers[b.machine] {
+		r := &restorers[b.machine][i]
+		if at := bytes.Index(code, r.code); at >= 0 && at <= lead {
+			return b.coverRestorer(f, r, uint64(at))
 		}
 	}
-	return RuleUnsupported, nil
+	return b.cover(f.start, f.end, RuleUnsupported)
 }
 
-// findRestorers adds the restorers of a C library that gives them no FDE. A
-// file that needs no other library is or has its own C library.
+// coverRestorer makes the rows of a function that has a restorer at the given
+// distance from its start.
+func (b *builder) coverRestorer(f *function, r *restorer, at uint64) error {
+	end := f.end
+	if r.holds > 0 {
+		end = min(end, f.start+at+r.holds)
+	}
+	if err := b.cover(f.start, end, r.rule); err != nil || end == f.end {
+		return err
+	}
+	return b.cover(end, f.end, RuleUnsupported)
+}
+
+// restores says whether the file may have restorers without an FDE. A file that
+// needs no other library is or has its own C library; glibc gives its restorers
+// on I386 none, and needs the dynamic loader.
+func (b *builder) restores() bool {
+	if b.machine != cfi.I386 || b.file.Alone() {
+		return b.file.Alone()
+	}
+	_, ok := b.file.Defined("sigaction")
+	return ok
+}
+
+// findRestorers adds the restorers of a C library that gives them no FDE.
 func (b *builder) findRestorers(code []symbol.Segment) error {
 	left := uint64(maxSearched)
 	for _, s := range code {
@@ -69,14 +115,14 @@ func (b *builder) findRestorers(code []symbol.Segment) error {
 
 // search adds the restorers that begin in the first chunk of the code at addr.
 func (b *builder) search(addr uint64, code []byte) {
-	for _, r := range restorers[b.machine] {
-		for at := 0; len(b.functions)-b.Functions < maxRestorers; at += len(r) {
-			i := bytes.Index(code[at:], r)
+	for n, r := range restorers[b.machine] {
+		for at := 0; len(b.functions)-b.Functions < maxRestorers; at += len(r.code) {
+			i := bytes.Index(code[at:], r.code)
 			if at += i; i < 0 || at >= chunk {
 				break
 			}
 			start := addr + uint64(at)
-			b.functions = append(b.functions, function{start: max(start, 1) - 1, end: start + uint64(len(r)), section: restorer})
+			b.functions = append(b.functions, function{start: max(start, 1) - 1, end: start + uint64(len(r.code)), section: ofRestorer(int8(n))})
 		}
 	}
 }

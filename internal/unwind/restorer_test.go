@@ -10,6 +10,8 @@ var (
 	movRAX = []byte{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05}
 	movEAX = []byte{0xb8, 15, 0, 0, 0, 0x0f, 0x05}
 	movX8  = []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}
+	mov173 = []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80}
+	mov119 = []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80} // behind pop %eax
 )
 
 // TestSignalFunctions: an FDE of a signal frame is believed where the code is
@@ -70,7 +72,7 @@ func TestChunks(t *testing.T) {
 		b := builder{translator: newTranslator(1)}
 		b.search(0x1000, code)
 		b.search(0x1000+chunk, append(code[chunk:], make([]byte, 100)...))
-		want := []function{{start: 0x1000 + uint64(at) - 1, end: 0x1000 + uint64(at+end), section: restorer}}
+		want := []function{{start: 0x1000 + uint64(at) - 1, end: 0x1000 + uint64(at+end), section: ofRestorer(0)}}
 		if !slices.Equal(b.functions, want) {
 			t.Errorf("at %d: found %+v, want %+v", at, b.functions, want)
 		}

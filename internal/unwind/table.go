@@ -20,6 +20,9 @@ type Table struct {
 	// Base is the address, as linked, that rows count from: the lowest one
 	// that has a rule.
 	Base uint64
+	// Word is the unit of the numbers in rules: how many bytes the machine saves
+	// a register in.
+	Word int64
 	// Rows ascend strictly by PC, and neighbours differ in rule. Gaps between
 	// functions have a row with RuleNone, and the last row has it: there the
 	// last function ends.

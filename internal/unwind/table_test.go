@@ -11,6 +11,9 @@ func invalid(table *Table) error {
 	if len(table.Rows) < 2 || table.Rows[0].PC != 0 || table.Rules[0] != RuleNone {
 		return fmt.Errorf("table of %d rows begins wrong", len(table.Rows))
 	}
+	if table.Word != 8 && table.Word != 4 {
+		return fmt.Errorf("words of %d bytes", table.Word)
+	}
 	if last := table.Rows[len(table.Rows)-1]; last.Rule != 0 {
 		return errors.New("the last row does not end the table")
 	}

@@ -5,6 +5,7 @@ import "rtrace-bpf/internal/unwind/cfi"
 // translator makes rules of the rows of a machine.
 type translator struct {
 	machine    cfi.Machine
+	word       int64 // bytes
 	fp, sp, ra uint8
 }
 
@@ -16,7 +17,7 @@ const (
 )
 
 func newTranslator(m cfi.Machine) translator {
-	return translator{machine: m, fp: m.FP(), sp: m.SP(), ra: m.RA()}
+	return translator{machine: m, word: int64(m.Word()), fp: m.FP(), sp: m.SP(), ra: m.RA()}
 }
 
 // interpreter returns one that yields spans for rule.
@@ -42,7 +43,7 @@ func (t *translator) rule(s *cfi.Span) Rule {
 	if !t.returnAddress(&f, ra, &s.Rules[columnFP]) {
 		return RuleUnsupported
 	}
-	return f.Pack()
+	return f.Pack(t.word)
 }
 
 // cfa sets the kind and the numbers of the CFA.
@@ -51,7 +52,7 @@ func (t *translator) cfa(f *Frame, c *cfi.CFA) {
 		t.base(f, c.Reg, c.Offset)
 		return
 	}
-	if slot, ok := pltSlot(c.Expr, t.sp); ok {
+	if slot, ok := t.pltSlot(c.Expr); ok {
 		f.Kind, f.Slot = PLT, slot
 		return
 	}
@@ -92,22 +93,22 @@ func (t *translator) framePointer(f *Frame, r *cfi.Rule) {
 			f.FP = FPSame
 		}
 	case cfi.AtCFA:
-		f.saved(FPAtCFA, r.Offset)
+		t.saved(f, FPAtCFA, r.Offset)
 	case cfi.AtExpression:
 		p, ok := simple(r.Expr)
 		switch {
 		case !ok || p.deref:
 		case p.reg == t.fp:
-			f.saved(FPAtFP, p.offset)
+			t.saved(f, FPAtFP, p.offset)
 		case p.reg == t.sp && f.Kind == SP:
-			f.saved(FPAtCFA, p.offset-f.CFA)
+			t.saved(f, FPAtCFA, p.offset-f.CFA)
 		}
 	}
 }
 
 // saved notes where the frame pointer is saved.
-func (f *Frame) saved(where FPRule, slot int64) {
-	if f.Kind == PLT || slot%word != 0 {
+func (t *translator) saved(f *Frame, where FPRule, slot int64) {
+	if f.Kind == PLT || slot%t.word != 0 {
 		return // it stays unknown
 	}
 	f.FP, f.Slot = where, slot
@@ -116,8 +117,8 @@ func (f *Frame) saved(where FPRule, slot int64) {
 // returnAddress sets the rule for the return address. It is false if there is
 // none that fits.
 func (t *translator) returnAddress(f *Frame, ra, fp *cfi.Rule) bool {
-	if t.machine == cfi.AMD64 {
-		return ra.How == cfi.AtCFA && ra.Offset == -word
+	if t.machine != cfi.ARM64 {
+		return ra.How == cfi.AtCFA && ra.Offset == -t.word
 	}
 	switch ra.How {
 	case cfi.Unset, cfi.SameValue:
@@ -125,7 +126,7 @@ func (t *translator) returnAddress(f *Frame, ra, fp *cfi.Rule) bool {
 	case cfi.AtCFA:
 		switch {
 		case f.FP == FPAtCFA:
-			f.RA, f.Gap = RAAfterFP, ra.Offset-fp.Offset-word
+			f.RA, f.Gap = RAAfterFP, ra.Offset-fp.Offset-t.word
 		case f.FP == FPSame || f.FP == FPUnknown:
 			f.RA, f.Slot = RAAtCFA, ra.Offset
 		default:

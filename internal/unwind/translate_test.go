@@ -40,21 +40,33 @@ func TestExpressions(t *testing.T) {
 }
 
 func TestPLT(t *testing.T) {
-	plt := []byte{0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}
-	if n, ok := pltSlot(plt, 7); !ok || n != 11 {
-		t.Errorf("slot %d, %v, want 11", n, ok)
+	plt := map[cfi.Machine][]byte{
+		cfi.AMD64: {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
+		cfi.I386:  {0x74, 4, 0x78, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x32, 0x24, 0x22},
+		cfi.ARM64: {0, 0, 0, 0, 0, 0, 0x3b, 0, 0, 0, 0},
 	}
-	for i := range plt {
-		for _, change := range []byte{1, 0x40} {
-			other := append([]byte(nil), plt...)
-			other[i] ^= change
-			if n, ok := pltSlot(other, 7); ok && (i != 6 || n != 10) {
-				t.Errorf("% x is taken for a PLT's", other)
+	for machine, expr := range plt {
+		tr := newTranslator(machine)
+		if n, ok := tr.pltSlot(expr); ok != (machine != cfi.ARM64) || ok && n != 11 {
+			t.Errorf("machine %d: slot %d, %v, want 11", machine, n, ok)
+		}
+		for i := range expr {
+			for _, change := range []byte{1, 0x40} {
+				other := append([]byte(nil), expr...)
+				other[i] ^= change
+				if n, ok := tr.pltSlot(other); ok && (i != 6 || n != 10) {
+					t.Errorf("% x is taken for a PLT's", other)
+				}
 			}
 		}
-	}
-	if _, ok := pltSlot(plt[:10], 7); ok {
-		t.Error("a part is taken for a PLT's")
+		if _, ok := tr.pltSlot(expr[:10]); ok {
+			t.Error("a part is taken for a PLT's")
+		}
+		for other, expr := range plt {
+			if _, ok := tr.pltSlot(expr); ok && other != machine {
+				t.Errorf("machine %d takes the expression of %d for a PLT's", machine, other)
+			}
+		}
 	}
 }
 
@@ -106,7 +118,7 @@ func TestTranslate(t *testing.T) {
 	tr := newTranslator(cfi.AMD64)
 	for _, tt := range amd64 {
 		s := cfi.Span{CFA: tt.cfa, Rules: []cfi.Rule{columnFP: tt.fp, columnRA: tt.ra, columnSP: tt.sp}}
-		if got := tr.rule(&s).String(); got != tt.want {
+		if got := tr.rule(&s).Frame(8).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -135,7 +147,36 @@ func TestTranslate(t *testing.T) {
 	tr = newTranslator(cfi.ARM64)
 	for _, tt := range arm64 {
 		s := cfi.Span{CFA: tt.cfa, Rules: []cfi.Rule{columnFP: tt.fp, columnRA: tt.ra, columnSP: none}}
-		if got := tr.rule(&s).String(); got != tt.want {
+		if got := tr.rule(&s).Frame(8).String(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	i386 := []struct {
+		name   string
+		cfa    cfi.CFA
+		fp, ra cfi.Rule
+		want   string
+	}{
+		{"entry", cfi.CFA{Reg: 4, Offset: 4}, none, saved(-4), "cfa=sp+4"},
+		{"frame", cfi.CFA{Reg: 5, Offset: 8}, saved(-8), saved(-4), "cfa=fp+8 fp=[cfa-8]"},
+		{"realigned at first", cfi.CFA{Reg: 1}, none, saved(-4), "cfa=r1+0"},
+		{"realigned", cfi.CFA{Expr: []byte{0x75, 0x7c, 0x06}}, at(0x75, 0), saved(-4), "cfa=*(fp-4)+0 fp=[fp+0]"},
+		{"realigned with another register", cfi.CFA{Reg: 7}, at(0x75, 0), saved(-4), "cfa=r7+0 fp=[fp+0]"},
+		{"sp kept in the stack", cfi.CFA{Expr: []byte{0x74, 12, 0x06, 0x23, 4}}, none, saved(-4), "cfa=*(sp+12)+4"},
+		{"from another register's word", cfi.CFA{Expr: []byte{0x71, 0, 0x06}}, none, saved(-4), "unsupported"},
+		{"from the return address", cfi.CFA{Reg: 8}, none, saved(-4), "unsupported"},
+		{"PLT", cfi.CFA{Expr: []byte{0x74, 4, 0x78, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x32, 0x24, 0x22}}, none, saved(-4), "cfa=plt(11)"},
+		{"PLT of amd64", plt, none, saved(-4), "unsupported"},
+		{"return address where amd64 has it", cfi.CFA{Reg: 4, Offset: 8}, none, saved(-8), "unsupported"},
+		{"return address unchanged", cfi.CFA{Reg: 4, Offset: 4}, none, none, "unsupported"},
+		{"askew", cfi.CFA{Reg: 4, Offset: 6}, none, saved(-4), "unsupported"},
+		{"fp saved askew", cfi.CFA{Reg: 4, Offset: 12}, saved(-6), saved(-4), "cfa=sp+12 fp=?"},
+		{"end", cfi.CFA{Reg: 4, Offset: 4}, none, how(cfi.Undefined), "end"},
+	}
+	tr = newTranslator(cfi.I386)
+	for _, tt := range i386 {
+		s := cfi.Span{CFA: tt.cfa, Rules: []cfi.Rule{columnFP: tt.fp, columnRA: tt.ra, columnSP: none}}
+		if got := tr.rule(&s).Frame(4).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

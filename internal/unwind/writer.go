@@ -54,7 +54,7 @@ func (w *writer) cover(start, end uint64, rule Rule) error {
 // there. Code without an FDE of its own could only hide in it if it is not
 // aligned; where such code begins, as functions do, the rule would be right.
 func (w *writer) padding(start uint64, rule Rule) bool {
-	return start-w.end < alignment && start%alignment == 0 && w.last == rule && rule != RuleSignal
+	return start-w.end < alignment && start%alignment == 0 && w.last == rule && rule != RuleSignal && rule != RuleSignalOld
 }
 
 // finish ends the table.

@@ -35,7 +35,7 @@ func TestNumbers(t *testing.T) {
 	for range 3 {
 		for i := range 1000 {
 			frame := Frame{Kind: SP, CFA: int64(8 * i)}
-			rule := frame.Pack()
+			rule := frame.Pack(8)
 			n := w.number(rule)
 			if int(n) == len(want) {
 				want = append(want, rule)

@@ -22,7 +22,7 @@
 #include <vector>
 
 static struct ledger l;
-static volatile size_t huge = SIZE_MAX / 2;
+static volatile size_t huge = SIZE_MAX / 2 + 1;
 static unsigned long caught;
 static void *volatile kept;
 

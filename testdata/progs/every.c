@@ -3,11 +3,12 @@
  * every: one call of each kind that the C library's allocator has, and of the
  * ways in which each can fail, logged. In this order:
  *
- *	malloc(100); malloc(0); malloc of 3 GiB, never touched; malloc(SIZE_MAX/2), which fails
- *	calloc(10, 20); calloc(SIZE_MAX/2, 4), which overflows and fails
- *	realloc(NULL, 30); realloc to 3000; realloc to 20; realloc to SIZE_MAX/2, which fails and
+ *	malloc(100); malloc(0); malloc of 3 GiB, never touched; malloc(SIZE_MAX/2+1), which fails
+ *	calloc(10, 20); calloc(SIZE_MAX/2+1, 4), which overflows and fails
+ *	realloc(NULL, 30); realloc to 3000; realloc to 20; realloc to SIZE_MAX/2+1, which fails and
  *	leaves the block; realloc to 0, which frees it (musl: makes it small)
- *	reallocarray(NULL, 5, 8); reallocarray to 50 * 8; reallocarray to SIZE_MAX/2 * 4, which fails
+ *	reallocarray(NULL, 5, 8); reallocarray to 50 * 8; reallocarray to (SIZE_MAX/2+1) * 4, which
+ *	fails
  *	posix_memalign(64, 200); posix_memalign(3, 200), which fails
  *	aligned_alloc(64, 128); memalign(128, 100); glibc: valloc(10), pvalloc(10)
  *	strdup("hello"), which calls malloc(6)
@@ -20,7 +21,8 @@
 #include <malloc.h>
 
 /* No call may be seen through by the compiler. */
-static volatile size_t huge = SIZE_MAX / 2;
+static volatile size_t huge = SIZE_MAX / 2 + 1;
+static volatile size_t gigabyte = (size_t)1 << 30;
 static volatile size_t zero;
 static volatile size_t bad_alignment = 3;
 
@@ -52,7 +54,7 @@ int main(void)
 
 	do_malloc(&l, 100);
 	nothing = do_malloc(&l, zero);
-	large = do_malloc(&l, (size_t)3 << 30);
+	large = do_malloc(&l, 3 * gigabyte); /* too much for 32-bit programs */
 	do_malloc(&l, huge);
 
 	cleared = do_calloc(&l, 10, 20);

@@ -19,6 +19,7 @@
 #include "prog.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 enum { THREADS = 4, SMALL = 1000, OWN = 8, MEGABYTE = 1 << 20 };
 
@@ -68,8 +69,12 @@ static void small_blocks(struct ledger *l, int n)
 /* large_blocks are mapped one below the other. */
 static void large_blocks(struct ledger *l)
 {
+	struct rlimit before, none;
 	void *a, *b, *c;
 
+	getrlimit(RLIMIT_AS, &before);
+	none = before;
+	none.rlim_cur = 0;
 	mapped = do_realloc(l, mapped, 3 * MEGABYTE);
 	a = do_malloc(l, MEGABYTE);
 	b = do_malloc(l, MEGABYTE);
@@ -82,8 +87,11 @@ static void large_blocks(struct ledger *l)
 	c = note_moved(l, FN_REALLOCARRAY, (uintptr_t)c, reallocarray(c, 7, MEGABYTE), 7 * MEGABYTE,
 		       0);
 	a = note_new(l, FN_ALIGNED_ALLOC, aligned_alloc(65536, 3 * MEGABYTE), 3 * MEGABYTE);
-	if (do_malloc(l, (size_t)1 << 50))
-		die("a petabyte");
+	/* The system refuses, whatever the size of pointers. */
+	setrlimit(RLIMIT_AS, &none);
+	if (do_malloc(l, MEGABYTE * 1024))
+		die("a gigabyte");
+	setrlimit(RLIMIT_AS, &before);
 }
 
 static void work(int i)

@@ -20,8 +20,16 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 
+#ifdef __i386__
+#define MMAP SYS_mmap2 /* its last argument, the offset, is 0 here */
+#else
+#define MMAP SYS_mmap
+#endif
+
 #if defined(__x86_64__)
 #define RESULT(u) ((u)->uc_mcontext.gregs[REG_RAX])
+#elif defined(__i386__)
+#define RESULT(u) ((u)->uc_mcontext.gregs[REG_EAX])
 #elif defined(__aarch64__)
 #define RESULT(u) ((u)->uc_mcontext.regs[0])
 #endif
@@ -36,7 +44,7 @@ static void trap(void)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number of the call */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MMAP, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TRAPPED, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
@@ -58,7 +66,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	if (leave)
 		siglongjmp(outside, 1);
 	do_malloc(&ledger, INNER);
-	RESULT(u) = syscall(SYS_mmap, NULL, TRAPPED + 4096, PROT_READ | PROT_WRITE,
+	RESULT(u) = syscall(MMAP, NULL, TRAPPED + 4096, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 

@@ -20,10 +20,48 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <malloc.h>
+#include <unwind.h>
 
 enum { LOG_MOST_FRAMES = 1024 };
 
 static __thread void *log_frames[LOG_MOST_FRAMES];
+
+#ifdef __i386__
+
+/*
+ * Where call frame information ends, backtrace() of 32-bit x86 goes on by what may
+ * be a frame pointer. So libgcc's unwinder, which does not, is asked itself.
+ */
+struct log_walk {
+	void **frames;
+	int n, most;
+};
+
+static _Unwind_Reason_Code log_frame(struct _Unwind_Context *context, void *to)
+{
+	struct log_walk *w = (struct log_walk *)to;
+	void *ip = (void *)_Unwind_GetIP(context);
+
+	if (!ip || w->n == w->most)
+		return _URC_END_OF_STACK;
+	w->frames[w->n++] = ip;
+	return _URC_NO_REASON;
+}
+
+/* log_backtrace finds what backtrace() would in its place. */
+static NOINLINE int log_backtrace(void **frames, int most)
+{
+	struct log_walk w = { frames, 0, most };
+
+	_Unwind_Backtrace(log_frame, &w);
+	if (w.n > 0) /* without ours */
+		memmove(frames, frames + 1, (size_t)--w.n * sizeof(*frames));
+	return w.n;
+}
+
+#else
+#define log_backtrace backtrace
+#endif
 
 /* The log of C++ programs is used from C functions as well. */
 #ifdef __cplusplus
@@ -41,7 +79,7 @@ static __attribute__((unused)) void stacklog_open(const char *path)
 	*(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
 	if (!next_posix_memalign)
 		die("no posix_memalign");
-	backtrace(log_frames, 4);
+	log_backtrace(log_frames, 4);
 	log_open(path);
 }
 
@@ -53,7 +91,7 @@ static NOINLINE __attribute__((unused)) void log_call(enum op op, uintptr_t old,
 
 	if (!log_words)
 		return;
-	n = backtrace(log_frames, LOG_MOST_FRAMES);
+	n = log_backtrace(log_frames, LOG_MOST_FRAMES);
 	if (n < 2 || n == LOG_MOST_FRAMES)
 		die("backtrace() finds %d frames", n);
 	log_add(op, old, ptr, size, log_frames + 1, (size_t)n - 1); /* without ours */

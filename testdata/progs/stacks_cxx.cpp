@@ -172,7 +172,9 @@ static NOINLINE void exceptions(int seed)
 		caught++;
 	}
 	try {
-		USE(::operator new(SIZE_MAX / 2));
+		volatile std::size_t huge = SIZE_MAX / 2 + 1;
+
+		USE(::operator new(huge));
 	} catch (const std::bad_alloc &) {
 		Witness witness;
 		caught++;

@@ -94,7 +94,7 @@ static NOINLINE void *below_aligned(size_t n)
 	return p;
 }
 
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__i386__)
 static NOINLINE __attribute__((force_align_arg_pointer)) void *below_realigned(size_t n)
 {
 	void *p = malloc(n + 5);

@@ -108,9 +108,11 @@ static NOINLINE unsigned long spin(unsigned long n)
 	/* Neither its vDSO nor its PLT has tables: backtrace() does not get out of them. */
 	return spin_leaf(n) + 1;
 #else
-	struct timespec now;
+	struct timespec now = { 0, 0 };
 
+#ifndef __i386__ /* this function of its vDSO has no call frame information */
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the vDSO */
+#endif
 	n = spin_leaf(n) + (unsigned long)now.tv_nsec;
 	return n + (unsigned long)strlen((const char *)&"spin"[n % 4]);
 #endif

@@ -7,7 +7,7 @@
 #ifndef STACKS_STEPS_H
 #define STACKS_STEPS_H
 
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__i386__)
 
 enum { SIG_BEGIN = SIGWINCH, TRAP_FLAG = 0x100 };
 

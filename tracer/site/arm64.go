@@ -29,6 +29,8 @@ func (arm64) readable() uint32   { return 1<<x29 - 1 - 1<<18 }
 func (arm64) frame() uint8       { return x29 }
 func (arm64) step() int          { return 4 }
 
+func (arm64) addr(a uint64) uint64 { return a }
+
 const (
 	bti  = 0xd503241f // and c, j, jc in bits 7:6
 	nopA = 0xd503201f

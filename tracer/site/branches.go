@@ -19,7 +19,7 @@ type Branch struct {
 // in the order of From. It reads the whole code of a library once for all of
 // its functions.
 //
-// Where instructions start on x86-64 is not known, so each byte is taken for
+// Where instructions start on x86 is not known, so each byte is taken for
 // the start of a branch with a displacement of four bytes. A wrong branch is
 // as unlikely as it is that four random bytes point at a window. Branches with
 // a displacement of one byte would be found everywhere that way. They are only
@@ -51,8 +51,9 @@ func find(arch Arch, code []byte, base uint64, t *targets) []Branch {
 		return nil
 	}
 	switch arch {
-	case AMD64:
-		return scanShortX86(code, base, t, scanX86(code, base, t))
+	case AMD64, I386:
+		m, _ := machineOf(Options{Arch: arch})
+		return scanShortX86(m.(x86), code, base, t, scanX86(m.(x86), code, base, t))
 	case ARM64:
 		return scanARM64(code, base, t)
 	}
@@ -84,7 +85,7 @@ func (t *targets) has(addr uint64) bool {
 	return exact || i > 0 && addr-t.entries[i-1] < t.length
 }
 
-func scanX86(code []byte, base uint64, t *targets) []Branch {
+func scanX86(m x86, code []byte, base uint64, t *targets) []Branch {
 	var found []Branch
 	for i := 0; i+5 <= len(code); i++ {
 		c := code[i]
@@ -97,7 +98,7 @@ func scanX86(code []byte, base uint64, t *targets) []Branch {
 			continue
 		}
 		next := base + uint64(at) + 4
-		to := next + uint64(int64(int32(binary.LittleEndian.Uint32(code[at:]))))
+		to := m.addr(next + uint64(int64(int32(binary.LittleEndian.Uint32(code[at:])))))
 		if t.covers(to) && t.has(to) {
 			found = append(found, Branch{From: base + uint64(i), To: to, Next: next, Call: c == 0xe8})
 		}
@@ -110,8 +111,7 @@ func scanX86(code []byte, base uint64, t *targets) []Branch {
 const shortReach = 130
 
 // scanShortX86 adds the branches that scanX86 leaves out to found.
-func scanShortX86(code []byte, base uint64, t *targets, found []Branch) []Branch {
-	m := amd64{}
+func scanShortX86(m x86, code []byte, base uint64, t *targets, found []Branch) []Branch {
 	end := 0 // of what has been read
 	for _, entry := range t.entries {
 		if entry < base || entry >= base+uint64(len(code)) {
@@ -126,7 +126,7 @@ func scanShortX86(code []byte, base uint64, t *targets, found []Branch) []Branch
 		for i < limit {
 			pc := base + uint64(i)
 			in := m.decode(code[i:], pc)
-			if _, _, near := nearBranch(code[i:], pc); in.direct && !near && t.has(in.target) {
+			if _, _, near := m.nearBranch(code[i:], pc); in.direct && !near && t.has(in.target) {
 				found = append(found, Branch{From: pc, To: in.target, Next: pc + uint64(in.size)})
 			}
 			i += max(in.size, 1)
@@ -140,7 +140,7 @@ func scanShortX86(code []byte, base uint64, t *targets, found []Branch) []Branch
 // startBefore returns where an instruction starts, as near behind from as
 // possible, given that one starts at the later offset at. Decoding code from
 // any offset soon falls into step with it, so it starts well before.
-func startBefore(m amd64, code []byte, base uint64, at, from int) int {
+func startBefore(m x86, code []byte, base uint64, at, from int) int {
 	const run = 96
 	for back := range resync {
 		first := -1

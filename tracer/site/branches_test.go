@@ -65,6 +65,29 @@ func TestBranches(t *testing.T) {
 			entries: []uint64{base - 0x1000},
 			want:    []Branch{{From: base, To: base - 0x1000, Next: base + 5, Call: true}},
 		},
+		{
+			name: "32-bit code", arch: I386,
+			// inc %eax; call base+0x100; push %ebx; jmp base+0x17f; je short
+			code:    `40 e8 fa 00 00 00 53 e9 73 01 00 00 74 02`,
+			entries: []uint64{base + 0x100},
+			want: []Branch{
+				{From: base + 1, To: base + 0x100, Next: base + 6, Call: true},
+				{From: base + 7, To: base + 0x17f, Next: base + 12},
+			},
+		},
+		{
+			name: "32-bit code, short", arch: I386,
+			// inc %eax; jmp into the window; entry: push; dec %eax; ret
+			code:    `40 eb 01 55 48 c3`,
+			entries: []uint64{base + 3},
+			want:    []Branch{{From: base + 1, To: base + 4, Next: base + 3}},
+		},
+		{
+			name: "32-bit code, around the end of the addresses", arch: I386,
+			code:    `e8 fb 0f 00 f0`,
+			entries: []uint64{0xf0401000},
+			want:    []Branch{{From: base, To: 0xf0401000, Next: base + 5, Call: true}},
+		},
 		{name: "cut", arch: AMD64, code: `e8 00 00 00`, entries: []uint64{base}},
 		{name: "cut long", arch: AMD64, code: `0f 80 00 00 00`, entries: []uint64{base}},
 		{name: "no entries", arch: AMD64, code: `e8 fb ff ff ff`},
@@ -151,7 +174,7 @@ func BenchmarkBranches(b *testing.B) {
 	for i := range 12 {
 		entries = append(entries, 0x90000+uint64(i)*0x400)
 	}
-	for _, arch := range []Arch{AMD64, ARM64} {
+	for _, arch := range []Arch{AMD64, ARM64, I386} {
 		b.Run(arch.String(), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
@@ -183,6 +206,14 @@ func TestDirect(t *testing.T) {
 			// a byte that is no instruction; call +1
 			"amd64, not all decoded", AMD64, `06 e8 01 00 00 00`,
 			[]Branch{{From: base + 1, To: base + 7, Next: base + 6, Call: true}},
+		},
+		{
+			// inc %eax; mov $..., of which e8 is a part; call +0x10; jecxz -2; jmp *%eax
+			"32-bit", I386, `40 b8 e8 00 00 00 e8 10 00 00 00 e3 fc ff e0`,
+			[]Branch{
+				{From: base + 6, To: base + 0x1b, Next: base + 11, Call: true},
+				{From: base + 11, To: base + 9, Next: base + 13},
+			},
 		},
 		{
 			// bl +8; nop; b.eq -4; blr x0

@@ -40,6 +40,7 @@ func TestCostAMD64(t *testing.T) {
 		{"3e ff e0", 0, Refused, Refused}, // notrack jmp *%rax
 		{"90", 0, Emulated, Emulated},     // nops
 		{"66 90", 0, Refused, Emulated},
+		{"64 90", 0, Emulated, Emulated}, // other prefixes change nothing
 		{"f3 90", 0, SingleStep, SingleStep},
 		{"48 90", 0, SingleStep, SingleStep},
 		{"41 90", 0, Refused, Refused},
@@ -66,22 +67,97 @@ func TestCostAMD64(t *testing.T) {
 		{"c5 f8 77", 0, Refused, Refused}, // VEX, EVEX
 		{"62 f1 fe 48 6f 06", 0, Refused, Refused},
 	} {
-		b := code(t, c.code)
-		for _, x := range []struct {
-			o    Options
-			want Cost
-		}{
-			{Options{Arch: AMD64}, c.old},
-			{Options{Arch: AMD64, Nops: true, Nop5: true}, c.all},
-		} {
-			in := amd64{x.o}.decode(b, c.pc)
-			if in.cost != x.want {
-				t.Errorf("%s with %+v: %v, want %v", c.code, x.o, in.cost, x.want)
-			}
-			if in.size != len(b) {
-				t.Errorf("%s: size %d, want %d", c.code, in.size, len(b))
-			}
+		checkCost(t, AMD64, c.code, c.pc, c.old, c.all)
+	}
+}
+
+// checkCost compares the class of an instruction at pc: what each kernel does,
+// and what one does that has Nops and Nop5.
+func checkCost(t *testing.T, arch Arch, hex string, pc uint64, old, all Cost) {
+	t.Helper()
+	b := code(t, hex)
+	for _, x := range []struct {
+		o    Options
+		want Cost
+	}{
+		{Options{Arch: arch}, old},
+		{Options{Arch: arch, Nops: true, Nop5: true}, all},
+	} {
+		m, err := machineOf(x.o)
+		if err != nil {
+			t.Fatal(err)
 		}
+		in := m.decode(b, pc)
+		if in.cost != x.want {
+			t.Errorf("%s with %+v: %v, want %v", hex, x.o, in.cost, x.want)
+		}
+		if in.size != len(b) {
+			t.Errorf("%s: size %d, want %d", hex, in.size, len(b))
+		}
+	}
+}
+
+// TestCostI386 has the kernel's classes for 32-bit programs. Those that differ
+// from x86-64 come first.
+func TestCostI386(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		old  Cost // what each kernel does
+		all  Cost // with Nops and Nop5
+	}{
+		{"40", SingleStep, SingleStep}, // inc, dec: no prefixes
+		{"4f", SingleStep, SingleStep},
+		{"0f 1f 44 00 00", SingleStep, Emulated}, // never optimised
+		{"62 01", SingleStep, SingleStep},        // bound
+		{"c4 08", SingleStep, SingleStep},        // les, lds
+		{"c5 08", SingleStep, SingleStep},
+		{"06", SingleStep, SingleStep}, // push, pop of segment registers
+		{"1e", SingleStep, SingleStep},
+		{"07", Refused, Refused},
+		{"17", Refused, Refused},
+		{"1f", Refused, Refused},
+		{"60", SingleStep, SingleStep},
+		{"61", SingleStep, SingleStep},
+		{"27", SingleStep, SingleStep}, // daa
+		{"d4 0a", SingleStep, SingleStep},
+		{"a1 00 00 00 00", SingleStep, SingleStep},
+		{"ce", Refused, Refused},                // into
+		{"f3 0f 1e fb", SingleStep, SingleStep}, // endbr32
+		{"66 e9 00 00", Refused, Refused},       // targets of 16 bits
+		{"66 e8 00 00", Refused, Refused},
+		{"66 0f 84 00 00", Refused, Refused},
+		{"66 74 00", Refused, Refused},
+		{"50", Emulated, Emulated}, // as in 64-bit code
+		{"57", Emulated, Emulated},
+		{"66 50", SingleStep, SingleStep},
+		{"6a 10", SingleStep, SingleStep},
+		{"68 00 00 00 00", SingleStep, SingleStep},
+		{"ff 75 08", SingleStep, SingleStep},
+		{"eb 00", Emulated, Emulated},
+		{"e9 00 00 00 00", Emulated, Emulated},
+		{"e8 00 00 00 00", Emulated, Emulated},
+		{"70 00", Emulated, Emulated},
+		{"f2 75 00", Emulated, Emulated},
+		{"2e 75 00", Refused, Refused},
+		{"0f 8f 00 00 00 00", Emulated, Emulated},
+		{"e3 00", SingleStep, SingleStep},
+		{"90", Emulated, Emulated},
+		{"66 90", Refused, Emulated},
+		{"f3 90", SingleStep, SingleStep},
+		{"ff 25 00 00 00 00", SingleStep, SingleStep},
+		{"3e ff e0", Refused, Refused},
+		{"c3", SingleStep, SingleStep},
+		{"c2 04 00", SingleStep, SingleStep},
+		{"65 a1 14 00 00 00", SingleStep, SingleStep},
+		{"8b 44 24 04", SingleStep, SingleStep},
+		{"f0 0f b1 0f", Refused, Refused},
+		{"cd 80", Refused, Refused},
+		{"0f 34", Refused, Refused},
+		{"8e d0", Refused, Refused},
+		{"c5 f8 77", Refused, Refused},
+		{"62 f1 fe 48 6f 06", Refused, Refused},
+	} {
+		checkCost(t, I386, c.code, 0, c.old, c.all)
 	}
 }
 
@@ -137,6 +213,7 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		AMD64.String():        "amd64",
 		ARM64.String():        "arm64",
+		I386.String():         "386",
 		Arch(9).String():      "arch(9)",
 		Refused.String():      "refused",
 		SingleStep.String():   "single-step",

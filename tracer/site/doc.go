@@ -14,12 +14,14 @@
 //     front of or on the first branch, and no branch leads to it or to
 //     anything between the entry and it. One exception, on request: a site
 //     behind the check that sorts out a null pointer ([Function.SkipNull]).
-//   - The arguments that the probe needs are in known registers. They may have
-//     been copied or moved, and two factors may have been multiplied.
+//   - The arguments that the probe needs are in known registers or, on i386,
+//     words of the stack. They may have been copied or moved, and two factors
+//     may have been multiplied. What a store through an unknown pointer may have
+//     overwritten is not known any more.
 //   - The stack pointer is at a known distance from the entry's, so that the
 //     return address can be found.
 //   - If a return probe will share the site: the return address is where the
-//     kernel replaces it, which is the top of the stack on x86-64 and the link
+//     kernel replaces it, which is the top of the stack on x86 and the link
 //     register on arm64.
 //
 // Machine code is decoded in the order of its addresses. What no static look

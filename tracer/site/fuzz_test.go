@@ -12,15 +12,18 @@ import (
 // FuzzChoose gives arbitrary bytes as a function.
 func FuzzChoose(f *testing.F) {
 	for _, c := range slices.Concat(realAMD64, rules) {
-		f.Add(code(f, c.code), uint64(entry), false, c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), false)
+		f.Add(code(f, c.code), uint64(entry), uint8(AMD64), c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), false)
 	}
 	for _, c := range choicesARM64 {
-		f.Add(code(f, c.code), uint64(entry), true, c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), true)
+		f.Add(code(f, c.code), uint64(entry), uint8(ARM64), c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), true)
 	}
-	f.Fuzz(func(t *testing.T, code []byte, entry uint64, arm, ret, skip bool, args uint8, nops bool) {
-		o := Options{Arch: AMD64, Nops: nops, Nop5: nops}
-		if arm {
-			o.Arch = ARM64
+	for _, c := range slices.Concat(realI386, rulesI386) {
+		f.Add(code(f, c.code), uint64(entry), uint8(I386), c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), true)
+	}
+	f.Fuzz(func(t *testing.T, code []byte, entry uint64, arch uint8, ret, skip bool, args uint8, nops bool) {
+		o := Options{Arch: AMD64 + Arch(arch-uint8(AMD64))%3, Nops: nops, Nop5: nops, GOT: entry}
+		if o.Arch == I386 {
+			entry &= 1<<31 - 1
 		}
 		fn := Function{Name: "f", Entry: entry, Code: code, Return: ret, SkipNull: skip}
 		for i := range int(args % 8) {
@@ -83,25 +86,28 @@ func checkSite(t *testing.T, o Options, f *Function, s *Site) {
 	if chosen != 1 {
 		t.Errorf("%d candidates are chosen", chosen)
 	}
-	if o.Arch == ARM64 {
+	switch o.Arch {
+	case ARM64:
 		checkPathARM64(t, f, s)
-	} else {
-		checkPathX86(t, o, f, s)
+	case I386:
+		checkPathX86(t, o, f, s, 32)
+	default:
+		checkPathX86(t, o, f, s, 64)
 	}
 }
 
 // checkPathX86 decodes with x86asm alone up to the site.
-func checkPathX86(t *testing.T, o Options, f *Function, s *Site) {
+func checkPathX86(t *testing.T, o Options, f *Function, s *Site, bits int) {
 	t.Helper()
 	branches := 0
 	offset := 0
 	for offset < s.Offset {
 		b := f.Code[offset:]
-		if isEndbr64(b) {
+		if _, ok := landingPad(b); ok {
 			offset += 4
 			continue
 		}
-		x, err := x86asm.Decode(b, 64)
+		x, err := x86asm.Decode(b, bits)
 		if err != nil || x.Op == 0 {
 			t.Fatalf("site at +%d behind something unknown at +%d", s.Offset, offset)
 		}
@@ -119,17 +125,17 @@ func checkPathX86(t *testing.T, o Options, f *Function, s *Site) {
 	if branches > 0 && !s.SkipsNull {
 		t.Errorf("site at +%d behind a branch", s.Offset)
 	}
-	if cheap := cheapX86(f.Code[offset:], o.Nops); cheap != (s.Cost >= Emulated) {
+	if cheap := cheapX86(f.Code[offset:], o.Nops, bits); cheap != (s.Cost >= Emulated) {
 		t.Errorf("% x is %v", f.Code[offset:min(len(f.Code), offset+8)], s.Cost)
 	}
 }
 
 // cheapX86 is another reading of the kernel's rules, by x86asm.
-func cheapX86(b []byte, nops bool) bool {
-	if isEndbr64(b) {
+func cheapX86(b []byte, nops bool, bits int) bool {
+	if _, ok := landingPad(b); ok {
 		return false
 	}
-	x, err := x86asm.Decode(b, 64)
+	x, err := x86asm.Decode(b, bits)
 	if err != nil {
 		return false
 	}
@@ -137,9 +143,12 @@ func cheapX86(b []byte, nops bool) bool {
 	switch {
 	case x.Op == x86asm.PUSH:
 		_, reg := x.Args[0].(x86asm.Reg)
-		return reg && (x.Len == 1 || x.Len == 2 && b[0] == 0x41)
+		return reg && b[x.Len-1]&0xf8 == 0x50 && (x.Len == 1 || x.Len == 2 && b[0] == 0x41 && bits == 64)
 	case x.Op == x86asm.NOP && x.Args[0] == nil:
-		return x.Len == 1 || nops && !slices.Contains(b[:x.Len], 0xf3) && b[x.Len-2]&0xf0 != 0x40
+		prefixes := b[:x.Len-1]
+		return !slices.ContainsFunc(prefixes, func(p byte) bool {
+			return p == 0xf2 || p == 0xf3 || p == 0x66 && !nops || p&0xf0 == 0x40
+		})
 	case x.Op == x86asm.NOP:
 		return nops
 	case x.Op == x86asm.JRCXZ, x.Op == x86asm.JECXZ, x.Op == x86asm.JCXZ,

@@ -10,24 +10,29 @@ type machine interface {
 	// branchAt reads code as a branch whose target is in the instruction,
 	// without having to know that an instruction starts there.
 	branchAt(code []byte, pc uint64) (kind kind, target uint64, ok bool)
+	// addr reduces an address to the width of the instruction pointer.
+	addr(a uint64) uint64
 	// step is how far to go on behind code that cannot be decoded.
 	step() int
 	// text returns the instruction at the start of code in assembler syntax.
 	text(code []byte, pc uint64) string
-	// arguments are the registers of the integer arguments.
+	// arguments are the places of the integer arguments, as [Place] numbers
+	// them.
 	arguments() []uint8
 	// result is the register of an integer result.
 	result() uint8
 	// frame is the frame pointer register.
 	frame() uint8
-	// readable is the set of registers that a probe can read.
+	// readable is the set of places that a probe can read.
 	readable() uint32
 }
 
 func machineOf(o Options) (machine, error) {
 	switch o.Arch {
 	case AMD64:
-		return amd64{o}, nil
+		return x86{o, 64}, nil
+	case I386:
+		return x86{o, 32}, nil
 	case ARM64:
 		return arm64{o}, nil
 	}
@@ -51,10 +56,10 @@ type insn struct {
 	size   int
 	kind   kind
 	cost   Cost
-	hint   bool   // does nothing: nop, endbr64, bti
+	hint   bool   // does nothing: nop, endbr64, endbr32, bti
 	direct bool   // target is known
 	target uint64 // of a branch, if direct
-	slot   uint64 // where the target is read from: jmp *slot(%rip)
+	slot   uint64 // where the target is read from: jmp *slot(%rip), jmp *slot
 	zero   zeroBranch
 	fx     effects
 }
@@ -84,6 +89,7 @@ type effects struct {
 	stack     int  // bytes by which the stack pointer decreases
 	stackLost bool // the stack pointer changes in a way not followed
 	stores    bool // memory is written other than by a push
+	mem       memoryOperand
 
 	flags    bool // the flags change
 	test     bool // ... and then say whether testReg is zero
@@ -97,8 +103,10 @@ type setKind uint8
 const (
 	copyOf setKind = iota
 	productOf
+	addressOf // mem.disp behind the address in a
 )
 
+// set is a result. Its operands are registers or inMemory.
 type set struct {
 	kind setKind
 	dst  uint8

@@ -14,10 +14,12 @@ import (
 	"testing"
 )
 
-// libc is the C library of this machine, as debug/elf and objdump see it.
+// libc is a C library of this machine, as debug/elf and objdump see it.
 type libc struct {
+	arch      Arch
 	text      []byte // its executable segment
 	base      uint64
+	symbols   []elf.Symbol // functions, by all names, ascending
 	functions []elf.Symbol // one per address, ascending
 	insns     []line       // of the whole disassembly, ascending
 	jumps     map[uint64][]uint64
@@ -26,9 +28,20 @@ type libc struct {
 // errNoLibc says why there is nothing to compare with.
 var errNoLibc = errors.New("SKIPPED")
 
-func openLibc(t *testing.T) *libc {
+// forLibcs runs a test for the C library of each architecture.
+func forLibcs(t *testing.T, test func(t *testing.T, l *libc)) {
+	for _, arch := range []Arch{AMD64, I386} {
+		t.Run(arch.String(), func(t *testing.T) { test(t, openLibc(t, arch)) })
+	}
+}
+
+func openLibc(t *testing.T, arch Arch) *libc {
 	t.Helper()
-	l, err := readLibc()
+	read := readLibc64
+	if arch == I386 {
+		read = readLibc32
+	}
+	l, err := read()
 	switch {
 	case errors.Is(err, errNoLibc):
 		t.Skip(err)
@@ -38,31 +51,42 @@ func openLibc(t *testing.T) *libc {
 	return l
 }
 
-// readLibc reads the library once for all tests.
-var readLibc = sync.OnceValues(func() (*libc, error) {
+// Each library is read once for all tests.
+var (
+	readLibc64 = sync.OnceValues(func() (*libc, error) {
+		return readLibc(AMD64, elf.EM_X86_64,
+			"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6")
+	})
+	readLibc32 = sync.OnceValues(func() (*libc, error) {
+		return readLibc(I386, elf.EM_386,
+			"/lib32/libc.so.6", "/lib/i386-linux-gnu/libc.so.6", "/usr/lib32/libc.so.6")
+	})
+)
+
+func readLibc(arch Arch, machine elf.Machine, paths ...string) (*libc, error) {
 	objdump, err := exec.LookPath("objdump")
 	if err != nil {
 		return nil, fmt.Errorf("%w: no objdump to compare with (install binutils)", errNoLibc)
 	}
 	var path string
-	for _, p := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"} {
+	for _, p := range paths {
 		if _, err := os.Stat(p); err == nil {
 			path = p
 			break
 		}
 	}
 	if path == "" {
-		return nil, fmt.Errorf("%w: no x86-64 libc.so.6 on this machine", errNoLibc)
+		return nil, fmt.Errorf("%w: no libc.so.6 of %v on this machine (libc6-i386 has the one of 386)", errNoLibc, arch)
 	}
 	f, err := elf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if f.Machine != elf.EM_X86_64 {
+	if f.Machine != machine {
 		return nil, fmt.Errorf("%w: %s is for %v", errNoLibc, path, f.Machine)
 	}
-	l := &libc{}
+	l := &libc{arch: arch}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
 			l.base = p.Vaddr
@@ -78,11 +102,11 @@ var readLibc = sync.OnceValues(func() (*libc, error) {
 	end := l.base + uint64(len(l.text))
 	for _, s := range symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 && s.Value >= l.base && s.Value+s.Size <= end {
-			l.functions = append(l.functions, s)
+			l.symbols = append(l.symbols, s)
 		}
 	}
-	slices.SortFunc(l.functions, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
-	l.functions = slices.CompactFunc(l.functions, func(a, b elf.Symbol) bool { return a.Value == b.Value })
+	slices.SortFunc(l.symbols, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
+	l.functions = slices.CompactFunc(slices.Clone(l.symbols), func(a, b elf.Symbol) bool { return a.Value == b.Value })
 	out, err := exec.Command(objdump, "-d", "-w", "--no-show-raw-insn", path).Output()
 	if err != nil {
 		return nil, fmt.Errorf("objdump: %w", err)
@@ -98,7 +122,7 @@ var readLibc = sync.OnceValues(func() (*libc, error) {
 		}
 	}
 	return l, nil
-})
+}
 
 // body returns the instructions of a function.
 func (l *libc) body(s elf.Symbol) []line {
@@ -115,13 +139,14 @@ func (l *libc) function(s elf.Symbol) Function {
 
 // TestLibcSites compares the sites of every exported function of the C library
 // with those that a model, which only knows objdump's text, expects.
-func TestLibcSites(t *testing.T) {
-	l := openLibc(t)
+func TestLibcSites(t *testing.T) { forLibcs(t, testLibcSites) }
+
+func testLibcSites(t *testing.T, l *libc) {
 	var entries []uint64
 	for _, s := range l.functions {
 		entries = append(entries, s.Value)
 	}
-	incoming := Branches(AMD64, l.text, l.base, entries)
+	incoming := Branches(l.arch, l.text, l.base, entries)
 	for _, v := range []struct {
 		name string
 		f    Function
@@ -135,14 +160,14 @@ func TestLibcSites(t *testing.T) {
 			for _, s := range l.functions {
 				f := l.function(s)
 				f.Args, f.Return, f.SkipNull, f.Incoming = v.f.Args, v.f.Return, v.f.SkipNull, incoming
-				got, err := Choose(Options{Arch: AMD64}, f)
+				got, err := Choose(Options{Arch: l.arch}, f)
 				if err != nil {
 					if !errors.Is(err, ErrNoSite) {
 						t.Errorf("%s: %v", s.Name, err)
 					}
 					continue
 				}
-				want, ok := newModel(l.body(s), l.jumps, &f).choose()
+				want, ok := newModel(l.arch, l.body(s), l.jumps, &f).choose()
 				if !ok {
 					continue
 				}
@@ -175,6 +200,47 @@ func TestLibcSites(t *testing.T) {
 	}
 }
 
+// TestLibcPaths compares what is known in front of each instruction that a
+// function begins with, not only of the chosen one: the places of the first
+// arguments and the distance of the stack pointer.
+func TestLibcPaths(t *testing.T) { forLibcs(t, testLibcPaths) }
+
+func testLibcPaths(t *testing.T, l *libc) {
+	m, _ := machineOf(Options{Arch: l.arch})
+	steps, moved := 0, 0
+	for _, s := range l.functions {
+		f := l.function(s)
+		f.Args, f.SkipNull = []int{0, 1, 2}, true
+		seen := newModel(l.arch, l.body(s), l.jumps, &f).path()
+		for _, st := range walk(m, &f).steps {
+			want, ok := seen[st.offset]
+			if !ok {
+				break // the model stopped before
+			}
+			steps++
+			for _, a := range f.Args {
+				for place := range NoReg {
+					got := st.state.regs[place] == value{kind: argument, a: uint8(a)} && m.readable()&(1<<place) != 0
+					if got != want.holders[a][place] {
+						t.Errorf("%s+%d: argument %d in place %d: %v, want %v", s.Name, st.offset, a, place, got, !got)
+					}
+					if got && place != int(m.arguments()[a]) {
+						moved++
+					}
+				}
+			}
+			if st.state.stack != want.depth || st.state.frame != want.frame || st.state.nonNull != want.nonNull {
+				t.Errorf("%s+%d: stack %d frame %v null %v, want %+v", s.Name, st.offset,
+					st.state.stack, st.state.frame, st.state.nonNull, want)
+			}
+		}
+	}
+	t.Logf("%d instructions compared, with %d copies of arguments", steps, moved)
+	if steps < 4*len(l.functions) || moved < steps/10 {
+		t.Errorf("%d instructions and %d copies are too few for %d functions", steps, moved, len(l.functions))
+	}
+}
+
 // misread reports whether a candidate was rejected for a branch that is none:
 // Branches looks at every byte, and here at the windows of all functions.
 func (l *libc) misread(s Site) bool {
@@ -189,9 +255,10 @@ func (l *libc) misread(s Site) bool {
 
 // TestLibcText checks that each instruction of the library's functions has the
 // length that objdump gives it, as far as it is decoded at all.
-func TestLibcText(t *testing.T) {
-	l := openLibc(t)
-	m := amd64{}
+func TestLibcText(t *testing.T) { forLibcs(t, testLibcText) }
+
+func testLibcText(t *testing.T, l *libc) {
+	m, _ := machineOf(Options{Arch: l.arch})
 	known := 0
 	for i, x := range l.insns[:len(l.insns)-1] {
 		if x.addr < l.base || x.addr >= l.base+uint64(len(l.text)) || x.bad() {
@@ -219,8 +286,9 @@ func TestLibcText(t *testing.T) {
 }
 
 // TestLibcInternalCallers compares the callers of free with objdump's.
-func TestLibcInternalCallers(t *testing.T) {
-	l := openLibc(t)
+func TestLibcInternalCallers(t *testing.T) { forLibcs(t, testLibcInternalCallers) }
+
+func testLibcInternalCallers(t *testing.T, l *libc) {
 	for _, s := range l.functions {
 		if s.Name != "free" && s.Name != "malloc" && s.Name != "abort" {
 			continue
@@ -235,7 +303,7 @@ func TestLibcInternalCallers(t *testing.T) {
 				}
 			}
 		}
-		gotReturns, gotJumps := InternalCallers(AMD64, l.text, l.base, s.Value)
+		gotReturns, gotJumps := InternalCallers(l.arch, l.text, l.base, s.Value)
 		if !slices.Equal(gotReturns, returns) || !slices.Equal(gotJumps, jumps) {
 			t.Errorf("%s: returns %x jumps %x, want %x %x", s.Name, gotReturns, gotJumps, returns, jumps)
 		}
@@ -243,11 +311,12 @@ func TestLibcInternalCallers(t *testing.T) {
 }
 
 // TestLibcDirect compares the direct branches of each function with objdump's.
-func TestLibcDirect(t *testing.T) {
-	l := openLibc(t)
+func TestLibcDirect(t *testing.T) { forLibcs(t, testLibcDirect) }
+
+func testLibcDirect(t *testing.T, l *libc) {
 	for _, s := range l.functions {
 		got := map[uint64]uint64{}
-		for _, b := range Direct(AMD64, l.function(s).Code, s.Value) {
+		for _, b := range Direct(l.arch, l.function(s).Code, s.Value) {
 			got[b.From] = b.To
 		}
 		for _, x := range l.body(s) {

@@ -1,101 +1,17 @@
 package site
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// line is one instruction of objdump's output.
-type line struct {
-	addr     uint64
-	prefix   string
-	mnemonic string
-	operands []string
-}
-
-func (x line) bad() bool { return x.mnemonic == "(bad)" || x.mnemonic == ".byte" }
-
-// target is the address that a branch names.
-func (x line) target() (uint64, bool) {
-	m := x.mnemonic
-	branch := strings.HasPrefix(m, "j") || strings.HasPrefix(m, "call") || strings.HasPrefix(m, "loop")
-	if !branch || len(x.operands) != 1 {
-		return 0, false
-	}
-	first, _, _ := strings.Cut(x.operands[0], " ")
-	to, err := strconv.ParseUint(first, 16, 64)
-	return to, err == nil
-}
-
-// branchIn reads the verdict on a candidate that a branch makes useless.
-func branchIn(verdict string) (from uint64, to int, ok bool) {
-	n, _ := fmt.Sscanf(verdict, "branch at 0x%x leads to +%d", &from, &to)
-	return from, to, n == 2
-}
-
-func parseObjdump(out []byte) []line {
-	var lines []line
-	for l := range bytes.Lines(out) {
-		addr, text, ok := strings.Cut(strings.TrimSpace(string(l)), ":\t")
-		if !ok {
-			continue
-		}
-		a, err := strconv.ParseUint(addr, 16, 64)
-		if err != nil {
-			continue
-		}
-		text, _, _ = strings.Cut(text, "#")
-		x := line{addr: a}
-		for {
-			var m string
-			m, text, _ = strings.Cut(strings.TrimSpace(text), " ")
-			switch m {
-			case "bnd", "notrack", "rep", "repz", "repnz", "lock", "cs", "ds", "es", "fs", "ss", "data16", "addr32",
-				"rex.W", "rex", "xacquire", "xrelease":
-				x.prefix = m
-				if text != "" {
-					continue
-				}
-			}
-			x.mnemonic = m
-			break
-		}
-		x.operands = splitOperands(strings.TrimSpace(text))
-		lines = append(lines, x)
-	}
-	return lines
-}
-
-// splitOperands cuts at the commas outside of parentheses.
-func splitOperands(s string) []string {
-	var ops []string
-	depth, start := 0, 0
-	for i, c := range s {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				ops = append(ops, s[start:i])
-				start = i + 1
-			}
-		}
-	}
-	if start < len(s) {
-		ops = append(ops, s[start:])
-	}
-	return ops
-}
-
 var names64 = []string{
 	"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi",
 	"%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%r14", "%r15",
 }
+
+var names32 = []string{"%eax", "%ecx", "%edx", "%ebx", "%esp", "%ebp", "%esi", "%edi"}
 
 // whole returns the number of the register of which name is a part.
 func whole(name string) (int, bool) {
@@ -120,11 +36,14 @@ func whole(name string) (int, bool) {
 	return 0, false
 }
 
-// model finds sites in text, with sets of registers per argument.
+// model finds sites in text, with sets of places per argument.
 type model struct {
+	names   []string // whole registers
+	word    int      // their size
 	body    []line
 	f       *Function
-	holders map[int]map[int]bool // argument: registers
+	holders map[int]map[int]bool // argument: places
+	onStack map[int]int          // i386: register: its distance from the entry's stack pointer
 	depth   int
 	frame   bool
 	nonNull bool
@@ -149,9 +68,14 @@ func (e *expected) holds(places []Place) bool {
 	return len(places) == len(e.args)
 }
 
-func newModel(body []line, jumps map[uint64][]uint64, f *Function) *model {
-	m := &model{body: body, f: f, holders: map[int]map[int]bool{}, entered: 1 << 30}
-	for i, r := range []int{7, 6, 2, 1, 8, 9} {
+func newModel(arch Arch, body []line, jumps map[uint64][]uint64, f *Function) *model {
+	m := &model{names: names64, word: 8, body: body, f: f, holders: map[int]map[int]bool{}, entered: 1 << 30}
+	places := []int{7, 6, 2, 1, 8, 9}
+	if arch == I386 {
+		m.names, m.word, m.onStack = names32, 4, map[int]int{}
+		places = []int{16, 17, 18, 19, 20, 21, 22, 23}
+	}
+	for i, r := range places {
 		m.holders[i] = map[int]bool{r: true}
 	}
 	for _, x := range body[1:] {
@@ -167,26 +91,11 @@ func newModel(body []line, jumps map[uint64][]uint64, f *Function) *model {
 // does not know.
 func (m *model) choose() (expected, bool) {
 	var good []expected
-	known := true
-	for n, x := range m.body {
-		offset := int(x.addr - m.f.Entry)
-		if offset >= Window || n >= maxSteps {
-			break
-		}
+	known := m.follow(func(x line, offset int) {
 		if m.emulated(x) && offset < m.entered && m.ready() {
 			good = append(good, m.here(offset))
 		}
-		if x.mnemonic == "je" && m.f.SkipNull && m.zero {
-			m.nonNull = true
-			continue
-		}
-		if m.ends(x) {
-			break
-		}
-		if known = m.apply(x); !known || m.depth < 0 {
-			break
-		}
-	}
+	})
 	if !known && len(good) == 0 {
 		return expected{}, false
 	}
@@ -200,8 +109,48 @@ func (m *model) choose() (expected, bool) {
 			return good[i], true
 		}
 	}
-	first := newModel(m.body, nil, m.f)
+	first := newModel(m.arch(), m.body, nil, m.f)
 	return first.here(0), !first.body[0].bad() && first.body[0].prefix != "cs" && first.body[0].prefix != "lock"
+}
+
+// path returns what the model knows in front of each instruction, by offset.
+func (m *model) path() map[int]expected {
+	seen := map[int]expected{}
+	m.follow(func(_ line, offset int) { seen[offset] = m.here(offset) })
+	return seen
+}
+
+// follow calls see in front of each instruction up to the first branch. It
+// reports false if it ended at one that the model does not know.
+func (m *model) follow(see func(x line, offset int)) bool {
+	for n, x := range m.body {
+		offset := int(x.addr - m.f.Entry)
+		if offset >= Window || n >= maxSteps {
+			break
+		}
+		see(x, offset)
+		if x.mnemonic == "je" && m.f.SkipNull && m.zero {
+			m.nonNull = true
+			continue
+		}
+		if m.ends(x) {
+			break
+		}
+		if !m.apply(x) {
+			return false
+		}
+		if m.depth < 0 {
+			break
+		}
+	}
+	return true
+}
+
+func (m *model) arch() Arch {
+	if m.word == 4 {
+		return I386
+	}
+	return AMD64
 }
 
 func (m *model) here(offset int) expected {
@@ -227,7 +176,7 @@ func (m *model) ready() bool {
 func (m *model) emulated(x line) bool {
 	switch {
 	case x.mnemonic == "push":
-		return slices.Contains(names64, x.operands[0])
+		return slices.Contains(m.names, x.operands[0])
 	case x.mnemonic == "nop":
 		return len(x.operands) == 0 && x.prefix == ""
 	case strings.HasPrefix(x.mnemonic, "jrcxz"), strings.HasPrefix(x.mnemonic, "loop"), x.mnemonic == "jecxz":
@@ -250,6 +199,7 @@ func (m *model) kill(r int) {
 	for _, rs := range m.holders {
 		delete(rs, r)
 	}
+	delete(m.onStack, r)
 	if r == 5 {
 		m.frame = true
 	}
@@ -265,45 +215,37 @@ func (m *model) apply(x line) bool {
 	dst, isReg := whole(last)
 	zero := m.zero
 	m.zero = false
+	if m.word == 4 {
+		if done, known := m.memory(x, dst, isReg, zero); done {
+			return known
+		}
+	}
 	switch {
-	case op == "endbr64", strings.HasPrefix(op, "nop"), strings.HasPrefix(op, "prefetch"), op == "xchg" && last == "%ax":
+	case op == "endbr64", op == "endbr32", strings.HasPrefix(op, "nop"), strings.HasPrefix(op, "prefetch"), op == "xchg" && last == "%ax":
 		m.zero = zero
 		return true
 	case op == "test" && n == 2:
-		m.zero = x.operands[0] == last && slices.Contains(names64, last) && m.holders[m.f.Args[0]][dst]
+		m.zero = x.operands[0] == last && slices.Contains(m.names, last) && m.holders[m.f.Args[0]][dst]
 		return true
 	case op == "cmp" && n == 2:
-		m.zero = x.operands[0] == "$0x0" && slices.Contains(names64, last) && m.holders[m.f.Args[0]][dst]
+		m.zero = x.operands[0] == "$0x0" && slices.Contains(m.names, last) && m.holders[m.f.Args[0]][dst]
 		return true
 	case strings.HasPrefix(op, "test"), strings.HasPrefix(op, "cmp"), op == "bt", strings.HasPrefix(op, "ucomis"), strings.HasPrefix(op, "comis"):
 		return true
 	case strings.HasPrefix(op, "push"):
-		m.depth += 8
+		m.depth += m.word
 		m.zero = zero
 		return true
 	case op == "pop":
-		m.depth -= 8
+		m.depth -= m.word
 		m.zero = zero
 		m.kill(dst)
 		return isReg && dst != 4
-	case last == "%rsp":
+	case last == m.names[4]:
 		return m.moveStack(x)
-	case op == "mov" && slices.Contains(names64, x.operands[0]) && slices.Contains(names64, last):
+	case op == "mov" && slices.Contains(m.names, x.operands[0]) && slices.Contains(m.names, last):
 		src, _ := whole(x.operands[0])
-		var args []int
-		for a, rs := range m.holders {
-			if rs[src] {
-				args = append(args, a)
-			}
-		}
-		if src == dst {
-			m.frame = m.frame || dst == 5
-		} else {
-			m.kill(dst)
-		}
-		for _, a := range args {
-			m.holders[a][dst] = true
-		}
+		m.copy(dst, src)
 		m.zero = zero
 		return true
 	case n == 1 && (op == "mul" || strings.HasPrefix(op, "imul") || strings.HasPrefix(op, "div") || strings.HasPrefix(op, "idiv") || strings.HasPrefix(op, "mul")):
@@ -330,6 +272,28 @@ func (m *model) apply(x line) bool {
 	return isReg || strings.Contains(last, "(") || strings.HasPrefix(last, "%xmm") || strings.Contains(last, ":0x") || strings.HasPrefix(last, "0x")
 }
 
+// copy makes the place dst hold what src holds.
+func (m *model) copy(dst, src int) {
+	var args []int
+	for a, rs := range m.holders {
+		if rs[src] {
+			args = append(args, a)
+		}
+	}
+	at, is := m.address(src)
+	if src == dst {
+		m.frame = m.frame || dst == 5
+	} else {
+		m.kill(dst)
+	}
+	for _, a := range args {
+		m.holders[a][dst] = true
+	}
+	if is {
+		m.onStack[dst] = at
+	}
+}
+
 func (m *model) moveStack(x line) bool {
 	src := x.operands[0]
 	var n int64
@@ -339,11 +303,14 @@ func (m *model) moveStack(x line) bool {
 		var u uint64
 		u, err = strconv.ParseUint(strings.TrimPrefix(src, "$"), 0, 64)
 		n = int64(u)
+		if m.word == 4 {
+			n = int64(int32(u))
+		}
 		if x.mnemonic == "add" {
 			n = -n
 		}
-	case x.mnemonic == "lea" && strings.HasSuffix(src, "(%rsp)"):
-		n, err = strconv.ParseInt(strings.TrimSuffix(src, "(%rsp)"), 0, 64)
+	case x.mnemonic == "lea" && strings.HasSuffix(src, "("+m.names[4]+")"):
+		n, err = strconv.ParseInt(strings.TrimSuffix(src, "("+m.names[4]+")"), 0, 64)
 		n = -n
 	default:
 		m.depth = -1 // the search ends, as with a known instruction

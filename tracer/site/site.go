@@ -14,6 +14,10 @@ const Window = 128
 // NoReg is the number of no register in a [Place].
 const NoReg = 31
 
+// StackWord and the seven numbers behind it are the places of the first eight
+// words of arguments on the stack of i386: see [Place].
+const StackWord = 16
+
 // Errors of [Choose].
 var (
 	// ErrIndirect is returned for an IFUNC: its code selects the function to
@@ -31,6 +35,7 @@ type Arch uint8
 const (
 	AMD64 Arch = iota + 1
 	ARM64
+	I386 // 32-bit programs, as a kernel of x86-64 runs them
 )
 
 // String returns the name that Go gives the architecture.
@@ -40,6 +45,8 @@ func (a Arch) String() string {
 		return "amd64"
 	case ARM64:
 		return "arm64"
+	case I386:
+		return "386"
 	}
 	return fmt.Sprintf("arch(%d)", uint8(a))
 }
@@ -78,14 +85,20 @@ type Options struct {
 	Arch Arch
 
 	// Nops is set if the kernel emulates nops other than the single byte 90
-	// (x86-64, since about 6.17) or the nop of arm64 (since 6.13). Without it
+	// (x86, since about 6.17) or the nop of arm64 (since 6.13). Without it
 	// they are taken for single-stepped, and 66 90, which kernels before 6.2
 	// refuse, for refused.
 	Nops bool
 
 	// Nop5 is set if the kernel optimises probes on five-byte nops of x86-64.
-	// Kernels do so only in processes without a shadow stack.
+	// Kernels do so only in processes without a shadow stack, and never in
+	// 32-bit ones.
 	Nop5 bool
+
+	// GOT is the address that ebx has in position-independent code of i386, the
+	// DT_PLTGOT of the file. PLT stubs find their slots by it. Where it is 0,
+	// only slots at fixed addresses are known.
+	GOT uint64
 }
 
 // Function describes the function to be probed and what its probe needs.
@@ -97,7 +110,8 @@ type Function struct {
 
 	// Args are the indexes of the integer or pointer arguments that the probe
 	// reads, counted from zero over those passed in registers: at most six on
-	// x86-64, eight on arm64.
+	// x86-64, eight on arm64. On i386 they are the first eight words of the
+	// arguments on the stack.
 	Args []int
 
 	// Factors are two of Args of which the probe only needs the product, so
@@ -133,12 +147,16 @@ type Function struct {
 type Place struct {
 	// Reg is the number that the machine's encoding gives the register: on
 	// x86-64 rax is 0, rcx 1, rdx 2, rbx 3, rbp 5, rsi 6, rdi 7 and r8 to r15
-	// themselves; on arm64 x0 to x28 themselves. Never the stack pointer, and
-	// on arm64 never x18 (reserved), x29 or x30.
+	// themselves; on arm64 x0 to x28 themselves; on i386 eax is 0 and so on up to
+	// edi. Never the stack pointer, and on arm64 never x18 (reserved), x29 or x30.
+	//
+	// On i386 StackWord+k is the k-th word of arguments: 4+4k bytes above the
+	// return address's place, which is Site.StackAdjust above the stack pointer.
 	Reg uint8
 
 	// Product is set if the register holds the product of the two
-	// [Function.Factors], modulo 2^64, instead of this argument alone.
+	// [Function.Factors], modulo the range of a register, instead of this
+	// argument alone.
 	Product bool
 }
 
@@ -232,13 +250,13 @@ func check(m machine, f *Function) error {
 	if len(f.Code) == 0 {
 		return errors.New("function has no code")
 	}
-	if f.Entry+uint64(len(f.Code)) < f.Entry {
+	if end := f.Entry + uint64(len(f.Code)); end < f.Entry || m.addr(end-1) != end-1 {
 		return fmt.Errorf("code of %d bytes at %#x exceeds the address space", len(f.Code), f.Entry)
 	}
 	has := func(arg int) bool { return slices.Contains(f.Args, arg) }
 	for _, a := range f.Args {
 		if a < 0 || a >= len(m.arguments()) {
-			return fmt.Errorf("argument %d is not passed in an integer register", a)
+			return fmt.Errorf("argument %d is in no place that is known", a)
 		}
 	}
 	if x := f.Factors; x[0] != x[1] && !(has(x[0]) && has(x[1])) {

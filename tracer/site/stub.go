@@ -7,21 +7,22 @@ const StubSize = 24
 
 // Stub returns the address of the pointer, an entry of the GOT, through which
 // the PLT stub at addr jumps. Code that does anything else is none.
-func Stub(arch Arch, code []byte, addr uint64) (slot uint64, ok bool) {
+func Stub(o Options, code []byte, addr uint64) (slot uint64, ok bool) {
 	code = code[:min(len(code), StubSize)]
-	switch arch {
-	case AMD64:
-		return stubAMD64(code, addr)
-	case ARM64:
+	if o.Arch == ARM64 {
 		return stubARM64(code, addr)
 	}
-	return 0, false
+	m, err := machineOf(o)
+	if err != nil {
+		return 0, false
+	}
+	return stubX86(m, code, addr)
 }
 
-// stubAMD64 reads landing pads and jmp *slot(%rip).
-func stubAMD64(code []byte, addr uint64) (uint64, bool) {
+// stubX86 reads landing pads and a jump through memory.
+func stubX86(m machine, code []byte, addr uint64) (uint64, bool) {
 	for offset := 0; offset < len(code); {
-		in := (amd64{}).decode(code[offset:], addr+uint64(offset))
+		in := m.decode(code[offset:], addr+uint64(offset))
 		if in.size == 0 || !in.hint {
 			return in.slot, in.kind == leave && in.slot != 0
 		}

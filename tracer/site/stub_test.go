@@ -25,11 +25,13 @@ func TestStub(t *testing.T) {
 		"amd64 pad":          {AMD64, "f3 0f 1e fa f2 ff 25 75 2f 00 00", 0x1000, 0x3f80},
 		"amd64 direct":       {AMD64, "e9 00 00 00 00", 0x1000, 0},
 		"amd64 works first":  {AMD64, "53 ff 25 7a 2f 00 00", 0x1000, 0},
+		"i386 of a program":  {I386, "ff 25 0c 40 00 00 68 00 00 00 00", 0x1000, 0x400c},
+		"i386 of a library":  {I386, "f3 0f 1e fb ff a3 0c 00 00 00", 0x1000, 0x400c},
 		"unknown":            {0, "20 02 1f d6", 0x1000, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			slot, ok := Stub(test.arch, code(t, test.code), test.addr)
+			slot, ok := Stub(Options{Arch: test.arch, GOT: 0x4000}, code(t, test.code), test.addr)
 			if slot != test.want && ok || ok != (test.want != 0) {
 				t.Errorf("slot %#x, %v; want %#x", slot, ok, test.want)
 			}

@@ -3,7 +3,7 @@ package site
 import "slices"
 
 // resync is how many positions are tried as branches behind code that could
-// not be decoded: an instruction of x86-64 has at most 15 bytes.
+// not be decoded: an instruction of x86 has at most 15 bytes.
 const resync = 15
 
 // body is what the branches of a function say about it.

@@ -1,9 +1,11 @@
 package site
 
-// value is what a register holds, as far as it concerns arguments.
+// value is what a register or a word of the stack holds, as far as it concerns
+// arguments.
 type value struct {
-	kind valueKind
-	a, b uint8 // indexes of arguments, a < b in a product
+	kind   valueKind
+	a, b   uint8 // indexes of arguments, a < b in a product
+	offset int   // of an address, in bytes above the stack pointer of the entry
 }
 
 type valueKind uint8
@@ -12,14 +14,15 @@ const (
 	other valueKind = iota
 	argument
 	product
+	stackAddress
 )
 
 // state is what is known in front of an instruction.
 type state struct {
-	regs     [32]value
-	tested   value // the flags say equal exactly if this is zero
-	stack    int   // bytes by which the stack pointer is below the entry's
-	stored   bool  // memory was written
+	regs     [32]value // registers, and from StackWord on words of the stack
+	tested   value     // the flags say equal exactly if this is zero
+	stack    int       // bytes by which the stack pointer is below the entry's
+	stored   bool      // memory was written
 	linkRead bool
 	linkSet  bool
 	frame    bool // the frame pointer changed
@@ -32,6 +35,7 @@ func newState(m machine, f *Function) state {
 		s.regs[m.result()] = value{kind: argument}
 		return s
 	}
+	s.followStack(m)
 	for i, r := range m.arguments() {
 		s.regs[r] = value{kind: argument, a: uint8(i)}
 	}
@@ -41,9 +45,10 @@ func newState(m machine, f *Function) state {
 // apply changes s to what holds behind a plain instruction. It reports false
 // if too little is known about the stack from there on.
 func (s *state) apply(fx *effects, frameReg uint8) bool {
+	fx = s.locate(fx)
 	var next [len(fx.sets)]value
 	for i, set := range fx.sets[:fx.nsets] {
-		next[i] = s.result(set)
+		next[i] = s.result(set, fx.mem.disp)
 	}
 	if fx.flags {
 		s.tested = value{}
@@ -57,9 +62,11 @@ func (s *state) apply(fx *effects, frameReg uint8) bool {
 		}
 	}
 	for i, set := range fx.sets[:fx.nsets] {
-		s.regs[set.dst&31] = next[i]
+		if set.dst != NoReg {
+			s.regs[set.dst&31] = next[i]
+		}
 	}
-	s.stack += fx.stack
+	s.moveStack(fx.stack)
 	s.stored = s.stored || fx.stores
 	s.linkRead = s.linkRead || fx.linkRead
 	s.linkSet = s.linkSet || fx.linkSet
@@ -67,10 +74,14 @@ func (s *state) apply(fx *effects, frameReg uint8) bool {
 	return !fx.stackLost && s.stack >= 0
 }
 
-func (s *state) result(x set) value {
+// result returns the value that x makes; disp belongs to addressOf.
+func (s *state) result(x set, disp int) value {
 	a := s.regs[x.a&31]
-	if x.kind == copyOf {
+	switch {
+	case x.kind == copyOf, x.kind == addressOf && disp == 0:
 		return a
+	case x.kind == addressOf:
+		return a.plus(disp)
 	}
 	b := s.regs[x.b&31]
 	if a.kind != argument || b.kind != argument || a.a == b.a {
@@ -79,7 +90,7 @@ func (s *state) result(x set) value {
 	return value{kind: product, a: min(a.a, b.a), b: max(a.a, b.a)}
 }
 
-// find returns the register that holds v, the preferred one if it does.
+// find returns the place that holds v, the preferred one if it does.
 func (s *state) find(m machine, v value, preferred uint8) (uint8, bool) {
 	if preferred < NoReg && s.regs[preferred] == v {
 		return preferred, true
@@ -92,8 +103,8 @@ func (s *state) find(m machine, v value, preferred uint8) (uint8, bool) {
 	return NoReg, false
 }
 
-// places says where the arguments of f are. If one is in no register, missing
-// is its index.
+// places says where the arguments of f are. If one is in no place, missing is
+// its index.
 func (s *state) places(m machine, f *Function) (places []Place, products, missing int) {
 	missing = -1
 	places = make([]Place, len(f.Args))

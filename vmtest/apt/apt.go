@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,7 +47,11 @@ func Open(dir, arch string, mirror Mirror) (*Private, error) {
 		"sources.list": sourcesList(mirror, arch),
 		"apt.conf":     p.configuration(),
 	} {
-		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		path := filepath.Join(p.dir, name)
+		if was, err := os.ReadFile(path); err == nil && string(was) == text {
+			continue // for apt a new file makes its cache an old one
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("make a private apt: %w", err)
 		}
 	}
@@ -86,9 +91,14 @@ Acquire::Retries "3";
 `, p.dir, p.arch)
 }
 
+// keepsCache are options that make apt keep what it has read of its lists. They
+// are no use in the configuration, since the system's comes after it, and those
+// of containers keep nothing.
+var keepsCache = []string{"-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin"}
+
 // run runs a command of apt in the folder for packages.
 func (p *Private) run(ctx context.Context, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, slices.Concat(keepsCache, args)...)
 	cmd.Dir = filepath.Join(p.dir, "packages")
 	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(p.dir, "apt.conf"), "LC_ALL=C")
 	var out, said bytes.Buffer

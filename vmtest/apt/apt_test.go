@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -83,6 +84,16 @@ func TestOpen(t *testing.T) {
 	p, err := Open(dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	long := time.Unix(1, 0)
+	if err := os.Chtimes(filepath.Join(p.dir, "status"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = Open(dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(p.dir, "status")); err != nil || !info.ModTime().Equal(long) {
+		t.Errorf("a file that is as it should be was written again, which makes apt read all lists: %v %v", info, err)
 	}
 	list, err := os.ReadFile(filepath.Join(p.dir, "sources.list"))
 	if err != nil {

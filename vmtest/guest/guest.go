@@ -22,8 +22,13 @@ type Plan struct {
 	Jobs  []Job
 }
 
+// CaseWord begins the word of the kernel's command line that names the machine's
+// case.
+const CaseWord = "vmtest.case="
+
 // Job is a program to run.
 type Job struct {
+	Case string // only in machines of this case; empty: only in those without one
 	Name string // for people
 	Dir  string // the working directory
 	Args []string

@@ -123,8 +123,8 @@ func (im *Image) Tree(name, from string) error {
 
 // Path adds a file or a folder of the root at its own place: with all links on
 // the way, with all that is in a folder, and with the libraries that programs
-// need. Within a folder, a program without its libraries is left out: it does not
-// run on the host either.
+// need. Within a folder, a file may lack libraries: it does not run on the host
+// either, or it is loaded by a program that brings them, as those of Java are.
 func (im *Image) Path(name string) error {
 	at, err := im.resolve(inGuest(name))
 	if err != nil {
@@ -153,9 +153,7 @@ func (im *Image) Path(name string) error {
 		if err != nil {
 			return nil // a link to what is not there
 		}
-		if im.libraries(at, filepath.Join(im.root, at)) != nil {
-			delete(im.entries, at)
-		}
+		_ = im.libraries(at, filepath.Join(im.root, at)) // those that are there are added
 		return nil
 	})
 }

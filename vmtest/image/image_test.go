@@ -129,3 +129,30 @@ func TestTree(t *testing.T) {
 		t.Errorf("archive has %q, want %q", got, want)
 	}
 }
+
+// What lacks a library in a folder is there all the same: a program that loads
+// it may bring the library.
+func TestPathWithoutLibraries(t *testing.T) {
+	dir := root(t)
+	path, err := exec.LookPath("readelf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "usr/lib/data/program"), content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	im := New(dir)
+	if err := im.Path("/usr/lib/data"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, im); !slices.Contains(got, "usr/lib/data/program") {
+		t.Errorf("archive has %q", got)
+	}
+	if err := im.Path("/usr/lib/data/program"); err == nil {
+		t.Error("a program that is asked for is there without its libraries")
+	}
+}

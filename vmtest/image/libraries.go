@@ -55,12 +55,13 @@ func (im *Image) findLibraries(name, from string) error {
 		return nil //nolint:nilerr // only with sections of debug information
 	}
 	dirs := im.searched(f, name)
+	var missing error
 	for _, library := range needed {
 		if err := im.library(library, dirs, f.Machine); err != nil {
-			return fmt.Errorf("%s needs %s: %w", name, library, err)
+			missing = errors.Join(missing, fmt.Errorf("%s needs %s: %w", name, library, err))
 		}
 	}
-	return nil
+	return missing
 }
 
 func interpreter(f *elf.File) string {
@@ -89,6 +90,9 @@ func (im *Image) searched(f *elf.File, name string) []string {
 				dirs = append(dirs, dir)
 			}
 		}
+	}
+	if f.Class == elf.ELFCLASS32 {
+		dirs = append(dirs, "/lib32", "/usr/lib32") // of gcc -m32
 	}
 	triplet := triplets[f.Machine]
 	return append(dirs, "/lib/"+triplet, "/usr/lib/"+triplet, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib")

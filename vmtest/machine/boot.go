@@ -16,9 +16,13 @@ import (
 // lastLines is how much of the console is shown when a machine stops too early.
 const lastLines = 25
 
+// ErrNoStart says that no job had started on a machine that stopped too early:
+// another one may be tried. Such an error is ErrNoEnd as well.
+var ErrNoStart = errors.New("the first test was not reached")
+
 // Boot runs a machine as Follow does. If it stops before any job has started, it
-// is booted once more, and log says so: an emulator may fail, a test that has
-// begun may not be tried again.
+// is booted again, up to limits.Tries times in all, and log says so: an emulator
+// may fail, a test that has begun may not be tried again.
 func Boot(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), token string, limits Limits, log io.Writer, handle func(guest.Event) error) error {
 	for try := 1; ; try++ {
 		var last []string
@@ -32,14 +36,17 @@ func Boot(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), tok
 		if !errors.Is(err, ErrNoEnd) {
 			return err
 		}
-		fmt.Fprintf(log, "vmtest: the last the machine said:\n")
+		fmt.Fprintf(log, "the last the machine said:\n")
 		for _, line := range last {
-			fmt.Fprintf(log, "vmtest: | %s\n", line)
+			fmt.Fprintf(log, "| %s\n", line)
 		}
-		if started || try > 1 || ctx.Err() != nil {
+		if started || ctx.Err() != nil {
 			return err
 		}
-		fmt.Fprintf(log, "vmtest: BOOTING ONCE MORE, before any test had started: %v\n", err)
+		if try >= limits.Tries {
+			return fmt.Errorf("%w, %w", err, ErrNoStart)
+		}
+		fmt.Fprintf(log, "BOOTING ONCE MORE, before any test had started: %v\n", err)
 	}
 }
 

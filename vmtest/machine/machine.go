@@ -24,6 +24,10 @@ type Spec struct {
 	Append string // more words for the kernel's command line
 }
 
+// emulation is how QEMU emulates. Kernels that patch their code while other CPUs
+// run it have crashed where QEMU 7.2 emulated each CPU in a thread of its own.
+const emulation = "tcg,thread=single"
+
 // Command returns the QEMU that runs a machine, with its console on the standard
 // streams.
 func (s *Spec) Command(ctx context.Context) (*exec.Cmd, error) {
@@ -43,9 +47,7 @@ func (s *Spec) Command(ctx context.Context) (*exec.Cmd, error) {
 	if s.KVM {
 		args = append(args, "-enable-kvm", "-cpu", "host")
 	} else {
-		// Kernels that patch their code while other CPUs run it have crashed
-		// where QEMU 7.2 emulated each CPU in a thread of its own.
-		args = append(args, "-accel", "tcg,thread=single")
+		args = append(args, "-accel", emulation)
 	}
 	args = append(
 		args, "-smp", strconv.Itoa(s.CPUs), "-m", s.Memory,
@@ -62,8 +64,9 @@ var ErrNoEnd = errors.New("the machine stopped before it said how all jobs ended
 
 // Limits bound a machine in time.
 type Limits struct {
-	Boot time.Duration // until the first job starts
-	All  time.Duration
+	Boot  time.Duration // until the first job starts
+	All   time.Duration
+	Tries int // how often Boot boots a machine in which no job starts
 }
 
 // Follow runs a machine and gives each event to handle. started tells whether

@@ -24,8 +24,9 @@ type VNG struct {
 func (v *VNG) Command(ctx context.Context) (*exec.Cmd, error) {
 	args := []string{"--run", v.Kernel}
 	if !v.KVM {
-		// It would take an unusable /dev/kvm for a usable one, and hang.
-		args = append(args, "--disable-kvm")
+		// It would take an unusable /dev/kvm for a usable one, and hang. The other
+		// is as in Spec.Command.
+		args = append(args, "--disable-kvm", "--qemu-opts=-accel "+emulation)
 	}
 	// Debian has no daemon that serves virtiofs to it.
 	// Where the guest has no udev, the console is the way of the output, and only

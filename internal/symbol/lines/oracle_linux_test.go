@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -289,7 +290,14 @@ func TestAddr2line(t *testing.T) {
 		{"clang -O2 4", "clang", []string{"-O2", "-gdwarf-4"}},
 		{"clang -O2 5", "clang", []string{"-O2", "-gdwarf-5"}},
 		{"clang -O2 lines only", "clang", []string{"-O2", "-gline-tables-only"}},
+		{"gcc -m32 -O0", "gcc", []string{"-m32", "-O0", "-g"}},
+		{"gcc -m32 -O2", "gcc", []string{"-m32", "-O2", "-g", "-ffunction-sections"}},
+		{"gcc -m32 -O2 4", "gcc", []string{"-m32", "-O2", "-gdwarf-4", "-no-pie"}},
+		{"clang -m32 -O2", "clang", []string{"-m32", "-O2", "-g"}},
 	} {
+		if runtime.GOARCH != "amd64" && slices.Contains(tt.flags, "-m32") {
+			continue // of amd64's compilers
+		}
 		for source, step := range map[string]uint64{"shapes.c": 1, "shapes.cc": 7} {
 			t.Run(tt.name+"/"+source, func(t *testing.T) {
 				path := compile(t, tt.compiler, source, tt.flags...)

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,7 +92,12 @@ func TestCallersLive(t *testing.T) {
 		{"g++", "-O2", "-gdwarf-4", "-no-pie"},
 		{"clang++", "-O0", "-g"},
 		{"clang++", "-O2", "-g", "-gz"},
+		{"g++", "-m32", "-O0", "-g"},
+		{"g++", "-m32", "-O2", "-g", "-no-pie"},
 	} {
+		if runtime.GOARCH != "amd64" && flags[1] == "-m32" {
+			continue // of amd64's compilers
+		}
 		t.Run(strings.Join(flags, ""), func(t *testing.T) {
 			_, calls, maps := logCalls(t, flags[0], flags[1:]...)
 			for i, got := range callersOf(t, calls, maps, Program) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,7 +109,13 @@ func TestTruth(t *testing.T) {
 		{"code apart from its offset", true, []string{"-Wl,-Ttext-segment=0x10000"}, []string{"-Wl,--section-start=.text=0x200000"}, "segment start"},
 		{"static", false, nil, []string{"-static"}, ""},
 		{"static pie", false, nil, []string{"-static-pie", "-fPIE"}, ""},
+		{"i386 pie", true, []string{"-m32"}, []string{"-m32", "-pie", "-fPIE"}, ""},
+		{"i386 no-pie", true, []string{"-m32", "-O2"}, []string{"-m32", "-no-pie"}, ""},
+		{"i386 static", false, nil, []string{"-m32", "-static"}, ""},
 	} {
+		if runtime.GOARCH != "amd64" && slices.Contains(tt.flags, "-m32") {
+			continue // of amd64's compilers
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			prog, r := launch(t, tt.dynamic, tt.library, tt.flags...)
 			f, err := symbol.Open(prog)

@@ -91,12 +91,12 @@ func (r *Reader) parseCIE(c *cursor, cie *CIE) error {
 	augmentation := rest[:n]
 	c.at += n + 1
 	if version == 4 {
-		if address, selector := c.u8(), c.u8(); address != 8 || selector != 0 {
+		if address, selector := c.u8(), c.u8(); int(address) != r.section.Machine.Word() || selector != 0 {
 			return fmt.Errorf("addresses of %d bytes in segments of %d: %w", address, selector, trace.ErrUnsupported)
 		}
 	}
 	if bytes.HasPrefix(augmentation, []byte("eh")) {
-		c.uint(8) // pointer to a table of exceptions, by GCC 2
+		c.uint(r.section.Machine.Word()) // pointer to a table of exceptions, by GCC 2
 		augmentation = augmentation[2:]
 	}
 	cie.CodeAlign, cie.DataAlign = c.uleb(), c.sleb()

@@ -8,7 +8,9 @@
 // [Row]. An [Index] finds the FDE of an address.
 //
 // All addresses are as linked, before a load bias is added. Files of both byte
-// orders are read, for 64-bit machines only.
+// orders are read. On a 32-bit machine sums of addresses wrap around at 32 bits;
+// offsets are as they are written, and it is the user's task to wrap what they
+// lead to ([Machine.Wrap]).
 //
 // Input may be hostile: the work is linear in the length of a section, memory
 // is bounded by it, and what is wrong gives a *trace.SyntaxError whose offset

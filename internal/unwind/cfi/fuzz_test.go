@@ -21,17 +21,18 @@ func FuzzSection(f *testing.F) {
 			at := m.entry(-1, cie...)
 			m.fde(at, opAdvance|4, opDefCFAOffset, 16, opOffset|6, 2, opRememberState, opAdvance|9, opDefCFARegister, 6, opAdvance1, 4, opRestoreState)
 			m.fde(at, opDefCFAExpr, 2, 0x77, 8, opExpression, 6, 2, 0x76, 0, opAdvance|1, opRestore|6, opDefCFA, 7, 8)
-			f.Add(m.b, eh, order == binary.AppendByteOrder(binary.BigEndian), false)
-			f.Add(m.b, eh, order == binary.AppendByteOrder(binary.BigEndian), true)
+			for machine := range uint8(3) {
+				f.Add(m.b, eh, order == binary.AppendByteOrder(binary.BigEndian), machine)
+			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte, eh, big, arm bool) {
-		s := &Section{Machine: AMD64, Data: data, Addr: madeAddr, EH: eh, Order: binary.LittleEndian}
+	m := &maker{order: binary.LittleEndian, eh: true, short: true}
+	m.fde(m.entry(-1, commonI386...), opAdvance|4, opDefCFAExpr, 3, 0x75, 0x7c, 6, opExpression, 5, 2, 0x75, 0, opSetLoc, 8, 0x10, 0x40, 0)
+	f.Add(m.b, true, false, uint8(I386-1))
+	f.Fuzz(func(t *testing.T, data []byte, eh, big bool, machine uint8) {
+		s := &Section{Machine: Machine(machine%3) + 1, Data: data, Addr: madeAddr, EH: eh, Order: binary.LittleEndian}
 		if big {
 			s.Order = binary.BigEndian
-		}
-		if arm {
-			s.Machine = ARM64
 		}
 		in := NewInterpreter(s.Machine, s.Machine.FP(), s.Machine.RA())
 		count := 0
@@ -58,7 +59,7 @@ func wantSyntax(t *testing.T, err error) {
 
 // checkFDE runs an FDE in both ways.
 func checkFDE(t *testing.T, f *FDE, in *Interpreter) {
-	if f.Start > f.End || f.CIE == nil {
+	if f.Start > f.End || f.CIE == nil || f.Start < f.End && f.End-1 > in.machine.highest() {
 		t.Fatalf("FDE %+v", f)
 	}
 	var all []Row

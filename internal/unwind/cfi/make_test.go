@@ -12,6 +12,7 @@ type maker struct {
 	order binary.AppendByteOrder
 	eh    bool
 	wide  bool // entries with a length of eight bytes
+	short bool // addresses of four bytes
 	b     []byte
 }
 
@@ -53,8 +54,13 @@ func (m *maker) entry(link int, body ...byte) int {
 	return at
 }
 
-// address appends a number of eight bytes.
-func (m *maker) address(b []byte, v uint64) []byte { return m.order.AppendUint64(b, v) }
+// address appends a number of the size of an address.
+func (m *maker) address(b []byte, v uint64) []byte {
+	if m.short {
+		return m.order.AppendUint32(b, uint32(v))
+	}
+	return m.order.AppendUint64(b, v)
+}
 
 // fde adds an FDE of the made function with absolute addresses.
 func (m *maker) fde(cie int, program ...byte) int {
@@ -74,6 +80,9 @@ var common = []byte{1, 0, 1, 0x78, 16, opDefCFA, 7, 8, opOffset | 16, 1}
 func (m *maker) section(machine Machine) *Section {
 	return &Section{Machine: machine, Data: m.b, Addr: madeAddr, EH: m.eh, Order: m.order.(binary.ByteOrder), TextBase: 0x400000, DataBase: 0x600000}
 }
+
+// commonI386 is a CIE of 32-bit x86: CFA = esp+4, ra at CFA-4.
+var commonI386 = []byte{1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0x00, opDefCFA, 4, 4, opOffset | 8, 1}
 
 // little starts an .eh_frame with the usual CIE at 0.
 func little() *maker {

@@ -24,8 +24,11 @@ const (
 	omitted     encoding = 0xff
 )
 
-// sizes of the formats with a fixed one, in bytes.
-var sizes = [16]int{0x0: 8, 0x2: 2, 0x3: 4, 0x4: 8, 0x8: 8, 0xa: 2, 0xb: 4, 0xc: 8}
+// formatWord is an address of the machine's size, as 0x08 is.
+const formatWord encoding = 0x00
+
+// sizes of the formats with a fixed one, in bytes; of a word it is the largest.
+var sizes = [16]int{formatWord: 8, 0x2: 2, 0x3: 4, 0x4: 8, 0x8: 8, 0xa: 2, 0xb: 4, 0xc: 8}
 
 // check returns why addresses of code cannot be read in that encoding, if so.
 func (e encoding) check() error {
@@ -45,17 +48,21 @@ func (e encoding) check() error {
 }
 
 // value takes a number in the encoding's format.
-func (c *cursor) value(e encoding) uint64 {
+func (s *Section) value(c *cursor, e encoding) uint64 {
 	f := e & formatMask
+	size := sizes[f]
 	switch {
 	case f == formatULEB:
 		return c.uleb()
 	case f == formatSLEB:
 		return uint64(c.sleb())
-	case f > formatSLEB:
-		return uint64(c.int(sizes[f]))
+	case f&7 == formatWord:
+		size = s.Machine.Word()
 	}
-	return c.uint(sizes[f])
+	if f > formatSLEB {
+		return uint64(c.int(size))
+	}
+	return c.uint(size)
 }
 
 // pointer takes an address. The encoding was checked.
@@ -69,7 +76,7 @@ func (s *Section) pointer(c *cursor, e encoding) uint64 {
 	case baseData:
 		base = s.DataBase
 	}
-	return base + c.value(e)
+	return s.Machine.Wrap(base + s.value(c, e))
 }
 
 // skip passes over a pointer whose value does not matter, in any encoding.
@@ -77,11 +84,12 @@ func (s *Section) skip(c *cursor, e encoding) error {
 	switch f := e & formatMask; {
 	case e == omitted:
 	case e == baseAligned:
-		c.take(int(-(s.Addr+uint64(c.at))&7) + 8)
+		word := s.Machine.Word()
+		c.take(int(-(s.Addr+uint64(c.at))&uint64(word-1)) + word)
 	case sizes[f] == 0 && f != formatULEB && f != formatSLEB:
 		return fmt.Errorf("format of a pointer, encoding %#x: %w", uint8(e), trace.ErrUnsupported)
 	default:
-		c.value(e)
+		s.value(c, e)
 	}
 	return nil
 }

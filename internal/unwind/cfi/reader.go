@@ -97,14 +97,14 @@ func (r *Reader) fde(e *entry, f *FDE) error {
 	}
 	c := cursor{b: r.section.Data, at: e.body, end: e.end, big: r.big}
 	start := r.section.pointer(&c, cie.pointers)
-	length := c.value(cie.pointers & formatMask)
+	length := r.section.value(&c, cie.pointers&formatMask)
 	if cie.sized {
 		c.block(c.uleb()) // language-specific data
 	}
 	if c.short {
 		return r.section.fail(e.start, fmt.Errorf("frame description: %w", trace.ErrTruncated))
 	}
-	if start+length < start {
+	if start+length < start || length > 0 && start+length-1 > r.section.Machine.highest() {
 		return r.section.fail(e.start, fmt.Errorf("range of %#x bytes at %#x: %w", length, start, trace.ErrMalformed))
 	}
 	*f = FDE{CIE: cie, Start: start, End: start + length, Instructions: r.section.Data[c.at:e.end:e.end], Offset: e.start, at: c.at}

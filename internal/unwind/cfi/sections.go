@@ -17,7 +17,7 @@ const fewEntries = 8
 // debug file. There may be none. It is of the caller; the file may be closed.
 func Sections(f *symbol.File) ([]*Section, error) {
 	m := MachineOf(f.Machine())
-	if m == 0 || f.Class() != 64 {
+	if m == 0 || f.Class() != 8*m.Word() {
 		err := fmt.Errorf("call frame information of %v with %d-bit addresses: %w", f.Machine(), f.Class(), trace.ErrUnsupported)
 		return nil, &trace.SyntaxError{Format: "elf", Err: err}
 	}

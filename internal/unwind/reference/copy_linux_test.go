@@ -35,26 +35,36 @@ nest(20)
 
 // TestWithoutTables goes through code that has a frame pointer and no tables.
 func TestWithoutTables(t *testing.T) {
-	c := testutil.Spawn(t, build(t, "nest.cpp"), "ajsj")
-	c.Ready()
-	o := native()
-	o.FramePointer = true
-	regs := compareWithGDB(t, c.PID, c.PID, 1, o)[0]
-	p := open(t, c.PID)
-	if s := Unwind(regs, p, p, o); s.End != Complete || !s.FramePointer {
-		t.Errorf("%v, frame pointer %v", s.End, s.FramePointer)
-	}
-	o.FramePointer = false
-	if s := Unwind(regs, p, p, o); s.End != NoRule || s.FramePointer {
-		t.Errorf("%v, frame pointer %v without leave", s.End, s.FramePointer)
+	for _, target := range targets() {
+		t.Run(target.name, func(t *testing.T) {
+			c := testutil.Spawn(t, build(t, "nest.cpp", target.flags...), "ajsj")
+			c.Ready()
+			o := target.options()
+			o.FramePointer = true
+			regs := compareWithGDB(t, c.PID, c.PID, 1, o)[0]
+			p := open(t, c.PID)
+			if s := Unwind(regs, p, p, o); s.End != Complete || !s.FramePointer {
+				t.Errorf("%v, frame pointer %v", s.End, s.FramePointer)
+			}
+			o.FramePointer = false
+			if s := Unwind(regs, p, p, o); s.End != NoRule || s.FramePointer {
+				t.Errorf("%v, frame pointer %v without leave", s.End, s.FramePointer)
+			}
+		})
 	}
 }
 
 // TestCopiedStack unwinds a copy of a stack, whole and cut at each place.
 func TestCopiedStack(t *testing.T) {
-	c := testutil.Spawn(t, build(t, "nest.cpp"), "asqrudb")
+	for _, target := range targets() {
+		t.Run(target.name, func(t *testing.T) { copiedStack(t, &target) })
+	}
+}
+
+func copiedStack(t *testing.T, target *target) {
+	c := testutil.Spawn(t, build(t, "nest.cpp", target.flags...), "asqrudbi")
 	c.Ready()
-	p, o := open(t, c.PID), native()
+	p, o := open(t, c.PID), target.options()
 	live := compareWithGDB(t, c.PID, c.PID, 1, o)
 	regs, m := live[0], machines[o.Machine]
 	sp := regs.R[m.sp]
@@ -65,7 +75,7 @@ func TestCopiedStack(t *testing.T) {
 	}
 	used := live[len(live)-1].R[m.sp] - sp
 	lengths := map[int]bool{}
-	for n := uint64(0); n <= used; n += 8 {
+	for n := uint64(0); n <= used; n += uint64(m.word) {
 		part := Raw{Addr: sp, Data: raw.Data[:n]}
 		s := Unwind(regs, part, p.space, o)
 		lengths[len(s.Frames)] = true
@@ -84,7 +94,7 @@ func BenchmarkUnwind(b *testing.B) {
 	c := testutil.Spawn(b, build(b, "nest.cpp"), "asqrdbasqrdb")
 	c.Ready()
 	p, o := open(b, c.PID), native()
-	regs := gdbFrames(b, c.PID, 1)[0]
+	regs := gdbFrames(b, c.PID, 1, o.Machine)[0]
 	raw := p.stack(regs.R[machines[o.Machine].sp])
 	frames := 0
 	b.ReportAllocs()

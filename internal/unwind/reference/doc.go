@@ -7,7 +7,8 @@
 // the registers of the innermost frame, a [Memory] and the [Modules] of the
 // process, live or as copied from it earlier ([Raw], [Layers], [Space]).
 //
-// Machines are amd64 and arm64, both little-endian. Input may be hostile: an
+// Machines are amd64, arm64 and i386, all little-endian. What is computed with
+// the words of the last wraps around at 32 bits. Input may be hostile: an
 // expression is bounded in operations and stack, an unwind in frames, and
 // nothing panics or allocates beyond the frames.
 package reference

@@ -22,8 +22,8 @@ var (
 )
 
 // evaluator executes a DWARF expression (DWARF 5, section 2.5) with values of
-// the generic type only, as call frame information must (section 6.4.2). The
-// first failure sticks: what follows it has no effect.
+// the generic type only, a word of the machine, as call frame information must
+// (section 6.4.2). The first failure sticks: what follows it has no effect.
 type evaluator struct {
 	code  []byte
 	at    int // offset of the next byte
@@ -32,15 +32,16 @@ type evaluator struct {
 	depth int
 	err   error
 
-	regs *Registers
-	mem  Memory
-	bias uint64 // of the module, added to addresses in the expression
+	regs    *Registers
+	mem     Memory
+	machine *machine
+	bias    uint64 // of the module, added to addresses in the expression
 }
 
 // evaluate executes code on a stack that holds initial and returns the entry
 // on top. Malformed code gives a *trace.SyntaxError with the offset in code.
 func (f *frame) evaluate(code []byte, initial ...uint64) (uint64, error) {
-	e := evaluator{code: code, regs: &f.regs, mem: f.mem, bias: f.module.Bias}
+	e := evaluator{code: code, regs: &f.regs, mem: f.mem, machine: f.machine, bias: f.module.Bias}
 	e.depth = copy(e.stack[:], initial)
 	for n := 0; e.at < len(code) && e.err == nil; n++ {
 		if n == maxOperations {
@@ -74,7 +75,7 @@ func (e *evaluator) push(v uint64) {
 		e.fail(trace.ErrLimit, "stack entries")
 		return
 	}
-	e.stack[e.depth] = v
+	e.stack[e.depth] = e.machine.wrap(v)
 	e.depth++
 }
 
@@ -111,6 +112,14 @@ func (e *evaluator) u8() uint8   { return e.bytes(1)[0] }
 func (e *evaluator) u16() uint16 { return binary.LittleEndian.Uint16(e.bytes(2)) }
 func (e *evaluator) u32() uint32 { return binary.LittleEndian.Uint32(e.bytes(4)) }
 func (e *evaluator) u64() uint64 { return binary.LittleEndian.Uint64(e.bytes(8)) }
+
+// address reads an address of the machine.
+func (e *evaluator) address() uint64 {
+	if e.machine.word == 4 {
+		return uint64(e.u32())
+	}
+	return e.u64()
+}
 
 // uleb reads an unsigned LEB128 number.
 func (e *evaluator) uleb() uint64 {
@@ -156,7 +165,7 @@ func (e *evaluator) register(n, offset uint64) {
 // deref replaces an address by the n bytes there.
 func (e *evaluator) deref(n uint) {
 	addr := e.pop()
-	if n < 1 || n > 8 {
+	if n < 1 || n > e.machine.word {
 		e.fail(trace.ErrMalformed, "size of a value")
 		return
 	}

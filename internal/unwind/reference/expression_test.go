@@ -12,12 +12,12 @@ import (
 
 // testFrame has known registers 0 to 7, each holding 0x1000 and its number,
 // and 64 bytes of memory at 0x5000, each byte holding its offset.
-func testFrame() *frame {
+func testFrame(m elf.Machine) *frame {
 	data := make([]byte, 64)
 	for i := range data {
 		data[i] = byte(i)
 	}
-	f := &frame{mem: Raw{Addr: 0x5000, Data: data}, module: Module{Bias: 0x70000000}, machine: machines[elf.EM_X86_64], options: new(Options)}
+	f := &frame{mem: Raw{Addr: 0x5000, Data: data}, module: Module{Bias: 0x70000000}, machine: machines[m], options: new(Options)}
 	for n := range uint64(8) {
 		f.regs.Set(n, 0x1000+n)
 	}
@@ -43,13 +43,13 @@ func TestStackOperations(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			code := test.code
 			for _, want := range slices.Backward(test.after) {
-				got, err := testFrame().evaluate(code, before...)
+				got, err := testFrame(elf.EM_X86_64).evaluate(code, before...)
 				if err != nil || got != want {
 					t.Errorf("%x = %d, %v; want %d", code, got, err, want)
 				}
 				code = append(slices.Clone(code), opDrop)
 			}
-			if v, err := testFrame().evaluate(code, before...); err == nil {
+			if v, err := testFrame(elf.EM_X86_64).evaluate(code, before...); err == nil {
 				t.Errorf("the stack has one more entry, %d", v)
 			}
 		})
@@ -135,7 +135,7 @@ func TestValues(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := testFrame().evaluate(test.code, 99)
+			got, err := testFrame(elf.EM_X86_64).evaluate(test.code, 99)
 			if err != nil || got != test.want {
 				t.Errorf("%x = %#x, %v; want %#x", test.code, got, err, test.want)
 			}
@@ -174,7 +174,7 @@ func TestBadExpressions(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			v, err := testFrame().evaluate(test.code)
+			v, err := testFrame(elf.EM_X86_64).evaluate(test.code)
 			var syntax *trace.SyntaxError
 			if !errors.As(err, &syntax) {
 				t.Fatalf("%#x, %v; want a syntax error", v, err)
@@ -200,7 +200,7 @@ func TestMissingValues(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if v, err := testFrame().evaluate(test.code); !errors.Is(err, test.want) {
+			if v, err := testFrame(elf.EM_X86_64).evaluate(test.code); !errors.Is(err, test.want) {
 				t.Errorf("%#x, %v; want %v", v, err, test.want)
 			}
 		})

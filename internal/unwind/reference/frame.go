@@ -41,13 +41,20 @@ func (f *frame) step() (End, error) {
 	if mapped && f.module.Index != nil {
 		fde, _ = f.module.Index.Find(lookup - f.module.Bias)
 	}
-	switch {
-	case fde != nil && fde.CIE.Signal && !f.misleads(fde):
+	if fde != nil && fde.CIE.Signal {
+		if f.misleads(fde) {
+			return f.leaveSignal(&f.machine.restorers[0])
+		}
 		return f.leaveByRules(fde, lookup)
-	case fde != nil && fde.CIE.Signal, f.restores(pc):
-		return f.leaveSignal()
+	}
+	if r := f.restorer(pc); r != nil {
+		return f.leaveSignal(r)
+	}
+	switch {
 	case fde != nil:
 		return f.leaveByRules(fde, lookup)
+	case f.isLast(pc):
+		return Complete, nil
 	case f.options.FramePointer:
 		return f.leaveByPointer()
 	case mapped:
@@ -55,6 +62,14 @@ func (f *frame) step() (End, error) {
 	}
 	return Unmapped, errors.New("no module has the pc")
 }
+
+// lastI386 is where a function that makecontext has prepared returns to, in glibc
+// behind the end of the FDE of makecontext: lea (%esp,%ebx,4), %esp;
+// cmpl $0, (%esp).
+var lastI386 = []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}
+
+// isLast says whether code that nothing called is at pc.
+func (f *frame) isLast(pc uint64) bool { return f.machine.last != nil && f.has(pc, f.machine.last) }
 
 // leaveByRules executes the rules of fde at the address lookup of memory.
 func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {
@@ -118,7 +133,7 @@ func (f *frame) above(cfa uint64) error {
 	if cfa < sp || cfa == sp && !f.exact {
 		return fmt.Errorf("CFA %#x is not above stack pointer %#x", cfa, sp)
 	}
-	if cfa%8 != 0 {
+	if cfa%uint64(f.machine.word) != 0 {
 		return fmt.Errorf("CFA %#x is misaligned", cfa)
 	}
 	return nil

@@ -21,26 +21,35 @@ func FuzzExpression(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
-		got, err := testFrame().evaluate(code, 99)
-		var syntax *trace.SyntaxError
-		switch {
-		case errors.As(err, &syntax):
-			if syntax.Offset < 0 || syntax.Offset > int64(len(code)) {
-				t.Errorf("%v in %d bytes", err, len(code))
-			}
-			return
-		case errors.Is(err, errUnknown), errors.Is(err, errUnreadable):
-			return
-		case err != nil:
-			t.Fatalf("unexpected error: %v", err)
-		}
-		// What does nothing changes nothing; branches are relative.
-		longer := append([]byte{opLit0, opDrop, opNop}, code...)
-		again, err := testFrame().evaluate(append(longer, opDup, opDrop), 99)
-		if err == nil && again != got || err != nil && !errors.Is(err, trace.ErrLimit) {
-			t.Errorf("%#x, then %#x, %v", got, again, err)
+		for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_386} {
+			fuzzExpression(t, machine, code)
 		}
 	})
+}
+
+func fuzzExpression(t *testing.T, machine elf.Machine, code []byte) {
+	got, err := testFrame(machine).evaluate(code, 99)
+	var syntax *trace.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		if syntax.Offset < 0 || syntax.Offset > int64(len(code)) {
+			t.Errorf("%v in %d bytes", err, len(code))
+		}
+		return
+	case errors.Is(err, errUnknown), errors.Is(err, errUnreadable):
+		return
+	case err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	}
+	// What does nothing changes nothing; branches are relative.
+	longer := append([]byte{opLit0, opDrop, opNop}, code...)
+	again, err := testFrame(machine).evaluate(append(longer, opDup, opDrop), 99)
+	if err == nil && again != got || err != nil && !errors.Is(err, trace.ErrLimit) {
+		t.Errorf("%#x, then %#x, %v", got, again, err)
+	}
+	if got != machines[machine].wrap(got) {
+		t.Errorf("%#x is more than a word", got)
+	}
 }
 
 // hostile is an input of FuzzUnwind: memory from 0x7000 on, where the registers
@@ -78,15 +87,18 @@ func FuzzUnwind(f *testing.F) {
 			for _, g := range []function{plain, based, outermost, {start: 0x4000, end: 0x4100, rules: rules, signal: signal}} {
 				data = append(data, g.section(cfi.AMD64).Data...)
 			}
-			f.Add(data, memory, uint8(16), !signal, true, signal)
-			f.Add(data, memory, uint8(3), signal, false, signal)
+			f.Add(data, memory, uint8(16), uint8(1), true, signal)
+			f.Add(data, memory, uint8(3), uint8(0), false, signal)
 		}
 	}
-	f.Fuzz(func(t *testing.T, data, memory []byte, depth uint8, amd64, pointer, here bool) {
-		h := hostile{machine: elf.EM_AARCH64, depth: int(depth), pointer: pointer, here: here, memory: memory}
-		if amd64 {
-			h.machine = elf.EM_X86_64
-		}
+	var data []byte
+	for _, g := range tableI386 {
+		data = append(data, g.section(cfi.I386).Data...)
+	}
+	f.Add(data, memory, uint8(16), uint8(2), true, false)
+	f.Fuzz(func(t *testing.T, data, memory []byte, depth, machine uint8, pointer, here bool) {
+		all := []elf.Machine{elf.EM_AARCH64, elf.EM_X86_64, elf.EM_386}
+		h := hostile{machine: all[machine%3], depth: int(depth), pointer: pointer, here: here, memory: memory}
 		s := &cfi.Section{Machine: cfi.MachineOf(h.machine), Data: data, EH: true, Order: binary.LittleEndian}
 		h.index, _ = cfi.NewIndex(s) // with what is not broken
 		checkStack(t, &h)

@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"slices"
@@ -15,15 +16,16 @@ import (
 
 // gdbFrames returns the registers of all frames of a thread as gdb finds them.
 // thread counts from 1 in the order in which the threads were started.
-func gdbFrames(t testing.TB, pid, thread int) []Registers {
+func gdbFrames(t testing.TB, pid, thread int, machine elf.Machine) []Registers {
 	t.Helper()
+	names := registerNames[machine]
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); os.Getuid() != 0 && len(scope) > 0 && scope[0] != '0' {
 		t.Skip("SKIPPED: gdb may not look at a process that it did not start (run as root)")
 	}
 	out, err := exec.Command("gdb", "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
 		"-p", strconv.Itoa(pid), "-ex", "set backtrace past-main on", "-ex", "set backtrace limit 600",
 		"-ex", "thread "+strconv.Itoa(thread),
-		"-ex", "frame apply all -q info registers "+strings.Join(registerNames, " ")).Output()
+		"-ex", "frame apply all -q info registers "+strings.Join(names, " ")).Output()
 	if err != nil {
 		t.Fatalf("gdb: %v\n%s", err, out)
 	}
@@ -33,7 +35,7 @@ func gdbFrames(t testing.TB, pid, thread int) []Registers {
 		if len(f) < 2 {
 			continue
 		}
-		n := slices.Index(registerNames, f[0])
+		n := slices.Index(names, f[0])
 		if n < 0 {
 			continue
 		}
@@ -50,7 +52,7 @@ func gdbFrames(t testing.TB, pid, thread int) []Registers {
 	// Where it has debugging information, gdb shows frames that are not on the
 	// stack: of inlined functions and of those that ended in a jump. They have
 	// the stack pointer of the next frame.
-	sp := machines[native().Machine].sp
+	sp := machines[machine].sp
 	onStack := all[:0]
 	for i := range all {
 		if i+1 == len(all) || all[i].R[sp] != all[i+1].R[sp] {
@@ -76,13 +78,13 @@ func frames(regs Registers, mem Memory, mods Modules, o Options) (all []Register
 func compareWithGDB(t *testing.T, pid, tid, thread int, o Options) []Registers {
 	t.Helper()
 	p, m := open(t, pid), machines[o.Machine]
-	want := gdbFrames(t, pid, thread)
+	want := gdbFrames(t, pid, thread, o.Machine)
 	// What gdb stopped may not have waited yet.
-	for n := 0; !waits(t, pid, tid, want[0]); n++ {
+	for n := 0; !waits(t, pid, tid, m, want[0]); n++ {
 		if n == 5 {
 			t.Fatalf("thread %d does not stand still at %#x", tid, want[0].R)
 		}
-		want = gdbFrames(t, pid, thread)
+		want = gdbFrames(t, pid, thread, o.Machine)
 	}
 	regs := want[0]
 	got, end, err := frames(regs, p, p, o)
@@ -90,7 +92,7 @@ func compareWithGDB(t *testing.T, pid, tid, thread int, o Options) []Registers {
 		t.Errorf("ended after %d frames: %v: %v", len(got), end, err)
 	}
 	for i := range min(len(got), len(want)) {
-		for n, name := range registerNames {
+		for n, name := range registerNames[o.Machine] {
 			v, ok := got[i].Get(uint64(n))
 			if w, known := want[i].Get(uint64(n)); ok && known && v != w {
 				t.Errorf("frame %d at %#x: %s is %#x, gdb has %#x", i, want[i].R[m.pc], name, v, w)
@@ -137,6 +139,7 @@ func TestLikeGDB(t *testing.T) {
 		{"c", 6},
 		{"d", 9},
 		{"f", 7},
+		{"i", 9},
 		{"k", 9},
 		{"o", 7},
 		{"q", 8},
@@ -149,16 +152,19 @@ func TestLikeGDB(t *testing.T) {
 		{"afsqrbdogckv", 40},
 		{"rrrrfrdkra", 30},
 		{"astdkq", 18},
+		{"ikikui", 25},
 	}
-	prog := build(t, "nest.cpp")
-	for _, test := range tests {
-		t.Run(test.path, func(t *testing.T) {
-			c := testutil.Spawn(t, prog, test.path)
-			c.Ready()
-			tid, number := newest(t, c.PID)
-			if got := compareWithGDB(t, c.PID, tid, number, native()); len(got) < test.frames {
-				t.Errorf("%d frames, want %d at least", len(got), test.frames)
-			}
-		})
+	for _, target := range targets() {
+		prog := build(t, "nest.cpp", target.flags...)
+		for _, test := range tests {
+			t.Run(target.name+test.path, func(t *testing.T) {
+				c := testutil.Spawn(t, prog, test.path)
+				c.Ready()
+				tid, number := newest(t, c.PID)
+				if got := compareWithGDB(t, c.PID, tid, number, target.options()); len(got) < test.frames {
+					t.Errorf("%d frames, want %d at least", len(got), test.frames)
+				}
+			})
+		}
 	}
 }

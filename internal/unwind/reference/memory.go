@@ -42,8 +42,8 @@ func (l Layers) Word(addr uint64) (uint64, bool) {
 // readable ones.
 func narrow(m Memory, addr uint64, n uint) (uint64, bool) {
 	missing := 8 - n
-	if v, ok := m.Word(addr); ok {
-		return v << (8 * missing) >> (8 * missing), true
+	if v, ok := m.Word(addr); ok || missing == 0 {
+		return v << (8 * missing) >> (8 * missing), ok
 	}
 	v, ok := m.Word(addr - uint64(missing))
 	return v >> (8 * missing), ok

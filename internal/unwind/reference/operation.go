@@ -82,7 +82,7 @@ func (e *evaluator) execute(op uint8) {
 func (e *evaluator) other(op uint8) {
 	switch op {
 	case opDeref:
-		e.deref(8)
+		e.deref(e.machine.word)
 	case opDerefSize:
 		e.deref(uint(e.u8()))
 	case opBregx:
@@ -102,7 +102,7 @@ func (e *evaluator) other(op uint8) {
 func (e *evaluator) constant(op uint8) {
 	switch op {
 	case opAddr:
-		e.push(e.u64() + e.bias)
+		e.push(e.address() + e.bias)
 	case opConst1u:
 		e.push(uint64(e.u8()))
 	case opConst1s:
@@ -152,7 +152,7 @@ func (e *evaluator) unary(op uint8) {
 	v := e.pop()
 	switch op {
 	case opAbs:
-		if int64(v) < 0 {
+		if e.machine.signed(v) < 0 {
 			v = -v
 		}
 	case opNeg:
@@ -178,7 +178,7 @@ func (e *evaluator) binary(op uint8) {
 	case opAnd:
 		e.push(a & b)
 	case opDiv:
-		e.push(uint64(int64(a) / int64(b)))
+		e.push(uint64(e.machine.signed(a) / e.machine.signed(b)))
 	case opMinus:
 		e.push(a - b)
 	case opMod:
@@ -194,11 +194,11 @@ func (e *evaluator) binary(op uint8) {
 	case opShr:
 		e.push(a >> b)
 	case opShra:
-		e.push(uint64(int64(a) >> b))
+		e.push(uint64(e.machine.signed(a) >> b))
 	case opXor:
 		e.push(a ^ b)
 	default:
-		e.push(compare(op, int64(a), int64(b)))
+		e.push(compare(op, e.machine.signed(a), e.machine.signed(b)))
 	}
 }
 

@@ -6,10 +6,11 @@ import "fmt"
 // to the caller's frame pointer and, behind it, the return address. Code
 // without tables that keeps it so, as JIT code does, may have saved other
 // registers anywhere: they become unknown. That the caller's stack ends right
-// behind the return address is true on amd64; on arm64 compilers may have put
-// the pair elsewhere in the frame.
+// behind the return address is true on amd64 and i386; on arm64 compilers may
+// have put the pair elsewhere in the frame.
 func (f *frame) leaveByPointer() (End, error) {
 	m := f.machine
+	word := uint64(m.word)
 	f.guessed = true
 	fp, ok := f.regs.Get(m.fp)
 	if !ok {
@@ -18,15 +19,18 @@ func (f *frame) leaveByPointer() (End, error) {
 	if fp == 0 {
 		return f.outermost("frame pointer")
 	}
-	if sp := f.regs.R[m.sp]; fp < sp || fp%8 != 0 || fp+16 < fp {
+	cfa := m.wrap(fp + 2*word)
+	if sp := f.regs.R[m.sp]; fp < sp || fp%word != 0 || cfa < fp {
 		return BadFrame, fmt.Errorf("frame pointer %#x with stack pointer %#x", fp, sp)
 	}
-	next, ok := f.mem.Word(fp)
-	address, okAddress := f.mem.Word(fp + 8)
-	if !ok || !okAddress {
-		return Unreadable, fmt.Errorf("frame pointer %#x: %w", fp, errUnreadable)
+	next, err := f.word(fp)
+	if err != nil {
+		return Unreadable, fmt.Errorf("frame pointer %#x: %w", fp, err)
 	}
-	cfa := fp + 16
+	address, err := f.word(fp + word)
+	if err != nil {
+		return Unreadable, fmt.Errorf("frame pointer %#x: %w", fp, err)
+	}
 	var caller Registers
 	caller.Set(m.fp, next)
 	caller.Set(m.sp, cfa)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/unwind"
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
@@ -42,7 +44,8 @@ type process struct {
 	mem     *os.File
 	space   *Space
 	indexes map[string]*cfi.Index // by path
-	missed  map[uint64]bool       // pages without a mapping when last looked
+	tables  map[*cfi.Index]*unwind.Table
+	missed  map[uint64]bool // pages without a mapping when last looked
 }
 
 func open(t testing.TB, pid int) *process {
@@ -52,7 +55,7 @@ func open(t testing.TB, pid int) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	p := &process{t: t, pid: pid, mem: mem, indexes: map[string]*cfi.Index{}, missed: map[uint64]bool{}}
+	p := &process{t: t, pid: pid, mem: mem, indexes: map[string]*cfi.Index{}, tables: map[*cfi.Index]*unwind.Table{}, missed: map[uint64]bool{}}
 	p.refresh()
 	return p
 }
@@ -127,7 +130,12 @@ func (p *process) module(m *proc.Map) Module {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if p.indexes[m.Path], err = cfi.NewIndex(sections...); err != nil {
+		index, err := cfi.NewIndex(sections...)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.indexes[m.Path] = index
+		if p.tables[index], err = unwind.Build(file); err != nil && !errors.Is(err, unwind.ErrNoFrames) {
 			p.t.Fatal(err)
 		}
 	}
@@ -158,35 +166,48 @@ func (p *process) name(pc uint64) string {
 }
 
 // waits says whether the thread waits in a system call with these registers.
-func waits(t testing.TB, pid, tid int, regs Registers) bool {
+func waits(t testing.TB, pid, tid int, m *machine, regs Registers) bool {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/syscall", pid, tid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machines[native().Machine]
 	return strings.HasSuffix(string(text), fmt.Sprintf(" %#x %#x\n", regs.R[m.sp], regs.R[m.pc]))
 }
 
 // registers returns the registers of a thread that is stopped by ptrace.
-func registers(t testing.TB, tid int) Registers {
+func registers(t testing.TB, tid int, machine elf.Machine) Registers {
 	t.Helper()
 	var p unix.PtraceRegs
 	if err := unix.PtraceGetRegs(tid, &p); err != nil {
 		t.Fatal(err)
 	}
 	var r Registers
-	for n, v := range inDWARFOrder(&p) {
+	for n, v := range inDWARFOrder(&p, machine) {
 		r.Set(uint64(n), v)
 	}
 	return r
 }
 
-// native are the options for this machine.
-func native() Options {
-	machine := elf.EM_X86_64
-	if runtime.GOARCH == "arm64" {
-		machine = elf.EM_AARCH64
-	}
-	return Options{Machine: machine, Depth: 512, Interrupted: true}
+// target is a kind of programs that run on this machine.
+type target struct {
+	name    string
+	machine elf.Machine
+	flags   []string // to compile for it
 }
+
+// targets returns all kinds; the first is the machine's own.
+func targets() []target {
+	if runtime.GOARCH == "arm64" {
+		return []target{{machine: elf.EM_AARCH64}}
+	}
+	return []target{{machine: elf.EM_X86_64}, {name: "i386/", machine: elf.EM_386, flags: []string{"-m32"}}}
+}
+
+// options are those of a thread that has stopped.
+func (t *target) options() Options {
+	return Options{Machine: t.machine, Depth: 512, Interrupted: true}
+}
+
+// native are the options for programs of the machine's own kind.
+func native() Options { return targets()[0].options() }

@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,85 +14,118 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// chainStart and chainEnd are a program around a chain of functions, the
-// innermost of which says "ready" and waits.
-const (
-	chainStart = `
-	.globl main
-main:
-	.cfi_startproc
-	sub $8, %rsp
-	.cfi_def_cfa_offset 16
-	mov $-0x3123456789abcdef, %r12
-	call chain0
-	.cfi_endproc
-`
-	chainEnd = `
-chain%d:
-	.cfi_startproc
-	mov $3, %%edi
-	lea ready(%%rip), %%rsi
-	mov $6, %%edx
-	mov $1, %%eax
+// chain is a program for random expressions: main, functions that call each
+// other, and the innermost one, which says "ready" and waits.
+type chain struct {
+	target
+	main, call, end string // what comes first, in each function, and last
+	base, sp        byte   // DWARF numbers: of the register that main sets
+	word            int    // bytes of a word
+}
+
+// chains are in the order of targets.
+var chains = []chain{
+	{
+		base: 12, sp: 7, word: 8,
+		main: "sub $8, %rsp\n.cfi_def_cfa_offset 16\nmov $-0x3123456789abcdef, %r12",
+		call: "sub $8, %rsp\n.cfi_def_cfa_offset 16",
+		end: `
+	mov $3, %edi
+	lea ready(%rip), %rsi
+	mov $6, %edx
+	mov $1, %eax
 	syscall
-	mov $4, %%edi
-	lea -64(%%rsp), %%rsi
-	mov $1, %%edx
-	xor %%eax, %%eax
-	syscall
-	hlt
-	.cfi_endproc
-ready:
-	.ascii "ready\n"
-	.section .note.GNU-stack, "", @progbits
-`
-)
+	mov $4, %edi
+	lea -64(%rsp), %rsi
+	mov $1, %edx
+	xor %eax, %eax
+	syscall`,
+	},
+	{
+		base: 6, sp: 4, word: 4,
+		main: "sub $12, %esp\n.cfi_def_cfa_offset 16\nmov $-0x31234567, %esi",
+		call: "sub $12, %esp\n.cfi_def_cfa_offset 16",
+		end: `
+	mov $3, %ebx
+	mov $ready, %ecx
+	mov $6, %edx
+	mov $4, %eax
+	int $0x80
+	mov $4, %ebx
+	lea -64(%esp), %ecx
+	mov $1, %edx
+	mov $3, %eax
+	int $0x80`,
+	},
+}
+
+// program writes the chain, each function of which says that its caller's
+// register 3 is what one of the expressions computes.
+func (c *chain) program(expressions [][]byte) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\t.globl main\nmain:\n.cfi_startproc\n%s\ncall chain0\n.cfi_endproc\n", c.main)
+	for i, code := range expressions {
+		fmt.Fprintf(&text, "chain%d:\n.cfi_startproc\n%s\n.cfi_escape 0x16, 3, %d, %d", i, c.call, len(code)&0x7f|0x80, len(code)>>7)
+		for _, b := range code {
+			fmt.Fprintf(&text, ", %d", b)
+		}
+		fmt.Fprintf(&text, "\ncall chain%d\n.cfi_endproc\n", i+1)
+	}
+	fmt.Fprintf(&text, "chain%d:\n.cfi_startproc%s\nhlt\n.cfi_endproc\n", len(expressions), c.end)
+	text.WriteString("ready: .ascii \"ready\\n\"\n.section .note.GNU-stack, \"\", @progbits\n")
+	return text.String()
+}
 
 // TestRandomExpressions lets gdb execute random expressions: each function of a
-// chain says that its caller's rbx is what one computes, from r12 among others.
-// (Were rbx one of them, gdb would take for ever.)
+// chain says that its caller's rbx is what one computes, from r12 among others;
+// on i386 ebx from esi. (Were rbx one of them, gdb would take for ever.)
 func TestRandomExpressions(t *testing.T) {
 	const functions = 250
-	for seed := range uint64(3) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			var text strings.Builder
-			text.WriteString(chainStart)
-			for i := range functions {
-				e := randomExpression{Rand: rand.New(rand.NewPCG(seed, uint64(i))), depth: 1}
-				e.generate()
-				fmt.Fprintf(&text, "chain%d:\n\t.cfi_startproc\n\tsub $8, %%rsp\n\t.cfi_def_cfa_offset 16\n\t.cfi_escape 0x16, 3, %d, %d", i, len(e.code)&0x7f|0x80, len(e.code)>>7)
-				for _, b := range e.code {
-					fmt.Fprintf(&text, ", %d", b)
+	for i, target := range targets() {
+		c := &chains[i]
+		c.target = target
+		for seed := range uint64(3) {
+			t.Run(target.name+fmt.Sprint(seed), func(t *testing.T) {
+				var all [][]byte
+				for i := range uint64(functions) {
+					e := randomExpression{Rand: rand.New(rand.NewPCG(seed, i)), chain: c, depth: 1}
+					e.generate()
+					all = append(all, e.code)
 				}
-				fmt.Fprintf(&text, "\n\tcall chain%d\n\t.cfi_endproc\n", i+1)
-			}
-			fmt.Fprintf(&text, chainEnd, functions)
-			source := filepath.Join(t.TempDir(), "chain.s")
-			if err := os.WriteFile(source, []byte(text.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			prog := strings.TrimSuffix(source, ".s")
-			if out, err := exec.Command("gcc", "-o", prog, source).CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			c := testutil.Spawn(t, prog)
-			c.Ready()
-			got := compareWithGDB(t, c.PID, c.PID, 1, native())
-			values := map[uint64]bool{}
-			for i := range got {
-				values[got[i].R[3]] = true
-			}
-			if len(values) < functions/2 {
-				t.Errorf("%d different values of %d expressions", len(values), functions)
-			}
-		})
+				if values := c.run(t, all); values < functions/2 {
+					t.Errorf("%d different values of %d expressions", values, functions)
+				}
+			})
+		}
 	}
 }
 
+// run compares what the expressions of a chain compute with what gdb finds. It
+// returns how many different values there are.
+func (c *chain) run(t *testing.T, expressions [][]byte) int {
+	source := filepath.Join(t.TempDir(), "chain.s")
+	if err := os.WriteFile(source, []byte(c.program(expressions)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	prog := strings.TrimSuffix(source, ".s")
+	args := append([]string{"-no-pie", "-o", prog, source}, c.flags...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	child := testutil.Spawn(t, prog)
+	child.Ready()
+	values := map[uint64]bool{}
+	for _, regs := range compareWithGDB(t, child.PID, child.PID, 1, c.options()) {
+		values[regs.R[3]] = true
+	}
+	return len(values)
+}
+
 // randomExpression makes expressions that need no luck: they divide by nothing
-// that is zero, shift by less than 64 and read the stack only.
+// that is zero, shift by less than 32 and read the stack only.
 type randomExpression struct {
 	*rand.Rand
+	chain *chain
 	code  []byte
 	depth int
 }
@@ -133,11 +167,12 @@ func (e *randomExpression) value() {
 		e.code = append(e.code, opConstu+byte(e.IntN(2)))
 		e.code = append(e.code, 0x80|number[0], 0x80|number[1], number[2]&0x7f)
 	case 3:
-		e.code = append(e.code, opBreg0+12, number[0]&0x7f)
+		e.code = append(e.code, opBreg0+e.chain.base, number[0]&0x7f)
 	case 4:
-		e.code = append(e.code, opBregx, 12, 0x80|number[0], number[1]&0x7f)
+		e.code = append(e.code, opBregx, e.chain.base, 0x80|number[0], number[1]&0x7f)
 	case 5:
-		e.code = append(e.code, opBreg0+7, byte(e.IntN(24)), opDerefSize, 1<<e.IntN(4))
+		size := 1 << e.IntN(bits.Len(uint(e.chain.word)))
+		e.code = append(e.code, opBreg0+e.chain.sp, byte(e.IntN(24)), opDerefSize, byte(size))
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 // Registers are those of one frame, by DWARF number.
 //
 // On amd64 0 to 15 are rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, and
-// 16 is rip. On arm64 0 to 30 are x0 to x30, 31 is sp, and 32 is pc. Vector
-// registers, callee-saved in part, are not here: nothing finds a frame by them.
+// 16 is rip. On i386 0 to 7 are eax, ecx, edx, ebx, esp, ebp, esi, edi, and 8 is
+// eip. On arm64 0 to 30 are x0 to x30, 31 is sp, and 32 is pc. Vector registers,
+// callee-saved in part, are not here: nothing finds a frame by them.
 type Registers struct {
 	R     [cfi.Registers]uint64
 	Valid uint64 // bit n is set if R[n] is known
@@ -46,13 +47,28 @@ type machine struct {
 	pc, sp, fp uint64
 	link       uint64 // register that a call leaves the return address in, or none
 	entry      uint64 // CFA minus the stack pointer at a function's entry
-	restorer   restorer
+	word       uint   // bytes of a register
+	restorers  []restorer
+	last       []byte // code that the outermost function of a context returns to, and has no rules
+}
+
+// wrap returns what a word holds of v.
+func (m *machine) wrap(v uint64) uint64 {
+	unused := 64 - 8*m.word
+	return v << unused >> unused
+}
+
+// signed returns the signed number in a word.
+func (m *machine) signed(v uint64) int64 {
+	unused := 64 - 8*m.word
+	return int64(v<<unused) >> unused
 }
 
 // none is no register.
 const none = cfi.Registers
 
 var machines = map[elf.Machine]*machine{
-	elf.EM_X86_64:  {pc: 16, sp: 7, fp: 6, link: none, entry: 8, restorer: restorerAMD64},
-	elf.EM_AARCH64: {pc: 32, sp: 31, fp: 29, link: 30, restorer: restorerARM64},
+	elf.EM_X86_64:  {pc: 16, sp: 7, fp: 6, link: none, entry: 8, word: 8, restorers: restorersAMD64},
+	elf.EM_AARCH64: {pc: 32, sp: 31, fp: 29, link: 30, word: 8, restorers: restorersARM64},
+	elf.EM_386:     {pc: 8, sp: 4, fp: 5, link: none, entry: 4, word: 4, restorers: restorersI386, last: lastI386},
 }

@@ -24,7 +24,7 @@ func (f *frame) cfa(row *cfi.Row) (uint64, error) {
 	if !ok {
 		return 0, fmt.Errorf("base %d: %w", row.CFA.Reg, errUnknown)
 	}
-	return base + uint64(row.CFA.Offset), nil
+	return f.machine.wrap(base + uint64(row.CFA.Offset)), nil
 }
 
 // caller returns the caller's registers but for the pc. A register without a
@@ -100,7 +100,7 @@ func (f *frame) value(rule *cfi.Rule, n, cfa uint64) (uint64, error) {
 	case cfi.AtCFA:
 		return f.word(cfa + uint64(rule.Offset))
 	case cfi.CFAOffset:
-		return cfa + uint64(rule.Offset), nil
+		return f.machine.wrap(cfa + uint64(rule.Offset)), nil
 	case cfi.AtExpression:
 		at, err := f.evaluate(rule.Expr, cfa)
 		if err != nil {
@@ -121,8 +121,10 @@ func (f *frame) known(n uint64) (uint64, error) {
 	return v, nil
 }
 
-func (f *frame) word(addr uint64) (uint64, error) {
-	v, ok := f.mem.Word(addr)
+// word returns the word at the address that a sum leads to.
+func (f *frame) word(sum uint64) (uint64, error) {
+	addr := f.machine.wrap(sum)
+	v, ok := narrow(f.mem, addr, f.machine.word)
 	if !ok {
 		return 0, fmt.Errorf("word at %#x: %w", addr, errUnreadable)
 	}

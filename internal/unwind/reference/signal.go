@@ -14,22 +14,41 @@ type restorer struct {
 	saved func(reg uint64) (offset uint64)
 }
 
-// restorerAMD64 is mov $15, %rax; syscall. The registers are in struct
+// restorersAMD64 is mov $15, %rax; syscall. The registers are in struct
 // ucontext at sp (arch/x86/include/uapi/asm/sigcontext.h), r8 first.
-var restorerAMD64 = restorer{
+var restorersAMD64 = []restorer{{
 	code: []byte{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05},
 	saved: func(reg uint64) uint64 {
 		// By DWARF number; the kernel begins with r8 to r15, rdi, rsi, rbp.
 		place := [...]uint64{13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16}
 		return 40 + 8*place[reg]
 	},
-}
+}}
 
-// restorerARM64 is mov x8, #139; svc #0. The registers are in struct
+// restorersARM64 is mov x8, #139; svc #0. The registers are in struct
 // rt_sigframe at sp (arch/arm64/kernel/signal.c), in the order of DWARF.
-var restorerARM64 = restorer{
+var restorersARM64 = []restorer{{
 	code:  []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
 	saved: func(reg uint64) uint64 { return 312 + 8*reg },
+}}
+
+// restorersI386 are mov $173, %eax; int $0x80 for handlers that get a siginfo,
+// and pop %eax; mov $119, %eax; int $0x80 for others. The registers are in
+// struct sigcontext_32, behind the return address that the handler has taken off
+// struct rt_sigframe_ia32 or sigframe_ia32 (arch/x86/include/asm/sigframe.h).
+var restorersI386 = []restorer{{
+	code:  []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80},
+	saved: func(reg uint64) uint64 { return 160 + inContextI386(reg) },
+}, {
+	code:  []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80},
+	saved: func(reg uint64) uint64 { return 4 + inContextI386(reg) },
+}}
+
+// inContextI386 returns where a register is in struct sigcontext_32: it begins
+// with the segments gs, fs, es, ds and has trapno and err before eip.
+func inContextI386(reg uint64) uint64 {
+	place := [...]uint64{11, 10, 9, 8, 7, 6, 5, 4, 14}
+	return 4 * place[reg]
 }
 
 // misleads says whether the rules of a signal frame do not find the
@@ -37,13 +56,22 @@ var restorerARM64 = restorer{
 // function's, which would leave that function out.
 func (f *frame) misleads(fde *cfi.FDE) bool { return uint64(fde.CIE.ReturnReg) == f.machine.link }
 
-// restores says whether the code at pc is that of a restorer. Those of musl and
-// of arm64's vDSO have no usable rules.
-func (f *frame) restores(pc uint64) bool {
-	code := f.machine.restorer.code
+// restorer returns the restorer whose code is at pc, if one is there. Those of
+// musl, of glibc on i386 and of arm64's vDSO have no usable rules.
+func (f *frame) restorer(pc uint64) *restorer {
+	for i := range f.machine.restorers {
+		if r := &f.machine.restorers[i]; f.has(pc, r.code) {
+			return r
+		}
+	}
+	return nil
+}
+
+// has says whether the memory at addr has the given code.
+func (f *frame) has(addr uint64, code []byte) bool {
 	for at := 0; at < len(code); {
 		n := min(8, len(code)-at)
-		word, ok := narrow(f.mem, pc+uint64(at), uint(n))
+		word, ok := narrow(f.mem, addr+uint64(at), uint(n))
 		if !ok {
 			return false
 		}
@@ -59,7 +87,7 @@ func (f *frame) restores(pc uint64) bool {
 
 // leaveSignal goes to the frame that a signal interrupted by what the kernel
 // has saved at the stack pointer.
-func (f *frame) leaveSignal() (End, error) {
+func (f *frame) leaveSignal(r *restorer) (End, error) {
 	m := f.machine
 	sp, ok := f.regs.Get(m.sp)
 	if !ok {
@@ -67,7 +95,7 @@ func (f *frame) leaveSignal() (End, error) {
 	}
 	var caller Registers
 	for n := range m.pc + 1 {
-		if v, ok := f.mem.Word(sp + m.restorer.saved(n)); ok {
+		if v, err := f.word(sp + r.saved(n)); err == nil {
 			caller.Set(n, v)
 		}
 	}

@@ -57,11 +57,11 @@ func TestSignalFrames(t *testing.T) {
 			frames: whole, end: Complete,
 		},
 		{
-			name: "by layout, as the code says", functions: rules(), memory: toRestorer.put(inFunction, restorerAMD64.code),
+			name: "by layout, as the code says", functions: rules(), memory: toRestorer.put(inFunction, restorersAMD64[0].code),
 			frames: whole, end: Complete,
 		},
 		{
-			name: "by layout rather than by a plain function's rules", functions: rules(cfaDefCFA, 7, 8, cfaOffset|16, 1), memory: toRestorer.put(inFunction, restorerAMD64.code),
+			name: "by layout rather than by a plain function's rules", functions: rules(cfaDefCFA, 7, 8, cfaOffset|16, 1), memory: toRestorer.put(inFunction, restorersAMD64[0].code),
 			frames: whole, end: Complete,
 		},
 		{
@@ -69,7 +69,7 @@ func TestSignalFrames(t *testing.T) {
 			frames: whole[:2], end: BadRule,
 		},
 		{
-			name: "saved pc not readable", functions: rules(), memory: words{0x7018: inFunction}.put(inFunction, restorerAMD64.code),
+			name: "saved pc not readable", functions: rules(), memory: words{0x7018: inFunction}.put(inFunction, restorersAMD64[0].code),
 			frames: whole[:2], end: Unreadable, err: errUnreadable,
 		},
 		{
@@ -102,12 +102,12 @@ func TestSignalTrampoline(t *testing.T) {
 func TestSavedRegisters(t *testing.T) {
 	order := []uint64{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16} // r8 ... r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
 	for i, n := range order {
-		if got, want := restorerAMD64.saved(n), uint64(40+8*i); got != want {
+		if got, want := restorersAMD64[0].saved(n), uint64(40+8*i); got != want {
 			t.Errorf("register %d at %d, want %d", n, got, want)
 		}
 	}
 	for n, want := range map[uint64]uint64{0: 312, 29: 544, 30: 552, 31: 560, 32: 568} {
-		if got := restorerARM64.saved(n); got != want {
+		if got := restorersARM64[0].saved(n); got != want {
 			t.Errorf("arm64: register %d at %d, want %d", n, got, want)
 		}
 	}

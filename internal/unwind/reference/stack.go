@@ -41,7 +41,7 @@ type Stack struct {
 
 // Options choose how to unwind.
 type Options struct {
-	Machine elf.Machine // EM_X86_64 or EM_AARCH64
+	Machine elf.Machine // EM_X86_64, EM_AARCH64 or EM_386
 	Depth   int         // most frames
 
 	// AddressBits is how many bits the process's addresses have, at most, if they
@@ -58,8 +58,8 @@ type Options struct {
 
 	// Trampoline returns the true return address of a function that returns
 	// to a return probe of the kernel. sp is the stack pointer at the
-	// function's entry: on amd64 the place of the return address. It may be
-	// nil.
+	// function's entry: on amd64 and i386 the place of the return address. It
+	// may be nil.
 	Trampoline func(sp uint64) (uint64, bool)
 }
 
@@ -78,6 +78,9 @@ func Unwind(regs Registers, mem Memory, mods Modules, o Options) Stack {
 		return Stack{End: BadRule, Err: fmt.Errorf("unwinding for %v: %w", o.Machine, errors.ErrUnsupported)}
 	}
 	f := frame{regs: regs, mem: mem, mods: mods, machine: m, options: &o, exact: o.Interrupted}
+	for n := range f.regs.R { // a 32-bit program knows nothing of their upper halves
+		f.regs.R[n] = m.wrap(f.regs.R[n])
+	}
 	if !o.Interrupted {
 		f.regs.Forget(m.link) // the call that has returned changed it
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Call frame instructions of DWARF 5, section 6.4.2, as tables of tests use
-// them. Offsets of saved registers are in units of -8 bytes.
+// them. Offsets of saved registers are in units of minus a word.
 const (
 	cfaUndefined   = 0x07
 	cfaSameValue   = 0x08
@@ -51,7 +51,7 @@ func (f *function) section(m cfi.Machine) *cfi.Section {
 	}
 	cie := []byte{0, 0, 0, 0, 1}
 	cie = append(cie, augmentation...)
-	cie = entry(append(cie, 1, 0x78, returns, 1, 0)) // factors 1 and -8; addresses of 8 bytes
+	cie = entry(append(cie, 1, -byte(m.Word())&0x7f, returns, 1, 4)) // factors 1 and minus a word; addresses of 8 bytes
 	fde := binary.LittleEndian.AppendUint32(nil, uint32(len(cie)+4))
 	fde = binary.LittleEndian.AppendUint64(fde, f.start)
 	fde = binary.LittleEndian.AppendUint64(fde, f.end-f.start)

@@ -202,7 +202,7 @@ func TestUnwind(t *testing.T) {
 }
 
 func TestOtherMachine(t *testing.T) {
-	if got := Unwind(Registers{}, words{}, new(Space), Options{Machine: elf.EM_386, Depth: 5}); got.End != BadRule || !errors.Is(got.Err, errors.ErrUnsupported) {
+	if got := Unwind(Registers{}, words{}, new(Space), Options{Machine: elf.EM_ARM, Depth: 5}); got.End != BadRule || !errors.Is(got.Err, errors.ErrUnsupported) {
 		t.Errorf("%+v", got)
 	}
 }

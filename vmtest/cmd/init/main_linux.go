@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -93,10 +94,31 @@ func runJobs(plan string, console io.Writer) error {
 	if err := w.Up(unix.ByteSliceToString(name.Release[:])); err != nil {
 		return err
 	}
+	special, err := ownCase()
+	if err != nil {
+		return err
+	}
 	for i := range p.Jobs {
+		if p.Jobs[i].Case != special {
+			continue
+		}
 		if err := runJob(w, i, &p.Jobs[i]); err != nil {
 			return err
 		}
 	}
 	return w.Over()
+}
+
+// ownCase returns what case this machine was booted for, empty for none.
+func ownCase() (string, error) {
+	words, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return "", err
+	}
+	for word := range strings.FieldsSeq(string(words)) {
+		if name, ok := strings.CutPrefix(word, guest.CaseWord); ok {
+			return name, nil
+		}
+	}
+	return "", nil
 }

@@ -48,63 +48,67 @@ func (c *converter) end(status int, broken error) error {
 	return err
 }
 
-// boot runs the plan on one kernel and collects what comes of it.
-func (m *matrixFlags) boot(ctx context.Context, h *host, k *kernels, r *result.Run, packages []suite.Package) {
-	r.Backend = k.backend
-	if k.kvm {
-		r.Backend += "+kvm"
+// follower collects what comes of one machine.
+type follower struct {
+	m        *matrixFlags
+	r        *result.Run
+	packages []suite.Package
+	progress progress
+	start    time.Time
+	now      *converter // of the job that runs
+	ended    int
+}
+
+// handle takes an event of the guest.
+func (f *follower) handle(ctx context.Context, e guest.Event) error {
+	if e.Job < 0 {
+		return fmt.Errorf("the guest speaks of job %d", e.Job)
 	}
-	fmt.Fprintf(os.Stderr, "vmtest: linux %s for %s, %s\n", k.title(), h.arch, r.Backend)
-	start := time.Now()
-	var now *converter
-	ended := 0
-	err := h.boot(ctx, k.backend, k.kvm, k.path, func(e guest.Event) error {
-		p, err := jobsOf(e, packages)
-		if err != nil {
-			return err
+	p := f.packages[e.Job%len(f.packages)] // each case has a job of each
+	seconds := time.Since(f.start).Seconds()
+	switch e.Kind {
+	case guest.Up:
+		f.r.Version = e.Text
+		f.progress.printf("linux %s runs after %.1f s", e.Text, seconds)
+	case guest.Start:
+		if f.now != nil {
+			return errors.New("the guest started two jobs at once")
 		}
-		switch e.Kind {
-		case guest.Up:
-			r.Version = e.Text
-			fmt.Fprintf(os.Stderr, "vmtest: linux %s runs after %.1f s\n", e.Text, time.Since(start).Seconds())
-		case guest.Start:
-			if now != nil {
-				return errors.New("the guest started two jobs at once")
-			}
-			now, err = convert(ctx, r, p.Path)
-			return err
-		case guest.Output:
-			if m.verbose {
-				fmt.Print(e.Text)
-			}
-			_, err := io.WriteString(now.in, e.Text)
-			return err
-		case guest.End:
-			err := now.end(e.Status, nil)
-			now = nil
-			ended++
-			fmt.Fprintf(os.Stderr, "vmtest: %s ended with status %d after %.1f s\n", p.Path, e.Status, time.Since(start).Seconds())
-			return err
-		case guest.Error:
-			r.Broken = p.Path + ": " + e.Text
-		case guest.File:
-			if m.cover == "" {
-				return fmt.Errorf("the guest sent %s, which nobody asked for", e.Text)
-			}
-			return appendProfile(m.cover, e.Data)
+		var err error
+		f.now, err = convert(ctx, f.r, p.Path)
+		return err
+	case guest.Output:
+		if f.m.verbose {
+			fmt.Print(e.Text)
 		}
-		return nil
-	})
-	r.Seconds = time.Since(start).Seconds()
-	if now != nil {
-		if why := now.end(0, errors.New("the machine stopped while these tests ran")); why != nil && err == nil {
+		_, err := io.WriteString(f.now.in, e.Text)
+		return err
+	case guest.End:
+		err := f.now.end(e.Status, nil)
+		f.now = nil
+		f.ended++
+		f.progress.printf("%s ended with status %d after %.1f s", p.Path, e.Status, seconds)
+		return err
+	case guest.Error:
+		f.r.Broken = p.Path + ": " + e.Text
+	case guest.File:
+		return f.m.addProfile(e.Text, e.Data)
+	}
+	return nil
+}
+
+// end takes how the machine ended.
+func (f *follower) end(err error) {
+	f.r.Seconds = time.Since(f.start).Seconds()
+	if f.now != nil {
+		if why := f.now.end(0, errors.New("the machine stopped while these tests ran")); why != nil && err == nil {
 			err = why
 		}
 	}
-	if err == nil && ended != len(packages) {
-		err = fmt.Errorf("the guest ran %d of %d packages", ended, len(packages))
+	if err == nil && f.ended != len(f.packages) {
+		err = fmt.Errorf("the guest ran %d of %d packages", f.ended, len(f.packages))
 	}
 	if err != nil {
-		r.Broken = err.Error()
+		f.r.Broken = err.Error()
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/image"
@@ -16,15 +18,25 @@ import (
 	"rtrace-bpf/vmtest/suite"
 )
 
-// host is this machine's side of one or more boots of the same plan.
+// host is this machine's side of one or more boots of the same jobs.
 type host struct {
 	*settings
 	target suite.Target
-	plan   guest.Plan
+	token  string
 	init   string // path of the guest's init
-	root   string // where the guest's programs and libraries are; empty before they are needed
-	initrd string // made when the first machine needs it
-	fill   func(im *image.Image) error
+	root   string // where the guest's programs and libraries are
+
+	settling sync.Mutex // apt serves one at a time
+	noKVM    bool       // a trial has failed
+
+	// jobs are what a guest is to run, given the folder in which it has the
+	// programs that tests trace.
+	jobs     func(programs string) []guest.Job
+	programs string // that folder on this machine
+	fill     func(im *image.Image) error
+	// Both are made when the first machine needs them.
+	initrd  func() (string, error)
+	vngPlan func() (string, error)
 }
 
 // newHost makes a folder for what is built, which clean removes, and builds init.
@@ -46,9 +58,10 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 	h = &host{
 		settings: s,
 		target:   suite.Target{Arch: s.arch, Root: root, Work: work, Log: os.Stderr},
-		plan:     guest.Plan{Token: "#vmtest-" + rand.Text()},
+		token:    "#vmtest-" + rand.Text(),
 		init:     filepath.Join(work, "init"),
 	}
+	h.initrd, h.vngPlan = sync.OnceValues(h.makeInitrd), sync.OnceValues(h.makeVNGPlan)
 	h.target.Compilers = h.crossCompilers
 	build := exec.CommandContext(ctx, "go", "build", "-o", h.init, "./vmtest/cmd/init")
 	build.Dir = root
@@ -57,56 +70,28 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 		clean()
 		return nil, nil, fmt.Errorf("build init: %w\n%s", err, out)
 	}
+	if err := h.findRoot(ctx); err != nil {
+		clean()
+		return nil, nil, fmt.Errorf("get programs for the guest: %w", err)
+	}
 	return h, clean, nil
 }
 
-// choose settles which backend runs a machine, and whether with KVM.
-func (h *host) choose(ctx context.Context, vmlinuz func(backend string) (string, error)) (backend string, kvm bool, err error) {
-	backend = h.backend
-	_, noVNG := exec.LookPath("vng")
-	if backend == backendVNG && noVNG != nil {
-		return "", false, errors.New("vng (virtme-ng) is not installed; README.md says how to get it")
-	}
-	if backend == backendAuto && noVNG != nil {
-		backend = backendQEMU
-	}
-	switch h.accel {
-	case "kvm":
-		kvm = true
-	case "auto":
-		path, err := vmlinuz(backendQEMU)
-		if err != nil {
-			return "", false, err
-		}
-		why := h.tryKVM(ctx, path)
-		kvm = why == nil
-		if !kvm {
-			fmt.Fprintf(os.Stderr, "vmtest: emulation, since KVM does not work here: %v\n", why)
-		}
-	}
-	if backend == backendAuto {
-		backend = backendQEMU
-		if kvm {
-			backend = backendVNG
-		}
-	}
-	return backend, kvm, nil
-}
-
+// tryKVM boots a kernel with KVM and nothing to do.
 func (h *host) tryKVM(ctx context.Context, vmlinuz string) error {
 	if h.arch != "amd64" && h.arch != "arm64" {
 		return fmt.Errorf("no KVM for %s", h.arch)
 	}
-	plan := guest.Plan{Token: h.plan.Token}
+	plan := guest.Plan{Token: h.token}
 	initrd := filepath.Join(h.target.Work, "trial.cpio")
 	if err := h.write(initrd, &plan, nil); err != nil {
 		return err
 	}
-	return machine.KVMWorks(ctx, h.spec(vmlinuz, initrd, true), plan.Token)
+	return machine.KVMWorks(ctx, h.spec(vmlinuz, initrd, h.append, true), plan.Token)
 }
 
-func (h *host) spec(vmlinuz, initrd string, kvm bool) machine.Spec {
-	return machine.Spec{Arch: h.arch, Kernel: vmlinuz, Initrd: initrd, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: h.append}
+func (h *host) spec(vmlinuz, initrd, words string, kvm bool) machine.Spec {
+	return machine.Spec{Arch: h.arch, Kernel: vmlinuz, Initrd: initrd, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: words}
 }
 
 // write writes the first root of a guest.
@@ -136,31 +121,49 @@ func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) e
 	return errors.Join(im.Write(f), f.Close())
 }
 
-// boot runs the plan on a machine.
-func (h *host) boot(ctx context.Context, backend string, kvm bool, vmlinuz string, handle func(guest.Event) error) error {
-	limits := machine.Limits{Boot: h.settings.boot, All: h.limit}
-	if backend == backendVNG {
-		plan := filepath.Join(h.target.Work, "plan.json")
-		text, err := h.plan.Marshal()
+// plan is what a guest is to do that has the programs to trace in a folder.
+func (h *host) plan(programs string) *guest.Plan {
+	return &guest.Plan{Token: h.token, Jobs: h.jobs(programs)}
+}
+
+// makeInitrd writes the files of QEMU's guests, which are the same for all kernels.
+func (h *host) makeInitrd() (string, error) {
+	path := filepath.Join(h.target.Work, "initrd.cpio")
+	if err := h.write(path, h.plan(suite.GuestPrograms), h.fill); err != nil {
+		return "", fmt.Errorf("make the guest's files: %w", err)
+	}
+	return path, nil
+}
+
+// makeVNGPlan writes the plan for virtme-ng's guests, which see this machine's files.
+func (h *host) makeVNGPlan() (string, error) {
+	text, err := h.plan(h.programs).Marshal()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(h.target.Work, "plan.json")
+	return path, os.WriteFile(path, text, 0o644)
+}
+
+// boot runs the jobs on a machine.
+func (h *host) boot(ctx context.Context, c *choice, limits machine.Limits, log io.Writer, handle func(guest.Event) error) error {
+	if c.backend == backendVNG {
+		plan, err := h.vngPlan()
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(plan, text, 0o644); err != nil {
-			return err
-		}
-		v := machine.VNG{Kernel: vmlinuz, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: h.append, Init: h.init, Plan: plan}
-		return machine.Boot(ctx, v.Command, h.plan.Token, limits, os.Stderr, handle)
+		v := machine.VNG{Kernel: c.path, Memory: h.memory, CPUs: h.cpus, KVM: c.kvm, Append: c.words(), Init: h.init, Plan: plan}
+		return machine.Boot(ctx, v.Command, h.token, limits, log, handle)
 	}
-	if h.initrd == "" {
-		path := filepath.Join(h.target.Work, "initrd.cpio")
-		if err := h.findRoot(ctx); err != nil {
-			return fmt.Errorf("get programs for the guest: %w", err)
-		}
-		if err := h.write(path, &h.plan, h.fill); err != nil {
-			return fmt.Errorf("make the guest's files: %w", err)
-		}
-		h.initrd = path
+	initrd, err := h.initrd()
+	if err != nil {
+		return err
 	}
-	spec := h.spec(vmlinuz, h.initrd, kvm)
-	return machine.Boot(ctx, spec.Command, h.plan.Token, limits, os.Stderr, handle)
+	spec := h.spec(c.path, initrd, c.words(), c.kvm)
+	return machine.Boot(ctx, spec.Command, h.token, limits, log, handle)
+}
+
+// limits bound each machine.
+func (h *host) limits() machine.Limits {
+	return machine.Limits{Boot: h.settings.boot, All: h.limit, Tries: 2}
 }

@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"rtrace-bpf/vmtest/guest"
 	"rtrace-bpf/vmtest/image"
 	"rtrace-bpf/vmtest/kernel"
+	"rtrace-bpf/vmtest/machine"
 	"rtrace-bpf/vmtest/result"
 	"rtrace-bpf/vmtest/suite"
 )
@@ -29,28 +30,40 @@ type matrixFlags struct {
 	junit   string
 	tap     string
 	cover   string
+	jobs    int
+	orQEMU  bool
 	verbose bool
+
+	specials []string // the cases of the runs
+
+	adding   sync.Mutex // profiles to cover
+	printing sync.Mutex // results of one kernel
 }
 
 // matrix runs the tests of packages on several kernels.
 func matrix(ctx context.Context, args []string) (int, error) {
 	var m matrixFlags
 	f := m.declare("matrix", "matrix [flags] [PACKAGE...]\n\nPackages are those of the tracer unless they are named.")
-	f.StringVar(&m.kernels, "kernels", "5.10 6.1 6.12 6.18", "series, separated by spaces; none with --vmlinuz unless they are named")
+	f.StringVar(&m.kernels, "kernels", "5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18", "series, separated by spaces, also with a backend, 6.12:vng, or a case, 6.12:preempt; none with --vmlinuz unless they are named")
 	f.StringVar(&m.must, "must", "6.1 6.12", "series that it is an error not to find")
 	f.StringArrayVar(&m.vmlinuz, "vmlinuz", nil, "own kernel to boot; may be given again")
 	f.StringVar(&m.run, "run", "", "only tests that match, as go test takes it")
 	f.StringVar(&m.skip, "skip", "", "no tests that match, as go test takes it")
-	f.StringVar(&m.timeout, "timeout", "20m", "time for the tests of a package, as go test takes it")
+	f.StringVar(&m.timeout, "timeout", "50m", "time for the tests of a package, as go test takes it")
 	f.StringVar(&m.junit, "junit", "", "write the results as JUnit's XML to this file")
 	f.StringVar(&m.tap, "tap", "", "write the results in the Test Anything Protocol to this file")
 	f.StringVar(&m.cover, "coverprofile", "", "write the coverage of all runs together to this file")
-	f.BoolVarP(&m.verbose, "verbose", "v", false, "print what tests print as it comes")
+	f.IntVar(&m.jobs, "jobs", 0, "machines to run at once (default as many as there are CPUs and memory for)")
+	f.BoolVar(&m.orQEMU, "or-qemu", false, "plain QEMU where virtme-ng is not installed or does not get as far as the first test")
+	f.BoolVarP(&m.verbose, "verbose", "v", false, "print what tests print as it comes; one machine at a time")
 	if err := f.Parse(args); err != nil {
 		return exitUsage, err
 	}
 	if err := m.check(); err != nil {
 		return exitUsage, err
+	}
+	if m.jobs < 0 || f.Changed("jobs") && m.jobs == 0 {
+		return exitUsage, &usageError{errors.New("--jobs: want at least 1")}
 	}
 	if len(m.vmlinuz) > 0 && !f.Changed("kernels") {
 		m.kernels = ""
@@ -73,6 +86,52 @@ func matrix(ctx context.Context, args []string) (int, error) {
 
 // all builds the tests and runs them on each kernel.
 func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*result.Run, error) {
+	all, err := choices(h, m.kernels, m.vmlinuz)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		m.specials = append(m.specials, c.special)
+	}
+	packages, err := m.build(ctx, h, patterns, casesOf(all))
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]*result.Run, len(all))
+	for i, c := range all { // one after the other: they share an apt
+		runs[i] = &result.Run{Title: c.word, Arch: m.arch}
+		m.settle(ctx, c, runs[i])
+	}
+	jobs := m.jobs
+	if jobs == 0 {
+		if jobs, err = sideBySide(&m.settings, all); err != nil {
+			return nil, err
+		}
+	}
+	if m.verbose {
+		jobs = 1
+	}
+	var wait sync.WaitGroup
+	free := make(chan struct{}, jobs)
+	for i, c := range all {
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			if runs[i].Missing == "" && runs[i].Broken == "" && ctx.Err() == nil {
+				m.boot(ctx, c, runs[i], packages)
+			}
+			m.printing.Lock()
+			defer m.printing.Unlock()
+			result.Failures(os.Stdout, runs[i])
+			result.Skips(os.Stdout, runs[i])
+		})
+	}
+	wait.Wait()
+	return runs, ctx.Err()
+}
+
+// build builds the tests and the programs that they trace.
+func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []string) ([]suite.Package, error) {
 	cover := ""
 	if m.cover != "" {
 		cover = strings.Join(patterns, ",")
@@ -80,130 +139,85 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 			return nil, err
 		}
 	}
-	fmt.Fprintln(os.Stderr, "vmtest: building the tests and the programs that they trace")
+	progress{}.printf("building the tests and the programs that they trace")
 	packages, err := h.target.Build(ctx, patterns, cover)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
-	if m.run != "" {
-		args = append(args, "-test.run="+m.run)
-	}
-	if m.skip != "" {
-		args = append(args, "-test.skip="+m.skip)
-	}
-	programs := ""
+	args := m.arguments(m.testsOf(cases))
 	for _, p := range packages {
-		if programs, err = h.target.Prepare(ctx, p, suite.Selection(args)); err != nil {
+		if h.programs, err = h.target.Prepare(ctx, p, suite.Selection(args)); err != nil {
 			return nil, err
 		}
+	}
+	h.jobs = func(programs string) (jobs []guest.Job) {
+		for _, special := range cases {
+			for _, p := range packages {
+				args, files := m.arguments(m.tests(special)), []string(nil)
+				if cover != "" {
+					files = []string{"/tmp/vmtest/" + filepath.Base(p.Binary) + ".cover"}
+					args = append(args, "-test.coverprofile="+files[0])
+				}
+				job := p.Job(args, files, programs, m.environmentIn(special, programs))
+				job.Case = special
+				jobs = append(jobs, job)
+			}
+		}
+		return jobs
 	}
 	h.fill = func(im *image.Image) error {
 		if err := h.addUserland(im); err != nil {
 			return err
 		}
 		for _, p := range packages {
-			if err := h.target.AddTo(im, p, programs); err != nil {
+			if err := h.target.AddTo(im, p, h.programs); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	var runs []*result.Run
-	one := func(k kernels) error {
-		k.h = h
-		r := &result.Run{Title: k.title(), Arch: m.arch}
-		runs = append(runs, r)
-		switch err := k.settle(ctx); {
-		case errors.Is(err, kernel.ErrNotServed) && !slices.Contains(strings.Fields(m.must), k.series):
-			r.Missing = err.Error()
-		case err != nil:
-			r.Broken = err.Error()
-		default:
-			inGuest := suite.GuestPrograms
-			if k.backend == backendVNG {
-				inGuest = programs
-			}
-			h.plan.Jobs = nil
-			for _, p := range packages {
-				all, files := args, []string(nil)
-				if cover != "" {
-					files = []string{"/tmp/vmtest/" + filepath.Base(p.Binary) + ".cover"}
-					all = append(slices.Clone(args), "-test.coverprofile="+files[0])
-				}
-				h.plan.Jobs = append(h.plan.Jobs, p.Job(all, files, inGuest, m.environment()))
-			}
-			m.boot(ctx, h, &k, r, packages)
-		}
-		result.Failures(os.Stdout, r)
-		result.Skips(os.Stdout, r)
-		return ctx.Err()
-	}
-	for series := range strings.FieldsSeq(m.kernels) {
-		if err := one(kernels{series: series}); err != nil {
-			return nil, err
-		}
-	}
-	for _, path := range m.vmlinuz {
-		if err := one(kernels{vmlinuz: path}); err != nil {
-			return nil, err
-		}
-	}
-	if len(runs) == 0 {
-		return nil, &usageError{errors.New("no kernels are given")}
-	}
-	return runs, nil
+	return packages, nil
 }
 
-// report writes the results in all forms and returns the exit code.
-func (m *matrixFlags) report(runs []*result.Run) (int, error) {
-	for path, write := range map[string]func(io.Writer, []*result.Run) error{m.junit: result.JUnit, m.tap: result.TAP} {
-		if path == "" {
-			continue
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			return exitBroken, err
-		}
-		if err := errors.Join(write(f, runs), f.Close()); err != nil {
-			return exitBroken, err
-		}
+// settle gets a kernel, or tells the run why there is none.
+func (m *matrixFlags) settle(ctx context.Context, c *choice, r *result.Run) {
+	err := c.settle(ctx)
+	if errors.Is(err, errNoVNG) && m.orQEMU {
+		m.insteadOfVNG(c, err)
+		err = c.settleForQEMU(ctx)
 	}
-	fmt.Println()
-	if err := result.Table(os.Stdout, runs); err != nil {
-		return exitBroken, err
+	switch {
+	case errors.Is(err, kernel.ErrNotServed) && !slices.Contains(strings.Fields(m.must), c.series):
+		r.Missing = err.Error()
+	case err != nil:
+		r.Broken = err.Error()
 	}
-	code := exitGood
-	for _, r := range runs {
-		switch {
-		case r.Broken != "":
-			return exitBroken, nil
-		case !r.Good():
-			code = exitFailed
-		case r.Missing != "" && code == exitGood:
-			code = exitMissing
-		}
-	}
-	return code, nil
 }
 
-// appendProfile adds the profile of one run to that of all.
-func appendProfile(path string, profile []byte) error {
-	before, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	mode, blocks, _ := strings.Cut(string(profile), "\n")
-	if len(before) == 0 {
-		blocks = mode + "\n" + blocks
-	}
-	return os.WriteFile(path, append(before, blocks...), 0o644)
+func (m *matrixFlags) insteadOfVNG(c *choice, why error) {
+	progress{c.word}.printf("*** PLAIN QEMU INSTEAD OF VIRTME-NG: %v ***", why)
 }
 
-// jobsOf tells which job of a plan an event is of.
-func jobsOf(e guest.Event, packages []suite.Package) (suite.Package, error) {
-	if e.Job < 0 || e.Job >= len(packages) {
-		return suite.Package{}, fmt.Errorf("the guest speaks of job %d of %d", e.Job, len(packages))
+// boot runs the jobs on one kernel and collects what comes of it.
+func (m *matrixFlags) boot(ctx context.Context, c *choice, r *result.Run, packages []suite.Package) {
+	f := &follower{m: m, r: r, packages: packages, progress: progress{c.word}, start: time.Now()}
+	limits := c.h.limits()
+	if c.backend == backendVNG && m.orQEMU {
+		limits.Tries = 1 // plain QEMU is the second
 	}
-	return packages[e.Job], nil
+	run := func() error {
+		r.Backend = c.by()
+		f.progress.printf("booting for %s by %s", m.arch, r.Backend)
+		return c.h.boot(ctx, c, limits, f.progress, func(e guest.Event) error { return f.handle(ctx, e) })
+	}
+	err := run()
+	if errors.Is(err, machine.ErrNoStart) && c.backend == backendVNG && m.orQEMU && ctx.Err() == nil {
+		m.insteadOfVNG(c, err)
+		limits = c.h.limits()
+		r.Version = ""
+		if err = c.settleForQEMU(ctx); err == nil {
+			err = run()
+		}
+	}
+	f.end(err)
 }

@@ -49,7 +49,7 @@ func (h *host) crossCompilers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	here := *h.settings
-	here.arch = hostArch // the compiler runs here
+	here.arch, here.private = hostArch, nil // the compiler runs here
 	private, err := here.archive(ctx)
 	if err != nil {
 		return nil, err

@@ -51,16 +51,16 @@ func run(ctx context.Context, args []string) (int, error) {
 		return exitBroken, err
 	}
 	defer clean()
-	k := kernels{h: h, series: *series, vmlinuz: *vmlinuz}
-	if err := k.settle(ctx); errors.Is(err, kernel.ErrNotServed) {
+	c := &choice{h: h, series: *series, vmlinuz: *vmlinuz}
+	if err := c.settle(ctx); errors.Is(err, kernel.ErrNotServed) {
 		return exitMissing, err
 	} else if err != nil {
 		return exitBroken, err
 	}
-	return h.runOne(ctx, &k, binary, f.Args()[1:])
+	return h.runOne(ctx, c, binary, f.Args()[1:])
 }
 
-func (h *host) runOne(ctx context.Context, k *kernels, binary string, args []string) (int, error) {
+func (h *host) runOne(ctx context.Context, c *choice, binary string, args []string) (int, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return exitBroken, err
@@ -74,28 +74,25 @@ func (h *host) runOne(ctx context.Context, k *kernels, binary string, args []str
 		return exitBroken, err
 	}
 	kept, files := suite.Arguments(args, dir)
-	programs, err := h.target.Prepare(ctx, p, suite.Selection(kept))
-	if err != nil {
+	if h.programs, err = h.target.Prepare(ctx, p, suite.Selection(kept)); err != nil {
 		return exitBroken, err
 	}
-	inGuest := suite.GuestPrograms
-	if k.backend == backendVNG {
-		inGuest = programs
+	h.jobs = func(programs string) []guest.Job {
+		return []guest.Job{p.Job(kept, files, programs, h.environment())}
 	}
-	h.plan.Jobs = []guest.Job{p.Job(kept, files, inGuest, h.environment())}
 	h.fill = func(im *image.Image) error {
-		return errors.Join(h.addUserland(im), h.target.AddTo(im, p, programs))
+		return errors.Join(h.addUserland(im), h.target.AddTo(im, p, h.programs))
 	}
 	start := time.Now()
 	code, ended := exitBroken, false
-	err = h.boot(ctx, k.backend, k.kvm, k.path, func(e guest.Event) error {
+	err = h.boot(ctx, c, h.limits(), progress{}, func(e guest.Event) error {
 		switch e.Kind {
 		case guest.Up:
-			fmt.Fprintf(os.Stderr, "vmtest: linux %s (%s) runs after %.1f s\n", e.Text, k.backend, time.Since(start).Seconds())
+			progress{}.printf("linux %s (%s) runs after %.1f s", e.Text, c.by(), time.Since(start).Seconds())
 		case guest.Output:
 			fmt.Print(e.Text)
 		case guest.Error:
-			fmt.Fprintln(os.Stderr, "vmtest: guest:", e.Text)
+			progress{}.printf("guest: %s", e.Text)
 		case guest.File:
 			return bringBack(files, e.Text, e.Data)
 		case guest.End:

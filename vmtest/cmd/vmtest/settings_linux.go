@@ -31,6 +31,7 @@ type settings struct {
 	boot     time.Duration
 	userland []string
 	env      []string
+	private  *apt.Private // once it was needed
 }
 
 // Names of backends.
@@ -53,9 +54,9 @@ func (s *settings) declare(command, synopsis string) *pflag.FlagSet {
 	f.StringVar(&s.memory, "memory", "3G", "memory of the machine")
 	f.IntVar(&s.cpus, "cpus", 2, "CPUs of the machine")
 	f.StringVar(&s.append, "append", "", "words to add to the kernel's command line")
-	f.DurationVar(&s.limit, "limit", 30*time.Minute, "time after which a machine is stopped")
+	f.DurationVar(&s.limit, "limit", time.Hour, "time after which a machine is stopped")
 	f.DurationVar(&s.boot, "boot-limit", 3*time.Minute, "time after which a machine in which nothing has started is stopped")
-	f.StringSliceVar(&s.userland, "userland", []string{"shell", "libraries", "python", "sqlite", "strace", "binutils", "gdb", "c++"},
+	f.StringSliceVar(&s.userland, "userland", []string{"shell", "libraries", "python", "sqlite", "strace", "binutils", "gdb", "c++", "node", "java"},
 		"what of this machine a QEMU guest gets: "+strings.Join(userland.Names(), ", "))
 	f.StringArrayVar(&s.env, "env", nil, "NAME=VALUE, or NAME of this environment: variable for the tests; may be given again")
 	return f
@@ -103,8 +104,11 @@ func (s *settings) environment() []string {
 	return all
 }
 
-// archive is the private apt, once it is needed.
+// archive is the private apt, whose lists are fetched once.
 func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
+	if s.private != nil {
+		return s.private, nil
+	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil, errors.New("kernels are fetched by apt-get, which is not here; give --vmlinuz")
 	}
@@ -118,9 +122,13 @@ func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
 	}
 	warning, err := private.Update(ctx)
 	if warning != nil {
-		fmt.Fprintln(os.Stderr, "vmtest: warning:", warning)
+		progress{}.printf("warning: %v", warning)
 	}
-	return private, err
+	if err != nil {
+		return nil, err
+	}
+	s.private = private
+	return private, nil
 }
 
 // kernelOf returns the newest kernel of a series, for a backend.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * nest PATH [step]: a stack of stages, one inside the other. PATH names them
+ * nest PATH [step | backtrace]: a stack of stages, one inside the other. PATH names them
  * from the outermost on:
  *
  *	a	alloca
@@ -9,8 +9,10 @@
  *	d	a destructor while an exception passes
  *	f	a std::function
  *	g	the time, from the vDSO
+ *	i	a handler of a signal that gets a siginfo, on the same stack
  *	j	code with a frame pointer and without tables, as a JIT compiler's
  *	k	a handler of a signal, on a stack of its own
+ *	m	another stack, by makecontext
  *	o	pthread_once
  *	p	vfork, whose return address is in a register
  *	q	the comparator of qsort
@@ -21,32 +23,52 @@
  *	v	the handler of SIGSEGV at a store
  *
  * The innermost stage writes "ready" to descriptor 3 and waits at 4; the
- * program then ends at once. With step it does not wait: the stages return,
- * between two breakpoints for the one who steps through them.
+ * program then ends at once. With backtrace it first says on its standard output
+ * what backtrace() finds. With step it does not wait: the stages return, between
+ * two breakpoints for the one who steps through them.
  */
 #include <algorithm>
 #include <alloca.h>
+#include <execinfo.h>
 #include <functional>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
 
 static const char *path;
-static bool step;
+static bool step, traced;
 static int *volatile nowhere;
 static volatile long kept;
 
 static void next();
 
+static NOINLINE void say_backtrace()
+{
+	void *all[200];
+	int n = backtrace(all, 200);
+
+	for (int i = 0; i < n; i++) {
+		uint64_t address = reinterpret_cast<uintptr_t>(all[i]);
+
+		if (write(1, &address, sizeof(address)) != sizeof(address))
+			_exit(1);
+	}
+}
+
 static NOINLINE void wait_here()
 {
 	char c;
 
+	if (traced)
+		say_backtrace();
 	if (write(3, "ready\n", 6) != 6)
 		_exit(1);
 	kept = read(4, &c, 1);
@@ -161,6 +183,16 @@ extern "C" void without_tables(void (*call)());
 asm(".text\n"
     ".type without_tables, @function\n"
     "without_tables:\n"
+#ifdef __i386__
+    "	push	%ebp\n"
+    "	mov	%esp, %ebp\n"
+    "	push	%ebx\n"
+    "	sub	$20, %esp\n"
+    "	call	*8(%ebp)\n"
+    "	add	$20, %esp\n"
+    "	pop	%ebx\n"
+    "	pop	%ebp\n"
+#else
     "	push	%rbp\n"
     "	mov	%rsp, %rbp\n"
     "	push	%rbx\n"
@@ -169,10 +201,16 @@ asm(".text\n"
     "	add	$24, %rsp\n"
     "	pop	%rbx\n"
     "	pop	%rbp\n"
+#endif
     "	ret\n"
     ".size without_tables, . - without_tables\n");
 
 static void handle(int)
+{
+	next();
+}
+
+static void handle_info(int, siginfo_t *, void *)
 {
 	next();
 }
@@ -186,13 +224,30 @@ static NOINLINE void interrupt(int sig, int flags)
 	stack.ss_sp = other;
 	stack.ss_size = sizeof(other);
 	sigaltstack(&stack, nullptr);
-	act.sa_handler = handle;
+	if (flags & SA_SIGINFO)
+		act.sa_sigaction = handle_info;
+	else
+		act.sa_handler = handle;
 	act.sa_flags = flags | SA_NODEFER;
 	sigaction(sig, &act, nullptr);
 	if (sig == SIGSEGV)
 		*nowhere = 1;
 	else
 		raise(sig);
+}
+
+static NOINLINE void change_stack()
+{
+	const size_t size = 1 << 16;
+	ucontext_t here, there;
+
+	getcontext(&there);
+	there.uc_stack.ss_sp = malloc(size);
+	there.uc_stack.ss_size = size;
+	there.uc_link = &here;
+	makecontext(&there, next, 0);
+	swapcontext(&here, &there);
+	free(there.uc_stack.ss_sp);
 }
 
 static NOINLINE void have_child()
@@ -242,10 +297,14 @@ static NOINLINE void enter(char stage)
 		return call_function();
 	case 'g':
 		return look_at_clock();
+	case 'i':
+		return interrupt(SIGUSR2, SA_SIGINFO);
 	case 'j':
 		return without_tables(next);
 	case 'k':
 		return interrupt(SIGUSR1, SA_ONSTACK);
+	case 'm':
+		return change_stack();
 	case 'o':
 		return once();
 	case 'p':
@@ -284,7 +343,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	path = argv[1];
-	step = argc > 2;
+	step = argc > 2 && strcmp(argv[2], "step") == 0;
+	traced = argc > 2 && !step;
 	if (step)
 		asm volatile("int3");
 	next();

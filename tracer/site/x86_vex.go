@@ -8,9 +8,12 @@ package site
 // refuses those with EVEX, and of those with VEX its decoder gives the opcode
 // byte without the map, which for vzeroupper (77) reads as a conditional jump.
 //
+// In 32-bit code the bytes are prefixes only in front of what would be a
+// register operand; else they are les, lds and bound.
+//
 // Intel SDM, volume 2, 2.3.5 and 2.7.1.
-func vexLength(code []byte) int {
-	if len(code) < 3 {
+func vexLength(code []byte, bits int) int {
+	if len(code) < 3 || bits == 32 && code[1] < 0xc0 {
 		return 0
 	}
 	var opcodes byte // the map

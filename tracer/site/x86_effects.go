@@ -2,67 +2,10 @@ package site
 
 import "golang.org/x/arch/x86/x86asm"
 
-// gprX86 returns the number of the general register that r is, or is a part
-// of, and its width in bytes. A zero Reg is none.
-func gprX86(r x86asm.Reg) (number uint8, width int, ok bool) {
-	switch {
-	case r >= x86asm.RAX && r <= x86asm.R15:
-		return uint8(r - x86asm.RAX), 8, true
-	case r >= x86asm.EAX && r <= x86asm.R15L:
-		return uint8(r - x86asm.EAX), 4, true
-	case r >= x86asm.AX && r <= x86asm.R15W:
-		return uint8(r - x86asm.AX), 2, true
-	case r >= x86asm.AL && r <= x86asm.BL:
-		return uint8(r - x86asm.AL), 1, true
-	case r >= x86asm.AH && r <= x86asm.BH:
-		return uint8(r - x86asm.AH), 1, true
-	case r >= x86asm.SPB && r <= x86asm.R15B:
-		return uint8(r-x86asm.SPB) + 4, 1, true
-	}
-	return 0, 0, false
-}
-
-// gpr64 returns the number of the 64-bit general register that a is.
-func gpr64(a x86asm.Arg) (uint8, bool) {
-	r, ok := a.(x86asm.Reg)
-	if !ok {
-		return 0, false
-	}
-	n, width, ok := gprX86(r)
-	return n, ok && width == 8
-}
-
-// isVectorX86 reports whether r is a register of the x87, MMX or SSE state,
-// which the search does not track.
-func isVectorX86(r x86asm.Reg) bool {
-	return r >= x86asm.F0 && r <= x86asm.X15
-}
-
-// writes adds the effect of a result in a. It reports false for registers of
-// the system.
-func (fx *effects) writes(a x86asm.Arg) bool {
-	switch a := a.(type) {
-	case x86asm.Mem:
-		fx.stores = true
-		return true
-	case x86asm.Reg:
-		n, _, ok := gprX86(a)
-		if !ok {
-			return isVectorX86(a)
-		}
-		if n == rsp {
-			fx.stackLost = true
-		}
-		fx.killReg(n)
-		return true
-	}
-	return false
-}
-
-// effectsX86 returns what an instruction does that is not a branch. It reports
+// effects returns what an instruction does that is not a branch. It reports
 // false for those it does not model: new ones, those of the system, string
 // operations, and what else compilers do not put into prologues.
-func effectsX86(x *x86asm.Inst) (fx effects, ok bool) {
+func (m x86) effects(x *x86asm.Inst) (fx effects, ok bool) {
 	for _, p := range x.Prefix {
 		switch p &^ (x86asm.PrefixImplicit | x86asm.PrefixIgnored) {
 		case x86asm.PrefixREP, x86asm.PrefixREPN, x86asm.PrefixLOCK:
@@ -74,14 +17,14 @@ func effectsX86(x *x86asm.Inst) (fx effects, ok bool) {
 	a, b := x.Args[0], x.Args[1]
 	switch x.Op {
 	case x86asm.MOV:
-		return movX86(a, b)
+		return m.mov(x)
 	case x86asm.XCHG:
-		return xchgX86(a, b)
+		return m.xchg(x)
 	case x86asm.PUSH, x86asm.POP:
-		return stackX86(x)
+		return m.stack(x)
 	case x86asm.ADD, x86asm.SUB:
 		fx.flags = true
-		if r, is := gpr64(a); is && r == rsp {
+		if r, is := m.gpr(a); is && r == rsp {
 			n, is := b.(x86asm.Imm)
 			if !is {
 				return fx, false
@@ -92,18 +35,12 @@ func effectsX86(x *x86asm.Inst) (fx effects, ok bool) {
 			}
 			return fx, true
 		}
-		return fx, fx.writes(a)
+		return fx, m.writes(&fx, x, a)
 	case x86asm.LEA:
-		if r, is := gpr64(a); is && r == rsp {
-			if src, is := b.(x86asm.Mem); is && src.Base == x86asm.RSP && src.Index == 0 && x.AddrSize == 64 {
-				fx.stack = -int(src.Disp)
-				return fx, true
-			}
-		}
-		return fx, fx.writes(a)
+		return m.lea(x)
 	case x86asm.TEST, x86asm.CMP:
 		fx.flags = true
-		r, is := gpr64(a)
+		r, is := m.operand(&fx, x, a)
 		if s, same := b.(x86asm.Reg); x.Op == x86asm.TEST {
 			is = is && same && a == s
 		} else if n, zero := b.(x86asm.Imm); !zero || n != 0 {
@@ -112,16 +49,24 @@ func effectsX86(x *x86asm.Inst) (fx effects, ok bool) {
 		fx.test, fx.testReg = is, r
 		return fx, true
 	case x86asm.MUL, x86asm.IMUL:
-		return mulX86(x)
+		return m.mul(x)
 	case x86asm.BT, x86asm.COMISD, x86asm.COMISS, x86asm.UCOMISD, x86asm.UCOMISS, x86asm.PTEST:
 		fx.flags = true
 		return fx, true
 	case x86asm.ADC, x86asm.SBB, x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.INC, x86asm.DEC,
 		x86asm.NEG, x86asm.SHL, x86asm.SHR, x86asm.SAR, x86asm.ROL, x86asm.ROR, x86asm.RCL,
 		x86asm.RCR, x86asm.SHLD, x86asm.SHRD, x86asm.BSF, x86asm.BSR, x86asm.LZCNT,
-		x86asm.TZCNT, x86asm.POPCNT, x86asm.BTS, x86asm.BTR, x86asm.BTC:
+		x86asm.TZCNT, x86asm.POPCNT:
 		fx.flags = true
-		return fx, fx.writes(a)
+		return fx, m.writes(&fx, x, a)
+	case x86asm.BTS, x86asm.BTR, x86asm.BTC:
+		fx.flags = true
+		ok := m.writes(&fx, x, a)
+		if _, far := b.(x86asm.Reg); far && fx.stores {
+			// The number of the bit reaches beyond the operand.
+			fx.mem, fx.kill = memoryOperand{}, stackWords
+		}
+		return fx, ok
 	case x86asm.DIV, x86asm.IDIV:
 		fx.flags = true
 		fx.killReg(rax)
@@ -138,70 +83,101 @@ func effectsX86(x *x86asm.Inst) (fx effects, ok bool) {
 		return fx, true
 	}
 	if writesFirstX86(x.Op) {
-		return fx, fx.writes(a)
+		return fx, m.writes(&fx, x, a)
 	}
 	return fx, false
 }
 
-// movX86 handles mov. Moves to 32 bits and less do not keep the whole value.
-func movX86(dst, src x86asm.Arg) (fx effects, ok bool) {
-	d, wide := gpr64(dst)
-	s, from := gpr64(src)
-	if wide && from && d != rsp {
+// mov handles mov. Moves of less than a word do not keep the whole value.
+func (m x86) mov(x *x86asm.Inst) (fx effects, ok bool) {
+	d, whole := m.operand(&fx, x, x.Args[0])
+	s, from := m.operand(&fx, x, x.Args[1])
+	if whole && from && d != rsp {
+		fx.stores = d == inMemory
 		fx.set(copyOf, d, s, s)
 		return fx, true
 	}
-	if r, is := dst.(x86asm.Reg); is && isVectorX86(r) {
+	if r, is := x.Args[0].(x86asm.Reg); is && isVectorX86(r) {
 		return fx, false // mov has no vector form: a wrong decode
 	}
-	return fx, fx.writes(dst)
+	return fx, m.writes(&fx, x, x.Args[0])
 }
 
-func xchgX86(a, b x86asm.Arg) (fx effects, ok bool) {
-	d, wide := gpr64(a)
-	s, both := gpr64(b)
-	if wide && both && d != rsp && s != rsp {
+func (m x86) xchg(x *x86asm.Inst) (fx effects, ok bool) {
+	d, whole := m.gpr(x.Args[0])
+	s, both := m.gpr(x.Args[1])
+	if whole && both && d != rsp && s != rsp {
 		fx.set(copyOf, d, s, s)
 		fx.set(copyOf, s, d, d)
 		return fx, true
 	}
-	return fx, fx.writes(a) && fx.writes(b)
+	return fx, m.writes(&fx, x, x.Args[0]) && m.writes(&fx, x, x.Args[1])
 }
 
-// stackX86 handles push and pop. With the operand size prefix, which nobody
+// lea handles lea. In 32-bit code it makes addresses of the stack, and nops of
+// several lengths: lea 0(%esi),%esi.
+func (m x86) lea(x *x86asm.Inst) (fx effects, ok bool) {
+	d, whole := m.gpr(x.Args[0])
+	src, is := x.Args[1].(x86asm.Mem)
+	if !whole || !is {
+		return fx, m.writes(&fx, x, x.Args[0])
+	}
+	base, width, ok := gprX86(src.Base)
+	if d == rsp && ok && base == rsp && width == m.word() && src.Index == 0 {
+		fx.stack = -int(int32(src.Disp))
+		return fx, true
+	}
+	// A segment's base is not added.
+	src.Segment = 0
+	if o := m.indirect(src, m.word()); o.known && d != rsp {
+		fx.mem = o
+		fx.set(addressOf, d, base, base)
+		return fx, true
+	}
+	return fx, m.writes(&fx, x, x.Args[0])
+}
+
+// stack handles push and pop. With the operand size prefix, which nobody
 // uses, they move the stack pointer by two.
-func stackX86(x *x86asm.Inst) (fx effects, ok bool) {
+func (m x86) stack(x *x86asm.Inst) (fx effects, ok bool) {
 	if x.DataSize == 16 {
 		return fx, false
 	}
 	if x.Op == x86asm.PUSH {
-		fx.stack = 8
+		fx.stack = m.word()
 		return fx, true
 	}
-	fx.stack = -8
-	return fx, fx.writes(x.Args[0])
+	fx.stack = -m.word()
+	if _, is := x.Args[0].(x86asm.Mem); is && m.bits == 32 {
+		// The address is computed behind the pop.
+		fx.stores = true
+		fx.kill |= stackWords
+		return fx, true
+	}
+	return fx, m.writes(&fx, x, x.Args[0])
 }
 
-// mulX86 handles products. Only of 64 bits and two registers they can be that
-// of two arguments; the upper half, in rdx, is of no use.
-func mulX86(x *x86asm.Inst) (fx effects, ok bool) {
+// mul handles products. Only of two whole words they can be that of two
+// arguments; the upper half, in rdx, is of no use.
+func (m x86) mul(x *x86asm.Inst) (fx effects, ok bool) {
 	fx.flags = true
-	a, wide := gpr64(x.Args[0])
 	switch {
 	case x.Args[1] == nil:
-		if wide {
+		if a, whole := m.operand(&fx, x, x.Args[0]); whole {
 			fx.set(productOf, rax, rax, a)
 		}
 		fx.killReg(rax)
 		fx.killReg(rdx)
 		return fx, true
-	case x.Args[2] == nil && wide && a != rsp:
-		if b, is := gpr64(x.Args[1]); is {
+	case x.Args[2] == nil:
+		a, whole := m.gpr(x.Args[0])
+		b, from := m.operand(&fx, x, x.Args[1])
+		if whole && from && a != rsp {
 			fx.set(productOf, a, a, b)
 			return fx, true
 		}
 	}
-	return fx, fx.writes(x.Args[0])
+	return fx, m.writes(&fx, x, x.Args[0])
 }
 
 // writesFirstX86 has the instructions that change their first operand only,

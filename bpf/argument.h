@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The arguments of a call, in registers or on the stack. */
+#ifndef RTRACE_ARGUMENT_H
+#define RTRACE_ARGUMENT_H
+
+#include "state.h"
+
+#ifdef WORD_32
+
+/* A place in a packed site from this number on is a word of the stack. */
+#define STACK_ARGUMENT 16
+
+/* stack_argument reads argument n, from 0, of the call whose return address is at slot. */
+static __always_inline __u64 stack_argument(__u64 slot, __u32 n)
+{
+	__u64 value = 0;
+
+	if (read_user(&value, (void *)(slot + (1 + n) * sizeof(word))))
+		lose(LOSS_ARGUMENT);
+	return value;
+}
+
+/* argument reads what a packed site says the place of. */
+static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 slot)
+{
+	if (place < STACK_ARGUMENT)
+		return read_reg(ctx, place);
+	return stack_argument(slot, place - STACK_ARGUMENT);
+}
+
+#define CALL_ARGUMENT(ctx, slot, n) stack_argument(slot, n)
+
+#else
+
+static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 slot)
+{
+	return read_reg(ctx, place);
+}
+
+/* Where the caller of a C function puts its arguments. */
+#define CALL_ARGUMENT(ctx, slot, n) REG_ARG##n(ctx)
+
+#endif
+#endif

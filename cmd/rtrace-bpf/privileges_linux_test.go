@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+)
+
+const nobody = 65534
+
+// capabilities are those that the command may ask for
+// (include/uapi/linux/capability.h).
+var capabilities = map[string]uintptr{
+	"CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_RESOURCE": 24, "CAP_PERFMON": 38, "CAP_BPF": 39,
+}
+
+// forAll makes a folder that everybody can use, with the command in it: where the
+// test binary is nobody may look.
+func forAll(t *testing.T) (dir, exe string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "rtrace-bpf-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe = filepath.Join(dir, "rtrace-bpf")
+	if err := os.WriteFile(exe, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir, exe
+}
+
+// The command names the capabilities that it lacks, and with those, and no others,
+// it records everything. How many it takes is up to the kernel.
+func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
+	testutil.NeedBPF(t)
+	var has []uintptr
+	for {
+		child := waiting(t, "alloc", "2", "200")
+		dir, exe := forAll(t)
+		ready := filepath.Join(dir, "ready")
+		cmd := command(t, "-p", fmt.Sprint(child.PID), "--ready-file", ready, "-b", "0", "-o", dir)
+		cmd.Path, cmd.Dir = exe, dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: has}
+		r := &running{Child: testutil.Start(t, cmd), t: t, dir: dir}
+		if testutil.FileOrEnd(t, ready, r.Child) {
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			if n := count(r.trace(), "calloc"); n != 400 {
+				t.Errorf("%d calls of calloc in the trace, want 400", n)
+			}
+			t.Logf("enough: %d capabilities", len(has))
+			return
+		}
+		r.ends(cli.Failed)
+		lacks := lacking(t, r.Stderr())
+		t.Logf("with %d capabilities: %s", len(has), bytes.TrimSpace(r.Stderr()))
+		for _, c := range lacks {
+			if slices.Contains(has, c) {
+				t.Fatalf("it has what it asks for: %s", r.Stderr())
+			}
+		}
+		has = append(has, lacks...)
+		child.Go()
+		child.Succeed() // unharmed
+	}
+}
+
+// lacking returns the capabilities that a message of one line and a hint names.
+func lacking(t *testing.T, message []byte) []uintptr {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(string(message)), "\n")
+	_, list, ok := strings.Cut(lines[0], "missing privilege ")
+	if !ok || len(lines) != 2 || !strings.HasPrefix(lines[1], "hint: run it as root") {
+		t.Fatalf("want one line that names capabilities, and a hint:\n%s", message)
+	}
+	list, _, _ = strings.Cut(list, ":")
+	var all []uintptr
+	for name := range strings.SplitSeq(list, ", ") {
+		c, known := capabilities[name]
+		if !known {
+			t.Fatalf("unknown capability %q in:\n%s", name, message)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Root of a user namespace has every capability there, and none that counts.
+func TestUserNamespace(t *testing.T) {
+	child := waiting(t, "alloc", "1", "10")
+	cmd := command(t, "-p", fmt.Sprint(child.PID))
+	own := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own, GidMappings: own}
+	refuses(t, cmd, "a user namespace gives no rights outside of it", "outside of the container")
+	child.Go()
+	child.Succeed()
+}
+
+// refuses runs a command that can trace nothing here, and says why in one line,
+// with a hint behind it if one is wanted.
+func refuses(t *testing.T, cmd *exec.Cmd, want, hint string) {
+	t.Helper()
+	cmd.Dir = t.TempDir()
+	got := finish(t, cmd)
+	line, rest, _ := strings.Cut(got.stderr, "\n")
+	if got.code != int(cli.Failed) || !strings.Contains(line, want) || got.stdout != "" {
+		t.Errorf("exit code %d, want %q:\n%s%s", got.code, want, got.stderr, got.stdout)
+	}
+	if hint == "" && rest != "" || hint != "" && (!strings.HasPrefix(rest, "hint: ") || !strings.Contains(rest, hint) || strings.Count(rest, "\n") != 1) {
+		t.Errorf("behind the first line %q, want a hint with %q", rest, hint)
+	}
+	if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// hiding names a folder that the command shall not see.
+const hiding = "RTRACE_BPF_TEST_HIDE"
+
+// hide puts an empty folder over one, in a mount namespace of this process's own.
+func hide(folder string) {
+	if folder == "" {
+		return
+	}
+	if err := unix.Mount("none", folder, "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		fmt.Fprintf(os.Stderr, "hide %s: %v\n", folder, err)
+		os.Exit(99)
+	}
+}
+
+// Kernels that were built without something: their files are not there.
+func TestKernelsBuiltWithoutSomething(t *testing.T) {
+	for name, test := range map[string]struct {
+		hidden string
+		args   []string
+		want   string
+	}{
+		"types":   {"/sys/kernel/btf", nil, "types of the kernel: not supported by this kernel: it needs CONFIG_DEBUG_INFO_BTF"},
+		"uprobes": {"/sys/bus/event_source/devices", []string{"--attach", "perf"}, "uprobes as perf events: not supported by this kernel: it needs CONFIG_UPROBE_EVENTS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "alloc", "1", "10")
+			cmd := command(t, append(test.args, "-p", fmt.Sprint(child.PID))...)
+			cmd.Env = append(cmd.Env, hiding+"="+test.hidden)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+			refuses(t, cmd, test.want, "")
+			child.Go()
+			child.Succeed()
+		})
+	}
+}
+
+// A locked-down kernel keeps its memory from programs. A virtual machine is
+// booted with such a one for this test (vmtest/README.md, "Cases").
+func TestLockedDown(t *testing.T) {
+	testutil.NeedBPF(t)
+	testutil.Build(t, "alloc") // before the skip: the virtual machine has no compiler
+	level := lockdown(t)
+	if !strings.Contains(level, "[confidentiality]") {
+		if testutil.VMCase() == "lockdown" {
+			t.Fatalf("this kernel was to be booted with lockdown=confidentiality, and is at %q", level)
+		}
+		t.Skip("SKIPPED-KERNEL: this kernel is not locked down")
+	}
+	child := waiting(t, "alloc", "1", "10")
+	for _, args := range [][]string{nil, {"--dry-run"}, {"--attach", "perf", "--state", "hash", "--sites", "address", "--bounded", "--buffer", "perf"}} {
+		refuses(t, command(t, append(args, "-p", fmt.Sprint(child.PID))...), "the kernel is locked down (lockdown=confidentiality)", "a kernel is locked down at boot")
+	}
+	child.Go()
+	child.Succeed()
+}
+
+// lockdown returns what the kernel says of its levels, the present one in brackets.
+func lockdown(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "securityfs", 0, ""); err != nil {
+		t.Logf("what security modules say is not to be seen: %v", err)
+		return ""
+	}
+	defer func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	text, err := os.ReadFile(filepath.Join(dir, "lockdown"))
+	if err != nil {
+		t.Logf("whether the kernel is locked down is not to be seen: %v", err)
+	}
+	return string(text)
+}

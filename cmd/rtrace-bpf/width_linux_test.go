@@ -1,0 +1,60 @@
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// pointerSize reads from a program how many bytes its pointers have.
+func pointerSize(t *testing.T, path string) int {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Class == elf.ELFCLASS32 {
+		return 4
+	}
+	return 8
+}
+
+// A trace says what kind of program it is of, in the head of its format.
+func TestTracesOf32BitPrograms(t *testing.T) {
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: not on x86-64")
+	}
+	testutil.Need32Bit(t)
+	tool := rtrace(t)
+	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "mtrc": ".mtrc", "text": ".txt"} {
+		t.Run(format, func(t *testing.T) {
+			child := waitingOf(t, testutil.Build32, "alloc", "2", "100")
+			r := start(t, child, "--format", format)
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			path := filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, suffix))
+			records := load(t, path)
+			head := records[0].Header
+			if records[0].Kind != trace.KindHeader || head.PointerSize != 4 || head.Arch != "i686" {
+				t.Errorf("header %+v", head)
+			}
+			// MTRC has no names of the allocator's functions.
+			if n := count(records, "calloc"); n != 200 && format != "mtrc" {
+				t.Errorf("%d calls of calloc in the trace, want 200", n)
+			}
+			out, err := exec.Command(tool, "info", path).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "i686, little-endian, 32-bit\n") {
+				t.Errorf("rtrace info: %v\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package tracer
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// After exec the trace has the new program's mappings and goes on with its
+// calls, if it uses the same C library. Each way to know sites gets on with the
+// library being elsewhere then.
+func TestExec(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, execTracedAllWays)
+}
+
+func execTracedAllWays(t *testing.T, build testutil.Builder) {
+	for name, change := range map[string]func(o *Options){
+		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
+	} {
+		t.Run(name, func(t *testing.T) { execTraced(t, build, change) })
+	}
+}
+
+func execTraced(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	every := build(t, "every")
+	child := testutil.Spawn(t, build(t, "exec"), "10", every)
+	child.Ready()
+	r := attachTo(t, child.PID, change)
+	child.Go()
+	child.Ready() // of the second program
+	child.Go()
+	child.Succeed()
+	records := r.end()
+	r.whole()
+	first, second, ok := bytes.Cut(child.Output(), []byte("}\n"))
+	if !ok {
+		t.Fatalf("output without two reports:\n%s", child.Output())
+	}
+	execs, mapped := 0, false
+	var before, after []*trace.Record
+	for _, rec := range records {
+		switch rec.Kind {
+		case trace.KindExec:
+			execs++
+		case trace.KindMapping:
+			if execs > 0 && rec.Mapping.Path == every {
+				mapped = true
+			}
+		}
+		if execs == 0 {
+			before = append(before, rec)
+		} else {
+			after = append(after, rec)
+		}
+	}
+	if execs != 1 || !mapped {
+		t.Errorf("%d execs, new program mapped: %v; want 1 and true", execs, mapped)
+	}
+	for _, half := range []struct {
+		output  []byte
+		records []*trace.Record
+	}{{append(first, "}\n"...), before}, {second, after}} {
+		report, err := testutil.ParseReport(half.output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, canonical(half.records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	}
+}
+
+// A process can become one of the other width and back. Its calls of the library
+// that the trace began with are in it, those of the other one are said to be
+// missing while that is in use.
+func TestExecOfTheOtherWidth(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, execOtherWidth)
+}
+
+func execOtherWidth(t *testing.T, build testutil.Builder) {
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: programs of one width only")
+	}
+	testutil.Need32Bit(t)
+	other := testutil.Build32(t, "exec")
+	if build(t, "exec") == other {
+		other = testutil.Build(t, "exec")
+	}
+	child := testutil.Spawn(t, build(t, "exec"), "10", other, "20", build(t, "exec"), "30", "/bin/true")
+	child.Ready()
+	unprobed := make(chan bool, 1)
+	r := watched(t, child.PID, func(o *Options) { o.HeapGrowth = true }, func(r *recording, rec *trace.Record) {
+		if rec.Kind == trace.KindExec {
+			unprobed <- r.tracer.stream.stats.Unprobed
+		}
+	})
+	child.Go()
+	child.Ready() // of the second program
+	if !<-unprobed {
+		t.Error("the other library counts as probed")
+	}
+	child.Go()
+	child.Ready() // of the third
+	<-unprobed
+	child.Go()
+	child.Succeed()
+	<-unprobed // of true
+	records := r.end()
+	made := map[int]int{} // calls of malloc(100), by the execs before them
+	execs := 0
+	for _, rec := range records {
+		switch {
+		case rec.Kind == trace.KindExec:
+			execs++
+		case rec.Kind == trace.KindCall && rec.Call.Function == "malloc" && rec.Call.Size == 100:
+			made[execs]++
+			if s := rec.Call.Stack; s.End != trace.StackComplete && execs == 0 {
+				t.Errorf("call %d: stack %s %s", rec.Call.Seq, s.End, s.Reason)
+			}
+		}
+	}
+	if want := map[int]int{0: 10, 2: 30}; !maps.Equal(made, want) {
+		t.Errorf("calls by the number of execs before: %v, want %v", made, want)
+	}
+	r.whole()
+}

@@ -1,0 +1,54 @@
+package tracer
+
+import (
+	"errors"
+	"testing"
+)
+
+// The bound is the start of the last grace period that is over, not of the one
+// that goes on.
+func TestGrace(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	g := startGrace(func() error {
+		begun <- struct{}{}
+		<-end
+		return nil
+	})
+	before := g.bound(clock())
+	<-begun
+	during := clock()
+	if got := g.bound(during); got != before {
+		t.Errorf("while the first grace period goes on the bound is %d, want %d", got, before)
+	}
+	end <- struct{}{}
+	<-begun // the next one, since it was asked for: the first is over
+	got := g.bound(clock())
+	if got <= before || got > during {
+		t.Errorf("the bound is %d, want one behind %d and not behind %d", got, before, during)
+	}
+	end <- struct{}{}
+	<-begun // asked for by the last look
+	end <- struct{}{}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where the kernel does not tell, the bound lags.
+func TestGraceRefused(t *testing.T) {
+	g := startGrace(func() error { return errors.New("no") })
+	g.bound(1)
+	g.running.Wait()
+	if got := g.bound(perfSlack + 5); got != 5 {
+		t.Errorf("the bound is %d, want 5", got)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGracePeriod(t *testing.T) {
+	if err := gracePeriod(); err != nil {
+		t.Skipf("SKIPPED-KERNEL: %v", err)
+	}
+}

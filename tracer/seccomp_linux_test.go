@@ -1,0 +1,58 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// Programs that may make but a few system calls, or die: they are traced to the
+// last call and go the way they go untraced; or they are refused with the
+// reason, and live on, where the kernel's return probes would run into the filter.
+func TestSeccomp(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "seccomp")
+	for _, how := range []string{"probes", "others", "strict"} {
+		for _, way := range ways() {
+			t.Run(fmt.Sprintf("%s-%s", how, way.name), func(t *testing.T) { sandboxed(t, program, how, way.set) })
+		}
+	}
+}
+
+func sandboxed(t *testing.T, program, how string, change func(o *Options)) {
+	const calls = "200"
+	alone := testutil.Spawn(t, program, how, calls)
+	alone.Ready()
+	alone.Go()
+	want := alone.Report()
+
+	child := testutil.Spawn(t, program, how, calls)
+	child.Ready()
+	o := Options{PID: child.PID}
+	change(&o)
+	plan, err := NewPlan(o)
+	needWay(t, &o, err)
+	if errors.Is(err, ErrReturnProbes) {
+		t.Logf("refused: %v", err)
+		child.Go()
+		child.Succeed()
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := attachTo(t, child.PID, change)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	compare(t, records, report)
+	if got := report.Functions["malloc"]; got != want.Functions["malloc"] || len(report.Calls) != len(want.Calls) {
+		t.Errorf("traced it made %+v and logged %d calls, alone %+v and %d", got, len(report.Calls), want.Functions["malloc"], len(want.Calls))
+	}
+}

@@ -1,0 +1,71 @@
+package tracer
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// fullyPreemptible says whether this kernel takes the CPU away from its own code,
+// and so from the programs. It is chosen at boot (preempt=full), and only
+// debugfs tells what was chosen.
+func fullyPreemptible(t *testing.T) bool {
+	t.Helper()
+	now, err := os.ReadFile("/sys/kernel/debug/sched/preempt")
+	if err != nil {
+		t.Logf("whether the kernel is preemptible is not known: %v", err)
+	}
+	return strings.Contains(string(now), "(full)")
+}
+
+// Many more threads than CPUs allocate at once below stacks that differ: each
+// call is in the trace, in the order of its thread, with the stack that the
+// program found by itself. On a kernel that preempts its own code the programs
+// preempt each other all the time; what they keep per CPU would be another
+// thread's then. A virtual machine is booted with such a kernel for this test
+// (vmtest/README.md, "Cases").
+func TestStormOfThreads(t *testing.T) {
+	privileged(t)
+	full := fullyPreemptible(t)
+	if want := testutil.VMCase() == "preempt"; want && !full {
+		t.Fatal("this kernel was to be booted with preempt=full, and is not preemptible")
+	}
+	program := testutil.Build(t, "storm", omitFramePointers)
+	threads := max(12, 4*runtime.NumCPU())
+	for _, v := range []struct {
+		name   string
+		change func(o *Options)
+	}{
+		{"best", nil},
+		{"no-stack-cache", func(o *Options) { o.noStackCache = true }},
+		{"hash", func(o *Options) { o.State = StateHash }},
+		{"no-storage", func(o *Options) { o.State, o.noStorage = StateTask, true }},
+		{"perf-events", func(o *Options) { o.Mechanism = MechanismPerf }},
+		{"perf-buffer", func(o *Options) { o.Buffer = BufferPerf }},
+		{"perf-buffer-hash", func(o *Options) { o.Buffer, o.State = BufferPerf, StateHash }},
+		{"oldest", oldest},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) {
+				o.BacktraceAll = true
+				if v.change != nil {
+					v.change(o)
+				}
+			}), program, "100", strconv.Itoa(threads))
+			n := r.exact(ownCalls)
+			if want := 100 * threads * 12 * 2; n != want || len(r.log) != want {
+				t.Errorf("%d stacks compared, %d calls logged, want %d of each", n, len(r.log), want)
+			}
+			s := r.tracer.Stats()
+			if s.Stacks[trace.StackComplete] < uint64(n) {
+				t.Errorf("the summary counts %d complete stacks of %d", s.Stacks[trace.StackComplete], n)
+			}
+			t.Logf("%d stacks, %d of them different; preemptible: %v", n, s.DistinctStacks, full)
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/vmtest/guest"
+	"rtrace-bpf/vmtest/result"
+	"rtrace-bpf/vmtest/suite"
+	"rtrace-bpf/vmtest/userland"
+)
+
+// bootCase is another way to boot a kernel, and the tests that look at what is
+// special then. It is asked for behind a series, as 6.12:preempt, and has a row of
+// its own in all results. Tests find its name in a variable (package testutil, VMCase).
+type bootCase struct {
+	words string // for the kernel's command line
+	tests string // as go test -run takes it
+}
+
+// Variables for tests (package testutil).
+const (
+	caseVariable  = "RTRACE_VM_CASE"
+	lacksVariable = "RTRACE_GUEST_LACKS"
+)
+
+// bootCases are the cases by name. README.md says what each is for.
+var bootCases = map[string]bootCase{
+	"preempt": {
+		words: "preempt=full",
+		tests: "^TestStormOfThreads$|^TestEveryCallOfEveryThread$/-8$|^TestStacksAreExact$|^TestReallocRace$|^TestThreadsThatExit$",
+	},
+	"lockdown": {
+		words: "lockdown=confidentiality",
+		tests: "^TestLockedDown$",
+	},
+}
+
+// caseNames lists the cases.
+func caseNames() []string { return slices.Sorted(maps.Keys(bootCases)) }
+
+// words are what a kernel gets on its command line.
+func (c *choice) words() string {
+	words := c.h.append
+	if c.special != "" {
+		words += " " + bootCases[c.special].words + " " + guest.CaseWord + c.special
+	}
+	return strings.TrimSpace(words)
+}
+
+// tests returns which tests are run in a case, empty for all. --run takes the
+// place of what cases say.
+func (m *matrixFlags) tests(special string) string {
+	return cmp.Or(m.run, bootCases[special].tests)
+}
+
+// testsOf returns which tests are run in any of the cases, empty for all.
+func (m *matrixFlags) testsOf(cases []string) string {
+	var patterns []string
+	for _, special := range cases {
+		pattern := m.tests(special)
+		if pattern == "" {
+			return ""
+		}
+		if !slices.Contains(patterns, pattern) {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return strings.Join(patterns, "|")
+}
+
+// arguments are those of a test program that runs these tests, empty for all.
+func (m *matrixFlags) arguments(tests string) []string {
+	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
+	if tests != "" {
+		args = append(args, "-test.run="+tests)
+	}
+	if m.skip != "" {
+		args = append(args, "-test.skip="+m.skip)
+	}
+	return args
+}
+
+// environmentIn is the variables for the tests in a case, where the guest has the
+// programs to trace in a folder.
+func (m *matrixFlags) environmentIn(special, programs string) []string {
+	env := m.environment()
+	if programs == suite.GuestPrograms { // virtme-ng's guests have all that the host has
+		env = append(env, lacksVariable+"="+strings.Join(userland.Lacks(m.userland), " "))
+	}
+	if special != "" {
+		env = append(env, caseVariable+"="+special)
+	}
+	return env
+}
+
+// cases lists those of the choices; the empty one is that of ordinary boots.
+func casesOf(all []*choice) []string {
+	var out []string
+	for _, c := range all {
+		if !slices.Contains(out, c.special) {
+			out = append(out, c.special)
+		}
+	}
+	return out
+}
+
+// unmatched returns the names of tests, of --run or of a case, that no test had,
+// and makes failures of them.
+func (m *matrixFlags) unmatched(runs []*result.Run) []string {
+	names := result.Unmatched(m.run, runs)
+	for i, r := range runs {
+		if special := m.specials[i]; m.run == "" && special != "" {
+			names = append(names, result.Unmatched(bootCases[special].tests, []*result.Run{r})...)
+		}
+	}
+	return names
+}

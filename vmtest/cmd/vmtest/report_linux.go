@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"rtrace-bpf/vmtest/result"
+)
+
+// report writes the results in all forms and returns the exit code.
+func (m *matrixFlags) report(runs []*result.Run) (int, error) {
+	// Where a machine has stopped, names may be missing for that.
+	if exitCode(runs) != exitBroken {
+		for _, name := range m.unmatched(runs) {
+			fmt.Printf("--- FAIL: no test has the name %s\n", name)
+		}
+	}
+	for path, write := range map[string]func(io.Writer, []*result.Run) error{m.junit: result.JUnit, m.tap: result.TAP} {
+		if path == "" {
+			continue
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			return exitBroken, err
+		}
+		if err := errors.Join(write(f, runs), f.Close()); err != nil {
+			return exitBroken, err
+		}
+	}
+	fmt.Println()
+	if err := result.Table(os.Stdout, runs); err != nil {
+		return exitBroken, err
+	}
+	return exitCode(runs), nil
+}
+
+// exitCode is that of the worst run.
+func exitCode(runs []*result.Run) int {
+	code := exitGood
+	for _, r := range runs {
+		switch {
+		case r.Broken != "":
+			return exitBroken
+		case !r.Good():
+			code = exitFailed
+		case r.Missing != "" && code == exitGood:
+			code = exitMissing
+		}
+	}
+	return code
+}
+
+// addProfile adds the profile of one package's run to that of all.
+func (m *matrixFlags) addProfile(name string, profile []byte) error {
+	if m.cover == "" {
+		return fmt.Errorf("the guest sent %s, which nobody asked for", name)
+	}
+	m.adding.Lock()
+	defer m.adding.Unlock()
+	before, err := os.ReadFile(m.cover)
+	if err != nil {
+		return err
+	}
+	mode, blocks, _ := strings.Cut(string(profile), "\n")
+	if len(before) == 0 {
+		blocks = mode + "\n" + blocks
+	}
+	return os.WriteFile(m.cover, append(before, blocks...), 0o644)
+}
