@@ -33,7 +33,7 @@ func growthCalls(t *testing.T, build testutil.Builder) {
 	at := map[uint64]bool{}
 	for _, g := range plan.Growths() {
 		line := lib.lines[g.addr]
-		if !strings.HasPrefix(line.text, "call") && !strings.HasPrefix(line.text, "bl ") || lib.named[line.target] != g.Function {
+		if !strings.HasPrefix(line.text, "call") && !strings.HasPrefix(line.text, "bl\t") || lib.named[line.target] != g.Function {
 			t.Errorf("%#x is no call of %s but %q", g.addr, g.Function, line.text)
 		}
 		if line.function == "pthread_create" {

@@ -22,7 +22,7 @@ func TestSpaceOfFilesWithoutTable(t *testing.T) {
 	}{
 		"no ELF":          {bytes.Repeat([]byte("text\n"), 2000), "", "no unwind table of"},
 		"broken frames":   {brokenFrames(t, program), "no unwind table of", ""},
-		"half a file":     {program[:len(program)/2], "no unwind table of", ""},
+		"half a file":     {program[:frames(t, program).Offset], "no unwind table of", ""},
 		"without a table": {withoutFrames(t), "", ": 0 rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +67,14 @@ func (f *files) said(lines []string, text, path string) {
 // brokenFrames returns a library whose frames are longer than the file.
 func brokenFrames(t *testing.T, library []byte) []byte {
 	t.Helper()
+	broken := slices.Clone(library)
+	copy(broken[frames(t, library).Offset:], []byte{0xf0, 0xff, 0xff, 0x7f})
+	return broken
+}
+
+// frames returns the section that has the frames of a library.
+func frames(t *testing.T, library []byte) *elf.Section {
+	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(library))
 	if err != nil {
 		t.Fatal(err)
@@ -75,9 +83,7 @@ func brokenFrames(t *testing.T, library []byte) []byte {
 	if s == nil {
 		t.Fatal("the library has no .eh_frame")
 	}
-	broken := slices.Clone(library)
-	copy(broken[s.Offset:], []byte{0xf0, 0xff, 0xff, 0x7f})
-	return broken
+	return s
 }
 
 // withoutFrames returns a library that was compiled and linked without frames.

@@ -70,7 +70,29 @@ func unpack(ctx context.Context, closure *apt.Closure, dir string) error {
 			return err
 		}
 	}
-	return closure.Unpack(ctx, dir, func(name string) bool {
+	if err := closure.Unpack(ctx, dir, func(name string) bool {
 		return !slices.ContainsFunc(unneeded, func(below string) bool { return strings.HasPrefix(name, below) })
-	})
+	}); err != nil {
+		return err
+	}
+	return linkJava(dir)
+}
+
+// linkJava makes the links that an installation makes by update-alternatives.
+func linkJava(dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "jvm", "*", "bin", "java*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		target, err := filepath.Rel(filepath.Join(dir, "usr", "bin"), path)
+		if err != nil {
+			return err
+		}
+		link := filepath.Join(dir, "usr", "bin", filepath.Base(path))
+		if err := os.Symlink(target, link); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
