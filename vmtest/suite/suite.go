@@ -40,9 +40,10 @@ func Triplet(arch string) string {
 	return map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch]
 }
 
-// environment is that of builds for the target.
+// environment is that of builds for the target. What a build leaves behind that is
+// interrupted lies among what is removed at the end.
 func (t *Target) environment() []string {
-	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0")
+	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0", "TMPDIR="+t.Work)
 }
 
 // Build builds the test programs of all packages that have tests and match the

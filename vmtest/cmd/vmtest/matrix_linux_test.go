@@ -101,6 +101,7 @@ func TestMatrix(t *testing.T) {
 		"backend of one":     {args: []string{"--kernels", "6.1:xen"}, code: exitUsage, says: []string{"SERIES:vng"}},
 		"series":             {args: []string{"--kernels", "six"}, code: exitUsage, says: []string{"want a number like 6.12"}},
 		"jobs":               {args: []string{"--jobs", "0"}, code: exitUsage},
+		"CPUs":               {args: []string{"--cpus", "0"}, code: exitUsage},
 		"memory":             {qemu: passes, args: []string{"--memory", "much"}, code: exitUsage, says: []string{"want an amount like 3G"}},
 		"flag":               {args: []string{"--none"}, code: exitUsage},
 	}
@@ -156,12 +157,7 @@ func TestSideBySide(t *testing.T) {
 // and all that it printed.
 func vmtest(t *testing.T, path string, args ...string) (code int, said string) {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), own, append(args, "--accel", "tcg", "--cache", t.TempDir(), "--userland", "shell", "./vmtest/cpio")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "PATH="+path)
+	cmd := commanded(t, path, t.TempDir(), args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	var exit *exec.ExitError
