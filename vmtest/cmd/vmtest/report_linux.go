@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/vmtest/result"
@@ -37,8 +38,12 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 	return exitCode(runs), nil
 }
 
-// exitCode is that of the worst run.
+// exitCode is that of the worst run. Where not one kernel could be had there is no
+// result.
 func exitCode(runs []*result.Run) int {
+	if !slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Missing == "" }) {
+		return exitBroken
+	}
 	code := exitGood
 	for _, r := range runs {
 		switch {
