@@ -91,7 +91,7 @@ func TestMatrix(t *testing.T) {
 		"vng fails a test":   {qemu: passes, vng: fails, args: orQEMU, code: exitFailed, says: []string{" vng "}, not: instead},
 		"vng panics":         {qemu: passes, vng: panics, args: byVNG, code: exitBroken, says: []string{"Kernel panic"}, not: instead},
 		"vng panics, qemu":   {qemu: passes, vng: panics, args: orQEMU, code: exitGood, says: []string{instead, "Kernel panic", "qemu, not vng"}, not: "BOOTING ONCE MORE"},
-		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "100ms"}, orQEMU...), code: exitGood, says: []string{instead, "qemu, not vng"}},
+		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "10s"}, orQEMU...), code: exitGood, says: []string{instead, "qemu, not vng"}},
 		"vng does not run":   {qemu: passes, vng: "echo no such option >&2; exit 2", args: orQEMU, code: exitGood, says: []string{instead, "no such option", "qemu, not vng"}},
 		"neither runs":       {qemu: panics, vng: panics, args: orQEMU, code: exitBroken, says: []string{instead, "BOOTING ONCE MORE"}},
 		"vng panics in test": {qemu: passes, vng: panicsIn, args: orQEMU, code: exitBroken, not: instead},

@@ -19,6 +19,10 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 			fmt.Printf("--- FAIL: no test has the name %s\n", name)
 		}
 	}
+	fmt.Println()
+	if err := result.Table(os.Stdout, runs); err != nil {
+		return exitBroken, err
+	}
 	for path, write := range map[string]func(io.Writer, []*result.Run) error{m.junit: result.JUnit, m.tap: result.TAP} {
 		if path == "" {
 			continue
@@ -30,10 +34,6 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 		if err := errors.Join(write(f, runs), f.Close()); err != nil {
 			return exitBroken, err
 		}
-	}
-	fmt.Println()
-	if err := result.Table(os.Stdout, runs); err != nil {
-		return exitBroken, err
 	}
 	return exitCode(runs), nil
 }
