@@ -333,7 +333,7 @@ func TestHeadOfPipe(t *testing.T) {
 	if _, err := fileHead(path); !errors.Is(err, ErrSyntax) {
 		t.Errorf("error %v, want ErrSyntax", err)
 	}
-	if left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.FIONREAD); err != nil || left != len(want) {
+	if left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ); err != nil || left != len(want) {
 		t.Errorf("%d bytes are left in the pipe, %v; want %d", left, err, len(want))
 	}
 }
