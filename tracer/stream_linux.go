@@ -126,6 +126,9 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 }
 
 func (s *stream) alloc(e *event, r *trace.Record) bool {
+	if e.size < s.minSize {
+		return false // of a realloc without an old block; the programs leave out the others
+	}
 	s.stats.Allocs++
 	stack := s.call(e, r, trace.OpAlloc)
 	r.Call.Size = e.size

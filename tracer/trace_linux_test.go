@@ -162,6 +162,9 @@ func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
 	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
+	// Each function, realloc without an old block among them.
+	_, report, records = traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "every"))
+	compare(t, canonical(records), &testutil.Report{Calls: limited(canonicalCalls(report.Calls), limit)})
 }
 
 // limited is what a log says with a size limit: written against the
