@@ -14,12 +14,15 @@ import (
 // event for event, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
 	privileged(t)
-	testutil.EachWidth(t, everyCallOfEveryThread)
+	all := everyWay()
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		everyCallOfEveryThread(t, build(t, "alloc"), all)
+		all = ways() // is enough for the second width
+	})
 }
 
-func everyCallOfEveryThread(t *testing.T, build testutil.Builder) {
-	program := build(t, "alloc")
-	for _, way := range everyWay() {
+func everyCallOfEveryThread(t *testing.T, program string, all []way) {
+	for _, way := range all {
 		for _, threads := range []int{1, 8} {
 			t.Run(fmt.Sprintf("%s-%d", way.name, threads), func(t *testing.T) {
 				r, report, records := traceRun(t, way.set, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
