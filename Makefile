@@ -59,6 +59,7 @@ need-test: need-go
 	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless
+	@.ci/need 'tests refuse programs under an emulator' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 
