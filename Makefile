@@ -74,8 +74,8 @@ test-bpf: need-test ## run the tests of the tracer as root; BPF that does not wo
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
 # Machines of another kind than this one have programs of their own.
-KERNELS ?= 5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18
 ARCH ?= $(shell $(GO) env GOHOSTARCH)
+KERNELS ?= $(if $(filter arm64,$(ARCH)),,5.10 )6.1 6.12 6.12:preempt 6.12:lockdown 6.18
 BACKEND ?= auto
 VMTESTFLAGS ?=
 

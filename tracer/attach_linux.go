@@ -192,7 +192,7 @@ func (k *kernel) forget(tid uint32) {
 func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	size := plan.options.ringBytes(len(cpus))
 	if plan.options.Buffer == BufferPerf {
-		k.grace = startGrace(nil)
+		k.grace = startGrace(func() error { return gracePeriod(cpus) })
 		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size, k.grace)
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)

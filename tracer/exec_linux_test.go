@@ -127,3 +127,35 @@ func execOtherWidth(t *testing.T, build testutil.Builder) {
 	}
 	r.whole()
 }
+
+// A process can become another program while the probes go in. Calls of one with
+// another library are missing from the start, those of one with the same are not.
+func TestExecBeforeTheProbes(t *testing.T) {
+	privileged(t)
+	for name, test := range map[string]struct {
+		flags    []string
+		unprobed bool
+	}{"same library": {nil, false}, "static": {[]string{"-static"}, true}} {
+		t.Run(name, func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", test.flags...), "20", "/nowhere")
+			child.Ready()
+			plan, err := NewPlan(Options{PID: child.PID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			child.Go()
+			child.Ready() // of the second program
+			tracer, err := Open(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tracer.Stop()
+			r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+			r.done <- r.read()
+			r.end()
+			if got := tracer.Stats().Unprobed; got != test.unprobed {
+				t.Errorf("the library has no probes: %v, want %v", got, test.unprobed)
+			}
+		})
+	}
+}

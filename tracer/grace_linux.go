@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -19,11 +20,8 @@ type grace struct {
 }
 
 // startGrace begins while no program writes anywhere yet. wait waits for a grace
-// period; nil for the kernel's.
+// period.
 func startGrace(wait func() error) *grace {
-	if wait == nil {
-		wait = gracePeriod
-	}
 	g := &grace{wanted: make(chan struct{}, 1)}
 	g.passed.Store(clock())
 	g.running.Go(func() {
@@ -59,9 +57,13 @@ func (g *grace) Close() error {
 	return nil
 }
 
-// gracePeriod waits for a grace period of RCU. Kernels with CPUs that have no
-// timer tick (nohz_full) refuse.
-func gracePeriod() error {
+// gracePeriod waits for a grace period of RCU, given the CPUs that are online.
+// Kernels with CPUs that have no timer tick (nohz_full) refuse, and with a single
+// CPU they return at once: for the programs' memory nothing has to be waited for.
+func gracePeriod(cpus []int) error {
+	if len(cpus) < 2 {
+		return errors.New("wait for a grace period: kernels do not with a single CPU")
+	}
 	const global = 1 // MEMBARRIER_CMD_GLOBAL of include/uapi/linux/membarrier.h
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, global, 0, 0); errno != 0 {
 		return fmt.Errorf("wait for a grace period: %w", errno)

@@ -48,7 +48,14 @@ func TestGraceRefused(t *testing.T) {
 }
 
 func TestGracePeriod(t *testing.T) {
-	if err := gracePeriod(); err != nil {
+	if err := gracePeriod([]int{0}); err == nil {
+		t.Error("with a single CPU the kernel waits for nothing, and that counted as a grace period")
+	}
+	cpus, err := onlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gracePeriod(cpus); err != nil {
 		t.Skipf("SKIPPED-KERNEL: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func FuzzIntake(f *testing.F) {
 		aligned := bytesOf(make([]uint64, len(b)/8+1))[:len(b)]
 		copy(aligned, b)
 		var q queue
-		in := intake{queue: &q}
+		in := intake{queue: &q, machine: &machines[len(b)%len(machines)]}
 		in.add(aligned)
 		taken := len(q.events)
 		if len(in.raws) > taken || taken > 1 || len(in.stacks) > 1 {

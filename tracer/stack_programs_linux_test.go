@@ -51,25 +51,27 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// Programs that are linked at fixed addresses, and those that keep frame pointers
-// although they have tables.
-func TestStacksOfEveryBuild(t *testing.T) {
+// 32-bit programs are quite another code when they are linked at fixed addresses,
+// keep frame pointers although they have tables, or are not optimised.
+func TestStacksOfBuildsFor32Bit(t *testing.T) {
 	privileged(t)
-	testutil.EachWidth(t, stacksOfEveryBuild)
-}
-
-func stacksOfEveryBuild(t *testing.T, build testutil.Builder) {
-	for name, flags := range map[string][]string{
-		"fixed":          {omitFramePointers, "-no-pie"},
-		"frame-pointers": {"-fno-omit-frame-pointer"},
-		"unoptimised":    {"-O0"},
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: not on x86-64")
+	}
+	testutil.Need32Bit(t)
+	for _, test := range []struct {
+		name, program string
+		flags         []string
+	}{
+		{"fixed", "stacks", []string{omitFramePointers, "-no-pie"}},
+		{"fixed", "stacks_cxx", []string{omitFramePointers, "-no-pie"}},
+		{"frame-pointers", "stacks", []string{"-fno-omit-frame-pointer"}},
+		{"unoptimised", "stacks", []string{"-O0"}},
 	} {
-		for _, p := range stackPrograms {
-			t.Run(name+"-"+p.name, func(t *testing.T) {
-				program := build(t, p.name, append(flags, p.flags...)...)
-				tracedStacks(t, byTables(UnwindEH, nil), program, "20", "3").exact(p.scope)
-			})
-		}
+		t.Run(test.name+"-"+test.program, func(t *testing.T) {
+			program := testutil.Build32(t, test.program, test.flags...)
+			tracedStacks(t, byTables(UnwindEH, nil), program, "20", "3").exact(allCalls)
+		})
 	}
 }
 

@@ -52,6 +52,7 @@ type Stats struct {
 	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
 	Forks                       uint64            // processes that the process made; they are not followed
 	Unprobed                    bool              // since an exec the process uses another C library, whose calls are missing
+	WasUnprobed                 bool              // it did so between two execs
 	Lost                        [lossCount]uint64 // by Loss
 }
 
@@ -65,6 +66,10 @@ func (s *Stats) LostEvents() uint64 {
 	}
 	return n
 }
+
+// MissesPrograms says whether the process was or is a program whose calls are
+// missing as a whole.
+func (s *Stats) MissesPrograms() bool { return s.Unprobed || s.WasUnprobed }
 
 // Losses is how much is missing or doubtful, for any reason.
 func (s *Stats) Losses() uint64 {
@@ -121,6 +126,9 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 }
 
 func (s *stream) alloc(e *event, r *trace.Record) bool {
+	if e.size < s.minSize {
+		return false // of a realloc without an old block; the programs leave out the others
+	}
 	s.stats.Allocs++
 	stack := s.call(e, r, trace.OpAlloc)
 	r.Call.Size = e.size
@@ -269,6 +277,7 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 
 // exec voids what belonged to the old program.
 func (s *stream) exec(x side) {
+	s.stats.WasUnprobed = s.stats.WasUnprobed || s.stats.Unprobed
 	s.stats.Unprobed = true // until the library that has the probes is mapped again
 	s.mappings.clear(x.time)
 	s.coverage.replaced(x.number)

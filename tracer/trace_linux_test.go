@@ -14,12 +14,15 @@ import (
 // event for event, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
 	privileged(t)
-	testutil.EachWidth(t, everyCallOfEveryThread)
+	all := everyWay()
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		everyCallOfEveryThread(t, build(t, "alloc"), all)
+		all = ways() // is enough for the second width
+	})
 }
 
-func everyCallOfEveryThread(t *testing.T, build testutil.Builder) {
-	program := build(t, "alloc")
-	for _, way := range everyWay() {
+func everyCallOfEveryThread(t *testing.T, program string, all []way) {
+	for _, way := range all {
 		for _, threads := range []int{1, 8} {
 			t.Run(fmt.Sprintf("%s-%d", way.name, threads), func(t *testing.T) {
 				r, report, records := traceRun(t, way.set, program, strconv.Itoa(threads), strconv.Itoa(8000/threads), "log")
@@ -162,6 +165,9 @@ func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
 	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
+	// Each function, realloc without an old block among them.
+	_, report, records = traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "every"))
+	compare(t, canonical(records), &testutil.Report{Calls: limited(canonicalCalls(report.Calls), limit)})
 }
 
 // limited is what a log says with a size limit: written against the

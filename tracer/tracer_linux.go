@@ -120,6 +120,7 @@ func (t *Tracer) start() {
 		})
 	}
 	if all, err := target.mappings(); err == nil {
+		s.stats.Unprobed = len(all) > 0 // until the library is found: it may be another program since the plan was made
 		seen := clock()
 		for _, m := range all {
 			m.seen = seen

@@ -110,7 +110,7 @@ func (x *session) run(ctx context.Context) error {
 	if err == nil && stats.Losses() > 0 {
 		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
 	}
-	if err == nil && stats.Unprobed {
+	if err == nil && stats.MissesPrograms() {
 		return cli.Incompletef("the process became a program with another C library or none, which is not traced")
 	}
 	return err

@@ -41,7 +41,7 @@ func (x *session) summary(stats *tracer.Stats) {
 	if stats.Forks > 0 {
 		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
 	}
-	if stats.Unprobed {
+	if stats.MissesPrograms() {
 		fmt.Fprintln(w, "  the process became a program with another C library or none: its calls are not traced")
 	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))

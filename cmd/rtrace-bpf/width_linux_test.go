@@ -58,3 +58,31 @@ func TestTracesOf32BitPrograms(t *testing.T) {
 		})
 	}
 }
+
+// A process that becomes a program of the other width and then one of its own
+// again has made calls that are missing.
+func TestProgramOfTheOtherWidthInBetween(t *testing.T) {
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: not on x86-64")
+	}
+	testutil.Need32Bit(t)
+	child := waiting(t, "exec", "10", testutil.Build32(t, "exec"), "20", testutil.Build(t, "exec"), "30", "/bin/true")
+	r := start(t, child)
+	for range 2 {
+		child.Go()
+		child.Ready() // of the next program
+	}
+	child.Go()
+	child.Succeed()
+	r.ends(cli.Incomplete)
+	r.says("the process became a program with another C library or none")
+	made := 0
+	for _, rec := range r.trace() {
+		if rec.Kind == trace.KindCall && rec.Call.Function == "malloc" && rec.Call.Size == 100 {
+			made++
+		}
+	}
+	if made != 10+30 {
+		t.Errorf("%d calls of malloc(100) in the trace, want 40", made)
+	}
+}

@@ -2,6 +2,7 @@ package sprtrace_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -348,5 +349,29 @@ func TestFlushPassesOn(t *testing.T) {
 	}
 	if len(out.all) != 3 {
 		t.Errorf("%d writes, want 3", len(out.all))
+	}
+}
+
+// Where pointers have 4 bytes, a mapping above them is left out, not cut: it is
+// that of a 64-bit program that a 32-bit process became.
+func TestMappingsOfWiderPrograms(t *testing.T) {
+	mapping := func(start, end uint64) *trace.Record {
+		return &trace.Record{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: start, End: end, Path: "/bin/prog"}}
+	}
+	for name, dialect := range map[string]sprtrace.Dialect{"wire": sprtrace.Wire, "document": sprtrace.Document} {
+		t.Run(name, func(t *testing.T) {
+			data, stats := encode(t, sprtrace.Options{Dialect: dialect},
+				&trace.Record{Kind: trace.KindHeader, Header: trace.Header{PointerSize: 4}},
+				mapping(0xf7000000, 0xfffff000), mapping(0x7f0099c1f000, 0x7f0099c46000))
+			var ends []uint64
+			for _, r := range decode(t, data) {
+				if r.Kind == trace.KindMapping {
+					ends = append(ends, r.Mapping.End)
+				}
+			}
+			if !slices.Equal(ends, []uint64{0xfffff000}) || stats.Dropped != 1 {
+				t.Errorf("mappings that end at %#x, %d records dropped; want 0xfffff000 and 1", ends, stats.Dropped)
+			}
+		})
 	}
 }

@@ -1,6 +1,8 @@
 package sprtrace
 
 import (
+	"math"
+
 	wire "rtrace-bpf/internal/wire/sprtrace"
 	"rtrace-bpf/trace"
 )
@@ -86,10 +88,17 @@ func (e *Writer) writeResource(r *trace.Resource) {
 // writeMapping gives original resolvers what they take an address relative to:
 // the address of the file's start. They have no other idea of offsets, so with
 // the start of the executable segment they find wrong names.
+//
+// A 32-bit process that becomes a 64-bit program has mappings beyond the addresses
+// of its trace. They are left out: half an address is that of something else.
 func (e *Writer) writeMapping(m *trace.Mapping) {
 	from := m.Start
 	if m.Base != 0 && e.opts.Dialect != Document {
 		from = m.Base
+	}
+	if e.order.Pointer == 4 && from|m.End > math.MaxUint32 {
+		e.stats.Dropped++
+		return
 	}
 	start := e.packet(wire.MMAP)
 	e.ptr(from)

@@ -112,11 +112,13 @@ func (p *projection) record(r *trace.Record) {
 			p.add(&trace.Record{Kind: r.Kind, PID: p.pid, Resource: r.Resource})
 		}
 	case trace.KindMapping:
-		m := trace.Mapping{Start: p.pointer(r.Mapping.Start), End: p.pointer(r.Mapping.End), Path: r.Mapping.Path}
+		m := trace.Mapping{Start: r.Mapping.Start, End: r.Mapping.End, Path: r.Mapping.Path}
 		if r.Mapping.Base != 0 && !p.document {
-			m.Start = p.pointer(r.Mapping.Base)
+			m.Start = r.Mapping.Base
 		}
-		p.add(&trace.Record{Kind: r.Kind, PID: p.pid, Mapping: m})
+		if p.pointer(m.Start) == m.Start && p.pointer(m.End) == m.End { // it fits
+			p.add(&trace.Record{Kind: r.Kind, PID: p.pid, Mapping: m})
+		}
 	case trace.KindContext, trace.KindTracerModule, trace.KindAttachment:
 		p.add(&trace.Record{Kind: r.Kind, PID: p.pid, Context: r.Context, TracerModule: r.TracerModule, Attachment: r.Attachment})
 	case trace.KindHeapInfo:

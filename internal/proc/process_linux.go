@@ -162,14 +162,19 @@ func ProgramHead(pid int) (head Head, err error) {
 	return head, err
 }
 
-// fileHead reads the head of a file.
+// fileHead reads the head of a file. A process may have given the name, so it may
+// be that of a pipe, from which nothing must be taken, or of a terminal.
 func fileHead(path string) (Head, error) {
-	// A name that a process gave may be that of a pipe.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return Head{}, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return Head{}, err
+	} else if !info.Mode().IsRegular() {
+		return Head{}, fmt.Errorf("%s is no file with a program: %w", path, ErrSyntax)
+	}
 	var head [HeadSize]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
 		return Head{}, err

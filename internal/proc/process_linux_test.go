@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"debug/elf"
 	"errors"
 	"io"
 	"os"
@@ -311,5 +312,28 @@ func checkSameFile(t *testing.T, path, want string, open ...*os.File) {
 	}
 	if !os.SameFile(got, info) {
 		t.Errorf("path %q is not %s", path, want)
+	}
+}
+
+// A pipe that a process names as its program keeps what is in it.
+func TestHeadOfPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	want := elfHead(elf.ELFCLASS64, elf.ELFDATA2LSB, elf.EM_X86_64)
+	if _, err := pipe.Write(want); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fileHead(path); !errors.Is(err, ErrSyntax) {
+		t.Errorf("error %v, want ErrSyntax", err)
+	}
+	if left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ); err != nil || left != len(want) {
+		t.Errorf("%d bytes are left in the pipe, %v; want %d", left, err, len(want))
 	}
 }

@@ -47,6 +47,9 @@ func Waiter(t testing.TB, class elf.Class, machine elf.Machine) string {
 		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT),
 		Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1,
 	}
+	if machine == elf.EM_ARM {
+		head.Flags = 5 << 24 // EF_ARM_EABI_VER5: kernels run no others
+	}
 	copy(head.Ident[:], elf.ELFMAG)
 	head.Ident[elf.EI_CLASS], head.Ident[elf.EI_DATA], head.Ident[elf.EI_VERSION] = byte(class), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
 	prog := elf.Prog32{Type: uint32(elf.PT_LOAD), Vaddr: base, Paddr: base, Flags: uint32(elf.PF_R | elf.PF_X), Align: page}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,28 +36,46 @@ type Private struct {
 
 // Open makes a private apt in dir for the packages of an architecture, as Debian
 // names it.
-func Open(dir, arch string, mirror Mirror) (*Private, error) {
+func Open(ctx context.Context, dir, arch string, mirror Mirror) (*Private, error) {
 	p := &Private{dir: filepath.Join(dir, arch), arch: arch}
 	for _, sub := range []string{"lists/partial", "cache/archives/partial", "packages", "no-parts"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("make a private apt: %w", err)
 		}
 	}
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	for name, text := range map[string]string{
 		"status":       "",
 		"sources.list": sourcesList(mirror, arch),
 		"apt.conf":     p.configuration(),
+		"last.conf":    lastConfiguration,
 	} {
-		path := filepath.Join(p.dir, name)
-		if was, err := os.ReadFile(path); err == nil && string(was) == text {
-			continue // for apt a new file makes its cache an old one
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := p.write(name, text); err != nil {
 			return nil, fmt.Errorf("make a private apt: %w", err)
 		}
 	}
 	return p, nil
 }
+
+// write writes a file of the private apt, unless it is as it should be: for apt a
+// new one makes its cache an old one. Lists fetched with another are not fresh.
+func (p *Private) write(name, text string) error {
+	path := filepath.Join(p.dir, name)
+	if was, err := os.ReadFile(path); err == nil && string(was) == text {
+		return nil
+	}
+	if err := os.Remove(p.stamp()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// stamp is the file whose date is that of the lists.
+func (p *Private) stamp() string { return filepath.Join(p.dir, "updated") }
 
 // sourcesList lists the suites. Only their lists of packages are wanted.
 func sourcesList(m Mirror, arch string) string {
@@ -91,14 +110,20 @@ Acquire::Retries "3";
 `, p.dir, p.arch)
 }
 
-// keepsCache are options that make apt keep what it has read of its lists. They
-// are no use in the configuration, since the system's comes after it, and those
-// of containers keep nothing.
-var keepsCache = []string{"-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin"}
+// lastConfiguration is what must hold against the system's configuration, which
+// apt reads after APT_CONFIG. What the system does after an update (containers
+// remove their caches, desktops tell their programs) is not for lists of ours. A
+// list that did not come is an error, where apt would use an old one or none. And
+// apt keeps what it has read of its lists, which containers do not want.
+const lastConfiguration = `#clear APT::Update;
+APT::Update::Error-Mode "any";
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "srcpkgcache.bin";
+`
 
 // run runs a command of apt in the folder for packages.
 func (p *Private) run(ctx context.Context, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, slices.Concat(keepsCache, args)...)
+	cmd := exec.CommandContext(ctx, name, slices.Concat([]string{"-c", filepath.Join(p.dir, "last.conf")}, args)...)
 	cmd.Dir = filepath.Join(p.dir, "packages")
 	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(p.dir, "apt.conf"), "LC_ALL=C")
 	var out, said bytes.Buffer
@@ -118,8 +143,12 @@ func lastLines(text string, n int) string {
 // Update fetches the lists unless they are fresh. That a suite cannot be had is
 // no error as long as others can: it is returned as a warning.
 func (p *Private) Update(ctx context.Context) (warning, err error) {
-	stamp := filepath.Join(p.dir, "updated")
-	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < fresh {
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if info, err := os.Stat(p.stamp()); err == nil && time.Since(info.ModTime()) < fresh {
 		return nil, nil
 	}
 	_, warning = p.run(ctx, "apt-get", "-q", "update")
@@ -133,7 +162,7 @@ func (p *Private) Update(ctx context.Context) (warning, err error) {
 	if warning != nil {
 		return warning, nil
 	}
-	return nil, os.WriteFile(stamp, nil, 0o644)
+	return nil, os.WriteFile(p.stamp(), nil, 0o644)
 }
 
 // Search returns the newest version of each package whose name matches a regular
@@ -149,6 +178,11 @@ func (p *Private) Search(ctx context.Context, names string) ([]Package, error) {
 // Download fetches a package and returns the path of the file. apt checks what
 // it fetches against the signed lists.
 func (p *Private) Download(ctx context.Context, pkg Package) (string, error) {
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	path := filepath.Join(p.dir, "packages", filepath.Base(pkg.File))
 	if info, err := os.Stat(path); err == nil && info.Size() == pkg.Size {
 		return path, nil

@@ -1,9 +1,12 @@
 package apt
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +84,7 @@ deb http://security.test/debian-security bookworm-security main
 // What a private apt reads and writes lies in its folder.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Open(dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"})
+	p, err := Open(t.Context(), dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,7 @@ func TestOpen(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(p.dir, "status"), long, long); err != nil {
 		t.Fatal(err)
 	}
-	if p, err = Open(dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"}); err != nil {
+	if p, err = Open(t.Context(), dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(p.dir, "status")); err != nil || !info.ModTime().Equal(long) {
@@ -116,6 +119,72 @@ func TestOpen(t *testing.T) {
 	if d := cmp.Diff(wantShell, string(shell)); d != "" {
 		t.Errorf("apt uses (-want +got):\n%s", d)
 	}
+}
+
+// What the system wants to be done after an update is not done.
+func TestHooks(t *testing.T) {
+	p, err := Open(t.Context(), t.TempDir(), "amd64", Mirror{Archive: "http://mirror.test/debian"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := filepath.Join(t.TempDir(), "apt.conf")
+	if err := os.WriteFile(system, []byte(`APT::Update::Post-Invoke { "rm -f /var/cache/apt/*.bin"; };`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("apt-config", "-c", filepath.Join(p.dir, "last.conf"), "dump")
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+system)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hook := regexp.MustCompile(`(?m)^APT::Update::.*Invoke.*`).Find(out); hook != nil {
+		t.Errorf("apt would run: %s", hook)
+	}
+	if !strings.Contains(string(out), `APT::Update::Error-Mode "any"`) {
+		t.Error("apt would be content with some of the lists")
+	}
+}
+
+// Lists are fetched anew once the sources are others.
+func TestFresh(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		mirror string
+		fresh  bool
+	}{{"one", false}, {"one", true}, {"two", false}, {"two", true}} {
+		p, err := Open(t.Context(), dir, "amd64", Mirror{Archive: "http://" + test.mirror + ".test/debian"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(p.stamp()); (err == nil) != test.fresh {
+			t.Errorf("mirror %s: fresh %v, want %v", test.mirror, err == nil, test.fresh)
+		}
+		if err := os.WriteFile(p.stamp(), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Only one process at a time changes the folder.
+func TestLock(t *testing.T) {
+	p, err := Open(t.Context(), t.TempDir(), "amd64", Mirror{Archive: "http://mirror.test/debian"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := p.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := p.Download(ctx, Package{Name: "a"}); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		t.Errorf("with the lock held: %v, want to wait", err)
+	}
+	unlock()
+	if unlock, err = p.lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 func TestParsePackages(t *testing.T) {

@@ -205,22 +205,6 @@ func (im *Image) resolve(name string) (string, error) {
 
 func permissions(info fs.FileInfo) uint32 { return uint32(info.Mode().Perm()) }
 
-// Size returns the number of files and of the bytes in them.
-func (im *Image) Size() (files int, bytes int64) {
-	for _, e := range im.entries {
-		switch {
-		case e.kind != 0:
-		case e.from == "":
-			files, bytes = files+1, bytes+int64(len(e.data))
-		default:
-			if info, err := os.Stat(e.from); err == nil {
-				files, bytes = files+1, bytes+info.Size()
-			}
-		}
-	}
-	return files, bytes
-}
-
 // Write writes the archive.
 func (im *Image) Write(to io.Writer) error {
 	w := cpio.NewWriter(to)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -78,10 +79,15 @@ func unpackAll(ctx context.Context, from *apt.Private, packages []apt.Package, d
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	part := dir + ".part"
-	if err := os.RemoveAll(part); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
+	// Another run may make the same one at the same time.
+	part, err := os.MkdirTemp(filepath.Dir(dir), "part-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(part)
 	for _, p := range packages {
 		deb, err := from.Download(ctx, p)
 		if err != nil {
@@ -96,7 +102,10 @@ func unpackAll(ctx context.Context, from *apt.Private, packages []apt.Package, d
 			return err
 		}
 	}
-	return os.Rename(part, dir)
+	if err := os.Rename(part, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("keep an unpacked kernel: %w", err)
+	}
+	return nil
 }
 
 // indexModules makes modules.dep, which Debian's packages leave to be made.

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -9,5 +11,15 @@ import (
 // QEMU through other programs.
 func asGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return endGroup(cmd) }
+}
+
+// endGroup ends what is left of a command that was started, also when it has
+// itself ended.
+func endGroup(cmd *exec.Cmd) error {
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
 }

@@ -94,7 +94,8 @@ func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), t
 	ended := make(chan error, 1)
 	go func() {
 		err := c.Wait()
-		_ = in.Close() // never fails
+		_ = endGroup(c) // a QEMU whose virtme-ng has crashed, say
+		_ = in.Close()  // never fails
 		ended <- err
 	}()
 	over := false

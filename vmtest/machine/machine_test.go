@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -57,7 +59,7 @@ func TestFollow(t *testing.T) {
 		"panic later": {`echo '#t start 0'; echo 'Kernel panic'`, ample, true, false, ErrNoEnd.Error()},
 		"status only": {`echo '#t start 0'; echo '#t end 0 0'; exit 3`, ample, true, true, "exit status 3"},
 		"no boot":     {`exec sleep 1000`, limited(time.Millisecond, time.Minute), false, false, "no job had started after 1ms"},
-		"hangs":       {`echo '#t start 0'; sleep 1000 & wait`, limited(time.Minute, 200*time.Millisecond), true, false, "it was stopped after 200ms"},
+		"hangs":       {`echo '#t start 0'; sleep 1000 & wait`, limited(time.Minute, 3*time.Second), true, false, "it was stopped after 3s"},
 		"damaged":     {`echo '#t start x'; exec sleep 1000`, ample, false, false, "start x"},
 	}
 	for name, test := range tests {
@@ -76,6 +78,27 @@ func TestFollow(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 		})
+	}
+}
+
+// What a machine's program started ends with it, also if the program crashes.
+func TestFollowLeavesNothing(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	_, err = Follow(t.Context(), func(ctx context.Context) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & exit 1")
+		cmd.ExtraFiles = []*os.File{write} // which sleep holds
+		return cmd, nil
+	}, "#t", limited(time.Minute, time.Minute), func(guest.Event) error { return nil })
+	if !errors.Is(err, ErrNoEnd) {
+		t.Errorf("error %v", err)
+	}
+	write.Close()
+	if _, err := io.ReadAll(read); err != nil { // waits for sleep to end
+		t.Error(err)
 	}
 }
 

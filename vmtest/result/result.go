@@ -65,6 +65,7 @@ type Package struct {
 	path   string
 	tests  map[string]*Test
 	output strings.Builder // of no test
+	passed bool            // the program said so in its last line
 }
 
 // Package returns the collector of a package.
@@ -96,6 +97,7 @@ func (p *Package) Read(r io.Reader) error {
 func (p *Package) add(e *event) {
 	if e.Test == "" {
 		p.output.WriteString(e.Output)
+		p.passed = e.Action == "pass" || e.Action == "skip"
 		return
 	}
 	t := p.tests[e.Test]
@@ -117,7 +119,7 @@ func (p *Package) add(e *event) {
 
 // End takes the status of the package's program, or why there is none. It makes
 // failures of tests that never ended, and one of the package if its program
-// failed though all its tests passed.
+// failed though all its tests passed, or never said that they had.
 func (p *Package) End(status int, broken error) {
 	failed := false
 	for _, t := range p.run.Tests {
@@ -135,8 +137,8 @@ func (p *Package) End(status int, broken error) {
 		p.fail(broken.Error())
 	case status != 0 && !failed:
 		p.fail(fmt.Sprintf("the test program ended with status %d", status))
-	case len(p.tests) == 0 && status == 0:
-		// No test has the name that was asked for.
+	case !p.passed && !failed:
+		p.fail("the test program ended with status 0, and never said that its tests had passed")
 	}
 }
 

@@ -61,6 +61,8 @@ func TestCounts(t *testing.T) {
 		"killed":         {"\x16=== RUN   TestA\n\x16--- PASS: TestA (0.00s)\n\x16=== RUN   TestB\n", 137, nil, 1, 1, 0, false},
 		"machine stops":  {"\x16=== RUN   TestA\n", 0, errors.New("the machine stopped"), 0, 2, 0, false},
 		"stops at once":  {"", 0, errors.New("the machine stopped"), 0, 1, 0, false},
+		"exit":           {"\x16=== RUN   TestA\n\x16--- PASS: TestA (0.00s)\n", 0, nil, 0, 1, 0, false},
+		"exit at once":   {"", 0, nil, 0, 1, 0, false},
 		"leak at an end": {"\x16=== RUN   TestA\n\x16--- PASS: TestA (0.00s)\n" + pass, 3, nil, 1, 1, 0, false},
 	}
 	for name, test := range tests {

@@ -22,7 +22,6 @@ type Target struct {
 	Arch string // as Go names it, which is as Debian does: amd64, arm64
 	Root string // of the module
 	Work string // a folder for what is built
-	Log  io.Writer
 	// Compilers returns the variables CC and CXX that make testutil.Build compile
 	// for an architecture that is not this machine's.
 	Compilers func(ctx context.Context) ([]string, error)
@@ -40,9 +39,10 @@ func Triplet(arch string) string {
 	return map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch]
 }
 
-// environment is that of builds for the target.
+// environment is that of builds for the target. What a build leaves behind that is
+// interrupted lies among what is removed at the end.
 func (t *Target) environment() []string {
-	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0")
+	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0", "TMPDIR="+t.Work)
 }
 
 // Build builds the test programs of all packages that have tests and match the
@@ -91,6 +91,9 @@ func (t *Target) Build(ctx context.Context, patterns []string, cover string) ([]
 	return all, nil
 }
 
+// prepareLimit bounds the run of Prepare, which waits for compilers only.
+const prepareLimit = "30m"
+
 // Prepare builds the programs that the tests of a package trace, by a run of
 // them on this machine that starts no program (RTRACE_PREPARING, see package
 // testutil). Their failures mean nothing then. args are those of the test
@@ -119,7 +122,7 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 	}
 	defer log.Close()
 	// Some test programs are commands when they have no argument.
-	run := exec.CommandContext(ctx, binary, append([]string{"-test.v=true"}, args...)...)
+	run := exec.CommandContext(ctx, binary, append([]string{"-test.v=true", "-test.timeout=" + prepareLimit}, args...)...)
 	run.Dir, run.Env = p.Dir, env
 	run.Stdout, run.Stderr = log, log
 	var exit *exec.ExitError
@@ -130,10 +133,11 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(string(said)) {
-		if _, what, ok := strings.Cut(line, ": build "); ok {
-			return "", fmt.Errorf("prepare the programs of %s: build %s(see %s)", p.Path, what, log.Name())
-		}
+	if _, what, ok := strings.Cut(string(said), ": build "); ok {
+		return "", fmt.Errorf("prepare the programs of %s: build %.2000s", p.Path, what)
+	}
+	if strings.Contains(string(said), "\npanic: test timed out") {
+		return "", fmt.Errorf("prepare the programs of %s: not done after %s", p.Path, prepareLimit)
 	}
 	return dir, nil
 }

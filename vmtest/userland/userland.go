@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -135,14 +134,4 @@ func Machine(path string) (elf.Machine, error) {
 	}
 	defer f.Close()
 	return f.Machine, nil
-}
-
-// Installed tells whether all of some commands are on this host.
-func Installed(commands ...string) error {
-	for _, c := range commands {
-		if _, err := exec.LookPath(c); err != nil {
-			return fmt.Errorf("%s is not installed", c)
-		}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"rtrace-bpf/vmtest/guest"
 )
@@ -31,6 +32,8 @@ func runJob(w *guest.Writer, number int, job *guest.Job) error {
 	cmd := exec.Command(job.Args[0], job.Args[1:]...)
 	cmd.Dir, cmd.Env = job.Dir, job.Env
 	cmd.Stdout, cmd.Stderr = w, w
+	// What a test left behind must not hold up the others; it is told.
+	cmd.WaitDelay = 30 * time.Second
 	err := cmd.Run()
 	status := notRun
 	if exit := (*exec.ExitError)(nil); err == nil || errors.As(err, &exit) {

@@ -53,6 +53,7 @@ type follower struct {
 	m        *matrixFlags
 	r        *result.Run
 	packages []suite.Package
+	first    int // job of the machine's case, of which there is one for each package
 	progress progress
 	start    time.Time
 	now      *converter // of the job that runs
@@ -61,10 +62,10 @@ type follower struct {
 
 // handle takes an event of the guest.
 func (f *follower) handle(ctx context.Context, e guest.Event) error {
-	if e.Job < 0 {
-		return fmt.Errorf("the guest speaks of job %d", e.Job)
+	p, err := f.packageOf(e)
+	if err != nil {
+		return err
 	}
-	p := f.packages[e.Job%len(f.packages)] // each case has a job of each
 	seconds := time.Since(f.start).Seconds()
 	switch e.Kind {
 	case guest.Up:
@@ -74,7 +75,6 @@ func (f *follower) handle(ctx context.Context, e guest.Event) error {
 		if f.now != nil {
 			return errors.New("the guest started two jobs at once")
 		}
-		var err error
 		f.now, err = convert(ctx, f.r, p.Path)
 		return err
 	case guest.Output:
@@ -84,6 +84,9 @@ func (f *follower) handle(ctx context.Context, e guest.Event) error {
 		_, err := io.WriteString(f.now.in, e.Text)
 		return err
 	case guest.End:
+		if f.now == nil {
+			return fmt.Errorf("the guest ended the tests of %s, whose start is not on the console", p.Path)
+		}
 		err := f.now.end(e.Status, nil)
 		f.now = nil
 		f.ended++
@@ -95,6 +98,19 @@ func (f *follower) handle(ctx context.Context, e guest.Event) error {
 		return f.m.addProfile(e.Text, e.Data)
 	}
 	return nil
+}
+
+// packageOf returns the package whose job an event is about; for one of no job it
+// has no meaning. A machine that runs jobs of another case has not read its
+// kernel's command line, or that was not passed on.
+func (f *follower) packageOf(e guest.Event) (p suite.Package, err error) {
+	if e.Kind != guest.Start && e.Kind != guest.End && e.Kind != guest.Error {
+		return p, nil
+	}
+	if n := e.Job - f.first; n >= 0 && n < len(f.packages) {
+		return f.packages[n], nil
+	}
+	return p, fmt.Errorf("the guest speaks of job %d, which is not one of its case", e.Job)
 }
 
 // end takes how the machine ended.

@@ -57,7 +57,7 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 	clean = func() { os.RemoveAll(work) }
 	h = &host{
 		settings: s,
-		target:   suite.Target{Arch: s.arch, Root: root, Work: work, Log: os.Stderr},
+		target:   suite.Target{Arch: s.arch, Root: root, Work: work},
 		token:    "#vmtest-" + rand.Text(),
 		init:     filepath.Join(work, "init"),
 	}

@@ -30,7 +30,7 @@ const usage = `usage: vmtest matrix [flags] [PACKAGE...]   run the tests of pack
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	code, err := dispatch(ctx, os.Args[1:])
 	stop()
 	var bad *usageError
@@ -44,6 +44,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "vmtest:", err)
 	}
 	os.Exit(code)
+}
+
+// endings are the signals after which machines are stopped and what was built is
+// removed: also those of a terminal that is gone, and of a reader that is (| head).
+func endings() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // usageError is an error of the command line.

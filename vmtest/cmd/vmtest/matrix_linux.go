@@ -35,6 +35,7 @@ type matrixFlags struct {
 	verbose bool
 
 	specials []string // the cases of the runs
+	cases    []string // those, each once, in the order of their jobs
 
 	adding   sync.Mutex // profiles to cover
 	printing sync.Mutex // results of one kernel
@@ -93,7 +94,8 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 	for _, c := range all {
 		m.specials = append(m.specials, c.special)
 	}
-	packages, err := m.build(ctx, h, patterns, casesOf(all))
+	m.cases = casesOf(all)
+	packages, err := m.build(ctx, h, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 }
 
 // build builds the tests and the programs that they trace.
-func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []string) ([]suite.Package, error) {
+func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]suite.Package, error) {
 	cover := ""
 	if m.cover != "" {
 		cover = strings.Join(patterns, ",")
@@ -144,14 +146,14 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns, cases []stri
 	if err != nil {
 		return nil, err
 	}
-	args := m.arguments(m.testsOf(cases))
+	args := m.arguments(m.testsOf(m.cases))
 	for _, p := range packages {
 		if h.programs, err = h.target.Prepare(ctx, p, suite.Selection(args)); err != nil {
 			return nil, err
 		}
 	}
 	h.jobs = func(programs string) (jobs []guest.Job) {
-		for _, special := range cases {
+		for _, special := range m.cases {
 			for _, p := range packages {
 				args, files := m.arguments(m.tests(special)), []string(nil)
 				if cover != "" {
@@ -200,7 +202,8 @@ func (m *matrixFlags) insteadOfVNG(c *choice, why error) {
 
 // boot runs the jobs on one kernel and collects what comes of it.
 func (m *matrixFlags) boot(ctx context.Context, c *choice, r *result.Run, packages []suite.Package) {
-	f := &follower{m: m, r: r, packages: packages, progress: progress{c.word}, start: time.Now()}
+	first := slices.Index(m.cases, c.special) * len(packages)
+	f := &follower{m: m, r: r, packages: packages, first: first, progress: progress{c.word}, start: time.Now()}
 	limits := c.h.limits()
 	if c.backend == backendVNG && m.orQEMU {
 		limits.Tries = 1 // plain QEMU is the second

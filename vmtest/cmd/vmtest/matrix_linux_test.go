@@ -91,7 +91,7 @@ func TestMatrix(t *testing.T) {
 		"vng fails a test":   {qemu: passes, vng: fails, args: orQEMU, code: exitFailed, says: []string{" vng "}, not: instead},
 		"vng panics":         {qemu: passes, vng: panics, args: byVNG, code: exitBroken, says: []string{"Kernel panic"}, not: instead},
 		"vng panics, qemu":   {qemu: passes, vng: panics, args: orQEMU, code: exitGood, says: []string{instead, "Kernel panic", "qemu, not vng"}, not: "BOOTING ONCE MORE"},
-		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "100ms"}, orQEMU...), code: exitGood, says: []string{instead, "qemu, not vng"}},
+		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "10s"}, orQEMU...), code: exitGood, says: []string{instead, "qemu, not vng"}},
 		"vng does not run":   {qemu: passes, vng: "echo no such option >&2; exit 2", args: orQEMU, code: exitGood, says: []string{instead, "no such option", "qemu, not vng"}},
 		"neither runs":       {qemu: panics, vng: panics, args: orQEMU, code: exitBroken, says: []string{instead, "BOOTING ONCE MORE"}},
 		"vng panics in test": {qemu: passes, vng: panicsIn, args: orQEMU, code: exitBroken, not: instead},
@@ -101,6 +101,7 @@ func TestMatrix(t *testing.T) {
 		"backend of one":     {args: []string{"--kernels", "6.1:xen"}, code: exitUsage, says: []string{"SERIES:vng"}},
 		"series":             {args: []string{"--kernels", "six"}, code: exitUsage, says: []string{"want a number like 6.12"}},
 		"jobs":               {args: []string{"--jobs", "0"}, code: exitUsage},
+		"CPUs":               {args: []string{"--cpus", "0"}, code: exitUsage},
 		"memory":             {qemu: passes, args: []string{"--memory", "much"}, code: exitUsage, says: []string{"want an amount like 3G"}},
 		"flag":               {args: []string{"--none"}, code: exitUsage},
 	}
@@ -156,12 +157,7 @@ func TestSideBySide(t *testing.T) {
 // and all that it printed.
 func vmtest(t *testing.T, path string, args ...string) (code int, said string) {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), own, append(args, "--accel", "tcg", "--cache", t.TempDir(), "--userland", "shell", "./vmtest/cpio")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "PATH="+path)
+	cmd := commanded(t, path, t.TempDir(), args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	var exit *exec.ExitError

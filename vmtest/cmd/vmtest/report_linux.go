@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/vmtest/result"
@@ -18,6 +19,10 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 			fmt.Printf("--- FAIL: no test has the name %s\n", name)
 		}
 	}
+	fmt.Println()
+	if err := result.Table(os.Stdout, runs); err != nil {
+		return exitBroken, err
+	}
 	for path, write := range map[string]func(io.Writer, []*result.Run) error{m.junit: result.JUnit, m.tap: result.TAP} {
 		if path == "" {
 			continue
@@ -30,15 +35,15 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 			return exitBroken, err
 		}
 	}
-	fmt.Println()
-	if err := result.Table(os.Stdout, runs); err != nil {
-		return exitBroken, err
-	}
 	return exitCode(runs), nil
 }
 
-// exitCode is that of the worst run.
+// exitCode is that of the worst run. Where not one kernel could be had there is no
+// result.
 func exitCode(runs []*result.Run) int {
+	if !slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Missing == "" }) {
+		return exitBroken
+	}
 	code := exitGood
 	for _, r := range runs {
 		switch {

@@ -72,6 +72,8 @@ func (s *settings) check() error {
 		return &usageError{fmt.Errorf("acceleration %q: want auto, tcg or kvm", s.accel)}
 	case s.backend == backendVNG && s.arch != runtime.GOARCH:
 		return &usageError{errors.New("virtme-ng shares this machine's files: it runs only its architecture")}
+	case s.cpus < 1:
+		return &usageError{errors.New("--cpus: want at least 1")}
 	case s.cache == "":
 		return &usageError{errors.New("no folder for the cache: give --cache")}
 	}
@@ -116,7 +118,7 @@ func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
 	if err != nil {
 		return nil, err
 	}
-	private, err := apt.Open(filepath.Join(s.cache, "apt"), s.arch, mirror)
+	private, err := apt.Open(ctx, filepath.Join(s.cache, "apt"), s.arch, mirror)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package apt
+
+import "os"
+
+func lockFile(*os.File) error { return nil }
