@@ -14,6 +14,7 @@ func TestStackPrograms(t *testing.T) {
 	}{
 		"stacks":   {program: "stacks", args: arguments("3", "2"), ends: 3},
 		"direct":   {program: "stacks", flags: []string{"-DSTACKLOG_DIRECT"}, args: arguments("3", "2"), ends: 3},
+		"stepper":  {program: "stacks", flags: []string{"-DSTEP_BY_PTRACE"}, args: arguments("3", "2"), ends: 3},
 		"deep":     {program: "stacks", args: arguments("deep", "700"), ends: 1},
 		"cxx":      {program: "stacks_cxx", args: arguments("3", "2"), ends: 2},
 		"shadow":   {program: "shadow", args: arguments("30"), ends: 2},

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal at every single instruction: the processor's trap flag is set by one
- * handler and cleared by the next ones' last. So prologues, epilogues, PLT
- * entries and the vDSO are interrupted at each place that they have. Only x86.
+ * A signal at every single instruction, so that prologues, epilogues, PLT entries
+ * and the vDSO are interrupted at each place that they have.
  */
 #ifndef STACKS_STEPS_H
 #define STACKS_STEPS_H
 
-#if defined(__x86_64__) || defined(__i386__)
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(STEP_BY_PTRACE)
+
+/* One handler sets the processor's trap flag, and the last of the next ones clears it. */
 
 enum { SIG_BEGIN = SIGWINCH, TRAP_FLAG = 0x100 };
 
@@ -48,6 +49,21 @@ static void steps_install(void)
 		die("sigaction");
 }
 
+static ALWAYS_INLINE void steps_begin(void)
+{
+	stepping = 1;
+	raise(SIG_BEGIN);
+}
+
+static ALWAYS_INLINE void steps_end(void)
+{
+	stepping = 0;
+}
+
+#else
+#include "stacks_stepper.h"
+#endif
+
 static NOINLINE void *no_block(size_t n)
 {
 	OPAQUE(n);
@@ -65,22 +81,29 @@ static NOINLINE unsigned long aligned_leaf(unsigned long n)
 	return n + 1;
 }
 
+/* search is bsearch, on arm64 not through the PLT: see spin. */
+#ifdef __aarch64__
+static void *(*volatile search)(const void *key, const void *base, size_t n, size_t size,
+				int (*compare)(const void *a, const void *b)) = bsearch;
+#else
+#define search bsearch
+#endif
+
 static NOINLINE void stepped(unsigned long n)
 {
 	int numbers[3] = { 3, 1, 2 };
 
 	n += spin(n);
 	n += aligned_leaf(n);
-	(void)bsearch(&numbers[1], numbers, 3, sizeof(int), compare);
+	(void)search(&numbers[1], numbers, 3, sizeof(int), compare);
 	OPAQUE(n);
 }
 
 static NOINLINE void steps(void)
 {
-	stepping = 1;
-	raise(SIG_BEGIN);
+	steps_begin();
 	stepped(1);
-	stepping = 0;
+	steps_end();
 }
 
 /* binding_steps goes through the first call of a function, which the dynamic loader binds. */
@@ -88,18 +111,11 @@ static NOINLINE void binding_steps(void)
 {
 	int n = 1;
 
-	stepping = 1;
-	raise(SIG_BEGIN);
+	steps_begin();
 	OPAQUE(n);
 	n = abs(n);
 	OPAQUE(n);
-	stepping = 0;
+	steps_end();
 }
-
-#else
-#define steps_install() ((void)0)
-#define steps() ((void)0)
-#define binding_steps() ((void)0)
-#endif
 
 #endif /* STACKS_STEPS_H */
