@@ -89,6 +89,9 @@ func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), t
 	c.Stdout, c.Stderr = in, in
 	c.WaitDelay = 5 * time.Second
 	if err := c.Start(); err != nil {
+		if cause := context.Cause(ctx); cause != nil { // its time was over before
+			return false, fmt.Errorf("%w: %w", ErrNoEnd, cause)
+		}
 		return false, fmt.Errorf("start the machine: %w", err)
 	}
 	ended := make(chan error, 1)
