@@ -98,7 +98,7 @@ vmtest: need-vmtest ## run the tests of the tracer on the KERNELS, in virtual ma
 # exact stacks of C and C++, the end of a trace, the command. One kernel by each
 # way to boot; what has no test of its name is a failure.
 SMOKE_KERNELS := 6.1:qemu 6.12:vng
-SMOKE_TESTS := TestProgramsLoad/^(best|oldest)$$|TestEveryCallOfEveryThread/-ring-task-cookie|TestStacksOfEveryVariant/-frees|^TestStop$$|TestRecordsUntilTheProcessEnds
+SMOKE_TESTS := TestProgramsLoad//^(best|oldest)$$|TestEveryCallOfEveryThread//-ring-task-cookie|TestStacksOfEveryVariant//-frees|^TestStop$$|TestRecordsUntilTheProcessEnds
 
 .PHONY: vmtest-smoke
 vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12 by virtme-ng
