@@ -59,7 +59,7 @@ var parts = []struct {
 		},
 		packages: []string{"gcc", "g++", "libc6-dev", "binutils"},
 	},
-	{name: "node", programs: []string{"node"}, packages: []string{"nodejs"}},
+	{name: "node", programs: []string{"node"}, paths: []string{"/usr/share/nodejs"}, packages: []string{"nodejs"}},
 	{
 		name: "java", programs: []string{"java", "javac"}, paths: []string{"/usr/lib/jvm/java-*", "/etc/java-*"},
 		packages: []string{"default-jdk-headless"},
