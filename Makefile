@@ -62,6 +62,8 @@ need-test: need-go
 	@.ci/need 'tests refuse programs under an emulator' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
+	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace other allocators' musl-gcc=musl-tools "$$lib/libjemalloc.a=libjemalloc-dev" \
+		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
@@ -73,6 +75,29 @@ test: need-test ## run all tests; says which were skipped for want of root or a 
 test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
+
+# Rounds with random numbers until SOAK_TIME is over, and one run of at least
+# SOAK_EVENTS events. SOAK_SEED=N begins with the round of that seed.
+SOAK_TIME ?= 30m
+SOAK_EVENTS ?= 10000000
+SOAK_SEED ?=
+
+.PHONY: soak
+soak: need-test ## compare traces with what the programs did, with new random numbers, for SOAK_TIME, as root
+	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
+	tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && trap 'exit 130' INT TERM && \
+	TMPDIR="$$tmp" RTRACE_REQUIRE_BPF=1 SOAK_TIME='$(SOAK_TIME)' SOAK_EVENTS='$(SOAK_EVENTS)' SOAK_SEED='$(SOAK_SEED)' \
+		$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' $(TESTFLAGS) $${exec:+"$$exec"} ./cmd/rtrace-bpf
+
+SOAK_ROUNDS ?= 1000
+SOAK_KILLS ?= 100
+
+.PHONY: soak-rounds
+soak-rounds: need-test ## attach and detach SOAK_ROUNDS times under load, kill tracers and processes, as root
+	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
+	RTRACE_REQUIRE_BPF=1 RTRACE_ROUNDS='$(SOAK_ROUNDS)' RTRACE_KILLS='$(SOAK_KILLS)' RTRACE_EVERY_WAY=1 \
+		$(GO) test -count=1 -v -p 1 -timeout 0 -run '^(TestRoundsUnderLoad|TestHarmless|Test.*KilledAtRandom)$$' $(TESTFLAGS) $${exec:+"$$exec"} \
+		./tracer ./cmd/rtrace-bpf
 
 # Machines of another kind than this one have programs of their own.
 ARCH ?= $(shell $(GO) env GOHOSTARCH)
@@ -111,7 +136,7 @@ vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose:
 	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)
 
 .PHONY: check
-check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text ## run all checks
+check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text check-guarantees ## run all checks
 
 .PHONY: check-mutants
 check-mutants: need-git ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
@@ -143,7 +168,8 @@ check-cross: need-go ## tests and the programs that they trace compile for arm64
 		out=$$(GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test -count=1 -exec true ./... 2>&1) || { echo "$$out"; exit 1; }
 	@.ci/need 'to compile C for arm64' clang=clang /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross
 	@for file in $$(git ls-files 'testdata/progs/*.c'); do \
-		clang --target=aarch64-linux-gnu -std=gnu11 -O2 -Wall -Wextra -Werror -fsyntax-only "$$file" || exit; \
+		clang --target=aarch64-linux-gnu -nostdlibinc -isystem /usr/aarch64-linux-gnu/include \
+			-std=gnu11 -O2 -Wall -Wextra -Werror -fsyntax-only "$$file" || exit; \
 	done
 
 .PHONY: check-lint
@@ -163,6 +189,12 @@ check-modules: need-go ## go.mod and go.sum are complete and true
 check-text: need-git ## no loose ends, no paths of somebody's machine
 	@! git grep -nIwE 'TOD[O]|FIXM[E]|XX[X]' -- ':!testdata/corpus' || { echo 'error: loose ends' >&2; exit 1; }
 	@! git grep -nIE '(^|[^[:alnum:]_.])/(roo[t]|wor[k]|far[m]|home/[[:alnum:]]+)/' -- ':!testdata/corpus' ':!*_test.go' || { echo 'error: paths of a machine' >&2; exit 1; }
+
+.PHONY: check-guarantees
+check-guarantees: need-git ## the tests that docs/guarantees.md names exist
+	@for test in $$(grep -o '`Test[A-Za-z0-9]*`' docs/guarantees.md | tr -d '`' | sort -u); do \
+		git grep -q "^func $$test(" -- '*_test.go' || { echo "error: docs/guarantees.md names $$test, which is no test" >&2; exit 1; }; \
+	done
 
 .PHONY: need-git
 need-git:

@@ -63,23 +63,30 @@ static __always_inline __u64 wake_flags(void *ring, __u8 kind, __u64 time)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* reserve takes room in the CPU's ring; without any the event counts as lost. */
+/* reserve takes room in the CPU's ring; NULL: there is none. */
 static __always_inline void *reserve(void **ring, __u64 size)
 {
-	void *record = NULL;
-
 	*ring = cpu_ring();
-	if (*ring)
-		record = bpf_ringbuf_reserve(*ring, size, 0);
-	if (unlikely(!record))
-		lose(LOSS_RING_FULL);
-	return record;
+	return *ring ? bpf_ringbuf_reserve(*ring, size, 0) : NULL;
 }
 
-/* output passes a record through a perf event buffer. */
-static __always_inline void output(void *ctx, void *record, __u64 size)
+/* output passes a record through a perf event buffer and says whether there was room. */
+static __always_inline bool output(void *ctx, void *record, __u64 size)
 {
-	if (bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, record, size))
+	return !bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, record, size);
+}
+
+/*
+ * lose_record counts a record that found no room. Each call of the program has one
+ * record that says what it did, and only that one is an event.
+ */
+static __always_inline void lose_record(__u8 kind)
+{
+	if (kind == RECORD_MAPS)
+		lose(LOSS_SIDEBAND);
+	else if (kind == RECORD_MOVE_UNDONE)
+		lose(LOSS_LATE);
+	else if (kind != RECORD_MOVE_ENTER) /* its return will tell */
 		lose(LOSS_RING_FULL);
 }
 
@@ -98,7 +105,8 @@ static __always_inline void fill_event(struct event *e, struct thread *t, __u8 k
 	e->head.time = bpf_ktime_get_ns();
 }
 
-static __always_inline void emit_event(void *ctx, struct thread *t, __u8 kind, __u16 function,
+/* emit_event sends a record and says whether it got through. */
+static __always_inline bool emit_event(void *ctx, struct thread *t, __u8 kind, __u16 function,
 				       __u64 addr, __u64 size, __u64 stack)
 {
 	struct event *e;
@@ -108,17 +116,23 @@ static __always_inline void emit_event(void *ctx, struct thread *t, __u8 kind, _
 		struct event copy;
 
 		fill_event(&copy, t, kind, function, addr, size, stack);
-		output(ctx, &copy, sizeof(copy));
-		return;
+		if (likely(output(ctx, &copy, sizeof(copy))))
+			return true;
+		lose_record(kind);
+		return false;
 	}
 	e = reserve(&ring, sizeof(*e));
-	if (unlikely(!e))
-		return;
+	if (unlikely(!e)) {
+		lose_record(kind);
+		return false;
+	}
 	fill_event(e, t, kind, function, addr, size, stack);
 	bpf_ringbuf_submit(e, wake_flags(ring, kind, e->head.time));
+	return true;
 }
 
-static __always_inline void emit_move(void *ctx, struct thread *t, struct call *c, __u64 addr,
+/* emit_move is emit_event for a realloc that returned. */
+static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *c, __u64 addr,
 				      __u64 stack)
 {
 	struct move_event *e;
@@ -130,16 +144,21 @@ static __always_inline void emit_move(void *ctx, struct thread *t, struct call *
 		copy.old = c->block;
 		copy.entry_time = c->time;
 		fill_event(&copy.event, t, RECORD_MOVE, c->function, addr, c->size, stack);
-		output(ctx, &copy, sizeof(copy));
-		return;
+		if (likely(output(ctx, &copy, sizeof(copy))))
+			return true;
+		lose_record(RECORD_MOVE);
+		return false;
 	}
 	e = reserve(&ring, sizeof(*e));
-	if (unlikely(!e))
-		return;
+	if (unlikely(!e)) {
+		lose_record(RECORD_MOVE);
+		return false;
+	}
 	e->old = c->block;
 	e->entry_time = c->time;
 	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);
 	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_MOVE, e->event.head.time));
+	return true;
 }
 
 /* emit_stack sends the thread's scratch stack and says whether it got through. */

@@ -102,6 +102,8 @@ enum loss {
 	LOSS_MISSED_RETURN, /* a call was entered but its return never seen */
 	LOSS_STACK, /* the frames of a stack could not be sent */
 	LOSS_ARGUMENT, /* an argument in user memory could not be read */
+	LOSS_LATE, /* how a realloc stands to its neighbours is not known */
+	LOSS_SIDEBAND, /* the tracer was not told that the mappings changed */
 	LOSS_COUNT,
 };
 
@@ -124,7 +126,10 @@ enum operation {
  * product whose overflow the processor's flags show, 39 counts only while a call
  * is open. Behind a call for memory the register of the block is that of the
  * result. In 32-bit programs registers from 16 on are words of the stack.
- * 40-63 pages from the start of the allocator's code to the site.
+ * 40-58 pages from the start of the allocator's code to the site, 59 the allocator
+ * may call another one, 60 a free that is open until it returns, since it may lead to
+ * that of another allocator, 61 jumps back to its own start, 62-63 which of the
+ * process's texts it is in.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
@@ -135,13 +140,37 @@ enum operation {
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
 #define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
 #define SITE_NESTED(s) ((__u32)((s) >> 39) & 1)
-#define SITE_PAGES(s) ((s) >> 40)
+#define SITE_PAGES(s) ((s) >> 40 & 0x7ffff)
+#define SITE_WRAPS(s) ((__u32)((s) >> 59) & 1)
+#define SITE_OPENS(s) ((__u32)((s) >> 60) & 1)
+#define SITE_REENTERS(s) ((__u32)((s) >> 61) & 1)
+#define SITE_TEXT(s) ((s) >> 62)
+
+/* At entries 39 is: the function's return instructions are probed, since it may throw. */
+#define SITE_EXITS(s) ((__u32)((s) >> 39) & 1)
+
+/* C++ operators: 40-46 bytes from the entry to the site, 47-62 length of the code. */
+#define SITE_OFFSET(s) ((s) >> 40 & 0x7f)
+#define SITE_LENGTH(s) ((__u16)((s) >> 47))
+
+/* Files whose allocators are probed in one process. */
+#define MAX_TEXTS 4
+
+/* Code of a file that has an allocator in it; both 0 where there is none. */
+struct text {
+	__u64 start, end;
+};
 
 struct target {
-	__u64 text_start, text_end; /* code of the allocator's library in this process */
 	__u64 epoch; /* changes with the mappings; no two processes have the same */
 	__u32 space; /* slot in spaces */
 	__u32 mappings; /* how many are there */
+};
+
+/* A traced process. The state of its threads has a copy of what all calls need. */
+struct process {
+	struct target target;
+	struct text texts[MAX_TEXTS];
 };
 
 enum unwind_mode {

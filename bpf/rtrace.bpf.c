@@ -14,6 +14,8 @@
 #include "argument.h"
 #include "growth.h"
 #include "kernel_stack.h"
+#include "nested.h"
+#include "operator.h"
 #include "site.h"
 #include "stack.h"
 
@@ -35,88 +37,6 @@ const enum loss *unused_loss __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
 const enum site_program *unused_site_program __attribute__((unused));
 
-/* return_address reads where the function at whose entry the probe sits returns to. */
-static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
-{
-#if defined(__TARGET_ARCH_arm64)
-	return REG_LR(ctx);
-#else
-	__u64 pc = 0;
-
-	if (read_user(&pc, (void *)slot))
-		lose(LOSS_ARGUMENT);
-	return pc;
-#endif
-}
-
-/* drop_stale forgets calls below slot: their frames are gone, they never returned. */
-static __always_inline void drop_stale(struct thread *t, __u64 slot)
-{
-	for (int i = 0; i < MAX_CALLS; i++) {
-		__u32 top = t->depth - 1;
-
-		if (top >= MAX_CALLS || t->calls[top].slot >= slot)
-			break;
-		t->depth = top;
-		lose(LOSS_MISSED_RETURN);
-	}
-}
-
-#ifdef WORD_32
-
-/*
- * is_library says whether the call at slot comes from the allocator's library.
- * Functions of 32-bit glibc call each other where those of others jump, so more
- * depends on it: reallocarray calls realloc, which jumps to malloc. Right after exec
- * the tracer has not said yet where the code is, but the site knows. And the return
- * address may be that of realloc, which its return probe has replaced.
- */
-static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
-				       __u64 slot, __u64 caller)
-{
-	__u64 mask = cfg_page_size - 1;
-	__u64 length = t->target.text_end - (t->target.text_start & ~mask);
-	__u64 start = (REG_PC(ctx) & ~mask) - SITE_PAGES(site) * cfg_page_size;
-
-	if (caller - start < length)
-		return true;
-	caller = true_return(caller, slot);
-	return caller && caller - start < length;
-}
-
-#else
-
-static __always_inline bool is_library(struct pt_regs *ctx, struct thread *t, __u64 site,
-				       __u64 slot, __u64 caller)
-{
-	return caller >= t->target.text_start && caller < t->target.text_end;
-}
-
-#endif
-
-/*
- * is_nested says whether the call at slot was made by the allocator itself, on
- * behalf of a call that is still open. A call from elsewhere while one is open
- * comes from a signal handler and counts.
- */
-static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
-				      __u64 caller)
-{
-	__u32 top = t->depth - 1;
-
-	if (top >= MAX_CALLS)
-		return false;
-	if (t->calls[top].slot == slot) {
-		/* Same frame: entered by a jump, or the open call left by longjmp. */
-		if (t->calls[top].tail_calls)
-			return true;
-		t->depth = top;
-		lose(LOSS_MISSED_RETURN);
-		return false;
-	}
-	return is_library(ctx, t, site, slot, caller);
-}
-
 static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
 {
 	__u64 size = argument(ctx, SITE_SIZE_REG(site), slot), count, limit;
@@ -134,13 +54,43 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u6
 	return size * count;
 }
 
+/* open_call makes room for a call that goes on until its return is seen. */
+static __always_inline struct call *open_call(struct thread *t, __u64 site, __u64 slot)
+{
+	__u64 depth = t->depth;
+	struct call *c;
+
+	/* Keeps clang from leaving out the check where it knows more than the verifier. */
+	asm volatile("" : "+r"(depth));
+	if (depth >= MAX_CALLS) {
+		lose(LOSS_NESTING);
+		return NULL;
+	}
+	c = &t->calls[depth];
+	c->slot = slot;
+	c->function = SITE_FUNCTION(site);
+	c->entered = SITE_FUNCTION(site);
+	c->operation = SITE_OPERATION(site);
+	c->tail_calls = SITE_TAIL_CALLS(site);
+	c->reenters = SITE_REENTERS(site);
+	c->exits = SITE_EXITS(site);
+	c->skip = 0;
+	c->entry_lost = 0;
+	t->depth = depth + 1;
+	return c;
+}
+
 static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __u64 site,
 				       __u64 slot)
 {
 	__u64 block = argument(ctx, SITE_BLOCK_REG(site), slot), stack = 0;
 
-	if (!block)
+	if (!block) {
+		/* Its return must not be taken for that of a call which never returned. */
+		if (unlikely(SITE_OPENS(site)))
+			forget_at(t, slot);
 		return;
+	}
 	if (unlikely(t->internal)) {
 		bool own = t->internal == slot;
 
@@ -153,40 +103,42 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 	if (cfg_backtrace_all)
 		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
 				     slot + RETURN_POP);
-	emit_event(ctx, t, RECORD_FREE, SITE_FUNCTION(site), block, 0, stack);
+	emit_event(ctx, t, RECORD_FREE, named(ctx, &t->delete, slot, SITE_FUNCTION(site)), block, 0,
+		   stack);
+	if (unlikely(SITE_OPENS(site))) {
+		struct call *c = open_call(t, site, slot);
+
+		if (c)
+			c->skip = 1;
+	}
 }
 
 static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __u64 site,
 				       __u64 slot)
 {
-	__u32 depth, operation = SITE_OPERATION(site);
+	__u32 operation = SITE_OPERATION(site);
 	struct call *c;
 
 	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
 		return;
-	depth = t->depth;
-	if (depth >= MAX_CALLS) {
-		lose(LOSS_NESTING);
+	c = open_call(t, site, slot);
+	if (!c)
 		return;
-	}
-	c = &t->calls[depth];
-	c->slot = slot;
 	c->size = size_argument(ctx, site, slot);
-	c->function = SITE_FUNCTION(site);
-	c->operation = operation;
-	c->tail_calls = SITE_TAIL_CALLS(site);
-	c->skip = 0;
+	if (operation != OPERATION_REALLOC)
+		c->function = named(ctx, &t->new, slot, c->function);
 	if (operation == OPERATION_ALLOC) {
 		c->skip = c->size < cfg_min_size;
+		if (unlikely(c->exits))
+			c->block = return_address(ctx, slot);
 	} else {
 		c->block = argument(ctx, SITE_BLOCK_REG(site), slot);
 		if (operation == OPERATION_ALLOC_OUT)
 			c->skip = c->size < cfg_min_size;
 	}
-	t->depth = depth + 1;
 	if (operation == OPERATION_REALLOC && c->block) {
 		c->time = bpf_ktime_get_ns();
-		emit_event(ctx, t, RECORD_MOVE_ENTER, c->function, c->block, 0, 0);
+		c->entry_lost = !emit_event(ctx, t, RECORD_MOVE_ENTER, c->function, c->block, 0, 0);
 	}
 }
 
@@ -197,12 +149,14 @@ int enter(struct pt_regs *ctx)
 	__u64 site, slot;
 
 	keep_kernel_stack(ctx);
-	t = current_thread();
+	t = current_thread(true);
 	if (!t || !find_site(ctx, t, SITE_ENTER, &site))
 		return 0;
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (unlikely(t->depth))
 		drop_stale(t, slot);
+	if (unlikely(SITE_WRAPS(site)))
+		place_text(ctx, t, site);
 	if (SITE_OPERATION(site) == OPERATION_FREE)
 		enter_free(ctx, t, site, slot);
 	else
@@ -210,29 +164,65 @@ int enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* finish_realloc reports what a realloc with an old block did. */
+/*
+ * finish_realloc reports what a realloc with an old block did. If nothing was told
+ * of its entry, another thread may have got the block before, by the trace's order.
+ */
 static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t, struct call *c,
 					   __u64 result, __u64 stack)
 {
+	bool told = false;
+
 	if (result)
-		emit_move(ctx, t, c, result, stack);
+		told = emit_move(ctx, t, c, result, stack);
 	else if (!c->size)
-		emit_event(ctx, t, RECORD_FREE, c->function, c->block, 0, stack);
-	else
+		told = emit_event(ctx, t, RECORD_FREE, c->function, c->block, 0, stack);
+	else if (!c->entry_lost)
 		emit_event(ctx, t, RECORD_MOVE_UNDONE, c->function, c->block, 0, 0);
+	if (unlikely(told && c->entry_lost))
+		lose(LOSS_LATE);
+}
+
+/*
+ * finish_call reports what the innermost open call did. It returns to pc with the
+ * stack pointer sp.
+ */
+static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, struct call *c,
+					__u64 pc, __u64 sp)
+{
+	__u64 result = REG_RET(ctx), stack = 0;
+
+	if (c->skip)
+		return;
+	if (c->operation == OPERATION_ALLOC_OUT) {
+		__u64 out = c->block;
+
+		if (result)
+			return;
+		if (read_user(&result, (void *)out)) {
+			lose(LOSS_ARGUMENT);
+			return;
+		}
+	}
+	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
+		stack = record_stack(ctx, t, pc, REG_FP(ctx), sp);
+	if (c->operation == OPERATION_REALLOC && c->block)
+		finish_realloc(ctx, t, c, result, stack);
+	else if (result)
+		emit_event(ctx, t, RECORD_ALLOC, c->function, result, c->size, stack);
 }
 
 SEC("uretprobe")
 int leave(struct pt_regs *ctx)
 {
-	__u64 slot = REG_SP(ctx) - RETURN_POP, result = REG_RET(ctx), stack = 0;
+	__u64 slot = REG_SP(ctx) - RETURN_POP;
 	struct thread *t;
 	struct call *c;
 	__u32 top;
 
 	keep_kernel_stack(ctx);
 	/* As on entry: a new generation must not hide a call that is still open. */
-	t = current_thread();
+	t = current_thread(false);
 	if (!t)
 		return 0;
 	top = t->depth - 1;
@@ -249,24 +239,64 @@ int leave(struct pt_regs *ctx)
 			return 0; /* a nested call, or one that was entered before the probes */
 	}
 	t->depth = top;
-	if (c->skip)
-		return 0;
-	if (c->operation == OPERATION_ALLOC_OUT) {
-		__u64 out = c->block;
+	finish_call(ctx, t, c, REG_PC(ctx), REG_SP(ctx));
+	return 0;
+}
 
-		if (result)
-			return 0;
-		if (read_user(&result, (void *)out)) {
-			lose(LOSS_ARGUMENT);
-			return 0;
-		}
-	}
-	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
-		stack = record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), REG_SP(ctx));
-	if (c->operation == OPERATION_REALLOC && c->block)
-		finish_realloc(ctx, t, c, result, stack);
-	else if (result)
-		emit_event(ctx, t, RECORD_ALLOC, c->function, result, c->size, stack);
+/*
+ * exit_call takes away the open call of a function that may throw, where a probe is at
+ * one of its ends. Code of theirs that others use, too, is told apart by the place of
+ * the return address.
+ */
+static __always_inline struct call *exit_call(struct thread *t, __u64 slot)
+{
+	__u32 top;
+
+	if (t->depth)
+		drop_stale(t, slot);
+	top = t->depth - 1;
+	if (top >= MAX_CALLS || !t->calls[top].exits || t->calls[top].slot != slot)
+		return NULL;
+	t->depth = top;
+	return &t->calls[top];
+}
+
+/* leave_at sits on the return instructions of functions that may throw. */
+SEC("uprobe")
+int leave_at(struct pt_regs *ctx)
+{
+	__u64 slot = REG_SP(ctx);
+	struct thread *t;
+	struct call *c;
+
+	keep_kernel_stack(ctx);
+	t = current_thread(false);
+	c = t ? exit_call(t, slot) : NULL;
+	if (c)
+		finish_call(ctx, t, c, return_address(ctx, slot), slot + RETURN_POP);
+	return 0;
+}
+
+/*
+ * hand_over sits where such functions end in a jump to another that is traced: that
+ * one's call counts, under the name of the first.
+ */
+SEC("uprobe")
+int hand_over(struct pt_regs *ctx)
+{
+	struct thread *t;
+	struct call *c;
+
+	keep_kernel_stack(ctx);
+	t = current_thread(false);
+	c = t ? exit_call(t, REG_SP(ctx)) : NULL;
+	if (!c)
+		return 0;
+	t->new.slot = c->slot;
+	t->new.caller = c->block;
+	t->new.length = 0; /* it calls nothing any more */
+	t->new.used_at = 0;
+	t->new.function = c->function;
 	return 0;
 }
 
@@ -281,7 +311,7 @@ int internal_free(struct pt_regs *ctx)
 	struct thread *t;
 
 	keep_kernel_stack(ctx);
-	t = current_thread();
+	t = current_thread(false);
 	if (t)
 		t->internal = REG_SP(ctx) - RETURN_POP;
 	return 0;
@@ -295,7 +325,7 @@ int grow(struct pt_regs *ctx)
 	__u64 site;
 
 	keep_kernel_stack(ctx);
-	t = current_thread();
+	t = current_thread(true);
 	if (t && find_site(ctx, t, SITE_GROW, &site))
 		enter_growth(ctx, t, site);
 	return 0;
@@ -309,7 +339,7 @@ int grown(struct pt_regs *ctx)
 	__u64 site;
 
 	keep_kernel_stack(ctx);
-	t = current_thread();
+	t = current_thread(false);
 	if (t && t->growth.slot && find_site(ctx, t, SITE_GROWN, &site))
 		leave_growth(ctx, t, site);
 	return 0;
@@ -322,7 +352,7 @@ int maps_changed(struct pt_regs *ctx)
 	struct thread *t;
 
 	keep_kernel_stack(ctx);
-	t = current_thread();
+	t = current_thread(false);
 	if (t)
 		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);
 	return 0;

@@ -13,13 +13,14 @@ enum site_program {
 	SITE_ENTER,
 	SITE_GROW,
 	SITE_GROWN,
+	SITE_OPERATE,
 };
 
 /*
  * Packed sites by what is the same wherever the library is mapped: by the
  * address within its page where no other site of the program has that, since
- * it is right at once after exec, else by the distance from the allocator's
- * code. The tracer fills it.
+ * it is right at once after exec, else by the distance from the code of its
+ * allocator, and which that is. The tracer fills it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -30,15 +31,27 @@ struct {
 
 #define SITE_KEY(place, program) ((place) << 2 | (program))
 #define SITE_DISTANCE (1ULL << 63) /* in a key: it is made of the distance */
+#define SITE_TEXT_SHIFT 60 /* in such a key: the number of the text */
 
-static __always_inline __u64 *site_at(__u64 pc, __u64 text_start, __u64 program)
+static __always_inline __u64 *site_at(__u32 pid, __u64 pc, __u64 program)
 {
 	__u64 mask = cfg_page_size - 1, key = SITE_KEY(pc & mask, program), *site;
+	struct process *process;
 
 	site = bpf_map_lookup_elem(&sites, &key);
 	if (site)
 		return site;
-	key = SITE_KEY(pc - (text_start & ~mask), program) | SITE_DISTANCE;
+	process = bpf_map_lookup_elem(&targets, &pid);
+	if (!process)
+		return NULL;
+	key = 0; /* no site has it */
+	for (__u64 i = 0; i < MAX_TEXTS; i++) {
+		struct text *t = &process->texts[i];
+
+		if (pc - t->start < t->end - t->start)
+			key = SITE_KEY(pc - (t->start & ~mask), program) | SITE_DISTANCE |
+			      i << SITE_TEXT_SHIFT;
+	}
 	return bpf_map_lookup_elem(&sites, &key);
 }
 
@@ -52,7 +65,7 @@ static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
 		*site = bpf_get_attach_cookie(ctx);
 		return true;
 	}
-	found = site_at(REG_PC(ctx), t->target.text_start, program);
+	found = site_at(t->pid, REG_PC(ctx), program);
 	if (unlikely(!found)) {
 		lose(LOSS_ARGUMENT);
 		return false;

@@ -26,17 +26,22 @@ volatile const __u64 cfg_address_mask =
 
 /* Switched by the tracer while the programs run. */
 volatile __u32 enabled = 0;
-volatile __u32 generation = 1; /* grows whenever targets or enabled change */
+volatile __u32 generation = 1; /* grows whenever targets, enabled or pauses change */
+volatile __u32 pauses = 0; /* how often the probes were taken out and put in again */
 
 struct call {
 	__u64 slot; /* where the return address is or would be on the stack; identifies the call */
 	__u64 size;
-	__u64 block; /* realloc: old block; out pointer of posix_memalign */
+	__u64 block; /* realloc: old block; out pointer of posix_memalign; exits: return address */
 	__u64 time; /* realloc: when it was entered */
-	__u16 function;
+	__u16 function; /* that it counts as: perhaps an operator */
+	__u16 entered;
 	__u8 operation;
-	__u8 skip; /* below the size limit */
-	__u8 tail_calls;
+	__u8 skip; /* its return tells nothing: below the size limit, or a free */
+	__u8 tail_calls : 1;
+	__u8 reenters : 1;
+	__u8 exits : 1; /* probes are on its return instructions, and it may throw */
+	__u8 entry_lost : 1; /* realloc: no record says that it was entered */
 };
 
 #define MAX_CALLS 8
@@ -51,7 +56,17 @@ struct growth {
 	__u32 reserved;
 };
 
-#define WINDOW_BYTES (384 * sizeof(__u64))
+/* A C++ operator that was entered: see operator.h. */
+struct operator_note {
+	__u64 slot; /* where its return address is or would be on the stack; 0: there is none */
+	__u64 caller; /* its return address */
+	__u64 start; /* of its code */
+	__u32 used_at; /* low half of the slot of the call that took the name; 0: none yet */
+	__u16 length; /* bytes of code */
+	__u16 function; /* the outermost operator: the name */
+};
+
+#define WINDOW_BYTES (376 * sizeof(__u64))
 #define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
@@ -121,10 +136,13 @@ struct thread {
 	__u32 pid;
 	__u32 tid;
 	__u32 depth; /* open calls */
+	__u32 pauses; /* before which they were entered */
+	__u32 reserved;
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
 	struct growth growth;
+	struct operator_note new, delete;
 	/* Scratch. A program can be preempted, so it is the thread's own. */
 	__u32 unverified; /* stacks since one was sent raw */
 	__u16 luck; /* grows where the stack cache helps */
@@ -171,7 +189,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
 	__type(key, __u32);
-	__type(value, struct target);
+	__type(value, struct process);
 } targets SEC(".maps");
 
 struct {
@@ -257,48 +275,69 @@ static __always_inline __u64 current_ids(void)
 }
 
 /*
- * refresh_thread makes or renews the state of the current thread, or returns
- * NULL if its process is not traced or no memory is left.
+ * forget_open forgets what was under way before a pause: its end was not seen, and
+ * what is at its place on the stack now is something else.
  */
-static __noinline struct thread *refresh_thread(void)
+static __always_inline void forget_open(struct thread *t)
+{
+	t->depth = 0;
+	t->internal = 0;
+	t->growth.slot = 0;
+	t->new.slot = 0;
+	t->delete.slot = 0;
+}
+
+/*
+ * refresh_thread makes or renews the state of the current thread, or returns
+ * NULL if its process is not traced or no memory is left. That loses a call where
+ * one begins.
+ */
+static __noinline struct thread *refresh_thread(bool begins)
 {
 	__u64 ids = current_ids();
 	__u32 pid = ids >> 32;
-	struct target *target;
+	/* Read first: what changes from here on makes the state old again. */
+	__u32 now = generation;
+	struct process *process;
 	struct thread *t;
 
 	if (!enabled)
 		return NULL;
-	target = bpf_map_lookup_elem(&targets, &pid);
-	if (!target)
+	process = bpf_map_lookup_elem(&targets, &pid);
+	if (!process)
 		return NULL;
 	t = stored_thread();
 	if (!t)
 		t = new_thread();
 	if (!t) {
-		lose(LOSS_STATE);
+		if (begins)
+			lose(LOSS_STATE);
 		return NULL;
 	}
 	/* A new state is all zero; an older one keeps its open calls. */
-	t->target = *target;
+	t->target = process->target;
 	t->pid = pid;
 	t->tid = ids;
-	t->generation = generation;
+	if (unlikely(t->pauses != pauses)) {
+		t->pauses = pauses;
+		forget_open(t);
+	}
+	t->generation = now;
 	return t;
 }
 
 /*
  * current_thread returns the state of the current thread if it is traced. What
  * is the same for all threads, as being switched off, is checked only where the
- * generation has changed.
+ * generation has changed. begins says whether a call begins here.
  */
-static __always_inline struct thread *current_thread(void)
+static __always_inline struct thread *current_thread(bool begins)
 {
 	struct thread *t = stored_thread();
 
 	if (likely(t && t->generation == generation))
 		return t;
-	return refresh_thread();
+	return refresh_thread(begins);
 }
 
 #endif

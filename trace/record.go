@@ -200,6 +200,10 @@ type Exit struct {
 	Process bool
 }
 
+// LostPaused is the reason of a pause: nothing was recorded from Lost.Since to
+// Record.Time. Its count is 1, and how many events are missing is not known.
+const LostPaused = "paused"
+
 // Lost says that events are missing from the trace before this point.
 type Lost struct {
 	Count  uint64

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/keeper"
 )
 
 // kernel is what a tracer has in the kernel.
@@ -22,11 +23,18 @@ type kernel struct {
 	grace    *grace // of perf buffers; nil without
 	sideband *sideband
 	losses   *lossCounters
-	links    []link.Link
+	keeper   *keeper.Keeper // nil until there are probes
+	probed   []probeGroup   // what it attaches
+	pauses   uint32         // how often the probes were put in again
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
 	inner      innerMaps
+
+	task atomic.Int32 // thread that the perf events are attached to
+
+	switching sync.Mutex // of enabled and over
+	over      bool       // the programs stay off
 }
 
 // innerMaps describe the maps that are made while tracing.
@@ -60,33 +68,17 @@ func (k *kernel) attach(plan *Plan) error {
 	if err := k.register(plan); err != nil {
 		return err
 	}
-	if k.sideband, err = openSideband(plan.target.pid, cpus); err != nil {
+	if k.sideband, err = openSideband(plan.target.pid, cpus, plan.options.sidebandBytes()); err != nil {
 		return err
 	}
-	if err := k.probe(plan); err != nil {
+	if err := k.probe(plan, false); err != nil {
 		return err
 	}
 	k.losses = &lossCounters{
 		counters: k.objects.Losses, work: k.objects.Work,
-		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.Grow, k.objects.Grown},
+		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
 	}
-	if err := k.enable(1); err != nil {
-		return fmt.Errorf("switch the probes on: %w", err)
-	}
-	return nil
-}
-
-// enable switches the programs on (1) or off (0).
-func (k *kernel) enable(on uint32) error {
-	if err := k.objects.Enabled.Set(on); err != nil {
-		return err
-	}
-	return k.renew()
-}
-
-// renew makes the programs look at what was switched or registered.
-func (k *kernel) renew() error {
-	return k.objects.Generation.Set(k.generation.Add(1))
+	return k.enable()
 }
 
 // load configures and loads the programs and maps.
@@ -138,6 +130,9 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		t.KeySize = 4
 		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
 	}
+	if o.fewThreads > 0 {
+		spec.Maps["threads_by_tid"].MaxEntries = o.fewThreads
+	}
 	if plan.sites == SitesAddress {
 		spec.Maps["sites"].MaxEntries = uint32(len(plan.siteTable()))
 	}
@@ -164,9 +159,10 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 // unwind tables are there when the first program runs.
 func (k *kernel) register(plan *Plan) error {
 	t := plan.target
-	k.registry = registry{
-		pid: uint32(t.pid), targets: k.objects.Targets, renew: k.renew,
-		target: probeTarget{TextStart: t.code.start, TextEnd: t.code.end},
+	k.registry = registry{pid: uint32(t.pid), targets: k.objects.Targets, renew: k.renew}
+	for i := range t.texts {
+		x := &k.registry.process.Texts[i]
+		x.Start, x.End = t.texts[i].code.start, t.texts[i].code.end
 	}
 	if plan.options.depth() == 0 || !plan.options.Unwind.tables() {
 		return k.registry.put()
@@ -200,120 +196,12 @@ func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	return err
 }
 
-// probe attaches the return probes first: a return without an entry is
-// ignored, an entry without a return would count as lost.
-func (k *kernel) probe(plan *Plan) error {
-	if err := k.sites(plan, plan.returns(), k.objects.Leave, true); err != nil {
-		return err
-	}
-	if err := k.sites(plan, plan.internal, k.objects.InternalFree, false); err != nil {
-		return err
-	}
-	if err := k.sites(plan, plan.entries(), k.objects.Enter, false); err != nil {
-		return err
-	}
-	calls, results := plan.growthProbes()
-	if err := k.sites(plan, results, k.objects.Grown, false); err != nil {
-		return err
-	}
-	if err := k.sites(plan, calls, k.objects.Grow, false); err != nil {
-		return err
-	}
-	return k.sites(plan, plan.debugger, k.objects.MapsChanged, false)
-}
-
-// sites attaches one program to probes, which are grouped by file.
-func (k *kernel) sites(plan *Plan, probes []Probe, program *ebpf.Program, ret bool) error {
-	byFile := map[string][]Probe{}
-	var files []string
-	for _, p := range probes {
-		if byFile[p.File] == nil {
-			files = append(files, p.File)
-		}
-		byFile[p.File] = append(byFile[p.File], p)
-	}
-	for _, file := range files {
-		exe, err := link.OpenExecutable(file)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", file, err)
-		}
-		if plan.mechanism == MechanismMulti {
-			err = k.multi(plan, exe, byFile[file], program, ret)
-		} else {
-			err = k.single(plan, exe, byFile[file], program, ret)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// multi puts all probes of a file into one link.
-func (k *kernel) multi(plan *Plan, exe *link.Executable, probes []Probe, program *ebpf.Program, ret bool) error {
-	o := &link.UprobeMultiOptions{PID: uint32(plan.target.pid)}
-	for _, p := range probes {
-		o.Addresses = append(o.Addresses, p.Offset)
-		if plan.sites == SitesCookie {
-			o.Cookies = append(o.Cookies, p.site)
-		}
-	}
-	attach := exe.UprobeMulti
-	if ret {
-		attach = exe.UretprobeMulti
-	}
-	l, err := attach(nil, program, o)
-	if err != nil {
-		return fmt.Errorf("attach %d probes to %s: %w", len(probes), probes[0].Path, err)
-	}
-	k.links = append(k.links, l)
-	return nil
-}
-
-// single makes a perf event per probe.
-func (k *kernel) single(plan *Plan, exe *link.Executable, probes []Probe, program *ebpf.Program, ret bool) error {
-	attach := exe.Uprobe
-	if ret {
-		attach = exe.Uretprobe
-	}
-	for _, p := range probes {
-		o := &link.UprobeOptions{Address: p.Offset, PID: plan.target.pid}
-		if plan.sites == SitesCookie {
-			o.Cookie = p.site
-		}
-		l, err := attach("", program, o)
-		if err != nil {
-			return fmt.Errorf("attach probe to %s of %s: %w", p.Function, p.Path, perfRefused(err))
-		}
-		k.links = append(k.links, l)
-	}
-	return nil
-}
-
-// disable makes the programs return at once.
-func (k *kernel) disable() error {
-	if err := k.enable(0); err != nil {
-		return fmt.Errorf("switch the probes off: %w", err)
-	}
-	return nil
-}
-
-// detach removes the probes. Links are closed side by side, since each perf
-// event waits for a grace period of the kernel.
-func (k *kernel) detach() error {
-	all := make([]error, len(k.links))
-	var closing sync.WaitGroup
-	for i, l := range k.links {
-		closing.Go(func() { all[i] = l.Close() })
-	}
-	closing.Wait()
-	k.links = nil
-	return errors.Join(all...)
-}
-
 // Close removes the probes and frees the rest.
 func (k *kernel) Close() error {
-	all := []error{k.detach()}
+	var all []error
+	if k.keeper != nil {
+		all = append(all, k.keeper.Close())
+	}
 	if k.follower != nil {
 		all = append(all, k.follower.Close())
 	}

@@ -79,8 +79,10 @@ func empty(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		err = errors.Join(k.sites(plan, plan.returns(), program, true), k.sites(plan, plan.entries(), program, false))
-		if err != nil {
+		if err := k.startKeeper(plan, []placement{{program, plan.returns(), true}, {program, plan.entries(), false}}); err != nil {
+			b.Fatal(err)
+		}
+		if err := k.probe(plan, false); err != nil {
 			b.Fatal(err)
 		}
 		return func() {
@@ -277,7 +279,7 @@ func BenchmarkAttach(b *testing.B) {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		if err := k.probe(plan); err != nil {
+		if err := k.probe(plan, false); err != nil {
 			b.Fatal(err)
 		}
 		s.add("attach-ms", float64(time.Since(start).Microseconds())/1000)

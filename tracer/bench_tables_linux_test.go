@@ -259,18 +259,18 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 	ticker := time.NewTicker(resolution)
 	defer ticker.Stop()
 	var views []view
-	var target probeTarget
+	var process probeProcess
 	var library *trace.Record
 	for {
 		select {
 		case library = <-mapped:
 		case <-ticker.C:
-			old := target.Epoch
-			if err := k.objects.Targets.Lookup(pid, &target); err != nil {
+			old := process.Target.Epoch
+			if err := k.objects.Targets.Lookup(pid, &process); err != nil {
 				b.Fatal(err)
 			}
-			if target.Epoch != old {
-				views = append(views, view{clock(), spaceOf(b, k, target)})
+			if process.Target.Epoch != old {
+				views = append(views, view{clock(), spaceOf(b, k, process.Target)})
 			}
 		}
 		if library == nil {

@@ -34,9 +34,12 @@ const (
 	boundedProgEnter            = "enter"
 	boundedProgGrow             = "grow"
 	boundedProgGrown            = "grown"
+	boundedProgHandOver         = "hand_over"
 	boundedProgInternalFree     = "internal_free"
 	boundedProgLeave            = "leave"
+	boundedProgLeaveAt          = "leave_at"
 	boundedProgMapsChanged      = "maps_changed"
+	boundedProgOperate          = "operate"
 	boundedVarCfgAddressMask    = "cfg_address_mask"
 	boundedVarCfgBacktraceAll   = "cfg_backtrace_all"
 	boundedVarCfgCookies        = "cfg_cookies"
@@ -57,6 +60,7 @@ const (
 	boundedVarEnabled           = "enabled"
 	boundedVarGeneration        = "generation"
 	boundedVarKnownRules        = "known_rules"
+	boundedVarPauses            = "pauses"
 	boundedVarUnusedEvent       = "unused_event"
 	boundedVarUnusedLoss        = "unused_loss"
 	boundedVarUnusedMapping     = "unused_mapping"
@@ -118,9 +122,12 @@ type boundedProgramSpecs struct {
 	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
 	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
 	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
 }
 
 // boundedMapSpecs contains maps before they are loaded into the kernel.
@@ -168,6 +175,7 @@ type boundedVariableSpecs struct {
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Generation        *ebpf.VariableSpec `ebpf:"generation"`
 	KnownRules        *ebpf.VariableSpec `ebpf:"known_rules"`
+	Pauses            *ebpf.VariableSpec `ebpf:"pauses"`
 	UnusedEvent       *ebpf.VariableSpec `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
 	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
@@ -265,6 +273,7 @@ type boundedVariables struct {
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Generation        *ebpf.Variable `ebpf:"generation"`
 	KnownRules        *ebpf.Variable `ebpf:"known_rules"`
+	Pauses            *ebpf.Variable `ebpf:"pauses"`
 	UnusedEvent       *ebpf.Variable `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
 	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
@@ -288,9 +297,12 @@ type boundedPrograms struct {
 	Enter        *ebpf.Program `ebpf:"enter"`
 	Grow         *ebpf.Program `ebpf:"grow"`
 	Grown        *ebpf.Program `ebpf:"grown"`
+	HandOver     *ebpf.Program `ebpf:"hand_over"`
 	InternalFree *ebpf.Program `ebpf:"internal_free"`
 	Leave        *ebpf.Program `ebpf:"leave"`
+	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
+	Operate      *ebpf.Program `ebpf:"operate"`
 }
 
 func (p *boundedPrograms) Close() error {
@@ -298,9 +310,12 @@ func (p *boundedPrograms) Close() error {
 		p.Enter,
 		p.Grow,
 		p.Grown,
+		p.HandOver,
 		p.InternalFree,
 		p.Leave,
+		p.LeaveAt,
 		p.MapsChanged,
+		p.Operate,
 	)
 }
 

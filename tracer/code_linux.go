@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rtrace-bpf/internal/unwind/cfi"
 	"rtrace-bpf/tracer/site"
 )
 
@@ -22,6 +23,7 @@ type extent struct{ start, end uint64 }
 // code is the machine code of an allocator's library.
 type code struct {
 	lib      *library
+	number   int // of target.texts
 	machine  *machine
 	bias     uint64 // of the library in the process
 	text     []byte // the code segment with the allocator
@@ -30,10 +32,13 @@ type code struct {
 	byAddr   map[uint64]string // traced functions
 	branches []site.Branch     // that lead into them
 	free     uint64            // address of free, 0 if it is not traced
+
+	index   *cfi.Index // of allFrames
+	indexed bool
 }
 
-func newCode(m *machine, lib *library, functions []Function) (*code, error) {
-	c := &code{lib: lib, machine: m, byAddr: map[uint64]string{}}
+func newCode(m *machine, lib *library, number int, functions []Function) (*code, error) {
+	c := &code{lib: lib, number: number, machine: m, byAddr: map[uint64]string{}}
 	var entries []uint64
 	for _, f := range functions {
 		c.byAddr[f.addr] = f.Name
@@ -70,15 +75,17 @@ func (c *code) sites() site.Options {
 }
 
 // body returns the code of a function.
-func (c *code) body(name string) ([]byte, error) {
-	sym, _ := c.lib.file.Defined(name)
-	addr, size := sym.Addr, sym.Size
+func (c *code) body(fn *Function) ([]byte, error) {
+	addr, size := fn.addr, fn.size
 	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
-		return nil, fmt.Errorf("%s of %s at %#x is in no code segment", name, c.lib.mapping.path, addr)
+		return nil, fmt.Errorf("%s of %s at %#x is in no code segment", fn.Name, c.lib.mapping.path, addr)
 	}
 	rest := c.text[addr-c.base:]
 	if size == 0 {
 		size = site.Window
+		if start, end, ok := c.around(addr); ok && start == addr {
+			size = end - start
+		}
 	}
 	return rest[:min(size, maxFunction, uint64(len(rest)))], nil
 }
@@ -106,17 +113,27 @@ func (c *code) traced(name string, ok bool) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, known := range c.byAddr {
-		if known == name {
-			return name, true
-		}
+	sym, ok := c.lib.function(name) // perhaps an alias
+	if !ok {
+		return "", false
 	}
-	return "", false
+	name, ok = c.byAddr[sym.Addr]
+	return name, ok
 }
 
 // extent returns where the process has the code.
 func (c *code) extent() extent {
 	return extent{c.bias + c.base, c.bias + c.base + uint64(len(c.text))}
+}
+
+// probe describes a probe at an address of the file. It reports false if that is
+// not in there.
+func (c *code) probe(function string, addr uint64) (Probe, bool) {
+	offset, ok := c.lib.file.FileOffset(addr)
+	return Probe{
+		Function: function, Path: c.lib.mapping.path, File: c.lib.path, Offset: offset,
+		file: c.lib.id(), text: c.number, distance: c.distance(addr),
+	}, ok
 }
 
 // distance returns how far an address of the file is from the start of the page
@@ -142,8 +159,8 @@ func (c *code) internal() []Probe {
 	}
 	var probes []Probe
 	for _, addr := range returns {
-		if offset, ok := c.lib.file.FileOffset(addr - c.machine.call); ok {
-			probes = append(probes, Probe{Function: "free", Path: c.lib.mapping.path, File: c.lib.path, Offset: offset})
+		if probe, ok := c.probe("free", addr-c.machine.call); ok {
+			probes = append(probes, probe)
 		}
 	}
 	return probes

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/keeper"
 )
 
 // Limits of the queue between the rings and the reader of records. When it is
@@ -42,11 +44,13 @@ type collector struct {
 	disable  func() error              // switches the programs off
 	snapshot func() ([]mapping, error) // reads the process's executable mappings
 	follower *follower                 // nil without unwind tables
+	governor *governor                 // nil where it has nothing to do
 	out      chan *batch
 	free     chan *batch // batches to use again
 	epoll    int
 	stopFD   int // eventfd: stop asked for
 	exitFD   int // pidfd of the process
+	keeperFD int // that of the keeper; -1 without
 
 	merger     merger
 	in         []intake
@@ -57,8 +61,11 @@ type collector struct {
 	wait       time.Duration
 	limit      time.Duration // drainLimit, but for tests
 	lossTime   uint64
+	arrived    int    // events since govern was last called
 	unfinished uint64 // rings given up
 	exited     bool
+	orphaned   bool // the keeper has ended
+	ending     bool // what is said of losses now is the last of it
 }
 
 func newCollector(sources []source, sb *sideband, t *target) (*collector, error) {
@@ -67,7 +74,7 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 		out:  make(chan *batch, batchQueue),
 		free: make(chan *batch, batchQueue),
 		in:   make([]intake, len(sources)),
-		wait: pollShortest, limit: drainLimit,
+		wait: pollShortest, limit: drainLimit, keeperFD: -1,
 	}
 	c.merger.queues = make([]queue, len(sources)+1)
 	for i := range c.in {
@@ -101,6 +108,16 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 	return c, nil
 }
 
+// watchKeeper has the recording end with an error when the keeper ends.
+func (c *collector) watchKeeper(fd int) error {
+	c.keeperFD = fd
+	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
+	if err := unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		return fmt.Errorf("watch the process that holds the probes: %w", err)
+	}
+	return nil
+}
+
 // clock reads CLOCK_MONOTONIC, the clock of the events.
 func clock() uint64 {
 	var ts unix.Timespec
@@ -127,6 +144,9 @@ func (c *collector) run() {
 func (c *collector) collect() error {
 	for {
 		bound, more := c.poll()
+		if err := c.govern(); err != nil { // first, since passing on takes as long as the reader does
+			return err
+		}
 		if err := c.pass(bound); err != nil {
 			return err
 		}
@@ -167,8 +187,14 @@ func (c *collector) drain() error {
 		}
 		time.Sleep(pollShortest)
 	}
-	c.lossTime = 0
+	if g := c.governor; g != nil && g.incomplete() {
+		c.addPause(g.since, end)
+	}
+	c.lossTime, c.ending = 0, true
 	err := errors.Join(errDisable, c.pass(end))
+	if c.orphaned {
+		err = errors.Join(keeper.ErrEnded, err)
+	}
 	b := c.batch()
 	b.exited = c.exited
 	c.out <- b
@@ -183,7 +209,9 @@ func (c *collector) poll() (bound uint64, more bool) {
 	fullest, remapped := 0.0, false
 	for i, s := range c.sources {
 		in := &c.in[i]
+		before := len(in.queue.events)
 		bound = min(bound, s.poll(now, in))
+		c.arrived += len(in.queue.events) - before
 		remapped = remapped || in.maps
 		in.maps = false
 		c.next = c.keep(in)
@@ -194,10 +222,18 @@ func (c *collector) poll() (bound uint64, more bool) {
 	for i := range c.sides {
 		c.remaps++
 		c.sides[i].number = c.remaps
+		if c.sides[i].kind == sideLost {
+			remapped = true // a mapping may be among them
+			if c.sides[i].lost == 0 {
+				continue // counted elsewhere
+			}
+		}
 		c.addSide(&c.sides[i])
 		switch c.sides[i].kind {
-		case sideLost:
-			remapped = true // a mapping may be among them
+		case sideExit:
+			if c.governor != nil {
+				c.governor.threadEnded(int(c.sides[i].tid), c.sides[i].time)
+			}
 		case sideExec, sideMap:
 			if c.follower != nil {
 				c.follower.told(&c.sides[i])
@@ -303,6 +339,11 @@ func (c *collector) addLosses(time uint64) error {
 		return err
 	}
 	c.addSide(&side{kind: sideWork, time: time, work: work})
+	dropped, err := c.sideband.dropped(c.ending)
+	if err != nil {
+		return err
+	}
+	grown[LossSideband] += dropped
 	grown[LossUnfinished] += c.unfinished
 	c.unfinished = 0
 	grown[LossLate] += c.merger.late
@@ -339,6 +380,9 @@ func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 			c.exited = true
 			stop = true
 		case c.stopFD:
+			stop = true
+		case c.keeperFD:
+			c.orphaned = true
 			stop = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/proc"
 )
 
@@ -22,7 +23,7 @@ func findMachine(pid int) (*machine, error) {
 		return nil, processError(pid, err)
 	}
 	if exe, ok := emulator(pid, head); ok {
-		return nil, fmt.Errorf("process %d %w, %s: the calls that could be seen are the emulator's own", pid, ErrEmulated, exe)
+		return nil, fmt.Errorf("process %d %w, %s: the calls that could be seen are the emulator's own", pid, ErrEmulated, printable.Name(exe))
 	}
 	m, err := machineOf(head)
 	if err != nil {

@@ -46,6 +46,7 @@ type stackDef struct {
 	framePointer bool
 	late         bool   // unwound from a copy; the hash is of one event alone
 	id           uint64 // of what is left after the check, 0 before: see stream.settle
+	used         uint64 // time of the last call with it
 }
 
 const (

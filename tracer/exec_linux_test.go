@@ -3,6 +3,7 @@ package tracer
 import (
 	"bytes"
 	"maps"
+	"os/exec"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
@@ -21,13 +22,14 @@ func execTracedAllWays(t *testing.T, build testutil.Builder) {
 	for name, change := range map[string]func(o *Options){
 		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
 	} {
-		t.Run(name, func(t *testing.T) { execTraced(t, build, change) })
+		t.Run(name, func(t *testing.T) { execTraced(t, exec.Command(build(t, "exec"), "10", build(t, "every")), change) })
 	}
 }
 
-func execTraced(t *testing.T, build testutil.Builder, change func(o *Options)) {
-	every := build(t, "every")
-	child := testutil.Spawn(t, build(t, "exec"), "10", every)
+// execTraced records a program that becomes another one, the last argument of cmd.
+func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *Options)) {
+	every := cmd.Args[len(cmd.Args)-1]
+	child := testutil.Start(t, cmd)
 	child.Ready()
 	r := attachTo(t, child.PID, change)
 	child.Go()

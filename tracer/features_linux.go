@@ -39,9 +39,11 @@ var (
 	ErrNoProcess     = errors.New("no such process")
 	ErrKernelThread  = errors.New("is a kernel thread")
 	ErrZombie        = errors.New("is a zombie")
+	ErrLeaderless    = errors.New("has ended its main thread")
 	ErrMachine       = errors.New("cannot be traced here")
 	ErrEmulated      = errors.New("runs in an emulator")
 	ErrNoAllocator   = errors.New("has no known allocator")
+	ErrStripped      = errors.New("has no known allocator") // that could be found: names are missing
 )
 
 // unsupported says which feature is missing and what would have it.

@@ -146,26 +146,42 @@ func TestRegistry(t *testing.T) {
 	}
 	renewed := 0
 	r := registry{pid: 4711, targets: newMap(t, spec.Maps["targets"]), renew: func() error { renewed++; return nil }}
-	read := func() (got probeTarget) {
+	read := func() (got probeProcess) {
 		if err := r.targets.Lookup(uint32(4711), &got); err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
-	if err := r.relocate(extent{1, 2}); err != nil {
+	made := func(start, end uint64) (p probeProcess) {
+		p.Target = probeTarget{Mappings: 3, Epoch: 44}
+		p.Texts[1].Start, p.Texts[1].End = start, end
+		return p
+	}
+	if err := r.relocate(1, extent{1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.remap(make([]placed, 3), 44); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := read(), (probeTarget{TextStart: 1, TextEnd: 2, Mappings: 3, Epoch: 44}); got != want || renewed != 2 {
+	if got, want := read(), made(1, 2); got != want || renewed != 2 {
 		t.Errorf("%+v after %d renewals, want %+v", got, renewed, want)
 	}
-	if err := r.relocate(extent{5, 6}); err != nil {
+	if err := r.relocate(1, extent{5, 6}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := read(), (probeTarget{TextStart: 5, TextEnd: 6, Mappings: 3, Epoch: 44}); got != want {
+	if got, want := read(), made(5, 6); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	// The programs have found the code elsewhere meanwhile.
+	moved := made(7, 8)
+	if err := r.targets.Put(uint32(4711), moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.remap(make([]placed, 3), 44); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got != moved {
+		t.Errorf("%+v, want %+v", got, moved)
 	}
 	r.renew = func() error { return errors.New("asleep") }
 	if err := r.remap(nil, 45); err == nil || !strings.Contains(err.Error(), "process 4711: asleep") {

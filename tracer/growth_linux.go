@@ -29,7 +29,7 @@ const maxGrowths = 64
 
 // chooseGrowths finds the allocator's calls of the functions in growthModule and
 // a site behind each.
-func (p *Plan) chooseGrowths(c *code) {
+func (p *Plan) chooseGrowths(c *code, functions []Function) {
 	wrappers := map[uint64]*growthRow{}
 	for i := range growthModule {
 		r := &growthModule[i]
@@ -37,7 +37,7 @@ func (p *Plan) chooseGrowths(c *code) {
 			wrappers[sym.Addr] = r
 		}
 	}
-	calls := c.growthCalls(p.functions, wrappers)
+	calls := c.growthCalls(functions, wrappers)
 	if len(calls) == 0 || len(calls) > maxGrowths {
 		p.options.warn("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.path)
 		return
@@ -70,19 +70,13 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	if err != nil {
 		return g, false
 	}
-	probe := func(addr, packed uint64) (Probe, bool) {
-		offset, ok := c.lib.file.FileOffset(addr)
-		return Probe{
-			Function: r.symbol, Path: c.lib.mapping.path, File: c.lib.path, Offset: offset,
-			site: packed, distance: c.distance(addr),
-		}, ok
-	}
-	entry := uint64(r.operation) << 10
+	atCall, ok := c.probe(r.symbol, call.From)
+	atResult, ok2 := c.probe(r.symbol, g.Site.Addr)
+	atCall.site = uint64(r.operation) << 10
 	if g.Nested {
-		entry |= 1 << 39
+		atCall.site |= 1 << 39
 	}
-	atCall, ok := probe(call.From, entry)
-	atResult, ok2 := probe(g.Site.Addr, uint64(g.Site.Args[0].Reg)<<24|uint64(g.Site.StackAdjust)/c.machine.word<<29)
+	atResult.site = uint64(g.Site.Args[0].Reg)<<24 | uint64(g.Site.StackAdjust)/c.machine.word<<29
 	g.Call, g.Result = atCall, atResult
 	return g, ok && ok2
 }
@@ -119,11 +113,7 @@ func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow)
 // frames lists the functions of the library, nil if it does not say where the
 // traced ones are.
 func (c *code) frames() *cfi.Index {
-	sections, err := cfi.Sections(c.lib.file)
-	if err != nil {
-		return nil
-	}
-	index, _ := cfi.NewIndex(sections...) // broken entries are not the allocator's
+	index := c.allFrames()
 	if index == nil {
 		return nil
 	}

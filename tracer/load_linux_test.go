@@ -61,6 +61,9 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 			}{
 				{"enter", p.Enter},
 				{"leave", p.Leave},
+				{"operate", p.Operate},
+				{"leave_at", p.LeaveAt},
+				{"hand_over", p.HandOver},
 				{"grow", p.Grow},
 				{"grown", p.Grown},
 				{"internal_free", p.InternalFree},

@@ -34,7 +34,7 @@ func (p *Plan) findLoader() error {
 			return fmt.Errorf("close %s: %w", path, err)
 		}
 		if ok && inFile {
-			p.debugger = []Probe{{Function: notifier, Path: m.path, File: path, Offset: offset}}
+			p.debugger = []Probe{{Function: notifier, Path: m.path, File: path, Offset: offset, file: id}}
 			return nil
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"rtrace-bpf/trace"
 )
 
 // Loss is a reason for events, or parts of events, that are missing.
@@ -18,25 +20,28 @@ const (
 	LossMissedReturn
 	LossStack
 	LossArgument
-	LossSkipped    // the kernel did not run a program, since one was running on that CPU
-	LossLate       // a record came after younger ones had been passed on
-	LossSideband   // the kernel dropped records about mappings, names and exits
-	LossUnfinished // at the end a record was not completed: it and those behind it in its ring are missing
+	LossLate        // a record came after younger ones had been passed on, or not at all, where only the order depends on it
+	LossSideband    // records about mappings, names and exits were dropped
+	LossSkipped     // the kernel did not run a program, since one was running on that CPU
+	LossUnfinished  // at the end a record was not completed: it and those behind it in its ring are missing
+	LossProbesMoved // the thread ended that the probes were attached to, and they were attached to another
+	LossPaused      // MaxRate was exceeded, and the probes were taken out for a while
 	lossCount
 )
 
 var lossNames = [lossCount]string{
 	"ring full", "state unavailable", "nesting limit", "missed return", "stack failed",
-	"argument unreadable", "program skipped", "late record", "sideband lost", "record unfinished",
+	"argument unreadable", "late record", "sideband lost", "program skipped", "record unfinished",
+	"probes moved", trace.LostPaused,
 }
 
 // String returns the reason as traces and the summary spell it.
 func (l Loss) String() string { return lossNames[l] }
 
-// Incomplete says that whole events are missing, not only parts of them or
-// their order.
+// Incomplete says that it counts whole events that are missing, not parts of them,
+// their order or times without any.
 func (l Loss) Incomplete() bool {
-	return l != LossStack && l != LossLate
+	return l != LossStack && l != LossLate && l != LossPaused
 }
 
 // lossCounters reads the kernel's counters and tells what came on top.

@@ -3,11 +3,32 @@ package tracer
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
+
+// overflowing records a program with the smallest rings, and reads when it is over.
+func overflowing(t *testing.T, buffer Buffer, program string, args ...string) *recording {
+	t.Helper()
+	child := testutil.Spawn(t, testutil.Build(t, program), args...)
+	child.Ready()
+	plan, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer, err := Open(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Succeed()
+	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+	r.done <- r.read()
+	return r
+}
 
 // What does not fit is counted: with a reader that does not read and the
 // smallest rings, recorded and lost events add up to those made.
@@ -15,22 +36,9 @@ func TestLossIsCounted(t *testing.T) {
 	privileged(t)
 	const pairs = 200_000
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "200000")
-		child.Ready()
-		plan, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tracer, err := Open(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		child.Go()
-		child.Succeed()
-		r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
-		r.done <- r.read()
+		r := overflowing(t, buffer, "loop", "1", "200000")
 		records := r.end()
-		s := tracer.Stats()
+		s := r.tracer.Stats()
 		if s.Lost[LossRingFull] == 0 {
 			t.Fatal("nothing was lost: the test does not test")
 		}
@@ -198,4 +206,19 @@ func TestPreflights(t *testing.T) {
 		}
 		t.Log(err)
 	}
+}
+
+// Traces can be begun at the same time.
+func TestPreflightsAtATime(t *testing.T) {
+	privileged(t)
+	want := (kernelFeatures{}).UprobeMulti()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := (kernelFeatures{}).UprobeMulti(); (err == nil) != (want == nil) {
+				t.Errorf("%v, alone %v", err, want)
+			}
+		})
+	}
+	all.Wait()
 }

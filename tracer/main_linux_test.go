@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	PreflightChild()
+	RunAsChild()
 	// As the command does. Without the right to it, tests that need it skip.
 	_ = Prioritize()
 	testutil.Main(m)
@@ -101,14 +101,7 @@ func (r *recording) whole() {
 // trace must be whole.
 func traceRun(t *testing.T, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
-	child := testutil.Spawn(t, program, args...)
-	child.Ready()
-	r := attachTo(t, child.PID, change)
-	child.Go()
-	report := child.Report()
-	records := r.end()
-	r.whole()
-	return r, report, records
+	return tracePreloaded(t, "", change, program, args...)
 }
 
 // calls returns the calls of a trace by thread, in the words of a report. The

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"rtrace-bpf/internal/symbol"
@@ -11,7 +12,7 @@ import (
 // mappings follows the executable mappings of a process and tells what
 // changed, as records.
 type mappings struct {
-	current []mapping
+	current []mapping       // ordered; none overlaps another one. There may be tens of thousands
 	modules map[string]bool // paths and build-ids already described
 	file    func(mapping) fileInfo
 	emit    func(trace.Record)
@@ -28,20 +29,24 @@ type fileInfo struct {
 	segments []symbol.Segment
 }
 
-// add records that m appeared. What it overlaps is gone, even a mapping of the
-// same file at the same place, unless that was first seen at time or later:
-// then the kernel's record of it has come behind a look at all mappings.
-func (ms *mappings) add(m mapping, time uint64) {
-	for i := range ms.current {
-		if old := &ms.current[i]; old.same(m) && old.seen >= time {
-			return
+// add records that m appeared, and says whether that is news. What it overlaps is
+// gone, even a mapping of the same file at the same place, unless that was first
+// seen at time or later: then the kernel's record of it has come behind a look at
+// all mappings.
+func (ms *mappings) add(m mapping, time uint64) bool {
+	from, to := ms.overlapped(m)
+	for _, old := range ms.current[from:to] {
+		if old.same(m) && old.seen >= time {
+			return false
 		}
 	}
 	m.seen = max(m.seen, time)
-	ms.remove(time, func(old mapping) bool { return old.overlaps(m) })
-	ms.current = append(ms.current, m)
+	for _, old := range ms.current[from:to] {
+		ms.gone(old, time)
+	}
+	ms.current = slices.Replace(ms.current, from, to, m)
 	if !named(m) {
-		return
+		return true
 	}
 	info := ms.file(m)
 	if key := m.path + "\x00" + info.buildID; !ms.modules[key] {
@@ -52,25 +57,31 @@ func (ms *mappings) add(m mapping, time uint64) {
 	}
 	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: m.record(info)})
 	ms.moved(m, info)
+	return true
 }
 
-// replace makes known all the mappings of the process, which were read between
-// the times from and to. What is known to have appeared meanwhile stays as it
+// overlapped returns which of the current mappings m overlaps: [from, to).
+func (ms *mappings) overlapped(m mapping) (from, to int) {
+	from = sort.Search(len(ms.current), func(i int) bool { return ms.current[i].end > m.start })
+	for to = from; to < len(ms.current) && ms.current[to].overlaps(m); to++ {
+	}
+	return from, to
+}
+
+// replace makes known all the mappings of the process, ordered, which were read
+// between the times from and to. What is known to have appeared meanwhile stays as it
 // is: the reading may have been before or behind it.
 func (ms *mappings) replace(all []mapping, from, to uint64) {
 	ms.remove(to, func(old mapping) bool {
 		if old.seen >= from {
 			return false
 		}
-		for _, m := range all {
-			if old.start >= m.start && old.end <= m.end && old.inode == m.inode {
-				return false
-			}
-		}
-		return true
+		i := sort.Search(len(all), func(i int) bool { return all[i].end > old.start })
+		return i == len(all) || old.start < all[i].start || old.end > all[i].end || old.inode != all[i].inode
 	})
 	for _, m := range all {
-		if !slices.ContainsFunc(ms.current, func(old mapping) bool {
+		i, end := ms.overlapped(m)
+		if !slices.ContainsFunc(ms.current[i:end], func(old mapping) bool {
 			return old.same(m) || old.seen >= from && old.overlaps(m)
 		}) {
 			m.seen = to
@@ -86,10 +97,9 @@ func (ms *mappings) clear(time uint64) {
 
 // at returns the executable mapping that addr is in, or nil.
 func (ms *mappings) at(addr uint64) *mapping {
-	for i := range ms.current {
-		if m := &ms.current[i]; addr >= m.start && addr < m.end {
-			return m
-		}
+	i := sort.Search(len(ms.current), func(i int) bool { return ms.current[i].end > addr })
+	if i < len(ms.current) && ms.current[i].contains(addr) {
+		return &ms.current[i]
 	}
 	return nil
 }
@@ -110,11 +120,16 @@ func (ms *mappings) remove(time uint64, gone func(mapping) bool) {
 			kept = append(kept, old)
 			continue
 		}
-		if named(old) {
-			ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: old.record(fileInfo{})})
-		}
+		ms.gone(old, time)
 	}
 	ms.current = kept
+}
+
+// gone records that a mapping is no longer there.
+func (ms *mappings) gone(old mapping, time uint64) {
+	if named(old) {
+		ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: old.record(fileInfo{})})
+	}
 }
 
 // same says whether two descriptions are of one mapping; a file may have been
@@ -122,6 +137,8 @@ func (ms *mappings) remove(time uint64, gone func(mapping) bool) {
 func (m mapping) same(o mapping) bool {
 	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode
 }
+
+func (m mapping) contains(addr uint64) bool { return addr >= m.start && addr < m.end }
 
 // overlaps says whether both have an address in common.
 func (m mapping) overlaps(o mapping) bool { return m.start < o.end && o.start < m.end }

@@ -73,7 +73,7 @@ func (q *queue) compact() {
 type merger struct {
 	queues []queue
 	last   uint64 // time of the youngest event passed on
-	late   uint64 // events that came after a younger one had been passed on
+	late   uint64 // events of the programs that came after a younger one had been passed on
 }
 
 // merge appends to out the events that are not younger than watermark, at most
@@ -99,13 +99,16 @@ func (m *merger) merge(out []event, watermark uint64, room int) ([]event, bool) 
 	return out, true
 }
 
-// note counts the events of a run that come too late.
+// note counts the events of a run that come too late. Whether a side does, is
+// seen by what it says (stream.side).
 func (m *merger) note(run []event) {
 	for i := range run {
 		if run[i].time >= m.last {
 			break
 		}
-		m.late++
+		if run[i].kind != kindSide {
+			m.late++
+		}
 	}
 	m.last = max(m.last, run[len(run)-1].time)
 }

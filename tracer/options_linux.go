@@ -106,16 +106,26 @@ const (
 // every call of the C library's allocator without stacks.
 type Options struct {
 	PID          int
-	Depth        int    // most frames of a stack, 0 for no stacks
-	BacktraceAll bool   // frees have a stack, too
-	Unwind       Unwind // how stacks are found
-	VerifyUnwind int    // check every so many stacks with the Go unwinder; 0 for none
-	MinSize      uint64 // smaller blocks are left out, with their frees
-	HeapGrowth   bool   // also record the memory that the allocator gets from the system
-	NoLive       bool   // do not track live blocks; Stats has none then
-	Origin       string // program and version, for the trace's header
+	Depth        int       // most frames of a stack, 0 for no stacks
+	BacktraceAll bool      // frees have a stack, too
+	Unwind       Unwind    // how stacks are found
+	VerifyUnwind int       // check every so many stacks with the Go unwinder; 0 for none
+	MinSize      uint64    // smaller blocks are left out, with their frees
+	HeapGrowth   bool      // also record the memory that the allocator gets from the system
+	MaxRate      uint64    // calls per second, of the process, above which recording pauses; 0: it never does
+	Operators    Operators // whose calls have the name of the C++ operator that makes them
+	NoLive       bool      // do not track live blocks; Stats has none then
+
+	// What of the allocators is traced; without any of these whatever serves the
+	// process, the C library's and those with known prefixes.
+	Allocators []string          // by name: one of AllocatorKinds, or "prefix:" and a prefix
+	Library    string            // that of the file with this path
+	Symbols    map[string]uint64 // addresses of functions, as symbol tables have them, in Library or else the program
+
+	Origin string // program and version, for the trace's header
 
 	RingSize  int // bytes per CPU, a power of two; 0 for the default
+	Shares    int // tracers at the same time, which share the memory for rings of the default size; 0 is one
 	Buffer    Buffer
 	Mechanism Mechanism
 	State     State
@@ -126,6 +136,7 @@ type Options struct {
 
 	drainLimit   time.Duration // for tests, see collector.limit
 	noStorage    bool          // for tests: no thread gets the task storage that the kernel has
+	fewThreads   uint32        // for tests: most threads in the hash, 0 for as many as ever
 	noStackCache bool          // for benchmarks: every stack is unwound
 	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
 
@@ -161,7 +172,7 @@ func (o *Options) Check() error {
 	case o.NoLive && o.MinSize > 0:
 		return errors.New("a minimum size needs the live blocks to be tracked")
 	}
-	return nil
+	return o.checkAllocators()
 }
 
 // depth returns the most frames of a stack.
@@ -178,7 +189,7 @@ func (o *Options) ringBytes(cpus int) int {
 		return o.RingSize
 	}
 	size := defaultRingSize
-	for size > MinRingSize && size*cpus > ringBudget {
+	for size > MinRingSize && size*cpus*max(o.Shares, 1) > ringBudget {
 		size /= 2
 	}
 	return size

@@ -11,17 +11,19 @@ import (
 // Plan says what a tracer will put where. It is made without touching the
 // process, and holds on to it: Close it if it is not given to Open.
 type Plan struct {
-	options   Options
-	target    *target
-	mechanism Mechanism // never auto
-	state     State     // never auto
-	sites     Sites     // never auto
-	bounded   bool      // the kernel has no bpf_loop
-	namespace *pidNamespace
-	functions []Function
-	growths   []Growth
-	internal  []Probe // calls of free that the allocator makes for itself
-	debugger  []Probe // where the dynamic loader tells of new libraries
+	options    Options
+	target     *target
+	mechanism  Mechanism // never auto
+	state      State     // never auto
+	sites      Sites     // never auto
+	bounded    bool      // the kernel has no bpf_loop
+	namespace  *pidNamespace
+	allocators []Allocator // all that were found
+	functions  []Function
+	growths    []Growth
+	operators  []Function // of C++, that name the calls that they make
+	internal   []Probe    // calls of free that the allocator makes for itself
+	debugger   []Probe    // where the dynamic loader tells of new libraries
 }
 
 // NewPlan looks at the process and the kernel and decides what to probe, where
@@ -48,11 +50,10 @@ func (p *Plan) decide() error {
 	if err := p.chooseKernel(); err != nil {
 		return err
 	}
-	lib, err := p.target.allocator()
-	if err != nil {
+	if err := p.chooseAllocators(); err != nil {
 		return err
 	}
-	if err := errors.Join(p.chooseFunctions(lib), lib.file.Close()); err != nil {
+	if err := p.chooseOperators(); err != nil {
 		return err
 	}
 	if err := checkReturnProbes(p.target); err != nil {
@@ -173,8 +174,15 @@ func (p *Plan) functionNames() []string {
 	for i := range p.functions {
 		out = append(out, p.functions[i].Name)
 	}
+	for i := range p.operators {
+		out = append(out, p.operators[i].Name)
+	}
 	return out
 }
+
+// Allocators returns what was found, the first to serve first. The caller must not
+// change it.
+func (p *Plan) Allocators() []Allocator { return p.allocators }
 
 // Functions returns what is probed. The caller must not change it.
 func (p *Plan) Functions() []Function { return p.functions }

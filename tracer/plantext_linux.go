@@ -3,27 +3,32 @@ package tracer
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/tracer/site"
 )
 
 // WriteText prints the plan as --dry-run does: each function with its file,
 // the site and what a hit of it costs, and the mechanisms.
 func (p *Plan) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "process %d (%s)\n", p.target.pid, p.target.name)
-	fmt.Fprintf(w, "allocator %s\n", p.functions[0].Probe.Path)
+	fmt.Fprintf(w, "process %d (%s)\n", p.target.pid, printable.Name(p.target.name))
+	p.writeAllocators(w)
 	fmt.Fprintf(w, "attach %s, sites known by %s, thread state in %s, %s\n", p.mechanism, p.siteName(), p.stateName(), p.bufferName())
 	fmt.Fprintf(w, "stacks %s\n\n", p.stackText())
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "FUNCTION\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
+	fmt.Fprintln(table, "FUNCTION\tFILE\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
 	for i := range p.functions {
 		f := &p.functions[i]
-		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.addr, f.Site.Offset,
+		fmt.Fprintf(table, "%s\t%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, filepath.Base(f.Probe.Path), f.addr, f.Site.Offset,
 			f.Site.Insn, f.Site.Cost, f.probes(), f.arguments(p.target.machine), strings.Join(f.Aliases, " "))
 	}
 	if err := table.Flush(); err != nil {
+		return err
+	}
+	if err := p.writeOperators(w); err != nil {
 		return err
 	}
 	if err := p.writeGrowths(w); err != nil {
@@ -39,6 +44,37 @@ func (p *Plan) WriteText(w io.Writer) error {
 		p.functions[i].warn(w)
 	}
 	return nil
+}
+
+// writeAllocators prints what was found and what of it is traced.
+func (p *Plan) writeAllocators(w io.Writer) {
+	for _, traced := range []bool{true, false} {
+		what := "allocator"
+		if !traced {
+			what = "left out: allocator"
+		}
+		for i := range p.allocators {
+			if a := &p.allocators[i]; a.Traced == traced {
+				fmt.Fprintf(w, "%s %s: %s: %s\n", what, a.Path, a.name(), a.Why)
+			}
+		}
+	}
+}
+
+// writeOperators prints the C++ operators that name the calls that they make.
+func (p *Plan) writeOperators(w io.Writer) error {
+	if len(p.operators) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "OPERATOR THAT GIVES ITS NAME\tADDRESS\tSITE\tINSTRUCTION\tCOST\tFILE\tALIASES")
+	for i := range p.operators {
+		f := &p.operators[i]
+		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", f.Name, f.addr, f.Site.Offset,
+			f.Site.Insn, f.Site.Cost, f.Probe.Path, strings.Join(f.Aliases, "; "))
+	}
+	return table.Flush()
 }
 
 // writeGrowths prints the allocator's calls for memory: the call itself, which the
@@ -98,8 +134,11 @@ func (p *Plan) stackText() string {
 }
 
 func (f *Function) probes() string {
-	if f.Returns {
+	switch {
+	case f.Returns:
 		return "entry+return"
+	case f.exits:
+		return fmt.Sprintf("entry+%d exits (%s)", len(f.Exits)+len(f.Jumps), f.exitCost)
 	}
 	return "entry"
 }
@@ -132,7 +171,7 @@ func (f *Function) warn(w io.Writer) {
 	if f.Site.Cost == site.SingleStep {
 		fmt.Fprintf(w, "warning: %s has no instruction that the kernel emulates: each call costs a single step more\n", f.Name)
 	}
-	if f.Site.Thunk != nil {
+	if f.Site.Thunk != nil && len(f.Site.TailCalls) == 0 {
 		fmt.Fprintf(w, "warning: %s is a jump elsewhere\n", f.Name)
 	}
 }

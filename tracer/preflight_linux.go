@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -20,10 +21,16 @@ import (
 //go:noinline
 func preflightTarget() {}
 
+// preflighting is held while preflightTarget is probed and called: each test of it
+// would count the calls of another one.
+var preflighting sync.Mutex
+
 // multiSeesThreads tests that a uprobe_multi link with a process filter fires
 // in a thread other than the first one. Before kernel 6.10 (commit
 // 46ba0e49b642) it did not, so most of a process was silently missing.
 func multiSeesThreads() error {
+	preflighting.Lock()
+	defer preflighting.Unlock()
 	offset, err := ownFileOffset(reflect.ValueOf(preflightTarget).Pointer())
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -25,20 +26,36 @@ func Prioritize() error { return setPriority(priority) }
 // must not wait for.
 func Unprioritize() error { return setPriority(0) }
 
+// setPriority sets the nice value of all threads. A thread inherits it from the
+// one that starts it, which may not have been reached yet: so it looks again until
+// there is nothing left to do.
 func setPriority(nice int) error {
+	for {
+		changed, err := setPriorityOnce(nice)
+		if err != nil || !changed {
+			return err
+		}
+	}
+}
+
+func setPriorityOnce(nice int) (changed bool, err error) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
-		return fmt.Errorf("list own threads: %w", err)
+		return false, fmt.Errorf("list own threads: %w", err)
 	}
 	for _, thread := range threads {
 		tid, err := strconv.Atoi(thread.Name())
 		if err != nil {
-			return fmt.Errorf("list own threads: %w", err)
+			return false, fmt.Errorf("list own threads: %w", err)
 		}
-		// Threads that start later inherit it.
-		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, nice); err != nil {
-			return fmt.Errorf("set own priority: %w", err)
+		raw, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
+		if err == nil && 20-raw != nice { // as the system call returns it
+			changed = true
+			err = unix.Setpriority(unix.PRIO_PROCESS, tid, nice)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) { // that one has ended
+			return false, fmt.Errorf("set own priority: %w", err)
 		}
 	}
-	return nil
+	return changed, nil
 }

@@ -68,7 +68,9 @@ const (
 	probeLossLOSS_MISSED_RETURN probeLoss = 3
 	probeLossLOSS_STACK         probeLoss = 4
 	probeLossLOSS_ARGUMENT      probeLoss = 5
-	probeLossLOSS_COUNT         probeLoss = 6
+	probeLossLOSS_LATE          probeLoss = 6
+	probeLossLOSS_SIDEBAND      probeLoss = 7
+	probeLossLOSS_COUNT         probeLoss = 8
 )
 
 type probeMapping struct {
@@ -99,6 +101,16 @@ const (
 	probeOperationOPERATION_MPROTECT  probeOperation = 7
 	probeOperationOPERATION_MREMAP    probeOperation = 8
 )
+
+type probeProcess struct {
+	_      structs.HostLayout
+	Target probeTarget
+	Texts  [4]struct {
+		_     structs.HostLayout
+		Start uint64
+		End   uint64
+	}
+}
 
 type probeRawPurpose uint32
 
@@ -173,9 +185,10 @@ type probeRow struct {
 type probeSiteProgram uint32
 
 const (
-	probeSiteProgramSITE_ENTER probeSiteProgram = 0
-	probeSiteProgramSITE_GROW  probeSiteProgram = 1
-	probeSiteProgramSITE_GROWN probeSiteProgram = 2
+	probeSiteProgramSITE_ENTER   probeSiteProgram = 0
+	probeSiteProgramSITE_GROW    probeSiteProgram = 1
+	probeSiteProgramSITE_GROWN   probeSiteProgram = 2
+	probeSiteProgramSITE_OPERATE probeSiteProgram = 3
 )
 
 type probeStackEnd uint32
@@ -211,12 +224,10 @@ type probeStackRecord struct {
 }
 
 type probeTarget struct {
-	_         structs.HostLayout
-	TextStart uint64
-	TextEnd   uint64
-	Epoch     uint64
-	Space     uint32
-	Mappings  uint32
+	_        structs.HostLayout
+	Epoch    uint64
+	Space    uint32
+	Mappings uint32
 }
 
 type probeThread struct {
@@ -225,6 +236,8 @@ type probeThread struct {
 	Pid        uint32
 	Tid        uint32
 	Depth      uint32
+	Pauses     uint32
+	Reserved   uint32
 	Internal   uint64
 	Target     probeTarget
 	Calls      [8]struct {
@@ -234,10 +247,10 @@ type probeThread struct {
 		Block     uint64
 		Time      uint64
 		Function  uint16
+		Entered   uint16
 		Operation uint8
 		Skip      uint8
-		TailCalls uint8
-		_         [3]byte
+		_         [2]byte
 	}
 	Growth struct {
 		_         structs.HostLayout
@@ -247,6 +260,24 @@ type probeThread struct {
 		OldSize   uint64
 		Operation uint32
 		Reserved  uint32
+	}
+	New struct {
+		_        structs.HostLayout
+		Slot     uint64
+		Caller   uint64
+		Start    uint64
+		UsedAt   uint32
+		Length   uint16
+		Function uint16
+	}
+	Delete struct {
+		_        structs.HostLayout
+		Slot     uint64
+		Caller   uint64
+		Start    uint64
+		UsedAt   uint32
+		Length   uint16
+		Function uint16
 	}
 	Unverified uint32
 	Luck       uint16
@@ -288,7 +319,7 @@ type probeThread struct {
 		Length uint32
 		Span   uint16
 		Beyond uint16
-		Words  [384]uint64
+		Words  [376]uint64
 	}
 	Stack probeStackRecord
 }
@@ -333,9 +364,12 @@ const (
 	probeProgEnter            = "enter"
 	probeProgGrow             = "grow"
 	probeProgGrown            = "grown"
+	probeProgHandOver         = "hand_over"
 	probeProgInternalFree     = "internal_free"
 	probeProgLeave            = "leave"
+	probeProgLeaveAt          = "leave_at"
 	probeProgMapsChanged      = "maps_changed"
+	probeProgOperate          = "operate"
 	probeVarCfgAddressMask    = "cfg_address_mask"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
 	probeVarCfgCookies        = "cfg_cookies"
@@ -356,6 +390,7 @@ const (
 	probeVarEnabled           = "enabled"
 	probeVarGeneration        = "generation"
 	probeVarKnownRules        = "known_rules"
+	probeVarPauses            = "pauses"
 	probeVarUnusedEvent       = "unused_event"
 	probeVarUnusedLoss        = "unused_loss"
 	probeVarUnusedMapping     = "unused_mapping"
@@ -417,9 +452,12 @@ type probeProgramSpecs struct {
 	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
 	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
 	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
 }
 
 // probeMapSpecs contains maps before they are loaded into the kernel.
@@ -467,6 +505,7 @@ type probeVariableSpecs struct {
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Generation        *ebpf.VariableSpec `ebpf:"generation"`
 	KnownRules        *ebpf.VariableSpec `ebpf:"known_rules"`
+	Pauses            *ebpf.VariableSpec `ebpf:"pauses"`
 	UnusedEvent       *ebpf.VariableSpec `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
 	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
@@ -564,6 +603,7 @@ type probeVariables struct {
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Generation        *ebpf.Variable `ebpf:"generation"`
 	KnownRules        *ebpf.Variable `ebpf:"known_rules"`
+	Pauses            *ebpf.Variable `ebpf:"pauses"`
 	UnusedEvent       *ebpf.Variable `ebpf:"unused_event"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
 	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
@@ -587,9 +627,12 @@ type probePrograms struct {
 	Enter        *ebpf.Program `ebpf:"enter"`
 	Grow         *ebpf.Program `ebpf:"grow"`
 	Grown        *ebpf.Program `ebpf:"grown"`
+	HandOver     *ebpf.Program `ebpf:"hand_over"`
 	InternalFree *ebpf.Program `ebpf:"internal_free"`
 	Leave        *ebpf.Program `ebpf:"leave"`
+	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
+	Operate      *ebpf.Program `ebpf:"operate"`
 }
 
 func (p *probePrograms) Close() error {
@@ -597,9 +640,12 @@ func (p *probePrograms) Close() error {
 		p.Enter,
 		p.Grow,
 		p.Grown,
+		p.HandOver,
 		p.InternalFree,
 		p.Leave,
+		p.LeaveAt,
 		p.MapsChanged,
+		p.Operate,
 	)
 }
 

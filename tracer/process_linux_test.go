@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -194,12 +195,14 @@ func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 			inside++
 		}
 	}
-	if mappings != rounds || inside != rounds {
+	// On arm64 the loader unmaps what lies between segments, 64 KiB apart, behind the
+	// mapping of the whole: a reading that falls in between finds another mapping.
+	if mappings < rounds || mappings > rounds && runtime.GOARCH != "arm64" || inside != rounds {
 		t.Errorf("%d mappings and %d calls; want %d of each", mappings, inside, rounds)
 	}
 	// The end of the last one may fall together with the end of the process.
-	if unmappings < rounds-1 || unmappings > rounds {
-		t.Errorf("%d mappings ended, want %d", unmappings, rounds)
+	if unmappings < mappings-1 || unmappings > mappings {
+		t.Errorf("%d mappings ended, want %d", unmappings, mappings)
 	}
 }
 

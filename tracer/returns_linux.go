@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"runtime"
-	"strings"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -29,13 +27,8 @@ var ErrReturnProbes = errors.New("return probes would kill it")
 // Since Linux 6.11 that stub makes a system call (number 335 on x86-64), which
 // a seccomp filter may take for the program's own, until a later fix exempted
 // it; and only since 6.11 does it go together with shadow stacks. 32-bit programs
-// return through a trap, as all did before, and have no shadow stacks. The child
-// that tests this is this program again, told by its name what to do.
-const (
-	childSeccomp     = "rtrace-bpf-preflight-seccomp"
-	childShadowStack = "rtrace-bpf-preflight-shadow-stack"
-	sysUretprobe     = 335
-)
+// return through a trap, as all did before, and have no shadow stacks.
+const sysUretprobe = 335
 
 // checkReturnProbes says whether return probes are safe in the process.
 func checkReturnProbes(t *target) error {
@@ -63,7 +56,7 @@ func checkReturnProbes(t *target) error {
 // survivesSeccomp puts a return probe into a child whose seccomp filter kills
 // on the stub's system call, and looks whether the child lives.
 func survivesSeccomp() error {
-	child := exec.Command("/proc/self/exe")
+	child := exec.Command(ownProgram)
 	child.Args = []string{childSeccomp}
 	child.Env = []string{"GODEBUG=asyncpreemptoff=1"}
 	in, err := child.StdinPipe()
@@ -109,7 +102,7 @@ func probeChild(pid int, in io.Writer, out io.Reader) error {
 		return err
 	}
 	defer program.Close()
-	exe, err := link.OpenExecutable("/proc/self/exe")
+	exe, err := link.OpenExecutable(ownProgram)
 	if err != nil {
 		return err
 	}
@@ -130,7 +123,7 @@ func probeChild(pid int, in io.Writer, out io.Reader) error {
 // since the kernel version that made return probes work with shadow stacks:
 // made by anybody else the call ends the caller with SIGILL.
 func knowsShadowStacks() error {
-	child := exec.Command("/proc/self/exe")
+	child := exec.Command(ownProgram)
 	child.Args = []string{childShadowStack}
 	err := child.Run()
 	if status, ok := child.ProcessState.Sys().(interface{ Signaled() bool }); ok && status.Signaled() {
@@ -145,29 +138,21 @@ func knowsShadowStacks() error {
 	return fmt.Errorf("%w before Linux 6.11", ErrReturnProbes)
 }
 
-// PreflightChild ends the process after a test, if it was started for one. The
-// main function of every program that uses this package calls it first.
-func PreflightChild() {
-	if len(os.Args) != 1 || !strings.HasPrefix(os.Args[0], "rtrace-bpf-preflight-") {
-		return
+// makeForbiddenCall waits to be probed, and returns through the stub where its system
+// call kills.
+func makeForbiddenCall() {
+	if err := forbid(sysUretprobe); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	runtime.LockOSThread()
-	switch os.Args[0] {
-	case childSeccomp:
-		if err := forbid(sysUretprobe); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		var b [1]byte
-		_, _ = os.Stdout.Write(b[:])
-		_, _ = os.Stdin.Read(b[:])
-		preflightLeaf()
-		os.Exit(0)
-	case childShadowStack:
-		_, _, _ = unix.RawSyscall(sysUretprobe, 0, 0, 0)
-		os.Exit(0)
-	}
+	var b [1]byte
+	_, _ = os.Stdout.Write(b[:])
+	_, _ = os.Stdin.Read(b[:])
+	preflightLeaf()
 }
+
+// makeStubsCall makes the stub's system call without being the stub.
+func makeStubsCall() { _, _, _ = unix.RawSyscall(sysUretprobe, 0, 0, 0) }
 
 // forbid installs a seccomp filter that kills the process at one system call.
 func forbid(call uint32) error {

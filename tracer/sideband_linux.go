@@ -14,10 +14,6 @@ import (
 	"rtrace-bpf/tracer/ring"
 )
 
-// sidebandSize is the buffer per CPU for the kernel's records of mappings,
-// names, forks and exits of all processes.
-const sidebandSize = 256 << 10
-
 // clockSlack is how much later than its time stamp a perf record may show up:
 // its time is read before its place is reserved, with preemption off.
 const clockSlack = 2_000_000
@@ -36,6 +32,7 @@ const (
 	sideLost                     // the kernel dropped sideband records
 	sideDrops                    // loss counters grew
 	sideWork                     // the work that unwinding took up to now
+	sidePause                    // nothing was recorded between seen and time
 )
 
 // side is a rare record of a process, beside the stream of events.
@@ -46,7 +43,7 @@ type side struct {
 	name     string // of a thread or program, or path of a mapping
 	mapping  mapping
 	snapshot []mapping
-	seen     uint64 // when reading the snapshot began
+	seen     uint64 // when reading the snapshot, or the pause, began
 	lost     uint64
 	reason   Loss
 	work     Work
@@ -90,12 +87,13 @@ func sidebandAttr() *unix.PerfEventAttr {
 type sideband struct {
 	pid   uint32
 	rings []*ring.Perf
+	drops sidebandDrops
 }
 
-func openSideband(pid int, cpus []int) (*sideband, error) {
+func openSideband(pid int, cpus []int, size int) (*sideband, error) {
 	s := &sideband{pid: uint32(pid)}
 	for _, cpu := range cpus {
-		r, err := ring.NewPerf(sidebandAttr(), -1, cpu, sidebandSize)
+		r, err := s.drops.open(sidebandAttr(), cpu, size)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("watch mappings: %w", perfRefused(err)), s.Close())
 		}
@@ -138,7 +136,7 @@ func (s *sideband) parse(rec *ring.Record) (side, bool) {
 	id := b[len(b)-sampleIDLen:]
 	x := side{pid: word(b), tid: word(b[4:]), time: long(id[8:])}
 	if rec.Type == unix.PERF_RECORD_LOST {
-		x.kind, x.lost = sideLost, long(b[8:])
+		x.kind, x.lost = sideLost, s.drops.told(long(b[8:]))
 		x.pid, x.tid = s.pid, 0
 		return x, true
 	}

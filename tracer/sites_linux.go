@@ -9,6 +9,9 @@ import (
 // allocator's code (SITE_DISTANCE in bpf/site.h).
 const siteDistance = 1 << 63
 
+// siteText is where in such a key the number of the allocator's code is.
+const siteText = 60
+
 // siteTable returns the packed sites by the keys under which the programs look
 // for them when there are no cookies: see bpf/site.h.
 func (p *Plan) siteTable() map[uint64]uint64 {
@@ -17,6 +20,7 @@ func (p *Plan) siteTable() map[uint64]uint64 {
 	addSites(table, p.entries(), probeSiteProgramSITE_ENTER)
 	addSites(table, calls, probeSiteProgramSITE_GROW)
 	addSites(table, results, probeSiteProgramSITE_GROWN)
+	addSites(table, p.operatorProbes(), probeSiteProgramSITE_OPERATE)
 	return table
 }
 
@@ -32,7 +36,7 @@ func addSites(table map[uint64]uint64, probes []Probe, program probeSiteProgram)
 		place := probes[i].distance & mask
 		key := place<<2 | uint64(program)
 		if places[place] > 1 {
-			key = probes[i].distance<<2 | uint64(program) | siteDistance
+			key = probes[i].distance<<2 | uint64(program) | siteDistance | uint64(probes[i].text)<<siteText
 		}
 		table[key] = probes[i].site
 	}

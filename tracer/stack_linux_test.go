@@ -27,12 +27,17 @@ type stackRun struct {
 // that log theirs. more may be nil.
 func byTables(way Unwind, more func(o *Options)) func(o *Options) {
 	return func(o *Options) {
+		belowTheLog(o)
 		o.Unwind, o.Depth = way, 128
 		if more != nil {
 			more(o)
 		}
 	}
 }
+
+// belowTheLog traces the C library alone: programs that log their stacks do so in
+// functions of its names, which would count in its place.
+func belowTheLog(o *Options) { o.Allocators = []string{"glibc"} }
 
 // tracedStacks records a program that logs its stacks to the file that is its
 // first argument, from its gate to its end. The trace must be whole.
@@ -41,7 +46,10 @@ func tracedStacks(t *testing.T, change func(o *Options), program string, args ..
 	path := testutil.StackLogPath(t)
 	child := testutil.Spawn(t, program, append([]string{path}, args...)...)
 	child.Ready()
-	r := attachTo(t, child.PID, change)
+	r := attachTo(t, child.PID, func(o *Options) {
+		belowTheLog(o)
+		change(o)
+	})
 	child.Go()
 	return ended(t, child, r, path)
 }

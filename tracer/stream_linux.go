@@ -1,6 +1,9 @@
 package tracer
 
 import (
+	"slices"
+	"time"
+
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -31,6 +34,10 @@ type stream struct {
 	sides     map[uint64]side
 	sideCount uint64
 
+	execed      bool // the process has become another program
+	stranger    bool // what serves that one has no probes
+	leaderEnded bool // the process's main thread, which need not be its end
+
 	stats Stats
 	seq   uint64
 	last  int64
@@ -51,9 +58,11 @@ type Stats struct {
 	Late                        uint64            // stacks through code too new for the programs, unwound from copies
 	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
 	Forks                       uint64            // processes that the process made; they are not followed
-	Unprobed                    bool              // since an exec the process uses another C library, whose calls are missing
+	Unprobed                    bool              // since an exec the process uses another allocator, whose calls are missing
 	WasUnprobed                 bool              // it did so between two execs
+	LeftBehind                  bool              // since an exec by another thread than the main one no probe fires
 	Lost                        [lossCount]uint64 // by Loss
+	Paused                      time.Duration     // how long nothing was recorded, for MaxRate
 }
 
 // LostEvents is how many events are missing as a whole.
@@ -69,7 +78,7 @@ func (s *Stats) LostEvents() uint64 {
 
 // MissesPrograms says whether the process was or is a program whose calls are
 // missing as a whole.
-func (s *Stats) MissesPrograms() bool { return s.Unprobed || s.WasUnprobed }
+func (s *Stats) MissesPrograms() bool { return s.Unprobed || s.WasUnprobed || s.LeftBehind }
 
 // Losses is how much is missing or doubtful, for any reason.
 func (s *Stats) Losses() uint64 {
@@ -224,6 +233,7 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 	if def == nil {
 		return 0
 	}
+	def.used = e.time
 	return def.id
 }
 
@@ -239,7 +249,9 @@ func (s *stream) side(id uint64) {
 	case sideMap:
 		s.coverage.mapped(x.mapping, x.number)
 		s.copies.mapped(x.mapping)
-		s.mappings.add(x.mapping, x.time)
+		if s.mappings.add(x.mapping, x.time) && s.ranThrough(x.mapping, x.time) {
+			s.late(r)
+		}
 		return
 	case sideTables:
 		s.coverage.installed(x.snapshot, x.number+1)
@@ -250,9 +262,13 @@ func (s *stream) side(id uint64) {
 	case sideName:
 		r.Kind, r.Thread.Name = trace.KindThread, x.name
 	case sideExec:
+		if r.Time < s.last {
+			s.late(r) // calls of the new program count as the old one's
+		}
 		s.exec(x)
 		r.Kind, r.Exec.Name = trace.KindExec, x.name
 	case sideExit:
+		s.leaderEnded = s.leaderEnded || x.tid == x.pid
 		s.ended(x.tid)
 		r.Kind, r.Exit.Process = trace.KindExit, false
 	case sideFork:
@@ -265,8 +281,35 @@ func (s *stream) side(id uint64) {
 		s.lost(LossSideband, x.lost, &r)
 	case sideDrops:
 		s.lost(x.reason, x.lost, &r)
+	case sidePause:
+		if x.reason == LossPaused {
+			s.stats.Paused += time.Duration(x.time - x.seen)
+		}
+		s.lost(x.reason, 1, &r)
+		r.Lost.Since = int64(x.seen)
 	}
 	s.emit(r)
+}
+
+// late counts a side that should have come before what has been passed on: the
+// kernel puts a time on such records first and hands them over then, and its CPU
+// may be taken away in between. For names, exits and forks that does not matter.
+func (s *stream) late(r trace.Record) {
+	s.lost(LossLate, 1, &r)
+	s.emit(r)
+}
+
+// ranThrough says whether stacks of calls later than time have frames in m.
+func (s *stream) ranThrough(m mapping, time uint64) bool {
+	if int64(time) >= s.last {
+		return false
+	}
+	for _, def := range s.checked {
+		if def.used > time && slices.ContainsFunc(def.frames, m.contains) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
@@ -278,7 +321,11 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 // exec voids what belonged to the old program.
 func (s *stream) exec(x side) {
 	s.stats.WasUnprobed = s.stats.WasUnprobed || s.stats.Unprobed
-	s.stats.Unprobed = true // until the library that has the probes is mapped again
+	s.stats.Unprobed = true // until a file that has probes is mapped again
+	s.execed, s.stranger = true, false
+	// The kernel binds probes to the main thread as it was when they were made. If
+	// another one calls exec, that has ended before, and its memory is nobody's.
+	s.stats.LeftBehind = s.stats.LeftBehind || s.leaderEnded
 	s.mappings.clear(x.time)
 	s.coverage.replaced(x.number)
 	s.copies.forget()

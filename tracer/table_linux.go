@@ -7,6 +7,7 @@ const none = -1
 // arguments, counted from 0, say what with (decision 33).
 type row struct {
 	symbol    string
+	name      string // canonical name, if that is not the symbol
 	operation probeOperation
 	size      int // bytes wanted
 	count     int // second factor of the size

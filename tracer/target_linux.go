@@ -2,17 +2,15 @@ package tracer
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
 )
@@ -24,8 +22,7 @@ type target struct {
 	name    string   // argv[0]
 	pidfd   int
 	files   map[fileID]fileInfo
-	lib     fileID // the allocator's library
-	code    extent // where the allocator's library has its code
+	texts   []probedText // the code that is probed, by the number that sites have
 
 	addressBits int // of the highest address in use
 }
@@ -34,6 +31,22 @@ type target struct {
 type fileID struct {
 	major, minor uint32
 	inode        uint64
+}
+
+// probedText is the code of a file with a probed allocator.
+type probedText struct {
+	file fileID
+	base uint64 // its address in the file
+	code extent // where the process has it
+}
+
+// in returns where the code is when its file is mapped at m.
+func (x *probedText) in(m mapping, info fileInfo) extent {
+	if !info.known {
+		return extent{m.start, m.end}
+	}
+	start := info.bias + x.base
+	return extent{start, start + x.code.end - x.code.start}
 }
 
 // openTarget checks that the process can be traced and holds on to it.
@@ -92,9 +105,12 @@ func checkProcess(pid int) error {
 	case status.TGID != pid:
 		return fmt.Errorf("%d is a thread of process %d: trace that", pid, status.TGID)
 	case stat.KernelThread():
-		return fmt.Errorf("process %d (%s) %w", pid, stat.Name, ErrKernelThread)
+		return fmt.Errorf("process %d (%s) %w", pid, printable.Name(stat.Name), ErrKernelThread)
 	case status.State.Ended():
-		return fmt.Errorf("process %d (%s) %w: it has ended and waits for its parent", pid, stat.Name, ErrZombie)
+		if zombie, err := proc.IsZombie(pid); err == nil && !zombie {
+			return fmt.Errorf("process %d (%s) %w: others go on, but the kernel no longer shows its files", pid, printable.Name(stat.Name), ErrLeaderless)
+		}
+		return fmt.Errorf("process %d (%s) %w: it has ended and waits for its parent", pid, printable.Name(stat.Name), ErrZombie)
 	}
 	return nil
 }
@@ -212,61 +228,6 @@ func (t *target) threads() []proc.Thread {
 }
 
 func (t *target) Close() error { return unix.Close(t.pidfd) }
-
-// library is a mapped file that defines the allocator.
-type library struct {
-	mapping mapping
-	path    string // to open it by
-	file    *symbol.File
-}
-
-// allocator finds the C library that serves the process: a mapped file that
-// defines malloc and free, the likeliest first.
-func (t *target) allocator() (*library, error) {
-	maps, err := t.mappings()
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(maps, func(a, b mapping) int { return cmp.Compare(rank(a.path), rank(b.path)) })
-	seen := map[fileID]bool{}
-	for _, m := range maps {
-		id := fileID{m.major, m.minor, m.inode}
-		if m.inode == 0 || seen[id] {
-			continue
-		}
-		seen[id] = true
-		f, path, err := t.open(m)
-		if err != nil || f == nil {
-			continue // no ELF file: data that is mapped executable
-		}
-		if f.Machine() != t.machine.elf {
-			_ = f.Close() // it was only read
-			continue
-		}
-		_, malloc := f.Defined("malloc")
-		_, free := f.Defined("free")
-		if malloc && free {
-			return &library{mapping: m, path: path, file: f}, nil
-		}
-		if err := f.Close(); err != nil {
-			return nil, fmt.Errorf("close %s: %w", path, err)
-		}
-	}
-	return nil, fmt.Errorf("process %d (%s) %w", t.pid, t.name, ErrNoAllocator)
-}
-
-// rank orders the files that may define the allocator.
-func rank(path string) int {
-	base := filepath.Base(path)
-	switch {
-	case strings.HasPrefix(base, "libc.so"), strings.HasPrefix(base, "libc-"),
-		strings.HasPrefix(base, "ld-musl-"), strings.HasPrefix(base, "libc.musl"):
-		return 0
-	case strings.HasPrefix(base, "ld-"), strings.HasPrefix(base, "ld."):
-		return 2 // older dynamic linkers export a minimal malloc for themselves
-	}
-	return 1
-}
 
 // pidNamespace is the tracer's own process id namespace.
 type pidNamespace struct {

@@ -46,6 +46,9 @@ func Open(plan *Plan) (*Tracer, error) {
 	if err != nil {
 		return nil, errors.Join(err, k.Close(), plan.Close())
 	}
+	if err := t.collector.watchKeeper(k.keeper.FD()); err != nil {
+		return nil, errors.Join(err, t.collector.Close(), k.Close(), plan.Close())
+	}
 	if limit := plan.options.drainLimit; limit != 0 {
 		t.collector.limit = limit
 	}
@@ -53,6 +56,7 @@ func Open(plan *Plan) (*Tracer, error) {
 	t.collector.disable = k.disable
 	t.collector.snapshot = plan.target.mappings
 	t.collector.follower = k.follower
+	t.collector.governor = newGovernor(plan.options.MaxRate, k, plan)
 	t.start()
 	if k.follower != nil {
 		k.follower.start()
@@ -135,22 +139,6 @@ func (t *Tracer) start() {
 			r.HeapGrow = trace.HeapGrow{Address: region.start, Size: region.end - region.start}
 		})
 	}
-}
-
-// relocate keeps the programs informed of where the allocator's code is: a
-// new program has it elsewhere.
-func (t *Tracer) relocate(m mapping, info fileInfo) {
-	target := t.plan.target
-	if (fileID{m.major, m.minor, m.inode}) != target.lib {
-		return
-	}
-	t.stream.stats.Unprobed = false
-	moved := extent{m.start, m.end}
-	if moved.start <= target.code.start && moved.end >= target.code.end {
-		return
-	}
-	target.code = moved
-	t.err = errors.Join(t.err, t.kernel.registry.relocate(moved))
 }
 
 // ReadRecord implements trace.Reader.
@@ -286,6 +274,9 @@ func (t *Tracer) Close() error {
 	for range t.collector.out { // let the collector end
 	}
 	t.running.Wait()
+	if g := t.collector.governor; g != nil {
+		g.Close()
+	}
 	t.ticker.Stop()
 	return errors.Join(t.collector.Close(), t.kernel.Close(), t.plan.Close())
 }

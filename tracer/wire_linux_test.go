@@ -30,8 +30,9 @@ func TestRecordLayout(t *testing.T) {
 			"hash": unsafe.Offsetof(probeStackRecord{}.Hash), "depth": unsafe.Offsetof(probeStackRecord{}.Depth),
 			"frames": unsafe.Offsetof(probeStackRecord{}.Frames),
 		}},
-		"target": {unsafe.Sizeof(probeTarget{}), nil},
-		"thread": {unsafe.Sizeof(probeThread{}), nil},
+		"target":  {unsafe.Sizeof(probeTarget{}), nil},
+		"process": {unsafe.Sizeof(probeProcess{}), nil},
+		"thread":  {unsafe.Sizeof(probeThread{}), nil},
 	}
 	for name, test := range tests {
 		var s *btf.Struct
@@ -64,7 +65,7 @@ func TestSharedNumbers(t *testing.T) {
 	if MaxDepth != len(probeStackRecord{}.Frames) {
 		t.Errorf("MaxDepth is %d, the object has room for %d frames", MaxDepth, len(probeStackRecord{}.Frames))
 	}
-	kernel := []Loss{LossRingFull, LossState, LossNesting, LossMissedReturn, LossStack, LossArgument}
+	kernel := []Loss{LossRingFull, LossState, LossNesting, LossMissedReturn, LossStack, LossArgument, LossLate, LossSideband}
 	if len(kernel) != int(probeLossLOSS_COUNT) {
 		t.Errorf("Go knows %d loss reasons of the programs, the object has %d", len(kernel), probeLossLOSS_COUNT)
 	}
@@ -78,6 +79,8 @@ func TestSharedNumbers(t *testing.T) {
 		{LossMissedReturn, probeLossLOSS_MISSED_RETURN},
 		{LossStack, probeLossLOSS_STACK},
 		{LossArgument, probeLossLOSS_ARGUMENT},
+		{LossLate, probeLossLOSS_LATE},
+		{LossSideband, probeLossLOSS_SIDEBAND},
 	} {
 		if int(pair.Go) != int(pair.C) {
 			t.Errorf("loss reason %d: %d in Go, %d in C", i, pair.Go, pair.C)

@@ -9,6 +9,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/selection"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/tracer"
 )
@@ -19,12 +20,14 @@ const name = "rtrace-bpf"
 type config struct {
 	flags flags.Groups
 
-	pid       int
+	selection selection.Selection
 	output    string
 	format    string
 	dialect   string
 	mtrc      mtrcConfig
 	duration  time.Duration
+	maxRate   flags.Count
+	maxSize   flags.Size
 	readyFile string
 	side      string
 	strict    bool
@@ -46,6 +49,8 @@ type config struct {
 	sites        string
 	bounded      bool
 	heapGrowth   bool
+	operators    string
+	allocators   allocatorConfig
 }
 
 // mtrcConfig is how MTRC is written.
@@ -58,9 +63,13 @@ type mtrcConfig struct {
 
 func (c *config) declare(env settings) {
 	f := c.flags.Group("What is traced")
-	f.IntVarP(&c.pid, "pid", "p", 0, "trace the running process `PID`, all its threads")
-	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the process)")
+	f.IntSliceVarP(&c.selection.PIDs, "pid", "p", nil, "trace the running process `PID`, all its threads; may be repeated, or be several with commas")
+	f.StringArrayVar(&c.selection.Comms, "comm", nil, "trace all processes whose command name is `NAME` now; may be repeated")
+	f.StringArrayVar(&c.selection.Cgroups, "cgroup", nil, "trace all processes that are now in the cgroup (v2) `PATH` or below it; PATH may be below the place where cgroups are mounted; may be repeated")
+	f.StringArrayVar(&c.selection.Users, "uid", nil, "trace all processes that now have the effective user `USER`, a name or number; may be repeated")
+	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
 	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
+	c.allocators.declare(f)
 
 	f = c.flags.Group("Stacks")
 	f.IntVarP(&c.depth, "depth", "b", tracer.DefaultDepth, "record at most `N` frames of a stack, 0 for none")
@@ -81,13 +90,16 @@ func (c *config) declare(env settings) {
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
 
 	f = c.flags.Group("Recording")
-	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU, a power of two (default 8M, less with many CPUs)")
+	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU and process, a power of two (default 8M, less with many CPUs or processes)")
 	f.StringVar(&c.buffer, "buffer", "ring", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
 	f.BoolVar(&c.heapGrowth, "heap-growth", false, "record the memory that the allocator gets from the system, too; mtrc always has it")
+	f.StringVar(&c.operators, "operators", "all", "name the C++ operators of `WHICH` kind, new, all or none, instead of the malloc and free that they call; each name costs a probe more on every such call, a delete two in most programs")
+	f.Var(&c.maxRate, "max-rate", "record at most `N` calls a second of a process (suffixes k, M), on average: when there are more, the probes are taken out for a second or longer, and the trace says when")
+	f.Var(&c.maxSize, "max-size", "end the recording of a process before its trace, with what belongs to it, has more than `BYTES` (suffixes K, M, G); of mtrc in a file it limits what is kept until it is written")
 	f.BoolVar(&c.strict, "strict", false, "end with exit status 1 at the first lost event")
 	f.BoolVar(&c.noLive, "no-live", false, "do not follow live blocks: less memory, no live figures in the summary")
 	f.BoolVar(&c.dryRun, "dry-run", false, "print what would be probed, where and how, and end")
-	f.StringVar(&c.readyFile, "ready-file", "", "create the file `PATH` once the probes are in")
+	f.StringVar(&c.readyFile, "ready-file", "", "create the file `PATH` once the probes are in, those of all processes")
 
 	f = c.flags.Group("General")
 	f.BoolVar(&c.version, "version", false, "print the version and end")
@@ -111,10 +123,14 @@ func (c *config) parse(args []string, env settings) error {
 		return nil
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	case c.pid <= 0:
-		return errors.New("name a process with -p PID")
+	case c.selection.Empty():
+		return errors.New("name a process with -p PID, or all of a kind with --comm, --cgroup or --uid")
 	case c.duration < 0:
 		return fmt.Errorf("duration %v is negative", c.duration)
+	case c.maxSize > 0 && c.maxSize < leastMaxSize:
+		return fmt.Errorf("--max-size %d is less than %d", c.maxSize, leastMaxSize)
+	case c.strict && c.maxRate > 0:
+		return errors.New("--max-rate loses events on purpose, and --strict forbids that: name one of them")
 	case c.side != "" && !c.toStdout():
 		return errors.New("--side goes with -o -; other outputs name their side file themselves")
 	}
@@ -125,7 +141,7 @@ func (c *config) parse(args []string, env settings) error {
 		return err
 	}
 	_, err = c.options()
-	return err
+	return errors.Join(c.selection.Check(), err)
 }
 
 // encoding returns the choices of the output format.
@@ -148,6 +164,9 @@ func (m *mtrcConfig) check() error {
 // isMTRC says whether the trace is written for mptrace.
 func (c *config) isMTRC() bool { return c.format == "mtrc" }
 
+// isText says whether the trace is written to be read by people.
+func (c *config) isText() bool { return c.format == "text" || c.format == "jsonl" }
+
 // names says whether the format holds the names of callers and there are frames
 // to name.
 func (c *config) names() bool {
@@ -165,14 +184,18 @@ func choose[T any](flag, word string, values map[string]T) (T, error) {
 	return none, fmt.Errorf("unknown --%s %q", flag, word)
 }
 
-// options returns the tracer's options.
+// anyPID stands for the process that is not known yet.
+const anyPID = 1
+
+// options returns the tracer's options but for the process.
 func (c *config) options() (tracer.Options, error) {
 	o := tracer.Options{
-		PID: c.pid, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
-		NoLive: c.noLive, RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
+		PID: anyPID, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
+		NoLive: c.noLive, MaxRate: uint64(c.maxRate), RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
 		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
-	var errs [6]error
+	c.allocators.set(&o)
+	var errs [7]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
 		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
 	})
@@ -186,7 +209,8 @@ func (c *config) options() (tracer.Options, error) {
 		"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress,
 	})
 	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
-	errs[5] = o.Check()
+	o.Operators, errs[5] = choose("operators", c.operators, tracer.OperatorChoices())
+	errs[6] = o.Check()
 	return o, errors.Join(errs[:]...)
 }
 
@@ -196,13 +220,19 @@ func (c *config) page() *cli.Page {
 	fresh.declare(settings{})
 	return &cli.Page{
 		Name:     name,
-		Summary:  "trace the allocations of a running process",
-		Synopsis: []string{"-p PID [flags]"},
-		About: "Attaches to the C library's allocator in a running process, without a restart, and records every " +
+		Summary:  "trace the allocations of running processes",
+		Synopsis: []string{"-p PID [flags]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]"},
+		About: "Attaches to the allocators of a running process (the C library's, jemalloc, tcmalloc, mimalloc and others, " +
+			"linked, preloaded or static in the program), without a restart, and records every " +
 			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
 			"The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace. " +
 			"What the format cannot hold goes to the same name with .side. A second Ctrl-C leaves out what is still " +
 			"in the buffers, a third one does not let the files be completed.\n\n" +
+			"Several processes are traced side by side, each into a trace of its own. --comm, --cgroup and --uid narrow " +
+			"each other: a process must fit one of the names, one of the cgroups and one of the users that are given. " +
+			"Those of -p are traced besides. Processes that start later are not, and neither is rtrace-bpf itself. " +
+			"One that cannot be traced is told, and the others go on.\n\n" +
+			"Files are readable by their owner alone, who under sudo is the user who called it.\n\n" +
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
@@ -210,14 +240,15 @@ func (c *config) page() *cli.Page {
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
+			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
 			{Does: "show each event as mptrace does while the program runs", Command: "sudo rtrace-bpf -p 4711 -q --format mtrc -o - | rtrace mptrace -v -s -"},
 		},
 		Exit: []cli.ExitRow{
-			{Code: cli.OK, Text: "done; Ctrl-C and the end of the process are how a trace ends"},
-			{Code: cli.Failed, Text: "failed, or lost events under --strict"},
+			{Code: cli.OK, Text: "done; Ctrl-C, the end of the process, --duration and --max-size are how a trace ends"},
+			{Code: cli.Failed, Text: "failed, for one process at least; no process could be traced; or events were lost under --strict"},
 			{Code: cli.Usage, Text: "the command line is wrong"},
-			{Code: cli.Incomplete, Text: "done, but events are missing; the summary says how many and why"},
+			{Code: cli.Incomplete, Text: "done, but events are missing, of which the summary says how many and why; the recording was paused for --max-rate; or only some of the processes could be traced"},
 		},
 	}
 }

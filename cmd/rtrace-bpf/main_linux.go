@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	tracer.PreflightChild()
+	tracer.RunAsChild()
 	// Without the right to it the tracer works all the same, but may lose events on a busy machine.
 	_ = tracer.Prioritize()
 	// A reader of our output that goes away is an error of the write, after

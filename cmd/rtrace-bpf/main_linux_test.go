@@ -15,6 +15,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
 )
 
 // The test binary is the command when it is started under the command's name,
@@ -22,12 +23,10 @@ import (
 const asCommand = "RTRACE_BPF_TEST_RUN_COMMAND"
 
 func TestMain(m *testing.M) {
+	tracer.RunAsChild()
 	if os.Getenv(asCommand) != "" {
 		hide(os.Getenv(hiding))
 		main()
-	}
-	if len(os.Args) == 1 {
-		main() // a preflight's child
 	}
 	testutil.Main(m)
 }
@@ -155,7 +154,9 @@ func TestCommandLine(t *testing.T) {
 		"version":           {[]string{"--version"}, cli.OK, "rtrace-bpf ", ""},
 		"no process":        {nil, cli.Usage, "", "name a process with -p PID"},
 		"no number":         {[]string{"-p", "x"}, cli.Usage, "", "invalid argument"},
-		"negative process":  {[]string{"-p", "-3"}, cli.Usage, "", "name a process"},
+		"negative process":  {[]string{"-p", "-3"}, cli.Usage, "", "process id -3 is not positive"},
+		"no user":           {[]string{"--uid", "no such"}, cli.Usage, "", `unknown user "no such"`},
+		"no name":           {[]string{"--comm", ""}, cli.Usage, "", "an empty name selects nothing"},
 		"unknown flag":      {[]string{"-p", "1", "--nope"}, cli.Usage, "", "unknown flag"},
 		"argument":          {[]string{"-p", "1", "x"}, cli.Usage, "", `unexpected argument "x"`},
 		"format":            {[]string{"-p", "1", "--format", "x"}, cli.Usage, "", `unknown format "x"`},
@@ -171,6 +172,9 @@ func TestCommandLine(t *testing.T) {
 		"mtrc callers":      {[]string{"-p", "1", "--mtrc-callers", "x"}, cli.Usage, "", `unknown --mtrc-callers "x"`},
 		"mtrc words":        {[]string{"-p", "1", "--format", "mtrc", "--mtrc-words", "5"}, cli.Usage, "", "4 or 8 bytes, not 5"},
 		"mtrc legacy words": {[]string{"-p", "1", "--format", "mtrc", "--mtrc-legacy", "--mtrc-words", "4"}, cli.Usage, "", "the legacy form is for the 64-bit mptrace"},
+		"max size":          {[]string{"-p", "1", "--max-size", "1M"}, cli.Usage, "", "--max-size 1048576 is less than 2097152"},
+		"max rate":          {[]string{"-p", "1", "--max-rate", "-1"}, cli.Usage, "", "invalid argument"},
+		"max rate, strict":  {[]string{"-p", "1", "--max-rate", "1", "--strict"}, cli.Usage, "", "name one of them"},
 		"size without live": {[]string{"-p", "1", "--min-size", "1", "--no-live"}, cli.Usage, "", "live blocks"},
 	} {
 		t.Run(name, func(t *testing.T) {

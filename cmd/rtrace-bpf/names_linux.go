@@ -27,6 +27,15 @@ func openSystem(pid int) *system {
 	return &system{root, mounts}
 }
 
+// Close lets go of the files.
+func (s *system) Close() {
+	for _, f := range []*os.File{s.root, s.mounts} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
 // open opens the file of a module, or else one of ours with the same path,
 // which is looked at for being the same.
 func (s *system) open(m trace.Module) (*symbol.File, error) {
@@ -45,7 +54,7 @@ type names struct {
 }
 
 func newNames(pid int, s *system) *names {
-	return &names{pid: int32(pid), resolver: resolve.New(resolve.Options{Open: s.open})}
+	return &names{pid: int32(pid), resolver: resolve.New(resolve.Options{Open: s.open, MaxDebug: maxDebug, MaxSymbols: maxSymbols})}
 }
 
 // observe takes in records about mappings.
@@ -60,19 +69,22 @@ func (x *session) policy() resolve.Policy {
 	return p
 }
 
-// maxDebug bounds the debugging information that is held, in bytes: the machine
-// that is traced has other uses for its memory, and a hostile file may claim any
-// amount.
-const maxDebug = 512 << 20
+// maxDebug and maxSymbols bound the debugging information and the symbols that
+// are held, in bytes: the machine that is traced has other uses for its memory,
+// and hostile files may claim any amount.
+const (
+	maxDebug   = 512 << 20
+	maxSymbols = 128 << 20
+)
 
 // named returns a reader that says of each call where it was made from.
 func (x *session) named(from trace.Reader) trace.Reader {
-	return resolve.NewCallers(from, resolve.New(resolve.Options{Open: x.system.open, MaxDebug: maxDebug}), x.policy())
+	return resolve.NewCallers(from, resolve.New(resolve.Options{Open: x.system.open, MaxDebug: maxDebug, MaxSymbols: maxSymbols}), x.policy())
 }
 
 // newOnline returns an online that writes to another writer.
 func (x *session) newOnline(to trace.Writer) *online {
-	r := resolve.New(resolve.Options{Open: x.system.open, NoLines: true})
+	r := resolve.New(resolve.Options{Open: x.system.open, MaxSymbols: maxSymbols, NoLines: true})
 	return &online{resolve.NewCallers(nil, r, x.policy()), r, to}
 }
 

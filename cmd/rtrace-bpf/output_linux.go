@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
 )
@@ -20,10 +21,13 @@ import (
 func (x *session) open() error {
 	c := x.config
 	var err error
-	if x.out, err = output(c, x.streams); err != nil {
+	if x.out, err = x.output(); err != nil {
 		return err
 	}
 	var to io.Writer = x.out
+	if c.toStdout() && x.streams.OutTerminal && c.isText() {
+		to = printable.NewWriter(to) // it names files of other people
+	}
 	var file *spool.File
 	if c.names() && x.out.Regular() {
 		if file, err = spool.Create(filepath.Dir(x.out.Path())); err != nil {
@@ -47,7 +51,7 @@ func (x *session) openFiles(file *spool.File) error {
 	x.sink = f
 	switch {
 	case file != nil:
-		x.spooled = &spooled{file: file, to: f, names: x.named, path: x.out.Path(), status: &x.status, hurry: x.hurry}
+		x.spooled = &spooled{file: file, to: f, names: x.named, path: x.out.Path(), status: x.status, hurry: x.hurry, turn: x.naming}
 		x.sink = x.spooled
 	case x.config.names():
 		x.sink = x.newOnline(f)
@@ -88,24 +92,47 @@ func (x *session) sidePath() string {
 	return x.out.Path() + ".side"
 }
 
+// checkOutput says why the traces cannot all go where the command line says.
+func (r *recording) checkOutput() error {
+	if len(r.pids) == 1 {
+		return nil
+	}
+	if r.config.toStdout() {
+		return cli.Usagef("-o - takes one trace, and %d processes are selected: name a directory", len(r.pids))
+	}
+	if info, err := os.Stat(r.config.directory()); err == nil && !info.IsDir() || errors.Is(err, os.ErrNotExist) && !endsAsDirectory(r.config.output) {
+		return cli.Usagef("-o %s takes one trace, and %d processes are selected: name a directory that exists", r.config.output, len(r.pids))
+	}
+	return nil
+}
+
+// directory is where traces go unless -o names a file.
+func (c *config) directory() string {
+	if c.output == "" {
+		return "."
+	}
+	return c.output
+}
+
+// endsAsDirectory says whether a path cannot be that of a file.
+func endsAsDirectory(path string) bool { return strings.HasSuffix(path, string(filepath.Separator)) }
+
 // output opens what -o and --format say (decision 2).
-func output(c *config, s cli.Streams) (*outfile.File, error) {
+func (x *session) output() (*outfile.File, error) {
+	c := x.config
 	if c.toStdout() {
-		f, ok := s.Out.(*os.File)
+		f, ok := x.streams.Out.(*os.File)
 		if !ok {
 			return nil, errors.New("standard output is no file")
 		}
 		return outfile.Wrap(f, "standard output"), nil
 	}
-	dir := c.output
-	if dir == "" {
-		dir = "."
-	}
+	dir := c.directory()
 	info, err := os.Stat(dir)
 	if err == nil && info.IsDir() {
-		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", c.pid), encoder.Suffix(c.format))
+		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), encoder.Suffix(c.format))
 	}
-	if err != nil && strings.HasSuffix(c.output, string(filepath.Separator)) {
+	if err != nil && endsAsDirectory(c.output) {
 		return nil, fmt.Errorf("open output directory: %w", err)
 	}
 	f, err := outfile.Create(c.output)

@@ -48,28 +48,40 @@ func forAll(t *testing.T) (dir, exe string) {
 	return dir, exe
 }
 
+// unprivileged returns the command as nobody with some capabilities and no others,
+// ready to be started in a folder that it can write to.
+func unprivileged(t *testing.T, has []uintptr, args ...string) (cmd *exec.Cmd, dir string) {
+	t.Helper()
+	dir, exe := forAll(t)
+	cmd = command(t, args...)
+	cmd.Path, cmd.Dir = exe, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: has}
+	return cmd, dir
+}
+
 // The command names the capabilities that it lacks, and with those, and no others,
-// it records everything. How many it takes is up to the kernel.
+// it records everything. How many they are is up to the kernel. Each of them is
+// needed, and they are enough for several processes.
 func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 	testutil.NeedBPF(t)
 	var has []uintptr
 	for {
-		child := waiting(t, "alloc", "2", "200")
-		dir, exe := forAll(t)
-		ready := filepath.Join(dir, "ready")
-		cmd := command(t, "-p", fmt.Sprint(child.PID), "--ready-file", ready, "-b", "0", "-o", dir)
-		cmd.Path, cmd.Dir = exe, dir
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: has}
+		children := []*testutil.Child{waiting(t, "alloc", "2", "200"), waiting(t, "alloc", "1", "200"), waiting(t, "alloc", "1", "200")}
+		cmd, dir := unprivileged(t, has, "-p", list(children...), "--ready-file", "ready", "-b", "0")
 		r := &running{Child: testutil.Start(t, cmd), t: t, dir: dir}
-		if testutil.FileOrEnd(t, ready, r.Child) {
+		recorded := testutil.FileOrEnd(t, filepath.Join(dir, "ready"), r.Child)
+		for _, child := range children {
 			child.Go()
-			child.Succeed()
+			child.Succeed() // unharmed
+		}
+		if recorded {
 			r.ends(cli.OK)
-			if n := count(r.trace(), "calloc"); n != 400 {
-				t.Errorf("%d calls of calloc in the trace, want 400", n)
+			for i, want := range []int{400, 200, 200} {
+				if n := count(r.traceOf(children[i]), "calloc"); n != want {
+					t.Errorf("%d calls of calloc in the trace, want %d", n, want)
+				}
 			}
-			t.Logf("enough: %d capabilities", len(has))
-			return
+			break
 		}
 		r.ends(cli.Failed)
 		lacks := lacking(t, r.Stderr())
@@ -80,8 +92,18 @@ func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 			}
 		}
 		has = append(has, lacks...)
-		child.Go()
-		child.Succeed() // unharmed
+	}
+	t.Logf("enough: %d capabilities", len(has))
+	for _, c := range has {
+		without := slices.DeleteFunc(slices.Clone(has), func(x uintptr) bool { return x == c })
+		if c != capabilities["CAP_SYS_PTRACE"] && slices.Contains(without, capabilities["CAP_SYS_ADMIN"]) {
+			continue // which includes it
+		}
+		cmd, _ := unprivileged(t, without, "-p", fmt.Sprint(waiting(t, "alloc", "1", "1").PID))
+		got := finish(t, cmd)
+		if got.code != int(cli.Failed) || !slices.Equal(lacking(t, []byte(got.stderr)), []uintptr{c}) {
+			t.Errorf("without capability %d: exit code %d\n%s", c, got.code, got.stderr)
+		}
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
-	"rtrace-bpf/trace"
 )
 
 // waiting starts a program that waits at the gate.
@@ -308,44 +307,6 @@ func TestOutputNames(t *testing.T) {
 	child.Succeed()
 }
 
-// Losses are told in the summary and by the exit code; --strict ends there.
-func TestLosses(t *testing.T) {
-	for _, strict := range []bool{false, true} {
-		t.Run(fmt.Sprintf("strict=%v", strict), func(t *testing.T) {
-			child := waiting(t, "loop", "1", "400000")
-			args := []string{"--ring-size", "64k"}
-			if strict {
-				args = append(args, "--strict")
-			}
-			r := start(t, child, args...)
-			// Stopped, the tracer cannot read: the ring must overflow.
-			r.Signal(syscall.SIGSTOP)
-			child.Go()
-			child.Succeed()
-			r.Signal(syscall.SIGCONT)
-			if strict {
-				r.ends(cli.Failed)
-				r.says("--strict")
-			} else {
-				r.ends(cli.Incomplete)
-			}
-			r.says("ring full")
-			records := r.trace()
-			if !strict {
-				lost := uint64(0)
-				for _, rec := range records {
-					if rec.Kind == trace.KindLost {
-						lost += rec.Lost.Count
-					}
-				}
-				if got := uint64(count(records, "malloc")+count(records, "free")) + lost; got != 800000 {
-					t.Errorf("%d events recorded or lost, 800000 were made", got)
-				}
-			}
-		})
-	}
-}
-
 // A program with another allocator, here a static one, is not silently missed.
 func TestExecOfAnotherLibrary(t *testing.T) {
 	child := waiting(t, "exec", "10", rtrace(t), "--version")
@@ -353,7 +314,7 @@ func TestExecOfAnotherLibrary(t *testing.T) {
 	child.Go()
 	child.Succeed()
 	r.ends(cli.Incomplete)
-	r.says("the process became a program with another C library or none")
+	r.says("the process became a program with another allocator or none")
 	if n := count(r.trace(), "malloc"); n != 10 {
 		t.Errorf("%d calls of malloc in the trace, want 10", n)
 	}

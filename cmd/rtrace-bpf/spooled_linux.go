@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"rtrace-bpf/internal/spool"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
 )
 
 // spooled keeps records until the end of the recording, and gives them then to
@@ -21,6 +21,7 @@ type spooled struct {
 	path   string                          // of the output, for messages
 	status *status
 	hurry  <-chan struct{} // closed when names are not to be waited for
+	turn   sync.Locker     // held while encoding
 
 	records uint64
 	unnamed uint64    // records that were not waited for
@@ -43,8 +44,8 @@ func (w *spooled) Flush() error { return nil }
 // Close encodes the records: also after an error those that were kept. It
 // returns errors that were not told before.
 func (w *spooled) Close() error {
-	// The process no longer waits for us.
-	_ = tracer.Unprioritize() // what was not raised cannot be lowered
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	from, err := w.file.Reader()
 	if err == nil {
 		err = w.encode(from)

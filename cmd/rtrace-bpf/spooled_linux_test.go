@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func newSpooled(t *testing.T, to io.Writer, then func(int), hurry <-chan struct{
 		t.Fatal(err)
 	}
 	return &spooled{
-		file: file, to: &files{encoder: encoder.New(to)}, path: "FILE", status: &status{w: new(bytes.Buffer), on: true}, hurry: hurry,
+		file: file, to: &files{encoder: encoder.New(to)}, path: "FILE", status: &status{w: new(bytes.Buffer), on: true}, hurry: hurry, turn: new(sync.Mutex),
 		names: func(r trace.Reader) trace.Reader { return &naming{from: r, then: then} },
 	}
 }

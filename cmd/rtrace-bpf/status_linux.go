@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/tracer"
 )
 
@@ -17,9 +19,21 @@ type status struct {
 
 	mu    sync.Mutex
 	shown bool
+	each  map[int]figures // by process
 	calls uint64
 	at    time.Time
 }
+
+// figures are what the line adds up.
+type figures struct {
+	calls, lost uint64
+	blocks      int
+	bytes       uint64
+}
+
+// showEvery is the least time between two lines, each of which has the figures
+// of all processes.
+const showEvery = 900 * time.Millisecond
 
 // begin starts the clock of the first line's rate.
 func (s *status) begin() {
@@ -28,26 +42,51 @@ func (s *status) begin() {
 	s.at = time.Now()
 }
 
-// print prints a line of its own.
+// print prints a line of its own. Nothing in it can act on a terminal.
 func (s *status) print(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
-	fmt.Fprintf(s.w, name+": "+format+"\n", args...)
+	fmt.Fprintln(s.w, printable.Text(fmt.Sprintf(name+": "+format, args...)))
 }
 
-// show replaces the line.
-func (s *status) show(stats *tracer.Stats) {
+// write prints several lines, which nothing comes between.
+func (s *status) write(lines func(io.Writer) error) error {
+	var text bytes.Buffer
+	err := lines(&text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	fmt.Fprint(s.w, printable.Text(text.String()))
+	return err
+}
+
+// show takes over the figures of a process and replaces the line.
+func (s *status) show(pid int, stats *tracer.Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.on {
 		return
 	}
+	if s.each == nil {
+		s.each = map[int]figures{}
+	}
+	s.each[pid] = figures{stats.Calls, stats.LostEvents(), stats.LiveBlocks, stats.LiveBytes}
 	now := time.Now()
-	rate := float64(stats.Calls-s.calls) / now.Sub(s.at).Seconds()
-	s.calls, s.at, s.shown = stats.Calls, now, true
-	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %d blocks live (%s), %d lost",
-		scaled(rate), stats.LiveBlocks, size(stats.LiveBytes), stats.LostEvents())
+	passed := now.Sub(s.at)
+	if passed < showEvery {
+		return
+	}
+	var all figures
+	for _, f := range s.each {
+		all.calls += f.calls
+		all.lost += f.lost
+		all.blocks += f.blocks
+		all.bytes += f.bytes
+	}
+	rate := float64(all.calls-s.calls) / passed.Seconds()
+	s.calls, s.at, s.shown = all.calls, now, true
+	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %d blocks live (%s), %d lost", scaled(rate), all.blocks, size(all.bytes), all.lost)
 }
 
 // say replaces the line by a text.
@@ -56,7 +95,7 @@ func (s *status) say(text string) {
 	defer s.mu.Unlock()
 	if s.on {
 		s.shown = true
-		fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+		fmt.Fprintf(s.w, "\r\x1b[K%s", printable.Name(text))
 	}
 }
 

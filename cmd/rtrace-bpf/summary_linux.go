@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )
@@ -19,10 +20,13 @@ const (
 )
 
 // summary prints what was recorded, lost and left live.
-func (x *session) summary(stats *tracer.Stats) {
-	w := x.streams.Err
-	fmt.Fprintf(w, "%s: %d events: %d allocations, %d frees, %d reallocations", name,
-		stats.Calls, stats.Allocs, stats.Frees, stats.Moves)
+func (x *session) summary(w io.Writer) error {
+	stats := &x.stats
+	fmt.Fprint(w, name, ": ")
+	if !x.alone {
+		fmt.Fprintf(w, "process %d: ", x.pid)
+	}
+	fmt.Fprint(w, callCounts(stats))
 	if x.out.Regular() {
 		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
 	}
@@ -41,11 +45,23 @@ func (x *session) summary(stats *tracer.Stats) {
 	if stats.Forks > 0 {
 		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
 	}
-	if stats.MissesPrograms() {
-		fmt.Fprintln(w, "  the process became a program with another C library or none: its calls are not traced")
+	switch {
+	case stats.LeftBehind:
+		fmt.Fprintln(w, "  a thread that is not the main one became another program: its calls are not traced")
+	case stats.MissesPrograms():
+		fmt.Fprintln(w, "  the process became a program with another allocator or none: its calls are not traced")
 	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
+	if stats.Lost[tracer.LossPaused] > 0 {
+		fmt.Fprintf(w, "  %s\n", pauses(stats))
+	}
 	x.liveSites(w)
+	return nil
+}
+
+// callCounts tells how many calls of which kind there were.
+func callCounts(stats *tracer.Stats) string {
+	return fmt.Sprintf("%d events: %d allocations, %d frees, %d reallocations", stats.Calls, stats.Allocs, stats.Frees, stats.Moves)
 }
 
 // stackSummary tells how good the stacks are.
@@ -101,7 +117,7 @@ func losses(stats *tracer.Stats) string {
 func lossList(stats *tracer.Stats) string {
 	var all []string
 	for reason, n := range stats.Lost {
-		if n > 0 {
+		if n > 0 && tracer.Loss(reason) != tracer.LossPaused {
 			all = append(all, fmt.Sprintf("%s %d", tracer.Loss(reason), n))
 		}
 	}
@@ -118,7 +134,7 @@ func (x *session) liveSites(w io.Writer) {
 	for _, site := range sites {
 		fmt.Fprintf(w, "    %s in %d blocks from\n", size(site.Bytes), site.Blocks)
 		for _, addr := range site.Frames[:min(len(site.Frames), summaryFrames)] {
-			fmt.Fprintf(w, "      %#x %s\n", addr, x.names.frame(addr))
+			fmt.Fprintf(w, "      %#x %s\n", addr, printable.Name(x.names.frame(addr)))
 		}
 	}
 }

@@ -177,3 +177,8 @@ func TestNotPrivileged(t *testing.T) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
 }
+
+// execAs runs the program at path under another name for itself.
+func execAs(path, name string, args ...string) *exec.Cmd {
+	return &exec.Cmd{Path: path, Args: append([]string{name}, args...)}
+}

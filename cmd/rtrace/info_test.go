@@ -28,3 +28,30 @@ func TestControlCharacters(t *testing.T) {
 		}
 	}
 }
+
+// Pauses are shown with how long they were together; without that where it is not
+// known.
+func TestInfoOfPauses(t *testing.T) {
+	const head = `{"format":"rtrace-jsonl","version":1}
+{"kind":"header","arch":"x86_64","pointer_size":8,"clock":"monotonic"}
+{"kind":"lost","time":5,"count":2,"reason":"ring full","since":4}
+`
+	for _, test := range []struct{ lines, text, json string }{
+		{
+			`{"kind":"lost","time":1500000000,"count":1,"reason":"paused","since":500000000}
+{"kind":"lost","time":2234567890,"count":1,"reason":"paused","since":2000000000}
+`,
+			"\nlost:       2: 2 paused (1.235s), 2 ring full\n", `{"reason":"paused","count":2,"duration":1234567890}`,
+		},
+		{"{\"kind\":\"lost\",\"count\":1,\"reason\":\"paused\"}\n", "\nlost:       2: 2 ring full, 1 paused\n", `{"reason":"paused","count":1}`},
+	} {
+		code, out, errOut := try(cli.Streams{In: strings.NewReader(head + test.lines)}, "info")
+		if code != cli.OK || !strings.Contains(out, test.text) {
+			t.Errorf("exit code %d\n%s\n%s", code, errOut, out)
+		}
+		code, out, errOut = try(cli.Streams{In: strings.NewReader(head + test.lines)}, "info", "--json")
+		if code != cli.OK || !strings.Contains(strings.Join(strings.Fields(out), ""), test.json) {
+			t.Errorf("exit code %d\n%s\n%s", code, errOut, out)
+		}
+	}
+}

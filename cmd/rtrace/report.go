@@ -84,8 +84,9 @@ type resourceReport struct {
 }
 
 type lostReport struct {
-	Reason string `json:"reason"`
-	Count  uint64 `json:"count"`
+	Reason   string `json:"reason"`
+	Count    uint64 `json:"count"`
+	Duration int64  `json:"duration,omitempty"` // ns, of pauses
 }
 
 type stackReport struct {
@@ -229,6 +230,9 @@ func (r *report) writeLost(p *page) {
 	reasons := make([]string, len(r.Lost))
 	for i, l := range r.Lost {
 		reasons[i] = fmt.Sprintf("%d %s", l.Count, l.Reason)
+		if l.Duration > 0 {
+			reasons[i] += fmt.Sprintf(" (%v)", time.Duration(l.Duration).Round(time.Millisecond))
+		}
 	}
 	text := strconv.FormatUint(r.LostEvents, 10)
 	if len(reasons) > 0 {

@@ -24,6 +24,7 @@ type survey struct {
 	far       map[uint32]*resource
 	blocks    *live.Table
 	lost      map[string]uint64
+	paused    int64 // ns
 	stacks    map[uint64]struct{}
 	quality   stackReport
 	modules   map[string]struct{}
@@ -96,6 +97,9 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		res.Resource, res.declared = r.Resource, true
 	case trace.KindLost:
 		v.lost[r.Lost.Reason] += r.Lost.Count
+		if r.Lost.Reason == trace.LostPaused && r.Lost.Since != 0 {
+			v.paused += max(r.Time-r.Lost.Since, 0)
+		}
 	case trace.KindExec:
 		v.exec()
 	}
@@ -305,8 +309,13 @@ func (v *survey) report() *report {
 		r.addResource(res)
 	}
 	for reason, n := range v.lost {
-		r.Lost = append(r.Lost, lostReport{reason, n})
-		r.LostEvents += n
+		lost := lostReport{Reason: reason, Count: n}
+		if reason == trace.LostPaused {
+			lost.Duration = v.paused
+		} else {
+			r.LostEvents += n
+		}
+		r.Lost = append(r.Lost, lost)
 	}
 	slices.SortFunc(r.Lost, compareLost)
 	return r

@@ -2,10 +2,11 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
 // CreateNamed is Create on a file system whose files have names.
 func CreateNamed(path string) (*File, error) {
-	return create(path, func(string) (*os.File, error) { return nil, errors.ErrUnsupported })
+	return create(path, public, func(*os.Root, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported })
 }

@@ -10,59 +10,120 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"rtrace-bpf/internal/safefile"
 )
 
 // File is a file in the making. Call Commit or Discard in the end.
 type File struct {
 	f         *os.File
-	path      string
-	temporary string // the name it has until it is complete; empty if it is the output itself
-	unnamed   bool   // it has not even that name yet
+	path      string   // as it is called in messages
+	dir       *os.Root // its folder, nil if it is the output itself
+	name      string   // in dir
+	temporary string   // the name it has until it is complete; empty if it is the output itself
+	unnamed   bool     // it has not even that name yet
 	done      bool
 }
 
 // Create starts the file that shall be at path, replacing what is there then.
 // Where the file system can, it has no name until then, so that a process that
-// is killed leaves nothing; else a hidden name in the same folder. A FIFO,
-// socket or device at path is opened instead and written at once.
-func Create(path string) (*File, error) { return create(path, openUnnamed) }
+// is killed leaves nothing; else a hidden name in the same folder. A symbolic link
+// is followed. A FIFO, socket or device at path is opened instead and written at
+// once.
+func Create(path string) (*File, error) { return create(path, public, openUnnamed) }
 
-func create(path string, openUnnamed func(dir string) (*os.File, error)) (*File, error) {
+// CreatePrivate is Create for a program that may work as root, in a folder of
+// other users. Only the owner can read the file, and no link is followed (see
+// package safefile).
+func CreatePrivate(path string) (*File, error) { return create(path, private, openUnnamed) }
+
+// kind is how careful a file is made.
+type kind struct {
+	mode    fs.FileMode
+	special func(path string) (*os.File, error) // opens a FIFO, socket or device
+	replace func(path string) (string, error)   // what takes the place of an existing file
+	give    func(*os.File) error
+}
+
+var (
+	public = kind{
+		mode:    0o644,
+		special: func(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) },
+		replace: filepath.EvalSymlinks, // the file that a link leads to, not the link
+		give:    func(*os.File) error { return nil },
+	}
+	private = kind{
+		mode:    safefile.Private,
+		special: safefile.OpenSpecial,
+		replace: func(path string) (string, error) { return path, nil },
+		give:    safefile.Give,
+	}
+)
+
+// opener opens a new file without a name in dir. It fails where that cannot be.
+type opener func(dir *os.Root, mode fs.FileMode) (*os.File, error)
+
+func create(path string, k kind, openUnnamed opener) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
 	case err == nil && !info.Mode().IsRegular():
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		f, err := k.special(path)
 		if err != nil {
 			return nil, err
 		}
 		return &File{f: f, path: path}, nil
 	case err == nil:
-		// Replace the file that a link leads to, not the link.
-		if path, err = filepath.EvalSymlinks(path); err != nil {
+		if path, err = k.replace(path); err != nil {
 			return nil, err
 		}
 	}
+	dir, name, err := safefile.Folder(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: cause(err)}
+	}
+	file := &File{path: path, dir: dir, name: name}
+	if err = file.begin(k.mode, openUnnamed); err == nil {
+		err = k.give(file.f)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "create", Path: path, Err: cause(err)}, file.Discard())
+	}
+	return file, nil
+}
+
+// begin opens the file that will get its name in the end.
+func (f *File) begin(mode fs.FileMode, openUnnamed opener) error {
+	var err error
+	if f.f, err = openUnnamed(f.dir, mode); err == nil {
+		f.temporary, f.unnamed = f.hidden(), true
+		return nil
+	}
 	for {
-		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
-		if f, err := openUnnamed(filepath.Dir(path)); err == nil {
-			return &File{f: f, path: path, temporary: name, unnamed: true}, nil
-		}
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		name := f.hidden()
+		f.f, err = f.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err != nil {
-			return nil, &fs.PathError{Op: "create", Path: path, Err: cause(err)}
+		if err == nil {
+			f.temporary = name
 		}
-		return &File{f: f, path: path, temporary: name}, nil
+		return err
 	}
+}
+
+// hidden makes a name that nobody can know before.
+func (f *File) hidden() string {
+	return "." + f.name + "." + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
 }
 
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err
 	}
 	return err
 }
@@ -92,7 +153,7 @@ func (f *File) Commit() error {
 	err := f.f.Sync()
 	if err == nil && f.unnamed {
 		// Only an existing name can replace another one in one step.
-		if err = link(f.f, f.temporary); err == nil {
+		if err = link(f.f, f.dir, f.temporary); err == nil {
 			f.unnamed = false
 		}
 	}
@@ -100,12 +161,13 @@ func (f *File) Commit() error {
 		err = f.f.Close()
 	}
 	if err == nil {
-		err = os.Rename(f.temporary, f.path)
+		err = f.dir.Rename(f.temporary, f.name)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("completing %s: %w", f.path, cause(err)), f.Discard())
 	}
 	f.done = true
+	f.dir.Close()
 	return nil
 }
 
@@ -115,11 +177,17 @@ func (f *File) Discard() error {
 		return nil
 	}
 	f.done = true
-	_ = f.f.Close() // its content does not matter
+	if f.f != nil {
+		_ = f.f.Close() // its content does not matter
+	}
+	if f.dir == nil {
+		return nil
+	}
+	defer f.dir.Close()
 	if f.temporary == "" || f.unnamed {
 		return nil
 	}
-	if err := os.Remove(f.temporary); err != nil {
+	if err := f.dir.Remove(f.temporary); err != nil {
 		return fmt.Errorf("removing unfinished file: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -10,21 +11,31 @@ import (
 
 // openUnnamed opens a new file in dir that has no name and so is gone when it
 // is closed, unless link gives it one. It fails where that cannot be.
-func openUnnamed(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+func openUnnamed(dir *os.Root, mode fs.FileMode) (*os.File, error) {
+	folder, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	fd, err := unix.Openat(int(folder.Fd()), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
 		return nil, fmt.Errorf("open unnamed file: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), dir)
+	f := os.NewFile(uintptr(fd), dir.Name())
 	if _, err := os.Stat(descriptor(f)); err != nil { // link needs it
 		return nil, fmt.Errorf("open unnamed file: %w, %w", err, f.Close())
 	}
 	return f, nil
 }
 
-// link gives an unnamed file a name, which must not exist.
-func link(f *os.File, name string) error {
-	if err := unix.Linkat(unix.AT_FDCWD, descriptor(f), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
+// link gives an unnamed file a name in dir, which must not exist.
+func link(f *os.File, dir *os.Root, name string) error {
+	folder, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := unix.Linkat(unix.AT_FDCWD, descriptor(f), int(folder.Fd()), name, unix.AT_SYMLINK_FOLLOW); err != nil {
 		return fmt.Errorf("name the file: %w", err)
 	}
 	return nil

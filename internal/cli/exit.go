@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"rtrace-bpf/internal/printable"
 )
 
 // ExitCode is the exit status of a command.
@@ -98,7 +100,7 @@ func Code(err error) ExitCode {
 
 // Report prints what err has to say to the user of the command called name,
 // as "NAME: message" and a line "hint: …" if there is one, and returns the
-// exit code. A reader that went away (EPIPE) is no news and prints nothing, and
+// exit code. Nothing in it can act on a terminal. A reader that went away (EPIPE) is no news and prints nothing, and
 // nor does ErrReported.
 func Report(w io.Writer, name string, err error) ExitCode {
 	code := Code(err)
@@ -118,9 +120,9 @@ func Report(w io.Writer, name string, err error) ExitCode {
 	case Incomplete:
 		message = "note: " + message
 	}
-	fmt.Fprintf(w, "%s: %s\n", name, message)
+	fmt.Fprintf(w, "%s: %s\n", name, printable.Text(message))
 	if hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+		fmt.Fprintf(w, "hint: %s\n", printable.Text(hint))
 	}
 	return code
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"rtrace-bpf/internal/safefile"
 )
 
 // File is an output. Its Write is all or nothing for regular files, so an
@@ -17,45 +19,67 @@ import (
 type File struct {
 	f        *os.File
 	path     string
+	name     string   // in dir
+	dir      *os.Root // of a file that was created here, else nil
 	size     int64
 	regular  bool
-	created  bool
 	borrowed bool // not ours to close
 }
 
-// Create makes the file at path, which must not exist. An existing FIFO,
-// socket or character device is opened instead.
+// Create makes the file at path, which must not exist, for its owner alone (see
+// package safefile). An existing FIFO, socket or character device is opened
+// instead.
 func Create(path string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err == nil {
-		return &File{f: f, path: path, regular: true, created: true}, nil
+	dir, name, err := safefile.Folder(path)
+	if err != nil {
+		return nil, fmt.Errorf("create output: %w", err)
 	}
+	o, err := create(dir, name, path)
+	if err == nil {
+		return o, nil
+	}
+	dir.Close()
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("create output: %w", err)
 	}
-	info, statErr := os.Stat(path)
-	if statErr != nil {
-		return nil, fmt.Errorf("create output: %w", statErr)
-	}
-	if info.Mode().IsRegular() || info.IsDir() {
+	f, errOpen := safefile.OpenSpecial(path)
+	if errOpen != nil {
+		if !errors.Is(errOpen, fs.ErrExist) {
+			err = errOpen
+		}
 		return nil, fmt.Errorf("create output: %w", err)
 	}
-	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
-		return nil, fmt.Errorf("open output: %w", err)
-	}
 	return &File{f: f, path: path}, nil
+}
+
+// create makes the file that is called name in dir and path by the user. The
+// folder is the file's from then on.
+func create(dir *os.Root, name, path string) (*File, error) {
+	f, err := safefile.Create(dir, name)
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = &fs.PathError{Op: "open", Path: path, Err: p.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &File{f: f, path: path, name: name, dir: dir, regular: true}, nil
 }
 
 // CreateNumbered makes the first file of dir/prefix-0suffix, dir/prefix-1suffix
 // … that does not exist yet.
 func CreateNumbered(dir, prefix, suffix string) (*File, error) {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create output: %w", err)
+	}
 	for n := 0; ; n++ {
-		path := filepath.Join(dir, prefix+"-"+strconv.Itoa(n)+suffix)
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		name := prefix + "-" + strconv.Itoa(n) + suffix
+		o, err := create(folder, name, filepath.Join(dir, name))
 		switch {
 		case err == nil:
-			return &File{f: f, path: path, regular: true, created: true}, nil
+			return o, nil
 		case !errors.Is(err, fs.ErrExist):
+			folder.Close()
 			return nil, fmt.Errorf("create output: %w", err)
 		}
 	}
@@ -101,14 +125,17 @@ func (o *File) Close() error {
 	if err := o.f.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", o.path, err)
 	}
+	if o.dir != nil {
+		o.dir.Close()
+	}
 	return nil
 }
 
 // Discard closes and, if it was created here, removes the file.
 func (o *File) Discard() error {
-	err := o.Close()
-	if o.created {
-		err = errors.Join(err, os.Remove(o.path))
+	var err error
+	if o.dir != nil {
+		err = o.dir.Remove(o.name)
 	}
-	return err
+	return errors.Join(o.Close(), err)
 }

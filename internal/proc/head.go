@@ -47,6 +47,9 @@ func ParseHead(head []byte) (Head, error) {
 // that was started is in the memory of the process.
 const atExecFile = 31
 
+// atEntry is AT_ENTRY: where the program, and not its interpreter, begins.
+const atEntry = 9
+
 // auxiliary finds a value in an auxiliary vector of words of so many bytes.
 func auxiliary(auxv []byte, word int, kind uint64) (value uint64, ok bool) {
 	for ; len(auxv) >= 2*word; auxv = auxv[2*word:] {

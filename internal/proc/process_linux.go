@@ -212,6 +212,20 @@ func StartedHead(pid int, head Head) (Head, error) {
 	return fileHead(file(pid, from) + "/" + string(name[:end]))
 }
 
+// Entry returns the address at which the program that the process runs begins,
+// which is in a mapping of its file. word is the size of its pointers in bytes.
+func Entry(pid, word int) (uint64, error) {
+	auxv, err := text(pid, "auxv")
+	if err != nil {
+		return 0, err
+	}
+	addr, ok := auxiliary(auxv, word, atEntry)
+	if !ok {
+		return 0, fmt.Errorf("program of process %d: the kernel does not say where it begins", pid)
+	}
+	return addr, nil
+}
+
 // Cmdline returns the command line of the process; it is empty for kernel
 // threads and zombies. The process may have changed it.
 func Cmdline(pid int) ([]string, error) {

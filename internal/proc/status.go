@@ -40,6 +40,7 @@ type Status struct {
 	Threads   int
 	UID       [4]uint32 // real, effective, saved, file system
 	CapEff    uint64    // effective capabilities, a bit mask
+	Pending   uint64    // signals on their way to the thread alone, a bit mask from signal 1 on
 	Seccomp   int       // mode, see SeccompDisabled and its neighbours
 	// NSPID holds its id in each PID namespace, the tracer's own first and
 	// its innermost last; empty if the kernel does not say.
@@ -106,6 +107,9 @@ func (s *Status) set(key, value string) (need bool, err error) {
 		return false, number(value, &s.Seccomp)
 	case "Uid":
 		return false, s.uids(value)
+	case "SigPnd":
+		s.Pending, err = strconv.ParseUint(value, 16, 64)
+		return false, err
 	case "CapEff":
 		s.CapEff, err = strconv.ParseUint(value, 16, 64)
 		return false, syntax(err)
@@ -169,9 +173,12 @@ func unescape(name string) string {
 	return strings.NewReplacer(`\n`, "\n", `\\`, `\`).Replace(name)
 }
 
-// flagKernelThread is PF_KTHREAD of the kernel's include/linux/sched.h: the
-// thread belongs to the kernel.
-const flagKernelThread = 0x00200000
+// Flags of a thread, PF_ of the kernel's include/linux/sched.h.
+const (
+	flagExiting      = 0x00000004 // PF_EXITING
+	flagSignaled     = 0x00000400 // PF_SIGNALED
+	flagKernelThread = 0x00200000 // PF_KTHREAD: it belongs to the kernel
+)
 
 // Stat is the part of /proc/PID/stat that Status lacks.
 type Stat struct {
@@ -183,6 +190,13 @@ type Stat struct {
 	// with PID it identifies a process: ids are used again.
 	Start uint64
 }
+
+// Exiting says whether it is on its way to its end, or has come there.
+func (s *Stat) Exiting() bool { return s.Flags&flagExiting != 0 }
+
+// Killed says whether a signal ended it, or the end of its process or an exec,
+// which kill the other threads.
+func (s *Stat) Killed() bool { return s.Flags&flagSignaled != 0 }
 
 // KernelThread says whether it is a thread of the kernel.
 func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/atomicfile"
 	"rtrace-bpf/internal/jsontext"
+	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/trace"
 )
 
@@ -20,6 +21,7 @@ import (
 type Writer struct {
 	positions func(*trace.Record) int
 	file      *atomicfile.File
+	written   int64
 	out       []byte
 	line      []byte
 	quality   []byte
@@ -46,7 +48,7 @@ func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) 
 		return nil, fmt.Errorf("creating side file: %w", err)
 	}
 	w := &Writer{positions: positions}
-	if w.file, err = atomicfile.Create(path); err != nil {
+	if w.file, err = atomicfile.CreatePrivate(path); err != nil {
 		return nil, fmt.Errorf("creating side file: %w", err)
 	}
 	w.out = append(w.out, `{"format":"`+formatName+`","version":`...)
@@ -57,10 +59,21 @@ func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) 
 
 // checkReplaceable fails if there is a regular file at path that is no side file.
 func checkReplaceable(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	dir, name, err := safefile.Folder(path)
+	if err != nil {
+		return nil // it cannot be created either
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(name)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if to, err := os.Stat(path); err != nil || to.Mode().IsRegular() {
+			return fmt.Errorf("%s: %w and is a symbolic link", path, fs.ErrExist)
+		}
+	}
+	if err != nil || !info.Mode().IsRegular() {
 		return nil // nothing, or not to be read
 	}
-	f, err := os.Open(path)
+	f, err := safefile.Read(dir, name)
 	if err != nil {
 		return err
 	}
@@ -191,11 +204,17 @@ func (w *Writer) write() {
 	if w.err != nil {
 		return
 	}
-	if _, err := w.file.Write(w.out); err != nil {
+	n, err := w.file.Write(w.out)
+	if err != nil {
 		w.err = fmt.Errorf("writing side file: %w", err)
 	}
+	w.written += int64(n)
 	w.out = w.out[:0]
 }
+
+// Size returns the number of bytes that the file has now. Up to some hundred
+// kilobytes more may be gathered.
+func (w *Writer) Size() int64 { return w.written }
 
 // Flush writes what was gathered to the temporary file.
 func (w *Writer) Flush() error {

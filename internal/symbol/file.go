@@ -33,6 +33,9 @@ type File struct {
 	symbols *table
 	debug   string
 	err     error
+
+	exporting sync.Once
+	exports   *table
 }
 
 // Segment is a part of the file that is loaded as code (PT_LOAD with PF_X).
@@ -127,10 +130,19 @@ func (f *File) load() {
 // Close closes the underlying file. Symbols that are loaded stay usable.
 func (f *File) Close() error {
 	f.once.Do(func() { f.symbols = new(table) })
+	f.exporting.Do(func() { f.exports = new(table) })
 	if f.closer == nil {
 		return nil
 	}
 	return f.closer.Close()
+}
+
+// Held returns how many bytes of memory the symbols take.
+func (f *File) Held() uint64 {
+	if f.symbols == nil {
+		return 0
+	}
+	return f.symbols.held()
 }
 
 // Stamp returns the size in bytes and the time of the last change, in ns since
@@ -227,13 +239,7 @@ func (f *File) Find(addr uint64) int {
 }
 
 // At returns the function with a number that Find returned.
-func (f *File) At(i int) Symbol {
-	e := &f.symbols.entries[i]
-	return Symbol{
-		Name: f.symbols.text(e), Addr: e.addr, Size: uint64(e.size),
-		IFunc: e.flags&flagIFunc != 0, Global: e.flags&flagLocal == 0,
-	}
-}
+func (f *File) At(i int) Symbol { return f.symbols.symbol(i) }
 
 // Lookup returns the function that holds addr.
 //
@@ -257,11 +263,7 @@ func (f *File) Lookup(addr uint64) (Symbol, bool) {
 // name.
 func (f *File) Defined(name string) (Symbol, bool) {
 	_ = f.Load()
-	i := f.symbols.defined(name)
-	if i < 0 {
-		return Symbol{}, false
-	}
-	return f.At(i), true
+	return symbolNamed(f.symbols, name)
 }
 
 // Aliases returns all function symbols whose address is addr, the one that

@@ -13,9 +13,11 @@ import (
 // Limits of what is read of a file, whatever its size.
 const (
 	maxSegments = 1 << 12
-	maxSections = 1 << 20
+	maxSections = 1 << 16 // linkers make some dozens
 	maxSymbols  = 1 << 24 // of one table
-	maxStrings  = 1 << 29 // bytes of one string table
+	maxStrings  = 1 << 28 // bytes of one string table; the holes of a sparse file cost its owner nothing
+	maxTitles   = 1 << 20 // bytes of the names of all sections
+	maxHash     = 1 << 26 // bytes of a hash table of symbols
 	maxNotes    = 1 << 20 // bytes of one note section
 	maxDynamic  = 1 << 16 // bytes of the dynamic segment
 )
@@ -223,7 +225,7 @@ func (img *image) readSections(off uint64, entsize, count, names uint16) error {
 	}
 	if uint64(nameIndex) < n {
 		if s := &img.sections[nameIndex]; s.stored() {
-			img.names, err = img.read(s.offset, s.size, maxStrings, "section names")
+			img.names, err = img.read(s.offset, s.size, maxTitles, "section names")
 		}
 	}
 	return err

@@ -135,7 +135,7 @@ func (img *image) gnuHashCount(addr uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	b, err := img.read(off, min(rest, img.size-min(off, img.size)), maxStrings, "hash table")
+	b, err := img.read(off, min(rest, img.size-min(off, img.size), maxHash), maxHash, "hash table")
 	if err != nil || len(b) < 16 {
 		return 0, false
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"unsafe"
 
 	"rtrace-bpf/trace"
 )
@@ -107,7 +108,8 @@ func (b *builder) addSource(img *image, src *source) error {
 	if err := b.addStrings(img, src); err != nil {
 		return err
 	}
-	b.entries = slices.Grow(b.entries, int(src.count/2)) // the rest is data, most often
+	const sure = 1 << 16                                            // entries: a claim alone must not take much memory
+	b.entries = slices.Grow(b.entries, int(min(src.count/2, sure))) // the rest is data, most often
 	var versions []byte
 	if src.versions != 0 {
 		// Without versions the names are still right.
@@ -253,6 +255,12 @@ func underscores(name []byte) uint8 {
 	return uint8(min(n, math.MaxUint8))
 }
 
+// held returns the bytes of the table.
+func (t *table) held() uint64 {
+	const entrySize, startSize, ownerSize = uint64(unsafe.Sizeof(entry{})), 8, 4
+	return uint64(cap(t.entries))*entrySize + uint64(cap(t.strings)) + uint64(cap(t.starts))*startSize + uint64(cap(t.owners))*ownerSize
+}
+
 func (t *table) name(e *entry) []byte {
 	return t.strings[e.name : uint64(e.name)+uint64(e.length)]
 }
@@ -359,3 +367,12 @@ func (t *table) defined(name string) int {
 
 // text returns the name of an entry as a string of its own.
 func (t *table) text(e *entry) string { return string(t.name(e)) }
+
+// symbol returns the i-th entry as callers see it.
+func (t *table) symbol(i int) Symbol {
+	e := &t.entries[i]
+	return Symbol{
+		Name: t.text(e), Addr: e.addr, Size: uint64(e.size),
+		IFunc: e.flags&flagIFunc != 0, Global: e.flags&flagLocal == 0,
+	}
+}

@@ -83,6 +83,28 @@ func Build(t testing.TB, name string, flags ...string) string {
 	return p.use(t, name)
 }
 
+// BuildText compiles the text of a C program with these flags and no others, and
+// returns the path of what the compiler made. CC names the compiler, gcc by default.
+func BuildText(t testing.TB, text string, flags ...string) string {
+	t.Helper()
+	const name = "text"
+	key := programKey(text, flags)
+	if path, ok := prepared(key, name); ok {
+		return path
+	}
+	dir := t.TempDir()
+	source, to := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{}
+	said, err := exec.Command(setting("CC", "gcc"), append([]string{"-o", to, source}, flags...)...).CombinedOutput()
+	if p.text, p.err = string(said), err; err == nil {
+		p.path, p.err = prepare(key, to)
+	}
+	return p.use(t, strings.Join(flags, " "))
+}
+
 // programKey tells programs of one name apart.
 func programKey(name string, flags []string) string {
 	hash := sha256.Sum256([]byte(strings.Join(append([]string{name}, flags...), "\x00")))

@@ -32,7 +32,7 @@ func Spawn(t testing.TB, path string, args ...string) *Child {
 	return Start(t, exec.Command(path, args...))
 }
 
-// Start starts cmd with the two pipes of the gate: on descriptor 3 the child
+// Start starts cmd, with ordinary priority, and with the two pipes of the gate: on descriptor 3 the child
 // says "ready", from 4 it reads the byte that lets it go. A program that knows
 // no gate just runs. Its output is collected unless cmd says where to put it.
 func Start(t testing.TB, cmd *exec.Cmd) *Child {
@@ -52,7 +52,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Child {
 	cmd.ExtraFiles = []*os.File{readyWrite, goRead}
 	// A grandchild that holds our pipes open must not hold up the test.
 	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Start()
+	err := ordinary(cmd.Start)
 	readyWrite.Close()
 	goRead.Close()
 	if err != nil {

@@ -21,7 +21,9 @@ type Report struct {
 	WallNs    uint64            `json:"wall_ns"`
 	NsPerPair float64           `json:"ns_per_pair"`
 	Maps      []Range           // what was mapped (mmapexec)
-	Caught    uint64            // exceptions (cxx)
+	Caught    uint64            // exceptions (cxx, operators)
+	Thrown    uint64            // exceptions that the C++ runtime had a block for (operators)
+	Wrong     uint64            // blocks with a wrong content (churn)
 
 	// Calls are the logged ones, thread by thread, each thread's in order.
 	Calls []Call `json:"-"`

@@ -19,6 +19,11 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
+#ifndef MAKE /* loop_cxx has others */
+#define MAKE(size) malloc(size)
+#define END(p, size) free(p)
+#endif
+
 struct worker {
 	uint64_t pairs;
 	uint64_t cpu_ns;
@@ -51,10 +56,10 @@ static __attribute__((noinline)) uint64_t go_round(unsigned long below)
 		return n;
 	}
 	while (!stop && (pairs == 0 || n < pairs)) {
-		void *p = malloc(size);
+		void *p = MAKE(size);
 
 		__asm__ volatile("" : : "r"(p) : "memory");
-		free(p);
+		END(p, size);
 		n++;
 	}
 	return n;

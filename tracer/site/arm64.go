@@ -125,6 +125,14 @@ func (m arm64) branch(w uint32, pc uint64, in *insn) {
 	case w&0xfe000000 == 0xd6000000:
 		// br, blr, ret; those that authenticate are refused.
 		in.kind = leave
+		switch w >> 21 & 3 {
+		case 0:
+			in.open = true
+		case 1:
+			in.calls = true
+		case 2:
+			in.returns = true
+		}
 		in.cost = Refused
 		if w&0xff9ffc1f == 0xd61f0000 && w>>21&3 != 3 {
 			in.cost = Emulated
@@ -138,6 +146,7 @@ func (m arm64) branch(w uint32, pc uint64, in *insn) {
 	default:
 		// svc, brk, msr, sys and the like.
 		in.kind, in.cost = unknown, Refused
+		in.traps = w&0xffe0001f == 0xd4200000 // brk
 	}
 }
 

@@ -55,9 +55,8 @@ func addSP(w uint32, known bool, fx *effects) {
 // registerARM64 handles data processing with register operands.
 func registerARM64(w uint32, in *insn) {
 	fx := &in.fx
-	rd, rn, rm, ra := uint8(w&31), uint8(w>>5&31), uint8(w>>16&31), uint8(w>>10&31)
+	rd, rn, rm := uint8(w&31), uint8(w>>5&31), uint8(w>>16&31)
 	fx.reads(w>>5, w>>16)
-	wide := w>>31 == 1
 	switch op := w >> 24 & 0x1f; {
 	case op == 0x0a: // logical, shifted register
 		fx.flags = w>>29&3 == 3
@@ -82,13 +81,9 @@ func registerARM64(w uint32, in *insn) {
 			return // ccmp, ccmn: the low bits are no register
 		}
 	case op == 0x1b: // three sources
+		// A product does not say whether it overflowed: other than on x86 no flag
+		// does, so it is of no use.
 		fx.reads(w >> 10)
-		// mul xd, xn, xm is madd xd, xn, xm, xzr.
-		if w&0xffe08000 == 0x9b000000 && ra == spOrZero && wide && rd != spOrZero {
-			fx.set(productOf, rd, rn, rm)
-			fx.linkSet = rd == x30
-			return
-		}
 	}
 	fx.killARM64(w)
 }

@@ -48,8 +48,7 @@ var choicesARM64 = []choiceTest{
 			Target: func(addr uint64) (string, bool) { return "realloc", addr == 0xfffffffffff93c50 },
 		},
 		want: Site{
-			Offset: 8, Cost: Emulated, Insn: "cbnz x3, 0x1010",
-			Args:      []Place{{Reg: 0}, {Reg: 1, Product: true}, {Reg: 1, Product: true}},
+			Cost: SingleStep, Insn: "umulh x3, x1, x2", Args: regs(0, 1, 2),
 			TailCalls: []string{"realloc"},
 		},
 	},

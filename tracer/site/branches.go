@@ -191,3 +191,20 @@ func Direct(arch Arch, code []byte, base uint64) []Branch {
 	}
 	return found
 }
+
+// Open says whether code, as [Direct] takes it, has jumps whose targets are not in
+// it: in a register, or in memory.
+func Open(arch Arch, code []byte, base uint64) bool {
+	m, err := machineOf(Options{Arch: arch})
+	if err != nil {
+		return false
+	}
+	for i := 0; i < len(code); {
+		in := m.decode(code[i:], base+uint64(i))
+		if in.open {
+			return true
+		}
+		i += max(in.size, m.step())
+	}
+	return false
+}

@@ -58,10 +58,15 @@ type insn struct {
 	cost   Cost
 	hint   bool   // does nothing: nop, endbr64, endbr32, bti
 	direct bool   // target is known
+	open   bool   // a jump whose target is not: in a register, or in memory
 	target uint64 // of a branch, if direct
 	slot   uint64 // where the target is read from: jmp *slot(%rip), jmp *slot
-	zero   zeroBranch
-	fx     effects
+
+	returns bool // to the caller
+	calls   bool // of kind leave: comes back
+	traps   bool // ends the way
+	zero    zeroBranch
+	fx      effects
 }
 
 // zeroBranch says whether a conditional branch is taken exactly if a register

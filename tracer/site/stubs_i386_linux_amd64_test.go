@@ -3,24 +3,21 @@ package site
 import (
 	"bytes"
 	"debug/elf"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 // compile32 builds 32-bit code from C and returns the file's path.
 func compile32(t *testing.T, source string, flags ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.out")
-	if err := os.WriteFile(in, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
+	if !testutil.Has32Bit() {
+		t.Skip("this run only builds programs, for another machine")
 	}
-	execute(t, "gcc", append([]string{"-m32", "-o", out, in}, flags...)...)
-	return out
+	return testutil.BuildText(t, source, append([]string{"-m32"}, flags...)...)
 }
 
 func execute(t *testing.T, program string, args ...string) []byte {

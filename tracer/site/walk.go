@@ -65,6 +65,25 @@ func walk(m machine, f *Function) *path {
 	return w
 }
 
+// BehindNull returns where those calls of f come whose Args[0] is not zero, behind
+// the check for that: the entry if there is none in the beginning.
+func BehindNull(o Options, f Function) (uint64, error) {
+	m, err := machineOf(o)
+	if err != nil {
+		return 0, err
+	}
+	f.SkipNull = true
+	if err := check(m, &f); err != nil {
+		return 0, err
+	}
+	for _, s := range walk(m, &f).steps {
+		if s.state.nonNull {
+			return f.Entry + uint64(s.offset), nil
+		}
+	}
+	return f.Entry, nil
+}
+
 // sortsOutNull says whether a branch is taken exactly by calls whose Args[0]
 // is zero.
 func (s *state) sortsOutNull(z zeroBranch, f *Function) bool {

@@ -103,7 +103,7 @@ func (m x86) decode(code []byte, pc uint64) insn {
 			in.slot = m.slot(a, pc+uint64(x.Len))
 		}
 		if op == x86asm.JMP && !in.direct {
-			in.kind = leave
+			in.kind, in.open = leave, true
 		}
 	case isCondX86(op):
 		in.kind = cond
@@ -113,11 +113,14 @@ func (m x86) decode(code []byte, pc uint64) insn {
 		if op == x86asm.JE {
 			in.zero.kind = flagsZero
 		}
-	case op == x86asm.RET || op == x86asm.UD2 || op == x86asm.HLT:
-		in.kind = leave
+	case op == x86asm.RET:
+		in.kind, in.returns = leave, true
+	case op == x86asm.UD2 || op == x86asm.HLT:
+		in.kind, in.traps = leave, true
 	case op == x86asm.NOP:
 		in.hint = true
 	default:
+		in.traps = op == x86asm.INT && code[0] == 0xcc
 		in.fx, ok = m.effects(&x)
 		if !ok {
 			in.kind = unknown

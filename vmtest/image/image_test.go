@@ -116,6 +116,34 @@ func TestProgramHasItsLibraries(t *testing.T) {
 	}
 }
 
+// musl's dynamic loader is the C library that its programs name, and has no file
+// of that name beside it.
+func TestProgramForMusl(t *testing.T) {
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "empty.c"), filepath.Join(dir, "empty")
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("musl-gcc", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v (make test installs musl-tools)\n%s", err, out)
+	}
+	im := New("/")
+	if err := im.File("program", program); err != nil {
+		t.Fatal(err)
+	}
+	loaders, err := filepath.Glob("/lib/ld-musl-*")
+	if err != nil || len(loaders) == 0 {
+		t.Fatalf("no loader of musl: %v", err)
+	}
+	file, err := filepath.EvalSymlinks(loaders[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, im); !slices.Contains(got, strings.TrimPrefix(file, "/")) {
+		t.Errorf("%s is not among %v", file, got)
+	}
+}
+
 func TestTree(t *testing.T) {
 	im := New("")
 	if err := im.Tree("/data", filepath.Join(root(t), "usr", "lib", "data")); err != nil {

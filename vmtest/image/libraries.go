@@ -45,8 +45,9 @@ func (im *Image) findLibraries(name, from string) error {
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return nil
 	}
-	if at := interpreter(f); at != "" {
-		if err := im.Path(at); err != nil {
+	loader := interpreter(f)
+	if loader != "" {
+		if err := im.Path(loader); err != nil {
 			return err
 		}
 	}
@@ -57,6 +58,9 @@ func (im *Image) findLibraries(name, from string) error {
 	dirs := im.searched(f, name)
 	var missing error
 	for _, library := range needed {
+		if library == "libc.so" && strings.HasPrefix(path.Base(loader), "ld-musl-") {
+			continue // musl's loader is its C library, too
+		}
 		if err := im.library(library, dirs, f.Machine); err != nil {
 			missing = errors.Join(missing, fmt.Errorf("%s needs %s: %w", name, library, err))
 		}

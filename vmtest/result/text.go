@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -39,6 +40,30 @@ func Skips(w io.Writer, r *Run) {
 	}
 	if r.Missing != "" {
 		fmt.Fprintf(w, "*** SKIPPED: %s did not run: %s ***\n", r.name(), r.Missing)
+	}
+}
+
+// Times worth a line: those of the slowest tests of a run that took this long.
+const (
+	slowest = 12
+	slow    = 20 // seconds
+)
+
+// Slow writes which tests of a run took longest.
+func Slow(w io.Writer, r *Run) {
+	var all []*Test
+	for _, t := range r.Tests {
+		if t.Seconds >= slow && t.Name != "" && !strings.Contains(t.Name, "/") {
+			all = append(all, t)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Test) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	var words []string
+	for _, t := range all[:min(len(all), slowest)] {
+		words = append(words, fmt.Sprintf("%s %.0f s", t.Name, t.Seconds))
+	}
+	if len(words) > 0 {
+		fmt.Fprintf(w, "slowest on %s: %s\n", r.name(), strings.Join(words, ", "))
 	}
 }
 

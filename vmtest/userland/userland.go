@@ -35,6 +35,15 @@ var parts = []struct {
 		},
 		packages: []string{"libc6", "libgcc-s1", "libstdc++6", "libjemalloc2"},
 	},
+	{
+		// Allocators, by the names under which tests link programs with them, too.
+		name: "allocators", programs: []string{"rg"},
+		paths: []string{
+			"/usr/lib/*-linux-gnu/libjemalloc.a", "/usr/lib/*-linux-gnu/libtcmalloc_minimal.*", "/usr/lib/*-linux-gnu/libmimalloc.so.*",
+			"/usr/lib/*-linux-gnu/libmemusage.so", "/usr/lib/*-linux-musl/libc.so", "/usr/lib/*-linux-musl/musl-gcc.specs",
+		},
+		packages: []string{"libjemalloc-dev", "libgoogle-perftools-dev", "libtcmalloc-minimal4", "libmimalloc2.0", "musl", "musl-dev", "musl-tools", "ripgrep"},
+	},
 	{name: "python", programs: []string{"python3"}, paths: []string{"/usr/lib/python3.[0-9]*"}, packages: []string{"python3"}},
 	{name: "sqlite", programs: []string{"sqlite3"}, packages: []string{"sqlite3"}},
 	{name: "strace", programs: []string{"strace"}, packages: []string{"strace"}},

@@ -236,6 +236,18 @@ func TestCallersBounded(t *testing.T) {
 	if named, files, _ := count(r); named != 0 || files != 0 {
 		t.Errorf("hardly any bytes: %d lines of %d files", named, files)
 	}
+	// Symbols of all files but the first are too many.
+	r = New(Options{MaxSymbols: 1})
+	count(r)
+	held := 0
+	for _, m := range r.modules {
+		if m.file != nil {
+			held++
+		}
+	}
+	if held != 1 || r.symbols <= 1 {
+		t.Errorf("symbols of %d files, %d bytes; want those of one", held, r.symbols)
+	}
 	// Room for the first file alone: what is left for the second is too little.
 	first := debugOf(src, all[0])
 	r = New(Options{MaxDebug: first + 1})

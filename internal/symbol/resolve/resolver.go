@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -22,7 +23,14 @@ type Options struct {
 	// MaxDebug bounds the bytes of debugging information that are held of all
 	// files; 0 for 1 GiB. Files that come later have names of functions only.
 	MaxDebug uint64
+	// MaxSymbols bounds the bytes of symbols that are held of all files, but
+	// for one, which has a bound of its own; 0 for 4 GiB. Files that come later
+	// have no names.
+	MaxSymbols uint64
 }
+
+// maxSymbols is what Options.MaxSymbols is unless told.
+const maxSymbols = 4 << 30
 
 // Stats counts why names are missing.
 type Stats struct {
@@ -42,6 +50,7 @@ type Resolver struct {
 	cache     []slot
 	version   uint32 // of all mappings; cached answers of another one are void
 	debug     uint64 // bytes of debugging information that are held, and of the indexes of it
+	symbols   uint64 // bytes of symbols that are held
 	loaded    int    // bytes of what was read of it
 	maxLoaded int
 	stats     Stats
@@ -198,6 +207,10 @@ func (r *Resolver) load(m *module) *symbol.File {
 		return m.file
 	}
 	m.tried = true
+	if r.symbols >= cmp.Or(r.options.MaxSymbols, maxSymbols) {
+		r.stats.Missing++
+		return nil
+	}
 	f, err := m.open(r)
 	switch {
 	case errors.Is(err, errNoFile):
@@ -214,6 +227,7 @@ func (r *Resolver) load(m *module) *symbol.File {
 		r.stats.Missing++
 	}
 	_ = f.Close() // only read
+	r.symbols += f.Held()
 	m.file = f
 	return f
 }

@@ -50,7 +50,7 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	f.StringArrayVar(&m.vmlinuz, "vmlinuz", nil, "own kernel to boot; may be given again")
 	f.StringVar(&m.run, "run", "", "only tests that match, as go test takes it")
 	f.StringVar(&m.skip, "skip", "", "no tests that match, as go test takes it")
-	f.StringVar(&m.timeout, "timeout", "50m", "time for the tests of a package, as go test takes it")
+	f.StringVar(&m.timeout, "timeout", "150m", "time for the tests of a package, as go test takes it")
 	f.StringVar(&m.junit, "junit", "", "write the results as JUnit's XML to this file")
 	f.StringVar(&m.tap, "tap", "", "write the results in the Test Anything Protocol to this file")
 	f.StringVar(&m.cover, "coverprofile", "", "write the coverage of all runs together to this file")
@@ -126,6 +126,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 			defer m.printing.Unlock()
 			result.Failures(os.Stdout, runs[i])
 			result.Skips(os.Stdout, runs[i])
+			result.Slow(os.Stdout, runs[i])
 		})
 	}
 	wait.Wait()

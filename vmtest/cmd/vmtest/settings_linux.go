@@ -54,9 +54,9 @@ func (s *settings) declare(command, synopsis string) *pflag.FlagSet {
 	f.StringVar(&s.memory, "memory", "3G", "memory of the machine")
 	f.IntVar(&s.cpus, "cpus", 2, "CPUs of the machine")
 	f.StringVar(&s.append, "append", "", "words to add to the kernel's command line")
-	f.DurationVar(&s.limit, "limit", time.Hour, "time after which a machine is stopped")
+	f.DurationVar(&s.limit, "limit", 3*time.Hour, "time after which a machine is stopped")
 	f.DurationVar(&s.boot, "boot-limit", 3*time.Minute, "time after which a machine in which nothing has started is stopped")
-	f.StringSliceVar(&s.userland, "userland", []string{"shell", "libraries", "python", "sqlite", "strace", "binutils", "gdb", "c++", "node", "java"},
+	f.StringSliceVar(&s.userland, "userland", []string{"shell", "libraries", "allocators", "python", "sqlite", "strace", "binutils", "gdb", "c++", "node", "java"},
 		"what of this machine a QEMU guest gets: "+strings.Join(userland.Names(), ", "))
 	f.StringArrayVar(&s.env, "env", nil, "NAME=VALUE, or NAME of this environment: variable for the tests; may be given again")
 	return f

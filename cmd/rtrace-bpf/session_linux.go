@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -16,11 +15,12 @@ import (
 	"rtrace-bpf/tracer"
 )
 
-// session is one recording: a tracer, what it is written to, and what is said
-// about it.
+// session is the recording of one process: a tracer, what it is written to, and
+// what is said about it.
 type session struct {
 	config  *config
 	streams cli.Streams
+	pid     int
 	tracer  *tracer.Tracer
 	out     *outfile.File
 	encoder trace.Writer
@@ -29,68 +29,60 @@ type session struct {
 	side    *sidefile.Writer
 	system  *system
 	names   *names
-	status  status
+	status  *status
 	hurry   <-chan struct{} // closed when the recording is to end at once
+	relaxed func()          // called when the process no longer waits for this session
+	naming  *sync.Mutex     // held while names are looked up at the end: that takes memory
+	alone   bool            // there is no other session
 
 	mu sync.Mutex // of sink
 
 	stopping sync.Mutex // of detached
 	detached bool       // the tracer is closed
+
+	pace  pace
+	stats tracer.Stats // at the end of run
 }
 
-// record does what the command line asks for.
-func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}) error {
-	options, err := c.options()
-	if err != nil {
-		return err
-	}
-	x := &session{
-		config: c, streams: s, system: openSystem(c.pid), hurry: hurry,
-		status: status{w: s.Err, on: s.ErrTerminal && !c.quiet},
-	}
-	x.names = newNames(c.pid, x.system)
-	options.Tick = x.tick
-	options.Warn = x.status.print
-	if c.verbose > 0 {
-		options.Log = x.status.print
-	}
+// outputError is about what the recording writes, and so about each session.
+type outputError struct{ error }
+
+// Unwrap returns the error as it was.
+func (e *outputError) Unwrap() error { return e.error }
+
+// attach opens the output and starts recording as options say. After an error
+// nothing is left.
+func (x *session) attach(options tracer.Options) error {
 	plan, err := tracer.NewPlan(options)
 	if err != nil {
-		return explain(err, c)
+		return explain(err, x.pid)
 	}
-	if c.dryRun {
-		return errors.Join(plan.WriteText(s.Out), plan.Close())
-	}
-	if c.verbose > 1 {
-		err = plan.WriteText(s.Err)
+	if x.config.verbose > 1 {
+		err = x.status.write(plan.WriteText)
 	}
 	if err == nil {
 		err = x.open()
 	}
 	if err != nil {
-		return errors.Join(err, plan.Close())
+		return errors.Join(&outputError{err}, plan.Close())
 	}
 	if x.tracer, err = tracer.Open(plan); err != nil {
-		return errors.Join(explain(err, c), x.discard())
+		return errors.Join(explain(err, x.pid), x.discard())
 	}
-	return x.run(ctx)
+	x.pace.at = time.Now()
+	return nil
 }
 
-// run copies the trace to its output until its end.
-func (x *session) run(ctx context.Context) error {
-	defer context.AfterFunc(ctx, x.stop)()
-	if d := x.config.duration; d > 0 {
-		defer time.AfterFunc(d, x.stop).Stop()
-	}
-	err := x.ready()
-	x.status.begin()
-	if err == nil {
-		err = x.copy()
-	}
+// run copies the trace to its output until its end, that of ctx or that of
+// recording, which ends when ctx does, too. It returns what went wrong.
+func (x *session) run(ctx, recording context.Context) error {
+	defer context.AfterFunc(recording, x.stop)()
+	err := x.copy()
 	x.status.clear()
 	if errors.Is(err, errHurried) {
 		return errors.Join(err, x.finish()) // the kernel removes the probes
 	}
+	x.relaxed()
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
 	if x.spooled != nil {
@@ -100,18 +92,12 @@ func (x *session) run(ctx context.Context) error {
 		}
 	}
 	err = errors.Join(err, x.finish())
-	stats := x.tracer.Stats()
+	x.stats = x.tracer.Stats()
 	if !x.config.quiet {
-		x.summary(&stats)
+		err = errors.Join(err, x.status.write(x.summary))
 	}
 	if x.spooled == nil {
 		err = errors.Join(err, x.detach())
-	}
-	if err == nil && stats.Losses() > 0 {
-		return cli.Incompletef("%d events were lost (%s)", stats.LostEvents(), lossList(&stats))
-	}
-	if err == nil && stats.MissesPrograms() {
-		return cli.Incompletef("the process became a program with another C library or none, which is not traced")
 	}
 	return err
 }
@@ -136,21 +122,6 @@ func (x *session) detach() error {
 	err := x.tracer.Close()
 	x.status.clear()
 	return err
-}
-
-// ready tells whoever waits that the probes are in.
-func (x *session) ready() error {
-	plan := x.tracer.Plan()
-	if !x.config.quiet {
-		fmt.Fprintf(x.streams.Err, "%s: tracing process %d (%s), writing %s\n", name, x.config.pid, plan.ProcessName(), x.out.Path())
-	}
-	if x.config.readyFile == "" {
-		return nil
-	}
-	if err := os.WriteFile(x.config.readyFile, nil, 0o644); err != nil {
-		return fmt.Errorf("create ready file: %w", err)
-	}
-	return nil
 }
 
 // errStrict ends a trace that has lost events under --strict.
@@ -199,9 +170,13 @@ func (x *session) pump() error {
 			x.tracer.Stop()
 			return err
 		}
+		if x.isFull() {
+			x.tracer.Stop()
+			return x.endEarly(&rec)
+		}
 		if rec.Kind == trace.KindLost && x.config.strict {
 			x.tracer.Stop()
-			return fmt.Errorf("%d × %s: %w", rec.Lost.Count, rec.Lost.Reason, errStrict)
+			return lostUnderStrict(rec.Lost.Count, rec.Lost.Reason)
 		}
 	}
 }
@@ -224,22 +199,6 @@ func (x *session) tick() {
 	_ = x.sink.Flush()
 	x.mu.Unlock()
 	stats := x.tracer.Stats()
-	x.status.show(&stats)
-}
-
-// explain adds what the user can do about an error of the tracer.
-func explain(err error, c *config) error {
-	switch {
-	case errors.Is(err, tracer.ErrContainer):
-		return cli.WithHint(err, "run it as root of the machine, outside of the container")
-	case errors.Is(err, tracer.ErrLockedDown):
-		return cli.WithHint(err, "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot")
-	case errors.Is(err, tracer.ErrNotPrivileged):
-		return cli.WithHint(err, "run it as root: sudo "+name+fmt.Sprintf(" -p %d", c.pid))
-	case errors.Is(err, tracer.ErrEmulated):
-		return cli.WithHint(err, "trace it on a machine of its own kind")
-	case errors.Is(err, tracer.ErrNoAllocator):
-		return cli.WithHint(err, "it must map a C library that exports malloc and free")
-	}
-	return err
+	x.watch(&stats)
+	x.status.show(x.pid, &stats)
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls that are open in a thread, and which calls allocators make themselves while
+ * one is.
+ */
+#ifndef RTRACE_NESTED_H
+#define RTRACE_NESTED_H
+
+#include "site.h"
+#include "trampoline.h"
+
+/*
+ * forget_call takes the top of the open calls away: it has never returned. Where
+ * every return instruction has a probe that means an exception, or a longjmp from
+ * a new_handler: nothing was allocated and nothing is missing.
+ */
+static __always_inline void forget_call(struct thread *t, __u32 top)
+{
+	if (top >= MAX_CALLS)
+		return;
+	t->depth = top;
+	if (!t->calls[top].exits)
+		lose(LOSS_MISSED_RETURN);
+}
+
+/* forget_at forgets the innermost open call if it was at slot. */
+static __always_inline void forget_at(struct thread *t, __u64 slot)
+{
+	__u32 top = t->depth - 1;
+
+	if (top < MAX_CALLS && t->calls[top].slot == slot)
+		forget_call(t, top);
+}
+
+/* drop_stale forgets calls below slot: their frames are gone. */
+static __always_inline void drop_stale(struct thread *t, __u64 slot)
+{
+	for (int i = 0; i < MAX_CALLS; i++) {
+		__u32 top = t->depth - 1;
+
+		if (top >= MAX_CALLS || t->calls[top].slot >= slot)
+			break;
+		forget_call(t, top);
+	}
+}
+
+/* text_start returns where the page is with which the code of the site's allocator begins. */
+static __always_inline __u64 text_start(struct pt_regs *ctx, __u64 site)
+{
+	return (REG_PC(ctx) & ~(cfg_page_size - 1)) - SITE_PAGES(site) * cfg_page_size;
+}
+
+/*
+ * place_text corrects where the code of an allocator is that may call another one.
+ * Right after exec the tracer has not said it yet, and the other one's site knows
+ * where that is but not where its caller is.
+ */
+static __always_inline void place_text(struct pt_regs *ctx, struct thread *t, __u64 site)
+{
+	struct process *process = bpf_map_lookup_elem(&targets, &t->pid);
+	__u64 mask = cfg_page_size - 1, start, length;
+	struct text *text;
+
+	if (!process)
+		return;
+	text = &process->texts[SITE_TEXT(site)];
+	start = text_start(ctx, site) + (text->start & mask);
+	length = text->end - text->start;
+	if (unlikely(text->start != start)) {
+		text->start = start;
+		text->end = start + length;
+	}
+}
+
+/*
+ * is_allocator says whether an address is in the code of an allocator that is
+ * probed. Right after exec the tracer has not said yet where that is, but the site
+ * that was hit knows it of its own.
+ */
+static __always_inline bool is_allocator(struct pt_regs *ctx, struct thread *t, __u64 site,
+					 __u64 addr)
+{
+	__u64 mask = cfg_page_size - 1, start = text_start(ctx, site);
+	struct process *process = bpf_map_lookup_elem(&targets, &t->pid);
+	struct text *own;
+
+	if (!process)
+		return false;
+	own = &process->texts[SITE_TEXT(site)];
+	if (addr - start < own->end - (own->start & ~mask))
+		return true;
+	for (int i = 0; i < MAX_TEXTS; i++) {
+		struct text *text = &process->texts[i];
+
+		if (addr - text->start < text->end - text->start)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * is_own says whether the call at slot comes from an allocator. What one of its
+ * probed functions has jumped to returns behind that one's caller, by way of the
+ * kernel's stub: 32-bit glibc's reallocarray calls realloc, which jumps to malloc.
+ */
+static __always_inline bool is_own(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
+				   __u64 caller)
+{
+	if (is_allocator(ctx, t, site, caller))
+		return true;
+	caller = true_return(caller, slot);
+	return caller && is_allocator(ctx, t, site, caller);
+}
+
+/*
+ * is_stub says whether a function was entered by a jump of one that has a return
+ * probe, which has replaced the return address that both have: the kernel's stub is
+ * at the start of a page of its own (xol_area in kernel/events/uprobes.c).
+ */
+static __always_inline bool is_stub(__u64 caller)
+{
+	return !(caller & (cfg_page_size - 1));
+}
+
+/*
+ * is_nested says whether the call at slot was made by the allocator itself, on
+ * behalf of a call that is still open. A call from elsewhere while one is open
+ * comes from a signal handler and counts.
+ */
+static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
+				      __u64 caller)
+{
+	__u32 top = t->depth - 1;
+
+	if (top >= MAX_CALLS)
+		return false;
+	if (t->calls[top].slot == slot) {
+		/* Same frame: entered by a jump, or the open call left by longjmp. */
+		bool jumps = t->calls[top].entered == SITE_FUNCTION(site)
+				     ? t->calls[top].reenters
+				     : t->calls[top].tail_calls;
+
+		if (jumps && is_stub(caller))
+			return true;
+		forget_call(t, top);
+		return false;
+	}
+	return is_own(ctx, t, site, slot, caller);
+}
+
+#endif

@@ -1,0 +1,38 @@
+package main
+
+import "rtrace-bpf/trace"
+
+// leastMaxSize is the smallest limit on the size of a trace.
+const leastMaxSize = 2 << 20
+
+// sizeReserve is how far below --max-size the recording ends: what the encoder and
+// the side file have in memory then comes on top.
+const sizeReserve = 1 << 20
+
+// written is how many bytes the trace takes on the disk, with what belongs to it.
+func (x *session) written() int64 {
+	n := x.out.Size()
+	if x.spooled != nil {
+		n += x.spooled.file.Size()
+	}
+	if x.side != nil {
+		n += x.side.Size()
+	}
+	return n
+}
+
+// isFull says whether the trace is as large as --max-size allows.
+func (x *session) isFull() bool {
+	limit := int64(x.config.maxSize)
+	return limit > 0 && x.written() >= limit-sizeReserve
+}
+
+// endEarly ends the trace behind its last record.
+func (x *session) endEarly(last *trace.Record) error {
+	if !x.config.quiet {
+		x.status.print("process %d: the trace is as large as --max-size allows, and ends", x.pid)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.write(&trace.Record{Kind: trace.KindEnd, Time: last.Time, PID: int32(x.pid)})
+}

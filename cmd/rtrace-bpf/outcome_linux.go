@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/tracer"
+)
+
+// outcome prints the summary of all sessions and returns what the exit status
+// is made of: the failures if there are any, else what is missing.
+func (r *recording) outcome() error {
+	var all tracer.Stats
+	var errs []error
+	for i := range r.ends {
+		all.Add(&r.ends[i].stats)
+		errs = append(errs, r.ends[i].err)
+	}
+	if len(r.pids) > 1 && len(r.ends) > 0 && !r.config.quiet {
+		r.total(&all)
+	}
+	if err := r.failure(errs); err != nil {
+		return err
+	}
+	var missing []string
+	if all.Losses() > all.Lost[tracer.LossPaused] {
+		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), lossList(&all)))
+	}
+	if all.Lost[tracer.LossPaused] > 0 {
+		missing = append(missing, pauses(&all))
+	}
+	if all.LeftBehind {
+		missing = append(missing, "a thread that is not the main one became another program, which is not traced")
+	} else if all.MissesPrograms() {
+		missing = append(missing, "the process became a program with another allocator or none, which is not traced")
+	}
+	if r.untraced > 0 && r.untraced < len(r.pids) {
+		missing = append(missing, fmt.Sprintf("%d of %d processes could not be traced", r.untraced, len(r.pids)))
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return cli.Incompletef("%s", strings.Join(missing, "; "))
+}
+
+// failure returns what went wrong in the sessions. A second signal is told once.
+func (r *recording) failure(errs []error) error {
+	err := errors.Join(errs...)
+	switch {
+	case err == nil || len(r.pids) == 1:
+		return err
+	case errors.Is(err, errHurried):
+		return errHurried
+	}
+	return cli.ErrReported
+}
+
+// total prints the line about all processes together.
+func (r *recording) total(all *tracer.Stats) {
+	r.status.print("%d processes, %s", len(r.ends), callCounts(all))
+	if !r.config.noLive {
+		r.status.print("  live at the end: %d blocks, %s", all.LiveBlocks, size(all.LiveBytes))
+	}
+	r.status.print("  lost: %d%s", all.LostEvents(), losses(all))
+}
+
+// concernsAll says that an error is not about one process.
+func concernsAll(err error) bool {
+	_, output := errors.AsType[*outputError](err)
+	return output || errors.Is(err, tracer.ErrContainer) || errors.Is(err, tracer.ErrLockedDown) || errors.Is(err, tracer.ErrNotPrivileged)
+}
+
+// explain adds what the user can do about an error of the tracer.
+func explain(err error, pid int) error {
+	switch {
+	case errors.Is(err, tracer.ErrContainer):
+		return cli.WithHint(err, "run it as root of the machine, outside of the container")
+	case errors.Is(err, tracer.ErrLockedDown):
+		return cli.WithHint(err, "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot")
+	case errors.Is(err, tracer.ErrNotPrivileged):
+		return cli.WithHint(err, "run it as root: sudo "+name+fmt.Sprintf(" -p %d", pid))
+	case errors.Is(err, tracer.ErrEmulated):
+		return cli.WithHint(err, "trace it on a machine of its own kind")
+	case errors.Is(err, tracer.ErrStripped):
+		return cli.WithHint(err, "install its debug file, or name its functions: --symbol malloc=ADDR --symbol free=ADDR and so on, addresses as nm prints them")
+	case errors.Is(err, tracer.ErrNoAllocator):
+		return cli.WithHint(err, "it must have a file with malloc and free in it, or functions with a prefix that --allocator prefix:P names")
+	}
+	return err
+}
+
+// lostUnderStrict is the error of the first loss.
+func lostUnderStrict(n uint64, reason string) error {
+	return fmt.Errorf("%d × %s: %w", n, printable.Name(reason), errStrict)
+}

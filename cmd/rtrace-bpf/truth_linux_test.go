@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/testutil/truth"
+)
+
+// shimmed is a program that the shim logs.
+type shimmed struct {
+	*testutil.Child
+	t     *testing.T
+	logs  string // folder
+	depth int
+	mark  *truth.Mark
+
+	incomplete bool   // the command is to end with exit status 3
+	said       string // on standard error, by the command
+}
+
+// underShim starts a program of testdata/progs with the shim between it and its
+// allocator. An entry of the log has up to depth frames.
+func underShim(t *testing.T, build testutil.Builder, depth int, name string, args ...string) *shimmed {
+	t.Helper()
+	s := &shimmed{t: t, logs: t.TempDir(), depth: depth}
+	cmd := exec.Command(build(t, name), args...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("SHIM_DEPTH=%d", depth), "SHIM_LOG="+s.logs,
+		"LD_PRELOAD="+build(t, "shim", "-shared", "-fPIC", "-static-libgcc"))
+	s.Child = testutil.Start(t, cmd)
+	return s
+}
+
+// traced lets the program run from its gate to its end under the command, and
+// returns the path of the trace.
+func (s *shimmed) traced(args ...string) string {
+	s.t.Helper()
+	s.Ready()
+	r := s.command(args)
+	var err error
+	if s.mark, err = truth.NewMark(s.logs, s.PID); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Go()
+	s.Wait()
+	if !s.incomplete {
+		r.ended()
+	} else {
+		r.ends(cli.Incomplete)
+	}
+	s.said = string(r.Stderr())
+	return filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", s.PID))
+}
+
+// onlySideband matches the note about the one loss that other processes can cause.
+var onlySideband = regexp.MustCompile(`note: \d+ events were lost \(sideband lost \d+\)`)
+
+// ended checks that the command has lost nothing. When the whole machine is
+// busy the kernel may drop records of mappings and exits, which are not compared.
+func (r *running) ended() {
+	r.t.Helper()
+	if r.Wait() == int(cli.Incomplete) && onlySideband.Match(r.Stderr()) {
+		r.t.Logf("%s", onlySideband.Find(r.Stderr()))
+		return
+	}
+	r.ends(cli.OK)
+}
+
+// command attaches to the program's C library, for the shim is an allocator, too,
+// and skips the test if this kernel lacks a mechanism that args ask for.
+func (s *shimmed) command(args []string) *running {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	cmd := command(s.t, append([]string{"-p", fmt.Sprint(s.PID), "--allocator", "glibc", "--format", "jsonl", "--ready-file", ready}, args...)...)
+	cmd.Dir = dir
+	r := &running{Child: testutil.Start(s.t, cmd), t: s.t, dir: dir}
+	if !testutil.FileOrEnd(s.t, ready, r.Child) {
+		if text := string(r.Stderr()); strings.Contains(text, "not supported by this kernel") {
+			s.t.Skipf("SKIPPED-KERNEL: %s", text)
+		}
+		s.t.Fatalf("the command ended with code %d\n%s", r.Wait(), r.Stderr())
+	}
+	return r
+}
+
+// equal fails the test unless the trace is what the shim saw.
+func (s *shimmed) equal(path string) *truth.Checker {
+	s.t.Helper()
+	c := s.checker()
+	s.check(c, path)
+	return c
+}
+
+func (s *shimmed) checker() *truth.Checker {
+	s.t.Helper()
+	c, err := truth.NewChecker(s.logs, s.PID, s.mark)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.Depth = s.depth
+	return c
+}
+
+func (s *shimmed) check(c *truth.Checker, path string) {
+	s.t.Helper()
+	in, err := decoder.OpenFile(path, decoder.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer in.Close()
+	if err := c.Check(in); err != nil {
+		s.t.Fatalf("the trace is not what happened:\n%v", err)
+	}
+}
+
+// everyFormat checks all formats as projections of the trace.
+func everyFormat(t *testing.T, path string) {
+	t.Helper()
+	for _, f := range encoder.Formats() {
+		if _, err := truth.CheckFormat(path, f.Name); err != nil {
+			t.Errorf("the trace %v", err)
+		}
+	}
+}
+
+// Programs that were written for other tests, under the shim: each call is in the
+// trace, also those that the programs do not know of.
+func TestGroundTruthOfPrograms(t *testing.T) {
+	testutil.NeedBPF(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		plug := build(t, "plug", "-shared", "-fPIC")
+		for name, args := range map[string][]string{
+			"every": nil, "aligned": {"3"}, "alloc": {"8", "500"}, "realloc_race": {"3", "100"},
+			"threads_exit": {"50"}, "threads_cxx": {"20"}, "cxx": {"20"}, "dl": {plug, "20"},
+			"exec": {"20", build(t, "aligned"), "3"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := underShim(t, build, 32, name, args...)
+				if name == "exec" { // which has a gate on either side
+					s.Go()
+				}
+				path := s.traced("-A")
+				c := s.equal(path)
+				if c.Events == 0 || c.Stacks == 0 {
+					t.Errorf("%d events and %d stacks were compared", c.Events, c.Stacks)
+				}
+				everyFormat(t, path)
+			})
+		}
+	})
+}
+
+// A program with everything that can be done with an allocator, chosen by random
+// numbers, under each way to attach, to know sites, to keep state and to move
+// events: the trace has each of its calls, and nothing else.
+func TestGroundTruth(t *testing.T) {
+	testutil.NeedBPF(t)
+	for _, r := range roundsOfEachKind(seed(t)) {
+		t.Run(r.name(), func(t *testing.T) { r.run(t) })
+	}
+}
+
+// The log of the shim and the comparison hold for ways to end that are not chosen
+// by the program.
+func TestGroundTruthOfKilled(t *testing.T) {
+	testutil.NeedBPF(t)
+	s := schedule(t, testutil.Build, round{Seed: seed(t), Threads: 4, Operations: 1 << 30, Depth: 8, End: "return"})
+	s.Ready()
+	r := s.command([]string{"-A"})
+	var err error
+	if s.mark, err = truth.NewMark(s.logs, s.PID); err != nil {
+		t.Fatal(err)
+	}
+	s.Go()
+	s.killAfter(2 << 20)
+	s.Wait()
+	r.ended()
+	c := s.equal(filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", s.PID)))
+	t.Logf("%s", roundFigures(c))
+}
+
+// Where another thread than the main one calls exec, the kernel's probes do not
+// follow. That is not silent, and up to the exec the trace is whole.
+func TestExecByThread(t *testing.T) {
+	testutil.NeedBPF(t)
+	s := schedule(t, testutil.Build, round{Seed: seed(t), Threads: 4, Operations: 500, End: "threadexec"})
+	s.incomplete = true
+	path := s.traced("-b", "0")
+	if want := "a thread that is not the main one became another program"; !strings.Contains(s.said, want) {
+		t.Errorf("standard error without %q:\n%s", want, s.said)
+	}
+	c := s.checker()
+	c.Most = 1
+	s.check(c, path)
+}
+
+// killAfter kills the program when its log has grown by so many bytes.
+func (s *shimmed) killAfter(bytes int64) {
+	s.t.Helper()
+	for {
+		info, err := os.Stat(filepath.Join(s.logs, fmt.Sprintf("%d-0", s.PID)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if info.Size() >= bytes {
+			break
+		}
+	}
+	s.Signal(os.Kill)
+}
+
+// mechanisms are the ways of the tracer by name: the flags that ask for them.
+var mechanisms = map[string][]string{
+	"best":                   nil,
+	"multi-perf-hash-cookie": {"--attach", "multi", "--buffer", "perf", "--state", "hash", "--sites", "cookie"},
+	"multi-ring-address":     {"--attach", "multi", "--buffer", "ring", "--state", "task", "--sites", "address"},
+	"perf-ring-task":         {"--attach", "perf", "--buffer", "ring", "--state", "task", "--sites", "cookie"},
+	"perf-perf-address":      {"--attach", "perf", "--buffer", "perf", "--state", "task", "--sites", "address"},
+	"oldest":                 {"--attach", "perf", "--state", "hash", "--sites", "address", "--bounded"},
+}
+
+func mechanismNames() []string { return slices.Sorted(maps.Keys(mechanisms)) }

@@ -1,0 +1,78 @@
+package outfile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"rtrace-bpf/internal/outfile"
+)
+
+// swapped moves the folder of a file away and puts another one in its place, in
+// which a file has the same name. It returns where the first file is now.
+func swapped(t *testing.T, path string) string {
+	t.Helper()
+	dir, name := filepath.Split(filepath.Clean(path))
+	dir = filepath.Clean(dir)
+	moved := dir + "-moved"
+	if err := errors.Join(os.Rename(dir, moved), os.Mkdir(dir, 0o700), os.WriteFile(path, []byte("precious"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(moved, name)
+}
+
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Who can rename the folder cannot make us remove another file.
+func TestDiscardStaysInItsFolder(t *testing.T) {
+	dir := folder(t)
+	o, err := outfile.CreateNumbered(dir, "trace", ".x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "trace-0.x"); o.Path() != want || !o.Regular() {
+		t.Errorf("it is %s, regular: %v, want %s", o.Path(), o.Regular(), want)
+	}
+	moved := swapped(t, o.Path())
+	if err := o.Discard(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(o.Path()); string(text) != "precious" {
+		t.Errorf("the other file: %q, %v", text, err)
+	}
+	if _, err := os.Lstat(moved); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+// Names that are taken, be it by links that lead nowhere, are passed over.
+func TestNumbers(t *testing.T) {
+	dir := folder(t)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "t-0"), nil, 0o600), os.Symlink("missing", filepath.Join(dir, "t-1"))); err != nil {
+		t.Fatal(err)
+	}
+	o, err := outfile.CreateNumbered(dir, "t", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Base(o.Path()) != "t-2" {
+		t.Errorf("it is %s", o.Path())
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := outfile.Create(filepath.Join(dir, "t-1")); err == nil {
+		t.Error("a file was created through a link")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a file was created through a link")
+	}
+}

@@ -1,0 +1,70 @@
+// Package printable makes texts of unknown origin safe for a terminal: names of
+// processes, files and functions may hold whatever their makers liked, also
+// sequences that make a terminal do things.
+package printable
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Name returns s with everything replaced that is no visible text, line ends
+// included: the bytes as \x1b, characters as \u009b. What is visible stays.
+func Name(s string) string { return replace(s, "") }
+
+// Text does what Name does, but keeps line ends and tabs.
+func Text(s string) string { return replace(s, "\n\t") }
+
+func replace(s, keep string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return hidden(r, keep) }) {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		switch _, n := utf8.DecodeRuneInString(s[i:]); {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&out, `\x%02x`, s[i])
+		case !hidden(r, keep):
+			out.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}
+
+// hidden says whether r is a control character, one that changes the direction
+// of text or breaks lines, or stands for a byte that is no text.
+func hidden(r rune, keep string) bool {
+	switch {
+	case r >= ' ' && r < 0x7f:
+		return false
+	case r < 0xa0:
+		return !strings.ContainsRune(keep, r)
+	}
+	return r == utf8.RuneError ||
+		r >= 0x200e && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// Writer passes on text, made safe. A character that is cut by the end of a
+// Write counts as bytes that are no text.
+type Writer struct{ to io.Writer }
+
+// NewWriter returns a writer that writes to another one.
+func NewWriter(to io.Writer) *Writer { return &Writer{to} }
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	if !bytes.ContainsFunc(p, func(r rune) bool { return hidden(r, "\n\t") }) {
+		return w.to.Write(p)
+	}
+	if _, err := io.WriteString(w.to, Text(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package safefile
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// unblocked keeps the opening of a FIFO from waiting for its other end, and that of
+// a terminal from making it ours.
+const unblocked = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// OpenSpecial opens the FIFO, socket or character device at path to write to it.
+// What is regular is fs.ErrExist. A symbolic link is followed only if it stands
+// for a descriptor of a process, as /dev/stdout does.
+func OpenSpecial(path string) (*os.File, error) {
+	f, err := openSpecial(path)
+	return f, pathError(path, err)
+}
+
+func openSpecial(path string) (*os.File, error) {
+	noFollow, look := syscall.O_NOFOLLOW, os.Lstat
+	if isDescriptor(path) {
+		noFollow, look = 0, os.Stat
+	}
+	info, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(checkSpecial(info.Mode()), checkOwner(path, info)); err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeSocket != 0 {
+		return dial(path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	// It may have become another one since.
+	if info, err = f.Stat(); err == nil {
+		err = errors.Join(checkSpecial(info.Mode()), checkOwner(path, info))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// dial connects to a socket.
+func dial(path string) (*os.File, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	f, err := conn.File()
+	return f, errors.Join(err, conn.Close())
+}
+
+// isDescriptor says whether path is one by which the kernel, or a link of the
+// system's, names an open file of a process.
+func isDescriptor(path string) bool {
+	path = filepath.Clean(path)
+	switch path {
+	case "/dev/stdout", "/dev/stderr":
+		return true
+	}
+	dir := filepath.Dir(path)
+	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && strings.HasSuffix(dir, "/fd")
+}
+
+// checkOwner refuses what somebody else has put into a folder where everybody can
+// put things: it may wait for just this to read along.
+func checkOwner(path string, info fs.FileInfo) error {
+	const everybody = 0o002
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if dir.Mode()&fs.ModeSticky == 0 || dir.Mode().Perm()&everybody == 0 {
+		return nil
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	uid, _, sudo := invoker()
+	switch n := int(owner.Uid); {
+	case n == 0, n == os.Geteuid(), sudo && n == uid:
+		return nil
+	}
+	return errors.New("it is somebody else's, in a folder that everybody can write to")
+}

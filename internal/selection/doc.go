@@ -1,0 +1,3 @@
+// Package selection finds the processes that a user means: by id, command
+// name, cgroup or user.
+package selection

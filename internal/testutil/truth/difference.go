@@ -1,0 +1,81 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
+
+// difference is the first one between a trace and the log, and what stands around
+// it. What comes behind it in the trace is still collected.
+type difference struct {
+	text  strings.Builder
+	tid   int32
+	after int // events of the thread in the trace
+}
+
+func newDifference(t *thread, wrong string, got Event, rec *trace.Record) *difference {
+	d := &difference{tid: t.tid}
+	fmt.Fprintf(&d.text, "thread %d, event %d (call %d of the trace): %s\n", t.tid, t.events, rec.Call.Seq, wrong)
+	d.before(t)
+	fmt.Fprintf(&d.text, "! trace  %s, at %d, cpu %d\n", got, rec.Time, rec.CPU-1)
+	d.logged(t, t.entry)
+	return d
+}
+
+// newMissing is the difference that a call of the log is not in the trace.
+func newMissing(t *thread, e *Entry) error {
+	d := &difference{tid: t.tid}
+	fmt.Fprintf(&d.text, "thread %d, event %d: a call of the log is not in the trace\n", t.tid, t.events)
+	d.before(t)
+	d.logged(t, e)
+	return d.end()
+}
+
+// before shows the last events that agreed.
+func (d *difference) before(t *thread) {
+	for i := max(0, t.events-kept); i < t.events; i++ {
+		fmt.Fprintf(&d.text, "  both   %s\n", t.recent[i%kept])
+	}
+}
+
+// logged shows the entry and what follows it.
+func (d *difference) logged(t *thread, e *Entry) {
+	mark := "!"
+	for range kept + 1 {
+		if e == nil {
+			fmt.Fprintf(&d.text, "%s log    its end\n", mark)
+			return
+		}
+		fmt.Fprintf(&d.text, "%s log    %s (entry %d)\n", mark, e, t.cursor.index-1)
+		mark = " "
+		var err error
+		if e, err = t.cursor.next(); err != nil {
+			fmt.Fprintf(&d.text, "  log    %v\n", err)
+			return
+		}
+	}
+}
+
+// more shows what follows in the trace, and returns the difference when that is
+// enough.
+func (d *difference) more(rec *trace.Record) error {
+	if rec.Kind != trace.KindCall || rec.TID != d.tid {
+		return nil
+	}
+	fmt.Fprintf(&d.text, "  trace  %s, at %d\n", eventOf(&rec.Call), rec.Time)
+	if d.after++; d.after < kept {
+		return nil
+	}
+	return d.end()
+}
+
+// end returns the difference, nil if d is.
+func (d *difference) end() error {
+	if d == nil {
+		return nil
+	}
+	return errors.New(strings.TrimSuffix(d.text.String(), "\n"))
+}

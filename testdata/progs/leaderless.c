@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * leaderless PAIRS: a process whose main thread ends before the others.
+ *
+ * After the gate the main thread makes PAIRS times malloc(48) and free, and ends by
+ * pthread_exit. Then another thread does the same without end, until a byte or the end
+ * of file arrives behind the gate's byte.
+ */
+#include "prog.h"
+#include <poll.h>
+#include <pthread.h>
+
+static struct ledger ledgers[2];
+static pthread_t first;
+
+static void pair(struct ledger *l)
+{
+	do_free(l, do_malloc(l, 48));
+}
+
+static void *other(void *arg)
+{
+	struct pollfd gate = { .fd = GATE_GO, .events = POLLIN };
+
+	(void)arg;
+	ledgers[1].tid = thread_id();
+	pthread_join(first, NULL);
+	while (poll(&gate, 1, 0) == 0)
+		pair(&ledgers[1]);
+	report(ledgers, 2, "");
+	_exit(0);
+}
+
+static void *leave(void *arg)
+{
+	pthread_exit(arg);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long pairs, i;
+	pthread_t t;
+
+	if (argc < 2)
+		die("usage: leaderless PAIRS");
+	pairs = number(argv[1]);
+	first = pthread_self();
+	ledgers[0].tid = thread_id();
+	/* What glibc loads at the first pthread_exit is loaded before the gate. */
+	if (pthread_create(&t, NULL, leave, NULL))
+		die("no thread");
+	pthread_join(t, NULL);
+	if (pthread_create(&t, NULL, other, NULL))
+		die("no thread");
+	gate();
+	for (i = 0; i < pairs; i++)
+		pair(&ledgers[0]);
+	pthread_exit(NULL);
+}

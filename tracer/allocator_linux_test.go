@@ -1,0 +1,333 @@
+package tracer
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// linking is a way for a program to come to its allocator.
+type linking struct {
+	flags   []string // of the compiler
+	preload string   // library
+	kind    string   // what serves malloc
+}
+
+// libraryFile returns the path of one of Debian's libraries, or skips the test in
+// a virtual machine that was made without it.
+func libraryFile(t *testing.T, name string) string {
+	t.Helper()
+	all, _ := filepath.Glob("/usr/lib/" + multiarch() + "/" + name)
+	if len(all) > 0 {
+		return all[0]
+	}
+	if testutil.GuestLacks("rg") { // which comes with the allocators
+		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", name)
+	}
+	t.Fatalf("%s is not installed (make need-test installs it)", name)
+	return ""
+}
+
+// multiarch is how Debian calls the machine of the tests.
+func multiarch() string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
+}
+
+// linkings lists the ways by allocator and how it gets there.
+func linkings(t *testing.T) map[string]linking {
+	file := func(name string) string { return libraryFile(t, name) }
+	musl := "-specs=" + strings.Replace(filepath.Dir(file("libc.so.6")), "gnu", "musl", 1) + "/musl-gcc.specs"
+	needed := []string{"-Wl,--no-as-needed"}
+	return map[string]linking{
+		"glibc static":       {flags: []string{"-static"}, kind: "glibc"},
+		"glibc static-pie":   {flags: []string{"-static-pie", "-fPIE"}, kind: "glibc"},
+		"musl linked":        {flags: []string{musl}, kind: "musl"},
+		"musl static":        {flags: []string{musl, "-static"}, kind: "musl"},
+		"jemalloc preloaded": {preload: file("libjemalloc.so.2"), kind: "jemalloc"},
+		"jemalloc linked":    {flags: append(needed, file("libjemalloc.so.2")), kind: "jemalloc"},
+		"jemalloc inside":    {flags: []string{file("libjemalloc.a"), "-lm", "-ldl"}, kind: "jemalloc"},
+		"tcmalloc preloaded": {preload: file("libtcmalloc_minimal.so.4"), kind: "tcmalloc"},
+		"tcmalloc linked":    {flags: append(needed, file("libtcmalloc_minimal.so.4")), kind: "tcmalloc"},
+		"tcmalloc inside":    {flags: []string{file("libtcmalloc_minimal.a"), "-lstdc++", "-lm"}, kind: "tcmalloc"},
+		"tcmalloc static": {
+			flags: []string{"-static", "-Wl,--whole-archive", file("libtcmalloc_minimal.a"), "-Wl,--no-whole-archive", "-lstdc++", "-lm"},
+			kind:  "tcmalloc",
+		},
+		"mimalloc preloaded": {preload: file("libmimalloc.so.2.0"), kind: "mimalloc"},
+		"mimalloc linked":    {flags: append(needed, file("libmimalloc.so.2.0")), kind: "mimalloc"},
+	}
+}
+
+// Every allocator, however the program comes to it: each function and each call of
+// eight threads is in the trace as in the program's own log, and nothing that the
+// allocators do among themselves.
+func TestAllocators(t *testing.T) {
+	privileged(t)
+	for name, how := range linkings(t) {
+		t.Run(name, func(t *testing.T) {
+			r, report, records := traceLinked(t, &how, nil, "every")
+			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			if kind := serves(r.tracer.Plan(), "malloc").Kind; kind != how.kind {
+				t.Errorf("malloc is that of %q, want %q", kind, how.kind)
+			}
+			r, report, records = traceLinked(t, &how, nil, "alloc", "8", "500", "log")
+			compare(t, records, report)
+			if s := r.tracer.Stats(); s.LiveBlocks != 8 || s.Unmatched != 0 {
+				t.Errorf("%d blocks live and %d frees unmatched, want 8 and 0", s.LiveBlocks, s.Unmatched)
+			}
+		})
+	}
+}
+
+// The ways that old kernels have know whose function was called as well.
+func TestAllocatorsByAddress(t *testing.T) {
+	privileged(t)
+	how := linkings(t)["mimalloc preloaded"]
+	_, report, records := traceLinked(t, &how, oldest, "every")
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+}
+
+// Static programs of the other width.
+func TestStaticAllocator(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		_, report, records := traceRun(t, nil, build(t, "every", "-static"))
+		compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	})
+}
+
+// A library that stands before the C library's allocator: a call counts once,
+// whether it ends in a jump to the other one or makes calls of it.
+func TestWrappedAllocator(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		wrap := build(t, "wrap", "-shared", "-fPIC")
+		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
+			t.Run(name, func(t *testing.T) {
+				r, report, records := tracePreloaded(t, wrap, change, build(t, "every"))
+				compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+				if a := serves(r.tracer.Plan(), "malloc"); a.Path != wrap {
+					t.Errorf("malloc is that of %s", a.Path)
+				}
+				_, report, records = tracePreloaded(t, wrap, change, build(t, "alloc"), "8", "500", "log")
+				compare(t, records, report)
+			})
+		}
+		// The new program's calls count once before the tracer says where the code is.
+		cmd := exec.Command(build(t, "exec"), "10", build(t, "every"))
+		cmd.Env = append(os.Environ(), "LD_PRELOAD="+wrap)
+		execTraced(t, cmd, nil)
+	})
+}
+
+// Several allocators in one program: those with a known prefix are traced beside
+// malloc, others by their names. Which was called is in the trace.
+func TestPrefixedAllocators(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for name, test := range map[string]struct {
+			choice []string
+			seen   []string // prefixes
+		}{
+			"found":  {nil, []string{"", "je_"}},
+			"chosen": {[]string{"prefix:own_"}, []string{"own_"}},
+			"both":   {[]string{"prefix:own_", "prefix:je_", "glibc"}, []string{"", "je_", "own_"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, report, records := traceRun(t, func(o *Options) { o.Allocators = test.choice }, build(t, "prefixes"), "50")
+				var want []testutil.Call
+				inside := map[uint64]bool{} // malloc's blocks behind those that are not traced
+				for _, c := range report.Done() {
+					prefix := c.Caller
+					c.Caller, c.Function = "", prefix+c.Function
+					switch {
+					case slices.Contains(test.seen, prefix):
+						want = append(want, c)
+					case slices.Contains(test.seen, "") && c.Size >= 4096:
+						// What the own allocator asks malloc for is a call of the program then.
+						inside[c.Ptr] = true
+						head := 2 * uint64(8)
+						want = append(want, testutil.Call{TID: c.TID, Op: c.Op, Function: "malloc", Ptr: c.Ptr - head, Size: c.Size + head})
+					case inside[c.Old]:
+						want = append(want, testutil.Call{TID: c.TID, Op: "free", Function: "free", Old: c.Old - 16})
+					}
+				}
+				compare(t, records, &testutil.Report{Calls: want})
+			})
+		}
+	})
+}
+
+// Functions with a prefix beside the C library's, from a library of Debian's.
+func TestAllocatorBehindLibc(t *testing.T) {
+	privileged(t)
+	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", libraryFile(t, "libmimalloc.so.2.0")}}
+	r, report, records := traceLinked(t, &how, nil, "every")
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	for _, a := range r.tracer.Plan().Allocators() {
+		wanted := map[string]bool{"glibc": true, "mimalloc (mi_)": true, "mimalloc": false}
+		if traced, ok := wanted[a.name()]; !ok || traced != a.Traced {
+			t.Errorf("%s is traced: %v, because it %s", a.name(), a.Traced, a.Why)
+		}
+	}
+}
+
+// A stripped static program says what is missing, and can be traced by addresses
+// or by its debug file.
+func TestStrippedAllocator(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		whole := build(t, "every", "-static", "-Wl,--build-id")
+		dir := t.TempDir()
+		stripped := filepath.Join(dir, "every")
+		run(t, "objcopy", "--strip-all", whole, stripped)
+		child := testutil.Spawn(t, stripped)
+		child.Ready()
+		if _, err := NewPlan(Options{PID: child.PID}); err == nil || !strings.Contains(err.Error(), "is static and has no symbols, build-id ") {
+			t.Errorf("a program without names: %v", err)
+		}
+		symbols := symbolTable(t, whole)
+		r := attachTo(t, child.PID, func(o *Options) { o.Symbols = symbols })
+		child.Go()
+		report := child.Report()
+		records := r.end()
+		r.whole()
+		compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+
+		run(t, "objcopy", "--only-keep-debug", whole, filepath.Join(dir, "every.debug"))
+		run(t, "objcopy", "--add-gnu-debuglink="+filepath.Join(dir, "every.debug"), stripped)
+		_, report, records = traceRun(t, nil, stripped)
+		compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	})
+}
+
+// symbolTable returns the functions of an allocator as nm prints them.
+func symbolTable(t *testing.T, path string) map[string]uint64 {
+	t.Helper()
+	symbols := map[string]uint64{}
+	for line := range bytes.Lines(run(t, "nm", path)) {
+		f := strings.Fields(string(line))
+		if len(f) == 3 && slices.ContainsFunc(memoryModule, func(r row) bool { return r.symbol == f[2] }) {
+			symbols[f[2]] = hexNumber(t, f[0])
+		}
+	}
+	return symbols
+}
+
+// What is chosen and is not there is said, with what there is.
+func TestAllocatorChoice(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
+	child.Ready()
+	for name, test := range map[string]struct {
+		change func(o *Options)
+		want   string
+	}{
+		"kind":    {func(o *Options) { o.Allocators = []string{"jemalloc"} }, "has no allocator jemalloc: it has glibc"},
+		"unknown": {func(o *Options) { o.Allocators = []string{"hoard"} }, `unknown allocator "hoard"`},
+		"prefix":  {func(o *Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
+		"file":    {func(o *Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
+		"symbol":  {func(o *Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, both of which --symbol has to name"},
+		"name":    {func(o *Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
+	} {
+		o := Options{PID: child.PID}
+		test.change(&o)
+		plan, err := NewPlan(o)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+		if err == nil {
+			plan.Close()
+		}
+	}
+}
+
+// A program can become one in which another allocator serves, before the C
+// library that both have: its calls are said to be missing.
+func TestExecOfAnotherAllocator(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", libraryFile(t, "libjemalloc.a"), "-lm", "-ldl"),
+		"20", testutil.Build(t, "exec"), "30", "/nowhere")
+	child.Ready()
+	var unprobed []bool // when malloc is called
+	r := watched(t, child.PID, nil, func(r *recording, rec *trace.Record) {
+		if rec.Kind == trace.KindExec || rec.Kind == trace.KindExit {
+			unprobed = append(unprobed, r.tracer.stream.stats.WasUnprobed)
+		}
+	})
+	child.Go()
+	child.Ready() // of the second program
+	child.Go()
+	child.Ready() // of the third
+	child.Go()
+	child.Wait()
+	r.end()
+	if want := []bool{false, true}; len(unprobed) < 2 || !slices.Equal(unprobed[:2], want) {
+		t.Errorf("calls were missed before each exec: %v, want %v", unprobed, want)
+	}
+	if r.tracer.Stats().Unprobed {
+		t.Error("the last program, which is like the first, counts as unprobed")
+	}
+}
+
+// serves returns the allocator whose definition of a function the process calls.
+func serves(plan *Plan, function string) Allocator {
+	for _, a := range plan.Allocators() {
+		if slices.Contains(a.Serves, function) {
+			return a
+		}
+	}
+	return Allocator{}
+}
+
+func traceLinked(t *testing.T, how *linking, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+	t.Helper()
+	return tracePreloaded(t, how.preload, change, testutil.Build(t, program, how.flags...), args...)
+}
+
+// tracePreloaded is traceRun of a program with a library in front of its own, if
+// preload is not empty.
+func tracePreloaded(t *testing.T, preload string, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	if preload != "" {
+		cmd.Env = append(os.Environ(), "LD_PRELOAD="+preload)
+	}
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	r := attachTo(t, child.PID, change)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	return r, report, records
+}
+
+// run runs a program and returns its output.
+func run(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	out, err := exec.Command(installed(t, name), args...).Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return out
+}
+
+// hexNumber reads an address as nm prints it.
+func hexNumber(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,202 @@
+package tracer
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// An allocator whose file was deleted, or replaced by another one, since it was
+// mapped: what is mapped is traced.
+func TestAllocatorFiles(t *testing.T) {
+	privileged(t)
+	jemalloc, tcmalloc := libraryFile(t, "libjemalloc.so.2"), libraryFile(t, "libtcmalloc_minimal.so.4")
+	inside := testutil.Build(t, "every", libraryFile(t, "libjemalloc.a"), "-lm", "-ldl")
+	for name, change := range map[string]func(t *testing.T, path string){
+		"deleted": func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"replaced": func(t *testing.T, path string) {
+			copyFile(t, tcmalloc, path+".new")
+			must(t, os.Rename(path+".new", path))
+		},
+	} {
+		t.Run("library "+name, func(t *testing.T) {
+			lib := filepath.Join(t.TempDir(), "libjemalloc.so.2")
+			copyFile(t, jemalloc, lib)
+			cmd := exec.Command(testutil.Build(t, "every"))
+			cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib)
+			tracedAfter(t, cmd, "jemalloc", func() { change(t, lib) })
+		})
+		t.Run("program "+name, func(t *testing.T) {
+			program := filepath.Join(t.TempDir(), "every")
+			copyFile(t, inside, program)
+			tracedAfter(t, exec.Command(program), "jemalloc", func() { change(t, program) })
+		})
+	}
+}
+
+// tracedAfter records a program to which something happens before.
+func tracedAfter(t *testing.T, cmd *exec.Cmd, kind string, change func()) {
+	t.Helper()
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	change()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	if got := serves(r.tracer.Plan(), "malloc").Kind; got != kind {
+		t.Errorf("malloc is that of %q, want %q", got, kind)
+	}
+}
+
+// In a container, with mounts and process ids of its own, the program and its
+// allocator have names that lead nowhere here.
+func TestAllocatorInContainer(t *testing.T) {
+	privileged(t)
+	jemalloc, every := libraryFile(t, "libjemalloc.so.2"), testutil.Build(t, "every")
+	installed(t, "unshare")
+	dir := t.TempDir()
+	const script = `mount -t tmpfs none "$1" && cp "$2" "$1"/every && cp "$3" "$1"/liballocator.so &&
+		LD_PRELOAD="$1"/liballocator.so exec "$1"/every`
+	child := testutil.Start(t, exec.Command("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", dir, every, jemalloc))
+	child.Ready()
+	if found, err := filepath.Glob(filepath.Join(dir, "*")); len(found) != 0 || err != nil {
+		t.Fatalf("the container's files are seen from outside: %v, %v", found, err)
+	}
+	pid := only(t, child.PID)
+	r := attachTo(t, pid, nil)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	for i := range report.Calls {
+		report.Calls[i].TID = pid // there it has another number
+	}
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+	if a := serves(r.tracer.Plan(), "malloc"); a.Kind != "jemalloc" || a.Path != filepath.Join(dir, "liballocator.so") {
+		t.Errorf("malloc is that of %q, %s", a.Kind, a.Path)
+	}
+}
+
+// only returns the only child of a process.
+func only(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	must(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	must(t, err)
+	return child
+}
+
+// A Rust program that nobody made for this, below a library of glibc's that counts
+// its calls: the counts are those of the trace.
+func TestRustProgram(t *testing.T) {
+	privileged(t)
+	rg, memusage := installed(t, "rg"), libraryFile(t, "libmemusage.so")
+	files := t.TempDir()
+	for i := range 20 {
+		must(t, os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(strings.Repeat("a needle in it\nnone here\n", 200)), 0o644))
+	}
+	// The shell waits at the gate and becomes the program, which ends with rg's
+	// status. It waits again, so that the probes are in when rg begins.
+	const script = `echo ready >&3; read -r go <&4; exec "$0" -j1 --no-config needle "$1"`
+	cmd := exec.Command("sh", "-c", script, rg, files)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+memusage)
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	child.Close() // read wants a line or the end
+	child.Succeed()
+	records := r.end()
+	r.whole()
+	if n := strings.Count(string(child.Output()), "needle"); n != 20*200 {
+		t.Errorf("rg found %d lines, want %d", n, 20*200)
+	}
+	got, execs := map[string]int{}, 0
+	for _, rec := range records {
+		switch {
+		case rec.Kind == trace.KindExec:
+			execs++
+		case rec.Kind == trace.KindCall && execs > 0:
+			got[rec.Call.Function]++
+		}
+	}
+	// memusage counts failed calls as well, and has no word for frees of nothing.
+	for _, function := range []string{"malloc", "calloc", "realloc"} {
+		want := counted(t, child.Stderr(), function)
+		if got[function] != want || want == 0 && function == "malloc" {
+			t.Errorf("%d calls of %s in the trace, %d made", got[function], function, want)
+		}
+	}
+}
+
+// counted returns how often a function was called as libmemusage says, which
+// must have spoken once.
+func counted(t *testing.T, text []byte, function string) int {
+	t.Helper()
+	plain := regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAll(text, nil)
+	m := regexp.MustCompile(`(?m)^ *`+function+`\| *(\d+)`).FindAllSubmatch(plain, -1)
+	if len(m) != 1 {
+		t.Fatalf("%d counts of %s in:\n%.600s", len(m), function, plain)
+	}
+	n, err := strconv.Atoi(string(m[0][1]))
+	must(t, err)
+	return n
+}
+
+// A compiler driver does its work in children, which are not traced: the driver's
+// own calls are, and the children come to no harm.
+func TestDriverAndItsChildren(t *testing.T) {
+	privileged(t)
+	gxx, memusage := installed(t, "g++"), libraryFile(t, "libmemusage.so")
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "a.cc"), filepath.Join(dir, "a")
+	must(t, os.WriteFile(source, []byte("#include <string>\nint main() { return std::string(7, 'x').size(); }\n"), 0o644))
+	const script = `echo ready >&3; read -r go <&4; exec "$0" -o "$1" "$2" 3>&- 4>&-`
+	cmd := exec.Command("sh", "-c", script, gxx, program, source)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+memusage, "MEMUSAGE_PROG_NAME="+filepath.Base(gxx))
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	child.Close()
+	child.Succeed()
+	records := r.end()
+	r.whole()
+	if err := exec.Command(program).Run(); err == nil || err.Error() != "exit status 7" {
+		t.Errorf("what was compiled: %v", err)
+	}
+	made, execs := 0, 0
+	for _, rec := range records {
+		if rec.PID != int32(child.PID) {
+			t.Fatalf("a record of process %d, traced is %d", rec.PID, child.PID)
+		}
+		switch {
+		case rec.Kind == trace.KindExec:
+			execs++
+		case rec.Kind == trace.KindCall && execs > 0 && rec.Call.Function == "malloc":
+			made++
+		}
+	}
+	if want := counted(t, child.Stderr(), "malloc"); made != want || want == 0 || execs != 1 {
+		t.Errorf("%d calls of malloc in the trace after %d execs, %d made", made, execs, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,40 @@
+package tracer
+
+import (
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// BenchmarkOperators compares what the names of C++ operators cost with F, as
+// BenchmarkOverhead does: a pair of new and delete meets three probes more, that of
+// new and, since the sized delete jumps to the plain one, two of delete.
+func BenchmarkOperators(b *testing.B) {
+	testutil.NeedBPF(b)
+	program := testutil.Build(b, "loop_cxx")
+	cost := func(attach func(pid int) (detach func())) float64 {
+		child := testutil.Spawn(b, program, "1", strconv.Itoa(benchPairs))
+		child.Ready()
+		detach := attach(child.PID)
+		child.Go()
+		report := child.Report()
+		detach()
+		return report.NsPerPair
+	}
+	s := samples{}
+	for b.Loop() {
+		base := cost(untraced)
+		s.add("untraced-ns/pair", base)
+		floor := cost(empty(b)) - base
+		s.add("F-ns/pair", floor)
+		s.add("events/F", (cost(traced(b, Options{}))-base)/floor)
+		s.add("new/F", (cost(traced(b, Options{Operators: OperatorsNew}))-base)/floor)
+		s.add("all/F", (cost(traced(b, Options{Operators: OperatorsAll}))-base)/floor)
+		s.add("stacks/F", (cost(traced(b, Options{Depth: DefaultDepth}))-base)/floor)
+		s.add("stacks+all/F", (cost(traced(b, Options{Depth: DefaultDepth, Operators: OperatorsAll}))-base)/floor)
+	}
+	for name := range s {
+		b.ReportMetric(s.median(name), name)
+	}
+}

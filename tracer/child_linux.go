@@ -1,0 +1,37 @@
+package tracer
+
+import (
+	"os"
+	"runtime"
+
+	"rtrace-bpf/tracer/keeper"
+)
+
+// ownProgram is the program that runs: the tracer's children are that again, told by
+// their name what to do.
+const ownProgram = "/proc/self/exe"
+
+const (
+	childSeccomp     = "rtrace-bpf-preflight-seccomp"
+	childShadowStack = "rtrace-bpf-preflight-shadow-stack"
+)
+
+// RunAsChild does what the process was started for, and ends it, if it is a child
+// that the tracer has started. The main function of every program that uses this
+// package calls it first.
+func RunAsChild() {
+	var work func()
+	switch os.Args[0] {
+	case childSeccomp:
+		work = makeForbiddenCall
+	case childShadowStack:
+		work = makeStubsCall
+	case keeper.Name:
+		work = keeper.Run
+	default:
+		return
+	}
+	runtime.LockOSThread()
+	work()
+	os.Exit(0)
+}

@@ -1,0 +1,55 @@
+package tracer
+
+import (
+	"bytes"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// After exec the library is elsewhere, and the tracer knows only when it gets to it.
+// Calls that the allocator makes of itself until then count once all the same. Here
+// nobody reads before the second program has ended.
+func TestNestedCallsAfterExec(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
+			t.Run(name, func(t *testing.T) { nestedAfterExec(t, build, change) })
+		}
+	})
+}
+
+func nestedAfterExec(t *testing.T, build testutil.Builder, change func(o *Options)) {
+	child := testutil.Spawn(t, build(t, "exec"), "10", build(t, "aligned"), "5")
+	child.Ready()
+	o := Options{PID: child.PID}
+	if change != nil {
+		change(&o)
+	}
+	plan, err := NewPlan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer, err := Open(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Ready() // of the second program
+	child.Go()
+	child.Succeed()
+	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}
+	r.done <- r.read()
+	records := r.end()
+	r.whole()
+	_, second, _ := bytes.Cut(child.Output(), []byte("}\n"))
+	report, err := testutil.ParseReport(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(records) > 0 && records[0].Kind != trace.KindExec {
+		records = records[1:]
+	}
+	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+}

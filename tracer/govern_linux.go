@@ -1,0 +1,36 @@
+package tracer
+
+// govern ends a pause when the probes are in again, and begins one when there are
+// too many calls.
+func (c *collector) govern() error {
+	if c.governor == nil {
+		return nil
+	}
+	calls, now := c.arrived, clock()
+	c.arrived = 0
+	c.governor.look(now) // first: a pause would hide that probes are missing
+	if err := c.governor.take(calls, now); err != nil {
+		return err
+	}
+	if err := c.governor.replace(); err != nil {
+		return err
+	}
+	over, err := c.governor.step(now)
+	if err != nil || !over {
+		return err
+	}
+	// What is recorded from here on has its place behind the pause.
+	c.addPause(c.governor.since, now)
+	return c.governor.resume()
+}
+
+func (c *collector) addPause(since, until uint64) {
+	if c.next == nil {
+		c.next = c.batch()
+	}
+	reason := LossPaused
+	if c.governor.revived {
+		reason = LossProbesMoved
+	}
+	c.addSide(&side{kind: sidePause, time: until, seen: since, reason: reason})
+}

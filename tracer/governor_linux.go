@@ -1,0 +1,239 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A pause is not shorter than this, since it takes a tenth of it to take the
+// probes out and put them in again.
+const shortestPause = time.Second
+
+// lookInterval is how often the governor looks for probes that may go. A look is a read
+// of the process's memory for each probe.
+const lookInterval = 50 * time.Millisecond
+
+// governor keeps the probes where they are wanted. The collector owns it.
+//
+// It keeps the rate of calls below a limit: when a period has had more, the probes are
+// taken out until it has lasted long enough for them. Probes that are switched off
+// would cost the process almost as much as ones that record. A goroutine moves them,
+// since that takes seconds on kernels without uprobe_multi.
+//
+// There, the kernel also takes the probes away from a process when the thread ends
+// that they were attached to, the main thread; the governor attaches them to another.
+// Elsewhere they stay, until another tracer leaves: when the main thread has ended the
+// governor looks every now and then whether they are in, and if not has another thread
+// hold them.
+type governor struct {
+	limit      uint64 // calls per second; 0: as many as there are
+	mainThread int
+	task       func() int // thread that the probes were attached to
+	carrier    func() (tid int, settled bool)
+	revive     func() error
+	watch      func(tid int) (*breakpoints, error) // nil without uprobe_multi
+	hold       func(tid int) error                 // in place of revive
+	suspend    func() error
+	detach     func() error
+	reattach   func() error
+	resume     func() error
+
+	state   governing
+	began   uint64       // the period
+	taken   uint64       // calls in it
+	since   uint64       // the pause, if there is one
+	revived bool         // it is one for want of a thread, not for the limit
+	ended   uint64       // when the thread ended that the probes were attached to; 0: it has not
+	watched *breakpoints // nil while they cannot go
+	looked  uint64       // when they were last seen to be in
+	moved   chan error
+	running sync.WaitGroup
+}
+
+// governing is what a governor is at.
+type governing uint8
+
+const (
+	governRecording governing = iota
+	governHolding             // and recording what is in
+	governDetaching
+	governWaiting
+	governAttaching
+	governOver // the process has ended
+)
+
+func newGovernor(limit uint64, k *kernel, plan *Plan) *governor {
+	g := &governor{
+		limit: limit, mainThread: plan.target.pid, carrier: plan.target.carrier,
+		task:    func() int { return int(k.task.Load()) },
+		suspend: k.suspend, detach: k.detach, resume: k.enable,
+		reattach: func() error { return k.reattach(plan) },
+		revive:   func() error { return k.revive(plan) },
+		moved:    make(chan error, 1),
+	}
+	if plan.mechanism == MechanismMulti {
+		g.watch = k.breakpoints
+		g.hold = func(tid int) error { return k.hold(plan, tid) }
+	}
+	return g
+}
+
+// paused says whether there is a pause, which has begun at since.
+func (g *governor) paused() bool { return g.state > governRecording }
+
+// incomplete is paused for the end of the trace, with a last look.
+func (g *governor) incomplete() bool {
+	if g.state == governRecording && g.watched != nil && g.watched.missing() {
+		g.since, g.revived = g.looked, true
+		return true
+	}
+	return g.paused()
+}
+
+// take counts calls that were recorded up to now, and begins a pause if they are
+// more than the limit allows.
+func (g *governor) take(calls int, now uint64) error {
+	if g.state == governRecording && now-g.began >= uint64(time.Second) {
+		g.began, g.taken = now, 0
+	}
+	g.taken += uint64(calls) // in a pause those from before it
+	if g.state != governRecording || g.limit == 0 || g.taken <= g.limit {
+		return nil
+	}
+	if err := g.suspend(); err != nil {
+		return err
+	}
+	g.since, g.revived = clock(), false
+	g.move(governDetaching, g.detach)
+	return nil
+}
+
+// threadEnded takes note of the end of a thread.
+func (g *governor) threadEnded(tid int, time uint64) {
+	if tid == g.task() && g.ended == 0 {
+		g.ended = time
+	}
+}
+
+// replace attaches the probes to another thread if theirs has ended and the process
+// goes on: between that and now nothing was recorded. With uprobe_multi they are in
+// still, and are watched from here on.
+func (g *governor) replace() error {
+	if g.ended == 0 || g.state != governRecording {
+		return nil
+	}
+	tid, settled := g.carrier()
+	if !settled {
+		return nil
+	}
+	since := g.ended
+	g.ended = 0
+	if tid == 0 || tid == g.task() || tid == g.mainThread {
+		return nil // the process has ended, or become another program
+	}
+	if g.watch != nil {
+		return g.beginWatch(tid, since)
+	}
+	g.since, g.revived = since, true
+	if err := g.suspend(); err != nil {
+		return err
+	}
+	g.move(governAttaching, g.revive)
+	return nil
+}
+
+// beginWatch looks after the probes from here on.
+func (g *governor) beginWatch(tid int, since uint64) (err error) {
+	if g.watched != nil {
+		return nil
+	}
+	g.looked = since
+	g.watched, err = g.watch(tid)
+	if isGone(err) {
+		g.ended = since // perhaps there is another thread
+		return nil
+	}
+	return err
+}
+
+// look sees whether the probes are in, and has another thread hold them if not.
+func (g *governor) look(now uint64) {
+	if g.watched == nil || g.state != governRecording || now-g.looked < uint64(lookInterval) {
+		return
+	}
+	if !g.watched.missing() {
+		g.looked = now
+		return
+	}
+	tid, settled := g.carrier()
+	if !settled || tid == 0 || tid == g.mainThread {
+		return // the process is ending, or has become another program
+	}
+	g.since, g.revived = g.looked, true
+	g.move(governHolding, func() error { return g.hold(tid) })
+}
+
+// period returns how long the calls that were taken have to last.
+func (g *governor) period() time.Duration {
+	return time.Duration(float64(g.taken) / float64(g.limit) * float64(time.Second))
+}
+
+func (g *governor) move(state governing, probes func() error) {
+	g.state = state
+	g.running.Go(func() { g.moved <- probes() })
+}
+
+// step goes on with a pause. It returns true when the probes are in again: resume
+// is to be called then, and the next period begins.
+func (g *governor) step(now uint64) (over bool, err error) {
+	switch g.state {
+	case governWaiting:
+		if now-g.since >= uint64(shortestPause) && now-g.began >= uint64(g.period()) {
+			g.move(governAttaching, g.reattach)
+		}
+		return false, nil
+	case governRecording, governOver:
+		return false, nil
+	}
+	select {
+	case err = <-g.moved:
+	default:
+		return false, nil
+	}
+	switch {
+	case g.state == governHolding && errors.Is(err, unix.ESRCH):
+		g.state = governRecording // the next look finds another thread, or the process is ending
+		return false, nil
+	case g.state == governAttaching && errors.Is(err, unix.ESRCH) && g.revived:
+		g.state, g.ended = governRecording, g.since // perhaps there is another thread, or the process is ending
+		return false, nil
+	case g.state == governAttaching && errors.Is(err, unix.ESRCH):
+		g.state = governOver
+		if tid, settled := g.carrier(); !settled || tid != 0 && tid != g.mainThread {
+			g.move(governDetaching, g.detach) // and then once more: the thread has ended, but not the process
+		}
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("move the probes: %w", err)
+	case g.state == governHolding:
+		g.state, g.looked = governRecording, now
+		return true, nil
+	case g.state == governDetaching:
+		g.state = governWaiting
+		return false, nil
+	}
+	g.state, g.began, g.taken, g.looked = governRecording, now, 0, now
+	return true, nil
+}
+
+// Close waits until no probe is moved any more.
+func (g *governor) Close() {
+	g.running.Wait()
+	if g.watched != nil {
+		g.watched.Close()
+	}
+}

@@ -1,0 +1,101 @@
+package tracer
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// everyWayEnv asks for each program of TestHarmless by each way. Otherwise each is
+// traced by the best way and by one of the others, in turn: to take out one perf
+// event per probe takes seconds.
+const everyWayEnv = "RTRACE_EVERY_WAY"
+
+// harmless is a program whose output and exit code say whether it was disturbed.
+type harmless struct {
+	name, how, rounds string
+}
+
+var harmlessPrograms = func() (all []harmless) {
+	for _, how := range []string{"badalloc", "handler", "exceptions", "backtrace", "fibers", "altstack", "jumps", "signals", "cancel"} {
+		all = append(all, harmless{"harmless", how, "200"})
+	}
+	for _, how := range []string{"exit", "main", "vfork", "fork", "spawn", "idle", "limits"} {
+		all = append(all, harmless{"harmless_ends", how, "20"})
+	}
+	return all
+}()
+
+// leaves is the one that leaves calls by jumps, which are lost.
+const leaves = "jumps"
+
+// Programs that a tracer could disturb do what they do untraced: the same output
+// and the same exit code. That their calls are in the trace other tests show.
+func TestHarmless(t *testing.T) {
+	privileged(t)
+	turn := byTurn
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for i, p := range harmlessPrograms {
+			t.Run(p.how, func(t *testing.T) {
+				program := build(t, p.name)
+				undisturbed(t, turn(i), p.how == leaves, func() *exec.Cmd { return exec.Command(program, p.how, p.rounds) })
+			})
+		}
+		turn = func(int) []way { return ways()[:1] } // is enough for the second width
+	})
+	t.Run("cgo", func(t *testing.T) {
+		program := testutil.BuildCgo(t, "cgo")
+		undisturbed(t, byTurn(3), false, func() *exec.Cmd { return exec.Command(program, "16") })
+	})
+}
+
+// byTurn returns the ways by which program i is traced.
+func byTurn(i int) []way {
+	all := ways()
+	if os.Getenv(everyWayEnv) != "" {
+		return all
+	}
+	return []way{all[0], all[1+i%(len(all)-1)]}
+}
+
+// undisturbed runs a program alone and traced.
+func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd) {
+	t.Helper()
+	alone := testutil.Start(t, command())
+	alone.Ready()
+	alone.Go()
+	code, want := alone.Wait(), alone.Output()
+	if len(want) == 0 || code > 100 {
+		t.Fatalf("alone it prints %q and ends with %d: %s", want, code, alone.Stderr())
+	}
+	for _, way := range all {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
+			child := testutil.Start(t, command())
+			child.Ready()
+			r := attachTo(t, child.PID, way.set)
+			child.Go()
+			if got := child.Wait(); got != code {
+				t.Errorf("exit code %d, alone %d: %s", got, code, child.Stderr())
+			}
+			if got := child.Output(); !bytes.Equal(got, want) {
+				t.Errorf("it prints %q, alone %q", got, want)
+			}
+			if n := len(ofKind(r.end(), trace.KindCall)); n == 0 {
+				t.Error("no calls in the trace")
+			}
+			s := r.tracer.Stats()
+			if missed != (s.Lost[LossMissedReturn] > 0) {
+				t.Errorf("%d × %s", s.Lost[LossMissedReturn], LossMissedReturn)
+			}
+			s.Lost[LossMissedReturn] = 0
+			if n := s.Losses(); n > 0 {
+				t.Errorf("lost: %v", s.Lost)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package keeper
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// firstFD is the first descriptor that the child is given, behind the socket and two
+// that are not open.
+const firstFD = 3
+
+// holder is what the child has.
+type holder struct {
+	programs []*ebpf.Program
+	unready  error         // why there are none
+	nothing  *ebpf.Program // does nothing; nil until it is needed
+	links    []link.Link
+	holds    []link.Link    // that have breakpoints in
+	closing  sync.WaitGroup // of links that are without effect
+}
+
+// Run is the child: it does what the tracer asks until that is gone, and takes all
+// probes out.
+func Run() {
+	// The end of the tracer is its only end.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for who lists or kills processes by it
+	socket := os.NewFile(0, "tracer")
+	requests, answers := gob.NewDecoder(socket), gob.NewEncoder(socket)
+	h := &holder{}
+	var programs int
+	if err := requests.Decode(&programs); err != nil {
+		return // the tracer has ended
+	}
+	h.takeOver(programs)
+	for {
+		var r request
+		if err := requests.Decode(&r); err != nil {
+			break // the tracer has closed the socket or ended
+		}
+		if err := answers.Encode(h.do(&r)); err != nil {
+			break
+		}
+	}
+	_ = h.detach() // there is nobody left to tell
+	h.closing.Wait()
+}
+
+// takeOver makes the descriptors of programs its own.
+func (h *holder) takeOver(programs int) {
+	for i := range programs {
+		p, err := ebpf.NewProgramFromFD(firstFD + i)
+		if err != nil {
+			h.unready = fmt.Errorf("take over a program: %w", err)
+		}
+		h.programs = append(h.programs, p)
+	}
+}
+
+func (h *holder) do(r *request) (a answer) {
+	if h.unready != nil {
+		a.Err = failed(h.unready)
+		return a
+	}
+	if r.Detach {
+		if err := h.detach(); err != nil {
+			a.Err = failed(err)
+			return a
+		}
+	}
+	if r.Discard {
+		defer h.discard(h.links)
+		h.links = nil
+	}
+	for i := range r.Attach {
+		if site, err := h.attach(&r.Attach[i]); err != nil {
+			a.Err = failed(err)
+			a.Err.Group, a.Err.Site = i, site
+			return a
+		}
+	}
+	if len(r.Hold) > 0 {
+		a.Err = h.hold(r.Hold)
+	}
+	return a
+}
+
+// discard closes links that have no effect any more, without waiting for it.
+func (h *holder) discard(links []link.Link) {
+	for _, l := range links {
+		h.closing.Go(func() { _ = l.Close() })
+	}
+}
+
+func failed(err error) *Error {
+	e := &Error{Text: err.Error()}
+	_ = errors.As(err, &e.Errno)
+	return e
+}
+
+// attach returns which of the group's sites failed.
+func (h *holder) attach(g *Group) (site int, err error) {
+	program := h.programs[g.Program]
+	exe, err := link.OpenExecutable(h.file(g))
+	if err != nil {
+		return 0, err
+	}
+	if g.Multi {
+		return 0, h.multi(g, exe, program)
+	}
+	attach := exe.Uprobe
+	if g.Return {
+		attach = exe.Uretprobe
+	}
+	for i := range g.Sites {
+		o := &link.UprobeOptions{Address: g.Sites[i].Offset, PID: g.PID, Cookie: g.Sites[i].Cookie}
+		l, err := attach("", program, o)
+		if err != nil {
+			return i, err
+		}
+		h.links = append(h.links, l)
+	}
+	return 0, nil
+}
+
+// multi puts all probes of a group into one link.
+func (h *holder) multi(g *Group, exe *link.Executable, program *ebpf.Program) error {
+	o := &link.UprobeMultiOptions{PID: uint32(g.PID)}
+	for _, s := range g.Sites {
+		o.Addresses = append(o.Addresses, s.Offset)
+		if g.Cookies {
+			o.Cookies = append(o.Cookies, s.Cookie)
+		}
+	}
+	attach := exe.UprobeMulti
+	if g.Return {
+		attach = exe.UretprobeMulti
+	}
+	l, err := attach(nil, program, o)
+	if err != nil {
+		return err
+	}
+	h.links = append(h.links, l)
+	return nil
+}
+
+// file is the name under which the child finds the file of a group.
+func (h *holder) file(g *Group) string {
+	return fmt.Sprintf("/proc/self/fd/%d", firstFD+len(h.programs)+g.File)
+}
+
+// detach closes the links side by side, since each perf event waits for a grace period
+// of the kernel.
+func (h *holder) detach() error {
+	links := slices.Concat(h.links, h.holds)
+	h.links, h.holds = nil, nil
+	all := make([]error, len(links))
+	var closing sync.WaitGroup
+	for i, l := range links {
+		closing.Go(func() { all[i] = l.Close() })
+	}
+	closing.Wait()
+	return errors.Join(all...)
+}

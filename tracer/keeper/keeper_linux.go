@@ -1,0 +1,163 @@
+// Package keeper puts probes into a process and takes them out, in a process of its own.
+//
+// The kernel gives up on a breakpoint while who installs or removes it is being killed
+// ("failed to unregister, leaking uprobe"), and leaves it in the traced process. So the
+// links belong to a child, the keeper, which takes all probes out when the tracer tells
+// it to, or has ended in whatever way.
+package keeper
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Name is the name of the child, argv[0], by which it knows what it is. It has nothing
+// of the tracer's, so that who kills that by name does not kill both.
+const Name = "rtrace-keeper"
+
+// Group is probes in one file that run the same program.
+type Group struct {
+	Program int  // its number among those given to Start; not for Hold
+	File    int  // the same for files
+	Return  bool // at the functions' returns
+	Multi   bool // as one uprobe_multi link; otherwise as a perf event each
+	PID     int  // of the process for Multi, otherwise of one of its threads, as for Hold
+	Cookies bool // the sites have cookies
+	Sites   []Site
+}
+
+// Site is a place in a file.
+type Site struct {
+	Offset uint64 // from the start of the file, bytes
+	Cookie uint64
+}
+
+// Error says which probe could not be put in and why. It unwraps to a unix.Errno if the
+// kernel gave one.
+type Error struct {
+	Group int // its number
+	Site  int // the number of the first one in it that failed; 0 for Multi
+	Text  string
+	Errno unix.Errno // 0: none
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the kernel's error, or nil.
+func (e *Error) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
+// ErrEnded says that the child has ended, and with it the probes.
+var ErrEnded = errors.New("rtrace-keeper, which holds the probes, has ended: start the trace again")
+
+// request is what the tracer wants of the child, in this order.
+type request struct {
+	Detach  bool // close all links, and return when they are closed
+	Discard bool // close those there were, behind the answer
+	Attach  []Group
+	Hold    []Group
+}
+
+// answer is nil in Err if all was done.
+type answer struct{ Err *Error }
+
+// Keeper is the child. Its methods are not for several goroutines at a time.
+type Keeper struct {
+	pid, pidfd int
+	socket     *os.File
+	requests   *gob.Encoder
+	answers    *gob.Decoder
+}
+
+// Start starts the child, which is this program again, and gives it the programs and
+// the files that Groups name. The caller may close them.
+func Start(programs []*ebpf.Program, files []*os.File) (*Keeper, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make sockets: %w", err)
+	}
+	none := ^uintptr(0)
+	fds := []uintptr{uintptr(pair[1]), none, none}
+	for _, p := range programs {
+		fds = append(fds, uintptr(p.FD()))
+	}
+	for _, f := range files {
+		fds = append(fds, f.Fd())
+	}
+	k := &Keeper{socket: os.NewFile(uintptr(pair[0]), "keeper")}
+	k.requests, k.answers = gob.NewEncoder(k.socket), gob.NewDecoder(k.socket)
+	k.pid, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
+		Dir: "/", Files: fds,
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd}, // who kills the tracer's group does not kill it
+	})
+	if err := errors.Join(err, unix.Close(pair[1])); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the process that holds the probes: %w", err), k.socket.Close())
+	}
+	if err := k.requests.Encode(len(programs)); err != nil {
+		return nil, errors.Join(ErrEnded, k.Close())
+	}
+	return k, nil
+}
+
+// PID returns the child's process id.
+func (k *Keeper) PID() int { return k.pid }
+
+// FD returns a descriptor that is readable when the child has ended. It belongs to the
+// Keeper.
+func (k *Keeper) FD() int { return k.pidfd }
+
+// Attach puts probes in, one group after the other. After an error, an *Error or
+// ErrEnded, those before it are in.
+func (k *Keeper) Attach(groups []Group) error { return k.ask(&request{Attach: groups}) }
+
+// Replace is Attach in place of the probes that there are, which must be without effect
+// by now: they are removed later.
+func (k *Keeper) Replace(groups []Group) error { return k.ask(&request{Discard: true, Attach: groups}) }
+
+// Hold puts perf events beside the probes that do nothing but have the breakpoints in.
+// They stay until Detach: to remove one could take a breakpoint away.
+func (k *Keeper) Hold(groups []Group) error { return k.ask(&request{Hold: groups}) }
+
+// Detach takes all probes out.
+func (k *Keeper) Detach() error { return k.ask(&request{Detach: true}) }
+
+func (k *Keeper) ask(r *request) error {
+	var a answer
+	if err := k.requests.Encode(r); err != nil {
+		return fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	if err := k.answers.Decode(&a); err != nil {
+		return fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	if a.Err != nil {
+		return a.Err
+	}
+	return nil
+}
+
+// Close takes all probes out and ends the child. Probes of a child that has ended are
+// out already.
+func (k *Keeper) Close() error {
+	err := k.socket.Close()
+	for {
+		_, errWait := unix.Wait4(k.pid, nil, 0, nil)
+		if errors.Is(errWait, unix.EINTR) {
+			continue
+		}
+		if errWait != nil {
+			err = errors.Join(err, fmt.Errorf("wait for the process that holds the probes: %w", errWait))
+		}
+		break
+	}
+	return errors.Join(err, unix.Close(k.pidfd))
+}

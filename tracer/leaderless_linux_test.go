@@ -1,0 +1,289 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/keeper"
+)
+
+// leaderless traces a program whose main thread ends before another one, until the
+// records are enough, and then to its end.
+func leaderless(t *testing.T, change func(o *Options), enough func(child *testutil.Child, rec *trace.Record) bool) (*recording, *testutil.Report, []*trace.Record) {
+	t.Helper()
+	const pairs = 1000
+	child := testutil.Spawn(t, leaderlessProgram(t), "1000")
+	child.Ready()
+	told := make(chan struct{})
+	var once sync.Once
+	r := watched(t, child.PID, change, func(_ *recording, rec *trace.Record) {
+		if enough(child, rec) {
+			once.Do(func() { close(told) })
+		}
+	})
+	defer testutil.Unstuck(t, child.PID)()
+	child.Go()
+	select {
+	case <-told:
+	case err := <-r.done:
+		t.Fatalf("the trace ended early: %v", err)
+	}
+	child.Close()
+	report := child.Report()
+	records := r.end()
+	main := 0
+	for _, rec := range ofKind(records, trace.KindCall) {
+		if int(rec.TID) == child.PID {
+			main++
+		}
+	}
+	if main != 2*pairs {
+		t.Errorf("%d calls of the main thread, %d were made", main, 2*pairs)
+	}
+	return r, report, records
+}
+
+// leaderlessProgram is static, so that other tracers of the machine have nothing to do
+// with it.
+func leaderlessProgram(t *testing.T) string {
+	t.Helper()
+	return testutil.Build(t, "leaderless", "-static")
+}
+
+// someCalls are enough after the main thread's.
+func someCalls() func(child *testutil.Child, rec *trace.Record) bool {
+	seen := 0
+	return func(child *testutil.Child, rec *trace.Record) bool {
+		if rec.Kind == trace.KindCall && int(rec.TID) != child.PID {
+			seen++
+		}
+		return seen >= 2000
+	}
+}
+
+// Perf events go with the thread that they were attached to, the main one. If that
+// ends before the others they are attached to another, and the trace says from when
+// to when calls are missing. Uprobe_multi links stay.
+func TestMainThreadEndsFirst(t *testing.T) {
+	privileged(t)
+	for _, way := range ways() {
+		t.Run(way.name, func(t *testing.T) {
+			r, report, records := leaderless(t, way.set, someCalls())
+			s := r.tracer.Stats()
+			made := report.Ops["alloc"] + report.Ops["free"]
+			if r.tracer.plan.mechanism == MechanismMulti {
+				r.whole()
+				if s.Calls != made {
+					t.Errorf("%d calls recorded, %d made", s.Calls, made)
+				}
+				return
+			}
+			gaps := ofKind(records, trace.KindLost)
+			if len(gaps) != 1 || s.Lost[LossProbesMoved] != 1 || s.Losses() != 1 {
+				t.Fatalf("lost: %v, in the trace: %d times", s.Lost, len(gaps))
+			}
+			gap := gaps[0]
+			if gap.Lost.Reason != LossProbesMoved.String() || gap.Lost.Since >= gap.Time {
+				t.Errorf("%+v at %d", gap.Lost, gap.Time)
+			}
+			for _, rec := range ofKind(records, trace.KindExit) {
+				if rec.TID == rec.PID && !rec.Exit.Process && rec.Time != gap.Lost.Since {
+					t.Errorf("the main thread ended at %d, the gap begins at %d", rec.Time, gap.Lost.Since)
+				}
+			}
+			if s.Calls >= made {
+				t.Errorf("%d calls recorded, %d made", s.Calls, made)
+			}
+			for _, call := range ofKind(records, trace.KindCall) {
+				if call.Time > gap.Lost.Since && call.Time < gap.Time {
+					t.Fatalf("a call at %d in the gap", call.Time)
+				}
+			}
+		})
+	}
+}
+
+// A process whose main thread has ended before is refused for that, and not as one
+// that has ended.
+func TestMainThreadEndedBefore(t *testing.T) {
+	child := testutil.Spawn(t, testutil.Build(t, "leaderless"), "0")
+	child.Ready()
+	child.Go()
+	waitLeaderless(t, child.PID)
+	if plan, err := NewPlan(Options{PID: child.PID}); !errors.Is(err, ErrLeaderless) {
+		t.Errorf("plan %v: %v", plan, err)
+	}
+	child.Close()
+	child.Succeed()
+}
+
+// waitLeaderless waits until the main thread has ended, and returns another.
+func waitLeaderless(t *testing.T, pid int) (tid int) {
+	t.Helper()
+	traced := &target{pid: pid}
+	for {
+		tid, settled := traced.carrier()
+		switch {
+		case tid == 0 && settled:
+			t.Fatal("the process has ended")
+		case tid != pid && settled:
+			return tid
+		}
+	}
+}
+
+// passBy has another tracer come to the program and leave it.
+func passBy(t *testing.T) {
+	t.Helper()
+	child := testutil.Spawn(t, leaderlessProgram(t), "0")
+	child.Ready()
+	r := attachTo(t, child.PID, nil)
+	r.tracer.Stop()
+	r.end()
+	child.Go()
+	child.Close()
+	child.Succeed()
+}
+
+// When the main thread has ended and another tracer comes and goes, the kernel takes the
+// probes away. They are put in again, and the trace says when they may have been out.
+func TestProbesComeBack(t *testing.T) {
+	privileged(t)
+	held := make(chan struct{})
+	var once sync.Once
+	passed := false
+	some := someCalls()
+	change := func(o *Options) {
+		o.Mechanism = MechanismMulti
+		log := o.Log
+		o.Log = func(format string, args ...any) {
+			log(format, args...)
+			if strings.Contains(fmt.Sprintf(format, args...), "holds the probes") {
+				once.Do(func() { close(held) })
+			}
+		}
+	}
+	r, report, records := leaderless(t, change, func(child *testutil.Child, rec *trace.Record) bool {
+		if !passed && rec.Kind == trace.KindExit && int(rec.TID) == child.PID {
+			child.Signal(unix.SIGSTOP) // so that no call is missed in fact
+			passBy(t)
+			<-held
+			passed = true
+			child.Signal(unix.SIGCONT)
+		}
+		return passed && some(child, rec)
+	})
+	s, made := r.tracer.Stats(), report.Ops["alloc"]+report.Ops["free"]
+	if s.Calls != made || s.Losses() != 1 {
+		t.Errorf("%d calls recorded, %d made, lost %v", s.Calls, made, s.Lost)
+	}
+	gaps := ofKind(records, trace.KindLost)
+	if len(gaps) != 1 || gaps[0].Lost.Reason != LossProbesMoved.String() || gaps[0].Lost.Since >= gaps[0].Time {
+		t.Errorf("gaps %+v", gaps)
+	}
+}
+
+// Probes that are out of the process are noticed, and those that a thread holds stay.
+func TestMissingProbesAreNoticed(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, leaderlessProgram(t), "0")
+	child.Ready()
+	o := Options{PID: child.PID, Mechanism: MechanismMulti}
+	plan, err := NewPlan(o)
+	needWay(t, &o, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := attach(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	tid := waitLeaderless(t, child.PID)
+	b, err := k.breakpoints(tid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	look := func(when string, want bool) {
+		t.Helper()
+		if missing := b.missing(); missing != want {
+			t.Errorf("%s: missing: %v", when, missing)
+		}
+	}
+	look("at first", false)
+	passBy(t)
+	look("after another tracer", true)
+	if err := k.hold(plan, tid); err != nil {
+		t.Error(err)
+	}
+	look("held", false)
+	passBy(t)
+	look("held, after another tracer", false)
+	if err := errors.Join(k.Close(), plan.Close()); err != nil {
+		t.Error(err)
+	}
+	look("detached", true)
+	testutil.CodeOf(t, tid).Original(t)
+	child.Close()
+	child.Succeed()
+}
+
+// After a pause the probes are in again, also when the main thread has ended.
+func TestPauseWithoutMainThread(t *testing.T) {
+	privileged(t)
+	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
+		t.Run(mechanism.String(), func(t *testing.T) {
+			pauses, after := 0, 0
+			change := func(o *Options) { o.Mechanism, o.MaxRate = mechanism, 20_000 }
+			leaderless(t, change, func(_ *testutil.Child, rec *trace.Record) bool {
+				switch {
+				case rec.Kind == trace.KindLost && rec.Lost.Reason == trace.LostPaused:
+					pauses++
+				case rec.Kind == trace.KindCall && pauses >= 2:
+					after++
+				}
+				return after > 100
+			})
+		})
+	}
+}
+
+// When the process that holds the probes is killed the recording ends with an error,
+// and what was recorded is there.
+func TestKeeperKilled(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "leaderless"), "1000")
+	child.Ready()
+	seen := 0
+	enough := make(chan struct{})
+	r := watched(t, child.PID, nil, func(_ *recording, rec *trace.Record) {
+		if rec.Kind == trace.KindCall {
+			if seen++; seen == 2000 {
+				close(enough)
+			}
+		}
+	})
+	child.Go()
+	<-enough
+	tid := waitLeaderless(t, child.PID)
+	if err := unix.Kill(r.tracer.kernel.keeper.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-r.done; !errors.Is(err, keeper.ErrEnded) {
+		t.Errorf("read: %v", err)
+	}
+	if err := r.tracer.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	testutil.CodeOf(t, tid).Original(t)
+	child.Close()
+	child.Succeed()
+}

@@ -1,0 +1,178 @@
+package tracer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// What is left by a jump, or does not fit, is counted, each call once: recorded and
+// lost calls are those that the program made, by its own log.
+
+// leaving records the program left. Its calls without an effect are the reallocs
+// that it left.
+func leaving(t *testing.T, build testutil.Builder, change func(o *Options), how string, n int) (*testutil.Report, []*trace.Record, Stats) {
+	t.Helper()
+	child := testutil.Spawn(t, build(t, "left"), how, strconv.Itoa(n))
+	child.Ready()
+	r := attachTo(t, child.PID, change)
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	return report, records, r.tracer.Stats()
+}
+
+// lost fails the test unless exactly this is missing.
+func (s *Stats) lost(t *testing.T, want map[Loss]int) {
+	t.Helper()
+	for reason, n := range s.Lost {
+		if n != uint64(want[Loss(reason)]) {
+			t.Errorf("%d × %s, want %d", n, Loss(reason), want[Loss(reason)])
+		}
+	}
+}
+
+// A call that was left by longjmp does not pass for the next one in its frame,
+// though realloc ends in a jump to malloc, which has the frame of realloc, too.
+func TestCallsLeftByLongjmp(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for _, way := range ways() {
+			t.Run(way.name, func(t *testing.T) {
+				const n = 100
+				report, records, s := leaving(t, build, way.set, "jump", n)
+				compare(t, records, report)
+				s.lost(t, map[Loss]int{LossMissedReturn: n})
+			})
+		}
+	})
+}
+
+// Calls that are open at a time, each in a signal handler of the one before: those
+// beyond the eighth are lost, and so are those that never return.
+func TestCallsOpenAtATime(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for _, way := range ways() {
+			t.Run(way.name, func(t *testing.T) {
+				const n, places = 20, 8
+				report, records, s := leaving(t, build, way.set, "nest", n)
+				// A malloc has no place from the eighth handler on; its free needs none.
+				report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool {
+					return c.Function == "malloc" && c.Size >= places && c.Size <= n
+				})
+				compare(t, records, report)
+				s.lost(t, map[Loss]int{LossMissedReturn: places, LossNesting: n - places + n - places + 1})
+				if s.Unmatched != n-places+1 {
+					t.Errorf("%d frees of blocks that the trace has not, want %d", s.Unmatched, n-places+1)
+				}
+			})
+		}
+	})
+}
+
+// A block whose address cannot be read is lost.
+func TestUnreadableResult(t *testing.T) {
+	privileged(t)
+	if !testutil.Has32Bit() {
+		t.Skip("SKIPPED: the program steps itself, as on x86 alone")
+	}
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		const n = 30
+		report, records, s := leaving(t, build, nil, "hidden", n)
+		report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return c.Function == "posix_memalign" })
+		compare(t, records, report)
+		s.lost(t, map[Loss]int{LossArgument: n})
+	})
+}
+
+// A thread that ends inside a call has no call that is missing: it got no block.
+func TestThreadsThatEndInsideACall(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for _, state := range []State{StateTask, StateHash} {
+			t.Run(fmt.Sprintf("state=%d", state), func(t *testing.T) {
+				const n = 20
+				_, records, s := leaving(t, build, func(o *Options) { o.State = state }, "thread", n)
+				s.lost(t, nil)
+				made, freed := 0, 0
+				live := map[uint64]bool{}
+				for _, rec := range ofKind(records, trace.KindCall) {
+					c := &rec.Call
+					switch {
+					case c.Op == trace.OpAlloc && c.Size == 123:
+						made++
+						live[c.ID] = true
+					case c.Op == trace.OpFree && live[c.ID]:
+						freed++
+						delete(live, c.ID)
+					case c.Function == "realloc":
+						t.Errorf("call %d: %s %s", c.Seq, c.Op, c.Function)
+					}
+				}
+				if made != n || freed != n {
+					t.Errorf("%d blocks made and %d freed, want %d", made, freed, n)
+				}
+			})
+		}
+	})
+}
+
+// More threads than there are places for their state: all calls of those without one
+// are lost, each once, and none of the others.
+func TestMoreThreadsThanPlaces(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for name, set := range map[string]func(o *Options){
+			"hash": func(o *Options) { o.State = StateHash }, "storage": func(o *Options) { o.State, o.noStorage = StateTask, true }, "oldest": oldest,
+		} {
+			t.Run(name, func(t *testing.T) {
+				const threads, places, rounds = 8, 3, 200
+				child := testutil.Spawn(t, build(t, "alloc"), strconv.Itoa(threads), strconv.Itoa(rounds), "log")
+				child.Ready()
+				r := attachTo(t, child.PID, func(o *Options) { set(o); o.fewThreads = places })
+				child.Go()
+				report := child.Report()
+				records := r.end()
+				all := calls(records)
+				report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return len(all[c.TID]) == 0 })
+				compare(t, records, report)
+				s := r.tracer.Stats()
+				s.lost(t, map[Loss]int{LossState: (threads - places) * (5*rounds + 1)})
+			})
+		}
+	})
+}
+
+// What the rings have no room for is counted, a realloc once, though it has two
+// records. One of which the entry alone was recorded can look like a free; with perf
+// buffers it then is not always counted as lost as well.
+func TestRingsTooSmallForReallocs(t *testing.T) {
+	privileged(t)
+	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+		t.Run(fmt.Sprintf("buffer=%d", buffer), func(t *testing.T) {
+			const threads, rounds = 4, 10_000
+			r := overflowing(t, buffer, "alloc", strconv.Itoa(threads), strconv.Itoa(rounds))
+			recorded, halves := uint64(0), uint64(0)
+			for _, rec := range ofKind(r.end(), trace.KindCall) {
+				if rec.Call.Op == trace.OpFree && rec.Call.Function == "realloc" {
+					halves++
+				} else {
+					recorded++
+				}
+			}
+			s := r.tracer.Stats()
+			t.Logf("%d recorded, %d halves, lost %v", recorded, halves, s.Lost)
+			if s.Lost[LossRingFull] == 0 {
+				t.Error("nothing was lost: the test does not test")
+			}
+			if got, made := recorded+s.Lost[LossRingFull], uint64(threads*(5*rounds+1)); got > made || got+halves < made {
+				t.Errorf("%d recorded and %d lost are %d, %d were made", recorded, s.Lost[LossRingFull], got, made)
+			}
+		})
+	}
+}

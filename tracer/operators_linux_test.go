@@ -1,0 +1,129 @@
+package tracer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+func withOperators(o *Options) { o.Operators = OperatorsAll }
+
+// Each form of operator new and delete has its name, and counts once; what is no
+// operator's has none, whatever operator was called, or has thrown, before.
+func TestOperatorsAreNamed(t *testing.T) {
+	privileged(t)
+	all := ways()
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		program := build(t, "operators")
+		for _, way := range all {
+			t.Run(way.name, func(t *testing.T) {
+				_, report, records := traceRun(t, func(o *Options) {
+					way.set(o)
+					withOperators(o)
+				}, program, "5")
+				compare(t, withoutExceptions(t, records, report), report)
+			})
+		}
+		all = all[:1]
+	})
+}
+
+// withoutExceptions leaves out the blocks of the C++ runtime for exceptions, which
+// the log has not: a malloc and a free each.
+func withoutExceptions(t *testing.T, records []*trace.Record, report *testutil.Report) []*trace.Record {
+	t.Helper()
+	logged := map[uint64][]testutil.Call{} // allocations by address, in order
+	for _, c := range report.Calls {
+		if c.Op == "alloc" {
+			logged[c.Ptr] = append(logged[c.Ptr], c)
+		}
+	}
+	var kept []*trace.Record
+	var allocs, frees uint64
+	exceptions := map[uint64]bool{} // live ones
+	for _, rec := range ofKind(records, trace.KindCall) {
+		c := rec.Call
+		next := logged[c.ID]
+		switch {
+		case c.Op == trace.OpAlloc && c.Function == "malloc" && (len(next) == 0 || next[0].Size != c.Size):
+			exceptions[c.ID] = true
+			allocs++
+			continue
+		case c.Op == trace.OpFree && exceptions[c.ID] && c.Function == "free":
+			delete(exceptions, c.ID)
+			frees++
+			continue
+		case c.Op == trace.OpAlloc && len(next) > 0:
+			logged[c.ID] = slices.Delete(next, 0, 1)
+		}
+		kept = append(kept, rec)
+	}
+	if allocs != report.Thrown || frees != report.Thrown {
+		t.Errorf("%d blocks of exceptions and %d frees of them, %d were thrown", allocs, frees, report.Thrown)
+	}
+	return kept
+}
+
+// Operators that the program defines itself give their names, too, and one that
+// often makes no call gives it to that of nobody else.
+func TestOwnOperatorsAreNamed(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		_, report, records := traceRun(t, withOperators, build(t, "operators_own"), "50")
+		compare(t, records, report)
+	})
+}
+
+// In a statically linked program the operators are in the allocator's file.
+func TestOperatorsOfStaticPrograms(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		_, report, records := traceRun(t, withOperators, build(t, "operators", "-static"), "5")
+		compare(t, withoutExceptions(t, records, report), report)
+	})
+}
+
+// Without the option names are those of the functions underneath, and nothing else
+// differs.
+func TestOperatorsWithoutNames(t *testing.T) {
+	privileged(t)
+	for name, which := range OperatorChoices() {
+		t.Run(name, func(t *testing.T) { operatorsWithoutNames(t, which) })
+	}
+}
+
+func operatorsWithoutNames(t *testing.T, which Operators) {
+	_, report, records := traceRun(t, func(o *Options) { o.Operators = which }, testutil.Build(t, "operators"), "5")
+	for i := range report.Calls {
+		switch c := &report.Calls[i]; {
+		case !strings.HasPrefix(c.Function, "operator "), which == OperatorsAll,
+			which == OperatorsNew && c.Op == "alloc":
+		case c.Op == "free":
+			c.Function = "free"
+		case strings.Contains(c.Function, "align_val_t"):
+			c.Function = "aligned_alloc"
+		default:
+			c.Function = "malloc"
+		}
+	}
+	compare(t, withoutExceptions(t, records, report), report)
+}
+
+// The names are what demanglers make of the symbols.
+func TestOperatorNames(t *testing.T) {
+	for _, word := range []uint64{4, 8} {
+		rows := operatorModule(word)
+		for i := range rows {
+			if want, _ := symbol.Demangle(rows[i].symbol); rows[i].name != want {
+				t.Errorf("%s is %q, want %q", rows[i].symbol, rows[i].name, want)
+			}
+		}
+		if n := len(rows); n != 20 {
+			t.Errorf("%d operators, the standard has 20", n)
+		}
+	}
+}

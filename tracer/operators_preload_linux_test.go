@@ -1,0 +1,142 @@
+package tracer
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// Allocators that define the operators as well, most with the allocation itself in
+// them: each call counts once, under the name of the operator, or of the first of
+// those that are the same code.
+func TestOperatorsOfAllocators(t *testing.T) {
+	privileged(t)
+	program, all := testutil.Build(t, "operators"), ways()
+	for _, path := range allocatorLibraries(t) {
+		whose := "3"
+		if strings.Contains(path, "mimalloc") {
+			whose = "7" // it is written in C: its operators end the program
+		}
+		for _, way := range all {
+			t.Run(filepath.Base(path)+"-"+way.name, func(t *testing.T) {
+				operatorsOf(t, program, path, whose, way)
+			})
+		}
+		all = all[len(all)-1:] // what the oldest kernels have; one library is enough for the rest
+	}
+}
+
+// The same of an allocator of ours, whose operators jump to its malloc and to code
+// that they share with it, at all widths.
+func TestOperatorsThatJump(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		program, library := build(t, "operators"), build(t, "fastalloc", "-shared", "-fPIC")
+		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {
+			t.Run(way.name, func(t *testing.T) { operatorsOf(t, program, library, "1", way) })
+		}
+	})
+}
+
+// Operators of an allocator that stands before libc's, and that call libc's: each call
+// counts once, also a delete, which goes on after it was counted.
+func TestOperatorsBeforeLibc(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		program, library := build(t, "operators"), build(t, "operators_wrap", "-shared", "-fPIC")
+		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {
+			t.Run(way.name, func(t *testing.T) { operatorsOf(t, program, library, "1", way) })
+		}
+	})
+}
+
+// operatorsOf compares the log of a program with operators of a library that is
+// preloaded with the trace.
+func operatorsOf(t *testing.T, program, library, whose string, way way) {
+	t.Helper()
+	cmd := exec.Command(program, "5", whose)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	r := attachTo(t, child.PID, func(o *Options) {
+		way.set(o)
+		o.Operators = OperatorsAll
+	})
+	child.Go()
+	report := child.Report()
+	records := r.end()
+	r.whole()
+	canonicalIn(t, library, report)
+	compare(t, withoutExceptions(t, records, report), report)
+}
+
+// allocatorLibraries returns the libraries of allocators that are installed.
+func allocatorLibraries(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, name := range []string{"libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"} {
+		found, err := filepath.Glob("/usr/lib/*/" + name)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s is not installed (make test installs it)", name)
+		}
+		path, err := filepath.EvalSymlinks(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, path)
+	}
+	return all
+}
+
+// canonicalIn gives the calls of a report the first of the names that have the same
+// code in a library.
+func canonicalIn(t *testing.T, path string, report *testutil.Report) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := map[string]uint64{}
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			addr[s.Name] = s.Value
+		}
+	}
+	first := map[uint64]string{}
+	names := map[string]string{}
+	word := uint64(8)
+	if f.Class == elf.ELFCLASS32 {
+		word = 4
+	}
+	rows := slices.Concat(memoryModule, operatorModule(word))
+	for i := range rows {
+		name := strings.TrimSpace(rows[i].name)
+		if name == "" {
+			name = rows[i].symbol
+		}
+		at, ok := addr[rows[i].symbol]
+		if !ok {
+			continue
+		}
+		if first[at] == "" {
+			first[at] = name
+		}
+		names[name] = first[at]
+	}
+	for i := range report.Calls {
+		if c := &report.Calls[i]; names[c.Function] != "" {
+			c.Function = names[c.Function]
+		}
+	}
+}

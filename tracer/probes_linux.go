@@ -1,0 +1,169 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/keeper"
+)
+
+// placement is probes that run one program.
+type placement struct {
+	program *ebpf.Program
+	probes  []Probe
+	ret     bool
+}
+
+// placements returns what is to be attached, in this order: the return probes first,
+// since a return without an entry is ignored, but an entry without a return would
+// count as lost.
+func (k *kernel) placements(plan *Plan) []placement {
+	exits, jumps := plan.exitProbes()
+	calls, results := plan.growthProbes()
+	o := &k.objects
+	return []placement{
+		{program: o.Leave, probes: plan.returns(), ret: true},
+		{program: o.LeaveAt, probes: exits},
+		{program: o.HandOver, probes: jumps},
+		{program: o.InternalFree, probes: plan.internal},
+		{program: o.Operate, probes: plan.operatorProbes()},
+		{program: o.Enter, probes: plan.entries()},
+		{program: o.Grown, probes: results},
+		{program: o.Grow, probes: calls},
+		{program: o.MapsChanged, probes: plan.debugger},
+	}
+}
+
+// probeGroup is a group that the keeper is asked to attach, with its probes.
+type probeGroup struct {
+	keeper.Group
+	probes    []Probe
+	originals []instruction // what their file has there
+}
+
+// probe puts the probes in. replace says that those there are have lost their process.
+func (k *kernel) probe(plan *Plan, replace bool) error {
+	tid := plan.target.pid // never none: that would be all processes
+	if carrier, _ := plan.target.carrier(); carrier != 0 {
+		tid = carrier
+	}
+	k.task.Store(int32(tid))
+	if k.keeper == nil {
+		if err := k.startKeeper(plan, k.placements(plan)); err != nil {
+			return err
+		}
+	}
+	groups := make([]keeper.Group, len(k.probed))
+	for i := range groups {
+		groups[i] = k.probed[i].Group
+		groups[i].PID = tid
+		if plan.mechanism == MechanismMulti {
+			groups[i].PID = plan.target.pid
+		}
+	}
+	attach := k.keeper.Attach
+	if replace {
+		attach = k.keeper.Replace
+	}
+	if err := attach(groups); err != nil {
+		return k.explain(err)
+	}
+	if plan.mechanism == MechanismMulti && tid != plan.target.pid {
+		// The main thread has ended, so that the kernel has put nothing in.
+		return k.hold(plan, tid)
+	}
+	return nil
+}
+
+// explain says which probe an error of the keeper's is about.
+func (k *kernel) explain(err error) error {
+	var failed *keeper.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	g := &k.probed[failed.Group]
+	if g.Multi {
+		return fmt.Errorf("attach %d probes to %s: %w", len(g.probes), g.probes[0].Path, err)
+	}
+	return fmt.Errorf("attach probe to %s of %s: %w", g.probes[failed.Site].Function, g.probes[failed.Site].Path, perfRefused(err))
+}
+
+// startKeeper opens the files and starts the process that puts probes into them. That
+// keeps them open: another one may be there by that name when the probes are put in
+// again, or the thread be gone by which it is named.
+func (k *kernel) startKeeper(plan *Plan, placements []placement) (err error) {
+	var programs []*ebpf.Program
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	numbers := map[string]int{}
+	for _, p := range placements {
+		for _, probe := range p.probes {
+			if _, ok := numbers[probe.File]; ok {
+				continue
+			}
+			f, err := os.OpenFile(probe.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
+			if err != nil {
+				return fmt.Errorf("open %s: %w", probe.File, err)
+			}
+			numbers[probe.File] = len(files)
+			files = append(files, f)
+		}
+		k.place(plan, &p, len(programs), numbers, files)
+		programs = append(programs, p.program)
+	}
+	k.keeper, err = keeper.Start(programs, files)
+	return err
+}
+
+// place groups probes by their files.
+func (k *kernel) place(plan *Plan, p *placement, program int, numbers map[string]int, files []*os.File) {
+	groups := map[int]*probeGroup{}
+	var order []*probeGroup
+	for _, probe := range p.probes {
+		file := numbers[probe.File]
+		g := groups[file]
+		if g == nil {
+			g = &probeGroup{Group: keeper.Group{
+				Program: program, File: file, Return: p.ret,
+				Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie,
+			}}
+			groups[file], order = g, append(order, g)
+		}
+		site := keeper.Site{Offset: probe.Offset}
+		if g.Cookies {
+			site.Cookie = probe.site
+		}
+		g.Sites, g.probes = append(g.Sites, site), append(g.probes, probe)
+		g.originals = append(g.originals, readInstruction(files[file], probe.Offset))
+	}
+	for _, g := range order {
+		k.probed = append(k.probed, *g)
+	}
+}
+
+// reattach puts the probes in that detach has removed. The programs forget the calls
+// that were open then.
+func (k *kernel) reattach(plan *Plan) error { return k.probeAgain(plan, false) }
+
+// revive is reattach for perf events whose thread has ended, by which they have lost
+// their process: no program runs for them any more. Removing them takes seconds.
+func (k *kernel) revive(plan *Plan) error { return k.probeAgain(plan, true) }
+
+func (k *kernel) probeAgain(plan *Plan, replace bool) error {
+	k.pauses++
+	if err := k.objects.Pauses.Set(k.pauses); err != nil {
+		return fmt.Errorf("tell the probes of a pause: %w", err)
+	}
+	return k.probe(plan, replace)
+}
+
+// detach removes the probes.
+func (k *kernel) detach() error { return k.keeper.Detach() }

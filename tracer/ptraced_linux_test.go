@@ -1,0 +1,96 @@
+package tracer
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// A process that strace watches can be traced, too: both see all, and it does what
+// it does alone.
+func TestUnderStrace(t *testing.T) {
+	privileged(t)
+	for _, p := range harmlessPrograms {
+		if p.how != "signals" && p.how != "jumps" && p.how != "exit" && p.how != "fork" {
+			continue
+		}
+		t.Run(p.how, func(t *testing.T) {
+			program := testutil.Build(t, p.name)
+			alone := testutil.Spawn(t, program, p.how, p.rounds)
+			alone.Ready()
+			alone.Go()
+			code, want := alone.Wait(), string(alone.Output())
+			strace := testutil.Start(t, exec.Command(installed(t, "strace"), "-f", "-o", "/dev/null", "-e", "trace=!all", program, p.how, p.rounds))
+			strace.Ready()
+			r := attachTo(t, childOf(t, strace.PID), nil)
+			strace.Go()
+			if got := strace.Wait(); got != code || string(strace.Output()) != want {
+				t.Errorf("it ends with %d, alone with %d; it prints %q, alone %q", got, code, strace.Output(), want)
+			}
+			if len(ofKind(r.end(), trace.KindCall)) == 0 {
+				t.Error("no calls in the trace")
+			}
+		})
+	}
+}
+
+// childOf returns the one child of a process.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+// Debuggers come and go while a process is traced: strace is there before the
+// tracer and gdb comes after it, and each leaves while the process goes on.
+func TestDebuggersComeAndGo(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "churn"), "4")
+	child.Ready()
+	said, says, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd := exec.Command(installed(t, "strace"), "-f", "-o", "/dev/null", "-e", "trace=!all", "-p", strconv.Itoa(child.PID))
+	cmd.Stderr = says
+	strace := testutil.Start(t, cmd)
+	says.Close()
+	lines := bufio.NewScanner(said)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "attached") {
+		t.Fatalf("strace says %q", lines.Text())
+	}
+	r := attachTo(t, child.PID, nil)
+	child.Go()
+	strace.Signal(os.Interrupt)
+	for lines.Scan() { // up to its end
+	}
+	strace.Wait()
+	gdb := exec.Command(installed(t, "gdb"), "-nx", "-batch", "-p", strconv.Itoa(child.PID), "-ex", "thread apply all backtrace 3", "-ex", "detach")
+	if text, err := gdb.Output(); err != nil || strings.Count(string(text), "\nThread ") != 5 {
+		t.Errorf("gdb: %v\n%s", err, text)
+	}
+	r.tracer.Stop()
+	if len(ofKind(r.end(), trace.KindCall)) == 0 {
+		t.Error("no calls in the trace")
+	}
+	testutil.CodeOf(t, child.PID).Original(t)
+	child.Go()
+	if report := child.Report(); report.Wrong != 0 || report.Ops["alloc"] != report.Ops["free"] {
+		t.Errorf("the program has %d wrong blocks and made %v", report.Wrong, report.Ops)
+	}
+}

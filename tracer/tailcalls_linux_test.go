@@ -1,0 +1,21 @@
+package tracer
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// Functions that lead to malloc by jumps through others count once, as themselves,
+// and are not taken for calls that never came back.
+func TestAlignmentsOfMalloc(t *testing.T) {
+	privileged(t)
+	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
+		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
+			t.Run(name, func(t *testing.T) {
+				_, report, records := traceRun(t, change, build(t, "aligned"), "3")
+				compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			})
+		}
+	})
+}

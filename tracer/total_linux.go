@@ -1,0 +1,42 @@
+package tracer
+
+import "maps"
+
+// Add adds what another tracer has seen, of another process.
+func (s *Stats) Add(o *Stats) {
+	s.Calls += o.Calls
+	s.Allocs += o.Allocs
+	s.Frees += o.Frees
+	s.Moves += o.Moves
+	s.LiveBlocks += o.LiveBlocks
+	s.LiveBytes += o.LiveBytes
+	s.Unmatched += o.Unmatched
+	s.Replaced += o.Replaced
+	for i := range o.Stacks {
+		s.Stacks[i] += o.Stacks[i]
+		s.FramePointer[i] += o.FramePointer[i]
+	}
+	broken := maps.Clone(s.Broken)
+	if broken == nil {
+		broken = map[string]uint64{}
+	}
+	for reason, n := range o.Broken {
+		broken[reason] += n
+	}
+	s.Broken = broken
+	s.DistinctStacks += o.DistinctStacks
+	s.Work.Walks += o.Work.Walks
+	s.Work.Searches += o.Work.Searches
+	s.Work.Unchecked += o.Work.Unchecked
+	s.Late += o.Late
+	s.Verified += o.Verified
+	s.VerifyDiffers += o.VerifyDiffers
+	s.Forks += o.Forks
+	s.Unprobed = s.Unprobed || o.Unprobed
+	s.WasUnprobed = s.WasUnprobed || o.WasUnprobed
+	s.LeftBehind = s.LeftBehind || o.LeftBehind
+	for i := range o.Lost {
+		s.Lost[i] += o.Lost[i]
+	}
+	s.Paused += o.Paused
+}
