@@ -74,12 +74,13 @@ func TestAllocators(t *testing.T) {
 	privileged(t)
 	for name, how := range linkings(t) {
 		t.Run(name, func(t *testing.T) {
-			r, report, records := traceLinked(t, &how, nil, "every")
+			every, alloc := testutil.Build(t, "every", how.flags...), testutil.Build(t, "alloc", how.flags...)
+			r, report, records := tracePreloaded(t, how.preload, nil, every)
 			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 			if kind := serves(r.tracer.Plan(), "malloc").Kind; kind != how.kind {
 				t.Errorf("malloc is that of %q, want %q", kind, how.kind)
 			}
-			r, report, records = traceLinked(t, &how, nil, "alloc", "8", "500", "log")
+			r, report, records = tracePreloaded(t, how.preload, nil, alloc, "8", "500", "log")
 			compare(t, records, report)
 			if s := r.tracer.Stats(); s.LiveBlocks != 8 || s.Unmatched != 0 {
 				t.Errorf("%d blocks live and %d frees unmatched, want 8 and 0", s.LiveBlocks, s.Unmatched)

@@ -159,6 +159,7 @@ func counted(t *testing.T, text []byte, function string) int {
 // own calls are, and the children come to no harm.
 func TestDriverAndItsChildren(t *testing.T) {
 	privileged(t)
+	installed(t, "as") // it does not come with g++ in virtual machines
 	gxx, memusage := installed(t, "g++"), libraryFile(t, "libmemusage.so")
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "a.cc"), filepath.Join(dir, "a")

@@ -95,12 +95,13 @@ func firstDifference(got, want []extent) string {
 }
 
 // heapsByShape says where heaps are by the text of the mappings alone: an arena's
-// begins where one may, and what it has not opened yet is reserved behind it.
+// begins where one may, ends there too, and what it has not opened yet is reserved
+// behind it.
 func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 	all := map[string]int{}
 	for i, m := range maps[:len(maps)-1] {
 		rest := maps[i+1]
-		arena := m.Path == "" && m.Perms == proc.Read|proc.Write && m.Start%arenaHeap == 0 &&
+		arena := m.Path == "" && m.Perms == proc.Read|proc.Write && m.Start%arenaHeap == 0 && m.End <= m.Start+arenaHeap &&
 			rest.Start == m.End && rest.Perms == 0 && rest.End >= m.Start+arenaHeap
 		if m.Path == "[heap]" || arena {
 			all[fmt.Sprintf("%#x", extent{m.Start, m.End})]++

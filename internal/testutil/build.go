@@ -54,17 +54,21 @@ func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	source := Source(t, name)
 	if programs.dir == "" {
+		beforeStart(t, name)
 		p := compile(filepath.Join(t.TempDir(), name), source, flags)
 		return p.use(t, name)
 	}
 	key := programKey(name, flags)
 	programs.Lock()
-	p := programs.built[key]
-	if p == nil {
+	p, known := programs.built[key]
+	if !known {
 		p = new(program)
 		programs.built[key] = p
 	}
 	programs.Unlock()
+	if _, ok := prepared(key, name); !known && !ok {
+		beforeStart(t, name)
+	}
 	p.once.Do(func() {
 		if path, ok := prepared(key, name); ok {
 			p.path = path
@@ -92,6 +96,7 @@ func BuildText(t testing.TB, text string, flags ...string) string {
 	if path, ok := prepared(key, name); ok {
 		return path
 	}
+	beforeStart(t, name)
 	dir := t.TempDir()
 	source, to := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -55,6 +57,31 @@ func prepare(key, built string) (string, error) {
 	return to, os.Rename(part, to)
 }
 
+// started has the names of the tests that started a program and go on.
+var started sync.Map
+
+// noteStart notes that a test starts a program: the run that prepares ends it here.
+func noteStart(t testing.TB) {
+	t.Helper()
+	if isPreparing() {
+		t.Skip("SKIPPED: a run that only builds programs")
+	}
+	name := t.Name()
+	started.Store(name, nil)
+	t.Cleanup(func() { started.Delete(name) })
+}
+
+// beforeStart fails a test that needs something built after it, or the test that it is
+// a part of, started a program: the run that prepares does not come as far.
+func beforeStart(t testing.TB, what string) {
+	t.Helper()
+	for name := t.Name(); name != ""; name = name[:max(0, strings.LastIndexByte(name, '/'))] {
+		if _, after := started.Load(name); after {
+			t.Fatalf("%s is built after %s started a program: build it first (virtual machines have no compiler, see package testutil)", what, name)
+		}
+	}
+}
+
 func isPreparing() bool { return os.Getenv(preparedDir) != "" && os.Getenv(preparing) != "" }
 
 // BuildCommand builds a command of this module, given its import path, and
@@ -66,6 +93,7 @@ func BuildCommand(t testing.TB, command string) string {
 	if path, ok := prepared(key, name); ok {
 		return path
 	}
+	beforeStart(t, command)
 	to := filepath.Join(t.TempDir(), name)
 	build := exec.Command("go", "build", "-o", to, command)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

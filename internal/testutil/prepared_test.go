@@ -53,3 +53,16 @@ func TestPrepared(t *testing.T) {
 	}
 	forget()
 }
+
+// What would be missing where programs are built before is missing everywhere.
+func TestBuiltBeforeTheStart(t *testing.T) {
+	Start(t, exec.Command("true"))
+	const want = "leak is built after TestBuiltBeforeTheStart started a program"
+	got := fatal(func(r *recorder) {
+		r.name = t.Name() + "/below"
+		Build(r, "leak", "-DLATE")
+	})
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}

@@ -9,10 +9,12 @@ import (
 // recorder is a test that is expected to fail or to be skipped.
 type recorder struct {
 	testing.TB
+	name    string
 	message string
 }
 
-func (r *recorder) Helper() {}
+func (r *recorder) Helper()      {}
+func (r *recorder) Name() string { return r.name }
 
 func (r *recorder) Fatal(args ...any) { r.end(fmt.Sprint(args...)) }
 func (r *recorder) Skip(args ...any)  { r.end("skip: " + fmt.Sprint(args...)) }
