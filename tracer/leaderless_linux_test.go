@@ -284,9 +284,8 @@ func TestKeeperKilled(t *testing.T) {
 	if err := <-r.done; !errors.Is(err, keeper.ErrEnded) {
 		t.Errorf("read: %v", err)
 	}
-	if err := r.tracer.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	r.done <- nil // for end
+	r.end()
 	testutil.CodeOf(t, tid).Original(t)
 	child.Close()
 	child.Succeed()

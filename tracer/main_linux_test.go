@@ -24,6 +24,7 @@ type recording struct {
 	done    chan error
 	records []*trace.Record
 	watch   func(r *recording, rec *trace.Record) // is told of each record as it comes; may be nil
+	ended   bool
 }
 
 // attachTo starts to record the process; change alters the options.
@@ -51,6 +52,11 @@ func watched(t *testing.T, pid int, change func(o *Options), watch func(r *recor
 	}
 	r := &recording{t: t, tracer: tracer, done: make(chan error, 1), watch: watch}
 	go func() { r.done <- r.read() }()
+	t.Cleanup(func() {
+		if !r.ended { // the test failed: the next one must not see these probes
+			_ = tracer.Close()
+		}
+	})
 	return r
 }
 
@@ -77,6 +83,7 @@ func (r *recording) end() []*trace.Record {
 	if err := <-r.done; err != nil {
 		r.t.Errorf("read: %v", err)
 	}
+	r.ended = true
 	if err := r.tracer.Close(); err != nil {
 		r.t.Errorf("close: %v", err)
 	}
