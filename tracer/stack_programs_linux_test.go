@@ -108,7 +108,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 					if v.change != nil {
 						v.change(o)
 					}
-				}), program, "20", "3")
+				}), program, "10", "2")
 				if n := r.exact(p.scope); v.frees && n < len(r.log) {
 					t.Errorf("%d stacks for %d calls", n, len(r.log))
 				}
