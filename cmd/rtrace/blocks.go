@@ -192,6 +192,11 @@ func (c *callReader) warn(w func(error)) {
 	if n := c.stats.lost; n > 0 {
 		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
 	}
+	c.warnSums(w)
+}
+
+// warnSums tells of sums that are too large.
+func (c *callReader) warnSums(w func(error)) {
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}

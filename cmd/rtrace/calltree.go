@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/internal/analysis/calltree"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/report/callgraph"
-	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -97,7 +93,7 @@ func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
 	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "take only what was never freed")
 	f.StringVar(&o.sizes, "size-range", "", "take only allocations of `MIN-MAX` bytes; both may be left out (suffixes K, M, G)")
-	f.StringVar(&o.blocks.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
+	o.blocks.addResource(f)
 	f.StringArrayVar(&o.tree.Only, "include-only", nil, "take only stacks with a node whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.OnlyArgs, "include-only-args", nil, "take only calls whose first argument begins with `PREFIX`; with --show-args")
 }
@@ -205,36 +201,9 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 
 // read reads the trace. What it returns is complete also with an error.
 func (o *calltreeOptions) read(src trace.Reader, warn func(error)) (*calltree.Builder, error) {
-	calls := newCallReader(src, o.blocks.resource)
 	resolver := o.blocks.resolver()
 	framer := o.blocks.framer(resolver)
 	o.tree.Name, o.tree.Source = framer.Name, framer.Source
 	builder := calltree.NewBuilder(o.tree)
-	var kept trace.Reader = calls
-	if o.leaks {
-		leaks := filter.NewLeaks(calls)
-		leaks.Fill()
-		kept = leaks
-		for _, m := range calls.stats.mappings { // of some, a trace tells late
-			resolver.Observe(m)
-		}
-	}
-	names := resolve.NewReader(kept, resolver)
-	var rec trace.Record
-	var err error
-	for {
-		if err = names.ReadRecord(&rec); err != nil {
-			break
-		}
-		builder.Add(&rec)
-	}
-	if errors.Is(err, io.EOF) {
-		err = calls.missing()
-	}
-	if o.leaks {
-		calls.warn(warn)
-	} else if n := calls.stats.lost; n > 0 {
-		warn(fmt.Errorf("%s lost while recording: allocations are missing", plural(n, "event")))
-	}
-	return builder, err
+	return builder, o.blocks.allocations(src, o.leaks, resolver, warn, builder.Add)
 }

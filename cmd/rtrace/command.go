@@ -26,6 +26,11 @@ func commands() []command {
 		heapmapCommand(),
 		timelineCommand(),
 		calltreeCommand(),
+		fromFunctionCommand(),
+		functionAddressCommand(),
+		allocSizesCommand(),
+		statsCommand(),
+		sortCommand(),
 	}
 }
 
