@@ -31,6 +31,7 @@ func commands() []command {
 		allocSizesCommand(),
 		statsCommand(),
 		sortCommand(),
+		renameCommand(),
 	}
 }
 

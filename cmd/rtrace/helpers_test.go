@@ -27,7 +27,7 @@ func TestHelpersCorpus(t *testing.T) {
 		{"rtrace-sort.txt", []string{"sort", binary, "5"}},
 		{"rtrace-stats.txt", []string{"stats", out("lc.txt"), out("lc.txt")}},
 	} {
-		want := corpusText(t, "out/c-leaks-nosep/"+c.want)
+		want := corpusText(t, "out/c-leaks-nosep/helpers/"+c.want)
 		got, errOut, code := runRtrace("", c.args...)
 		got = strings.ReplaceAll(got, "0x4007d5", "alloc_a") // where alloc_a calls malloc
 		if d := cmp.Diff(want, got); d != "" || errOut != "" || code != cli.OK {
