@@ -64,7 +64,7 @@ func (b *blockFlags) resolver() *resolve.Resolver {
 }
 
 // callReader passes on the records of a trace, but of the calls only those of
-// one type of resource. It makes times go on at midnight where they are those
+// one type of resource, or of all if none is wanted. It makes times go on at midnight where they are those
 // of the day. A file may hold several traces, each with a header, as forked
 // processes of mpatrol write them: where those do not name their process, that
 // of the second one is called -1, that of the third -2, and so on.
@@ -184,7 +184,7 @@ func (c *callReader) matches(id uint32) bool {
 	if !declared {
 		kind = memoryType
 	}
-	return kind == c.wanted
+	return kind == c.wanted || c.wanted == ""
 }
 
 // warn tells what makes the figures doubtful.
@@ -192,6 +192,11 @@ func (c *callReader) warn(w func(error)) {
 	if n := c.stats.lost; n > 0 {
 		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
 	}
+	c.warnSums(w)
+}
+
+// warnSums tells of sums that are too large.
+func (c *callReader) warnSums(w func(error)) {
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}
@@ -200,7 +205,7 @@ func (c *callReader) warn(w func(error)) {
 // missing is an error if the trace has other resources than what is wanted.
 func (c *callReader) missing() error {
 	types := slices.Sorted(maps.Values(c.resources))
-	if c.wanted == memoryType || slices.Contains(types, c.wanted) {
+	if c.wanted == memoryType || c.wanted == "" || slices.Contains(types, c.wanted) {
 		return nil
 	}
 	if len(types) == 0 {

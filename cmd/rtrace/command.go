@@ -25,6 +25,13 @@ func commands() []command {
 		mptraceCommand(),
 		heapmapCommand(),
 		timelineCommand(),
+		calltreeCommand(),
+		fromFunctionCommand(),
+		functionAddressCommand(),
+		allocSizesCommand(),
+		statsCommand(),
+		sortCommand(),
+		renameCommand(),
 	}
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// addResource adds the flag of commands that look at all resources unless one is
+// asked for.
+func (b *blockFlags) addResource(f *pflag.FlagSet) {
+	f.StringVar(&b.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
+}
+
+// allocations gives add the calls and resources of a trace: of all calls, or of
+// those whose blocks were never freed. Frames have the names that r knows. What
+// makes the figures doubtful goes to warn.
+func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
+	calls := newCallReader(src, b.resource)
+	var kept trace.Reader = calls
+	if leaks {
+		l := filter.NewLeaks(calls)
+		l.Fill()
+		kept = l
+		for _, m := range calls.stats.mappings { // of some, a trace tells late
+			r.Observe(m)
+		}
+	}
+	names := resolve.NewReader(kept, r)
+	var rec trace.Record
+	var err error
+	for {
+		if err = names.ReadRecord(&rec); err != nil {
+			break
+		}
+		add(&rec)
+	}
+	if errors.Is(err, io.EOF) {
+		err = calls.missing()
+	}
+	if leaks {
+		calls.warn(warn)
+		return err
+	}
+	if n := calls.stats.lost; n > 0 {
+		warn(fmt.Errorf("%s lost while recording: allocations are missing", plural(n, "event")))
+	}
+	calls.warnSums(warn)
+	return err
+}
+
+// examineAllocations opens the trace that args name, gives its calls to add, and
+// then has what was found shown, also of a trace that is cut.
+func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string, leaks bool,
+	add func(*trace.Record), show func() error,
+) error {
+	read := func(in *input) error {
+		return b.allocations(in, leaks, b.resolver(), warner(s.Err, command), add)
+	}
+	return b.in.examine(ctx, s, command, args, read, func(*input) error { return show() })
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/analysis/calltree"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/callgraph"
+	"rtrace-bpf/trace"
+)
+
+// calltreeCommand draws through which functions allocations were made, as
+// rtrace-calltree of sp-rtrace did.
+func calltreeCommand() command {
+	return command{
+		name: "calltree",
+		page: cli.Page{
+			Summary:  "draw through which functions memory was allocated",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Writes a graph for dot of Graphviz. A node is a function, or a library whose functions are not known, or the traced function itself; " +
+				"below its name are the share of all that was allocated through it, the sum and the number of allocations. An arrow leads from a caller to what it called. " +
+				"In a recursion, an allocation counts once for each function.\n\n" +
+				"All allocations of the trace count; with -l, or if the trace was filtered so, those that were never freed. " +
+				"Shares of bytes include 8 bytes for each block, which is what allocators are taken to need.\n\n" +
+				"Nodes at an end of the stacks are diamonds. Those with a large share are red; they are filled if more was allocated through them than through what they call.\n\n" +
+				"The names that --stop, --ignore and others look at are, as in the original program: \"main() in PROGRAM\", \"main() at FILE.c:12\", " +
+				"\"libc\" for libc.so.6 where the function is not known, and for the traced function \"malloc\", or \"malloc<memory>\" in a trace of several types of resources. " +
+				"These flags can be given several times. Frames of which nothing is known are left out.\n\n" +
+				"It takes memory for each distinct stack, and with -l for the blocks that are live at a time.",
+			Lists: []cli.List{{Title: "Types", Rows: []cli.ListRow{
+				{Name: "graph", Text: "the functions through which most bytes were allocated"},
+				{Name: "count", Text: "the functions through which most allocations were made"},
+				{Name: "topmost", Text: "the functions that lead to the blocks with the highest addresses, which keep the heap from shrinking"},
+			}}},
+			Examples: []cli.Example{
+				{Does: "draw where leaks come from", Command: "rtrace calltree -l -r rtrace-raw-4711-0 | dot -Tsvg -o leaks.svg"},
+				{Does: "see what goes through one function, and no detail below 2 %", Command: "rtrace calltree -r --include-only=parse --limit=2 --show-below-limit=no -o parse.dot rtrace-raw-4711-0"},
+				{Does: "use it on the text of the post-processor", Command: "rtrace postproc -l -c -r -i rtrace-raw-4711-0 | rtrace calltree --type=count --leafs=no"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(calltreeOptions)
+			o.addGraph(f.group("Graph"))
+			o.addAllocations(f.group("Which allocations"))
+			o.addNodes(f.group("Which nodes"))
+			f.Hidden().Float64Var(&o.graph.OwnLimit, "own-alloc-emph-limit", 1.2, "")
+			in := f.group("Input")
+			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped; names that the trace has are kept")
+			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			o.blocks.in.add(in)
+			return o.run
+		},
+	}
+}
+
+type calltreeOptions struct {
+	output    string
+	typ       string
+	direction string
+	sizes     string
+	leaks     bool
+	ends      yesNo
+	middles   yesNo
+	showBelow yesNo
+	args      yesNo
+	verbose   yesNo
+	shortcuts [len(ignoreShortcuts)]yesNo
+	nodes     []string // --node
+	blocks    blockFlags
+	graph     callgraph.Options
+	tree      calltree.Options
+}
+
+func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
+	f.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+	f.StringVar(&o.typ, "type", callgraph.Bytes.String(), "draw a graph of `TYPE`; see Types")
+	f.StringVar(&o.direction, "direction", "tb", "draw arrows in `DIRECTION`: tb from callers to the called, bt the other way")
+	f.Float64Var(&o.graph.Limit, "limit", 10, "leave out nodes with less than `PERCENT` of the whole")
+	f.Float64Var(&o.graph.EdgeLimit, "edge-limit", 0, "leave out arrows through which less than `PERCENT` went")
+	f.Float64Var(&o.graph.EmphLimit, "emph-limit", 60, "draw nodes with at least `PERCENT` in red")
+	f.Float64Var(&o.graph.OwnLimit, "own-alloc-limit", 1.2, "fill red nodes through which at least `FACTOR` times as much was allocated as through what they call")
+	o.showBelow = true
+	addYesNo(f, &o.showBelow, "show-below-limit", "stand for the called that are below the limit: `yes|no`")
+	f.IntVar(&o.graph.Depth, "depth", 3, "of topmost: draw the stacks of the `N` highest addresses")
+	f.StringArrayVar(&o.graph.Cluster, "cluster", nil, "draw the nodes of the library or source file `NAME` in one frame")
+	f.BoolVar(&o.graph.Parameters, "parameters", false, "print the parameters of C++ functions")
+}
+
+func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
+	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "take only what was never freed")
+	f.StringVar(&o.sizes, "size-range", "", "take only allocations of `MIN-MAX` bytes; both may be left out (suffixes K, M, G)")
+	o.blocks.addResource(f)
+	f.StringArrayVar(&o.tree.Only, "include-only", nil, "take only stacks with a node whose name begins with `PREFIX`")
+	f.StringArrayVar(&o.tree.OnlyArgs, "include-only-args", nil, "take only calls whose first argument begins with `PREFIX`; with --show-args")
+}
+
+func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
+	f.IntVarP(&o.tree.Depth, "max-stack", "n", 0, "look at `N` frames of each stack (default: all)")
+	f.StringArrayVar(&o.tree.Stop, "stop", nil, "end stacks at nodes whose name begins with `PREFIX`")
+	f.StringArrayVar(&o.tree.Ignore, "ignore", nil, "leave out nodes whose name begins with `PREFIX`")
+	f.StringArrayVar(&o.tree.IgnoreMiddle, "ignore-middle", nil, "leave out nodes whose name contains `TEXT`")
+	f.StringArrayVar(&o.tree.Keep, "no-ignore", nil, "keep nodes whose name begins with `PREFIX` all the same")
+	for i := range ignoreShortcuts {
+		addYesNo(f, &o.shortcuts[i], ignoreShortcuts[i].flag, ignoreShortcuts[i].usage+": `yes|no`")
+	}
+	f.StringArrayVar(&o.tree.Join, "join", nil, "make one node of the function, source file or library `NAME`")
+	o.ends, o.middles = true, true
+	addYesNo(f, &o.ends, "leafs", "draw nodes that only lead from or to one other: `yes|no`")
+	addYesNo(f, &o.middles, "intermediate", "draw nodes with one caller that call one other: `yes|no`")
+	addYesNo(f, &o.args, "show-args", "print the first argument of a call in place of the traced function: `yes|no`")
+	f.StringArrayVar(&o.nodes, "node", nil, "print to standard error what is known of the node `NAME`; * is all")
+	addYesNo(f, &o.verbose, "verbose", "print to standard error what is ignored, and counts: `yes|no`")
+}
+
+// check reads the flags that are no plain values.
+func (o *calltreeOptions) check() error {
+	var ok bool
+	if o.graph.Type, ok = callgraph.ParseType(o.typ); !ok {
+		return cli.Usagef("unknown type %q (known: %s)", o.typ, strings.Join(callgraph.Types(), ", "))
+	}
+	switch o.direction {
+	case "tb":
+	case "bt":
+		o.graph.BottomUp = true
+	default:
+		return cli.Usagef("unknown direction %q (known: tb, bt)", o.direction)
+	}
+	for _, x := range []struct {
+		flag     string
+		value    float64
+		min, max float64
+	}{
+		{"limit", o.graph.Limit, 0, 100},
+		{"edge-limit", o.graph.EdgeLimit, 0, 100},
+		{"emph-limit", o.graph.EmphLimit, 0, 100},
+		{"own-alloc-limit", o.graph.OwnLimit, 1, 1e6},
+	} {
+		if !(x.value >= x.min && x.value <= x.max) { // nor NaN
+			return cli.Usagef("--%s takes %g to %g, not %g", x.flag, x.min, x.max, x.value)
+		}
+	}
+	if o.graph.Depth < 1 || o.tree.Depth < 0 {
+		return cli.Usagef("--depth takes a number from 1, and --max-stack one that is not negative")
+	}
+	if err := o.parseSizes(); err != nil {
+		return err
+	}
+	o.graph.HideBelow = !bool(o.showBelow)
+	o.tree.Args = bool(o.args)
+	for i, on := range o.shortcuts {
+		if on {
+			o.tree.Ignore = append(o.tree.Ignore, ignoreShortcuts[i].prefixes...)
+			o.tree.IgnoreMiddle = append(o.tree.IgnoreMiddle, ignoreShortcuts[i].parts...)
+		}
+	}
+	return nil
+}
+
+func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	file, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, o.output, file, false)
+	if err != nil {
+		return err
+	}
+	var (
+		builder *calltree.Builder
+		about   *origins
+		warn    = warner(s.Err, "calltree")
+	)
+	read := func(in *input) (err error) {
+		about = &origins{src: in}
+		builder, err = o.read(about, warn)
+		return err
+	}
+	return out.finish(o.blocks.in.examine(ctx, s, "calltree", args, read, func(*input) error {
+		tree := builder.Tree()
+		if tree.Calls == 0 {
+			warn(errors.New("no allocations to draw"))
+		}
+		o.explain(s.Err, tree)
+		if !o.ends {
+			tree.TrimEnds()
+		}
+		if !o.middles {
+			tree.TrimMiddles()
+		}
+		o.graph.About = about.label(o.leaks, o.blocks.resolve)
+		return callgraph.Write(out, tree, &o.graph)
+	}))
+}
+
+// read reads the trace. What it returns is complete also with an error.
+func (o *calltreeOptions) read(src trace.Reader, warn func(error)) (*calltree.Builder, error) {
+	resolver := o.blocks.resolver()
+	framer := o.blocks.framer(resolver)
+	o.tree.Name, o.tree.Source = framer.Name, framer.Source
+	builder := calltree.NewBuilder(o.tree)
+	return builder, o.blocks.allocations(src, o.leaks, resolver, warn, builder.Add)
+}

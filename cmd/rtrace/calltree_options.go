@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/calltree"
+	"rtrace-bpf/internal/cli"
+)
+
+// yesNo is a switch that takes yes or no, as the original program's do.
+type yesNo bool
+
+var _ pflag.Value = (*yesNo)(nil)
+
+// Set implements pflag.Value.
+func (y *yesNo) Set(s string) error {
+	switch s {
+	case "yes", "true":
+		*y = true
+	case "no", "false":
+		*y = false
+	default:
+		return fmt.Errorf("%q is neither yes nor no", s)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (y *yesNo) String() string {
+	if y != nil && bool(*y) {
+		return "yes"
+	}
+	return "no"
+}
+
+// Type names the value in help texts that do not.
+func (y *yesNo) Type() string { return "yes|no" }
+
+// addYesNo adds a switch; without a value it means yes.
+func addYesNo(f *pflag.FlagSet, y *yesNo, name, usage string) {
+	f.Var(y, name, usage)
+	f.Lookup(name).NoOptDefVal = "yes"
+}
+
+// ignoreShortcuts stand for names of functions that say little about a program:
+// allocators, containers and event loops of common libraries. The names are those
+// that the original program leaves out for the flags.
+var ignoreShortcuts = [...]struct {
+	flag, usage     string
+	prefixes, parts []string
+}{
+	{
+		flag: "ignore-libc-allocs", usage: "leave out allocating functions of the C and C++ libraries",
+		prefixes: []string{"malloc", "realloc", "calloc", "free", "operator new", "operator delete", "memdup", "strdup", "strndup"},
+	},
+	{
+		flag: "ignore-font-allocs", usage: "leave out those of freetype and fontconfig",
+		prefixes: []string{"FT_Realloc", "FT_Alloc", "FT_QAlloc", "FcStrCopy", "ft_alloc", "ft_realloc", "ft_mem_"},
+	},
+	{
+		flag: "ignore-glib-internals", usage: "leave out what GLib does for itself",
+		prefixes: []string{
+			"g_type_", "g_object_", "g_signal_", "g_enum_", "g_quark_", "g_param_", "g_pattern_spec_", "g_hash_table_", "g_slist_", "g_list_",
+			"g_array_", "g_malloc", "g_try_", "g_mem_", "g_slice_", "g_strdup", "g_strndup", "g_memdup",
+			"g_main_context_", "g_main_dispatch", "g_closure_", "g_cclosure_",
+		},
+	},
+	{
+		flag: "ignore-gtk-internals", usage: "leave out what Gtk does for itself",
+		prefixes: []string{"gtk_binding_", "_gtk_", "gtk_container_", "png_zalloc"},
+	},
+	{
+		flag: "ignore-qt-internals", usage: "leave out what Qt does for itself",
+		prefixes: []string{
+			"qMalloc", "qRealloc", "qFree", "QString::", "QByteArray::", "QObject::", "QHashData::", "QListData::", "QMapData::", "QVectorData::",
+			"QString in ", "QEventLoop::", "QMetaObject::", "QMetaCallEvent::", "qDBusAddSpyHook", "qt_plugin_instance",
+		},
+		parts: []string{"::event", "::notify", "::sendPostedEvents", "::qt_metacall", " QVariant::"},
+	},
+}
+
+// parseSizes reads --size-range.
+func (o *calltreeOptions) parseSizes() error {
+	if o.sizes == "" {
+		return nil
+	}
+	low, high, ok := strings.Cut(o.sizes, "-")
+	var least, most groups.Size
+	for _, x := range []struct {
+		text string
+		size *groups.Size
+	}{{low, &least}, {high, &most}} {
+		if x.text != "" {
+			ok = ok && x.size.Set(x.text) == nil
+		}
+	}
+	if !ok || high != "" && least > most {
+		return cli.Usagef("--size-range %s: write it as 100-4K, 100- or -4K", o.sizes)
+	}
+	if high != "" && most == 0 {
+		return cli.Usagef("--size-range %s: there would be nothing to draw", o.sizes)
+	}
+	o.tree.MinSize, o.tree.MaxSize = uint64(least), uint64(most)
+	return nil
+}
+
+// explain prints what --verbose and --node ask for.
+func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
+	if o.verbose {
+		for _, x := range []struct {
+			what  string
+			names []string
+		}{
+			{"left out, by the beginning", o.tree.Ignore}, {"left out, by a part", o.tree.IgnoreMiddle}, {"kept", o.tree.Keep},
+			{"stops", o.tree.Stop}, {"joined", o.tree.Join}, {"only", o.tree.Only}, {"only arguments", o.tree.OnlyArgs},
+		} {
+			if len(x.names) > 0 {
+				fmt.Fprintf(w, "%s: %s\n", x.what, strings.Join(x.names, ", "))
+			}
+		}
+		fmt.Fprintf(w, "%s of %s through %s; %s left out\n", plural(tree.Calls, "allocation"), plural(uint64(len(tree.Traces)), "stack"),
+			plural(uint64(len(tree.Nodes)), "node"), plural(uint64(tree.Ignored), "frame"))
+	}
+	for _, name := range o.nodes {
+		found := false
+		for _, n := range tree.Nodes {
+			if name != "*" && name != n.Name {
+				continue
+			}
+			found = true
+			bytes, calls := tree.Shares(n.Sum)
+			fmt.Fprintf(w, "N%d %s: %s (%.2f%%), %s (%.2f%%)\n", n.Index, n.Name, plural(n.Bytes, "byte"), bytes, plural(n.Calls, "allocation"), calls)
+			for _, e := range n.Parents {
+				fmt.Fprintf(w, "\tfrom N%d %s: %s, %s\n", e.Parent.Index, e.Parent.Name, plural(e.Bytes, "byte"), plural(e.Calls, "allocation"))
+			}
+			for _, e := range n.Children {
+				fmt.Fprintf(w, "\tto N%d %s: %s, %s\n", e.Child.Index, e.Child.Name, plural(e.Bytes, "byte"), plural(e.Calls, "allocation"))
+			}
+		}
+		if !found && name != "*" {
+			fmt.Fprintf(w, "no node %q\n", name)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/internal/cli"
+)
+
+// TestCalltreeCorpus: byte for byte what the original rtrace-calltree wrote.
+func TestCalltreeCorpus(t *testing.T) {
+	want, err := filepath.Glob(filepath.Join(spRtraceCorpus, "out/*/calltree-*.dot"))
+	if err != nil || len(want) != 56 {
+		t.Fatalf("%d graphs in the corpus, %v", len(want), err)
+	}
+	for _, path := range want {
+		kind := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "calltree-"), ".dot")
+		flag := "--type=" + kind
+		if kind == "bt" {
+			flag = "--direction=bt"
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input := filepath.Join(filepath.Dir(path), "lcr.txt")
+		got, errOut, code := runRtrace("", "calltree", "--limit=0.1", flag, input)
+		if d := cmp.Diff(string(text), got); d != "" || errOut != "" || code != cli.OK {
+			t.Errorf("%s: exit code %d, %q (-want +got)\n%s", path, code, errOut, d)
+		}
+	}
+}
+
+// A binary trace gives the sums that the original has of its text.
+func TestCalltreeBinary(t *testing.T) {
+	traces, err := filepath.Glob(filepath.Join(spRtraceCorpus, "out/*/lcr.txt"))
+	if err != nil || len(traces) != 14 {
+		t.Fatalf("%d texts in the corpus, %v", len(traces), err)
+	}
+	for _, text := range traces {
+		name := filepath.Base(filepath.Dir(text))
+		sums := func(args ...string) string {
+			_, errOut, code := runRtrace("", append([]string{"calltree", "--verbose", "-o", filepath.Join(t.TempDir(), "dot")}, args...)...)
+			if code != cli.OK {
+				t.Errorf("%s: exit code %d, %s", name, code, errOut)
+			}
+			sums, _, _ := strings.Cut(errOut, " through")
+			return sums
+		}
+		want, got := sums(text), sums("-l", filepath.Join(spRtraceCorpus, name+".rtrace"))
+		if want == "" || got != want {
+			t.Errorf("%s: %q, the text has %q", name, got, want)
+		}
+	}
+}
+
+func TestCalltreeUsage(t *testing.T) {
+	input := filepath.Join(spRtraceCorpus, "out/c-leaks/lcr.txt")
+	for _, flags := range [][]string{
+		{"--type=html"},
+		{"--direction=lr"},
+		{"--limit=-1"},
+		{"--limit=101"},
+		{"--limit=NaN"},
+		{"--edge-limit=x"},
+		{"--depth=0"},
+		{"-n", "-1"},
+		{"--own-alloc-limit=0.5"},
+		{"--leafs=maybe"},
+		{"--size-range=5"},
+		{"--size-range=9-5"},
+		{"--size-range=a-b"},
+		{"--size-range=0-0"},
+		{"--resource=nothing"},
+		{input},
+	} {
+		out, errOut, code := runRtrace("", append(append([]string{"calltree"}, flags...), input)...)
+		if code != cli.Usage || out != "" || strings.Count(errOut, "\n") > 2 {
+			t.Errorf("%v: exit code %d, %q, %q", flags, code, out, errOut)
+		}
+	}
+}

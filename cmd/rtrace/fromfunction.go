@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/sizes"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/trace"
+)
+
+// fromFunctionCommand adds up what was allocated through a function, as
+// rtrace-from-function of sp-rtrace did.
+func fromFunctionCommand() command {
+	return command{
+		name: "from-function",
+		page: cli.Page{
+			Summary:  "add up what was allocated through a function",
+			Synopsis: []string{"[flags] NAME [FILE]"},
+			About: "Prints how many allocations have NAME in their stack, and their bytes. NAME may be a part of a function's name, of a source file or library, of an address in hexadecimal, " +
+				"or of an argument of the call. Without stacks, the caller that the trace states is looked at. " +
+				"The overhead is what an allocator is taken to need for each block.\n\n" +
+				"All allocations of the trace count; with -l, or if the trace was filtered so, those that were never freed.",
+			Examples: []cli.Example{
+				{Does: "see what leaks below parse_file", Command: "rtrace from-function -l -r parse_file rtrace-raw-4711-0"},
+				{Does: "see how much a library allocated, by the text of the post-processor", Command: "rtrace from-function libfoo.so < 4711-0.rtrace.txt"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var (
+				b     blockFlags
+				leaks bool
+			)
+			what := f.group("Which allocations")
+			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what was never freed")
+			b.addResource(what)
+			in := f.group("Input")
+			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			b.in.add(in)
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				if len(args) == 0 || args[0] == "" {
+					return cli.Usagef("no NAME is given to look for")
+				}
+				var found amount
+				add := func(r *trace.Record) {
+					if r.Kind == trace.KindCall && r.Call.Op != trace.OpFree && sites.Mentions(&r.Call, args[0]) {
+						found.Blocks++
+						found.Bytes += r.Call.Size
+					}
+				}
+				return b.examineAllocations(ctx, s, "from-function", args[1:], leaks, add, func() error {
+					_, err := fmt.Fprintf(s.Out, "\n%d allocations, totaling %d bytes + %d bytes overhead\noriginate from: '*%s*'!\n\n(overhead is estimated to be %d bytes/alloc)\n",
+						found.Blocks, found.Bytes, sizes.Overhead*found.Blocks, printable.Name(args[0]), sizes.Overhead)
+					return err
+				})
+			}
+		},
+	}
+}

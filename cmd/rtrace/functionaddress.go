@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/symbol"
+)
+
+// functionAddressCommand prints where in a file a function is, as
+// rtrace-function-address of sp-rtrace did with nm.
+func functionAddressCommand() command {
+	return command{
+		name: "function-address",
+		page: cli.Page{
+			Summary:  "print where in a program or library a function is, for --call-address",
+			Synopsis: []string{"[flags] FILE FUNCTION"},
+			About: "Prints PATH:START+SIZE, both in hexadecimal, of a function in an ELF file: what --call-address of postproc takes. " +
+				"FUNCTION is the name as the source or as the linker has it, with or without parameters. " +
+				"The symbols come from FILE or its separate debug file, which is found by build-id or debuglink.",
+			Examples: []cli.Example{
+				{Does: "find a function", Command: "rtrace function-address ./demo parse_file"},
+				{Does: "list all variants of a C++ function", Command: "rtrace function-address --all /usr/lib/libfoo.so Foo::add"},
+			},
+			Exit: []cli.ExitRow{
+				{Code: cli.OK, Text: "done"},
+				{Code: cli.Failed, Text: "failed, there is no such function, or without --all several"},
+				{Code: cli.Usage, Text: "the command line is wrong"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var all bool
+			f.group("What to print").BoolVarP(&all, "all", "a", false, "print all functions with this name, one on a line, with their names")
+			return func(_ context.Context, s cli.Streams, args []string) error {
+				if len(args) != 2 || args[1] == "" {
+					return cli.Usagef("FILE and FUNCTION, not %d arguments", len(args))
+				}
+				return functionAddress(s, args[0], args[1], all)
+			}
+		},
+	}
+}
+
+func functionAddress(s cli.Streams, path, name string, all bool) error {
+	file, err := symbol.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading symbols of %s: %w", path, err)
+	}
+	defer file.Close()
+	if err := file.Load(); err != nil {
+		return fmt.Errorf("reading symbols of %s: %w", path, err)
+	}
+	found := functionsNamed(file, name)
+	switch {
+	case file.Functions() == 0:
+		return cli.WithHint(fmt.Errorf("%s has no symbols", path), "install its debug symbols")
+	case len(found) == 0:
+		return cli.WithHint(fmt.Errorf("no function %q in %s", name, path), "FUNCTION is the whole name; parameters may be left out")
+	case len(found) > 1 && !all:
+		return cli.WithHint(fmt.Errorf("%d functions %q in %s", len(found), name, path), "--all lists them; give the parameters to choose one")
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	digits := file.Class() / 4
+	for _, x := range found {
+		line := fmt.Sprintf("%s:%0*x+%0*x", printable.Name(path), digits, x.Addr, digits, x.Size)
+		if all {
+			text, _ := symbol.Source(x.Name)
+			line += " " + printable.Name(text)
+		}
+		if _, err := fmt.Fprintln(s.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// functionsNamed returns the functions that a name may mean, by ascending
+// address: those that have it exactly, else those that have it without
+// parameters. Of several names of the same code one is returned.
+func functionsNamed(file *symbol.File, name string) []symbol.Symbol {
+	var exact, bare []symbol.Symbol
+	for i := range file.Functions() {
+		x := file.At(i)
+		if x.Name == name {
+			exact = append(exact, x)
+			continue
+		}
+		switch text, mangled := symbol.Source(x.Name); {
+		case !mangled:
+		case text == name:
+			exact = append(exact, x)
+		case strings.HasPrefix(text, name+"(") && !strings.Contains(strings.TrimPrefix(text, name), "::"):
+			bare = append(bare, x)
+		}
+	}
+	if len(exact) > 0 {
+		bare = exact
+	}
+	slices.SortStableFunc(bare, func(a, b symbol.Symbol) int {
+		return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(b.Size, a.Size))
+	})
+	return slices.CompactFunc(bare, func(a, b symbol.Symbol) bool { return a.Addr == b.Addr })
+}

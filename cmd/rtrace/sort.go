@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/topmost"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/trace"
+)
+
+// sortCommand prints the unfreed blocks with the highest addresses, as rtrace-sort
+// of sp-rtrace did.
+func sortCommand() command {
+	return command{
+		name: "sort",
+		page: cli.Page{
+			Summary:  "print the unfreed blocks with the highest addresses",
+			Synopsis: []string{"[flags] FILE [N [LINES]]"},
+			About: "Prints address and size of the N blocks (10 if N is not given) with the highest addresses of those that were never freed, by ascending address. " +
+				"Such blocks keep the heap from shrinking. With LINES it prints of each at most so many lines of what the trace tells of it: arguments and stack.\n\n" +
+				"It takes memory for the blocks that are live at a time.",
+			Examples: []cli.Example{
+				{Does: "see what is at the top of the heap", Command: "rtrace sort rtrace-raw-4711-0"},
+				{Does: "see where the five topmost blocks come from", Command: "rtrace sort -r rtrace-raw-4711-0 5 8"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var b blockFlags
+			b.addResource(f.group("Which allocations"))
+			in := f.group("Input")
+			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			b.in.add(in)
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				blocks, lines := 10, 0
+				for i, n := range []*int{&blocks, &lines} {
+					if len(args) < 2+i {
+						break
+					}
+					var err error
+					if *n, err = strconv.Atoi(args[1+i]); err != nil || *n < 1 {
+						return cli.Usagef("%s is no number from 1; see 'rtrace help sort'", args[1+i])
+					}
+				}
+				if len(args) > 3 {
+					return cli.Usagef("FILE, N and LINES at most, not %d arguments", len(args))
+				}
+				found := topmost.New(blocks)
+				return b.examineAllocations(ctx, s, "sort", args[:min(1, len(args))], true, found.Add, func() error {
+					return writeTopmost(s.Out, found.List(), lines)
+				})
+			}
+		},
+	}
+}
+
+// writeTopmost prints a line for each block, and at most so many more.
+func writeTopmost(w io.Writer, blocks []*trace.Record, lines int) error {
+	var out strings.Builder
+	out.WriteString("address:   size:\n")
+	for _, r := range blocks {
+		c := &r.Call
+		fmt.Fprintf(&out, "0x%x %d\n", c.ID, c.Size)
+		left := lines
+		line := func(format string, args ...any) {
+			if left--; left >= 0 {
+				out.WriteString("\t" + printable.Name(fmt.Sprintf(format, args...)) + "\n")
+			}
+		}
+		for i := range c.Args {
+			line("$%s = %s", c.Args[i].Name, c.Args[i].Value)
+		}
+		for i, addr := range c.Stack.Frames {
+			if i < len(c.Stack.Names) && c.Stack.Names[i] != "" {
+				line("0x%x %s", addr, c.Stack.Names[i])
+			} else {
+				line("0x%x", addr)
+			}
+		}
+		if caller := c.Caller; len(c.Stack.Frames) == 0 && caller.Function != "" {
+			line("%s at %s:%d", caller.Function, caller.File, caller.Line)
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

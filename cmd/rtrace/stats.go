@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"rtrace-bpf/internal/analysis/sizes"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+)
+
+// statsCommand compares the leaks of several traces by size, as rtrace-stats of
+// sp-rtrace did.
+func statsCommand() command {
+	return command{
+		name: "stats",
+		page: cli.Page{
+			Summary:  "compare the numbers of unfreed blocks of each size in several traces",
+			Synopsis: []string{"[flags] FILE FILE..."},
+			About: "Prints for each trace but the first which sizes have more or fewer unfreed blocks than in the trace before, by ascending size. " +
+				"Sizes whose number grows with every repetition of what a program does are leaks, however small; " +
+				"'rtrace leaks' and 'rtrace calltree --size-range' show where they come from.\n\n" +
+				"It takes memory for the blocks that are live at a time.",
+			Examples: []cli.Example{
+				{Does: "compare three recordings of one program", Command: "rtrace stats rtrace-raw-4711-0 rtrace-raw-4711-1 rtrace-raw-4711-2"},
+				{Does: "compare file descriptors that were not closed", Command: "rtrace stats --resource fd 4711-0.rtrace 4711-1.rtrace"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var b blockFlags
+			b.addResource(f.group("Which allocations"))
+			b.in.add(f.group("Input"))
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				if len(args) < 2 {
+					return cli.Usagef("two traces at least, not %d", len(args))
+				}
+				return b.compare(ctx, s, args)
+			}
+		},
+	}
+}
+
+// compare prints what changed from each trace to the next.
+func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string) error {
+	var (
+		before *sizes.Counts
+		title  string
+		cut    error // of the first that is incomplete
+	)
+	for i, file := range files {
+		after := new(sizes.Counts)
+		err := b.examineAllocations(ctx, s, "stats", []string{file}, true, after.Add, func() error { return nil })
+		if !isIncomplete(err) {
+			return err
+		}
+		if cut == nil {
+			cut = err
+		}
+		if i > 0 {
+			title = fmt.Sprintf("    Size   Delta   (%s -> %s block count)\n", printable.Name(filepath.Base(files[i-1])), printable.Name(filepath.Base(file)))
+			text := title
+			for _, d := range sizes.Deltas(before, after) {
+				text += fmt.Sprintf("%8d%8d\t(%d -> %d)\n", d.Size, int64(d.After-d.Before), d.Before, d.After)
+			}
+			if _, err := fmt.Fprint(s.Out, text); err != nil {
+				return err
+			}
+		}
+		before = after
+	}
+	// Under a long list, the title once more.
+	_, err := fmt.Fprint(s.Out, title)
+	return errors.Join(err, cut)
+}

@@ -1,0 +1,154 @@
+package calltree
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/frametext"
+	"rtrace-bpf/trace"
+)
+
+// name is what a frame is called. The zero name is that of a frame which is no
+// node.
+type name struct {
+	text     string // the whole
+	function string // with () behind the names of C functions; empty if not known or joined
+	place    string // "in LIBRARY" or "at FILE:LINE"; empty if not known or joined
+	file     string // the library or source file
+	stop     bool   // the frames outside of it do not count
+}
+
+// namer names frames.
+type namer struct {
+	opts   *Options
+	frames map[string]name // by text
+}
+
+// frame names frame i of a stack.
+func (n *namer) frame(pid int32, s *trace.Stack, i int) name {
+	text := ""
+	if len(s.Names) == len(s.Frames) {
+		text = s.Names[i]
+	}
+	if (text == "" || text == frametext.Unknown) && n.opts.Name != nil {
+		text = n.opts.Name(pid, s.Frames[i])
+	}
+	if got, ok := n.frames[text]; ok {
+		return got
+	}
+	text = sites.Printable(strings.TrimSpace(text))
+	p := sites.ParsePlace(text)
+	if strings.HasPrefix(text, p.Function+"()") && p.Function != "" && !strings.HasSuffix(p.Function, "()") {
+		p.Function += "()"
+	}
+	got := n.place(&p)
+	n.frames[strings.Clone(text)] = got
+	return got
+}
+
+// caller names the caller of a call without a stack.
+func (n *namer) caller(c *trace.Caller) name {
+	p := sites.Place{Function: c.Function, File: sites.Printable(c.File), Line: c.Line}
+	if p.Function != "" && n.opts.Source != nil {
+		p.Function = n.opts.Source(p.Function)
+	}
+	p.Function = sites.Printable(p.Function)
+	if p.Function != "" && !strings.Contains(p.Function, "(") {
+		p.Function += "()"
+	}
+	return n.place(&p)
+}
+
+// place names a place.
+func (n *namer) place(p *sites.Place) name {
+	lib := Library(p.Module)
+	var got name
+	switch {
+	case p.Function == "" && p.File == "":
+		got = name{text: lib, file: lib}
+	case p.File != "":
+		got = name{function: p.Function, place: "at " + p.File, file: p.File}
+		if p.Line != 0 {
+			got.place += ":" + strconv.FormatUint(p.Line, 10)
+		}
+	case lib != "":
+		got = name{function: p.Function, place: "in " + lib, file: lib}
+	default:
+		got = name{function: p.Function}
+	}
+	switch base := beforeParameters(p.Function); {
+	case base != "" && contains(n.opts.Join, base):
+		got = name{text: base + "()", file: got.file}
+	case p.File != "" && (contains(n.opts.Join, p.File) || contains(n.opts.Join, path.Base(p.File))):
+		got = name{text: p.File, file: p.File}
+	case lib != "" && contains(n.opts.Join, lib):
+		got = name{text: lib, file: lib}
+	case got.text == "":
+		got.text = strings.TrimSpace(got.function + " " + got.place)
+	}
+	if got.text == "" || n.ignore(got.text) {
+		return name{}
+	}
+	got.stop = prefixed(got.text, n.opts.Stop)
+	return got
+}
+
+// ignore says whether what has this name is left out.
+func (n *namer) ignore(text string) bool {
+	o := n.opts
+	if !prefixed(text, o.Ignore) {
+		middle := false
+		for _, part := range o.IgnoreMiddle {
+			middle = middle || strings.Contains(text, part)
+		}
+		if !middle {
+			return false
+		}
+	}
+	return !prefixed(text, o.Keep)
+}
+
+// Library is the short name of a file: without its folder, and of a library
+// without what follows the name proper, as ".so.6".
+func Library(module string) string {
+	if strings.HasPrefix(module, "[") {
+		return module // the kernel's, as [vdso]
+	}
+	module = strings.TrimSuffix(module, " (deleted)")
+	base := module[strings.LastIndexByte(module, '/')+1:]
+	if i := strings.LastIndex(base, ".so"); i > 0 {
+		if rest := base[i+len(".so"):]; rest == "" || rest[0] == '.' {
+			return base[:i]
+		}
+	}
+	return base
+}
+
+// beforeParameters is the name of a function without what is in parentheses.
+func beforeParameters(function string) string {
+	if i := strings.IndexByte(function, '('); i > 0 {
+		return function[:i]
+	}
+	return function
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixed says whether a text begins with one of the list.
+func prefixed(text string, list []string) bool {
+	for _, p := range list {
+		if strings.HasPrefix(text, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+// Package renaming gives the files that were recorded of a process names with a
+// word in place of the process id. Files that a trace names go along, and the
+// trace names them as they are called then.
+package renaming
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/trace"
+)
+
+// ErrNoFiles says that a folder has no traces of a process.
+var ErrNoFiles = errors.New("no traces")
+
+// ErrNoName says that no trace tells what a process was called.
+var ErrNoName = errors.New("no trace tells the name of the process")
+
+// ours begins the names of files that rtrace-bpf chooses itself.
+const ours = "rtrace-raw-"
+
+// plain is what a name may be: it stands in every format as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9._+-]*$`)
+
+// IsName says whether a text may stand in place of a process id.
+func IsName(name string) bool { return plain.MatchString(name) && len(name) <= 128 }
+
+// File is what is to be renamed.
+type File struct {
+	Old, New string // in the folder
+	// Rewrite says that the file is a trace that names others.
+	Rewrite bool
+
+	format      string
+	compression []string
+}
+
+// Plan is what Apply will do.
+type Plan struct {
+	Files []File
+	dir   string
+	paths map[string]string // of attachments, old to new
+}
+
+// NewPlan finds the files of the process with the given id in a folder: those of
+// sp-rtrace, PID.rtrace… and PID-….rtrace…, those of rtrace-bpf, rtrace-raw-PID-…,
+// and those that they name, if their names begin with the id as well. Without a
+// name that is the process's, as a trace tells it.
+func NewPlan(dir, pid, name string) (*Plan, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{dir: dir, paths: make(map[string]string)}
+	there := make(map[string]bool) // regular files
+	named := make(map[string]bool) // by a trace
+	for _, e := range entries {
+		there[e.Name()] = e.Type().IsRegular()
+	}
+	attachments := make(map[string][]string) // by trace
+	for _, e := range entries {
+		if !there[e.Name()] || !recorded(e.Name(), pid) {
+			continue
+		}
+		f := File{Old: e.Name()}
+		paths, process, err := f.look(dir)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" && process != "" {
+			name = wordOf(process)
+		}
+		for _, path := range paths {
+			if there[path] && plain.MatchString(path) && renamed(path, pid, "x") != "" {
+				attachments[f.Old] = append(attachments[f.Old], path)
+				named[path] = true
+			}
+		}
+		p.Files = append(p.Files, f)
+	}
+	if len(p.Files) == 0 {
+		return nil, ErrNoFiles
+	}
+	if name == "" {
+		return nil, ErrNoName
+	}
+	for path := range named {
+		p.paths[path] = renamed(path, pid, name)
+		if !slices.ContainsFunc(p.Files, func(f File) bool { return f.Old == path }) {
+			p.Files = append(p.Files, File{Old: path})
+		}
+	}
+	for i := range p.Files {
+		f := &p.Files[i]
+		f.New = renamed(f.Old, pid, name)
+		f.Rewrite = len(attachments[f.Old]) > 0
+	}
+	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.Old, b.Old) })
+	return p, nil
+}
+
+// recorded says whether a file name is one of traces of a process, or of what
+// was made of them.
+func recorded(name, pid string) bool {
+	return renamed(name, pid, "x") != "" && (strings.HasPrefix(name, ours) || strings.Contains(name, ".rtrace"))
+}
+
+// renamed is a file name with another word in place of the process id, or empty
+// if it does not begin with that.
+func renamed(name, pid, word string) string {
+	prefix, rest := "", name
+	if r, ok := strings.CutPrefix(name, ours); ok {
+		prefix, rest = ours, r
+	}
+	rest, ok := strings.CutPrefix(rest, pid)
+	if !ok || rest == "" || rest[0] != '-' && rest[0] != '.' {
+		return ""
+	}
+	return prefix + word + rest
+}
+
+// wordOf makes a word of a process's name.
+func wordOf(process string) string {
+	word := []byte(filepath.Base(process))
+	for i, c := range word {
+		if !plain.Match([]byte{'x', c}) || i == 0 && !plain.Match([]byte{c}) {
+			word[i] = '_'
+		}
+	}
+	return string(word[:min(len(word), 128)])
+}
+
+// look reads a file, if it is a trace, and returns what files it names and what
+// its process is called.
+func (f *File) look(dir string) (paths []string, process string, err error) {
+	file, err := os.Open(filepath.Join(dir, f.Old))
+	if err != nil {
+		return nil, "", err
+	}
+	defer file.Close()
+	in, err := decoder.Open(file, decoder.Options{NoSide: true})
+	if errors.Is(err, decoder.ErrUnknown) || errors.Is(err, trace.ErrTruncated) {
+		return nil, "", nil // something that was made of a trace, or empty
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
+	}
+	defer in.Close()
+	f.format, f.compression = in.Format, in.Compression
+	var r trace.Record
+	for {
+		switch err := in.ReadRecord(&r); {
+		case err != nil:
+			if _, syntax := errors.AsType[*trace.SyntaxError](err); syntax || errors.Is(err, io.EOF) {
+				return paths, process, nil // up to there, it is a trace
+			}
+			return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
+		case r.Kind == trace.KindAttachment:
+			paths = append(paths, r.Attachment.Path)
+		case r.Kind == trace.KindProcess && process == "":
+			process = r.Process.Name
+		}
+	}
+}
+
+// Check returns an error if a file would be overwritten; with force, if it would
+// be one that is to be renamed.
+func (p *Plan) Check(force bool) error {
+	old := make(map[string]bool)
+	for i := range p.Files {
+		old[p.Files[i].Old] = true
+	}
+	for i := range p.Files {
+		path := filepath.Join(p.dir, p.Files[i].New)
+		_, err := os.Lstat(path)
+		if err == nil && (!force || old[p.Files[i].New]) {
+			err = &fs.PathError{Op: "rename", Path: path, Err: fs.ErrExist}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

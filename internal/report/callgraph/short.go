@@ -1,0 +1,43 @@
+package callgraph
+
+import "strings"
+
+// short is the name of a function with () in place of its parameters. Names whose
+// last parentheses hold something else, as "(anonymous namespace)" does, stay
+// as they are.
+func short(function string) string {
+	end := strings.LastIndexByte(function, ')')
+	if end < 0 || !qualifiers(function[end+1:]) {
+		return function
+	}
+	depth := 0
+	for i := end; i >= 0; i-- {
+		switch function[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				if i == 0 || function[i-1] == ' ' {
+					return function
+				}
+				return function[:i] + "()"
+			}
+		}
+	}
+	return function
+}
+
+// qualifiers says whether a text is what may follow the parameters of a function.
+func qualifiers(s string) bool {
+	for _, word := range strings.Fields(s) {
+		switch word {
+		case "const", "volatile", "&", "&&", "noexcept":
+			continue
+		}
+		// As in "f(int) [clone .cold]".
+		if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
+			return false
+		}
+	}
+	return true
+}
