@@ -93,7 +93,7 @@ type Block struct {
 type Grouper struct {
 	options Options
 	groups  []*Group
-	byKey   map[string]*Group
+	byKey   map[string]int
 	names   Names
 
 	key    []byte
@@ -102,11 +102,31 @@ type Grouper struct {
 
 // NewGrouper returns a Grouper without groups.
 func NewGrouper(o Options) *Grouper {
-	return &Grouper{options: o, byKey: make(map[string]*Group)}
+	return &Grouper{options: o, byKey: make(map[string]int)}
 }
 
 // Add takes the call that allocated a block. It keeps nothing that r refers to.
 func (g *Grouper) Add(r *trace.Record) {
+	c := &r.Call
+	to := g.groups[g.Find(r)]
+	if to.Blocks == 0 {
+		to.Smallest, to.FirstSeq, to.FirstTime = c.Size, c.Seq, r.Time
+	}
+	to.Blocks++
+	to.Bytes += c.Size
+	to.Smallest, to.Largest = min(to.Smallest, c.Size), max(to.Largest, c.Size)
+	if g.options.Blocks {
+		to.List = append(to.List, Block{
+			Addr: c.ID, Size: c.Size, Index: c.Index, Seq: c.Seq, Time: r.Time, PID: r.PID, TID: r.TID, Thread: c.Thread,
+			Function: g.names.Text(g.names.Add(c.Function)),
+		})
+	}
+}
+
+// Find returns the number of the group that a call's block belongs to, counted
+// from 0 in the order in which groups were found. It adds nothing to the sums
+// and keeps nothing that r refers to.
+func (g *Grouper) Find(r *trace.Record) int {
 	c := &r.Call
 	g.frames, g.key = g.frames[:0], g.key[:0]
 	probe := Group{}
@@ -124,24 +144,21 @@ func (g *Grouper) Add(r *trace.Record) {
 	default:
 		g.place(r)
 	}
-	to := g.byKey[string(g.key)]
-	if to == nil {
-		to = &probe
-		to.Frames = slices.Clone(g.frames)
-		to.Smallest, to.FirstSeq, to.FirstTime = c.Size, c.Seq, r.Time
-		g.byKey[string(g.key)] = to
-		g.groups = append(g.groups, to)
+	if n, ok := g.byKey[string(g.key)]; ok {
+		return n
 	}
-	to.Blocks++
-	to.Bytes += c.Size
-	to.Smallest, to.Largest = min(to.Smallest, c.Size), max(to.Largest, c.Size)
-	if g.options.Blocks {
-		to.List = append(to.List, Block{
-			Addr: c.ID, Size: c.Size, Index: c.Index, Seq: c.Seq, Time: r.Time, PID: r.PID, TID: r.TID, Thread: c.Thread,
-			Function: g.names.Text(g.names.Add(c.Function)),
-		})
-	}
+	n := len(g.groups)
+	probe.Frames = slices.Clone(g.frames)
+	g.byKey[string(g.key)] = n
+	g.groups = append(g.groups, &probe)
+	return n
 }
+
+// At returns the group with a number that Find returned.
+func (g *Grouper) At(n int) *Group { return g.groups[n] }
+
+// Len is how many groups there are.
+func (g *Grouper) Len() int { return len(g.groups) }
 
 // place makes the frames of the group, and its key of them.
 func (g *Grouper) place(r *trace.Record) {
@@ -225,8 +242,9 @@ func (g *Grouper) Total() (blocks, bytes uint64) {
 
 // Groups returns the groups, the largest first.
 func (g *Grouper) Groups() []*Group {
-	slices.SortStableFunc(g.groups, func(a, b *Group) int {
+	groups := slices.Clone(g.groups)
+	slices.SortStableFunc(groups, func(a, b *Group) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks))
 	})
-	return g.groups
+	return groups
 }
