@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/report/folded"
@@ -140,9 +139,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
 	resolver := p.resolver()
-	if in.Format == "sprtrace" || in.Format == "text" {
-		observeMappings(ctx, resolver, file, decoder.Options{Strict: p.in.strict, NoSide: p.in.noSide})
-	}
+	p.observeLate(ctx, resolver, in, file)
 	locator := p.locator(resolver, p.policy)
 	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
 	b := stacks.NewBuilder(stacks.Options{

@@ -327,3 +327,30 @@ func TestProfilesLikeLeaks(t *testing.T) {
 		t.Errorf("only %d stacks and %d functions were compared", withStacks, withNames)
 	}
 }
+
+// TestTopOfSelf compares what a program says of itself with top.
+func TestTopOfSelf(t *testing.T) {
+	file, truth := selfTrace(t)
+	var got [stacks.Values]sums
+	for v := range got {
+		got[v] = sums{}
+	}
+	for _, g := range objectOf[topObject](t, "top", "-r", "--json", file).Groups {
+		name := withoutParameters(g.Frames[0].Function)
+		got[stacks.AllocObjects].add(name, g.Allocated.Blocks)
+		got[stacks.AllocSpace].add(name, g.Allocated.Bytes)
+		got[stacks.InuseObjects].add(name, g.Live.Blocks)
+		got[stacks.InuseSpace].add(name, g.Live.Bytes)
+		if name == "temporary" && (g.Temporary != amount{5, 240} || g.Peak != amount{1, 48}) {
+			t.Errorf("of the temporary blocks: %+v", g)
+		}
+	}
+	if d := cmp.Diff(truth, got); d != "" {
+		t.Errorf("(-program +top):\n%s", d)
+	}
+	// The worker is the last to allocate.
+	diff := objectOf[diffObject](t, "diff", "-r", "--json", "--from", "worker begins", file)
+	if len(diff.Groups) != 1 || diff.Groups[0].Frames[0].Function != "leak_c" || diff.Groups[0].Bytes != 600 {
+		t.Errorf("after the mark: %+v", diff)
+	}
+}

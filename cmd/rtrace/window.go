@@ -81,6 +81,7 @@ func parsePoint(flag, text string) (point, error) {
 type window struct {
 	flags          *windowFlags
 	started, ended bool
+	reversed       bool   // the end came first
 	before         uint64 // calls that were passed on before the window
 	first          int64  // time of the first call
 	calls          uint64
@@ -125,6 +126,7 @@ func (w *window) call(r *trace.Record) {
 	}
 	if !w.ended {
 		w.ended = w.passed(&w.flags.end, r)
+		w.reversed = w.ended && !w.started
 	}
 }
 
@@ -164,6 +166,8 @@ func (w *window) missing() error {
 		}
 	}
 	switch {
+	case w.reversed:
+		return cli.Usagef("--to %s is before --from %s", f.to, f.from)
 	case !w.started && f.start.kind == atMark:
 		return cli.Usagef("--from %s: %s", f.from, w.noMark(f.start.mark))
 	case !w.started:

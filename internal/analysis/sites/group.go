@@ -54,6 +54,10 @@ type Options struct {
 	// Module returns the path of the module that an address is in, for texts
 	// that do not say. It may be nil.
 	Module func(pid int32, addr uint64) string
+	// Relative returns what an address is in each run of a program, and the
+	// module that it is in, empty if that is not known; frames have that
+	// instead. nil leaves addresses as they are.
+	Relative func(pid int32, addr uint64) (in uint64, module string)
 	// Caller chooses the caller of calls that do not state it, and says which
 	// frame of the stack it is, or -1. It may be nil.
 	Caller func(pid int32, s *trace.Stack) (caller trace.Caller, frame int)
@@ -179,6 +183,12 @@ func (g *Grouper) place(r *trace.Record) {
 		f := &g.frames[i]
 		if !o.Addresses {
 			f.forget()
+		}
+		if o.Relative != nil && f.Addr != 0 {
+			in, module := o.Relative(r.PID, f.Addr)
+			if f.Addr = in; f.Module == "" {
+				f.Module = module
+			}
 		}
 		g.key = f.AppendKey(g.key)
 	}
