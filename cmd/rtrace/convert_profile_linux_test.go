@@ -113,10 +113,10 @@ func pprofTool(t *testing.T, args ...string) string {
 var topLine = regexp.MustCompile(`(?m)^ *(\d+)B? +\S+% +\S+% +(\d+)B? +\S+% +(.*?)(?: \(inline\))?$`)
 
 // topOf is what go tool pprof -top says that functions allocate themselves.
-func topOf(t *testing.T, file string, v stacks.Value) sums {
+func topOf(t *testing.T, file string, v stacks.Value, args ...string) sums {
 	t.Helper()
 	flat := sums{}
-	for _, m := range topLine.FindAllStringSubmatch(pprofTool(t, "-top", "-unit=B", "-sample_index="+v.String(), file), -1) {
+	for _, m := range topLine.FindAllStringSubmatch(pprofTool(t, append(args, "-top", "-unit=B", "-sample_index="+v.String(), file)...), -1) {
 		flat.add(m[3], parse(t, m[1]))
 	}
 	return flat
@@ -172,6 +172,29 @@ func TestProfilesOfSelf(t *testing.T) {
 		}
 	}
 	compareSpeedscope(t, file, truth)
+	compareSymbols(t, file, truth[stacks.InuseSpace])
+}
+
+// compareSymbols has pprof find the names by itself, for which mappings, offsets
+// and build-ids must be right.
+func compareSymbols(t *testing.T, file string, truth sums) {
+	program := filepath.Join(filepath.Dir(file), "selftrace")
+	notes, err := exec.Command("readelf", "-n", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindSubmatch(notes)
+	profile := profileOf(t, file, "-r")
+	raw := pprofTool(t, "-raw", profile)
+	if id == nil || !strings.Contains(raw, program+" "+string(id[1])+" [FN]") {
+		t.Errorf("no mapping of the program with build-id %s:\n%s", id, raw)
+	}
+	got := topOf(t, profileOf(t, file, "--caller", "innermost"), stacks.InuseSpace, "-symbolize=local")
+	for _, name := range []string{"leak_c", "recurse", "moves"} {
+		if got[name] != truth[name] {
+			t.Errorf("pprof itself finds %v in %s, not %d", got[name], name, truth[name])
+		}
+	}
 }
 
 func reverse(s string) string {

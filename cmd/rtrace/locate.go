@@ -58,8 +58,8 @@ func (l *locator) location(pid int32, stack *trace.Stack, i int) (at stacks.Loca
 	addr := stack.Frames[i]
 	at.Addr = addr
 	process := l.resolver.Process(pid)
-	if m, id, ok := process.Mapping(addr); ok {
-		at.Mapping = stacks.Mapping{Start: m.Start, End: m.End, Offset: m.Offset, Path: m.Path, BuildID: id}
+	if m, ok := process.Mapping(addr); ok {
+		at.Mapping = stacks.Mapping{Start: m.Start, End: m.End, Offset: m.Offset, Placed: m.Placed, Path: m.Path, BuildID: m.BuildID}
 	}
 	if len(stack.Names) == len(stack.Frames) {
 		p := sites.ParsePlace(stack.Names[i])

@@ -113,7 +113,7 @@ func (x *tally) text(n int) string { return strings.Join(x.texts(x.groups.At(n))
 // relative returns a function that says where in its file an address is.
 func relative(r *resolve.Resolver) func(pid int32, addr uint64) (uint64, string) {
 	return func(pid int32, addr uint64) (uint64, string) {
-		m, _, ok := r.Process(pid).Mapping(addr)
+		m, ok := r.Process(pid).Mapping(addr)
 		if !ok {
 			return addr, ""
 		}

@@ -152,9 +152,10 @@ func (g *Grouper) Find(r *trace.Record) int {
 		return n
 	}
 	n := len(g.groups)
-	probe.Frames = slices.Clone(g.frames)
+	created := probe // so that the others stay on the stack
+	created.Frames = slices.Clone(g.frames)
 	g.byKey[string(g.key)] = n
-	g.groups = append(g.groups, &probe)
+	g.groups = append(g.groups, &created)
 	return n
 }
 

@@ -26,7 +26,8 @@ type Line struct {
 // Mapping is what is mapped at [Start, End).
 type Mapping struct {
 	Start, End uint64
-	Offset     uint64 // in the file; 0 if unknown
+	Offset     uint64 // in the file
+	Placed     bool   // Offset is known
 	Path       string
 	BuildID    string // in hexadecimal; empty if unknown
 }
@@ -192,6 +193,11 @@ func (l *Location) appendKey(key []byte) []byte {
 		key = binary.LittleEndian.AppendUint64(key, n)
 	}
 	key = appendText(appendText(key, m.Path), m.BuildID)
+	placed := byte(0)
+	if m.Placed {
+		placed = 1
+	}
+	key = append(key, placed)
 	for i := range l.Lines {
 		line := &l.Lines[i]
 		key = binary.LittleEndian.AppendUint64(key, line.Line)

@@ -95,7 +95,9 @@ func (b *builder) addMappings() {
 		)
 	})
 	for _, m := range list {
-		has := known[m]
+		// pprof itself names what has no functions, from the file. Where the
+		// offset is not known it would name the wrong ones.
+		has := known[m] || !m.Placed
 		added := &profile.Mapping{
 			ID: uint64(len(b.to.Mapping) + 1), Start: m.Start, Limit: m.End, Offset: m.Offset,
 			File: sites.Printable(m.Path), BuildID: sites.Printable(m.BuildID),

@@ -5,33 +5,41 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Mapping returns what is mapped where a call returns to addr, as it appeared,
-// and the build-id of its file, which may be unknown. If the trace does not tell
-// the offset, it is that of the file, where that is at hand. ok is false if
-// nothing is mapped there.
-func (p *Process) Mapping(addr uint64) (m trace.Mapping, buildID string, ok bool) {
+// Mapped is a mapping and what is known of its file.
+type Mapped struct {
+	trace.Mapping        // as it appeared
+	BuildID       string // empty if unknown
+	// Placed says that Offset is known: the trace tells it, or the file does,
+	// where that is at hand.
+	Placed bool
+}
+
+// Mapping returns what is mapped where a call returns to addr. ok is false if
+// nothing is.
+func (p *Process) Mapping(addr uint64) (m Mapped, ok bool) {
 	at, f, _ := p.locate(addr - 1)
 	if at == nil {
-		return trace.Mapping{}, "", false
+		return Mapped{}, false
 	}
-	m, buildID = at.whole, at.module.buildID
+	m = Mapped{at.whole, at.module.buildID, at.whole.Base != 0}
 	if f == nil {
-		return m, buildID, true
+		return m, true
 	}
-	if buildID == "" {
-		buildID = f.BuildID()
+	if m.BuildID == "" {
+		m.BuildID = f.BuildID()
 	}
-	if m.Base == 0 && at.known {
-		for _, s := range f.Segments() {
-			// The address that Start has in the file may lie before the first
-			// code: a mapping may start at the load base.
-			if start := m.Start - at.bias; start <= s.Addr && s.Addr-start <= s.Offset {
-				m.Offset = s.Offset - (s.Addr - start)
-				break
-			}
+	if m.Placed || !at.known {
+		return m, true
+	}
+	for _, s := range f.Segments() {
+		// The address that Start has in the file may lie before the first code:
+		// a mapping may start at the load base.
+		if start := m.Start - at.bias; start <= s.Addr && s.Addr-start <= s.Offset {
+			m.Offset, m.Placed = s.Offset-(s.Addr-start), true
+			break
 		}
 	}
-	return m, buildID, true
+	return m, true
 }
 
 // Frames appends the functions that are active where a call returns to addr, the
