@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
@@ -65,7 +66,7 @@ func formatList() cli.List {
 func profileList() cli.List {
 	list := cli.List{Title: "Formats of profiles"}
 	for _, f := range profileFormats {
-		list.Rows = append(list.Rows, cli.ListRow{Name: f.name + " (" + f.suffix + ")", Text: f.desc})
+		list.Rows = append(list.Rows, cli.ListRow{Name: f.name + " (" + strings.Join(f.suffixes, ", ") + ")", Text: f.desc})
 	}
 	return list
 }

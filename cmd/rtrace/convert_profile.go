@@ -21,17 +21,18 @@ import (
 
 // profileFormat is a format of sums by stack, made from a whole trace.
 type profileFormat struct {
-	name, suffix, desc string
-	binary             bool
-	labels             bool // has a place for them
-	write              func(io.Writer, *stacks.Profile, stacks.Value) error
+	name, desc string
+	suffixes   []string // of file names
+	binary     bool
+	labels     bool // has a place for them
+	write      func(io.Writer, *stacks.Profile, stacks.Value) error
 }
 
 // profileFormats are the formats that convert writes besides those of traces.
 var profileFormats = []profileFormat{
-	{"pprof", ".pprof", "profile for go tool pprof and what else reads its format", true, true, pprof.Write},
-	{"folded", ".folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", false, false, folded.Write},
-	{"speedscope", ".speedscope.json", "profile for the viewer speedscope", false, false, speedscope.Write},
+	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, true, true, pprof.Write},
+	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, false, false, folded.Write},
+	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, false, false, speedscope.Write},
 }
 
 // profileNames lists the names of the formats.
@@ -47,7 +48,7 @@ func profileNames() string {
 // the suffix of the output.
 func findProfile(name, output string) (profileFormat, bool) {
 	for _, f := range profileFormats {
-		if f.name == name || name == "" && strings.HasSuffix(output, f.suffix) {
+		if f.name == name || name == "" && slices.ContainsFunc(f.suffixes, func(s string) bool { return strings.HasSuffix(output, s) }) {
 			return f, true
 		}
 	}
