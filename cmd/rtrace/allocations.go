@@ -14,9 +14,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// addResource adds the flag of commands that look at all resources unless one is
+// addAnyResource adds the flag of commands that look at all resources unless one is
 // asked for.
-func (b *blockFlags) addResource(f *pflag.FlagSet) {
+func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 	f.StringVar(&b.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
 }
 

@@ -47,7 +47,7 @@ func allocSizesCommand() command {
 			)
 			what := f.group("Which allocations")
 			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what was never freed")
-			b.addResource(what)
+			b.addAnyResource(what)
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				threshold := uint64(mmapThreshold)

@@ -37,8 +37,12 @@ func (b *blockFlags) addNames(f *pflag.FlagSet) {
 }
 
 func (b *blockFlags) addInput(f *pflag.FlagSet) {
-	f.StringVar(&b.resource, "resource", memoryType, "look at the resources of the type `NAME`, as rtrace info shows it")
+	b.addResource(f)
 	b.in.add(f)
+}
+
+func (b *blockFlags) addResource(f *pflag.FlagSet) {
+	f.StringVar(&b.resource, "resource", memoryType, "look at the resources of the type `NAME`, as rtrace info shows it")
 }
 
 // framer makes frames of stacks; r knows the mappings.
@@ -69,6 +73,9 @@ func (b *blockFlags) resolver() *resolve.Resolver {
 // processes of mpatrol write them: where those do not name their process, that
 // of the second one is called -1, that of the third -2, and so on.
 //
+// Behind the end of its window it passes on no calls, and of the other records
+// only what tells late of mappings.
+//
 // Of the other records it passes on what says which blocks and mappings there
 // are. So who keeps them needs no memory for threads that ended or for how often
 // the heap grew.
@@ -84,6 +91,12 @@ type callReader struct {
 	bytes     uint64  // of all allocations that are wanted, modulo 2^64
 	beyond    bool    // they are more
 	stats     callStats
+	window    *window
+	passed    uint64 // calls that were passed on
+	frees     uint64 // of them, or moves
+	sized     bool   // one of the allocations had a size
+	allocs    uint64
+	filter    string // of the first header
 }
 
 // callStats is what a callReader has seen.
@@ -108,7 +121,7 @@ func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] 
 func newCallReader(src trace.Reader, wanted string) *callReader {
 	return &callReader{
 		src: src, wanted: wanted, resources: make(map[uint32]string),
-		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)},
+		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)}, window: whole(),
 	}
 }
 
@@ -121,27 +134,32 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 		if r.Kind == trace.KindHeader {
 			c.stats.traces++
 			c.day = r.Header.Clock == trace.ClockDay
+			if c.stats.traces == 1 {
+				c.filter = strings.Clone(r.Header.Filter)
+			}
 		}
 		if r.PID == 0 && c.stats.traces > 1 {
 			r.PID = 1 - c.stats.traces
 		}
 		switch r.Kind {
 		case trace.KindCall:
-			c.call(r)
-			if !c.matches(r.Call.Resource) {
+			if c.call(r); c.window.ended || !c.matches(r.Call.Resource) {
 				continue
 			}
-			if r.Call.Op == trace.OpAlloc || r.Call.Op == trace.OpMove {
-				c.bytes += r.Call.Size
-				c.beyond = c.beyond || c.bytes < r.Call.Size
-			}
+			c.count(&r.Call)
 		case trace.KindResource:
 			c.resources[r.Resource.ID] = r.Resource.Type
+		case trace.KindContext:
+			c.window.context(&r.Context)
+			continue
 		case trace.KindMapping, trace.KindModule:
 			m := r.Clone()
 			m.Call = trace.Call{}
 			c.stats.mappings = append(c.stats.mappings, m)
 		case trace.KindExec, trace.KindUnmapping:
+			if c.window.ended {
+				continue
+			}
 		case trace.KindThread:
 			c.stats.threads[threadKey{r.PID, r.TID}] = strings.Clone(r.Thread.Name)
 			continue
@@ -156,6 +174,16 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 }
 
 func (c *callReader) call(r *trace.Record) {
+	if r.Time != 0 {
+		if c.day && c.last-r.Time > day/2 {
+			c.days++
+		}
+		c.last = r.Time
+		r.Time += c.days * day
+	}
+	if c.window.call(r); c.window.ended {
+		return
+	}
 	if n := traceOf(r.PID); c.seq == nil || n != c.trace {
 		if c.stats.seq[n] == nil {
 			c.stats.seq[n] = new(uint64)
@@ -166,15 +194,26 @@ func (c *callReader) call(r *trace.Record) {
 	if r.Time == 0 {
 		return
 	}
-	if c.day && c.last-r.Time > day/2 {
-		c.days++
-	}
-	c.last = r.Time
-	r.Time += c.days * day
 	if c.stats.first == 0 {
 		c.stats.first = r.Time
 	}
 	c.stats.last = r.Time
+}
+
+// count notes a call that is passed on.
+func (c *callReader) count(call *trace.Call) {
+	if c.passed++; !c.window.started {
+		c.window.before = c.passed
+	}
+	if call.Op == trace.OpFree || call.Op == trace.OpMove {
+		c.frees++
+	}
+	if call.Op == trace.OpAlloc || call.Op == trace.OpMove {
+		c.allocs++
+		c.bytes += call.Size
+		c.beyond = c.beyond || c.bytes < call.Size
+		c.sized = c.sized || call.Size != 0
+	}
 }
 
 // matches says whether calls of a resource are wanted. Those that are not
@@ -200,10 +239,27 @@ func (c *callReader) warnSums(w func(error)) {
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}
+	if c.allocs == 0 {
+		return
+	}
+	switch {
+	case c.frees > 0 || c.window.ended: // there may be some behind the window
+	case strings.Contains(c.filter, "leaks"):
+		w(errors.New("the trace holds only what was not freed, as its header says: what was allocated besides is not known"))
+	default:
+		w(errors.New("the trace has no frees: whether blocks were freed is not known, and all that was allocated counts as unfreed"))
+	}
+	if !c.sized {
+		w(errors.New("the trace has no sizes: only numbers of blocks mean something"))
+	}
 }
 
-// missing is an error if the trace has other resources than what is wanted.
+// missing is an error if the trace has other resources than what is wanted, or
+// not the window.
 func (c *callReader) missing() error {
+	if err := c.window.missing(); err != nil {
+		return err
+	}
 	types := slices.Sorted(maps.Values(c.resources))
 	if c.wanted == memoryType || c.wanted == "" || slices.Contains(types, c.wanted) {
 		return nil

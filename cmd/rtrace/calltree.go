@@ -93,7 +93,7 @@ func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
 	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "take only what was never freed")
 	f.StringVar(&o.sizes, "size-range", "", "take only allocations of `MIN-MAX` bytes; both may be left out (suffixes K, M, G)")
-	o.blocks.addResource(f)
+	o.blocks.addAnyResource(f)
 	f.StringArrayVar(&o.tree.Only, "include-only", nil, "take only stacks with a node whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.OnlyArgs, "include-only-args", nil, "take only calls whose first argument begins with `PREFIX`; with --show-args")
 }

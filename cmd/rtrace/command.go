@@ -20,6 +20,8 @@ func commands() []command {
 		undumpCommand(),
 		postprocCommand(),
 		leaksCommand(),
+		topCommand(),
+		diffCommand(),
 		mprofCommand(),
 		replayCommand(),
 		mptraceCommand(),

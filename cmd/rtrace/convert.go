@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
@@ -21,24 +22,29 @@ func convertCommand() command {
 			About: "Without -f the suffix of OUT tells the format; without a suffix that is known it is " + encoder.Default + ".\n\n" +
 				"What the new format cannot hold goes to OUT.side if OUT is a regular file and the input has such things: " +
 				"it is jsonl or has a side file itself. OUT appears when it is complete; if anything fails, nothing is left behind. " +
-				"Of an input that is cut, OUT holds what is whole.",
-			Lists: []cli.List{formatList()},
+				"Of an input that is cut, OUT holds what is whole.\n\n" +
+				"A profile is not the trace but its sums by stack: what was allocated, and what was not freed. " +
+				"It takes memory for the blocks that are live at a time, and for each distinct stack; in pprof, for each of its threads and functions that allocate.",
+			Lists: []cli.List{formatList(), profileList(), pointList},
 			Examples: []cli.Example{
 				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
 				{Does: "turn it back into what the original tools read", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
 				{Does: "say in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
+				{Does: "see with pprof who holds what was not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
+				{Does: "draw all that was allocated as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
 				{Does: "look at a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var c convert
 			out := f.group("Output")
-			out.StringVarP(&c.format, "format", "f", "", "write `FORMAT`: "+encoder.Names())
+			out.StringVarP(&c.format, "format", "f", "", "write `FORMAT`: "+encoder.Names()+", "+profileNames())
 			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
 			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
 			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
 			c.callers.add(out)
+			c.profile.add(f.group("Profiles"))
 			c.input.add(f.group("Input"))
 			return c.run
 		},
@@ -57,6 +63,14 @@ func formatList() cli.List {
 	return list
 }
 
+func profileList() cli.List {
+	list := cli.List{Title: "Formats of profiles"}
+	for _, f := range profileFormats {
+		list.Rows = append(list.Rows, cli.ListRow{Name: f.name + " (" + strings.Join(f.suffixes, ", ") + ")", Text: f.desc})
+	}
+	return list
+}
+
 // convert is one run of the subcommand.
 type convert struct {
 	input   inputFlags
@@ -64,6 +78,7 @@ type convert struct {
 	output  string
 	options encoder.Options
 	callers callerFlags
+	profile profileFlags
 
 	encoder trace.Writer
 	side    *sidefile.Writer
@@ -81,7 +96,10 @@ func (c *convert) target() (encoder.Format, error) {
 	}
 	f, err := encoder.Lookup(name)
 	if err != nil {
-		return f, &cli.UsageError{Err: err}
+		return f, cli.Usagef("unknown format %q (known: %s, %s)", name, encoder.Names(), profileNames())
+	}
+	if err := c.checkProfile(false, f.Name); err != nil {
+		return f, err
 	}
 	if err := c.callers.check(f.Name); err != nil {
 		return f, err
@@ -98,6 +116,13 @@ func (c *convert) target() (encoder.Format, error) {
 }
 
 func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	if f, ok := findProfile(c.format, c.output); ok {
+		if err := c.checkProfile(true, f.name); err != nil {
+			return err
+		}
+		c.profile.in = c.input
+		return c.profile.convert(ctx, s, &f, c.output, args)
+	}
 	format, err := c.target()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func fromFunctionCommand() command {
 			)
 			what := f.group("Which allocations")
 			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what was never freed")
-			b.addResource(what)
+			b.addAnyResource(what)
 			in := f.group("Input")
 			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
 			b.in.add(in)

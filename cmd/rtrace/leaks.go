@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	groups "rtrace-bpf/cmd/internal/flags"
@@ -29,18 +28,11 @@ func leaksCommand() command {
 				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. " +
 				"Where it has none, the caller that the trace states is all that is known, with its source file and line.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{{Title: "Keys", Rows: []cli.ListRow{
-				{Name: "stack", Text: "the whole stack, or what --max-stack leaves of it; without stacks, function and line"},
-				{Name: "function", Text: "the function that called the allocator; see also --caller"},
-				{Name: "file, line", Text: "its source file, or file and line, where the trace or with -r debugging information tells them"},
-				{Name: "module", Text: "the program or library that it is in"},
-				{Name: "size", Text: "the size of the block"},
-				{Name: "thread", Text: "the thread that allocated"},
-				{Name: "process", Text: "the process, in a trace of several"},
-			}}},
+			Lists: []cli.List{keyList, pointList},
 			Examples: []cli.Example{
 				{Does: "see what leaked most, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
 				{Does: "see which functions hold blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
+				{Does: "see what was allocated in the second minute and not freed by the end of it", Command: "rtrace leaks -r --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace leaks --json rtrace-raw-4711-0 | jq .bytes"},
 			},
@@ -48,16 +40,13 @@ func leaksCommand() command {
 		setup: func(f *flags) runFunc {
 			o := new(leaksOptions)
 			what := f.group("What to print")
-			what.StringVar(&o.by, "by", sites.ByStack.String(), "add up the blocks with the same `KEY`; see Keys")
-			what.IntVarP(&o.depth, "max-stack", "n", 0, "look at `N` frames of each stack (default: all)")
-			what.IntVar(&o.top, "top", 0, "print the `N` largest groups only (default: all)")
+			o.addGroups(what, sites.ByStack)
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace: a time like 10s or 5m, or a number of calls")
+			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time like 10s or 5m, or a number of calls")
+			o.window.add(what)
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
-			names := f.group("Names")
-			o.addNames(names)
-			names.StringVar(&o.caller, "caller", resolve.Program.String(), "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
+			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return o.run(ctx, s, args)
@@ -67,38 +56,26 @@ func leaksCommand() command {
 }
 
 type leaksOptions struct {
-	blockFlags
-	by      string
-	depth   int
-	top     int
+	groupFlags
+	window  windowFlags
 	blocks  bool
 	minSize groups.Size
 	minAge  string
-	caller  string
 	json    bool
 
-	key    sites.Key
-	policy resolve.Policy
 	events uint64        // --min-age in calls
 	age    time.Duration // --min-age in time
 }
 
 // check reads the flags that are no plain values.
 func (o *leaksOptions) check() error {
-	var ok bool
-	if o.key, ok = sites.ParseKey(o.by); !ok {
-		return cli.Usagef("--by %s: there are %s", o.by, strings.Join(sites.KeyNames(), ", "))
+	err := o.checkGroups()
+	if err == nil {
+		err = o.window.check()
 	}
-	if o.policy, ok = resolve.ParsePolicy(o.caller); !ok {
-		return cli.Usagef("--caller %s: there are %s", o.caller, strings.Join(resolve.Policies(), ", "))
+	if err != nil || o.minAge == "" {
+		return err
 	}
-	if o.depth < 0 || o.top < 0 {
-		return cli.Usagef("--max-stack and --top take a number that is not negative")
-	}
-	if o.minAge == "" {
-		return nil
-	}
-	var err error
 	if o.events, err = strconv.ParseUint(o.minAge, 10, 64); err == nil {
 		return nil
 	}
@@ -128,10 +105,11 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 // find reads the trace and returns what was found, also with an error.
 func (o *leaksOptions) find(in *input, warn func(error)) (*leakReport, error) {
 	calls := newCallReader(in, o.resource)
+	calls.window = o.window.open()
 	kept := filter.NewLeaks(calls)
 	kept.Fill()
 	calls.warn(warn)
-	r := &leakReport{options: o, stats: &calls.stats}
+	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o}
 	if err := calls.missing(); err != nil {
 		return r, err
 	}
@@ -143,16 +121,8 @@ func (o *leaksOptions) find(in *input, warn func(error)) (*leakReport, error) {
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}
-	grouping := sites.Options{
-		By: o.key, Depth: o.depth, Addresses: o.addresses, Blocks: o.blocks, Framer: o.framer(resolver),
-		Module: func(pid int32, addr uint64) string {
-			_, module, _ := resolver.Process(pid).Name(addr)
-			return module
-		},
-	}
-	if o.resolve {
-		grouping.Caller = resolve.NewCallers(nil, resolver, o.policy).Find
-	}
+	grouping := o.grouping(resolver)
+	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record
@@ -165,7 +135,7 @@ func (o *leaksOptions) find(in *input, warn func(error)) (*leakReport, error) {
 			return r, err
 		}
 		if rec.Kind == trace.KindCall && rec.Call.Op == trace.OpAlloc {
-			r.add(&rec)
+			r.add(&rec, kept.Ordinal() > calls.window.before && calls.window.inContext(&rec))
 		}
 	}
 }

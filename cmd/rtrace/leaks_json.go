@@ -13,7 +13,7 @@ type leakObject struct {
 	Resource    string      `json:"resource"`
 	Blocks      uint64      `json:"blocks"`
 	Bytes       uint64      `json:"bytes"`
-	All         amount      `json:"all"` // also what --min-size and --min-age leave out
+	All         amount      `json:"all"` // also what --min-size, --min-age, --from and --context leave out
 	Unmatched   uint64      `json:"unmatched_frees"`
 	Groups      []leakGroup `json:"groups"`
 	OtherGroups int         `json:"other_groups"` // those that --top leaves out
@@ -21,18 +21,14 @@ type leakObject struct {
 }
 
 type leakGroup struct {
-	Blocks    uint64      `json:"blocks"`
-	Bytes     uint64      `json:"bytes"`
-	Smallest  uint64      `json:"smallest"`
-	Largest   uint64      `json:"largest"`
-	FirstCall uint64      `json:"first_call"`
-	FirstTime *int64      `json:"first_time,omitempty"`
-	Frames    []leakFrame `json:"frames,omitempty"`
-	Size      *uint64     `json:"size,omitempty"`
-	PID       int32       `json:"pid,omitempty"` // -1 for the second trace of a file that names no process, and so on
-	TID       int32       `json:"tid,omitempty"`
-	Thread    string      `json:"thread,omitempty"` // as the program identifies it
-	List      []leakBlock `json:"list,omitempty"`
+	Blocks    uint64 `json:"blocks"`
+	Bytes     uint64 `json:"bytes"`
+	Smallest  uint64 `json:"smallest"`
+	Largest   uint64 `json:"largest"`
+	FirstCall uint64 `json:"first_call"`
+	FirstTime *int64 `json:"first_time,omitempty"`
+	groupIdentity
+	List []leakBlock `json:"list,omitempty"`
 }
 
 type leakFrame struct {
@@ -71,14 +67,7 @@ func (r *leakReport) object() *leakObject {
 func (r *leakReport) group(g *sites.Group) leakGroup {
 	out := leakGroup{
 		Blocks: g.Blocks, Bytes: g.Bytes, Smallest: g.Smallest, Largest: g.Largest, FirstCall: g.FirstSeq,
-		FirstTime: r.since(g.FirstTime), PID: g.PID, TID: g.TID, Thread: threadText(g.Thread),
-	}
-	if r.options.key == sites.BySize {
-		out.Size = &g.Size
-	}
-	for i := range g.Frames {
-		f := &g.Frames[i]
-		out.Frames = append(out.Frames, leakFrame{f.Address(), f.Function, f.File, f.Line, f.Module})
+		FirstTime: r.since(g.FirstTime), groupIdentity: r.identity(g),
 	}
 	for i := range g.List {
 		b := &g.List[i]

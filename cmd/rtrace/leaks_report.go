@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/report/table"
@@ -13,20 +11,21 @@ import (
 
 // leakReport is what 'rtrace leaks' prints.
 type leakReport struct {
+	groupTexts
 	options   *leaksOptions
-	stats     *callStats
 	groups    *sites.Grouper
-	all       amount // also of blocks that are too small or too young
+	all       amount // also of blocks that are too small, too young or not of the window
 	unmatched uint64
 }
 
-// add takes a call whose block was not freed.
-func (r *leakReport) add(rec *trace.Record) {
+// add takes a call whose block was not freed, and whether it is in the window.
+func (r *leakReport) add(rec *trace.Record, inside bool) {
 	r.all.Blocks++
 	r.all.Bytes += rec.Call.Size
 	o := r.options
 	switch {
-	case rec.Call.Size < uint64(o.minSize),
+	case !inside,
+		rec.Call.Size < uint64(o.minSize),
 		o.events > 0 && r.stats.age(rec) < o.events,
 		o.age > 0 && r.stats.last-rec.Time < int64(o.age):
 		return
@@ -59,7 +58,7 @@ func (r *leakReport) print(w io.Writer) error {
 	}
 	groups, more, rest := r.shown()
 	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "%"}, table.Column{Title: "blocks"}, table.Column{Title: r.options.key.String(), Left: true})
-	spaced := r.options.blocks || slices.ContainsFunc(groups, func(g *sites.Group) bool { return len(r.texts(g)) > 1 })
+	spaced := r.options.blocks || r.severalLines(groups)
 	for n, g := range groups {
 		if spaced && n > 0 {
 			t.Blank()
@@ -85,61 +84,6 @@ func (r *leakReport) print(w io.Writer) error {
 		_, err = t.WriteTo(w)
 	}
 	return err
-}
-
-// texts are the lines that say what the blocks of a group have in common.
-func (r *leakReport) texts(g *sites.Group) []string {
-	switch r.options.key {
-	case sites.BySize:
-		return []string{plural(g.Size, "byte")}
-	case sites.ByThread:
-		return []string{r.thread(g.PID, g.TID, g.Thread)}
-	case sites.ByProcess:
-		return []string{r.process(g.PID)}
-	}
-	texts := make([]string, len(g.Frames))
-	for i := range g.Frames {
-		texts[i] = r.frame(&g.Frames[i])
-	}
-	return texts
-}
-
-// frame prints a frame, with the address if that counts.
-func (r *leakReport) frame(f *sites.Frame) string {
-	switch {
-	case r.options.key == sites.ByFile && f.File != "":
-		return f.File
-	case r.options.key == sites.ByModule && f.Module != "":
-		return f.Module
-	case f.Function != "" && f.Addr != 0:
-		return f.Address() + " " + f.String()
-	}
-	return f.String()
-}
-
-// process names a process.
-func (r *leakReport) process(pid int32) string {
-	switch {
-	case pid > 0:
-		return strconv.Itoa(int(pid))
-	case r.stats.traces > 1:
-		return fmt.Sprintf("that of trace %d of the file", 1-int(traceOf(pid)))
-	}
-	return sites.Unknown
-}
-
-// thread names a thread.
-func (r *leakReport) thread(pid, tid int32, thread uint64) string {
-	switch {
-	case tid == 0 && thread != 0:
-		return fmt.Sprintf("0x%x", thread)
-	case tid == 0:
-		return sites.Unknown
-	}
-	if name := r.stats.threads[threadKey{pid, tid}]; name != "" {
-		return fmt.Sprintf("%d %s", tid, sites.Printable(name))
-	}
-	return strconv.Itoa(int(tid))
 }
 
 // block prints a block on a line.

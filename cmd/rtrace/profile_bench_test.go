@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// BenchmarkProfile measures leaks and mprof on a binary trace of 240,000 calls
+// BenchmarkProfile measures leaks, mprof, top, diff and profiles on a binary trace of 240,000 calls
 // with 8 to 10 frames: millions of calls per second. With -r every frame of
 // every allocation is looked up.
 func BenchmarkProfile(b *testing.B) {
@@ -25,7 +25,10 @@ func BenchmarkProfile(b *testing.B) {
 	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	for _, command := range []string{"leaks", "leaks -r", "leaks --blocks", "mprof", "mprof -r", "mprof -v -n 0"} {
+	for _, command := range []string{
+		"leaks", "leaks -r", "leaks --blocks", "mprof", "mprof -r", "mprof -v -n 0",
+		"top", "top -r", "top --by size", "diff --from 1000", "convert -f pprof -o -", "convert -r -f folded",
+	} {
 		b.Run(command, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -31,7 +31,7 @@ func sortCommand() command {
 		},
 		setup: func(f *flags) runFunc {
 			var b blockFlags
-			b.addResource(f.group("Which allocations"))
+			b.addAnyResource(f.group("Which allocations"))
 			in := f.group("Input")
 			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
 			b.in.add(in)

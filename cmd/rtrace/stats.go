@@ -30,7 +30,7 @@ func statsCommand() command {
 		},
 		setup: func(f *flags) runFunc {
 			var b blockFlags
-			b.addResource(f.group("Which allocations"))
+			b.addAnyResource(f.group("Which allocations"))
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				if len(args) < 2 {

@@ -43,6 +43,10 @@ func (l *Leaks) Fill() {
 	}
 }
 
+// Ordinal is the position of the last call that was read among all calls of the
+// source, counted from 1.
+func (l *Leaks) Ordinal() uint64 { return l.calls.Ordinal(l.next - 1) }
+
 // ReadRecord implements trace.Reader. If the source ends with an error, that
 // follows what is left of the trace so far.
 func (l *Leaks) ReadRecord(r *trace.Record) error {

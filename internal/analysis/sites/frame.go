@@ -99,7 +99,7 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 	start := len(frames)
 	for i := range s.Frames {
 		f := fr.frame(pid, s, i)
-		if len(frames) == start && i+1 < len(s.Frames) && operatorNew(f.Function) {
+		if len(frames) == start && i+1 < len(s.Frames) && OperatorNew(f.Function) {
 			continue
 		}
 		frames = append(frames, f)
@@ -148,8 +148,8 @@ func (fr *Framer) place(text string) Place {
 	return p
 }
 
-// operatorNew says whether a function is one of the forms of C++'s operator
+// OperatorNew says whether a function is one of the forms of C++'s operator
 // new, in the source's or the linker's spelling.
-func operatorNew(function string) bool {
+func OperatorNew(function string) bool {
 	return strings.HasPrefix(function, "operator new") || strings.HasPrefix(function, "_Znw") || strings.HasPrefix(function, "_Zna")
 }

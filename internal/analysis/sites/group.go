@@ -54,6 +54,10 @@ type Options struct {
 	// Module returns the path of the module that an address is in, for texts
 	// that do not say. It may be nil.
 	Module func(pid int32, addr uint64) string
+	// Relative returns what an address is in each run of a program, and the
+	// module that it is in, empty if that is not known; frames have that
+	// instead. nil leaves addresses as they are.
+	Relative func(pid int32, addr uint64) (in uint64, module string)
 	// Caller chooses the caller of calls that do not state it, and says which
 	// frame of the stack it is, or -1. It may be nil.
 	Caller func(pid int32, s *trace.Stack) (caller trace.Caller, frame int)
@@ -93,7 +97,7 @@ type Block struct {
 type Grouper struct {
 	options Options
 	groups  []*Group
-	byKey   map[string]*Group
+	byKey   map[string]int
 	names   Names
 
 	key    []byte
@@ -102,11 +106,31 @@ type Grouper struct {
 
 // NewGrouper returns a Grouper without groups.
 func NewGrouper(o Options) *Grouper {
-	return &Grouper{options: o, byKey: make(map[string]*Group)}
+	return &Grouper{options: o, byKey: make(map[string]int)}
 }
 
 // Add takes the call that allocated a block. It keeps nothing that r refers to.
 func (g *Grouper) Add(r *trace.Record) {
+	c := &r.Call
+	to := g.groups[g.Find(r)]
+	if to.Blocks == 0 {
+		to.Smallest, to.FirstSeq, to.FirstTime = c.Size, c.Seq, r.Time
+	}
+	to.Blocks++
+	to.Bytes += c.Size
+	to.Smallest, to.Largest = min(to.Smallest, c.Size), max(to.Largest, c.Size)
+	if g.options.Blocks {
+		to.List = append(to.List, Block{
+			Addr: c.ID, Size: c.Size, Index: c.Index, Seq: c.Seq, Time: r.Time, PID: r.PID, TID: r.TID, Thread: c.Thread,
+			Function: g.names.Text(g.names.Add(c.Function)),
+		})
+	}
+}
+
+// Find returns the number of the group that a call's block belongs to, counted
+// from 0 in the order in which groups were found. It adds nothing to the sums
+// and keeps nothing that r refers to.
+func (g *Grouper) Find(r *trace.Record) int {
 	c := &r.Call
 	g.frames, g.key = g.frames[:0], g.key[:0]
 	probe := Group{}
@@ -124,24 +148,22 @@ func (g *Grouper) Add(r *trace.Record) {
 	default:
 		g.place(r)
 	}
-	to := g.byKey[string(g.key)]
-	if to == nil {
-		to = &probe
-		to.Frames = slices.Clone(g.frames)
-		to.Smallest, to.FirstSeq, to.FirstTime = c.Size, c.Seq, r.Time
-		g.byKey[string(g.key)] = to
-		g.groups = append(g.groups, to)
+	if n, ok := g.byKey[string(g.key)]; ok {
+		return n
 	}
-	to.Blocks++
-	to.Bytes += c.Size
-	to.Smallest, to.Largest = min(to.Smallest, c.Size), max(to.Largest, c.Size)
-	if g.options.Blocks {
-		to.List = append(to.List, Block{
-			Addr: c.ID, Size: c.Size, Index: c.Index, Seq: c.Seq, Time: r.Time, PID: r.PID, TID: r.TID, Thread: c.Thread,
-			Function: g.names.Text(g.names.Add(c.Function)),
-		})
-	}
+	n := len(g.groups)
+	created := probe // so that the others stay on the stack
+	created.Frames = slices.Clone(g.frames)
+	g.byKey[string(g.key)] = n
+	g.groups = append(g.groups, &created)
+	return n
 }
+
+// At returns the group with a number that Find returned.
+func (g *Grouper) At(n int) *Group { return g.groups[n] }
+
+// Len is how many groups there are.
+func (g *Grouper) Len() int { return len(g.groups) }
 
 // place makes the frames of the group, and its key of them.
 func (g *Grouper) place(r *trace.Record) {
@@ -162,6 +184,12 @@ func (g *Grouper) place(r *trace.Record) {
 		f := &g.frames[i]
 		if !o.Addresses {
 			f.forget()
+		}
+		if o.Relative != nil && f.Addr != 0 {
+			in, module := o.Relative(r.PID, f.Addr)
+			if f.Addr = in; f.Module == "" {
+				f.Module = module
+			}
 		}
 		g.key = f.AppendKey(g.key)
 	}
@@ -225,8 +253,9 @@ func (g *Grouper) Total() (blocks, bytes uint64) {
 
 // Groups returns the groups, the largest first.
 func (g *Grouper) Groups() []*Group {
-	slices.SortStableFunc(g.groups, func(a, b *Group) int {
+	groups := slices.Clone(g.groups)
+	slices.SortStableFunc(groups, func(a, b *Group) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks))
 	})
-	return g.groups
+	return groups
 }

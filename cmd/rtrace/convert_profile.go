@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/analysis/stacks"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/folded"
+	"rtrace-bpf/internal/report/pprof"
+	"rtrace-bpf/internal/report/speedscope"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// profileFormat is a format of sums by stack, made from a whole trace.
+type profileFormat struct {
+	name, desc string
+	suffixes   []string // of file names
+	binary     bool
+	labels     bool // has a place for them
+	write      func(io.Writer, *stacks.Profile, stacks.Value) error
+}
+
+// profileFormats are the formats that convert writes besides those of traces.
+var profileFormats = []profileFormat{
+	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, true, true, pprof.Write},
+	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, false, false, folded.Write},
+	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, false, false, speedscope.Write},
+}
+
+// profileNames lists the names of the formats.
+func profileNames() string {
+	names := make([]string, len(profileFormats))
+	for i, f := range profileFormats {
+		names[i] = f.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// findProfile returns the format that is asked for by its name, or without one by
+// the suffix of the output.
+func findProfile(name, output string) (profileFormat, bool) {
+	for _, f := range profileFormats {
+		if f.name == name || name == "" && slices.ContainsFunc(f.suffixes, func(s string) bool { return strings.HasSuffix(output, s) }) {
+			return f, true
+		}
+	}
+	return profileFormat{}, false
+}
+
+// profileFlags are the flags of those formats.
+type profileFlags struct {
+	blockFlags
+	window windowFlags
+	value  string
+	caller string
+	labels []string
+	flags  *pflag.FlagSet
+
+	shown  stacks.Value
+	policy resolve.Policy
+}
+
+var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
+
+func (p *profileFlags) add(f *pflag.FlagSet) {
+	p.flags = f
+	f.StringVar(&p.value, "value", stacks.InuseSpace.String(), "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
+	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the files that were mapped")
+	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
+	f.StringVar(&p.caller, "caller", resolve.Program.String(), "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
+	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
+	p.addResource(f)
+	p.window.add(f)
+}
+
+// given returns the name of one of the flags that was given, or "".
+func (p *profileFlags) given() string {
+	name := ""
+	p.flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// check reads the flags that are no plain values.
+func (p *profileFlags) check() error {
+	var ok bool
+	if p.shown, ok = stacks.ParseValue(p.value); !ok {
+		return cli.Usagef("unknown value %q (known: %s)", p.value, strings.Join(stacks.ValueNames(), ", "))
+	}
+	if p.policy, ok = resolve.ParsePolicy(p.caller); !ok {
+		return cli.Usagef("--caller %s: there are %s", p.caller, strings.Join(resolve.Policies(), ", "))
+	}
+	if slices.Equal(p.labels, []string{"none"}) {
+		p.labels = nil
+	}
+	for _, l := range p.labels {
+		if !slices.Contains(profileLabels, l) {
+			return cli.Usagef("--labels %s: there are %s, or none", l, strings.Join(profileLabels, ", "))
+		}
+	}
+	return p.window.check()
+}
+
+// convert writes a profile of the trace that args name.
+func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profileFormat, output string, args []string) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, output, name, format.binary)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	var profile *stacks.Profile
+	read := func(in *input) (err error) {
+		profile, err = p.read(ctx, in, name, format, warner(s.Err, "convert"))
+		return err
+	}
+	return p.in.examine(ctx, s, "convert", args, read, func(*input) error { return format.write(out, profile, p.shown) })
+}
+
+// read sums up the trace. It returns what was found also with an error.
+func (p *profileFlags) read(ctx context.Context, in *input, file string, format *profileFormat, warn func(error)) (*stacks.Profile, error) {
+	head := &headReader{src: in}
+	calls := newCallReader(head, p.resource)
+	calls.window = p.window.open()
+	resolver := p.resolver()
+	p.observeLate(ctx, resolver, in, file)
+	locator := p.locator(resolver, p.policy)
+	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
+	b := stacks.NewBuilder(stacks.Options{
+		Locate: locator.locate, Count: calls.window.counts,
+		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),
+		Functions: format.labels && slices.Contains(p.labels, pprof.LabelFunction),
+	})
+	err := each(calls, func(r *trace.Record) {
+		resolver.Observe(r)
+		b.Add(r)
+	})
+	calls.warn(warn)
+	if err == nil {
+		err = calls.missing()
+	}
+	x := b.Profile()
+	x.Name = head.process.Name
+	if x.Name == "" {
+		x.Name = filepath.Base(in.name)
+	}
+	if first := calls.stats.first; first != 0 {
+		x.Start, x.Duration = head.wall(first), calls.stats.last-first
+	}
+	x.Comments = []string{"resource: " + p.resource}
+	if n := calls.stats.lost; n > 0 {
+		x.Comments = append(x.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))
+	}
+	x.Threads = func(pid, tid int32) string { return calls.stats.threads[threadKey{pid, tid}] }
+	return x, err
+}
+
+// headReader passes records on and remembers what the first ones say.
+type headReader struct {
+	src     trace.Reader
+	header  trace.Header
+	process trace.Process
+}
+
+// ReadRecord implements trace.Reader.
+func (h *headReader) ReadRecord(r *trace.Record) error {
+	if err := h.src.ReadRecord(r); err != nil {
+		return err
+	}
+	switch {
+	case r.Kind == trace.KindHeader && h.header == trace.Header{}:
+		h.header = r.Clone().Header
+	case r.Kind == trace.KindProcess && h.process == trace.Process{}:
+		h.process = r.Clone().Process
+	}
+	return nil
+}
+
+// wall is a moment of the trace's clock in ns since 1970, 0 if that is unknown.
+func (h *headReader) wall(clock int64) int64 {
+	if h.header.WallTime != 0 {
+		return clock - h.header.ClockTime + h.header.WallTime
+	}
+	return h.process.WallTime
+}
+
+// checkProfile says what is wrong if a flag of profiles is given for a format of
+// traces, or the other way round.
+func (c *convert) checkProfile(isProfile bool, format string) error {
+	if name := c.profile.given(); name != "" && !isProfile {
+		return cli.Usagef("--%s is of the formats %s; %s is one of traces", name, profileNames(), format)
+	}
+	if isProfile && c.callers.policy != "" {
+		return cli.Usagef("--callers: %s has no place for callers, mtrc and jsonl have", format)
+	}
+	return nil
+}

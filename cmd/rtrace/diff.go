@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/cli"
+)
+
+// diffCommand prints what grew between two traces, or two moments of one.
+func diffCommand() command {
+	return command{
+		name: "diff",
+		page: cli.Page{
+			Summary:  "print what grew between two traces, or two moments of one",
+			Synopsis: []string{"[flags] A B", "[flags] --from POINT [--to POINT] FILE"},
+			About: "Adds up the blocks that are live at the end of A and of B, or at two moments of one trace, by where they were allocated, and prints what is different: what grew most first, what shrank most last. " +
+				"With --to, that moment counts instead of the end of each trace. Without --from, a trace is compared with its beginning, when nothing was live.\n\n" +
+				"Groups of two traces are the same if they are printed the same, but for the folders of modules. So the two may be of two runs of a program: where a function is not known, the address that is printed is that in its file, and threads go by their names, the first one of a process by main. " +
+				"If they are of two versions of it, use -r and --by function, which leaves lines out.\n\n" +
+				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			Lists: []cli.List{keyList, pointList},
+			Examples: []cli.Example{
+				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
+				{Does: "see which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
+				{Does: "see what allocates more in all", Command: "rtrace diff -r --allocated before.trace after.trace"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(diffOptions)
+			what := f.group("What to print")
+			o.addGroups(what, sites.ByFunction)
+			what.BoolVar(&o.allocated, "allocated", false, "compare what was allocated up to that moment, freed or not, instead of what is live")
+			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
+			what.StringVar(&o.window.from, "from", "", "of one trace: compare with `POINT`: a time since the first call like 10s or 5m, a number of calls, or the name of a mark; see Points")
+			what.StringVar(&o.window.to, "to", "", "look at what is so at `POINT` instead of at the end of the trace")
+			what.StringSliceVar(&o.window.contexts, "context", nil, "count only what is allocated in one of the contexts `NAMES`, separated by commas")
+			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
+			o.addGroupNames(f.group("Names"))
+			o.addInput(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type diffOptions struct {
+	tallyFlags
+	allocated bool
+}
+
+func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	r := &diffReport{options: o, rows: make(map[string]*diffRow)}
+	var err error
+	switch two := len(args) == 2; {
+	case len(args) > 2:
+		return cli.Usagef("two traces at most, not %d", len(args))
+	case two && args[0] == args[1]:
+		return cli.Usagef("%s is both traces; name one, with --from and --to", args[0])
+	case two && o.window.from != "":
+		return cli.Usagef("--from is of one trace; two are compared at their end, or at --to")
+	case two && o.key == sites.ByProcess:
+		return cli.Usagef("--by process: the processes of two traces have nothing in common")
+	case !two && o.window.from == "" && o.window.to == "":
+		return cli.WithHint(cli.Usagef("a trace must be compared with something"), "name a second trace, or moments with --from and --to")
+	case two:
+		err = r.read(ctx, s, args[:1], r.before)
+		if isIncomplete(err) {
+			// What is wrong with the first one is said, too.
+			if e := r.read(ctx, s, args[1:], r.after); err == nil || !isIncomplete(e) {
+				err = e
+			} else if e != nil {
+				warner(s.Err, "diff")(e)
+			}
+		}
+	default:
+		err = r.read(ctx, s, args, r.both)
+	}
+	if !isIncomplete(err) {
+		return err
+	}
+	if e := r.write(s.Out); e != nil {
+		return e
+	}
+	return err
+}
+
+// read adds up a trace and gives that to add.
+func (r *diffReport) read(ctx context.Context, s cli.Streams, args []string, add func(*tally)) error {
+	o := r.options
+	file, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	var t *tally
+	read := func(in *input) (err error) {
+		t, err = o.tally(ctx, in, tallyOptions{file: file, all: true, relative: true, warn: warner(s.Err, "diff")})
+		return err
+	}
+	return o.in.examine(ctx, s, "diff", args, read, func(*input) error {
+		add(t)
+		return nil
+	})
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol/resolve"
+)
+
+// groupFlags are the flags of commands that add up blocks which have something
+// in common.
+type groupFlags struct {
+	blockFlags
+	by     string
+	depth  int
+	top    int
+	caller string
+
+	key    sites.Key
+	policy resolve.Policy
+}
+
+// keyList explains what --by takes.
+var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
+	{Name: "stack", Text: "the whole stack, or what --max-stack leaves of it; without stacks, function and line"},
+	{Name: "function", Text: "the function that called the allocator; see also --caller"},
+	{Name: "file, line", Text: "its source file, or file and line, where the trace or with -r debugging information tells them"},
+	{Name: "module", Text: "the program or library that it is in"},
+	{Name: "size", Text: "the size of the block"},
+	{Name: "thread", Text: "the thread that allocated"},
+	{Name: "process", Text: "the process, in a trace of several"},
+}}
+
+func (g *groupFlags) addGroups(f *pflag.FlagSet, by sites.Key) {
+	f.StringVar(&g.by, "by", by.String(), "add up the blocks with the same `KEY`; see Keys")
+	f.IntVarP(&g.depth, "max-stack", "n", 0, "look at `N` frames of each stack (default: all)")
+	f.IntVar(&g.top, "top", 0, "print the `N` largest groups only (default: all)")
+}
+
+func (g *groupFlags) addGroupNames(f *pflag.FlagSet) {
+	g.addNames(f)
+	f.StringVar(&g.caller, "caller", resolve.Program.String(), "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
+}
+
+// checkGroups reads the flags that are no plain values.
+func (g *groupFlags) checkGroups() error {
+	var ok bool
+	if g.key, ok = sites.ParseKey(g.by); !ok {
+		return cli.Usagef("--by %s: there are %s", g.by, strings.Join(sites.KeyNames(), ", "))
+	}
+	if g.policy, ok = resolve.ParsePolicy(g.caller); !ok {
+		return cli.Usagef("--caller %s: there are %s", g.caller, strings.Join(resolve.Policies(), ", "))
+	}
+	if g.depth < 0 || g.top < 0 {
+		return cli.Usagef("--max-stack and --top take a number that is not negative")
+	}
+	return nil
+}
+
+// grouping makes groups of blocks; r knows the mappings.
+func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
+	o := sites.Options{
+		By: g.key, Depth: g.depth, Addresses: g.addresses, Framer: g.framer(r),
+		Module: func(pid int32, addr uint64) string {
+			_, module, _ := r.Process(pid).Name(addr)
+			return module
+		},
+	}
+	if g.resolve {
+		o.Caller = resolve.NewCallers(nil, r, g.policy).Find
+	}
+	return o
+}
+
+// observeLate tells r of the mappings that a trace tells late: of some formats
+// those behind the calls that come from there. It takes a file that can be read
+// twice.
+func (b *blockFlags) observeLate(ctx context.Context, r *resolve.Resolver, in *input, file string) {
+	if in.Format == "sprtrace" || in.Format == "text" {
+		observeMappings(ctx, r, file, decoder.Options{Strict: b.in.strict, NoSide: b.in.noSide})
+	}
+}
+
+// groupTexts says in words what the blocks of a group have in common.
+type groupTexts struct {
+	key   sites.Key
+	stats *callStats
+}
+
+// texts are the lines that say it.
+func (x *groupTexts) texts(g *sites.Group) []string {
+	switch x.key {
+	case sites.BySize:
+		return []string{plural(g.Size, "byte")}
+	case sites.ByThread:
+		return []string{x.thread(g.PID, g.TID, g.Thread)}
+	case sites.ByProcess:
+		return []string{x.process(g.PID)}
+	}
+	texts := make([]string, len(g.Frames))
+	for i := range g.Frames {
+		texts[i] = x.frame(&g.Frames[i])
+	}
+	return texts
+}
+
+// severalLines says whether one of the groups takes more than one line.
+func (x *groupTexts) severalLines(groups []*sites.Group) bool {
+	return slices.ContainsFunc(groups, func(g *sites.Group) bool { return len(x.texts(g)) > 1 })
+}
+
+// frame prints a frame, with the address if that counts.
+func (x *groupTexts) frame(f *sites.Frame) string {
+	switch {
+	case x.key == sites.ByFile && f.File != "":
+		return f.File
+	case x.key == sites.ByModule && f.Module != "":
+		return f.Module
+	case f.Function != "" && f.Addr != 0:
+		return f.Address() + " " + f.String()
+	}
+	return f.String()
+}
+
+// process names a process.
+func (x *groupTexts) process(pid int32) string {
+	switch {
+	case pid > 0:
+		return strconv.Itoa(int(pid))
+	case x.stats.traces > 1:
+		return fmt.Sprintf("that of trace %d of the file", 1-int(traceOf(pid)))
+	}
+	return sites.Unknown
+}
+
+// thread names a thread.
+func (x *groupTexts) thread(pid, tid int32, thread uint64) string {
+	switch {
+	case tid == 0 && thread != 0:
+		return fmt.Sprintf("0x%x", thread)
+	case tid == 0:
+		return sites.Unknown
+	}
+	if name := x.stats.threads[threadKey{pid, tid}]; name != "" {
+		return fmt.Sprintf("%d %s", tid, sites.Printable(name))
+	}
+	return strconv.Itoa(int(tid))
+}
+
+// groupIdentity is what a group in JSON has in common.
+type groupIdentity struct {
+	Frames []leakFrame `json:"frames,omitempty"`
+	Size   *uint64     `json:"size,omitempty"`
+	PID    int32       `json:"pid,omitempty"` // -1 for the second trace of a file that names no process, and so on
+	TID    int32       `json:"tid,omitempty"`
+	Thread string      `json:"thread,omitempty"` // as the program identifies it
+}
+
+func (x *groupTexts) identity(g *sites.Group) groupIdentity {
+	id := groupIdentity{PID: g.PID, TID: g.TID, Thread: threadText(g.Thread)}
+	if x.key == sites.BySize {
+		id.Size = &g.Size
+	}
+	for i := range g.Frames {
+		f := &g.Frames[i]
+		id.Frames = append(id.Frames, leakFrame{f.Address(), f.Function, f.File, f.Line, f.Module})
+	}
+	return id
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/cli"
+)
+
+// topCommand prints who allocates most.
+func topCommand() command {
+	return command{
+		name: "top",
+		page: cli.Page{
+			Summary:  "print who allocates most: in all, for a moment, at the end, at the peak",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Adds up all allocations of a trace by where they come from, the most bytes first. Temporary are blocks that the next call of their thread freed or moved; " +
+				"where a trace does not tell threads apart, the next call. " +
+				"Live is what is not freed at the end, or at --to. Peak is the most that was live of a group at a time, at peak what of it was live when most of all groups was. " +
+				"A realloc is a free and an allocation.\n\n" +
+				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. Where it has none, the caller that the trace states is all that is known.\n\n" +
+				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			Lists: []cli.List{keyList, pointList},
+			Examples: []cli.Example{
+				{Does: "see the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
+				{Does: "see which stacks make blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
+				{Does: "see what had the memory at the peak of the second minute", Command: "rtrace top -r --from 1m --to 2m --sort at-peak rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(topOptions)
+			what := f.group("What to print")
+			o.addGroups(what, sites.ByFunction)
+			what.StringVar(&o.sort, "sort", topOrders[0].name, "sort by `COLUMN`: "+strings.Join(orderNames(), ", "))
+			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
+			o.window.add(what)
+			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
+			o.addGroupNames(f.group("Names"))
+			o.addInput(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+// topOrder is a figure of groups that they are sorted by.
+type topOrder struct {
+	name string
+	of   func(*usage.Usage) uint64
+}
+
+var topOrders = []topOrder{
+	{"bytes", func(u *usage.Usage) uint64 { return u.Allocated.Bytes }},
+	{"blocks", func(u *usage.Usage) uint64 { return u.Allocated.Blocks }},
+	{"temporary", func(u *usage.Usage) uint64 { return u.Temporary.Blocks }},
+	{"live", func(u *usage.Usage) uint64 { return u.Live.Bytes }},
+	{"peak", func(u *usage.Usage) uint64 { return u.Peak.Bytes }},
+	{"at-peak", func(u *usage.Usage) uint64 { return u.AtPeak.Bytes }},
+}
+
+func orderNames() []string {
+	names := make([]string, len(topOrders))
+	for i, o := range topOrders {
+		names[i] = o.name
+	}
+	return names
+}
+
+type topOptions struct {
+	tallyFlags
+	sort  string
+	order topOrder
+}
+
+func (o *topOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	i := slices.Index(orderNames(), o.sort)
+	if i < 0 {
+		return cli.Usagef("--sort %s: there are %s", o.sort, strings.Join(orderNames(), ", "))
+	}
+	o.order = topOrders[i]
+	if err := o.check(); err != nil {
+		return err
+	}
+	file, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	var r *topReport
+	read := func(in *input) error {
+		t, err := o.tally(ctx, in, tallyOptions{file: file, warn: warner(s.Err, "top")})
+		r = &topReport{tally: t, options: o}
+		return err
+	}
+	return o.in.examine(ctx, s, "top", args, read, func(*input) error {
+		r.collect()
+		if o.json {
+			return writeJSON(s.Out, r.object())
+		}
+		return r.print(s.Out)
+	})
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/report/table"
+)
+
+// topReport is what 'rtrace top' prints.
+type topReport struct {
+	*tally
+	options *topOptions
+	rows    []topRow // those that are printed
+	more    int      // that are not
+	others  usage.Usage
+}
+
+// topRow is one group.
+type topRow struct {
+	group *sites.Group
+	usage.Usage
+}
+
+// collect sorts the groups and leaves those that are printed.
+func (r *topReport) collect() {
+	for n := range r.counter.Len() {
+		r.rows = append(r.rows, topRow{r.groups.At(n), r.counter.Of(n)})
+	}
+	slices.SortStableFunc(r.rows, func(a, b topRow) int {
+		by := r.options.order.of
+		return cmp.Or(cmp.Compare(by(&b.Usage), by(&a.Usage)),
+			cmp.Compare(b.Allocated.Bytes, a.Allocated.Bytes), cmp.Compare(b.Allocated.Blocks, a.Allocated.Blocks))
+	})
+	if top := r.options.top; top > 0 && top < len(r.rows) {
+		for i := range r.rows[top:] {
+			r.others.Add(&r.rows[top+i].Usage)
+		}
+		r.more = len(r.rows) - top
+		r.rows = r.rows[:top]
+	}
+}
+
+// print writes the report as text.
+func (r *topReport) print(w io.Writer) error {
+	total := r.counter.Total()
+	for _, line := range [...]struct {
+		title string
+		usage.Amount
+	}{
+		{"allocated: ", total.Allocated}, {"temporary: ", total.Temporary}, {"live:      ", total.Live}, {"at peak:   ", total.AtPeak},
+	} {
+		if _, err := fmt.Fprintf(w, "%s%s (%s)\n", line.title, plural(line.Blocks, "block"), plural(line.Bytes, "byte")); err != nil {
+			return err
+		}
+	}
+	if len(r.rows) == 0 {
+		return nil
+	}
+	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "%"}, table.Column{Title: "blocks"}, table.Column{Title: "temporary"},
+		table.Column{Title: "live"}, table.Column{Title: "peak"}, table.Column{Title: "at peak"}, table.Column{Title: r.key.String(), Left: true})
+	whole := r.options.order.of(&total)
+	row := func(u *usage.Usage, peak, text string) {
+		share := percent(r.options.order.of(u), whole)
+		if r.options.sort == "peak" {
+			share = "" // peaks are at different times
+		}
+		t.Row(number(u.Allocated.Bytes), share, number(u.Allocated.Blocks), number(u.Temporary.Blocks),
+			number(u.Live.Bytes), peak, number(u.AtPeak.Bytes), text)
+	}
+	spaced := slices.ContainsFunc(r.rows, func(x topRow) bool { return len(r.texts(x.group)) > 1 })
+	for i := range r.rows {
+		if spaced && i > 0 {
+			t.Blank()
+		}
+		for n, text := range r.texts(r.rows[i].group) {
+			if n == 0 {
+				row(&r.rows[i].Usage, number(r.rows[i].Peak.Bytes), text)
+			} else {
+				t.Row("", "", "", "", "", "", "", text)
+			}
+		}
+	}
+	if r.more > 0 {
+		if spaced {
+			t.Blank()
+		}
+		row(&r.others, "", "in "+plural(uint64(r.more), "other group"))
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	_, err := t.WriteTo(w)
+	return err
+}

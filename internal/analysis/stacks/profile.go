@@ -1,0 +1,99 @@
+package stacks
+
+import (
+	"cmp"
+	"slices"
+
+	"rtrace-bpf/internal/analysis/usage"
+)
+
+// Value is one of the four figures of a sample that profiles show.
+type Value int
+
+// The values, named as pprof names them.
+const (
+	InuseSpace   Value = iota // bytes that are live at the end
+	InuseObjects              // blocks that are live at the end
+	AllocSpace                // bytes that were allocated
+	AllocObjects              // blocks that were allocated
+	Values       = 4
+)
+
+var valueNames = [Values]string{"inuse_space", "inuse_objects", "alloc_space", "alloc_objects"}
+
+// String returns the name of a value, as ParseValue takes it.
+func (v Value) String() string { return valueNames[v] }
+
+// ParseValue returns the value with the given name.
+func ParseValue(name string) (Value, bool) {
+	i := slices.Index(valueNames[:], name)
+	return Value(i), i >= 0
+}
+
+// ValueNames lists the names of all values.
+func ValueNames() []string { return slices.Clone(valueNames[:]) }
+
+// Unit is "bytes", or "count" of blocks.
+func (v Value) Unit() string {
+	if v == InuseSpace || v == AllocSpace {
+		return "bytes"
+	}
+	return "count"
+}
+
+// Of returns the value of what was summed up.
+func (v Value) Of(u *usage.Usage) uint64 {
+	switch v {
+	case InuseObjects:
+		return u.Live.Blocks
+	case AllocSpace:
+		return u.Allocated.Bytes
+	case AllocObjects:
+		return u.Allocated.Blocks
+	}
+	return u.Live.Bytes
+}
+
+// Profile is what was allocated from all stacks.
+type Profile struct {
+	Name string // of what was traced
+	// Start is when the trace began, in ns since 1970, and Duration how long
+	// it took, in ns; 0 if unknown.
+	Start, Duration int64
+	Comments        []string
+	Threads         func(pid, tid int32) string // the name of a thread; may be nil
+
+	Locations []Location
+	Samples   []Sample // the most bytes allocated first
+	Total     usage.Usage
+}
+
+// Profile returns what was summed up so far. It shares memory with b.
+func (b *Builder) Profile() *Profile {
+	p := &Profile{Locations: b.locations, Total: b.counter.Total()}
+	for n, s := range b.samples {
+		x := Sample{Stack: b.stacks[s.stack], Label: Label{PID: s.pid, TID: s.tid, Thread: s.thread}, Usage: b.counter.Of(n)}
+		if s.function != 0 {
+			x.Function = b.names.Text(s.function)
+		}
+		p.Samples = append(p.Samples, x)
+	}
+	slices.SortStableFunc(p.Samples, func(a, b Sample) int {
+		return cmp.Or(cmp.Compare(b.Allocated.Bytes, a.Allocated.Bytes), cmp.Compare(b.Allocated.Blocks, a.Allocated.Blocks))
+	})
+	return p
+}
+
+// Frames calls f with each line of a stack, from the outermost to the innermost.
+// A location without lines has one with its Name.
+func (p *Profile) Frames(stack []int, f func(Line)) {
+	for i := len(stack) - 1; i >= 0; i-- {
+		l := &p.Locations[stack[i]]
+		if len(l.Lines) == 0 {
+			f(Line{Function: l.Name()})
+		}
+		for j := len(l.Lines) - 1; j >= 0; j-- {
+			f(l.Lines[j])
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package usage_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/trace"
+)
+
+func call(op trace.Op, tid int32, id, old, size uint64) *trace.Record {
+	return &trace.Record{Kind: trace.KindCall, PID: 1, TID: tid, Call: trace.Call{Op: op, ID: id, OldID: old, Size: size}}
+}
+
+func alloc(id, size uint64) *trace.Record { return call(trace.OpAlloc, 1, id, 0, size) }
+func free(id uint64) *trace.Record        { return call(trace.OpFree, 1, id, 0, 0) }
+
+// byTens puts blocks with sizes below 10 into group 0, below 20 into 1, and so
+// on, and those of 1000 and more into none.
+func byTens(r *trace.Record) int {
+	if r.Call.Size >= 1000 {
+		return usage.None
+	}
+	return int(r.Call.Size / 10)
+}
+
+type amounts = [5]usage.Amount
+
+func of(u usage.Usage) amounts {
+	return amounts{u.Allocated, u.Temporary, u.Live, u.Peak, u.AtPeak}
+}
+
+func TestCounter(t *testing.T) {
+	exec := &trace.Record{Kind: trace.KindExec, PID: 1}
+	counted := &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{RefCount: true}}
+	none := usage.Amount{}
+	for _, tt := range []struct {
+		name    string
+		records []*trace.Record
+		want    []amounts // allocated, temporary, live, peak, at the peak of all
+	}{
+		{"nothing", nil, nil},
+		{
+			"live", []*trace.Record{alloc(1, 5), alloc(2, 6)},
+			[]amounts{{{2, 11}, none, {2, 11}, {2, 11}, {2, 11}}},
+		},
+		{
+			"freed by the next call", []*trace.Record{alloc(1, 5), free(1), alloc(2, 6), alloc(3, 7), free(2)},
+			[]amounts{{{3, 18}, {1, 5}, {1, 7}, {2, 13}, {2, 13}}},
+		},
+		{
+			"the next call of the thread counts", []*trace.Record{alloc(1, 5), call(trace.OpAlloc, 2, 2, 0, 6), free(1), call(trace.OpFree, 2, 2, 0, 0)},
+			[]amounts{{{2, 11}, {2, 11}, none, {2, 11}, {2, 11}}},
+		},
+		{
+			"freed by another thread", []*trace.Record{alloc(1, 5), call(trace.OpFree, 2, 1, 0, 0)},
+			[]amounts{{{1, 5}, none, none, {1, 5}, {1, 5}}},
+		},
+		{
+			"the peak of all is not that of a group",
+			[]*trace.Record{alloc(1, 9), alloc(2, 9), free(1), alloc(3, 15), free(3), free(2), alloc(4, 8)},
+			[]amounts{{{3, 26}, none, {1, 8}, {2, 18}, {1, 9}}, {{1, 15}, {1, 15}, none, {1, 15}, {1, 15}}},
+		},
+		{
+			"a group after the peak", []*trace.Record{alloc(1, 19), free(1), alloc(2, 5)},
+			[]amounts{{{1, 5}, none, {1, 5}, {1, 5}, none}, {{1, 19}, {1, 19}, none, {1, 19}, {1, 19}}},
+		},
+		{
+			"a move frees and allocates", []*trace.Record{alloc(1, 5), alloc(2, 6), call(trace.OpMove, 1, 3, 1, 12), call(trace.OpMove, 1, 3, 3, 13)},
+			[]amounts{{{2, 11}, none, {1, 6}, {2, 11}, {1, 6}}, {{2, 25}, {1, 12}, {1, 13}, {1, 13}, {1, 13}}},
+		},
+		{
+			"a block of no group", []*trace.Record{alloc(1, 1000), free(1), alloc(2, 1)},
+			[]amounts{{{1, 1}, none, {1, 1}, {1, 1}, {1, 1}}},
+		},
+		{
+			"replaced blocks stay live until exec", []*trace.Record{alloc(1, 5), alloc(1, 6), alloc(1, 7), free(1), free(1)},
+			[]amounts{{{3, 18}, {1, 7}, {2, 11}, {3, 18}, {3, 18}}},
+		},
+		{
+			"exec", []*trace.Record{alloc(1, 5), alloc(1, 6), alloc(2, 12), exec, free(2), alloc(3, 1)},
+			[]amounts{{{3, 12}, none, {1, 1}, {2, 11}, {2, 11}}, {{1, 12}, none, none, {1, 12}, {1, 12}}},
+		},
+		{
+			"references", []*trace.Record{counted, alloc(1, 5), alloc(1, 5), free(1), alloc(2, 6), free(1)},
+			[]amounts{{{2, 11}, none, {1, 6}, {2, 11}, {2, 11}}},
+		},
+		{
+			"no sizes", []*trace.Record{alloc(1, 0), alloc(2, 0), free(1)},
+			[]amounts{{{2, 0}, none, {1, 0}, {2, 0}, {2, 0}}},
+		},
+	} {
+		c := usage.New(byTens)
+		for _, r := range tt.records {
+			c.Add(r)
+		}
+		var got []amounts
+		for n := range c.Len() {
+			got = append(got, of(c.Of(n)))
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+}
+
+// TestLikeLeak compares what is live with what package leak finds, and what was
+// live at the peak with a count of every block after every call.
+func TestLikeLeak(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		c, finder := usage.New(byTens), leak.New()
+		var most usage.Amount
+		var peak [4]usage.Amount
+		for range 400 {
+			id := 1 + rnd.Uint64N(12)
+			r := alloc(id, rnd.Uint64N(40))
+			switch rnd.IntN(8) {
+			case 0, 1, 2:
+				r = free(id)
+			case 3:
+				r = call(trace.OpMove, 1, 1+rnd.Uint64N(12), id, rnd.Uint64N(40))
+			case 4:
+				if rnd.IntN(20) == 0 {
+					r = &trace.Record{Kind: trace.KindExec, PID: 1}
+				}
+			}
+			c.Add(r)
+			finder.Add(r)
+			live, total := sums(finder)
+			if total.Bytes > most.Bytes || total.Bytes == most.Bytes && total.Blocks > most.Blocks {
+				most, peak = total, live
+			}
+			for n := range live {
+				if got := c.Of(n); got.Live != live[n] || got.AtPeak != peak[n] {
+					t.Fatalf("group %d: live %v, at the peak %v, want %v, %v", n, got.Live, got.AtPeak, live[n], peak[n])
+				}
+			}
+			if got := c.Total(); got.Peak != most || got.Live != total {
+				t.Fatalf("total %+v, want %v at the peak, %v live", got, most, total)
+			}
+		}
+		if c.Unmatched() != finder.Unmatched() {
+			t.Errorf("%d unmatched, want %d", c.Unmatched(), finder.Unmatched())
+		}
+	}
+}
+
+func sums(f *leak.Finder) (live [4]usage.Amount, total usage.Amount) {
+	leaks := f.Leaks()
+	var r trace.Record
+	for i := range leaks.Len() {
+		leaks.Record(i, &r)
+		n := byTens(&r)
+		live[n].Blocks++
+		live[n].Bytes += r.Call.Size
+		total.Blocks++
+		total.Bytes += r.Call.Size
+	}
+	return live, total
+}

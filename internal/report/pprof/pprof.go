@@ -1,0 +1,189 @@
+// Package pprof writes profiles in the format of pprof: a protocol buffer, packed
+// with gzip.
+package pprof
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/google/pprof/profile"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/stacks"
+)
+
+// Labels of samples.
+const (
+	LabelThread   = "thread"   // id, and name if it is known
+	LabelProcess  = "process"  // id
+	LabelFunction = "function" // that allocated, as "malloc"
+)
+
+// order is that in which pprof's own heap profiles have the values.
+var order = [...]stacks.Value{stacks.AllocObjects, stacks.AllocSpace, stacks.InuseObjects, stacks.InuseSpace}
+
+// Write writes all values of a profile; v is what pprof shows unless it is asked
+// for another one. It does not close w.
+func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
+	return build(p, v).Write(w)
+}
+
+// builder makes a profile.Profile.
+type builder struct {
+	from      *stacks.Profile
+	to        *profile.Profile
+	mappings  map[stacks.Mapping]*profile.Mapping
+	functions map[functionKey]*profile.Function
+	locations []*profile.Location // by number in from
+	processes bool                // there are several
+}
+
+type functionKey struct{ name, system, file string }
+
+func build(p *stacks.Profile, v stacks.Value) *profile.Profile {
+	b := builder{
+		from: p,
+		to: &profile.Profile{
+			DefaultSampleType: v.String(), Period: 1, PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"},
+			TimeNanos: p.Start, DurationNanos: p.Duration,
+		},
+		mappings: make(map[stacks.Mapping]*profile.Mapping), functions: make(map[functionKey]*profile.Function),
+	}
+	for _, c := range p.Comments {
+		b.to.Comments = append(b.to.Comments, sites.Printable(c))
+	}
+	for _, value := range order {
+		b.to.SampleType = append(b.to.SampleType, &profile.ValueType{Type: value.String(), Unit: value.Unit()})
+	}
+	b.addMappings()
+	for i := range p.Locations {
+		b.locations = append(b.locations, b.location(&p.Locations[i]))
+	}
+	for i := range p.Samples {
+		b.processes = b.processes || p.Samples[i].PID != p.Samples[0].PID
+	}
+	for i := range p.Samples {
+		b.to.Sample = append(b.to.Sample, b.sample(&p.Samples[i]))
+	}
+	return b.to
+}
+
+// addMappings adds the mappings by address, but the program's own first: pprof
+// takes the first one for that.
+func (b *builder) addMappings() {
+	known := make(map[stacks.Mapping]bool) // whether all locations have functions
+	for i := range b.from.Locations {
+		l := &b.from.Locations[i]
+		if l.Mapping != (stacks.Mapping{}) {
+			all, seen := known[l.Mapping]
+			known[l.Mapping] = len(l.Lines) > 0 && (all || !seen)
+		}
+	}
+	list := make([]stacks.Mapping, 0, len(known))
+	for m := range known {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(x, y stacks.Mapping) int {
+		return cmp.Or(
+			cmp.Compare(b.rank(&x), b.rank(&y)), cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
+			cmp.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.BuildID, y.BuildID),
+		)
+	})
+	for _, m := range list {
+		// pprof itself names what has no functions, from the file. Where the
+		// offset is not known it would name the wrong ones.
+		has := known[m] || !m.Placed
+		added := &profile.Mapping{
+			ID: uint64(len(b.to.Mapping) + 1), Start: m.Start, Limit: m.End, Offset: m.Offset,
+			File: sites.Printable(m.Path), BuildID: sites.Printable(m.BuildID),
+			HasFunctions: has, HasFilenames: has, HasLineNumbers: has, HasInlineFrames: has,
+		}
+		b.mappings[m] = added
+		b.to.Mapping = append(b.to.Mapping, added)
+	}
+}
+
+// rank is 0 for the mapping of the program itself.
+func (b *builder) rank(m *stacks.Mapping) int {
+	if b.from.Name != "" && path.Base(m.Path) == path.Base(b.from.Name) {
+		return 0
+	}
+	return 1
+}
+
+func (b *builder) location(l *stacks.Location) *profile.Location {
+	to := &profile.Location{ID: uint64(len(b.to.Location) + 1), Mapping: b.mappings[l.Mapping]}
+	if l.Addr != 0 {
+		to.Address = l.Addr - 1 // in the instruction that called
+	}
+	lines := l.Lines
+	if len(lines) == 0 && (l.Addr == 0 || to.Mapping == nil) {
+		// Of others pprof itself prints the address or the file.
+		lines = []stacks.Line{{Function: l.Name()}}
+	}
+	for i := range lines {
+		to.Line = append(to.Line, profile.Line{
+			Function: b.function(&lines[i]), Line: int64(min(lines[i].Line, math.MaxInt64)),
+		})
+	}
+	b.to.Location = append(b.to.Location, to)
+	return to
+}
+
+// function returns the function of a line. Its name and what the linker knows are
+// never the same, since pprof makes other names of those: shorter ones.
+func (b *builder) function(l *stacks.Line) *profile.Function {
+	key := functionKey{sites.Printable(l.Function), sites.Printable(l.System), sites.Printable(l.File)}
+	if key.system == key.name {
+		key.system = ""
+	}
+	if f := b.functions[key]; f != nil {
+		return f
+	}
+	f := &profile.Function{ID: uint64(len(b.to.Function) + 1), Name: cmp.Or(key.name, sites.Unknown), SystemName: key.system, Filename: key.file}
+	b.functions[key] = f
+	b.to.Function = append(b.to.Function, f)
+	return f
+}
+
+func (b *builder) sample(s *stacks.Sample) *profile.Sample {
+	to := &profile.Sample{Label: make(map[string][]string)}
+	for _, n := range s.Stack {
+		to.Location = append(to.Location, b.locations[n])
+	}
+	for _, v := range order {
+		to.Value = append(to.Value, int64(min(v.Of(&s.Usage), math.MaxInt64)))
+	}
+	if s.Function != "" {
+		to.Label[LabelFunction] = []string{sites.Printable(s.Function)}
+	}
+	if text := b.thread(s); text != "" {
+		to.Label[LabelThread] = []string{text}
+	}
+	if b.processes && s.PID > 0 {
+		to.Label[LabelProcess] = []string{strconv.Itoa(int(s.PID))}
+	}
+	return to
+}
+
+// thread names the thread of a sample.
+func (b *builder) thread(s *stacks.Sample) string {
+	switch {
+	case s.TID != 0:
+		text := strconv.Itoa(int(s.TID))
+		if b.from.Threads != nil {
+			if name := b.from.Threads(s.PID, s.TID); name != "" {
+				text += " " + sites.Printable(name)
+			}
+		}
+		return text
+	case s.Thread != 0:
+		return fmt.Sprintf("0x%x", s.Thread)
+	}
+	return ""
+}
