@@ -26,7 +26,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
 # original programs had sp-rtrace-NAME, and names as they are.
-RTRACE_LINKS := convert dump heapmap info leaks mprof mptrace postproc replay timeline undump
+RTRACE_LINKS := convert dump heapmap info leaks mprof mptrace postproc replay report timeline undump
 SP_RTRACE_LINKS := postproc
 OTHER_LINKS := mptrace
 
