@@ -95,7 +95,7 @@ func moduleOf(r *resolve.Resolver, pid int32, addr uint64) string {
 // about is what the page says of the file. done is what reading it ended with.
 func (o *reportOptions) about(in *input, done error) digestview.Options {
 	stats := in.Stats()
-	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side}
+	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side, KnowsLoss: in.Format == "jsonl"}
 	if stats.Version != "" {
 		about.Format += " " + stats.Version
 	}

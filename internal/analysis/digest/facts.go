@@ -17,6 +17,7 @@ type Facts struct {
 	Calls     uint64        // events
 	Duration  int64         // nanoseconds between the first and the last call; 0 without a clock
 	FirstTime int64         // of the first call, on the trace's clock; 0 if unknown
+	Coarse    bool          // times are in steps of a millisecond
 	Modules   int
 	Execs     int
 	Exited    bool // the process ended while it was traced
@@ -74,6 +75,7 @@ func (d *Digest) header(h *trace.Header) {
 		d.facts.Header, d.facts.Depth = own, -1
 	}
 	d.clock.day = h.Clock == trace.ClockDay
+	d.facts.Coarse = d.clock.day
 }
 
 func (f *Facts) process(r *trace.Record) {

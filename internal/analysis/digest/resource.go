@@ -2,6 +2,7 @@ package digest
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/analysis/blocks"
@@ -49,6 +50,42 @@ type Bin struct {
 	Live Amount // of sizes: not freed
 }
 
+// timeBounds are where the bins of lifetimes in nanoseconds begin: 0, 1, 3, 10, 30 …
+var timeBounds = func() []uint64 {
+	bounds := []uint64{0}
+	for n := uint64(1); len(bounds) < timeBins; n *= 10 {
+		bounds = append(bounds, n, 3*n)
+	}
+	return bounds[:timeBins]
+}()
+
+// timeBins is how many bins there are for lifetimes; the last begins at 1e18 ns.
+const timeBins = 38
+
+func timeBin(ns int64) int {
+	n, found := slices.BinarySearch(timeBounds, uint64(max(0, ns)))
+	if !found {
+		n--
+	}
+	return n
+}
+
+func timeBinsOf(all *[timeBins]Amount) []Bin {
+	var out []Bin
+	n := 0
+	for i := range all {
+		b := Bin{From: timeBounds[i], To: ^uint64(0), Amount: all[i]}
+		if i+1 < timeBins {
+			b.To = timeBounds[i+1] - 1
+		}
+		out = append(out, b)
+		if all[i].Blocks > 0 {
+			n = i + 1
+		}
+	}
+	return out[:n]
+}
+
 func sizeBin(n uint64) uint8 { return uint8(bits.Len64(n)) }
 
 // binsOf returns the bins up to the last that is not empty.
@@ -78,7 +115,8 @@ type resource struct {
 	byEvent, byTime *timeline.Series
 	live            Amount
 	sizes, unfreed  [bins]Amount
-	ages, times     [bins]Amount
+	ages            [bins]Amount
+	times           [timeBins]Amount
 	threads         []thread
 	numbers         map[threadKey]uint32
 	lastKey         threadKey
@@ -191,7 +229,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, at *momen
 	add(&at.one.Freed, size)
 	add(&at.two.Freed, size)
 	add(&of.ages[bits.Len64(at.event-l.event)], size)
-	add(&of.times[bits.Len64(uint64(max(0, at.time-l.time)))], size)
+	add(&of.times[timeBin(at.time-l.time)], size)
 	of.ended(r, l.thread, Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
 }
 

@@ -151,7 +151,7 @@ func (d *Digest) finish(of *resource) {
 	of.ByEvent = Curve{of.byEvent.Width(), of.byEvent.Points()}
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
 	of.Sizes = binsOf(&of.sizes, &of.unfreed)
-	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), binsOf(&of.times, nil)
+	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(&of.times)
 	for i := range of.threads {
 		t := &of.threads[i]
 		if t.use.settle(last, of.PeakEvent); t.use.Allocated.Blocks == 0 {
@@ -182,7 +182,7 @@ func (d *Digest) finish(of *resource) {
 		}
 		p := &of.Places[n]
 		p.Use.add(&r.use.Use)
-		if o := r.oldest; o != nil && r.use.Live.Blocks > 0 && (p.Event == 0 || o.event < p.Event) {
+		if o := &r.oldest; o.event > 0 && r.use.Live.Blocks > 0 && (p.Event == 0 || o.event < p.Event) {
 			p.Event, p.Time = o.event, o.time
 		}
 		n, ok = processes[r.pid]

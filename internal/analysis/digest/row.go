@@ -18,14 +18,18 @@ type row struct {
 	resource uint16
 	named    bool
 	stack    []uint32 // if named: numbers of frames, the innermost first
-	// oldest is when the oldest block that no free can end began.
-	oldest *life
+	// oldest is when the oldest block that no free can end began; its event is 0
+	// if there is none.
+	oldest struct {
+		event uint64
+		time  int64
+	}
 }
 
 // born takes account of a live block in what is the oldest.
 func (r *row) born(l life) {
-	if r.oldest == nil || l.event < r.oldest.event {
-		r.oldest = &l
+	if r.oldest.event == 0 || l.event < r.oldest.event {
+		r.oldest.event, r.oldest.time = l.event, l.time
 	}
 }
 

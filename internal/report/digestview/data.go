@@ -36,6 +36,7 @@ const (
 type page struct {
 	Events    uint64     `json:"events"`
 	Duration  int64      `json:"duration"` // 0: no times
+	Step      int64      `json:"step"` // of the clock
 	Texts     []string   `json:"texts"`
 	Frames    frameData  `json:"frames"`
 	Nodes     nodeData   `json:"nodes"`
@@ -195,6 +196,9 @@ func build(r *digest.Result) *page {
 		children: make(map[[2]int]int), stacks: maxStacks, rows: allRows,
 	}
 	b.Events, b.Duration, b.Texts = r.Calls, r.Duration, []string{""}
+	if b.Step = 1; r.Coarse {
+		b.Step = 1e6
+	}
 	b.Nodes = nodeData{Parent: []int{0}, Frame: []int{otherFrame}}
 	b.Frames = frameData{[]int{}, []int{}, []uint64{}, []int{}, []int{}}
 	b.Resources, b.Marks = []resource{}, []mark{}

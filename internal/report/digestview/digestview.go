@@ -23,6 +23,7 @@ type Options struct {
 	Format      string   // its format with the version
 	Compression []string // of the file, the outermost first
 	Side        string   // its side file
+	KnowsLoss   bool     // the format says itself what was lost
 	Incomplete  string   // why it was not read to the end; empty if it was
 }
 
@@ -133,10 +134,13 @@ func factList(r *digest.Result, o *Options) string {
 	for _, l := range r.Lost {
 		lost += l.Count
 	}
-	if lost == 0 {
-		fact("Lost", "nothing that the trace knows of")
-	} else {
+	switch {
+	case lost > 0:
 		fact("Lost", plural(lost, "event")+", see below")
+	case o.Side == "" && !o.KnowsLoss:
+		fact("Lost", "not known: the format has no place for it")
+	default:
+		fact("Lost", "nothing")
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@
 const SVG = 'http://www.w3.org/2000/svg';
 const EDGE = {left: 78, right: 14, top: 30, bottom: 24};
 const LABELS = 30; // of contexts and marks
+const RATES = 150; // points of a curve of rates
 
 function shape(tag, attributes, text) {
   const e = document.createElementNS(SVG, tag);
@@ -45,10 +46,21 @@ class Curves {
     [this.least, this.most, this.last, this.fresh, this.gone] = b ?
       [c.least, c.most, c.last, c.allocated, c.freed] : [c.leastBlocks, c.mostBlocks, c.lastBlocks, c.allocatedBlocks, c.freedBlocks];
     this.units = b ? (r.bytes ? size : short) : short;
-    const span = this.last.map((_, i) => Math.max(this.edge(i + 1) - this.edge(i), 1));
-    const rate = (v, i) => view.byTime ? v / (Math.max(span[i], c.width / 16) / 1e9) : v;
-    this.freshRate = this.fresh.map(rate);
-    this.goneRate = this.gone.map(rate);
+    // Rates are of several intervals: in a short one they say little.
+    this.joined = Math.ceil(this.last.length / RATES);
+    const rates = (values) => {
+      const out = [];
+      for (let i = 0; i < values.length; i += this.joined) {
+        const to = Math.min(i + this.joined, values.length);
+        let sum = 0;
+        for (let j = i; j < to; j++) sum += values[j];
+        const span = Math.max(this.edge(to) - this.edge(i), c.width * this.joined / 16);
+        out.push(view.byTime ? sum / (span / 1e9) : sum);
+      }
+      return out;
+    };
+    this.freshRate = rates(this.fresh);
+    this.goneRate = rates(this.gone);
     this.draw();
   }
 
@@ -60,13 +72,14 @@ class Curves {
     this.width = this.host.clientWidth || 900;
     this.inner = this.width - EDGE.left - EDGE.right;
     this.panels = [];
-    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + plural(this.curve.width, 'call');
+    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + plural(this.curve.width * this.joined, 'call');
     const unit = this.view.bytes ? (r.bytes ? 'bytes' : 'units') : 'blocks';
-    const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, this.units, this.view.bytes && r.bytes);
+    const text = (v) => v === 0 ? '0' : this.units(v);
+    const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, text, this.view.bytes && r.bytes);
     live.band(this.least, this.most, 'range');
     live.line(this.last, 'live');
     this.peak(live);
-    const rates = this.panel(r.frees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, this.units, this.view.bytes && r.bytes);
+    const rates = this.panel(r.frees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
     if (r.frees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
     rates.line(this.freshRate, 'allocated');
     const key = el('p', {class: 'key'});
@@ -90,8 +103,8 @@ class Curves {
     const p = {
       svg, y,
       points(values) {
-        const out = [];
-        values.forEach((v, i) => out.push([self.x(self.edge(i)), y(v)], [self.x(self.edge(i + 1)), y(v)]));
+        const out = [], n = values.length === self.last.length ? 1 : self.joined;
+        values.forEach((v, i) => out.push([self.x(self.edge(i * n)), y(v)], [self.x(self.edge((i + 1) * n)), y(v)]));
         return out;
       },
       line(values, colour) {

@@ -152,6 +152,7 @@ function short(n) {
 }
 
 function seconds(ns) {
+  if (ns === 0) return '0 s';
   for (const unit of [' ns', ' µs', ' ms']) {
     if (ns < 999.5) return significant(ns) + unit;
     ns /= 1000;

@@ -198,12 +198,14 @@ class Report {
     const r = this.resource, at = this.bytes ? 3 : 2, value = (n) => this.bytes ? (r.bytes ? size(n) : count(n)) : count(n);
     const range = (text, from, to) => from === to ? text(from) : text(from) + ' – ' + text(to);
     const trim = (rows) => { const first = rows.findIndex((b) => b[2]); return first < 0 ? [] : rows.slice(first); };
-    const row = (name, b, live) => ({name, value: b[at], part: live, text: value(b[at]), title: plural(b[2], 'block') + (r.sized ? ', ' + this.size(b[3]) : '')});
+    const row = (name, b, live) => ({name, value: b[at], part: live, text: b[at] ? value(b[at]) : '', title: plural(b[2], 'block') + (r.sized ? ', ' + this.size(b[3]) : '')});
     $('sizes-title').parentElement.hidden = !r.sized;
     bars($('sizes'), trim(r.sizes).map((b) => row(range(r.bytes ? size : count, b[0], b[1]), b, b[at + 2])),
       [['allocated', 'allocated'], ...(r.frees ? [['live', 'never freed']] : [])], 'Blocks by size');
-    const byTime = this.byTime && this.data.duration > 0, lives = trim(byTime ? r.lifeTimes : r.lifeEvents);
-    const rows = lives.map((b) => row(byTime ? range(seconds, b[0], b[1] + 1) : range(count, b[0], b[1]), b, 0));
+    const byTime = this.byTime && this.data.duration > 0;
+    // Clocks have steps: what lies between 0 and the shortest other life is empty.
+    const all = byTime ? r.lifeTimes : r.lifeEvents, lives = [...all.slice(0, 1).filter((b) => b[2]), ...trim(all.slice(1))];
+    const rows = lives.map((b) => row(byTime ? (b[0] ? range(seconds, b[0], b[1] + 1) : 'under ' + seconds(this.data.step)) : range(count, b[0], b[1]), b, 0));
     const live = r.total[this.bytes ? 1 : 0];
     rows.push({name: 'never freed', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
     $('lives-title').textContent = byTime ? 'Lifetimes' : 'Lifetimes in calls';
