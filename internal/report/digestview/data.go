@@ -36,7 +36,7 @@ const (
 type page struct {
 	Events    uint64     `json:"events"`
 	Duration  int64      `json:"duration"` // 0: no times
-	Step      int64      `json:"step"` // of the clock
+	Step      int64      `json:"step"`     // of the clock
 	Texts     []string   `json:"texts"`
 	Frames    frameData  `json:"frames"`
 	Nodes     nodeData   `json:"nodes"`

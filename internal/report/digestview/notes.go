@@ -75,10 +75,10 @@ func notes(r *digest.Result, o *Options) []note {
 		say("The program was replaced by exec %s; the blocks of before are neither freed nor live.", plural(uint64(r.Execs), "time"))
 	}
 	if n := len(r.Resources) - maxCurves; n > 0 {
-		say("%s more are in the trace than this page shows.", plural(uint64(n), "type")+" of resources")
+		say("The trace has %s of resources more than this page shows.", plural(uint64(n), "type"))
 	}
 	if r.Unfollowed > 0 {
-		warn("%s are of too many further types of resources and are not counted.", plural(r.Unfollowed, "call"))
+		warn("Not counted: %s, as there are too many types of resources.", plural(r.Unfollowed, "call"))
 	}
 	for _, of := range r.Resources {
 		resourceNotes(of, r, warn, say)
@@ -113,13 +113,13 @@ func resourceNotes(of *digest.Resource, r *digest.Result, warn, say func(string,
 	case with == 0:
 		say("%sThe trace has no stacks: where blocks come from is not known.", in)
 	case s.Absent+s.Callers > 0:
-		say("%s%s have no stack.", in, plural(s.Absent+s.Callers, "allocation"))
+		say("%sNo stack is known of %s.", in, plural(s.Absent+s.Callers, "allocation"))
 	}
 	if s.Truncated > 0 {
-		say("%s%s were cut at the limit of %d frames: their outermost frames are missing.", in, plural(s.Truncated, "stack"), s.Deepest)
+		say("%sCut at the limit of %d frames: the outermost frames of %s are missing.", in, s.Deepest, plural(s.Truncated, "stack"))
 	}
 	if s.Failed > 0 {
-		say("%s%s could not be followed to the end.", in, plural(s.Failed, "stack"))
+		say("%sNot followed to the end: %s.", in, plural(s.Failed, "stack"))
 	}
 	if blocks > 0 && len(of.Threads) > 0 && of.Threads[0].ID == 0 && len(of.Threads) == 1 {
 		say("%sThe trace does not tell threads apart. A temporary block is then one that is freed before the next allocation of any thread.", in)

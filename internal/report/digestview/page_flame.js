@@ -4,6 +4,9 @@ const ROW = 20;      // pixels
 const LEAST = 1.5;   // pixels of the narrowest box
 const MOST = 8000;   // boxes
 
+// push adds children to a list. There may be more than a call takes arguments.
+function push(list, kids) { for (const kid of kids.values()) list.push(kid); }
+
 class Flame {
   // box is the element for the boxes; told is called with a node to describe, or
   // null; zoomed when another one was zoomed to.
@@ -65,9 +68,22 @@ class Flame {
     while (todo.length) {
       const node = todo.pop();
       if (node.matches(this.query)) sum += node.uses[this.at];
-      else todo.push(...node.kids.values());
+      else push(todo, node.kids);
     }
     return sum;
+  }
+
+  // lead returns the boxes that have a match below them.
+  lead() {
+    const leads = new Set();
+    if (!this.query) return leads;
+    const todo = [this.root];
+    while (todo.length) {
+      const node = todo.pop();
+      if (node.matches(this.query) && node.uses[this.at] > 0) for (let n = node.parent; n && !leads.has(n); n = n.parent) leads.add(n);
+      push(todo, node.kids);
+    }
+    return leads;
   }
 
   // colour gives the modules that hold most a colour each.
@@ -87,25 +103,25 @@ class Flame {
     const number = new Map(this.modules.slice(0, 7).map((m, i) => [m, i]));
     // Without modules, functions have colours by their names.
     const byName = this.modules.length === 0;
-    todo.push(...this.root.kids.values());
+    push(todo, this.root.kids);
     while (todo.length) {
       const node = todo.pop();
       node.colour = number.get(node.module) ?? 7;
       if (byName) node.colour = [...node.name].reduce((h, c) => (h * 31 + c.codePointAt(0)) % 7919, 7) % 7;
-      todo.push(...node.kids.values());
+      push(todo, node.kids);
     }
   }
 
   render() {
     if (!this.root) return;
     this.width = this.box.clientWidth || 1000;
-    const whole = this.top.uses[this.at] || 1, made = document.createDocumentFragment();
+    const whole = this.top.uses[this.at] || 1, leads = this.lead(), made = document.createDocumentFragment();
     this.elements.clear();
     let rows = 0, boxes = 0;
     const draw = (node, left, width, above) => {
       const e = document.createElement('div'), pixels = width * this.width;
       e.className = 'box c' + node.colour + (node.parent ? '' : ' root') + (node.other ? ' other' : '') + (above ? ' above' : '') +
-        (pixels < 8 ? ' thin' : '') + (this.query && node.matches(this.query) ? ' hit' : '');
+        (pixels < 8 ? ' thin' : '') + (this.query && node.matches(this.query) ? ' hit' : leads.has(node) ? ' leads' : '');
       e.style.left = 100 * left + '%';
       e.style.width = 100 * width + '%';
       e.style.top = node.depth * ROW + 'px';

@@ -90,7 +90,8 @@ class Report {
   setTree() {
     const r = this.resource;
     this.root = this.data.tree(r, this.inverted);
-    $('no-stacks').hidden = this.root.kids.size > 0;
+    $('no-stacks').hidden = r.hasStacks;
+    for (const id of ['flame', 'what', 'crumbs', 'legend', 'keys', 'measures', 'directions', 'find']) $(id).hidden = !r.hasStacks;
     this.flame.show(this.root);
     const names = this.flame.modules, items = names.slice(0, 7).map((m, i) => ['flame' + i, base(m)]);
     if (names.length > 7) items.push(['flame7', 'others']);
@@ -270,7 +271,7 @@ class Report {
   label(id, row) {
     const name = this.data.text(row[0]) || UNKNOWN, remark = this.data.text(row[1]);
     if (!remark || remark === name) return name;
-    return id === 'functions' ? (name.endsWith(remark) ? name : name + ' from ' + remark) : id === 'modules' ? remark : name + ' ' + remark;
+    return id === 'functions' ? (name.endsWith(remark) ? name : name + ' from ' + base(remark)) : id === 'modules' ? remark : name + ' ' + remark;
   }
 }
 
