@@ -199,7 +199,10 @@ func (d *Digest) finish(of *resource) {
 	})
 	of.Modules = d.groups(of.Places, func(f sites.Frame) sites.Frame { return sites.Frame{Place: sites.Place{Module: f.Module}} })
 	slices.SortFunc(of.Places, func(a, b Place) int {
-		return cmp.Or(compare(&a.Use, &b.Use), slices.Compare(a.Frames, b.Frames))
+		if n := compare(&a.Use, &b.Use); n != 0 {
+			return n
+		}
+		return slices.Compare(a.Frames, b.Frames)
 	})
 	slices.SortStableFunc(of.Threads, func(a, b Thread) int { return compare(&a.Use, &b.Use) })
 	slices.SortStableFunc(of.Processes, func(a, b Process) int { return compare(&a.Use, &b.Use) })
@@ -234,7 +237,10 @@ func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []
 		}
 	}
 	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(compare(&a.Self, &b.Self), compare(&a.Total, &b.Total), strings.Compare(a.Frame.String(), b.Frame.String()), cmp.Compare(a.Addr, b.Addr))
+		if n := cmp.Or(compare(&a.Self, &b.Self), compare(&a.Total, &b.Total)); n != 0 {
+			return n
+		}
+		return cmp.Or(strings.Compare(a.Function, b.Function), strings.Compare(a.Module, b.Module), cmp.Compare(a.Addr, b.Addr), strings.Compare(a.File, b.File))
 	})
 	return groups
 }

@@ -68,6 +68,8 @@ func notes(r *digest.Result, o *Options) []note {
 	}
 	if r.Traces > 1 {
 		say("The file holds %s one behind the other. They are added up, and the axis is the number of the call, as their times overlap.", plural(uint64(r.Traces), "trace"))
+	} else if r.Duration == 0 && r.FirstTime != 0 {
+		say("All calls have the same time: the axis is the number of the call, and there are no rates per second.")
 	} else if r.Duration == 0 && r.Calls > 0 {
 		say("The trace has no times: the axis is the number of the call, and there are no rates per second.")
 	}
@@ -80,50 +82,75 @@ func notes(r *digest.Result, o *Options) []note {
 	if r.Unfollowed > 0 {
 		warn("Not counted: %s, as there are too many types of resources.", plural(r.Unfollowed, "call"))
 	}
-	for _, of := range r.Resources {
-		resourceNotes(of, r, warn, say)
+	return append(out, resourceNotes(r.Resources)...)
+}
+
+// resourceNotes are those of the types of resources. What is true of several is
+// said once.
+func resourceNotes(all []*digest.Resource) []note {
+	var (
+		out   []note
+		types = make(map[note][]string)
+		own   = 0 // resources that something was allocated of
+	)
+	for _, of := range all {
+		if of.Total.Allocated.Blocks > 0 || of.Unmatched > 0 {
+			own++
+		}
+		for _, n := range notesOf(of) {
+			if types[n] == nil {
+				out = append(out, n)
+			}
+			types[n] = append(types[n], of.Type)
+		}
+	}
+	for i, n := range out {
+		if t := types[n]; len(t) < own {
+			out[i].text = shorten(strings.Join(t, ", ")) + ": " + n.text
+		}
 	}
 	return out
 }
 
-// resourceNotes are those of one type of resource.
-func resourceNotes(of *digest.Resource, r *digest.Result, warn, say func(string, ...any)) {
-	in := ""
-	if len(r.Resources) > 1 {
-		in = of.Type + ": "
-	}
-	blocks := of.Total.Allocated.Blocks
-	if of.Frees+of.Moves == 0 && blocks > 0 {
-		say("%sThe trace has no frees: all counts as live to the end.", in)
-	}
+// notesOf are those of one type of resource.
+func notesOf(of *digest.Resource) (out []note) {
+	warn := func(format string, args ...any) { out = append(out, note{true, fmt.Sprintf(format, args...)}) }
+	say := func(format string, args ...any) { out = append(out, note{false, fmt.Sprintf(format, args...)}) }
 	if of.Unmatched > 0 {
-		say("%s%s of blocks that were not seen allocated: they are from before the recording, or their allocation is missing. They are not in the figures.", in, plural(of.Unmatched, "free"))
+		say("%s of blocks that were not seen allocated: they are from before the recording, or their allocation is missing. They are not in the figures.", plural(of.Unmatched, "free"))
 	}
-	if of.Replaced > 0 && of.Frees+of.Moves > 0 {
-		warn("%s%s where a block was live: the free between was not seen. The older ones count as never freed.", in, plural(of.Replaced, "allocation"))
+	blocks, frees := of.Total.Allocated.Blocks, of.Frees+of.Moves > 0
+	if blocks == 0 {
+		return out
 	}
-	if !sized(of) && blocks > 0 {
-		say("%sSizes say nothing: what is counted are blocks.", in)
+	if !frees {
+		say("The trace has no frees: all counts as live to the end.")
+	}
+	if of.Replaced > 0 && frees {
+		warn("%s where a block was live: the free between was not seen. The older ones count as never freed.", plural(of.Replaced, "allocation"))
+	}
+	if !sized(of) {
+		say("Sizes say nothing: what is counted are blocks.")
 	}
 	s := &of.Stacks
 	switch with := s.Whole + s.Truncated + s.Failed; {
-	case blocks == 0:
 	case with == 0 && s.Callers > 0:
-		say("%sThe trace has no stacks, only the place of each call: stacks have one frame.", in)
+		say("The trace has no stacks, only the place of each call: stacks have one frame.")
 	case with == 0:
-		say("%sThe trace has no stacks: where blocks come from is not known.", in)
+		say("The trace has no stacks: where blocks come from is not known.")
 	case s.Absent+s.Callers > 0:
-		say("%sNo stack is known of %s.", in, plural(s.Absent+s.Callers, "allocation"))
+		say("No stack is known of %s.", plural(s.Absent+s.Callers, "allocation"))
 	}
 	if s.Truncated > 0 {
-		say("%sCut at the limit of %d frames: the outermost frames of %s are missing.", in, s.Deepest, plural(s.Truncated, "stack"))
+		say("Cut at the limit of %d frames: the outermost frames of %s are missing.", s.Deepest, plural(s.Truncated, "stack"))
 	}
 	if s.Failed > 0 {
-		say("%sNot followed to the end: %s.", in, plural(s.Failed, "stack"))
+		say("Not followed to the end: %s.", plural(s.Failed, "stack"))
 	}
-	if blocks > 0 && len(of.Threads) > 0 && of.Threads[0].ID == 0 && len(of.Threads) == 1 {
-		say("%sThe trace does not tell threads apart. A temporary block is then one that is freed before the next allocation of any thread.", in)
+	if frees && len(of.Threads) == 1 && of.Threads[0].ID == 0 {
+		say("The trace does not tell threads apart. A temporary block is then one that is freed before the next allocation of any thread.")
 	}
+	return out
 }
 
 // plural is "1 block", "2,000 blocks".

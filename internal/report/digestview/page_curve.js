@@ -72,7 +72,7 @@ class Curves {
     this.width = this.host.clientWidth || 900;
     this.inner = this.width - EDGE.left - EDGE.right;
     this.panels = [];
-    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + plural(this.curve.width * this.joined, 'call');
+    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
     const unit = this.view.bytes ? (r.bytes ? 'bytes' : 'units') : 'blocks';
     const text = (v) => v === 0 ? '0' : this.units(v);
     const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, text, this.view.bytes && r.bytes);
@@ -201,8 +201,9 @@ class Curves {
     }
     const c = this.curve, r = this.view.resource;
     const amount = (n, bytes) => (r.sized ? (r.bytes ? size(bytes) : count(bytes)) + ' in ' : '') + plural(n, 'block');
+    const inside = this.data.marks.filter((m) => (this.view.byTime ? m.byTime : m.byEvent).some(([a, b]) => a < this.edge(i + 1) && this.edge(i) < b)).map((m) => m.name);
     const from = this.view.byTime ? this.edge(i) : Math.min(this.edge(i) + 1, this.max);
     this.readout.textContent = (this.view.byTime ? '' : 'Calls ') + this.position(from) + ' to ' + this.position(this.edge(i + 1)) + ': live ' + amount(c.lastBlocks[i], c.last[i]) +
-      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.frees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '');
+      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.frees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '');
   }
 }

@@ -35,7 +35,7 @@ class Table {
     const head = el('tr');
     for (const [i, c] of this.columns.entries()) {
       const button = el('button', {type: 'button', 'data-column': i, title: c.about, onclick: () => this.sortBy(c)}, c.title + (c === this.by ? (this.down ? ' ▾' : ' ▴') : ''));
-      head.append(el('th', {class: c.number ? 'number' : '', scope: 'col', 'aria-sort': c === this.by ? (this.down ? 'descending' : 'ascending') : undefined}, button));
+      head.append(el('th', {class: c.number ? 'number' : 'name', scope: 'col', 'aria-sort': c === this.by ? (this.down ? 'descending' : 'ascending') : undefined}, button));
     }
     const body = el('tbody');
     const rows = this.sorted();

@@ -101,16 +101,27 @@ func (b *builder) groups(groups []digest.Group, whole *uses) group {
 			g.Rest.add(&self)
 			continue
 		}
-		f := groups[i].Frame
-		name, module := f.Label(), f.Module
-		if f.Function == "" {
-			if f.Addr == 0 && module != "" {
-				name = path.Base(module)
-			}
-		}
+		name, module := groupName(&groups[i].Frame)
 		g.Rows = append(g.Rows, []any{b.text(sites.Printable(name)), b.text(sites.Printable(module)), self, total})
 	}
 	return g
+}
+
+// groupName returns what a function or module is called, and where a function is.
+func groupName(f *sites.Frame) (name, module string) {
+	switch {
+	case f.Function != "":
+		return f.Function, f.Module
+	case f.Addr == 0 && f.Module != "":
+		return path.Base(f.Module), f.Module
+	case f.Addr == 0:
+		return f.String(), ""
+	}
+	name = "0x" + strconv.FormatUint(f.Addr, 16)
+	if f.Module != "" {
+		name += " in " + path.Base(f.Module)
+	}
+	return name, ""
 }
 
 // table makes a table of what is largest in any way.
