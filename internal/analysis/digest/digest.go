@@ -239,6 +239,9 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 // exec ends all blocks of a process.
 func (d *Digest) exec(r *trace.Record) {
 	d.facts.Execs++
+	if r.PID == 0 || r.PID == d.facts.PID {
+		d.facts.Became = strings.Clone(r.Exec.Name)
+	}
 	for pid, entries := range d.blocks.Exec(r.PID) {
 		for e := range entries {
 			l := *d.lives.at(e.Value)

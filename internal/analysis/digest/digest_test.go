@@ -240,9 +240,11 @@ func TestFacts(t *testing.T) {
 		{Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 3}},
 		{Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 4}},
 		{Kind: trace.KindLost, Time: 9e9, Lost: trace.Lost{Reason: trace.LostPaused, Count: 1, Since: 7e9}},
+		{Kind: trace.KindExec, PID: 3, Exec: trace.Exec{Name: "q"}},
+		{Kind: trace.KindExec, PID: 4, Exec: trace.Exec{Name: "child"}},
 		{Kind: trace.KindEnd},
 	})
-	if r.Duration != 8e9 || r.Process.Name != "/bin/p" || r.PID != 3 || r.Depth != 5 || !r.Coarse || !r.Ended {
+	if r.Duration != 8e9 || r.Process.Name != "/bin/p" || r.PID != 3 || r.Depth != 5 || !r.Coarse || !r.Ended || r.Became != "q" {
 		t.Errorf("%+v", r.Facts)
 	}
 	if d := cmp.Diff(map[string]*digest.Loss{"ring full": {Count: 7}, "paused": {Count: 1, Paused: 2e9}}, r.Lost); d != "" {

@@ -20,8 +20,9 @@ type Facts struct {
 	Coarse    bool          // times are in steps of a millisecond
 	Modules   int
 	Execs     int
-	Exited    bool // the process ended while it was traced
-	Ended     bool // the trace ended as planned
+	Became    string // the program that the first process replaced itself by last
+	Exited    bool   // the process ended while it was traced
+	Ended     bool   // the trace ended as planned
 	Lost      map[string]*Loss
 	HeapGrown Amount // got from the system for the program's blocks
 	// Unfollowed is how many calls are of resources beyond those that are told

@@ -3,6 +3,7 @@
 package digestview
 
 import (
+	"cmp"
 	_ "embed" // the parts of the page
 	"io"
 	"strconv"
@@ -82,10 +83,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 
 // title is what the process is called, or if that is unknown the file.
 func title(r *digest.Result, o *Options) string {
-	name := r.Process.Name
-	if name == "" {
-		name = o.File
-	}
+	name := cmp.Or(r.Became, r.Process.Name, o.File)
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if name == "" {
 		name = "an unknown program"
@@ -102,6 +100,9 @@ func factList(r *digest.Result, o *Options) string {
 		}
 	}
 	process := r.Process.Name
+	if r.Became != "" {
+		process = strings.TrimPrefix(process+", then "+r.Became, ", then ")
+	}
 	if r.PID > 0 {
 		process = strings.TrimSpace(process + ", process " + strconv.Itoa(int(r.PID)))
 	}
