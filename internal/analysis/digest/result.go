@@ -181,7 +181,7 @@ func (d *Digest) finish(of *resource) {
 			of.Places = append(of.Places, Place{Frames: r.stack})
 		}
 		p := &of.Places[n]
-		p.Use.add(&r.use.Use)
+		p.add(&r.use.Use)
 		if o := &r.oldest; o.event > 0 && r.use.Live.Blocks > 0 && (p.Event == 0 || o.event < p.Event) {
 			p.Event, p.Time = o.event, o.time
 		}

@@ -287,8 +287,8 @@ func (b *builder) child(parent, frame int) int {
 // path returns the node of a stack, or the last one that there was room for and
 // false.
 func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
-	for i := len(frames) - 1; i >= 0; i-- {
-		f, ok := b.frame(frames[i])
+	for _, n := range slices.Backward(frames) {
+		f, ok := b.frame(n)
 		if !ok {
 			return node, false
 		}
@@ -306,8 +306,8 @@ func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
 
 // known is path without making nodes.
 func (b *builder) known(frames []uint32) (node int) {
-	for i := len(frames) - 1; i >= 0; i-- {
-		f := b.frames[frames[i]]
+	for _, n := range slices.Backward(frames) {
+		f := b.frames[n]
 		next, ok := b.children[[2]int{node, f - 1}]
 		if f == 0 || !ok {
 			return node

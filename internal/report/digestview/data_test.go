@@ -184,7 +184,9 @@ func TestNotes(t *testing.T) {
 		{"two", []*trace.Record{header(trace.Header{}), alloc, other, free, header(trace.Header{})}, Options{}, []string{"holds 2 traces"}},
 		{"exec", []*trace.Record{alloc, {Kind: trace.KindExec}, other, free}, Options{}, []string{"replaced by exec 1 time", "1 free of blocks"}},
 		{"lost", []*trace.Record{
-			alloc, other, free, {Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 1200}}, {Kind: trace.KindLost, Lost: trace.Lost{Reason: "gremlins", Count: 1}},
+			alloc, other, free,
+			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 1200}},
+			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "gremlins", Count: 1}},
 			{Kind: trace.KindLost, Time: 9e9, Lost: trace.Lost{Reason: trace.LostPaused, Count: 1, Since: 8e9}},
 		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "Where events are lost"}},
 	} {

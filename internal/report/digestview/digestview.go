@@ -59,8 +59,14 @@ func colours() []theme.Colour {
 		{Name: "onhit", Light: "#1c2229", Dark: "#14171c"},
 	}
 	for i, c := range [][2]string{
-		{"#f5c9a8", "#6b3f1d"}, {"#b9d6f2", "#24476b"}, {"#c4e3c9", "#255038"}, {"#e6cdea", "#533061"},
-		{"#f3dfa2", "#5c4a12"}, {"#b9e2e0", "#1c5250"}, {"#f4c6cf", "#6a2c3b"}, {"#dde1e6", "#3b434d"},
+		{"#f5c9a8", "#6b3f1d"},
+		{"#b9d6f2", "#24476b"},
+		{"#c4e3c9", "#255038"},
+		{"#e6cdea", "#533061"},
+		{"#f3dfa2", "#5c4a12"},
+		{"#b9e2e0", "#1c5250"},
+		{"#f4c6cf", "#6a2c3b"},
+		{"#dde1e6", "#3b434d"},
 	} {
 		all = append(all, theme.Colour{Name: "flame" + strconv.Itoa(i), Light: c[0], Dark: c[1]})
 	}
