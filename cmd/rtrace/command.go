@@ -34,6 +34,7 @@ func commands() []command {
 		statsCommand(),
 		sortCommand(),
 		renameCommand(),
+		reportCommand(),
 	}
 }
 

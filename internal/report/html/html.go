@@ -4,6 +4,8 @@
 package html
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,11 +48,15 @@ input[type=range]{accent-color:var(--accent)}
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	colours := append(append([]theme.Colour(nil), theme.Base...), p.Colours...)
+	// A script of ours has no such text but in a comment or string.
+	script := "\n" + strings.ReplaceAll(p.Script, "</script", `<\/script`)
+	// The policy lets this script run and no other, whatever text gets where.
+	hash := sha256.Sum256([]byte(script))
 	if _, err := fmt.Fprintf(w, `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title>
 <style>
@@ -58,7 +64,7 @@ func (p *Page) Write(w io.Writer) error {
 </head>
 <body>
 %s
-`, svg.Escape(p.Title), theme.Variables(colours), style, p.Style, p.Body); err != nil {
+`, base64.StdEncoding.EncodeToString(hash[:]), svg.Escape(p.Title), theme.Variables(colours), style, p.Style, p.Body); err != nil {
 		return err
 	}
 	for _, d := range p.Data {
@@ -71,8 +77,6 @@ func (p *Page) Write(w io.Writer) error {
 			return err
 		}
 	}
-	// A script of ours has no such text but in a comment or string.
-	script := strings.ReplaceAll(p.Script, "</script", `<\/script`)
-	_, err := fmt.Fprintf(w, "<script>\n%s</script>\n</body>\n</html>\n", script)
+	_, err := fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script)
 	return err
 }

@@ -2,6 +2,8 @@ package html_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -30,6 +32,13 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
+	}
+	// The policy allows the script by its hash, and none else.
+	_, script, _ := strings.Cut(text, "<script>")
+	script, _, _ = strings.Cut(script, "</script>")
+	hash := sha256.Sum256([]byte(script))
+	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "';"; !strings.Contains(text, want) {
+		t.Errorf("no %s in\n%s", want, text)
 	}
 	if n := strings.Count(text, "</script>"); n != 2 {
 		t.Errorf("%d scripts end", n)

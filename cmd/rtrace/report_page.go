@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+
+	"rtrace-bpf/internal/analysis/digest"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/digestview"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// reportCommand writes the page that one opens first.
+func reportCommand() command {
+	return command{
+		name: "report",
+		page: cli.Page{
+			Summary:  "write a page about a trace: curves, flame graph, leaks, sizes",
+			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
+			About: "Writes a page of HTML that needs nothing else and no network, to open in a browser: how the trace was made and what is missing from it, " +
+				"what was live in the course of it with the peak, rates, a flame graph, what was never freed by stack, sizes and lifetimes of blocks, and " +
+				"what each function, module, thread and process allocated.\n\n" +
+				"The flame graph shows what was never freed, what was live at the peak, all that was allocated or what was temporary, in bytes or blocks; " +
+				"a click zooms, and a search says how much of it matches. A temporary block is freed before its thread allocates another one. " +
+				"What a trace cannot know, as times, sizes or frees, the page says.\n\n" +
+				"All processes of a trace are added up, and each type of resource has its own part. What is never freed is what rtrace leaks prints. " +
+				"Stacks get names from the files that were mapped, if they are there and are those that were traced.\n\n" +
+				"The page is at most about 5 MB large: the stacks and names beyond that are added up as (other). " +
+				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			Examples: []cli.Example{
+				{Does: "see what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
+				{Does: "leave the files of this machine alone, as the trace is of another one", Command: "rtrace report --resolve=false -o report.html other.rtrace"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(reportOptions)
+			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			names := f.group("Names")
+			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the files that were mapped")
+			names.BoolVar(&o.names.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			o.names.in.add(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type reportOptions struct {
+	output string
+	names  blockFlags
+}
+
+func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	file, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, o.output, file, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	in, err := o.names.in.open(ctx, s, "report", args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	d := o.digest()
+	err = in.outcome(each(in, d.Add))
+	if !isIncomplete(err) {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	if e := errors.Join(digestview.WriteHTML(w, d.Finish(), o.about(in, err)), w.Flush()); e != nil {
+		return e
+	}
+	return err
+}
+
+// digest returns one that names frames by the files that are mapped.
+func (o *reportOptions) digest() *digest.Digest {
+	resolver := o.names.resolver()
+	return digest.New(digest.Options{
+		Framer: o.names.framer(resolver), Observe: resolver.Observe,
+		Module: func(pid int32, addr uint64) string { return moduleOf(resolver, pid, addr) },
+	})
+}
+
+func moduleOf(r *resolve.Resolver, pid int32, addr uint64) string {
+	_, module, _ := r.Process(pid).Name(addr)
+	return module
+}
+
+// about is what the page says of the file. done is what reading it ended with.
+func (o *reportOptions) about(in *input, done error) digestview.Options {
+	stats := in.Stats()
+	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side, KnowsLoss: in.Format == "jsonl"}
+	if stats.Version != "" {
+		about.Format += " " + stats.Version
+	}
+	switch {
+	case done == nil:
+	case errors.Is(done, trace.ErrTruncated):
+		about.Incomplete = "it is cut"
+	default:
+		about.Incomplete = plural(stats.Skipped, "packet") + " could not be read"
+	}
+	return about
+}

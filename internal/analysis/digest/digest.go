@@ -1,0 +1,265 @@
+// Package digest sums up a whole trace in one pass for a report: of each type of
+// resource the curve of what is live, what each stack, function, module, thread
+// and process allocated, sizes and lifetimes; and of the trace how it was made
+// and what is missing from it.
+//
+// What is unfreed is what package leak finds: a move frees and allocates, exec
+// ends all blocks of a process, and an allocation where a block is live leaves
+// the older one unfreed. All processes of the trace are summed up together. Every
+// call is an event; events are numbered from 1.
+//
+// A temporary block is freed, or moved, before its thread has allocated another
+// one of that type of resource.
+package digest
+
+import (
+	"strings"
+
+	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/trace"
+)
+
+// Amount is a number of blocks and their bytes.
+type Amount = timeline.Amount
+
+// Memory is the type of the resource that blocks of memory belong to. Calls of
+// resources that are not declared are of it, too.
+const Memory = "memory"
+
+// Limits of what is told apart.
+const (
+	maxResources = 64      // types of resources; calls of further ones are only counted
+	maxAPIs      = 1 << 10 // traced functions of a resource
+	maxNames     = 1 << 16 // names of threads and processes
+	maxMarks     = 1 << 10
+	maxReasons   = 1 << 8
+	noMore       = "(other)"
+)
+
+// Options of a Digest.
+type Options struct {
+	// Points is how many points a curve has at most; 0 means 512.
+	Points int
+	// Framer names the frames of stacks.
+	Framer sites.Framer
+	// Observe is told each mapping and what voids it, in the order of the trace,
+	// so that Framer knows them. It may be nil.
+	Observe func(*trace.Record)
+	// Module returns the path of the module that an address is in, or nothing.
+	// It may be nil.
+	Module func(pid int32, addr uint64) string
+}
+
+// Digest takes records. Memory is bounded by the blocks that are live at a time,
+// the distinct stacks, and the threads and processes.
+type Digest struct {
+	options   Options
+	facts     Facts
+	blocks    *leak.Blocks // Value is the number of the life
+	lives     lives
+	rows      []row
+	processes map[int32]*process
+	pid       int32
+	latest    *process // of pid
+	resources map[uint32]*resource
+	types     []*resource
+	frames    frames
+	clock     clock
+	event     uint64
+	contexts  [2]masks // by event, by time
+	inContext [32]uint64
+	marks     []Mark
+	names     map[threadKey]string
+	programs  map[int32]string
+	work      int // frames that may still be looked at because of mappings
+}
+
+type threadKey struct {
+	pid    int32
+	thread uint64
+}
+
+// New returns a Digest of nothing.
+func New(o Options) *Digest {
+	if o.Points <= 0 {
+		o.Points = 512
+	}
+	return &Digest{
+		options: o, blocks: leak.NewBlocks(), processes: make(map[int32]*process), resources: make(map[uint32]*resource),
+		contexts: [2]masks{{limit: o.Points}, {limit: o.Points}},
+		names:    make(map[threadKey]string), programs: make(map[int32]string), work: maxWork,
+		facts: Facts{Lost: make(map[string]*Loss)},
+	}
+}
+
+// Add takes a record. It keeps nothing that r refers to. A record without a
+// process gets the number that stands for its trace, if the file has several.
+func (d *Digest) Add(r *trace.Record) {
+	if r.Kind == trace.KindHeader {
+		d.header(&r.Header)
+	}
+	if r.PID == 0 && d.facts.Traces > 1 {
+		r.PID = 1 - int32(min(d.facts.Traces, 1<<30))
+	}
+	switch r.Kind {
+	case trace.KindCall:
+		d.call(r)
+	case trace.KindResource:
+		d.declare(&r.Resource)
+	case trace.KindContext:
+		d.mark(r)
+	case trace.KindExec:
+		d.exec(r)
+	case trace.KindMapping, trace.KindUnmapping, trace.KindModule:
+		d.mapping(r)
+	case trace.KindThread:
+		if len(d.names) < maxNames {
+			d.names[threadKey{r.PID, uint64(uint32(r.TID))}] = strings.Clone(r.Thread.Name)
+		}
+	case trace.KindProcess:
+		d.process(r.PID)
+		if len(d.programs) < maxNames {
+			d.programs[r.PID] = strings.Clone(r.Process.Name)
+		}
+		d.facts.process(r)
+	default:
+		d.facts.add(r)
+	}
+}
+
+// declare takes what the trace says of a resource.
+func (d *Digest) declare(r *trace.Resource) {
+	d.blocks.Declare(r)
+	of := d.ofType(r.Type)
+	d.resources[r.ID] = of
+	if of != nil {
+		of.Desc = strings.Clone(r.Desc)
+		of.RefCount = of.RefCount || r.RefCount
+	}
+}
+
+// resource returns the type of a resource, nil if there are too many.
+func (d *Digest) resource(id uint32) *resource {
+	if of, ok := d.resources[id]; ok {
+		return of
+	}
+	of := d.ofType(Memory)
+	d.resources[id] = of
+	return of
+}
+
+func (d *Digest) ofType(name string) *resource {
+	for _, of := range d.types {
+		if of.Type == name {
+			return of
+		}
+	}
+	if len(d.types) == maxResources {
+		return nil
+	}
+	of := newResource(strings.Clone(name), len(d.types), d.options.Points)
+	d.types = append(d.types, of)
+	return of
+}
+
+func (d *Digest) call(r *trace.Record) {
+	c := &r.Call
+	d.event++
+	now := d.clock.elapsed(r.Time)
+	d.facts.call(r)
+	if c.Context != 0 {
+		d.context(c.Context, now)
+	}
+	of := d.resource(c.Resource)
+	if of == nil {
+		d.facts.Unfollowed++
+		return
+	}
+	of.api(c)
+	e := moment{d.event, now, of.byEvent.At(d.event - 1), of.byTime.At(uint64(now))}
+	thread := of.thread(r)
+	life := life{event: d.event, time: now}
+	switch c.Op {
+	case trace.OpFree:
+		d.free(of, r, c.ID, thread, &e)
+	case trace.OpMove:
+		if c.OldID != 0 {
+			if old, ok := d.free(of, r, c.OldID, thread, &e); ok {
+				life.event, life.time = old.event, old.time // realloc does not restart it
+			}
+		}
+		d.alloc(of, r, thread, life, &e)
+	case trace.OpAlloc:
+		d.alloc(of, r, thread, life, &e)
+	}
+	of.level(&e)
+}
+
+// free takes a free and returns the life of the block that ended, if one did.
+func (d *Digest) free(of *resource, r *trace.Record, id uint64, thread uint32, at *moment) (life, bool) {
+	of.Frees++
+	before := d.blocks.Unmatched()
+	b, gone := d.blocks.Free(r.PID, r.Call.Resource, id)
+	of.Unmatched += d.blocks.Unmatched() - before
+	if !gone {
+		return life{}, false
+	}
+	l := *d.lives.at(b.Value)
+	d.lives.remove(b.Value)
+	row := &d.rows[l.row]
+	temporary := l.thread == thread && l.nth == uint32(of.threads[thread].use.Allocated.Blocks)
+	of.freed(row, l, b.Size, temporary, at)
+	return l, true
+}
+
+func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at *moment) {
+	c := &r.Call
+	if d.blocks.Retain(r.PID, c.Resource, c.ID) {
+		return
+	}
+	p := d.process(r.PID)
+	l.row, l.thread = d.row(p, of, c), thread
+	row := &d.rows[l.row]
+	of.allocated(row, thread, c.Size, at)
+	of.stack(&c.Stack, &c.Caller)
+	d.facts.size(c.Size)
+	l.nth = uint32(of.threads[thread].use.Allocated.Blocks)
+	old, replaced := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.add(l))
+	if replaced {
+		of.Replaced++
+		before := *d.lives.at(old.Value)
+		d.lives.remove(old.Value)
+		p.abandon(before, old.Size)
+		d.rows[before.row].born(before)
+	}
+}
+
+// exec ends all blocks of a process.
+func (d *Digest) exec(r *trace.Record) {
+	d.facts.Execs++
+	if r.PID == 0 || r.PID == d.facts.PID {
+		d.facts.Became = strings.Clone(r.Exec.Name)
+	}
+	for pid, entries := range d.blocks.Exec(r.PID) {
+		for e := range entries {
+			l := *d.lives.at(e.Value)
+			d.lives.remove(e.Value)
+			of := d.types[d.rows[l.row].resource]
+			of.ended(&d.rows[l.row], l.thread, Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
+		}
+		p := d.processes[pid]
+		if p == nil {
+			continue
+		}
+		for k, a := range p.abandoned {
+			d.types[d.rows[k.row].resource].ended(&d.rows[k.row], k.thread, a, k.bin, d.event+1)
+		}
+		p.abandoned = nil
+	}
+	d.settleAll(r.PID, 0, ^uint64(0))
+	if d.options.Observe != nil {
+		d.options.Observe(r)
+	}
+}

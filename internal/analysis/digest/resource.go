@@ -1,0 +1,260 @@
+package digest
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/blocks"
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/trace"
+)
+
+// Use is what a stack, a function, a thread … did with one type of resource.
+type Use struct {
+	Allocated Amount
+	Live      Amount // at the end
+	AtPeak    Amount // when most bytes were live
+	Temporary Amount
+}
+
+// use is a Use in the making.
+type use struct {
+	Use
+	// changed is the event of the last change of Live. If the peak lies between
+	// that and the next change, Live is what was live at the peak.
+	changed uint64
+}
+
+func (u *use) settle(event, peak uint64) {
+	if peak >= u.changed && peak < event {
+		u.AtPeak = u.Live
+	}
+	u.changed = event
+}
+
+// moment is a call on both axes.
+type moment struct {
+	event    uint64
+	time     int64
+	one, two *timeline.Point // by event, by time
+}
+
+// bins is one for each length in bits of a 64-bit number, and one for 0.
+const bins = 65
+
+// Bin counts the blocks with a size or life of From to To, both included.
+type Bin struct {
+	From, To uint64
+	Amount
+	Live Amount // of sizes: not freed
+}
+
+// timeBounds are where the bins of lifetimes in nanoseconds begin: 0, 1, 3, 10, 30 …
+var timeBounds = func() []uint64 {
+	bounds := []uint64{0}
+	for n := uint64(1); len(bounds) < timeBins; n *= 10 {
+		bounds = append(bounds, n, 3*n)
+	}
+	return bounds[:timeBins]
+}()
+
+// timeBins is how many bins there are for lifetimes; the last begins at 1e18 ns.
+const timeBins = 38
+
+func timeBin(ns int64) int {
+	n, found := slices.BinarySearch(timeBounds, uint64(max(0, ns)))
+	if !found {
+		n--
+	}
+	return n
+}
+
+func timeBinsOf(all *[timeBins]Amount) []Bin {
+	var out []Bin
+	n := 0
+	for i := range all {
+		b := Bin{From: timeBounds[i], To: ^uint64(0), Amount: all[i]}
+		if i+1 < timeBins {
+			b.To = timeBounds[i+1] - 1
+		}
+		out = append(out, b)
+		if all[i].Blocks > 0 {
+			n = i + 1
+		}
+	}
+	return out[:n]
+}
+
+func sizeBin(n uint64) uint8 { return uint8(bits.Len64(n)) }
+
+// binsOf returns the bins up to the last that is not empty.
+func binsOf(all, live *[bins]Amount) []Bin {
+	var out []Bin
+	n := 0
+	for i := range all {
+		b := Bin{Amount: all[i]}
+		if i > 0 {
+			b.From, b.To = 1<<(i-1), 1<<(i-1)-1+1<<(i-1)
+		}
+		if live != nil {
+			b.Live = live[i]
+		}
+		out = append(out, b)
+		if all[i].Blocks > 0 {
+			n = i + 1
+		}
+	}
+	return out[:n]
+}
+
+// resource is one type of resource in the making.
+type resource struct {
+	Resource
+	number          int
+	byEvent, byTime *timeline.Series
+	live            Amount
+	sizes, unfreed  [bins]Amount
+	ages            [bins]Amount
+	times           [timeBins]Amount
+	threads         []thread
+	numbers         map[threadKey]uint32
+	lastKey         threadKey
+	last            uint32 // 1 + the thread of lastKey
+	apis            map[apiKey]*API
+	recent          *API
+}
+
+type thread struct {
+	key threadKey
+	tid int32
+	use use
+}
+
+type apiKey struct {
+	name string
+	op   trace.Op
+}
+
+func newResource(name string, number, points int) *resource {
+	return &resource{
+		Resource: Resource{Type: name}, number: number,
+		byEvent: timeline.NewSeries(points), byTime: timeline.NewSeries(points),
+		numbers: make(map[threadKey]uint32), apis: make(map[apiKey]*API),
+	}
+}
+
+// thread returns the number of the thread that made a call.
+func (of *resource) thread(r *trace.Record) uint32 {
+	key := threadKey{r.PID, blocks.Thread(r)}
+	if of.last != 0 && of.lastKey == key {
+		return of.last - 1
+	}
+	n, ok := of.numbers[key]
+	if !ok {
+		n = uint32(len(of.threads))
+		of.threads = append(of.threads, thread{key: key, tid: r.TID})
+		of.numbers[key] = n
+	}
+	of.lastKey, of.last = key, n+1
+	return n
+}
+
+// api counts a call of a traced function.
+func (of *resource) api(c *trace.Call) {
+	of.Calls++
+	if c.Op == trace.OpMove {
+		of.Moves++
+	}
+	if a := of.recent; a == nil || a.Name != c.Function || a.Op != c.Op {
+		key := apiKey{c.Function, c.Op}
+		if of.apis[key] == nil && len(of.apis) >= maxAPIs {
+			key.name = noMore
+		}
+		a = of.apis[key]
+		if a == nil {
+			key.name = strings.Clone(key.name)
+			a = &API{Name: key.name, Op: c.Op}
+			of.apis[key] = a
+		}
+		of.recent = a
+	}
+	of.recent.Calls++
+	of.recent.Bytes += c.Size
+}
+
+// stack counts how good the stacks of allocations are.
+func (of *resource) stack(s *trace.Stack, caller *trace.Caller) {
+	q := &of.Stacks
+	switch {
+	case len(s.Frames) == 0 && *caller != (trace.Caller{}):
+		q.Callers++
+	case len(s.Frames) == 0:
+		q.Absent++
+	case s.End == trace.StackTruncated:
+		q.Truncated++
+	case s.End == trace.StackFailed:
+		q.Failed++
+	default:
+		q.Whole++
+	}
+	of.deepest(len(s.Frames))
+}
+
+func (of *resource) deepest(n int) { of.Stacks.Deepest = max(of.Stacks.Deepest, n) }
+
+func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
+	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
+		u.settle(at.event, of.PeakEvent)
+		add(&u.Allocated, size)
+		add(&u.Live, size)
+	}
+	add(&of.Total.Allocated, size)
+	add(&of.live, size)
+	add(&at.one.Allocated, size)
+	add(&at.two.Allocated, size)
+	bin := sizeBin(size)
+	add(&of.sizes[bin], size)
+	add(&of.unfreed[bin], size)
+	of.Largest = max(of.Largest, size)
+}
+
+func (of *resource) freed(r *row, l life, size uint64, temporary bool, at *moment) {
+	if temporary {
+		add(&r.use.Temporary, size)
+		add(&of.threads[l.thread].use.Temporary, size)
+		add(&of.Total.Temporary, size)
+	}
+	add(&of.Freed, size)
+	add(&at.one.Freed, size)
+	add(&at.two.Freed, size)
+	add(&of.ages[bits.Len64(at.event-l.event)], size)
+	add(&of.times[timeBin(at.time-l.time)], size)
+	of.ended(r, l.thread, Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
+}
+
+// ended takes blocks out of what is live.
+func (of *resource) ended(r *row, thread uint32, a Amount, bin uint8, event uint64) {
+	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
+		u.settle(event, of.PeakEvent)
+		sub(&u.Live, a)
+	}
+	sub(&of.live, a)
+	sub(&of.unfreed[bin], a)
+}
+
+// level takes account of what is live after a call.
+func (of *resource) level(at *moment) {
+	at.one.Level(at.event, at.time, of.live)
+	at.two.Level(at.event, at.time, of.live)
+	if of.live.Bytes > of.Peak.Bytes || of.Peak.Bytes == 0 && of.live.Blocks > of.Peak.Blocks {
+		of.Peak, of.PeakEvent, of.PeakTime = of.live, at.event, at.time
+	}
+	of.PeakBlocks = max(of.PeakBlocks, of.live.Blocks)
+}
+
+func add(a *Amount, size uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+size }
+
+func sub(a *Amount, b Amount) { a.Blocks, a.Bytes = a.Blocks-b.Blocks, a.Bytes-b.Bytes }
+
+func sum(a *Amount, b Amount) { a.Blocks, a.Bytes = a.Blocks+b.Blocks, a.Bytes+b.Bytes }

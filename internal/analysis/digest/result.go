@@ -1,0 +1,261 @@
+package digest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/trace"
+)
+
+// Result is what a Digest found.
+type Result struct {
+	Facts
+	Frames    []sites.Frame // by the numbers in stacks
+	Resources []*Resource   // those that were called: memory, then in the order of the trace
+	Marks     []Mark
+}
+
+// Resource is what happened to one type of resource.
+type Resource struct {
+	Type, Desc string
+	RefCount   bool
+	Calls      uint64
+	Frees      uint64
+	Moves      uint64
+	Total      Use
+	Freed      Amount
+	Unmatched  uint64 // frees of blocks that were not live
+	Replaced   uint64 // blocks that another allocation replaced: they stay unfreed
+	Largest    uint64 // size; if it is at most 1, sizes say nothing
+	// Peak is when most bytes, or if there are no sizes most blocks, were live;
+	// PeakBlocks is the maximum of blocks.
+	Peak       Amount
+	PeakEvent  uint64
+	PeakTime   int64
+	PeakBlocks uint64
+	Stacks     Quality
+
+	ByEvent, ByTime Curve
+	Sizes           []Bin // bytes
+	LifeEvents      []Bin // how long freed blocks lived, in events
+	LifeTimes       []Bin // in nanoseconds
+	Places          []Place
+	Functions       []Group
+	Modules         []Group
+	Threads         []Thread
+	Processes       []Process
+	APIs            []API
+}
+
+// Curve is what was live over an axis.
+type Curve struct {
+	Width  uint64 // of an interval
+	Points []timeline.Point
+}
+
+// Quality counts the stacks of allocations.
+type Quality struct {
+	Whole     uint64 // complete, or of a format that does not say
+	Truncated uint64 // at the limit of frames
+	Failed    uint64
+	Absent    uint64
+	Callers   uint64 // no stack, but the place that called
+	Deepest   int    // frames
+}
+
+// Place is a stack that allocated.
+type Place struct {
+	Frames []uint32 // the innermost first
+	Use
+	// Event and Time are those of the allocation of the oldest block that is
+	// live at the end; 0 if none is.
+	Event uint64
+	Time  int64
+}
+
+// Group is a function or module. A function has no file and line.
+type Group struct {
+	sites.Frame
+	Self  Use // it called the allocator
+	Total Use // it is anywhere in the stack, once or more
+}
+
+// Thread is a thread that allocated.
+type Thread struct {
+	PID  int32
+	ID   uint64 // of the kernel, or what the format has instead
+	TID  bool   // it is of the kernel
+	Name string
+	Use
+}
+
+// Process is a process that allocated.
+type Process struct {
+	PID  int32 // below 0: of the second trace of a file that names no process, and so on
+	Name string
+	Use
+}
+
+// API is a traced function.
+type API struct {
+	Name  string
+	Op    trace.Op
+	Calls uint64
+	Bytes uint64 // asked for
+}
+
+// Finish returns what was found. Nothing can be added any more.
+func (d *Digest) Finish() *Result {
+	for i := range d.rows {
+		if r := &d.rows[i]; !r.named {
+			d.name(r)
+		}
+	}
+	for _, entries := range d.blocks.Exec(0) {
+		for e := range entries {
+			l := d.lives.at(e.Value)
+			d.rows[l.row].born(*l)
+		}
+	}
+	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contextsOf()}
+	if r.Traces < 2 {
+		r.Duration = d.clock.last
+	}
+	for _, of := range d.types {
+		if of.Calls > 0 {
+			d.finish(of)
+			r.Resources = append(r.Resources, &of.Resource)
+		}
+	}
+	slices.SortStableFunc(r.Resources, func(a, b *Resource) int {
+		switch {
+		case a.Type == Memory:
+			return -1
+		case b.Type == Memory:
+			return 1
+		}
+		return 0
+	})
+	return r
+}
+
+// finish makes the tables of a resource.
+func (d *Digest) finish(of *resource) {
+	last := d.event + 1
+	of.Total.Live = of.live
+	of.Total.AtPeak = of.Peak
+	of.ByEvent = Curve{of.byEvent.Width(), of.byEvent.Points()}
+	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
+	of.Sizes = binsOf(&of.sizes, &of.unfreed)
+	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(&of.times)
+	for i := range of.threads {
+		t := &of.threads[i]
+		if t.use.settle(last, of.PeakEvent); t.use.Allocated.Blocks == 0 {
+			continue
+		}
+		of.Threads = append(of.Threads, Thread{PID: t.key.pid, ID: t.key.thread, TID: t.tid > 0, Name: d.names[t.key], Use: t.use.Use})
+	}
+	for _, a := range slices.SortedFunc(maps.Values(of.apis), func(a, b *API) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op))
+	}) {
+		of.APIs = append(of.APIs, *a)
+	}
+	places := make(map[string]int)
+	processes := make(map[int32]int)
+	var key []byte
+	for i := range d.rows {
+		r := &d.rows[i]
+		if int(r.resource) != of.number {
+			continue
+		}
+		r.use.settle(last, of.PeakEvent)
+		key = stackKey(key[:0], r.stack)
+		n, ok := places[string(key)]
+		if !ok {
+			n = len(of.Places)
+			places[string(key)] = n
+			of.Places = append(of.Places, Place{Frames: r.stack})
+		}
+		p := &of.Places[n]
+		p.add(&r.use.Use)
+		if o := &r.oldest; o.event > 0 && r.use.Live.Blocks > 0 && (p.Event == 0 || o.event < p.Event) {
+			p.Event, p.Time = o.event, o.time
+		}
+		n, ok = processes[r.pid]
+		if !ok {
+			n = len(of.Processes)
+			processes[r.pid] = n
+			of.Processes = append(of.Processes, Process{PID: r.pid, Name: d.programs[r.pid]})
+		}
+		of.Processes[n].add(&r.use.Use)
+	}
+	of.Functions = d.groups(of.Places, func(f sites.Frame) sites.Frame {
+		f.ToFunction()
+		return f
+	})
+	of.Modules = d.groups(of.Places, func(f sites.Frame) sites.Frame { return sites.Frame{Place: sites.Place{Module: f.Module}} })
+	slices.SortFunc(of.Places, func(a, b Place) int {
+		if n := compare(&a.Use, &b.Use); n != 0 {
+			return n
+		}
+		return slices.Compare(a.Frames, b.Frames)
+	})
+	slices.SortStableFunc(of.Threads, func(a, b Thread) int { return compare(&a.Use, &b.Use) })
+	slices.SortStableFunc(of.Processes, func(a, b Process) int { return compare(&a.Use, &b.Use) })
+}
+
+// groups sums up places by what reduce leaves of their frames.
+func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []Group {
+	var (
+		names  frames
+		groups []Group
+		of     = make([]uint32, len(d.frames.all)) // 1 + the group of each frame
+		seen   []int                               // 1 + the last place that had the group
+	)
+	for i := range places {
+		p := &places[i]
+		for depth, n := range p.Frames {
+			if of[n] == 0 {
+				f := reduce(d.frames.all[n])
+				of[n] = names.add(&f) + 1
+				if int(of[n]) > len(groups) {
+					groups, seen = append(groups, Group{Frame: f}), append(seen, 0)
+				}
+			}
+			g := of[n] - 1
+			if depth == 0 {
+				groups[g].Self.add(&p.Use)
+			}
+			if seen[g] != i+1 {
+				seen[g] = i + 1
+				groups[g].Total.add(&p.Use)
+			}
+		}
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		if n := cmp.Or(compare(&a.Self, &b.Self), compare(&a.Total, &b.Total)); n != 0 {
+			return n
+		}
+		return cmp.Or(strings.Compare(a.Function, b.Function), strings.Compare(a.Module, b.Module), cmp.Compare(a.Addr, b.Addr), strings.Compare(a.File, b.File))
+	})
+	return groups
+}
+
+func (u *Use) add(v *Use) {
+	sum(&u.Allocated, v.Allocated)
+	sum(&u.Live, v.Live)
+	sum(&u.AtPeak, v.AtPeak)
+	sum(&u.Temporary, v.Temporary)
+}
+
+// compare orders by what is live, then by what was allocated, the most first.
+func compare(a, b *Use) int {
+	return cmp.Or(
+		cmp.Compare(b.Live.Bytes, a.Live.Bytes), cmp.Compare(b.Live.Blocks, a.Live.Blocks),
+		cmp.Compare(b.Allocated.Bytes, a.Allocated.Bytes), cmp.Compare(b.Allocated.Blocks, a.Allocated.Blocks),
+	)
+}

@@ -1,0 +1,215 @@
+package digest
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/trace"
+)
+
+// row is what one place did with one type of resource.
+type row struct {
+	use      use
+	process  *process
+	pid      int32
+	place    uint32
+	resource uint16
+	named    bool
+	stack    []uint32 // if named: numbers of frames, the innermost first
+	// oldest is when the oldest block that no free can end began; its event is 0
+	// if there is none.
+	oldest struct {
+		event uint64
+		time  int64
+	}
+}
+
+// born takes account of a live block in what is the oldest.
+func (r *row) born(l life) {
+	if r.oldest.event == 0 || l.event < r.oldest.event {
+		r.oldest.event, r.oldest.time = l.event, l.time
+	}
+}
+
+// process is what belongs to one process.
+type process struct {
+	names  sites.Names
+	places sites.Table
+	rows   [][]uint32 // by resource and place: 1 + the row in use
+	open   []uint32   // rows whose frames are not named yet
+	// abandoned are the live blocks that no free can end, because another began
+	// in their place.
+	abandoned map[abandonedKey]Amount
+}
+
+type abandonedKey struct {
+	row, thread uint32
+	bin         uint8
+}
+
+func (p *process) abandon(l life, size uint64) {
+	if p.abandoned == nil {
+		p.abandoned = make(map[abandonedKey]Amount)
+	}
+	key := abandonedKey{l.row, l.thread, sizeBin(size)}
+	a := p.abandoned[key]
+	add(&a, size)
+	p.abandoned[key] = a
+}
+
+func (d *Digest) process(pid int32) *process {
+	if d.latest != nil && d.pid == pid {
+		return d.latest
+	}
+	p := d.processes[pid]
+	if p == nil {
+		p = &process{}
+		d.processes[pid] = p
+	}
+	d.pid, d.latest = pid, p
+	return p
+}
+
+// row returns the number of the row that a call belongs to.
+func (d *Digest) row(p *process, of *resource, c *trace.Call) uint32 {
+	place := p.places.Add(&c.Stack, &c.Caller, &p.names)
+	for len(p.rows) <= of.number {
+		p.rows = append(p.rows, nil)
+	}
+	rows := p.rows[of.number]
+	for int(place) >= len(rows) {
+		rows = append(rows, 0)
+	}
+	p.rows[of.number] = rows
+	if rows[place] == 0 {
+		d.rows = append(d.rows, row{process: p, pid: d.pid, place: place, resource: uint16(of.number)})
+		rows[place] = uint32(len(d.rows))
+		p.open = append(p.open, rows[place]-1)
+	}
+	return rows[place] - 1
+}
+
+// maxWork bounds how many frames are looked at because mappings went: then the
+// frames in further ones are named, if at all, by what is there at the end.
+const maxWork = 1 << 28
+
+// mapping takes a change of what is mapped. Stacks with frames in what goes away
+// are named before, as nothing is known of them later; the next such stack is of
+// what comes there then. Of all others the names can wait: some mappings are
+// told late.
+func (d *Digest) mapping(r *trace.Record) {
+	m := &r.Mapping
+	switch r.Kind {
+	case trace.KindModule:
+		d.facts.Modules++
+	case trace.KindUnmapping:
+		d.settleAll(r.PID, m.Start, m.End)
+	case trace.KindMapping:
+		if d.options.Module != nil {
+			if old := d.options.Module(r.PID, m.Start+1); old != "" && old != m.Path {
+				d.settleAll(r.PID, m.Start, m.End)
+			}
+		}
+	}
+	if d.options.Observe != nil {
+		d.options.Observe(r)
+	}
+}
+
+// settleAll names the rows of a process, all if pid is 0, with frames in [start,
+// end). In a trace that says only of some records which process they are of, one
+// that made no calls is the one without an id.
+func (d *Digest) settleAll(pid int32, start, end uint64) {
+	if pid == 0 {
+		for _, p := range d.processes {
+			d.settle(p, start, end)
+		}
+		return
+	}
+	p := d.processes[pid]
+	if p == nil || len(p.rows) == 0 {
+		p = d.processes[0]
+	}
+	if p != nil {
+		d.settle(p, start, end)
+	}
+}
+
+// settle names the rows of a process with frames in [start, end).
+func (d *Digest) settle(p *process, start, end uint64) {
+	if end <= start || d.work <= 0 {
+		return
+	}
+	open := p.open[:0]
+	for _, n := range p.open {
+		r := &d.rows[n]
+		d.frames.addresses, d.frames.texts = d.frames.addresses[:0], d.frames.texts[:0]
+		stack, _ := p.places.Place(r.place, &p.names, &d.frames.addresses, &d.frames.texts)
+		d.work -= 1 + len(stack.Frames)
+		// A return address may be the first behind the mapping.
+		if !slices.ContainsFunc(stack.Frames, func(a uint64) bool { return start < a && a <= end }) {
+			open = append(open, n)
+			continue
+		}
+		d.name(r)
+		p.rows[r.resource][r.place] = 0
+	}
+	p.open = open
+}
+
+// name names the frames of a row.
+func (d *Digest) name(r *row) {
+	p := r.process
+	d.frames.addresses, d.frames.texts = d.frames.addresses[:0], d.frames.texts[:0]
+	stack, caller := p.places.Place(r.place, &p.names, &d.frames.addresses, &d.frames.texts)
+	d.frames.made = d.options.Framer.Append(d.frames.made[:0], r.pid, &stack, &caller, 0)
+	r.stack = make([]uint32, len(d.frames.made))
+	for i := range d.frames.made {
+		f := &d.frames.made[i]
+		if f.Module == "" && f.Addr != 0 && d.options.Module != nil {
+			f.Module = d.options.Module(r.pid, f.Addr)
+		}
+		if f.Function != "" {
+			f.Addr = 0
+		}
+		r.stack[i] = d.frames.add(f)
+	}
+	r.named = true
+}
+
+// frames numbers frames, each different one once.
+type frames struct {
+	all   []sites.Frame
+	byKey map[string]uint32
+	key   []byte
+
+	made      []sites.Frame // scratch
+	addresses []uint64
+	texts     []string
+}
+
+func (s *frames) add(f *sites.Frame) uint32 {
+	s.key = f.AppendKey(s.key[:0])
+	if n, ok := s.byKey[string(s.key)]; ok {
+		return n
+	}
+	if s.byKey == nil {
+		s.byKey = make(map[string]uint32)
+	}
+	own := *f
+	own.Function, own.File, own.Module = strings.Clone(f.Function), strings.Clone(f.File), strings.Clone(f.Module)
+	n := uint32(len(s.all))
+	s.all = append(s.all, own)
+	s.byKey[string(s.key)] = n
+	return n
+}
+
+// stackKey returns bytes that are the same for equal stacks only.
+func stackKey(key []byte, stack []uint32) []byte {
+	for _, n := range stack {
+		key = binary.LittleEndian.AppendUint32(key, n)
+	}
+	return key
+}

@@ -1,0 +1,201 @@
+// Package digestview writes the page of a trace: what a digest.Result says, with
+// curves, a flame graph and tables in which a reader can look around.
+package digestview
+
+import (
+	"cmp"
+	_ "embed" // the parts of the page
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"rtrace-bpf/internal/analysis/digest"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/report/figure"
+	"rtrace-bpf/internal/report/html"
+	"rtrace-bpf/internal/report/svg"
+	"rtrace-bpf/internal/report/theme"
+)
+
+// Options are what a page says beside the result.
+type Options struct {
+	File        string   // name of the trace
+	Format      string   // its format with the version
+	Compression []string // of the file, the outermost first
+	Side        string   // its side file
+	KnowsLoss   bool     // the format says itself what was lost
+	Incomplete  string   // why it was not read to the end; empty if it was
+}
+
+// The parts of the page.
+var (
+	//go:embed page.html
+	body string
+	//go:embed page.css
+	style string
+	//go:embed page_data.js
+	scriptData string
+	//go:embed page_curve.js
+	scriptCurve string
+	//go:embed page_flame.js
+	scriptFlame string
+	//go:embed page_table.js
+	scriptTable string
+	//go:embed page_main.js
+	scriptMain string
+)
+
+// colours are those of curves and of the flame graph, where text stands on
+// flame0 to flame7 and on hit.
+func colours() []theme.Colour {
+	all := []theme.Colour{
+		{Name: "live", Light: "#1a5fb4", Dark: "#7fb2f0"},
+		{Name: "range", Light: "#a9c8ea", Dark: "#2f4d73"},
+		{Name: "allocated", Light: "#c05621", Dark: "#e79a5f"},
+		{Name: "freed", Light: "#a8d5ba", Dark: "#2f5c45"},
+		{Name: "context", Light: "#e6dcf2", Dark: "#352a45"},
+		{Name: "hit", Light: "#ffd23f", Dark: "#f2c12e"},
+		{Name: "onhit", Light: "#1c2229", Dark: "#14171c"},
+	}
+	for i, c := range [][2]string{
+		{"#f5c9a8", "#6b3f1d"},
+		{"#b9d6f2", "#24476b"},
+		{"#c4e3c9", "#255038"},
+		{"#e6cdea", "#533061"},
+		{"#f3dfa2", "#5c4a12"},
+		{"#b9e2e0", "#1c5250"},
+		{"#f4c6cf", "#6a2c3b"},
+		{"#dde1e6", "#3b434d"},
+	} {
+		all = append(all, theme.Colour{Name: "flame" + strconv.Itoa(i), Light: c[0], Dark: c[1]})
+	}
+	return all
+}
+
+// WriteHTML writes a page that stands alone.
+func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
+	name := title(r, &o)
+	p := html.Page{
+		Title: "Allocations of " + name, Colours: colours(), Style: style,
+		Body: strings.NewReplacer(
+			"{{name}}", svg.Escape(name), "{{facts}}", factList(r, &o), "{{notes}}", noteList(notes(r, &o)),
+		).Replace(body),
+		Data:   []html.Data{{ID: "data", Value: build(r)}},
+		Script: scriptData + scriptCurve + scriptFlame + scriptTable + scriptMain,
+	}
+	return p.Write(w)
+}
+
+// title is what the process is called, or if that is unknown the file.
+func title(r *digest.Result, o *Options) string {
+	name := cmp.Or(r.Became, r.Process.Name, o.File)
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if name == "" {
+		name = "an unknown program"
+	}
+	return shorten(sites.Printable(name))
+}
+
+// factList says how the trace was made, as a list of HTML.
+func factList(r *digest.Result, o *Options) string {
+	var b strings.Builder
+	fact := func(name, text string) {
+		if text != "" {
+			b.WriteString("<div><dt>" + name + "</dt><dd>" + svg.Escape(shorten(sites.Printable(text))) + "</dd></div>\n")
+		}
+	}
+	process := r.Process.Name
+	if r.Became != "" {
+		process = strings.TrimPrefix(process+", then "+r.Became, ", then ")
+	}
+	if r.PID > 0 {
+		process = strings.TrimSpace(process + ", process " + strconv.Itoa(int(r.PID)))
+	}
+	fact("Program", strings.TrimPrefix(process, ", "))
+	fact("When", when(r))
+	if r.Duration > 0 {
+		fact("How long", figure.Seconds(uint64(r.Duration))+" between the first and the last call")
+	}
+	calls := plural(r.Calls, "call")
+	if r.Duration > 0 && r.Calls > 1 {
+		calls += ", " + figure.Short(uint64(float64(r.Calls)/(float64(r.Duration)/1e9))) + " a second"
+	}
+	fact("Calls", calls)
+	fact("Traced by", tracedBy(r))
+	machine := r.Header.Arch
+	if r.Header.PointerSize > 0 {
+		machine = strings.TrimPrefix(machine+", "+strconv.Itoa(8*r.Header.PointerSize)+"-bit", ", ")
+	}
+	fact("Machine", machine)
+	format := strings.Join(append([]string{o.Format}, o.Compression...), ", in ")
+	if o.Side != "" {
+		format += ", with its side file"
+	}
+	fact("Format", format)
+	fact("File", o.File)
+	if r.HeapGrown.Blocks > 0 {
+		fact("From the system", figure.Bytes(r.HeapGrown.Bytes)+" in "+plural(r.HeapGrown.Blocks, "step"))
+	}
+	lost := uint64(0)
+	for _, l := range r.Lost {
+		lost += l.Count
+	}
+	switch {
+	case lost > 0:
+		fact("Lost", plural(lost, "event")+", see below")
+	case o.Side == "" && !o.KnowsLoss:
+		fact("Lost", "not known: the format has no place for it")
+	default:
+		fact("Lost", "nothing")
+	}
+	return b.String()
+}
+
+// when is when the recording began.
+func when(r *digest.Result) string {
+	at := r.Process.WallTime
+	if h := &r.Header; at == 0 && h.WallTime != 0 && r.FirstTime != 0 {
+		at = r.FirstTime - h.ClockTime + h.WallTime
+	}
+	if at == 0 {
+		return ""
+	}
+	return time.Unix(0, at).UTC().Format("2 January 2006, 15:04:05 UTC")
+}
+
+func tracedBy(r *digest.Result) string {
+	var parts []string
+	if r.Header.Origin != "" {
+		parts = append(parts, r.Header.Origin)
+	}
+	switch {
+	case r.Depth == 0:
+		parts = append(parts, "without stacks")
+	case r.Depth > 0:
+		parts = append(parts, "stacks of up to "+plural(uint64(r.Depth), "frame"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func noteList(notes []note) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<section class=\"notes\" aria-labelledby=\"notes-title\"><h2 id=\"notes-title\">About this trace</h2>\n<ul>\n")
+	for _, warn := range []bool{true, false} {
+		for _, n := range notes {
+			if n.warn != warn {
+				continue
+			}
+			class := ""
+			if warn {
+				class = " class=\"warn\""
+			}
+			b.WriteString("<li" + class + ">" + svg.Escape(sites.Printable(n.text)) + "</li>\n")
+		}
+	}
+	b.WriteString("</ul></section>\n")
+	return b.String()
+}

@@ -1,0 +1,209 @@
+// The curves: what is live, and below what is allocated and freed.
+
+const SVG = 'http://www.w3.org/2000/svg';
+const EDGE = {left: 78, right: 14, top: 30, bottom: 24};
+const LABELS = 30; // of contexts and marks
+const RATES = 150; // points of a curve of rates
+
+function shape(tag, attributes, text) {
+  const e = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+  if (text !== undefined) e.textContent = text;
+  return e;
+}
+
+// ticks returns round values up to most, a power of two or 1, 2 or 5 times one of
+// ten apart.
+function ticks(most, n, binary) {
+  const least = most / n;
+  let step = 1;
+  if (binary) while (step < least) step *= 2;
+  else {
+    const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
+    step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= least * (1 - 1e-9)) || 10 * power;
+  }
+  const out = [];
+  for (let v = 0; v <= most * (1 + 1e-9) && out.length < 50; v += step) out.push(v);
+  return out;
+}
+
+class Curves {
+  // host is the element for the curves, readout that for the point under the
+  // pointer.
+  constructor(host, readout) {
+    this.host = host;
+    this.readout = readout;
+    new ResizeObserver(() => { if (this.view && host.clientWidth !== this.width) this.draw(); }).observe(host);
+  }
+
+  // show draws a resource. view has the resource, byTime, bytes, and the marks.
+  show(data, view) {
+    Object.assign(this, {data, view});
+    const r = view.resource, c = view.byTime ? r.byTime : r.byEvent;
+    this.max = Math.max(1, view.byTime ? data.duration : data.events);
+    this.curve = c;
+    const b = view.bytes;
+    [this.least, this.most, this.last, this.fresh, this.gone] = b ?
+      [c.least, c.most, c.last, c.allocated, c.freed] : [c.leastBlocks, c.mostBlocks, c.lastBlocks, c.allocatedBlocks, c.freedBlocks];
+    this.units = b ? (r.bytes ? size : short) : short;
+    // Rates are of several intervals: in a short one they say little.
+    this.joined = Math.ceil(this.last.length / RATES);
+    const rates = (values) => {
+      const out = [];
+      for (let i = 0; i < values.length; i += this.joined) {
+        const to = Math.min(i + this.joined, values.length);
+        let sum = 0;
+        for (let j = i; j < to; j++) sum += values[j];
+        const span = Math.max(this.edge(to) - this.edge(i), c.width * this.joined / 16);
+        out.push(view.byTime ? sum / (span / 1e9) : sum);
+      }
+      return out;
+    };
+    this.freshRate = rates(this.fresh);
+    this.goneRate = rates(this.gone);
+    this.draw();
+  }
+
+  edge(i) { return Math.min(i * this.curve.width, this.max); }
+
+  position(v) { return this.view.byTime ? seconds(v) : count(v); }
+
+  draw() {
+    this.width = this.host.clientWidth || 900;
+    this.inner = this.width - EDGE.left - EDGE.right;
+    this.panels = [];
+    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
+    const unit = this.view.bytes ? (r.bytes ? 'bytes' : 'units') : 'blocks';
+    const text = (v) => v === 0 ? '0' : this.units(v);
+    const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, text, this.view.bytes && r.bytes);
+    live.band(this.least, this.most, 'range');
+    live.line(this.last, 'live');
+    this.peak(live);
+    const rates = this.panel(r.frees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
+    if (r.frees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
+    rates.line(this.freshRate, 'allocated');
+    const key = el('p', {class: 'key'});
+    for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'least to most in it'], ['allocated', 'allocated'], ['freed', 'freed'],
+      ...(this.data.marks.length ? [['context', 'in a context']] : [])]) {
+      if (colour === 'freed' && !r.frees) continue;
+      const i = el('i');
+      i.style.background = 'var(--' + colour + ')';
+      key.append(el('span', {}, i, text));
+    }
+    this.host.replaceChildren(...this.panels.map((p) => p.svg), key);
+    this.point(-1);
+  }
+
+  x(v) { return EDGE.left + this.inner * Math.min(v, this.max) / this.max; }
+
+  panel(title, height, most, n, text, binary) {
+    const self = this, full = height + EDGE.top + EDGE.bottom, top = most * 1.1;
+    const svg = shape('svg', {class: 'curve', height: full, viewBox: '0 0 ' + this.width + ' ' + full, tabindex: 0, role: 'img', 'aria-label': title});
+    const y = (v) => EDGE.top + height * (1 - Math.min(v, top) / top);
+    const p = {
+      svg, y,
+      points(values) {
+        const out = [], n = values.length === self.last.length ? 1 : self.joined;
+        values.forEach((v, i) => out.push([self.x(self.edge(i * n)), y(v)], [self.x(self.edge((i + 1) * n)), y(v)]));
+        return out;
+      },
+      line(values, colour) {
+        const xy = p.points(values);
+        // What was live stays so to the end of the trace.
+        if (xy.length && colour === 'live') xy.push([self.x(self.max), xy[xy.length - 1][1]]);
+        p.path(xy, {fill: 'none', 'stroke-width': 1.6, 'stroke-linejoin': 'round'}, 'stroke', colour);
+      },
+      band(low, high, colour) { p.path([...p.points(high), ...p.points(low).reverse()], {}, 'fill', colour); },
+      path(xy, attributes, property, colour) {
+        if (!xy.length) return;
+        const e = shape('path', {...attributes, d: 'M' + xy.map(([x, y]) => x.toFixed(1) + ' ' + y.toFixed(1)).join('L')});
+        e.style[property] = 'var(--' + colour + ')';
+        svg.append(e);
+      },
+    };
+    if (!this.panels.length) this.marks(svg, height);
+    svg.append(shape('text', {class: 'title', x: 0, y: 15}, title));
+    for (const v of ticks(top, n, binary)) {
+      const at = Math.round(y(v)) + 0.5;
+      svg.append(shape('path', {class: 'grid', d: 'M' + EDGE.left + ' ' + at + 'H' + (this.width - EDGE.right)}));
+      svg.append(shape('text', {x: EDGE.left - 8, y: at + 4, 'text-anchor': 'end'}, text(v)));
+    }
+    const many = Math.max(2, Math.floor(this.inner / 110));
+    for (const v of ticks(this.max, many, false)) {
+      const at = this.x(v);
+      svg.append(shape('path', {class: 'grid', d: 'M' + at + ' ' + (EDGE.top + height) + 'v4'}));
+      svg.append(shape('text', {x: at, y: full - 6, 'text-anchor': at > this.width - 40 ? 'end' : v === 0 ? 'start' : 'middle'}, this.position(v)));
+    }
+    p.cursor = shape('path', {class: 'cursor', d: ''});
+    p.full = full;
+    svg.append(p.cursor);
+    svg.addEventListener('pointermove', (e) => this.point(this.index(e)));
+    svg.addEventListener('pointerdown', (e) => this.point(this.index(e)));
+    svg.addEventListener('pointerleave', () => this.point(-1));
+    svg.addEventListener('blur', () => this.point(-1));
+    svg.addEventListener('keydown', (e) => {
+      const n = this.last.length - 1, to = {ArrowRight: Math.min(this.now + 1, n), ArrowLeft: Math.max(this.now - 1, 0), Home: 0, End: n}[e.key];
+      if (to === undefined) return;
+      e.preventDefault();
+      this.point(to);
+    });
+    this.panels.push(p);
+    return p;
+  }
+
+  // marks draws contexts behind the curves: where they were entered, or where
+  // they were declared if no call was made in them.
+  marks(svg, height) {
+    let labels = 0;
+    for (const m of this.data.marks) {
+      const spans = this.view.byTime ? m.byTime : m.byEvent;
+      for (const [from, to] of spans) {
+        const left = this.x(from), e = shape('rect', {x: left, y: EDGE.top, width: Math.max(1, this.x(to) - left), height});
+        e.style.fill = 'var(--context)';
+        svg.append(e);
+      }
+      const at = this.x(spans.length ? spans[0][0] : this.view.byTime ? m.time : m.event);
+      svg.append(shape('path', {class: 'edge', d: 'M' + at.toFixed(1) + ' ' + EDGE.top + 'v' + height}));
+      if (labels === LABELS) continue;
+      const end = at > this.width - 150;
+      svg.append(shape('text', {class: 'note', x: at + (end ? -4 : 4), y: EDGE.top + 12 + 13 * (labels % 6), 'text-anchor': end ? 'end' : 'start'}, m.name));
+      labels++;
+    }
+  }
+
+  // peak marks the peak: the exact one if it is of what is drawn.
+  peak(panel) {
+    const r = this.view.resource, exact = this.view.bytes || !r.sized;
+    let most = this.view.bytes ? r.total[3] : r.peakBlocks, at = this.view.byTime ? r.peakTime : r.peakEvent;
+    if (!most) return;
+    if (!exact) at = this.edge(this.most.indexOf(Math.max(...this.most)));
+    const x = this.x(at), y = panel.y(most), dot = shape('circle', {cx: x, cy: y, r: 3.5});
+    dot.style.fill = 'var(--live)';
+    const text = 'peak ' + (this.view.bytes ? this.units(most) : count(most)) + (exact ? (this.view.byTime ? ' at ' + seconds(at) : ' after call ' + count(at)) : '');
+    const end = x > this.width / 2;
+    panel.svg.append(dot, shape('text', {class: 'note peak', x: x + (end ? -7 : 7), y: Math.max(y - 6, 12), 'text-anchor': end ? 'end' : 'start'}, text));
+  }
+
+  index(e) {
+    const box = e.currentTarget.getBoundingClientRect();
+    const v = (e.clientX - box.left - EDGE.left) / this.inner * this.max;
+    if (v < 0 || v > this.max) return -1;
+    return Math.min(Math.floor(v / this.curve.width), this.last.length - 1);
+  }
+
+  // point says what there is in an interval.
+  point(i) {
+    this.now = i;
+    for (const p of this.panels) p.cursor.setAttribute('d', i < 0 ? '' : 'M' + Math.round(this.x((this.edge(i) + this.edge(i + 1)) / 2)) + '.5 ' + EDGE.top + 'V' + (p.full - EDGE.bottom));
+    if (i < 0) {
+      this.readout.textContent = '';
+      return;
+    }
+    const c = this.curve, r = this.view.resource;
+    const amount = (n, bytes) => (r.sized ? (r.bytes ? size(bytes) : count(bytes)) + ' in ' : '') + plural(n, 'block');
+    const inside = this.data.marks.filter((m) => (this.view.byTime ? m.byTime : m.byEvent).some(([a, b]) => a < this.edge(i + 1) && this.edge(i) < b)).map((m) => m.name);
+    const from = this.view.byTime ? this.edge(i) : Math.min(this.edge(i) + 1, this.max);
+    this.readout.textContent = (this.view.byTime ? '' : 'Calls ') + this.position(from) + ' to ' + this.position(this.edge(i + 1)) + ': live ' + amount(c.lastBlocks[i], c.last[i]) +
+      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.frees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '');
+  }
+}

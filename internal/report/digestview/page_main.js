@@ -1,0 +1,278 @@
+// The page as a whole.
+
+class Report {
+  constructor(data) {
+    this.data = data;
+    this.curves = new Curves($('curve'), $('at'));
+    this.flame = new Flame($('flame'), (node) => this.what(node), (node) => this.crumbs(node));
+    this.inverted = false;
+    this.byTime = data.duration > 0;
+    this.listen();
+    choice($('resources'), data.resources.map((r, i) => [i, r.type || 'unnamed', r.desc]), 0, (i) => this.show(i));
+    $('bar').hidden = $('main').hidden = false;
+    if (data.resources.length) this.show(0);
+    else {
+      $('main').replaceChildren(el('p', {}, 'The trace has no calls.'));
+      $('bar').hidden = true;
+    }
+  }
+
+  listen() {
+    $('search').addEventListener('input', () => { this.flame.search($('search').value); this.matched(); });
+    $('search').addEventListener('keydown', (e) => {
+      if (e.key !== 'Escape') return;
+      $('search').value = '';
+      this.flame.search('');
+      this.matched();
+    });
+    $('reset').addEventListener('click', () => {
+      $('search').value = '';
+      this.flame.search('');
+      this.flame.zoom(this.flame.root);
+    });
+    document.addEventListener('keydown', (e) => {
+      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) return;
+      e.preventDefault();
+      $('search').focus();
+    });
+  }
+
+  // show shows a resource.
+  show(i) {
+    const r = this.resource = this.data.resources[i];
+    this.bytes = r.sized;
+    this.measure = MEASURES[r.total[0] > 0 && r.frees ? 0 : 2];
+    $('desc').textContent = r.desc;
+    choice($('units'), r.sized ? [[true, r.bytes ? 'Bytes' : 'Units'], [false, 'Blocks']] : [], this.bytes, (bytes) => { this.bytes = bytes; this.draw(); });
+    const axes = [[true, 'Time'], [false, 'Calls']].filter(([time]) => time ? r.byTime : r.byEvent);
+    if (!axes.some(([time]) => time === this.byTime)) this.byTime = axes[0][0];
+    choice($('axes'), axes, this.byTime, (time) => { this.byTime = time; this.draw(); });
+    $('over-time-title').textContent = this.byTime ? 'Over time' : 'In the course of the calls';
+    choice($('measures'), MEASURES.filter((m) => r.frees || m.id === 'allocated').map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
+    choice($('directions'), [[false, 'From main'], [true, 'From the allocation']], this.inverted, (inverted) => { this.inverted = inverted; this.setTree(); });
+    this.cards();
+    this.setTree();
+    this.setStacks();
+    this.setTables();
+    this.draw();
+  }
+
+  // draw draws what depends on the unit and the axis.
+  draw() {
+    this.curves.show(this.data, {resource: this.resource, byTime: this.byTime, bytes: this.bytes});
+    this.setMeasure();
+    this.histograms();
+  }
+
+  // amount prints bytes and blocks.
+  amount(uses, at) { return (this.resource.sized ? this.size(uses[at + 1]) + ' in ' : '') + plural(uses[at], 'block'); }
+
+  size(n) { return this.resource.bytes ? size(n) : count(n) + ' units'; }
+
+  cards() {
+    const r = this.resource, t = r.total, big = (at) => r.sized ? this.size(t[at + 1]) : count(t[at]);
+    const blocks = (n) => r.sized ? 'in ' + plural(n, 'block') : n === 1 ? 'block' : 'blocks';
+    const card = (id, title, text, ...lines) => el('div', {class: 'card' + (id === 'live' && t[0] ? ' first' : ''), id: 'card-' + id}, el('h3', {}, title), el('p', {class: 'big'}, text), ...lines.filter(Boolean).map((l) => el('p', {class: 'muted'}, l)));
+    const cards = [];
+    if (r.frees) {
+      cards.push(card('live', 'Never freed', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of what was allocated' : ''));
+      cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + seconds(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
+    }
+    const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks a second' : '';
+    cards.push(card('allocated', 'Allocated', big(4), blocks(t[4]), rate));
+    if (r.frees) {
+      cards.push(card('freed', 'Freed', r.sized ? this.size(r.freed[1]) : count(r.freed[0]), blocks(r.freed[0])));
+      cards.push(card('temporary', 'Temporary', percent(t[6], t[4]), 'of the blocks: ' + plural(t[6], 'block') + (r.sized ? ', ' + this.size(t[7]) : ''), 'freed before their thread allocated another'));
+    }
+    $('cards').replaceChildren(...cards);
+  }
+
+  setTree() {
+    const r = this.resource;
+    this.root = this.data.tree(r, this.inverted);
+    $('no-stacks').hidden = r.hasStacks;
+    for (const id of ['flame', 'what', 'crumbs', 'legend', 'keys', 'measures', 'directions', 'find']) $(id).hidden = !r.hasStacks;
+    this.flame.show(this.root);
+    const names = this.flame.modules, items = names.slice(0, 7).map((m, i) => ['flame' + i, base(m)]);
+    if (names.length > 7) items.push(['flame7', 'others']);
+    $('legend').replaceChildren(...items.map(([colour, text]) => {
+      const i = el('i');
+      i.style.background = 'var(--' + colour + ')';
+      return el('span', {}, i, text);
+    }));
+  }
+
+  column() { return this.measure.at + (this.bytes ? 1 : 0); }
+
+  setMeasure() {
+    this.flame.measure(this.column());
+    this.matched();
+    this.what(null);
+  }
+
+  matched() {
+    const f = this.flame;
+    $('matched').textContent = f.query ? percent(f.matched(), f.top.uses[f.at]) + ' matches: ' + this.value(f.matched()) : '';
+  }
+
+  value(n) { return this.bytes ? this.size(n) : plural(n, 'block'); }
+
+  // what describes a box: the one under the pointer, or the one zoomed to.
+  what(node) {
+    node = node || this.flame.top;
+    if (!node) return;
+    const at = this.measure.at, all = this.root.uses[this.column()];
+    const parts = [node.parent ? node.name : 'all stacks', this.measure.name.toLowerCase() + ' ' + this.amount(node.uses, at)];
+    parts[1] += ', ' + percent(node.uses[this.column()], all) + ' of all';
+    if (node.parent && node.parent.parent) parts[1] += ', ' + percent(node.uses[this.column()], node.parent.uses[this.column()]) + ' of ' + (this.inverted ? 'the one it calls' : 'its caller');
+    $('what').textContent = parts.join(': ') + (node.module ? ' — ' + node.module : '');
+  }
+
+  crumbs(node) {
+    const path = [];
+    for (let n = node; n; n = n.parent) path.unshift(n);
+    const shown = path.length > 7 ? [path[0], null, ...path.slice(-5)] : path;
+    const parts = [];
+    for (const n of shown) {
+      if (parts.length) parts.push('›');
+      if (!n) parts.push('…');
+      else parts.push(el('button', {type: 'button', 'aria-current': n === node ? 'true' : undefined, onclick: () => this.flame.zoom(n)}, n.name));
+    }
+    $('crumbs').replaceChildren(...parts);
+    this.matched();
+    this.what(null);
+  }
+
+  setStacks() {
+    const r = this.resource;
+    this.unfreed = r.total[0] > 0 && r.frees;
+    choice($('scopes'), r.frees && r.total[0] > 0 ? [[true, 'Never freed'], [false, 'All']] : [], this.unfreed, (unfreed) => { this.unfreed = unfreed; this.stackTable(); });
+    this.stackTable();
+  }
+
+  stackTable() {
+    const d = this.data, r = this.resource, s = r.stacks, rows = [];
+    const rest = new Float64Array(USES);
+    s.node.forEach((node, i) => {
+      const uses = s.uses[i];
+      if (this.unfreed && !uses[0]) return;
+      if (i >= s.first) uses.forEach((n, j) => { rest[j] += n; });
+      else rows.push({node, uses, event: s.event[i], time: s.time[i]});
+    });
+    const end = this.byTime ? d.duration : d.events;
+    const number = (title, at, about) => ({title, number: true, about, value: (row) => row.uses[at], text: (row) => at % 2 ? (r.bytes ? size(row.uses[at]) : count(row.uses[at])) : count(row.uses[at])});
+    const columns = [];
+    if (r.frees) {
+      if (r.sized) columns.push(number('Never freed', 1));
+      columns.push({title: '%', number: true, value: (row) => row.uses[r.sized ? 1 : 0], text: (row) => percent(row.uses[r.sized ? 1 : 0], r.total[r.sized ? 1 : 0])});
+      columns.push(number(r.sized ? 'Blocks' : 'Never freed', 0));
+      columns.push({title: 'Oldest', number: true, about: 'how long the oldest of these blocks had been live at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
+    }
+    if (r.frees && !this.unfreed) columns.push(number('At the peak', r.sized ? 3 : 2));
+    if (r.sized) columns.push(number('Allocated', 5));
+    columns.push(number('Allocations', 4));
+    if (r.frees && !this.unfreed) columns.push(number('Temporary', 6));
+    const label = (row) => d.path(row.node).slice(0, 4).map((f) => d.name(f)).join(' ← ');
+    columns.push({title: 'Stack, from the allocation on', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
+    const other = s.left && rest[4] ? {uses: rest, event: 0, time: 0, label: '(other): ' + plural(s.left, 'smaller stack') + ', added up'} : null;
+    $('unfreed-title').textContent = this.unfreed ? 'Never freed, by stack' : 'All stacks';
+    this.stackRows = new Table($('stack-table'), {
+      columns, rows, rest: other, sort: r.frees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
+      none: 'Everything was freed.',
+      expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f)))),
+        el('button', {type: 'button', class: 'link', onclick: () => this.find(row.node)}, 'Show in the flame graph')),
+    });
+  }
+
+  // find zooms to a stack.
+  find(stack) {
+    let path = this.data.path(stack);
+    if (!this.inverted) path = path.reverse();
+    let node = this.flame.root;
+    for (const f of path) node = node.kids.get(this.data.same(f)) || node;
+    if (!node.uses[this.column()]) return;
+    this.flame.zoom(node);
+    $('stacks').scrollIntoView();
+  }
+
+  histograms() {
+    const r = this.resource, at = this.bytes ? 3 : 2, value = (n) => this.bytes ? (r.bytes ? size(n) : count(n)) : count(n);
+    const range = (text, from, to) => from === to ? text(from) : text(from) + ' – ' + text(to);
+    const trim = (rows) => { const first = rows.findIndex((b) => b[2]); return first < 0 ? [] : rows.slice(first); };
+    const row = (name, b, live) => ({name, value: b[at], part: live, text: b[at] ? value(b[at]) : '', title: plural(b[2], 'block') + (r.sized ? ', ' + this.size(b[3]) : '')});
+    $('sizes-title').parentElement.hidden = !r.sized;
+    bars($('sizes'), trim(r.sizes).map((b) => row(range(r.bytes ? size : count, b[0], b[1]), b, b[at + 2])),
+      [['allocated', 'allocated'], ...(r.frees ? [['live', 'never freed']] : [])], 'Blocks by size');
+    const byTime = this.byTime && this.data.duration > 0;
+    // Clocks have steps: what lies between 0 and the shortest other life is empty.
+    const all = byTime ? r.lifeTimes : r.lifeEvents, lives = [...all.slice(0, 1).filter((b) => b[2]), ...trim(all.slice(1))];
+    const rows = lives.map((b) => row(byTime ? (b[0] ? range(seconds, b[0], b[1] + 1) : 'under ' + seconds(this.data.step)) : range(count, b[0], b[1]), b, 0));
+    const live = r.total[this.bytes ? 1 : 0];
+    rows.push({name: 'never freed', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
+    $('lives-title').textContent = byTime ? 'Lifetimes' : 'Lifetimes in calls';
+    $('lives-title').parentElement.hidden = !r.frees;
+    bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'never freed']], 'Blocks by how long they lived');
+  }
+
+  setTables() {
+    const r = this.resource, all = [
+      ['functions', 'Functions', r.functions], ['modules', 'Modules', r.modules], ['threads', 'Threads', r.threads],
+      ['processes', 'Processes', r.processes], ['apis', 'Traced functions', {rows: r.apis}],
+    ].filter(([id, , g]) => g.rows.length > (id === 'processes' ? 1 : 0));
+    const now = all.some(([id]) => id === this.who) ? this.who : all.length ? all[0][0] : '';
+    choice($('tables'), all.map(([id, name]) => [id, name]), now, (id) => { this.who = id; this.table(id); });
+    if (now) this.table(now);
+    else $('who-table').replaceChildren();
+  }
+
+  table(id) {
+    this.who = id;
+    const d = this.data, r = this.resource;
+    if (id === 'apis') {
+      $('who-about').textContent = 'The functions that were traced.';
+      this.rows = new Table($('who-table'), {caption: 'Traced functions', rows: r.apis, columns: [
+        {title: 'Calls', number: true, value: (x) => x[2], text: (x) => count(x[2])},
+        ...(r.sized ? [{title: 'Asked for', number: true, value: (x) => x[3], text: (x) => r.bytes ? size(x[3]) : count(x[3])}] : []),
+        {title: 'What it does', value: (x) => x[1]},
+        {title: 'Function', value: (x) => d.text(x[0]) || UNKNOWN},
+      ]});
+      return;
+    }
+    const g = r[id], nested = id === 'functions' || id === 'modules';
+    $('who-about').textContent = {
+      functions: 'Self is what a function asked the allocator for; with callees is also what the functions that it called asked for.',
+      modules: 'Self is what the code of a program or library asked the allocator for; with callees is also what it had others do.',
+      threads: 'A block belongs to the thread that allocated it, or last moved it by realloc, whoever freed it.',
+      processes: 'What each process allocated.',
+    }[id];
+    const number = (title, at, total) => ({title, number: true, value: (x) => x[total ? 3 : 2] ? x[total ? 3 : 2][at] : -1,
+      text: (x) => { const u = x[total ? 3 : 2]; return !u ? '' : at % 2 ? (r.bytes ? size(u[at]) : count(u[at])) : count(u[at]); }});
+    const columns = [], self = nested ? ', self' : '';
+    if (r.frees) {
+      if (r.sized) columns.push(number('Never freed' + self, 1));
+      else columns.push(number('Never freed' + self, 0));
+      if (nested) columns.push(number('with callees', r.sized ? 1 : 0, true));
+      columns.push(number('At the peak' + self, r.sized ? 3 : 2));
+    }
+    if (r.sized) columns.push(number('Allocated' + self, 5));
+    if (r.sized && nested) columns.push(number('with callees', 5, true));
+    columns.push(number('Allocations' + self, 4));
+    if (r.frees) columns.push(number('Temporary' + self, 6));
+    columns.push({title: {functions: 'Function', modules: 'Module', threads: 'Thread', processes: 'Process'}[id], value: (x) => x.label ??= this.label(id, x), text: (x) => x.label ??= this.label(id, x)});
+    let rest = null;
+    if (g.left) {
+      rest = [0, 0, g.rest];
+      rest.label = '(other): ' + plural(g.left, 'row') + ', added up';
+    }
+    const sort = columns.findIndex((c) => c.title.startsWith(r.frees && r.total[0] ? 'Never freed' : r.sized ? 'Allocated' : 'Allocations'));
+    this.rows = new Table($('who-table'), {caption: id, rows: g.rows, columns, rest, sort: Math.max(0, sort)});
+  }
+
+  label(id, row) {
+    const name = this.data.text(row[0]) || UNKNOWN, remark = this.data.text(row[1]);
+    if (!remark || remark === name) return name;
+    return id === 'functions' ? (name.endsWith(remark) ? name : name + ' from ' + base(remark)) : id === 'modules' ? remark : name + ' ' + remark;
+  }
+}
+
+const report = new Report(new Data(JSON.parse($('data').textContent)));
