@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/debuginfod"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -21,12 +23,18 @@ type symbolFlags struct {
 	root    string
 	dirs    []string
 	perfMap string
+	servers string // empty: none is asked
 }
+
+// fromEnvironment stands for the servers that DEBUGINFOD_URLS names.
+const fromEnvironment = "DEBUGINFOD_URLS"
 
 func (o *symbolFlags) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps below `DIR` first, a copy of the traced machine's root folder")
 	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and by build-id for all files, in `DIR` and not in "+symbol.DebugDir+"; several times for several folders")
 	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map; none: not used)")
+	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found, without =URL those that the environment variable "+fromEnvironment+" names; what it sends is kept in the user's cache folder, below rtrace/debuginfod")
+	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
 }
 
 // check finds what is wrong with the flags.
@@ -46,7 +54,7 @@ func (o *symbolFlags) check() error {
 
 // options are those of a resolver that looks there. warn is told of files that
 // are not used.
-func (o *symbolFlags) options(_ context.Context, warn func(error)) (resolve.Options, error) {
+func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Options, error) {
 	r := resolve.Options{Places: symbol.Places{Root: o.root, Debug: o.dirs}, Warn: warn}
 	switch o.perfMap {
 	case "none":
@@ -60,7 +68,35 @@ func (o *symbolFlags) options(_ context.Context, warn func(error)) (resolve.Opti
 	default:
 		r.PerfMap = func(int32) string { return o.perfMap }
 	}
+	if o.servers == "" {
+		return r, nil
+	}
+	c, err := o.client(warn)
+	if err != nil {
+		return r, err
+	}
+	r.Fetch = func(buildID string, debug bool) string { return c.Fetch(ctx, buildID, debug) }
 	return r, nil
+}
+
+// client asks the servers that the flag names.
+func (o *symbolFlags) client(warn func(error)) (*debuginfod.Client, error) {
+	list := o.servers
+	if list == fromEnvironment {
+		list = os.Getenv(fromEnvironment)
+		if list == "" {
+			return nil, cli.Usagef("--debuginfod: name a server with --debuginfod=URL, or in the environment variable %s", fromEnvironment)
+		}
+	}
+	urls, err := debuginfod.ParseURLs(list)
+	if err != nil {
+		return nil, cli.Usagef("--debuginfod: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("--debuginfod: finding a folder for what servers send: %w", err)
+	}
+	return &debuginfod.Client{URLs: urls, Folder: filepath.Join(cache, "rtrace", "debuginfod"), Warn: warn}, nil
 }
 
 // warnings prints warnings, of which there may be one for each file.

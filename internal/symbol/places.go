@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // Places says where files and their debug files are. The zero value is this
@@ -58,7 +59,7 @@ func openFile(name string) (*File, error) {
 // debug file stands for the file if that is nowhere (see [File.Detached]). The
 // error is fs.ErrNotExist if there is none.
 func (p *Places) OpenBuildID(buildID string) (*File, error) {
-	if len(buildID) <= 2 {
+	if len(buildID) <= 2 || strings.Trim(buildID, "0123456789abcdef") != "" {
 		return nil, fs.ErrNotExist
 	}
 	for _, suffix := range [...]string{"", debugSuffix} {

@@ -207,17 +207,22 @@ var pageSizes = [...]uint64{4 << 10, 16 << 10, 64 << 10}
 
 // place returns what is added to the addresses in f where m maps it.
 func place(m *trace.Mapping, f *symbol.File) (bias uint64, ok bool) {
+	code := f.Segments()
 	switch {
 	case f.Fixed():
 		return 0, true
 	case f.Detached():
-		return placeDetached(m, f.Segments())
+		// Its segments have their addresses, but offsets and lengths of the debug
+		// file; those in memory are right.
+		for i := range code {
+			code[i].FileSize = code[i].MemSize
+		}
 	case m.Base != 0:
-		return placeOffset(m, f.Segments())
+		return placeOffset(m, code)
 	}
 	base, _, _ := f.Base()
 	for _, page := range pageSizes {
-		if bias, ok, unsure := placeLength(m, f.Segments(), base, page); ok || unsure {
+		if bias, ok, unsure := placeLength(m, code, base, page); ok || unsure {
 			return bias, ok
 		}
 	}
@@ -236,33 +241,6 @@ func placeOffset(m *trace.Mapping, code []symbol.Segment) (bias uint64, ok bool)
 		}
 	}
 	return bias, ok
-}
-
-// placeDetached is for debug files, whose segments have their addresses but not
-// the lengths and offsets of the file: the mapping is that of the only code
-// segment with its length in memory.
-func placeDetached(m *trace.Mapping, code []symbol.Segment) (bias uint64, ok bool) {
-	for i := range code {
-		code[i].FileSize = code[i].MemSize
-	}
-	for _, page := range pageSizes {
-		mask := page - 1
-		for _, s := range code {
-			start, end := s.Addr&^mask, (s.Addr+s.MemSize+mask)&^mask
-			if end-start != m.End-m.Start || m.Start&mask != 0 || start > m.Start {
-				continue
-			}
-			if b := m.Start - start; ok && b != bias {
-				return 0, false
-			} else {
-				bias, ok = b, true
-			}
-		}
-		if ok {
-			return bias, true
-		}
-	}
-	return 0, false
 }
 
 // placeLength goes by the length, in pages of the given size: that of a code
