@@ -158,25 +158,24 @@ func (x *resolving) open() (*input, error) {
 // about a mapping, addresses that no mapping covers when they are used may lie in
 // one of the later ones.
 func (x *resolving) textFile(out io.Writer) error {
-	for _, pass := range []struct {
-		w io.Writer
-		e sptext.Editor
-	}{{io.Discard, &mappingsEditor{x.resolver}}, {out, &frameEditor{x.resolver, !x.keep}}} {
+	read := func(do func(*decoder.Input) error) error {
 		r, _, done, err := openBytes(x.ctx, x.streams, []string{x.name})
 		if err != nil {
 			return err
 		}
+		defer done()
 		in, err := decoder.NewInput(r)
-		if err == nil {
-			err = x.rewrite(pass.w, in, pass.e)
-			_ = in.Close() // only read
+		if err != nil {
+			return err
 		}
-		done()
-		if err != nil && pass.w != io.Discard {
-			return cut(x.name, err)
-		}
+		defer func() { _ = in.Close() }() // only read
+		return do(in)
 	}
-	return nil
+	// What is wrong with the input is told the second time.
+	_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
+	return cut(x.name, read(func(in *decoder.Input) error {
+		return x.rewrite(out, in, &frameEditor{resolver: x.resolver, replace: !x.keep})
+	}))
 }
 
 // rewrite rewrites a text.
@@ -205,7 +204,7 @@ func (x *resolving) stream(out io.Writer) error {
 	}
 	defer func() { _ = raw.Close() }() // only read
 	if format, _ := raw.Format(); format == "text" && x.format == "text" {
-		return cut(name, x.rewrite(out, raw, &frameEditor{x.resolver, !x.keep}))
+		return cut(name, x.rewrite(out, raw, &frameEditor{resolver: x.resolver, replace: !x.keep}))
 	}
 	t, err := decoder.Open(raw, decoder.Options{Strict: x.in.strict, NoSide: true, Warn: x.warn})
 	if cause := raw.Err(); err != nil && cause != nil {

@@ -52,9 +52,23 @@ func (o *symbolFlags) check() error {
 	return nil
 }
 
-// options are those of a resolver that looks there. warn is told of files that
-// are not used.
+// options are those of a resolver that looks there, and asks servers if that was
+// asked for. warn is told of files that are not used.
 func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Options, error) {
+	r := o.local(warn)
+	if o.servers == "" {
+		return r, nil
+	}
+	c, err := o.client(warn)
+	if err != nil {
+		return r, err
+	}
+	r.Fetch = func(buildID string, debug bool) string { return c.Fetch(ctx, buildID, debug) }
+	return r, nil
+}
+
+// local are the options of a resolver that asks nobody.
+func (o *symbolFlags) local(warn func(error)) resolve.Options {
 	r := resolve.Options{Places: symbol.Places{Root: o.root, Debug: o.dirs}, Warn: warn}
 	switch o.perfMap {
 	case "none":
@@ -68,15 +82,7 @@ func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Op
 	default:
 		r.PerfMap = func(int32) string { return o.perfMap }
 	}
-	if o.servers == "" {
-		return r, nil
-	}
-	c, err := o.client(warn)
-	if err != nil {
-		return r, err
-	}
-	r.Fetch = func(buildID string, debug bool) string { return c.Fetch(ctx, buildID, debug) }
-	return r, nil
+	return r
 }
 
 // client asks the servers that the flag names.

@@ -59,6 +59,32 @@ func Rewrite(ctx context.Context, w io.Writer, r io.Reader, e Editor) error {
 	return err
 }
 
+// Mappings tells observe of all mappings of a text.
+func Mappings(ctx context.Context, r io.Reader, observe func(*trace.Record)) error {
+	parser, err := New(r, Options{})
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(r, rewriteLine)
+	var rec trace.Record
+	for n, inside := 1, false; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, err := in.ReadSlice('\n')
+		if len(line) > 0 && line[0] == ':' && !inside && err == nil && parser.registry(bytes.TrimRight(line, "\r\n"), &rec) {
+			observe(&rec)
+		}
+		inside = errors.Is(err, bufio.ErrBufferFull)
+		if err != nil && !inside {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+	}
+}
+
 func (x *Rewriter) run() error {
 	long := false // the rest of a long line comes
 	for {
@@ -139,6 +165,16 @@ func (x *Rewriter) edit(line []byte) bool {
 	return false
 }
 
+// plain says whether a text can stand at the end of a line as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // frame edits TAB 0xADDRESS[ TEXT].
 func (x *Rewriter) frame(line []byte) bool {
 	p := scanner{line[1:]}
@@ -149,7 +185,10 @@ func (x *Rewriter) frame(line []byte) bool {
 	}
 	head := line[:len(line)-len(p.s)]
 	p.spaces()
-	old := x.parser.text(p.s)
+	old := ""
+	if len(p.s) > 0 {
+		old = x.parser.text(p.s)
+	}
 	text := x.editor.Frame(addr, old)
 	if text == old {
 		return false
@@ -157,7 +196,11 @@ func (x *Rewriter) frame(line []byte) bool {
 	x.edited = append(x.edited[:0], head...)
 	if text != "" {
 		x.edited = append(x.edited, ' ')
-		x.edited = appendLine(x.edited, text)
+		if plain(text) {
+			x.edited = append(x.edited, text...)
+		} else {
+			x.edited = appendLine(x.edited, text)
+		}
 	}
 	return true
 }

@@ -75,8 +75,10 @@ func (c *Client) Fetch(ctx context.Context, buildID string, debug bool) string {
 	}
 	path := filepath.Join(c.Folder, buildID, kind)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		now := time.Now()
-		_ = os.Chtimes(path, now, now) // the oldest go first
+		// The oldest go first. A file in use keeps its time, by which it is known.
+		if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {
+			_ = os.Chtimes(path, now, now)
+		}
 		return path
 	}
 	for _, server := range c.URLs {
