@@ -64,8 +64,10 @@ func TestRewrite(t *testing.T) {
 		{"no header", ": /a => 0x1-0x2\n1. f(1) = 0x2\n\t0x5\n\n", ": /a => 0x1-0x2\n1. f(1) = 0x2\n\t0x5 <0x5 >\n\n"},
 		{"frames", "version=2.0\n\t0x5 old text \n\t 0xABC  x\n", "version=2.0, filter=F,\n\t0x5 <0x5 old text >\n\t 0xABC <0xabc x>\n"},
 		{"two bytes of line end", "pid=1, \r\n\t0x5\r\n", "pid=1, filter=F, \r\n\t0x5 <0x5 >\r\n"},
-		{"all else stays", "pid=1, filter=x, \n# temporary\n## kept\n& a : b\n@ 1 : c\n<1> : m (d)\n2. g(0x1)\n3. h(0x2)\n\t$a = b\n\n\xff\x1b[31m\n\x00\n\t0y\n\t\n",
-			"pid=1, filter=xF, \n# temporary\n## kept\n& a : b\n@ 1 : c\n<1> : m (d)\n2. g(0x1)\n3. h(0x2)\n\t$a = b\n\n\xff\x1b[31m\n\x00\n\t0y\n\t\n"},
+		{
+			"all else stays", "pid=1, filter=x, \n# temporary\n## kept\n& a : b\n@ 1 : c\n<1> : m (d)\n2. g(0x1)\n3. h(0x2)\n\t$a = b\n\n\xff\x1b[31m\n\x00\n\t0y\n\t\n",
+			"pid=1, filter=xF, \n# temporary\n## kept\n& a : b\n@ 1 : c\n<1> : m (d)\n2. g(0x1)\n3. h(0x2)\n\t$a = b\n\n\xff\x1b[31m\n\x00\n\t0y\n\t\n",
+		},
 	} {
 		got, err := rewrite(tt.in, new(editor))
 		if d := cmp.Diff(tt.want, got); d != "" || err != nil {

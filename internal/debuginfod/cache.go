@@ -34,11 +34,11 @@ func (c *Client) prune(n int64) {
 	old := time.Now().Add(-maxPart)
 	_ = filepath.WalkDir(c.Folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // what cannot be looked at stays
+			return nil // what cannot be looked at stays
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil //nolint:nilerr // it is gone
+			return nil // it is gone
 		}
 		if strings.HasPrefix(d.Name(), temporary) {
 			if info.ModTime().Before(old) {

@@ -47,7 +47,7 @@ type Client struct {
 // ParseURLs splits a list as DEBUGINFOD_URLS holds it: separated by blanks, with
 // words between that are no servers. It is an error if there is none.
 func ParseURLs(list string) (urls []string, err error) {
-	for _, word := range strings.Fields(list) {
+	for word := range strings.FieldsSeq(list) {
 		u, err := url.Parse(word)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			if strings.HasPrefix(word, "ima:") {

@@ -48,8 +48,16 @@ func samples() map[string][]byte {
 func TestUnpack(t *testing.T) {
 	for name, data := range samples() {
 		for _, args := range [][]string{
-			{}, {"-0"}, {"-9e"}, {"--check=crc32"}, {"--check=none"}, {"--check=sha256"}, {"--block-size=65536"},
-			{"--lzma2=preset=6,lc=0,lp=4,pb=0"}, {"--lzma2=preset=6,lc=4,lp=0,pb=4"}, {"--lzma2=preset=6,dict=4KiB"},
+			{},
+			{"-0"},
+			{"-9e"},
+			{"--check=crc32"},
+			{"--check=none"},
+			{"--check=sha256"},
+			{"--block-size=65536"},
+			{"--lzma2=preset=6,lc=0,lp=4,pb=0"},
+			{"--lzma2=preset=6,lc=4,lp=0,pb=4"},
+			{"--lzma2=preset=6,dict=4KiB"},
 		} {
 			got, err := xz.Unpack(pack(t, data, args...), len(data))
 			if err != nil || !bytes.Equal(got, data) {
