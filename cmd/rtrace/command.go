@@ -19,6 +19,7 @@ func commands() []command {
 		dumpCommand(),
 		undumpCommand(),
 		postprocCommand(),
+		resolveCommand(),
 		leaksCommand(),
 		topCommand(),
 		diffCommand(),

@@ -9,6 +9,7 @@ import (
 	encoder "rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -215,13 +216,21 @@ func (p *postprocess) writeTo(out *postprocOutput, src trace.Reader, leaks *filt
 	return w.Close()
 }
 
-// resolver names the frames of src. sp-rtrace finds out late about a mapping,
-// or at the end of the trace: so the addresses that no mapping covers when they
-// are used may lie in one of the later ones.
+// resolver names the frames of src, as rtrace resolve -t elf does. sp-rtrace finds
+// out late about a mapping, or at the end of the trace: so the addresses that no
+// mapping covers when they are used may lie in one of the later ones.
 func (p *postprocess) resolver(src trace.Reader) trace.Reader {
-	r := resolve.New(resolve.Options{})
-	for _, m := range p.env.mappings {
-		r.Observe(m)
+	warn := func(err error) {
+		if !p.legacy {
+			p.warn(printable.Name(err.Error()))
+		}
+	}
+	r := resolve.New((&symbolFlags{}).local(warn))
+	r.Observe(&trace.Record{Kind: trace.KindHeader, Header: p.env.header})
+	for _, list := range [][]*trace.Record{p.env.processes, p.env.mappings} {
+		for _, m := range list {
+			r.Observe(m)
+		}
 	}
 	return resolve.NewReader(src, r)
 }

@@ -17,11 +17,23 @@ type Text struct {
 // Unknown is what resolvers say of an address in no mapping.
 const Unknown = "in ??"
 
+// InlinedBy stands between the texts of functions that are active at the same
+// address, the innermost first: "f() at a.h:3 (inlined by) main() at a.c:12".
+const InlinedBy = " (inlined by) "
+
+// Outer splits a text into that of the innermost function and what that is
+// inlined into, which is empty for most.
+func Outer(text string) (inner, outer string) {
+	inner, outer, _ = strings.Cut(text, InlinedBy)
+	return inner, outer
+}
+
 // Parse takes a text apart. Resolvers write "main() at demo.c:12", "main() from
 // /bin/demo", "from /bin/demo" and Unknown; anything else is the name of a
-// function. The parts are parts of the text, not copies.
+// function. Of inlined functions the innermost counts. The parts are parts of the
+// text, not copies.
 func Parse(text string) Text {
-	text = strings.TrimSpace(text)
+	text, _ = Outer(strings.TrimSpace(text))
 	if text == Unknown {
 		return Text{}
 	}

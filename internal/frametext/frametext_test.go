@@ -29,6 +29,8 @@ func TestParse(t *testing.T) {
 		"from here":                                                   {Function: "from here"},
 		"f(int) const at :5":                                          {Function: "f(int) const at :5"},
 		"f() at a.c:4294967296":                                       {Function: "f() at a.c:4294967296"},
+		"f() at a.h:3 (inlined by) main() at a.c:12":                  {Function: "f", File: "a.h", Line: 3},
+		"f(int) from /x (inlined by) main() at a.c:12":                {Function: "f(int)", Module: "/x"},
 		" main() at demo.c:12 \t":                                     {Function: "main", File: "demo.c", Line: 12},
 	} {
 		if d := cmp.Diff(want, frametext.Parse(text)); d != "" {

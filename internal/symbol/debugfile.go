@@ -8,9 +8,6 @@ import (
 	"path"
 )
 
-// debugDir is where distributions put debug files.
-const debugDir = "/usr/lib/debug"
-
 // debugFile is a separate debug file that was found to belong to a File.
 type debugFile struct {
 	*image
@@ -29,24 +26,16 @@ func (f *File) openDebug(forSymbols bool) *debugFile {
 	if forSymbols && !linked && f.image.has(elf.SHT_SYMTAB) {
 		return nil
 	}
-	for _, root := range f.roots() {
-		if len(f.buildID) > 2 {
-			name := root + debugDir + "/.build-id/" + f.buildID[:2] + "/" + f.buildID[2:] + ".debug"
-			if d := openDebugFile(name); d != nil {
-				if d.buildID() == f.buildID {
-					return d
-				}
-				d.closer.Close()
+	if len(f.buildID) > 2 {
+		for _, name := range f.places.byBuildID(f.buildID, debugSuffix) {
+			if d := openDebugFile(name); d.belongs(f) {
+				return d
 			}
 		}
-		if !linked {
-			continue
-		}
-		dir := path.Dir(f.path)
-		for _, name := range []string{
-			path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(debugDir, dir, link),
-		} {
-			if d := openDebugFile(root + name); d != nil {
+	}
+	if linked {
+		for _, name := range f.places.linked(path.Dir(f.path), link) {
+			if d := openDebugFile(name); d != nil {
 				if got, ok := d.checksum(); ok && got == sum {
 					return d
 				}
@@ -54,16 +43,25 @@ func (f *File) openDebug(forSymbols bool) *debugFile {
 			}
 		}
 	}
+	if f.places.Fetch != nil && len(f.buildID) > 2 && !f.Detached() {
+		if d := openDebugFile(f.places.Fetch(f.buildID, true)); d.belongs(f) {
+			return d
+		}
+	}
 	return nil
 }
 
-// roots returns where debug files are looked for. Those of this machine may
-// serve another root, too: they are only used if they belong to the file.
-func (f *File) roots() []string {
-	if f.root == "" {
-		return []string{""}
+// belongs says whether a file that was found by build-id is the debug file of f.
+// If it is not, it is closed. d may be nil.
+func (d *debugFile) belongs(f *File) bool {
+	if d == nil {
+		return false
 	}
-	return []string{f.root, ""}
+	if d.buildID() == f.buildID {
+		return true
+	}
+	d.closer.Close()
+	return false
 }
 
 // has says whether the file stores a section of the given type.
@@ -95,7 +93,11 @@ func (img *image) debugLink() (name string, sum uint32, ok bool) {
 	return string(b[:end]), img.order.Uint32(b[at:]), true
 }
 
+// openDebugFile opens an ELF file, or returns nil. The name may be empty.
 func openDebugFile(name string) *debugFile {
+	if name == "" {
+		return nil
+	}
 	f, size, err := openRegular(name)
 	if err != nil {
 		return nil

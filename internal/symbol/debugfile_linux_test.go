@@ -71,7 +71,7 @@ func TestDebugFileByBuildID(t *testing.T) {
 			f, err = OpenIn(root, name)
 		} else {
 			f, err = OpenIn("", name)
-			f.root = "" // only this machine's folder is looked at
+			f.places = new(Places) // only this machine's folder is looked at
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -116,8 +116,8 @@ func TestDebugFileOfAnotherBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.root = t.TempDir()
-	move(t, other, f.root+"/usr/lib/debug/.build-id/"+f.BuildID()[:2]+"/"+f.BuildID()[2:]+".debug")
+	f.places = &Places{Root: t.TempDir()}
+	move(t, other, f.places.Root+"/usr/lib/debug/.build-id/"+f.BuildID()[:2]+"/"+f.BuildID()[2:]+".debug")
 	if named(t, f) {
 		t.Error("the debug file of another build was used")
 	}
@@ -164,7 +164,7 @@ func TestDebugFileNotNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.root = root
+	f.places = &Places{Root: root}
 	name := root + "/usr/lib/debug/.build-id/" + f.BuildID()[:2] + "/" + f.BuildID()[2:] + ".debug"
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)

@@ -45,8 +45,11 @@ func Source(name string) (text string, mangled bool) {
 	if !mangled {
 		text = strings.TrimPrefix(name, "IA__")
 	}
-	return strings.Map(printable, text), mangled
+	return Printable(text), mangled
 }
+
+// Printable replaces control characters by question marks.
+func Printable(text string) string { return strings.Map(printable, text) }
 
 func printable(c rune) rune {
 	if c < ' ' || c >= 0x7f && c < 0xa0 {

@@ -24,7 +24,7 @@ const maxCode = 1 << 24
 type File struct {
 	image   *image
 	closer  io.Closer
-	root    string // what path is below
+	places  *Places
 	path    string // as the traced machine names it; empty if unknown
 	buildID string
 	info    os.FileInfo // nil if it is no file on disk
@@ -65,21 +65,7 @@ func Open(path string) (*File, error) { return OpenIn("", path) }
 // OpenIn opens the ELF file that has the given path in a system whose root
 // folder is root: a copy of the traced machine's files, or /proc/PID/root.
 // Debug files are looked for there as well.
-func OpenIn(root, path string) (*File, error) {
-	f, size, err := openRegular(root + path)
-	if err != nil {
-		return nil, err
-	}
-	file, err := New(f, size)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", root+path, err), f.Close())
-	}
-	file.closer, file.root, file.path = f, root, path
-	if file.info, err = f.Stat(); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return file, nil
-}
+func OpenIn(root, path string) (*File, error) { return (&Places{Root: root}).Open(path) }
 
 // openRegular opens a file that is neither a device nor a pipe. What a name leads
 // to may change at any time, so it is looked at once it is open.
@@ -123,6 +109,9 @@ func (f *File) load() {
 		b.add(debug.image)
 		f.err = errors.Join(b.err, debug.closer.Close())
 		f.debug = debug.path
+	} else if small := f.debugData(); small != nil {
+		b.add(small)
+		f.err = b.err
 	}
 	f.symbols = b.finish()
 }
@@ -180,6 +169,13 @@ func (f *File) BuildID() string { return f.buildID }
 func (f *File) DebugFile() string {
 	_ = f.Load()
 	return f.debug
+}
+
+// Detached says that the file is a debug file, which has the addresses of the
+// code but not the code itself: offsets and lengths in the file mean nothing.
+func (f *File) Detached() bool {
+	text := f.image.named(".text")
+	return text != nil && text.typ == elf.SHT_NOBITS
 }
 
 // Segments returns the parts that are loaded as code, in the file's order.

@@ -3,6 +3,7 @@ package resolve
 import (
 	"strings"
 
+	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
@@ -213,9 +214,18 @@ func (c *Callers) text(text string) *site {
 	if s, ok := c.texts[text]; ok {
 		return s
 	}
-	p := parseText(text)
-	s := &site{known: true, found: true, counts: c.policy == Innermost || !p.isWrapper(), caller: p.caller, inner: p.caller}
-	s.other = p.caller.Function != "" && !isAllocator(p.caller.Function)
+	s := &site{known: true, found: true}
+	for rest := text; rest != "" && !s.counts; {
+		var part string
+		part, rest = frametext.Outer(rest)
+		p := parseText(part)
+		if !s.other && p.caller.Function != "" && !isAllocator(p.caller.Function) {
+			s.inner, s.other = p.caller, true
+		}
+		if c.policy == Innermost || !p.isWrapper() {
+			s.counts, s.caller = true, p.caller
+		}
+	}
 	c.keep(s, len(text))
 	c.texts[strings.Clone(text)] = s
 	return s

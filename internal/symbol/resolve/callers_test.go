@@ -164,6 +164,7 @@ func TestCallers(t *testing.T) {
 		{"no file, text", []uint64{goneFile, inMain}, []string{"f() at f.c:3", "x()"}, trace.Caller{Function: "f", File: "f.c", Line: 3}, trace.Caller{Function: "f", File: "f.c", Line: 3}},
 		{"no mapping, text of a library", []uint64{jit, inMain}, []string{"g() from /lib/libc.so.6", ""}, name("main"), name("g")},
 		{"file and text", []uint64{inWork}, []string{"g() at g.c:1"}, name("work"), name("work")},
+		{"inlined functions", []uint64{jit}, []string{"std::f() at v.h:1 (inlined by) operator new(unsigned long) at n.h:2 (inlined by) work(int) at w.c:3 (inlined by) main() at w.c:9"}, trace.Caller{Function: "work(int)", File: "w.c", Line: 3}, trace.Caller{Function: "std::f()", File: "v.h", Line: 1}},
 		{"short of texts", []uint64{jit, jit}, []string{"std::x()"}, trace.Caller{}, name("std::x()")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

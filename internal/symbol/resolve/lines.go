@@ -63,8 +63,8 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 	if r.debug >= limit {
 		return
 	}
-	again, err := m.open(r)
-	if err != nil || again == nil {
+	again, err := r.find(m)
+	if err != nil {
 		return
 	}
 	defer again.Close()

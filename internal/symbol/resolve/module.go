@@ -17,10 +17,13 @@ type module struct {
 	waiting bool         // mappings have it that came before a description
 	record  trace.Module // if known
 	tried   bool
+	noFile  bool // its name is that of no file
+	warned  bool
 	file    *symbol.File // nil if there is none or it is another one
 	bare    *frame       // of addresses whose function is unknown
 	frames  map[int]*frame
-	texts   int // bytes held by frames
+	places  map[uint64]*frame // by address in the file, where frames have lines
+	texts   int               // bytes held by frames
 
 	lines  *lines.Table // nil if there is no debugging information
 	looked bool         // for it
@@ -55,14 +58,6 @@ func (m *module) open(r *Resolver) (*symbol.File, error) {
 	return r.open(&record)
 }
 
-// matches says whether f may be the file that was traced.
-func (m *module) matches(f *symbol.File) bool {
-	if m.buildID != "" {
-		return f.BuildID() == m.buildID
-	}
-	return !m.known || m.record.Fixed == f.Fixed()
-}
-
 // frame returns the frame of a function of f, or of none if i is negative.
 func (m *module) frame(f *symbol.File, i int) *frame {
 	if i < 0 {
@@ -72,21 +67,39 @@ func (m *module) frame(f *symbol.File, i int) *frame {
 		return fr
 	}
 	fr := m.named(f.At(i).Name)
-	if m.texts += len(fr.text) + len(fr.name); m.texts > maxTexts || m.frames == nil {
-		m.frames, m.texts = make(map[int]*frame), len(fr.text)+len(fr.name)
+	m.keep(fr)
+	if m.frames == nil {
+		m.frames = make(map[int]*frame)
 	}
 	m.frames[i] = fr
 	return fr
 }
 
+// keep counts the memory of a frame and forgets the others if that is too much.
+func (m *module) keep(fr *frame) {
+	const overhead = 128 // of a frame in its map
+	n := overhead + len(fr.text) + len(fr.name)
+	if m.texts += n; m.texts > maxTexts {
+		clear(m.frames)
+		clear(m.places)
+		m.texts = n
+	}
+}
+
 // named makes the frame of a function of the given symbol name.
 func (m *module) named(name string) *frame {
-	source, mangled := symbol.Source(name)
-	text := source
-	if !mangled {
-		text += "()"
-	}
+	source, text := printed(name)
 	return &frame{name: source, module: m.path, text: text + " from " + m.path}
+}
+
+// printed returns the name that a function has in the source, and as it is
+// printed: with () behind it unless it has its parameters.
+func printed(name string) (source, text string) {
+	source, mangled := symbol.Source(name)
+	if mangled {
+		return source, source
+	}
+	return source, source + "()"
 }
 
 // vsyscallFunctions are what x86-64 has at fixed places of the [vsyscall]

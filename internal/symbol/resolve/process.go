@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 )
@@ -11,7 +12,10 @@ import (
 // Process is the address space of a traced process.
 type Process struct {
 	resolver *Resolver
-	maps     []mapping // by address, none overlaps another
+	pid      int32
+	jit      *symbol.PerfMap // nil if there is none
+	looked   bool            // for it
+	maps     []mapping       // by address, none overlaps another
 }
 
 // mapping is what is left of an executable mapping at [start, end).
@@ -107,6 +111,22 @@ func (p *Process) Name(addr uint64) (name, module string, ok bool) {
 // /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
 func (p *Process) Text(addr uint64) string { return p.frame(addr).text }
 
+// Better is Text for a frame that may have a text already. One that names a
+// function or a file stays, unless replace is set and more is known.
+func (p *Process) Better(addr uint64, text string, replace bool) string {
+	if text == "" || text == frametext.Unknown {
+		return p.frame(addr).text
+	}
+	if !replace {
+		return text
+	}
+	f := p.frame(addr)
+	if f.name == "" && (f == unknown || frametext.Parse(text).Function != "") {
+		return text
+	}
+	return f.text
+}
+
 // frame returns what is known of the call before a return address. It belongs
 // to the instruction before, which may be the last one of its function.
 func (p *Process) frame(addr uint64) *frame {
@@ -124,13 +144,36 @@ func (p *Process) lookup(addr uint64) *frame {
 	m, f, at := p.locate(addr)
 	switch {
 	case m == nil:
-		return unknown
+		return p.made(addr, unknown)
 	case m.module.path == vsyscallName:
 		return m.module.vsyscall(addr)
+	case f == nil && m.module.noFile:
+		return p.made(addr, m.module.bare)
 	case f == nil:
 		return m.module.bare
+	case p.resolver.options.Style.Lines:
+		return m.module.place(p.resolver, f, at)
 	}
 	return m.module.frame(f, f.Find(at))
+}
+
+// made returns the frame of an address in code that the process made itself, or
+// else what is given.
+func (p *Process) made(addr uint64, other *frame) *frame {
+	r := p.resolver
+	if !p.looked {
+		p.looked = true
+		if pid := cmp.Or(p.pid, r.pid); r.options.PerfMap != nil {
+			if path := r.options.PerfMap(pid); path != "" {
+				p.jit = symbol.OpenPerfMap(path)
+			}
+		}
+	}
+	name, ok := p.jit.Lookup(addr)
+	if !ok {
+		return other
+	}
+	return &frame{name: name, module: p.jit.Path(), text: name + " from " + p.jit.Path()}
 }
 
 // locate returns the mapping that covers addr, its file, and the address in
@@ -149,6 +192,7 @@ func (p *Process) locate(addr uint64) (m *mapping, f *symbol.File, at uint64) {
 		m.placed = true
 		if m.bias, m.known = place(&m.whole, f); !m.known {
 			p.resolver.stats.Unplaced++
+			p.resolver.warn(m.module, errPlace)
 		}
 	}
 	if !m.known {
@@ -163,15 +207,22 @@ var pageSizes = [...]uint64{4 << 10, 16 << 10, 64 << 10}
 
 // place returns what is added to the addresses in f where m maps it.
 func place(m *trace.Mapping, f *symbol.File) (bias uint64, ok bool) {
+	code := f.Segments()
 	switch {
 	case f.Fixed():
 		return 0, true
+	case f.Detached():
+		// Its segments have their addresses, but offsets and lengths of the debug
+		// file; those in memory are right.
+		for i := range code {
+			code[i].FileSize = code[i].MemSize
+		}
 	case m.Base != 0:
-		return placeOffset(m, f.Segments())
+		return placeOffset(m, code)
 	}
 	base, _, _ := f.Base()
 	for _, page := range pageSizes {
-		if bias, ok, unsure := placeLength(m, f.Segments(), base, page); ok || unsure {
+		if bias, ok, unsure := placeLength(m, code, base, page); ok || unsure {
 			return bias, ok
 		}
 	}

@@ -11,9 +11,11 @@ import (
 const filterName = "resolve"
 
 // Reader passes records on and gives the frames of calls their texts. Texts
-// that are there already are kept. The stacks that it returns are valid until
-// the next call.
+// that are there already are kept, unless Replace is set and the function is
+// known. The stacks that it returns are valid until the next call.
 type Reader struct {
+	Replace bool
+
 	from     trace.Reader
 	resolver *Resolver
 	names    []string
@@ -35,7 +37,8 @@ func (rd *Reader) ReadRecord(rec *trace.Record) error {
 	case trace.KindCall:
 		rd.resolve(rec)
 	case trace.KindHeader:
-		rec.Header.Filter = withFilter(rec.Header.Filter)
+		rd.resolver.Observe(rec)
+		rec.Header.Filter = WithFilter(rec.Header.Filter)
 	default:
 		rd.resolver.Observe(rec)
 	}
@@ -52,15 +55,14 @@ func (rd *Reader) resolve(rec *trace.Record) {
 	clear(rd.names[copy(rd.names, stack.Names):])
 	p := rd.resolver.Process(rec.PID)
 	for i, addr := range stack.Frames {
-		if rd.names[i] == "" {
-			rd.names[i] = p.Text(addr)
-		}
+		rd.names[i] = p.Better(addr, rd.names[i], rd.Replace)
 	}
 	stack.Names = rd.names
 }
 
-// withFilter adds ours to the names of filters that were applied.
-func withFilter(list string) string {
+// WithFilter adds ours to the names of filters that were applied, as the header
+// of a trace has them.
+func WithFilter(list string) string {
 	switch {
 	case list == "":
 		return filterName

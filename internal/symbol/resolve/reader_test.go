@@ -64,7 +64,7 @@ func TestReader(t *testing.T) {
 		t.Errorf("error %v, want that of the reader below", err)
 	}
 	for list, want := range map[string]string{"": "resolve", "leaks|resolve": "leaks|resolve", "resolved": "resolved|resolve"} {
-		if got := withFilter(list); got != want {
+		if got := WithFilter(list); got != want {
 			t.Errorf("%q becomes %q, want %q", list, got, want)
 		}
 	}

@@ -1,22 +1,30 @@
 package resolve
 
 import (
-	"cmp"
-	"errors"
+	"debug/elf"
 	"strings"
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
 
 // Options say where files are found.
 type Options struct {
-	// Root is put before the paths of files and debug files.
-	Root string
+	// Places are where files and debug files are looked for.
+	symbol.Places
 	// Open opens the file of a module instead; its BuildID is empty if the
 	// trace does not tell. The resolver loads and closes what it returns.
 	Open func(trace.Module) (*symbol.File, error)
+	// PerfMap returns the path of the file in which a process of the given id, 0 if
+	// that is unknown, says where it put the code that it made (perf's map files);
+	// nil or an empty path for none.
+	PerfMap func(pid int32) string
+	// Style says how frames are printed.
+	Style Style
+	// Warn, if not nil, is told once of each file why its functions have no names.
+	Warn func(error)
 	// NoLines leaves debugging information alone, which may take seconds to
 	// read: of callers the function is all that is told.
 	NoLines bool
@@ -27,6 +35,15 @@ type Options struct {
 	// for one, which has a bound of its own; 0 for 4 GiB. Files that come later
 	// have no names.
 	MaxSymbols uint64
+}
+
+// Style is how frames are printed.
+type Style struct {
+	// Lines prints source lines and inlined functions, where debugging
+	// information tells; else names come from symbols alone.
+	Lines bool
+	// FullPath prints source files with their folders.
+	FullPath bool
 }
 
 // maxSymbols is what Options.MaxSymbols is unless told.
@@ -48,10 +65,13 @@ type Resolver struct {
 	modules   map[moduleKey]*module
 	latest    map[string]*module // by path: the file that was described last
 	cache     []slot
-	version   uint32 // of all mappings; cached answers of another one are void
-	debug     uint64 // bytes of debugging information that are held, and of the indexes of it
-	symbols   uint64 // bytes of symbols that are held
-	loaded    int    // bytes of what was read of it
+	version   uint32        // of all mappings; cached answers of another one are void
+	machines  []elf.Machine // that the trace may be of; empty if unknown
+	pid       int32         // of the process that the trace names first
+	frame     []lines.Frame // reused
+	debug     uint64        // bytes of debugging information that are held, and of the indexes of it
+	symbols   uint64        // bytes of symbols that are held
+	loaded    int           // bytes of what was read of it
 	maxLoaded int
 	stats     Stats
 }
@@ -72,7 +92,7 @@ type slot struct {
 
 // frame is what is known of an address. Those of one function are shared.
 type frame struct {
-	name, module string
+	name, module string // of the innermost function
 	text         string
 }
 
@@ -93,6 +113,12 @@ func New(o Options) *Resolver {
 // voids them. Other kinds are ignored. Nothing of rec is kept.
 func (r *Resolver) Observe(rec *trace.Record) {
 	switch rec.Kind {
+	case trace.KindHeader:
+		r.machines = machinesOf(rec.Header.Arch)
+	case trace.KindProcess:
+		if r.pid == 0 {
+			r.pid = rec.PID
+		}
 	case trace.KindModule:
 		r.describe(&rec.Module)
 	case trace.KindMapping:
@@ -154,7 +180,7 @@ func (r *Resolver) mapped(path string) *module {
 func (r *Resolver) process(pid int32) *Process {
 	p, ok := r.processes[pid]
 	if !ok {
-		p = &Process{resolver: r}
+		p = &Process{resolver: r, pid: pid}
 		r.processes[pid] = p
 		if r.first == nil {
 			r.first = p
@@ -192,45 +218,6 @@ func (r *Resolver) Text(addr uint64) string { return r.Process(0).Text(addr) }
 // Stats returns what was missing so far. Files are opened when an address in
 // them is asked for first.
 func (r *Resolver) Stats() Stats { return r.stats }
-
-// open opens the file of a module.
-func (r *Resolver) open(m *trace.Module) (*symbol.File, error) {
-	if r.options.Open != nil {
-		return r.options.Open(*m)
-	}
-	return symbol.OpenIn(r.options.Root, m.Path)
-}
-
-// load opens and reads the file of m, once.
-func (r *Resolver) load(m *module) *symbol.File {
-	if m.tried {
-		return m.file
-	}
-	m.tried = true
-	if r.symbols >= cmp.Or(r.options.MaxSymbols, maxSymbols) {
-		r.stats.Missing++
-		return nil
-	}
-	f, err := m.open(r)
-	switch {
-	case errors.Is(err, errNoFile):
-		return nil
-	case err != nil, f == nil:
-		r.stats.Missing++
-		return nil
-	case !m.matches(f):
-		r.stats.Mismatched++
-		_ = f.Close() // only read
-		return nil
-	}
-	if f.Load() != nil && f.Functions() == 0 {
-		r.stats.Missing++
-	}
-	_ = f.Close() // only read
-	r.symbols += f.Held()
-	m.file = f
-	return f
-}
 
 // cached returns the slot where the answer for an address is kept.
 func (r *Resolver) cached(addr uint64) *slot { return &r.cache[slotOf(addr)] }

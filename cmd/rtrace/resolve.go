@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/decoder/sptext"
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/spool"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// resolveCommand names the frames of a trace.
+func resolveCommand() command {
+	return command{
+		name: "resolve",
+		page: cli.Page{
+			Summary:  "name the functions and source lines of the stacks of a trace",
+			Synopsis: []string{"[flags] [FILE]", "[flags] -i FILE"},
+			About: "Writes the trace with a text behind the address of each frame: the function, and where the files have debugging information " +
+				"the source line and the functions that are inlined there, the innermost first:\n\n" +
+				"    read_all() at io.c:12 (inlined by) main() at main.c:40\n\n" +
+				"Other texts are \"name() from /path\" if no line is known, \"from /path\" if no function is, and \"in ??\" where nothing was mapped. " +
+				"Of a text trace everything else stays as it is, byte for byte; traces in other formats become text.\n\n" +
+				"Files are used if they are those that were traced, as far as the trace tells: by build-id with traces of rtrace-bpf that have their side file, " +
+				"by the machine they are for with others. With build-ids they are also found after they were moved or replaced: below --debug-dir, and with --debuginfod on a server. " +
+				"docs/symbols.md says more.",
+			Examples: []cli.Example{
+				{Does: "name what leaked, with lines", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace resolve"},
+				{Does: "do so on another machine, with a copy of the traced one's files", Command: "rtrace resolve -r /mnt/target -o named.txt rtrace-raw-4711-0"},
+				{Does: "get debugging information from a server", Command: "rtrace resolve --debuginfod=https://debuginfod.debian.net rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var o resolveOptions
+			in := f.group("Input and output")
+			in.StringVarP(&o.inputFile, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
+			in.StringVarP(&o.output, "output-file", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			in.StringVarP(&o.format, "format", "f", "text", "write `FORMAT`: "+strings.Join(namedFormats, " or "))
+			o.in.add(in)
+			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
+			what := f.group("What to print")
+			what.StringVarP(&o.method, "method", "t", "bfd", "`METHOD` bfd: lines and inlined functions; elf: functions from symbols alone")
+			what.BoolVarP(&o.fullPath, "full-path", "p", false, "print source files with their folders")
+			what.BoolVarP(&o.keep, "keep-resolved", "k", false, "keep the texts that frames have already (default: replace them where more is known)")
+			o.symbols.add(f.group("Where files are"))
+			other := f.group("Compatibility")
+			other.StringVarP(&o.mode, "mode", "m", "", "accepted for sp-rtrace-resolve, whose memory it saved: `MODE` multi-pass or single-cache")
+			return o.run
+		},
+	}
+}
+
+// namedFormats are those that have a place for the texts of frames.
+var namedFormats = []string{"text", "jsonl"}
+
+type resolveOptions struct {
+	inputFile, output, format string
+	method, mode              string
+	fullPath, keep, quiet     bool
+	in                        inputFlags
+	symbols                   symbolFlags
+}
+
+// check finds what is wrong with the flags.
+func (o *resolveOptions) check() error {
+	switch {
+	case o.method != "bfd" && o.method != "elf":
+		return cli.Usagef("unknown method %q (known: bfd, elf)", o.method)
+	case o.mode != "" && o.mode != "multi-pass" && o.mode != "single-cache":
+		return cli.Usagef("unknown mode %q (known: multi-pass, single-cache)", o.mode)
+	case !slices.Contains(namedFormats, o.format):
+		return cli.Usagef("--format %s: %s have a place for names of functions", o.format, strings.Join(namedFormats, " and "))
+	}
+	return o.symbols.check()
+}
+
+func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.inputFile != "" {
+		args = append(args, o.inputFile)
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	out, err := create(s, o.output, name, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = out.finish(err) }()
+	warnings := &warnings{w: s.Err, command: "resolve", quiet: o.quiet}
+	defer warnings.close()
+	settings, err := o.symbols.options(ctx, warnings.add)
+	if err != nil {
+		return err
+	}
+	settings.Style = resolve.Style{Lines: o.method == "bfd", FullPath: o.fullPath}
+	x := &resolving{resolveOptions: o, ctx: ctx, streams: s, name: name, resolver: resolve.New(settings), warn: warnings.add}
+	if out.file == nil && s.OutTerminal {
+		out.Writer = printable.NewWriter(out.Writer)
+	}
+	return x.run(out)
+}
+
+// resolving is one run.
+type resolving struct {
+	*resolveOptions
+	ctx      context.Context
+	streams  cli.Streams
+	name     string // of the input; empty: standard input
+	resolver *resolve.Resolver
+	warn     func(error)
+}
+
+func (x *resolving) run(out io.Writer) error {
+	if info, err := os.Stat(x.name); err != nil || !info.Mode().IsRegular() {
+		return x.stream(out)
+	}
+	in, err := x.open()
+	if err != nil {
+		return err
+	}
+	if in.Format == "text" && in.Side == "" && x.format == "text" {
+		if err := in.Close(); err != nil {
+			return err
+		}
+		return x.textFile(out)
+	}
+	defer func() { _ = in.Close() }() // only read
+	if in.Format == "sprtrace" || in.Format == "text" {
+		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict, NoSide: x.in.noSide})
+	}
+	return x.records(out, in, in)
+}
+
+func (x *resolving) open() (*input, error) {
+	o := decoder.Options{Strict: x.in.strict, NoSide: x.in.noSide, Warn: x.warn}
+	t, err := decoder.OpenFile(x.name, o)
+	if err != nil {
+		return nil, err
+	}
+	t.Reader = &untilDoneReader{ctx: x.ctx, r: t.Reader}
+	return &input{Trace: t, name: x.name}, nil
+}
+
+// textFile rewrites a text that can be read twice: as sp-rtrace finds out late
+// about a mapping, addresses that no mapping covers when they are used may lie in
+// one of the later ones.
+func (x *resolving) textFile(out io.Writer) error {
+	read := func(do func(*decoder.Input) error) error {
+		r, _, done, err := openBytes(x.ctx, x.streams, []string{x.name})
+		if err != nil {
+			return err
+		}
+		defer done()
+		in, err := decoder.NewInput(r)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.Close() }() // only read
+		return do(in)
+	}
+	// What is wrong with the input is told the second time.
+	_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
+	return cut(x.name, read(func(in *decoder.Input) error {
+		return x.rewrite(out, in, &frameEditor{resolver: x.resolver, replace: !x.keep})
+	}))
+}
+
+// rewrite rewrites a text.
+func (x *resolving) rewrite(w io.Writer, in *decoder.Input, e sptext.Editor) error {
+	err := sptext.Rewrite(x.ctx, w, in, e)
+	if cause := in.Err(); cause != nil && (err == nil || isSyntax(err)) {
+		return cause
+	}
+	return err
+}
+
+// stream names the frames of what can be read once.
+func (x *resolving) stream(out io.Writer) error {
+	args := []string{x.name}
+	if x.name == "" {
+		args = nil
+	}
+	r, name, done, err := openBytes(x.ctx, x.streams, args)
+	if err != nil {
+		return err
+	}
+	defer done()
+	raw, err := decoder.NewInput(r)
+	if err != nil {
+		return cut(name, err)
+	}
+	defer func() { _ = raw.Close() }() // only read
+	if format, _ := raw.Format(); format == "text" && x.format == "text" {
+		return cut(name, x.rewrite(out, raw, &frameEditor{resolver: x.resolver, replace: !x.keep}))
+	}
+	t, err := decoder.Open(raw, decoder.Options{Strict: x.in.strict, NoSide: true, Warn: x.warn})
+	if cause := raw.Err(); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return cut(name, err)
+	}
+	in := &input{Trace: t, name: name}
+	defer func() { _ = in.Close() }() // only read
+	if t.Format != "sprtrace" {
+		return x.records(out, in, t)
+	}
+	// The original's traces tell late about mappings.
+	kept, err := spool.Create("")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = kept.Close() }() // it has no name
+	end := trace.Copy(&observer{kept, x.resolver}, t)
+	if end != nil && !isSyntax(end) {
+		return end
+	}
+	if cause := raw.Err(); end == nil && cause != nil {
+		end = cause
+	}
+	again, err := kept.Reader()
+	if err != nil {
+		return err
+	}
+	return x.records(out, in, &endsWith{again, end})
+}
+
+// records writes the trace that is read from src with the texts of its frames. in
+// says how it is called and what was skipped.
+func (x *resolving) records(out io.Writer, in *input, src trace.Reader) error {
+	w, err := encoder.New(x.format, out, encoder.Options{KeepSeq: in.Format == "text"})
+	if err != nil {
+		return err
+	}
+	names := resolve.NewReader(src, x.resolver)
+	names.Replace = !x.keep
+	err = in.outcome(trace.Copy(w, names))
+	if isIncomplete(err) {
+		if e := w.Close(); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// endsWith is a reader that ends with an error instead of io.EOF, unless it is nil.
+type endsWith struct {
+	trace.Reader
+	err error
+}
+
+func (e *endsWith) ReadRecord(r *trace.Record) error {
+	err := e.Reader.ReadRecord(r)
+	if e.err != nil && errors.Is(err, io.EOF) {
+		return e.err
+	}
+	return err
+}
+
+// observer is a writer that shows mappings to a resolver.
+type observer struct {
+	trace.Writer
+	resolver *resolve.Resolver
+}
+
+func (o *observer) WriteRecord(r *trace.Record) error {
+	if r.Kind == trace.KindMapping {
+		o.resolver.Observe(r)
+	}
+	return o.Writer.WriteRecord(r)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/debuginfod"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/resolve"
+)
+
+// symbolFlags say where the files of a trace are. The zero value is where they
+// are on this machine.
+type symbolFlags struct {
+	root    string
+	dirs    []string
+	perfMap string
+	servers string // empty: none is asked
+}
+
+// fromEnvironment stands for the servers that DEBUGINFOD_URLS names.
+const fromEnvironment = "DEBUGINFOD_URLS"
+
+func (o *symbolFlags) add(f *pflag.FlagSet) {
+	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps below `DIR` first, a copy of the traced machine's root folder")
+	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and by build-id for all files, in `DIR` and not in "+symbol.DebugDir+"; several times for several folders")
+	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map; none: not used)")
+	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found, without =URL those that the environment variable "+fromEnvironment+" names; what it sends is kept in the user's cache folder, below rtrace/debuginfod")
+	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
+}
+
+// check finds what is wrong with the flags.
+func (o *symbolFlags) check() error {
+	for _, dir := range append([]string{o.root}, o.dirs...) {
+		if dir == "" {
+			continue
+		}
+		if info, err := os.Stat(dir); err != nil {
+			return cli.FileError("opening", dir, err)
+		} else if !info.IsDir() {
+			return cli.Usagef("%s is no folder", dir)
+		}
+	}
+	return nil
+}
+
+// options are those of a resolver that looks there, and asks servers if that was
+// asked for. warn is told of files that are not used.
+func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Options, error) {
+	r := o.local(warn)
+	if o.servers == "" {
+		return r, nil
+	}
+	c, err := o.client(warn)
+	if err != nil {
+		return r, err
+	}
+	r.Fetch = func(buildID string, debug bool) string { return c.Fetch(ctx, buildID, debug) }
+	return r, nil
+}
+
+// local are the options of a resolver that asks nobody.
+func (o *symbolFlags) local(warn func(error)) resolve.Options {
+	r := resolve.Options{Places: symbol.Places{Root: o.root, Debug: o.dirs}, Warn: warn}
+	switch o.perfMap {
+	case "none":
+	case "":
+		r.PerfMap = func(pid int32) string {
+			if pid <= 0 {
+				return ""
+			}
+			return o.root + "/tmp/perf-" + strconv.Itoa(int(pid)) + ".map"
+		}
+	default:
+		r.PerfMap = func(int32) string { return o.perfMap }
+	}
+	return r
+}
+
+// client asks the servers that the flag names.
+func (o *symbolFlags) client(warn func(error)) (*debuginfod.Client, error) {
+	list := o.servers
+	if list == fromEnvironment {
+		list = os.Getenv(fromEnvironment)
+		if list == "" {
+			return nil, cli.Usagef("--debuginfod: name a server with --debuginfod=URL, or in the environment variable %s", fromEnvironment)
+		}
+	}
+	urls, err := debuginfod.ParseURLs(list)
+	if err != nil {
+		return nil, cli.Usagef("--debuginfod: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("--debuginfod: finding a folder for what servers send: %w", err)
+	}
+	return &debuginfod.Client{URLs: urls, Folder: filepath.Join(cache, "rtrace", "debuginfod"), Warn: warn}, nil
+}
+
+// warnings prints warnings, of which there may be one for each file.
+type warnings struct {
+	w       io.Writer
+	command string
+	quiet   bool
+	n       int
+}
+
+// maxWarnings is how many are printed; the others are counted.
+const maxWarnings = 10
+
+func (w *warnings) add(err error) {
+	if w.n++; w.n <= maxWarnings && !w.quiet {
+		fmt.Fprintf(w.w, "rtrace %s: warning: %s\n", w.command, printable.Name(err.Error()))
+	}
+}
+
+// close says how many were not printed.
+func (w *warnings) close() {
+	if n := w.n - maxWarnings; n > 0 && !w.quiet {
+		fmt.Fprintf(w.w, "rtrace %s: warning: and %d more\n", w.command, n)
+	}
+}

@@ -1,0 +1,68 @@
+package symbol
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPerfMap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perf-7.map")
+	text := "1000 100 first one\n1040 10 inner\n0x2000 0x20 hex\n1080 1000 over\x1b\nno line\n3000 0 empty\n4000 10\n5000 10 \nffffffffffffffff 10 wraps\n" +
+		"6000 10 " + strings.Repeat("x", maxPerfLine) + "\n7000 10 last"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := OpenPerfMap(path)
+	for addr, want := range map[uint64]string{
+		0xfff: "", 0x1000: "first one", 0x103f: "first one", 0x1040: "inner", 0x104f: "inner", 0x1050: "first one",
+		0x1080: "over?", 0x10ff: "over?", 0x2000: "over?", 0x207f: "over?", 0x2080: "",
+		0x3000: "", 0x4000: "", 0x5000: "", 0x6000: "", 0x7000: "last", 0x7010: "", ^uint64(0): "",
+	} {
+		if got, ok := m.Lookup(addr); got != want || ok != (want != "") {
+			t.Errorf("%#x is %q, want %q", addr, got, want)
+		}
+	}
+	for _, path := range []string{path + "x", "/dev/zero", t.TempDir()} {
+		m := OpenPerfMap(path)
+		if name, ok := m.Lookup(0x1000); ok || m != nil {
+			t.Errorf("%s: %q", path, name)
+		}
+	}
+}
+
+// TestPerfMapOverlaps compares random maps with the rule: the last line counts.
+func TestPerfMapOverlaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		var text strings.Builder
+		want := make([]string, 100)
+		for i := range r.IntN(20) {
+			start, size := r.IntN(80), 1+r.IntN(20)
+			name := fmt.Sprint("f", i)
+			fmt.Fprintf(&text, "%x %x %s\n", start, size, name)
+			for a := start; a < start+size; a++ {
+				want[a] = name
+			}
+		}
+		m := readPerfMap(strings.NewReader(text.String()))
+		for a, w := range want {
+			if got, _ := m.Lookup(uint64(a)); got != w {
+				t.Fatalf("%#x is %q, want %q in\n%s", a, got, w, text.String())
+			}
+		}
+	}
+}
+
+func FuzzPerfMap(f *testing.F) {
+	f.Add("1000 100 first\n1040 10 inner\n")
+	f.Fuzz(func(_ *testing.T, text string) {
+		m := readPerfMap(strings.NewReader(text))
+		for _, s := range m.starts {
+			m.Lookup(s)
+		}
+	})
+}

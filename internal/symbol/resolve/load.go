@@ -1,0 +1,143 @@
+package resolve
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+)
+
+// Why a file is not used.
+var (
+	errMany    = errors.New("the symbols of all files take too much memory")
+	errMachine = errors.New("it is for another machine than the trace")
+	errLinked  = errors.New("it is linked in another way than the file that was traced")
+	errPlace   = errors.New("what was mapped of it does not fit it")
+)
+
+// buildError says that a file is another build than was traced.
+type buildError struct{ got, want string }
+
+func (e *buildError) Error() string {
+	return fmt.Sprintf("it is another build than was traced (build-id %s, not %s)", cmp.Or(e.got, "unknown"), e.want)
+}
+
+// open opens the file of a module.
+func (r *Resolver) open(m *trace.Module) (*symbol.File, error) {
+	if r.options.Open != nil {
+		return r.options.Open(*m)
+	}
+	return r.options.Places.Open(m.Path)
+}
+
+// load opens and reads the file of m, once.
+func (r *Resolver) load(m *module) *symbol.File {
+	if m.tried {
+		return m.file
+	}
+	m.tried = true
+	if r.symbols >= cmp.Or(r.options.MaxSymbols, maxSymbols) {
+		r.stats.Missing++
+		r.warn(m, errMany)
+		return nil
+	}
+	f, err := r.find(m)
+	switch {
+	case errors.Is(err, errNoFile):
+		m.noFile = true
+		return nil
+	case isMismatch(err):
+		r.stats.Mismatched++
+		r.warn(m, err)
+		return nil
+	case err != nil:
+		r.stats.Missing++
+		r.warn(m, err)
+		return nil
+	}
+	if f.Load() != nil && f.Functions() == 0 {
+		r.stats.Missing++
+	}
+	_ = f.Close() // only read
+	r.symbols += f.Held()
+	m.file = f
+	return f
+}
+
+// find opens the file that m is, under its path or else by its build-id. If there
+// is none, the error is of the one that has its path.
+func (r *Resolver) find(m *module) (*symbol.File, error) {
+	f, err := m.open(r)
+	if err == nil && f == nil {
+		err = fs.ErrNotExist
+	}
+	if err == nil {
+		if err = r.matches(m, f); err == nil {
+			return f, nil
+		}
+		_ = f.Close() // only read
+	}
+	if m.buildID == "" || errors.Is(err, errNoFile) || r.options.Open != nil || m.path == vdsoName {
+		return nil, err
+	}
+	other, e := r.options.OpenBuildID(m.buildID)
+	if e != nil {
+		return nil, err
+	}
+	return other, nil
+}
+
+// matches says what tells that f is not the file that was traced.
+func (r *Resolver) matches(m *module, f *symbol.File) error {
+	switch {
+	case m.buildID != "" && f.BuildID() != m.buildID:
+		return &buildError{f.BuildID(), m.buildID}
+	case m.buildID != "":
+		return nil
+	case len(r.machines) > 0 && !slices.Contains(r.machines, f.Machine()):
+		return errMachine
+	case m.known && m.record.Fixed != f.Fixed():
+		return errLinked
+	}
+	return nil
+}
+
+// isMismatch says whether an error is of a file that was not traced.
+func isMismatch(err error) bool {
+	_, ok := errors.AsType[*buildError](err)
+	return ok || errors.Is(err, errMachine) || errors.Is(err, errLinked)
+}
+
+// warn says why the functions of a file have no names.
+func (r *Resolver) warn(m *module, err error) {
+	if r.options.Warn == nil || m.warned || m.path == vdsoName {
+		return
+	}
+	m.warned = true
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	r.options.Warn(fmt.Errorf("functions in %s have no names: %w", m.path, err))
+}
+
+// machinesOf returns the instruction sets of the files that a machine runs, by
+// its name as uname -m has it. Of others that are not known it returns nothing.
+func machinesOf(arch string) []elf.Machine {
+	switch {
+	case arch == "x86_64":
+		return []elf.Machine{elf.EM_X86_64, elf.EM_386}
+	case len(arch) == len("i686") && arch[0] == 'i' && strings.HasSuffix(arch, "86"):
+		return []elf.Machine{elf.EM_386}
+	case arch == "aarch64":
+		return []elf.Machine{elf.EM_AARCH64, elf.EM_ARM}
+	case strings.HasPrefix(arch, "arm"):
+		return []elf.Machine{elf.EM_ARM}
+	}
+	return nil
+}
