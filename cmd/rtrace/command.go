@@ -25,6 +25,7 @@ func commands() []command {
 		mptraceCommand(),
 		heapmapCommand(),
 		timelineCommand(),
+		graphsCommand(),
 	}
 }
 

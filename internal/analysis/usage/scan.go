@@ -35,9 +35,10 @@ var (
 	None = Context{0, "no contexts"}
 )
 
-// What Scan.Check finds: a report needs times, and the trace has none; a filter
-// names a resource that the trace does not have.
+// What Scan.Check finds: there is nothing to count; a report needs times, and the
+// trace has none; a filter names a resource that the trace does not have.
 var (
+	ErrEmpty    = errors.New("nothing to show: the trace has no calls, or none passes the filters")
 	ErrTimes    = errors.New("the trace has no times")
 	ErrResource = errors.New("the trace has no resource of type")
 )
@@ -167,7 +168,9 @@ func (s *Scan) Check(reports Report) error {
 	case s.timeless && (s.legacy || !s.clock.begun) && s.needsTimes(reports):
 		return ErrTimes
 	case s.span.Total == 0:
-		return errors.New("nothing to show: the trace has no calls, or none passes the filters")
+		return ErrEmpty
+	case s.span.Duration() < 0 || s.span.First < 0:
+		return errors.New("the times of the trace are not in its first 292 years")
 	}
 	return nil
 }

@@ -340,6 +340,7 @@ func TestCheck(t *testing.T) {
 		{"times to filter by", "0 a 1 1\n", usage.Count, usage.Filter{Times: []usage.Times{{}}}, false, "no times"},
 		{"unknown resource", "1 a 1 1\n", usage.Count, usage.Filter{Resource: "fd"}, false, `no resource of type "fd"; it has memory`},
 		{"too many resources", many + "1 a 1 1 0 1\n", usage.Count, usage.Filter{}, false, "more than 64 resources"},
+		{"times before the clock", "-9000000000000 a 1 1\n9000000000000 f 1\n", usage.Count, usage.Filter{}, false, "292 years"},
 		{"no times needed", "0 a 1 1\n", usage.Count | usage.Size, usage.Filter{}, true, ""},
 	} {
 		scan := usage.NewScan(tt.filter, tt.legacy, false)
