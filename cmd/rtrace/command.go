@@ -36,6 +36,7 @@ func commands() []command {
 		sortCommand(),
 		renameCommand(),
 		reportCommand(),
+		graphsCommand(),
 	}
 }
 

@@ -103,7 +103,7 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 }
 
 // find reads the trace and returns what was found, also with an error.
-func (o *leaksOptions) find(in *input, warn func(error)) (*leakReport, error) {
+func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
 	calls := newCallReader(in, o.resource)
 	calls.window = o.window.open()
 	kept := filter.NewLeaks(calls)

@@ -118,7 +118,7 @@ func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) er
 }
 
 // profile reads the trace and returns what was found, also with an error.
-func (o *mprofOptions) profile(in *input, warn func(error)) (*profile.Profile, error) {
+func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Profile, error) {
 	calls := newCallReader(in, o.resource)
 	defer calls.warn(warn)
 	resolver := o.resolver()

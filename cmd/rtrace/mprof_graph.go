@@ -91,11 +91,13 @@ func (r *mprofReport) writeDot(w io.Writer) error {
 	n, bytes := sums(&g.Usage).Total()
 	fmt.Fprintf(&b, "digraph allocations {\n\tlabel=%s;\n", quoted(fmt.Sprintf("%s: %s in %s", what, plural(bytes, "byte"), plural(n, "block"))))
 	b.WriteString("\tnode [shape=box, fontsize=10];\n\tedge [fontsize=9];\n")
+	drawn := make(map[*profile.Node]bool)
 	for _, node := range g.Nodes {
 		count, total := sums(&node.Total).Total()
-		if count == 0 {
+		if count == 0 || share(total, bytes) < r.limit {
 			continue
 		}
+		drawn[node] = true
 		_, self := sums(&node.Self).Total()
 		lines := []string{r.label(&node.Frame), fmt.Sprintf("%s (%s%%)", plural(total, "byte"), percent(total, bytes))}
 		if self > 0 {
@@ -106,7 +108,7 @@ func (r *mprofReport) writeDot(w io.Writer) error {
 	for _, node := range g.Nodes {
 		for _, e := range node.Children {
 			count, total := sums(&e.Usage).Total()
-			if count == 0 {
+			if count == 0 || !drawn[e.Parent] || !drawn[e.Child] {
 				continue
 			}
 			fmt.Fprintf(&b, "\tn%d -> n%d [label=%s, penwidth=%.1f];\n",

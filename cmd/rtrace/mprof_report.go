@@ -16,6 +16,7 @@ type mprofReport struct {
 	options *mprofOptions
 	profile *profile.Profile
 	total   profile.Usage
+	limit   float64 // per cent: functions with less are left out of the graph for dot
 }
 
 func (r *mprofReport) view() profile.View {

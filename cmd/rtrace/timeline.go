@@ -25,28 +25,62 @@ func timelineCommand() command {
 				"Blocks of before the trace are not known, and their frees do not count. A trace in mtrc has no times, only events.\n\n" +
 				"With --lifetimes it prints instead how long blocks lived, and with --by who allocated them. A block belongs to who allocated it, or last moved it by realloc; " +
 				"realloc does not restart its life.\n\n" +
-				"It takes memory for the blocks that are live at a time.",
+				"It takes memory for the blocks that are live at a time.\n\n" +
+				"With -t, -a, -l, -c and -s it makes the reports of sp-rtrace-timeline instead, of every kind of resource and by context: " +
+				"their figures as text, or with -o OUT pictures in SVG. Several pictures are OUT-totals.svg, OUT-activity.svg and so on. " +
+				"All options of sp-rtrace-timeline are taken, but that there is SVG only, and -W does nothing, since no working files are left. " +
+				"The numbers are the right ones, not always those of the original: see Differences, and --legacy. " +
+				"A stream is copied to a temporary file for these reports, and they take memory for the blocks that are live at a time and for each distinct size.",
+			Lists: []cli.List{{Title: "Differences", Rows: []cli.ListRow{
+				{Name: "median", Text: "of an even number of blocks is the mean of the two in the middle, not of the second of them and the next"},
+				{Name: "both", Text: "in histograms is the sum of freed and unfreed, not 0; there is one for each kind of resource"},
+				{Name: "slice", Text: "is a twentieth of the time as the manual says, not 200 ms; one that is given is taken as it is, not rounded to one digit"},
+				{Name: "activity", Text: "has a value for every half slice, of every resource and context, however far calls are apart; peaks do not count the call behind the slice"},
+				{Name: "contexts", Text: "have the blocks that were allocated in them, wherever those are freed; their series have their names"},
+				{Name: "refcount", Text: "resources are live until as many frees as allocations were seen"},
+				{Name: "end", Text: "of blocks that are not freed is the last call, not the last allocation; a block whose address is allocated again ends there"},
+				{Name: "sizes", Text: "have 64 bits; --filter-size looks at blocks of size 0, too"},
+				{Name: "midnight", Text: "does not turn time back"},
+			}}},
 			Examples: []cli.Example{
 				{Does: "see when most was allocated", Command: "rtrace timeline rtrace-raw-4711-0"},
 				{Does: "draw it over time", Command: "rtrace timeline --x time -o timeline.svg rtrace-raw-4711-0"},
 				{Does: "see which functions had the memory at the peak", Command: "rtrace timeline -r --by function rtrace-raw-4711-0"},
+				{Does: "draw what is allocated, how fast and how long, with the numbers for gnuplot", Command: "rtrace timeline -t -a -l -o report --data numbers rtrace-raw-4711-0"},
+				{Does: "see which sizes of small blocks are not freed", Command: "rtrace timeline -c --filter-size -1k rtrace-raw-4711-0"},
 				{Does: "get 1000 intervals for another program", Command: "rtrace timeline --csv --points 1000 -o timeline.csv rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var o timelineOptions
 			out := f.group("Output")
-			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text)")
+			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text; of the reports below text without -o, else svg)")
 			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
 			what := f.group("What to show")
-			what.StringVarP(&o.x, "x", "x", "event", "divide by `AXIS`: event or time")
+			what.StringVarP(&o.x, "x", "x", "", "divide by `AXIS`: event or time (default: event, for the reports below time)")
 			what.IntVar(&o.points, "points", 0, "divide into at most `N` intervals (default: 20 in text, 1000 else)")
 			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
 			what.StringVar(&o.by, "by", "", "print the sums of each `KEY`: thread or function")
 			what.IntVar(&o.top, "top", 0, "with --by: print only the `N` with most bytes at the peak")
 			o.addWhat(what)
-			o.blocks.addInput(f.group("Input"))
-			return o.run
+			own := o.report.add(f, &o.viewFlags)
+			in := f.group("Input")
+			in.StringVarP(&o.input, "in", "i", "", "read `FILE` (default: the argument, or standard input)")
+			o.blocks.addInput(in)
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				if o.input != "" {
+					args = append(args, o.input)
+				}
+				alone := o.report.parse(own)
+				o.report.resourceChanged = in.Changed("resource")
+				switch {
+				case o.report.reports != 0:
+					return o.runReports(ctx, s, args)
+				case alone != "":
+					return cli.Usagef("--%s is for the reports -t, -a, -l, -c and -s; name one of them", alone)
+				}
+				return o.run(ctx, s, args)
+			}
 		},
 	}
 }
@@ -58,6 +92,8 @@ type timelineOptions struct {
 	axis        timeline.Axis
 	points, top int
 	lifetimes   bool
+	input       string
+	report      reportFlags
 }
 
 // check finds what is wrong with the flags and settles the format and the axis.
@@ -81,7 +117,8 @@ func (o *timelineOptions) check() error {
 		}
 	}
 	switch o.x {
-	case "event":
+	case "", "event":
+		o.x = "event"
 	case "time":
 		o.axis = timeline.ByTime
 	default:

@@ -14,6 +14,16 @@ type Axis struct {
 	Max   uint64
 	Ticks []uint64
 	Text  func(uint64) string // of a tick
+	// Scale says where on the axis a value is, from 0 to 1; nil is in proportion.
+	Scale func(uint64) float64
+}
+
+// at is where on the axis a value is. None is beyond its end.
+func (a *Axis) at(v uint64) float64 {
+	if a.Scale != nil {
+		return min(max(a.Scale(v), 0), 1)
+	}
+	return float64(min(v, a.Max)) / float64(max(1, a.Max))
 }
 
 // Panel is a rectangle of a picture, in pixels from its upper left corner, with
@@ -58,9 +68,7 @@ func crisp(v float64) float64 { return float64(int(v)) + 0.5 }
 
 func (c *Panel) x(v uint64) float64 { return c.X + c.W*float64(v)/float64(max(1, c.Along.Max)) }
 
-func (c *Panel) y(v uint64) float64 {
-	return c.Y + c.H - c.H*float64(min(v, c.Up.Max))/float64(max(1, c.Up.Max))
-}
+func (c *Panel) y(v uint64) float64 { return c.Y + c.H - c.H*c.Up.at(v) }
 
 // Steps draws values as a line with steps: value i from edge i to edge i+1. There
 // is one edge more than values.

@@ -54,6 +54,11 @@ func (p *Picture) Text(class string, x, y float64, text string) {
 	fmt.Fprintf(&p.body, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", Escape(class), number(x), number(y), Escape(text))
 }
 
+// Turned writes a line of text upwards, ending at y if its class is "end".
+func (p *Picture) Turned(class string, x, y float64, text string) {
+	fmt.Fprintf(&p.body, `<text class="%s" transform="rotate(-90 %[2]s %[3]s)" x="%[2]s" y="%[3]s">%[4]s</text>`+"\n", Escape(class), number(x), number(y), Escape(text))
+}
+
 // Path draws a path with the commands of SVG.
 func (p *Picture) Path(class, commands string) {
 	fmt.Fprintf(&p.body, `<path class="%s" d="%s"/>`+"\n", Escape(class), Escape(commands))

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"rtrace-bpf/internal/cli"
+)
+
+// graphsCommand makes a folder of pictures and texts about a trace, as the
+// scripts rtrace-graphs-overview and rtrace-graphs-function did.
+func graphsCommand() command {
+	return command{
+		name: "graphs",
+		page: cli.Page{
+			Summary:  "make a folder of all pictures and texts about a trace",
+			Synopsis: []string{"overview [flags] [FILE]", "function [flags] NAME [FILE]"},
+			About: "Makes a new folder with the pictures of rtrace timeline, what leaked with the names of functions, the call graph of it, and index.html, which shows them all and can be passed on alone. " +
+				"Where a trace has no times, the pictures go over the calls. " +
+				"Nothing that exists is overwritten, and if anything fails, no folder is left behind.\n\n" +
+				"With function, all of it is of the blocks only that were allocated by way of a function or library whose name begins with NAME.\n\n" +
+				"The picture of the call graph is drawn by dot of Graphviz. Where that is not installed, that picture is missing, and nothing else.\n\n" +
+				"The trace is read several times; a stream is copied to a temporary file first.",
+			Lists: []cli.List{{Title: "Files", Rows: []cli.ListRow{
+				{Name: "index.html", Text: "a page of all the others"},
+				{Name: "totals.svg, activity.svg, lifetime.svg", Text: "what was allocated in the course of the trace; see rtrace timeline"},
+				{Name: "histogram-count.svg, histogram-size.svg", Text: "which sizes blocks had"},
+				{Name: "leaks.txt", Text: "what was not freed, by stack, the most bytes first; see rtrace leaks"},
+				{Name: "profile.txt", Text: "sizes, functions, leaks and the call graph as tables; see rtrace mprof"},
+				{Name: "callgraph.dot, callgraph.svg", Text: "on behalf of which functions there is what was not freed"},
+			}}},
+			Examples: []cli.Example{
+				{Does: "see all that there is to see", Command: "rtrace graphs overview -o report rtrace-raw-4711-0 && xdg-open report/index.html"},
+				{Does: "see what goes through functions of a library", Command: "rtrace graphs function libglib-2.0 rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(graphsOptions)
+			out := f.group("Output")
+			out.StringVarP(&o.output, "output", "o", "", "make the folder `DIR` (default: FILE-overview or FILE-function)")
+			out.Float64Var(&o.limit, "limit", -1, "leave functions out of the call graph that have less than `PERCENT` of the bytes (default: of overview 5, of function 0.5)")
+			what := f.group("What to show")
+			o.process.add(what)
+			what.BoolVarP(&o.blocks.addresses, "addresses", "a", false, "tell apart the places within one function, by their addresses")
+			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			in := f.group("Input")
+			o.blocks.addInput(in)
+			in.Lookup("resource").Usage = "of leaks and call graph: look at the resources of the type `NAME`, as rtrace info shows it"
+			return func(ctx context.Context, s cli.Streams, args []string) error {
+				if err := o.check(args); err != nil {
+					return err
+				}
+				return o.run(ctx, s)
+			}
+		},
+	}
+}
+
+type graphsOptions struct {
+	output  string
+	limit   float64
+	process processFlags
+	blocks  blockFlags
+
+	kind string // overview or function
+	name string // of the function
+	args []string
+}
+
+// check takes the arguments apart.
+func (o *graphsOptions) check(args []string) error {
+	if len(args) == 0 {
+		return cli.Usagef("say which graphs: overview or function")
+	}
+	o.kind, args = args[0], args[1:]
+	limit := 5.0
+	switch o.kind {
+	case "overview":
+	case "function":
+		if len(args) == 0 {
+			return cli.Usagef("graphs function needs the beginning of a NAME")
+		}
+		o.name, args = args[0], args[1:]
+		limit = 0.5
+	default:
+		return cli.Usagef("unknown graphs %q (known: overview, function)", o.kind)
+	}
+	if o.limit == -1 {
+		o.limit = limit
+	}
+	o.args = args
+	if o.limit < 0 || o.limit > 100 || o.limit != o.limit {
+		return cli.Usagef("--limit takes 0 to 100 per cent")
+	}
+	return nil
+}
+
+// folder is the name of the folder to make.
+func (o *graphsOptions) folder(file string) (string, error) {
+	switch {
+	case o.output != "":
+		return o.output, nil
+	case file == "":
+		return "", cli.Usagef("a trace from standard input needs -o DIR")
+	}
+	return file + "-" + o.kind, nil
+}
+
+func (o *graphsOptions) run(ctx context.Context, s cli.Streams) (err error) {
+	file, err := oneFile(s, o.args)
+	if err != nil {
+		return err
+	}
+	path, err := o.folder(file)
+	if err != nil {
+		return err
+	}
+	in, err := o.blocks.in.openTwice(ctx, s, "graphs", o.args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	dir, err := createFolder(path)
+	if err != nil {
+		return err
+	}
+	g := &graphs{graphsOptions: o, ctx: ctx, in: in, dir: dir, warn: warner(s.Err, "graphs")}
+	return dir.finish(g.make())
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/consumption"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/gallery"
+	"rtrace-bpf/internal/report/usageview"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// graphs is one folder in the making.
+type graphs struct {
+	*graphsOptions
+	ctx  context.Context
+	in   *twice
+	dir  *folder
+	warn func(error)
+
+	program  string
+	leaked   bool // the trace has leaks only
+	mappings []*trace.Record
+	resolver *resolve.Resolver
+	page     gallery.Page
+	ending   error // what each reading ends with, if that leaves a result
+}
+
+// read reads the trace, or with the name of a function what is of that. An input
+// that is cut is told of in the end.
+func (g *graphs) read(each func(r trace.Reader) error) error {
+	err := g.in.read(g.process, func(src *processReader, r trace.Reader) error {
+		if g.kind == "function" && g.resolver != nil {
+			r = newOnlyReader(resolve.NewReader(r, g.resolver), g.name, g.blocks.framer(g.resolver))
+		}
+		err := each(r)
+		g.program = src.name(g.in.name)
+		if g.resolver == nil && isSyntax(err) {
+			if err := src.check(g.warn); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	if err != nil && isIncomplete(err) {
+		g.ending = err
+		return nil
+	}
+	return err
+}
+
+// make makes all files.
+func (g *graphs) make() error {
+	if err := g.survey(); err != nil {
+		return err
+	}
+	for _, part := range []func() error{g.timelines, g.leaks, g.profile, g.index} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return g.ending
+}
+
+// survey looks what the trace is and which mappings it has: of some it tells late.
+func (g *graphs) survey() error {
+	err := g.read(func(r trace.Reader) error {
+		return each(r, func(rec *trace.Record) {
+			switch rec.Kind {
+			case trace.KindHeader:
+				g.leaked = g.leaked || strings.Contains(rec.Header.Filter, "leaks")
+			case trace.KindMapping, trace.KindModule:
+				m := rec.Clone()
+				m.Call = trace.Call{}
+				g.mappings = append(g.mappings, m)
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	g.blocks.resolve = true
+	g.resolver = g.blocks.resolver()
+	for _, m := range g.mappings {
+		g.resolver.Observe(m)
+	}
+	g.page.Title = "Allocations of " + g.program
+	if g.kind == "function" {
+		g.page.Title = fmt.Sprintf("Allocations of %s by way of %s", g.program, g.name)
+		g.page.About = append(g.page.About, "Only blocks that were allocated by way of a function or library whose name begins with "+g.name+".")
+	}
+	if g.leaked {
+		g.page.About = append(g.page.About, "The trace has leaks only: frees and what was freed are not in it, so there are no pictures of the course of the program.")
+	}
+	return nil
+}
+
+// add keeps a file for the page and writes it.
+func (g *graphs) add(item gallery.Item) error {
+	g.page.Items = append(g.page.Items, item)
+	return g.file(item.File, item.Data)
+}
+
+func (g *graphs) file(name string, data []byte) error {
+	return g.dir.write(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// timelines draws the pictures of the course of the program.
+func (g *graphs) timelines() error {
+	reports := consumption.Totals | consumption.Activity | consumption.Lifetime | consumption.Count | consumption.Size
+	if g.leaked {
+		reports = consumption.Count | consumption.Size
+	}
+	u, err := g.usage(reports, false)
+	if errors.Is(err, consumption.ErrTimes) {
+		u, err = g.usage(reports, true)
+	}
+	switch {
+	case errors.Is(err, consumption.ErrEmpty) && g.kind == "function":
+		return cli.WithHint(fmt.Errorf("nothing was allocated by way of a function or library whose name begins with %q", g.name),
+			"rtrace leaks -r and rtrace mprof -r -v show names")
+	case errors.Is(err, consumption.ErrEmpty):
+		return errors.New("nothing to show: the trace has no calls")
+	case err != nil:
+		return err
+	}
+	for _, r := range consumption.Reports {
+		if !reports.Has(r) {
+			continue
+		}
+		var picture bytes.Buffer
+		if err := usageview.WriteSVG(&picture, u, r, usageview.Options{Name: g.program, LogBase: 10}); err != nil {
+			return err
+		}
+		item := gallery.Item{Title: usageview.Title(u, r), File: r.String() + ".svg", Data: picture.Bytes(), Picture: true}
+		if err := g.add(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usage counts what the pictures show, by time or by calls.
+func (g *graphs) usage(reports consumption.Report, calls bool) (*consumption.Usage, error) {
+	scan := consumption.NewScan(consumption.Filter{}, false, calls)
+	if err := g.read(func(r trace.Reader) error { return each(r, scan.Add) }); err != nil {
+		return nil, err
+	}
+	if err := scan.Check(reports); err != nil {
+		return nil, err
+	}
+	u, err := consumption.New(scan, consumption.Options{Reports: reports})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.read(func(r trace.Reader) error { return each(r, u.Add) }); err != nil {
+		return nil, err
+	}
+	u.Finish()
+	return u, nil
+}
+
+// leaks writes what was not freed.
+func (g *graphs) leaks() error {
+	o := &leaksOptions{groupFlags: groupFlags{blockFlags: g.blocks, by: "stack", caller: resolve.Program.String()}}
+	if err := o.check(); err != nil {
+		return err
+	}
+	var report *leakReport
+	err := g.read(func(r trace.Reader) (err error) {
+		report, err = o.find(r, g.warn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := report.print(&text); err != nil {
+		return err
+	}
+	return g.add(gallery.Item{Title: "Leaks", File: "leaks.txt", Data: text.Bytes()})
+}
+
+// profile writes the tables of mprof, and the call graph.
+func (g *graphs) profile() error {
+	o := &mprofOptions{blockFlags: g.blocks, callGraph: true, leaks: true, depth: 1, bins: 1024, bounds: "32,256,2048", graphFile: "callgraph.dot"}
+	if err := o.check(); err != nil {
+		return err
+	}
+	report := &mprofReport{options: o, limit: g.limit}
+	err := g.read(func(r trace.Reader) (err error) {
+		report.profile, err = o.profile(r, func(error) {}) // find has warned
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	report.total = report.profile.Total()
+	var text, dot bytes.Buffer
+	if err := errors.Join(report.print(&text), report.writeDot(&dot)); err != nil {
+		return err
+	}
+	if err := g.callGraph("callgraph", "Call graph of what was not freed", dot.Bytes()); err != nil {
+		return err
+	}
+	return g.add(gallery.Item{Title: "Profile", File: "profile.txt", Data: text.Bytes()})
+}
+
+// index writes the page of all.
+func (g *graphs) index() error { return g.dir.write("index.html", g.page.Write) }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"rtrace-bpf/internal/analysis/consumption"
+)
+
+func TestParseRange(t *testing.T) {
+	for text, want := range map[string]consumption.Range{
+		"100-200": {Min: 100, End: 201}, "10k-": {Min: 10240}, "-1m": {End: 1<<20 + 1}, "2G-2g": {Min: 2 << 30, End: 2<<30 + 1},
+		"-": {}, "0-0": {End: 1}, "5-18446744073709551615": {Min: 5},
+	} {
+		if got, ok := parseRange(text, 1024); !ok || got != want {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "5", "5-4", "a-b", "1-2-3", "k-", "-1x", "-17179869184g", "1.5-", "--1"} {
+		if got, ok := parseRange(text, 1024); ok {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+	if got, ok := parseRange("-2k", 1000); !ok || got.End != 2001 {
+		t.Errorf("%v, %v", got, ok)
+	}
+}
+
+func TestParseTimes(t *testing.T) {
+	at := func(seconds float64, relative bool) consumption.Moment {
+		return consumption.Moment{Set: true, Relative: relative, At: int64(math.Round(seconds * 1e9))}
+	}
+	for text, want := range map[string]consumption.Times{
+		"10.5-12":       {From: at(10.5, false), To: at(12, false)},
+		"10:00-+30":     {From: at(600, false), To: at(30, true)},
+		"+1:00-+1:00":   {From: at(60, true), To: at(60, true)},
+		"-":             {},
+		"1:02:03.004-":  {From: at(3723.004, false)},
+		"-+.25":         {To: at(0.25, true)},
+		"100000-":       {From: at(100000, false)},
+		"0-0.000000001": {From: at(0, false), To: at(1e-9, false)},
+	} {
+		if got, ok := parseTimes(text); !ok || got != want {
+			t.Errorf("%q: %+v, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "5", "+-", "-+", "1:60-", "1:2:3:4-", "x-", "1.-x", ".-", ":-", "1:-", "-0.0000000001", "9999999999-", "1e3-"} {
+		if got, ok := parseTimes(text); ok {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}

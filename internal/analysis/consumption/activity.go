@@ -1,0 +1,196 @@
+package consumption
+
+import "fmt"
+
+// slicing is how the activity report divides the axis. Each value sums up a
+// slice; there are two values per slice.
+type slicing struct {
+	width, step int64
+	n           int64 // values: the last one is behind the last call
+
+	// Of the original, whose steps all resources and contexts share:
+	now  int64 // where the last value was taken
+	most uint64
+}
+
+// maxValues bounds the memory for the values of all resources and contexts.
+const maxValues = 1 << 22
+
+// setSlice finds out the slice.
+func (u *Usage) setSlice(kinds int) error {
+	if !u.options.Reports.Has(Activity) {
+		return nil
+	}
+	s := &u.slices
+	s.width = u.options.Slice
+	switch {
+	case u.options.Legacy:
+		if s.width == 0 {
+			s.width = 200 * millisecond
+		}
+		s.width = round(s.width/millisecond) * millisecond
+		s.step = max(1, s.width/millisecond/2) * millisecond
+		return nil
+	case s.width == 0:
+		s.width = round(u.span.Duration() / 20)
+		if s.width == 0 && !u.span.Calls {
+			s.width = 200 * millisecond
+		}
+	}
+	s.width = max(2, s.width+s.width%2)
+	s.step = s.width / 2
+	s.n = u.span.Duration()/s.step + 1
+	if parts := int64(kinds * (len(u.contexts) + 2)); s.n > maxValues/max(1, parts) {
+		return fmt.Errorf("a slice of %s makes %d values; more than %d are too many", u.length(s.width), s.n, maxValues/max(1, parts))
+	}
+	return nil
+}
+
+// round takes all but the first digit of a number as 0. The original makes 1 of 0.
+func round(v int64) int64 {
+	power := int64(1)
+	for ; v >= 10; v /= 10 {
+		power *= 10
+	}
+	return v * power
+}
+
+// Slice is how much of the axis the values of the activity report sum up.
+func (u *Usage) Slice() int64 { return u.slices.width }
+
+// step is what happened between two values.
+type step struct {
+	bytes         uint64
+	allocs, frees uint64
+}
+
+// Rates are the values of the activity report with most bytes, most allocations
+// and most frees.
+type Rates struct {
+	Bytes, Allocs, Frees Rate
+}
+
+// Rate is a value of the activity report.
+type Rate struct {
+	Count uint64 // of allocations, or where these were most, frees
+	Bytes uint64
+	At    int64 // where the slice ends
+	Found bool
+}
+
+// activity takes account of a call in the activity report.
+func (u *Usage) activity(e *event, alloc bool) {
+	if u.options.Legacy {
+		u.legacyActivity(e, alloc)
+		return
+	}
+	n := (e.at - u.span.First) / u.slices.step
+	for _, p := range u.in(e.kind, e.context) {
+		u.beginActivity(e.kind, p)
+		for int64(len(p.steps)) <= n {
+			p.steps = append(p.steps, step{})
+		}
+		p.steps[n].add(e, alloc)
+	}
+}
+
+func (s *step) add(e *event, alloc bool) {
+	if alloc {
+		s.bytes += e.size
+		s.allocs++
+	} else {
+		s.frees++
+	}
+}
+
+// beginActivity begins the series of a part.
+func (u *Usage) beginActivity(k *Kind, p *Part) {
+	if p.timed {
+		return
+	}
+	p.timed = true
+	for _, s := range []struct {
+		name   string
+		series *int
+	}{{"rate", &p.series.rate}, {"allocs", &p.series.allocs}, {"frees", &p.series.frees}} {
+		*s.series = u.sink.Begin(Activity, heading(k.Type+" ("+s.name+":"+p.Context.Name+")"))
+	}
+	newCurve := func() *Curve { return newCurve(u.options.Columns, u.activityWidth()) }
+	p.Rate, p.Allocs, p.Frees = newCurve(), newCurve(), newCurve()
+}
+
+// activityWidth is how far the curves of the activity report go; they begin one
+// step behind the first call.
+func (u *Usage) activityWidth() int64 { return u.span.Duration() + u.slices.step }
+
+// value takes a value of a part, at the end of a slice.
+func (u *Usage) value(p *Part, at int64, sum step) {
+	place := at - u.span.First
+	u.point(p.Rate, p.series.rate, at, place, sum.bytes)
+	u.point(p.Allocs, p.series.allocs, at, place, sum.allocs)
+	u.point(p.Frees, p.series.frees, at, place, sum.frees)
+	u.slices.most = max(u.slices.most, sum.bytes)
+}
+
+// activityEnd takes the values, and writes the marks of the peaks.
+func (u *Usage) activityEnd() {
+	if u.options.Legacy {
+		u.legacyActivityEnd()
+	} else {
+		for _, k := range u.Kinds() {
+			for _, p := range k.Everything() {
+				u.values(k, p)
+			}
+		}
+	}
+	for _, k := range u.Kinds() {
+		for _, m := range []struct {
+			name string
+			rate Rate
+		}{{"rate", k.Rates.Bytes}, {"allocs", k.Rates.Allocs}, {"frees", k.Rates.Frees}} {
+			name := k.Type + " (peak " + m.name + ":" + u.text(m.rate.At)
+			switch {
+			case u.options.Legacy: // which forgets the parenthesis, and marks 0 if there is no peak
+			case !m.rate.Found:
+				continue
+			default:
+				name += ")"
+			}
+			u.mark(Activity, name, m.rate.At, u.slices.most)
+		}
+	}
+}
+
+// values takes all values of a part.
+func (u *Usage) values(k *Kind, p *Part) {
+	if !p.timed {
+		return
+	}
+	var before step
+	for i := range u.slices.n {
+		var now step
+		if i < int64(len(p.steps)) {
+			now = p.steps[i]
+		}
+		sum := step{before.bytes + now.bytes, before.allocs + now.allocs, before.frees + now.frees}
+		at := u.span.First + (i+1)*u.slices.step
+		u.value(p, at, sum)
+		if p == k.all {
+			k.Rates.see(sum, at)
+		}
+		before = now
+	}
+	p.steps = nil
+}
+
+func (r *Rates) see(s step, at int64) {
+	if s.bytes > r.Bytes.Bytes {
+		r.Bytes = Rate{s.allocs, s.bytes, at, true}
+	}
+	if s.allocs > r.Allocs.Count {
+		r.Allocs = Rate{s.allocs, s.bytes, at, true}
+	}
+	if s.frees > r.Frees.Count {
+		r.Frees = Rate{s.frees, s.bytes, at, true}
+	}
+}

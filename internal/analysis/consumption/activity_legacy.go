@@ -1,0 +1,72 @@
+package consumption
+
+// legacyPart is what the original keeps of a part: the calls in the slice, and
+// their sum.
+type legacyPart struct {
+	calls []legacyCall
+	sum   step
+}
+
+type legacyCall struct {
+	at    int64
+	size  uint64
+	alloc bool
+}
+
+// legacyActivity takes account of a call as the original does: the first call
+// behind the next value's time takes that value, of its own resource and context
+// alone, and however far behind it is, of one step. The peaks then have that
+// call, too.
+func (u *Usage) legacyActivity(e *event, alloc bool) {
+	before := u.slices.now
+	for i, p := range u.in(e.kind, e.context) {
+		if p.legacy == nil {
+			p.legacy = new(legacyPart)
+		}
+		u.beginActivity(e.kind, p)
+		if u.slices.now == 0 {
+			u.slices.now = e.at
+		}
+		if next := u.slices.now + u.slices.step; next <= e.at {
+			p.legacy.leave(next - u.slices.width)
+			u.value(p, next, p.legacy.sum)
+			u.slices.now = next
+		}
+		p.legacy.sum.add(e, alloc)
+		p.legacy.calls = append(p.legacy.calls, legacyCall{e.at, e.size, alloc})
+		if i == 0 && u.slices.now != before {
+			e.kind.Rates.see(p.legacy.sum, u.slices.now)
+		}
+	}
+}
+
+// leave forgets the calls before a slice.
+func (l *legacyPart) leave(begin int64) {
+	n := 0
+	for ; n < len(l.calls) && l.calls[n].at < begin; n++ {
+		if c := &l.calls[n]; c.alloc {
+			l.sum.bytes -= c.size
+			l.sum.allocs--
+		} else {
+			l.sum.frees--
+		}
+	}
+	l.calls = l.calls[n:]
+}
+
+// legacyActivityEnd takes the last value of each part.
+func (u *Usage) legacyActivityEnd() {
+	at := u.slices.now + u.slices.step
+	for _, k := range u.Kinds() {
+		if k.all == nil || k.all.legacy == nil {
+			continue
+		}
+		for _, p := range k.Everything() {
+			if p.legacy != nil {
+				p.legacy.leave(at - u.slices.width)
+				u.value(p, at, p.legacy.sum)
+			}
+		}
+		k.Rates.see(k.all.legacy.sum, at)
+	}
+}

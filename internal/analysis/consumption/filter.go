@@ -1,0 +1,116 @@
+package consumption
+
+import (
+	"math"
+
+	"rtrace-bpf/trace"
+)
+
+// Range is a range of numbers with both ends in it. The zero Range has all.
+type Range struct {
+	Min uint64
+	// Max is 1 more than the largest number; 0 means no end.
+	End uint64
+}
+
+func (r Range) has(n uint64) bool { return n >= r.Min && (r.End == 0 || n < r.End) }
+
+// Moment is an end of a range of times.
+type Moment struct {
+	Set bool
+	// Relative counts At from the first call that comes to this end of the
+	// filter, instead of midnight or the start of the clock.
+	Relative bool
+	At       int64 // ns
+}
+
+// Times is a range of times with both ends in it. An end that is not set has all.
+type Times struct {
+	From, To Moment
+}
+
+// Filter chooses the calls that a report is of. The zero Filter lets all pass.
+// Sizes are those of allocations: a free passes if its block did. All others look
+// at each call by itself, so a block whose free does not pass is not freed.
+type Filter struct {
+	Resource string // type; empty for all
+	Sizes    []Range
+	Indexes  []Range // of trace.Call.Seq
+	Times    []Times
+	// Contexts are masks: a call passes one if it has one of its bits, or none if
+	// the mask is 0.
+	Contexts []uint32
+}
+
+// gate is a filter at work.
+type gate struct {
+	Filter
+	legacy bool
+	from   []int64 // starts of Times
+	to     []int64 // and ends
+	set    []bool  // which of both are known, two per range
+}
+
+func newGate(f Filter, legacy bool) gate {
+	g := gate{Filter: f, legacy: legacy, from: make([]int64, len(f.Times)), to: make([]int64, len(f.Times)), set: make([]bool, 2*len(f.Times))}
+	for i, t := range f.Times {
+		g.from[i], g.set[2*i] = t.From.bound(math.MinInt64)
+		g.to[i], g.set[2*i+1] = t.To.bound(math.MaxInt64)
+	}
+	return g
+}
+
+// bound returns where a range ends, and whether that is known yet.
+func (m Moment) bound(otherwise int64) (at int64, known bool) {
+	switch {
+	case !m.Set:
+		return otherwise, true
+	case m.Relative:
+		return 0, false
+	}
+	return m.At, true
+}
+
+func (g *gate) kind(name string) bool { return g.Resource == "" || g.Resource == name }
+
+// passes says whether a call passes, all but its resource. now is its time in
+// nanoseconds, if known. Relative ends of times count from the first call that all that
+// is looked at before let pass.
+func (g *gate) passes(c *trace.Call, now int64, known bool) bool {
+	if !known && len(g.Times) > 0 {
+		return false
+	}
+	if c.Op == trace.OpAlloc && (c.Size > 0 || !g.legacy) {
+		for _, r := range g.Sizes {
+			if !r.has(c.Size) {
+				return false
+			}
+		}
+	}
+	for _, r := range g.Indexes {
+		if !r.has(c.Seq) {
+			return false
+		}
+	}
+	for _, mask := range g.Contexts {
+		if mask&c.Context == 0 && (mask != 0 || c.Context != 0) {
+			return false
+		}
+	}
+	for i := range g.Times {
+		if g.reach(2*i, now, g.Times[i].From, g.from); now < g.from[i] {
+			return false
+		}
+		if g.reach(2*i+1, now, g.Times[i].To, g.to); now > g.to[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// reach makes a relative end known with the first call that comes to it.
+func (g *gate) reach(n int, now int64, m Moment, bounds []int64) {
+	if !g.set[n] {
+		g.set[n], bounds[n/2] = true, now+m.At
+	}
+}

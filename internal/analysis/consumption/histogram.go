@@ -1,0 +1,111 @@
+package consumption
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// SizeCount is how many blocks there were of a size.
+type SizeCount struct {
+	Size, Allocated, Freed uint64
+}
+
+// Unfreed is how many of them were not freed.
+func (s *SizeCount) Unfreed() uint64 { return s.Allocated - s.Freed }
+
+// Sizes returns the sizes that there were, the smallest first.
+func (k *Kind) Sizes() []SizeCount {
+	out := make([]SizeCount, 0, len(k.sizes))
+	for _, s := range k.sizes {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b SizeCount) int { return cmp.Compare(a.Size, b.Size) })
+	return out
+}
+
+// Summary is what the histograms say of some blocks of a type of resource.
+type Summary struct {
+	Amount
+	Median uint64 // of the sizes, rounded down; 0 if there are none
+}
+
+// Summaries returns those of the blocks that were freed, that were not, and of
+// both.
+func (u *Usage) Summaries(k *Kind) (freed, unfreed, both Summary) {
+	sizes, legacy := k.Sizes(), u.options.Legacy
+	sum := func(count func(*SizeCount) uint64) Summary {
+		s := Summary{Median: median(sizes, count, legacy)}
+		for i := range sizes {
+			n := count(&sizes[i])
+			s.Blocks += n
+			s.Bytes += n * sizes[i].Size
+		}
+		return s
+	}
+	freed = sum(func(s *SizeCount) uint64 { return s.Freed })
+	unfreed = sum((*SizeCount).Unfreed)
+	both = sum(func(s *SizeCount) uint64 { return s.Allocated })
+	if legacy {
+		both.Amount = Amount{}
+	}
+	return freed, unfreed, both
+}
+
+// median returns the size in the middle, of two in the middle the mean. The
+// original takes the two behind: of an even number of blocks, the one behind the
+// middle and the next; of just two, what is behind the end, which was 0.
+func median(sizes []SizeCount, count func(*SizeCount) uint64, legacy bool) uint64 {
+	var n uint64
+	for i := range sizes {
+		n += count(&sizes[i])
+	}
+	if n == 0 {
+		return 0
+	}
+	nth := func(at uint64) uint64 {
+		for i := range sizes {
+			c := count(&sizes[i])
+			if at < c {
+				return sizes[i].Size
+			}
+			at -= c
+		}
+		return sizes[len(sizes)-1].Size
+	}
+	middle := nth(n / 2)
+	if n%2 == 1 {
+		return middle
+	}
+	other := nth(n/2 - 1)
+	if legacy {
+		other = 0
+		if n > 2 {
+			other = nth(n/2 + 1)
+		}
+	}
+	return middle/2 + other/2 + (middle%2+other%2)/2
+}
+
+// histogramEnd writes the series of both histograms.
+func (u *Usage) histogramEnd() {
+	for _, report := range []Report{Count, Size} {
+		if !u.options.Reports.Has(report) {
+			continue
+		}
+		for _, k := range u.Kinds() {
+			name := "size"
+			if len(u.Kinds()) > 1 {
+				name = fmt.Sprintf("size of %s", k.Type)
+			}
+			n := u.sink.Begin(report, name)
+			for _, s := range k.Sizes() {
+				bytes := uint64(1)
+				if report == Size {
+					bytes = s.Size
+				}
+				u.sink.Row(n, s.Size, s.Unfreed()*bytes, s.Freed*bytes)
+			}
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package consumption
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"rtrace-bpf/internal/live"
+)
+
+// MaxLines is how many blocks a report of lifetimes shows one by one.
+const MaxLines = 20
+
+// maxMasks is how many sets of contexts the lines of life are told apart by.
+const maxMasks = 16
+
+// Line is the life of a block.
+type Line struct {
+	ID, Size uint64
+	Context  uint32
+	From, To int64 // on the axis of the curves
+}
+
+// Lives is when the blocks of a type of resource lived.
+type Lives struct {
+	// Lines are the first ones, at most MaxLines of all resources together.
+	Lines []Line
+	// Masks are the lives of all blocks by the contexts that they were allocated
+	// in, in the order in which the first block of each ended.
+	Masks []*Mask
+	// Average and Median are of the sizes of all allocations, rounded down.
+	Average, Median uint64
+}
+
+// Mask is the lives of all blocks that were allocated in the same contexts.
+type Mask struct {
+	Context uint32
+	Others  bool // in any contexts that no other Mask is of
+	rows    map[uint64][]uint64
+	columns int
+	series  int
+}
+
+// livesOf returns the lives of a kind.
+func livesOf(k *Kind) *Lives {
+	if k.Lives == nil {
+		k.Lives = new(Lives)
+	}
+	return k.Lives
+}
+
+// line takes account of the life of a block. at and place are where it ends.
+func (u *Usage) line(k *Kind, id, size uint64, born life, at, place int64) {
+	l := livesOf(k)
+	m := u.mask(k, l, born.context)
+	write := func(series int) {
+		u.sink.Point(series, born.at, size)
+		u.sink.Point(series, at, size)
+		u.sink.Break(series)
+	}
+	write(m.series)
+	width := uint64(u.span.Width()) + 1
+	m.draw(size, column(born.place, m.columns, width), column(place, m.columns, width))
+	if u.lines++; u.lines <= MaxLines {
+		l.Lines = append(l.Lines, Line{id, size, born.context, born.place, place})
+		write(u.sink.Begin(Lifetime, heading(fmt.Sprintf("%s (0x%x)", k.Type, id))))
+	}
+}
+
+func (u *Usage) mask(k *Kind, l *Lives, context uint32) *Mask {
+	others := !u.options.Legacy && len(l.Masks) >= maxMasks
+	for _, m := range l.Masks {
+		if m.Context == context && !m.Others || m.Others && others {
+			return m
+		}
+	}
+	m := &Mask{Context: context, rows: make(map[uint64][]uint64), columns: fit(u.options.Columns, u.span.Width())}
+	name := fmt.Sprintf(`%s (\\@%x)`, k.Type, context)
+	if others {
+		m.Others, name = true, k.Type+" (others)"
+	}
+	m.series = u.sink.Begin(Lifetime, heading(name))
+	l.Masks = append(l.Masks, m)
+	return m
+}
+
+// draw marks the columns of a life, in the row of sizes like this one.
+func (m *Mask) draw(size uint64, from, to int) {
+	key := rowOf(size)
+	row := m.rows[key]
+	if row == nil {
+		row = make([]uint64, (m.columns+63)/64)
+		m.rows[key] = row
+	}
+	for i := from; i <= to; {
+		if i%64 == 0 && i+63 <= to {
+			row[i/64] = ^uint64(0)
+			i += 64
+			continue
+		}
+		row[i/64] |= 1 << (i % 64)
+		i++
+	}
+}
+
+// rowOf keeps the eight most significant bits of a size, so that there are not
+// too many rows.
+func rowOf(size uint64) uint64 {
+	if n := bits.Len64(size); n > 8 {
+		return size >> (n - 8) << (n - 8)
+	}
+	return size
+}
+
+// Columns is how many columns the rows have.
+func (m *Mask) Columns() int { return m.columns }
+
+// Row is where blocks lived: columns of the curves, from the first to the last
+// one of each run.
+type Row struct {
+	Key  int
+	Runs [][2]int
+}
+
+// Rows returns rows of the lives of all blocks whose sizes have the same key, by
+// key. Sizes have eight significant bits.
+func (m *Mask) Rows(key func(size uint64) int) []Row {
+	sets := make(map[int][]uint64)
+	for size, set := range m.rows {
+		k := key(size)
+		if sets[k] == nil {
+			sets[k] = make([]uint64, len(set))
+		}
+		for i, word := range set {
+			sets[k][i] |= word
+		}
+	}
+	rows := make([]Row, 0, len(sets))
+	for k, set := range sets {
+		rows = append(rows, Row{k, runs(set, m.columns)})
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
+	return rows
+}
+
+// runs returns the runs of bits that are set among the first n.
+func runs(set []uint64, n int) (out [][2]int) {
+	has := func(i int) bool { return i < n && set[i/64]>>(i%64)&1 == 1 }
+	for i := 0; i < n; i++ {
+		if !has(i) {
+			continue
+		}
+		from := i
+		for has(i + 1) {
+			i++
+		}
+		out = append(out, [2]int{from, i})
+	}
+	return out
+}
+
+// flush ends the lines of all blocks that are live.
+func (u *Usage) flush(at, place int64) {
+	if !u.options.Reports.Has(Lifetime) {
+		return
+	}
+	left := make([]live.Entry, 0, u.table.Len())
+	for e := range u.table.All() {
+		left = append(left, e)
+	}
+	slices.SortFunc(left, func(a, b live.Entry) int {
+		if c := cmp.Compare(a.Resource, b.Resource); c != 0 {
+			if u.options.Legacy {
+				return cmp.Compare(u.kinds[a.Resource].Type, u.kinds[b.Resource].Type)
+			}
+			return c
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+	for _, e := range left {
+		u.line(u.kinds[e.Resource], e.ID, e.Size, u.lives.all[e.Value], at, place)
+	}
+}
+
+// lifetimeEnd writes the lines of the average and the median.
+func (u *Usage) lifetimeEnd() {
+	from, to := u.span.First, u.span.Last
+	if u.options.Legacy {
+		to = 0
+		for _, k := range u.Kinds() {
+			to = max(to, k.lastAlloc)
+		}
+	}
+	if to <= from {
+		to = from + 1
+		if !u.span.Calls {
+			to = from + millisecond
+		}
+	}
+	for _, k := range u.Kinds() {
+		l := livesOf(k)
+		sizes := k.Sizes()
+		l.Average = k.Allocated.Bytes / max(1, k.Allocated.Blocks)
+		l.Median = median(sizes, func(s *SizeCount) uint64 { return s.Allocated }, u.options.Legacy)
+		for _, x := range []struct {
+			name  string
+			value uint64
+		}{{"average", l.Average}, {"median", l.Median}} {
+			n := u.sink.Begin(Lifetime, heading(fmt.Sprintf("%s(%s:%d)", k.Type, x.name, x.value)))
+			u.sink.Point(n, from, x.value)
+			u.sink.Point(n, to, x.value)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package consumption
+
+// Sink takes the series of the reports while they are counted. A series is lines
+// of numbers under a heading.
+type Sink interface {
+	// Begin begins a series of a report and returns its number.
+	Begin(report Report, heading string) int
+	// Point writes a point: x on the axis of the report, in nanoseconds or
+	// calls, and a value modulo 2^64.
+	Point(series int, x int64, y uint64)
+	// Break ends a line of points.
+	Break(series int)
+	// Row writes numbers that are no point.
+	Row(series int, values ...uint64)
+}
+
+// nowhere is a Sink that takes nothing.
+type nowhere struct{}
+
+func (nowhere) Begin(Report, string) int { return 0 }
+
+func (nowhere) Point(int, int64, uint64) {}
+
+func (nowhere) Break(int) {}
+
+func (nowhere) Row(int, ...uint64) {}
+
+// heading is the first line of a series, which names it.
+func heading(name string) string { return `Resource "` + name + `"` }

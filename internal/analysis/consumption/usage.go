@@ -1,0 +1,303 @@
+// Package consumption follows how every kind of resource is used in the course of a
+// trace, and by each context of the program, for the reports that
+// sp-rtrace-timeline made: what is allocated and not freed, what is allocated
+// and freed in each slice of time, how long blocks lived, and which sizes they
+// have. It reads a trace twice: a [Scan] finds what there is and how long it
+// takes, a [Usage] counts.
+//
+// A free of what is not live counts nothing. An allocation where a block is
+// live ends that one: its free was not seen. In a resource with reference
+// counting only the first allocation begins a block and only the last free ends
+// it. After an exec there are no blocks. A block belongs to the contexts in
+// which it was allocated, whichever it is freed in; a call of free, to those in
+// which it was made.
+//
+// With Options.Legacy the numbers are those of the original program, which
+// differ: see [Options].
+package consumption
+
+import (
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// Report is a set of reports.
+type Report uint8
+
+// The reports.
+const (
+	Totals   Report = 1 << iota // what is allocated and not freed
+	Activity                    // what is allocated and freed in a slice of time
+	Lifetime                    // when each block was allocated and freed
+	Count                       // how many blocks of each size
+	Size                        // how many bytes in blocks of each size
+)
+
+// Reports are all of them, in the order in which they are shown.
+var Reports = [...]Report{Totals, Activity, Lifetime, Count, Size}
+
+var names = map[Report]string{
+	Totals: "totals", Activity: "activity", Lifetime: "lifetime", Count: "histogram-count", Size: "histogram-size",
+}
+
+// String returns the name of a single report, as it stands in names of files.
+func (r Report) String() string { return names[r] }
+
+// Has says whether all of x is in the set.
+func (r Report) Has(x Report) bool { return r&x == x }
+
+// Timed says whether a report of the set needs times.
+func (r Report) Timed() bool { return r&(Totals|Activity|Lifetime) != 0 }
+
+// Amount is a number of blocks and their bytes, both modulo 2^64.
+type Amount struct {
+	Blocks, Bytes uint64
+}
+
+func (a *Amount) add(bytes uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+bytes }
+
+func (a *Amount) sub(bytes uint64) { a.Blocks, a.Bytes = a.Blocks-1, a.Bytes-bytes }
+
+// Options of a Usage.
+type Options struct {
+	Reports Report
+	Filter  Filter
+	// Slice is how much time the values of the activity report sum up, in
+	// nanoseconds, or calls if the scan is by calls. 0 means a twentieth of the
+	// trace, rounded down to one digit that is not zero.
+	Slice int64
+	// Sink takes the series of the reports as numbers; nil for none.
+	Sink Sink
+	// Legacy makes the numbers those of the original, with its errors: a slice
+	// of 200 ms unless told, which advances by one step per call at most; peaks
+	// of activity that count the next call, too; no reference counting; blocks
+	// that another one replaced stay; a block that is freed in another
+	// context is taken from what that one has; a size filter lets blocks of
+	// size 0 through; a median of an even number that is one off; and no sum of
+	// freed and unfreed.
+	Legacy bool
+	// Columns is how many points the curves have; 0 means 1024.
+	Columns int
+}
+
+// Usage takes the records of a trace. Its memory is bounded by the blocks that
+// are live at a time, the distinct sizes of blocks, and what the curves need for
+// each resource and context; in the activity report also by how often the slice
+// fits into the trace, and in legacy mode by the calls in a slice.
+type Usage struct {
+	options  Options
+	span     Span
+	contexts []Context
+	gate     gate
+	sink     Sink
+	kinds    []*Kind          // in the order of their ids
+	byID     map[uint32]*Kind // declared ones
+	table    *live.Table
+	lives    lives
+	clock    clock
+	calls    uint64 // that passed the filter
+	mostLive uint64 // by which the marks of peaks are drawn
+	slices   slicing
+	lines    uint64 // of lives so far
+}
+
+// event is a call that counts: a block began or ended.
+type event struct {
+	kind    *Kind
+	id      uint64
+	size    uint64
+	context uint32 // of the call
+	at      int64  // on the axis of the reports: ns of the trace's clock, or calls
+	place   int64  // on the axis of the curves, from 0
+	born    life   // of the block that ends
+}
+
+// New returns a Usage of the trace that was scanned.
+func New(s *Scan, o Options) (*Usage, error) {
+	if o.Columns <= 0 {
+		o.Columns = 1024
+	}
+	u := &Usage{
+		options: o, span: s.Span(), contexts: s.contexts, sink: o.Sink,
+		gate: newGate(o.Filter, o.Legacy), byID: make(map[uint32]*Kind), table: live.New(),
+	}
+	if u.sink == nil {
+		u.sink = nowhere{}
+	}
+	u.clock.legacy = o.Legacy
+	if err := u.setSlice(len(s.kinds)); err != nil {
+		return nil, err
+	}
+	byType := make(map[string]*Kind)
+	for _, r := range s.resources() {
+		kind := byType[r.Type]
+		if kind == nil {
+			kind = u.kind(&r)
+			byType[r.Type] = kind
+		}
+		u.byID[r.ID] = kind
+	}
+	return u, nil
+}
+
+// kind makes the account of a type of resource.
+func (u *Usage) kind(r *resource) *Kind {
+	k := &Kind{Type: r.Type, number: uint32(len(u.kinds)), counted: r.counted && !u.options.Legacy, sizes: make(map[uint64]*SizeCount)}
+	if r.Type == memory {
+		k.overhead = blockOverhead
+	}
+	u.kinds = append(u.kinds, k)
+	return k
+}
+
+// Span is what the reports are of. It must not be changed.
+func (u *Usage) Span() *Span { return &u.span }
+
+// Kinds returns the types of resources that had calls, in the order in which
+// they were declared.
+func (u *Usage) Kinds() []*Kind {
+	var used []*Kind
+	for _, k := range u.kinds {
+		if k.used {
+			used = append(used, k)
+		}
+	}
+	return used
+}
+
+// Contexts returns the contexts that the trace declares, in the order of their ids.
+func (u *Usage) Contexts() []Context { return u.contexts }
+
+// Calls is how many calls passed the filter and began or ended a block.
+func (u *Usage) Calls() uint64 { return u.calls }
+
+// Add takes a record. It keeps nothing that r refers to.
+func (u *Usage) Add(r *trace.Record) {
+	switch r.Kind {
+	case trace.KindHeader:
+		u.clock.begin(&r.Header)
+	case trace.KindCall:
+		u.call(r)
+	case trace.KindExec:
+		u.exec()
+	}
+}
+
+func (u *Usage) call(r *trace.Record) {
+	c := &r.Call
+	now, ok := u.clock.read(r.Time)
+	if !ok {
+		now = u.span.First
+	}
+	kind := u.byID[c.Resource]
+	if kind == nil || !u.gate.kind(kind.Type) || !u.gate.passes(c, now, ok) {
+		return
+	}
+	at, place := u.span.count(now)
+	u.span.counted++
+	e := event{kind: kind, id: c.ID, size: c.Size, context: c.Context, at: at, place: place}
+	switch c.Op {
+	case trace.OpAlloc:
+		u.alloc(&e)
+	case trace.OpFree:
+		u.free(&e)
+	}
+}
+
+// alloc begins a block, unless that is live and its allocations are counted.
+func (u *Usage) alloc(e *event) {
+	if e.kind.counted && u.table.Retain(e.kind.number, e.id) {
+		return
+	}
+	value := u.lives.add(life{at: e.at, place: e.place, context: e.context})
+	if old, replaced := u.table.Insert(e.kind.number, e.id, e.size, value); replaced {
+		u.replace(e, old)
+	}
+	u.calls++
+	e.kind.begin(e)
+	if u.options.Reports.Has(Totals) {
+		u.totalsAlloc(e)
+	}
+	if u.options.Reports.Has(Activity) {
+		u.activity(e, true)
+	}
+}
+
+// replace ends a block whose free was not seen. In the original it stays.
+func (u *Usage) replace(e *event, old live.Entry) {
+	born := u.lives.take(old.Value)
+	if u.options.Legacy {
+		return
+	}
+	gone := *e
+	gone.size, gone.born = old.Size, born
+	u.end(&gone, false)
+}
+
+// free ends a block if there is one.
+func (u *Usage) free(e *event) {
+	var (
+		old live.Entry
+		ok  bool
+	)
+	if e.kind.counted {
+		old, ok = u.table.Release(e.kind.number, e.id)
+		ok = ok && old.Refs == 0
+	} else {
+		old, ok = u.table.Remove(e.kind.number, e.id)
+	}
+	if !ok {
+		return
+	}
+	e.size, e.born = old.Size, u.lives.take(old.Value)
+	u.calls++
+	u.end(e, true)
+}
+
+// end takes account of a block that ended, by a call of free or not.
+func (u *Usage) end(e *event, call bool) {
+	e.kind.end(e)
+	if u.options.Reports.Has(Totals) {
+		u.totalsFree(e)
+	}
+	if call && u.options.Reports.Has(Activity) {
+		u.activity(e, false)
+	}
+	if u.options.Reports.Has(Lifetime) {
+		u.line(e.kind, e.id, e.size, e.born, e.at, e.place)
+	}
+}
+
+// exec ends all blocks. None of them was freed.
+func (u *Usage) exec() {
+	if u.options.Legacy {
+		return
+	}
+	at, place := u.span.latest(u.clock.last)
+	u.flush(at, place)
+	for _, k := range u.kinds {
+		if k.used {
+			u.totalsVoid(k, at, place)
+		}
+	}
+	u.table.Clear()
+	u.lives = lives{}
+}
+
+// Finish completes the reports: no record follows.
+func (u *Usage) Finish() {
+	at, place := u.span.end(u.options.Legacy, u.kinds)
+	u.flush(at, place)
+	if u.options.Reports.Has(Totals) {
+		u.totalsEnd()
+	}
+	if u.options.Reports.Has(Activity) {
+		u.activityEnd()
+	}
+	if u.options.Reports.Has(Lifetime) {
+		u.lifetimeEnd()
+	}
+	if u.options.Reports&(Count|Size) != 0 {
+		u.histogramEnd()
+	}
+}
