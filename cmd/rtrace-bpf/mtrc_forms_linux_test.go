@@ -61,6 +61,7 @@ func TestMTRCWords(t *testing.T) {
 // A program that waits is seen at work: its events come through a pipe before it
 // ends.
 func TestMTRCLive(t *testing.T) {
+	tool := rtrace(t)
 	testutil.NeedBPF(t)
 	input, feed := pipe(t)
 	answers, output := pipe(t)
@@ -87,7 +88,7 @@ func TestMTRCLive(t *testing.T) {
 	record.Stdout = trace
 	r := startIn(t, record, dir, ready)
 	trace.Close()
-	show := exec.Command(rtrace(t), "mptrace", "-v", "-s", "-")
+	show := exec.Command(tool, "mptrace", "-v", "-s", "-")
 	rows, to := pipe(t)
 	show.Stdin, show.Stdout = events, to
 	shown := testutil.Start(t, show)
