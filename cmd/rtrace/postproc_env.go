@@ -157,12 +157,15 @@ func (e *environment) unmatched() uint64 {
 }
 
 // filters sets the filter value of the header: what was applied stays, except
-// that the calls of a compressed trace are apart again.
-func (e *environment) filters(leaks, resolve bool) {
+// that the calls of a compressed trace are apart again unless compress is set.
+func (e *environment) filters(leaks, compress, resolve bool) {
 	old := e.header.Filter
 	var words []string
 	if leaks || strings.Contains(old, wire.FilterLeaks) {
 		words = append(words, wire.FilterLeaks)
+	}
+	if compress {
+		words = append(words, wire.FilterCompress)
 	}
 	if resolve || strings.Contains(old, wire.FilterResolve) {
 		words = append(words, wire.FilterResolve)
@@ -190,7 +193,7 @@ func (e *environment) timeText() string {
 
 // write writes the environment in the order of the original. A resource that is
 // alone has the number 1, and calls do not name it.
-func (e *environment) write(w *encoder.Writer) error {
+func (e *environment) write(w *postprocOutput) error {
 	var records []*trace.Record
 	records = append(records, &trace.Record{Kind: trace.KindHeader, Header: e.header})
 	if n := len(e.processes); n > 0 && e.legacy {
@@ -200,7 +203,9 @@ func (e *environment) write(w *encoder.Writer) error {
 	}
 	records = append(records, e.files...)
 	if e.heap != nil {
-		w.SetHeapBounds(e.low, e.high)
+		if w.text != nil {
+			w.text.SetHeapBounds(e.low, e.high)
+		}
 		records = append(records, e.heap)
 	}
 	records = append(records, e.front...)

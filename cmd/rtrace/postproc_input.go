@@ -26,6 +26,7 @@ type postprocInput struct {
 	warn   func(text string)
 
 	format  string // name in package decoder, once it is open
+	more    bool   // it has what sp-rtrace's formats cannot hold
 	regular bool
 	spool   *os.File
 	closers []func() error
@@ -146,13 +147,18 @@ func (i *postprocInput) openFile() (*postprocTrace, error) {
 
 func (i *postprocInput) use(t *decoder.Trace) *postprocTrace {
 	i.format = t.Format
+	i.more = t.Format == "jsonl" || t.Side != ""
 	i.closers = append(i.closers, t.Close)
 	open := &postprocTrace{
 		Reader: t, format: t.Format,
 		skipped:  func() uint64 { return t.Stats().Skipped },
 		warnings: func() []string { return nil },
 	}
-	if t.Format != "sprtrace" && t.Format != "text" {
+	switch t.Format {
+	case "sprtrace":
+	case "text":
+		open.Reader = &inOrder{src: t}
+	default:
 		// Other formats have moves, which are two calls in the text.
 		open.Reader = filter.NewSplitMoves(t)
 	}

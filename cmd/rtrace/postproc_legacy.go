@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 
-	encoder "rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/trace"
 )
 
@@ -83,7 +82,7 @@ func (s *sortedCalls) ReadRecord(r *trace.Record) error {
 
 // writeComments writes the placed comments that come before a call, or all that
 // are left if next is nil. One that must wait holds back those behind it.
-func (p *postprocess) writeComments(w *encoder.Writer, next *trace.Record) error {
+func (p *postprocess) writeComments(w trace.Writer, next *trace.Record) error {
 	if len(p.comments) == 0 || next != nil && next.Kind != trace.KindCall {
 		return nil
 	}

@@ -21,12 +21,41 @@ func (w *Writer) calls(r *trace.Record) {
 	} else {
 		w.call(c, c.Op, c.ID, r.Time)
 	}
-	for i := range c.Args {
-		w.buf = w.quote(append(w.buf, "\t$"...), c.Args[i].Name, inWord)
-		w.buf = w.quote(append(w.buf, " = "...), c.Args[i].Value, inWord)
+	w.args(c.Args)
+	w.stack(&c.Stack)
+}
+
+func (w *Writer) args(args []trace.Arg) {
+	for i := range args {
+		w.buf = w.quote(append(w.buf, "\t$"...), args[i].Name, inWord)
+		w.buf = w.quote(append(w.buf, " = "...), args[i].Value, inWord)
 		w.buf = append(w.buf, '\n')
 	}
-	w.stack(&c.Stack)
+}
+
+// WriteGrouped writes a call without its stack. Calls that have the same one are
+// written one after the other, and WriteStack writes it behind the last.
+func (w *Writer) WriteGrouped(r *trace.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.start(nil)
+	w.call(&r.Call, r.Call.Op, r.Call.ID, r.Time)
+	w.args(r.Call.Args)
+	return w.pass(chunk)
+}
+
+// WriteStack ends the group of the calls that were written last, with a
+// temporary comment that adds them up.
+func (w *Writer) WriteStack(s *trace.Stack, calls, bytes uint64) error {
+	if w.err != nil {
+		return w.err
+	}
+	b := w.size(append(w.buf, "# allocation summary: "...), calls)
+	b = w.size(append(b, " block(s) with total size "...), bytes)
+	w.buf = append(b, '\n')
+	w.stack(s)
+	return w.pass(chunk)
 }
 
 // call writes the line of a call.
