@@ -110,6 +110,9 @@ func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if p.chosen, err = o.filters.selection(p.warning); err != nil {
 		return err
 	}
+	if o.filters.address != "" {
+		p.prepare = p.address
+	}
 	return p.run()
 }
 
@@ -122,6 +125,10 @@ type postprocess struct {
 	env     environment
 	chosen  *filter.Selection
 	ending  error // what the input ends with, if that is not io.EOF
+
+	// prepare, if not nil, completes chosen by the environment of the trace,
+	// before the calls are read.
+	prepare func(*environment) error
 
 	comments []placedComment // legacy: of a text
 }

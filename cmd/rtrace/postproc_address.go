@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -43,29 +42,9 @@ func parseCallAddress(text string) (a callAddress, err error) {
 	return a, nil
 }
 
-// findAddresses reads the trace for the mapping that --call-address means, if it
-// is given, and opens it again.
-func (p *postprocess) findAddresses(t *postprocTrace) (*postprocTrace, error) {
-	if p.filters.address == "" {
-		return t, nil
-	}
-	var look environment
-	look.begin(p.legacy, false)
-	if err := readAll(&environmentReader{ctx: p.ctx, src: t, env: &look}); !isSyntax(err) {
-		return nil, err
-	}
-	if err := p.setAddresses(&look); err != nil {
-		return nil, err
-	}
-	return p.in.again()
-}
-
-// setAddresses chooses the calls of --call-address by the mappings of the trace:
-// the first one whose path holds the module's name counts.
-func (p *postprocess) setAddresses(env *environment) error {
-	if p.filters.address == "" {
-		return nil
-	}
+// address chooses the calls of --call-address by the mappings of the trace: the
+// first one whose path holds the module's name counts.
+func (p *postprocess) address(env *environment) error {
 	a, err := parseCallAddress(p.filters.address)
 	if err != nil {
 		return err
@@ -102,16 +81,4 @@ func (p *postprocess) bias(m *trace.Mapping, a *callAddress) uint64 {
 		return m.Base
 	}
 	return m.Start
-}
-
-// legacyText is the calls of a text in the order of the original.
-func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
-	front := filter.NewSelect(t, p.chosen)
-	front.AllCalls = true
-	sorted := p.sorted(p.environment(front))
-	p.env.timestamp = t.text.Timestamp()
-	if err := p.setAddresses(&p.env); err != nil {
-		return nil, err
-	}
-	return front.Over(sorted), nil
 }

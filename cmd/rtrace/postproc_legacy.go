@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
 )
 
@@ -11,6 +12,20 @@ import (
 type placedComment struct {
 	index int32
 	text  string
+}
+
+// legacyText is the calls of a text in the order of the original.
+func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
+	front := filter.NewSelect(t, p.chosen)
+	front.AllCalls = true
+	sorted := p.sorted(p.environment(front))
+	p.env.timestamp = t.text.Timestamp()
+	if p.prepare != nil {
+		if err := p.prepare(&p.env); err != nil {
+			return nil, err
+		}
+	}
+	return front.Over(sorted), nil
 }
 
 // sorted reads a text as the original does: comments are put by the index of

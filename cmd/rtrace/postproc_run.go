@@ -14,11 +14,10 @@ import (
 // print is the whole run. With -l and -c the input is read once: what is needed
 // of it is held. Otherwise it is read twice, as all that stands in front of the
 // calls may be said anywhere in a trace. A text in legacy mode is held in memory:
-// the original sorts it. --call-address needs the mappings first, which is one
-// time more.
+// the original sorts it. What must be known to choose calls is one time more.
 func (p *postprocess) print() error {
 	once := p.leaks || p.compress
-	t, err := p.in.open(!once || p.filters.address != "")
+	t, err := p.in.open(!once || p.prepare != nil)
 	if err != nil {
 		return err
 	}
@@ -28,7 +27,7 @@ func (p *postprocess) print() error {
 	if p.legacy && t.format == "text" {
 		src, err = p.legacyText(t)
 	} else {
-		if t, err = p.findAddresses(t); err == nil {
+		if t, err = p.ahead(t); err == nil {
 			src = p.environment(filter.NewSelect(t, p.chosen))
 		}
 	}
@@ -122,6 +121,30 @@ func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 		return c, c.err
 	}
 	return c, nil
+}
+
+// ahead reads the trace for what has to be known to choose calls, if there is
+// such a thing, and opens it again.
+func (p *postprocess) ahead(t *postprocTrace) (*postprocTrace, error) {
+	if p.prepare == nil {
+		return t, nil
+	}
+	look, err := p.look(t)
+	if !isSyntax(err) {
+		return nil, err
+	}
+	if err := p.prepare(look); err != nil {
+		return nil, err
+	}
+	return p.in.again()
+}
+
+// look reads the environment of a trace and nothing else. What it found is good
+// if the trace is cut, too.
+func (p *postprocess) look(t *postprocTrace) (*environment, error) {
+	var env environment
+	env.begin(p.legacy, false)
+	return &env, readAll(&environmentReader{ctx: p.ctx, src: t, env: &env})
 }
 
 // environment lets env see what passes.

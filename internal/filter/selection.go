@@ -27,6 +27,9 @@ type Selection struct {
 	// choice. Both are in ascending order.
 	Include, Exclude []uint64
 
+	// Keep, if not nil, says of a call whether it stays.
+	Keep func(*trace.Call) bool
+
 	// Contexts keeps calls and contexts that have one of its bits, and if it is 0
 	// calls without any, if InContext is set.
 	InContext bool
@@ -39,7 +42,7 @@ type Selection struct {
 // Splits says whether the selection can leave out the allocation of a block and
 // keep its free, or the other way round.
 func (s *Selection) Splits() bool {
-	return s.Addresses.End != 0 || s.Include != nil || s.Exclude != nil || s.InContext
+	return s.Addresses.End != 0 || s.Include != nil || s.Exclude != nil || s.Keep != nil || s.InContext
 }
 
 // Select passes on what a selection keeps of a trace. It leaves out the
@@ -124,6 +127,9 @@ func (s *Select) call(c *trace.Call) bool {
 		return false
 	}
 	if x.Include != nil && !has(x.Include, c.Seq) || x.Exclude != nil && has(x.Exclude, c.Seq) {
+		return false
+	}
+	if x.Keep != nil && !x.Keep(c) {
 		return false
 	}
 	switch {

@@ -62,6 +62,7 @@ func TestSelect(t *testing.T) {
 		{"nothing included", filter.Selection{Include: []uint64{}}, nil, 5},
 		{"excluded", filter.Selection{Exclude: []uint64{2, 4, 9}}, []uint64{1, 3, 5}, 5},
 		{"nothing excluded", filter.Selection{Exclude: []uint64{}}, all, 5},
+		{"kept", filter.Selection{Keep: func(c *trace.Call) bool { return c.ID > 3 }}, []uint64{4, 5}, 5},
 		{"contexts", filter.Selection{InContext: true, Contexts: 4}, []uint64{3, 4}, 4},
 		{"no context", filter.Selection{InContext: true}, []uint64{1, 5}, 3},
 		{"all at once", filter.Selection{Resources: 4, InContext: true, Contexts: 1, Exclude: []uint64{4}}, []uint64{2}, 2},
