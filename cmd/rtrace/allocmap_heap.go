@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"rtrace-bpf/internal/analysis/allocmap"
@@ -28,24 +27,18 @@ func (s *heapState) see(r *trace.Record) {
 	case r.Kind == trace.KindHeapInfo:
 		h := &r.HeapInfo
 		s.heap.Base, s.heap.Top, s.heap.KeepCost, s.known = h.Bottom, h.Top, h.KeepCost, true
-	case r.Kind == trace.KindComment && strings.HasPrefix(r.Comment, wire.HeapPrefix):
-		s.line(strings.TrimPrefix(r.Comment, wire.HeapPrefix))
+	case r.Kind == trace.KindComment:
+		if label, n, ok := heapLine(r.Comment); ok {
+			s.line(label, n)
+		}
 	case r.Kind == trace.KindCall && (c.Op == trace.OpAlloc || c.Op == trace.OpMove) && s.memory[c.Resource]:
 		s.low, s.high = min(s.low, c.ID), max(s.high, c.ID)
 	}
 }
 
-// line reads a line of the heap block of a text: LABEL NUMBER.
-func (s *heapState) line(text string) {
-	i := strings.LastIndexByte(text, ' ')
-	if i < 0 {
-		return
-	}
-	n, err := strconv.ParseUint(text[i+1:], 0, 64)
-	if err != nil {
-		return
-	}
-	switch label := text[:i]; {
+// line takes a line of the heap block of a text.
+func (s *heapState) line(label string, n uint64) {
+	switch {
 	case label == wire.HeapAddresses[0]:
 		s.heap.Base = n
 	case label == wire.HeapAddresses[1]:

@@ -205,11 +205,13 @@ func (o *pagemapOptions) filter(p *postprocess, which areaFilter, mask uint64) e
 
 // report prints a map or a summary.
 func (o *pagemapOptions) report(p *postprocess, kind pageview.Map, which areaFilter) (err error) {
+	p.in.skim = true
 	t, err := p.in.open(true)
 	if err != nil {
 		return err
 	}
 	env, ending := p.look(t)
+	p.in.skim = false
 	if !isSyntax(ending) {
 		return ending
 	}

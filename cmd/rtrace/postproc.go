@@ -23,7 +23,7 @@ func postprocCommand() command {
 				"Calls keep the numbers that they have in the trace.\n\n" +
 				"The output is a trace again: rtrace postproc reads it, and so do the tools of sp-rtrace. " +
 				"A trace that is read from a pipe is copied to a temporary file unless -l or -c is given. " +
-				"-l takes memory for the blocks that are live at a time, -c 72 bytes for each call that is left.",
+				"-l takes memory for the blocks that are live at a time, -c some 15 bytes for each call that is left.",
 			Examples: []cli.Example{
 				{Does: "print what leaked, with function names", Command: "rtrace postproc -l -r rtrace-raw-4711-0"},
 				{Does: "the same in two steps", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace postproc -r"},

@@ -18,7 +18,7 @@ type placedComment struct {
 func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
 	front := filter.NewSelect(t, p.chosen)
 	front.AllCalls = true
-	sorted := p.sorted(p.environment(front))
+	sorted := p.sorted(p.environment(front, false))
 	p.env.timestamp = t.text.Timestamp()
 	if p.prepare != nil {
 		if err := p.prepare(&p.env); err != nil {

@@ -17,6 +17,7 @@ import (
 // the original sorts it. What must be known to choose calls is one time more.
 func (p *postprocess) print() error {
 	once := p.leaks || p.compress
+	p.in.skim = !once || p.prepare != nil
 	t, err := p.in.open(!once || p.prepare != nil)
 	if err != nil {
 		return err
@@ -27,8 +28,8 @@ func (p *postprocess) print() error {
 	if p.legacy && t.format == "text" {
 		src, err = p.legacyText(t)
 	} else {
-		if t, err = p.ahead(t); err == nil {
-			src = p.environment(filter.NewSelect(t, p.chosen))
+		if t, err = p.ahead(t, once); err == nil {
+			src = p.environment(p.selected(t), once)
 		}
 	}
 	if err != nil {
@@ -46,10 +47,13 @@ func (p *postprocess) print() error {
 		if err := readAll(src); !isSyntax(err) {
 			return err
 		}
-		if t, err = p.in.again(); err != nil {
+		if err := p.bounds(); err != nil {
 			return err
 		}
-		content.calls = filter.NewSelect(t, p.chosen)
+		if t, err = p.reopen(); err != nil {
+			return err
+		}
+		content.calls = &environmentReader{ctx: p.ctx, src: p.selected(t), env: &p.env, count: true}
 	}
 	for _, text := range first.warnings() {
 		p.warn(text)
@@ -125,7 +129,8 @@ func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 
 // ahead reads the trace for what has to be known to choose calls, if there is
 // such a thing, and opens it again.
-func (p *postprocess) ahead(t *postprocTrace) (*postprocTrace, error) {
+// once says that it is to have its calls then.
+func (p *postprocess) ahead(t *postprocTrace, once bool) (*postprocTrace, error) {
 	if p.prepare == nil {
 		return t, nil
 	}
@@ -136,7 +141,33 @@ func (p *postprocess) ahead(t *postprocTrace) (*postprocTrace, error) {
 	if err := p.prepare(look); err != nil {
 		return nil, err
 	}
+	p.in.skim = !once
 	return p.in.again()
+}
+
+// reopen opens the trace again, with its calls.
+func (p *postprocess) reopen() (*postprocTrace, error) {
+	p.in.skim = false
+	return p.in.again()
+}
+
+// bounds reads the trace for the lowest and the highest allocation, if they are
+// to be printed and were left out with the calls.
+func (p *postprocess) bounds() error {
+	if p.env.heap == nil || p.env.calls {
+		return nil
+	}
+	t, err := p.reopen()
+	if err != nil {
+		return err
+	}
+	env := p.env
+	if err := readAll(p.environment(p.selected(t), false)); !isSyntax(err) {
+		return err
+	}
+	env.low, env.high = p.env.low, p.env.high
+	p.env = env
+	return nil
 }
 
 // look reads the environment of a trace and nothing else. What it found is good
@@ -144,12 +175,20 @@ func (p *postprocess) ahead(t *postprocTrace) (*postprocTrace, error) {
 func (p *postprocess) look(t *postprocTrace) (*environment, error) {
 	var env environment
 	env.begin(p.legacy, false)
-	return &env, readAll(&environmentReader{ctx: p.ctx, src: t, env: &env})
+	return &env, readAll(&environmentReader{ctx: p.ctx, src: t, env: &env, front: true})
 }
 
-// environment lets env see what passes.
-func (p *postprocess) environment(src trace.Reader) trace.Reader {
-	return &environmentReader{ctx: p.ctx, src: src, env: &p.env}
+// environment lets env see what passes, and count frees.
+func (p *postprocess) environment(src trace.Reader, count bool) trace.Reader {
+	return &environmentReader{ctx: p.ctx, src: src, env: &p.env, front: true, count: count}
+}
+
+// selected is what is chosen of a trace.
+func (p *postprocess) selected(t *postprocTrace) trace.Reader {
+	if p.chosen.Everything() {
+		return t
+	}
+	return filter.NewSelect(t, p.chosen)
 }
 
 // readAll reads up to the end and returns the error that is there, nil for io.EOF.

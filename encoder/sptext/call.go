@@ -72,7 +72,7 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 	if t > 0 {
 		b = w.clock(b, t)
 	}
-	b = w.function(b, c.Function, w.resourceText(c.Resource))
+	b = w.function(b, c.Function, c.Resource)
 	if op == trace.OpAlloc {
 		w.low, w.high = min(w.low, id), max(w.high, id)
 		b = w.size(append(b, '('), c.Size)
@@ -90,11 +90,19 @@ func (w *Writer) stack(s *trace.Stack) {
 	if w.opts.Legacy && s.End == trace.StackAbsent && len(s.Frames) == 0 {
 		return
 	}
+	if len(s.Names) == len(s.Frames) && len(s.Names) > 0 {
+		w.named(s)
+		return
+	}
+	w.buf = append(w.stacks.append(w.buf, s.Frames), '\n')
+}
+
+// named writes frames with their texts.
+func (w *Writer) named(s *trace.Stack) {
 	b := w.buf
-	names := len(s.Names) == len(s.Frames)
 	for i, f := range s.Frames {
 		b = appendHex(append(b, "\t0x"...), f)
-		if names && s.Names[i] != "" {
+		if s.Names[i] != "" {
 			b = w.quote(append(b, ' '), s.Names[i], inLine)
 		}
 		b = append(b, '\n')
@@ -115,12 +123,16 @@ func (w *Writer) clock(b []byte, t int64) []byte {
 	if ms == 0 {
 		return b
 	}
-	b = append(b, '[')
-	b = append(appendPadded(b, ms/3600000), ':')
-	b = append(appendPadded(b, ms/60000%60), ':')
-	b = append(appendPadded(b, ms/1000%60), '.')
-	ms %= 1000
-	return append(b, '0'+byte(ms/100), '0'+byte(ms/10%10), '0'+byte(ms%10), ']', ' ')
+	if ms != w.ms {
+		w.ms = ms
+		c := append(w.time[:0], '[')
+		c = append(appendPadded(c, ms/3600000), ':')
+		c = append(appendPadded(c, ms/60000%60), ':')
+		c = append(appendPadded(c, ms/1000%60), '.')
+		f := ms % 1000
+		w.time = append(c, '0'+byte(f/100), '0'+byte(f/10%10), '0'+byte(f%10), ']', ' ')
+	}
+	return append(b, w.time...)
 }
 
 // size writes a number that the original holds in 32 bits with sign.

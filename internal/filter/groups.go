@@ -10,8 +10,8 @@ import (
 )
 
 // Groups keeps the calls of a trace and puts those together whose stacks have
-// the same frames, whatever they did and to which resource. It takes 72 bytes a
-// call, and each different stack once.
+// the same frames, whatever they did and to which resource. It takes some 15
+// bytes a call, and each different stack once.
 type Groups struct {
 	// Stackless leaves calls out for which the trace has no stack, not even an
 	// empty one.
@@ -19,11 +19,9 @@ type Groups struct {
 	// Narrow adds up sizes in 32 bits with sign.
 	Narrow bool
 
-	chunks [][]grouped
-	n      uint32
 	names  sites.Names
 	places sites.Table
-	args   map[uint32][]trace.Arg
+	args   map[argsOf][]trace.Arg
 
 	groups  []group
 	byPlace []uint32          // 1 + the group of a place, 0 while it has none
@@ -36,37 +34,25 @@ type Groups struct {
 	texts []string
 }
 
-// grouped is one call.
-type grouped struct {
-	seq, id, size      uint64
-	time               int64
-	function, resource uint32
-	context, next      uint32 // next is 1 + the number of the group's next call
-	pid, tid           int32
-	op                 trace.Op
-	args               bool
+// argsOf is which call of which group has arguments.
+type argsOf struct {
+	group uint32
+	call  uint64
 }
 
 // group is the calls of one stack.
 type group struct {
 	place         uint32 // of the first call
-	first, last   uint32 // calls
 	bucket        uint32
+	pid           int32 // of the first call
 	blocks, bytes uint64
+	last          packed
+	calls         []byte
 }
 
 // NewGroups returns Groups without calls.
 func NewGroups() *Groups {
-	return &Groups{args: make(map[uint32][]trace.Arg), frames: make(map[string]uint32)}
-}
-
-const (
-	groupChunkBits = 12
-	groupChunkSize = 1 << groupChunkBits
-)
-
-func (g *Groups) at(n uint32) *grouped {
-	return &g.chunks[n>>groupChunkBits][n&(groupChunkSize-1)]
+	return &Groups{args: make(map[argsOf][]trace.Arg), frames: make(map[string]uint32)}
 }
 
 // Add takes a call. It keeps nothing that r refers to.
@@ -75,30 +61,22 @@ func (g *Groups) Add(r *trace.Record) {
 	if g.Stackless && c.Stack.End == trace.StackAbsent && len(c.Stack.Frames) == 0 {
 		return
 	}
-	place := g.places.Add(&c.Stack, &trace.Caller{}, &g.names)
-	in := &g.groups[g.group(place, c.Stack.Frames)]
+	n := g.group(g.places.Add(&c.Stack, &trace.Caller{}, &g.names), c.Stack.Frames)
+	in := &g.groups[n]
 	if c.Function != g.recent || g.recentN == 0 {
 		g.recentN = g.names.Add(c.Function)
 		g.recent = g.names.Text(g.recentN)
 	}
-	n := g.n
-	g.n++
-	if n>>groupChunkBits == uint32(len(g.chunks)) {
-		g.chunks = append(g.chunks, make([]grouped, groupChunkSize))
-	}
-	*g.at(n) = grouped{
-		seq: c.Seq, id: c.ID, size: c.Size, time: r.Time, function: g.recentN, resource: c.Resource,
-		context: c.Context, pid: r.PID, tid: r.TID, op: c.Op, args: len(c.Args) > 0,
-	}
 	if len(c.Args) > 0 {
-		g.args[n] = g.cloneArgs(c.Args)
+		g.args[argsOf{n, in.blocks}] = g.cloneArgs(c.Args)
 	}
-	if in.blocks > 0 {
-		g.at(in.last).next = n + 1
-	} else {
-		in.first = n
+	if in.blocks == 0 {
+		in.pid = r.PID
 	}
-	in.last = n
+	in.calls = in.last.append(in.calls, packed{
+		seq: c.Seq, id: c.ID, size: c.Size, time: r.Time, function: g.recentN, resource: c.Resource, context: c.Context,
+		pid: r.PID, op: c.Op, args: len(c.Args) > 0,
+	})
 	in.blocks++
 	in.bytes += c.Size
 }
@@ -169,6 +147,7 @@ type Group struct {
 	Blocks uint64 // calls
 	Bytes  uint64 // the sum of their sizes
 	of     *group
+	number int
 	narrow bool
 }
 
@@ -184,7 +163,7 @@ func (g Group) compareBytes(than Group) int {
 func (g *Groups) Sorted(order Order) []Group {
 	all := make([]Group, len(g.groups))
 	for i := range g.groups {
-		all[i] = Group{g.groups[i].blocks, g.groups[i].bytes, &g.groups[i], g.Narrow}
+		all[i] = Group{g.groups[i].blocks, g.groups[i].bytes, &g.groups[i], i, g.Narrow}
 	}
 	slices.SortStableFunc(all, func(a, b Group) int { return cmp.Compare(a.of.bucket, b.of.bucket) })
 	slices.SortStableFunc(all, order)
@@ -194,20 +173,23 @@ func (g *Groups) Sorted(order Order) []Group {
 // Calls calls visit for each call of a group, in the order of the trace. The
 // records have no stack.
 func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) error) error {
-	for n := of.of.first + 1; n != 0; {
-		k := g.at(n - 1)
-		r.Kind, r.Time, r.PID, r.TID, r.CPU = trace.KindCall, k.time, k.pid, k.tid, 0
-		r.Call = trace.Call{
-			Seq: k.seq, Op: k.op, Function: g.names.Text(k.function), Resource: k.resource,
-			ID: k.id, Size: k.size, Context: k.context,
-		}
+	var k packed
+	r.Kind, r.TID, r.CPU, r.Call = trace.KindCall, 0, 0, trace.Call{}
+	c := &r.Call
+	number := uint32(of.number)
+	data := of.of.calls
+	for n := range of.of.blocks {
+		data = k.next(data)
+		r.Time, r.PID = k.time, k.pid
+		c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, g.names.Text(k.function), k.resource
+		c.ID, c.Size, c.Context = k.id, k.size, k.context
+		c.Args = nil
 		if k.args {
-			r.Call.Args = g.args[n-1]
+			c.Args = g.args[argsOf{number, n}]
 		}
 		if err := visit(r); err != nil {
 			return err
 		}
-		n = k.next
 	}
 	return nil
 }
@@ -217,5 +199,5 @@ func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) erro
 func (g *Groups) Stack(of Group) (s trace.Stack, pid int32) {
 	g.stack, g.texts = g.stack[:0], g.texts[:0]
 	s, _ = g.places.Place(of.of.place, &g.names, &g.stack, &g.texts)
-	return s, g.at(of.of.first).pid
+	return s, of.of.pid
 }

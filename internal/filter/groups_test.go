@@ -86,6 +86,7 @@ func TestGroupsKeep(t *testing.T) {
 		if seq%1000 == 0 {
 			r.Call.Args = []trace.Arg{{Name: "n", Value: "a value"}}
 			r.Call.Function, r.Call.Context, r.Call.Resource, r.PID = "other", 4, 2, 7
+			r.Call.ID, r.Call.Op, r.Time = ^uint64(0)-seq, trace.OpFree, -5
 		}
 		g.Add(r)
 	}
@@ -99,6 +100,7 @@ func TestGroupsKeep(t *testing.T) {
 			if r.Call.Seq%1000 == 0 {
 				want.Call.Args = []trace.Arg{{Name: "n", Value: "a value"}}
 				want.Call.Function, want.Call.Context, want.Call.Resource, want.PID = "other", 4, 2, 7
+				want.Call.ID, want.Call.Op, want.Time = ^uint64(0)-r.Call.Seq, trace.OpFree, -5
 			}
 			want.Call.Stack = trace.Stack{}
 			if d := cmp.Diff(want, r); d != "" {

@@ -39,6 +39,11 @@ type Selection struct {
 	NoArgs bool
 }
 
+// Everything says that nothing is left out or cut.
+func (s *Selection) Everything() bool {
+	return !s.Shallow && s.Resources == 0 && !s.NoArgs && !s.Splits()
+}
+
 // Splits says whether the selection can leave out the allocation of a block and
 // keep its free, or the other way round.
 func (s *Selection) Splits() bool {
