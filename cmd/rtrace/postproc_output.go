@@ -61,7 +61,7 @@ func (p *postprocess) create() (*postprocOutput, error) {
 
 // encode puts the encoder on an output.
 func (p *postprocess) encode(o *postprocOutput) (*postprocOutput, error) {
-	var to io.Writer = p.streams.Out
+	to := p.streams.Out
 	if o.file != nil {
 		to = o.file
 	}

@@ -80,9 +80,12 @@ func TestRows(t *testing.T) {
 		want   []row
 	}{
 		{"none", Area{Start: 0x1000, End: 0x4000}, nil, []row{{0, []uint64{0, 0, 0}}}},
-		{"in and across pages", Area{Start: 0x1000, End: 0x7000},
+		{
+			"in and across pages",
+			Area{Start: 0x1000, End: 0x7000},
 			[]Block{{0x1000, 10}, {0x100a, 5}, {0x1ff0, 0x1020}, {0x4f00, 0x200}, {0x6000, 0}, {0x6ff0, 0x100}},
-			[]row{{0, []uint64{31, 4096, 16, 256}}, {4, []uint64{256, 16}}}},
+			[]row{{0, []uint64{31, 4096, 16, 256}}, {4, []uint64{256, 16}}},
+		},
 		{"over each other", Area{Start: 0, End: 0x2000}, []Block{{0, 0x2000}, {8, 0x1800}}, []row{{0, []uint64{0x2000 - 8, 0x1000 + 0x808}}}},
 		{"at the end of all", Area{Start: top - 0x2fff, End: top}, []Block{{top - 0x1fff, 0x1800}, {top - 1, top}}, []row{{0, []uint64{0, 0x1000}}}},
 		{"huge and empty", Area{Start: 0, End: 1 << 60}, nil, []row{
