@@ -23,6 +23,10 @@ type Options struct {
 	Strict bool
 	// Legacy reads sp-rtrace, binary and text, as its original tools do.
 	Legacy bool
+	// Skim leaves out the calls of sp-rtrace's binary format and what belongs to
+	// them, which makes reading the rest several times as fast. Other formats have
+	// their calls all the same.
+	Skim bool
 	// NoSide leaves side files alone.
 	NoSide bool
 	// Warn, if not nil, is told what is odd but no error.
@@ -49,7 +53,7 @@ var formats = []format{
 		name: "sprtrace", what: "sp-rtrace (first byte 0xF0)",
 		match: func(head []byte) bool { return head[0] == 0xf0 },
 		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
-			d, err := sprtrace.New(r, sprtrace.Options{Strict: o.Strict, Legacy: o.Legacy})
+			d, err := sprtrace.New(r, sprtrace.Options{Strict: o.Strict, Legacy: o.Legacy, Skim: o.Skim})
 			if err != nil {
 				return nil, nil, err
 			}

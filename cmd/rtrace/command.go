@@ -37,6 +37,8 @@ func commands() []command {
 		renameCommand(),
 		reportCommand(),
 		graphsCommand(),
+		pagemapCommand(),
+		allocmapCommand(),
 	}
 }
 
@@ -86,5 +88,12 @@ type flags struct {
 // declaration; the back-quoted word of a usage text names the value.
 func (f *flags) group(title string) *pflag.FlagSet { return f.Group(title) }
 
-// finish adds the flags that every command has.
-func (f *flags) finish() { f.group("General").BoolP("help", "h", false, "print this page") }
+// finish adds the flags that every command has. An original program may have
+// another -h.
+func (f *flags) finish() {
+	short := "h"
+	if f.HasShort(short) {
+		short = ""
+	}
+	f.group("General").BoolP("help", short, false, "print this page")
+}

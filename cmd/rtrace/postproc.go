@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	encoder "rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
-	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/symbol/resolve"
-	"rtrace-bpf/trace"
 )
 
 // postprocCommand prints a trace as sp-rtrace-postproc does.
@@ -23,12 +18,17 @@ func postprocCommand() command {
 			Synopsis: []string{"[flags] [FILE]", "[flags] -i FILE"},
 			About: "Prints the calls of a trace with their stacks, one after the other, behind the mappings and " +
 				"registries they refer to. With -l only the allocations are left that nothing frees, and a summary " +
-				"for each kind of resource follows.\n\n" +
+				"for each kind of resource follows. With -c calls that have the same stack stand above it, with their number and the sum of their sizes.\n\n" +
+				"What is chosen is done in this order, whatever that of the flags: -b, -R, --call-address, --include, --exclude, -C, -l, -c. " +
+				"Calls keep the numbers that they have in the trace.\n\n" +
 				"The output is a trace again: rtrace postproc reads it, and so do the tools of sp-rtrace. " +
-				"A trace that is read from a pipe is copied to a temporary file unless -l is given.",
+				"A trace that is read from a pipe is copied to a temporary file unless -l or -c is given. " +
+				"-l takes memory for the blocks that are live at a time, -c some 15 bytes for each call that is left.",
 			Examples: []cli.Example{
 				{Does: "print what leaked, with function names", Command: "rtrace postproc -l -r rtrace-raw-4711-0"},
 				{Does: "the same in two steps", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace postproc -r"},
+				{Does: "print where most was leaked, that first", Command: "rtrace postproc -l -c -s size -r rtrace-raw-4711-0"},
+				{Does: "print the calls of the first and the third kind of resource", Command: "rtrace postproc -R 5 rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -37,12 +37,19 @@ func postprocCommand() command {
 			in.StringVarP(&o.input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 			in.StringVarP(&o.output, "output-dir", "o", "",
 				"write `DIR`/PID-N.rtrace.txt, or the file of that name if it is no folder (default: standard output)")
+			in.StringVarP(&o.format, "format", "f", "text", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
+			in.BoolP("text", "t", false, "write text, which is the default")
 			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
 			what := f.group("What to print")
 			what.BoolVarP(&o.leaks, "filter-leaks", "l", false, "print only allocations that are never freed, and a summary")
+			what.BoolVarP(&o.compress, "compress", "c", false, "put calls with the same stack together, with their number and their size")
+			what.StringVarP(&o.sort, "sort", "s", "", "with -c: `ORDER` of the stacks, size, size-asc, count or count-asc (default: size-asc)")
 			what.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of the stacks")
+			what.IntVarP(&o.depth, "backtrace-depth", "b", -1, "print the innermost `N` frames of a stack")
+			what.BoolVarP(&o.noArgs, "remove-args", "a", false, "print no arguments of calls (with --legacy they stay)")
 			what.BoolVar(&o.legacy, "legacy", false,
 				"print byte for byte what sp-rtrace-postproc prints, its errors included")
+			o.filters.add(f.group("Which calls"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return o.run(ctx, s, args)
 			}
@@ -51,12 +58,47 @@ func postprocCommand() command {
 }
 
 type postprocOptions struct {
-	input, output  string
-	leaks, resolve bool
-	legacy, quiet  bool
+	input, output   string
+	format, sort    string
+	leaks, compress bool
+	resolve, noArgs bool
+	depth           int
+	legacy, quiet   bool
+	filters         callFilters
+}
+
+// check finds out what is wrong with the flags.
+func (o *postprocOptions) check() error {
+	if o.format != "text" && o.format != "sprtrace" {
+		return cli.Usagef("unknown format %q (known: text, sprtrace)", o.format)
+	}
+	if o.sort == "" {
+		o.sort = "size-asc"
+	} else if !o.compress {
+		return cli.Usagef("--sort needs --compress")
+	}
+	if filter.Orders[o.sort] == nil {
+		return cli.Usagef("unknown order %q (known: size, size-asc, count, count-asc)", o.sort)
+	}
+	if o.depth < -1 {
+		return cli.Usagef("--backtrace-depth takes a number of frames, not %d", o.depth)
+	}
+	if o.format == "text" {
+		return nil
+	}
+	switch {
+	case o.compress:
+		return cli.Usagef("--compress is for text: the binary format has no place for groups of calls")
+	case o.legacy:
+		return cli.Usagef("--legacy is for text: the original writes nothing else")
+	}
+	return nil
 }
 
 func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	if o.input != "" {
 		args = append(args, o.input)
 	}
@@ -64,13 +106,14 @@ func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err != nil {
 		return err
 	}
-	p := &postprocess{
-		postprocOptions: o, ctx: ctx, streams: s,
-		in: postprocInput{ctx: ctx, path: name, stdin: s.In, legacy: o.legacy},
+	p := newPostprocess(ctx, s, o, name)
+	if p.chosen, err = o.filters.selection(p.warning); err != nil {
+		return err
 	}
-	p.in.warn = p.warn
-	err = p.print()
-	return errors.Join(err, p.in.close())
+	if o.filters.address != "" {
+		p.prepare = p.address
+	}
+	return p.run()
 }
 
 // postprocess is one run.
@@ -80,9 +123,42 @@ type postprocess struct {
 	streams cli.Streams
 	in      postprocInput
 	env     environment
+	chosen  *filter.Selection
 	ending  error // what the input ends with, if that is not io.EOF
 
+	// prepare, if not nil, completes chosen by the environment of the trace,
+	// before the calls are read.
+	prepare func(*environment) error
+
 	comments []placedComment // legacy: of a text
+}
+
+func newPostprocess(ctx context.Context, s cli.Streams, o *postprocOptions, name string) *postprocess {
+	p := &postprocess{
+		postprocOptions: o, ctx: ctx, streams: s, chosen: new(filter.Selection),
+		in: postprocInput{ctx: ctx, path: name, stdin: s.In, legacy: o.legacy},
+	}
+	p.in.warn = p.warn
+	return p
+}
+
+// run does what the options say.
+func (p *postprocess) run() error {
+	p.chosen.NoArgs = p.noArgs && !p.legacy
+	if p.depth >= 0 {
+		p.chosen.Shallow, p.chosen.Depth = true, p.depth
+		// The original puts calls together before it cuts their stacks.
+		p.chosen.Whole = p.legacy && p.compress
+	}
+	err := p.print()
+	return errors.Join(err, p.in.close())
+}
+
+// warning prints a warning of ours.
+func (p *postprocess) warning(err error) {
+	if !p.quiet {
+		warner(p.streams.Err, "postproc")(err)
+	}
 }
 
 // warn prints a warning, in legacy mode one that the original prints.
@@ -94,188 +170,4 @@ func (p *postprocess) warn(text string) {
 	default:
 		warner(p.streams.Err, "postproc")(errors.New(text))
 	}
-}
-
-// print is the whole run. With -l the input is read once: what is kept is
-// small. Otherwise it is read twice, as all that stands in front of the calls
-// may be said anywhere in a trace. A text in legacy mode is held in memory:
-// the original sorts it.
-func (p *postprocess) print() error {
-	t, err := p.in.open(!p.leaks)
-	if err != nil {
-		return err
-	}
-	p.env.begin(p.legacy, !p.leaks)
-	first := t
-	var (
-		src   trace.Reader = &environmentReader{ctx: p.ctx, src: t, env: &p.env}
-		leaks *filter.Leaks
-	)
-	if p.legacy && t.format == "text" {
-		src = p.sorted(src)
-		p.env.timestamp = t.text.Timestamp()
-	}
-	switch {
-	case p.leaks:
-		leaks = filter.NewLeaks(src)
-		leaks.Fill()
-		src = leaks
-	case p.legacy && t.format == "text":
-	default:
-		if err := readAll(src); !isSyntax(err) {
-			return err
-		}
-		if t, err = p.in.again(); err != nil {
-			return err
-		}
-		src = t
-	}
-	for _, text := range first.warnings() {
-		p.warn(text)
-	}
-	if err := p.ctx.Err(); err != nil {
-		return err
-	}
-	if p.env.empty() {
-		var rec trace.Record
-		return cut(p.in.name(), src.ReadRecord(&rec))
-	}
-	switch {
-	case p.legacy && p.env.header.BigEndian:
-		return errors.New("unsupported architecture: the original reads traces of its own byte order only")
-	case p.legacy && !p.env.hasProcess():
-		return errors.New("failed to parse log header")
-	}
-	if err := p.write(src, leaks); err != nil {
-		return err
-	}
-	return p.verdict(t.skipped())
-}
-
-// readAll reads up to the end and returns the error that is there, nil for io.EOF.
-func readAll(src trace.Reader) error {
-	var rec trace.Record
-	for {
-		if err := src.ReadRecord(&rec); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return err
-		}
-	}
-}
-
-// isSyntax says that an error, if it is one, is in the trace and not in reading it.
-func isSyntax(err error) bool {
-	_, ok := errors.AsType[*trace.SyntaxError](err)
-	return err == nil || ok
-}
-
-// write makes the output.
-func (p *postprocess) write(src trace.Reader, leaks *filter.Leaks) error {
-	out, err := p.create()
-	if err != nil {
-		return err
-	}
-	err = p.writeTo(out, src, leaks)
-	return errors.Join(err, out.close())
-}
-
-func (p *postprocess) writeTo(out *postprocOutput, src trace.Reader, leaks *filter.Leaks) error {
-	w, err := encoder.New(out, encoder.Options{KeepSeq: true, Legacy: p.legacy, Timestamp: p.env.timeText()})
-	if err != nil {
-		return err
-	}
-	p.env.filters(p.leaks, p.resolve)
-	if p.in.format != "text" {
-		p.env.origin(p.legacy)
-	}
-	if err := p.env.write(w); err != nil {
-		return err
-	}
-	if p.resolve {
-		src = p.resolver(src)
-	}
-	if err := p.copy(w, src); err != nil {
-		return err
-	}
-	unmatched := p.env.unmatched()
-	if leaks != nil {
-		unmatched = leaks.Finder().Unmatched()
-	}
-	if unmatched > 0 && !p.legacy && !p.env.hadLeaks {
-		if err := w.WriteUnmatched(unmatched); err != nil {
-			return err
-		}
-	}
-	if leaks != nil {
-		if err := w.WriteLeaks(p.env.sums(leaks.Finder())); err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
-
-// resolver names the frames of src, as rtrace resolve -t elf does. sp-rtrace finds
-// out late about a mapping, or at the end of the trace: so the addresses that no
-// mapping covers when they are used may lie in one of the later ones.
-func (p *postprocess) resolver(src trace.Reader) trace.Reader {
-	warn := func(err error) {
-		if !p.legacy {
-			p.warn(printable.Name(err.Error()))
-		}
-	}
-	r := resolve.New((&symbolFlags{}).local(warn))
-	r.Observe(&trace.Record{Kind: trace.KindHeader, Header: p.env.header})
-	for _, list := range [][]*trace.Record{p.env.processes, p.env.mappings} {
-		for _, m := range list {
-			r.Observe(m)
-		}
-	}
-	return resolve.NewReader(src, r)
-}
-
-// copy writes what follows the environment: the calls, and between them the
-// comments and losses.
-func (p *postprocess) copy(w *encoder.Writer, src trace.Reader) error {
-	sort := sorter{legacy: p.legacy}
-	var rec trace.Record
-	for n := 1; ; n++ {
-		if err := src.ReadRecord(&rec); err != nil {
-			if errors.Is(err, io.EOF) {
-				return p.writeComments(w, nil)
-			}
-			if isSyntax(err) {
-				p.ending = err
-				return p.writeComments(w, nil)
-			}
-			return err
-		}
-		if n%interval == 0 && p.ctx.Err() != nil {
-			return p.ctx.Err()
-		}
-		if sort.environment(&rec) || p.env.regenerated(&rec) {
-			continue
-		}
-		if err := p.writeComments(w, &rec); err != nil {
-			return err
-		}
-		if err := w.WriteRecord(&rec); err != nil {
-			return err
-		}
-	}
-}
-
-// interval is how many records are read between two looks at the context.
-const interval = 1 << 16
-
-// verdict says how complete the output is.
-func (p *postprocess) verdict(skipped uint64) error {
-	switch {
-	case p.ending != nil:
-		return cut(p.in.name(), p.ending)
-	case skipped > 0 && !p.legacy:
-		return cli.Incompletef("%s: %d packets could not be read and are left out", p.in.name(), skipped)
-	}
-	return nil
 }

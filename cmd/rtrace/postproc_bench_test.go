@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,12 @@ import (
 // mallocs calls over 256 stacks of 8 to 10 frames, of which 1 in 50 is never
 // freed and the others are within the next 1000. It returns the number of calls.
 func writeChurn(w io.Writer, mallocs int) (calls int, err error) {
+	return writeChurnOf(w, mallocs, 1000, 50)
+}
+
+// writeChurnOf is writeChurn with as many blocks live at a time as window, and 1
+// in leaks that is never freed.
+func writeChurnOf(w io.Writer, mallocs, live, leaks int) (calls int, err error) {
 	e, err := sprtrace.New(w, sprtrace.Options{})
 	if err != nil {
 		return 0, err
@@ -42,7 +49,7 @@ func writeChurn(w io.Writer, mallocs int) (calls int, err error) {
 		}
 	}
 	var (
-		window [1000]uint64
+		window = make([]uint64, live)
 		unused []uint64
 		next   = uint64(0x55c9a2266000)
 		rec    = trace.Record{Kind: trace.KindCall, Call: trace.Call{Resource: 1}}
@@ -70,9 +77,9 @@ func writeChurn(w io.Writer, mallocs int) (calls int, err error) {
 		c.Stack = trace.Stack{Frames: stacks[random(256)], End: trace.StackComplete}
 		calls++
 		put(&rec)
-		at := int(random(1000))
+		at := int(random(uint64(live)))
 		free(at)
-		if i%50 != 0 {
+		if i%leaks != 0 {
 			window[at] = id
 		}
 	}
@@ -89,12 +96,8 @@ func writeChurn(w io.Writer, mallocs int) (calls int, err error) {
 // of calls per second of CPU time (user and system), and the peak of its memory
 // in MB.
 func BenchmarkPostproc(b *testing.B) {
-	dir := b.TempDir()
-	program := filepath.Join(dir, "rtrace")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	file := filepath.Join(dir, "churn.rtrace")
+	program := buildRtrace(b)
+	file := filepath.Join(b.TempDir(), "churn.rtrace")
 	f, err := os.Create(file)
 	if err != nil {
 		b.Fatal(err)
@@ -111,7 +114,7 @@ func BenchmarkPostproc(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Logf("%d calls, %d bytes each", calls, info.Size()/int64(calls))
-	for _, args := range [][]string{{"-l"}, {}, {"--legacy", "-l"}, {"--legacy"}} {
+	for _, args := range [][]string{{"-l"}, {}, {"-c"}, {"-l", "-c"}, {"--legacy", "-l"}, {"--legacy"}, {"--legacy", "-c"}} {
 		b.Run(fmt.Sprint(args), func(b *testing.B) {
 			var cpu float64
 			peak := int64(0)
@@ -126,6 +129,46 @@ func BenchmarkPostproc(b *testing.B) {
 				peak = max(peak, peakMemory(s))
 			}
 			b.ReportMetric(float64(calls)*float64(b.N)/cpu/1e6, "Mcalls/cpu-s")
+			b.ReportMetric(float64(peak)/1e6, "peak-MB")
+		})
+	}
+}
+
+// buildRtrace builds the program.
+func buildRtrace(b *testing.B) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "rtrace")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// BenchmarkPostprocMemory filters a stream of 10 million calls with 100,000
+// blocks live at a time: the peak of the memory in MB.
+func BenchmarkPostprocMemory(b *testing.B) {
+	program := buildRtrace(b)
+	for _, args := range [][]string{{"-l"}, {"-l", "-c"}} {
+		b.Run(fmt.Sprint(args), func(b *testing.B) {
+			peak := int64(0)
+			for b.Loop() {
+				cmd := exec.Command(program, append([]string{"postproc"}, args...)...)
+				cmd.Stdout, cmd.Stderr = io.Discard, os.Stderr
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := writeChurnOf(in, 5_000_000, 100_000, 1<<30); err != nil {
+					b.Fatal(err)
+				}
+				if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+					b.Fatal(err)
+				}
+				peak = max(peak, peakMemory(cmd.ProcessState))
+			}
 			b.ReportMetric(float64(peak)/1e6, "peak-MB")
 		})
 	}

@@ -54,7 +54,38 @@ func corpusCases(t *testing.T) []corpusCase {
 			corpusCase{name: name(plain), input: binary},
 			corpusCase{name: name(filepath.Join(dir, "l.txt")), input: binary, flags: []string{"-l"}},
 			corpusCase{name: name(filepath.Join(dir, "roundtrip-plain.txt")), input: plain},
+			corpusCase{name: name(filepath.Join(dir, "roundtrip-lc.txt")), input: plain, flags: []string{"-l", "-c"}},
 		)
+		for file, flags := range map[string][]string{
+			"c": {"-c"}, "lc": {"--compress", "--filter-leaks"}, "b2": {"-b", "2"},
+			"lc-size": {"-lc", "-s", "size"}, "lc-count": {"-lc", "--sort=count"}, "lc-count-asc": {"-lc", "-s", "count-asc"},
+		} {
+			all = append(all, corpusCase{name: name(filepath.Join(dir, file+".txt")), input: binary, flags: flags})
+		}
+	}
+	chosen := func(trace, file string, flags ...string) {
+		path := filepath.Join(spRtraceCorpus, "out", trace, file)
+		all = append(all, corpusCase{name: name(path), input: filepath.Join(spRtraceCorpus, trace+".rtrace"), flags: flags})
+	}
+	for _, path := range glob("out/multi/R*.txt") {
+		mask, leaks := strings.CutSuffix(strings.TrimSuffix(filepath.Base(path), ".txt"), "-l")
+		flags := []string{"-R", strings.TrimPrefix(mask, "R")}
+		if leaks {
+			flags = append(flags, "-l")
+		}
+		chosen("multi", filepath.Base(path), flags...)
+	}
+	for _, path := range glob("out/context/C*.txt") {
+		mask := strings.TrimSuffix(filepath.Base(path), ".txt")
+		chosen("context", filepath.Base(path), "--context="+strings.TrimPrefix(mask, "C"))
+	}
+	list := filepath.Join(spRtraceCorpus, "out", "c-leaks", "index.list")
+	chosen("c-leaks", "include.txt", "--include", list)
+	chosen("c-leaks", "exclude.txt", "--exclude", list)
+	arg := corpusText(t, "out/c-leaks-nosep/call-address.arg")
+	chosen("c-leaks-nosep", "call-address.txt", "--call-address", strings.TrimSpace(arg))
+	for _, path := range glob("synthetic/*.lc.txt") {
+		all = append(all, corpusCase{name: name(path), input: strings.TrimSuffix(path, ".lc.txt") + ".rtrace", flags: []string{"-lc"}, stderr: "?"})
 	}
 	for _, plain := range glob("synthetic/*.plain.txt") {
 		base := strings.TrimSuffix(plain, ".plain.txt")

@@ -31,17 +31,18 @@ type environment struct {
 	resources []trace.Resource
 	mappings  []*trace.Record
 	low, high uint64
-	blocks    *leak.Blocks // nil if something else counts unmatched frees
-	hadLeaks  bool         // the input was filtered by leaks before
-	seen      bool         // there was a record
-	timestamp time.Time    // legacy: of a text's header, in whatever year
+	frees     *leak.Unmatched // nil if unmatched frees are not counted here
+	calls     bool            // there was a call
+	hadLeaks  bool            // the input was filtered by leaks before
+	seen      bool            // there was a record
+	timestamp time.Time       // legacy: of a text's header, in whatever year
 }
 
 // begin readies the environment; count says that it has to count unmatched frees.
 func (e *environment) begin(legacy, count bool) {
 	*e = environment{legacy: legacy, sort: sorter{legacy: legacy}, low: ^uint64(0)}
 	if count && !legacy {
-		e.blocks = leak.NewBlocks()
+		e.frees = leak.NewUnmatched()
 	}
 }
 
@@ -51,6 +52,9 @@ type environmentReader struct {
 	src trace.Reader
 	env *environment
 	n   int
+
+	// front adds what passes to the environment, count counts its frees.
+	front, count bool
 }
 
 func (r *environmentReader) ReadRecord(rec *trace.Record) error {
@@ -60,7 +64,12 @@ func (r *environmentReader) ReadRecord(rec *trace.Record) error {
 	if r.n++; r.n%interval == 0 && r.ctx.Err() != nil {
 		return r.ctx.Err()
 	}
-	r.env.add(rec)
+	if r.front {
+		r.env.add(rec)
+	}
+	if r.count && r.env.frees != nil {
+		r.env.frees.Add(rec)
+	}
 	return nil
 }
 
@@ -94,13 +103,14 @@ func (s *sorter) environment(r *trace.Record) bool {
 
 func (e *environment) add(r *trace.Record) {
 	e.seen = true
-	if e.blocks != nil {
-		e.blocks.Add(r)
-	}
-	if !e.sort.environment(r) {
-		if c := &r.Call; r.Kind == trace.KindCall && (c.Op == trace.OpAlloc || c.Op == trace.OpMove) {
+	if r.Kind == trace.KindCall {
+		e.calls, e.sort.registries = true, true
+		if c := &r.Call; c.Op == trace.OpAlloc || c.Op == trace.OpMove {
 			e.low, e.high = min(e.low, c.ID), max(e.high, c.ID)
 		}
+		return
+	}
+	if !e.sort.environment(r) {
 		return
 	}
 	switch r.Kind {
@@ -150,19 +160,22 @@ func (e *environment) regenerated(r *trace.Record) bool {
 
 // unmatched is the number of frees without allocation, if it is counted here.
 func (e *environment) unmatched() uint64 {
-	if e.blocks == nil {
+	if e.frees == nil {
 		return 0
 	}
-	return e.blocks.Unmatched()
+	return e.frees.Count()
 }
 
 // filters sets the filter value of the header: what was applied stays, except
-// that the calls of a compressed trace are apart again.
-func (e *environment) filters(leaks, resolve bool) {
+// that the calls of a compressed trace are apart again unless compress is set.
+func (e *environment) filters(leaks, compress, resolve bool) {
 	old := e.header.Filter
 	var words []string
 	if leaks || strings.Contains(old, wire.FilterLeaks) {
 		words = append(words, wire.FilterLeaks)
+	}
+	if compress {
+		words = append(words, wire.FilterCompress)
 	}
 	if resolve || strings.Contains(old, wire.FilterResolve) {
 		words = append(words, wire.FilterResolve)
@@ -188,9 +201,9 @@ func (e *environment) timeText() string {
 	return encoder.FormatTime(e.timestamp, nil)
 }
 
-// write writes the environment in the order of the original. A resource that is
-// alone has the number 1, and calls do not name it.
-func (e *environment) write(w *encoder.Writer) error {
+// write writes the environment in the order of the original. In a text a resource
+// that is alone has the number 1, and calls do not name it.
+func (e *environment) write(w *postprocOutput) error {
 	var records []*trace.Record
 	records = append(records, &trace.Record{Kind: trace.KindHeader, Header: e.header})
 	if n := len(e.processes); n > 0 && e.legacy {
@@ -199,14 +212,19 @@ func (e *environment) write(w *encoder.Writer) error {
 		records = append(records, e.processes...)
 	}
 	records = append(records, e.files...)
+	if e.heap == nil && w.text == nil {
+		e.heap = heapOfText(e.front)
+	}
 	if e.heap != nil {
-		w.SetHeapBounds(e.low, e.high)
+		if w.text != nil {
+			w.text.SetHeapBounds(e.low, e.high)
+		}
 		records = append(records, e.heap)
 	}
 	records = append(records, e.front...)
 	records = append(records, e.contexts...)
 	for _, r := range e.resources {
-		if len(e.resources) == 1 {
+		if len(e.resources) == 1 && w.text != nil {
 			r.ID = 1
 		}
 		records = append(records, &trace.Record{Kind: trace.KindResource, Resource: r})

@@ -24,8 +24,10 @@ type postprocInput struct {
 	stdin  io.Reader
 	legacy bool
 	warn   func(text string)
+	skim   bool // calls are not needed, from the next opening on
 
 	format  string // name in package decoder, once it is open
+	more    bool   // it has what sp-rtrace's formats cannot hold
 	regular bool
 	spool   *os.File
 	closers []func() error
@@ -128,7 +130,7 @@ func (i *postprocInput) again() (*postprocTrace, error) {
 
 // options are those of the decoders. Warnings are given once, in the first pass.
 func (i *postprocInput) options() decoder.Options {
-	o := decoder.Options{Legacy: i.legacy}
+	o := decoder.Options{Legacy: i.legacy, Skim: i.skim && !i.legacy}
 	if i.format == "" {
 		o.Warn = func(err error) { i.warn(err.Error()) }
 	}
@@ -137,22 +139,38 @@ func (i *postprocInput) options() decoder.Options {
 
 // openFile opens a regular file with its side file.
 func (i *postprocInput) openFile() (*postprocTrace, error) {
-	t, err := decoder.OpenFile(i.path, i.options())
+	o := i.options()
+	t, err := decoder.OpenFile(i.path, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Skim && t.Side != "" {
+		// A side file is tied to the trace by its calls.
+		if err := t.Close(); err != nil {
+			return nil, err
+		}
+		o.Skim = false
+		if t, err = decoder.OpenFile(i.path, o); err != nil {
+			return nil, err
+		}
 	}
 	return i.use(t), nil
 }
 
 func (i *postprocInput) use(t *decoder.Trace) *postprocTrace {
 	i.format = t.Format
+	i.more = t.Format == "jsonl" || t.Side != ""
 	i.closers = append(i.closers, t.Close)
 	open := &postprocTrace{
 		Reader: t, format: t.Format,
 		skipped:  func() uint64 { return t.Stats().Skipped },
 		warnings: func() []string { return nil },
 	}
-	if t.Format != "sprtrace" && t.Format != "text" {
+	switch t.Format {
+	case "sprtrace":
+	case "text":
+		open.Reader = &inOrder{src: t}
+	default:
 		// Other formats have moves, which are two calls in the text.
 		open.Reader = filter.NewSplitMoves(t)
 	}

@@ -4,7 +4,7 @@ import (
 	"io"
 	"slices"
 
-	encoder "rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
 )
 
@@ -12,6 +12,20 @@ import (
 type placedComment struct {
 	index int32
 	text  string
+}
+
+// legacyText is the calls of a text in the order of the original.
+func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
+	front := filter.NewSelect(t, p.chosen)
+	front.AllCalls = true
+	sorted := p.sorted(p.environment(front, false))
+	p.env.timestamp = t.text.Timestamp()
+	if p.prepare != nil {
+		if err := p.prepare(&p.env); err != nil {
+			return nil, err
+		}
+	}
+	return front.Over(sorted), nil
 }
 
 // sorted reads a text as the original does: comments are put by the index of
@@ -83,7 +97,7 @@ func (s *sortedCalls) ReadRecord(r *trace.Record) error {
 
 // writeComments writes the placed comments that come before a call, or all that
 // are left if next is nil. One that must wait holds back those behind it.
-func (p *postprocess) writeComments(w *encoder.Writer, next *trace.Record) error {
+func (p *postprocess) writeComments(w trace.Writer, next *trace.Record) error {
 	if len(p.comments) == 0 || next != nil && next.Kind != trace.KindCall {
 		return nil
 	}

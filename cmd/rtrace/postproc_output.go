@@ -1,33 +1,48 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/sidefile"
+	"rtrace-bpf/trace"
 )
 
-// postprocOutput is where the text goes.
+// postprocOutput is where the result goes.
 type postprocOutput struct {
-	io.Writer
-	file *outfile.File // nil for standard output
+	trace.Writer
+	text   *sptext.Writer // nil for the binary form
+	binary *convert       // nil for text
+	file   *outfile.File  // nil for standard output
 }
 
 // create makes the output: standard output, a file in a folder, named as the
 // original names it, or a file of the given name.
 func (p *postprocess) create() (*postprocOutput, error) {
-	switch p.output {
-	case "", "-", "stdout":
-		return &postprocOutput{Writer: p.streams.Out}, nil
+	if p.output == "" || p.output == "-" || p.output == "stdout" {
+		if p.format != "text" && p.output == "" && p.streams.OutTerminal {
+			return nil, cli.WithHint(errors.New("the output is binary and standard output is a terminal"),
+				"name a file with -o, or say -o -")
+		}
+		return p.encode(&postprocOutput{})
+	}
+	suffix := ".rtrace.txt"
+	if p.format != "text" {
+		suffix = ".rtrace"
 	}
 	var (
 		file *outfile.File
 		err  error
 	)
 	if info, statErr := os.Stat(p.output); statErr == nil && info.IsDir() {
-		file, err = outfile.CreateNumbered(p.output, strconv.Itoa(int(p.env.pid())), ".rtrace.txt")
+		file, err = outfile.CreateNumbered(p.output, strconv.Itoa(int(p.env.pid())), suffix)
 	} else {
 		file, err = outfile.Create(p.output)
 	}
@@ -41,12 +56,53 @@ func (p *postprocess) create() (*postprocOutput, error) {
 	case !p.legacy && !p.quiet:
 		fmt.Fprintf(p.streams.Err, "rtrace postproc: writing %s\n", file.Path())
 	}
-	return &postprocOutput{Writer: file, file: file}, nil
+	return p.encode(&postprocOutput{file: file})
 }
 
-func (o *postprocOutput) close() error {
+// encode puts the encoder on an output.
+func (p *postprocess) encode(o *postprocOutput) (*postprocOutput, error) {
+	to := p.streams.Out
+	if o.file != nil {
+		to = o.file
+	}
+	err := o.encode(p, to)
+	if err != nil && o.file != nil {
+		err = errors.Join(err, o.file.Discard())
+	}
+	return o, err
+}
+
+func (o *postprocOutput) encode(p *postprocess, to io.Writer) (err error) {
+	if p.format == "text" {
+		o.text, err = sptext.New(to, sptext.Options{KeepSeq: true, Legacy: p.legacy, Timestamp: p.env.timeText()})
+		o.Writer = o.text
+		return err
+	}
+	c := &convert{format: p.format}
+	if c.encoder, err = encoder.New(p.format, to, encoder.Options{KeepOpaque: true}); err != nil {
+		return err
+	}
+	if o.file != nil && o.file.Regular() && p.in.more {
+		c.output = o.file.Path()
+		c.side, err = sidefile.NewWriter(c.output+".side", encoder.PositionsOf(p.format, c.encoder))
+	}
+	o.binary, o.Writer = c, c
+	return err
+}
+
+// finish completes the output, or discards it if err makes it worthless.
+func (o *postprocOutput) finish(err error) error {
+	switch {
+	case o.binary != nil:
+		err = o.binary.finish(err)
+	case err == nil:
+		err = o.text.Close()
+	}
 	if o.file == nil {
-		return nil
+		return err
+	}
+	if err != nil {
+		return errors.Join(err, o.file.Discard())
 	}
 	return o.file.Close()
 }

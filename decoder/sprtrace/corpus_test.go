@@ -398,3 +398,41 @@ func packetEnds(t *testing.T, data []byte) []int {
 		ends = append(ends, int(p.Offset)+len(p.Raw))
 	}
 }
+
+// TestSkim: without calls everything else is as with them.
+func TestSkim(t *testing.T) {
+	for _, file := range corpusFiles(t) {
+		in := readFile(t, file)
+		read := func(skim bool) (records []*trace.Record, ending error) {
+			d, err := New(bytes.NewReader(in), Options{Skim: skim})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, ending := trace.Load(d)
+			for _, r := range all {
+				if r.Kind == trace.KindCall {
+					if skim {
+						t.Fatalf("%s: a call", file)
+					}
+					continue
+				}
+				r.Call = trace.Call{} // of an earlier use
+				records = append(records, r)
+			}
+			return records, ending
+		}
+		want, wantErr := read(false)
+		got, err := read(true)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", file, d)
+		}
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("%s: error %v, want %v", file, err, wantErr)
+		}
+	}
+	for _, o := range []Options{{Skim: true, Strict: true}, {Skim: true, Legacy: true}} {
+		if _, err := New(strings.NewReader(""), o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}

@@ -30,6 +30,9 @@ type Options struct {
 	// cut packet is dropped without an error, and its misreadings are kept.
 	// See Reader.Warnings for what it would have printed.
 	Legacy bool
+	// Skim leaves out calls with their stacks and arguments, which are not
+	// parsed then. It is not for Strict and Legacy.
+	Skim bool
 	// MaxPacket limits the data of one packet in bytes; 0 means
 	// DefaultMaxPacket.
 	MaxPacket int
@@ -38,6 +41,9 @@ type Options struct {
 func (o *Options) check() error {
 	if o.Strict && o.Legacy {
 		return errors.New("sp-rtrace: strict and legacy reading exclude each other")
+	}
+	if o.Skim && (o.Strict || o.Legacy) {
+		return errors.New("sp-rtrace: calls that are left out cannot be checked")
 	}
 	if o.MaxPacket < 0 || o.MaxPacket > 1<<30 {
 		return fmt.Errorf("sp-rtrace: packet limit %d is not in 0 to 2^30", o.MaxPacket)

@@ -101,6 +101,10 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 			continue
 		}
 		offset, code, data := d.w.src.offset(), d.w.code, d.w.data
+		if d.opts.Skim && (code == wire.CALL || code == wire.BTRC || code == wire.ARGS) {
+			d.consume()
+			continue
+		}
 		if code == wire.CALL {
 			if done, err := d.readCall(rec); done || err != nil {
 				return err

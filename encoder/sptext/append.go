@@ -1,19 +1,35 @@
 package sptext
 
-import "strconv"
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+)
 
 const hexDigits = "0123456789abcdef"
 
-func appendHex(b []byte, v uint64) []byte {
-	var d [16]byte
-	i := len(d)
-	for {
-		i--
-		d[i] = hexDigits[v&15]
-		if v >>= 4; v == 0 {
-			return append(b, d[i:]...)
-		}
+// hexPairs are the two digits of each byte.
+var hexPairs = func() (t [256][2]byte) {
+	for i := range t {
+		t[i] = [2]byte{hexDigits[i>>4], hexDigits[i&15]}
 	}
+	return t
+}()
+
+func appendHex(b []byte, v uint64) []byte {
+	n := (bits.Len64(v|1) + 3) / 4
+	i := len(b) + n
+	b = slices.Grow(b, n)[:i]
+	for ; n >= 2; n -= 2 {
+		i -= 2
+		pair := &hexPairs[v&0xff]
+		b[i], b[i+1] = pair[0], pair[1]
+		v >>= 8
+	}
+	if n > 0 {
+		b[i-1] = hexDigits[v]
+	}
+	return b
 }
 
 func appendUint(b []byte, v uint64) []byte { return strconv.AppendUint(b, v, 10) }
@@ -88,9 +104,18 @@ func isHex(c byte) bool {
 }
 
 // function writes a function's name and the resource type behind it, if there
-// is one to print. The name may hold spaces and parentheses, but it must not
+// is one to print. Both are mostly those of the call before.
+func (w *Writer) function(b []byte, name string, resource uint32) []byte {
+	if name != w.name || resource != w.resource || len(w.nameText) == 0 {
+		w.name, w.resource = name, resource
+		w.nameText = w.appendFunction(w.nameText[:0], name, w.resourceText(resource))
+	}
+	return append(b, w.nameText...)
+}
+
+// appendFunction writes a name that may hold spaces and parentheses, but must not
 // start like a context or a time, nor end like a type.
-func (w *Writer) function(b []byte, name string, typ []byte) []byte {
+func (w *Writer) appendFunction(b []byte, name string, typ []byte) []byte {
 	if w.opts.Legacy || name == "" {
 		return append(append(b, name...), typ...)
 	}

@@ -21,12 +21,41 @@ func (w *Writer) calls(r *trace.Record) {
 	} else {
 		w.call(c, c.Op, c.ID, r.Time)
 	}
-	for i := range c.Args {
-		w.buf = w.quote(append(w.buf, "\t$"...), c.Args[i].Name, inWord)
-		w.buf = w.quote(append(w.buf, " = "...), c.Args[i].Value, inWord)
+	w.args(c.Args)
+	w.stack(&c.Stack)
+}
+
+func (w *Writer) args(args []trace.Arg) {
+	for i := range args {
+		w.buf = w.quote(append(w.buf, "\t$"...), args[i].Name, inWord)
+		w.buf = w.quote(append(w.buf, " = "...), args[i].Value, inWord)
 		w.buf = append(w.buf, '\n')
 	}
-	w.stack(&c.Stack)
+}
+
+// WriteGrouped writes a call without its stack. Calls that have the same one are
+// written one after the other, and WriteStack writes it behind the last.
+func (w *Writer) WriteGrouped(r *trace.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.start(nil)
+	w.call(&r.Call, r.Call.Op, r.Call.ID, r.Time)
+	w.args(r.Call.Args)
+	return w.pass(chunk)
+}
+
+// WriteStack ends the group of the calls that were written last, with a
+// temporary comment that adds them up.
+func (w *Writer) WriteStack(s *trace.Stack, calls, bytes uint64) error {
+	if w.err != nil {
+		return w.err
+	}
+	b := w.size(append(w.buf, "# allocation summary: "...), calls)
+	b = w.size(append(b, " block(s) with total size "...), bytes)
+	w.buf = append(b, '\n')
+	w.stack(s)
+	return w.pass(chunk)
 }
 
 // call writes the line of a call.
@@ -43,7 +72,7 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 	if t > 0 {
 		b = w.clock(b, t)
 	}
-	b = w.function(b, c.Function, w.resourceText(c.Resource))
+	b = w.function(b, c.Function, c.Resource)
 	if op == trace.OpAlloc {
 		w.low, w.high = min(w.low, id), max(w.high, id)
 		b = w.size(append(b, '('), c.Size)
@@ -61,11 +90,19 @@ func (w *Writer) stack(s *trace.Stack) {
 	if w.opts.Legacy && s.End == trace.StackAbsent && len(s.Frames) == 0 {
 		return
 	}
+	if len(s.Names) == len(s.Frames) && len(s.Names) > 0 {
+		w.named(s)
+		return
+	}
+	w.buf = append(w.stacks.append(w.buf, s.Frames), '\n')
+}
+
+// named writes frames with their texts.
+func (w *Writer) named(s *trace.Stack) {
 	b := w.buf
-	names := len(s.Names) == len(s.Frames)
 	for i, f := range s.Frames {
 		b = appendHex(append(b, "\t0x"...), f)
-		if names && s.Names[i] != "" {
+		if s.Names[i] != "" {
 			b = w.quote(append(b, ' '), s.Names[i], inLine)
 		}
 		b = append(b, '\n')
@@ -86,12 +123,16 @@ func (w *Writer) clock(b []byte, t int64) []byte {
 	if ms == 0 {
 		return b
 	}
-	b = append(b, '[')
-	b = append(appendPadded(b, ms/3600000), ':')
-	b = append(appendPadded(b, ms/60000%60), ':')
-	b = append(appendPadded(b, ms/1000%60), '.')
-	ms %= 1000
-	return append(b, '0'+byte(ms/100), '0'+byte(ms/10%10), '0'+byte(ms%10), ']', ' ')
+	if ms != w.ms {
+		w.ms = ms
+		c := append(w.time[:0], '[')
+		c = append(appendPadded(c, ms/3600000), ':')
+		c = append(appendPadded(c, ms/60000%60), ':')
+		c = append(appendPadded(c, ms/1000%60), '.')
+		f := ms % 1000
+		w.time = append(c, '0'+byte(f/100), '0'+byte(f/10%10), '0'+byte(f%10), ']', ' ')
+	}
+	return append(b, w.time...)
 }
 
 // size writes a number that the original holds in 32 bits with sign.

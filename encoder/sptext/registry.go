@@ -28,7 +28,7 @@ func (w *Writer) registry(r *trace.Record) {
 		w.buf = appendHex(append(w.buf, "@ "...), uint64(r.Context.ID))
 		w.buf = w.line(append(w.buf, " : "...), r.Context.Name)
 	case trace.KindResource:
-		w.resource(&r.Resource)
+		w.declare(&r.Resource)
 	case trace.KindMapping:
 		w.mapping(": ", &r.Mapping)
 	case trace.KindUnmapping:
@@ -62,8 +62,8 @@ func (w *Writer) mapping(prefix string, m *trace.Mapping) {
 	w.buf = append(w.buf, '\n')
 }
 
-// resource writes a declaration. From the second on, calls print their type.
-func (w *Writer) resource(r *trace.Resource) {
+// declare writes a resource. From the second on, calls print their type.
+func (w *Writer) declare(r *trace.Resource) {
 	if !w.opts.Legacy && slices.ContainsFunc(w.resources, func(d declared) bool { return d.Resource == *r }) {
 		return
 	}
@@ -80,6 +80,7 @@ func (w *Writer) resource(r *trace.Resource) {
 	text := append(w.quote([]byte{'<'}, r.Type, inAngles), '>')
 	w.resources = append(w.resources, declared{*r, text})
 	w.typed = len(w.resources) > 1
+	w.nameText = w.nameText[:0]
 }
 
 // resourceMask is how the id of a resource is printed: one bit. The shift is

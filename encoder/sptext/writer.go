@@ -47,6 +47,12 @@ type Writer struct {
 	resources []declared
 	typed     bool // more than one resource: calls print theirs
 	low, high uint64
+	stacks    stacks
+	name      string // of the function that was written last
+	resource  uint32 // of that call
+	nameText  []byte // their text; empty if it has to be made anew
+	ms        uint64 // of the time of day that was written last
+	time      []byte // its text
 }
 
 // declared is a declared resource.

@@ -38,6 +38,16 @@ func (g *Groups) Hidden() *pflag.FlagSet {
 	return g.hidden
 }
 
+// HasShort says whether a flag in a group has the given short name.
+func (g *Groups) HasShort(name string) bool {
+	for _, x := range g.groups {
+		if x.set.ShorthandLookup(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Parse returns the arguments that are not flags, or pflag.ErrHelp.
 func (g *Groups) Parse(name string, args []string) ([]string, error) {
 	all := newSet(name)

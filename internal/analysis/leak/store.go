@@ -78,11 +78,11 @@ func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	function := s.function(c.Function)
 	place := s.places.Add(&c.Stack, &c.Caller, &s.names)
 	n := s.number()
-	*s.at(n) = kept{
-		ordinal: ordinal, seq: c.Seq, time: r.Time, id: c.ID, size: c.Size, index: c.Index, thread: c.Thread,
-		resource: c.Resource, context: c.Context, function: function, place: place,
-		pid: r.PID, tid: r.TID, cpu: r.CPU, op: op, args: len(c.Args) > 0,
-	}
+	k := s.at(n) // field by field: a literal would be made first and then copied
+	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
+	k.index, k.thread = c.Index, c.Thread
+	k.resource, k.context, k.function, k.place = c.Resource, c.Context, function, place
+	k.pid, k.tid, k.cpu, k.op, k.args = r.PID, r.TID, r.CPU, op, len(c.Args) > 0
 	if len(c.Args) > 0 {
 		args := make([]trace.Arg, len(c.Args))
 		for i, a := range c.Args {
@@ -119,7 +119,7 @@ func (s *store) remove(n uint32) {
 	if k.args {
 		delete(s.args, n)
 	}
-	*k = kept{op: vacant, ordinal: uint64(s.vacant)}
+	k.op, k.ordinal = vacant, uint64(s.vacant)
 	s.vacant = n + 1
 	s.n--
 }

@@ -64,10 +64,7 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	if head == 0 && reason == 0 {
 		return 0
 	}
-	for _, f := range s.Frames {
-		h = mix(h ^ f)
-	}
-	h = mix(h)
+	h = mixFrames(h, s.Frames)
 	if 2*len(t.at) >= len(t.index) {
 		t.grow()
 	}
@@ -159,6 +156,19 @@ func (t *Table) grow() {
 		}
 		t.index[i] = uint32(n) + 1
 	}
+}
+
+// mixFrames mixes two lanes, since each step of one waits for the step before.
+func mixFrames(h uint64, frames []uint64) uint64 {
+	other := uint64(len(frames))
+	for ; len(frames) >= 2; frames = frames[2:] {
+		h = mix(h ^ frames[0])
+		other = mix(other ^ frames[1])
+	}
+	if len(frames) > 0 {
+		h ^= frames[0]
+	}
+	return mix(h) ^ mix(other+1)
 }
 
 func mix(v uint64) uint64 {

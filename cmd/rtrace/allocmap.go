@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/analysis/allocmap"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/report/pageview"
+	"rtrace-bpf/trace"
+)
+
+// allocmapCommand prints where the blocks of a heap are, as sp-rtrace-allocmap
+// and the script rtrace-allocmap do.
+func allocmapCommand() command {
+	return command{
+		name: "allocmap",
+		page: cli.Page{
+			Summary:  "print which pages of the heap hold blocks that are never freed, as sp-rtrace-allocmap does",
+			Synopsis: []string{"[flags] [FILE ...]"},
+			About: "Prints a map of the heap, a character for a page, to see what keeps it from shrinking: with a single FILE a page that holds a block which is never freed is #, " +
+				"with several the digit of the last FILE that has one there, counted from 0.\n\n" +
+				"FILE is a trace, or a list of blocks: lines of a hexadecimal address and a decimal size. What is known of the heap stands in lines before the blocks, " +
+				"# base=ADDRESS, # top=ADDRESS, # low=ADDRESS, # high=ADDRESS and # keepcost=BYTES; such lines behind blocks begin the next list. " +
+				"From a trace that is taken from its record of the state of the heap (HINF), if it has one. The flags say it otherwise.\n\n" +
+				"Without a base the map begins with the lowest block. Blocks above the top, or more than 4 GiB above the base, have memory of their own; they are counted and not drawn. " +
+				"T is the top of the heap, | what it could be cut to, < and > are the lowest and the highest address that was allocated.",
+			Examples: []cli.Example{
+				{Does: "see how fragmented the heap is", Command: "rtrace allocmap rtrace-raw-4711-0"},
+				{Does: "compare two traces of one process", Command: "rtrace allocmap rtrace-raw-4711-0 rtrace-raw-4711-1"},
+				{Does: "draw a list", Command: "printf '0x0834aa90 22\\n0x0834ab70 15\\n' | rtrace allocmap -s -b 0x08340000 -t 0x08443215 -k 131072"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var o allocmapOptions
+			what := f.group("The heap")
+			what.VarP(&o.base, "base", "b", "it begins at `ADDRESS`")
+			what.VarP(&o.top, "top", "t", "it ends at `ADDRESS`")
+			what.VarP(&o.low, "low", "l", "the lowest `ADDRESS` that was allocated")
+			what.VarP(&o.high, "high", "h", "the highest `ADDRESS` that was allocated")
+			what.Uint64VarP(&o.keepCost, "keepcost", "k", 0, "`BYTES` below its end that could be given back")
+			how := f.group("The map")
+			how.Uint64VarP(&o.page, "page-size", "p", 4, "a character stands for `KB`, 1 to 16")
+			how.BoolVarP(&o.single, "single", "s", false, "draw blocks as # (which is done anyway if there is one trace)")
+			how.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			how.BoolVar(&o.legacy, "legacy", false, "draw and count as the original does, where it is wrong, too")
+			o.in.add(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type allocmapOptions struct {
+	base, top, low, high address
+	keepCost, page       uint64
+	single, legacy       bool
+	output               string
+	in                   inputFlags
+}
+
+func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if o.page < 1 || o.page > 16 {
+		return cli.Usagef("--page-size is 1 to 16 KB, not %d", o.page)
+	}
+	if len(args) == 0 {
+		if s.InTerminal {
+			return cli.Usagef("no FILE, and standard input is a terminal")
+		}
+		args = []string{"-"}
+	}
+	options := allocmap.Options{PageSize: o.page * 1024, Legacy: o.legacy}
+	a := allocmapRun{
+		allocmapOptions: o, ctx: ctx, streams: s,
+		said: allocmap.New(options, allocmap.Heap{}), listed: allocmap.New(options, allocmap.Heap{}),
+	}
+	var incomplete error
+	for _, name := range args {
+		if err := a.read(name); err != nil {
+			if !isIncomplete(err) {
+				return err
+			}
+			incomplete = err
+		}
+	}
+	options.Single = o.single || a.lists == 0 && len(args) == 1
+	m := allocmap.New(options, a.heap())
+	for i, run := range a.runs {
+		if i > 0 {
+			m.Next()
+		}
+		for _, b := range run {
+			m.Add(b[0], b[1])
+		}
+	}
+	d := m.Draw()
+	if d.Blocks == 0 {
+		return errors.New("nothing to draw: no block is live at the end")
+	}
+	warn := warner(s.Err, "allocmap")
+	if d.Outside > 0 {
+		warn(fmt.Errorf("%d blocks are not in the heap and are not drawn", d.Outside))
+	}
+	for _, text := range d.Beyond {
+		warn(errors.New(text))
+	}
+	input := ""
+	for _, name := range args {
+		if sameFile(o.output, name) {
+			input = name
+		}
+	}
+	out, err := create(s, o.output, input, false)
+	if err != nil {
+		return err
+	}
+	return out.finish(errors.Join(pageview.WriteAllocMap(out, &d, o.legacy), incomplete))
+}
+
+// allocmapRun is one run: what it has read.
+type allocmapRun struct {
+	*allocmapOptions
+	ctx     context.Context
+	streams cli.Streams
+	said    *allocmap.Map // by traces
+	listed  *allocmap.Map // by lists
+	lists   int           // inputs that are lists
+	runs    [][][2]uint64
+}
+
+// heap is what is known of the heap. The flags go before what traces say, and
+// what lists say before them, as in the original.
+func (a *allocmapRun) heap() allocmap.Heap {
+	h, listed := a.said.Heap(), a.listed.Heap()
+	for _, f := range []struct {
+		flag address
+		to   *uint64
+	}{{a.base, &h.Base}, {a.top, &h.Top}, {a.low, &h.Low}, {a.high, &h.High}} {
+		if f.flag.set {
+			*f.to = f.flag.value
+		}
+	}
+	return allocmap.Heap{
+		Base: cmp.Or(listed.Base, h.Base), Top: cmp.Or(listed.Top, h.Top),
+		Low: cmp.Or(listed.Low, h.Low), High: cmp.Or(listed.High, h.High),
+		KeepCost: cmp.Or(listed.KeepCost, a.keepCost, h.KeepCost),
+	}
+}
+
+// read reads a trace or a list.
+func (a *allocmapRun) read(name string) error {
+	if name == "-" {
+		return a.readFrom(untilDone(a.ctx, a.streams.In), "standard input", false)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return cli.FileError("opening", name, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return a.readFrom(untilDone(a.ctx, f), name, err == nil && info.Mode().IsRegular())
+}
+
+// readFrom tells a trace from a list by the beginning. A regular file is opened
+// again, with its side file.
+func (a *allocmapRun) readFrom(r io.Reader, name string, regular bool) (err error) {
+	buffered := bufio.NewReader(r)
+	head, err := buffered.Peek(len("# keepcost="))
+	if len(head) == 0 && err != nil && err != io.EOF {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if isBlockList(head) {
+		a.lists++
+		return a.readList(buffered, name)
+	}
+	options := decoder.Options{Strict: a.in.strict, NoSide: a.in.noSide, Warn: warner(a.streams.Err, "allocmap")}
+	in := &input{name: name}
+	if regular {
+		in.Trace, err = decoder.OpenFile(name, options)
+	} else if in.Trace, err = decoder.Open(buffered, options); err != nil {
+		err = fmt.Errorf("reading %s: %w", name, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return in.outcome(a.readTrace(in))
+}
+
+// readTrace takes the blocks of memory that are live at the end of a trace.
+func (a *allocmapRun) readTrace(src trace.Reader) error {
+	var (
+		run   [][2]uint64
+		state = heapState{memory: map[uint32]bool{0: true}, low: ^uint64(0)}
+	)
+	seen := &watcher{src: &untilDoneReader{ctx: a.ctx, r: src}, see: state.see}
+	err := each(filter.NewLeaks(seen), func(r *trace.Record) {
+		if c := &r.Call; r.Kind == trace.KindCall && c.Op == trace.OpAlloc && state.memory[c.Resource] {
+			run = append(run, [2]uint64{c.ID, c.Size})
+		}
+	})
+	if !isSyntax(err) {
+		return err
+	}
+	a.said.Say(state.result())
+	a.runs = append(a.runs, run)
+	return err
+}

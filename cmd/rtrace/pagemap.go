@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/analysis/pagemap"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/report/pageview"
+	wire "rtrace-bpf/internal/wire/sptext"
+	"rtrace-bpf/trace"
+)
+
+// pagemapCommand prints areas of memory page by page, as sp-rtrace-pagemap does.
+func pagemapCommand() command {
+	return command{
+		name: "pagemap",
+		page: cli.Page{
+			Summary:  "print the writable memory of a process page by page, as sp-rtrace-pagemap does",
+			Synopsis: []string{"-p|-d|-c [-s] [flags] [FILE]", "-N NAME|-A ADDRESS|-P TYPES [flags] [FILE]"},
+			About: "Prints a map of each writable area of the process, a character for a page: what kind of memory it is, how much of it is allocated, or how many times it is mapped. " +
+				"What the kernel says of the areas and pages comes from two files that the pagemap module of sp-rtrace attaches to a trace when tracing stops, called maps and pageflags. " +
+				"They are looked for beside the trace.\n\n" +
+				"-d, -T and -B are about the blocks that are live at the end of the trace, since the pages are of that moment. -d needs no pageflags. " +
+				"Of areas above 4 GiB, -d leaves out lines that are as the one before.\n\n" +
+				"Without a map, and with one of the filters, it prints the trace as rtrace postproc does, with the calls of blocks in the areas that are meant. " +
+				"Beside a map, -N and -A choose the areas that it shows.",
+			Examples: []cli.Example{
+				{Does: "see which pages are kept by how much, and by which of their blocks", Command: "rtrace pagemap -d -T 3 -B 3 trace.rtrace"},
+				{Does: "see what kind of memory the heap is", Command: "rtrace pagemap -p -s -N heap trace.rtrace"},
+				{Does: "print what is leaked in the heap", Command: "rtrace postproc -l trace.rtrace >trace.txt && rtrace pagemap -N heap trace.txt"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			var o pagemapOptions
+			o.declare(f)
+			return o.run
+		},
+	}
+}
+
+type pagemapOptions struct {
+	input, output         string
+	types, density, count bool
+	summary, legacy       bool
+	top, bottom           int
+	name, address, pages  string
+	helpFilter, helpPages bool
+	quiet                 bool
+}
+
+func (o *pagemapOptions) declare(f *flags) {
+	in := f.group("Input and output")
+	in.StringVarP(&o.input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
+	in.StringVarP(&o.output, "output-file", "o", "", "write to the file `OUT`; - is standard output (the default)")
+	in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
+	what := f.group("Maps")
+	what.BoolVarP(&o.types, "pages", "p", false, "what kind of memory each page is, with counts")
+	what.BoolVarP(&o.density, "density", "d", false, "how much of each page is allocated")
+	what.BoolVarP(&o.count, "count", "c", false, "how many times each page is mapped")
+	what.BoolVarP(&o.summary, "summary", "s", false, "print at the end how many pages have which flags")
+	what.IntVarP(&o.top, "top", "T", 0, "print the `N` highest allocations of each area, too")
+	what.IntVarP(&o.bottom, "bottom", "B", 0, "print the `N` lowest allocations of each area, too")
+	what.BoolVar(&o.legacy, "legacy", false, "take all allocations of the trace as they are, and print filtered ones byte for byte as the original does")
+	which := f.group("Filters")
+	which.StringVarP(&o.name, "filter-name", "N", "", "areas whose path holds `NAME`")
+	which.StringVarP(&o.address, "filter-address", "A", "", "the area that `ADDRESS` is in (hexadecimal); -N goes before")
+	which.StringVarP(&o.pages, "filter-page", "P", "", "calls of blocks that begin in a page with one of the flags in `TYPES`; see --help-pages")
+	help := f.group("More help")
+	help.BoolVar(&o.helpFilter, "help-filter", false, "print what the filters do")
+	help.BoolVar(&o.helpPages, "help-pages", false, "print the flags of pages")
+
+	// Other names that programs, manual pages and versions of the original have.
+	also := f.Hidden()
+	also.StringVar(&o.input, "in", "", "")
+	also.StringVar(&o.output, "out", "", "")
+	also.IntVar(&o.top, "highest", 0, "")
+	also.IntVar(&o.bottom, "lowest", 0, "")
+	also.IntVar(&o.bottom, "botton", 0, "")
+}
+
+// kind is the map that is asked for.
+func (o *pagemapOptions) kind() (pageview.Map, error) {
+	kind, n := pageview.None, 0
+	for _, k := range []struct {
+		asked bool
+		kind  pageview.Map
+	}{{o.types, pageview.Types}, {o.density, pageview.Density}, {o.count, pageview.Counts}} {
+		if k.asked {
+			kind = k.kind
+			n++
+		}
+	}
+	if n > 1 {
+		return 0, cli.Usagef("one map at a time: -p, -d or -c")
+	}
+	return kind, nil
+}
+
+// areaFilter is what -N and -A ask for.
+type areaFilter struct {
+	name    string
+	address uint64
+	some    bool
+}
+
+// keeps says whether an area is meant.
+func (f *areaFilter) keeps(a *pagemap.Area) bool {
+	switch {
+	case !f.some:
+		return true
+	case f.name != "":
+		return strings.Contains(a.Path, f.name)
+	}
+	return a.Start <= f.address && f.address < a.End
+}
+
+func (o *pagemapOptions) areas() (f areaFilter, err error) {
+	f.name, f.some = o.name, o.name != "" || o.address != ""
+	if o.address != "" {
+		digits := strings.TrimPrefix(strings.ToLower(o.address), "0x")
+		if f.address, err = strconv.ParseUint(digits, 16, 64); err != nil {
+			return f, cli.Usagef("%q is no address; write it as 0x55d0c4a00000", o.address)
+		}
+	}
+	return f, nil
+}
+
+func (o *pagemapOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	switch {
+	case o.helpFilter:
+		return o.explainFilters(s.Out)
+	case o.helpPages:
+		return explainPages(s.Out)
+	}
+	kind, err := o.kind()
+	if err != nil {
+		return err
+	}
+	areas, err := o.areas()
+	if err != nil {
+		return err
+	}
+	mask, unknown := pagemap.Mask(o.pages)
+	report := kind != pageview.None || o.summary
+	switch {
+	case unknown != "":
+		return cli.WithHint(cli.Usagef("%q is no type of page", unknown), "rtrace pagemap --help-pages lists them")
+	case o.top < 0 || o.bottom < 0:
+		return cli.Usagef("--top and --bottom take a number of allocations")
+	case report && mask != 0:
+		return cli.Usagef("--filter-page is for printing the trace, not for maps")
+	case !report && mask == 0 && !areas.some:
+		return cli.Usagef("say what to print: a map with -p, -d or -c, a summary with -s, or the trace with -N, -A or -P")
+	case kind == pageview.None && (o.top > 0 || o.bottom > 0):
+		return cli.Usagef("--top and --bottom need a map: -p, -d or -c")
+	}
+	if o.input != "" {
+		args = append(args, o.input)
+	}
+	name, err := oneFile(s, args)
+	if err != nil {
+		return err
+	}
+	p := newPostprocess(ctx, s, &postprocOptions{output: o.output, format: "text", depth: -1, quiet: o.quiet}, name)
+	if report {
+		return errors.Join(o.report(p, kind, areas), p.in.close())
+	}
+	p.legacy, p.in.legacy = o.legacy, o.legacy
+	return o.filter(p, areas, mask)
+}
+
+// filter prints the trace with the calls of blocks in the areas and pages that
+// are meant. The original prints no frees.
+func (o *pagemapOptions) filter(p *postprocess, which areaFilter, mask uint64) error {
+	var files attachments
+	defer files.close()
+	p.prepare = func(env *environment) error {
+		if err := files.open(p, env, mask != 0); err != nil {
+			return err
+		}
+		if mask != 0 && !strings.Contains(env.header.Filter, wire.FilterLeaks) {
+			p.warning(errors.New("pages are of the end of the trace, but the trace has calls of blocks that are freed; rtrace postproc -l leaves them out"))
+		}
+		find := pagemap.NewFind(files.areas)
+		p.chosen.Keep = func(c *trace.Call) bool {
+			i := find(c.ID)
+			if i < 0 || !which.keeps(&files.areas[i]) || o.legacy && c.Op != trace.OpAlloc {
+				return false
+			}
+			return mask == 0 || files.has(i, c.ID, mask)
+		}
+		return nil
+	}
+	return errors.Join(p.run(), files.err)
+}
+
+// report prints a map or a summary.
+func (o *pagemapOptions) report(p *postprocess, kind pageview.Map, which areaFilter) (err error) {
+	p.in.skim = true
+	t, err := p.in.open(true)
+	if err != nil {
+		return err
+	}
+	env, ending := p.look(t)
+	p.in.skim = false
+	if !isSyntax(ending) {
+		return ending
+	}
+	var files attachments
+	defer files.close()
+	if err := files.open(p, env, kind != pageview.Density || o.summary); err != nil {
+		return err
+	}
+	r := pageview.Report{
+		PID: env.pid(), Map: kind, Summary: o.summary, Pages: files.pages, PageSize: files.pageSize(),
+		Lowest: o.bottom, Highest: o.top,
+	}
+	if len(env.processes) > 0 {
+		r.Process = printable.Name(env.processes[len(env.processes)-1].Process.Name)
+	}
+	for _, a := range files.areas {
+		if which.keeps(&a) {
+			r.Areas = append(r.Areas, a)
+		}
+	}
+	if kind == pageview.Density || o.top > 0 || o.bottom > 0 {
+		if r.Blocks, err = o.blocks(p, env, r.Areas, kind); err != nil {
+			return err
+		}
+		r.Call = callPrinter(env, r.Blocks)
+	}
+	out, err := create(p.streams, o.output, p.in.path, false)
+	if err != nil {
+		return err
+	}
+	return out.finish(o.write(p, out, &r, ending))
+}
+
+func (o *pagemapOptions) write(p *postprocess, w io.Writer, r *pageview.Report, ending error) error {
+	lacking, err := r.Write(w)
+	if err != nil {
+		return err
+	}
+	if ending != nil {
+		return cut(p.in.name(), ending)
+	}
+	if lacking > 0 && (r.Map != pageview.Density || r.Summary) {
+		return cli.Incompletef("%s: the attachment %q lacks %d of the areas", p.in.name(), "pageflags", lacking)
+	}
+	return nil
+}
+
+// blocks reads the allocations in some areas: those that are live at the end,
+// and with --legacy all.
+func (o *pagemapOptions) blocks(p *postprocess, env *environment, areas []pagemap.Area, kind pageview.Map) (*pagemap.Blocks, error) {
+	blocks := pagemap.NewBlocks(areas)
+	blocks.Sizes, blocks.Top, blocks.Bottom = kind == pageview.Density, o.top, o.bottom
+	t, err := p.in.again()
+	if err != nil {
+		return nil, err
+	}
+	var src trace.Reader = t
+	switch leaks := strings.Contains(env.header.Filter, wire.FilterLeaks); {
+	case !leaks && o.legacy:
+		p.warning(errors.New("the trace has blocks that are freed; rtrace postproc -l leaves them out"))
+	case !leaks:
+		src = filter.NewLeaks(t)
+	}
+	err = each(&untilDoneReader{ctx: p.ctx, r: src}, blocks.Add)
+	if !isSyntax(err) {
+		return nil, err
+	}
+	return blocks, nil
+}
+
+// callPrinter prints calls as the text of a trace, indented.
+func callPrinter(env *environment, blocks *pagemap.Blocks) func(w io.Writer, prefix string, area, n int, highest bool) error {
+	var (
+		buf     bytes.Buffer
+		text, _ = sptext.New(&buf, sptext.Options{KeepSeq: true}) // the buffer is there
+		header  = trace.Record{Kind: trace.KindHeader, Header: env.header}
+		err     = text.WriteRecord(&header)
+	)
+	// Until then the header line waits.
+	err = errors.Join(err, text.WriteRecord(&trace.Record{Kind: trace.KindProcess}), text.Flush())
+	return func(w io.Writer, prefix string, area, n int, highest bool) error {
+		calls := blocks.Lowest
+		if highest {
+			calls = blocks.Highest
+		}
+		buf.Reset()
+		r := *calls(area)[n]
+		r.Call.Args = nil
+		if err = errors.Join(err, text.WriteRecord(&r), text.Flush()); err != nil {
+			return err
+		}
+		for line := range strings.Lines(printable.Text(buf.String())) {
+			if line != "\n" {
+				line = prefix + line
+			}
+			if _, err := io.WriteString(w, line); err != nil {
+				return fmt.Errorf("writing the map: %w", err)
+			}
+		}
+		return nil
+	}
+}

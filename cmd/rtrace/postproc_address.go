@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// callAddress is the value of --call-address.
+type callAddress struct {
+	module      string
+	start, size uint64
+}
+
+// parseCallAddress reads MODULE:START+SIZE.
+func parseCallAddress(text string) (a callAddress, err error) {
+	bad := cli.Usagef("--call-address takes MODULE:START+SIZE with hexadecimal numbers, as libc.so.6:2a1c0+7f, not %q", text)
+	colon := strings.LastIndexByte(text, ':')
+	if colon <= 0 {
+		return a, bad
+	}
+	a.module = text[:colon]
+	start, size, ok := strings.Cut(text[colon+1:], "+")
+	if !ok {
+		return a, bad
+	}
+	for _, n := range []struct {
+		to   *uint64
+		text string
+	}{{&a.start, start}, {&a.size, size}} {
+		if *n.to, err = strconv.ParseUint(strings.TrimPrefix(n.text, "0x"), 16, 64); err != nil {
+			return a, bad
+		}
+	}
+	if a.size == 0 || a.start+a.size < a.start {
+		return a, bad
+	}
+	return a, nil
+}
+
+// address chooses the calls of --call-address by the mappings of the trace: the
+// first one whose path holds the module's name counts.
+func (p *postprocess) address(env *environment) error {
+	a, err := parseCallAddress(p.filters.address)
+	if err != nil {
+		return err
+	}
+	for _, r := range env.mappings {
+		if strings.Contains(r.Mapping.Path, a.module) {
+			to := &p.chosen.Addresses
+			to.Start = a.start + p.bias(&r.Mapping, &a)
+			to.End = to.Start + a.size
+			if !p.legacy {
+				// A return address is behind its call.
+				to.Start, to.End = to.Start+1, to.End+1
+			}
+			return nil
+		}
+	}
+	return cli.WithHint(fmt.Errorf("%s: nothing is mapped from %s", p.in.name(), a.module),
+		"rtrace postproc prints the mappings in lines that begin with ':'")
+}
+
+// bias is what is added to addresses in the file of a mapping. The original adds
+// the start of the mapping, which is right if the file has its code at its
+// beginning. A file that is not at hand is taken for one of fixed addresses if
+// those lie in the mapping as they are.
+func (p *postprocess) bias(m *trace.Mapping, a *callAddress) uint64 {
+	files := resolve.New(resolve.Options{})
+	bias, ok := files.Bias(m)
+	switch {
+	case ok && (!p.legacy || bias == 0):
+		return bias
+	case !ok && m.Start <= a.start && a.start < m.End:
+		return 0
+	case !p.legacy && m.Base != 0:
+		return m.Base
+	}
+	return m.Start
+}

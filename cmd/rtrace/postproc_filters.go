@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+)
+
+// callFilters are the flags that choose calls.
+type callFilters struct {
+	resources, contexts string
+	address             string
+	include, exclude    string
+}
+
+func (c *callFilters) add(f *pflag.FlagSet) {
+	f.StringVarP(&c.resources, "resource", "R", "", "only calls of the resources in `MASK`, the sum of the hexadecimal numbers that they are printed with")
+	f.StringVar(&c.address, "call-address", "", "only calls with a frame in `MODULE:START+SIZE`: part of a mapping's path, the address of code in that file and its length, "+
+		"both hexadecimal")
+	f.StringVar(&c.include, "include", "", "only calls whose numbers are in `FILE`, one a line")
+	f.StringVar(&c.exclude, "exclude", "", "only calls whose numbers are not in `FILE`; --include goes before")
+	f.StringVarP(&c.contexts, "context", "C", "", "only calls made in one of the contexts of `MASK`, which is hexadecimal; 0 is calls without context")
+}
+
+// selection is what the flags say, --call-address apart: that needs the trace.
+func (c *callFilters) selection(warn func(error)) (*filter.Selection, error) {
+	s := new(filter.Selection)
+	var err error
+	if c.resources != "" {
+		if s.Resources, err = hexMask("resource", c.resources); err != nil {
+			return nil, err
+		}
+	}
+	if c.contexts != "" {
+		s.InContext = true
+		if s.Contexts, err = hexMask("context", c.contexts); err != nil {
+			return nil, err
+		}
+	}
+	if c.address != "" {
+		if _, err = parseCallAddress(c.address); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c.include != "" && c.exclude != "":
+		warn(errors.New("--exclude has no effect beside --include"))
+		fallthrough
+	case c.include != "":
+		s.Include, err = readIndexes(c.include)
+	case c.exclude != "":
+		s.Exclude, err = readIndexes(c.exclude)
+	}
+	return s, err
+}
+
+// hexMask reads a mask of 32 bits.
+func hexMask(name, text string) (uint32, error) {
+	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil {
+		return 0, cli.Usagef("--%s takes a hexadecimal mask of at most 32 bits, not %q", name, text)
+	}
+	return uint32(n), nil
+}
+
+// maxIndexes bounds how many numbers of calls a file may hold, 8 bytes each.
+const maxIndexes = 1 << 27
+
+// readIndexes reads numbers of calls, one a line: decimal, or with 0x in front
+// hexadecimal, with 0 octal, as the original reads them. The result is sorted
+// and not nil.
+func readIndexes(name string) ([]uint64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cli.FileError("opening", name, err)
+	}
+	defer f.Close()
+	all := []uint64{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		index, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %q is no number of a call", name, n, text)
+		}
+		if len(all) == maxIndexes {
+			return nil, fmt.Errorf("%s: more than %d numbers", name, maxIndexes)
+		}
+		all = append(all, index)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}

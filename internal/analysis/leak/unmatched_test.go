@@ -1,0 +1,96 @@
+package leak
+
+import (
+	"testing"
+
+	"rtrace-bpf/trace"
+)
+
+// checkUnmatched compares with Blocks, which counts them with the same rules.
+func checkUnmatched(t *testing.T, ops []byte) {
+	t.Helper()
+	b, u := NewBlocks(), NewUnmatched()
+	add := func(r *trace.Record) {
+		b.Add(r)
+		u.Add(r)
+		if b.Unmatched() != u.Count() {
+			t.Fatalf("%d unmatched, want %d, after %v of %d", u.Count(), b.Unmatched(), r.Call.Op, r.Call.ID)
+		}
+	}
+	add(resource(1, "memory", false))
+	add(resource(2, "segment", true))
+	for i := 0; i+2 < len(ops); i += 3 {
+		r := &trace.Record{Kind: trace.KindCall, PID: int32(ops[i] >> 7)}
+		c := &r.Call
+		c.Op = [...]trace.Op{trace.OpAlloc, trace.OpFree, trace.OpAlloc, trace.OpFree, trace.OpMove, trace.OpNone}[ops[i]%6]
+		c.Resource, c.ID, c.OldID = uint32(ops[i]>>4&3), uint64(ops[i+1])*uint64(ops[i+2]>>4), uint64(ops[i+2])
+		if ops[i] == 77 && ops[i+1] < 8 {
+			r.Kind = trace.KindExec
+		}
+		add(r)
+	}
+	want := 0
+	for _, table := range b.tables.all {
+		want += table.Len()
+	}
+	got := 0
+	for _, s := range u.sets.all {
+		got += s.n
+		if s.n > minKeys && (2*s.n > len(s.slots) || 8*s.n < len(s.slots)) {
+			t.Fatalf("%d keys in %d slots", s.n, len(s.slots))
+		}
+	}
+	if got != want {
+		t.Fatalf("%d blocks live, want %d", got, want)
+	}
+}
+
+func FuzzUnmatched(f *testing.F) {
+	f.Add([]byte{0, 1, 16, 1, 1, 16, 1, 1, 16})
+	f.Add([]byte{32, 1, 16, 32, 1, 16, 33, 1, 16, 33, 1, 16, 33, 1, 16})
+	f.Fuzz(checkUnmatched)
+}
+
+func TestUnmatched(t *testing.T) {
+	x := uint64(1)
+	for range 20 {
+		ops := make([]byte, 30_000)
+		for i := range ops {
+			x = x*6364136223846793005 + 1442695040888963407
+			ops[i] = byte(x >> 40)
+		}
+		checkUnmatched(t, ops)
+	}
+}
+
+// TestUnmatchedMany: blocks that come and go leave no room behind.
+func TestUnmatchedMany(t *testing.T) {
+	u := NewUnmatched()
+	for i := uint64(1); i <= 100_000; i++ {
+		u.Add(alloc(i, 1, 16*i, 1))
+	}
+	if s := u.sets.of(0); s.n != 100_000 || len(s.slots) != 1<<18 {
+		t.Errorf("%d keys in %d slots", s.n, len(s.slots))
+	}
+	for i := uint64(1); i <= 100_001; i++ {
+		u.Add(free(i, 1, 16*i))
+	}
+	if s := u.sets.of(0); s.n != 0 || len(s.slots) != minKeys || u.Count() != 1 {
+		t.Errorf("%d keys in %d slots, %d unmatched", s.n, len(s.slots), u.Count())
+	}
+}
+
+func BenchmarkUnmatched(b *testing.B) {
+	u := NewUnmatched()
+	a, f := alloc(1, 1, 0, 100), free(1, 1, 0)
+	i := uint64(0)
+	for b.Loop() {
+		i++
+		a.Call.ID = 0x55c900000000 + i*48
+		u.Add(a)
+		if i%50 != 0 {
+			f.Call.ID = a.Call.ID
+			u.Add(f)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package filter
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/trace"
+)
+
+// Groups keeps the calls of a trace and puts those together whose stacks have
+// the same frames, whatever they did and to which resource. It takes some 15
+// bytes a call, and each different stack once.
+type Groups struct {
+	// Stackless leaves calls out for which the trace has no stack, not even an
+	// empty one.
+	Stackless bool
+	// Narrow adds up sizes in 32 bits with sign.
+	Narrow bool
+
+	names  sites.Names
+	places sites.Table
+	args   map[argsOf][]trace.Arg
+
+	groups  []group
+	byPlace []uint32          // 1 + the group of a place, 0 while it has none
+	frames  map[string]uint32 // 1 + the group of these frames
+
+	recent  string // function of the last call
+	recentN uint32
+
+	stack []uint64 // of the record made last
+	texts []string
+}
+
+// argsOf is which call of which group has arguments.
+type argsOf struct {
+	group uint32
+	call  uint64
+}
+
+// group is the calls of one stack.
+type group struct {
+	place         uint32 // of the first call
+	bucket        uint32
+	pid           int32 // of the first call
+	blocks, bytes uint64
+	last          packed
+	calls         []byte
+}
+
+// NewGroups returns Groups without calls.
+func NewGroups() *Groups {
+	return &Groups{args: make(map[argsOf][]trace.Arg), frames: make(map[string]uint32)}
+}
+
+// Add takes a call. It keeps nothing that r refers to.
+func (g *Groups) Add(r *trace.Record) {
+	c := &r.Call
+	if g.Stackless && c.Stack.End == trace.StackAbsent && len(c.Stack.Frames) == 0 {
+		return
+	}
+	n := g.group(g.places.Add(&c.Stack, &trace.Caller{}, &g.names), c.Stack.Frames)
+	in := &g.groups[n]
+	if c.Function != g.recent || g.recentN == 0 {
+		g.recentN = g.names.Add(c.Function)
+		g.recent = g.names.Text(g.recentN)
+	}
+	if len(c.Args) > 0 {
+		g.args[argsOf{n, in.blocks}] = g.cloneArgs(c.Args)
+	}
+	if in.blocks == 0 {
+		in.pid = r.PID
+	}
+	in.calls = in.last.append(in.calls, packed{
+		seq: c.Seq, id: c.ID, size: c.Size, time: r.Time, function: g.recentN, resource: c.Resource, context: c.Context,
+		pid: r.PID, op: c.Op, args: len(c.Args) > 0,
+	})
+	in.blocks++
+	in.bytes += c.Size
+}
+
+func (g *Groups) cloneArgs(args []trace.Arg) []trace.Arg {
+	all := make([]trace.Arg, len(args))
+	for i, a := range args {
+		all[i] = trace.Arg{Name: g.names.Text(g.names.Add(a.Name)), Value: strings.Clone(a.Value)}
+	}
+	return all
+}
+
+// group returns the number of the group of a place, which is new if no place
+// with the same frames was there before.
+func (g *Groups) group(place uint32, frames []uint64) uint32 {
+	for uint32(len(g.byPlace)) <= place {
+		g.byPlace = append(g.byPlace, 0)
+	}
+	if n := g.byPlace[place]; n != 0 {
+		return n - 1
+	}
+	key := string(appendWords(nil, frames))
+	n := g.frames[key]
+	if n == 0 {
+		g.groups = append(g.groups, group{place: place, bucket: bucket(frames)})
+		n = uint32(len(g.groups))
+		g.frames[key] = n
+	}
+	g.byPlace[place] = n
+	return n - 1
+}
+
+func appendWords(b []byte, words []uint64) []byte {
+	for _, w := range words {
+		for range 8 {
+			b = append(b, byte(w))
+			w >>= 8
+		}
+	}
+	return b
+}
+
+// bucket is where the table of the original post-processor puts a stack. It
+// decides the order of groups that are equal otherwise.
+func bucket(frames []uint64) uint32 {
+	var h uint64
+	for _, f := range frames {
+		for ; f != 0; f >>= 3 {
+			h ^= f & 0xffff
+		}
+	}
+	return uint32(h)
+}
+
+// Order is an order of groups.
+type Order func(a, b Group) int
+
+// Orders are those that the sp-rtrace post-processor has, by the names of its option.
+var Orders = map[string]Order{
+	"size":      func(a, b Group) int { return b.compareBytes(a) },
+	"size-asc":  func(a, b Group) int { return a.compareBytes(b) },
+	"count":     func(a, b Group) int { return cmp.Compare(b.Blocks, a.Blocks) },
+	"count-asc": func(a, b Group) int { return cmp.Compare(a.Blocks, b.Blocks) },
+}
+
+// Group is the calls of one stack.
+type Group struct {
+	Blocks uint64 // calls
+	Bytes  uint64 // the sum of their sizes
+	of     *group
+	number int
+	narrow bool
+}
+
+func (g Group) compareBytes(than Group) int {
+	if g.narrow {
+		return cmp.Compare(int32(uint32(g.Bytes)), int32(uint32(than.Bytes)))
+	}
+	return cmp.Compare(g.Bytes, than.Bytes)
+}
+
+// Sorted returns the groups in the given order. Those that are equal in it are
+// in the order of the original's table, then in that of the trace.
+func (g *Groups) Sorted(order Order) []Group {
+	all := make([]Group, len(g.groups))
+	for i := range g.groups {
+		all[i] = Group{g.groups[i].blocks, g.groups[i].bytes, &g.groups[i], i, g.Narrow}
+	}
+	slices.SortStableFunc(all, func(a, b Group) int { return cmp.Compare(a.of.bucket, b.of.bucket) })
+	slices.SortStableFunc(all, order)
+	return all
+}
+
+// Calls calls visit for each call of a group, in the order of the trace. The
+// records have no stack.
+func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) error) error {
+	var k packed
+	r.Kind, r.TID, r.CPU, r.Call = trace.KindCall, 0, 0, trace.Call{}
+	c := &r.Call
+	number := uint32(of.number)
+	data := of.of.calls
+	for n := range of.of.blocks {
+		data = k.next(data)
+		r.Time, r.PID = k.time, k.pid
+		c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, g.names.Text(k.function), k.resource
+		c.ID, c.Size, c.Context = k.id, k.size, k.context
+		c.Args = nil
+		if k.args {
+			c.Args = g.args[argsOf{number, n}]
+		}
+		if err := visit(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stack returns the stack of a group's first call, and which process that was
+// of. It is valid until the next call of Stack.
+func (g *Groups) Stack(of Group) (s trace.Stack, pid int32) {
+	g.stack, g.texts = g.stack[:0], g.texts[:0]
+	s, _ = g.places.Place(of.of.place, &g.names, &g.stack, &g.texts)
+	return s, of.of.pid
+}

@@ -1,0 +1,13 @@
+package resolve
+
+import "rtrace-bpf/trace"
+
+// Bias returns what is added to the addresses of a mapping's file to have those
+// in memory. ok is false if the file cannot be read or does not fit.
+func (r *Resolver) Bias(m *trace.Mapping) (bias uint64, ok bool) {
+	f := r.load(r.mapped(m.Path))
+	if f == nil {
+		return 0, false
+	}
+	return place(m, f)
+}
