@@ -232,6 +232,7 @@ func (c *callReader) warn(w func(error)) {
 		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
 	}
 	c.warnSums(w)
+	c.warnUnknown(w)
 }
 
 // warnSums tells of sums that are too large.
@@ -239,6 +240,10 @@ func (c *callReader) warnSums(w func(error)) {
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}
+}
+
+// warnUnknown tells of what the trace does not have.
+func (c *callReader) warnUnknown(w func(error)) {
 	if c.allocs == 0 {
 		return
 	}
