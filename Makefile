@@ -232,14 +232,51 @@ bench: need-test ## run the benchmarks; compare two outputs with benchstat (CONT
 docs: need-go ## write the generated pages of docs/cli and docs/formats
 	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/... -update
 
+.PHONY: share
+share: build ## write manual pages and completion for bash, zsh and fish into bin/share
+	rm -rf bin/share
+	bin/rtrace --generate bin/share
+	bin/rtrace-bpf --generate bin/share
+
 .PHONY: install
-install: build ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace
+install: share install-files ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace
+
+# BIN is where the programs are; what they say of themselves is in bin/share.
+BIN ?= bin
+.PHONY: install-files
+install-files:
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 bin/rtrace-bpf bin/rtrace '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(BIN)/rtrace-bpf $(BIN)/rtrace '$(DESTDIR)$(PREFIX)/bin'
 	for name in $(RTRACE_LINKS:%=rtrace-%) $(SP_RTRACE_LINKS:%=sp-rtrace-%) $(OTHER_LINKS); do \
 		ln -sf rtrace "$(DESTDIR)$(PREFIX)/bin/$$name" || exit; \
+	done
+	for file in $$(cd bin/share && find . -type f); do \
+		install -D -m 644 "bin/share/$$file" "$(DESTDIR)$(PREFIX)/share/$$file" || exit; \
+	done
+
+# Of a version without a tag, the revision.
+VERSION ?= $(or $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//; s/-/+/g'),0~$(shell git log -1 --format=%cd.%h --date=format:%Y%m%d))
+
+# Programs without cgo are static. Debian has another folder for zsh.
+.PHONY: release
+release: share need-git ## make archives and .deb packages for amd64 and arm64 in dist/
+	@.ci/need 'to make packages' ar=binutils
+	rm -rf dist
+	for arch in amd64 arm64; do \
+		export GOOS=linux GOARCH=$$arch SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+		name=rtrace-bpf_$(VERSION)_linux_$$arch; \
+		$(BUILD) -o dist/$$arch/ ./cmd/rtrace-bpf ./cmd/rtrace && \
+		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/$$name PREFIX= && \
+		cp LICENSE README.md CHANGELOG.md dist/$$name && \
+		tar --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner -C dist -cf - $$name | gzip -9n >dist/$$name.tar.gz && \
+		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/deb-$$arch PREFIX=/usr && \
+		mv dist/deb-$$arch/usr/share/zsh/site-functions dist/deb-$$arch/usr/share/zsh/vendor-completions && \
+		gzip -9n dist/deb-$$arch/usr/share/man/man1/*.1 && \
+		install -D -m 644 LICENSE dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright && \
+		.ci/deb '$(VERSION)' $$arch dist/deb-$$arch dist/rtrace-bpf_$(VERSION)_$$arch.deb && \
+		rm -rf dist/$$arch dist/$$name dist/deb-$$arch || exit; \
 	done
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -49,6 +49,10 @@ type settings struct {
 // run is the whole program. Cancelling ctx ends the recording as planned.
 func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
 	var c config
+	if len(args) == 2 && args[0] == "--generate" { // for make install
+		program := cli.Program{Page: c.page()}
+		return cli.Report(s.Err, name, program.Generate(args[1], "rtrace"))
+	}
 	err := c.parse(args, env)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

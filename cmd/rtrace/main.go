@@ -36,6 +36,9 @@ func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
 		_, err := fmt.Fprintln(s.Out, "rtrace", cli.BuildVersion())
 		return cli.Report(s.Err, "rtrace", err)
 	}
+	if name == "--generate" && len(args) == 1 { // for make install
+		return cli.Report(s.Err, "rtrace", program().Generate(args[0], "rtrace-bpf"))
+	}
 	c, ok := find(name)
 	if !ok {
 		return cli.Report(s.Err, "rtrace", unknown(name))

@@ -37,6 +37,14 @@ type ListRow struct {
 type FlagGroup struct {
 	Title string // "Output"
 	Usage string // lines, each indented by two columns
+	Flags []Flag // the same one by one
+}
+
+// Flag is one flag.
+type Flag struct {
+	Long, Short string // without hyphens; Short may be empty
+	Value       string // what its value is called, empty if it takes none
+	Text        string // what it does
 }
 
 // Example is a command line and what it does.

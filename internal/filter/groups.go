@@ -47,7 +47,7 @@ type group struct {
 	pid           int32 // of the first call
 	blocks, bytes uint64
 	last          packed
-	calls         []byte
+	calls         [][]byte // pieces that hold whole calls, so that none is ever moved
 }
 
 // NewGroups returns Groups without calls.
@@ -73,12 +73,34 @@ func (g *Groups) Add(r *trace.Record) {
 	if in.blocks == 0 {
 		in.pid = r.PID
 	}
-	in.calls = in.last.append(in.calls, packed{
+	to := in.room()
+	*to = in.last.append(*to, packed{
 		seq: c.Seq, id: c.ID, size: c.Size, time: r.Time, function: g.recentN, resource: c.Resource, context: c.Context,
 		pid: r.PID, op: c.Op, args: len(c.Args) > 0,
 	})
 	in.blocks++
 	in.bytes += c.Size
+}
+
+// Sizes of the pieces that calls are packed into, in bytes.
+const (
+	firstPiece = 64
+	lastPiece  = 4 << 10
+)
+
+// room returns a piece with room for a call.
+func (g *group) room() *[]byte {
+	n := len(g.calls)
+	size := firstPiece
+	if n > 0 {
+		last := &g.calls[n-1]
+		if cap(*last)-len(*last) >= maxPacked {
+			return last
+		}
+		size = min(2*cap(*last), lastPiece)
+	}
+	g.calls = append(g.calls, make([]byte, 0, size))
+	return &g.calls[n]
 }
 
 func (g *Groups) cloneArgs(args []trace.Arg) []trace.Arg {
@@ -177,8 +199,12 @@ func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) erro
 	r.Kind, r.TID, r.CPU, r.Call = trace.KindCall, 0, 0, trace.Call{}
 	c := &r.Call
 	number := uint32(of.number)
-	data := of.of.calls
+	var data []byte
+	pieces := of.of.calls
 	for n := range of.of.blocks {
+		if len(data) == 0 {
+			data, pieces = pieces[0], pieces[1:]
+		}
 		data = k.next(data)
 		r.Time, r.PID = k.time, k.pid
 		c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, g.names.Text(k.function), k.resource

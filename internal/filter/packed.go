@@ -2,7 +2,6 @@ package filter
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"rtrace-bpf/trace"
 )
@@ -31,7 +30,8 @@ const (
 	packedPID      = 1 << 6
 )
 
-// append packs a call behind p, and makes it p.
+// append packs a call behind p into b, which has room for maxPacked bytes, and
+// makes it p.
 func (p *packed) append(b []byte, c packed) []byte {
 	head := byte(c.op) & packedOps
 	if c.args {
@@ -50,7 +50,6 @@ func (p *packed) append(b []byte, c packed) []byte {
 		head |= packedPID
 	}
 	n := len(b)
-	b = slices.Grow(b, maxPacked)
 	to := b[n : n+maxPacked]
 	to[0] = head
 	i := 1

@@ -70,7 +70,15 @@ func (g *Groups) Parse(name string, args []string) ([]string, error) {
 func (g *Groups) Usage() []cli.FlagGroup {
 	var out []cli.FlagGroup
 	for _, x := range g.groups {
-		out = append(out, cli.FlagGroup{Title: x.title, Usage: x.set.FlagUsagesWrapped(cli.Width)})
+		group := cli.FlagGroup{Title: x.title, Usage: x.set.FlagUsagesWrapped(cli.Width)}
+		x.set.VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
+			value, text := pflag.UnquoteUsage(f)
+			group.Flags = append(group.Flags, cli.Flag{Long: f.Name, Short: f.Shorthand, Value: value, Text: text})
+		})
+		out = append(out, group)
 	}
 	return out
 }

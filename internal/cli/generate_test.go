@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// oddPage has what must not be taken for roff or for a shell's.
+func oddPage() *Page {
+	return &Page{
+		Name: "tool odd", Summary: "it's odd - very", Synopsis: []string{"[flags] FILE", "'quoted'"},
+		About:    ".SH is no heading\\n, and 'this' no request.\n\n'second paragraph",
+		Lists:    []List{{Title: "List \"of\" two", Rows: []ListRow{{"a-b", ".c"}}}},
+		Flags:    []FlagGroup{{Title: "Group", Flags: []Flag{{"long-name", "l", "VALUE", "does [it]: isn't it"}, {"switch", "", "", "plain"}}}},
+		Examples: []Example{{Does: "do it", Command: "tool odd -l 'x y' | grep '^.'"}},
+	}
+}
+
+func TestMan(t *testing.T) {
+	var b bytes.Buffer
+	if err := oddPage().WriteMan(&b, []string{"tool", "other"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `.TH "TOOL\-ODD" 1 "" rtrace-bpf
+.nh
+.SH NAME
+tool\-odd \- it\(aqs odd \- very
+.SH SYNOPSIS
+.B tool odd
+[flags] FILE
+.br
+.B tool odd
+\(aqquoted\(aq
+.SH DESCRIPTION
+.PP
+\&.SH is no heading\en, and \(aqthis\(aq no request.
+.PP
+\(aqsecond paragraph
+.SH "LIST ""OF"" TWO"
+.TP
+a\-b
+\&.c
+.SH OPTIONS
+.SS "Group"
+.TP
+\fB\-l\fR, \fB\-\-long\-name\fR \fIVALUE\fR
+does [it]: isn\(aqt it
+.TP
+\fB\-\-switch\fR
+plain
+.SH EXAMPLES
+.PP
+Do it:
+.PP
+.RS 4
+.nf
+tool odd \-l \(aqx y\(aq | grep \(aq\(ha.\(aq
+.fi
+.RE
+.SH EXIT STATUS
+.TP
+0
+done
+.TP
+1
+failed
+.TP
+2
+the command line is wrong
+.TP
+3
+done, but the input was cut or had packets that could not be read
+.SH SEE ALSO
+.BR tool (1),
+.BR other (1)
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	p := Program{
+		Page: &Page{Name: "tool", Summary: "a tool"}, Subcommands: []*Page{oddPage()},
+		Links: map[string]string{"tool-odd": "odd"},
+	}
+	for name, tt := range map[string]struct {
+		got  string
+		want []string
+	}{
+		"bash": {p.Bash(), []string{"    odd) flags='--long-name -l --switch' ;;\n", "    tool-odd) subcommand=odd ;;\n", "complete -o filenames -F _tool tool tool-odd\n"}},
+		"zsh":  {p.Zsh(), []string{"#compdef tool tool-odd\n", `'--long-name=[does \[it\]\: isn'\''t it]:VALUE:_files'`, `'-l[does \[it\]\: isn'\''t it]:VALUE:_files'`, `'odd:it'\''s odd - very'`}},
+		"fish": {p.Fish(), []string{
+			`complete -c tool -n '__fish_seen_subcommand_from odd' -l long-name -s l -r -d 'does [it]: isn\'t it'` + "\n",
+			"complete -c tool-odd -l switch -d 'plain'\n", `complete -c tool -n __fish_use_subcommand -f -a odd -d 'it\'s odd - very'` + "\n",
+		}},
+	} {
+		for _, w := range tt.want {
+			if !strings.Contains(tt.got, w) {
+				t.Errorf("%s has no %q:\n%s", name, w, tt.got)
+			}
+		}
+	}
+	alone := Program{Page: &Page{Name: "tool-x", Flags: oddPage().Flags}}
+	if got := alone.Bash(); !strings.Contains(got, "_tool_x() {\n") || !strings.Contains(got, "flags='--long-name -l --switch'\n") || strings.Contains(got, "case") {
+		t.Errorf("bash:\n%s", got)
+	}
+	if got := alone.Zsh(); !strings.Contains(got, "_arguments -s -S") || strings.Contains(got, "case") {
+		t.Errorf("zsh:\n%s", got)
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	p := Program{Page: &Page{Name: "tool", Summary: "a tool"}, Subcommands: []*Page{oddPage()}}
+	dir := t.TempDir()
+	if err := p.Generate(dir, "friend"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"man/man1/tool.1": ".BR friend (1),\n.BR tool\\-odd (1)\n", "man/man1/tool-odd.1": ".BR friend (1),\n.BR tool (1)\n",
+		"bash-completion/completions/tool": "complete ", "zsh/site-functions/_tool": "#compdef tool\n", "fish/vendor_completions.d/tool.fish": "complete -c tool ",
+	} {
+		b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%s: %v\n%s", name, err, b)
+		}
+	}
+	if err := p.Generate(filepath.Join(dir, "man", "man1", "tool.1")); err == nil {
+		t.Error("a file was taken for a folder")
+	}
+}
