@@ -116,8 +116,13 @@ func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 			what  string
 			names []string
 		}{
-			{"left out, by the beginning", o.tree.Ignore}, {"left out, by a part", o.tree.IgnoreMiddle}, {"kept", o.tree.Keep},
-			{"stops", o.tree.Stop}, {"joined", o.tree.Join}, {"only", o.tree.Only}, {"only arguments", o.tree.OnlyArgs},
+			{"left out, by the beginning", o.tree.Ignore},
+			{"left out, by a part", o.tree.IgnoreMiddle},
+			{"kept", o.tree.Keep},
+			{"stops", o.tree.Stop},
+			{"joined", o.tree.Join},
+			{"only", o.tree.Only},
+			{"only arguments", o.tree.OnlyArgs},
 		} {
 			if len(x.names) > 0 {
 				fmt.Fprintf(w, "%s: %s\n", x.what, strings.Join(x.names, ", "))

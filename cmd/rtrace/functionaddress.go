@@ -65,8 +65,8 @@ func functionAddress(s cli.Streams, path, name string, all bool) error {
 	case len(found) > 1 && !all:
 		return cli.WithHint(fmt.Errorf("%d functions %q in %s", len(found), name, path), "--all lists them; give the parameters to choose one")
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"rtrace-bpf/internal/analysis/sizes"
 	"rtrace-bpf/internal/cli"
@@ -60,11 +61,12 @@ func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string)
 		}
 		if i > 0 {
 			title = fmt.Sprintf("    Size   Delta   (%s -> %s block count)\n", printable.Name(filepath.Base(files[i-1])), printable.Name(filepath.Base(file)))
-			text := title
+			var text strings.Builder
+			text.WriteString(title)
 			for _, d := range sizes.Deltas(before, after) {
-				text += fmt.Sprintf("%8d%8d\t(%d -> %d)\n", d.Size, int64(d.After-d.Before), d.Before, d.After)
+				fmt.Fprintf(&text, "%8d%8d\t(%d -> %d)\n", d.Size, int64(d.After-d.Before), d.Before, d.After)
 			}
-			if _, err := fmt.Fprint(s.Out, text); err != nil {
+			if _, err := fmt.Fprint(s.Out, text.String()); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -26,8 +27,8 @@ func (p *Plan) Apply(force bool) (err error) {
 		if err == nil {
 			return
 		}
-		for i := len(undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, undo[i]())
+		for _, u := range slices.Backward(undo) {
+			err = errors.Join(err, u())
 		}
 	}()
 	// First what may fail halfway.
@@ -91,7 +92,7 @@ func (p *Plan) copy(f *File) (err error) {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // only read
 	create := atomicfile.Create
 	if info.Mode().Perm()&0o077 == 0 {
 		create = atomicfile.CreatePrivate
@@ -108,8 +109,8 @@ func (p *Plan) copy(f *File) (err error) {
 	if err == nil {
 		err = in.Err() // a compressed trace that is cut
 	}
-	for i := len(closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, closers[i]())
+	for _, c := range slices.Backward(closers) {
+		err = errors.Join(err, c())
 	}
 	if err != nil {
 		return errors.Join(err, to.Discard())

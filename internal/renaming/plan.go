@@ -153,7 +153,7 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // only read
 	f.format, f.compression = in.Format, in.Compression
 	var r trace.Record
 	for {

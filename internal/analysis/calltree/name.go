@@ -2,6 +2,7 @@ package calltree
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,11 +80,11 @@ func (n *namer) place(p *sites.Place) name {
 		got = name{function: p.Function}
 	}
 	switch base := beforeParameters(p.Function); {
-	case base != "" && contains(n.opts.Join, base):
+	case base != "" && slices.Contains(n.opts.Join, base):
 		got = name{text: base + "()", file: got.file}
-	case p.File != "" && (contains(n.opts.Join, p.File) || contains(n.opts.Join, path.Base(p.File))):
+	case p.File != "" && (slices.Contains(n.opts.Join, p.File) || slices.Contains(n.opts.Join, path.Base(p.File))):
 		got = name{text: p.File, file: p.File}
-	case lib != "" && contains(n.opts.Join, lib):
+	case lib != "" && slices.Contains(n.opts.Join, lib):
 		got = name{text: lib, file: lib}
 	case got.text == "":
 		got.text = strings.TrimSpace(got.function + " " + got.place)
@@ -132,15 +133,6 @@ func beforeParameters(function string) string {
 		return function[:i]
 	}
 	return function
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // prefixed says whether a text begins with one of the list.

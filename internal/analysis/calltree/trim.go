@@ -35,7 +35,7 @@ func (t *Tree) TrimMiddles() {
 		cut(n)
 		for _, e := range parent.Children {
 			if e.Child == child {
-				e.Sum.add(in.Sum)
+				e.add(in.Sum)
 				parent = nil
 				break
 			}

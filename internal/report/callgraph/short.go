@@ -29,7 +29,7 @@ func short(function string) string {
 
 // qualifiers says whether a text is what may follow the parameters of a function.
 func qualifiers(s string) bool {
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		switch word {
 		case "const", "volatile", "&", "&&", "noexcept":
 			continue
