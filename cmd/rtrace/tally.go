@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/sites"
@@ -106,9 +105,6 @@ func (x *tally) group(r *trace.Record) int {
 	}
 	return x.memo.Number(r, x.groups.Find)
 }
-
-// text is all lines of the name of a group.
-func (x *tally) text(n int) string { return strings.Join(x.texts(x.groups.At(n)), "\n") }
 
 // relative returns a function that says where in its file an address is.
 func relative(r *resolve.Resolver) func(pid int32, addr uint64) (uint64, string) {

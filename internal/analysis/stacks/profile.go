@@ -87,13 +87,13 @@ func (b *Builder) Profile() *Profile {
 // Frames calls f with each line of a stack, from the outermost to the innermost.
 // A location without lines has one with its Name.
 func (p *Profile) Frames(stack []int, f func(Line)) {
-	for i := len(stack) - 1; i >= 0; i-- {
-		l := &p.Locations[stack[i]]
+	for _, n := range slices.Backward(stack) {
+		l := &p.Locations[n]
 		if len(l.Lines) == 0 {
 			f(Line{Function: l.Name()})
 		}
-		for j := len(l.Lines) - 1; j >= 0; j-- {
-			f(l.Lines[j])
+		for _, line := range slices.Backward(l.Lines) {
+			f(line)
 		}
 	}
 }

@@ -21,8 +21,8 @@ func free(id uint64) *trace.Record {
 	return &trace.Record{Kind: trace.KindCall, PID: 1, Call: trace.Call{Op: trace.OpFree, ID: id}}
 }
 
-// print lists the samples: stack from the innermost frame, labels, values.
-func print(p *stacks.Profile) (lines []string) {
+// list prints the samples: stack from the innermost frame, labels, values.
+func list(p *stacks.Profile) (lines []string) {
 	for _, s := range p.Samples {
 		var frames []string
 		p.Frames(s.Stack, func(l stacks.Line) { frames = append(frames, l.Function) })
@@ -90,7 +90,7 @@ func TestBuilder(t *testing.T) {
 		file = "b"
 		b.Add(&trace.Record{Kind: trace.KindMapping, PID: 1})
 		b.Add(alloc(5, "malloc", 5, 1000, 2, 3))
-		if d := cmp.Diff(tt.want, print(b.Profile())); d != "" {
+		if d := cmp.Diff(tt.want, list(b.Profile())); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 	}

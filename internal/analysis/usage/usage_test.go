@@ -44,19 +44,23 @@ func TestCounter(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{
-			"live", []*trace.Record{alloc(1, 5), alloc(2, 6)},
+			"live",
+			[]*trace.Record{alloc(1, 5), alloc(2, 6)},
 			[]amounts{{{2, 11}, none, {2, 11}, {2, 11}, {2, 11}}},
 		},
 		{
-			"freed by the next call", []*trace.Record{alloc(1, 5), free(1), alloc(2, 6), alloc(3, 7), free(2)},
+			"freed by the next call",
+			[]*trace.Record{alloc(1, 5), free(1), alloc(2, 6), alloc(3, 7), free(2)},
 			[]amounts{{{3, 18}, {1, 5}, {1, 7}, {2, 13}, {2, 13}}},
 		},
 		{
-			"the next call of the thread counts", []*trace.Record{alloc(1, 5), call(trace.OpAlloc, 2, 2, 0, 6), free(1), call(trace.OpFree, 2, 2, 0, 0)},
+			"the next call of the thread counts",
+			[]*trace.Record{alloc(1, 5), call(trace.OpAlloc, 2, 2, 0, 6), free(1), call(trace.OpFree, 2, 2, 0, 0)},
 			[]amounts{{{2, 11}, {2, 11}, none, {2, 11}, {2, 11}}},
 		},
 		{
-			"freed by another thread", []*trace.Record{alloc(1, 5), call(trace.OpFree, 2, 1, 0, 0)},
+			"freed by another thread",
+			[]*trace.Record{alloc(1, 5), call(trace.OpFree, 2, 1, 0, 0)},
 			[]amounts{{{1, 5}, none, none, {1, 5}, {1, 5}}},
 		},
 		{
@@ -65,31 +69,38 @@ func TestCounter(t *testing.T) {
 			[]amounts{{{3, 26}, none, {1, 8}, {2, 18}, {1, 9}}, {{1, 15}, {1, 15}, none, {1, 15}, {1, 15}}},
 		},
 		{
-			"a group after the peak", []*trace.Record{alloc(1, 19), free(1), alloc(2, 5)},
+			"a group after the peak",
+			[]*trace.Record{alloc(1, 19), free(1), alloc(2, 5)},
 			[]amounts{{{1, 5}, none, {1, 5}, {1, 5}, none}, {{1, 19}, {1, 19}, none, {1, 19}, {1, 19}}},
 		},
 		{
-			"a move frees and allocates", []*trace.Record{alloc(1, 5), alloc(2, 6), call(trace.OpMove, 1, 3, 1, 12), call(trace.OpMove, 1, 3, 3, 13)},
+			"a move frees and allocates",
+			[]*trace.Record{alloc(1, 5), alloc(2, 6), call(trace.OpMove, 1, 3, 1, 12), call(trace.OpMove, 1, 3, 3, 13)},
 			[]amounts{{{2, 11}, none, {1, 6}, {2, 11}, {1, 6}}, {{2, 25}, {1, 12}, {1, 13}, {1, 13}, {1, 13}}},
 		},
 		{
-			"a block of no group", []*trace.Record{alloc(1, 1000), free(1), alloc(2, 1)},
+			"a block of no group",
+			[]*trace.Record{alloc(1, 1000), free(1), alloc(2, 1)},
 			[]amounts{{{1, 1}, none, {1, 1}, {1, 1}, {1, 1}}},
 		},
 		{
-			"replaced blocks stay live until exec", []*trace.Record{alloc(1, 5), alloc(1, 6), alloc(1, 7), free(1), free(1)},
+			"replaced blocks stay live until exec",
+			[]*trace.Record{alloc(1, 5), alloc(1, 6), alloc(1, 7), free(1), free(1)},
 			[]amounts{{{3, 18}, {1, 7}, {2, 11}, {3, 18}, {3, 18}}},
 		},
 		{
-			"exec", []*trace.Record{alloc(1, 5), alloc(1, 6), alloc(2, 12), exec, free(2), alloc(3, 1)},
+			"exec",
+			[]*trace.Record{alloc(1, 5), alloc(1, 6), alloc(2, 12), exec, free(2), alloc(3, 1)},
 			[]amounts{{{3, 12}, none, {1, 1}, {2, 11}, {2, 11}}, {{1, 12}, none, none, {1, 12}, {1, 12}}},
 		},
 		{
-			"references", []*trace.Record{counted, alloc(1, 5), alloc(1, 5), free(1), alloc(2, 6), free(1)},
+			"references",
+			[]*trace.Record{counted, alloc(1, 5), alloc(1, 5), free(1), alloc(2, 6), free(1)},
 			[]amounts{{{2, 11}, none, {1, 6}, {2, 11}, {2, 11}}},
 		},
 		{
-			"no sizes", []*trace.Record{alloc(1, 0), alloc(2, 0), free(1)},
+			"no sizes",
+			[]*trace.Record{alloc(1, 0), alloc(2, 0), free(1)},
 			[]amounts{{{2, 0}, none, {1, 0}, {2, 0}, {2, 0}}},
 		},
 	} {
