@@ -57,6 +57,33 @@ func TestResolveKeeps(t *testing.T) {
 	}
 }
 
+// A mapping that a text tells late counts for the calls before it, too, if the
+// text can be read twice; at any time the latest one before a call counts.
+func TestResolveLateMappings(t *testing.T) {
+	const in = "version=2.0, filter=resolve, \n1. f(1) = 0x5\n\t0x1005\n\n: /one => 0x1000-0x2000\n2. f(1) = 0x6\n\t0x1005\n\n: /two => 0x1000-0x2000\n3. f(1) = 0x7\n\t0x1005\n\n"
+	file := filepath.Join(t.TempDir(), "trace.txt")
+	if err := os.WriteFile(file, []byte(in), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		stdin string
+		args  []string
+		want  []string
+	}{
+		{"", []string{file}, []string{"from /two", "from /one", "from /two"}},
+		{in, nil, []string{"in ??", "from /one", "from /two"}},
+	} {
+		out, _, code := runRtrace(tt.stdin, append([]string{"resolve", "-q"}, tt.args...)...)
+		want := in
+		for _, text := range tt.want {
+			want = strings.Replace(want, "0x1005\n", "0x1005 "+text+"\n", 1)
+		}
+		if code != cli.OK || out != want {
+			t.Errorf("%q: exit code %d\n%s\nwant\n%s", tt.args, code, out, want)
+		}
+	}
+}
+
 // Damaged and hostile inputs end with one line.
 func TestResolveDamage(t *testing.T) {
 	for name, tt := range map[string]struct {
