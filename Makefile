@@ -26,8 +26,8 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
 # original programs had sp-rtrace-NAME, and names as they are.
-RTRACE_LINKS := convert dump heapmap info leaks mprof mptrace postproc replay timeline undump
-SP_RTRACE_LINKS := postproc
+RTRACE_LINKS := convert dump graphs heapmap info leaks mprof mptrace postproc replay timeline undump
+SP_RTRACE_LINKS := postproc timeline
 OTHER_LINKS := mptrace
 
 # Packages that know Linux. All others must be right on any system.

@@ -41,7 +41,7 @@ func TestInstallLinks(t *testing.T) {
 		t.Errorf("OTHER_LINKS (-names +links):\n%s", d)
 	}
 	// Subcommands that take the options of the original program of that name.
-	original := []string{"postproc"}
+	original := []string{"postproc", "timeline"}
 	if d := cmp.Diff(original, links("SP_RTRACE_LINKS")); d != "" {
 		t.Errorf("SP_RTRACE_LINKS (-original names +links):\n%s", d)
 	}
