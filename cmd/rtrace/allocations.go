@@ -46,14 +46,17 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 	if errors.Is(err, io.EOF) {
 		err = calls.missing()
 	}
-	if leaks {
-		calls.warn(warn)
-		return err
-	}
 	if n := calls.stats.lost; n > 0 {
-		warn(fmt.Errorf("%s lost while recording: allocations are missing", plural(n, "event")))
+		what := "allocations are missing"
+		if leaks {
+			what = "blocks count as unfreed whose frees are missing, and other blocks are missing"
+		}
+		warn(fmt.Errorf("%s lost while recording: %s", plural(n, "event"), what))
 	}
 	calls.warnSums(warn)
+	if leaks {
+		calls.warnUnknown(warn)
+	}
 	return err
 }
 

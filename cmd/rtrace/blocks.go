@@ -232,7 +232,15 @@ func (c *callReader) warn(w func(error)) {
 		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
 	}
 	c.warnSums(w)
+	if c.leaksOnly() {
+		w(errors.New("the trace holds only what was not freed, as its header says: what was allocated besides is not known"))
+	}
 	c.warnUnknown(w)
+}
+
+// leaksOnly says whether the frees, and what was freed, were taken out of the trace.
+func (c *callReader) leaksOnly() bool {
+	return c.allocs > 0 && c.frees == 0 && !c.window.ended && strings.Contains(c.filter, "leaks")
 }
 
 // warnSums tells of sums that are too large.
@@ -247,11 +255,7 @@ func (c *callReader) warnUnknown(w func(error)) {
 	if c.allocs == 0 {
 		return
 	}
-	switch {
-	case c.frees > 0 || c.window.ended: // there may be some behind the window
-	case strings.Contains(c.filter, "leaks"):
-		w(errors.New("the trace holds only what was not freed, as its header says: what was allocated besides is not known"))
-	default:
+	if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
 		w(errors.New("the trace has no frees: whether blocks were freed is not known, and all that was allocated counts as unfreed"))
 	}
 	if !c.sized {

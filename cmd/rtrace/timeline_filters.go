@@ -25,11 +25,6 @@ func (o *filterFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.resource, "filter-resource", "", "only resources of the type `NAME`, as rtrace info shows it")
 }
 
-// given says whether there is a filter.
-func (o *filterFlags) given() bool {
-	return len(o.sizes)+len(o.indexes)+len(o.times)+len(o.contexts) > 0 || o.resource != ""
-}
-
 // filter reads the values.
 func (o *filterFlags) filter() (consumption.Filter, error) {
 	f := consumption.Filter{Resource: o.resource}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,12 +58,10 @@ func parse(t *testing.T, text string) []*trace.Record {
 			r.Kind, r.Header.Clock = trace.KindHeader, trace.ClockDay
 		case "context":
 			r.Kind = trace.KindContext
-			fmt.Sscan(f[1], &r.Context.ID)
-			r.Context.Name = f[2]
+			r.Context = trace.Context{ID: id(t, f[1]), Name: f[2]}
 		case "resource", "refcount":
 			r.Kind = trace.KindResource
-			fmt.Sscan(f[1], &r.Resource.ID)
-			r.Resource.Type, r.Resource.RefCount = f[2], f[0] == "refcount"
+			r.Resource = trace.Resource{ID: id(t, f[1]), Type: f[2], RefCount: f[0] == "refcount"}
 		case "exec":
 			r.Kind = trace.KindExec
 		default:
@@ -77,6 +76,15 @@ func parse(t *testing.T, text string) []*trace.Record {
 		out = append(out, r)
 	}
 	return out
+}
+
+func id(t *testing.T, text string) uint32 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(n)
 }
 
 // count makes the reports of a trace.

@@ -45,6 +45,37 @@ func TestPanel(t *testing.T) {
 	}
 }
 
+// Lines, bars, and an axis that is not in proportion.
+func TestLines(t *testing.T) {
+	p := svg.New(nil)
+	c := chart.Panel{
+		X: 100, Y: 50, W: 400, H: 200, Along: chart.Axis{Max: 40},
+		Up: chart.Axis{Max: 1000, Scale: func(v uint64) float64 { return math.Log10(max(1, float64(v))) / 3 }},
+	}
+	c.Line(p, "a", []uint64{0, 20}, []uint64{1, 1000})
+	c.Spans(p, "b", []chart.Span{{From: 0, To: 10, Up: 10}, {From: 20, To: 20, Up: 5000}})
+	c.Level(p, "c", 100)
+	c.Upright(p, "d", 40)
+	c.Bars(p, []string{"e", "f"}, []chart.Bar{{Text: "x", Parts: []uint64{1, 9}}, {Text: "y", Parts: []uint64{0, 10}}})
+	var out bytes.Buffer
+	if err := p.Write(&out, 600, 300, "t", "d"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`class="curve a" d="M100 250L300 50"`, `class="curve b" d="M100 183.33L200 183.33M300 50L302 50"`,
+		`class="thin c" x1="100" y1="116.67" x2="500" y2="116.67"`, `class="thin d" x1="500.5" y1="50" x2="500.5" y2="250"`,
+		`<rect class="e" x="113.5" y="250" width="63" height="1"/>`, `<rect class="f" x="113.5" y="183.33" width="63" height="66.67"/>`,
+		`<rect class="f" x="203.5" y="183.33" width="63" height="66.67"/>`, `transform="rotate(-90 149 257)" x="149" y="257">x</text>`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+	if got := c.Row(10); got != 133 {
+		t.Errorf("row %d, want 133", got)
+	}
+}
+
 // Whatever the numbers are, the drawing stays in its panel and is well-formed.
 func TestExtremes(t *testing.T) {
 	for _, most := range []uint64{0, 1, math.MaxUint64} {
