@@ -13,12 +13,13 @@ import (
 
 // The main job from end to end: what leaked, and where, by name.
 func TestLeaksByName(t *testing.T) {
+	tool := rtrace(t)
 	child := waiting(t, "leak")
 	r := start(t, child, "-q")
 	child.Go()
 	report := child.Report()
 	r.ends(cli.OK)
-	cmd := exec.Command(rtrace(t), "postproc", "-l", "-r", fmt.Sprintf("rtrace-raw-%d-0", child.PID))
+	cmd := exec.Command(tool, "postproc", "-l", "-r", fmt.Sprintf("rtrace-raw-%d-0", child.PID))
 	cmd.Dir = r.dir
 	out, err := cmd.Output()
 	if err != nil {

@@ -147,9 +147,12 @@ func TestAllEnd(t *testing.T) {
 // A process that cannot be traced is told, and the others are traced.
 func TestSomeCannotBeTraced(t *testing.T) {
 	testutil.NeedBPF(t)
+	tool := rtrace(t)
+	testutil.Build(t, "alloc")
+	testutil.Build(t, "loop")
 	gone := testutil.Start(t, exec.Command("true"))
 	gone.Wait()
-	cmd := exec.Command(rtrace(t), "info", "-") // a program without a C library
+	cmd := exec.Command(tool, "info", "-") // a program without a C library
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 // stepper runs a 32-bit program instruction by instruction and compares what it
@@ -39,6 +41,7 @@ type followed struct {
 // TestStepPlaces runs functions that were compiled in many ways, and those of
 // the C library which they call.
 func TestStepPlaces(t *testing.T) {
+	testutil.Need32Bit(t)
 	total, ran := map[string]int{}, 0
 	all := []string{
 		"-O0", "-O0 -fPIC", "-O1", "-O2", "-O3 -msse2", "-Os", "-O2 -fPIC -pie", "-O2 -fPIC -fno-plt",
