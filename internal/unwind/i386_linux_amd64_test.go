@@ -102,6 +102,7 @@ func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 
 // TestVDSOI386 reads the kernel's library out of a 32-bit process.
 func TestVDSOI386(t *testing.T) {
+	testutil.Need32Bit(t)
 	c := testutil.Spawn(t, testutil.Build(t, "alloc", "-m32"), "1", "1")
 	c.Ready()
 	data, path := vdso(t, strconv.Itoa(c.PID))

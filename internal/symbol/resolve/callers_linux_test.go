@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -99,6 +100,9 @@ func TestCallersLive(t *testing.T) {
 			continue // of amd64's compilers
 		}
 		t.Run(strings.Join(flags, ""), func(t *testing.T) {
+			if flags[1] == "-m32" {
+				testutil.Need32Bit(t)
+			}
 			_, calls, maps := logCalls(t, flags[0], flags[1:]...)
 			for i, got := range callersOf(t, calls, maps, Program) {
 				want := trace.Caller{Function: calls[i].function, File: source, Line: calls[i].line}

@@ -12,6 +12,7 @@ import (
 
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -117,6 +118,9 @@ func TestTruth(t *testing.T) {
 			continue // of amd64's compilers
 		}
 		t.Run(tt.name, func(t *testing.T) {
+			if slices.Contains(tt.flags, "-m32") {
+				testutil.Need32Bit(t)
+			}
 			prog, r := launch(t, tt.dynamic, tt.library, tt.flags...)
 			f, err := symbol.Open(prog)
 			if err != nil {

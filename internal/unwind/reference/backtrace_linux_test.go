@@ -31,6 +31,7 @@ func TestLikeBacktrace(t *testing.T) {
 }
 
 func likeBacktrace(t *testing.T, target *target, prog, path string) {
+	target.need(t)
 	said := filepath.Join(t.TempDir(), "said")
 	out, err := os.Create(said)
 	if err != nil {

@@ -37,6 +37,7 @@ nest(20)
 func TestWithoutTables(t *testing.T) {
 	for _, target := range targets() {
 		t.Run(target.name, func(t *testing.T) {
+			target.need(t)
 			c := testutil.Spawn(t, build(t, "nest.cpp", target.flags...), "ajsj")
 			c.Ready()
 			o := target.options()
@@ -57,7 +58,10 @@ func TestWithoutTables(t *testing.T) {
 // TestCopiedStack unwinds a copy of a stack, whole and cut at each place.
 func TestCopiedStack(t *testing.T) {
 	for _, target := range targets() {
-		t.Run(target.name, func(t *testing.T) { copiedStack(t, &target) })
+		t.Run(target.name, func(t *testing.T) {
+			target.need(t)
+			copiedStack(t, &target)
+		})
 	}
 }
 

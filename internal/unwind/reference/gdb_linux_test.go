@@ -158,6 +158,7 @@ func TestLikeGDB(t *testing.T) {
 		prog := build(t, "nest.cpp", target.flags...)
 		for _, test := range tests {
 			t.Run(target.name+test.path, func(t *testing.T) {
+				target.need(t)
 				c := testutil.Spawn(t, prog, test.path)
 				c.Ready()
 				tid, number := newest(t, c.PID)

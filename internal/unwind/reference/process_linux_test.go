@@ -204,6 +204,14 @@ func targets() []target {
 	return []target{{machine: elf.EM_X86_64}, {name: "i386/", machine: elf.EM_386, flags: []string{"-m32"}}}
 }
 
+// need skips the test where such programs do not run.
+func (t *target) need(tb testing.TB) {
+	tb.Helper()
+	if t.machine == elf.EM_386 {
+		testutil.Need32Bit(tb)
+	}
+}
+
 // options are those of a thread that has stopped.
 func (t *target) options() Options {
 	return Options{Machine: t.machine, Depth: 512, Interrupted: true}

@@ -86,6 +86,7 @@ func TestRandomExpressions(t *testing.T) {
 		c.target = target
 		for seed := range uint64(3) {
 			t.Run(target.name+fmt.Sprint(seed), func(t *testing.T) {
+				target.need(t)
 				var all [][]byte
 				for i := range uint64(functions) {
 					e := randomExpression{Rand: rand.New(rand.NewPCG(seed, i)), chain: c, depth: 1}

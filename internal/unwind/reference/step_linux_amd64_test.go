@@ -175,6 +175,7 @@ func TestEveryInstruction(t *testing.T) {
 				test.path = cmp.Or(test.i386, test.path)
 			}
 			t.Run(target.name+test.path+test.flags[0], func(t *testing.T) {
+				target.need(t)
 				prog := build(t, "nest.cpp", append(test.flags, target.flags...)...)
 				runtime.LockOSThread()
 				s := startStepping(t, target.options(), prog, test.path, "step")
