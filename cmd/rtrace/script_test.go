@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "../../testdata/script",
+		Dir:         "../../testdata/script",
+		WorkdirRoot: t.TempDir(), // its own folder stays behind
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TZ", "UTC")
 			return nil
