@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -96,37 +95,12 @@ func readFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// compileLeak makes the traced programs of the corpus again, below a root.
-func compileLeak(t *testing.T) (root string) {
-	t.Helper()
-	out, err := exec.Command("gcc", "--version").Output()
-	if err != nil || !strings.Contains(string(out), "12.2.0") {
-		t.Skipf("SKIP: the corpus was traced with programs of gcc 12.2.0, whose addresses another compiler does not make: %.40s %v", out, err)
-	}
-	root = t.TempDir()
-	dir := filepath.Join(root, "opt", "demo")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	source, err := filepath.Abs(filepath.Join(spRtraceCorpus, "src", "leak.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, flags := range map[string][]string{"leak": nil, "leak-nosep": {"-no-pie", "-Wl,-z,noseparate-code"}} {
-		args := append([]string{"-g", "-O1", "-fno-builtin", "-fno-omit-frame-pointer", "-o", filepath.Join(dir, name), source}, flags...)
-		if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	return root
-}
-
 // TestResolveRealTraces: the frames of the traced programs have the names and
 // lines that the original finds where it can: linked without separate code, or
 // with mappings that begin at the load base. From the real mappings of today's
 // programs it makes nothing.
 func TestResolveRealTraces(t *testing.T) {
-	root := compileLeak(t)
+	root := filepath.Join(spRtraceCorpus, "root")
 	for _, tt := range []struct{ input, want string }{
 		{"out/c-leaks/lc.txt", "synthetic/c-leaks-rebased.lc-resolve-default.txt"},
 		{"synthetic/c-leaks-rebased.lc.txt", "synthetic/c-leaks-rebased.lc-resolve-default.txt"},

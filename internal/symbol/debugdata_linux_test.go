@@ -12,7 +12,7 @@ import (
 func withDebugData(t *testing.T, damage func([]byte) []byte) string {
 	t.Helper()
 	if _, err := exec.LookPath("xz"); err != nil {
-		t.Skip("SKIP: no xz to pack with (Debian: xz-utils)")
+		t.Fatalf("no xz to pack with (make need-test installs it): %v", err)
 	}
 	prog, debug := split(t, "-Wl,--build-id")
 	small := filepath.Join(t.TempDir(), "small")
