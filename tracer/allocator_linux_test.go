@@ -37,6 +37,14 @@ func libraryFile(t *testing.T, name string) string {
 	return ""
 }
 
+// linked returns the linker's flag for one of Debian's libraries, which it finds by
+// itself, on this machine and for another one. The test is skipped as by libraryFile.
+func linked(t *testing.T, name string) string {
+	t.Helper()
+	libraryFile(t, name)
+	return "-l:" + name
+}
+
 // multiarch is how Debian calls the machine of the tests.
 func multiarch() string {
 	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
@@ -45,25 +53,24 @@ func multiarch() string {
 // linkings lists the ways by allocator and how it gets there.
 func linkings(t *testing.T) map[string]linking {
 	file := func(name string) string { return libraryFile(t, name) }
-	musl := "-specs=" + strings.Replace(filepath.Dir(file("libc.so.6")), "gnu", "musl", 1) + "/musl-gcc.specs"
-	needed := []string{"-Wl,--no-as-needed"}
+	needed := func(name string) []string { return []string{"-Wl,--no-as-needed", linked(t, name)} }
 	return map[string]linking{
 		"glibc static":       {flags: []string{"-static"}, kind: "glibc"},
 		"glibc static-pie":   {flags: []string{"-static-pie", "-fPIE"}, kind: "glibc"},
-		"musl linked":        {flags: []string{musl}, kind: "musl"},
-		"musl static":        {flags: []string{musl, "-static"}, kind: "musl"},
+		"musl linked":        {flags: []string{testutil.Musl}, kind: "musl"},
+		"musl static":        {flags: []string{testutil.Musl, "-static"}, kind: "musl"},
 		"jemalloc preloaded": {preload: file("libjemalloc.so.2"), kind: "jemalloc"},
-		"jemalloc linked":    {flags: append(needed, file("libjemalloc.so.2")), kind: "jemalloc"},
-		"jemalloc inside":    {flags: []string{file("libjemalloc.a"), "-lm", "-ldl"}, kind: "jemalloc"},
+		"jemalloc linked":    {flags: needed("libjemalloc.so.2"), kind: "jemalloc"},
+		"jemalloc inside":    {flags: []string{linked(t, "libjemalloc.a"), "-lm", "-ldl"}, kind: "jemalloc"},
 		"tcmalloc preloaded": {preload: file("libtcmalloc_minimal.so.4"), kind: "tcmalloc"},
-		"tcmalloc linked":    {flags: append(needed, file("libtcmalloc_minimal.so.4")), kind: "tcmalloc"},
-		"tcmalloc inside":    {flags: []string{file("libtcmalloc_minimal.a"), "-lstdc++", "-lm"}, kind: "tcmalloc"},
+		"tcmalloc linked":    {flags: needed("libtcmalloc_minimal.so.4"), kind: "tcmalloc"},
+		"tcmalloc inside":    {flags: []string{linked(t, "libtcmalloc_minimal.a"), "-lstdc++", "-lm"}, kind: "tcmalloc"},
 		"tcmalloc static": {
-			flags: []string{"-static", "-Wl,--whole-archive", file("libtcmalloc_minimal.a"), "-Wl,--no-whole-archive", "-lstdc++", "-lm"},
+			flags: []string{"-static", "-Wl,--whole-archive", linked(t, "libtcmalloc_minimal.a"), "-Wl,--no-whole-archive", "-lstdc++", "-lm"},
 			kind:  "tcmalloc",
 		},
 		"mimalloc preloaded": {preload: file("libmimalloc.so.2.0"), kind: "mimalloc"},
-		"mimalloc linked":    {flags: append(needed, file("libmimalloc.so.2.0")), kind: "mimalloc"},
+		"mimalloc linked":    {flags: needed("libmimalloc.so.2.0"), kind: "mimalloc"},
 	}
 }
 
@@ -171,7 +178,7 @@ func TestPrefixedAllocators(t *testing.T) {
 // Functions with a prefix beside the C library's, from a library of Debian's.
 func TestAllocatorBehindLibc(t *testing.T) {
 	privileged(t)
-	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", libraryFile(t, "libmimalloc.so.2.0")}}
+	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", linked(t, "libmimalloc.so.2.0")}}
 	r, report, records := traceLinked(t, &how, nil, "every")
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 	for _, a := range r.tracer.Plan().Allocators() {
@@ -256,7 +263,7 @@ func TestAllocatorChoice(t *testing.T) {
 // library that both have: its calls are said to be missing.
 func TestExecOfAnotherAllocator(t *testing.T) {
 	privileged(t)
-	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", libraryFile(t, "libjemalloc.a"), "-lm", "-ldl"),
+	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", linked(t, "libjemalloc.a"), "-lm", "-ldl"),
 		"20", testutil.Build(t, "exec"), "30", "/nowhere")
 	child.Ready()
 	var unprobed []bool // when malloc is called

@@ -19,7 +19,7 @@ import (
 func TestAllocatorFiles(t *testing.T) {
 	privileged(t)
 	jemalloc, tcmalloc := libraryFile(t, "libjemalloc.so.2"), libraryFile(t, "libtcmalloc_minimal.so.4")
-	inside := testutil.Build(t, "every", libraryFile(t, "libjemalloc.a"), "-lm", "-ldl")
+	inside := testutil.Build(t, "every", linked(t, "libjemalloc.a"), "-lm", "-ldl")
 	for name, change := range map[string]func(t *testing.T, path string){
 		"deleted": func(t *testing.T, path string) { must(t, os.Remove(path)) },
 		"replaced": func(t *testing.T, path string) {

@@ -59,6 +59,9 @@ func byTurn(i int) []way {
 	if os.Getenv(everyWayEnv) != "" {
 		return all
 	}
+	if testing.Short() {
+		return all[i%len(all):][:1]
+	}
 	return []way{all[0], all[1+i%(len(all)-1)]}
 }
 

@@ -95,7 +95,11 @@ func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 		t.Errorf("dry run: exit code %d\n%s", got.code, got.stderr)
 	}
 	var all []*running
-	for _, format := range []string{"sprtrace", "mtrc", "jsonl"} {
+	formats := []string{"sprtrace", "mtrc", "jsonl"}
+	if testing.Short() {
+		formats = formats[:1]
+	}
+	for _, format := range formats {
 		dir := t.TempDir()
 		ready := filepath.Join(dir, "ready")
 		cmd := limited(t, program, memory, "-p", pid, "--format", format, "-A", "-o", dir, "--ready-file", ready)

@@ -19,12 +19,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// killsEnv is how often each test here kills; a few times by default.
+// killsEnv is how often each test here kills; a few times by default, half as often
+// in a short run.
 const killsEnv = "RTRACE_KILLS"
 
 func kills(t *testing.T, few int) int {
 	t.Helper()
 	text := os.Getenv(killsEnv)
+	if text == "" && testing.Short() {
+		return (few + 1) / 2
+	}
 	if text == "" {
 		return few
 	}

@@ -130,8 +130,20 @@ func compile(to, source string, flags []string) *program {
 		compiler, language = setting("CXX", "g++"), "-std=gnu++17"
 	}
 	args := slices.Concat(defaultFlags, []string{language, "-o", to, source}, flags, []string{"-ldl"})
+	if i := slices.Index(args, Musl); i >= 0 {
+		args[i] = "-specs=" + muslSpecs()
+	}
 	text, err := exec.Command(compiler, args...).CombinedOutput()
 	return &program{path: to, text: string(text), err: err}
+}
+
+// Musl is a flag for Build: the program is one of musl's, not of the C library that
+// the compiler takes by itself. MUSL_SPECS names musl's file for the compiler.
+const Musl = "-specs=musl"
+
+func muslSpecs() string {
+	found, _ := filepath.Glob("/usr/lib/*-linux-musl/musl-gcc.specs")
+	return setting("MUSL_SPECS", strings.Join(found, " "))
 }
 
 func setting(name, value string) string {

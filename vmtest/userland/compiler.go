@@ -24,6 +24,7 @@ type Compiler struct {
 	root      string // of the compiler's packages
 	libraries string // what its programs need and this machine has not
 	triplet   string
+	search    string // where else the linker looks, if anywhere
 }
 
 // CrossCompiler gets Debian's cross compiler for the machine of a triplet, with
@@ -67,7 +68,42 @@ func (c *Compiler) linkLibraries() error {
 // g++.
 func (c *Compiler) Command(path, name string) error {
 	// Its programs are found beside it, headers and libraries in the sysroot.
-	script := fmt.Sprintf("#!/bin/sh\nLD_LIBRARY_PATH='%s' exec '%s' --sysroot='%s' \"$@\"\n",
-		c.libraries, filepath.Join(c.root, "usr", "bin", c.triplet+"-"+name), c.root)
+	script := fmt.Sprintf("#!/bin/sh\nLD_LIBRARY_PATH='%s' exec '%s' --sysroot='%s' \"$@\"%s\n",
+		c.libraries, filepath.Join(c.root, "usr", "bin", c.triplet+"-"+name), c.root, c.search)
 	return os.WriteFile(path, []byte(script), 0o755)
+}
+
+// allocators are what programs are linked with besides what comes with the compiler.
+var allocators = []string{"libjemalloc.*", "libtcmalloc_minimal.*", "libmimalloc.*"}
+
+// LinkWith lets programs be linked with the allocators that lie in a guest's root, by
+// links in a new folder below work: the root's C library is not the compiler's. The
+// file specs is written, by which the compiler makes programs of the root's musl, if
+// it has one.
+func (c *Compiler) LinkWith(root, work, specs string) error {
+	dir, err := os.MkdirTemp(work, "linked-")
+	if err != nil {
+		return err
+	}
+	for _, pattern := range allocators {
+		found, err := filepath.Glob(filepath.Join(root, "usr", "lib", c.triplet, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+				return err
+			}
+		}
+	}
+	c.search = " '-L" + dir + "'"
+	musl := filepath.Join(root, "usr", "lib", strings.TrimSuffix(c.triplet, "gnu")+"musl", "musl-gcc.specs")
+	text, err := os.ReadFile(musl)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(specs, []byte(strings.ReplaceAll(string(text), "/usr/", filepath.Join(root, "usr")+"/")), 0o644)
 }

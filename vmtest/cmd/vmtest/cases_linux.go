@@ -74,6 +74,9 @@ func (m *matrixFlags) testsOf(cases []string) string {
 // arguments are those of a test program that runs these tests, empty for all.
 func (m *matrixFlags) arguments(tests string) []string {
 	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
+	if !m.full {
+		args = append(args, "-test.short=true")
+	}
 	if tests != "" {
 		args = append(args, "-test.run="+tests)
 	}

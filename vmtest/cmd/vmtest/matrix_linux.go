@@ -32,6 +32,7 @@ type matrixFlags struct {
 	cover   string
 	jobs    int
 	orQEMU  bool
+	full    bool
 	verbose bool
 
 	specials []string // the cases of the runs
@@ -56,6 +57,7 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	f.StringVar(&m.cover, "coverprofile", "", "write the coverage of all runs together to this file")
 	f.IntVar(&m.jobs, "jobs", 0, "machines to run at once (default as many as there are CPUs and memory for)")
 	f.BoolVar(&m.orQEMU, "or-qemu", false, "plain QEMU where virtme-ng is not installed or does not get as far as the first test")
+	f.BoolVar(&m.full, "full", false, "tests do all that they do on this machine, not what go test -short leaves")
 	f.BoolVarP(&m.verbose, "verbose", "v", false, "print what tests print as it comes; one machine at a time")
 	if err := f.Parse(args); err != nil {
 		return exitUsage, err

@@ -58,7 +58,11 @@ func (h *host) crossCompilers(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var env []string
+	specs := filepath.Join(h.target.Work, "musl-gcc.specs")
+	if err := compiler.LinkWith(h.root, h.target.Work, specs); err != nil {
+		return nil, err
+	}
+	env := []string{"MUSL_SPECS=" + specs}
 	for variable, name := range map[string]string{"CC": "gcc", "CXX": "g++"} {
 		path := filepath.Join(h.target.Work, name)
 		if err := compiler.Command(path, name); err != nil {
