@@ -87,6 +87,9 @@ func TestAllocators(t *testing.T) {
 			if kind := serves(r.tracer.Plan(), "malloc").Kind; kind != how.kind {
 				t.Errorf("malloc is that of %q, want %q", kind, how.kind)
 			}
+			if testing.Short() {
+				return
+			}
 			r, report, records = tracePreloaded(t, how.preload, nil, alloc, "8", "500", "log")
 			compare(t, records, report)
 			if s := r.tracer.Stats(); s.LiveBlocks != 8 || s.Unmatched != 0 {

@@ -11,7 +11,11 @@ import (
 // however closely it is looked at.
 func TestNoCarrierAtTheEnd(t *testing.T) {
 	program := testutil.Build(t, "alloc")
-	for range 200 {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	for range rounds {
 		child := testutil.Spawn(t, program, "8", "1")
 		child.Ready()
 		dying := &target{pid: child.PID}

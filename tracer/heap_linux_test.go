@@ -83,7 +83,7 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 	} {
 		all := ways()
 		if program[0] != "heapgrow" && program[0] != "realloc_race" {
-			all = all[:3] // perf events take seconds to remove
+			all = all[:len(all)/2] // perf events take seconds to remove
 		}
 		for _, way := range all {
 			t.Run(program[0]+"-"+way.name, func(t *testing.T) {

@@ -26,7 +26,10 @@ func (c *code) tails(f *Function) bool {
 		if at != f.addr || f.size == 0 {
 			start, end, ok = c.around(at)
 		}
-		if !ok || seen[start] {
+		if !ok { // nothing else tells of the linker's stubs on arm64
+			start, end = at, at+site.StubSize
+		}
+		if seen[start] {
 			continue
 		}
 		seen[start] = true
