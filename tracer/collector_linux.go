@@ -145,7 +145,7 @@ func (c *collector) collect() error {
 	for {
 		bound, more := c.poll()
 		if err := c.govern(); err != nil { // first, since passing on takes as long as the reader does
-			return err
+			return errors.Join(err, c.drain())
 		}
 		if err := c.pass(bound); err != nil {
 			return err

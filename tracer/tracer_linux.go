@@ -31,6 +31,7 @@ type Tracer struct {
 	readyAt int
 	ended   bool
 	exited  bool // the process has ended
+	over    bool // the last record was returned
 	err     error
 }
 
@@ -225,15 +226,15 @@ func (t *Tracer) next() *batch {
 // finish returns the last record once and then the end.
 func (t *Tracer) finish(r *trace.Record) error {
 	switch {
-	case t.err != nil && !errors.Is(t.err, io.EOF):
+	case t.err != nil:
 		return t.err
-	case t.err == nil && t.exited:
+	case t.exited:
 		t.exited = false
 		pid := int32(t.plan.target.pid)
 		*r = trace.Record{Kind: trace.KindExit, Time: int64(clock()), PID: pid, TID: pid, Exit: trace.Exit{Process: true}}
 		return nil
-	case t.err == nil:
-		t.err = io.EOF
+	case !t.over:
+		t.over = true
 		*r = trace.Record{Kind: trace.KindEnd, Time: int64(clock()), PID: int32(t.plan.target.pid)}
 		return nil
 	}
