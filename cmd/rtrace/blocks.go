@@ -26,6 +26,7 @@ type blockFlags struct {
 	in        inputFlags
 	resource  string
 	resolve   bool
+	lines     bool // of texts of frames, with inlined functions
 	mangled   bool
 	addresses bool
 }
@@ -60,7 +61,7 @@ func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
 // resolver returns one that opens files if names were asked for. Without it
 // knows the modules, which the trace itself tells.
 func (b *blockFlags) resolver() *resolve.Resolver {
-	var o resolve.Options
+	o := resolve.Options{Style: resolve.Style{Lines: b.lines}}
 	if !b.resolve {
 		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were asked for") }
 	}
