@@ -62,6 +62,7 @@ type profileFlags struct {
 	value  string
 	caller string
 	labels []string
+	cache  symbolCache
 	flags  *pflag.FlagSet
 
 	shown  stacks.Value
@@ -77,6 +78,7 @@ func (p *profileFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
 	f.StringVar(&p.caller, "caller", resolve.Program.String(), "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
+	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)
 }
@@ -126,6 +128,9 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		return err
 	}
 	defer func() { err = out.finish(err) }()
+	if p.blockFlags.cache, err = p.cache.open(); err != nil {
+		return err
+	}
 	var profile *stacks.Profile
 	read := func(in *input) (err error) {
 		profile, err = p.read(ctx, in, name, format, warner(s.Err, "convert"))
@@ -140,6 +145,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
 	resolver := p.resolver()
+	defer func() { _ = resolver.Save() }() // the next run is only slower without
 	p.observeLate(ctx, resolver, in, file)
 	locator := p.locator(resolver, p.policy)
 	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost

@@ -8,6 +8,7 @@ import (
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/report/digestview"
+	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -41,6 +42,7 @@ func reportCommand() command {
 			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the files that were mapped")
 			names.BoolVar(&o.names.lines, "lines", true, "with them, show source lines and inlined functions, from debugging information")
 			names.BoolVar(&o.names.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			o.cache.add(names)
 			o.names.in.add(f.group("Input"))
 			return o.run
 		},
@@ -48,8 +50,10 @@ func reportCommand() command {
 }
 
 type reportOptions struct {
-	output string
-	names  blockFlags
+	output   string
+	names    blockFlags
+	cache    symbolCache
+	resolver *resolve.Resolver
 }
 
 func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
@@ -67,7 +71,11 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	if o.names.cache, err = o.cache.open(); err != nil {
+		return err
+	}
 	d := o.digest()
+	defer func() { _ = o.resolver.Save() }() // the next run is only slower without
 	err = in.outcome(each(in, d.Add))
 	if !isIncomplete(err) {
 		return err
@@ -82,6 +90,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 // digest returns one that names frames by the files that are mapped.
 func (o *reportOptions) digest() *digest.Digest {
 	resolver := o.names.resolver()
+	o.resolver = resolver
 	framer := o.names.framer(resolver)
 	framer.Inlined = true
 	return digest.New(digest.Options{
