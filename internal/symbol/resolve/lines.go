@@ -70,6 +70,9 @@ func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
 func (r *Resolver) Save() error {
 	var all error
 	for _, m := range r.modules {
+		if m.cached != nil && m.debug != nil {
+			m.cached.Consult(m.debug.Consulted())
+		}
 		all = errors.Join(all, m.cached.Save())
 	}
 	return all
@@ -110,7 +113,7 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 		return
 	}
 	m.lines = lines.New(info, f)
-	m.cached.Consult(again.Consulted())
+	m.debug = again
 	r.debug += m.lines.Size()
 }
 

@@ -29,7 +29,8 @@ type module struct {
 	lines  *lines.Table // nil if there is no debugging information
 	looked bool         // for it
 	cached *linecache.Entry
-	asked  bool // the cache
+	asked  bool         // the cache
+	debug  *symbol.File // that lines were read of, closed; it finds further files
 }
 
 // maxTexts bounds the bytes of the frames of one module.
