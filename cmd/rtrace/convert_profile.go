@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -154,7 +155,11 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),
 		Functions: format.labels && slices.Contains(p.labels, pprof.LabelFunction),
 	})
+	became := ""
 	err := each(calls, func(r *trace.Record) {
+		if r.Kind == trace.KindExec && (r.PID == 0 || r.PID == head.pid) {
+			became = strings.Clone(r.Exec.Name)
+		}
 		resolver.Observe(r)
 		b.Add(r)
 	})
@@ -163,10 +168,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 		err = calls.missing()
 	}
 	x := b.Profile()
-	x.Name = head.process.Name
-	if x.Name == "" {
-		x.Name = filepath.Base(in.name)
-	}
+	x.Name = cmp.Or(became, head.process.Name, filepath.Base(in.name))
 	if first := calls.stats.first; first != 0 {
 		x.Start, x.Duration = head.wall(first), calls.stats.last-first
 	}
@@ -183,6 +185,7 @@ type headReader struct {
 	src     trace.Reader
 	header  trace.Header
 	process trace.Process
+	pid     int32 // of process
 }
 
 // ReadRecord implements trace.Reader.
@@ -194,7 +197,7 @@ func (h *headReader) ReadRecord(r *trace.Record) error {
 	case r.Kind == trace.KindHeader && h.header == trace.Header{}:
 		h.header = r.Clone().Header
 	case r.Kind == trace.KindProcess && h.process == trace.Process{}:
-		h.process = r.Clone().Process
+		h.process, h.pid = r.Clone().Process, r.PID
 	}
 	return nil
 }
