@@ -13,6 +13,7 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -26,7 +27,9 @@ type blockFlags struct {
 	in        inputFlags
 	resource  string
 	resolve   bool
+	lines     bool // of texts of frames, with inlined functions
 	mangled   bool
+	cache     *linecache.Cache // of what names are made of; may be nil
 	addresses bool
 }
 
@@ -60,7 +63,7 @@ func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
 // resolver returns one that opens files if names were asked for. Without it
 // knows the modules, which the trace itself tells.
 func (b *blockFlags) resolver() *resolve.Resolver {
-	var o resolve.Options
+	o := resolve.Options{Style: resolve.Style{Lines: b.lines}, Cache: b.cache}
 	if !b.resolve {
 		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were asked for") }
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,6 +63,7 @@ type profileFlags struct {
 	value  string
 	caller string
 	labels []string
+	cache  symbolCache
 	flags  *pflag.FlagSet
 
 	shown  stacks.Value
@@ -77,6 +79,7 @@ func (p *profileFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
 	f.StringVar(&p.caller, "caller", resolve.Program.String(), "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
+	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)
 }
@@ -126,6 +129,9 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		return err
 	}
 	defer func() { err = out.finish(err) }()
+	if p.blockFlags.cache, err = p.cache.open(); err != nil {
+		return err
+	}
 	var profile *stacks.Profile
 	read := func(in *input) (err error) {
 		profile, err = p.read(ctx, in, name, format, warner(s.Err, "convert"))
@@ -140,6 +146,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
 	resolver := p.resolver()
+	defer func() { _ = resolver.Save() }() // the next run is only slower without
 	p.observeLate(ctx, resolver, in, file)
 	locator := p.locator(resolver, p.policy)
 	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
@@ -148,7 +155,11 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),
 		Functions: format.labels && slices.Contains(p.labels, pprof.LabelFunction),
 	})
+	became := ""
 	err := each(calls, func(r *trace.Record) {
+		if r.Kind == trace.KindExec && (r.PID == 0 || r.PID == head.pid) {
+			became = strings.Clone(r.Exec.Name)
+		}
 		resolver.Observe(r)
 		b.Add(r)
 	})
@@ -157,10 +168,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 		err = calls.missing()
 	}
 	x := b.Profile()
-	x.Name = head.process.Name
-	if x.Name == "" {
-		x.Name = filepath.Base(in.name)
-	}
+	x.Name = cmp.Or(became, head.process.Name, filepath.Base(in.name))
 	if first := calls.stats.first; first != 0 {
 		x.Start, x.Duration = head.wall(first), calls.stats.last-first
 	}
@@ -177,6 +185,7 @@ type headReader struct {
 	src     trace.Reader
 	header  trace.Header
 	process trace.Process
+	pid     int32 // of process
 }
 
 // ReadRecord implements trace.Reader.
@@ -188,7 +197,7 @@ func (h *headReader) ReadRecord(r *trace.Record) error {
 	case r.Kind == trace.KindHeader && h.header == trace.Header{}:
 		h.header = r.Clone().Header
 	case r.Kind == trace.KindProcess && h.process == trace.Process{}:
-		h.process = r.Clone().Process
+		h.process, h.pid = r.Clone().Process, r.PID
 	}
 	return nil
 }

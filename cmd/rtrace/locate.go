@@ -19,6 +19,7 @@ type locator struct {
 	names    bool             // from files
 	all      bool             // leave out no frames
 	frames   []lines.Frame
+	places   []sites.Place
 }
 
 // locate appends the locations of a call's stack, the innermost first. The first
@@ -38,8 +39,13 @@ func (l *locator) locate(dst []stacks.Location, r *trace.Record) []stacks.Locati
 	withFile := false // the text of the first frame that counts has a file
 	for i := range stack.Frames {
 		at, file := l.location(r.PID, stack, i)
-		if !l.all && len(dst) == start && i+1 < len(stack.Frames) && sites.OperatorNew(at.Name()) {
-			continue
+		if !l.all && len(dst) == start {
+			if i+1 < len(stack.Frames) && sites.OperatorNew(at.Name()) {
+				continue
+			}
+			for len(at.Lines) > 1 && sites.OperatorNew(at.Lines[0].Function) { // inlined
+				at.Lines = at.Lines[1:]
+			}
 		}
 		if len(dst) == start {
 			withFile = file
@@ -62,13 +68,17 @@ func (l *locator) location(pid int32, stack *trace.Stack, i int) (at stacks.Loca
 		at.Mapping = stacks.Mapping{Start: m.Start, End: m.End, Offset: m.Offset, Placed: m.Placed, Path: m.Path, BuildID: m.BuildID}
 	}
 	if len(stack.Names) == len(stack.Frames) {
-		p := sites.ParsePlace(stack.Names[i])
-		if at.Mapping.Path == "" {
-			at.Mapping.Path = p.Module
+		l.places = sites.AppendPlaces(l.places[:0], stack.Names[i])
+		for _, p := range l.places {
+			if at.Mapping.Path == "" {
+				at.Mapping.Path = p.Module
+			}
+			if p.Function != "" {
+				at.Lines = append(at.Lines, stacks.Line{Function: p.Function, File: p.File, Line: p.Line})
+			}
 		}
-		if p.Function != "" {
-			at.Lines = []stacks.Line{{Function: p.Function, File: p.File, Line: p.Line}}
-			return at, p.File != ""
+		if len(at.Lines) > 0 {
+			return at, at.Lines[0].File != ""
 		}
 	}
 	if l.names {

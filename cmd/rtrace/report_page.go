@@ -26,7 +26,8 @@ func reportCommand() command {
 				"a click zooms, and a search says how much of it matches. A temporary block is freed before its thread allocates another one. " +
 				"What a trace cannot know, as times, sizes or frees, the page says.\n\n" +
 				"All processes of a trace are added up, and each type of resource has its own part. What is never freed is what rtrace leaks prints. " +
-				"Stacks get names from the files that were mapped, if they are there and are those that were traced.\n\n" +
+				"Stacks get names from the files that were mapped, if they are there and are those that were traced, and where those have debugging information " +
+				"source lines and inlined functions, which are marked.\n\n" +
 				"The page is at most about 5 MB large: the stacks and names beyond that are added up as (other). " +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Examples: []cli.Example{
@@ -39,7 +40,9 @@ func reportCommand() command {
 			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			names := f.group("Names")
 			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the files that were mapped")
+			names.BoolVar(&o.names.lines, "lines", true, "with them, show source lines and inlined functions, from debugging information")
 			names.BoolVar(&o.names.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			o.cache.add(names)
 			o.names.in.add(f.group("Input"))
 			return o.run
 		},
@@ -47,8 +50,10 @@ func reportCommand() command {
 }
 
 type reportOptions struct {
-	output string
-	names  blockFlags
+	output   string
+	names    blockFlags
+	cache    symbolCache
+	resolver *resolve.Resolver
 }
 
 func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
@@ -66,7 +71,11 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	if o.names.cache, err = o.cache.open(); err != nil {
+		return err
+	}
 	d := o.digest()
+	defer func() { _ = o.resolver.Save() }() // the next run is only slower without
 	err = in.outcome(each(in, d.Add))
 	if !isIncomplete(err) {
 		return err
@@ -81,15 +90,13 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 // digest returns one that names frames by the files that are mapped.
 func (o *reportOptions) digest() *digest.Digest {
 	resolver := o.names.resolver()
+	o.resolver = resolver
+	framer := o.names.framer(resolver)
+	framer.Inlined = true
 	return digest.New(digest.Options{
-		Framer: o.names.framer(resolver), Observe: resolver.Observe,
-		Module: func(pid int32, addr uint64) string { return moduleOf(resolver, pid, addr) },
+		Framer: framer, Observe: resolver.Observe,
+		Module: func(pid int32, addr uint64) string { return resolver.Process(pid).Module(addr) },
 	})
-}
-
-func moduleOf(r *resolve.Resolver, pid int32, addr uint64) string {
-	_, module, _ := r.Process(pid).Name(addr)
-	return module
 }
 
 // about is what the page says of the file. done is what reading it ended with.

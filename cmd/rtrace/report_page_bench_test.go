@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,8 @@ import (
 // writeForest writes a binary trace of a program with many places that allocate:
 // mallocs calls over the given number of stacks of 20 to 40 frames, which share
 // their outer halves in groups. 1 in 50 is never freed, the others are within the
-// next 1000. It returns the number of calls.
-func writeForest(w io.Writer, mallocs, stacks int) (calls int, err error) {
+// next 1000. Its code is in m. It returns the number of calls.
+func writeForest(w io.Writer, mallocs, stacks int, m trace.Mapping) (calls int, err error) {
 	e, err := sprtrace.New(w, sprtrace.Options{})
 	if err != nil {
 		return 0, err
@@ -30,7 +31,7 @@ func writeForest(w io.Writer, mallocs, stacks int) (calls int, err error) {
 	put(&trace.Record{Kind: trace.KindHeader, Header: trace.Header{Arch: "x86_64", PointerSize: 8, Clock: trace.ClockDay}})
 	put(&trace.Record{Kind: trace.KindProcess, PID: 4711, Process: trace.Process{Name: "/usr/bin/forest", WallTime: 1e18, Depth: 64}})
 	put(&trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory", Desc: "memory allocation in bytes"}})
-	put(&trace.Record{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: 0x55c9757eb000, End: 0x55c975feb000, Path: "/usr/bin/forest"}})
+	put(&trace.Record{Kind: trace.KindMapping, Mapping: m})
 
 	x := uint64(1)
 	random := func(n uint64) uint64 {
@@ -42,7 +43,7 @@ func writeForest(w io.Writer, mallocs, stacks int) (calls int, err error) {
 		for k := range 20 + i%21 {
 			// The nearer to the outermost frame, the fewer places there are.
 			places := max(1, uint64(stacks)>>min(k, 40))
-			all[i] = append(all[i], 0x55c9757eb000+uint64(i)%places*16%0x800000+uint64(k)*4096)
+			all[i] = append(all[i], m.Start+1+(uint64(i)%places*16+uint64(k)*4096)%(m.End-m.Start))
 		}
 	}
 	var (
@@ -81,6 +82,17 @@ func writeForest(w io.Writer, mallocs, stacks int) (calls int, err error) {
 	return calls, err
 }
 
+// codeOf is the mapping of the code of a program that is linked at fixed addresses.
+func codeOf(b *testing.B, program string) trace.Mapping {
+	f, err := elf.Open(program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	text := f.Section(".text")
+	return trace.Mapping{Start: text.Addr, End: text.Addr + text.Size, Path: program}
+}
+
 // BenchmarkReport measures the built program on 1 million calls: seconds of time
 // and of CPU time, the size of the page in MB and the peak of its memory in MB.
 func BenchmarkReport(b *testing.B) {
@@ -89,17 +101,25 @@ func BenchmarkReport(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	for _, stacks := range []int{256, 10_000, 100_000} {
-		file := filepath.Join(dir, fmt.Sprintf("forest-%d.rtrace", stacks))
+	forest := trace.Mapping{Start: 0x55c9757eb000, End: 0x55c975feb000, Path: "/usr/bin/forest"}
+	for _, tt := range []struct {
+		stacks int
+		code   trace.Mapping
+	}{{256, forest}, {10_000, forest}, {100_000, forest}, {10_000, codeOf(b, program)}, {100_000, codeOf(b, program)}} {
+		name := fmt.Sprintf("stacks=%d", tt.stacks)
+		if tt.code != forest {
+			name += "/lines" // the program has debugging information
+		}
+		file := filepath.Join(dir, "forest.rtrace")
 		f, err := os.Create(file)
 		if err != nil {
 			b.Fatal(err)
 		}
-		calls, err := writeForest(f, 505_000, stacks)
+		calls, err := writeForest(f, 505_000, tt.stacks, tt.code)
 		if err = errors.Join(err, f.Close()); err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("stacks=%d", stacks), func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			var cpu float64
 			peak, size := int64(0), int64(0)
 			for b.Loop() {

@@ -18,8 +18,8 @@ import (
 type pageData struct {
 	Texts  []string
 	Frames struct {
-		Function, File, Address []int
-		Line                    []uint64
+		Function, File, Address, Inlined []int
+		Line                             []uint64
 	}
 	Nodes     struct{ Parent, Frame []int }
 	Resources []pageResource

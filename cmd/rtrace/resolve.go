@@ -110,6 +110,7 @@ func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if out.file == nil && s.OutTerminal {
 		out.Writer = printable.NewWriter(out.Writer)
 	}
+	defer func() { _ = x.resolver.Save() }() // the next run is only slower without
 	return x.run(out)
 }
 

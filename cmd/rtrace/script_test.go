@@ -18,6 +18,9 @@ var update = flag.Bool("update", false, "refresh the scripts' and the documents'
 
 // TestMain lets the test binary be rtrace, under each of its names.
 func TestMain(m *testing.M) {
+	if os.Getenv("XDG_CACHE_HOME") == "" {
+		_ = os.Setenv("XDG_CACHE_HOME", noCache) // no absolute path: none
+	}
 	testscript.Main(m, map[string]func(){
 		"rtrace": main, "rtrace-info": main, "sp-rtrace-info": main, "rtrace-postproc": main, "sp-rtrace-postproc": main,
 		"rtrace-nonesuch": main, "mptrace": main, "rtrace-mptrace": main,
@@ -30,6 +33,7 @@ func TestScripts(t *testing.T) {
 		WorkdirRoot: t.TempDir(), // its own folder stays behind
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TZ", "UTC")
+			e.Setenv("XDG_CACHE_HOME", noCache)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

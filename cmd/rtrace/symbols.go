@@ -24,6 +24,7 @@ type symbolFlags struct {
 	dirs    []string
 	perfMap string
 	servers string // empty: none is asked
+	cache   symbolCache
 }
 
 // fromEnvironment stands for the servers that DEBUGINFOD_URLS names.
@@ -34,6 +35,7 @@ func (o *symbolFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and by build-id for all files, in `DIR` and not in "+symbol.DebugDir+"; several times for several folders")
 	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map; none: not used)")
 	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found, without =URL those that the environment variable "+fromEnvironment+" names; what it sends is kept in the user's cache folder, below rtrace/debuginfod")
+	o.cache.add(f)
 	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
 }
 
@@ -56,6 +58,10 @@ func (o *symbolFlags) check() error {
 // asked for. warn is told of files that are not used.
 func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Options, error) {
 	r := o.local(warn)
+	var err error
+	if r.Cache, err = o.cache.open(); err != nil {
+		return r, err
+	}
 	if o.servers == "" {
 		return r, nil
 	}

@@ -28,14 +28,14 @@ func (f *File) openDebug(forSymbols bool) *debugFile {
 	}
 	if len(f.buildID) > 2 {
 		for _, name := range f.places.byBuildID(f.buildID, debugSuffix) {
-			if d := openDebugFile(name); d.belongs(f) {
+			if d := f.try(name); d.belongs(f) {
 				return d
 			}
 		}
 	}
 	if linked {
 		for _, name := range f.places.linked(path.Dir(f.path), link) {
-			if d := openDebugFile(name); d != nil {
+			if d := f.try(name); d != nil {
 				if got, ok := d.checksum(); ok && got == sum {
 					return d
 				}
@@ -44,7 +44,7 @@ func (f *File) openDebug(forSymbols bool) *debugFile {
 		}
 	}
 	if f.places.Fetch != nil && len(f.buildID) > 2 && !f.Detached() {
-		if d := openDebugFile(f.places.Fetch(f.buildID, true)); d.belongs(f) {
+		if d := f.try(f.places.Fetch(f.buildID, true)); d.belongs(f) {
 			return d
 		}
 	}
@@ -108,6 +108,15 @@ func openDebugFile(name string) *debugFile {
 		return nil
 	}
 	return &debugFile{image: img, closer: f, path: name}
+}
+
+// try is openDebugFile for a file that f may need.
+func (f *File) try(name string) *debugFile {
+	if name == "" {
+		return nil
+	}
+	f.consult(name)
+	return openDebugFile(name)
 }
 
 // maxChecked is the largest debug file, in bytes, whose checksum is taken: the

@@ -15,15 +15,30 @@ import (
 // debug file. The caller owns what is returned, which is limit bytes at most.
 // The file must not be closed.
 func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
-	img := f.image
-	if img.debugSection(names[0]) == nil {
-		debug := f.openDebug(false)
-		if debug == nil {
-			return make([][]byte, len(names)), nil
-		}
-		defer debug.closer.Close()
-		img = debug.image
+	img, _, done := f.debugImage(names[0])
+	if img == nil {
+		return make([][]byte, len(names)), nil
 	}
+	defer done()
+	return img.debugSections(limit, names)
+}
+
+// debugImage returns what stores a section of debugging information: the file
+// itself, or else its debug file, nil if there is none; and its name. done closes
+// what was opened.
+func (f *File) debugImage(section string) (img *image, name string, done func()) {
+	if f.image.debugSection(section) != nil {
+		return f.image, f.name, func() {}
+	}
+	debug := f.openDebug(false)
+	if debug == nil {
+		return nil, "", nil
+	}
+	return debug.image, debug.path, func() { debug.closer.Close() }
+}
+
+// debugSections returns the contents of sections; nil for those that are missing.
+func (img *image) debugSections(limit uint64, names []string) ([][]byte, error) {
 	all := make([][]byte, len(names))
 	for i, name := range names {
 		s := img.debugSection(name)

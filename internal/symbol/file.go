@@ -26,6 +26,7 @@ type File struct {
 	closer  io.Closer
 	places  *Places
 	path    string // as the traced machine names it; empty if unknown
+	name    string // on this machine
 	buildID string
 	info    os.FileInfo // nil if it is no file on disk
 
@@ -33,6 +34,9 @@ type File struct {
 	symbols *table
 	debug   string
 	err     error
+
+	consulting sync.Mutex
+	consulted  []Consulted
 
 	exporting sync.Once
 	exports   *table

@@ -46,7 +46,7 @@ func openFile(name string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), f.Close())
 	}
-	file.closer = f
+	file.closer, file.name = f, name
 	if file.info, err = f.Stat(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

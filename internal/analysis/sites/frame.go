@@ -14,6 +14,7 @@ import (
 type Frame struct {
 	Addr uint64
 	Place
+	Inlined bool // its code is that of the next frame, which has the same address
 }
 
 // Unknown is how a frame is printed of which nothing is known.
@@ -49,9 +50,10 @@ func (f Frame) Label() string {
 }
 
 // ToFunction leaves of the frame what is the same in all of a function: not the
-// line, and the address only if the function is not known.
+// line, nor whether it was inlined, and the address only if the function is not
+// known.
 func (f *Frame) ToFunction() {
-	f.File, f.Line = "", 0
+	f.File, f.Line, f.Inlined = "", 0, false
 	f.forget()
 }
 
@@ -67,6 +69,11 @@ func (f *Frame) forget() {
 func (f *Frame) AppendKey(key []byte) []byte {
 	key = binary.LittleEndian.AppendUint64(key, f.Addr)
 	key = binary.LittleEndian.AppendUint64(key, f.Line)
+	if f.Inlined {
+		key = append(key, 1)
+	} else {
+		key = append(key, 0)
+	}
 	for _, s := range [...]string{f.Function, f.File, f.Module} {
 		key = binary.AppendUvarint(key, uint64(len(s)))
 		key = append(key, s...)
@@ -82,6 +89,9 @@ type Framer struct {
 	// knows. It is asked for callers only, since texts of frames have that
 	// already, and may be nil.
 	Source func(function string) string
+	// Inlined makes frames of inlined functions, too; else the innermost one
+	// stands for all that are active at an address.
+	Inlined bool
 
 	places map[string]Place // of texts
 }
@@ -98,13 +108,21 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 	}
 	start := len(frames)
 	for i := range s.Frames {
-		f := fr.frame(pid, s, i)
-		if len(frames) == start && i+1 < len(s.Frames) && OperatorNew(f.Function) {
-			continue
-		}
-		frames = append(frames, f)
-		if len(frames)-start == depth {
-			break
+		rest := fr.text(pid, s, i)
+		for more := true; more; {
+			text := rest
+			if fr.Inlined {
+				text, rest = frametext.Outer(rest)
+			}
+			more = fr.Inlined && rest != ""
+			f := Frame{Addr: s.Frames[i], Place: fr.place(text), Inlined: more}
+			if len(frames) == start && (more || i+1 < len(s.Frames)) && OperatorNew(f.Function) {
+				continue
+			}
+			frames = append(frames, f)
+			if len(frames)-start == depth {
+				return frames
+			}
 		}
 	}
 	return frames
@@ -112,6 +130,11 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 
 // frame returns frame i of a stack.
 func (fr *Framer) frame(pid int32, s *trace.Stack, i int) Frame {
+	return Frame{Addr: s.Frames[i], Place: fr.place(fr.text(pid, s, i))}
+}
+
+// text returns the text of frame i of a stack.
+func (fr *Framer) text(pid int32, s *trace.Stack, i int) string {
 	text := ""
 	if len(s.Names) == len(s.Frames) {
 		text = s.Names[i]
@@ -119,7 +142,7 @@ func (fr *Framer) frame(pid int32, s *trace.Stack, i int) Frame {
 	if (text == "" || text == frametext.Unknown) && fr.Name != nil {
 		text = fr.Name(pid, s.Frames[i])
 	}
-	return Frame{Addr: s.Frames[i], Place: fr.place(text)}
+	return text
 }
 
 // Caller returns the place of a caller.

@@ -30,6 +30,19 @@ func Printable(name string) string {
 // makes it printable.
 func ParsePlace(text string) Place { return Place(frametext.Parse(Printable(strings.TrimSpace(text)))) }
 
+// AppendPlaces appends what the text of a frame says of each function that is
+// active there, the innermost first.
+func AppendPlaces(dst []Place, text string) []Place {
+	for {
+		inner, outer := frametext.Outer(text)
+		dst = append(dst, ParsePlace(inner))
+		if outer == "" {
+			return dst
+		}
+		text = outer
+	}
+}
+
 // String is "main at demo.c:12", "main from /bin/demo" or as much of it as is
 // known, and empty if nothing is.
 func (p Place) String() string {

@@ -44,13 +44,15 @@ type page struct {
 	Marks     []mark     `json:"marks"`
 }
 
-// frameData are the columns of frames; texts by their numbers, 0 is none.
+// frameData are the columns of frames, but for Inlined; texts by their numbers, 0
+// is none.
 type frameData struct {
 	Function []int    `json:"function"`
 	File     []int    `json:"file"`
 	Line     []uint64 `json:"line"`
 	Module   []int    `json:"module"`
 	Address  []int    `json:"address"`
+	Inlined  []int    `json:"inlined"` // numbers of the frames that are
 }
 
 // nodeData are the columns of the steps of stacks: node 0 is the root, the
@@ -200,7 +202,7 @@ func build(r *digest.Result) *page {
 		b.Step = 1e6
 	}
 	b.Nodes = nodeData{Parent: []int{0}, Frame: []int{otherFrame}}
-	b.Frames = frameData{[]int{}, []int{}, []uint64{}, []int{}, []int{}}
+	b.Frames = frameData{[]int{}, []int{}, []uint64{}, []int{}, []int{}, []int{}}
 	b.Resources, b.Marks = []resource{}, []mark{}
 	resources := r.Resources[:min(maxCurves, len(r.Resources))]
 	for i, of := range resources {
@@ -264,6 +266,9 @@ func (b *builder) frame(n uint32) (int, bool) {
 		address = "0x" + strconv.FormatUint(f.Addr, 16)
 	}
 	b.Frames.Address = append(b.Frames.Address, b.text(address))
+	if f.Inlined {
+		b.Frames.Inlined = append(b.Frames.Inlined, len(b.Frames.Function)-1)
+	}
 	b.frames[n] = len(b.Frames.Function)
 	return b.frames[n] - 1, true
 }

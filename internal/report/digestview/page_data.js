@@ -14,6 +14,7 @@ const OTHER = '(other)', UNKNOWN = '??';
 class Data {
   constructor(json) {
     Object.assign(this, json);
+    this.inlined = new Set(this.frames.inlined);
   }
 
   text(n) { return this.texts[n]; }
@@ -30,13 +31,19 @@ class Data {
 
   module(frame) { return frame < 0 ? '' : this.text(this.frames.module[frame]); }
 
+  // line is the source file and line of a frame, or nothing.
+  line(frame) {
+    const f = this.frames, file = frame < 0 ? '' : this.text(f.file[frame]);
+    return file && f.line[frame] ? file + ':' + f.line[frame] : file;
+  }
+
   // place is a frame with its file and line, or module.
   place(frame) {
     if (frame < 0) return OTHER;
-    const f = this.frames, file = this.text(f.file[frame]), module = this.module(frame);
+    const f = this.frames, line = this.line(frame), module = this.module(frame);
     let out = this.name(frame);
     if (f.function[frame] === 0) return out;
-    if (file) out += ' at ' + file + (f.line[frame] ? ':' + f.line[frame] : '');
+    if (line) out += ' at ' + line;
     if (module) out += ' from ' + module;
     if (f.address[frame]) out = this.text(f.address[frame]) + ' ' + out;
     return out;
@@ -49,12 +56,13 @@ class Data {
     return frames;
   }
 
-  // same is equal for frames that are one box of the flame graph.
+  // same is equal for frames that are one box of the flame graph: not by their
+  // lines, of which a box has several.
   same(frame) {
     if (frame < 0) return -1;
     const f = this.frames;
     if (f.function[frame] === 0) return 'a' + f.address[frame] + ' ' + f.module[frame] + ' ' + f.file[frame];
-    return f.function[frame] + ' ' + f.module[frame];
+    return f.function[frame] + ' ' + f.module[frame] + (this.inlined.has(frame) ? ' inlined' : '');
   }
 
   // tree adds up the stacks of a resource: from the outermost frames on, or from
@@ -71,8 +79,9 @@ class Data {
       let node = root;
       node.add(s.uses[i]);
       for (const frame of frames) {
-        node = node.child(this.same(frame), () => [this.name(frame), this.module(frame)]);
+        node = node.child(this.same(frame), () => [this.name(frame), this.module(frame), this.inlined.has(frame)]);
         node.add(s.uses[i]);
+        if (frame >= 0 && this.frames.file[frame]) node.addFrame(frame, s.uses[i]);
       }
     }
     return root;
@@ -81,18 +90,32 @@ class Data {
 
 // Node is a box of the flame graph.
 class Node {
-  constructor(parent, key, name, module) {
+  constructor(parent, key, name, module, inlined) {
     this.parent = parent;
     this.other = key === -1;
     this.name = name;
     this.module = module;
+    this.inlined = !!inlined;
     this.depth = parent ? parent.depth + 1 : 0;
     this.uses = new Float64Array(USES);
     this.kids = new Map();
+    this.frames = null; // uses by frame, if it has lines
     this.colour = 7;
   }
 
   add(uses) { for (let i = 0; i < USES; i++) this.uses[i] += uses[i]; }
+
+  addFrame(frame, uses) {
+    this.frames ??= new Map();
+    let sum = this.frames.get(frame);
+    if (!sum) this.frames.set(frame, sum = new Float64Array(USES));
+    for (let i = 0; i < USES; i++) sum[i] += uses[i];
+  }
+
+  // framesBy returns its frames that have lines, the largest first.
+  framesBy(at) {
+    return [...this.frames || []].filter(([, uses]) => uses[at] > 0).sort((a, b) => b[1][at] - a[1][at] || a[0] - b[0]).map(([frame]) => frame);
+  }
 
   child(key, describe) {
     let kid = this.kids.get(key);

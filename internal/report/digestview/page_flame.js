@@ -120,7 +120,7 @@ class Flame {
     let rows = 0, boxes = 0;
     const draw = (node, left, width, above) => {
       const e = document.createElement('div'), pixels = width * this.width;
-      e.className = 'box c' + node.colour + (node.parent ? '' : ' root') + (node.other ? ' other' : '') + (above ? ' above' : '') +
+      e.className = 'box c' + node.colour + (node.parent ? '' : ' root') + (node.other ? ' other' : '') + (node.inlined ? ' inlined' : '') + (above ? ' above' : '') +
         (pixels < 8 ? ' thin' : '') + (this.query && node.matches(this.query) ? ' hit' : leads.has(node) ? ' leads' : '');
       e.style.left = 100 * left + '%';
       e.style.width = 100 * width + '%';
@@ -129,7 +129,7 @@ class Flame {
       e.setAttribute('aria-level', node.depth + 1);
       e.tabIndex = node === this.current ? 0 : -1;
       if (pixels > 22) e.textContent = node.name;
-      else e.setAttribute('aria-label', node.name);
+      if (pixels <= 22 || node.inlined) e.setAttribute('aria-label', node.name + (node.inlined ? ', inlined' : ''));
       this.nodes.set(e, node);
       this.elements.set(node, e);
       rows = Math.max(rows, node.depth + 1);

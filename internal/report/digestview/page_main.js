@@ -1,5 +1,7 @@
 // The page as a whole.
 
+const LINES = 4; // of a box that are named
+
 class Report {
   constructor(data) {
     this.data = data;
@@ -99,7 +101,7 @@ class Report {
       const i = el('i');
       i.style.background = 'var(--' + colour + ')';
       return el('span', {}, i, text);
-    }));
+    }), ...(this.data.inlined.size ? [el('span', {}, el('i', {class: 'inlined'}), 'inlined into its caller')] : []));
   }
 
   column() { return this.measure.at + (this.bytes ? 1 : 0); }
@@ -122,10 +124,18 @@ class Report {
     node = node || this.flame.top;
     if (!node) return;
     const at = this.measure.at, all = this.root.uses[this.column()];
-    const parts = [node.parent ? node.name : 'all stacks', this.measure.name.toLowerCase() + ' ' + this.amount(node.uses, at)];
+    const parts = [node.parent ? node.name + this.where(node) : 'all stacks', this.measure.name.toLowerCase() + ' ' + this.amount(node.uses, at)];
     parts[1] += ', ' + percent(node.uses[this.column()], all) + ' of all';
     if (node.parent && node.parent.parent) parts[1] += ', ' + percent(node.uses[this.column()], node.parent.uses[this.column()]) + ' of ' + (this.inverted ? 'the one it calls' : 'its caller');
     $('what').textContent = parts.join(': ') + (node.module ? ' — ' + node.module : '');
+  }
+
+  // where says the lines of a box, those that hold most first, and whether it is
+  // inlined.
+  where(node) {
+    const lines = [...new Set(node.framesBy(this.column()).map((f) => this.data.line(f)))], more = lines.length - LINES;
+    const at = lines.length ? ' at ' + lines.slice(0, LINES).join(', ') + (more > 0 ? ' and ' + plural(more, 'other line') : '') : '';
+    return at + (node.inlined ? ' (inlined)' : '');
   }
 
   crumbs(node) {
@@ -172,14 +182,14 @@ class Report {
     if (r.sized) columns.push(number('Allocated', 5));
     columns.push(number('Allocations', 4));
     if (r.frees && !this.unfreed) columns.push(number('Temporary', 6));
-    const label = (row) => d.path(row.node).slice(0, 4).map((f) => d.name(f)).join(' ← ');
+    const label = (row) => d.path(row.node).slice(0, 4).map((f, i) => d.name(f) + (i || !d.line(f) ? '' : ' at ' + d.line(f))).join(' ← ');
     columns.push({title: 'Stack, from the allocation on', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
     const other = s.left && rest[4] ? {uses: rest, event: 0, time: 0, label: '(other): ' + plural(s.left, 'smaller stack') + ', added up'} : null;
     $('unfreed-title').textContent = this.unfreed ? 'Never freed, by stack' : 'All stacks';
     this.stackRows = new Table($('stack-table'), {
       columns, rows, rest: other, sort: r.frees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
       none: 'Everything was freed.',
-      expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f)))),
+      expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f), ...(d.inlined.has(f) ? [' ', el('span', {class: 'tag'}, 'inlined')] : [])))),
         el('button', {type: 'button', class: 'link', onclick: () => this.find(row.node)}, 'Show in the flame graph')),
     });
   }

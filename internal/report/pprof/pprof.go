@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/pprof/profile"
 
@@ -110,7 +111,9 @@ func (b *builder) addMappings() {
 
 // rank is 0 for the mapping of the program itself.
 func (b *builder) rank(m *stacks.Mapping) int {
-	if b.from.Name != "" && path.Base(m.Path) == path.Base(b.from.Name) {
+	const most = 15 // bytes of a name that the kernel keeps (TASK_COMM_LEN less the NUL)
+	name, file := path.Base(b.from.Name), path.Base(m.Path)
+	if b.from.Name != "" && (file == name || len(name) == most && strings.HasPrefix(file, name)) {
 		return 0
 	}
 	return 1

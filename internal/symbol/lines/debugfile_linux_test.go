@@ -93,6 +93,10 @@ func TestSplitUnits(t *testing.T) {
 			}
 			t.Chdir(t.TempDir())
 			run(t, "", append(flags, "-O2", "-gsplit-dwarf", "-o", "prog", source)...)
+			dwo, _ := filepath.Glob("*.dwo")
+			for _, name := range dwo {
+				os.Remove(name)
+			}
 			path, err := filepath.Abs("prog")
 			if err != nil {
 				t.Fatal(err)

@@ -58,6 +58,9 @@ const (
 // Attributes that package dwarf has no names for.
 const (
 	attrMIPSLinkageName dwarf.Attr = 0x2007
+	attrGNUDwoName      dwarf.Attr = 0x2130
+	attrGNUDwoID        dwarf.Attr = 0x2131
+	attrGNURangesBase   dwarf.Attr = 0x2132
 	attrGNUAddrBase     dwarf.Attr = 0x2133
 )
 
@@ -116,17 +119,19 @@ func (f form) size(w width) (n int, ok bool) {
 type kind uint8
 
 const (
-	kindOther     kind = iota // not of interest
-	kindConst                 // a number; an offset in old versions, too
-	kindAddr                  // an address
-	kindAddrIndex             // of .debug_addr
-	kindOffset                // in a section that the attribute implies
-	kindListIndex             // of .debug_rnglists
-	kindRef                   // of an entry, in .debug_info
-	kindText                  // bytes
-	kindStr                   // place in .debug_str
-	kindLineStr               // place in .debug_line_str
-	kindStrIndex              // of .debug_str_offsets
+	kindOther        kind = iota // not of interest
+	kindConst                    // a number; an offset in old versions, too
+	kindAddr                     // an address
+	kindAddrIndex                // of .debug_addr
+	kindOffset                   // in a section that the attribute implies
+	kindListIndex                // of .debug_rnglists
+	kindRef                      // of an entry, in .debug_info
+	kindText                     // bytes
+	kindStr                      // place in .debug_str
+	kindLineStr                  // place in .debug_line_str
+	kindStrIndex                 // of .debug_str_offsets
+	kindRefAlternate             // of an entry, in .debug_info of the alternate file
+	kindStrAlternate             // place in .debug_str of the alternate file
 )
 
 // value is the value of an attribute. What its number refers to is not looked
@@ -203,6 +208,10 @@ func (c *cursor) take(a attribute, w width, base uint64) value {
 			return value{kind: kindLineStr, n: c.uint(n)}
 		case formSecOffset:
 			return value{kind: kindOffset, n: c.uint(n)}
+		case formRefSup4, formRefSup8, formGNURefAlt:
+			return value{kind: kindRefAlternate, n: c.uint(n)}
+		case formStrpSup, formGNUStrpAlt:
+			return value{kind: kindStrAlternate, n: c.uint(n)}
 		case formStrx1, formStrx2, formStrx3, formStrx4:
 			return value{kind: kindStrIndex, n: c.uint(n)}
 		case formAddrx1, formAddrx2, formAddrx3, formAddrx4:

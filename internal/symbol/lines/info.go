@@ -28,6 +28,11 @@ type Info struct {
 	str, lineStr       []byte
 	strOffsets, addr   []byte
 	ranges, rangeLists []byte
+
+	// What is in other files.
+	alternate *Info        // nil if there is none
+	pack      *pack        // the .dwp file, nil if there is none
+	file      *symbol.File // finds .dwo files; may be nil
 }
 
 // Read reads the debugging information of a file or of its separate debug file,
@@ -44,11 +49,27 @@ func Read(f *symbol.File, limit uint64) (*Info, error) {
 	if len(all[0]) == 0 || len(all[1]) == 0 {
 		return nil, ErrNone
 	}
-	return &Info{
+	info := &Info{
 		order: orderOf(f),
 		info:  all[0], abbrev: all[1], line: all[2], str: all[3], lineStr: all[4],
 		strOffsets: all[5], addr: all[6], ranges: all[7], rangeLists: all[8],
-	}, nil
+		file: f,
+	}
+	limit = min(limit, MaxSize)
+	info.readAlternate(f, limit-min(limit, info.Size()))
+	info.readPack(f, limit-min(limit, info.Size()))
+	return info, nil
+}
+
+// readAlternate reads what dwz moved to another file, if that is there.
+func (i *Info) readAlternate(f *symbol.File, limit uint64) {
+	all := f.AlternateSections(limit, ".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".debug_line_str", ".debug_str_offsets")
+	if all == nil {
+		return
+	}
+	i.alternate = &Info{
+		order: i.order, info: all[0], abbrev: all[1], str: all[2], line: all[3], lineStr: all[4], strOffsets: all[5],
+	}
 }
 
 func orderOf(f *symbol.File) binio.Order {
@@ -61,6 +82,12 @@ func (i *Info) Size() uint64 {
 	n := 0
 	for _, b := range [...][]byte{i.info, i.abbrev, i.line, i.str, i.lineStr, i.strOffsets, i.addr, i.ranges, i.rangeLists} {
 		n += len(b)
+	}
+	if i.alternate != nil {
+		n += int(i.alternate.Size())
+	}
+	if i.pack != nil {
+		n += i.pack.size()
 	}
 	return uint64(n)
 }

@@ -20,7 +20,7 @@ func (t *Table) name(at uint32) functionName {
 	if n, ok := t.names[at]; ok {
 		return n
 	}
-	n := t.findName(uint64(at))
+	n := findName(t, uint64(at))
 	if t.nameBytes += len(n.text) + len(n.space) + 64; t.nameBytes > maxNames || t.names == nil {
 		t.names, t.nameBytes = make(map[uint32]functionName), len(n.text)+len(n.space)
 	}
@@ -30,7 +30,7 @@ func (t *Table) name(at uint32) functionName {
 
 // findName follows an entry to those that say more, for the name that the
 // linker knows, or else the first other one.
-func (t *Table) findName(at uint64) (n functionName) {
+func findName(t *Table, at uint64) (n functionName) {
 	for range maxHops {
 		u := t.unitOf(at)
 		if u == nil {
@@ -51,15 +51,38 @@ func (t *Table) findName(at uint64) (n functionName) {
 		if s := t.text(u, e.name); n.text == "" && len(s) <= maxName {
 			n.text = string(s)
 		}
-		if n.space == "" && u.data != nil {
-			if s := u.data.functions.namespace(uint32(at)); len(s) <= maxName {
+		if n.space == "" && (u.data != nil || t.isAlternate) {
+			if s := t.load(u).functions.namespace(uint32(at)); len(s) <= maxName {
 				n.space = string(s)
 			}
 		}
-		if e.origin.kind != kindRef {
-			break
+		switch e.origin.kind {
+		case kindRef:
+		case kindRefAlternate:
+			if t = t.alternateTable(); t == nil {
+				return n
+			}
+		default:
+			return n
 		}
 		at = e.origin.n
 	}
 	return n
+}
+
+// alternateTable returns the table of what dwz moved to another file, or nil.
+func (t *Table) alternateTable() *Table {
+	if t.alternate == nil && t.info.alternate != nil {
+		t.alternate = &Table{info: t.info.alternate, symbol: t.symbol, isAlternate: true}
+		t.alternate.readUnits()
+		t.alternate.budget = maxIndexWork
+		for i := range t.alternate.units {
+			u := &t.alternate.units[i]
+			if !t.alternate.work(t.alternate.abbreviations(u).attrs + 1) {
+				break
+			}
+			t.alternate.readRoot(u, nil)
+		}
+	}
+	return t.alternate
 }

@@ -248,7 +248,7 @@ func outermost(tab *Table, addr uint64) (names []string) {
 			n = d.functions.nodes[n].parent
 		}
 		if n >= 0 {
-			names = append(names, tab.name(d.functions.nodes[n].entry).text)
+			names = append(names, tab.nameIn(&tab.units[i], d.functions.nodes[n].entry).text)
 		}
 	}
 	return names

@@ -64,7 +64,10 @@ func (t *Table) appendList(dst []extent, u *unit, v value) []extent {
 		if v.kind != kindOffset && v.kind != kindConst {
 			return dst
 		}
-		return t.appendOldList(dst, u, v.n)
+		if v.n > MaxSize {
+			return dst
+		}
+		return t.appendOldList(dst, u, min(u.rangesBase, MaxSize)+v.n)
 	}
 	at := v.n
 	if v.kind == kindListIndex {

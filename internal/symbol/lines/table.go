@@ -50,6 +50,9 @@ type Table struct {
 	bytes     int // of loaded units
 	clock     uint64
 	budget    int
+	alternate *Table // of Info.alternate, if it was asked for
+
+	isAlternate bool // it is that of another one
 }
 
 // unitRange is addresses of a unit.
@@ -92,12 +95,21 @@ func (t *Table) Size() uint64 {
 
 // Loaded returns how many bytes it takes for what it was asked, some hundred MiB
 // at most. Forget gives them up.
-func (t *Table) Loaded() int { return t.bytes + t.nameBytes }
+func (t *Table) Loaded() int {
+	n := t.bytes + t.nameBytes
+	if t.alternate != nil {
+		n += t.alternate.Loaded()
+	}
+	return n
+}
 
 // Forget gives up what was read to answer; it is read again when need be.
 func (t *Table) Forget() {
 	for _, u := range t.loaded {
-		u.data = nil
+		u.data, u.split = nil, nil
+	}
+	if t.alternate != nil {
+		t.alternate.Forget()
 	}
 	t.loaded, t.bytes, t.names, t.nameBytes, t.tables = nil, 0, nil, 0, nil
 }
@@ -199,7 +211,7 @@ func (t *Table) appendChain(dst []Frame, u *unit, i int32, addr uint64) []Frame 
 			break
 		}
 		n := &data.functions.nodes[i]
-		name := t.name(n.entry)
+		name := t.nameIn(u, n.entry)
 		f := Frame{Function: name.text, Namespace: name.space, Line: int(line), Inlined: n.inlined}
 		f.File = data.lines.path(file)
 		if !n.inlined && !name.linkage {
@@ -233,7 +245,7 @@ func (t *Table) load(u *unit) *unitData {
 	t.budget = maxUnitWork
 	d := new(unitData)
 	var err error
-	if d.functions, err = t.readFunctions(u); err != nil {
+	if d.functions, err = t.readAllFunctions(u); err != nil {
 		t.problem(err)
 	}
 	if d.lines, err = t.readLines(u); err != nil {
@@ -241,11 +253,12 @@ func (t *Table) load(u *unit) *unitData {
 	}
 	const nodeBytes, ownerBytes, rowBytes, sequenceBytes, fileBytes, unitBytes = 20, 12, 16, 40, 32, 512
 	d.bytes = unitBytes + len(d.functions.nodes)*nodeBytes + len(d.functions.starts)*ownerBytes + d.lines.rows*rowBytes +
-		len(d.lines.sequences)*sequenceBytes + len(d.lines.list)*fileBytes
+		len(d.lines.sequences)*sequenceBytes + len(d.lines.list)*fileBytes + u.split.size()
 	for len(t.loaded) > 0 && t.bytes+d.bytes > maxLoaded {
 		t.forget()
 	}
 	u.data = d
+	u.split.use(d)
 	t.loaded = append(t.loaded, u)
 	t.bytes += d.bytes
 	return d
@@ -261,6 +274,6 @@ func (t *Table) forget() {
 	}
 	u := t.loaded[oldest]
 	t.bytes -= u.data.bytes
-	u.data = nil
+	u.data, u.split = nil, nil
 	t.loaded = slices.Delete(t.loaded, oldest, oldest+1)
 }

@@ -17,6 +17,7 @@ const (
 	unitCompile  = 1
 	unitPartial  = 3
 	unitSkeleton = 4
+	unitSplit    = 5
 )
 
 // unit is a contribution to .debug_info: what one compilation made, or what
@@ -31,6 +32,13 @@ type unit struct {
 	strBase, addrBase, rangesBase  uint64
 	dir                            []byte // where the compiler ran
 	hasLines, hasRanges, decorated bool   // decorated: names of functions are not those of symbols
+
+	// Of a unit of which the most is in another file, and of that part of it.
+	dwo         value  // the name of the file
+	id          uint64 // that both have
+	hasDwo      bool
+	splitRanges uint64 // where lists of ranges of the other part begin (before version 5)
+	split       *split // the other part, if it is loaded
 
 	data *unitData // if it is loaded
 	used uint64    // when it was used last
@@ -70,8 +78,8 @@ func (c *cursor) unit(u *unit) bool {
 		typ = c.u8()
 		u.addr = c.u8()
 		u.abbrev = c.uint(u.offset())
-		if typ == unitSkeleton {
-			c.skip(8) // id of the other part
+		if typ == unitSkeleton || typ == unitSplit {
+			u.id = c.uint(8)
 		}
 	case u.version >= 2 && u.version < 5:
 		u.abbrev = c.uint(u.offset())
@@ -80,7 +88,7 @@ func (c *cursor) unit(u *unit) bool {
 		return false
 	}
 	u.first = uint32(c.at)
-	return !c.short && (u.addr == 4 || u.addr == 8) && (typ == unitCompile || typ == unitPartial || typ == unitSkeleton)
+	return !c.short && (u.addr == 4 || u.addr == 8) && (typ == unitCompile || typ == unitPartial || typ == unitSkeleton || typ == unitSplit)
 }
 
 // unitOf returns the unit that an entry belongs to, or nil.
@@ -131,6 +139,12 @@ func (t *Table) readRoot(u *unit, dst []extent) []extent {
 			u.addrBase = v.n
 		case dwarf.AttrRnglistsBase:
 			u.rangesBase = v.n
+		case dwarf.AttrDwoName, attrGNUDwoName:
+			u.dwo, u.hasDwo = v, true
+		case attrGNUDwoID:
+			u.id = v.n
+		case attrGNURangesBase:
+			u.splitRanges = v.n
 		default:
 			e.set(attr.name, v)
 		}
@@ -167,6 +181,10 @@ func (t *Table) text(u *unit, v value) []byte {
 		return text(t.info.str, v.n)
 	case kindLineStr:
 		return text(t.info.lineStr, v.n)
+	case kindStrAlternate:
+		if t.info.alternate != nil {
+			return text(t.info.alternate.str, v.n)
+		}
 	case kindStrIndex:
 		if v.n > MaxSize {
 			return nil

@@ -2,8 +2,11 @@ package resolve
 
 import (
 	"cmp"
+	"errors"
+	"strings"
 
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/lines"
 )
 
@@ -18,6 +21,10 @@ const maxLoaded = 256 << 20
 // innermost first: with lines where there is debugging information, else the
 // symbol there.
 func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint64) []lines.Frame {
+	dst, ok := r.kept(m, f).Append(dst, at)
+	if ok {
+		return dst
+	}
 	if !m.looked {
 		m.looked = true
 		if !r.options.NoLines {
@@ -36,10 +43,39 @@ func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint6
 			if known {
 				preferred(&dst[len(dst)-1], f, &s)
 			}
+			m.cached.Add(at, dst[n:])
 			return dst
 		}
+		m.cached.Add(at, []lines.Frame{{Function: s.Name}})
 	}
 	return append(dst, lines.Frame{Function: s.Name})
+}
+
+// kept returns what the cache has of a file, nil without one.
+func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
+	if m.asked {
+		return m.cached
+	}
+	m.asked = true
+	if o := &r.options; o.Cache != nil && o.Fetch == nil && o.Open == nil && !o.NoLines {
+		m.cached = o.Cache.Load(f, strings.Join(append([]string{o.Root}, o.Debug...), "\x00"))
+		m.cached.Consult(f.Consulted())
+	}
+	return m.cached
+}
+
+// Save writes what was found to the cache, for the next run. Addresses can still be
+// asked for. Results do not depend on it; an error is for those who wonder why the
+// next run is no faster.
+func (r *Resolver) Save() error {
+	var all error
+	for _, m := range r.modules {
+		if m.cached != nil && m.debug != nil {
+			m.cached.Consult(m.debug.Consulted())
+		}
+		all = errors.Join(all, m.cached.Save())
+	}
+	return all
 }
 
 // preferred gives a function the one of its symbols' names that is always
@@ -77,6 +113,7 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 		return
 	}
 	m.lines = lines.New(info, f)
+	m.debug = again
 	r.debug += m.lines.Size()
 }
 

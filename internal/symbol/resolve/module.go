@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
@@ -27,6 +28,9 @@ type module struct {
 
 	lines  *lines.Table // nil if there is no debugging information
 	looked bool         // for it
+	cached *linecache.Entry
+	asked  bool         // the cache
+	debug  *symbol.File // that lines were read of, closed; it finds further files
 }
 
 // maxTexts bounds the bytes of the frames of one module.

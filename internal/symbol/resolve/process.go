@@ -107,6 +107,15 @@ func (p *Process) Name(addr uint64) (name, module string, ok bool) {
 	return f.name, f.module, f != unknown
 }
 
+// Module returns the path of the file that is mapped where a call returns to
+// addr, empty if nothing is. It opens no file.
+func (p *Process) Module(addr uint64) string {
+	if i := p.after(addr - 1); i < len(p.maps) && p.maps[i].start < addr {
+		return p.maps[i].module.path
+	}
+	return ""
+}
+
 // Text prints a return address as sp-rtrace's resolver does: "main() from
 // /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
 func (p *Process) Text(addr uint64) string { return p.frame(addr).text }

@@ -6,6 +6,7 @@ import (
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/trace"
 )
@@ -35,6 +36,10 @@ type Options struct {
 	// for one, which has a bound of its own; 0 for 4 GiB. Files that come later
 	// have no names.
 	MaxSymbols uint64
+	// Cache, if not nil, keeps what debugging information says from one run to the
+	// next; see [Resolver.Save]. It is not used together with Places.Fetch, which
+	// may have other files each time.
+	Cache *linecache.Cache
 }
 
 // Style is how frames are printed.

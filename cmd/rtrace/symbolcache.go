@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol/linecache"
+)
+
+// symbolCache is where what debugging information says is kept for the next run.
+type symbolCache struct{ dir string }
+
+// noCache is what the flag says for none.
+const noCache = "off"
+
+func (c *symbolCache) add(f *pflag.FlagSet) {
+	f.StringVar(&c.dir, "symbol-cache", "", "keep in the folder `DIR|off` what debugging information says of addresses, for the next run (default: rtrace/symbols in the user's cache folder)")
+}
+
+// open returns the cache, or nil for none. Without a folder that the user asked for
+// it is no error if there can be none.
+func (c *symbolCache) open() (*linecache.Cache, error) {
+	dir := c.dir
+	switch dir {
+	case noCache:
+		return nil, nil
+	case "":
+		if dir = defaultCache(); dir == "" {
+			return nil, nil
+		}
+	}
+	cache, err := linecache.Open(dir)
+	if err != nil {
+		if c.dir == "" {
+			return nil, nil
+		}
+		return nil, cli.FileError("opening the symbol cache", dir, err)
+	}
+	cache.Producer = cli.BuildVersion()
+	return cache, nil
+}
+
+// defaultCache is the folder below the user's cache folder, empty if there is none:
+// who has no home gets no folder either.
+func defaultCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(dir, home) {
+		if info, err := os.Stat(home); err != nil || !info.IsDir() {
+			return ""
+		}
+	}
+	return filepath.Join(dir, "rtrace", "symbols")
+}
