@@ -55,7 +55,7 @@ run: build ## trace a real program (python3) for a few seconds and print its lea
 .PHONY: need-test
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
-	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio dot=graphviz xz=xz-utils
+	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio dot=graphviz xz=xz-utils dwz=dwz llvm-symbolizer=llvm
 	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless

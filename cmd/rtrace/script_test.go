@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -19,6 +20,9 @@ var update = flag.Bool("update", false, "refresh the scripts' and the documents'
 // TestMain lets the test binary be rtrace, under each of its names.
 func TestMain(m *testing.M) {
 	if os.Getenv("XDG_CACHE_HOME") == "" {
+		if dir, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
+			_ = os.Setenv("GOCACHE", filepath.Join(dir, "go-build")) // as go has it, which tests call
+		}
 		_ = os.Setenv("XDG_CACHE_HOME", noCache) // no absolute path: none
 	}
 	testscript.Main(m, map[string]func(){

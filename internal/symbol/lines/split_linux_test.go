@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -61,46 +60,43 @@ func TestSplit(t *testing.T) {
 		{"gcc", "4", "", "shapes.cc", 7}, {"gcc", "5", "", "shapes.c", 1}, {"clang", "4", "", "shapes.c", 1}, {"clang", "5", "", "shapes.cc", 7},
 		{"gcc", "4", "dwp", "shapes.c", 1}, {"clang", "5", "llvm-dwp", "shapes.c", 1},
 	} {
-		{
-			source, step := tt.source, tt.step
-			name := fmt.Sprintf("%s %s %s %s", tt.compiler, tt.version, tt.packer, source)
-			t.Run(name, func(t *testing.T) {
-				flags := []string{"-O2", "-gdwarf-" + tt.version}
-				whole := compile(t, tt.compiler, source, flags...)
-				path := compileSplit(t, tt.compiler, source, flags...)
-				dwo, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.dwo"))
-				if len(dwo) == 0 {
-					t.Fatal("no .dwo file")
+		name := fmt.Sprintf("%s %s %s %s", tt.compiler, tt.version, tt.packer, tt.source)
+		t.Run(name, func(t *testing.T) {
+			flags := []string{"-O2", "-gdwarf-" + tt.version}
+			whole := compile(t, tt.compiler, tt.source, flags...)
+			path := compileSplit(t, tt.compiler, tt.source, flags...)
+			dwo, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.dwo"))
+			if len(dwo) == 0 {
+				t.Fatal("no .dwo file")
+			}
+			if pack := packers[tt.packer]; pack != nil {
+				pack(t, path, dwo)
+				for _, name := range dwo {
+					os.Remove(name)
 				}
-				if pack := packers[tt.packer]; pack != nil {
-					pack(t, path, dwo)
-					for _, name := range dwo {
-						os.Remove(name)
-					}
+			}
+			tab, f := table(t, "", path)
+			addrs := every(t, path, tt.step)
+			got := frameList(tab, addrs)
+			first, _ := table(t, "", whole)
+			shift, _ := section(t, whole, ".text")
+			var there []uint64
+			for _, a := range addrs {
+				there = append(there, a-addrs[0]+shift)
+			}
+			if d := difference(frameList(first, there), got); d != "" {
+				t.Errorf("(-whole +split):\n%s", d)
+			}
+			if withInlined(got) == 0 {
+				t.Error("no inlined functions")
+			}
+			few := []uint64{addrs[len(addrs)/3], addrs[len(addrs)/2]} // it takes seconds for more
+			for addr, want := range symbolizer(t, path, few) {
+				if got := clean(tab.AppendFrames(nil, addr)); !same(tab, f, addr, got, want) {
+					t.Errorf("%#x is %v, llvm-symbolizer says %v", addr, places(got), want)
 				}
-				tab, f := table(t, "", path)
-				addrs := every(t, path, step)
-				got := frameList(tab, addrs)
-				first, _ := table(t, "", whole)
-				shift, _ := section(t, whole, ".text")
-				var there []uint64
-				for _, a := range addrs {
-					there = append(there, a-addrs[0]+shift)
-				}
-				if d := difference(frameList(first, there), got); d != "" {
-					t.Errorf("(-whole +split):\n%s", d)
-				}
-				if withInlined(got) == 0 {
-					t.Error("no inlined functions")
-				}
-				few := []uint64{addrs[len(addrs)/3], addrs[len(addrs)/2]} // it takes seconds for more
-				for addr, want := range symbolizer(t, path, few) {
-					if got := clean(tab.AppendFrames(nil, addr)); !same(tab, f, addr, got, want) {
-						t.Errorf("%#x is %v, llvm-symbolizer says %v", addr, places(got), want)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -210,9 +206,6 @@ func TestPackBroken(t *testing.T) {
 // TestAlternate: what dwz moved to a file that several have in common is found
 // there: all frames are those from before.
 func TestAlternate(t *testing.T) {
-	if _, err := exec.LookPath("dwz"); err != nil {
-		t.Skip("needs dwz, of Debian's package of that name")
-	}
 	for _, tt := range []struct {
 		name  string
 		flags []string // of the compiler
