@@ -14,6 +14,7 @@ import (
 	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
+	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -85,6 +86,27 @@ var formats = []format{
 				s := d.Stats()
 				return Stats{Version: s.Version, Skipped: s.Unknown}
 			}, nil
+		},
+	},
+	{
+		name: "swap", what: "SWAP data messages",
+		match: swap.Match,
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			d, err := swap.NewReader(r, swap.Options{Strict: o.Strict})
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, func() Stats {
+				s := d.Stats()
+				return Stats{Version: s.Version, Skipped: s.Damaged}
+			}, nil
+		},
+	},
+	{
+		name: "swap-control", what: "packets of SWAP's control channel",
+		match: swap.MatchControl,
+		open: func(io.Reader, Options) (trace.Reader, func() Stats, error) {
+			return nil, nil, fmt.Errorf("packets of SWAP's control channel have no records: %w; 'rtrace dump' prints them", trace.ErrUnsupported)
 		},
 	},
 	{

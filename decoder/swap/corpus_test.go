@@ -21,7 +21,6 @@ import (
 	"rtrace-bpf/trace"
 )
 
-
 const corpus = "../../testdata/corpus/swap"
 
 // vectors returns the names of the files of the corpus, without their suffix, and of

@@ -36,6 +36,9 @@ const (
 // gives it.
 const Protocol = "4.1"
 
+// NoPath is what stands for the path of a program that was not found.
+const NoPath = "N/A"
+
 // Resource is the type of the resource whose calls are PROBE_MEMORY.
 const Resource = "memory"
 
