@@ -3,6 +3,7 @@ package swap
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,8 +166,10 @@ func (m *Writer) frames(now int64, number uint32, frames []uint64) {
 	m.begin(wire.Stack, now)
 	m.u32(number)
 	m.u32(uint32(len(frames)))
-	for _, f := range frames {
-		m.u64(f)
+	at := len(m.buf)
+	m.buf = slices.Grow(m.buf, 8*len(frames))[:at+8*len(frames)]
+	for b := m.buf[at:]; len(frames) > 0; b, frames = b[8:], frames[1:] {
+		binary.LittleEndian.PutUint64(b, frames[0])
 	}
 	m.end()
 }

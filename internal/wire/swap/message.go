@@ -127,7 +127,8 @@ var Messages = append([]Message{
 		Field{Name: "comm", Type: String})},
 	{ID: WebSampling, Name: "WEB_SAMPLING", Note: "where a script was", Layouts: []Layout{
 		{Name: "sampling", Fields: []Field{
-			{Name: "subtype", Type: U8, Check: IsZero, Note: "0"}, pid, tid, {Name: "line", Type: U32},
+			{Name: "subtype", Type: U8, Check: IsZero, Note: "0"}, {Name: "pid", Type: U32, Check: IsPID}, {Name: "tid", Type: U32, Check: IsPID},
+			{Name: "line", Type: U32},
 			{Name: "function", Type: String}, {Name: "url", Type: String},
 		}},
 		{Name: "entry", Note: "until 2016 this was WEB_FUNCTION_ENTRY", Fields: []Field{
