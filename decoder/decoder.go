@@ -15,6 +15,7 @@ import (
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
 	"rtrace-bpf/decoder/swap"
+	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
 
@@ -140,8 +141,12 @@ type Trace struct {
 	Compression []string // outermost first: "gzip", "zstd"
 	Side        string   // path of the side file that is used, or ""
 
+	// Swap is what the side file of a SWAP stream tells of it.
+	Swap sidefile.Swap
+
 	stats func() Stats
 	close []func() error
+	swap  *swap.Reader
 }
 
 // Stats returns what the decoder counted so far.
@@ -173,12 +178,13 @@ func Open(r io.Reader, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, errors.Join(in.explain(err), in.Close())
 	}
+	messages, _ := reader.(*swap.Reader)
 	if len(in.layers) > 0 {
 		reader = &checked{reader, in}
 	}
 	return &Trace{
 		Reader: reader, Format: f.name, Compression: in.Compression,
-		stats: stats, close: []func() error{in.Close},
+		stats: stats, close: []func() error{in.Close}, swap: messages,
 	}, nil
 }
 

@@ -160,6 +160,20 @@ func Remarks(w trace.Writer) []string {
 	return nil
 }
 
+// SwapSide returns what a side file must tell of a SWAP stream that w has written:
+// the names of functions by their numbers, and when its first message was, in ns since
+// 1970. ok is false for other formats. w comes from New.
+func SwapSide(w trace.Writer) (apis map[uint32]string, start int64, ok bool) {
+	e, ok := w.(*swap.Writer)
+	if !ok {
+		return nil, 0, false
+	}
+	return e.APIs(), e.Start(), true
+}
+
+// SwapVersion is the version of the protocol that is written.
+const SwapVersion = swap.Version
+
 // Suffix returns what the format adds to file names, or "" if it is unknown.
 func Suffix(name string) string {
 	f, _ := Lookup(name)

@@ -21,7 +21,7 @@ func convertCommand() command {
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
 			About: "Without -f the suffix of OUT tells the format; without a suffix that is known it is " + encoder.Default + ".\n\n" +
 				"What the new format cannot hold goes to OUT.side if OUT is a regular file and the input has such things: " +
-				"it is jsonl or has a side file itself. OUT appears when it is complete; if anything fails, nothing is left behind. " +
+				"it is jsonl or has a side file itself. Beside swap there is always one, with the names of functions by their numbers. OUT appears when it is complete; if anything fails, nothing is left behind. " +
 				"Of an input that is cut, OUT holds what is whole.\n\n" +
 				"A profile is not the trace but its sums by stack: what was allocated, and what was not freed. " +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack; in pprof, for each of its threads and functions that allocate.",
@@ -85,6 +85,7 @@ type convert struct {
 
 	encoder trace.Writer
 	side    *sidefile.Writer
+	swap    sidefile.Swap // of the input
 }
 
 // target finds out the format that is asked for.
@@ -157,7 +158,8 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
-	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "") {
+	c.swap = in.Swap
+	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
 		}
@@ -188,6 +190,12 @@ func (c *convert) finish(err error) error {
 	}
 	if !isIncomplete(err) {
 		return errors.Join(err, c.side.Discard())
+	}
+	if apis, start, ok := encoder.SwapSide(c.encoder); ok {
+		c.swap.Version, c.swap.Start, c.swap.APIs = encoder.SwapVersion, start, apis
+		if e := c.side.Swap(&c.swap); e != nil {
+			err = e
+		}
 	}
 	if e := c.side.Close(); e != nil {
 		return e

@@ -16,7 +16,8 @@ type pending struct {
 	time    int64
 	process trace.Process
 	maps    []trace.Mapping
-	size    int // bytes of the maps
+	size    int    // bytes of the maps
+	task    string // name of the main thread
 }
 
 // maxTaskName is the longest name of a task in bytes.
@@ -31,6 +32,8 @@ func (p *pending) continues(r *trace.Record) bool {
 	switch r.Kind {
 	case trace.KindHeader, trace.KindResource, trace.KindTracerModule, trace.KindModule, trace.KindAttachment, trace.KindContext:
 		return true
+	case trace.KindThread:
+		return r.PID == p.pid && r.Time == p.time
 	case trace.KindMapping:
 		// Those of the beginning have its time; in formats without times
 		// of mappings they stand behind it.
@@ -55,7 +58,9 @@ func (m *Writer) endProcess() {
 	p.open = false
 	name := p.process.Name
 	if m.opts.Dialect == Kernel {
-		name = taskName(name)
+		if name = taskName(name); p.task != "" {
+			name = taskName(p.task)
+		}
 	}
 	program := p.program()
 	m.begin(wire.ProcessInfo, p.time)
@@ -87,6 +92,9 @@ func (m *Writer) endProcess() {
 	}
 	binary.LittleEndian.PutUint32(m.buf[at:], n)
 	m.end()
+	if p.task != "" && m.opts.Dialect == Document && p.task != taskName(name) {
+		m.comm(p.pid, p.time, p.task)
+	}
 }
 
 // program returns which mapping is the program's, or -1.
@@ -160,12 +168,23 @@ func (m *Writer) unmapping(r *trace.Record) {
 	m.end()
 }
 
-func (m *Writer) comm(r *trace.Record, name string) {
+// thread names a process after its main thread.
+func (m *Writer) thread(r *trace.Record) {
+	switch {
+	case r.TID != r.PID:
+	case m.process.open:
+		m.process.task = strings.Clone(r.Thread.Name)
+	default:
+		m.comm(r.PID, r.Time, r.Thread.Name)
+	}
+}
+
+func (m *Writer) comm(pid int32, now int64, name string) {
 	if m.opts.Dialect == Kernel {
 		name = taskName(name)
 	}
-	m.begin(wire.ProcessComm, r.Time)
-	m.u32(uint32(r.PID))
+	m.begin(wire.ProcessComm, now)
+	m.u32(uint32(pid))
 	m.text(name)
 	m.end()
 }

@@ -30,6 +30,7 @@ type Writer struct {
 	apis      map[string]*wire.API
 	ownAPI    uint32
 	stats     Stats
+	first     int64 // time of the first message
 }
 
 var _ trace.Writer = (*Writer)(nil)
@@ -56,6 +57,25 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 // Stats returns the counters so far.
 func (m *Writer) Stats() Stats { return m.stats }
 
+// Version is the version of the protocol that is written.
+const Version = wire.Protocol
+
+// APIs returns the names of the functions of probe messages by their numbers: those
+// that are known, and those that the trace has. The caller owns the map.
+func (m *Writer) APIs() map[uint32]string {
+	apis := map[uint32]string{}
+	for name, api := range m.apis {
+		apis[api.ID] = name
+	}
+	for i := range wire.OtherAPIs {
+		apis[wire.OtherAPIs[i].ID] = wire.OtherAPIs[i].Name
+	}
+	return apis
+}
+
+// Start returns when the first message was, in ns since 1970, or 0.
+func (m *Writer) Start() int64 { return m.first }
+
 // WriteRecord implements trace.Writer.
 func (m *Writer) WriteRecord(r *trace.Record) error {
 	if m.err != nil {
@@ -79,11 +99,9 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	case trace.KindCall:
 		m.call(r)
 	case trace.KindThread:
-		if r.TID == r.PID {
-			m.comm(r, r.Thread.Name)
-		}
+		m.thread(r)
 	case trace.KindExec:
-		m.comm(r, r.Exec.Name)
+		m.comm(r.PID, r.Time, r.Exec.Name)
 	case trace.KindExit:
 		if r.Exit.Process {
 			m.begin(wire.Terminate, r.Time)
@@ -137,7 +155,11 @@ func (m *Writer) begin(id uint32, now int64) {
 	m.u32(id)
 	m.u32(m.seq)
 	m.seq++
-	m.time(m.clock.wall(now))
+	wall := m.clock.wall(now)
+	if m.first == 0 {
+		m.first = wall
+	}
+	m.time(wall)
 	m.u32(0)
 }
 
