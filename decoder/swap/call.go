@@ -23,6 +23,7 @@ type probed struct {
 	result   byte // letter
 	value    uint64
 	caller   uint64
+	callType uint32
 	size     uint64
 	kind     uint32 // MemoryAlloc …
 	address  uint64
@@ -60,6 +61,7 @@ func (p *probed) parse(data []byte) bool {
 	if p.result, p.value, data, ok = number(data); !ok || len(data) < probeTail {
 		return false
 	}
+	p.callType = binary.LittleEndian.Uint32(data[8:])
 	p.caller = binary.LittleEndian.Uint64(data[12:])
 	data = data[probeTail:]
 	switch p.bare = len(data) == 0; {
@@ -173,6 +175,7 @@ func (d *Reader) call(rec *trace.Record) (bool, error) {
 	d.start(rec, trace.KindCall)
 	rec.PID, rec.TID = int32(p.pid), int32(p.tid)
 	d.stats.Calls++
+	d.stats.CallTypes.add(p.callType)
 	d.seq++
 	c := &rec.Call
 	c.Seq, c.Op, c.Function, c.Resource = d.seq, op, d.function(&p), memory

@@ -34,9 +34,10 @@ type Fields struct {
 }
 
 var (
-	errShort   = malformed("payload is too short")
-	errLetter  = malformed("unknown letter of an argument")
-	errUnknown = fmt.Errorf("its id is %w", trace.ErrUnsupported)
+	errShort    = malformed("payload is too short")
+	errUnlikely = malformed("unlikely value")
+	errLetter   = malformed("unknown letter of an argument")
+	errUnknown  = fmt.Errorf("its id is %w", trace.ErrUnsupported)
 )
 
 // parser takes payloads apart.
@@ -48,6 +49,10 @@ type parser struct {
 	values        []Value
 	unsure        bool // a field is not what Check wants
 	flawed        bool
+	// search gives up at the first unlikely value; left is how many more values
+	// may be looked at then.
+	search bool
+	left   int
 }
 
 // Parser takes messages apart.
@@ -159,6 +164,11 @@ func (p *parser) layout(l *wire.Layout, values []Value) error {
 func (p *parser) field(f *wire.Field) error {
 	if f.If != "" && !p.wanted(f) {
 		return nil
+	}
+	if p.search {
+		if p.left--; p.left < 0 || p.unsure {
+			return errUnlikely
+		}
 	}
 	v := Value{Field: f}
 	var err error
@@ -365,13 +375,19 @@ func between(num uint64, limit float32) bool {
 	return f == 0 || f >= 0.001 && f <= limit
 }
 
+// maxSearch bounds how many values of a message are looked at to find the number of
+// processors; a real one of 256 needs less.
+const maxSearch = 1 << 20
+
 // countCPUs returns the number of processors that a SYSTEM message most likely is
 // about: the first with which likely values fill the payload to its end, else the
 // first with likely values. Real daemons declare more bytes than they fill.
 func (p *parser) countCPUs(dst *Fields) int {
 	def := wire.Lookup(wire.System)
 	first := 0
-	for n := 1; n <= wire.MaxCPUs; n++ {
+	p.search, p.left = true, maxSearch
+	defer func() { p.search = false }()
+	for n := 1; n <= wire.MaxCPUs && p.left > 0; n++ {
 		p.cpus = n
 		for i := range def.Layouts {
 			if p.layout(&def.Layouts[i], dst.Values[:0]) != nil {

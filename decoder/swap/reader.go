@@ -62,6 +62,8 @@ type Stats struct {
 	Lost     uint64 // messages, by gaps of the sequence
 	Unknown  uint64 // messages of unknown ids
 	Damaged  uint64 // messages that do not parse
+	// CallTypes are those of the probe messages.
+	CallTypes CallTypes
 }
 
 var _ trace.Reader = (*Reader)(nil)
@@ -104,6 +106,9 @@ func (d *Reader) Stats() Stats {
 	stats.Version = wire.Protocol
 	if d.s.formula {
 		stats.Version += ", nanoseconds first"
+	}
+	if stats.CallTypes.Kernel() {
+		stats.Version += ", call types of the kernel"
 	}
 	return stats
 }
@@ -278,6 +283,9 @@ func (f *Fields) number(name string) uint64 {
 // opaque keeps the message as it is.
 func (d *Reader) opaque(rec *trace.Record) {
 	d.start(rec, trace.KindOpaque)
+	if v := d.fields.field("call_type"); v != nil && d.msg.ID != wire.LSAN {
+		d.stats.CallTypes.add(uint32(v.Num))
+	}
 	rec.Opaque = trace.Opaque{Format: wire.Format, ID: d.msg.ID, Data: d.msg.Data}
 	times := false
 	for i := range d.fields.Values {

@@ -127,9 +127,12 @@ var Messages = append([]Message{
 		Field{Name: "comm", Type: String})},
 	{ID: WebSampling, Name: "WEB_SAMPLING", Note: "where a script was", Layouts: []Layout{
 		{Name: "sampling", Fields: []Field{
-			{Name: "subtype", Type: U8, Check: IsZero, Note: "0"}, {Name: "pid", Type: U32, Check: IsPID}, {Name: "tid", Type: U32, Check: IsPID},
+			{Name: "subtype", Type: U8, Check: IsZero, Note: "0"},
+			{Name: "pid", Type: U32, Check: IsPID},
+			{Name: "tid", Type: U32, Check: IsPID},
 			{Name: "line", Type: U32},
-			{Name: "function", Type: String}, {Name: "url", Type: String},
+			{Name: "function", Type: String},
+			{Name: "url", Type: String},
 		}},
 		{Name: "entry", Note: "until 2016 this was WEB_FUNCTION_ENTRY", Fields: []Field{
 			pid, tid, {Name: "line", Type: U32}, {Name: "function", Type: String}, {Name: "url", Type: String},
@@ -141,8 +144,12 @@ var Messages = append([]Message{
 		Field{Name: "begin", Type: Time}, Field{Name: "end", Type: Time})},
 	{ID: WebAppSetupStage, Name: "WEB_APP_SETUP_STAGE", Note: "a stage of the start of a web application", Layouts: unnamed(pid,
 		Field{Name: "wsp_id", Type: U32, Values: []Value{
-			{1, "resource load begin"}, {2, "resource load end"}, {3, "resource processing begin"}, {4, "resource processing end"},
-			{5, "draw begin"}, {6, "draw end"},
+			{1, "resource load begin"},
+			{2, "resource load end"},
+			{3, "resource processing begin"},
+			{4, "resource processing end"},
+			{5, "draw begin"},
+			{6, "draw end"},
 		}},
 		Field{Name: "res_id", Type: U32, If: "wsp_id", Is: 1<<1 | 1<<2 | 1<<3 | 1<<4},
 		Field{Name: "path", Type: String, If: "wsp_id", Is: 1 << 1})},
@@ -170,9 +177,22 @@ var probeType = Field{Name: "probe_type", Type: Hex32, Values: []Value{
 
 // fileEvents are the values of FILE_FUNCTION_ENTRY and PROBE_FILE.
 var fileEvents = []Value{
-	{0, "open"}, {1, "close"}, {2, "read start"}, {3, "read end"}, {4, "write start"}, {5, "write end"},
-	{6, "directory"}, {7, "permission"}, {8, "other"}, {9, "send"}, {10, "receive"}, {11, "option"}, {12, "manage"},
-	{14, "lock start"}, {15, "lock end"}, {16, "lock release"},
+	{0, "open"},
+	{1, "close"},
+	{2, "read start"},
+	{3, "read end"},
+	{4, "write start"},
+	{5, "write end"},
+	{6, "directory"},
+	{7, "permission"},
+	{8, "other"},
+	{9, "send"},
+	{10, "receive"},
+	{11, "option"},
+	{12, "manage"},
+	{14, "lock start"},
+	{15, "lock end"},
+	{16, "lock release"},
 }
 
 // Lookup returns the message with that id, or nil.
