@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -30,7 +31,9 @@ func TestScripts(t *testing.T) {
 		WorkdirRoot: t.TempDir(), // its own folder stays behind
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TZ", "UTC")
-			return nil
+			corpus, err := filepath.Abs("../../testdata/corpus")
+			e.Setenv("CORPUS", corpus)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "compress": compress, "head-bytes": headBytes,
