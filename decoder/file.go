@@ -88,9 +88,8 @@ func (t *Trace) readSwap(path string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() // likewise
 	found, ok, err := sidefile.ReadSwap(in)
-	if err != nil || !ok {
+	if err = errors.Join(err, in.Close()); err != nil || !ok {
 		return err
 	}
 	t.Swap = found

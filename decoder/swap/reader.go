@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	wire "rtrace-bpf/internal/wire/swap"
@@ -79,9 +80,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 		return nil, err
 	}
 	d := &Reader{s: s, parser: *p, opts: o, names: map[uint32]string{}, mapped: map[mapping]string{}}
-	for id, name := range o.APIs {
-		d.names[id] = name
-	}
+	maps.Copy(d.names, o.APIs)
 	return d, nil
 }
 
@@ -94,9 +93,7 @@ func (d *Reader) SetSide(cpus, devices int, apis map[uint32]string) error {
 		return err
 	}
 	d.parser.opts.CPUs, d.parser.opts.Devices = cpus, devices
-	for id, name := range apis {
-		d.names[id] = name
-	}
+	maps.Copy(d.names, apis)
 	return nil
 }
 
