@@ -14,6 +14,8 @@ import (
 	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
+	"rtrace-bpf/decoder/swap"
+	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
 
@@ -88,6 +90,27 @@ var formats = []format{
 		},
 	},
 	{
+		name: "swap", what: "SWAP data messages",
+		match: swap.Match,
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			d, err := swap.NewReader(r, swap.Options{Strict: o.Strict})
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, func() Stats {
+				s := d.Stats()
+				return Stats{Version: s.Version, Skipped: s.Damaged}
+			}, nil
+		},
+	},
+	{
+		name: "swap-control", what: "packets of SWAP's control channel",
+		match: swap.MatchControl,
+		open: func(io.Reader, Options) (trace.Reader, func() Stats, error) {
+			return nil, nil, fmt.Errorf("packets of SWAP's control channel have no records: %w; 'rtrace dump' prints them", trace.ErrUnsupported)
+		},
+	},
+	{
 		name: "text", what: "sp-rtrace text",
 		match: func(head []byte) bool { return !bytes.ContainsRune(head, 0) && textLine.Match(head) },
 		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
@@ -118,8 +141,12 @@ type Trace struct {
 	Compression []string // outermost first: "gzip", "zstd"
 	Side        string   // path of the side file that is used, or ""
 
+	// Swap is what the side file of a SWAP stream tells of it.
+	Swap sidefile.Swap
+
 	stats func() Stats
 	close []func() error
+	swap  *swap.Reader
 }
 
 // Stats returns what the decoder counted so far.
@@ -151,12 +178,13 @@ func Open(r io.Reader, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, errors.Join(in.explain(err), in.Close())
 	}
+	messages, _ := reader.(*swap.Reader)
 	if len(in.layers) > 0 {
 		reader = &checked{reader, in}
 	}
 	return &Trace{
 		Reader: reader, Format: f.name, Compression: in.Compression,
-		stats: stats, close: []func() error{in.Close},
+		stats: stats, close: []func() error{in.Close}, swap: messages,
 	}, nil
 }
 

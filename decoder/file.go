@@ -67,9 +67,33 @@ func (t *Trace) addSide(path string, warn func(error)) {
 		_ = side.Close() // only read
 		return
 	}
+	if t.swap != nil {
+		if err := t.readSwap(side.Name()); err != nil && warn != nil {
+			warn(fmt.Errorf("side file: %w", err))
+		}
+	}
 	t.Side = side.Name()
 	t.Reader = sidefile.Overlay(t.Reader, in, warn)
 	t.close = append(t.close, in.Close, side.Close)
+}
+
+// readSwap tells the reader of a SWAP stream what the side file at path knows.
+func (t *Trace) readSwap(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return plain(err)
+	}
+	defer f.Close() // only read
+	in, err := NewInput(f)
+	if err != nil {
+		return err
+	}
+	found, ok, err := sidefile.ReadSwap(in)
+	if err = errors.Join(err, in.Close()); err != nil || !ok {
+		return err
+	}
+	t.Swap = found
+	return t.swap.SetSide(found.CPUs, len(found.Devices), found.APIs)
 }
 
 // openFirst opens the first of the names that is a regular file.

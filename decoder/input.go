@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -95,6 +96,9 @@ func telling(head []byte) bool {
 	}
 	if bytes.HasPrefix(head, []byte(mtrcMagic)) {
 		return true
+	}
+	if swap.MayBe(head) {
+		return len(head) >= swap.HeadSize
 	}
 	for _, c := range head[:4] {
 		if c >= 0x80 || c < ' ' && c != '\n' && c != '\r' && c != '\t' {

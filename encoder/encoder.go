@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/encoder/mtrc"
 	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/encoder/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -39,6 +40,14 @@ type Options struct {
 	// MTRCWords is how many bytes a word of the header of mtrc has, 4 or 8;
 	// 0 means the pointer size of the traced machine.
 	MTRCWords int
+	// SwapDialect is "document" (or empty) for what the protocol document of
+	// SWAP says, or "kernel" for what devices sent.
+	SwapDialect string
+	// SwapTime is "seconds-first" (or empty), or "formula" for times as the
+	// newer text of that document computes them.
+	SwapTime string
+	// SwapNoStacks leaves out the private messages of swap with whole stacks.
+	SwapNoStacks bool
 }
 
 // Format is one row of the table.
@@ -78,6 +87,20 @@ var formats = []Format{
 		Name: "mtrc", Suffix: ".mtrc", Desc: "tracing file of mpatrol, for mptrace", Binary: true, positions: mtrc.Positions,
 		open: func(w io.Writer, o Options) (trace.Writer, error) {
 			return mtrc.New(w, mtrc.Options{Words: o.MTRCWords, Legacy: o.MTRCLegacy})
+		},
+	},
+	{
+		Name: "swap", Suffix: ".swap", Desc: "SWAP data messages of Tizen, for Dynamic Analyzer", Binary: true, positions: swap.Positions,
+		open: func(w io.Writer, o Options) (trace.Writer, error) {
+			dialect, err := swap.ParseDialect(o.SwapDialect)
+			if err != nil {
+				return nil, err
+			}
+			formula := o.SwapTime == "formula"
+			if !formula && o.SwapTime != "" && o.SwapTime != "seconds-first" {
+				return nil, fmt.Errorf("unknown order of times %q of SWAP (known: seconds-first, formula)", o.SwapTime)
+			}
+			return swap.New(w, swap.Options{Dialect: dialect, Formula: formula, NoStacks: o.SwapNoStacks})
 		},
 	},
 }
@@ -128,11 +151,28 @@ func CutStacks(w trace.Writer) uint64 {
 // Remarks says in words what w could not write as it was, one line each. w comes
 // from New.
 func Remarks(w trace.Writer) []string {
-	if e, ok := w.(*mtrc.Writer); ok {
+	switch e := w.(type) {
+	case *mtrc.Writer:
+		return e.Stats().Remarks()
+	case *swap.Writer:
 		return e.Stats().Remarks()
 	}
 	return nil
 }
+
+// SwapSide returns what a side file must tell of a SWAP stream that w has written:
+// the names of functions by their numbers, and when its first message was, in ns since
+// 1970. ok is false for other formats. w comes from New.
+func SwapSide(w trace.Writer) (apis map[uint32]string, start int64, ok bool) {
+	e, ok := w.(*swap.Writer)
+	if !ok {
+		return nil, 0, false
+	}
+	return e.APIs(), e.Start(), true
+}
+
+// SwapVersion is the version of the protocol that is written.
+const SwapVersion = swap.Version
 
 // Suffix returns what the format adds to file names, or "" if it is unknown.
 func Suffix(name string) string {

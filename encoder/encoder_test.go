@@ -96,7 +96,7 @@ func TestPositions(t *testing.T) {
 					got++
 				}
 			}
-			if got != want || want < 5 {
+			if got != want || want < 4 { // not all have a place for OpNone
 				t.Errorf("%s: %d calls are delivered, %d positions counted", f.Name, got, want)
 			}
 		}

@@ -41,6 +41,7 @@ const (
 	ClockUnknown   Clock = iota
 	ClockMonotonic       // CLOCK_MONOTONIC of the traced machine
 	ClockDay             // the same modulo 24 hours, in steps of a millisecond: all that sp-rtrace keeps
+	ClockWall            // CLOCK_REALTIME, since 1970: what SWAP has
 )
 
 // Header describes the recording.
@@ -64,6 +65,9 @@ type Process struct {
 	Name     string // the program as its command line gives it
 	WallTime int64  // when its tracing began, ns since 1970; 0 if unknown
 	Depth    int    // most frames kept per stack; -1 if unknown
+	Parent   int32  // process id of the parent, 0 if unknown
+	Started  int64  // when the process itself began, ns since 1970; 0 if unknown
+	Path     string // file of the program; empty if unknown
 }
 
 // Thread names the thread Record.TID.

@@ -25,6 +25,7 @@ type config struct {
 	format    string
 	dialect   string
 	mtrc      mtrcConfig
+	swap      swapConfig
 	duration  time.Duration
 	maxRate   flags.Count
 	maxSize   flags.Size
@@ -51,6 +52,13 @@ type config struct {
 	heapGrowth   bool
 	operators    string
 	allocators   allocatorConfig
+}
+
+// swapConfig is how SWAP is written.
+type swapConfig struct {
+	dialect  string
+	time     string
+	noStacks bool
 }
 
 // mtrcConfig is how MTRC is written.
@@ -85,6 +93,9 @@ func (c *config) declare(env settings) {
 	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
 	f.BoolVar(&c.mtrc.legacy, "mtrc-legacy", false, "write mtrc for the unmodified 64-bit mptrace: addresses and sizes in 31 bits")
 	f.IntVar(&c.mtrc.words, "mtrc-words", 0, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8 (default: as many as pointers of the process have)")
+	f.StringVar(&c.swap.dialect, "swap-dialect", "document", "write swap in the `DIALECT` document, with command lines, or kernel, with task names of 15 bytes as devices sent")
+	f.StringVar(&c.swap.time, "swap-time", "seconds-first", "write the times of swap in the `ORDER` seconds-first, as all public writers do, or formula, to the letter of the newer protocol text")
+	f.BoolVar(&c.swap.noStacks, "swap-no-stacks", false, "leave the private messages with whole stacks out of swap; its standard ones hold the caller alone")
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -148,6 +159,7 @@ func (c *config) parse(args []string, env settings) error {
 func (c *config) encoding() encoder.Options {
 	return encoder.Options{
 		SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll, MTRCLegacy: c.mtrc.legacy, MTRCWords: c.mtrc.words,
+		SwapDialect: c.swap.dialect, SwapTime: c.swap.time, SwapNoStacks: c.swap.noStacks,
 	}
 }
 

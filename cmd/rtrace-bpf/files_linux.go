@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
@@ -62,6 +63,11 @@ func (f *files) Close() error {
 		err = nil
 	}
 	if f.side != nil {
+		if apis, start, ok := encoder.SwapSide(f.encoder); ok {
+			e := f.side.Swap(&sidefile.Swap{Version: encoder.SwapVersion, Start: start, APIs: apis})
+			f.sideFailed = f.sideFailed || e != nil
+			err = errors.Join(err, e)
+		}
 		if e := f.side.Close(); !f.sideFailed {
 			err = errors.Join(err, e)
 		}

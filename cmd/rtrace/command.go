@@ -39,6 +39,11 @@ func commands() []command {
 		mprofCommand(),
 		mptraceCommand(),
 		replayCommand(),
+		swapHeapCommand(),
+		swapLibrariesCommand(),
+		swapPersistentCommand(),
+		swapMapsCommand(),
+		swapCallsCommand(),
 	}
 }
 

@@ -21,7 +21,7 @@ func convertCommand() command {
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
 			About: "Without -f the suffix of OUT tells the format; without a suffix that is known it is " + encoder.Default + ".\n\n" +
 				"What the new format cannot hold goes to OUT.side if OUT is a regular file and the input has such things: " +
-				"it is jsonl or has a side file itself. OUT appears when it is complete; if anything fails, nothing is left behind. " +
+				"it is jsonl or has a side file itself. Beside swap there is always one, with the names of functions by their numbers. OUT appears when it is complete; if anything fails, nothing is left behind. " +
 				"Of an input that is cut, OUT holds what is whole.\n\n" +
 				"A profile is not the trace but its sums by stack: what was allocated, and what was not freed. " +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack; in pprof, for each of its threads and functions that allocate.",
@@ -43,6 +43,9 @@ func convertCommand() command {
 			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
 			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
 			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
+			out.StringVar(&c.options.SwapDialect, "swap-dialect", "document", "of swap: `DIALECT` document is what its protocol document says, kernel what devices sent (task names of 15 bytes)")
+			out.StringVar(&c.options.SwapTime, "swap-time", "seconds-first", "of swap: `ORDER` of times, seconds-first as all public writers have it, or formula as the newer text of the document computes it")
+			out.BoolVar(&c.options.SwapNoStacks, "swap-no-stacks", false, "of swap: leave out the private messages with whole stacks, which other readers skip")
 			c.callers.add(out)
 			c.profile.add(f.group("Profiles"))
 			c.input.add(f.group("Input"))
@@ -82,6 +85,7 @@ type convert struct {
 
 	encoder trace.Writer
 	side    *sidefile.Writer
+	swap    sidefile.Swap // of the input
 }
 
 // target finds out the format that is asked for.
@@ -106,6 +110,12 @@ func (c *convert) target() (encoder.Format, error) {
 	}
 	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
 		return f, cli.Usagef("unknown dialect %q (known: wire, document)", d)
+	}
+	if d := c.options.SwapDialect; d != "document" && d != "kernel" {
+		return f, cli.Usagef("unknown dialect %q of swap (known: document, kernel)", d)
+	}
+	if t := c.options.SwapTime; t != "seconds-first" && t != "formula" {
+		return f, cli.Usagef("unknown order of times %q of swap (known: seconds-first, formula)", t)
 	}
 	if w := c.options.MTRCWords; w != 0 && w != 4 && w != 8 {
 		return f, cli.Usagef("--mtrc-words is 4 or 8, not %d", w)
@@ -148,7 +158,8 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
-	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "") {
+	c.swap = in.Swap
+	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
 		}
@@ -179,6 +190,12 @@ func (c *convert) finish(err error) error {
 	}
 	if !isIncomplete(err) {
 		return errors.Join(err, c.side.Discard())
+	}
+	if apis, start, ok := encoder.SwapSide(c.encoder); ok {
+		c.swap.Version, c.swap.Start, c.swap.APIs = encoder.SwapVersion, start, apis
+		if e := c.side.Swap(&c.swap); e != nil {
+			err = e
+		}
 	}
 	if e := c.side.Close(); e != nil {
 		return e

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
+	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
@@ -32,20 +33,23 @@ func dumpCommand() command {
 			var (
 				out     string
 				records bool
+				ui      bool
 				in      inputFlags
 			)
 			group := f.group("Output")
 			group.StringVarP(&out, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			group.BoolVar(&records, "records", false, "print the records that the packets become, as jsonl")
-			f.group("Input").BoolVar(&in.strict, "strict", false, "fail at packets that are unknown or do not parse")
+			input := f.group("Input")
+			input.BoolVar(&in.strict, "strict", false, "fail at packets that are unknown or do not parse")
+			input.BoolVar(&ui, "swap-ui", false, "FILE is the file that a message UI_HIERARCHY of SWAP names, by whose beginning it cannot be recognised")
 			return func(ctx context.Context, s cli.Streams, args []string) error {
-				return dump(ctx, s, args, out, records, in.strict)
+				return dump(ctx, s, args, out, records, ui, in.strict)
 			}
 		},
 	}
 }
 
-func dump(ctx context.Context, s cli.Streams, args []string, outName string, records, strict bool) (err error) {
+func dump(ctx context.Context, s cli.Streams, args []string, outName string, records, ui, strict bool) (err error) {
 	raw, name, stop, err := openBytes(ctx, s, args)
 	if err != nil {
 		return err
@@ -62,10 +66,13 @@ func dump(ctx context.Context, s cli.Streams, args []string, outName string, rec
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	format, err := in.Format()
-	if err != nil {
+	if err != nil && !ui {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	w := bufio.NewWriterSize(out, 64<<10)
+	if ui {
+		format = "swap-ui"
+	}
 	if packets := packetDumps[format]; packets != nil && !records {
 		err = packets(w, in, strict)
 		if e := in.Err(); e != nil && (err == nil || errors.Is(err, trace.ErrTruncated)) {
@@ -89,6 +96,20 @@ var packetDumps = map[string]func(w io.Writer, r io.Reader, strict bool) error{
 	"mtrc": func(w io.Writer, r io.Reader, strict bool) error {
 		return mtrc.Dump(w, r, mtrc.Options{Strict: strict})
 	},
+	"swap":         swapDump(swap.Dump),
+	"swap-control": swapDump(swap.DumpControl),
+	"swap-ui":      swapDump(swap.DumpUI),
+}
+
+// swapDump makes a dump of one of SWAP's kinds of files, which tells what is damaged.
+func swapDump(dump func(io.Writer, io.Reader, swap.Options) (uint64, error)) func(io.Writer, io.Reader, bool) error {
+	return func(w io.Writer, r io.Reader, strict bool) error {
+		damaged, err := dump(w, r, swap.Options{Strict: strict})
+		if err == nil && damaged > 0 {
+			return cli.Incompletef("%s not parse; the dump says why", plural(damaged, "message")+" did")
+		}
+		return err
+	}
 }
 
 func dumpRecords(ctx context.Context, w io.Writer, r io.Reader, name string, o decoder.Options) error {

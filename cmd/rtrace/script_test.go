@@ -38,7 +38,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("XDG_CACHE_HOME", noCache)
-			return nil
+			corpus, err := filepath.Abs("../../testdata/corpus")
+			e.Setenv("CORPUS", corpus)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "compress": compress, "head-bytes": headBytes,

@@ -323,5 +323,5 @@ func (v *survey) report() *report {
 
 // clockNames say what the times of a trace count.
 var clockNames = map[trace.Clock]string{
-	trace.ClockUnknown: "unknown", trace.ClockMonotonic: "monotonic", trace.ClockDay: "day",
+	trace.ClockUnknown: "unknown", trace.ClockMonotonic: "monotonic", trace.ClockDay: "day", trace.ClockWall: "wall",
 }

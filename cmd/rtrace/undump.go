@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/decoder/mtrc"
 	"rtrace-bpf/decoder/sprtrace"
+	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
 )
@@ -56,6 +57,8 @@ func undump(ctx context.Context, s cli.Streams, args []string, outName string) (
 	restore := sprtrace.Undump
 	if first, _, _ := strings.Cut(string(head), "\n"); mtrc.IsDump(first) {
 		restore = mtrc.Undump
+	} else if swap.IsDump(first) {
+		restore = swap.Undump
 	}
 	err = restore(out, lines)
 	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {

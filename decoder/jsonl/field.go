@@ -37,6 +37,12 @@ func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 		p.int64(&r.Process.WallTime)
 	case member{trace.KindProcess, "depth"}:
 		p.small(&r.Process.Depth)
+	case member{trace.KindProcess, "parent"}:
+		p.int32(&r.Process.Parent)
+	case member{trace.KindProcess, "started"}:
+		p.int64(&r.Process.Started)
+	case member{trace.KindProcess, "path"}:
+		p.string(&r.Process.Path)
 	case member{trace.KindThread, "name"}:
 		p.string(&r.Thread.Name)
 	case member{trace.KindContext, "id"}:

@@ -49,6 +49,9 @@ func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 		b = jsontext.AppendText(b, "name", r.Process.Name)
 		b = jsontext.AppendInt(b, "wall_time", r.Process.WallTime)
 		b = jsontext.AppendInt(b, "depth", int64(r.Process.Depth))
+		b = jsontext.AppendInt(b, "parent", int64(r.Process.Parent))
+		b = jsontext.AppendInt(b, "started", r.Process.Started)
+		b = jsontext.AppendText(b, "path", r.Process.Path)
 	case trace.KindThread:
 		b = jsontext.AppendText(b, "name", r.Thread.Name)
 	case trace.KindTracerModule:

@@ -44,6 +44,7 @@ func (o *Reader) begin() {
 		case trace.KindHeader:
 			o.clock = r.Header.Clock
 			if header != nil {
+				o.shift = shift(&r.Header, &header.Header)
 				o.completeHeader(r, header)
 			}
 		case trace.KindProcess:
@@ -112,6 +113,15 @@ func sameStart(main, side int64) bool {
 	}
 	const zone = 15 * 60 // time zones differ by whole quarters of an hour
 	return main%1e9 == 0 && (side/1e9-main/1e9)%zone == 0
+}
+
+// shift returns what the times of a trace of wall clock times have more than those
+// of its side file.
+func shift(main, side *trace.Header) int64 {
+	if main.Clock != trace.ClockWall || side.Clock == trace.ClockWall {
+		return 0
+	}
+	return side.WallTime - side.ClockTime
 }
 
 func (o *Reader) completeHeader(main, side *trace.Record) {

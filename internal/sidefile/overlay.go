@@ -37,6 +37,7 @@ type Reader struct {
 
 	pos    uint64      // of the next call of main
 	clock  trace.Clock // of main
+	shift  int64       // from the clock of the side file to that of main
 	pid    int32       // of main's Process
 	sawEnd bool        // main has an End
 
@@ -272,6 +273,9 @@ func (o *Reader) convert(r *trace.Record) {
 }
 
 func (o *Reader) onClock(t int64) int64 {
+	if t != 0 {
+		t += o.shift
+	}
 	if o.clock == trace.ClockDay {
 		t %= dayNanos
 		t -= t % 1e6

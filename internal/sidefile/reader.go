@@ -125,6 +125,9 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 		if s.p.Blank() {
 			continue
 		}
+		if bytes.HasPrefix(line, []byte(swapLine)) {
+			continue // for ReadSwap
+		}
 		s.p.Open('{')
 		isChunk = s.p.More('}') && string(s.p.Key()) == "from"
 		if s.p.Err() != nil {

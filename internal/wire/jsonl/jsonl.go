@@ -13,4 +13,4 @@ const (
 const MaxLine = 16 << 20
 
 // Clocks are the values of a header's "clock", in the order of trace.Clock.
-var Clocks = [...]string{"unknown", "monotonic", "day"}
+var Clocks = [...]string{"unknown", "monotonic", "day", "wall"}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"rtrace-bpf/internal/analysis/library"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// swapPersistentCommand lists the blocks that outlive an interval.
+func swapPersistentCommand() command {
+	return command{
+		name: "swap-persistent",
+		page: cli.Page{
+			Summary:  "list the blocks that were allocated in an interval and not freed by its end",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Without --from and --to the interval is the whole trace. Each block has its time, thread, address and size, the function that allocated it, " +
+				"and who called that: library and, with -r, function. With --stack its call stack follows, a row for each frame.\n\n" +
+				"It takes memory for the blocks that are live at a time." + swapAbout,
+			Lists: []cli.List{pointList},
+			Examples: []cli.Example{
+				{Does: "list what the second minute left behind", Command: "rtrace swap-persistent -r --from 1m --to 2m trace.swap"},
+				{Does: "see the call stack of each block", Command: "rtrace swap-persistent -r --stack trace.swap"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(persistentOptions)
+			what := f.group("What to print")
+			what.BoolVar(&o.stack, "stack", false, "print the call stack of each block below it: function, address and file of each frame")
+			o.addWindow(what)
+			o.addNames(f.group("Names"))
+			o.addInput(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+type persistentOptions struct {
+	swapFlags
+	stack bool
+
+	sheet *sheet
+	first int64 // time of the first call
+}
+
+func (o *persistentOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if err := o.window.check(); err != nil {
+		return err
+	}
+	o.sheet = newSheet(s.Out, o.tsv, right("call"), right("time"), right("pid"), right("tid"), right("address"), right("size"),
+		left("allocated by"), left("caller"), left("library"))
+	read := func(in *input) error { return o.list(in, warner(s.Err, "swap-persistent")) }
+	return o.in.examine(ctx, s, "swap-persistent", args, read, func(*input) error { return o.sheet.close() })
+}
+
+func (o *persistentOptions) list(in trace.Reader, warn func(error)) error {
+	calls := newCallReader(in, o.resource)
+	calls.window = o.window.open()
+	kept := filter.NewLeaks(calls)
+	kept.Fill()
+	calls.warn(warn)
+	if err := calls.missing(); err != nil {
+		return err
+	}
+	o.first = calls.stats.first
+	resolver := o.resolver()
+	for _, m := range calls.stats.mappings { // of some, a trace tells late
+		resolver.Observe(m)
+	}
+	framer := o.framer(resolver)
+	maps := library.NewMaps(false)
+	names := resolve.NewReader(kept, resolver)
+	var rec trace.Record
+	for {
+		if err := names.ReadRecord(&rec); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		maps.Add(&rec)
+		if rec.Kind == trace.KindCall && kept.Ordinal() > calls.window.before && calls.window.inContext(&rec) {
+			o.block(&rec, maps, &framer)
+		}
+	}
+}
+
+// block prints a block.
+func (o *persistentOptions) block(r *trace.Record, maps *library.Maps, framer *sites.Framer) {
+	c := &r.Call
+	frames := framer.Append(nil, r.PID, &c.Stack, &c.Caller, 0)
+	caller, file := frames[0].Function, library.Unknown
+	if frames[0].Addr != 0 {
+		caller = cmp.Or(caller, hexAddress(frames[0].Addr))
+		file = libraryOf(maps, r.PID, frames[0].Addr)
+	}
+	o.sheet.row(count(c.Seq), sinceStart(r.Time, o.first), id(r.PID), id(r.TID), hexAddress(c.ID), count(c.Size),
+		c.Function, cmp.Or(caller, library.Unknown), file)
+	if !o.stack {
+		return
+	}
+	for i := range frames {
+		if f := &frames[i]; f.Addr != 0 {
+			o.sheet.row("", "", "", "", hexAddress(f.Addr), "", "", cmp.Or(f.Function, "-"), libraryOf(maps, r.PID, f.Addr))
+		}
+	}
+}
+
+// libraryOf returns the file that is mapped at an address.
+func libraryOf(maps *library.Maps, pid int32, addr uint64) string {
+	if path, ok := maps.Find(pid, addr); ok {
+		return path
+	}
+	return library.Unmapped
+}

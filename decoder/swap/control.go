@@ -1,0 +1,94 @@
+package swap
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// DumpControl is Dump for captured packets of the control channel.
+func DumpControl(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
+	if err := o.check(); err != nil {
+		return 0, err
+	}
+	in := &input{r: r, buf: make([]byte, bufferSize)}
+	d := newDumper(w, in, o)
+	if err := d.file(fileControl); err != nil {
+		return 0, err
+	}
+	for err == nil {
+		err = d.packet(o.MaxMessage)
+	}
+	return d.damaged, d.finish(err)
+}
+
+// packet writes the line of a packet of the control channel.
+func (d *dumper) packet(limit int) error {
+	in := d.in
+	if !in.have(1) {
+		return in.err
+	}
+	offset := in.base + int64(in.pos)
+	total := wire.ControlHeaderSize
+	if in.have(total) {
+		size := binary.LittleEndian.Uint32(in.window()[4:])
+		if size > uint32(limit) {
+			return syntaxError(offset, fmt.Errorf("packet of %d bytes %w of %d", size, trace.ErrLimit, limit))
+		}
+		total += int(size)
+	}
+	if !in.have(total) {
+		return syntaxError(in.base+int64(in.pos), trace.ErrTruncated)
+	}
+	raw := in.window()[:total]
+	id, data := binary.LittleEndian.Uint32(raw), raw[wire.ControlHeaderSize:]
+	err := d.parser.parse(wire.LookupControl(id), data, false, &d.fields)
+	if err = d.damage(offset, id, err); err != nil && d.strict {
+		return err
+	}
+	if d.exact(data, false) {
+		d.start(offset, total, d.fields.Message.Name)
+		d.known()
+	} else {
+		d.start(offset, total, wordPacket)
+		d.key("id")
+		d.line = appendHex(d.line, uint64(id))
+		d.unknown(data, err)
+	}
+	in.pos += total
+	return d.flush()
+}
+
+// DumpUI is Dump for the file that a UI_HIERARCHY message names: its head and the
+// common properties of the first object; the rest is written in hexadecimal.
+func DumpUI(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
+	if err := o.check(); err != nil {
+		return 0, err
+	}
+	in := &input{r: r, buf: make([]byte, bufferSize)}
+	d := newDumper(w, in, o)
+	if err := d.file(fileUI); err != nil {
+		return 0, err
+	}
+	in.have(bufferSize)
+	data := in.window()
+	err = d.parser.parse(&wire.UIFile, data, false, &d.fields)
+	if err != nil || d.fields.Flawed {
+		d.damaged++
+		return d.damaged, d.finish(syntaxError(0, fmt.Errorf("beginning of the file: %w", malformed("it is no UI hierarchy"))))
+	}
+	tail := len(d.fields.Tail)
+	d.fields.Tail = nil
+	if d.exact(data[:len(data)-tail], false) {
+		d.start(0, len(data)-tail, d.fields.Message.Name)
+		d.known()
+		in.pos += len(data) - tail
+		if err := d.flush(); err != nil {
+			return 0, err
+		}
+	}
+	return 0, d.finish(io.EOF)
+}

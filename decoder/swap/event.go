@@ -1,0 +1,145 @@
+package swap
+
+import (
+	"strconv"
+
+	wire "rtrace-bpf/internal/wire/swap"
+)
+
+// Phase says what a message tells of a call.
+type Phase uint8
+
+// The phases.
+const (
+	Whole Phase = iota // all of it
+	Begin              // that it began; another message follows when it has ended
+	End                // that it has ended
+)
+
+// Event is what a message tells of a call of a function.
+type Event struct {
+	Phase    Phase
+	Kind     string // "function", "system call", "file" or the name of the probe: "memory"
+	Function string // name, or else address or number
+	PC       uint64 // of the function; 0 if unknown
+	Args     string // as in a dump, without brackets
+	Result   string // empty for none
+	Errno    int64
+	Caller   uint64 // address; 0 if unknown
+	// Key is the same for the messages of one call, among those of its thread
+	// that have not ended.
+	Key string
+}
+
+// Event returns what a message tells of a call. It returns false for messages about
+// other things and those that do not parse. names, if not nil, has functions by
+// their numbers.
+func (t *Parser) Event(m *Message, f *Fields, names map[uint32]string) (e Event, ok bool) {
+	if t.Parse(m, f) != nil || f.Layout == nil {
+		return Event{}, false
+	}
+	switch m.ID {
+	case wire.FunctionEntry, wire.FunctionExit:
+		e.Kind = "function"
+	case wire.SyscallEntry, wire.SyscallExit:
+		e.Kind = "system call"
+	case wire.FileFunctionEntry, wire.FileFunctionExit:
+		e.Kind = "file"
+		e.Function = "file"
+		if v := f.field("event_type"); v != nil {
+			e.Function = "file " + nameOf(v)
+			e.Args = strconv.Quote(string(f.field("real_path").Text))
+		}
+	default:
+		if m.ID>>8 != wire.ProbeMemory>>8 {
+			return Event{}, false
+		}
+		e.Kind = f.Message.Tail
+		if e.Kind == "" {
+			e.Kind = "lifecycle"
+		}
+		f.probe(&e, names)
+		f.common(&e)
+		return e, true
+	}
+	f.common(&e)
+	if e.PC = f.number("pc"); e.Function == "" {
+		e.Function = "0x" + strconv.FormatUint(e.PC, 16)
+	}
+	e.Caller = f.number("caller_pc")
+	e.Key = e.Kind + strconv.FormatUint(e.PC, 16)
+	e.Phase = Begin
+	if m.ID == wire.FunctionExit || m.ID == wire.SyscallExit || m.ID == wire.FileFunctionExit {
+		e.Phase = End
+	}
+	return e, true
+}
+
+// field returns a value by the name of its field, or nil.
+func (f *Fields) field(name string) *Value {
+	for i := range f.Values {
+		if v := &f.Values[i]; v.Field != nil && v.Field.Name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// common fills in arguments and result.
+func (f *Fields) common(e *Event) {
+	for i := range f.Values {
+		v := &f.Values[i]
+		if v.Field == nil {
+			continue
+		}
+		switch v.Field.Type {
+		case wire.Items:
+			text, _ := appendValueText(nil, f.Values[i:])
+			e.Args = string(text[1 : len(text)-1])
+		case wire.Item:
+			if v.Letter != 'v' && v.Letter != 'n' {
+				e.Result = string(appendItemText(nil, v))
+			}
+		}
+	}
+}
+
+// probe fills in what probe messages have.
+func (f *Fields) probe(e *Event, names map[uint32]string) {
+	api := uint32(f.number("api_id"))
+	e.Function = "function " + strconv.FormatUint(uint64(api), 10)
+	if known := wire.LookupAPI(f.Message.ID, api); known != nil {
+		e.Function = known.Name
+	}
+	if name := names[api]; name != "" {
+		e.Function = name
+	}
+	e.Errno = int64(f.number("errno"))
+	if e.Caller = f.number("caller"); e.Caller == wire.UnknownCaller {
+		e.Caller = 0
+	}
+	e.Key = e.Kind + strconv.FormatUint(uint64(api), 10)
+	if v := f.field("api_type"); v != nil {
+		switch name := nameOf(v); {
+		case ends(name, " start"):
+			e.Phase = Begin
+		case ends(name, " end"):
+			e.Phase = End
+		}
+	}
+	if v := f.field("pthread_id"); v != nil && f.number("api_type") < 4 {
+		e.Phase = Whole // starting and stopping a thread are no phases
+	}
+}
+
+func ends(s, with string) bool { return len(s) > len(with) && s[len(s)-len(with):] == with }
+
+// nameOf returns what the number of a field means.
+func nameOf(v *Value) string {
+	for _, known := range v.Field.Values {
+		if known.Number == int64(v.Num) {
+			return known.Name
+		}
+	}
+	return strconv.FormatUint(v.Num, 10)
+}

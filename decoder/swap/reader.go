@@ -1,0 +1,312 @@
+package swap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// memory is the id of the only resource.
+const memory = 1
+
+// Reader reads the records of a stream of messages. It is a trace.Reader whose
+// strings are the caller's; slices are valid until the next ReadRecord.
+//
+// What the vocabulary has no record for is delivered as Opaque, with time, process,
+// thread and processor where the message tells them. A SWAP stream has no end mark,
+// so no End is delivered.
+type Reader struct {
+	s      *Scanner
+	parser Parser
+	opts   Options
+	msg    Message
+	fields Fields
+	ahead  Message // the message behind, when it was looked at
+
+	begun    bool
+	next     uint32 // sequence number that is due
+	seq      uint64 // of calls
+	queue    []trace.Record
+	head     int
+	err      error
+	stats    Stats
+	names    map[uint32]string // of functions, by API_NAME or by Options
+	mapped   map[mapping]string
+	frames   []uint64
+	rewrite  []byte // payload with its times in the other order
+	args     [2]trace.Arg
+	deferred bool // msg was read, its gap was told, it comes next
+}
+
+// mapping is what an unmapping repeats.
+type mapping struct {
+	pid  int32
+	low  uint64
+	high uint64
+}
+
+// maxMapped bounds the mappings that are remembered for their paths.
+const maxMapped = 1 << 16
+
+// Stats counts what a Reader has read.
+type Stats struct {
+	// Version is that of the protocol, with the order of times if it is not the
+	// usual one.
+	Version  string
+	Messages uint64
+	Calls    uint64
+	Lost     uint64 // messages, by gaps of the sequence
+	Unknown  uint64 // messages of unknown ids
+	Damaged  uint64 // messages that do not parse
+	// CallTypes are those of the probe messages.
+	CallTypes CallTypes
+}
+
+var _ trace.Reader = (*Reader)(nil)
+
+// NewReader returns a reader of a stream of messages.
+func NewReader(r io.Reader, o Options) (*Reader, error) {
+	s, err := NewScanner(r, o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := NewParser(o)
+	if err != nil {
+		return nil, err
+	}
+	d := &Reader{s: s, parser: *p, opts: o, names: map[uint32]string{}, mapped: map[mapping]string{}}
+	maps.Copy(d.names, o.APIs)
+	return d, nil
+}
+
+// SetSide tells what a side file says: how many processors and devices SYSTEM has,
+// 0 if it does not say, and names of functions. It must come before the first
+// ReadRecord.
+func (d *Reader) SetSide(cpus, devices int, apis map[uint32]string) error {
+	o := Options{CPUs: cpus, Devices: devices}
+	if err := o.check(); err != nil {
+		return err
+	}
+	d.parser.opts.CPUs, d.parser.opts.Devices = cpus, devices
+	maps.Copy(d.names, apis)
+	return nil
+}
+
+// Stats returns the counters so far.
+func (d *Reader) Stats() Stats {
+	stats := d.stats
+	stats.Version = wire.Protocol
+	if d.s.formula {
+		stats.Version += ", nanoseconds first"
+	}
+	if stats.CallTypes.Kernel() {
+		stats.Version += ", call types of the kernel"
+	}
+	return stats
+}
+
+// ReadRecord implements trace.Reader. After an error it returns it again.
+func (d *Reader) ReadRecord(rec *trace.Record) error {
+	for d.err == nil {
+		if d.head < len(d.queue) {
+			*rec = d.queue[d.head]
+			d.head++
+			return nil
+		}
+		d.queue, d.head = d.queue[:0], 0
+		if !d.deferred {
+			if d.err = d.s.Next(&d.msg); d.err != nil {
+				break
+			}
+			if d.sequence(rec) {
+				return nil
+			}
+		}
+		d.deferred = false
+		d.stats.Messages++
+		done, err := d.convert(rec)
+		if err != nil {
+			d.err = err
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return d.err
+}
+
+// sequence looks at the number of the message. It returns true with what is to be
+// delivered in front of it.
+func (d *Reader) sequence(rec *trace.Record) bool {
+	due := d.next
+	d.next = d.msg.Sequence + 1
+	if !d.begun {
+		d.begun, d.deferred = true, true
+		d.begin(rec)
+		return true
+	}
+	gap := d.msg.Sequence - due
+	if gap == 0 || gap > wire.MaxGap {
+		return false
+	}
+	d.deferred = true
+	d.stats.Lost += uint64(gap)
+	d.start(rec, trace.KindLost)
+	rec.Lost = trace.Lost{Count: uint64(gap), Reason: "sequence gap"}
+	return true
+}
+
+// begin delivers what every trace begins with.
+func (d *Reader) begin(rec *trace.Record) {
+	d.start(rec, trace.KindHeader)
+	now := d.msg.Nanoseconds()
+	rec.Time = 0
+	rec.Header = trace.Header{
+		Format: wire.Format, Version: wire.Protocol, Clock: trace.ClockWall, WallTime: now, ClockTime: now,
+	}
+	d.queue = append(d.queue, trace.Record{
+		Kind: trace.KindResource, Resource: trace.Resource{ID: memory, Type: wire.Resource, Desc: "memory allocation in bytes"},
+	})
+}
+
+// start resets what all records share.
+func (d *Reader) start(rec *trace.Record, kind trace.Kind) {
+	rec.Kind = kind
+	rec.Time = d.msg.Nanoseconds()
+	rec.PID, rec.TID, rec.CPU = 0, 0, 0
+}
+
+// convert makes a record of the message. done is false if it has none.
+func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
+	m := &d.msg
+	if m.ID == wire.ProbeMemory {
+		if ok, err := d.call(rec); ok || err != nil {
+			return ok, err
+		}
+	}
+	if err := d.parser.Parse(m, &d.fields); err != nil || d.fields.Flawed {
+		if err := d.odd(err); err != nil {
+			return false, err
+		}
+		if d.fields.Message == nil || err != nil {
+			d.opaque(rec)
+			return true, nil
+		}
+	}
+	f := &d.fields
+	if len(f.Tail) == 0 {
+		switch m.ID {
+		case wire.ProcessInfo:
+			d.process(rec)
+			return true, nil
+		case wire.Terminate:
+			d.start(rec, trace.KindExit)
+			rec.PID = int32(f.number("pid"))
+			rec.TID = rec.PID
+			rec.Exit = trace.Exit{Process: true}
+			return true, nil
+		case wire.Error:
+			d.start(rec, trace.KindComment)
+			rec.Comment = oneLine(string(f.Values[0].Text))
+			return true, nil
+		case wire.ProcessMap:
+			d.start(rec, trace.KindMapping)
+			rec.PID = int32(f.Values[0].Num)
+			d.mapping(rec, f.Values[1].Num, f.Values[2].Num, string(f.Values[3].Text))
+			return true, nil
+		case wire.ProcessUnmap:
+			d.unmapping(rec)
+			return true, nil
+		case wire.ProcessComm:
+			d.start(rec, trace.KindThread)
+			rec.PID = int32(f.Values[0].Num)
+			rec.TID = rec.PID
+			rec.Thread.Name = string(f.Values[1].Text)
+			return true, nil
+		case wire.APIName:
+			if len(d.names) < maxMapped {
+				d.names[uint32(f.Values[0].Num)] = string(f.Values[1].Text)
+			}
+			return false, nil
+		}
+	}
+	d.opaque(rec)
+	return true, nil
+}
+
+// oneLine makes a line of a text.
+func oneLine(s string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
+}
+
+// odd counts a message that is unknown or does not parse, or fails when reading
+// strictly.
+func (d *Reader) odd(err error) error {
+	unknown := errors.Is(err, errUnknown)
+	if err == nil {
+		err = malformed("a string has no end")
+	}
+	if unknown {
+		d.stats.Unknown++
+	} else {
+		d.stats.Damaged++
+	}
+	// A private message of others is none that is missing.
+	if !d.opts.Strict || unknown && d.msg.ID >= wire.FirstPrivate {
+		return nil
+	}
+	name := fmt.Sprintf("%#x", d.msg.ID)
+	if d.fields.Message != nil {
+		name = d.fields.Message.Name
+	}
+	return syntaxError(d.msg.Offset, &messageError{name, err})
+}
+
+// number returns a number by the name of its field.
+func (f *Fields) number(name string) uint64 {
+	for i := range f.Values {
+		if v := &f.Values[i]; v.Field != nil && v.Field.Name == name {
+			return v.Num
+		}
+	}
+	return 0
+}
+
+// opaque keeps the message as it is.
+func (d *Reader) opaque(rec *trace.Record) {
+	d.start(rec, trace.KindOpaque)
+	if v := d.fields.field("call_type"); v != nil && d.msg.ID != wire.LSAN {
+		d.stats.CallTypes.add(uint32(v.Num))
+	}
+	rec.Opaque = trace.Opaque{Format: wire.Format, ID: d.msg.ID, Data: d.msg.Data}
+	times := false
+	for i := range d.fields.Values {
+		v := &d.fields.Values[i]
+		if v.Field.Type == wire.List || v.Field.Type == wire.Items {
+			break // what is in lists is about others
+		}
+		switch v.Field.Name {
+		case "pid":
+			rec.PID = int32(v.Num)
+		case "tid":
+			rec.TID = int32(v.Num)
+		case "cpu":
+			rec.CPU = int32(v.Num) + 1
+		}
+		times = times || v.Field.Type == wire.Time
+	}
+	if !times || !d.msg.Formula {
+		return
+	}
+	// Whoever writes it does not know in which order they were.
+	d.rewrite = d.rewrite[:0]
+	for i := range d.fields.Values {
+		d.rewrite = appendValue(d.rewrite, &d.fields.Values[i], false)
+	}
+	rec.Opaque.Data = append(d.rewrite, d.fields.Tail...)
+}

@@ -1,0 +1,175 @@
+package swap
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// resources knows which resource is memory.
+type resources struct {
+	declared map[uint32]bool // whether they are
+}
+
+func (x *resources) reset() { clear(x.declared) }
+
+func (x *resources) add(r *trace.Resource) {
+	if x.declared == nil {
+		x.declared = map[uint32]bool{}
+	}
+	x.declared[r.ID] = r.Type == wire.Resource
+}
+
+// writes says whether a call has a message: it is of memory, which everything is
+// that nobody declared, and has a block.
+func (x *resources) writes(c *trace.Call) (foreign, ok bool) {
+	if memory, known := x.declared[c.Resource]; known && !memory {
+		return true, false
+	}
+	return false, c.Op != trace.OpNone && c.ID != 0
+}
+
+// Positions begins to count the calls that a reader of the stream will deliver. The
+// function must be given every record of a trace, in order.
+func Positions() func(*trace.Record) int {
+	var x resources
+	return func(r *trace.Record) int {
+		switch r.Kind {
+		case trace.KindHeader:
+			x.reset()
+		case trace.KindResource:
+			x.add(&r.Resource)
+		case trace.KindCall:
+			if _, ok := x.writes(&r.Call); ok {
+				return 1
+			}
+		}
+		return 0
+	}
+}
+
+// callType says that the caller is instrumented: all of the process is.
+const callType = 1
+
+func (m *Writer) call(r *trace.Record) {
+	c := &r.Call
+	if foreign, ok := m.resources.writes(c); !ok {
+		if foreign {
+			m.stats.Foreign++
+		}
+		return
+	}
+	api := m.api(c, r.Time)
+	m.begin(wire.ProbeMemory, r.Time)
+	number := m.seq - 1
+	b := binary.LittleEndian.AppendUint32(m.buf, api.ID)
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.PID))
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.TID))
+	b = appendArgs(b, api, c)
+	caller := uint64(wire.UnknownCaller)
+	if len(c.Stack.Frames) > 0 {
+		caller = c.Stack.Frames[0]
+	}
+	size, kind := c.Size, uint32(wire.MemoryAlloc)
+	if c.Op == trace.OpFree {
+		b = append(b, 'v')
+		size, kind = 0, wire.MemoryFree
+	} else {
+		b = appendNumber(b, 'p', c.ID)
+	}
+	b = binary.LittleEndian.AppendUint64(b, 0) // errno
+	b = binary.LittleEndian.AppendUint32(b, callType)
+	b = binary.LittleEndian.AppendUint64(b, caller)
+	b = binary.LittleEndian.AppendUint64(b, 0) // reserved
+	b = binary.LittleEndian.AppendUint64(b, size)
+	b = binary.LittleEndian.AppendUint32(b, kind)
+	m.buf = binary.LittleEndian.AppendUint64(b, c.ID)
+	m.end()
+	if len(c.Stack.Frames) > 1 && !m.opts.NoStacks {
+		m.frames(r.Time, number, c.Stack.Frames)
+	}
+}
+
+func appendNumber(b []byte, letter byte, v uint64) []byte {
+	return binary.LittleEndian.AppendUint64(append(b, letter), v)
+}
+
+// appendArgs appends the arguments, as far as they are known: those of functions
+// that take more than the blocks and the size are left out behind these.
+func appendArgs(b []byte, api *wire.API, c *trace.Call) []byte {
+	count := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(b, n) }
+	switch {
+	case c.Op == trace.OpFree:
+		return appendNumber(count(1), 'p', c.ID)
+	case c.Op == trace.OpMove || strings.HasPrefix(api.Name, "realloc"):
+		return appendNumber(appendNumber(count(2), 'p', c.OldID), 'x', c.Size)
+	case api.ID == wire.APICalloc:
+		n, size := factors(c)
+		return appendNumber(appendNumber(count(2), 'x', n), 'x', size)
+	}
+	return appendNumber(count(1), 'x', c.Size)
+}
+
+// factors returns what a calloc was called with: its arguments if they are known,
+// else one block of the whole size.
+func factors(c *trace.Call) (n, size uint64) {
+	if len(c.Args) == 2 {
+		a, err1 := strconv.ParseUint(c.Args[0].Value, 0, 64)
+		b, err2 := strconv.ParseUint(c.Args[1].Value, 0, 64)
+		if over, product := bits.Mul64(a, b); err1 == nil && err2 == nil && over == 0 && product == c.Size {
+			return a, b
+		}
+	}
+	return 1, c.Size
+}
+
+// maxNames bounds the functions that are named.
+const maxNames = 1 << 16
+
+// api returns the function of a call. One that is in no table gets a number, and a
+// message that tells its name.
+func (m *Writer) api(c *trace.Call, now int64) *wire.API {
+	if api := m.apis[c.Function]; api != nil {
+		return api
+	}
+	if c.Function == "" || len(m.apis) >= maxNames {
+		name := "malloc"
+		switch c.Op {
+		case trace.OpFree:
+			name = "free"
+		case trace.OpMove:
+			name = "realloc"
+		}
+		return m.apis[name]
+	}
+	api := &wire.API{ID: m.ownAPI, Name: strings.Clone(c.Function)}
+	m.ownAPI++
+	m.apis[api.Name] = api
+	m.begin(wire.APIName, now)
+	m.u32(api.ID)
+	m.text(api.Name)
+	m.end()
+	return api
+}
+
+// frames writes the private message with the whole stack of a message.
+func (m *Writer) frames(now int64, number uint32, frames []uint64) {
+	if n := (wire.MaxPayload - 8) / 8; len(frames) > n {
+		frames = frames[:n]
+		m.stats.Long++
+	}
+	m.begin(wire.Stack, now)
+	m.u32(number)
+	m.u32(uint32(len(frames)))
+	at := len(m.buf)
+	m.buf = slices.Grow(m.buf, 8*len(frames))[:at+8*len(frames)]
+	for b := m.buf[at:]; len(frames) > 0; b, frames = b[8:], frames[1:] {
+		binary.LittleEndian.PutUint64(b, frames[0])
+	}
+	m.end()
+}

@@ -1,0 +1,243 @@
+package swap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// flushAt is the number of buffered bytes at which they are written.
+const flushAt = 64 << 10
+
+// Writer is a trace.Writer. Each Write on the underlying writer ends behind a whole
+// message.
+type Writer struct {
+	w    io.Writer
+	opts Options
+	buf  []byte
+	at   int   // of the message that is being written
+	err  error // sticky
+
+	seq       uint32
+	clock     clock
+	resources resources
+	process   pending
+	mapped    map[place]uint64 // low bounds that were written
+	apis      map[string]*wire.API
+	ownAPI    uint32
+	stats     Stats
+	first     int64 // time of the first message
+}
+
+var _ trace.Writer = (*Writer)(nil)
+
+// New returns a Writer to w.
+func New(w io.Writer, opts Options) (*Writer, error) {
+	if w == nil {
+		return nil, errors.New("swap: no writer given")
+	}
+	if opts.Dialect > Kernel {
+		return nil, fmt.Errorf("swap: unknown dialect %d", opts.Dialect)
+	}
+	m := &Writer{
+		w: w, opts: opts, buf: make([]byte, 0, flushAt+wire.MaxPayload),
+		mapped: map[place]uint64{}, apis: map[string]*wire.API{}, ownAPI: wire.FirstNamedAPI,
+	}
+	for i := range wire.MemoryAPIs {
+		api := &wire.MemoryAPIs[i]
+		m.apis[api.Name] = api
+	}
+	return m, nil
+}
+
+// Stats returns the counters so far.
+func (m *Writer) Stats() Stats { return m.stats }
+
+// Version is the version of the protocol that is written.
+const Version = wire.Protocol
+
+// APIs returns the names of the functions of probe messages by their numbers: those
+// that are known, and those that the trace has. The caller owns the map.
+func (m *Writer) APIs() map[uint32]string {
+	apis := map[uint32]string{}
+	for name, api := range m.apis {
+		apis[api.ID] = name
+	}
+	for i := range wire.OtherAPIs {
+		apis[wire.OtherAPIs[i].ID] = wire.OtherAPIs[i].Name
+	}
+	return apis
+}
+
+// Start returns when the first message was, in ns since 1970, or 0.
+func (m *Writer) Start() int64 { return m.first }
+
+// WriteRecord implements trace.Writer.
+func (m *Writer) WriteRecord(r *trace.Record) error {
+	if m.err != nil {
+		return m.err
+	}
+	if m.process.open && !m.process.continues(r) {
+		m.endProcess()
+	}
+	switch r.Kind {
+	case trace.KindHeader:
+		m.clock.header(&r.Header)
+		m.resources.reset()
+	case trace.KindProcess:
+		m.beginProcess(r)
+	case trace.KindResource:
+		m.resources.add(&r.Resource)
+	case trace.KindMapping:
+		m.mapping(r)
+	case trace.KindUnmapping:
+		m.unmapping(r)
+	case trace.KindCall:
+		m.call(r)
+	case trace.KindThread:
+		m.thread(r)
+	case trace.KindExec:
+		m.comm(r.PID, r.Time, r.Exec.Name)
+	case trace.KindExit:
+		if r.Exit.Process {
+			m.begin(wire.Terminate, r.Time)
+			m.u32(uint32(r.PID))
+			m.end()
+		}
+	case trace.KindComment:
+		m.begin(wire.Error, r.Time)
+		m.text(r.Comment)
+		m.end()
+	case trace.KindLost:
+		m.lost(&r.Lost)
+	case trace.KindOpaque:
+		if r.Opaque.Format == wire.Format {
+			m.opaque(r)
+		}
+	}
+	if len(m.buf) >= flushAt {
+		return m.pass()
+	}
+	return nil
+}
+
+// lost leaves numbers out.
+func (m *Writer) lost(l *trace.Lost) {
+	n := l.Count
+	if n > wire.MaxGap {
+		n = wire.MaxGap
+		m.stats.CutGaps++
+	}
+	m.seq += uint32(n)
+}
+
+// opaque writes a message as it was but for its number, and for its time order.
+func (m *Writer) opaque(r *trace.Record) {
+	o := &r.Opaque
+	m.begin(o.ID, r.Time)
+	m.buf = append(m.buf, o.Data...)
+	if data := m.buf[m.at+wire.HeaderSize:]; m.opts.Formula && o.ID == wire.AppSetupStage && len(data) == 24 {
+		for _, t := range [][]byte{data[8:16], data[16:24]} {
+			v := binary.LittleEndian.Uint64(t)
+			binary.LittleEndian.PutUint64(t, v<<32|v>>32)
+		}
+	}
+	m.end()
+}
+
+// begin begins a message.
+func (m *Writer) begin(id uint32, now int64) {
+	m.at = len(m.buf)
+	m.u32(id)
+	m.u32(m.seq)
+	m.seq++
+	wall := m.clock.wall(now)
+	if m.first == 0 {
+		m.first = wall
+	}
+	m.time(wall)
+	m.u32(0)
+}
+
+// end completes the message.
+func (m *Writer) end() {
+	binary.LittleEndian.PutUint32(m.buf[m.at+16:], uint32(len(m.buf)-m.at-wire.HeaderSize))
+}
+
+func (m *Writer) u32(v uint32) { m.buf = binary.LittleEndian.AppendUint32(m.buf, v) }
+func (m *Writer) u64(v uint64) { m.buf = binary.LittleEndian.AppendUint64(m.buf, v) }
+
+// time appends a time in ns since 1970.
+func (m *Writer) time(wall int64) {
+	if wall < 0 {
+		wall = 0
+	}
+	seconds, nanos := uint32(wall/1e9), uint32(wall%1e9)
+	if m.opts.Formula {
+		seconds, nanos = nanos, seconds
+	}
+	m.u32(seconds)
+	m.u32(nanos)
+}
+
+// text appends a string. What follows a NUL in it is left out, and so is what would
+// make the message too long.
+func (m *Writer) text(s string) {
+	// What else the message may have takes less than this.
+	const others = 256
+	room := wire.MaxPayload - others - (len(m.buf) - m.at - wire.HeaderSize)
+	if len(s) > room {
+		s = s[:max(room, 0)]
+		m.stats.Long++
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			s = s[:i]
+			break
+		}
+	}
+	m.buf = append(append(m.buf, s...), 0)
+}
+
+// pass writes the buffer.
+func (m *Writer) pass() error {
+	n, err := m.w.Write(m.buf)
+	if err == nil && n < len(m.buf) {
+		err = io.ErrShortWrite
+	}
+	m.buf = m.buf[:0]
+	if err != nil {
+		m.err = fmt.Errorf("writing swap: %w", err)
+	}
+	return m.err
+}
+
+// Flush implements trace.Writer.
+func (m *Writer) Flush() error {
+	if m.err != nil {
+		return m.err
+	}
+	if m.process.open {
+		m.endProcess()
+	}
+	if len(m.buf) == 0 {
+		return nil
+	}
+	return m.pass()
+}
+
+// Close implements trace.Writer. The format has no end mark.
+func (m *Writer) Close() error {
+	if errors.Is(m.err, errClosed) {
+		return nil
+	}
+	err := m.Flush()
+	if err == nil {
+		m.err = errClosed
+	}
+	return err
+}
