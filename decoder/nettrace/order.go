@@ -1,7 +1,7 @@
 package nettrace
 
 import (
-		"slices"
+	"slices"
 
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
@@ -12,11 +12,11 @@ type queue struct {
 	pages  [][]entry // each of pageSize
 	count  int       // of entries
 	order  []place   // of them
-	merged []place // reused
-	runs   []int   // reused
-	next   int     // in order: the first that was not delivered
-	ready  int     // in order: the first that has to wait
-	bytes  int     // of the blocks that events point into
+	merged []place   // reused
+	runs   []int     // reused
+	next   int       // in order: the first that was not delivered
+	ready  int       // in order: the first that has to wait
+	bytes  int       // of the blocks that events point into
 	blocks []held
 	lost   []gap
 	last   uint64 // time of the event that was added last
