@@ -56,6 +56,7 @@ func (s *Scanner) sequencePoint(c *cursor) {
 		return
 	}
 	s.later(func() {
+		s.points++
 		s.stacks.clear()
 		s.labels.clear()
 		if flags&wire.FlushThreads != 0 {

@@ -28,6 +28,7 @@ type Scanner struct {
 	stacks  stackTable
 	labels  labelTable
 	threads threadTable
+	points  uint64 // sequence points that are behind all that was delivered
 	after   func() // what a block does once the events before it are delivered
 	err     error  // once those are delivered
 }
