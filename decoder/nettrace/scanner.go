@@ -299,9 +299,9 @@ func (s *Scanner) deliver(from *entry) {
 	if from.Labels != 0 {
 		e.Labels = s.labels.find(from.Labels)
 	}
-	if from.Head.Stack != 0 {
+	if from.Stack != 0 {
 		var ok bool
-		if e.Stack, ok = s.stacks.find(from.Head.Stack); !ok {
+		if e.Stack, ok = s.stacks.find(from.Stack); !ok {
 			s.stats.NoStack++
 		}
 	}
