@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
@@ -15,7 +16,9 @@ type Process struct {
 	pid      int32
 	jit      *symbol.PerfMap // nil if there is none
 	looked   bool            // for it
-	maps     []mapping       // by address, none overlaps another
+
+	functions symbol.Functions // that the trace tells of
+	maps      []mapping        // by address, none overlaps another
 }
 
 // mapping is what is left of an executable mapping at [start, end).
@@ -94,7 +97,7 @@ func (p *Process) remove(start, end uint64) {
 }
 
 func (p *Process) clear() {
-	p.maps = p.maps[:0]
+	p.maps, p.functions = p.maps[:0], symbol.Functions{}
 	p.resolver.version++
 }
 
@@ -150,6 +153,9 @@ func (p *Process) frame(addr uint64) *frame {
 }
 
 func (p *Process) lookup(addr uint64) *frame {
+	if name, module, ok := p.functions.Lookup(addr); ok {
+		return told(name, module)
+	}
 	m, f, at := p.locate(addr)
 	switch {
 	case m == nil:
@@ -164,6 +170,18 @@ func (p *Process) lookup(addr uint64) *frame {
 		return m.module.place(p.resolver, f, at)
 	}
 	return m.module.frame(f, f.Find(at))
+}
+
+// told returns the frame of an address in a function that the trace tells of.
+func told(name, module string) *frame {
+	text := name
+	if !strings.HasSuffix(text, ")") {
+		text += "()"
+	}
+	if module != "" {
+		text += " from " + module
+	}
+	return &frame{name: name, module: module, text: text}
 }
 
 // made returns the frame of an address in code that the process made itself, or
