@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/encoder/mtrc"
+	"rtrace-bpf/encoder/nettrace"
 	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/trace"
@@ -39,6 +40,8 @@ type Options struct {
 	// MTRCWords is how many bytes a word of the header of mtrc has, 4 or 8;
 	// 0 means the pointer size of the traced machine.
 	MTRCWords int
+	// Nettrace are the choices of nettrace.
+	Nettrace nettrace.Options
 }
 
 // Format is one row of the table.
@@ -47,6 +50,7 @@ type Format struct {
 	Suffix string // of file names, with the dot; empty for the default format
 	Desc   string // a few words
 	Binary bool   // not for terminals
+	Whole  bool   // holds all that a trace has: no side file is needed
 
 	open func(w io.Writer, o Options) (trace.Writer, error)
 	// positions begins to count what Positions says; nil means one per call.
@@ -71,7 +75,7 @@ var formats = []Format{
 		},
 	},
 	{
-		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything",
+		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything", Whole: true,
 		open: func(w io.Writer, _ Options) (trace.Writer, error) { return jsonl.New(w), nil },
 	},
 	{
@@ -79,6 +83,10 @@ var formats = []Format{
 		open: func(w io.Writer, o Options) (trace.Writer, error) {
 			return mtrc.New(w, mtrc.Options{Words: o.MTRCWords, Legacy: o.MTRCLegacy})
 		},
+	},
+	{
+		Name: "nettrace", Suffix: ".nettrace", Desc: "stream of .NET, for PerfView, holds everything", Binary: true, Whole: true,
+		open: func(w io.Writer, o Options) (trace.Writer, error) { return nettrace.New(w, o.Nettrace) },
 	},
 }
 
@@ -128,7 +136,10 @@ func CutStacks(w trace.Writer) uint64 {
 // Remarks says in words what w could not write as it was, one line each. w comes
 // from New.
 func Remarks(w trace.Writer) []string {
-	if e, ok := w.(*mtrc.Writer); ok {
+	switch e := w.(type) {
+	case *mtrc.Writer:
+		return e.Stats().Remarks()
+	case *nettrace.Writer:
 		return e.Stats().Remarks()
 	}
 	return nil

@@ -8,8 +8,11 @@ package nettrace
 // the order in the stream is that of the trace. Thread is the thread of the
 // record, 0 if unknown, Processor its CPU, OwnNoProcessor if unknown.
 //
-// Strings are what EscapeOwn of the encoder makes of bytes: UTF-8 becomes UTF-16,
-// and a byte b that is none, or is 0, the unit 0xdc00+b, alone.
+// Strings keep any bytes: UTF-8 becomes UTF-16, and a byte b that is none, or is
+// 0, the unit OwnEscape+b, which is never the second half of a pair.
+
+// OwnEscape is added to a byte that is no text.
+const OwnEscape = 0xdc00
 
 // OwnNoProcessor stands for a CPU that is not known.
 const OwnNoProcessor = 0xffffffff
@@ -85,7 +88,7 @@ const OwnRecordID = 0xff00
 
 // OwnRecords are the records that are not calls. In front of the fields that the
 // table names, each has Time (Int64: ns) and ProcessID (Int32).
-var OwnRecords = []OwnRecord{
+var OwnRecords = [...]OwnRecord{
 	{"header", "Header", []Field{
 		text("Format"), text("Version"), text("Arch"), flag("BigEndian"), number32("PointerSize"), number32("Clock"),
 		signed64("WallTime"), signed64("ClockTime"), text("Filter"), text("Origin"),
