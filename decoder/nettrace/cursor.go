@@ -1,0 +1,190 @@
+package nettrace
+
+import (
+	"encoding/binary"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"rtrace-bpf/internal/binio"
+)
+
+// cursor reads fields of a block. The first failure sticks: what is read behind
+// it is zero.
+type cursor struct {
+	b   []byte
+	i   int   // what was read; the place of the failure if there was one
+	err error // what is wrong there
+	end bool  // the failure is that a field goes on behind the end
+}
+
+// errShort says that a field goes on behind the end of what it is part of.
+var errShort = malformed("a field goes on behind its end")
+
+func (c *cursor) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *cursor) short() {
+	if c.err == nil {
+		c.err, c.end = errShort, true
+	}
+}
+
+// left returns how many bytes there are; none after a failure.
+func (c *cursor) left() int {
+	if c.err != nil {
+		return 0
+	}
+	return len(c.b) - c.i
+}
+
+func (c *cursor) bytes(n int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if n < 0 || n > len(c.b)-c.i {
+		c.short()
+		return nil
+	}
+	b := c.b[c.i : c.i+n : c.i+n]
+	c.i += n
+	return b
+}
+
+func (c *cursor) u8() uint8 {
+	if b := c.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (c *cursor) u16() uint16 {
+	if b := c.bytes(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (c *cursor) u32() uint32 {
+	if b := c.bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (c *cursor) u64() uint64 {
+	if b := c.bytes(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// uvarint reads a variable number. That of one byte is short enough to be inlined.
+func (c *cursor) uvarint() uint64 {
+	if c.err == nil && c.i < len(c.b) {
+		if v := c.b[c.i]; v < 0x80 {
+			c.i++
+			return uint64(v)
+		}
+	}
+	return c.longUvarint()
+}
+
+func (c *cursor) longUvarint() uint64 {
+	if c.err != nil {
+		return 0
+	}
+	v, n := binio.Uleb128(c.b[c.i:])
+	if n <= 0 {
+		if n < 0 {
+			c.fail(malformed("number of more than 64 bits"))
+		} else {
+			c.short()
+		}
+		return 0
+	}
+	c.i += n
+	return v
+}
+
+// uvarint32 reads a variable number of 32 bits.
+func (c *cursor) uvarint32() uint32 {
+	at := c.i
+	v := c.uvarint()
+	if v > 1<<32-1 {
+		c.i = at
+		c.fail(malformed("number of more than 32 bits"))
+		return 0
+	}
+	return uint32(v)
+}
+
+// varint reads a variable number with a sign in the lowest bit.
+func (c *cursor) varint() int64 {
+	v := c.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// text8 reads a string: its length in bytes and UTF-8.
+func (c *cursor) text8() string {
+	n := c.uvarint()
+	if n > uint64(c.left()) {
+		c.short()
+		return ""
+	}
+	return string(c.bytes(int(n)))
+}
+
+// raw16 returns a string in UTF-16 without the NUL that it ends with.
+func (c *cursor) raw16() []byte {
+	if c.err != nil {
+		return nil
+	}
+	for i := c.i; i+1 < len(c.b); i += 2 {
+		if c.b[i] == 0 && c.b[i+1] == 0 {
+			raw := c.b[c.i:i]
+			c.i = i + 2
+			return raw
+		}
+	}
+	c.short()
+	return nil
+}
+
+func (c *cursor) text16() string { return string(appendUTF16(nil, c.raw16())) }
+
+// part takes the next n bytes as a cursor of their own; see within.
+func (c *cursor) part(n int) cursor {
+	b := c.bytes(n)
+	return cursor{b: b, err: c.err}
+}
+
+// within ends a part that began at start.
+func (c *cursor) within(part *cursor, start int) {
+	if c.err == nil && part.err != nil {
+		c.i, c.err = start+part.i, part.err
+	}
+}
+
+// appendUTF16 appends UTF-16 as UTF-8; halves of pairs become U+FFFD.
+func appendUTF16(dst, src []byte) []byte {
+	for i := 0; i+1 < len(src); i += 2 {
+		u := rune(src[i]) | rune(src[i+1])<<8
+		switch {
+		case u < utf8.RuneSelf:
+			dst = append(dst, byte(u))
+		case utf16.IsSurrogate(u) && i+3 < len(src):
+			r := utf16.DecodeRune(u, rune(src[i+2])|rune(src[i+3])<<8)
+			if r != utf8.RuneError {
+				i += 2
+			}
+			dst = utf8.AppendRune(dst, r)
+		default:
+			dst = utf8.AppendRune(dst, u) // a surrogate becomes U+FFFD
+		}
+	}
+	return dst
+}
+

@@ -1,0 +1,104 @@
+package nettrace
+
+import "io"
+
+// maxEmptyReads is how often in a row a Read may return nothing at all.
+const maxEmptyReads = 100
+
+// chunk is how much is read at once into a new buffer at most, so that a length
+// in the input costs no more memory than there is input.
+const chunk = 1 << 20
+
+// input reads from the beginning of a stream and counts. What it returns is
+// valid until the next call, but for blocks, which have buffers of their own.
+type input struct {
+	r      io.Reader
+	offset int64 // bytes that were read
+	err    error // why reading stopped; io.EOF at the end
+	small  [64]byte
+	free   [][]byte // buffers that are not in use
+}
+
+// fill reads all of b and returns how much it got.
+func (in *input) fill(b []byte) int {
+	n, empty := 0, 0
+	for n < len(b) && in.err == nil {
+		m, err := in.r.Read(b[n:])
+		n += m
+		in.err = err
+		if empty++; m > 0 {
+			empty = 0
+		} else if err == nil && empty == maxEmptyReads {
+			in.err = io.ErrNoProgress
+		}
+	}
+	in.offset += int64(n)
+	return n
+}
+
+// bytes returns the next n bytes, which are at most 64, or fewer at the end.
+func (in *input) bytes(n int) []byte {
+	b := in.small[:n]
+	return b[:in.fill(b)]
+}
+
+// block returns the next n bytes in a buffer of their own, or fewer at the end.
+// The buffer comes back by release.
+func (in *input) block(n int) []byte {
+	b := in.buffer(n)
+	for {
+		size := min(n, max(cap(b), 2*len(b), chunk))
+		if size > cap(b) {
+			grown := make([]byte, len(b), size)
+			copy(grown, b)
+			b = grown
+		}
+		from := len(b)
+		b = b[:size]
+		got := in.fill(b[from:])
+		if from+got < size || size == n {
+			return b[:from+got]
+		}
+	}
+}
+
+// buffer returns an empty buffer, one for n bytes if there is such.
+func (in *input) buffer(n int) []byte {
+	last := len(in.free) - 1
+	for i := last; i >= 0; i-- {
+		if b := in.free[i]; cap(b) >= n {
+			in.free[i] = in.free[last]
+			in.free = in.free[:last]
+			return b[:0]
+		}
+	}
+	if n <= chunk {
+		// With some room more, to serve blocks of about the same size, too.
+		return make([]byte, 0, min(max(n+n/4, 4<<10), chunk))
+	}
+	return nil
+}
+
+// maxFree is how many buffers are kept for later.
+const maxFree = 16
+
+func (in *input) release(b []byte) {
+	if len(in.free) < maxFree && cap(b) <= chunk {
+		in.free = append(in.free, b)
+	}
+}
+
+// skip reads n bytes and forgets them, or fewer at the end.
+func (in *input) skip(n int) int {
+	b := in.buffer(min(n, 64<<10))
+	b = b[:cap(b)]
+	done := 0
+	for done < n {
+		got := in.fill(b[:min(len(b), n-done)])
+		if done += got; got == 0 {
+			break
+		}
+	}
+	in.release(b)
+	return done
+}

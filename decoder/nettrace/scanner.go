@@ -1,0 +1,281 @@
+package nettrace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+	"rtrace-bpf/trace"
+)
+
+// Scanner delivers the events of a stream in the order of their time, as far as
+// the stream tells: what comes late is delivered late. It takes memory for the
+// events between two sorted ones, and for the stacks between two sequence points.
+type Scanner struct {
+	in    input
+	opts  Options
+	info  Info
+	v6    bool
+	stats ScanStats
+
+	queue   queue
+	events  struct{ high uint64 } // newest time that was delivered
+	meta    metaTable
+	stacks  stackTable
+	labels  labelTable
+	threads threadTable
+	after   func() // what a block does once the events before it are delivered
+	err     error  // once those are delivered
+}
+
+// ScanStats counts what a Scanner has read.
+type ScanStats struct {
+	Objects  map[string]uint64 // by the name of the object or the kind of the block
+	Metadata uint64            // descriptions of events
+	Events   uint64
+	Stacks   uint64 // that were stored, empty ones included
+	Frames   uint64 // of them
+	Lost     uint64 // events that are missing, by their numbers
+	// Unknown is how many objects and blocks of unknown kinds were skipped.
+	Unknown uint64
+	// Undescribed is how many events there were without a description.
+	Undescribed uint64
+	// NoStack is how many events refer to a stack that is not there.
+	NoStack uint64
+	// Late is how many events came behind newer ones that were delivered.
+	Late uint64
+	// Unordered is how often events were delivered before it was known that no
+	// older one follows, to save memory.
+	Unordered uint64
+	Junk      int64 // bytes behind the end
+}
+
+// NewScanner reads the head and what the stream says of itself. It fails with a
+// *trace.SyntaxError if that is not there.
+func NewScanner(r io.Reader, o Options) (*Scanner, error) {
+	s := &Scanner{in: input{r: r}, opts: o}
+	s.stats.Objects = make(map[string]uint64)
+	if err := s.head(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Info returns what the stream says of itself. Its pairs belong to the scanner.
+func (s *Scanner) Info() Info { return s.info }
+
+// Stats returns the counters so far. The map belongs to the scanner.
+func (s *Scanner) Stats() ScanStats { return s.stats }
+
+// Next returns the next event, which is valid until the next call. Behind the
+// last one it returns io.EOF, or a *trace.SyntaxError where the stream is cut or
+// breaks the format; whatever came before has been delivered then. Errors are
+// sticky.
+func (s *Scanner) Next() (*Event, error) {
+	for {
+		if e := s.queue.pop(); e != nil {
+			if e.Time < s.events.high {
+				s.stats.Late++
+			} else {
+				s.events.high = e.Time
+			}
+			return e, nil
+		}
+		s.queue.reset(s.in.release)
+		s.queue.compact(s.in.release)
+		if s.queue.waiting() == 0 && s.after != nil {
+			s.after()
+			s.after = nil
+		}
+		if s.err != nil {
+			return nil, s.err
+		}
+		if err := s.step(); err != nil {
+			s.err = err
+			s.queue.flush()
+		}
+	}
+}
+
+// step reads the next object or block.
+func (s *Scanner) step() error {
+	if s.v6 {
+		return s.blockV6()
+	}
+	return s.object()
+}
+
+// later does what a block means once all events before it are delivered.
+func (s *Scanner) later(do func()) {
+	s.queue.flush()
+	s.after = do
+}
+
+func (s *Scanner) fail(at int64, err error) error { return syntaxError(at, err) }
+
+// cut returns the error for an input that ends within what is named, or that of
+// reading it.
+func (s *Scanner) cut(what string) error {
+	if !errors.Is(s.in.err, io.EOF) {
+		return s.in.err
+	}
+	return syntaxError(s.in.offset, fmt.Errorf("%s: %w", what, trace.ErrTruncated))
+}
+
+// head reads the beginning of the stream up to the trace object.
+func (s *Scanner) head() error {
+	magic := s.in.bytes(len(wire.Magic))
+	if len(magic) >= 4 && string(magic[:4]) == "\x14\x00\x00\x00" {
+		return s.fail(0, fmt.Errorf("version 3 (netperf) is %w; record it again as nettrace, which is version 4", trace.ErrUnsupported))
+	}
+	if string(magic) != wire.Magic[:len(magic)] {
+		return s.fail(0, malformed("the magic %s is missing", wire.Magic))
+	}
+	if len(magic) < len(wire.Magic) {
+		return s.cut("the magic is missing")
+	}
+	word := s.in.bytes(4)
+	if len(word) < 4 {
+		return s.cut("head")
+	}
+	c := cursor{b: word}
+	switch size := c.u32(); size {
+	case 0:
+		s.v6 = true
+		return s.headV6()
+	case uint32(len(wire.Serializer)):
+		return s.headV4()
+	default:
+		return s.fail(8, malformed("name of the serializer with %d bytes, not %d", size, len(wire.Serializer)))
+	}
+}
+
+// check refuses what the stream says of itself if nothing can be read by it.
+func (s *Scanner) check(at int64) error {
+	if s.info.PointerSize != 4 && s.info.PointerSize != 8 {
+		return s.fail(at, malformed("pointers of %d bytes", s.info.PointerSize))
+	}
+	if s.info.Frequency == 0 || s.info.Frequency > 1<<62 {
+		return s.fail(at, malformed("clock of %d ticks a second", s.info.Frequency))
+	}
+	s.stacks.size = s.info.PointerSize
+	s.threads.process = uint64(s.info.ProcessID)
+	return nil
+}
+
+// skipped counts an object or block of an unknown kind.
+func (s *Scanner) skipped(at int64, what string) error {
+	if s.opts.Strict {
+		return s.fail(at, fmt.Errorf("%s is %w", what, trace.ErrUnsupported))
+	}
+	s.stats.Unknown++
+	return nil
+}
+
+// block takes in a block with its payload, which begins at the offset given. cut
+// says that the input ended in it. The payload is the scanner's until then.
+func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error {
+	c := cursor{b: b}
+	kept := false // something points into the payload
+	switch kind {
+	case wire.BlockEvent:
+		kept = true
+		s.queue.blocks = append(s.queue.blocks, b)
+		s.queue.bytes += len(b)
+		s.eventBlock(&c, at)
+	case wire.BlockMetadata:
+		if s.v6 {
+			s.metadataRows(&c)
+		} else {
+			s.metadataBlock(&c)
+		}
+	case wire.BlockStack:
+		s.stackBlock(&c)
+	case wire.BlockSequence:
+		s.sequencePoint(&c)
+	case wire.BlockThread:
+		s.threadRows(&c)
+	case wire.BlockRemoveThread:
+		s.removeThreads(&c)
+	case wire.BlockLabels:
+		s.labelBlock(&c)
+	}
+	if !kept {
+		s.in.release(b)
+	}
+	switch {
+	case cut && (c.err == nil || c.end):
+		return s.cut(kind.String() + " block")
+	case c.err != nil:
+		return s.fail(at+int64(c.i), fmt.Errorf("%s block: %w", kind, c.err))
+	}
+	return nil
+}
+
+// eventBlock puts the events of a block into the queue, with what they refer to.
+func (s *Scanner) eventBlock(c *cursor, base int64) {
+	sorted, any := uint64(0), false
+	c.events(s.v6, func(h *head, payload []byte, at int) error {
+		if h.Sorted {
+			sorted, any = h.Time, true
+		}
+		return s.event(h, payload, base+int64(at))
+	})
+	switch {
+	case any:
+		s.queue.release(sorted)
+	case s.queue.bytes > maxPending || s.queue.waiting() > maxQueue:
+		s.stats.Unordered++
+		s.queue.flush()
+	}
+}
+
+func (s *Scanner) event(h *head, payload []byte, at int64) error {
+	capture, err := s.threads.find(h.Capture, s.v6)
+	if err != nil {
+		return err
+	}
+	thread := capture
+	if h.Thread != h.Capture {
+		if thread, err = s.threads.find(h.Thread, s.v6); err != nil {
+			return err
+		}
+	}
+	if n := capture.count(h.Sequence, s.v6); n > 0 {
+		s.missing(capture, n, h.Time)
+	}
+	capture.seen = h.Time
+	e := s.queue.add(h.Time)
+	*e = Event{Head: h.Head, Thread: thread, Payload: payload, Activity: h.activity, Related: h.related, Offset: at}
+	if h.Labels != 0 {
+		if e.Labels = s.labels.find(h.Labels); e.Labels == nil {
+			return malformed("list of labels %d, which is unknown", h.Labels)
+		}
+	}
+	if e.Meta = s.meta.find(h.Metadata); e.Meta == nil {
+		if s.opts.Strict {
+			return malformed("event of the kind %d, which is unknown", h.Metadata)
+		}
+		s.stats.Undescribed++
+	}
+	if h.Stack != 0 {
+		frames, ok := s.stacks.find(h.Stack)
+		if !ok {
+			if s.opts.Strict {
+				return malformed("stack %d, which is unknown", h.Stack)
+			}
+			s.stats.NoStack++
+		}
+		e.Stack = frames
+	}
+	s.stats.Events++
+	return nil
+}
+
+// missing notes that events of a thread are missing.
+func (s *Scanner) missing(t *Thread, n uint64, time uint64) {
+	s.stats.Lost += n
+	e := s.queue.add(time)
+	*e = Event{Head: wire.Head{Time: time}, Thread: t, Lost: n, Since: t.seen}
+}

@@ -1,0 +1,207 @@
+package nettrace
+
+import (
+	"encoding/binary"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+)
+
+// metaTable holds what describes events, by id.
+type metaTable struct {
+	small []*wire.Metadata // ids are 1, 2, 3 … in real streams
+	large map[uint32]*wire.Metadata
+	count int
+	bytes int
+}
+
+// smallIDs is up to where ids are indices.
+const smallIDs = 1 << 16
+
+func (t *metaTable) find(id uint32) *wire.Metadata {
+	if uint64(id) < uint64(len(t.small)) {
+		return t.small[id]
+	}
+	return t.large[id]
+}
+
+// add adds m, for which that many bytes were read.
+func (t *metaTable) add(m *wire.Metadata, size int) error {
+	t.count++
+	t.bytes += size
+	switch {
+	case m.ID == 0:
+		return malformed("description of events with id 0")
+	case t.find(m.ID) != nil:
+		return malformed("id %d describes two kinds of events", m.ID)
+	case t.count > maxMetadata || t.bytes > maxMetaSize:
+		return tooMuch("%d kinds of events, described in %d bytes", t.count, t.bytes)
+	case m.ID >= smallIDs:
+		if t.large == nil {
+			t.large = make(map[uint32]*wire.Metadata)
+		}
+		t.large[m.ID] = m
+		return nil
+	}
+	for int(m.ID) >= len(t.small) {
+		t.small = append(t.small, nil)
+	}
+	t.small[m.ID] = m
+	return nil
+}
+
+func (t *metaTable) clear() { *t = metaTable{} }
+
+// stackTable holds stacks by their ids, which count up from the first one behind
+// a sequence point.
+type stackTable struct {
+	size   int // bytes of an address
+	first  uint32
+	list   [][]uint64 // of first, first+1, …
+	others map[uint32][]uint64
+	frames []uint64 // what the rest of stacks is put into
+	bytes  int
+}
+
+func (t *stackTable) find(id uint32) ([]uint64, bool) {
+	if i := uint64(id - t.first); i < uint64(len(t.list)) {
+		return t.list[i], true
+	}
+	frames, ok := t.others[id]
+	return frames, ok
+}
+
+// stackCost is what a stack takes beside its frames, about.
+const stackCost = 32
+
+// add adds the stack whose addresses are in b.
+func (t *stackTable) add(id uint32, b []byte) error {
+	if len(b)%t.size != 0 {
+		return malformed("stack of %d bytes with addresses of %d", len(b), t.size)
+	}
+	n := len(b) / t.size
+	if t.bytes += 8*n + stackCost; t.bytes > maxStacks {
+		return tooMuch("stacks of %d bytes without a sequence point", t.bytes)
+	}
+	if n > cap(t.frames)-len(t.frames) {
+		t.frames = make([]uint64, 0, max(n, 4096))
+	}
+	start := len(t.frames)
+	t.frames = t.frames[:start+n]
+	frames := t.frames[start : start+n : start+n]
+	if t.size == 8 {
+		for i := range frames {
+			frames[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+	} else {
+		for i := range frames {
+			frames[i] = uint64(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
+	if len(t.list) == 0 {
+		t.first = id
+	}
+	switch i := uint64(id - t.first); {
+	case i == uint64(len(t.list)):
+		t.list = append(t.list, frames)
+	case i < uint64(len(t.list)):
+		t.list[i] = frames
+	default:
+		if t.others == nil {
+			t.others = make(map[uint32][]uint64)
+		}
+		t.others[id] = frames
+	}
+	return nil
+}
+
+// clear forgets all stacks. Nothing may point to them any more.
+func (t *stackTable) clear() {
+	t.list, t.frames, t.bytes = t.list[:0], t.frames[:0], 0
+	clear(t.others)
+}
+
+// labelTable holds lists of labels by their indices.
+type labelTable struct {
+	lists map[uint32]*Labels
+	bytes int
+}
+
+func (t *labelTable) find(index uint32) *Labels { return t.lists[index] }
+
+func (t *labelTable) add(index uint32, l *Labels, size int) error {
+	if t.lists == nil {
+		t.lists = make(map[uint32]*Labels)
+	}
+	t.lists[index] = l
+	if t.bytes += size; len(t.lists) > maxLabels || t.bytes > maxLabelled {
+		return tooMuch("%d lists of labels without a sequence point", len(t.lists))
+	}
+	return nil
+}
+
+func (t *labelTable) clear() {
+	clear(t.lists)
+	t.bytes = 0
+}
+
+// threadTable holds threads by their ids, in version 6 by their indices.
+type threadTable struct {
+	process uint64 // of version 4, and of threads that do not tell
+	byID    map[uint64]*Thread
+	lastID  uint64
+	last    *Thread
+}
+
+// find returns a thread. In version 4 one that is unknown is new.
+func (t *threadTable) find(id uint64, v6 bool) (*Thread, error) {
+	if t.last != nil && t.lastID == id {
+		return t.last, nil
+	}
+	found := t.byID[id]
+	if found == nil {
+		if v6 {
+			return nil, malformed("reference to unknown thread index %d", id)
+		}
+		if len(t.byID) >= maxThreads {
+			clear(t.byID) // numbers of events start anew
+		}
+		found = &Thread{Process: t.process, ID: id, Known: true}
+		t.put(id, found)
+	}
+	t.lastID, t.last = id, found
+	return found, nil
+}
+
+func (t *threadTable) put(id uint64, thread *Thread) {
+	if t.byID == nil {
+		t.byID = make(map[uint64]*Thread)
+	}
+	t.byID[id] = thread
+	t.last = nil
+}
+
+func (t *threadTable) remove(id uint64) {
+	delete(t.byID, id)
+	t.last = nil
+}
+
+func (t *threadTable) clear() {
+	clear(t.byID)
+	t.last = nil
+}
+
+// count takes the number of an event of the thread, and returns how many are
+// missing before it. Thread ids of version 4 may be used again, so that numbers
+// start anew; and what they were before the first event is not known there.
+func (t *Thread) count(seq uint32, v6 bool) uint64 {
+	return t.reach(seq-1, seq, v6)
+}
+
+// reach says that the last number should be before, and is now.
+func (t *Thread) reach(before, now uint32, v6 bool) (missing uint64) {
+	if n := int32(before - t.seq); n > 0 && t.counted && (v6 || t.seq != 0) {
+		missing = uint64(n)
+	}
+	t.seq, t.counted = now, true
+	return missing
+}
