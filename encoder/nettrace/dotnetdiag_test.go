@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 
@@ -169,13 +170,11 @@ func TestOtherReader(t *testing.T) {
 		}
 		distinct[key]++
 	}
-	for name, n := range map[string]int{
+	maps.Copy(count, map[string]int{
 		"rtrace-bpf/Header": 1, "rtrace-bpf/Process": 1, "rtrace-bpf/Resource": 1, "rtrace-bpf/Module": 2,
 		"rtrace-bpf/Mapping": 2, "rtrace-bpf/Thread": 3, "rtrace-bpf/End": 1,
 		"Universal.System/ExistingProcess": 1, "Universal.System/ProcessMapping": 2, "Universal.System/ProcessMappingMetadata": 2,
-	} {
-		count[name] = n
-	}
+	})
 	if d := cmp.Diff(count, s.events); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}
@@ -191,7 +190,7 @@ func TestOtherReader(t *testing.T) {
 	}
 	// Stacks are written once between sequence points, of which there are some.
 	points := len(s.ends)
-	if points < 2 || s.stacks > points*(len(distinct)) || uint64(s.stacks) != stats.Stacks {
+	if points < 2 || s.stacks > points*len(distinct) || uint64(s.stacks) != stats.Stacks {
 		t.Errorf("%d stacks written, %d distinct ones, %d sequence points", s.stacks, len(distinct), points)
 	}
 	if n := len(records) + 5; s.ends[points-1] != uint32(n) || stats.Events != uint64(n) {

@@ -3,6 +3,7 @@ package nettrace
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
@@ -34,7 +35,7 @@ func (e *Writer) writeRecord(r *trace.Record) error {
 	id := &e.defined.records[row]
 	if *id == 0 {
 		o := &wire.OwnRecords[row]
-		*id = e.own(wire.OwnRecordID+uint32(row), o.Name, 0, append(common[:len(common):len(common)], o.Fields...))
+		*id = e.own(wire.OwnRecordID+uint32(row), o.Name, 0, slices.Concat(common, o.Fields))
 	}
 	e.time = max(e.time, r.Time)
 	e.payload = e.payload[:0]

@@ -186,8 +186,11 @@ func (e *Writer) stack(r *trace.Record) uint32 {
 
 // stackFields are those of wire.OwnStackName.
 var stackFields = []wire.Field{
-	{Name: wire.OwnEnd, Type: wire.TypeByte}, {Name: wire.OwnFramePointer, Type: wire.TypeBoolean32},
-	{Name: wire.OwnReason, Type: wire.TypeString}, {Name: wire.OwnNames, Type: wire.TypeString}, {Name: wire.OwnFrames, Type: wire.TypeString},
+	{Name: wire.OwnEnd, Type: wire.TypeByte},
+	{Name: wire.OwnFramePointer, Type: wire.TypeBoolean32},
+	{Name: wire.OwnReason, Type: wire.TypeString},
+	{Name: wire.OwnNames, Type: wire.TypeString},
+	{Name: wire.OwnFrames, Type: wire.TypeString},
 }
 
 // describe writes what the block of stacks has no place for. inside says that it

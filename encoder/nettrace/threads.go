@@ -14,7 +14,7 @@ type threads struct {
 	at    uint64
 }
 
-// thread is a thread of the system; zero is none.
+// thread is a thread of the system, with zeros for what is unknown.
 type thread struct{ pid, tid int32 }
 
 // The capturing thread of version 6 stands for the tracer.
@@ -31,8 +31,7 @@ func (e *Writer) capture() uint64 {
 
 // start makes the capturing thread known.
 func (t *threads) start() {
-	t.index = map[thread]uint64{{}: captureIndex}
-	t.at = captureIndex
+	t.index = make(map[thread]uint64)
 	t.data = appendSized(t.data, appendUTF8([]byte{captureIndex, wire.ThreadName}, wire.ProviderOwn))
 }
 
@@ -43,12 +42,12 @@ func (e *Writer) thread(pid, tid int32) uint64 {
 	}
 	t := &e.threads
 	key := thread{pid, tid}
-	if key == t.last {
+	if key == t.last && t.at != 0 {
 		return t.at
 	}
 	at, ok := t.index[key]
 	if !ok {
-		at = uint64(len(t.index)) + captureIndex
+		at = captureIndex + 1 + uint64(len(t.index))
 		t.index[key] = at
 		b := binary.AppendUvarint(nil, at)
 		b = binary.AppendUvarint(append(b, wire.ThreadProcess), uint64(uint32(pid)))
