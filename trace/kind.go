@@ -27,6 +27,9 @@ const (
 	KindExit                     // a thread or the whole process ended
 	KindLost                     // events are missing: how many, why
 	KindOpaque                   // what one format alone knows, kept byte-exact
+	KindFunction                 // the code at some addresses has a name
+	KindSample                   // a stack that a sampler found
+	KindEvent                    // something else that happened, as its source describes it
 	KindEnd                      // the trace ended as planned; the last record
 	kindCount
 )
@@ -34,7 +37,7 @@ const (
 var kindNames = [kindCount]string{
 	"none", "header", "process", "thread", "tracermodule", "resource", "context",
 	"module", "mapping", "unmapping", "call", "heapgrow", "heapinfo", "attachment", "comment",
-	"exec", "exit", "lost", "opaque", "end",
+	"exec", "exit", "lost", "opaque", "function", "sample", "event", "end",
 }
 
 // String returns the kind's name in lower case, as the jsonl format spells it.

@@ -31,6 +31,9 @@ type Record struct {
 	Exit         Exit
 	Lost         Lost
 	Opaque       Opaque
+	Function     Function
+	Sample       Sample
+	Event        Event
 }
 
 // Clock says what Record.Time counts.
@@ -84,6 +87,9 @@ type Resource struct {
 	Type     string // short name, one word
 	Desc     string
 	RefCount bool // allocations and frees of one id are counted (sp-rtrace RESR flag 1)
+	// Sampled says that only some of the allocations are here, each with the
+	// size that it stands for, and no frees: nothing can be said of what is live.
+	Sampled bool
 }
 
 // Context names one bit of Call.Context.
@@ -229,6 +235,12 @@ func (r *Record) Clone() *Record {
 		c.Call.Args = slices.Clone(r.Call.Args)
 	case KindOpaque:
 		c.Opaque.Data = slices.Clone(r.Opaque.Data)
+	case KindSample:
+		c.Sample.Stack = r.Sample.Stack.clone()
+	case KindEvent:
+		c.Event.Stack = r.Event.Stack.clone()
+		c.Event.Args = slices.Clone(r.Event.Args)
+		c.Event.Data = slices.Clone(r.Event.Data)
 	}
 	return &c
 }

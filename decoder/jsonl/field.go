@@ -20,6 +20,12 @@ func (p *Parser) field(r *trace.Record, key []byte) bool {
 		return p.tracerModule(&r.TracerModule, key)
 	case trace.KindResource:
 		return p.resource(&r.Resource, key)
+	case trace.KindFunction:
+		return p.function(&r.Function, key)
+	case trace.KindSample:
+		return p.sample(&r.Sample, key)
+	case trace.KindEvent:
+		return p.event(&r.Event, key)
 	}
 	return p.fewMembers(r, key)
 }
@@ -107,20 +113,10 @@ func (p *Parser) call(c *trace.Call, key []byte) bool {
 		p.uint64(&c.Caller.Line)
 	case "thread":
 		p.uint64(&c.Thread)
-	case "stack_end":
-		c.Stack.End = trace.StackEnd(p.Enum(parseStackEnd))
-	case "stack_reason":
-		p.string(&c.Stack.Reason)
-	case "frame_pointer":
-		p.bool(&c.Stack.FramePointer)
-	case "stack":
-		c.Stack.Frames = p.frames()
-	case "names":
-		c.Stack.Names = p.names()
 	case "args":
 		c.Args = p.args()
 	default:
-		return false
+		return p.stack(&c.Stack, key)
 	}
 	return true
 }
@@ -217,6 +213,8 @@ func (p *Parser) resource(res *trace.Resource, key []byte) bool {
 		p.string(&res.Desc)
 	case "refcount":
 		p.bool(&res.RefCount)
+	case "sampled":
+		p.bool(&res.Sampled)
 	default:
 		return false
 	}

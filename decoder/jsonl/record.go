@@ -65,8 +65,8 @@ func (p *Parser) Record(r *trace.Record, other func(key []byte) bool) {
 		}
 	}
 	p.End()
-	if n, f := len(r.Call.Stack.Names), len(r.Call.Stack.Frames); p.Err() == nil && r.Kind == trace.KindCall && n != 0 && n != f {
-		p.failf(p.Offset(), "%d frames but %d frame names", f, n)
+	if s := stackOf(r); s != nil && p.Err() == nil && len(s.Names) != 0 && len(s.Names) != len(s.Frames) {
+		p.failf(p.Offset(), "%d frames but %d frame names", len(s.Frames), len(s.Names))
 	}
 }
 
@@ -165,5 +165,11 @@ func zero(r *trace.Record) {
 		r.Lost = trace.Lost{}
 	case trace.KindOpaque:
 		r.Opaque = trace.Opaque{}
+	case trace.KindFunction:
+		r.Function = trace.Function{}
+	case trace.KindSample:
+		r.Sample = trace.Sample{}
+	case trace.KindEvent:
+		r.Event = trace.Event{}
 	}
 }

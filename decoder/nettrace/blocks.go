@@ -187,9 +187,10 @@ func (c *cursor) ownU8() *uint8 { v := c.u8(); return &v }
 
 // ownID reads an id that stays when the block is gone.
 func (c *cursor) ownID() *[16]byte {
-	if id := c.id(); id != nil {
-		own := *id
-		return &own
+	at := c.id()
+	if at == 0 {
+		return nil
 	}
-	return nil
+	own := [16]byte(c.b[at:])
+	return &own
 }

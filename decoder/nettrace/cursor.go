@@ -187,4 +187,3 @@ func appendUTF16(dst, src []byte) []byte {
 	}
 	return dst
 }
-

@@ -35,6 +35,7 @@ type Thread struct {
 	Known   bool   // Process and ID are not just 0 for want of better
 
 	seq     uint32 // of its last event
+	slot    uint32 // in threadTable.all
 	counted bool   // seq is known
 	seen    uint64 // time of its last event
 }

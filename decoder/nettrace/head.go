@@ -9,7 +9,7 @@ import (
 // head is a wire.Head with what only reading needs.
 type head struct {
 	wire.Head
-	activity, related *[16]byte // of version 4; nil if all zero
+	activity, related uint32 // of version 4: where they stand; 0 for none
 }
 
 // compressed reads a compressed head over that of the event before.
@@ -56,17 +56,13 @@ func (c *cursor) activities(h *head, flags uint8, v6 bool) {
 	}
 }
 
-// id reads an id of 16 bytes, nil if it is zero.
-func (c *cursor) id() *[16]byte {
+// id reads past an id of 16 bytes and returns where it stands, 0 if it is zero.
+func (c *cursor) id() uint32 {
 	b := c.bytes(16)
-	if b == nil {
-		return nil
+	if b == nil || *(*[16]byte)(b) == [16]byte{} {
+		return 0
 	}
-	id := (*[16]byte)(b)
-	if *id == [16]byte{} {
-		return nil
-	}
-	return id
+	return uint32(c.i - 16)
 }
 
 // plain reads a head that is not compressed and returns where the event ends:
@@ -97,7 +93,7 @@ func (c *cursor) plain(h *head, v6 bool) (end int) {
 		h.Labels = binary.LittleEndian.Uint32(b[40:])
 		h.Size = binary.LittleEndian.Uint32(b[44:])
 	} else {
-		ids := cursor{b: b[40:72]}
+		ids := cursor{b: c.b, i: c.i - size + 40}
 		h.activity, h.related = ids.id(), ids.id()
 		h.Size = binary.LittleEndian.Uint32(b[72:])
 	}
@@ -110,7 +106,7 @@ func (c *cursor) plain(h *head, v6 bool) (end int) {
 
 // events calls do for each event of a block, whose cursor is behind its payload
 // then. A failure is at the place of the event.
-func (c *cursor) events(v6 bool, do func(h *head, payload []byte, at int) error) {
+func (c *cursor) events(v6 bool, do func(h *head, at, payload int) error) {
 	start := c.i
 	size, flags := int(c.u16()), c.u16()
 	if c.err == nil && size < wire.HeaderSize {
@@ -121,19 +117,19 @@ func (c *cursor) events(v6 bool, do func(h *head, payload []byte, at int) error)
 	var h head
 	for c.left() > 0 {
 		at := c.i
+		end := -1
 		if flags&wire.FlagCompressed != 0 {
 			c.compressed(&h, v6)
-			payload := c.bytes(int(h.Size))
-			if c.err == nil {
-				c.err = do(&h, payload, at)
-			}
 		} else {
-			end := c.plain(&h, v6)
-			payload := c.bytes(int(h.Size))
-			if c.err == nil {
-				c.err = do(&h, payload, at)
-				c.i = end
-			}
+			end = c.plain(&h, v6)
+		}
+		payload := c.i
+		c.bytes(int(h.Size))
+		if c.err == nil {
+			c.err = do(&h, at, payload)
+		}
+		if end >= 0 && c.err == nil {
+			c.i = end
 		}
 		if c.err != nil {
 			c.i = at // that of a field tells less

@@ -6,7 +6,8 @@ import (
 
 // metadataBlock takes in the descriptions of events of a block of version 4.
 func (s *Scanner) metadataBlock(c *cursor) {
-	c.events(false, func(h *head, payload []byte, _ int) error {
+	c.events(false, func(h *head, _, at int) error {
+		payload := c.b[at : at+int(h.Size)]
 		p := cursor{b: payload}
 		m := p.metadata()
 		if p.err != nil {

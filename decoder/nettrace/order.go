@@ -1,19 +1,55 @@
 package nettrace
 
+import (
+	"slices"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+)
+
 // queue holds events until those before them are known. Their order is by time,
 // and in the order of the stream where that is equal.
 type queue struct {
-	events []Event
-	order  []place // of events[next:] when sorted
-	merged []place // reused
-	runs   []int   // reused
-	next   int     // in order: the first that was not delivered
-	ready  int     // in order: the first that has to wait
-	bytes  int     // of the blocks that events point into
-	blocks [][]byte
+	pages  [][]entry // each of pageSize
+	count  int       // of entries
+	order  []place   // of them
+	merged []place   // reused
+	runs   []int     // reused
+	next   int       // in order: the first that was not delivered
+	ready  int       // in order: the first that has to wait
+	bytes  int       // of the blocks that events point into
+	blocks []held
+	lost   []gap
 	last   uint64 // time of the event that was added last
 	messy  bool   // order is not sorted
 }
+
+// entry is an event that waits. It has no pointers: there may be many. What it
+// refers to is looked up when it is delivered.
+type entry struct {
+	wire.Head
+	block   uint32 // in queue.blocks
+	at      uint32 // in the block, as the next three are: where the event begins
+	payload uint32
+	// Ids of activities stand there, 0 for none.
+	activity, related uint32
+	thread            uint32 // in threadTable.all
+}
+
+// pageSize is how many entries are allocated at once: to move them takes longer
+// than to make them.
+const pageSize = 512
+
+// held is a block that events point into.
+type held struct {
+	b    []byte
+	base int64 // its offset in the stream
+}
+
+// gap says that events are missing; an entry with block noBlock refers to it by
+// its payload.
+type gap struct{ count, since uint64 }
+
+const noBlock = 1<<32 - 1
 
 // place is where an event is.
 type place struct {
@@ -21,20 +57,33 @@ type place struct {
 	index uint32
 }
 
-// add returns a new event with the given time.
-func (q *queue) add(time uint64) *Event {
-	n := len(q.events)
-	if n == cap(q.events) {
-		q.events = append(q.events, Event{})
-	} else {
-		q.events = q.events[:n+1]
+// begin makes the events that are added from now on part of a block.
+func (q *queue) begin(b []byte, base int64) {
+	q.blocks = append(q.blocks, held{b, base})
+	q.bytes += len(b)
+}
+
+func (q *queue) entry(i uint32) *entry { return &q.pages[i/pageSize][i%pageSize] }
+
+// add returns a new event with the given time, in which anything may stand.
+func (q *queue) add(time uint64) *entry {
+	n := uint32(q.count)
+	if q.count++; n/pageSize == uint32(len(q.pages)) {
+		q.pages = append(q.pages, make([]entry, pageSize))
 	}
-	if time < q.last && len(q.order) > q.next {
+	if time < q.last && int(n) > q.next {
 		q.messy = true
 	}
 	q.last = time
-	q.order = append(q.order, place{time, uint32(n)})
-	return &q.events[n]
+	q.order = append(q.order, place{time, n})
+	return q.entry(n)
+}
+
+// note adds that events of a thread are missing.
+func (q *queue) note(t *Thread, n, time uint64) {
+	e := q.add(time)
+	*e = entry{Head: wire.Head{Time: time}, block: noBlock, payload: uint32(len(q.lost)), thread: t.slot}
+	q.lost = append(q.lost, gap{n, t.seen})
 }
 
 // release makes those events ready that are not newer than the time given.
@@ -59,13 +108,34 @@ func (q *queue) flush() {
 
 // pop returns the next event that is ready, nil if there is none. It is valid
 // until something is added.
-func (q *queue) pop() *Event {
+func (q *queue) pop() *entry {
 	if q.next == q.ready {
 		return nil
 	}
-	e := &q.events[q.order[q.next].index]
+	e := q.entry(q.order[q.next].index)
 	q.next++
 	return e
+}
+
+// fill sets what is in the queue of an event.
+func (q *queue) fill(e *Event, from *entry) {
+	e.Head = from.Head
+	e.Payload, e.Activity, e.Related, e.Lost = nil, nil, nil, 0
+	if from.block == noBlock {
+		gap := q.lost[from.payload]
+		e.Lost, e.Since = gap.count, gap.since
+		return
+	}
+	block := &q.blocks[from.block]
+	e.Offset = block.base + int64(from.at)
+	end := from.payload + from.Size
+	e.Payload = block.b[from.payload:end:end]
+	if from.activity != 0 {
+		e.Activity = (*[16]byte)(block.b[from.activity:])
+	}
+	if from.related != 0 {
+		e.Related = (*[16]byte)(block.b[from.related:])
+	}
 }
 
 // waiting says whether there are events.
@@ -76,12 +146,16 @@ func (q *queue) reset(release func([]byte)) {
 	if q.waiting() > 0 {
 		return
 	}
-	for _, b := range q.blocks {
-		release(b)
+	for _, h := range q.blocks {
+		release(h.b)
 	}
 	clear(q.blocks)
-	q.blocks = q.blocks[:0]
-	q.events, q.order = q.events[:0], q.order[:0]
+	q.blocks, q.lost = q.blocks[:0], q.lost[:0]
+	q.order = q.order[:0]
+	if q.count > maxPages*pageSize {
+		q.pages = q.pages[:maxPages]
+	}
+	q.count = 0
 	q.next, q.ready, q.bytes, q.last, q.messy = 0, 0, 0, 0, false
 }
 
@@ -92,44 +166,50 @@ func (q *queue) compact(release func([]byte)) {
 		return
 	}
 	q.sort()
-	waiting := q.order[q.next:]
-	size := 0
-	for _, p := range waiting {
-		size += len(q.events[p.index].Payload)
-	}
-	b := make([]byte, 0, size)
-	events := make([]Event, 0, 2*len(waiting))
-	for i := range waiting {
-		e := q.events[waiting[i].index]
-		from := len(b)
-		b = append(b, e.Payload...)
-		e.Payload = b[from:len(b):len(b)]
-		e.Activity, e.Related = ownCopy(e.Activity), ownCopy(e.Related)
-		events = append(events, e)
-		waiting[i].index = uint32(i)
-	}
-	for _, block := range q.blocks {
-		release(block)
-	}
-	clear(q.blocks)
-	q.blocks = append(q.blocks[:0], b)
-	q.bytes = len(b)
-	q.events = events
+	q.order = slices.Delete(q.order, 0, q.next)
 	q.ready -= q.next
-	q.order = append(q.order[:0], waiting...)
 	q.next = 0
+	from := queue{pages: q.pages}
+	q.pages, q.count = nil, 0
+	used := make([]bool, len(q.blocks))
+	for i := range q.order {
+		if i%pageSize == 0 {
+			q.pages = append(q.pages, make([]entry, pageSize))
+		}
+		e := q.entry(uint32(i))
+		*e = *from.entry(q.order[i].index)
+		q.order[i].index = uint32(i)
+		if e.block != noBlock {
+			used[e.block] = true
+		}
+	}
+	q.count = len(q.order)
+	moved := make([]uint32, len(q.blocks))
+	kept := q.blocks[:0]
+	q.bytes = 0
+	for i, h := range q.blocks {
+		if !used[i] {
+			release(h.b)
+			continue
+		}
+		moved[i] = uint32(len(kept))
+		kept = append(kept, h)
+		q.bytes += len(h.b)
+	}
+	clear(q.blocks[len(kept):])
+	q.blocks = kept
+	for i := range q.count {
+		if e := q.entry(uint32(i)); e.block != noBlock {
+			e.block = moved[e.block]
+		}
+	}
 }
+
+// maxPages is how many pages are kept for later.
+const maxPages = 128
 
 // compactSize is how many bytes of blocks are held before it is worth to look.
 const compactSize = 1 << 20
-
-func ownCopy(id *[16]byte) *[16]byte {
-	if id == nil {
-		return nil
-	}
-	own := *id
-	return &own
-}
 
 // sort sorts what is waiting: runs of rising times, as each thread writes one,
 // are merged pair by pair.

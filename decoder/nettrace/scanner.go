@@ -20,7 +20,8 @@ type Scanner struct {
 	stats ScanStats
 
 	queue   queue
-	events  struct{ high uint64 } // newest time that was delivered
+	high    uint64 // newest time that was delivered
+	now     Event  // what Next returns
 	meta    metaTable
 	stacks  stackTable
 	labels  labelTable
@@ -75,18 +76,22 @@ func (s *Scanner) Stats() ScanStats { return s.stats }
 func (s *Scanner) Next() (*Event, error) {
 	for {
 		if e := s.queue.pop(); e != nil {
-			if e.Time < s.events.high {
+			if e.Time < s.high {
 				s.stats.Late++
 			} else {
-				s.events.high = e.Time
+				s.high = e.Time
 			}
-			return e, nil
+			s.deliver(e)
+			return &s.now, nil
 		}
 		s.queue.reset(s.in.release)
 		s.queue.compact(s.in.release)
-		if s.queue.waiting() == 0 && s.after != nil {
-			s.after()
-			s.after = nil
+		if s.queue.waiting() == 0 {
+			if s.after != nil {
+				s.after()
+				s.after = nil
+			}
+			s.threads.trim()
 		}
 		if s.err != nil {
 			return nil, s.err
@@ -181,8 +186,6 @@ func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error
 	switch kind {
 	case wire.BlockEvent:
 		kept = true
-		s.queue.blocks = append(s.queue.blocks, b)
-		s.queue.bytes += len(b)
 		s.eventBlock(&c, at)
 	case wire.BlockMetadata:
 		if s.v6 {
@@ -213,14 +216,15 @@ func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error
 	return nil
 }
 
-// eventBlock puts the events of a block into the queue, with what they refer to.
+// eventBlock puts the events of a block into the queue.
 func (s *Scanner) eventBlock(c *cursor, base int64) {
+	s.queue.begin(c.b, base)
 	sorted, any := uint64(0), false
-	c.events(s.v6, func(h *head, payload []byte, at int) error {
+	c.events(s.v6, func(h *head, at, payload int) error {
 		if h.Sorted {
 			sorted, any = h.Time, true
 		}
-		return s.event(h, payload, base+int64(at))
+		return s.event(h, at, payload)
 	})
 	switch {
 	case any:
@@ -231,7 +235,9 @@ func (s *Scanner) eventBlock(c *cursor, base int64) {
 	}
 }
 
-func (s *Scanner) event(h *head, payload []byte, at int64) error {
+// event puts an event into the queue; at is where it begins in its block, and
+// payload where its payload does.
+func (s *Scanner) event(h *head, at, payload int) error {
 	capture, err := s.threads.find(h.Capture, s.v6)
 	if err != nil {
 		return err
@@ -246,36 +252,50 @@ func (s *Scanner) event(h *head, payload []byte, at int64) error {
 		s.missing(capture, n, h.Time)
 	}
 	capture.seen = h.Time
-	e := s.queue.add(h.Time)
-	*e = Event{Head: h.Head, Thread: thread, Payload: payload, Activity: h.activity, Related: h.related, Offset: at}
-	if h.Labels != 0 {
-		if e.Labels = s.labels.find(h.Labels); e.Labels == nil {
-			return malformed("list of labels %d, which is unknown", h.Labels)
-		}
+	if h.Labels != 0 && s.labels.find(h.Labels) == nil {
+		return malformed("list of labels %d, which is unknown", h.Labels)
 	}
-	if e.Meta = s.meta.find(h.Metadata); e.Meta == nil {
-		if s.opts.Strict {
+	if s.opts.Strict {
+		if s.meta.find(h.Metadata) == nil {
 			return malformed("event of the kind %d, which is unknown", h.Metadata)
 		}
-		s.stats.Undescribed++
-	}
-	if h.Stack != 0 {
-		frames, ok := s.stacks.find(h.Stack)
-		if !ok {
-			if s.opts.Strict {
-				return malformed("stack %d, which is unknown", h.Stack)
-			}
-			s.stats.NoStack++
+		if _, ok := s.stacks.find(h.Stack); !ok && h.Stack != 0 {
+			return malformed("stack %d, which is unknown", h.Stack)
 		}
-		e.Stack = frames
 	}
+	e := s.queue.add(h.Time)
+	e.Head, e.thread = h.Head, thread.slot
+	e.block, e.at, e.payload = uint32(len(s.queue.blocks)-1), uint32(at), uint32(payload)
+	e.activity, e.related = h.activity, h.related
 	s.stats.Events++
 	return nil
 }
 
+// deliver makes the event that Next returns.
+func (s *Scanner) deliver(from *entry) {
+	e := &s.now
+	s.queue.fill(e, from)
+	e.Thread = s.threads.all[from.thread]
+	e.Meta, e.Labels, e.Stack = nil, nil, nil
+	if e.Lost > 0 {
+		return
+	}
+	if e.Meta = s.meta.find(from.Metadata); e.Meta == nil {
+		s.stats.Undescribed++
+	}
+	if from.Labels != 0 {
+		e.Labels = s.labels.find(from.Labels)
+	}
+	if from.Head.Stack != 0 {
+		var ok bool
+		if e.Stack, ok = s.stacks.find(from.Head.Stack); !ok {
+			s.stats.NoStack++
+		}
+	}
+}
+
 // missing notes that events of a thread are missing.
-func (s *Scanner) missing(t *Thread, n uint64, time uint64) {
+func (s *Scanner) missing(t *Thread, n, time uint64) {
 	s.stats.Lost += n
-	e := s.queue.add(time)
-	*e = Event{Head: wire.Head{Time: time}, Thread: t, Lost: n, Since: t.seen}
+	s.queue.note(t, n, time)
 }

@@ -148,6 +148,7 @@ func (t *labelTable) clear() {
 type threadTable struct {
 	process uint64 // of version 4, and of threads that do not tell
 	byID    map[uint64]*Thread
+	all     []*Thread // those that waiting events refer to, and others
 	lastID  uint64
 	last    *Thread
 }
@@ -176,8 +177,22 @@ func (t *threadTable) put(id uint64, thread *Thread) {
 	if t.byID == nil {
 		t.byID = make(map[uint64]*Thread)
 	}
-	t.byID[id] = thread
+	thread.slot = uint32(len(t.all))
+	t.byID[id], t.all = thread, append(t.all, thread)
 	t.last = nil
+}
+
+// trim forgets threads that are gone. No event may wait.
+func (t *threadTable) trim() {
+	if len(t.all) < 2*len(t.byID)+1000 {
+		return
+	}
+	t.all = t.all[:0]
+	for _, thread := range t.byID {
+		thread.slot = uint32(len(t.all))
+		t.all = append(t.all, thread)
+	}
+	clear(t.all[len(t.all):cap(t.all)])
 }
 
 func (t *threadTable) remove(id uint64) {

@@ -219,4 +219,3 @@ func fixedSize(f *wire.Field) int {
 	}
 	return f.Type.Size()
 }
-

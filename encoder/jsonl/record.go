@@ -29,11 +29,11 @@ func namesOf[E ~uint8](parse func(string) (E, bool), name func(E) string) []stri
 // as it has not frames; b is unchanged then.
 func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 	start := len(b)
-	if r.Kind == trace.KindCall {
-		s := &r.Call.Stack
-		if len(s.Names) != 0 && len(s.Names) != len(s.Frames) {
+	if s := stackOf(r); s != nil && len(s.Names) != 0 && len(s.Names) != len(s.Frames) {
+		if r.Kind == trace.KindCall {
 			return b, fmt.Errorf("jsonl: call %d has %d frames but %d frame names", r.Call.Seq, len(s.Frames), len(s.Names))
 		}
+		return b, fmt.Errorf("jsonl: %v has %d frames but %d frame names", r.Kind, len(s.Frames), len(s.Names))
 	}
 	b = append(b, `{"kind":"`...)
 	b = append(b, r.Kind.String()...)
@@ -61,6 +61,7 @@ func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 		b = jsontext.AppendText(b, "type", r.Resource.Type)
 		b = jsontext.AppendText(b, "desc", r.Resource.Desc)
 		b = jsontext.AppendBool(b, "refcount", r.Resource.RefCount)
+		b = jsontext.AppendBool(b, "sampled", r.Resource.Sampled)
 	case trace.KindContext:
 		b = jsontext.AppendUint(b, "id", uint64(r.Context.ID))
 		b = jsontext.AppendText(b, "name", r.Context.Name)
@@ -93,6 +94,8 @@ func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 		b = jsontext.AppendText(b, "format", r.Opaque.Format)
 		b = jsontext.AppendUint(b, "id", uint64(r.Opaque.ID))
 		b = jsontext.AppendBytes(b, "data", r.Opaque.Data)
+	case trace.KindFunction, trace.KindSample, trace.KindEvent:
+		b = appendEvent(b, r)
 	case trace.KindEnd:
 	default:
 		return b[:start], fmt.Errorf("jsonl: writing a record of %v", r.Kind)
@@ -145,12 +148,15 @@ func appendCall(b []byte, c *trace.Call) []byte {
 	b = jsontext.AppendText(b, "file", c.Caller.File)
 	b = jsontext.AppendUint(b, "line", c.Caller.Line)
 	b = jsontext.AppendUint(b, "thread", c.Thread)
-	b = appendStack(b, &c.Stack)
-	if len(c.Args) == 0 {
+	return appendArgs(appendStack(b, &c.Stack), c.Args)
+}
+
+func appendArgs(b []byte, args []trace.Arg) []byte {
+	if len(args) == 0 {
 		return b
 	}
 	b = append(jsontext.AppendKey(b, "args"), '[')
-	for i, a := range c.Args {
+	for i, a := range args {
 		if i > 0 {
 			b = append(b, ',')
 		}

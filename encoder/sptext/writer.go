@@ -91,7 +91,8 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 			w.buf = w.line(append(w.buf, ' '), r.Process.Name)
 		}
 		w.start(r)
-	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow, trace.KindEnd:
+	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow, trace.KindEnd,
+		trace.KindFunction, trace.KindSample, trace.KindEvent:
 		return nil
 	default:
 		w.start(nil)

@@ -15,7 +15,8 @@ var Payloads = map[trace.Kind]string{
 	trace.KindContext: "Context", trace.KindModule: "Module", trace.KindMapping: "Mapping",
 	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapGrow: "HeapGrow", trace.KindHeapInfo: "HeapInfo",
 	trace.KindAttachment: "Attachment", trace.KindComment: "Comment", trace.KindExec: "Exec",
-	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque", trace.KindEnd: "",
+	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque",
+	trace.KindFunction: "Function", trace.KindSample: "Sample", trace.KindEvent: "Event", trace.KindEnd: "",
 }
 
 // FullRecord returns a record each of whose fields, at any depth, has a value
@@ -81,10 +82,12 @@ func RandomRecord(data []byte) *trace.Record {
 			s.set(v.FieldByName(name))
 		}
 	}
-	if n := len(r.Call.Stack.Frames); len(r.Call.Stack.Names) > 0 {
-		names := make([]string, n)
-		copy(names, r.Call.Stack.Names)
-		r.Call.Stack.Names = names
+	for _, s := range []*trace.Stack{&r.Call.Stack, &r.Sample.Stack, &r.Event.Stack} {
+		if len(s.Names) > 0 {
+			names := make([]string, len(s.Frames))
+			copy(names, s.Names)
+			s.Names = names
+		}
 	}
 	return r
 }
