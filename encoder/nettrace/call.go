@@ -8,7 +8,7 @@ import (
 // writeCall writes a call, and what its event refers to.
 func (e *Writer) writeCall(r *trace.Record) {
 	c := &r.Call
-	stack := e.stack(r)
+	stack := e.stack(r.PID, &c.Stack)
 	k := class{op: min(c.Op, trace.OpMove+1), resource: c.Resource, function: c.Function}
 	if c.Op == trace.OpMove || c.OldID != 0 {
 		k.fields = hasOldAddress

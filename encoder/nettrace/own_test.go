@@ -91,7 +91,7 @@ func read(t testing.TB, data []byte) *ownReader {
 		if e.Meta.Keywords&wire.OwnCall != 0 {
 			o.call(r, e, v)
 		} else {
-			o.other(r, e.Meta.Name, v)
+			o.other(r, e, v)
 		}
 		o.records = append(o.records, r)
 	}
@@ -212,10 +212,21 @@ func (o *ownReader) call(r *trace.Record, e *decoder.Event, v values) {
 	c.EntryTime, c.Context = int64(v.number(wire.OwnEntryTime)), uint32(v.number(wire.OwnContext))
 	c.Index, c.Thread = v.number(wire.OwnIndex), v.number(wire.OwnThread)
 	c.Caller = trace.Caller{Function: v.text(wire.OwnCaller), File: v.text(wire.OwnFile), Line: v.number(wire.OwnLine)}
-	for line := range strings.Lines(v.text(wire.OwnArguments)) {
+	c.Args = arguments(v.text(wire.OwnArguments))
+	c.Stack = o.whole(e)
+}
+
+// arguments takes the field Arguments apart.
+func arguments(text string) (args []trace.Arg) {
+	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		c.Args = append(c.Args, trace.Arg{Name: unquote(name), Value: unquote(value)})
+		args = append(args, trace.Arg{Name: unquote(name), Value: unquote(value)})
 	}
+	return args
+}
+
+// whole returns the stack of an event.
+func (o *ownReader) whole(e *decoder.Event) trace.Stack {
 	st, told := o.stacks[e.Head.Stack]
 	if len(st.Frames) == 0 {
 		st.Frames = append([]uint64(nil), e.Stack...)
@@ -223,12 +234,12 @@ func (o *ownReader) call(r *trace.Record, e *decoder.Event, v values) {
 	if !told && len(st.Frames) > 0 {
 		st.End = trace.StackComplete
 	}
-	c.Stack = st
+	return st
 }
 
-func (o *ownReader) other(r *trace.Record, name string, v values) {
+func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 	for _, row := range wire.OwnRecords {
-		if row.Name == name {
+		if row.Name == e.Meta.Name {
 			r.Kind, _ = trace.ParseKind(row.Kind)
 		}
 	}
@@ -247,7 +258,7 @@ func (o *ownReader) other(r *trace.Record, name string, v values) {
 	case trace.KindTracerModule:
 		r.TracerModule = trace.TracerModule{ID: num32("ID"), Major: uint16(num32("Major")), Minor: uint16(num32("Minor")), Name: v.text("Name")}
 	case trace.KindResource:
-		r.Resource = trace.Resource{ID: num32("ID"), Type: v.text("Type"), Desc: v.text("Desc"), RefCount: v.number("RefCount") != 0}
+		r.Resource = trace.Resource{ID: num32("ID"), Type: v.text("Type"), Desc: v.text("Desc"), RefCount: v.number("RefCount") != 0, Sampled: v.number("Sampled") != 0}
 	case trace.KindContext:
 		r.Context = trace.Context{ID: num32("ID"), Name: v.text("Name")}
 	case trace.KindModule:
@@ -275,10 +286,23 @@ func (o *ownReader) other(r *trace.Record, name string, v values) {
 	case trace.KindLost:
 		r.Lost = trace.Lost{Count: v.number("Count"), Reason: v.text("Reason"), Since: int64(v.number("Since"))}
 	case trace.KindOpaque:
-		data, err := hex.DecodeString(v.text("Data"))
-		if err != nil {
-			o.t.Error(err)
+		r.Opaque = trace.Opaque{Format: v.text("Format"), ID: num32("ID"), Data: o.bytes(v)}
+	case trace.KindFunction:
+		r.Function = trace.Function{Name: v.text("Name"), Start: v.number("Start"), End: v.number("End"), Module: v.text("Module")}
+	case trace.KindSample:
+		r.Sample = trace.Sample{Name: v.text("Name"), Weight: v.number("Weight"), Stack: o.whole(e)}
+	case trace.KindEvent:
+		r.Event = trace.Event{
+			Provider: v.text("Provider"), Name: v.text("Name"), ID: num32("ID"), Args: arguments(v.text("Arguments")), Data: o.bytes(v), Stack: o.whole(e),
 		}
-		r.Opaque = trace.Opaque{Format: v.text("Format"), ID: num32("ID"), Data: data}
 	}
+}
+
+// bytes returns the field Data.
+func (o *ownReader) bytes(v values) []byte {
+	data, err := hex.DecodeString(v.text("Data"))
+	if err != nil {
+		o.t.Error(err)
+	}
+	return data
 }

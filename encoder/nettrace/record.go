@@ -37,18 +37,30 @@ func (e *Writer) writeRecord(r *trace.Record) error {
 		o := &wire.OwnRecords[row]
 		*id = e.own(wire.OwnRecordID+uint32(row), o.Name, 0, slices.Concat(common, o.Fields))
 	}
+	stack := e.stack(r.PID, stackOf(r))
 	e.time = max(e.time, r.Time)
 	e.payload = e.payload[:0]
 	e.i64(r.Time)
 	e.u32(uint32(r.PID))
 	e.recordPayload(r)
-	e.place(r.PID, r.TID, r.CPU, e.stacks.none(e))
+	e.place(r.PID, r.TID, r.CPU, stack)
 	var gap uint32
 	if r.Kind == trace.KindLost {
 		gap = uint32(min(r.Lost.Count, wire.OwnMaxGap))
 	}
 	e.write(*id, gap)
 	return nil
+}
+
+// stackOf returns the stack of a record that is no call.
+func stackOf(r *trace.Record) *trace.Stack {
+	switch r.Kind {
+	case trace.KindSample:
+		return &r.Sample.Stack
+	case trace.KindEvent:
+		return &r.Event.Stack
+	}
+	return &trace.Stack{}
 }
 
 // recordPayload adds the fields of wire.OwnRecords.
@@ -82,6 +94,7 @@ func (e *Writer) recordPayload(r *trace.Record) {
 		e.text(r.Resource.Type)
 		e.text(r.Resource.Desc)
 		e.flag(r.Resource.RefCount)
+		e.flag(r.Resource.Sampled)
 	case trace.KindContext:
 		e.u32(r.Context.ID)
 		e.text(r.Context.Name)
@@ -123,6 +136,20 @@ func (e *Writer) recordPayload(r *trace.Record) {
 		e.text(r.Opaque.Format)
 		e.u32(r.Opaque.ID)
 		e.text(hex.EncodeToString(r.Opaque.Data))
+	case trace.KindFunction:
+		e.text(r.Function.Name)
+		e.u64(r.Function.Start)
+		e.u64(r.Function.End)
+		e.text(r.Function.Module)
+	case trace.KindSample:
+		e.text(r.Sample.Name)
+		e.u64(r.Sample.Weight)
+	case trace.KindEvent:
+		e.text(r.Event.Provider)
+		e.text(r.Event.Name)
+		e.u32(r.Event.ID)
+		e.text(arguments(r.Event.Args))
+		e.text(hex.EncodeToString(r.Event.Data))
 	}
 }
 

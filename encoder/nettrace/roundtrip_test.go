@@ -34,6 +34,10 @@ func (a anything) text() string {
 func (a anything) fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[trace.Stack]() {
+			v.Set(reflect.ValueOf(a.stack(a.IntN(9))))
+			return
+		}
 		for _, field := range v.Fields() {
 			a.fill(field)
 		}
@@ -58,6 +62,8 @@ func (a anything) fill(v reflect.Value) {
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes([]byte(a.text()))
+		} else {
+			v.Set(reflect.ValueOf([]trace.Arg{{Name: a.text(), Value: a.text()}}))
 		}
 	}
 }

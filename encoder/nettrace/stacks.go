@@ -140,24 +140,23 @@ func (s *stacks) add(st *trace.Stack, hash uint64, slot int) (k *known, id uint3
 
 // none returns the id of the stack without frames.
 func (s *stacks) none(e *Writer) uint32 {
-	var r trace.Record
-	return e.stack(&r)
+	return e.stack(e.pid, &trace.Stack{})
 }
 
-// stack returns the id of the stack of a call, which is written if it is new.
-func (e *Writer) stack(r *trace.Record) uint32 {
-	s, st := &e.stacks, &r.Call.Stack
+// stack returns the id of a stack of a process, which is written if it is new.
+func (e *Writer) stack(pid int32, st *trace.Stack) uint32 {
+	s := &e.stacks
 	hash := s.hash(st)
 	k, id, slot := s.find(st, hash)
 	if k != nil {
-		if k.pid != r.PID && k.n > 0 {
-			k.pid = r.PID
-			e.system.note(e, r.PID, st)
+		if k.pid != pid && k.n > 0 {
+			k.pid = pid
+			e.system.note(e, pid, st)
 		}
 		return id
 	}
 	k, id = s.add(st, hash, slot)
-	k.pid = r.PID
+	k.pid = pid
 	inside := len(st.Frames) <= maxFrames
 	for _, f := range st.Frames {
 		inside = inside && (e.pointer == 8 || f>>32 == 0)
@@ -176,7 +175,7 @@ func (e *Writer) stack(r *trace.Record) uint32 {
 	usual := trace.StackAbsent
 	if len(st.Frames) > 0 {
 		usual = trace.StackComplete
-		e.system.note(e, r.PID, st)
+		e.system.note(e, pid, st)
 	}
 	if !inside || st.End != usual || st.FramePointer || st.Reason != "" || len(st.Names) > 0 {
 		e.describe(id, st, inside)

@@ -1,6 +1,7 @@
 package nettrace
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -16,9 +17,6 @@ func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	p := s.space(pid)
 	if !p.told {
 		s.tell(e, p)
-	}
-	if e.opts.Symbols == nil && len(st.Names) == 0 {
-		return
 	}
 	for i, f := range st.Frames {
 		name, ok := p.frames[f]
@@ -66,6 +64,34 @@ func (s *system) end(e *Writer) {
 			s.tell(e, p)
 		}
 		s.unmap(e, p, 0, ^uint64(0))
+		s.compiled(e, p)
+	}
+}
+
+// compiledFile is what recorders of .NET call the memory that code is compiled
+// into.
+const compiledFile = "/memfd:doublemapper"
+
+// compiled writes the functions of frames that no file has, in a mapping each.
+func (s *system) compiled(e *Writer, p *space) {
+	if e.opts.Version == V4 && p.pid != e.pid {
+		return
+	}
+	slices.SortFunc(p.code, func(a, b trace.Function) int { return cmp.Compare(a.Start, b.Start) })
+	var last uint64
+	for _, f := range slices.Sorted(maps.Keys(p.frames)) {
+		// The function that begins last before the call that returns to f.
+		i, _ := slices.BinarySearchFunc(p.code, f, func(c trace.Function, f uint64) int { return cmp.Compare(c.Start, f) })
+		if i == 0 || f > p.code[i-1].End || f <= last {
+			continue
+		}
+		c := &p.code[i-1]
+		last = c.End
+		m := mapped{trace.Mapping{Start: c.Start, End: c.End, Path: compiledFile}, 0}
+		s.id++
+		m.id = s.id
+		s.writeMapping(e, p, &m, 0)
+		s.symbol(e, p, &m, c.Start, c.End, c.Name)
 	}
 }
 

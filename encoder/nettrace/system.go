@@ -29,6 +29,7 @@ type space struct {
 	name     string // of the program, as its command line gives it
 	told     bool   // the process was named
 	mappings []mapped
+	code     []trace.Function  // that no file has
 	frames   map[uint64]string // return addresses of stacks, and their functions where stacks name them
 }
 
@@ -116,6 +117,9 @@ func (s *system) record(e *Writer, r *trace.Record) {
 		s.builds[strings.Clone(r.Module.Path)] = r.Clone().Module
 	case trace.KindMapping:
 		s.mapping(e, s.space(r.PID), &r.Mapping)
+	case trace.KindFunction:
+		p := s.space(r.PID)
+		p.code = append(p.code, r.Clone().Function)
 	case trace.KindUnmapping:
 		s.unmap(e, s.space(r.PID), r.Mapping.Start, r.Mapping.End)
 	case trace.KindExec:
@@ -163,7 +167,12 @@ func (s *system) mapping(e *Writer, p *space, m *trace.Mapping) {
 		b = appendCharacters(b, "{}")
 		s.write(e, p, wire.SystemMappingMetadata, b)
 	}
-	b := binary.AppendUvarint(nil, own.id)
+	s.writeMapping(e, p, &own, metadata)
+}
+
+// writeMapping writes a mapping and refers to what is known of its file.
+func (s *system) writeMapping(e *Writer, p *space, m *mapped, metadata uint64) {
+	b := binary.AppendUvarint(nil, m.id)
 	b = binary.AppendUvarint(b, m.Start)
 	b = binary.AppendUvarint(b, m.End)
 	b = binary.AppendUvarint(b, m.Offset)

@@ -101,6 +101,15 @@ func TestSystem(t *testing.T) {
 			"mapping 3 55550000-55551000 3000 /bin/b.so 0", "symbol 3 55550200-55550201 f555502",
 			"mapping 5 55550000-55551000 3000 /bin/other 0", "process 4711 other", "symbol 5 55550300-55550301 f555503", "exit",
 		}},
+		{"code that a runtime made", []trace.Record{
+			process(pid, "app"), mapping(trace.KindMapping, pid, victim, "/bin/app"), call(pid, nil, 0x9010, 0x9040, 0xa000, 0xa008, victim+1),
+			{Kind: trace.KindFunction, PID: pid, Function: trace.Function{Name: "B()", Start: 0xa000, End: 0xa008}},
+			{Kind: trace.KindFunction, PID: pid, Function: trace.Function{Name: "A()", Start: 0x9000, End: 0x9020}},
+		}, nil, []string{
+			"mapping 1 55550000-55551000 3000 /bin/app 0", "process 4711 app",
+			"mapping 2 9000-9020 0 /memfd:doublemapper 0", "symbol 2 9000-9020 A()",
+			"mapping 4 a000-a008 0 /memfd:doublemapper 0", "symbol 4 a000-a008 B()",
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,7 +96,7 @@ var OwnRecords = [...]OwnRecord{
 	{"process", "Process", []Field{text("Name"), signed64("WallTime"), {Name: "Depth", Type: TypeInt32}}},
 	{"thread", "Thread", []Field{text("Name")}},
 	{"tracermodule", "TracerModule", []Field{number32("ID"), number32("Major"), number32("Minor"), text("Name")}},
-	{"resource", "Resource", []Field{number32("ID"), text("Type"), text("Desc"), flag("RefCount")}},
+	{"resource", "Resource", []Field{number32("ID"), text("Type"), text("Desc"), flag("RefCount"), flag("Sampled")}},
 	{"context", "Context", []Field{number32("ID"), text("Name")}},
 	{"module", "Module", []Field{
 		text("Path"), text("BuildID"), number64("Inode"), number32("Major"), number32("Minor"), flag("Fixed"),
@@ -115,6 +115,11 @@ var OwnRecords = [...]OwnRecord{
 	// The numbers of events skip Count, but at most OwnMaxGap, in front of it.
 	{"lost", "Lost", []Field{number64("Count"), text("Reason"), signed64("Since")}},
 	{"opaque", "Opaque", []Field{text("Format"), number32("ID"), text("Data")}}, // Data: hexadecimal
+	{"function", "Function", []Field{text("Name"), number64("Start"), number64("End"), text("Module")}},
+	// The stack of these two is that of the event, as with calls; Arguments are as
+	// theirs, Data is hexadecimal.
+	{"sample", "Sample", []Field{text("Name"), number64("Weight")}},
+	{"event", "Event", []Field{text("Provider"), text("Name"), number32("ID"), text("Arguments"), text("Data")}},
 	{"end", "End", nil},
 }
 
