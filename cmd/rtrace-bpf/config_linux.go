@@ -25,6 +25,7 @@ type config struct {
 	format    string
 	dialect   string
 	mtrc      mtrcConfig
+	nettrace  nettraceConfig
 	duration  time.Duration
 	maxRate   flags.Count
 	maxSize   flags.Size
@@ -85,6 +86,7 @@ func (c *config) declare(env settings) {
 	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
 	f.BoolVar(&c.mtrc.legacy, "mtrc-legacy", false, "write mtrc for the unmodified 64-bit mptrace: addresses and sizes in 31 bits")
 	f.IntVar(&c.mtrc.words, "mtrc-words", 0, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8 (default: as many as pointers of the process have)")
+	c.nettrace.declare(f)
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -148,6 +150,7 @@ func (c *config) parse(args []string, env settings) error {
 func (c *config) encoding() encoder.Options {
 	return encoder.Options{
 		SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll, MTRCLegacy: c.mtrc.legacy, MTRCWords: c.mtrc.words,
+		Nettrace: c.nettrace.encoding(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
@@ -144,6 +145,12 @@ func (e *Writer) begin(r *trace.Record) {
 		}
 		if w.Kind == trace.KindHeader && h == (trace.Header{}) {
 			h = w.Header
+		}
+	}
+	if h.WallTime == 0 && h.ClockTime == 0 { // about
+		i := slices.IndexFunc(waiting, func(w trace.Record) bool { return w.Kind == trace.KindProcess })
+		if i >= 0 {
+			h.WallTime, h.ClockTime = waiting[i].Process.WallTime, e.time
 		}
 	}
 	if h.PointerSize == 4 {
