@@ -12,6 +12,7 @@ import (
 
 	"rtrace-bpf/decoder/jsonl"
 	"rtrace-bpf/decoder/mtrc"
+	"rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/sptext"
 	"rtrace-bpf/trace"
@@ -84,6 +85,20 @@ var formats = []format{
 			return d, func() Stats {
 				s := d.Stats()
 				return Stats{Version: s.Version, Skipped: s.Unknown}
+			}, nil
+		},
+	},
+	{
+		name: "nettrace", what: "nettrace of .NET",
+		match: nettrace.Match,
+		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
+			d, err := nettrace.NewReader(r, nettrace.Options{Strict: o.Strict})
+			if err != nil {
+				return nil, nil, err
+			}
+			return d, func() Stats {
+				s := d.Stats()
+				return Stats{Version: s.Version, Skipped: s.Unknown + s.Undescribed + s.Malformed}
 			}, nil
 		},
 	},

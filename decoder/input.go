@@ -85,7 +85,7 @@ func (in *Input) peek() error {
 	return nil
 }
 
-// mtrcMagic begins the only binary format that could be text by its first bytes.
+// mtrcMagic begins a binary format that could be text by its first bytes.
 const mtrcMagic = "MTRC"
 
 // telling reports whether head is enough: it is binary, or has a whole line.
@@ -95,6 +95,9 @@ func telling(head []byte) bool {
 	}
 	if bytes.HasPrefix(head, []byte(mtrcMagic)) {
 		return true
+	}
+	if bytes.HasPrefix(head, []byte("Nett")) {
+		return len(head) >= 8 // that a text begins so is possible
 	}
 	for _, c := range head[:4] {
 		if c >= 0x80 || c < ' ' && c != '\n' && c != '\r' && c != '\t' {

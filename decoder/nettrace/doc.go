@@ -7,6 +7,7 @@
 package nettrace
 
 import (
+	"bytes"
 	"fmt"
 
 	wire "rtrace-bpf/internal/wire/nettrace"
@@ -48,3 +49,12 @@ func malformed(format string, args ...any) error {
 func tooMuch(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, trace.ErrLimit)...)
 }
+
+// Match reports whether a stream begins as one of this format does, or as one of
+// its predecessor, version 3, which NewReader refuses by name.
+func Match(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(wire.Magic)) || bytes.HasPrefix(head, []byte(magicV3))
+}
+
+// magicV3 begins a stream of version 3: the length of the serializer's name.
+const magicV3 = "\x14\x00\x00\x00" + wire.Serializer

@@ -36,6 +36,7 @@ type Thread struct {
 
 	seq     uint32 // of its last event
 	slot    uint32 // in threadTable.all
+	told    bool   // a record says its name
 	counted bool   // seq is known
 	seen    uint64 // time of its last event
 }

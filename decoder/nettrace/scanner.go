@@ -131,7 +131,7 @@ func (s *Scanner) cut(what string) error {
 // head reads the beginning of the stream up to the trace object.
 func (s *Scanner) head() error {
 	magic := s.in.bytes(len(wire.Magic))
-	if len(magic) >= 4 && string(magic[:4]) == "\x14\x00\x00\x00" {
+	if len(magic) >= 4 && string(magic[:4]) == magicV3[:4] {
 		return s.fail(0, fmt.Errorf("version 3 (netperf) is %w; record it again as nettrace, which is version 4", trace.ErrUnsupported))
 	}
 	if string(magic) != wire.Magic[:len(magic)] {

@@ -20,12 +20,18 @@ const (
 
 	RuntimeMethodLoad        = 141
 	RuntimeMethodLoadVerbose = 143
+	RuntimeDomainModuleLoad  = 151
 	RuntimeModuleLoad        = 152
+	RuntimeILToNativeMap     = 190
 
 	RundownMethodStart        = 141 // method without names, at the beginning
 	RundownMethodEnd          = 142
 	RundownMethodStartVerbose = 143
 	RundownMethodEndVerbose   = 144
+	RundownILToNativeMapStart = 149
+	RundownILToNativeMapEnd   = 150
+	RundownDomainModuleStart  = 151
+	RundownDomainModuleEnd    = 152
 	RundownModuleStart        = 153
 	RundownModuleEnd          = 154
 )

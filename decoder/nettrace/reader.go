@@ -1,0 +1,255 @@
+package nettrace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+	"rtrace-bpf/trace"
+)
+
+// Reader reads the records of a stream. It is a trace.Reader; docs/formats/nettrace.md
+// says which events become what. Strings are the caller's.
+type Reader struct {
+	s     *Scanner
+	opts  Options
+	info  Info
+	err   error // what ReadRecord returns once out is empty
+	stats Stats
+
+	first   bool // the first event was looked at
+	whole   bool // an end is to be delivered
+	out     []trace.Record
+	outNext int
+
+	plans    map[*wire.Metadata]*plan
+	lastMeta *wire.Metadata
+	lastPlan *plan
+
+	seq       uint64
+	resources map[string]uint32 // by what allocates
+	texts     interned
+	format    formatter
+	args      []trace.Arg
+	symbols   symbols
+	mappings  mappings
+	process   string // name, as far as it was told
+}
+
+// Stats counts what a Reader has read.
+type Stats struct {
+	ScanStats
+	Version string // "4", "6.0"
+	Calls   uint64
+	// Malformed is how many payloads do not fit what describes them.
+	Malformed uint64
+}
+
+// LostGap is the reason of losses that the numbers of events tell of.
+const LostGap = "sequence gap"
+
+var _ trace.Reader = (*Reader)(nil)
+
+// NewReader reads the head and returns a reader of what follows. It fails with a
+// *trace.SyntaxError if r does not begin with one.
+func NewReader(r io.Reader, o Options) (*Reader, error) {
+	s, err := NewScanner(r, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{
+		s: s, opts: o, info: s.Info(),
+		plans: make(map[*wire.Metadata]*plan), resources: make(map[string]uint32),
+	}, nil
+}
+
+// Stats returns the counters so far.
+func (d *Reader) Stats() Stats {
+	stats := d.stats
+	stats.ScanStats = d.s.Stats()
+	stats.Version = d.version()
+	return stats
+}
+
+func (d *Reader) version() string {
+	if d.info.Major < wire.MajorV6 {
+		return fmt.Sprint(d.info.Major)
+	}
+	return fmt.Sprintf("%d.%d", d.info.Major, d.info.Minor)
+}
+
+// ReadRecord implements trace.Reader. After an error it returns it again.
+func (d *Reader) ReadRecord(rec *trace.Record) error {
+	for {
+		if d.outNext < len(d.out) {
+			*rec = d.out[d.outNext]
+			d.out[d.outNext] = trace.Record{}
+			d.outNext++
+			return nil
+		}
+		d.out, d.outNext = d.out[:0], 0
+		if d.err != nil {
+			return d.ending(rec)
+		}
+		e, err := d.s.Next()
+		if !d.first {
+			d.first = true
+			d.begin(e)
+		}
+		if err != nil {
+			d.end(err)
+			continue
+		}
+		if d.event(rec, e) {
+			if len(d.out) == 0 {
+				return nil
+			}
+			d.out = append(d.out, *rec) // behind what it needs
+		}
+	}
+}
+
+// push returns a new record that is delivered before that of the event.
+func (d *Reader) push(kind trace.Kind) *trace.Record {
+	d.out = append(d.out, trace.Record{Kind: kind})
+	return &d.out[len(d.out)-1]
+}
+
+// begin delivers what the stream says of itself; e is the first event, or nil.
+func (d *Reader) begin(e *Event) {
+	if e != nil && e.Meta != nil && e.Meta.Provider == wire.ProviderOwn && d.beginOwn(e) {
+		return
+	}
+	wall := d.wallTime()
+	d.push(trace.KindHeader).Header = trace.Header{
+		Format: wire.Format, Version: d.version(), PointerSize: d.info.PointerSize,
+		Clock: trace.ClockMonotonic, WallTime: wall, ClockTime: d.info.Nanoseconds(d.info.Sync),
+	}
+	if d.info.ProcessID == 0 || e != nil && d.plan(e).process {
+		return // the event tells it
+	}
+	rec := d.push(trace.KindProcess)
+	rec.PID = int32(d.info.ProcessID)
+	rec.Process = trace.Process{WallTime: wall, Depth: -1}
+}
+
+// wallTime returns when the clock showed Info.Sync, in nanoseconds since 1970; 0 if that
+// is not said.
+func (d *Reader) wallTime() int64 {
+	t := d.info.Time
+	if t[0] < 1970 || t[0] > 2200 {
+		return 0
+	}
+	return time.Date(int(t[0]), time.Month(t[1]), int(t[3]), int(t[4]), int(t[5]), int(t[6]), int(t[7])*1e6, time.UTC).UnixNano()
+}
+
+// end deals with the end of the stream, or of what can be read of it.
+func (d *Reader) end(err error) {
+	d.err = err
+	d.whole = errors.Is(err, io.EOF) && !d.ownEnded()
+}
+
+// ending delivers what was held back, then the end if the stream has it, and then
+// the error.
+func (d *Reader) ending(rec *trace.Record) error {
+	if d.symbols.next(rec) {
+		return nil
+	}
+	if d.whole {
+		d.whole = false
+		rec.Kind, rec.Time, rec.PID, rec.TID, rec.CPU = trace.KindEnd, 0, 0, 0, 0
+		return nil
+	}
+	return d.err
+}
+
+// event makes a record of an event and reports whether there is one.
+func (d *Reader) event(rec *trace.Record, e *Event) bool {
+	if t := e.Thread; t.Name != "" && !t.told {
+		t.told = true
+		named := d.push(trace.KindThread)
+		named.PID, named.TID = int32(t.Process), int32(t.ID)
+		named.Thread.Name = t.Name
+	}
+	if e.Lost > 0 {
+		d.start(rec, e, trace.KindLost)
+		rec.CPU = 0
+		rec.Lost = trace.Lost{Count: e.Lost, Reason: LostGap}
+		if e.Since != 0 {
+			rec.Lost.Since = d.info.Nanoseconds(e.Since)
+		}
+		return true
+	}
+	if e.Meta == nil {
+		return false
+	}
+	p := d.plan(e)
+	err := p.do(d, e, rec, p)
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errNoRecord):
+		return false
+	case errors.Is(err, errFatal), d.opts.Strict:
+		d.err = syntaxError(e.Offset, fmt.Errorf("event %s: %w", e.Meta.Provider+"/"+p.name, err))
+		return false
+	}
+	d.stats.Malformed++
+	d.raw(rec, e, p)
+	return true
+}
+
+// start sets what all records share.
+func (d *Reader) start(rec *trace.Record, e *Event, kind trace.Kind) {
+	rec.Kind = kind
+	rec.Time = d.info.Nanoseconds(e.Time)
+	rec.PID, rec.TID, rec.CPU = int32(e.Thread.Process), 0, 0
+	if e.Thread.ID <= math.MaxInt32 {
+		rec.TID = int32(e.Thread.ID)
+	}
+	if e.Head.Thread == e.Capture && e.Processor < math.MaxInt32 {
+		rec.CPU = int32(e.Processor) + 1
+	}
+}
+
+// maxFrames is how many frames the runtime keeps of a stack.
+const maxFrames = 100
+
+// stack returns the stack of an event. The format does not say how it ends.
+func (d *Reader) stack(e *Event) trace.Stack {
+	switch {
+	case len(e.Stack) == 0:
+		return trace.Stack{}
+	case len(e.Stack) == maxFrames && isRuntime(e.Meta.Provider):
+		return trace.Stack{Frames: e.Stack, End: trace.StackTruncated}
+	}
+	return trace.Stack{Frames: e.Stack, End: trace.StackUnknown}
+}
+
+func isRuntime(provider string) bool {
+	return provider != wire.ProviderSystem && provider != wire.ProviderUniverse && provider != wire.ProviderOwn
+}
+
+// interned makes strings of bytes that come again and again.
+type interned struct {
+	known map[string]string
+	bytes int
+}
+
+const maxInterned = 4 << 20
+
+func (t *interned) get(b []byte) string {
+	if s, ok := t.known[string(b)]; ok {
+		return s
+	}
+	if t.known == nil || t.bytes > maxInterned {
+		t.known, t.bytes = make(map[string]string), 0
+	}
+	s := string(b)
+	t.known[s] = s
+	t.bytes += len(s) + 64
+	return s
+}

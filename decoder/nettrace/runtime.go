@@ -1,0 +1,163 @@
+package nettrace
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+	"rtrace-bpf/trace"
+)
+
+// What allocates, as calls name it.
+const (
+	allocationTick    = "AllocationTick"
+	allocationSampled = "AllocationSampled"
+)
+
+// sampleDistance is how many bytes the runtime lets pass from one sampled byte to the
+// next, on average.
+const sampleDistance = 100 << 10
+
+// call begins a call that a sampler has seen. Each source is a resource of its
+// own, as all of them see the same allocations.
+func (d *Reader) call(rec *trace.Record, e *Event, source string) *trace.Call {
+	id, ok := d.resources[source]
+	if !ok {
+		id = uint32(len(d.resources) + 1)
+		d.resources[source] = id
+		r := trace.Resource{ID: id, Type: "memory", Desc: source + ": only some allocations, each for many", Sampled: true}
+		if id > 1 {
+			r.Type = source
+		}
+		if source == wire.EventMalloc {
+			r.Desc = "allocations without addresses and frees"
+		}
+		d.push(trace.KindResource).Resource = r
+	}
+	d.start(rec, e, trace.KindCall)
+	d.seq++
+	d.stats.Calls++
+	rec.Call = trace.Call{Seq: d.seq, Op: trace.OpAlloc, Function: source, Resource: id, Stack: d.stack(e)}
+	if e.Thread.ID > math.MaxInt32 {
+		rec.Call.Thread = e.Thread.ID
+	}
+	return &rec.Call
+}
+
+func (c *cursor) pointer(size int) uint64 {
+	if size == 4 {
+		return uint64(c.u32())
+	}
+	return c.u64()
+}
+
+// allocationTick is about every 100 KiB that are allocated: the size is that of
+// all objects since the last tick, type and address are those of the last one.
+func (d *Reader) allocationTick(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	version := e.Meta.Version
+	amount, kind := uint64(c.u32()), c.u32()
+	var address, object uint64
+	var typeName []byte
+	if version >= 1 {
+		c.u16()
+	}
+	if version >= 2 {
+		amount = c.u64()
+		c.pointer(d.info.PointerSize)
+		typeName = c.raw16()
+		c.u32()
+	}
+	if version >= 3 {
+		address = c.pointer(d.info.PointerSize)
+	}
+	if version >= 4 {
+		object = c.u64()
+	}
+	if c.err != nil {
+		return c.err
+	}
+	call := d.call(rec, e, allocationTick)
+	call.ID, call.Size = address, amount
+	d.object(call, kind, typeName, object)
+	return nil
+}
+
+// allocationSampled is one object of many: the size is that of those that it
+// stands for.
+func (d *Reader) allocationSampled(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	kind := c.u32()
+	c.u16()
+	c.pointer(d.info.PointerSize)
+	typeName := c.raw16()
+	address, object := c.pointer(d.info.PointerSize), c.u64()
+	if c.err != nil {
+		return c.err
+	}
+	call := d.call(rec, e, allocationSampled)
+	call.ID, call.Size = address, standsFor(object)
+	d.object(call, kind, typeName, object)
+	return nil
+}
+
+// standsFor returns how many bytes a sampled object of the given size stands for:
+// its size by the probability that one of its bytes is sampled.
+func standsFor(size uint64) uint64 {
+	if size == 0 || size > 1<<53 {
+		return size
+	}
+	return uint64(math.Round(-float64(size) / math.Expm1(-float64(size)/sampleDistance)))
+}
+
+var heaps = [...]string{"small", "large", "pinned"}
+
+// object adds what is known of the object that was allocated.
+func (d *Reader) object(call *trace.Call, kind uint32, typeName []byte, size uint64) {
+	args := d.args[:0]
+	if len(typeName) > 0 {
+		d.format.text = appendUTF16(d.format.text[:0], typeName)
+		args = append(args, trace.Arg{Name: "type", Value: d.texts.get(d.format.text)})
+	}
+	if int(kind) < len(heaps) {
+		args = append(args, trace.Arg{Name: "heap", Value: heaps[kind]})
+	} else {
+		args = append(args, trace.Arg{Name: "heap", Value: strconv.FormatUint(uint64(kind), 10)})
+	}
+	if size > 0 {
+		args = append(args, trace.Arg{Name: "object_size", Value: strconv.FormatUint(size, 10)})
+	}
+	d.args, call.Args = args, args
+}
+
+// sampleNames say where a thread was when it was sampled.
+var sampleNames = [...]string{"error", "external", "managed"}
+
+// threadSample is a stack that the sample profiler found.
+func (d *Reader) threadSample(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	kind := c.u32()
+	if c.err != nil {
+		return c.err
+	}
+	name := "unknown"
+	if int(kind) < len(sampleNames) {
+		name = sampleNames[kind]
+	}
+	d.start(rec, e, trace.KindSample)
+	rec.Sample = trace.Sample{Name: name, Weight: 1, Stack: d.stack(e)}
+	return nil
+}
+
+// nativeMap checks what the reference reader fails at.
+func (d *Reader) nativeMap(e *Event, rec *trace.Record, p *plan) error {
+	c := cursor{b: e.Payload}
+	c.bytes(17)
+	if count := int(c.u16()); c.err == nil && 8*count > c.left() {
+		return fmt.Errorf("payload of %d bytes with %d entries: %w: %w", len(e.Payload), count, trace.ErrMalformed, errFatal)
+	}
+	d.raw(rec, e, p)
+	rec.Event.Stack = trace.Stack{}
+	return nil
+}

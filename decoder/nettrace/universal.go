@@ -1,0 +1,143 @@
+package nettrace
+
+import (
+	"encoding/json"
+
+	wire "rtrace-bpf/internal/wire/nettrace"
+	"rtrace-bpf/trace"
+)
+
+// mappings holds what describes mappings, by id, until they come.
+type mappings struct {
+	buildIDs map[moduleKey]string
+	paths    map[moduleKey]string // of mappings, for their symbols
+}
+
+// text16UTF8 reads a string of universal events: 16-bit length and UTF-8.
+func (c *cursor) counted() string { return string(c.bytes(int(c.u16()))) }
+
+// systemProcess tells of a process that is traced.
+func (d *Reader) systemProcess(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	inside := c.uvarint()
+	name := c.counted()
+	c.counted()
+	if c.err != nil {
+		return c.err
+	}
+	d.start(rec, e, trace.KindProcess)
+	if rec.PID == 0 {
+		rec.PID = int32(inside)
+	}
+	rec.TID, rec.CPU = 0, 0
+	rec.Process = trace.Process{Name: name, WallTime: d.wallTime(), Depth: -1}
+	d.process = name
+	return nil
+}
+
+func (d *Reader) systemExit(e *Event, rec *trace.Record, _ *plan) error {
+	d.start(rec, e, trace.KindExit)
+	rec.Exit.Process = true
+	return nil
+}
+
+func (d *Reader) systemMapping(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	id := c.uvarint()
+	m := trace.Mapping{Start: c.uvarint(), End: c.uvarint(), Offset: c.uvarint(), Path: c.counted()}
+	described := c.uvarint()
+	if c.err != nil {
+		return c.err
+	}
+	if m.Start >= m.Offset {
+		m.Base = m.Start - m.Offset
+	} else {
+		m.Offset = 0
+	}
+	process := e.Thread.Process
+	if d.mappings.paths == nil {
+		d.mappings.paths = make(map[moduleKey]string)
+	}
+	if len(d.mappings.paths) < maxModules {
+		d.mappings.paths[moduleKey{process, id}] = m.Path
+	}
+	if buildID := d.mappings.buildIDs[moduleKey{process, described}]; described != 0 && buildID != "" {
+		file := d.push(trace.KindModule)
+		file.Time, file.PID = d.info.Nanoseconds(e.Time), int32(process)
+		file.Module = trace.Module{Path: m.Path, BuildID: buildID}
+	}
+	d.start(rec, e, trace.KindMapping)
+	rec.TID, rec.CPU = 0, 0
+	rec.Mapping = m
+	return nil
+}
+
+// systemMetadata describes the file of a mapping that comes later.
+func (d *Reader) systemMetadata(e *Event, _ *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	id := c.uvarint()
+	symbols := c.bytes(int(c.u16()))
+	c.counted()
+	if c.err != nil {
+		return c.err
+	}
+	var file struct {
+		BuildID string `json:"build_id"`
+	}
+	if json.Unmarshal(symbols, &file) != nil || file.BuildID == "" {
+		return errNoRecord // it is for symbols of another kind, or none
+	}
+	if d.mappings.buildIDs == nil {
+		d.mappings.buildIDs = make(map[moduleKey]string)
+	}
+	if len(d.mappings.buildIDs) < maxModules {
+		d.mappings.buildIDs[moduleKey{e.Thread.Process, id}] = file.BuildID
+	}
+	return errNoRecord
+}
+
+func (d *Reader) systemSymbol(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	c.uvarint()
+	mapping := moduleKey{e.Thread.Process, c.uvarint()}
+	f := trace.Function{Start: c.uvarint(), End: c.uvarint(), Name: c.counted()}
+	if c.err != nil {
+		return c.err
+	}
+	f.Module = d.mappings.paths[mapping]
+	d.start(rec, e, trace.KindFunction)
+	rec.TID, rec.CPU = 0, 0
+	rec.Function = f
+	return nil
+}
+
+// universalHandler chooses by name: ids mean nothing.
+func universalHandler(m *wire.Metadata) handler {
+	if m.Name == wire.EventMalloc {
+		return (*Reader).universalMalloc
+	}
+	return (*Reader).universalEvent
+}
+
+// universalEvent is a sample, of as much as its value says.
+func (d *Reader) universalEvent(e *Event, rec *trace.Record, p *plan) error {
+	c := cursor{b: e.Payload}
+	value := c.uvarint()
+	if c.err != nil {
+		return c.err
+	}
+	d.start(rec, e, trace.KindSample)
+	rec.Sample = trace.Sample{Name: p.name, Weight: value, Stack: d.stack(e)}
+	return nil
+}
+
+// universalMalloc is an allocation, of as many bytes as its value says.
+func (d *Reader) universalMalloc(e *Event, rec *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	size := c.uvarint()
+	if c.err != nil {
+		return c.err
+	}
+	d.call(rec, e, wire.EventMalloc).Size = size
+	return nil
+}
