@@ -15,7 +15,7 @@ import (
 // note takes in the frames of a stack that is new.
 func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	p := s.space(pid)
-	if !p.told {
+	if !p.told && e.seq > 0 { // the first event is our own, by which a stream is known
 		s.tell(e, p)
 	}
 	for i, f := range st.Frames {
