@@ -96,7 +96,9 @@ type callReader struct {
 	frees     uint64 // of them, or moves
 	sized     bool   // one of the allocations had a size
 	allocs    uint64
-	filter    string // of the first header
+	sampled   map[uint32]bool // resources of which only some allocations are seen
+	samples   bool            // such an allocation was passed on
+	filter    string          // of the first header
 }
 
 // callStats is what a callReader has seen.
@@ -120,7 +122,7 @@ func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] 
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
 	return &callReader{
-		src: src, wanted: wanted, resources: make(map[uint32]string),
+		src: src, wanted: wanted, resources: make(map[uint32]string), sampled: make(map[uint32]bool),
 		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)}, window: whole(),
 	}
 }
@@ -149,10 +151,13 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			c.count(&r.Call)
 		case trace.KindResource:
 			c.resources[r.Resource.ID] = r.Resource.Type
+			if r.Resource.Sampled {
+				c.sampled[r.Resource.ID] = true
+			}
 		case trace.KindContext:
 			c.window.context(&r.Context)
 			continue
-		case trace.KindMapping, trace.KindModule:
+		case trace.KindMapping, trace.KindModule, trace.KindFunction:
 			m := r.Clone()
 			m.Call = trace.Call{}
 			c.stats.mappings = append(c.stats.mappings, m)
@@ -213,6 +218,7 @@ func (c *callReader) count(call *trace.Call) {
 		c.bytes += call.Size
 		c.beyond = c.beyond || c.bytes < call.Size
 		c.sized = c.sized || call.Size != 0
+		c.samples = c.samples || len(c.sampled) > 0 && c.sampled[call.Resource]
 	}
 }
 
@@ -255,7 +261,10 @@ func (c *callReader) warnUnknown(w func(error)) {
 	if c.allocs == 0 {
 		return
 	}
-	if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
+	if c.samples {
+		w(errors.New("the trace has samples: some of the allocations, each with the bytes that it stands for, and no frees. " +
+			"Nothing can be said of leaks and of what is live; all that was allocated counts as unfreed"))
+	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
 		w(errors.New("the trace has no frees: whether blocks were freed is not known, and all that was allocated counts as unfreed"))
 	}
 	if !c.sized {

@@ -51,13 +51,19 @@ func (c *callerFlags) reader(ctx context.Context, in *input, file string, o deco
 	// sp-rtrace finds out late about a mapping, or at the end of the trace: so
 	// the addresses that no mapping covers when they are used may lie in one of
 	// the later ones.
-	if in.Format == "sprtrace" || in.Format == "text" {
+	if tellsLate(in.Format) {
 		observeMappings(ctx, r, file, o)
 	}
 	return resolve.NewCallers(in, r, policy)
 }
 
-// observeMappings tells r of all mappings of a file that can be read twice. What
+// tellsLate says that traces of a format have mappings, or names of functions,
+// behind calls that come from there.
+func tellsLate(format string) bool {
+	return format == "sprtrace" || format == "text" || format == "nettrace"
+}
+
+// observeMappings tells r of all mappings and functions of a file that can be read twice. What
 // is wrong with the file is told when it is read again.
 func observeMappings(ctx context.Context, r *resolve.Resolver, file string, o decoder.Options) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
@@ -70,7 +76,7 @@ func observeMappings(ctx context.Context, r *resolve.Resolver, file string, o de
 	defer func() { _ = t.Close() }() // only read
 	var rec trace.Record
 	for src := (&untilDoneReader{ctx: ctx, r: t}); src.ReadRecord(&rec) == nil; {
-		if rec.Kind == trace.KindMapping {
+		if rec.Kind == trace.KindMapping || rec.Kind == trace.KindFunction {
 			r.Observe(&rec)
 		}
 	}

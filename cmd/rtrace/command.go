@@ -26,6 +26,7 @@ func commands() []command {
 		postprocCommand(),
 		resolveCommand(),
 		convertCommand(),
+		stacksCommand(),
 		dumpCommand(),
 		undumpCommand(),
 		renameCommand(),

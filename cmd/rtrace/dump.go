@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/decoder/mtrc"
+	"rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/cli"
@@ -21,7 +22,7 @@ func dumpCommand() command {
 		page: cli.Page{
 			Summary:  "print every packet of a trace with its offset and fields",
 			Synopsis: []string{"[-o OUT] [--records] [FILE]"},
-			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes. " +
+			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes, except of nettrace, whose dump is for reading only. " +
 				"A text format has no packets: its records are printed as jsonl. A side file is not looked at.",
 			Examples: []cli.Example{
 				{Does: "look at the first packets", Command: "rtrace dump rtrace-raw-4711-0 | head"},
@@ -88,6 +89,9 @@ var packetDumps = map[string]func(w io.Writer, r io.Reader, strict bool) error{
 	},
 	"mtrc": func(w io.Writer, r io.Reader, strict bool) error {
 		return mtrc.Dump(w, r, mtrc.Options{Strict: strict})
+	},
+	"nettrace": func(w io.Writer, r io.Reader, strict bool) error {
+		return nettrace.Dump(w, r, nettrace.Options{Strict: strict})
 	},
 }
 

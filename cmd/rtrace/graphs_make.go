@@ -75,7 +75,7 @@ func (g *graphs) survey() error {
 			switch rec.Kind {
 			case trace.KindHeader:
 				g.leaked = g.leaked || strings.Contains(rec.Header.Filter, "leaks")
-			case trace.KindMapping, trace.KindModule:
+			case trace.KindMapping, trace.KindModule, trace.KindFunction:
 				m := rec.Clone()
 				m.Call = trace.Call{}
 				g.mappings = append(g.mappings, m)

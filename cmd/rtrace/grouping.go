@@ -84,7 +84,7 @@ func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
 // those behind the calls that come from there. It takes a file that can be read
 // twice.
 func (b *blockFlags) observeLate(ctx context.Context, r *resolve.Resolver, in *input, file string) {
-	if in.Format == "sprtrace" || in.Format == "text" {
+	if tellsLate(in.Format) {
 		observeMappings(ctx, r, file, decoder.Options{Strict: b.in.strict, NoSide: b.in.noSide})
 	}
 }

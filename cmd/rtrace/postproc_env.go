@@ -86,7 +86,7 @@ func (s *sorter) environment(r *trace.Record) bool {
 	switch r.Kind {
 	case trace.KindHeader, trace.KindAttachment, trace.KindHeapInfo, trace.KindTracerModule:
 		return true
-	case trace.KindContext, trace.KindResource, trace.KindMapping:
+	case trace.KindContext, trace.KindResource, trace.KindMapping, trace.KindFunction:
 		s.registries = true
 		return true
 	case trace.KindProcess:
@@ -135,7 +135,7 @@ func (e *environment) add(r *trace.Record) {
 		if e.legacy || !slices.Contains(e.resources, r.Resource) {
 			e.resources = append(e.resources, r.Resource)
 		}
-	case trace.KindMapping:
+	case trace.KindMapping, trace.KindFunction:
 		e.mappings = append(e.mappings, r.Clone())
 	}
 }

@@ -81,6 +81,9 @@ type resourceReport struct {
 	Type string `json:"type,omitempty"`
 	Live amount `json:"live"`
 	Peak amount `json:"peak"` // when the most bytes were allocated
+	// Sampled says that only some allocations are seen: Live is their number and
+	// the bytes that they stand for.
+	Sampled bool `json:"sampled,omitempty"`
 }
 
 type lostReport struct {
@@ -110,7 +113,7 @@ func compareLost(a, b lostReport) int {
 
 func (r *report) addResource(res *resource) {
 	r.Resources = append(r.Resources, resourceReport{
-		ID: res.ID, Type: res.Type, Live: amount{res.blocks, res.bytes}, Peak: res.peak,
+		ID: res.ID, Type: res.Type, Live: amount{res.blocks, res.bytes}, Peak: res.peak, Sampled: res.Sampled,
 	})
 }
 
@@ -153,6 +156,9 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	for i, res := range r.Resources {
 		text := fmt.Sprintf("%s, %d bytes; at the peak %d, %d bytes", r.typeOf(res.ID), res.Live.Bytes, res.Peak.Blocks, res.Peak.Bytes)
+		if res.Sampled {
+			text = fmt.Sprintf("%s, samples that stand for %d bytes; frees are not recorded", r.typeOf(res.ID), res.Live.Bytes)
+		}
 		p.count(i, "live", res.Live.Blocks, text)
 	}
 	if r.Unmatched > 0 {

@@ -138,7 +138,7 @@ func (x *resolving) run(out io.Writer) error {
 		return x.textFile(out)
 	}
 	defer func() { _ = in.Close() }() // only read
-	if in.Format == "sprtrace" || in.Format == "text" {
+	if tellsLate(in.Format) {
 		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict, NoSide: x.in.noSide})
 	}
 	return x.records(out, in, in)
@@ -277,7 +277,7 @@ type observer struct {
 }
 
 func (o *observer) WriteRecord(r *trace.Record) error {
-	if r.Kind == trace.KindMapping {
+	if r.Kind == trace.KindMapping || r.Kind == trace.KindFunction {
 		o.resolver.Observe(r)
 	}
 	return o.Writer.WriteRecord(r)

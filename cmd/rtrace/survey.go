@@ -102,6 +102,10 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		}
 	case trace.KindExec:
 		v.exec()
+	case trace.KindSample:
+		v.thread(uint64(r.TID))
+		v.time(r.Time)
+		v.stack(&r.Sample.Stack)
 	}
 	return nil
 }
@@ -168,6 +172,11 @@ func (v *survey) call(r *trace.Record) {
 	v.stack(&c.Stack)
 
 	res := v.resource(c.Resource)
+	if res.Sampled && c.Op == trace.OpAlloc {
+		res.blocks++
+		res.bytes += c.Size
+		return
+	}
 	switch c.Op {
 	case trace.OpAlloc:
 		v.alloc(res, c.ID, c.Size)

@@ -19,6 +19,10 @@ func (s *Scanner) stackBlock(c *cursor) {
 			c.fail(err)
 			return
 		}
+		if s.dump != nil {
+			frames, _ := s.stacks.find(id)
+			s.dump.stack(id, frames, s.base+int64(at), c.i-at)
+		}
 		s.stats.Stacks++
 		s.stats.Frames += uint64(len(b) / s.stacks.size)
 		id++
@@ -44,6 +48,7 @@ func (s *Scanner) sequencePoint(c *cursor) {
 			id, seq = c.u64(), c.u32()
 		}
 		if c.err == nil {
+			s.dump.last("SEQUENCE", id, seq, time, s.base+int64(at), c.i-at)
 			s.checkpoint(c, at, id, seq, time)
 		}
 	}
@@ -51,6 +56,7 @@ func (s *Scanner) sequencePoint(c *cursor) {
 		return
 	}
 	s.later(func() {
+		s.points++
 		s.stacks.clear()
 		s.labels.clear()
 		if flags&wire.FlushThreads != 0 {
@@ -112,6 +118,7 @@ func (s *Scanner) threadRows(c *cursor) {
 			c.fail(tooMuch("%d threads", len(s.threads.byID)))
 		default:
 			s.threads.put(t.Index, t)
+			s.dump.thread("THREAD", t, s.base+int64(at), c.i-at)
 		}
 	}
 }
@@ -124,6 +131,7 @@ func (s *Scanner) removeThreads(c *cursor) {
 		if c.err != nil {
 			return
 		}
+		s.dump.last("REMOVE", index, seq, s.queue.last, s.base+int64(at), c.i-at)
 		if t := s.checkpoint(c, at, index, seq, s.queue.last); t != nil {
 			s.threads.remove(index)
 		}
@@ -140,6 +148,7 @@ func (s *Scanner) labelBlock(c *cursor) {
 			if err := s.labels.add(index, l, c.i-at+64); err != nil {
 				c.fail(err)
 			}
+			s.dump.labels(index, l, s.base+int64(at), c.i-at)
 		}
 		index++
 	}

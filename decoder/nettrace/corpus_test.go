@@ -46,7 +46,7 @@ func streams(t testing.TB) []string {
 			}
 		}
 	}
-	if len(files) < 5 {
+	if len(files) < 4 {
 		t.Fatalf("only %d streams", len(files))
 	}
 	return files

@@ -6,7 +6,7 @@ import (
 
 // metadataBlock takes in the descriptions of events of a block of version 4.
 func (s *Scanner) metadataBlock(c *cursor) {
-	c.events(false, func(h *head, _, at int) error {
+	c.events(false, func(h *head, from, at int) error {
 		payload := c.b[at : at+int(h.Size)]
 		p := cursor{b: payload}
 		m := p.metadata()
@@ -15,6 +15,9 @@ func (s *Scanner) metadataBlock(c *cursor) {
 		}
 		if err := s.meta.add(m, len(payload)+64); err != nil {
 			return err
+		}
+		if s.dump != nil {
+			s.dump.metadata(m, s.base+int64(from), at-from+len(payload))
 		}
 		s.stats.Metadata++
 		return nil

@@ -18,6 +18,7 @@ type plan struct {
 	name    string
 	fields  []wire.Field
 	process bool // the event tells of a process
+	own     *ownPlan
 }
 
 var (
@@ -95,6 +96,11 @@ func (d *Reader) newPlan(m *wire.Metadata) *plan {
 	p.do = handlers[eventKey{m.Provider, m.EventID}]
 	if choose := providers[m.Provider]; choose != nil {
 		p.do = choose(m)
+	}
+	if m.Provider == wire.ProviderOwn && p.do != nil {
+		if p.own = newOwnPlan(m); p.own == nil {
+			p.do = nil
+		}
 	}
 	if p.do == nil {
 		p.do = (*Reader).plainEvent

@@ -37,6 +37,7 @@ type Reader struct {
 	symbols   symbols
 	mappings  mappings
 	process   string // name, as far as it was told
+	own       own
 }
 
 // Stats counts what a Reader has read.
@@ -168,7 +169,10 @@ func (d *Reader) ending(rec *trace.Record) error {
 
 // event makes a record of an event and reports whether there is one.
 func (d *Reader) event(rec *trace.Record, e *Event) bool {
-	if t := e.Thread; t.Name != "" && !t.told {
+	if d.own.active && (e.Lost > 0 || e.Meta == nil || e.Meta.Provider != wire.ProviderOwn) {
+		return false
+	}
+	if t := e.Thread; t.Name != "" && !t.told && !d.own.active {
 		t.told = true
 		named := d.push(trace.KindThread)
 		named.PID, named.TID = int32(t.Process), int32(t.ID)

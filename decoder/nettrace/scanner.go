@@ -18,6 +18,8 @@ type Scanner struct {
 	info  Info
 	v6    bool
 	stats ScanStats
+	dump  *dumper // nil: nothing is printed
+	base  int64   // offset of the block that is taken in
 
 	queue   queue
 	high    uint64 // newest time that was delivered
@@ -26,6 +28,7 @@ type Scanner struct {
 	stacks  stackTable
 	labels  labelTable
 	threads threadTable
+	points  uint64 // sequence points that are behind all that was delivered
 	after   func() // what a block does once the events before it are delivered
 	err     error  // once those are delivered
 }
@@ -164,6 +167,9 @@ func (s *Scanner) check(at int64) error {
 	if s.info.Frequency == 0 || s.info.Frequency > 1<<62 {
 		return s.fail(at, malformed("clock of %d ticks a second", s.info.Frequency))
 	}
+	if s.dump != nil {
+		s.dump.head(&s.info)
+	}
 	s.stacks.size = s.info.PointerSize
 	s.threads.process = uint64(s.info.ProcessID)
 	return nil
@@ -182,6 +188,8 @@ func (s *Scanner) skipped(at int64, what string) error {
 // says that the input ended in it. The payload is the scanner's until then.
 func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error {
 	c := cursor{b: b}
+	s.base = at
+	s.dump.block(at, len(b), kind.String())
 	kept := false // something points into the payload
 	switch kind {
 	case wire.BlockEvent:
@@ -267,6 +275,11 @@ func (s *Scanner) event(h *head, at, payload int) error {
 	e.Head, e.thread = h.Head, thread.slot
 	e.block, e.at, e.payload = uint32(len(s.queue.blocks)-1), uint32(at), uint32(payload)
 	e.activity, e.related = h.activity, h.related
+	if s.dump != nil {
+		block := s.queue.blocks[e.block].b
+		end := payload + int(h.Size)
+		s.dump.event(h, s.meta.find(h.Metadata), block[payload:end], s.base+int64(at), end-at)
+	}
 	s.stats.Events++
 	return nil
 }

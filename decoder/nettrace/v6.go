@@ -121,6 +121,9 @@ func (s *Scanner) metadataRows(c *cursor) {
 			c.fail(err)
 			return
 		}
+		if s.dump != nil {
+			s.dump.metadata(m, s.base+int64(at), c.i-at)
+		}
 		s.stats.Metadata++
 	}
 }

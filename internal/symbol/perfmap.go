@@ -146,12 +146,21 @@ func (m *PerfMap) Lookup(addr uint64) (name string, ok bool) {
 	if m == nil {
 		return "", false
 	}
+	i, ok := m.find(addr)
+	if !ok {
+		return "", false
+	}
+	return m.entries[i].name, true
+}
+
+// find returns the entry of the code at an address.
+func (m *PerfMap) find(addr uint64) (entry int32, ok bool) {
 	i, found := slices.BinarySearch(m.starts, addr)
 	if !found {
 		i--
 	}
 	if i < 0 || m.owners[i] < 0 {
-		return "", false
+		return 0, false
 	}
-	return m.entries[m.owners[i]].name, true
+	return m.owners[i], true
 }

@@ -112,7 +112,7 @@ func (d *Digest) Add(r *trace.Record) {
 		d.mark(r)
 	case trace.KindExec:
 		d.exec(r)
-	case trace.KindMapping, trace.KindUnmapping, trace.KindModule:
+	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindFunction:
 		d.mapping(r)
 	case trace.KindThread:
 		if len(d.names) < maxNames {

@@ -60,7 +60,7 @@ func (m *Memo) Number(r *trace.Record, find func(*trace.Record) int) int {
 // says that an address may be another function's from now on.
 func (m *Memo) Observe(r *trace.Record) {
 	switch r.Kind {
-	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindExec:
+	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindExec, trace.KindFunction:
 		if m.words > 0 {
 			m.Reset()
 		}

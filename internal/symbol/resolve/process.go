@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
@@ -15,6 +16,8 @@ type Process struct {
 	pid      int32
 	jit      *symbol.PerfMap // nil if there is none
 	looked   bool            // for it
+
+	functions symbol.Functions // that the trace tells of
 	maps     []mapping       // by address, none overlaps another
 }
 
@@ -94,7 +97,7 @@ func (p *Process) remove(start, end uint64) {
 }
 
 func (p *Process) clear() {
-	p.maps = p.maps[:0]
+	p.maps, p.functions = p.maps[:0], symbol.Functions{}
 	p.resolver.version++
 }
 
@@ -141,6 +144,9 @@ func (p *Process) frame(addr uint64) *frame {
 }
 
 func (p *Process) lookup(addr uint64) *frame {
+	if name, module, ok := p.functions.Lookup(addr); ok {
+		return told(name, module)
+	}
 	m, f, at := p.locate(addr)
 	switch {
 	case m == nil:
@@ -155,6 +161,18 @@ func (p *Process) lookup(addr uint64) *frame {
 		return m.module.place(p.resolver, f, at)
 	}
 	return m.module.frame(f, f.Find(at))
+}
+
+// told returns the frame of an address in a function that the trace tells of.
+func told(name, module string) *frame {
+	text := name
+	if !strings.HasSuffix(text, ")") {
+		text += "()"
+	}
+	if module != "" {
+		text += " from " + module
+	}
+	return &frame{name: name, module: module, text: text}
 }
 
 // made returns the frame of an address in code that the process made itself, or

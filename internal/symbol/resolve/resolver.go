@@ -110,7 +110,7 @@ func New(o Options) *Resolver {
 }
 
 // Observe takes in the next record of the trace: mappings, modules and what
-// voids them. Other kinds are ignored. Nothing of rec is kept.
+// voids them, and functions. Other kinds are ignored. Nothing of rec is kept.
 func (r *Resolver) Observe(rec *trace.Record) {
 	switch rec.Kind {
 	case trace.KindHeader:
@@ -127,6 +127,10 @@ func (r *Resolver) Observe(rec *trace.Record) {
 		r.process(rec.PID).remove(rec.Mapping.Start, rec.Mapping.End)
 	case trace.KindExec:
 		r.process(rec.PID).clear()
+	case trace.KindFunction:
+		f := &rec.Function
+		r.process(rec.PID).functions.Add(f.Name, f.Module, f.Start, f.End)
+		r.version++
 	}
 }
 

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/trace"
+)
+
+// stackList collects the different stacks of a trace. They get their names when
+// all is read, as a trace may tell those late.
+type stackList struct {
+	kind     string
+	resolver *resolve.Resolver
+	known    map[string]int // by what and frames
+	all      []countedStack
+	key      []byte
+	sums     stacksReport
+}
+
+type countedStack struct {
+	what            string
+	pid             int32
+	frames          []uint64
+	names           []string
+	records, weight uint64
+}
+
+func newStackList(o *stacksOptions) *stackList {
+	return &stackList{kind: o.kind, resolver: o.names.resolver(), known: make(map[string]int)}
+}
+
+// add takes a record.
+func (l *stackList) add(r *trace.Record) {
+	var (
+		s      *trace.Stack
+		weight uint64
+	)
+	switch r.Kind {
+	case trace.KindCall:
+		s, weight = &r.Call.Stack, r.Call.Size
+	case trace.KindSample:
+		s, weight = &r.Sample.Stack, r.Sample.Weight
+	case trace.KindEvent:
+		s = &r.Event.Stack
+	default:
+		l.resolver.Observe(r)
+		return
+	}
+	if l.kind != "" && l.kind != r.Kind.String() {
+		return
+	}
+	l.sums.Records++
+	if len(s.Frames) == 0 {
+		l.sums.Without++
+		return
+	}
+	l.key = binary.LittleEndian.AppendUint32(appendWhat(l.key[:0], r), uint32(r.PID))
+	what := len(l.key) - 4
+	for _, f := range s.Frames {
+		l.key = binary.LittleEndian.AppendUint64(l.key, f)
+	}
+	n, ok := l.known[string(l.key)]
+	if !ok {
+		n = len(l.all)
+		l.known[string(l.key)] = n
+		c := countedStack{what: string(l.key[:what]), pid: r.PID, frames: slices.Clone(s.Frames)}
+		for _, name := range s.Names {
+			c.names = append(c.names, strings.Clone(name))
+		}
+		l.all = append(l.all, c)
+	}
+	l.all[n].records++
+	l.all[n].weight += weight
+}
+
+// appendWhat appends in words what has a stack.
+func appendWhat(b []byte, r *trace.Record) []byte {
+	switch r.Kind {
+	case trace.KindCall:
+		return fmt.Appendf(b, "%s %s", r.Call.Function, r.Call.Op)
+	case trace.KindSample:
+		return fmt.Appendf(b, "sample %s", r.Sample.Name)
+	}
+	if r.Event.Name == "" {
+		return fmt.Appendf(b, "%s/%d", r.Event.Provider, r.Event.ID)
+	}
+	return fmt.Appendf(b, "%s/%s", r.Event.Provider, r.Event.Name)
+}
+
+// report names the frames of the top stacks, of all if that is 0.
+func (l *stackList) report(top int) *stacksReport {
+	slices.SortStableFunc(l.all, func(a, b countedStack) int {
+		return cmp.Or(cmp.Compare(b.records, a.records), cmp.Compare(b.weight, a.weight), cmp.Compare(a.what, b.what), slices.Compare(a.frames, b.frames))
+	})
+	if top > 0 && top < len(l.all) {
+		l.all = l.all[:top]
+	}
+	out := l.sums
+	out.Stacks = []stackGroup{}
+	for i := range l.all {
+		c := &l.all[i]
+		g := stackGroup{What: c.what, PID: c.pid, Records: c.records, Weight: c.weight}
+		p := l.resolver.Process(c.pid)
+		for n, addr := range c.frames {
+			text := ""
+			if n < len(c.names) {
+				text = c.names[n]
+			}
+			g.Frames = append(g.Frames, frameReport{fmt.Sprintf("%#x", addr), p.Better(addr, text, false)})
+		}
+		out.Stacks = append(out.Stacks, g)
+	}
+	return &out
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
+)
+
+// stacksCommand prints the stacks of a trace.
+func stacksCommand() command {
+	return command{
+		name: "stacks",
+		page: cli.Page{
+			Summary:  "print each stack of a trace and how often it is there",
+			Synopsis: []string{"[flags] [FILE]"},
+			About: "Prints the different stacks of calls, samples and other events, the most frequent first, innermost frame first. " +
+				"Names of code that a runtime made come from the trace, also where it tells them behind the stacks; with -r those of other code come from the files that were mapped.\n\n" +
+				"It takes memory for each distinct stack.",
+			Examples: []cli.Example{
+				{Does: "see the ten stacks that a sampler found most often", Command: "rtrace stacks --kind sample --top 10 trace.nettrace"},
+				{Does: "see all stacks that allocate, with the names of native functions", Command: "rtrace stacks -r --kind call rtrace-raw-4711-0"},
+			},
+		},
+		setup: func(f *flags) runFunc {
+			o := new(stacksOptions)
+			what := f.group("What to print")
+			what.StringVar(&o.kind, "kind", "", "only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
+			what.IntVar(&o.top, "top", 0, "print only the `N` stacks that are there most often")
+			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
+			o.names.addNames(f.group("Names"))
+			o.names.in.add(f.group("Input"))
+			return o.run
+		},
+	}
+}
+
+// stackKinds are the kinds of records that have stacks.
+var stackKinds = []string{trace.KindCall.String(), trace.KindSample.String(), trace.KindEvent.String()}
+
+type stacksOptions struct {
+	kind  string
+	top   int
+	json  bool
+	names blockFlags
+}
+
+func (o *stacksOptions) run(ctx context.Context, s cli.Streams, args []string) error {
+	if o.kind != "" && !slices.Contains(stackKinds, o.kind) {
+		return cli.Usagef("--kind %s: there are %s", o.kind, strings.Join(stackKinds, ", "))
+	}
+	if o.top < 0 {
+		return cli.Usagef("--top %d: a number of stacks is not negative", o.top)
+	}
+	list := newStackList(o)
+	read := func(in *input) error {
+		return each(in, list.add)
+	}
+	return o.names.in.examine(ctx, s, "stacks", args, read, func(*input) error {
+		report := list.report(o.top)
+		if o.json {
+			return writeJSON(s.Out, report)
+		}
+		w := bufio.NewWriter(s.Out)
+		report.writeText(w)
+		return w.Flush()
+	})
+}
+
+// stacksReport is what 'rtrace stacks' prints; with --json as it stands here.
+type stacksReport struct {
+	Records uint64       `json:"records"` // of the kinds that have stacks
+	Without uint64       `json:"without"` // of them, have none
+	Stacks  []stackGroup `json:"stacks"`
+}
+
+type stackGroup struct {
+	What    string        `json:"what"`
+	PID     int32         `json:"pid,omitempty"`
+	Records uint64        `json:"records"`
+	Weight  uint64        `json:"weight,omitempty"` // bytes of calls, weights of samples
+	Frames  []frameReport `json:"frames"`
+}
+
+type frameReport struct {
+	Address string `json:"address"`
+	Text    string `json:"text"`
+}
+
+func (r *stacksReport) writeText(w io.Writer) {
+	fmt.Fprintf(w, "%d records, %d of them without a stack; %d stacks shown\n", r.Records, r.Without, len(r.Stacks))
+	for i := range r.Stacks {
+		s := &r.Stacks[i]
+		fmt.Fprintf(w, "\n%d %s", s.Records, sites.Printable(s.What))
+		if s.Weight > 0 {
+			fmt.Fprintf(w, ", %d in all", s.Weight)
+		}
+		fmt.Fprintln(w)
+		for _, f := range s.Frames {
+			fmt.Fprintf(w, "\t%s %s\n", f.Address, sites.Printable(f.Text))
+		}
+	}
+}
