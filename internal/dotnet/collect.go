@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 )
 
 // Provider names events of a process.
@@ -31,6 +32,9 @@ type Config struct {
 // RundownKeywords are those of a full rundown: methods and modules, with what
 // places their code.
 const RundownKeywords = 0x80020139
+
+// stopTimeout is how long the rundown may take: it is read meanwhile.
+const stopTimeout = 10 * time.Minute
 
 const (
 	usualBuffer  = 256
@@ -130,7 +134,9 @@ func (s *Session) Read(p []byte) (int, error) {
 // then its end. Stop does not return before that is read, so another goroutine has
 // to.
 func (s *Session) Stop(ctx context.Context) error {
-	_, err := s.client.ask(ctx, cmdStopTracing, binary.LittleEndian.AppendUint64(nil, s.id))
+	patient := *s.client
+	patient.Timeout = stopTimeout
+	_, err := patient.ask(ctx, cmdStopTracing, binary.LittleEndian.AppendUint64(nil, s.id))
 	if err != nil {
 		return fmt.Errorf("telling the runtime to end its events: %w", err)
 	}
@@ -138,5 +144,10 @@ func (s *Session) Stop(ctx context.Context) error {
 }
 
 // Close drops the connection. A session that was not stopped ends by that, too,
-// without its rundown.
-func (s *Session) Close() error { return s.conn.Close() }
+// without its rundown. It may be closed twice.
+func (s *Session) Close() error {
+	if err := s.conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
