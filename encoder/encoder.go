@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/encoder/mtrc"
+	"rtrace-bpf/encoder/nettrace"
 	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/encoder/swap"
@@ -48,6 +49,8 @@ type Options struct {
 	SwapTime string
 	// SwapNoStacks leaves out the private messages of swap with whole stacks.
 	SwapNoStacks bool
+	// Nettrace are the choices of nettrace.
+	Nettrace nettrace.Options
 }
 
 // Format is one row of the table.
@@ -56,6 +59,7 @@ type Format struct {
 	Suffix string // of file names, with the dot; empty for the default format
 	Desc   string // a few words
 	Binary bool   // not for terminals
+	Whole  bool   // holds all that a trace has: no side file is needed
 
 	open func(w io.Writer, o Options) (trace.Writer, error)
 	// positions begins to count what Positions says; nil means one per call.
@@ -80,7 +84,7 @@ var formats = []Format{
 		},
 	},
 	{
-		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything",
+		Name: "jsonl", Suffix: ".jsonl", Desc: "one JSON object per record, holds everything", Whole: true,
 		open: func(w io.Writer, _ Options) (trace.Writer, error) { return jsonl.New(w), nil },
 	},
 	{
@@ -102,6 +106,10 @@ var formats = []Format{
 			}
 			return swap.New(w, swap.Options{Dialect: dialect, Formula: formula, NoStacks: o.SwapNoStacks})
 		},
+	},
+	{
+		Name: "nettrace", Suffix: ".nettrace", Desc: "stream of .NET, for PerfView, holds everything", Binary: true, Whole: true,
+		open: func(w io.Writer, o Options) (trace.Writer, error) { return nettrace.New(w, o.Nettrace) },
 	},
 }
 
@@ -155,6 +163,8 @@ func Remarks(w trace.Writer) []string {
 	case *mtrc.Writer:
 		return e.Stats().Remarks()
 	case *swap.Writer:
+		return e.Stats().Remarks()
+	case *nettrace.Writer:
 		return e.Stats().Remarks()
 	}
 	return nil

@@ -26,6 +26,8 @@ type config struct {
 	dialect   string
 	mtrc      mtrcConfig
 	swap      swapConfig
+	nettrace  nettraceConfig
+	dotnet    dotnetConfig
 	duration  time.Duration
 	maxRate   flags.Count
 	maxSize   flags.Size
@@ -78,6 +80,7 @@ func (c *config) declare(env settings) {
 	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
 	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
 	c.allocators.declare(f)
+	c.dotnet.declare(f)
 
 	f = c.flags.Group("Stacks")
 	f.IntVarP(&c.depth, "depth", "b", tracer.DefaultDepth, "record at most `N` frames of a stack, 0 for none")
@@ -87,7 +90,7 @@ func (c *config) declare(env settings) {
 
 	f = c.flags.Group("Output")
 	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
-	f.StringVar(&c.format, "format", encoder.Default, "write `FORMAT`: "+encoder.Names())
+	f.StringVar(&c.format, "format", "", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
 	f.StringVar(&c.dialect, "rtrace-dialect", "wire", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
 	f.StringVar(&c.mtrc.names, "mtrc-names", "on", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
 	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
@@ -96,6 +99,7 @@ func (c *config) declare(env settings) {
 	f.StringVar(&c.swap.dialect, "swap-dialect", "document", "write swap in the `DIALECT` document, with command lines, or kernel, with task names of 15 bytes as devices sent")
 	f.StringVar(&c.swap.time, "swap-time", "seconds-first", "write the times of swap in the `ORDER` seconds-first, as all public writers do, or formula, to the letter of the newer protocol text")
 	f.BoolVar(&c.swap.noStacks, "swap-no-stacks", false, "leave the private messages with whole stacks out of swap; its standard ones hold the caller alone")
+	c.nettrace.declare(f)
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -129,6 +133,12 @@ func (c *config) parse(args []string, env settings) error {
 	if err != nil {
 		return err
 	}
+	if c.format == "" {
+		c.format = encoder.Default
+		if c.dotnet.on {
+			c.format = "nettrace"
+		}
+	}
 	switch {
 	case c.version:
 		return nil
@@ -148,7 +158,7 @@ func (c *config) parse(args []string, env settings) error {
 	if _, err := encoder.New(c.format, io.Discard, c.encoding()); err != nil {
 		return err
 	}
-	if err := c.mtrc.check(); err != nil {
+	if err := errors.Join(c.mtrc.check(), c.dotnet.check(c)); err != nil {
 		return err
 	}
 	_, err = c.options()
@@ -160,6 +170,7 @@ func (c *config) encoding() encoder.Options {
 	return encoder.Options{
 		SprtraceDialect: c.dialect, BacktraceAll: c.backtraceAll, MTRCLegacy: c.mtrc.legacy, MTRCWords: c.mtrc.words,
 		SwapDialect: c.swap.dialect, SwapTime: c.swap.time, SwapNoStacks: c.swap.noStacks,
+		Nettrace: c.nettrace.encoding(),
 	}
 }
 
@@ -233,7 +244,7 @@ func (c *config) page() *cli.Page {
 	return &cli.Page{
 		Name:     name,
 		Summary:  "trace the allocations of running processes",
-		Synopsis: []string{"-p PID [flags]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]"},
+		Synopsis: []string{"-p PID [flags]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--dotnet -p PID [flags]"},
 		About: "Attaches to the allocators of a running process (the C library's, jemalloc, tcmalloc, mimalloc and others, " +
 			"linked, preloaded or static in the program), without a restart, and records every " +
 			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
@@ -248,12 +259,16 @@ func (c *config) page() *cli.Page {
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
+			"With --dotnet the runtime of a process of .NET is asked for its events instead, over its diagnostics socket: " +
+			"which objects were allocated, of which it tells one in about 100 KB, with the managed stack. Nettrace is written " +
+			"as it comes; other formats are what rtrace makes of it. That takes no right but to be the user of the process.\n\n" +
 			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; where a kernel wants more, the error says what.",
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
+			{Does: "see which objects a program of .NET allocates", Command: "rtrace-bpf --dotnet -p 4711 --duration 1m -o app.nettrace; rtrace stacks app.nettrace"},
 			{Does: "show each event as mptrace does while the program runs", Command: "sudo rtrace-bpf -p 4711 -q --format mtrc -o - | rtrace mptrace -v -s -"},
 		},
 		Exit: []cli.ExitRow{

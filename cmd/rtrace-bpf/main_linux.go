@@ -61,6 +61,8 @@ func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.Ex
 		err = &cli.UsageError{Err: err}
 	case c.version:
 		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
+	case c.dotnet.on:
+		err = recordDotnet(ctx, s, &c, env.hurry)
 	default:
 		err = record(ctx, s, &c, env.hurry)
 	}

@@ -35,7 +35,12 @@ func (x *session) open() error {
 		}
 		to = &roomy{x.out, file}
 	}
-	if x.encoder, err = encoder.New(c.format, to, c.encoding()); err == nil {
+	encoding := c.encoding()
+	if c.format == "nettrace" {
+		x.functions = x.newFunctions()
+		encoding.Nettrace.Symbols = x.functions
+	}
+	if x.encoder, err = encoder.New(c.format, to, encoding); err == nil {
 		err = x.openFiles(file)
 	}
 	if err != nil {
@@ -55,6 +60,8 @@ func (x *session) openFiles(file *spool.File) error {
 		x.sink = x.spooled
 	case x.config.names():
 		x.sink = x.newOnline(f)
+	case x.functions != nil:
+		x.sink = &completing{f, x.naming}
 	}
 	path := x.sidePath()
 	if path == "" {
@@ -86,10 +93,16 @@ func (x *session) sidePath() string {
 	switch {
 	case x.config.side != "":
 		return x.config.side
-	case x.config.format == "jsonl" || !x.out.Regular():
+	case x.whole() || !x.out.Regular():
 		return ""
 	}
 	return x.out.Path() + ".side"
+}
+
+// whole says whether the format holds all that a trace has.
+func (x *session) whole() bool {
+	f, err := encoder.Lookup(x.config.format)
+	return err == nil && f.Whole
 }
 
 // checkOutput says why the traces cannot all go where the command line says.

@@ -92,6 +92,11 @@ func (r *recording) start(ctx, recording context.Context, stop func(), running *
 		if recording.Err() != nil {
 			return nil
 		}
+		if r.config.dotnet.perfMap {
+			if err := enablePerfMap(recording, pid); err != nil {
+				r.status.print("process %d: no perf map: %v", pid, err)
+			}
+		}
 		x := r.newSession(pid)
 		if err := x.attach(r.optionsOf(x)); err != nil {
 			x.system.Close()

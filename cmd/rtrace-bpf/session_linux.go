@@ -18,22 +18,23 @@ import (
 // session is the recording of one process: a tracer, what it is written to, and
 // what is said about it.
 type session struct {
-	config  *config
-	streams cli.Streams
-	pid     int
-	tracer  *tracer.Tracer
-	out     *outfile.File
-	encoder trace.Writer
-	sink    trace.Writer // what records are written to: the encoder, or what leads there
-	spooled *spooled     // sink, if it keeps the records until the end; else nil
-	side    *sidefile.Writer
-	system  *system
-	names   *names
-	status  *status
-	hurry   <-chan struct{} // closed when the recording is to end at once
-	relaxed func()          // called when the process no longer waits for this session
-	naming  *sync.Mutex     // held while names are looked up at the end: that takes memory
-	alone   bool            // there is no other session
+	config    *config
+	streams   cli.Streams
+	pid       int
+	tracer    *tracer.Tracer
+	out       *outfile.File
+	encoder   trace.Writer
+	sink      trace.Writer // what records are written to: the encoder, or what leads there
+	spooled   *spooled     // sink, if it keeps the records until the end; else nil
+	side      *sidefile.Writer
+	functions *functions // for the encoder; nil if it wants none
+	system    *system
+	names     *names
+	status    *status
+	hurry     <-chan struct{} // closed when the recording is to end at once
+	relaxed   func()          // called when the process no longer waits for this session
+	naming    *sync.Mutex     // held while names are looked up at the end: that takes memory
+	alone     bool            // there is no other session
 
 	mu sync.Mutex // of sink
 
@@ -85,10 +86,16 @@ func (x *session) run(ctx, recording context.Context) error {
 	x.relaxed()
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
-	if x.spooled != nil {
+	slow := x.spooled != nil || x.functions != nil
+	if slow {
 		err = errors.Join(err, x.detach())
-		if ctx.Err() == nil {
-			x.spooled.hurry = ctx.Done() // that the recording has ended was no signal's doing
+	}
+	if ctx.Err() == nil { // that the recording has ended was no signal's doing
+		if x.spooled != nil {
+			x.spooled.hurry = ctx.Done()
+		}
+		if x.functions != nil {
+			x.functions.hurry = ctx.Done()
 		}
 	}
 	err = errors.Join(err, x.finish())
@@ -96,7 +103,7 @@ func (x *session) run(ctx, recording context.Context) error {
 	if !x.config.quiet {
 		err = errors.Join(err, x.status.write(x.summary))
 	}
-	if x.spooled == nil {
+	if !slow {
 		err = errors.Join(err, x.detach())
 	}
 	return err

@@ -32,6 +32,7 @@ func convertCommand() command {
 				{Does: "say in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
 				{Does: "see with pprof who holds what was not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
 				{Does: "draw all that was allocated as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
+				{Does: "look at a trace with PerfView, the functions named from the files of this machine", Command: "rtrace convert --nettrace-symbols -o trace.nettrace rtrace-raw-4711-0"},
 				{Does: "look at a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
 		},
@@ -46,6 +47,7 @@ func convertCommand() command {
 			out.StringVar(&c.options.SwapDialect, "swap-dialect", "document", "of swap: `DIALECT` document is what its protocol document says, kernel what devices sent (task names of 15 bytes)")
 			out.StringVar(&c.options.SwapTime, "swap-time", "seconds-first", "of swap: `ORDER` of times, seconds-first as all public writers have it, or formula as the newer text of the document computes it")
 			out.BoolVar(&c.options.SwapNoStacks, "swap-no-stacks", false, "of swap: leave out the private messages with whole stacks, which other readers skip")
+			c.nettrace.add(out)
 			c.callers.add(out)
 			c.profile.add(f.group("Profiles"))
 			c.input.add(f.group("Input"))
@@ -76,12 +78,13 @@ func profileList() cli.List {
 
 // convert is one run of the subcommand.
 type convert struct {
-	input   inputFlags
-	format  string
-	output  string
-	options encoder.Options
-	callers callerFlags
-	profile profileFlags
+	input    inputFlags
+	format   string
+	output   string
+	options  encoder.Options
+	callers  callerFlags
+	nettrace nettraceFlags
+	profile  profileFlags
 
 	encoder trace.Writer
 	side    *sidefile.Writer
@@ -106,6 +109,9 @@ func (c *convert) target() (encoder.Format, error) {
 		return f, err
 	}
 	if err := c.callers.check(f.Name); err != nil {
+		return f, err
+	}
+	if err := c.nettrace.check(f.Name); err != nil {
 		return f, err
 	}
 	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
@@ -155,11 +161,12 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	c.format = format.Name
 	c.options.KeepSeq = in.Format == "text"
 	c.options.KeepOpaque = true // what was in the trace stays in it
+	c.options.Nettrace = c.nettrace.encoding(ctx, in, name, decoder.Options{Strict: c.input.strict, NoSide: c.input.noSide})
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
 	c.swap = in.Swap
-	if out.regular() && format.Name != "jsonl" && !c.input.noSide && (in.Format == "jsonl" || in.Side != "" || format.Name == "swap") {
+	if out.regular() && !format.Whole && !c.input.noSide && (in.Format == "jsonl" || in.Format == "nettrace" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
 		}

@@ -220,6 +220,13 @@ func (r *Resolver) Name(addr uint64) (name, module string, ok bool) {
 	return r.Process(0).Name(addr)
 }
 
+// Function returns the function of a process that was called from before a return
+// address, as [Process.Name] does; empty if that is not known.
+func (r *Resolver) Function(pid int32, addr uint64) string {
+	name, _, _ := r.Process(pid).Name(addr)
+	return name
+}
+
 // Text prints a return address of the only process of the trace; see
 // [Process.Text].
 func (r *Resolver) Text(addr uint64) string { return r.Process(0).Text(addr) }

@@ -28,6 +28,7 @@ var projections = map[string]projection{
 	"sprtrace": {(*projector).sprtrace, rtraceFact},
 	"text":     {(*projector).text, rtraceFact},
 	"mtrc":     {(*projector).mtrc, mtrcFact},
+	"nettrace": {(*projector).whole, wholeFact},
 }
 
 // projector is what projections remember of a trace.

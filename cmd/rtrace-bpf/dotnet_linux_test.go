@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/dotnet"
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/trace"
+)
+
+const recordedStream = "../../testdata/corpus/nettrace/v4-live/net10-x64-linux-gcalloc-norundown.nettrace"
+
+// asRuntime makes the test's own process look like one of .NET that streams data,
+// the last held bytes of it once it is told to stop.
+func asRuntime(t *testing.T, data []byte, held int) {
+	t.Helper()
+	stat, err := proc.ReadStat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(os.TempDir(), fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", os.Getpid(), stat.Start)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, drained := make(chan struct{}), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer conn.Close()
+				head := make([]byte, 20)
+				if _, err := io.ReadFull(conn, head); err != nil {
+					return
+				}
+				rest := make([]byte, int(binary.LittleEndian.Uint16(head[14:]))-20)
+				_, _ = io.ReadFull(conn, rest)
+				switch [2]byte(head[16:]) {
+				case [2]byte{4, 8}: // pid, cookie and five empty texts
+					_, _ = conn.Write(append([]byte("DOTNET_IPC_V1\x00\x48\x00\xff\x00\x00\x00"), make([]byte, 52)...))
+				case [2]byte{2, 1}:
+					close(stopped)
+					<-drained
+					_, _ = conn.Write([]byte("DOTNET_IPC_V1\x00\x1c\x00\xff\x00\x00\x00" + "\x07\x00\x00\x00\x00\x00\x00\x00"))
+				case [2]byte{2, 5}:
+					_, _ = conn.Write([]byte("DOTNET_IPC_V1\x00\x1c\x00\xff\x00\x00\x00" + "\x07\x00\x00\x00\x00\x00\x00\x00"))
+					_, _ = conn.Write(data[:len(data)-held])
+					if held > 0 {
+						<-stopped
+					}
+					_, _ = conn.Write(data[len(data)-held:])
+					close(drained)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		running.Wait()
+	})
+}
+
+// inDotnet runs the command on its own process.
+func inDotnet(t *testing.T, args ...string) (code cli.ExitCode, errOut string) {
+	t.Helper()
+	var out, text bytes.Buffer
+	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &text}
+	code = run(t.Context(), s, append([]string{"--dotnet", "-p", fmt.Sprint(os.Getpid())}, args...), settings{})
+	if out.Len() > 0 {
+		t.Errorf("standard output %q", out.String())
+	}
+	return code, text.String()
+}
+
+// What the runtime streams is saved as it is, and to its end.
+func TestDotnetSaves(t *testing.T) {
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asRuntime(t, data, len(data)/2)
+	path := filepath.Join(t.TempDir(), "saved.nettrace")
+	if code, errOut := inDotnet(t, "--duration", "1ms", "-o", path); code != cli.OK || !strings.Contains(errOut, "of events") {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes are saved, want %d, %v", len(got), len(data), err)
+	}
+}
+
+// callsOf counts the calls of a trace.
+func callsOf(t *testing.T, path string) (n int) {
+	t.Helper()
+	for _, r := range load(t, path) {
+		if r.Kind == trace.KindCall {
+			n++
+		}
+	}
+	return n
+}
+
+// In other formats it is what the decoder makes of it.
+func TestDotnetDecodes(t *testing.T) {
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asRuntime(t, data, 0)
+	path := filepath.Join(t.TempDir(), "live.jsonl")
+	code, errOut := inDotnet(t, "--format", "jsonl", "-o", path)
+	want := callsOf(t, recordedStream)
+	if code != cli.OK || want == 0 || !strings.Contains(errOut, fmt.Sprintf("%d sampled allocations", want)) || callsOf(t, path) != want {
+		t.Errorf("exit code %d, %d calls, want %d: %s", code, callsOf(t, path), want, errOut)
+	}
+}
+
+// A process that is killed leaves what it had to say until then.
+func TestDotnetCut(t *testing.T) {
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asRuntime(t, data[:len(data)-1], 0)
+	path := filepath.Join(t.TempDir(), "cut.nettrace")
+	if code, errOut := inDotnet(t, "-q", "-o", path); code != cli.Incomplete || !strings.Contains(errOut, "break off") {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+}
+
+func TestDotnetUsage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		code cli.ExitCode
+		want string
+	}{
+		"no server":   {nil, cli.Failed, "no diagnostics server of .NET"},
+		"two":         {[]string{"-p", "1"}, cli.Usage, "--dotnet takes one process, and 2 are selected"},
+		"no provider": {[]string{"--dotnet-events", ":1"}, cli.Usage, "names no provider"},
+		"keywords":    {[]string{"--dotnet-events", "P:xyz"}, cli.Usage, `not "xyz"`},
+		"level":       {[]string{"--dotnet-events", "P:1:6"}, cli.Usage, "the level is 1 to 5"},
+		"perf map":    {[]string{"--dotnet-perf-map"}, cli.Usage, "name one of them"},
+		"dry run":     {[]string{"--dry-run"}, cli.Usage, "--dry-run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if code, errOut := inDotnet(t, tt.args...); code != tt.code || !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") > 2 {
+				t.Errorf("exit code %d, %s", code, errOut)
+			}
+		})
+	}
+}
+
+// A program of .NET 10 that is to be had as a package, traced for real. RTRACE_DOTNET
+// names one that is at hand instead.
+func TestDotnetLive(t *testing.T) {
+	program := os.Getenv("RTRACE_DOTNET")
+	folder := t.TempDir()
+	if program == "" {
+		program = fetch(t, folder)
+	}
+	cmd := exec.Command(program, "server", "start")
+	cmd.Env = []string{"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", "HOME=" + folder, "TMPDIR=" + folder, "DOTNET_BUNDLE_EXTRACT_BASE_DIR=" + folder}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	pid := cmd.Process.Pid
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		c, err := dotnet.Find(pid)
+		if err == nil {
+			info, err := c.ProcessInfo(ctx)
+			if err == nil && strings.HasPrefix(info.Version, "10.") && info.PID == uint64(pid) {
+				break
+			}
+			t.Logf("%+v, %v", info, err)
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("it does not start: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond) // nothing tells of a socket that will be there
+	}
+	path := filepath.Join(folder, "live.nettrace")
+	var errOut bytes.Buffer
+	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}
+	if code := run(t.Context(), s, []string{"--dotnet", "-p", fmt.Sprint(pid), "--duration", "3s", "-o", path}, settings{}); code != cli.OK {
+		t.Fatalf("exit code %d, %s", code, errOut.String())
+	}
+	f, err := decoder.OpenFile(path, decoder.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	kinds := map[trace.Kind]int{}
+	var r trace.Record
+	for err = f.ReadRecord(&r); err == nil; err = f.ReadRecord(&r) {
+		kinds[r.Kind]++
+	}
+	if err != io.EOF || kinds[trace.KindFunction] < 1000 || kinds[trace.KindCall] == 0 || kinds[trace.KindEnd] != 1 {
+		t.Errorf("%v, %v: %s", kinds, err, errOut.String())
+	}
+}
+
+// fetch gets the program, or skips the test.
+func fetch(t *testing.T, folder string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the program is 59 MB to fetch")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("no npm to fetch a program of .NET with; RTRACE_DOTNET may name one")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, "pack", "--silent", "--fetch-retries=0", "@azure/mcp-linux-x64@2.0.5")
+	cmd.Dir = folder
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	name, err := cmd.Output()
+	if err != nil {
+		t.Skipf("npm cannot fetch a program of .NET: %v: %s", err, errOut.String())
+	}
+	unpack := exec.CommandContext(ctx, "tar", "xzf", strings.TrimSpace(string(name)), "package/dist/azmcp")
+	unpack.Dir = folder
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Skipf("unpack it: %v: %s", err, out)
+	}
+	return filepath.Join(folder, "package/dist/azmcp")
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/encoder/nettrace"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/symbol/resolve"
+)
+
+// nettraceFlags say how nettrace is written.
+type nettraceFlags struct {
+	version int
+	view    string
+	symbols bool
+}
+
+func (n *nettraceFlags) add(f *pflag.FlagSet) {
+	f.IntVar(&n.version, "nettrace-version", nettrace.V4, "of nettrace: the version of its container, `4|6`; all readers take 4, which tells them of one process")
+	f.StringVar(&n.view, "nettrace-view", "", "of nettrace: write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then")
+	f.BoolVar(&n.symbols, "nettrace-symbols", false, "of nettrace: name the functions of frames without names from the files of this machine, where they are those of the trace")
+}
+
+// check says what is wrong with the flags for a format.
+func (n *nettraceFlags) check(format string) error {
+	switch {
+	case n.version != nettrace.V4 && n.version != nettrace.V6:
+		return cli.Usagef("--nettrace-version is 4 or 6, not %d", n.version)
+	case n.view != nettrace.ViewNone && n.view != nettrace.ViewAllocTick:
+		return cli.Usagef("unknown --nettrace-view %q (known: %s)", n.view, nettrace.ViewAllocTick)
+	case n.symbols && format != "nettrace":
+		return cli.Usagef("--nettrace-symbols: %s is not nettrace", format)
+	}
+	return nil
+}
+
+// encoding returns the choices for what is read from in. file is its name, empty
+// for standard input.
+func (n *nettraceFlags) encoding(ctx context.Context, in *input, file string, o decoder.Options) nettrace.Options {
+	opts := nettrace.Options{Version: n.version, View: n.view}
+	if n.symbols {
+		r := resolve.New(resolve.Options{})
+		if in.Format == "sprtrace" || in.Format == "text" {
+			observeMappings(ctx, r, file, o) // they may come late
+		}
+		opts.Symbols = r
+	}
+	return opts
+}

@@ -1,0 +1,143 @@
+package nettrace
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/frametext"
+	wire "rtrace-bpf/internal/wire/nettrace"
+	"rtrace-bpf/trace"
+)
+
+// note takes in the frames of a stack that is new.
+func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
+	p := s.space(pid)
+	if !p.told && e.seq > 0 { // the first event is our own, by which a stream is known
+		s.tell(e, p)
+	}
+	for i, f := range st.Frames {
+		name, ok := p.frames[f]
+		if ok && name != "" {
+			continue
+		}
+		if i < len(st.Names) {
+			name = strings.Clone(functionOf(st.Names[i]))
+		}
+		if !ok || name != "" {
+			p.frames[f] = name
+		}
+	}
+}
+
+// functionOf returns the function of the text of a frame: of several that are
+// inlined the outermost, since a symbol is a part of the code.
+func functionOf(text string) string {
+	for {
+		inner, outer := frametext.Outer(text)
+		if outer == "" {
+			return frametext.Parse(inner).Function
+		}
+		text = outer
+	}
+}
+
+// unmap writes the functions of what is mapped between two addresses and forgets
+// it.
+func (s *system) unmap(e *Writer, p *space, start, end uint64) {
+	p.mappings = slices.DeleteFunc(p.mappings, func(m mapped) bool {
+		if m.End <= start || m.Start >= end {
+			return false
+		}
+		s.symbols(e, p, &m)
+		return true
+	})
+}
+
+// end writes what is known of all processes at the end of a stream.
+func (s *system) end(e *Writer) {
+	for _, pid := range slices.Sorted(maps.Keys(s.spaces)) {
+		p := s.spaces[pid]
+		if p.name != "" || len(p.mappings) > 0 {
+			s.tell(e, p)
+		}
+		s.unmap(e, p, 0, ^uint64(0))
+		s.compiled(e, p)
+	}
+}
+
+// compiledFile is what recorders of .NET call the memory that code is compiled
+// into.
+const compiledFile = "/memfd:doublemapper"
+
+// compiled writes the functions of frames that no file has, in a mapping each.
+func (s *system) compiled(e *Writer, p *space) {
+	if e.opts.Version == V4 && p.pid != e.pid {
+		return
+	}
+	slices.SortFunc(p.code, func(a, b trace.Function) int { return cmp.Compare(a.Start, b.Start) })
+	var last uint64
+	for _, f := range slices.Sorted(maps.Keys(p.frames)) {
+		// The function that begins last before the call that returns to f.
+		i, _ := slices.BinarySearchFunc(p.code, f, func(c trace.Function, f uint64) int { return cmp.Compare(c.Start, f) })
+		if i == 0 || f > p.code[i-1].End || f <= last {
+			continue
+		}
+		c := &p.code[i-1]
+		last = c.End
+		m := mapped{trace.Mapping{Start: c.Start, End: c.End, Path: compiledFile}, 0}
+		s.id++
+		m.id = s.id
+		s.writeMapping(e, p, &m, 0)
+		s.symbol(e, p, &m, c.Start, c.End, c.Name)
+	}
+}
+
+// symbols writes the functions that were called in a mapping. A symbol reaches
+// from the call of its first frame to the return address of the last one that has
+// no other function before it.
+func (s *system) symbols(e *Writer, p *space, m *mapped) {
+	if e.opts.Version == V4 && p.pid != e.pid {
+		return
+	}
+	var at []uint64
+	for f := range p.frames {
+		if f > m.Start && f <= m.End {
+			at = append(at, f)
+		}
+	}
+	slices.Sort(at)
+	var name string
+	var first, last uint64
+	for _, f := range at {
+		n := p.frames[f]
+		if n == "" && e.opts.Symbols != nil {
+			n = e.opts.Symbols.Function(p.pid, f)
+		}
+		delete(p.frames, f)
+		if n == name {
+			last = f
+			continue
+		}
+		s.symbol(e, p, m, first, last, name)
+		name, first, last = strings.Clone(n), max(f-1, last+1), f
+	}
+	s.symbol(e, p, m, first, last, name)
+}
+
+// symbol writes a function, if it has a name.
+func (s *system) symbol(e *Writer, p *space, m *mapped, first, last uint64, name string) {
+	if name == "" {
+		return
+	}
+	s.id++
+	b := binary.AppendUvarint(nil, s.id)
+	b = binary.AppendUvarint(b, m.id)
+	b = binary.AppendUvarint(b, first)
+	b = binary.AppendUvarint(b, last)
+	b = appendCharacters(b, name)
+	s.write(e, p, wire.SystemSymbol, b)
+	e.stats.Symbols++
+}
