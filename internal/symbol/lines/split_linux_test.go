@@ -57,8 +57,12 @@ func TestSplit(t *testing.T) {
 		compiler, version, packer, source string
 		step                              uint64
 	}{
-		{"gcc", "4", "", "shapes.cc", 7}, {"gcc", "5", "", "shapes.c", 1}, {"clang", "4", "", "shapes.c", 1}, {"clang", "5", "", "shapes.cc", 7},
-		{"gcc", "4", "dwp", "shapes.c", 1}, {"clang", "5", "llvm-dwp", "shapes.c", 1},
+		{"gcc", "4", "", "shapes.cc", 7},
+		{"gcc", "5", "", "shapes.c", 1},
+		{"clang", "4", "", "shapes.c", 1},
+		{"clang", "5", "", "shapes.cc", 7},
+		{"gcc", "4", "dwp", "shapes.c", 1},
+		{"clang", "5", "llvm-dwp", "shapes.c", 1},
 	} {
 		name := fmt.Sprintf("%s %s %s %s", tt.compiler, tt.version, tt.packer, tt.source)
 		t.Run(name, func(t *testing.T) {
