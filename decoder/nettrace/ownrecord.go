@@ -32,7 +32,10 @@ func (d *Reader) ownRecord(e *Event, rec *trace.Record, plan *plan) (err error) 
 			ClockTime: f.i64("ClockTime"), Filter: f.text("Filter"), Origin: f.text("Origin"),
 		}
 	case trace.KindProcess:
-		rec.Process = trace.Process{Name: f.text("Name"), WallTime: f.i64("WallTime"), Depth: int(int32(f.u32("Depth")))}
+		rec.Process = trace.Process{
+			Name: f.text("Name"), WallTime: f.i64("WallTime"), Depth: int(int32(f.u32("Depth"))),
+			Parent: int32(f.u32("Parent")), Started: f.i64("Started"), Path: f.text("Path"),
+		}
 	case trace.KindThread:
 		rec.Thread.Name = f.text("Name")
 	case trace.KindTracerModule:

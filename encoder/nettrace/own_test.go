@@ -252,7 +252,10 @@ func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 			ClockTime: int64(v.number("ClockTime")), Filter: v.text("Filter"), Origin: v.text("Origin"),
 		}
 	case trace.KindProcess:
-		r.Process = trace.Process{Name: v.text("Name"), WallTime: int64(v.number("WallTime")), Depth: int(v.number("Depth"))}
+		r.Process = trace.Process{
+			Name: v.text("Name"), WallTime: int64(v.number("WallTime")), Depth: int(v.number("Depth")),
+			Parent: int32(v.number("Parent")), Started: int64(v.number("Started")), Path: v.text("Path"),
+		}
 	case trace.KindThread:
 		r.Thread.Name = v.text("Name")
 	case trace.KindTracerModule:

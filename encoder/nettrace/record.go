@@ -82,6 +82,9 @@ func (e *Writer) recordPayload(r *trace.Record) {
 		e.text(r.Process.Name)
 		e.i64(r.Process.WallTime)
 		e.u32(uint32(int32(r.Process.Depth)))
+		e.u32(uint32(r.Process.Parent))
+		e.i64(r.Process.Started)
+		e.text(r.Process.Path)
 	case trace.KindThread:
 		e.text(r.Thread.Name)
 	case trace.KindTracerModule:

@@ -93,7 +93,9 @@ var OwnRecords = [...]OwnRecord{
 		text("Format"), text("Version"), text("Arch"), flag("BigEndian"), number32("PointerSize"), number32("Clock"),
 		signed64("WallTime"), signed64("ClockTime"), text("Filter"), text("Origin"),
 	}},
-	{"process", "Process", []Field{text("Name"), signed64("WallTime"), {Name: "Depth", Type: TypeInt32}}},
+	{"process", "Process", []Field{
+		text("Name"), signed64("WallTime"), {Name: "Depth", Type: TypeInt32}, number32("Parent"), signed64("Started"), text("Path"),
+	}},
 	{"thread", "Thread", []Field{text("Name")}},
 	{"tracermodule", "TracerModule", []Field{number32("ID"), number32("Major"), number32("Minor"), text("Name")}},
 	{"resource", "Resource", []Field{number32("ID"), text("Type"), text("Desc"), flag("RefCount"), flag("Sampled")}},
