@@ -168,15 +168,15 @@ func contents(t testing.TB, path string) []byte {
 
 // read is what a scanner delivers of a stream.
 type read struct {
-	info                                   nettrace.Info
-	stats                                  nettrace.ScanStats
-	events, withID, withFrames, sorted     uint64
-	lost, framesOfEvents                   uint64
-	maxFrames                              int
-	perType                                map[string]uint64
-	first                                  map[string]eventVerdict // by sequence number and thread
-	err                                    error
-	undescribed, disordered, threadUnknown uint64
+	info                               nettrace.Info
+	stats                              nettrace.ScanStats
+	events, withID, withFrames, sorted uint64
+	lost                               uint64
+	maxFrames                          int
+	perType                            map[string]uint64
+	first                              map[string]eventVerdict // by sequence number and thread
+	err                                error
+	disordered                         uint64
 }
 
 func name(e *nettrace.Event) string {
@@ -222,9 +222,6 @@ func scan(t testing.TB, r io.Reader, o nettrace.Options) (got read) {
 
 func (r *read) add(e *nettrace.Event) {
 	r.events++
-	if e.Stack == nil && e.Head.Stack != 0 {
-		r.threadUnknown++
-	}
 	if e.Head.Stack != 0 {
 		r.withID++
 	}

@@ -344,7 +344,11 @@ func (d *Reader) arguments(p *ownPlan) []trace.Arg {
 
 // hexBytes reads a field in base 16.
 func (d *Reader) hexBytes(p *ownPlan, index uint8) ([]byte, error) {
-	b, err := hex.DecodeString(d.ownString(p, index))
+	digits := d.ownString(p, index)
+	if digits == "" {
+		return nil, nil
+	}
+	b, err := hex.DecodeString(digits)
 	if err != nil {
 		return nil, malformed("bytes in base 16: %v", err)
 	}

@@ -227,15 +227,15 @@ func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error
 // eventBlock puts the events of a block into the queue.
 func (s *Scanner) eventBlock(c *cursor, base int64) {
 	s.queue.begin(c.b, base)
-	sorted, any := uint64(0), false
+	sorted, marked := uint64(0), false
 	c.events(s.v6, func(h *head, at, payload int) error {
 		if h.Sorted {
-			sorted, any = h.Time, true
+			sorted, marked = h.Time, true
 		}
 		return s.event(h, at, payload)
 	})
 	switch {
-	case any:
+	case marked:
 		s.queue.release(sorted)
 	case s.queue.bytes > maxPending || s.queue.waiting() > maxQueue:
 		s.stats.Unordered++
@@ -299,9 +299,9 @@ func (s *Scanner) deliver(from *entry) {
 	if from.Labels != 0 {
 		e.Labels = s.labels.find(from.Labels)
 	}
-	if from.Head.Stack != 0 {
+	if from.Stack != 0 {
 		var ok bool
-		if e.Stack, ok = s.stacks.find(from.Head.Stack); !ok {
+		if e.Stack, ok = s.stacks.find(from.Stack); !ok {
 			s.stats.NoStack++
 		}
 	}

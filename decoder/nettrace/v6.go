@@ -36,7 +36,7 @@ func (s *Scanner) headV6() error {
 	s.traceBlock(&c)
 	s.in.release(b)
 	if c.err != nil {
-		return s.fail(at+int64(c.i), fmt.Errorf("Trace block: %w", c.err))
+		return s.fail(at+int64(c.i), fmt.Errorf("%s block: %w", wire.BlockTrace, c.err))
 	}
 	return s.check(at)
 }

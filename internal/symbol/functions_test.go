@@ -28,8 +28,13 @@ func TestFunctions(t *testing.T) {
 				addr         uint64
 				name, module string
 			}{
-				{0xfff, "", ""}, {0x1000, "old", "/a.dll"}, {0x103f, "old", "/a.dll"}, {0x1040, "new", ""},
-				{0x107f, "new", ""}, {0x1080, "old", "/a.dll"}, {0x1100, "", ""},
+				{0xfff, "", ""},
+				{0x1000, "old", "/a.dll"},
+				{0x103f, "old", "/a.dll"},
+				{0x1040, "new", ""},
+				{0x107f, "new", ""},
+				{0x1080, "old", "/a.dll"},
+				{0x1100, "", ""},
 			} {
 				name, module, ok := f.Lookup(tt.addr)
 				if name != tt.name || module != tt.module || ok != (tt.name != "") {

@@ -18,7 +18,7 @@ type Process struct {
 	looked   bool            // for it
 
 	functions symbol.Functions // that the trace tells of
-	maps     []mapping       // by address, none overlaps another
+	maps      []mapping        // by address, none overlaps another
 }
 
 // mapping is what is left of an executable mapping at [start, end).
