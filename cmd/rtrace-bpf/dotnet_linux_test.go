@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/dotnet"
 	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -203,30 +205,24 @@ func TestDotnetLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	cmd.Stdout = io.Discard
+	child := testutil.Start(t, cmd)
+	pid := child.PID
+	stat, err := proc.ReadStat(pid)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		in.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	pid := cmd.Process.Pid
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		c, err := dotnet.Find(pid)
-		if err == nil {
-			info, err := c.ProcessInfo(ctx)
-			if err == nil && strings.HasPrefix(info.Version, "10.") && info.PID == uint64(pid) {
-				break
-			}
-			t.Logf("%+v, %v", info, err)
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("it does not start: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond) // nothing tells of a socket that will be there
+	testutil.WaitFile(t, filepath.Join(folder, fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", pid, stat.Start)), child)
+	c, err := dotnet.Find(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.ProcessInfo(t.Context())
+	for tries := 0; errors.Is(err, dotnet.ErrNoServer) && tries < 100000; tries++ {
+		info, err = c.ProcessInfo(t.Context()) // the socket is there before anybody listens on it
+	}
+	if err != nil || !strings.HasPrefix(info.Version, "10.") || info.PID != uint64(pid) {
+		t.Fatalf("%+v, %v", info, err)
 	}
 	var feeding sync.WaitGroup
 	defer feeding.Wait()
