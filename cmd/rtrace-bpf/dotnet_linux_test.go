@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,20 +20,42 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/dotnet"
 	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
 const recordedStream = "../../testdata/corpus/nettrace/v4-live/net10-x64-linux-gcalloc-norundown.nettrace"
 
-// asRuntime makes the test's own process look like one of .NET that streams data,
-// the last held bytes of it once it is told to stop.
-func asRuntime(t *testing.T, data []byte, held int) {
+// idle starts a process that waits for the end of the test.
+func idle(t *testing.T) (pid int, folder string) {
 	t.Helper()
-	stat, err := proc.ReadStat(os.Getpid())
+	folder = t.TempDir()
+	cmd := exec.Command("cat")
+	cmd.Env = []string{"TMPDIR=" + folder}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(os.TempDir(), fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", os.Getpid(), stat.Start)))
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid, folder
+}
+
+// asRuntime makes a process look like one of .NET that streams data, the last held
+// bytes of it once it is told to stop.
+func asRuntime(t *testing.T, data []byte, held int) (pid int) {
+	t.Helper()
+	pid, folder := idle(t)
+	stat, err := proc.ReadStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(folder, fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", pid, stat.Start)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +98,15 @@ func asRuntime(t *testing.T, data []byte, held int) {
 		l.Close()
 		running.Wait()
 	})
+	return pid
 }
 
-// inDotnet runs the command on its own process.
-func inDotnet(t *testing.T, args ...string) (code cli.ExitCode, errOut string) {
+// inDotnet runs the command on a process.
+func inDotnet(t *testing.T, pid int, args ...string) (code cli.ExitCode, errOut string) {
 	t.Helper()
 	var out, text bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &text}
-	code = run(t.Context(), s, append([]string{"--dotnet", "-p", fmt.Sprint(os.Getpid())}, args...), settings{})
+	code = run(t.Context(), s, append([]string{"--dotnet", "-p", fmt.Sprint(pid)}, args...), settings{})
 	if out.Len() > 0 {
 		t.Errorf("standard output %q", out.String())
 	}
@@ -95,9 +119,9 @@ func TestDotnetSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asRuntime(t, data, len(data)/2)
+	pid := asRuntime(t, data, len(data)/2)
 	path := filepath.Join(t.TempDir(), "saved.nettrace")
-	if code, errOut := inDotnet(t, "--duration", "1ms", "-o", path); code != cli.OK || !strings.Contains(errOut, "of events") {
+	if code, errOut := inDotnet(t, pid, "--duration", "1ms", "-o", path); code != cli.OK || !strings.Contains(errOut, "of events") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
@@ -122,9 +146,9 @@ func TestDotnetDecodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asRuntime(t, data, 0)
+	pid := asRuntime(t, data, 0)
 	path := filepath.Join(t.TempDir(), "live.jsonl")
-	code, errOut := inDotnet(t, "--format", "jsonl", "-o", path)
+	code, errOut := inDotnet(t, pid, "--format", "jsonl", "-o", path)
 	want := callsOf(t, recordedStream)
 	if code != cli.OK || want == 0 || !strings.Contains(errOut, fmt.Sprintf("%d sampled allocations", want)) || callsOf(t, path) != want {
 		t.Errorf("exit code %d, %d calls, want %d: %s", code, callsOf(t, path), want, errOut)
@@ -137,14 +161,15 @@ func TestDotnetCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asRuntime(t, data[:len(data)-1], 0)
+	pid := asRuntime(t, data[:len(data)-1], 0)
 	path := filepath.Join(t.TempDir(), "cut.nettrace")
-	if code, errOut := inDotnet(t, "-q", "-o", path); code != cli.Incomplete || !strings.Contains(errOut, "break off") {
+	if code, errOut := inDotnet(t, pid, "-q", "-o", path); code != cli.Incomplete || !strings.Contains(errOut, "break off") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 }
 
 func TestDotnetUsage(t *testing.T) {
+	pid, _ := idle(t)
 	for name, tt := range map[string]struct {
 		args []string
 		code cli.ExitCode
@@ -159,7 +184,7 @@ func TestDotnetUsage(t *testing.T) {
 		"dry run":     {[]string{"--dry-run"}, cli.Usage, "--dry-run"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if code, errOut := inDotnet(t, tt.args...); code != tt.code || !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") > 2 {
+			if code, errOut := inDotnet(t, pid, tt.args...); code != tt.code || !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") > 2 {
 				t.Errorf("exit code %d, %s", code, errOut)
 			}
 		})
@@ -180,31 +205,35 @@ func TestDotnetLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	cmd.Stdout = io.Discard
+	child := testutil.Start(t, cmd)
+	pid := child.PID
+	stat, err := proc.ReadStat(pid)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		in.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	pid := cmd.Process.Pid
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		c, err := dotnet.Find(pid)
-		if err == nil {
-			info, err := c.ProcessInfo(ctx)
-			if err == nil && strings.HasPrefix(info.Version, "10.") && info.PID == uint64(pid) {
-				break
-			}
-			t.Logf("%+v, %v", info, err)
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("it does not start: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond) // nothing tells of a socket that will be there
+	testutil.WaitFile(t, filepath.Join(folder, fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", pid, stat.Start)), child)
+	c, err := dotnet.Find(pid)
+	if err != nil {
+		t.Fatal(err)
 	}
+	info, err := c.ProcessInfo(t.Context())
+	for tries := 0; errors.Is(err, dotnet.ErrNoServer) && tries < 100000; tries++ {
+		info, err = c.ProcessInfo(t.Context()) // the socket is there before anybody listens on it
+	}
+	if err != nil || !strings.HasPrefix(info.Version, "10.") || info.PID != uint64(pid) {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	var feeding sync.WaitGroup
+	defer feeding.Wait()
+	defer in.Close()
+	feeding.Go(func() { // it allocates for what it is asked
+		for id := 1; ; id++ {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
+				return
+			}
+		}
+	})
 	path := filepath.Join(folder, "live.nettrace")
 	var errOut bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}

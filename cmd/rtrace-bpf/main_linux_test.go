@@ -172,6 +172,8 @@ func TestCommandLine(t *testing.T) {
 		"mtrc callers":      {[]string{"-p", "1", "--mtrc-callers", "x"}, cli.Usage, "", `unknown --mtrc-callers "x"`},
 		"mtrc words":        {[]string{"-p", "1", "--format", "mtrc", "--mtrc-words", "5"}, cli.Usage, "", "4 or 8 bytes, not 5"},
 		"mtrc legacy words": {[]string{"-p", "1", "--format", "mtrc", "--mtrc-legacy", "--mtrc-words", "4"}, cli.Usage, "", "the legacy form is for the 64-bit mptrace"},
+		"nettrace version":  {[]string{"-p", "1", "--format", "nettrace", "--nettrace-version", "5"}, cli.Usage, "", "version 5 is not written"},
+		"nettrace view":     {[]string{"-p", "1", "--format", "nettrace", "--nettrace-view", "x"}, cli.Usage, "", `unknown view "x"`},
 		"max size":          {[]string{"-p", "1", "--max-size", "1M"}, cli.Usage, "", "--max-size 1048576 is less than 2097152"},
 		"max rate":          {[]string{"-p", "1", "--max-rate", "-1"}, cli.Usage, "", "invalid argument"},
 		"max rate, strict":  {[]string{"-p", "1", "--max-rate", "1", "--strict"}, cli.Usage, "", "name one of them"},

@@ -59,7 +59,7 @@ func recordsUntilTheProcessEnds(t *testing.T, build testutil.Builder) {
 }
 
 func TestFormats(t *testing.T) {
-	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "text": ".txt"} {
+	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "text": ".txt", "nettrace": ".nettrace"} {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "alloc", "1", "100")
 			r := start(t, child, "--format", format, "-q")
