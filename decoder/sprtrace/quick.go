@@ -131,10 +131,8 @@ func (d *Reader) quickName(b []byte) string {
 }
 
 func cutNUL(b []byte) []byte {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		return b[:i]
-	}
-	return b
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return text
 }
 
 // skim steps over the packets of calls that are in the buffer as a whole.
