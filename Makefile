@@ -28,7 +28,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 # original programs had sp-rtrace-NAME, and names as they are.
 RTRACE_LINKS := alloc-sizes allocmap calltree convert diff dump from-function function-address graphs heapmap info leaks mprof mptrace pagemap postproc rename replay report resolve sort stats swap-calls swap-heap swap-libraries swap-maps swap-persistent timeline top undump
 SP_RTRACE_LINKS := allocmap pagemap postproc resolve timeline
-OTHER_LINKS := mptrace
+OTHER_LINKS := mptrace rtrace-allocmap-animate rtrace-graphs-function rtrace-graphs-overview
 
 # Packages that know Linux. All others must be right on any system.
 LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/proc$$|/vmtest/cmd/
@@ -273,6 +273,7 @@ release: share need-git ## make archives and .deb packages for amd64 and arm64 i
 		mv dist/deb-$$arch/usr/share/zsh/site-functions dist/deb-$$arch/usr/share/zsh/vendor-completions && \
 		gzip -9n dist/deb-$$arch/usr/share/man/man1/*.1 && \
 		install -D -m 644 LICENSE dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright && \
+		gzip -9n <CHANGELOG.md >dist/deb-$$arch/usr/share/doc/rtrace-bpf/changelog.gz && \
 		.ci/deb '$(VERSION)' $$arch dist/deb-$$arch dist/rtrace-bpf_$(VERSION)_$$arch.deb && \
 		rm -rf dist/$$arch dist/$$name dist/deb-$$arch || exit; \
 	done

@@ -2,18 +2,20 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/analysis/allocmap"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
-	"rtrace-bpf/internal/report/pageview"
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/trace"
 )
 
@@ -31,10 +33,13 @@ func allocmapCommand() command {
 				"# base=ADDRESS, # top=ADDRESS, # low=ADDRESS, # high=ADDRESS and # keepcost=BYTES; such lines behind blocks begin the next list. " +
 				"From a trace that is taken from its record of the state of the heap (HINF), if it has one. The flags say it otherwise.\n\n" +
 				"Without a base the map begins with the lowest block. Blocks above the top, or more than 4 GiB above the base, have memory of their own; they are counted and not drawn. " +
-				"T is the top of the heap, | what it could be cut to, < and > are the lowest and the highest address that was allocated.",
+				"T is the top of the heap, | what it could be cut to, < and > are the lowest and the highest address that was allocated.\n\n" +
+				"With --animate, or under the name rtrace-allocmap-animate, the output is a program for sh that shows the map of each FILE for itself, one after the other, all from the same address on: " +
+				"what changes place in the memory of a process in the course of time.",
 			Examples: []cli.Example{
 				{Does: "see how fragmented the heap is", Command: "rtrace allocmap rtrace-raw-4711-0"},
 				{Does: "compare two traces of one process", Command: "rtrace allocmap rtrace-raw-4711-0 rtrace-raw-4711-1"},
+				{Does: "watch how it changes, three maps a second", Command: "rtrace allocmap --animate --pause 0.3 rtrace-raw-4711-* | sh"},
 				{Does: "draw a list", Command: "printf '0x0834aa90 22\\n0x0834ab70 15\\n' | rtrace allocmap -s -b 0x08340000 -t 0x08443215 -k 131072"},
 			},
 		},
@@ -49,6 +54,8 @@ func allocmapCommand() command {
 			how := f.group("The map")
 			how.Uint64VarP(&o.page, "page-size", "p", 4, "a character stands for `KB`, 1 to 16")
 			how.BoolVarP(&o.single, "single", "s", false, "draw blocks as # (which is done anyway if there is one trace)")
+			how.BoolVar(&o.animate, "animate", false, "write a program for sh that shows one map after the other")
+			how.Float64Var(&o.pause, "pause", 0.1, "with --animate: show each map for `SECONDS`")
 			how.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			how.BoolVar(&o.legacy, "legacy", false, "draw and count as the original does, where it is wrong, too")
 			o.in.add(f.group("Input"))
@@ -61,6 +68,8 @@ type allocmapOptions struct {
 	base, top, low, high address
 	keepCost, page       uint64
 	single, legacy       bool
+	animate              bool
+	pause                float64
 	output               string
 	in                   inputFlags
 }
@@ -68,6 +77,9 @@ type allocmapOptions struct {
 func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	if o.page < 1 || o.page > 16 {
 		return cli.Usagef("--page-size is 1 to 16 KB, not %d", o.page)
+	}
+	if !(o.pause >= 0 && o.pause <= 3600) { // nor NaN
+		return cli.Usagef("--pause takes 0 to 3600 seconds, not %g", o.pause)
 	}
 	if len(args) == 0 {
 		if s.InTerminal {
@@ -82,33 +94,18 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 	}
 	var incomplete error
 	for _, name := range args {
-		if err := a.read(name); err != nil {
-			if !isIncomplete(err) {
-				return err
-			}
-			incomplete = err
+		err := a.read(name)
+		if !isIncomplete(err) {
+			return err
 		}
+		incomplete = cmp.Or(err, incomplete)
+		a.name(name)
 	}
-	options.Single = o.single || a.lists == 0 && len(args) == 1
-	m := allocmap.New(options, a.heap())
-	for i, run := range a.runs {
-		if i > 0 {
-			m.Next()
-		}
-		for _, b := range run {
-			m.Add(b[0], b[1])
-		}
-	}
-	d := m.Draw()
-	if d.Blocks == 0 {
-		return errors.New("nothing to draw: no block is live at the end")
-	}
-	warn := warner(s.Err, "allocmap")
-	if d.Outside > 0 {
-		warn(fmt.Errorf("%d blocks are not in the heap and are not drawn", d.Outside))
-	}
-	for _, text := range d.Beyond {
-		warn(errors.New(text))
+	write := a.whole
+	if o.animate {
+		write = a.frames
+	} else {
+		options.Single = o.single || a.lists == 0 && len(args) == 1
 	}
 	input := ""
 	for _, name := range args {
@@ -116,11 +113,16 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 			input = name
 		}
 	}
+	var text bytes.Buffer
+	if err := write(&text, options); err != nil {
+		return err
+	}
 	out, err := create(s, o.output, input, false)
 	if err != nil {
 		return err
 	}
-	return out.finish(errors.Join(pageview.WriteAllocMap(out, &d, o.legacy), incomplete))
+	_, err = text.WriteTo(out)
+	return out.finish(errors.Join(err, incomplete))
 }
 
 // allocmapRun is one run: what it has read.
@@ -132,6 +134,7 @@ type allocmapRun struct {
 	listed  *allocmap.Map // by lists
 	lists   int           // inputs that are lists
 	runs    [][][2]uint64
+	names   []string // of runs
 }
 
 // heap is what is known of the heap. The flags go before what traces say, and
@@ -211,4 +214,11 @@ func (a *allocmapRun) readTrace(src trace.Reader) error {
 	a.said.Say(state.result())
 	a.runs = append(a.runs, run)
 	return err
+}
+
+// name gives the runs that have none the name of the input that they are from.
+func (a *allocmapRun) name(input string) {
+	for len(a.names) < len(a.runs) {
+		a.names = append(a.names, printable.Name(filepath.Base(input)))
+	}
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +139,47 @@ func TestAllocmapFailures(t *testing.T) {
 	}
 	if out, _, code := runRtrace("0xffffffffffffffff 18446744073709551615\n0x0 1\n", "allocmap"); code != cli.OK || len(out) > 5000 {
 		t.Errorf("at both ends: exit code %d, %d bytes", code, len(out))
+	}
+}
+
+// TestAllocmapAnimate has a shell run the animation: each map for itself, at the
+// same place.
+func TestAllocmapAnimate(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("SKIPPED: there is no sh to run the animation")
+	}
+	dir := t.TempDir()
+	var files []string
+	for name, list := range map[string]string{"a EOF": "0x12010 5000\n", "b": "0x10010 1\n0x12010 1\n"} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	var program, errOut bytes.Buffer
+	args := append([]string{"rtrace-allocmap-animate", "--pause", "0"}, files...)
+	if code := run(t.Context(), cli.Streams{Out: &program, Err: &errOut}, args); code != cli.OK {
+		t.Fatalf("exit code %d, %s", code, &errOut)
+	}
+	for _, name := range []string{"clear", "sleep"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho "+name+" $*\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(sh)
+	cmd.Stdin, cmd.Env = &program, []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	frame := func(name, cells string) string {
+		line := strings.Repeat("-", 64)
+		return "clear\n[" + name + "]\n           ." + line + ".\n0x00010000 |" + cells + strings.Repeat(" ", 64-len(cells)) + "|\n           '" + line + "'\nsleep 0\n"
+	}
+	if d := cmp.Diff(frame("a EOF", "  ##")+frame("b", "# #"), string(out)); d != "" {
+		t.Errorf("what is shown (-want +got):\n%s", d)
 	}
 }

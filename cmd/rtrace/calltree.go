@@ -68,6 +68,8 @@ type calltreeOptions struct {
 	showBelow yesNo
 	args      yesNo
 	verbose   yesNo
+	progress  yesNo
+	referrers yesNo
 	shortcuts [len(ignoreShortcuts)]yesNo
 	nodes     []string // --node
 	blocks    blockFlags
@@ -113,6 +115,8 @@ func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
 	addYesNo(f, &o.middles, "intermediate", "draw nodes with one caller that call one other: `yes|no`")
 	addYesNo(f, &o.args, "show-args", "print the first argument of a call in place of the traced function: `yes|no`")
 	f.StringArrayVar(&o.nodes, "node", nil, "print to standard error what is known of the node `NAME`; * is all")
+	addYesNo(f, &o.referrers, "show-references", "with --node: print which nodes refer to it, and as what: `yes|no`")
+	addYesNo(f, &o.progress, "progress", "print to standard error how many calls were read so far: `yes|no`")
 	addYesNo(f, &o.verbose, "verbose", "print to standard error what is ignored, and counts: `yes|no`")
 }
 
@@ -178,7 +182,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 		warn    = warner(s.Err, "calltree")
 	)
 	read := func(in *input) (err error) {
-		about = &origins{src: in}
+		about = &origins{src: o.counted(in, s.Err)}
 		builder, err = o.read(about, warn)
 		return err
 	}

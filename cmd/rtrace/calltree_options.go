@@ -10,6 +10,7 @@ import (
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/calltree"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/trace"
 )
 
 // yesNo is a switch that takes yes or no, as the original program's do.
@@ -146,9 +147,59 @@ func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 			for _, e := range n.Children {
 				fmt.Fprintf(w, "\tto N%d %s: %s, %s\n", e.Child.Index, e.Child.Name, plural(e.Bytes, "byte"), plural(e.Calls, "allocation"))
 			}
+			if o.referrers {
+				references(w, tree, n)
+			}
 		}
 		if !found && name != "*" {
 			fmt.Fprintf(w, "no node %q\n", name)
 		}
 	}
+}
+
+// references prints which nodes refer to n: as what they call, or as a caller.
+func references(w io.Writer, tree *calltree.Tree, n *calltree.Node) {
+	for _, other := range tree.Nodes {
+		for _, e := range other.Parents {
+			if e.Parent == n {
+				fmt.Fprintf(w, "\ta parent of N%d %s\n", other.Index, other.Name)
+			}
+		}
+		for _, e := range other.Children {
+			if e.Child == n {
+				fmt.Fprintf(w, "\ta child of N%d %s\n", other.Index, other.Name)
+			}
+		}
+	}
+}
+
+// counted passes on what src has and prints how many calls that were, if that is
+// asked for.
+func (o *calltreeOptions) counted(src trace.Reader, w io.Writer) trace.Reader {
+	if !o.progress {
+		return src
+	}
+	return &countedReader{src: src, out: w}
+}
+
+// progressStep is after how many calls their number is printed.
+const progressStep = 100_000
+
+// countedReader prints the number of the calls that it passes on.
+type countedReader struct {
+	src   trace.Reader
+	out   io.Writer
+	calls uint64
+}
+
+// ReadRecord implements trace.Reader.
+func (c *countedReader) ReadRecord(r *trace.Record) error {
+	err := c.src.ReadRecord(r)
+	if err == nil && r.Kind == trace.KindCall {
+		c.calls++
+	}
+	if err != nil || r.Kind == trace.KindCall && c.calls%progressStep == 0 {
+		fmt.Fprintf(c.out, "rtrace calltree: %s read\n", plural(c.calls, "call"))
+	}
+	return err
 }

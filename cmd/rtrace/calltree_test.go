@@ -85,3 +85,18 @@ func TestCalltreeUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestCalltreeExplains: which nodes refer to another, and how many calls were read.
+func TestCalltreeExplains(t *testing.T) {
+	const text = "version=2.0, arch=x86_64, \n1. malloc(8) = 0x10\n\t0x1 inner() at a.c:1\n\t0x2 main() at a.c:2\n\n2. malloc(8) = 0x20\n\t0x2 main() at a.c:2\n\n"
+	_, errOut, code := runRtrace(text, "calltree", "--progress=yes", "--node=main() at a.c:2", "--show-references")
+	want := []string{"rtrace calltree: 2 calls read", "N2 main() at a.c:2: 16 bytes (100.00%), 2 allocations (100.00%)"}
+	for _, line := range append(want, "\ta parent of N0 malloc", "\ta parent of N1 inner() at a.c:1") {
+		if !strings.Contains("\n"+errOut, "\n"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, errOut)
+		}
+	}
+	if code != cli.OK || strings.Contains(errOut, "a child of") {
+		t.Errorf("exit code %d:\n%s", code, errOut)
+	}
+}

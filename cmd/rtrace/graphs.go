@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"rtrace-bpf/internal/cli"
 )
@@ -14,7 +15,7 @@ func graphsCommand() command {
 		name: "graphs",
 		page: cli.Page{
 			Summary:  "make a folder of all pictures and texts about a trace",
-			Synopsis: []string{"overview [flags] [FILE]", "function [flags] NAME [FILE]"},
+			Synopsis: []string{"overview [flags] [FILE]", "function [flags] NAME [[PERCENT] FILE]"},
 			About: "Makes a new folder with the pictures of rtrace timeline, what leaked with the names of functions, the call graph of it, and index.html, which shows them all and can be passed on alone. " +
 				"Where a trace has no times, the pictures go over the calls. " +
 				"Nothing that exists is overwritten, and if anything fails, no folder is left behind.\n\n" +
@@ -25,9 +26,9 @@ func graphsCommand() command {
 				{Name: "index.html", Text: "a page of all the others"},
 				{Name: "totals.svg, activity.svg, lifetime.svg", Text: "what was allocated in the course of the trace; see rtrace timeline"},
 				{Name: "histogram-count.svg, histogram-size.svg", Text: "which sizes blocks had"},
-				{Name: "leaks.txt", Text: "what was not freed, by stack, the most bytes first; see rtrace leaks"},
+				{Name: "leaks.txt", Text: "what was not freed, by stack, the most bytes first, as rtrace postproc -l -c -s size -r prints it"},
 				{Name: "profile.txt", Text: "sizes, functions, leaks and the call graph as tables; see rtrace mprof"},
-				{Name: "callgraph.dot, callgraph.svg", Text: "on behalf of which functions there is what was not freed"},
+				{Name: "callgraph.dot, callgraph.svg", Text: "through which functions what was not freed was allocated; see rtrace calltree"},
 			}}},
 			Examples: []cli.Example{
 				{Does: "see all that there is to see", Command: "rtrace graphs overview -o report rtrace-raw-4711-0 && xdg-open report/index.html"},
@@ -82,6 +83,13 @@ func (o *graphsOptions) check(args []string) error {
 		}
 		o.name, args = args[0], args[1:]
 		limit = 0.5
+		if len(args) == 2 { // as the original's arguments are
+			var err error
+			if limit, err = strconv.ParseFloat(args[0], 64); err != nil {
+				return cli.Usagef("%s is no number of per cent", args[0])
+			}
+			args = args[1:]
+		}
 	default:
 		return cli.Usagef("unknown graphs %q (known: overview, function)", o.kind)
 	}

@@ -4,14 +4,92 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 
+	"rtrace-bpf/internal/analysis/calltree"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/report/callgraph"
 	"rtrace-bpf/internal/report/gallery"
+	"rtrace-bpf/trace"
 )
 
-// callGraph writes a graph in the language of dot, and has dot draw it where that
+// leaks writes what was not freed, as the post-processor prints it.
+func (g *graphs) leaks() error {
+	o := &postprocOptions{format: "text", leaks: true, compress: true, sort: "size", resolve: true, depth: -1}
+	if err := o.check(); err != nil {
+		return err
+	}
+	p := newPostprocess(g.ctx, cli.Streams{Err: io.Discard}, o, g.in.path)
+	p.chosen.Resources = g.resources
+	var content postprocContent
+	err := g.read(func(r trace.Reader) (err error) {
+		p.env.begin(false, false)
+		src := filter.NewSelect(&inOrder{src: r}, p.chosen)
+		if content, err = p.gather(p.environment(src, true)); err == nil && content.err != io.EOF {
+			err = content.err
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	out := &postprocOutput{}
+	if err := out.encode(p, &text); err != nil {
+		return err
+	}
+	if err := errors.Join(p.writeTo(out, &content), out.text.Close()); err != nil {
+		return err
+	}
+	return g.add(gallery.Item{Title: "Leaks", File: "leaks.txt", Data: text.Bytes()})
+}
+
+// callGraph writes the call graph of what was not freed, as rtrace calltree does
+// with the flags that the original's scripts give it.
+func (g *graphs) callGraph() error {
+	o := &calltreeOptions{
+		typ: callgraph.Bytes.String(), direction: "tb", leaks: true, ends: true, middles: true, blocks: g.blocks,
+		graph: callgraph.Options{Limit: g.limit, EmphLimit: 10, OwnLimit: 1.2, Depth: 3},
+	}
+	for i := range ignoreShortcuts {
+		switch ignoreShortcuts[i].flag {
+		case "ignore-libc-allocs":
+			o.shortcuts[i] = true
+		case "ignore-glib-internals", "ignore-qt-internals":
+			o.shortcuts[i] = g.kind == "overview"
+		}
+	}
+	if g.kind == "function" {
+		o.showBelow, o.graph.EmphLimit = true, 4
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	var (
+		builder *calltree.Builder
+		about   *origins
+	)
+	err := g.read(func(r trace.Reader) (err error) {
+		about = &origins{src: r}
+		builder, err = o.read(about, g.warn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	o.graph.About = about.label(true, true)
+	var dot bytes.Buffer
+	if err := callgraph.Write(&dot, builder.Tree(), &o.graph); err != nil {
+		return err
+	}
+	return g.draw("callgraph", "Call graph of what was not freed", dot.Bytes())
+}
+
+// draw writes a graph in the language of dot, and has dot draw it where that
 // is installed. A graph that dot cannot draw is no failure.
-func (g *graphs) callGraph(name, title string, graph []byte) error {
+func (g *graphs) draw(name, title string, graph []byte) error {
 	if err := g.file(name+".dot", graph); err != nil {
 		return err
 	}

@@ -24,12 +24,13 @@ type graphs struct {
 	dir  *folder
 	warn func(error)
 
-	program  string
-	leaked   bool // the trace has leaks only
-	mappings []*trace.Record
-	resolver *resolve.Resolver
-	page     gallery.Page
-	ending   error // what each reading ends with, if that leaves a result
+	program   string
+	leaked    bool   // the trace has leaks only
+	resources uint32 // to look at, as postproc -R has it
+	mappings  []*trace.Record
+	resolver  *resolve.Resolver
+	page      gallery.Page
+	ending    error // what each reading ends with, if that leaves a result
 }
 
 // read reads the trace, or with the name of a function what is of that. An input
@@ -60,7 +61,7 @@ func (g *graphs) make() error {
 	if err := g.survey(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{g.timelines, g.leaks, g.profile, g.index} {
+	for _, part := range []func() error{g.timelines, g.leaks, g.callGraph, g.profile, g.index} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -75,6 +76,10 @@ func (g *graphs) survey() error {
 			switch rec.Kind {
 			case trace.KindHeader:
 				g.leaked = g.leaked || strings.Contains(rec.Header.Filter, "leaks")
+			case trace.KindResource:
+				if g.blocks.resource == "" || rec.Resource.Type == g.blocks.resource {
+					g.resources |= 1 << ((rec.Resource.ID - 1) & 31)
+				}
 			case trace.KindMapping, trace.KindModule, trace.KindFunction:
 				m := rec.Clone()
 				m.Call = trace.Call{}
@@ -158,6 +163,9 @@ func (g *graphs) usage(reports consumption.Report, calls bool) (*consumption.Usa
 	if err := scan.Check(reports); err != nil {
 		return nil, err
 	}
+	if err := scan.Doubts(); err != nil {
+		g.warn(err)
+	}
 	u, err := consumption.New(scan, consumption.Options{Reports: reports})
 	if err != nil {
 		return nil, err
@@ -169,47 +177,23 @@ func (g *graphs) usage(reports consumption.Report, calls bool) (*consumption.Usa
 	return u, nil
 }
 
-// leaks writes what was not freed.
-func (g *graphs) leaks() error {
-	o := &leaksOptions{groupFlags: groupFlags{blockFlags: g.blocks, by: "stack", caller: resolve.Program.String()}}
-	if err := o.check(); err != nil {
-		return err
-	}
-	var report *leakReport
-	err := g.read(func(r trace.Reader) (err error) {
-		report, err = o.find(r, g.warn)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := report.print(&text); err != nil {
-		return err
-	}
-	return g.add(gallery.Item{Title: "Leaks", File: "leaks.txt", Data: text.Bytes()})
-}
-
-// profile writes the tables of mprof, and the call graph.
+// profile writes the tables of mprof.
 func (g *graphs) profile() error {
-	o := &mprofOptions{blockFlags: g.blocks, callGraph: true, leaks: true, depth: 1, bins: 1024, bounds: "32,256,2048", graphFile: "callgraph.dot"}
+	o := &mprofOptions{blockFlags: g.blocks, callGraph: true, depth: 1, bins: 1024, bounds: "32,256,2048"}
 	if err := o.check(); err != nil {
 		return err
 	}
 	report := &mprofReport{options: o, limit: g.limit}
 	err := g.read(func(r trace.Reader) (err error) {
-		report.profile, err = o.profile(r, func(error) {}) // find has warned
+		report.profile, err = o.profile(r, func(error) {}) // callGraph has warned
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	report.total = report.profile.Total()
-	var text, dot bytes.Buffer
-	if err := errors.Join(report.print(&text), report.writeDot(&dot)); err != nil {
-		return err
-	}
-	if err := g.callGraph("callgraph", "Call graph of what was not freed", dot.Bytes()); err != nil {
+	var text bytes.Buffer
+	if err := report.print(&text); err != nil {
 		return err
 	}
 	return g.add(gallery.Item{Title: "Profile", File: "profile.txt", Data: text.Bytes()})

@@ -4,8 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/cli"
 )
@@ -32,10 +35,46 @@ func TestGraphsWithoutDot(t *testing.T) {
 			wellFormed(t, []string{name}, data)
 		}
 	}
-	// What leaked is what rtrace leaks -r says.
-	want, _, _ := runRtrace("", "leaks", "-r", timelineCorpus+"/multi.rtrace")
-	if got, err := os.ReadFile(filepath.Join(dir, "leaks.txt")); string(got) != want || err != nil {
-		t.Errorf("leaks.txt is\n%s%v; want\n%s", got, err, want)
+	// What leaked is what rtrace postproc prints of the resource, and the graph is
+	// what rtrace calltree draws with the flags of the original's script.
+	all, _, _ := runRtrace("", "postproc", timelineCorpus+"/multi.rtrace")
+	mask := regexp.MustCompile(`(?m)^<([0-9a-f]+)> : memory `).FindStringSubmatch(all)
+	if mask == nil {
+		t.Fatal("the trace has no memory")
+	}
+	for name, args := range map[string][]string{
+		"leaks.txt": {"postproc", "-R", mask[1], "-l", "-c", "-r", "-s", "size"},
+		"callgraph.dot": {
+			"calltree", "-l", "-r", "--resource=memory", "--limit=5", "--emph-limit=10", "--show-below-limit=no",
+			"--ignore-libc-allocs=yes", "--ignore-glib-internals=yes", "--ignore-qt-internals=yes",
+		},
+	} {
+		want, _, _ := runRtrace("", append(args, timelineCorpus+"/multi.rtrace")...)
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if d := cmp.Diff(want, string(got)); d != "" || err != nil || want == "" {
+			t.Errorf("%v, %s (-want +got):\n%s", err, name, d)
+		}
+	}
+}
+
+// TestGraphsOfAFunction: under the names of the original's scripts, with their
+// arguments.
+func TestGraphsOfAFunction(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "out")
+	s := cli.Streams{Out: io.Discard, Err: io.Discard}
+	if code := run(t.Context(), s, []string{"rtrace-graphs-function", "main", "0.25", timelineCorpus + "/out/c-leaks-nosep/lcr.txt", "-o", dir}); code != cli.OK {
+		t.Errorf("exit code %d", code)
+	}
+	dot, err := os.ReadFile(filepath.Join(dir, "callgraph.dot"))
+	if err != nil || !strings.Contains(string(dot), ">=0.2%") || !strings.Contains(string(dot), "main()") {
+		t.Errorf("%v\n%s", err, dot)
+	}
+	if code := run(t.Context(), s, []string{"rtrace-graphs-overview", "-o", dir + "2", timelineCorpus + "/multi.rtrace"}); code != cli.OK {
+		t.Errorf("exit code %d", code)
+	}
+	if code := run(t.Context(), s, []string{"rtrace-graphs-function", "main", "little", timelineCorpus + "/multi.rtrace", "-o", dir + "3"}); code != cli.Usage {
+		t.Errorf("exit code %d", code)
 	}
 }
 

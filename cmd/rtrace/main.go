@@ -46,9 +46,21 @@ func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
 	return cli.Report(s.Err, "rtrace "+c.name, c.run(ctx, s, args))
 }
 
-// otherNames are the names of original programs that are subcommands, with the
-// flags that let them behave as such.
-var otherNames = map[string][]string{"mptrace": {"--as-mptrace"}}
+// otherName is what a link of another name stands for: a subcommand and what
+// stands before the arguments.
+type otherName struct {
+	subcommand string
+	args       []string
+}
+
+// otherNames are the names of original programs that are a subcommand with
+// arguments.
+var otherNames = map[string]otherName{
+	"mptrace":                 {"mptrace", []string{"--as-mptrace"}},
+	"rtrace-allocmap-animate": {"allocmap", []string{"--animate"}},
+	"rtrace-graphs-function":  {"graphs", []string{"function"}},
+	"rtrace-graphs-overview":  {"graphs", []string{"overview"}},
+}
 
 // invokedAs takes the name of the program off args. If the program was linked
 // as "rtrace-NAME", as "sp-rtrace-NAME" or as one of otherNames, it returns that
@@ -58,8 +70,8 @@ func invokedAs(args []string) (subcommand string, rest []string) {
 		return "", nil
 	}
 	base := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	if flags, ok := otherNames[base]; ok {
-		return base, slices.Concat(flags, args[1:])
+	if other, ok := otherNames[base]; ok {
+		return other.subcommand, slices.Concat(other.args, args[1:])
 	}
 	name, ok := strings.CutPrefix(base, "sp-rtrace-")
 	if !ok {
@@ -122,7 +134,7 @@ func overview() *cli.Page {
 		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
 		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
 			"Without FILE, or with -, the trace is read from standard input.\n\n" +
-			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the name mptrace that one.",
+			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
 		Lists: []cli.List{list},
 		Examples: []cli.Example{
 			{Does: "show what a trace holds", Command: "rtrace info rtrace-raw-4711-0"},

@@ -162,7 +162,7 @@ func (i *postprocInput) use(t *decoder.Trace) *postprocTrace {
 	i.more = t.Format == "jsonl" || t.Side != ""
 	i.closers = append(i.closers, t.Close)
 	open := &postprocTrace{
-		Reader: t, format: t.Format,
+		Reader: t.Reader, format: t.Format,
 		skipped:  func() uint64 { return t.Stats().Skipped },
 		warnings: func() []string { return nil },
 	}

@@ -187,7 +187,7 @@ func (p *postprocess) environment(src trace.Reader, count bool) trace.Reader {
 // selected is what is chosen of a trace.
 func (p *postprocess) selected(t *postprocTrace) trace.Reader {
 	if p.chosen.Everything() {
-		return t
+		return t.Reader
 	}
 	return filter.NewSelect(t, p.chosen)
 }

@@ -16,8 +16,8 @@ func program() *cli.Program {
 	for _, name := range originalNames {
 		p.Links["sp-rtrace-"+name] = name
 	}
-	for name := range otherNames {
-		p.Links[name] = name
+	for name, other := range otherNames {
+		p.Links[name] = other.subcommand
 	}
 	return p
 }

@@ -126,6 +126,8 @@ func TestPackage(t *testing.T) {
 		}
 		return string(out)
 	}
+	t.Setenv("DEBFULLNAME", "A. N. Other")
+	t.Setenv("DEBEMAIL", "other@demo.example")
 	var packages []string
 	for _, name := range []string{"one.deb", "two.deb"} {
 		file := filepath.Join(dir, name)
@@ -146,7 +148,7 @@ func TestPackage(t *testing.T) {
 	if !have(t, "dpkg-deb") {
 		return
 	}
-	if got := output("dpkg-deb", "-f", file, "Package", "Version", "Architecture"); got != "Package: rtrace-bpf\nVersion: 1.2.3\nArchitecture: arm64\n" {
+	if got := output("dpkg-deb", "-f", file, "Package", "Version", "Architecture", "Maintainer"); got != "Package: rtrace-bpf\nVersion: 1.2.3\nArchitecture: arm64\nMaintainer: A. N. Other <other@demo.example>\n" {
 		t.Errorf("fields:\n%s", got)
 	}
 	output("dpkg-deb", "-x", file, filepath.Join(dir, "x"))
@@ -156,5 +158,17 @@ func TestPackage(t *testing.T) {
 	output("dpkg-deb", "-e", file, filepath.Join(dir, "control"))
 	if out, err := exec.Command("sh", "-c", "cd '"+filepath.Join(dir, "x")+"' && md5sum -c '"+filepath.Join(dir, "control", "md5sums")+"'").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+	// By itself it names who made the last commit.
+	author, err := exec.Command("git", "log", "-1", "--format=%an <%ae>").Output()
+	if err != nil {
+		t.Logf("the author of the last commit is not checked: %v", err)
+		return
+	}
+	t.Setenv("DEBFULLNAME", "")
+	t.Setenv("DEBEMAIL", "")
+	output("../../.ci/deb", "1.2.3", "arm64", root, file)
+	if got := output("dpkg-deb", "-f", file, "Maintainer"); got != string(author) {
+		t.Errorf("maintainer %q, want %q", got, author)
 	}
 }

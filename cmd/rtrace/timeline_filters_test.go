@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"rtrace-bpf/internal/analysis/consumption"
+	"rtrace-bpf/internal/cli"
 )
 
 func TestParseRange(t *testing.T) {
@@ -47,6 +50,32 @@ func TestParseTimes(t *testing.T) {
 	for _, text := range []string{"", "5", "+-", "-+", "1:60-", "1:2:3:4-", "x-", "1.-x", ".-", ":-", "1:-", "-0.0000000001", "9999999999-", "1e3-"} {
 		if got, ok := parseTimes(text); ok {
 			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}
+
+// TestTimelineContexts: of more contexts than calls can be in, it is said that
+// some are left out.
+func TestTimelineContexts(t *testing.T) {
+	for contexts, want := range map[int]string{
+		32: "",
+		33: "rtrace timeline: warning: the trace names more than 32 contexts; the others are left out\n",
+	} {
+		var text strings.Builder
+		text.WriteString("{\"format\":\"rtrace-jsonl\",\"version\":1}\n")
+		for i := range contexts {
+			id := uint32(1) << i
+			if i == 32 {
+				id = 3
+			}
+			for range 2 {
+				fmt.Fprintf(&text, "{\"kind\":\"context\",\"id\":%d,\"name\":\"c%d\"}\n", id, i)
+			}
+		}
+		text.WriteString("{\"kind\":\"call\",\"time\":1000000,\"seq\":1,\"op\":\"alloc\",\"id\":\"0x10\",\"size\":8}\n")
+		_, errOut, code := runRtrace(text.String(), "timeline", "-t")
+		if errOut != want || code != cli.OK {
+			t.Errorf("%d contexts: exit code %d, %q", contexts, code, errOut)
 		}
 	}
 }

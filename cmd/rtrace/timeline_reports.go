@@ -261,6 +261,9 @@ func (o *timelineOptions) count(in *twice, s cli.Streams, sink consumption.Sink)
 	if e := scan.Check(r.reports); e != nil {
 		return nil, name, o.unfit(e)
 	}
+	if e := scan.Doubts(); e != nil {
+		warner(s.Err, "timeline")(e)
+	}
 	u, e := consumption.New(scan, consumption.Options{Reports: r.reports, Filter: r.chosen, Slice: r.sliceLength, Legacy: r.legacy, Sink: sink})
 	if e != nil {
 		return nil, name, cli.WithHint(e, "name a longer one with -S")

@@ -34,6 +34,7 @@ func (q *deferred) take() deferredPacket {
 func (d *Reader) readCall(rec *trace.Record) (done bool, err error) {
 	w := &d.w
 	layout := w.dialect()
+	d.isQuick = d.canQuick()
 	data := w.data
 	offset := w.src.offset()
 	d.consume()

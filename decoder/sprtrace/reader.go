@@ -22,6 +22,9 @@ type Reader struct {
 	stats    Stats
 	warnings []string
 
+	isQuick    bool // see canQuick
+	quickNames [quickNames]quickName
+
 	names    interner
 	texts    interner // argument values come and go; keep them away from the names
 	frames   []uint64
@@ -56,6 +59,7 @@ func (d *Reader) begin() error {
 	d.stats.Packets++
 	d.stats.Handshakes++
 	d.seq, d.pid, d.header = 0, 0, true
+	d.isQuick = false
 	hs := &d.w.hs
 	if d.opts.Legacy {
 		// The original is built for one architecture and reads only traces
@@ -90,6 +94,9 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 			}
 			continue
 		}
+		if d.isQuick && d.quick(rec) {
+			return nil
+		}
 		if err := d.w.load(); err != nil {
 			d.err = d.ending(err)
 			break
@@ -103,6 +110,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 		offset, code, data := d.w.src.offset(), d.w.code, d.w.data
 		if d.opts.Skim && (code == wire.CALL || code == wire.BTRC || code == wire.ARGS) {
 			d.consume()
+			d.skim()
 			continue
 		}
 		if code == wire.CALL {

@@ -27,11 +27,16 @@ type Groups struct {
 	byPlace []uint32          // 1 + the group of a place, 0 while it has none
 	frames  map[string]uint32 // 1 + the group of these frames
 
-	recent  string // function of the last call
-	recentN uint32
+	recent [2]named // functions of the last calls, mostly an allocation and a free
 
 	stack []uint64 // of the record made last
 	texts []string
+}
+
+// named is a string with its number.
+type named struct {
+	text   string
+	number uint32
 }
 
 // argsOf is which call of which group has arguments.
@@ -63,10 +68,6 @@ func (g *Groups) Add(r *trace.Record) {
 	}
 	n := g.group(g.places.Add(&c.Stack, &trace.Caller{}, &g.names), c.Stack.Frames)
 	in := &g.groups[n]
-	if c.Function != g.recent || g.recentN == 0 {
-		g.recentN = g.names.Add(c.Function)
-		g.recent = g.names.Text(g.recentN)
-	}
 	if len(c.Args) > 0 {
 		g.args[argsOf{n, in.blocks}] = g.cloneArgs(c.Args)
 	}
@@ -74,12 +75,22 @@ func (g *Groups) Add(r *trace.Record) {
 		in.pid = r.PID
 	}
 	to := in.room()
-	*to = in.last.append(*to, packed{
-		seq: c.Seq, id: c.ID, size: c.Size, time: r.Time, function: g.recentN, resource: c.Resource, context: c.Context,
-		pid: r.PID, op: c.Op, args: len(c.Args) > 0,
-	})
+	*to = in.last.append(*to, r, g.function(c.Function))
 	in.blocks++
 	in.bytes += c.Size
+}
+
+// function is names.Add with a memory for the last few.
+func (g *Groups) function(name string) uint32 {
+	for i := range g.recent {
+		if x := &g.recent[i]; x.text == name && x.number != 0 {
+			return x.number
+		}
+	}
+	n := g.names.Add(name)
+	g.recent[1] = g.recent[0]
+	g.recent[0] = named{g.names.Text(n), n}
+	return n
 }
 
 // Sizes of the pieces that calls are packed into, in bytes.

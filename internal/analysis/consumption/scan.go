@@ -56,6 +56,7 @@ type Scan struct {
 	byID     map[uint32]int // 1 + the place in kinds
 	types    map[string]bool
 	contexts []Context
+	further  bool // there were more than maxContexts
 	timeless bool // a call had no time
 	timed    bool // Span.First is known
 	late     error
@@ -115,11 +116,24 @@ func (s *Scan) resources() []resource {
 }
 
 func (s *Scan) context(c trace.Context) {
-	if len(s.contexts) == maxContexts || slices.ContainsFunc(s.contexts, func(x Context) bool { return x.ID == c.ID }) {
+	if slices.ContainsFunc(s.contexts, func(x Context) bool { return x.ID == c.ID }) {
+		return
+	}
+	if len(s.contexts) == maxContexts {
+		s.further = true
 		return
 	}
 	s.contexts = append(s.contexts, Context{c.ID, strings.Clone(c.Name)})
 	slices.SortFunc(s.contexts, func(a, b Context) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Doubts returns what makes the reports less than they could be, nil for nothing:
+// a call tells its contexts by 32 bits, and a trace that names more is odd.
+func (s *Scan) Doubts() error {
+	if !s.further {
+		return nil
+	}
+	return fmt.Errorf("the trace names more than %d contexts; the others are left out", maxContexts)
 }
 
 func (s *Scan) call(r *trace.Record) {

@@ -65,7 +65,7 @@ func (b *Blocks) Exec(pid int32) iter.Seq2[int32, iter.Seq[live.Entry]] {
 	}
 }
 
-// Unmatched is [Finder.Unmatched].
+// Unmatched is as [Finder.Unmatched] says.
 func (b *Blocks) Unmatched() uint64 { return b.unmatched }
 
 // Declare takes what the trace says of a resource.
@@ -119,6 +119,10 @@ func (p *processes[T]) of(pid int32) *T {
 	if p.latest != nil && p.pid == pid {
 		return p.latest
 	}
+	return p.find(pid)
+}
+
+func (p *processes[T]) find(pid int32) *T {
 	t := p.all[pid]
 	if t == nil {
 		t = p.create()

@@ -23,14 +23,18 @@ import (
 
 // Finder takes the calls of a trace one by one and keeps those that leak.
 type Finder struct {
-	blocks  Blocks // Value is the number of the kept call
-	calls   processes[store]
-	ordinal uint64
+	calls     processes[store]
+	counted   idSet // resources with reference counting
+	nulls     idSet // resources in which id 0 is no block
+	unmatched uint64
+	ordinal   uint64
 }
 
 // New returns an empty Finder.
 func New() *Finder {
-	return &Finder{blocks: *NewBlocks(), calls: newProcesses(newStore)}
+	f := &Finder{calls: newProcesses(newStore)}
+	f.nulls.set(0, true)
+	return f
 }
 
 // Add takes a record. Call, Resource and Exec count; Exec ends all blocks of a
@@ -40,9 +44,9 @@ func (f *Finder) Add(r *trace.Record) {
 	case trace.KindCall:
 		f.call(r)
 	case trace.KindResource:
-		f.blocks.Declare(&r.Resource)
+		f.counted.set(r.Resource.ID, r.Resource.RefCount)
+		f.nulls.set(r.Resource.ID, r.Resource.Type == "memory")
 	case trace.KindExec:
-		f.blocks.tables.drop(r.PID)
 		f.calls.drop(r.PID)
 	}
 }
@@ -50,42 +54,60 @@ func (f *Finder) Add(r *trace.Record) {
 func (f *Finder) call(r *trace.Record) {
 	f.ordinal++
 	c := &r.Call
+	calls := f.calls.of(r.PID)
 	switch c.Op {
 	case trace.OpAlloc:
-		f.alloc(r)
+		f.alloc(calls, r)
 	case trace.OpFree:
-		f.free(r.PID, c.Resource, c.ID)
+		f.free(calls, c.Resource, c.ID)
 	case trace.OpMove:
 		if c.OldID != 0 {
-			f.free(r.PID, c.Resource, c.OldID)
+			f.free(calls, c.Resource, c.OldID)
 		}
-		f.alloc(r)
+		f.alloc(calls, r)
 	default:
-		f.calls.of(r.PID).add(r, f.ordinal, c.Op)
+		calls.add(r, f.ordinal, c.Op)
 	}
 }
 
-func (f *Finder) alloc(r *trace.Record) {
+func (f *Finder) alloc(calls *store, r *trace.Record) {
 	c := &r.Call
-	if f.blocks.Retain(r.PID, c.Resource, c.ID) {
+	slot, old, live := calls.find(c.Resource, c.ID)
+	if live && f.counted.has(c.Resource) {
+		calls.retain(old)
 		return
 	}
-	n := f.calls.of(r.PID).add(r, f.ordinal, trace.OpAlloc)
-	f.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, uint64(n))
+	n := calls.add(r, f.ordinal, trace.OpAlloc)
+	if live {
+		calls.live.replace(slot, n)
+	} else {
+		calls.live.insert(c.Resource, c.ID, n)
+	}
 }
 
-func (f *Finder) free(pid int32, resource uint32, id uint64) {
-	if e, gone := f.blocks.Free(pid, resource, id); gone {
-		f.calls.of(pid).remove(uint32(e.Value))
+func (f *Finder) free(calls *store, resource uint32, id uint64) {
+	slot, n, live := calls.find(resource, id)
+	switch {
+	case live && f.counted.has(resource) && calls.release(n):
+	case live:
+		calls.live.remove(slot)
+		calls.remove(n)
+	case id != 0 || !f.nulls.has(resource):
+		f.unmatched++
 	}
 }
 
 // Unmatched is how many frees there were of blocks that were not live. Frees of
 // address 0 are not counted.
-func (f *Finder) Unmatched() uint64 { return f.blocks.unmatched }
+func (f *Finder) Unmatched() uint64 { return f.unmatched }
 
-// Blocks is what is live now.
-func (f *Finder) Blocks() *Blocks { return &f.blocks }
+// Live returns how many blocks are live now.
+func (f *Finder) Live() (blocks int) {
+	for _, calls := range f.calls.all {
+		blocks += calls.live.n
+	}
+	return blocks
+}
 
 // Leaks is a view of the kept calls in the order of the trace. It is valid
 // until the next Add.
@@ -103,7 +125,11 @@ func (p place) kept() *kept { return p.calls.at(p.n) }
 
 // Leaks returns what is kept now.
 func (f *Finder) Leaks() Leaks {
-	var order []place
+	total := 0
+	for _, calls := range f.calls.all {
+		total += int(calls.n)
+	}
+	order := make([]place, 0, total)
 	for _, calls := range f.calls.all {
 		for n := range calls.size {
 			if calls.at(n).op != vacant {

@@ -7,14 +7,18 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// store keeps the calls of one process without pointers: 88 bytes a call in
-// chunks, of which only the first ever moves, with names and places, of which
-// there are few, as numbers. A number is reused once its call is removed.
+// store keeps the calls of one process without pointers: 64 bytes a call, and 24
+// more in traces that tell threads apart, in chunks, of which only the first ever
+// moves, with names and places, of which there are few, as numbers. A number is
+// reused once its call is removed.
 type store struct {
+	pid    int32
 	chunks [][]kept
-	size   uint32 // numbers in use or vacant
-	n      uint32 // in use
-	vacant uint32 // 1 + the first vacant number; they are chained by ordinal
+	wides  [][]wide // as chunks; empty while no call has anything there
+	size   uint32   // numbers in use or vacant
+	n      uint32   // in use
+	vacant uint32   // 1 + the first vacant number; they are chained by ordinal
+	live   index    // of the calls that made blocks that are live
 
 	names  sites.Names
 	places sites.Table
@@ -35,20 +39,28 @@ type recent struct {
 	id   uint32
 }
 
-// kept is one call.
+// kept is one call. It has a cache line for itself.
 type kept struct {
-	ordinal, seq  uint64
-	time          int64
-	id, size      uint64
-	index, thread uint64
-	resource      uint32
-	context       uint32
-	function      uint32
-	place         uint32
-	pid, tid, cpu int32
-	op            trace.Op
-	args          bool
+	ordinal, seq uint64
+	time         int64
+	id, size     uint64
+	resource     uint32
+	context      uint32
+	function     uint32
+	place        uint32
+	refs         uint32 // how often the block was allocated, less 1
+	op           trace.Op
+	args         bool
 }
+
+// wide is what few formats tell of a call.
+type wide struct {
+	index, thread uint64
+	tid, cpu      int32
+}
+
+// maxRefs are references that a block keeps for ever.
+const maxRefs = 1<<32 - 1
 
 // vacant is the op of a number that is free.
 const vacant = trace.Op(255)
@@ -69,20 +81,45 @@ func newStore() *store {
 	return &store{args: make(map[uint32][]trace.Arg), maxNames: minNames, maxWords: minWords}
 }
 
+// retain adds a reference to the block of a call.
+func (s *store) retain(n uint32) {
+	if k := s.at(n); k.refs != maxRefs {
+		k.refs++
+	}
+}
+
+// release takes off a reference and says whether there was one to spare.
+func (s *store) release(n uint32) bool {
+	k := s.at(n)
+	if k.refs != 0 && k.refs != maxRefs {
+		k.refs--
+		return true
+	}
+	return k.refs == maxRefs
+}
+
 func (s *store) at(n uint32) *kept { return &s.chunks[n>>chunkBits][n&(chunkSize-1)] }
 
 // add keeps a call as the given operation and returns its number.
 func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	c := &r.Call
-	s.shrink()
+	if s.places.Words() > s.maxWords || s.names.Len() > s.maxNames {
+		s.shrink()
+	}
 	function := s.function(c.Function)
 	place := s.places.Add(&c.Stack, &c.Caller, &s.names)
 	n := s.number()
 	k := s.at(n) // field by field: a literal would be made first and then copied
 	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
-	k.index, k.thread = c.Index, c.Thread
 	k.resource, k.context, k.function, k.place = c.Resource, c.Context, function, place
-	k.pid, k.tid, k.cpu, k.op, k.args = r.PID, r.TID, r.CPU, op, len(c.Args) > 0
+	k.refs, k.op, k.args = 0, op, len(c.Args) > 0
+	s.pid = r.PID
+	if c.Index|c.Thread != 0 || r.TID|r.CPU != 0 || len(s.wides) > 0 {
+		if i := n >> chunkBits; i >= uint32(len(s.wides)) || n&(chunkSize-1) >= uint32(len(s.wides[i])) {
+			s.widen()
+		}
+		s.wides[n>>chunkBits][n&(chunkSize-1)] = wide{c.Index, c.Thread, r.TID, r.CPU}
+	}
 	if len(c.Args) > 0 {
 		args := make([]trace.Arg, len(c.Args))
 		for i, a := range c.Args {
@@ -114,6 +151,17 @@ func (s *store) number() uint32 {
 	return n
 }
 
+// widen makes room for a wide of each number.
+func (s *store) widen() {
+	for i, c := range s.chunks {
+		if i == len(s.wides) {
+			s.wides = append(s.wides, make([]wide, len(c)))
+		} else if n := len(c) - len(s.wides[i]); n > 0 {
+			s.wides[i] = append(s.wides[i], make([]wide, n)...)
+		}
+	}
+}
+
 func (s *store) remove(n uint32) {
 	k := s.at(n)
 	if k.args {
@@ -140,11 +188,15 @@ func (s *store) function(name string) uint32 {
 func (s *store) record(n uint32, r *trace.Record) {
 	k := s.at(n)
 	r.Kind = trace.KindCall
-	r.Time, r.PID, r.TID, r.CPU = k.time, k.pid, k.tid, k.cpu
+	var w wide
+	if len(s.wides) > 0 {
+		w = s.wides[n>>chunkBits][n&(chunkSize-1)]
+	}
+	r.Time, r.PID, r.TID, r.CPU = k.time, s.pid, w.tid, w.cpu
 	c := &r.Call
 	c.Seq, c.Op, c.Function, c.Resource = k.seq, k.op, s.names.Text(k.function), k.resource
 	c.ID, c.OldID, c.Size, c.EntryTime, c.Context = k.id, 0, k.size, 0, k.context
-	c.Index, c.Thread = k.index, k.thread
+	c.Index, c.Thread = w.index, w.thread
 	c.Args = nil
 	if k.args {
 		c.Args = s.args[n]
@@ -153,12 +205,9 @@ func (s *store) record(n uint32, r *trace.Record) {
 	c.Stack, c.Caller = s.places.Place(k.place, &s.names, &s.frames, &s.texts)
 }
 
-// shrink drops names and places that no call has any more, once there are twice
-// as many of them as after the last time.
+// shrink drops names and places that no call has any more. The next time is when
+// there are twice as many of them.
 func (s *store) shrink() {
-	if s.places.Words() <= s.maxWords && s.names.Len() <= s.maxNames {
-		return
-	}
 	oldPlaces, oldNames := s.places, s.names
 	s.places, s.names = sites.Table{}, sites.Names{}
 	s.recent = [len(s.recent)]recent{}

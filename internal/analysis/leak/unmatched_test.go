@@ -24,6 +24,13 @@ func checkUnmatched(t *testing.T, ops []byte) {
 		c := &r.Call
 		c.Op = [...]trace.Op{trace.OpAlloc, trace.OpFree, trace.OpAlloc, trace.OpFree, trace.OpMove, trace.OpNone}[ops[i]%6]
 		c.Resource, c.ID, c.OldID = uint32(ops[i]>>4&3), uint64(ops[i+1])*uint64(ops[i+2]>>4), uint64(ops[i+2])
+		if ops[i+1]%16 == 15 { // does not fit into a word
+			c.ID, c.OldID = c.ID<<52, c.OldID<<52
+		}
+		if ops[i] == 78 {
+			// From now on references are counted, or not any more.
+			r = resource(uint32(ops[i+1]%4), "segment", ops[i+2]%2 == 0)
+		}
 		if ops[i] == 77 && ops[i+1] < 8 {
 			r.Kind = trace.KindExec
 		}
@@ -35,9 +42,9 @@ func checkUnmatched(t *testing.T, ops []byte) {
 	}
 	got := 0
 	for _, s := range u.sets.all {
-		got += s.n
-		if s.n > minKeys && (2*s.n > len(s.slots) || 8*s.n < len(s.slots)) {
-			t.Fatalf("%d keys in %d slots", s.n, len(s.slots))
+		got += s.size()
+		if n, slots := s.words.n, len(s.words.slots); n > 4*minSlots && (2*n > slots || 8*n < slots) {
+			t.Fatalf("%d words in %d slots", n, slots)
 		}
 	}
 	if got != want {
@@ -69,14 +76,14 @@ func TestUnmatchedMany(t *testing.T) {
 	for i := uint64(1); i <= 100_000; i++ {
 		u.Add(alloc(i, 1, 16*i, 1))
 	}
-	if s := u.sets.of(0); s.n != 100_000 || len(s.slots) != 1<<18 {
-		t.Errorf("%d keys in %d slots", s.n, len(s.slots))
+	if s := u.sets.of(0); s.size() != 100_000 || len(s.words.slots) != 1<<18 {
+		t.Errorf("%d keys in %d slots", s.size(), len(s.words.slots))
 	}
 	for i := uint64(1); i <= 100_001; i++ {
 		u.Add(free(i, 1, 16*i))
 	}
-	if s := u.sets.of(0); s.n != 0 || len(s.slots) != minKeys || u.Count() != 1 {
-		t.Errorf("%d keys in %d slots, %d unmatched", s.n, len(s.slots), u.Count())
+	if s := u.sets.of(0); s.size() != 0 || len(s.words.slots) > 4*minSlots || u.Count() != 1 {
+		t.Errorf("%d keys in %d slots, %d unmatched", s.size(), len(s.words.slots), u.Count())
 	}
 }
 

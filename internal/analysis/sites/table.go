@@ -49,7 +49,7 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	}
 	h := head
 	var call [callerWords]uint64
-	if *caller != (trace.Caller{}) {
+	if caller.Line != 0 || caller.Function != "" || caller.File != "" {
 		head |= headCaller
 		call = [...]uint64{uint64(names.Add(caller.Function)), uint64(names.Add(caller.File)), caller.Line}
 		for _, w := range call {
@@ -95,9 +95,11 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 
 // equal compares what follows the words of a head with a place of the same head.
 func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, names *Names) bool {
-	for i, f := range s.Frames {
-		if w[i] != f {
-			return false
+	if frames := s.Frames; len(frames) > 0 {
+		for i, f := range w[:len(frames)] {
+			if frames[i] != f {
+				return false
+			}
 		}
 	}
 	w = w[len(s.Frames):]
@@ -158,17 +160,20 @@ func (t *Table) grow() {
 	}
 }
 
-// mixFrames mixes two lanes, since each step of one waits for the step before.
+// mixFrames mixes pairs, each for itself and by its place, so that no step waits
+// for the one before.
 func mixFrames(h uint64, frames []uint64) uint64 {
-	other := uint64(len(frames))
+	key1, key2 := h^0xa0761d6478bd642f, uint64(0xe7037ed1a0b428db)
 	for ; len(frames) >= 2; frames = frames[2:] {
-		h = mix(h ^ frames[0])
-		other = mix(other ^ frames[1])
+		hi, lo := bits.Mul64(frames[0]^key1, frames[1]^key2)
+		h += hi ^ lo
+		key1 += 0x9e3779b97f4a7c15
+		key2 += 0x8ebc6af09c88c6e3
 	}
 	if len(frames) > 0 {
-		h ^= frames[0]
+		h += mix(frames[0] ^ key1)
 	}
-	return mix(h) ^ mix(other+1)
+	return mix(h)
 }
 
 func mix(v uint64) uint64 {

@@ -18,12 +18,32 @@ const quietRows = 16
 func WriteAllocMap(out io.Writer, d *allocmap.Drawing, all bool) error {
 	w := bufio.NewWriter(out)
 	row := allocmap.PerRow * d.PageSize
-	dashes := strings.Repeat("-", allocmap.PerRow)
 	fmt.Fprintf(w, "Process use-case heap memory usage map.\n")
 	fmt.Fprintf(w, "Single line corresponds to %dK (%#04x).\n", row/1024, row)
 	fmt.Fprintf(w, "Each '#' char corresponds to %dK page (%#x) having non-freed data.\n", d.PageSize/1024, d.PageSize)
 	fmt.Fprintf(w, "'T' marks the top of the heap and '|' to what it could be trimmed.\n")
 	fmt.Fprintf(w, "'<' marks the lowest and '>' marks the highest allocation during the use-case.\n")
+	writeRows(w, d, all)
+	fmt.Fprintf(w, "Parsed %d unfreed allocations (largest being %d bytes),\n"+
+		"residing on %d pages.  If highest allocation is next to\ntrim limit, it's blocking freeing of memory.\n", d.Blocks, d.Largest, d.Pages)
+	return w.Flush()
+}
+
+// WriteAllocFrame prints a program for sh that shows a map of a heap alone on the
+// screen, under a name of one line, for some seconds.
+func WriteAllocFrame(out io.Writer, name string, d *allocmap.Drawing, seconds float64) error {
+	w := bufio.NewWriter(out)
+	// Nothing is special up to the line EOF, which no row of a map is; and a
+	// name is not alone on its line.
+	fmt.Fprintf(w, "clear\ncat <<'EOF'\n[%s]\n", name)
+	writeRows(w, d, false)
+	fmt.Fprintf(w, "EOF\nsleep %g\n", seconds)
+	return w.Flush()
+}
+
+// writeRows prints the frame of a map and what is in it.
+func writeRows(w io.Writer, d *allocmap.Drawing, all bool) {
+	dashes := strings.Repeat("-", allocmap.PerRow)
 	fmt.Fprintf(w, "           .%s.\n", dashes)
 	for at := 0; at < len(d.Cells); {
 		n := emptyRows(d.Cells[at:])
@@ -38,9 +58,6 @@ func WriteAllocMap(out io.Writer, d *allocmap.Drawing, all bool) error {
 		at += max(n, 1) * allocmap.PerRow
 	}
 	fmt.Fprintf(w, "           '%s'\n", dashes)
-	fmt.Fprintf(w, "Parsed %d unfreed allocations (largest being %d bytes),\n"+
-		"residing on %d pages.  If highest allocation is next to\ntrim limit, it's blocking freeing of memory.\n", d.Blocks, d.Largest, d.Pages)
-	return w.Flush()
 }
 
 // emptyRows is how many rows of cells are empty, from the first on.
