@@ -26,7 +26,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
 # original programs had sp-rtrace-NAME, and names as they are.
-RTRACE_LINKS := alloc-sizes allocmap calltree convert diff dump from-function function-address graphs heapmap info leaks mprof mptrace pagemap postproc rename replay report resolve sort stats swap-calls swap-heap swap-libraries swap-maps swap-persistent timeline top undump
+RTRACE_LINKS := alloc-sizes allocmap calltree convert diff dump from-function function-address graphs heapmap info leaks mprof mptrace pagemap postproc rename replay report resolve sort stacks stats swap-calls swap-heap swap-libraries swap-maps swap-persistent timeline top undump
 SP_RTRACE_LINKS := allocmap pagemap postproc resolve timeline
 OTHER_LINKS := mptrace rtrace-allocmap-animate rtrace-graphs-function rtrace-graphs-overview
 
