@@ -103,7 +103,7 @@ func child(t *testing.T, folder, start string, attr *syscall.SysProcAttr) int {
 	}
 	if err := cmd.Start(); err != nil {
 		if attr != nil && errors.Is(err, fs.ErrPermission) {
-			t.Skip("no right to make namespaces")
+			t.Skip("SKIPPED-PRIVILEGE: namespaces may not be made here (run it as root)")
 		}
 		t.Fatal(err)
 	}
