@@ -1,24 +1,21 @@
 package mtrc
 
 import (
-	"encoding/hex"
 	"errors"
 	"io"
 	"strconv"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/dumptext"
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/mtrc"
 	"rtrace-bpf/trace"
 )
-
-// rawLine is how many bytes a RAW line holds at most.
-const rawLine = 64
 
 // The words of lines that are no events.
 const (
 	wordHeader  = "HEADER"
 	wordTrailer = "TRAILER"
-	wordRaw     = "RAW"
 )
 
 // field is one field of an event.
@@ -63,10 +60,10 @@ func Dump(w io.Writer, r io.Reader, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	d := dumper{w: w, s: &Scanner{in: input{r: r, buf: make([]byte, bufferSize)}, opts: o}}
+	d := dumper{Line: dumptext.Line{W: w}, s: &Scanner{in: window.New(r, window.Size), opts: o}}
 	err := d.run()
 	if _, syntax := errors.AsType[*trace.SyntaxError](err); err == nil || syntax {
-		if e := d.rest(); e != nil {
+		if e := d.Rest(&d.s.in); e != nil {
 			return e
 		}
 	}
@@ -74,9 +71,8 @@ func Dump(w io.Writer, r io.Reader, o Options) error {
 }
 
 type dumper struct {
-	w    io.Writer
-	s    *Scanner
-	line []byte
+	dumptext.Line
+	s *Scanner
 }
 
 func (d *dumper) run() error {
@@ -92,8 +88,8 @@ func (d *dumper) run() error {
 			return err
 		}
 		if d.s.Whole() {
-			d.start(d.s.Offset()-int64(len(wire.Magic)), len(wire.Magic), wordTrailer)
-			if err := d.flush(); err != nil {
+			d.Start(d.s.Offset()-int64(len(wire.Magic)), len(wire.Magic), wordTrailer)
+			if err := d.End(); err != nil {
 				return err
 			}
 		}
@@ -116,13 +112,13 @@ func (d *dumper) events() error {
 			return err
 		}
 		in := &d.s.in
-		raw := in.buf[in.pos-int(d.s.Offset()-d.s.last) : in.pos]
-		d.start(d.s.last, len(raw), string(raw[:1]))
+		raw := in.Last(int(d.s.Offset() - d.s.last))
+		d.Start(d.s.last, len(raw), string(raw[:1]))
 		raw = raw[1:]
 		for _, f := range fieldsOf(e.Kind, d.s.source) {
 			raw = d.field(f, raw)
 		}
-		if err := d.flush(); err != nil {
+		if err := d.End(); err != nil {
 			return err
 		}
 	}
@@ -131,10 +127,10 @@ func (d *dumper) events() error {
 // field writes the field at the start of raw, which is whole, and returns what
 // is behind it.
 func (d *dumper) field(f field, raw []byte) []byte {
-	d.key(f.name)
+	d.Key(f.name)
 	if f.form == text {
 		id, rest := raw[0], raw[1:]
-		d.line = strconv.AppendUint(d.line, uint64(id&^wire.Define), 10)
+		d.Text = strconv.AppendUint(d.Text, uint64(id&^wire.Define), 10)
 		if id < wire.Define {
 			return rest
 		}
@@ -142,17 +138,17 @@ func (d *dumper) field(f field, raw []byte) []byte {
 		for rest[end] != 0 {
 			end++
 		}
-		d.line = append(d.line, ':')
-		d.line = strconv.AppendQuoteToASCII(d.line, string(rest[:end]))
+		d.Text = append(d.Text, ':')
+		d.Text = strconv.AppendQuoteToASCII(d.Text, string(rest[:end]))
 		return rest[end+1:]
 	}
 	v, n := binio.Uleb128(raw)
 	base := 10
 	if f.form == address {
-		d.line = append(d.line, "0x"...)
+		d.Text = append(d.Text, "0x"...)
 		base = 16
 	}
-	d.line = strconv.AppendUint(d.line, v, base)
+	d.Text = strconv.AppendUint(d.Text, v, base)
 	if n != len(binio.AppendUleb128(nil, v)) {
 		d.size(n) // longer than it must be
 	}
@@ -161,71 +157,25 @@ func (d *dumper) field(f field, raw []byte) []byte {
 
 // size writes behind a number how many bytes it takes.
 func (d *dumper) size(n int) {
-	d.line = append(d.line, '/')
-	d.line = strconv.AppendInt(d.line, int64(n), 10)
+	d.Text = append(d.Text, '/')
+	d.Text = strconv.AppendInt(d.Text, int64(n), 10)
 }
 
 func (d *dumper) header(at int64) error {
 	h := d.s.Header()
-	d.start(at, int(d.s.Offset()-at), wordHeader)
-	d.key("words")
-	d.line = strconv.AppendInt(d.line, int64(h.Words), 10)
-	d.key("endian")
+	d.Start(at, int(d.s.Offset()-at), wordHeader)
+	d.Key("words")
+	d.Text = strconv.AppendInt(d.Text, int64(h.Words), 10)
+	d.Key("endian")
 	if h.Big {
-		d.line = append(d.line, "big"...)
+		d.Text = append(d.Text, "big"...)
 	} else {
-		d.line = append(d.line, "little"...)
+		d.Text = append(d.Text, "little"...)
 	}
-	d.key("version")
-	d.line = strconv.AppendUint(d.line, h.Version, 10)
+	d.Key("version")
+	d.Text = strconv.AppendUint(d.Text, h.Version, 10)
 	if h.ShortVersion {
 		d.size(4)
 	}
-	return d.flush()
-}
-
-// rest writes what is no stream.
-func (d *dumper) rest() error {
-	in := &d.s.in
-	for in.have(1) {
-		in.have(rawLine)
-		b := in.window()
-		b = b[:min(len(b), rawLine)]
-		d.start(d.s.Offset(), len(b), wordRaw)
-		d.key("data")
-		d.line = hex.AppendEncode(d.line, b)
-		if err := d.flush(); err != nil {
-			return err
-		}
-		in.pos += len(b)
-	}
-	if !errors.Is(in.err, io.EOF) {
-		return in.err
-	}
-	return nil
-}
-
-// start begins a line with the columns that all lines have.
-func (d *dumper) start(offset int64, size int, word string) {
-	d.line = appendRight(d.line, strconv.FormatInt(offset, 16), 8, '0')
-	d.line = append(d.line, ' ')
-	d.line = appendRight(d.line, strconv.Itoa(size), 5, ' ')
-	d.line = append(append(d.line, ' '), word...)
-}
-
-func appendRight(b []byte, s string, width int, pad byte) []byte {
-	for range width - len(s) {
-		b = append(b, pad)
-	}
-	return append(b, s...)
-}
-
-func (d *dumper) key(name string) {
-	d.line = append(append(append(d.line, ' '), name...), '=')
-}
-
-func (d *dumper) flush() error {
-	_, err := d.w.Write(append(d.line, '\n'))
-	d.line = d.line[:0]
-	return err
+	return d.End()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/mtrc"
 	"rtrace-bpf/trace"
 )
@@ -13,7 +14,7 @@ import (
 // Scanner delivers the events of a file in their order. It checks nothing but
 // their form: indices and addresses are what the file says.
 type Scanner struct {
-	in     input
+	in     window.Window
 	opts   Options
 	header wire.Header
 	source bool  // events of this stream have a Source
@@ -46,7 +47,7 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Scanner{in: input{r: r, buf: make([]byte, bufferSize)}, opts: o}
+	s := &Scanner{in: window.New(r, window.Size), opts: o}
 	if err := s.first(); err != nil {
 		return nil, err
 	}
@@ -55,10 +56,10 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 
 // first reads the header that the input begins with.
 func (s *Scanner) first() error {
-	if !s.in.have(len(wire.Magic)) {
+	if !s.in.Have(len(wire.Magic)) {
 		return s.cut("the magic is missing")
 	}
-	if !bytes.HasPrefix(s.in.window(), []byte(wire.Magic)) {
+	if !bytes.HasPrefix(s.in.Bytes(), []byte(wire.Magic)) {
 		return s.fail(malformed("the magic %s is missing", wire.Magic))
 	}
 	return s.begin()
@@ -68,7 +69,7 @@ func (s *Scanner) first() error {
 func (s *Scanner) Header() wire.Header { return s.header }
 
 // Offset returns how many bytes of the input were read.
-func (s *Scanner) Offset() int64 { return s.in.base + int64(s.in.pos) }
+func (s *Scanner) Offset() int64 { return s.in.Offset() }
 
 // Stats returns the counters so far.
 func (s *Scanner) Stats() ScanStats { return s.stats }
@@ -82,18 +83,18 @@ func (s *Scanner) Whole() bool { return s.whole }
 // record. Errors are sticky.
 func (s *Scanner) Next(e *wire.Event) error {
 	for s.err == nil {
-		if s.in.pos == s.in.end {
-			if !s.in.more() {
+		if len(s.in.Bytes()) == 0 {
+			if !s.in.More() {
 				return s.cut("the trailer is missing")
 			}
 		}
-		n, odd, err := s.event(s.in.window(), e)
+		n, odd, err := s.event(s.in.Bytes(), e)
 		if err == nil {
 			s.last = s.Offset()
 			if odd != noneOdd {
 				return s.count(odd, n)
 			}
-			s.in.pos += n
+			s.in.Skip(n)
 			return nil
 		}
 		switch {
@@ -101,7 +102,7 @@ func (s *Scanner) Next(e *wire.Event) error {
 			return s.end()
 		case !errors.Is(err, errShort):
 			return s.fail(fmt.Errorf("record %c: %w", e.Kind, err))
-		case !s.in.more():
+		case !s.in.More():
 			return s.cut(fmt.Sprintf("record %c", e.Kind))
 		}
 	}
@@ -122,7 +123,7 @@ func (s *Scanner) count(o odd, n int) error {
 	if s.opts.Strict && o.zero > 0 {
 		return s.fail(malformed("name defined under id 0"))
 	}
-	s.in.pos += n
+	s.in.Skip(n)
 	return nil
 }
 
@@ -134,8 +135,8 @@ func (s *Scanner) fail(err error) error {
 
 // cut fails since the input ended, or with the error that reading it met.
 func (s *Scanner) cut(what string) error {
-	if !errors.Is(s.in.err, io.EOF) {
-		s.err = s.in.err
+	if !errors.Is(s.in.Err(), io.EOF) {
+		s.err = s.in.Err()
 		return s.err
 	}
 	return s.fail(fmt.Errorf("%s: %w", what, trace.ErrTruncated))
@@ -150,7 +151,7 @@ func (s *Scanner) begin() error {
 	if err != nil {
 		return s.fail(err)
 	}
-	s.in.pos += n
+	s.in.Skip(n)
 	s.header, s.source = h, h.HasSource()
 	s.whole, s.err = false, nil
 	s.functions.clear()
@@ -162,8 +163,8 @@ func (s *Scanner) begin() error {
 // peekHeader looks at the header at the current offset, whose magic is at hand.
 func (s *Scanner) peekHeader() (h wire.Header, n int, err error) {
 	for need := len(wire.Magic) + 1; ; need++ {
-		h, n, err = parseHeader(s.in.window()[len(wire.Magic):])
-		if !errors.Is(err, errShort) || !s.in.have(need) {
+		h, n, err = parseHeader(s.in.Bytes()[len(wire.Magic):])
+		if !errors.Is(err, errShort) || !s.in.Have(need) {
 			return h, n + len(wire.Magic), err
 		}
 	}
@@ -173,10 +174,10 @@ func (s *Scanner) peekHeader() (h wire.Header, n int, err error) {
 // magic of another stream: a process that was forked writes its own behind what
 // its parent had written so far.
 func (s *Scanner) end() error {
-	if !s.in.have(len(wire.Magic)) && bytes.HasPrefix([]byte(wire.Magic), s.in.window()) {
+	if !s.in.Have(len(wire.Magic)) && bytes.HasPrefix([]byte(wire.Magic), s.in.Bytes()) {
 		return s.cut("the trailer is missing")
 	}
-	b := s.in.window()
+	b := s.in.Bytes()
 	if !bytes.HasPrefix(b, []byte(wire.Magic)) {
 		return s.fail(malformed("record of unknown type 0x%02x", b[0]))
 	}
@@ -186,7 +187,7 @@ func (s *Scanner) end() error {
 		}
 		s.stats.Cut++
 	} else {
-		s.in.pos += len(wire.Magic)
+		s.in.Skip(len(wire.Magic))
 		s.whole = true
 	}
 	s.err = io.EOF
@@ -196,10 +197,10 @@ func (s *Scanner) end() error {
 // another reports whether the magic at the current offset begins a stream of a
 // version that was released, not just ends one.
 func (s *Scanner) another() bool {
-	if !s.in.have(len(wire.Magic) + 1) {
+	if !s.in.Have(len(wire.Magic) + 1) {
 		return false
 	}
-	if c := s.in.window()[len(wire.Magic)]; c > 1 {
+	if c := s.in.Bytes()[len(wire.Magic)]; c > 1 {
 		return false // do not wait for more of what is no header
 	}
 	h, _, err := s.peekHeader()
@@ -225,7 +226,7 @@ func (s *Scanner) NextStream() (bool, error) {
 
 // beginNext reads the header of the stream that follows at once, if one does.
 func (s *Scanner) beginNext() (bool, error) {
-	if s.in.have(len(wire.Magic)) && bytes.HasPrefix(s.in.window(), []byte(wire.Magic)) {
+	if s.in.Have(len(wire.Magic)) && bytes.HasPrefix(s.in.Bytes(), []byte(wire.Magic)) {
 		if _, _, err := s.peekHeader(); !errors.Is(err, trace.ErrMalformed) {
 			err := s.begin()
 			return err == nil, err
@@ -237,15 +238,15 @@ func (s *Scanner) beginNext() (bool, error) {
 // junk reads the input to its end.
 func (s *Scanner) junk() error {
 	start := s.Offset()
-	for s.in.pos < s.in.end || s.in.more() {
+	for len(s.in.Bytes()) > 0 || s.in.More() {
 		if s.opts.Strict {
 			return s.fail(malformed("bytes behind the trailer"))
 		}
-		s.in.pos = s.in.end
+		s.in.Skip(len(s.in.Bytes()))
 	}
 	s.stats.Junk += s.Offset() - start
-	if !errors.Is(s.in.err, io.EOF) {
-		s.err = s.in.err
+	if !errors.Is(s.in.Err(), io.EOF) {
+		s.err = s.in.Err()
 		return s.err
 	}
 	return nil

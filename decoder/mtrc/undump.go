@@ -1,17 +1,15 @@
 package mtrc
 
 import (
-	"bufio"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/dumptext"
 	wire "rtrace-bpf/internal/wire/mtrc"
-	"rtrace-bpf/trace"
 )
 
 const (
@@ -36,29 +34,11 @@ func IsDump(line string) bool {
 // text is a *trace.SyntaxError whose offset is that of the line; what the lines
 // before it stand for is written.
 func Undump(w io.Writer, r io.Reader) error {
-	out := bufio.NewWriter(w)
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, bufferSize), maxLine)
 	var u undumper
-	var offset int64
-	var err error
-	for err == nil && lines.Scan() {
-		if err = u.parse(lines.Text()); err != nil {
-			err = &trace.SyntaxError{Format: dumpFormat, Offset: offset, Err: err}
-			break
-		}
-		_, err = out.Write(u.bytes)
-		offset += int64(len(lines.Bytes())) + 1
-	}
-	if e := out.Flush(); err == nil || e != nil {
-		err = e
-	}
-	if e := lines.Err(); err == nil && errors.Is(e, bufio.ErrTooLong) {
-		err = &trace.SyntaxError{Format: dumpFormat, Offset: offset, Err: fmt.Errorf("line: %w", trace.ErrLimit)}
-	} else if err == nil {
-		err = e
-	}
-	return err
+	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
+		err := u.parse(line)
+		return u.bytes, err
+	})
 }
 
 type undumper struct {
@@ -82,7 +62,7 @@ func (u *undumper) parse(line string) error {
 	case wordTrailer:
 		u.bytes = append(u.bytes, wire.Magic...)
 		return u.end()
-	case wordRaw:
+	case dumptext.Raw:
 		digits, err := u.value("data")
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"rtrace-bpf/internal/dumptext"
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
@@ -15,7 +16,7 @@ import (
 // breaks the format Dump returns the *trace.SyntaxError that tells why, with
 // everything before it written.
 func Dump(w io.Writer, r io.Reader, o Options) error {
-	d := &dumper{w: w}
+	d := &dumper{Line: dumptext.Line{W: w}}
 	s := &Scanner{in: input{r: r}, opts: o, dump: d}
 	s.stats.Objects = make(map[string]uint64)
 	if err := s.head(); err != nil {
@@ -37,55 +38,36 @@ func Dump(w io.Writer, r io.Reader, o Options) error {
 
 // dumper writes lines. A nil one writes none.
 type dumper struct {
-	w    io.Writer
-	line []byte
-	err  error
-}
-
-// begin begins a line.
-func (d *dumper) begin(at int64, size int, word string) {
-	d.line = padded(d.line[:0], strconv.FormatInt(at, 16), 8, '0')
-	d.line = padded(append(d.line, ' '), strconv.Itoa(size), 5, ' ')
-	d.line = append(append(d.line, ' '), word...)
-}
-
-func padded(b []byte, s string, width int, pad byte) []byte {
-	for range width - len(s) {
-		b = append(b, pad)
-	}
-	return append(b, s...)
-}
-
-func (d *dumper) key(name string) {
-	d.line = append(append(append(d.line, ' '), name...), '=')
+	dumptext.Line
+	err error
 }
 
 func (d *dumper) number(name string, v uint64) {
-	d.key(name)
-	d.line = strconv.AppendUint(d.line, v, 10)
+	d.Key(name)
+	d.Text = strconv.AppendUint(d.Text, v, 10)
 }
 
 func (d *dumper) text(name, v string) {
-	d.key(name)
-	d.line = strconv.AppendQuoteToASCII(d.line, v)
+	d.Key(name)
+	d.Text = strconv.AppendQuoteToASCII(d.Text, v)
 }
 
 func (d *dumper) end() {
 	if d.err == nil {
-		_, d.err = d.w.Write(append(d.line, '\n'))
+		d.err = d.End()
 	}
 }
 
 func (d *dumper) head(i *Info) {
-	d.begin(0, 0, "TRACE")
+	d.Start(0, 0, "TRACE")
 	d.number("major", uint64(i.Major))
 	d.number("minor", uint64(i.Minor))
-	d.key("time")
+	d.Key("time")
 	for n, v := range i.Time {
 		if n > 0 {
-			d.line = append(d.line, ',')
+			d.Text = append(d.Text, ',')
 		}
-		d.line = strconv.AppendUint(d.line, uint64(v), 10)
+		d.Text = strconv.AppendUint(d.Text, uint64(v), 10)
 	}
 	d.number("sync", i.Sync)
 	d.number("frequency", i.Frequency)
@@ -104,73 +86,73 @@ func (d *dumper) block(at int64, size int, name string) {
 	if d == nil {
 		return
 	}
-	d.begin(at, size, "BLOCK")
+	d.Start(at, size, "BLOCK")
 	d.text("name", name)
 	d.end()
 }
 
 func (d *dumper) metadata(m *wire.Metadata, at int64, size int) {
-	d.begin(at, size, "METADATA")
+	d.Start(at, size, "METADATA")
 	d.number("id", uint64(m.ID))
 	d.text("provider", m.Provider)
 	d.number("event", uint64(m.EventID))
 	d.text("name", m.Name)
-	d.key("keywords")
-	d.line = append(d.line, "0x"...)
-	d.line = strconv.AppendUint(d.line, m.Keywords, 16)
+	d.Key("keywords")
+	d.Text = append(d.Text, "0x"...)
+	d.Text = strconv.AppendUint(d.Text, m.Keywords, 16)
 	d.number("version", uint64(m.Version))
 	d.number("level", uint64(m.Level))
 	d.number("opcode", uint64(m.Opcode))
-	d.key("fields")
+	d.Key("fields")
 	d.fields(m.Fields)
 	d.end()
 }
 
 func (d *dumper) fields(fields []wire.Field) {
-	d.line = append(d.line, '(')
+	d.Text = append(d.Text, '(')
 	for i := range fields {
 		if i > 0 {
-			d.line = append(d.line, ',')
+			d.Text = append(d.Text, ',')
 		}
-		d.line = strconv.AppendQuoteToASCII(d.line, fields[i].Name)
-		d.line = append(d.line, ':')
+		d.Text = strconv.AppendQuoteToASCII(d.Text, fields[i].Name)
+		d.Text = append(d.Text, ':')
 		d.kind(&fields[i])
 	}
-	d.line = append(d.line, ')')
+	d.Text = append(d.Text, ')')
 }
 
 // kind writes a type, that of elements in brackets.
 func (d *dumper) kind(f *wire.Field) {
-	d.line = append(d.line, f.Type.String()...)
+	d.Text = append(d.Text, f.Type.String()...)
 	switch {
 	case f.Type == wire.TypeObject:
 		d.fields(f.Fields)
 	case f.Element != nil:
-		d.line = append(d.line, '[')
+		d.Text = append(d.Text, '[')
 		d.kind(f.Element)
 		if f.Type == wire.TypeFixedArray {
-			d.line = strconv.AppendInt(append(d.line, ';'), int64(f.Count), 10)
+			d.Text = strconv.AppendInt(append(d.Text, ';'), int64(f.Count), 10)
 		}
-		d.line = append(d.line, ']')
+		d.Text = append(d.Text, ']')
 	}
 }
 
 func (d *dumper) stack(id uint32, frames []uint64, at int64, size int) {
-	d.begin(at, size, "STACK")
+	d.Start(at, size, "STACK")
 	d.number("id", uint64(id))
-	d.key("frames")
+	d.Key("frames")
 	for i, f := range frames {
 		if i > 0 {
-			d.line = append(d.line, ',')
+			d.Text = append(d.Text, ',')
 		}
-		d.line = append(d.line, "0x"...)
-		d.line = strconv.AppendUint(d.line, f, 16)
+		d.Text = append(d.Text, "0x"...)
+		d.Text = strconv.AppendUint(d.Text, f, 16)
 	}
 	d.end()
 }
 
 func (d *dumper) event(h *head, m *wire.Metadata, payload []byte, at int64, size int) {
-	d.begin(at, size, "EVENT")
+	d.Start(at, size, "EVENT")
 	d.number("metadata", uint64(h.Metadata))
 	if m != nil {
 		d.text("provider", m.Provider)
@@ -186,10 +168,10 @@ func (d *dumper) event(h *head, m *wire.Metadata, payload []byte, at int64, size
 	if h.Labels != 0 {
 		d.number("labels", uint64(h.Labels))
 	}
-	d.key("sorted")
-	d.line = strconv.AppendBool(d.line, h.Sorted)
-	d.key("payload")
-	d.line = hex.AppendEncode(d.line, payload)
+	d.Key("sorted")
+	d.Text = strconv.AppendBool(d.Text, h.Sorted)
+	d.Key("payload")
+	d.Text = hex.AppendEncode(d.Text, payload)
 	d.end()
 }
 
@@ -198,7 +180,7 @@ func (d *dumper) thread(word string, t *Thread, at int64, size int) {
 	if d == nil {
 		return
 	}
-	d.begin(at, size, word)
+	d.Start(at, size, word)
 	d.number("index", t.Index)
 	d.number("pid", t.Process)
 	d.number("tid", t.ID)
@@ -211,7 +193,7 @@ func (d *dumper) last(word string, id uint64, seq uint32, time uint64, at int64,
 	if d == nil {
 		return
 	}
-	d.begin(at, size, word)
+	d.Start(at, size, word)
 	d.number("thread", id)
 	d.number("sequence", uint64(seq))
 	d.number("time", time)
@@ -222,7 +204,7 @@ func (d *dumper) labels(index uint32, l *Labels, at int64, size int) {
 	if d == nil {
 		return
 	}
-	d.begin(at, size, "LABELS")
+	d.Start(at, size, "LABELS")
 	d.number("index", uint64(index))
 	r := Reader{}
 	for _, a := range r.appendContext(nil, &Event{Labels: l}) {

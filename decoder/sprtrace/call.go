@@ -36,7 +36,7 @@ func (d *Reader) readCall(rec *trace.Record) (done bool, err error) {
 	layout := w.dialect()
 	d.isQuick = d.canQuick()
 	data := w.data
-	offset := w.src.offset()
+	offset := w.src.Offset()
 	d.consume()
 	d.seq++
 	if !d.parseCall(rec, data, layout) {
@@ -160,7 +160,7 @@ func (d *Reader) put() bool {
 	}
 	w := &d.w
 	d.deferred.packets = append(d.deferred.packets, deferredPacket{
-		code: w.code, data: append([]byte(nil), w.data...), offset: w.src.offset(),
+		code: w.code, data: append([]byte(nil), w.data...), offset: w.src.Offset(),
 	})
 	d.consume()
 	return true

@@ -50,7 +50,7 @@ func (w *Walker) countKnown(f framing, rel int) (known int, swapped bool) {
 	w.order = binio.Order{Big: f.big, Pointer: order.Pointer}
 	w.sizeFirst = f.sizeFirst
 	for range detectPackets {
-		if rel > detectBytes || !w.src.need(rel+wire.HeadSize) {
+		if rel > detectBytes || !w.src.Have(rel+wire.HeadSize) {
 			break
 		}
 		code, size, err := w.head(rel)
@@ -71,7 +71,7 @@ func (w *Walker) countKnown(f framing, rel int) (known int, swapped bool) {
 func (w *Walker) dialect() int {
 	if w.callOrder < 0 {
 		w.callOrder = w.detectCalls()
-		w.data = w.src.window()[wire.HeadSize:w.total] // looking ahead may have moved it
+		w.data = w.src.Bytes()[wire.HeadSize:w.total] // looking ahead may have moved it
 	}
 	return w.callOrder
 }
@@ -102,15 +102,15 @@ func (w *Walker) detectCalls() int {
 		rel       = 0
 	)
 	for calls := 0; calls < detectCalls; {
-		if !w.src.need(rel + wire.HeadSize) {
+		if !w.src.Have(rel + wire.HeadSize) {
 			break
 		}
 		kind, size, err := w.head(rel)
 		end := rel + wire.HeadSize + size
-		if err != nil || end > detectBytes || !w.src.need(end) {
+		if err != nil || end > detectBytes || !w.src.Have(end) {
 			break
 		}
-		data := w.src.buf[w.src.pos+rel+wire.HeadSize : w.src.pos+end]
+		data := w.src.Bytes()[rel+wire.HeadSize : end]
 		rel = end
 		def := w.known(kind)
 		if def == nil || len(data) < 4 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rtrace-bpf/internal/window"
 	"rtrace-bpf/trace"
 )
 
@@ -35,7 +36,7 @@ func FuzzDecode(f *testing.F) {
 			decodeAny(t, data, opts)
 		}
 		runtime.ReadMemStats(&after)
-		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(3*(64*len(data)+8*bufferSize)); got > limit {
+		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(3*(64*len(data)+8*window.Size)); got > limit {
 			t.Errorf("%d bytes allocated for %d bytes of input", got, len(data))
 		}
 	})

@@ -45,7 +45,7 @@ func (d *Reader) canQuick() bool {
 // it has done nothing.
 func (d *Reader) quick(rec *trace.Record) bool {
 	w := &d.w
-	b := w.src.buf[w.src.pos:w.src.end]
+	b := w.src.Bytes()
 	if len(b) < quickCall+8 {
 		return false
 	}
@@ -70,7 +70,7 @@ func (d *Reader) quick(rec *trace.Record) bool {
 		len(stack) < wire.HeadSize+size+4 || binary.LittleEndian.Uint32(stack[wire.HeadSize+size:]) != wire.CALL {
 		return false
 	}
-	w.src.pos += len(call) + wire.HeadSize + size
+	w.src.Skip(len(call) + wire.HeadSize + size)
 	w.loaded = false
 	d.stats.Packets += 2
 	d.stats.Calls++
@@ -141,7 +141,7 @@ func (d *Reader) skim() {
 	if w.loaded || w.order.Big || w.sizeFirst {
 		return
 	}
-	b := w.src.window()
+	b := w.src.Bytes()
 	at := 0
 	for len(b)-at >= wire.HeadSize {
 		code, size := binary.LittleEndian.Uint32(b[at:]), int(binary.LittleEndian.Uint32(b[at+4:]))
@@ -152,5 +152,5 @@ func (d *Reader) skim() {
 		at += wire.HeadSize + size
 		d.stats.Packets++
 	}
-	w.src.pos += at
+	w.src.Skip(at)
 }

@@ -107,7 +107,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 			}
 			continue
 		}
-		offset, code, data := d.w.src.offset(), d.w.code, d.w.data
+		offset, code, data := d.w.src.Offset(), d.w.code, d.w.data
 		if d.opts.Skim && (code == wire.CALL || code == wire.BTRC || code == wire.ARGS) {
 			d.consume()
 			d.skim()
@@ -149,7 +149,7 @@ func (d *Reader) ending(err error) error {
 func (d *Reader) handshake() error {
 	switch {
 	case d.opts.Strict:
-		return syntaxError(d.w.src.offset(), fmt.Errorf("second handshake: %w", trace.ErrMalformed))
+		return syntaxError(d.w.src.Offset(), fmt.Errorf("second handshake: %w", trace.ErrMalformed))
 	case d.opts.Legacy:
 		d.warn("handshake packet received in the middle")
 		return io.EOF
@@ -226,7 +226,7 @@ func (d *Reader) overread(data []byte) []byte {
 	}
 	var heap [whole]byte
 	n := copy(heap[:], data)
-	d.w.src.need(whole - n)
-	copy(heap[n:], d.w.src.window())
+	d.w.src.Have(whole - n)
+	copy(heap[n:], d.w.src.Bytes())
 	return heap[:]
 }

@@ -25,7 +25,7 @@ const maxWarnings = 32
 // Stats returns the counters so far.
 func (d *Reader) Stats() Stats {
 	s := d.stats
-	s.Bytes = d.w.src.offset()
+	s.Bytes = d.w.src.Offset()
 	s.Dialect = d.dialect()
 	return s
 }

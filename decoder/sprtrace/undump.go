@@ -1,8 +1,6 @@
 package sprtrace
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/dumptext"
 	wire "rtrace-bpf/internal/wire/sprtrace"
 	"rtrace-bpf/trace"
 )
@@ -27,63 +26,17 @@ const maxLine = 5*DefaultMaxPacket + 4096
 // changed by hand. An error of the text is a *trace.SyntaxError whose offset is
 // that of the line; the packets of the lines before it are written.
 func Undump(w io.Writer, r io.Reader) error {
-	u := undumper{out: bufio.NewWriter(w), in: bufio.NewReaderSize(r, bufferSize)}
-	err := u.run()
-	if flushErr := u.out.Flush(); flushErr != nil {
-		return flushErr
-	}
-	return err
+	var u undumper
+	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
+		err := u.parse(line)
+		return u.packet, err
+	})
 }
 
 type undumper struct {
-	in     *bufio.Reader
-	out    *bufio.Writer
 	pk     packer
 	layout bool // pk is known
-	line   []byte
 	packet []byte
-}
-
-func (u *undumper) run() error {
-	var offset int64
-	for {
-		n, err := u.readLine()
-		if n == 0 && errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, trace.ErrLimit) {
-			return err
-		}
-		if err == nil || errors.Is(err, io.EOF) {
-			err = u.parse(string(u.line))
-		}
-		if err != nil {
-			return &trace.SyntaxError{Format: dumpFormat, Offset: offset, Err: err}
-		}
-		if _, err := u.out.Write(u.packet); err != nil {
-			return err
-		}
-		offset += int64(n)
-	}
-}
-
-// readLine reads a line without its end and returns its length with it.
-func (u *undumper) readLine() (int, error) {
-	u.line = u.line[:0]
-	for {
-		part, err := u.in.ReadSlice('\n')
-		u.line = append(u.line, part...)
-		if len(u.line) > maxLine {
-			return len(u.line), fmt.Errorf("line: %w", trace.ErrLimit)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			n := len(u.line)
-			if n > 0 && u.line[n-1] == '\n' {
-				u.line = u.line[:n-1]
-			}
-			return n, err
-		}
-	}
 }
 
 // parse sets packet to what a line stands for.
@@ -96,7 +49,7 @@ func (u *undumper) parse(line string) error {
 	s.word()
 	s.word()
 	switch word := s.word(); word {
-	case "RAW":
+	case dumptext.Raw:
 		data, err := s.hex("data")
 		if err != nil {
 			return err

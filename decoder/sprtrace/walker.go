@@ -6,13 +6,14 @@ import (
 	"math/bits"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/sprtrace"
 	"rtrace-bpf/trace"
 )
 
 // Walker delivers the packets of a trace one by one, without their meaning.
 type Walker struct {
-	src  source
+	src  window.Window
 	opts Options
 
 	// What the handshake says and what the packets turned out to be.
@@ -54,7 +55,7 @@ func NewWalker(r io.Reader, opts Options) (*Walker, error) {
 }
 
 func newWalker(r io.Reader, opts Options) *Walker {
-	return &Walker{src: newSource(r), opts: opts}
+	return &Walker{src: window.New(r, window.Size), opts: opts}
 }
 
 // Next reads the next packet; the first one is a handshake. It returns io.EOF at
@@ -66,7 +67,7 @@ func (w *Walker) Next(p *Packet) error {
 	if !w.handshake && w.code == wire.CALL {
 		w.dialect()
 	}
-	*p = Packet{Offset: w.src.offset(), Raw: w.src.window()[:w.total], Data: w.data}
+	*p = Packet{Offset: w.src.Offset(), Raw: w.src.Bytes()[:w.total], Data: w.data}
 	if w.handshake {
 		if err := w.begin(); err != nil {
 			return err
@@ -74,7 +75,7 @@ func (w *Walker) Next(p *Packet) error {
 		hs := w.hs
 		p.Handshake = &hs
 		// begin may have moved the buffer.
-		p.Raw = w.src.buf[w.src.pos-len(p.Raw) : w.src.pos]
+		p.Raw = w.src.Last(len(p.Raw))
 		return nil
 	}
 	p.Code = w.code
@@ -87,23 +88,23 @@ func (w *Walker) Next(p *Packet) error {
 
 // consume steps over the loaded packet. Its data stays valid until load.
 func (w *Walker) consume() {
-	w.src.pos += w.total
+	w.src.Skip(w.total)
 	w.loaded = false
 }
 
 // fail makes err sticky. A *trace.SyntaxError gets the current offset.
 func (w *Walker) fail(err error) error {
-	w.err = syntaxError(w.src.offset(), err)
+	w.err = syntaxError(w.src.Offset(), err)
 	return w.err
 }
 
 // short is called when fewer bytes are left than the packet needs.
 func (w *Walker) short() error {
-	if w.src.err != io.EOF {
-		w.err = w.src.err
+	if w.src.Err() != io.EOF {
+		w.err = w.src.Err()
 		return w.err
 	}
-	if len(w.src.window()) == 0 && w.order.Pointer != 0 {
+	if len(w.src.Bytes()) == 0 && w.order.Pointer != 0 {
 		w.err = io.EOF
 		return w.err
 	}
@@ -118,10 +119,10 @@ func (w *Walker) load() error {
 	if w.err != nil {
 		return w.err
 	}
-	if !w.src.need(wire.HeadSize) && !(w.order.Pointer == 0 && w.src.need(wire.HandshakeMin)) {
+	if !w.src.Have(wire.HeadSize) && !(w.order.Pointer == 0 && w.src.Have(wire.HandshakeMin)) {
 		return w.short()
 	}
-	if w.src.buf[w.src.pos] == wire.Magic || w.order.Pointer == 0 {
+	if w.src.Bytes()[0] == wire.Magic || w.order.Pointer == 0 {
 		if done, err := w.loadHandshake(); done || err != nil {
 			return err
 		}
@@ -131,12 +132,12 @@ func (w *Walker) load() error {
 		return w.fail(err)
 	}
 	total := wire.HeadSize + size
-	if !w.src.need(total) {
+	if !w.src.Have(total) {
 		return w.short()
 	}
 	w.handshake = false
 	w.total = total
-	w.data = w.src.buf[w.src.pos+wire.HeadSize : w.src.pos+total]
+	w.data = w.src.Bytes()[wire.HeadSize:total]
 	w.code = code
 	if code != wire.CALL && code != wire.BTRC {
 		w.coldCode(code)
@@ -148,7 +149,7 @@ func (w *Walker) load() error {
 // head returns type and data size of the packet that starts rel bytes on. The
 // caller made its head available.
 func (w *Walker) head(rel int) (code uint32, size int, err error) {
-	b := w.src.buf[w.src.pos+rel:]
+	b := w.src.Bytes()[rel:]
 	first, second := w.order.U32(b), w.order.U32(b[4:])
 	if !w.sizeFirst {
 		code = first
@@ -212,16 +213,16 @@ func (w *Walker) known(code uint32) *wire.Packet {
 // loadHandshake makes a handshake the current packet, if there is one.
 func (w *Walker) loadHandshake() (bool, error) {
 	first := w.order.Pointer == 0
-	if first && w.src.buf[w.src.pos] != wire.Magic {
+	if first && w.src.Bytes()[0] != wire.Magic {
 		return false, w.fail(fmt.Errorf("no handshake: %w", trace.ErrMalformed))
 	}
-	total := 2 + int(w.src.buf[w.src.pos+wire.HandshakeSize])
-	whole := w.src.need(total)
+	total := 2 + int(w.src.Bytes()[wire.HandshakeSize])
+	whole := w.src.Have(total)
 	if !first {
 		if !whole && w.sizeFirst {
 			return false, nil // then it is a size
 		}
-		if whole && !canonical(w.src.window()[:total]) {
+		if whole && !canonical(w.src.Bytes()[:total]) {
 			return false, nil
 		}
 	}
@@ -235,7 +236,7 @@ func (w *Walker) loadHandshake() (bool, error) {
 
 // begin consumes the current packet, a handshake, and prepares for what follows.
 func (w *Walker) begin() error {
-	hs, err := parseHandshake(w.src.window()[:w.total])
+	hs, err := parseHandshake(w.src.Bytes()[:w.total])
 	if err != nil {
 		w.loaded = false
 		return w.fail(err)

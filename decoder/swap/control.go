@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
@@ -14,8 +15,8 @@ func DumpControl(w io.Writer, r io.Reader, o Options) (damaged uint64, err error
 	if err := o.check(); err != nil {
 		return 0, err
 	}
-	in := &input{r: r, buf: make([]byte, bufferSize)}
-	d := newDumper(w, in, o)
+	in := window.New(r, window.Size)
+	d := newDumper(w, &in, o)
 	if err := d.file(fileControl); err != nil {
 		return 0, err
 	}
@@ -28,38 +29,38 @@ func DumpControl(w io.Writer, r io.Reader, o Options) (damaged uint64, err error
 // packet writes the line of a packet of the control channel.
 func (d *dumper) packet(limit int) error {
 	in := d.in
-	if !in.have(1) {
-		return in.err
+	if !in.Have(1) {
+		return in.Err()
 	}
-	offset := in.base + int64(in.pos)
+	offset := in.Offset()
 	total := wire.ControlHeaderSize
-	if in.have(total) {
-		size := binary.LittleEndian.Uint32(in.window()[4:])
+	if in.Have(total) {
+		size := binary.LittleEndian.Uint32(in.Bytes()[4:])
 		if size > uint32(limit) {
 			return syntaxError(offset, fmt.Errorf("packet of %d bytes %w of %d", size, trace.ErrLimit, limit))
 		}
 		total += int(size)
 	}
-	if !in.have(total) {
-		return syntaxError(in.base+int64(in.pos), trace.ErrTruncated)
+	if !in.Have(total) {
+		return syntaxError(in.Offset(), trace.ErrTruncated)
 	}
-	raw := in.window()[:total]
+	raw := in.Bytes()[:total]
 	id, data := binary.LittleEndian.Uint32(raw), raw[wire.ControlHeaderSize:]
 	err := d.parser.parse(wire.LookupControl(id), data, false, &d.fields)
 	if err = d.damage(offset, id, err); err != nil && d.strict {
 		return err
 	}
 	if d.exact(data, false) {
-		d.start(offset, total, d.fields.Message.Name)
+		d.Start(offset, total, d.fields.Message.Name)
 		d.known()
 	} else {
-		d.start(offset, total, wordPacket)
-		d.key("id")
-		d.line = appendHex(d.line, uint64(id))
+		d.Start(offset, total, wordPacket)
+		d.Key("id")
+		d.Text = appendHex(d.Text, uint64(id))
 		d.unknown(data, err)
 	}
-	in.pos += total
-	return d.flush()
+	in.Skip(total)
+	return d.End()
 }
 
 // DumpUI is Dump for the file that a UI_HIERARCHY message names: its head and the
@@ -68,13 +69,13 @@ func DumpUI(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	if err := o.check(); err != nil {
 		return 0, err
 	}
-	in := &input{r: r, buf: make([]byte, bufferSize)}
-	d := newDumper(w, in, o)
+	in := window.New(r, window.Size)
+	d := newDumper(w, &in, o)
 	if err := d.file(fileUI); err != nil {
 		return 0, err
 	}
-	in.have(bufferSize)
-	data := in.window()
+	in.Have(window.Size)
+	data := in.Bytes()
 	err = d.parser.parse(&wire.UIFile, data, false, &d.fields)
 	if err != nil || d.fields.Flawed {
 		d.damaged++
@@ -83,10 +84,10 @@ func DumpUI(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	tail := len(d.fields.Tail)
 	d.fields.Tail = nil
 	if d.exact(data[:len(data)-tail], false) {
-		d.start(0, len(data)-tail, d.fields.Message.Name)
+		d.Start(0, len(data)-tail, d.fields.Message.Name)
 		d.known()
-		in.pos += len(data) - tail
-		if err := d.flush(); err != nil {
+		in.Skip(len(data) - tail)
+		if err := d.End(); err != nil {
 			return 0, err
 		}
 	}

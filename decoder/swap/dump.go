@@ -7,19 +7,17 @@ import (
 	"io"
 	"strconv"
 
+	"rtrace-bpf/internal/dumptext"
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
-
-// rawLine is how many bytes a RAW line holds at most.
-const rawLine = 64
 
 // The words of lines that are no known messages.
 const (
 	wordFile    = "SWAP"
 	wordMessage = "MESSAGE"
 	wordPacket  = "PACKET"
-	wordRaw     = "RAW"
 )
 
 // The kinds of files that a dump is of.
@@ -56,17 +54,16 @@ func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 }
 
 // newDumper returns a dumper whose messages come out of in.
-func newDumper(w io.Writer, in *input, o Options) *dumper {
-	return &dumper{w: w, in: in, strict: o.Strict, parser: Parser{opts: o}}
+func newDumper(w io.Writer, in *window.Window, o Options) *dumper {
+	return &dumper{Line: dumptext.Line{W: w}, in: in, strict: o.Strict, parser: Parser{opts: o}}
 }
 
 type dumper struct {
-	w       io.Writer
-	in      *input
+	dumptext.Line
+	in      *window.Window
 	strict  bool
 	parser  Parser
 	fields  Fields
-	line    []byte
 	again   []byte // the payload as Undump would restore it
 	damaged uint64
 }
@@ -77,7 +74,7 @@ func (d *dumper) finish(err error) error {
 	if !syntax && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if e := d.rest(); e != nil {
+	if e := d.Rest(d.in); e != nil {
 		return e
 	}
 	if syntax {
@@ -88,9 +85,9 @@ func (d *dumper) finish(err error) error {
 
 // file writes the line that tells what the dump is of.
 func (d *dumper) file(kind string) error {
-	d.start(0, 0, wordFile)
-	d.line = append(append(d.line, ' '), kind...)
-	return d.flush()
+	d.Start(0, 0, wordFile)
+	d.Text = append(append(d.Text, ' '), kind...)
+	return d.End()
 }
 
 // message writes the line of a message by its fields if they say everything about
@@ -102,17 +99,17 @@ func (d *dumper) message(m *Message) error {
 	}
 	size := wire.HeaderSize + len(m.Data)
 	if d.exact(m.Data, m.Formula) {
-		d.start(m.Offset, size, d.fields.Message.Name)
+		d.Start(m.Offset, size, d.fields.Message.Name)
 		d.head(m)
 		d.known()
-		return d.flush()
+		return d.End()
 	}
-	d.start(m.Offset, size, wordMessage)
-	d.key("id")
-	d.line = appendHex(d.line, uint64(m.ID))
+	d.Start(m.Offset, size, wordMessage)
+	d.Key("id")
+	d.Text = appendHex(d.Text, uint64(m.ID))
 	d.head(m)
 	d.unknown(m.Data, err)
-	return d.flush()
+	return d.End()
 }
 
 // damage counts a message that does not parse and returns what is wrong with it.
@@ -156,75 +153,36 @@ func (d *dumper) exact(data []byte, formula bool) bool {
 
 // head writes what all messages have.
 func (d *dumper) head(m *Message) {
-	d.key("seq")
-	d.line = strconv.AppendUint(d.line, uint64(m.Sequence), 10)
+	d.Key("seq")
+	d.Text = strconv.AppendUint(d.Text, uint64(m.Sequence), 10)
 	if m.Formula {
-		d.key("formula")
+		d.Key("formula")
 	} else {
-		d.key("time")
+		d.Key("time")
 	}
-	d.line = appendClock(d.line, m.Seconds, m.Nanos)
+	d.Text = appendClock(d.Text, m.Seconds, m.Nanos)
 }
 
 // known writes the fields.
 func (d *dumper) known() {
 	def, l := d.fields.Message, d.fields.Layout
 	if l != &def.Layouts[0] {
-		d.key("layout")
-		d.line = append(d.line, l.Name...)
+		d.Key("layout")
+		d.Text = append(d.Text, l.Name...)
 	}
-	d.line, _ = appendFields(d.line, l.Fields, d.fields.Values, def.Tail, wire.Common)
+	d.Text, _ = appendFields(d.Text, l.Fields, d.fields.Values, def.Tail, wire.Common)
 	if len(d.fields.Tail) > 0 {
-		d.key("tail")
-		d.line = hex.AppendEncode(d.line, d.fields.Tail)
+		d.Key("tail")
+		d.Text = hex.AppendEncode(d.Text, d.fields.Tail)
 	}
 }
 
 // unknown writes a payload, and why it is not known.
 func (d *dumper) unknown(data []byte, err error) {
-	d.key("data")
-	d.line = hex.AppendEncode(d.line, data)
+	d.Key("data")
+	d.Text = hex.AppendEncode(d.Text, data)
 	if why, ok := errors.AsType[*messageError](err); ok && d.fields.Message != nil {
-		d.line = append(append(d.line, " # "...), why.name...)
-		d.line = append(append(d.line, ": "...), why.err.Error()...)
+		d.Text = append(append(d.Text, " # "...), why.name...)
+		d.Text = append(append(d.Text, ": "...), why.err.Error()...)
 	}
-}
-
-// rest writes what cannot be split into messages.
-func (d *dumper) rest() error {
-	in := d.in
-	for in.have(1) {
-		in.have(rawLine)
-		b := in.window()
-		b = b[:min(len(b), rawLine)]
-		d.start(in.base+int64(in.pos), len(b), wordRaw)
-		d.key("data")
-		d.line = hex.AppendEncode(d.line, b)
-		if err := d.flush(); err != nil {
-			return err
-		}
-		in.pos += len(b)
-	}
-	if !errors.Is(in.err, io.EOF) {
-		return in.err
-	}
-	return nil
-}
-
-// start begins a line with the columns that all lines have.
-func (d *dumper) start(offset int64, size int, word string) {
-	d.line = appendRight(d.line, strconv.FormatInt(offset, 16), 8, '0')
-	d.line = append(d.line, ' ')
-	d.line = appendRight(d.line, strconv.Itoa(size), 5, ' ')
-	d.line = append(append(d.line, ' '), word...)
-}
-
-func (d *dumper) key(name string) {
-	d.line = append(append(append(d.line, ' '), name...), '=')
-}
-
-func (d *dumper) flush() error {
-	_, err := d.w.Write(append(d.line, '\n'))
-	d.line = d.line[:0]
-	return err
 }

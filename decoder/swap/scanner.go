@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"rtrace-bpf/internal/window"
 	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
@@ -27,7 +28,7 @@ func (m *Message) Nanoseconds() int64 { return int64(m.Seconds)*1e9 + int64(m.Na
 
 // Scanner splits a file into messages.
 type Scanner struct {
-	in      input
+	in      window.Window
 	max     int
 	formula bool
 	size    int // of the message that Next has returned
@@ -38,16 +39,16 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return &Scanner{in: input{r: r, buf: make([]byte, bufferSize)}, max: o.MaxMessage}, nil
+	return &Scanner{in: window.New(r, window.Size), max: o.MaxMessage}, nil
 }
 
 // Offset returns where the next message begins.
-func (s *Scanner) Offset() int64 { return s.in.base + int64(s.in.pos+s.size) }
+func (s *Scanner) Offset() int64 { return s.in.Offset() + int64(s.size) }
 
 // Next reads a message. The end is io.EOF; what breaks the format is a
 // *trace.SyntaxError, behind which nothing can be read.
 func (s *Scanner) Next(m *Message) error {
-	s.in.pos += s.size
+	s.in.Skip(s.size)
 	s.size = 0
 	ok, err := s.peek(m)
 	if err != nil {
@@ -64,34 +65,32 @@ func (s *Scanner) Next(m *Message) error {
 // end.
 func (s *Scanner) peek(m *Message) (bool, error) {
 	in := &s.in
-	at := in.pos + s.size
-	if in.end-at < wire.HeaderSize {
-		if !in.have(s.size + 1) {
+	b := in.Bytes()[s.size:]
+	if len(b) < wire.HeaderSize {
+		if !in.Have(s.size + 1) {
 			return false, s.ended(0)
 		}
-		if !in.have(s.size + wire.HeaderSize) {
-			return false, s.ended(in.end - in.pos - s.size)
+		if !in.Have(s.size + wire.HeaderSize) {
+			return false, s.ended(len(in.Bytes()) - s.size)
 		}
-		at = in.pos + s.size
+		b = in.Bytes()[s.size:]
 	}
-	head := in.buf[at : at+wire.HeaderSize]
-	size := binary.LittleEndian.Uint32(head[16:])
+	size := binary.LittleEndian.Uint32(b[16:])
 	if size > uint32(s.max) {
-		return false, syntaxError(in.base+int64(at), fmt.Errorf("message of %d bytes %w of %d", size, trace.ErrLimit, s.max))
+		return false, syntaxError(s.Offset(), fmt.Errorf("message of %d bytes %w of %d", size, trace.ErrLimit, s.max))
 	}
 	total := wire.HeaderSize + int(size)
-	if in.end-at < total {
-		if !in.have(s.size + total) {
-			return false, s.ended(in.end - in.pos - s.size)
+	if len(b) < total {
+		if !in.Have(s.size + total) {
+			return false, s.ended(len(in.Bytes()) - s.size)
 		}
-		at = in.pos + s.size
-		head = in.buf[at : at+wire.HeaderSize]
+		b = in.Bytes()[s.size:]
 	}
-	m.ID = binary.LittleEndian.Uint32(head)
-	m.Sequence = binary.LittleEndian.Uint32(head[4:])
-	m.Offset = in.base + int64(at)
-	m.Data = in.buf[at+wire.HeaderSize : at+total : at+total]
-	first, second := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:])
+	m.ID = binary.LittleEndian.Uint32(b)
+	m.Sequence = binary.LittleEndian.Uint32(b[4:])
+	m.Offset = s.Offset()
+	m.Data = b[wire.HeaderSize:total:total]
+	first, second := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 	// Nanoseconds are below 10^9 and seconds were not since 2001.
 	if a, b := first >= wire.MinSeconds, second >= wire.MinSeconds; a != b {
 		s.formula = b
@@ -106,8 +105,8 @@ func (s *Scanner) peek(m *Message) (bool, error) {
 // ended says why no message could be read although n bytes of one are there.
 func (s *Scanner) ended(n int) error {
 	switch {
-	case !errors.Is(s.in.err, io.EOF):
-		return s.in.err
+	case !errors.Is(s.in.Err(), io.EOF):
+		return s.in.Err()
 	case n == 0:
 		return nil
 	}

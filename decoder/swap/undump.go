@@ -1,15 +1,13 @@
 package swap
 
 import (
-	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"rtrace-bpf/internal/dumptext"
 	wire "rtrace-bpf/internal/wire/swap"
-	"rtrace-bpf/trace"
 )
 
 const (
@@ -31,29 +29,11 @@ func IsDump(line string) bool {
 // so that lines may be changed by hand. An error of the text is a *trace.SyntaxError
 // whose offset is that of the line; what the lines before it stand for is written.
 func Undump(w io.Writer, r io.Reader) error {
-	out := bufio.NewWriter(w)
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, bufferSize), maxLine)
 	var u undumper
-	var offset int64
-	var err error
-	for err == nil && lines.Scan() {
-		if err = u.line(lines.Text()); err != nil {
-			err = &trace.SyntaxError{Format: dumpFormat, Offset: offset, Err: err}
-			break
-		}
-		_, err = out.Write(u.bytes)
-		offset += int64(len(lines.Bytes())) + 1
-	}
-	if e := out.Flush(); err == nil && e != nil {
-		err = e
-	}
-	if e := lines.Err(); err == nil && errors.Is(e, bufio.ErrTooLong) {
-		err = &trace.SyntaxError{Format: dumpFormat, Offset: offset, Err: fmt.Errorf("line: %w", trace.ErrLimit)}
-	} else if err == nil {
-		err = e
-	}
-	return err
+	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
+		err := u.line(line)
+		return u.bytes, err
+	})
 }
 
 type undumper struct {
@@ -82,7 +62,7 @@ func (u *undumper) line(text string) error {
 			return malformed("file of %q", u.kind)
 		}
 		return l.end()
-	case word == wordRaw:
+	case word == dumptext.Raw:
 		if err := l.key("data"); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ var projections = map[string]projection{
 	"text":     {(*projector).text, rtraceFact},
 	"mtrc":     {(*projector).mtrc, mtrcFact},
 	"nettrace": {(*projector).whole, wholeFact},
+	"swap":     {(*projector).swap, swapFact},
 }
 
 // projector is what projections remember of a trace.
@@ -44,6 +45,16 @@ func wholeFact(rec *trace.Record) fact {
 
 // whole keeps everything.
 func (p *projector) whole(rec *trace.Record) []fact { return []fact{wholeFact(rec)} }
+
+// swapFact is a probe of SWAP, whose times are those of the wall clock.
+func swapFact(rec *trace.Record) fact {
+	f := wholeFact(rec)
+	f.time = 0
+	return f
+}
+
+// swap keeps every call.
+func (p *projector) swap(rec *trace.Record) []fact { return []fact{swapFact(rec)} }
 
 // rtraceFact is a call of sp-rtrace, binary or text.
 func rtraceFact(rec *trace.Record) fact {
