@@ -129,6 +129,23 @@ func TestDotnetSaves(t *testing.T) {
 	}
 }
 
+// What rtrace does not understand is saved all the same.
+func TestDotnetStrange(t *testing.T) {
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = append(append(data[:len(data)-1:len(data)-1], 77), make([]byte, 1<<17)...)
+	pid := asRuntime(t, data, 0)
+	path := filepath.Join(t.TempDir(), "strange.nettrace")
+	if code, errOut := inDotnet(t, pid, "-o", path); code != cli.Incomplete || !strings.Contains(errOut, "not understood") {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes of %d are saved, %v", len(got), len(data), err)
+	}
+}
+
 // callsOf counts the calls of a trace.
 func callsOf(t *testing.T, path string) (n int) {
 	t.Helper()
@@ -161,10 +178,19 @@ func TestDotnetCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := asRuntime(t, data[:len(data)-1], 0)
-	path := filepath.Join(t.TempDir(), "cut.nettrace")
-	if code, errOut := inDotnet(t, pid, "-q", "-o", path); code != cli.Incomplete || !strings.Contains(errOut, "break off") {
-		t.Errorf("exit code %d, %s", code, errOut)
+	one := bytes.LastIndexByte(data[:len(data)-1], data[len(data)-1]) // what looks like the end is none
+	for _, size := range []int{len(data) - 1, one + 1, 10} {
+		for _, format := range []string{"nettrace", "jsonl"} {
+			pid := asRuntime(t, data[:size], 0)
+			path := filepath.Join(t.TempDir(), "cut")
+			code, errOut := inDotnet(t, pid, "-q", "--format", format, "-o", path)
+			if code != cli.Incomplete || !strings.Contains(errOut, "break off") {
+				t.Errorf("%d bytes as %s: exit code %d, %s", size, format, code, errOut)
+			}
+			if got, err := os.ReadFile(path); format == "nettrace" && (err != nil || !bytes.Equal(got, data[:size])) {
+				t.Errorf("%d bytes of %d are saved, %v", len(got), size, err)
+			}
+		}
 	}
 }
 

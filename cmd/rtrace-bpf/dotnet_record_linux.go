@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,9 @@ type stream struct {
 	events *dotnet.Session
 	out    *outfile.File
 
-	bytes int64 // of the stream
-	last  byte
-	calls uint64
+	bytes  int64 // of the stream
+	flawed error // what the stream does not say to its end, or not as it should; nil if it does
+	calls  uint64
 }
 
 // recordDotnet streams the events of a process of .NET into a file.
@@ -101,13 +102,14 @@ func (r *stream) run(ctx context.Context, hurry <-chan struct{}) error {
 	switch {
 	case err != nil:
 		return err
-	case r.last != wire.TagNull:
-		if stopErr != nil {
-			return cli.Incompletef("the end of the events of process %d is missing: %v", r.pid, stopErr)
-		}
+	case r.flawed == nil:
+		return nil
+	case stopErr != nil:
+		return cli.Incompletef("the end of the events of process %d is missing: %v", r.pid, stopErr)
+	case errors.Is(r.flawed, trace.ErrTruncated):
 		return cli.Incompletef("the events of process %d break off: it has ended, or was killed", r.pid)
 	}
-	return nil
+	return cli.Incompletef("the events of process %d are not understood to their end: %v", r.pid, r.flawed)
 }
 
 // stop ends the stream: as planned, or at once when that takes too long for the
@@ -138,15 +140,13 @@ func (r *stream) stop(hurry <-chan struct{}, copied chan struct{}) error {
 	return nil
 }
 
-// Read reads the stream, and notes how it ends. That it was closed is an end.
+// Read reads the stream. That it was closed is an end; what came tells whether that was
+// the whole.
 func (r *stream) Read(p []byte) (int, error) {
 	n, err := r.events.Read(p)
-	if n > 0 {
-		r.bytes += int64(n)
-		r.last = p[n-1]
-	}
+	r.bytes += int64(n)
 	if err != nil {
-		err = io.EOF // the last byte tells whether it was the end
+		err = io.EOF
 	}
 	return n, err
 }
@@ -154,8 +154,7 @@ func (r *stream) Read(p []byte) (int, error) {
 // copy writes the stream as it comes, or what it means in another format.
 func (r *stream) copy() error {
 	if r.config.format == wire.Format {
-		_, err := io.Copy(r.out, struct{ io.Reader }{r})
-		return err
+		return r.save()
 	}
 	e, err := encoder.New(r.config.format, r.out, r.config.encoding())
 	if err != nil {
@@ -165,10 +164,46 @@ func (r *stream) copy() error {
 	if err == nil {
 		err = trace.Copy(&counting{e, &r.calls}, in)
 	}
-	if errors.Is(err, trace.ErrTruncated) {
-		err = nil // the last byte tells
+	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
+		r.flawed, err = err, nil
 	}
 	return errors.Join(err, e.Close())
+}
+
+// save writes the stream as it comes, all of it, and reads it on the way, to know
+// whether it is whole.
+func (r *stream) save() error {
+	to := &saving{w: r.out}
+	in := bufio.NewReaderSize(io.TeeReader(r, to), saveBuffer)
+	scanner, err := decoder.NewScanner(in, decoder.Options{})
+	for err == nil {
+		_, err = scanner.Next()
+	}
+	if !errors.Is(err, io.EOF) {
+		r.flawed = err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return errors.Join(err, to.err)
+}
+
+// saveBuffer is how much of a stream is read at once, in bytes.
+const saveBuffer = 64 << 10
+
+// saving remembers the first error of writing. It has none for who reads beside it.
+type saving struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (s *saving) Write(p []byte) (int, error) {
+	if s.err == nil {
+		_, s.err = s.w.Write(p)
+	}
+	if s.err != nil {
+		return 0, io.EOF // an end for the reader
+	}
+	return len(p), nil
 }
 
 // counted says what was found in the stream, where that is looked at.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,50 @@ func TestHelpPages(t *testing.T) {
 		}
 		if !strings.Contains(text.String(), help) || !strings.Contains(text.String(), "Exit status:") {
 			t.Errorf("%s: help\n%s", c.name, text.String())
+		}
+	}
+}
+
+// TestExamples: each page has two examples at least, with flags that the command has.
+// What stands behind a pipe or belongs to another program is not looked at.
+func TestExamples(t *testing.T) {
+	all := map[string]command{}
+	for _, c := range commands() {
+		all[c.name] = c
+	}
+	for _, c := range commands() {
+		if n := len(c.page.Examples); n < 2 {
+			t.Errorf("%s has %d examples", c.name, n)
+		}
+		own := 0
+		for _, e := range c.page.Examples {
+			for part := range strings.SplitSeq(e.Command, "|") {
+				words := strings.Fields(strings.ReplaceAll(part, "'", ""))
+				if len(words) < 2 || words[0] != "rtrace" {
+					continue
+				}
+				named, ok := all[words[1]]
+				if !ok {
+					t.Errorf("%s: there is no rtrace %s", e.Command, words[1])
+					continue
+				}
+				if named.name == c.name {
+					own++
+				}
+				var f flags
+				named.setup(&f)
+				f.finish()
+				args := words[2:]
+				if i := slices.IndexFunc(args, func(a string) bool { return strings.ContainsAny(a, "<>&") }); i >= 0 {
+					args = args[:i]
+				}
+				if _, err := f.Parse("rtrace "+named.name, args); err != nil {
+					t.Errorf("%s: %v", e.Command, err)
+				}
+			}
+		}
+		if own == 0 {
+			t.Errorf("no example of %s is of itself", c.name)
 		}
 	}
 }
