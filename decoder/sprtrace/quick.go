@@ -50,7 +50,8 @@ func (d *Reader) quick(rec *trace.Record) bool {
 		return false
 	}
 	size := int(binary.LittleEndian.Uint32(b[4:]))
-	if binary.LittleEndian.Uint32(b) != wire.CALL || size > quickPacket || len(b) < wire.HeadSize+size+quickStack {
+	if binary.LittleEndian.Uint32(b) != wire.CALL || size > quickPacket || size < quickCall-wire.HeadSize+2+quickTail ||
+		len(b) < wire.HeadSize+size+quickStack {
 		return false
 	}
 	call, stack := b[:wire.HeadSize+size], b[wire.HeadSize+size:]
