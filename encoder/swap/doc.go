@@ -44,7 +44,10 @@ type Options struct {
 type Stats struct {
 	// Foreign is how many calls there were of other resources than memory.
 	Foreign uint64
-	// CutGaps is how many losses were longer than a gap of the sequence can be.
+	// Strays is how many stacks there were of messages that are not in the trace.
+	Strays uint64
+	// CutGaps is how many losses were longer than a gap of the sequence can be, or
+	// in front of the first message.
 	CutGaps uint64
 	// Long is how many messages were cut at the limit of a payload.
 	Long uint64
@@ -58,7 +61,8 @@ func (s Stats) Remarks() (list []string) {
 		}
 	}
 	add(s.Foreign, "calls of other resources than memory have no place in swap and are left out")
-	add(s.CutGaps, "losses are longer than a gap of the sequence can be")
+	add(s.Strays, "stacks belong to messages that are not there, and are left out")
+	add(s.CutGaps, "losses are longer than a gap of the sequence can be, or stand in front of the first message")
 	add(s.Long, "texts or lists were cut at the limit of a message")
 	return list
 }

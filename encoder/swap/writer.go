@@ -23,6 +23,7 @@ type Writer struct {
 	err  error // sticky
 
 	seq       uint32
+	gap       uint64 // how many numbers were left out behind the last message
 	clock     clock
 	resources resources
 	process   pending
@@ -125,19 +126,30 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// lost leaves numbers out.
+// lost leaves numbers out. In front of the first message readers take them for a part
+// of a stream, not for a loss.
 func (m *Writer) lost(l *trace.Lost) {
 	n := l.Count
-	if n > wire.MaxGap {
-		n = wire.MaxGap
+	switch {
+	case m.first == 0:
+		m.stats.CutGaps++
+		return
+	case n > wire.MaxGap-m.gap:
+		n = wire.MaxGap - m.gap
 		m.stats.CutGaps++
 	}
+	m.gap += n
 	m.seq += uint32(n)
 }
 
-// opaque writes a message as it was but for its number, and for its time order.
+// opaque writes a message as it was but for its number, and for its time order. A stack
+// whose message is not there names that by a number, which another one has now.
 func (m *Writer) opaque(r *trace.Record) {
 	o := &r.Opaque
+	if o.ID == wire.Stack {
+		m.stats.Strays++
+		return
+	}
 	m.begin(o.ID, r.Time)
 	m.buf = append(m.buf, o.Data...)
 	if data := m.buf[m.at+wire.HeaderSize:]; m.opts.Formula && o.ID == wire.AppSetupStage && len(data) == 24 {
@@ -155,6 +167,7 @@ func (m *Writer) begin(id uint32, now int64) {
 	m.u32(id)
 	m.u32(m.seq)
 	m.seq++
+	m.gap = 0
 	wall := m.clock.wall(now)
 	if m.first == 0 {
 		m.first = wall

@@ -9,6 +9,7 @@ import (
 
 	decoder "rtrace-bpf/decoder/swap"
 	"rtrace-bpf/encoder/swap"
+	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -121,12 +122,13 @@ func TestMessages(t *testing.T) {
 		}
 		return lines[1:]
 	}
-	data, w := write(t, swap.Options{}, records...)
+	stray := trace.Record{Kind: trace.KindOpaque, Opaque: trace.Opaque{Format: "swap", ID: wire.Stack, Data: make([]byte, 8)}}
+	data, w := write(t, swap.Options{}, append(records, stray)...)
 	want[12] = `MESSAGE id=0x7fff seq=16 time=1700000003.000000000 data=01`
 	if d := cmp.Diff(want, text(data)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if s := w.Stats(); s.Foreign != 1 || len(s.Remarks()) != 1 {
+	if s := w.Stats(); s.Foreign != 1 || s.Strays != 1 || len(s.Remarks()) != 2 {
 		t.Errorf("%+v", s)
 	}
 	if apis := w.APIs(); apis[131072] != "my_alloc" || apis[424] != "malloc" || apis[107] != "open" || w.Start() != 1_700_000_000*second {
