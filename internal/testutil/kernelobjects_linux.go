@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -68,9 +69,11 @@ const (
 	nextLink    = 31
 )
 
-// enoughGrace is how many grace periods of the kernel an object is waited for. It
-// takes a few; what is there after so many is held by somebody.
-const enoughGrace = 1000
+// enough is how long an object is waited for. It takes a few grace periods, and then
+// workers of the kernel, which may have to wait for a CPU; what is there after this time
+// is held by somebody. (Grace periods may be expedited: a thousand of them were over in
+// less than a second while the other work was not.)
+const enough = time.Minute
 
 // Gone waits until the kernel has freed all of it, which takes grace periods. If
 // something stays, the test fails and says who holds it.
@@ -94,7 +97,7 @@ func (all *KernelObjects) Gone(t testing.TB) {
 
 func isGone(t testing.TB, next uintptr, id uint32) bool {
 	t.Helper()
-	for range enoughGrace {
+	for began := time.Now(); time.Since(began) < enough; {
 		attr := struct{ start, next, flags uint32 }{start: id - 1}
 		_, _, errno := unix.Syscall(unix.SYS_BPF, next, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errors.Is(errno, unix.ENOENT) || errno == 0 && attr.next != id {
