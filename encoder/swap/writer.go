@@ -146,7 +146,7 @@ func (m *Writer) lost(l *trace.Lost) {
 // whose message is not there names that by a number, which another one has now.
 func (m *Writer) opaque(r *trace.Record) {
 	o := &r.Opaque
-	if o.ID == wire.Stack {
+	if o.ID == wire.Stack && len(o.Data) >= 8 && uint64(len(o.Data)) == 8+8*uint64(binary.LittleEndian.Uint32(o.Data[4:])) {
 		m.stats.Strays++
 		return
 	}
