@@ -55,7 +55,7 @@ run: build ## trace a real program (python3) for a few seconds and print its lea
 .PHONY: need-test
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
-	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio dot=graphviz xz=xz-utils dwz=dwz llvm-symbolizer=llvm
+	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio dot=graphviz xz=xz-utils dwz=dwz llvm-symbolizer=llvm /usr/share/doc/libc6-dbg=libc6-dbg
 	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
 	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless
@@ -64,6 +64,7 @@ need-test: need-go
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace other allocators' musl-gcc=musl-tools "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep
+	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev"
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
@@ -91,12 +92,13 @@ soak: need-test ## compare traces with what the programs did, with new random nu
 
 SOAK_ROUNDS ?= 1000
 SOAK_KILLS ?= 100
+SOAK_LAUNCHES ?= 1000
 
 .PHONY: soak-rounds
-soak-rounds: need-test ## attach and detach SOAK_ROUNDS times under load, kill tracers and processes, as root
+soak-rounds: need-test ## attach and detach SOAK_ROUNDS times under load, start SOAK_LAUNCHES commands, kill tracers and processes, as root
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
-	RTRACE_REQUIRE_BPF=1 RTRACE_ROUNDS='$(SOAK_ROUNDS)' RTRACE_KILLS='$(SOAK_KILLS)' RTRACE_EVERY_WAY=1 \
-		$(GO) test -count=1 -v -p 1 -timeout 0 -run '^(TestRoundsUnderLoad|TestHarmless|Test.*KilledAtRandom)$$' $(TESTFLAGS) $${exec:+"$$exec"} \
+	RTRACE_REQUIRE_BPF=1 RTRACE_ROUNDS='$(SOAK_ROUNDS)' RTRACE_KILLS='$(SOAK_KILLS)' RTRACE_LAUNCHES='$(SOAK_LAUNCHES)' RTRACE_EVERY_WAY=1 \
+		$(GO) test -count=1 -v -p 1 -timeout 0 -run '^(TestRoundsUnderLoad|TestHarmless|TestLaunchMany|Test.*KilledAtRandom)$$' $(TESTFLAGS) $${exec:+"$$exec"} \
 		./tracer ./cmd/rtrace-bpf
 
 # Machines of another kind than this one have programs of their own.
@@ -139,8 +141,8 @@ vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose:
 check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text check-guarantees ## run all checks
 
 .PHONY: check-mutants
-check-mutants: need-git ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
-	git apply --check vmtest/mutants/*.patch
+check-mutants: need-git need-clang ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
+	vmtest/mutants/check '$(CLANG)'
 
 .PHONY: check-format
 check-format: need-go need-git ## check the form of Go and C
@@ -161,13 +163,13 @@ check-vet: need-go ## vet for Linux, and portable packages for others and for bi
 		GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet $$portable || exit; \
 	done
 
-# The tests are linked and not run. vmtest runs them.
+# The tests are linked and not run. vmtest runs them. GLib is there for this machine alone.
 .PHONY: check-cross
 check-cross: need-go ## tests and the programs that they trace compile for arm64
 	@echo 'GOARCH=arm64 $(GO) test -exec true ./...'; \
 		out=$$(GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test -count=1 -exec true ./... 2>&1) || { echo "$$out"; exit 1; }
 	@.ci/need 'to compile C for arm64' clang=clang /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross
-	@for file in $$(git ls-files 'testdata/progs/*.c'); do \
+	@for file in $$(git ls-files 'testdata/progs/*.c' ':!testdata/progs/things_glib.c'); do \
 		clang --target=aarch64-linux-gnu -nostdlibinc -isystem /usr/aarch64-linux-gnu/include \
 			-std=gnu11 -O2 -Wall -Wextra -Werror -fsyntax-only "$$file" || exit; \
 	done

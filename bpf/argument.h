@@ -41,4 +41,36 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 sl
 #define CALL_ARGUMENT(ctx, slot, n) REG_ARG##n(ctx)
 
 #endif
+
+/*
+ * keep_argument keeps what else the call tells of. Of a product one factor is enough,
+ * where it is not 0 and has room.
+ */
+static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, __u64 site,
+					  __u64 slot)
+{
+	__u64 value, size;
+
+	if (!cfg_args)
+		return;
+	c->told = TOLD_NOTHING;
+	if (SITE_COUNT_REG(site) == NO_REG)
+		return;
+	value = argument(ctx, SITE_COUNT_REG(site), slot);
+	if (SITE_ALIGNMENT(site)) {
+		if (value >> 32)
+			return;
+		c->told = TOLD_ALIGNMENT;
+	} else if (value && !(value >> 32)) {
+		c->told = TOLD_COUNT;
+	} else {
+		size = argument(ctx, SITE_SIZE_REG(site), slot);
+		if (size >> 32 || (value && !size))
+			return;
+		c->told = TOLD_ELEMENT;
+		value = size;
+	}
+	c->argument = value;
+}
+
 #endif

@@ -12,33 +12,14 @@
 #ifndef RTRACE_EMIT_H
 #define RTRACE_EMIT_H
 
+#include "rings.h"
 #include "state.h"
-
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-};
-
-/* Index is the CPU. A CPU that came up later has no ring; its events are counted as lost. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__array(values, struct ring);
-} rings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(key_size, 4);
 	__uint(value_size, 4);
 } perf_rings SEC(".maps");
-
-static __always_inline void *cpu_ring(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&rings, &cpu);
-}
 
 #define WAKE_STEP 16384
 
@@ -86,6 +67,8 @@ static __always_inline void lose_record(__u8 kind)
 		lose(LOSS_SIDEBAND);
 	else if (kind == RECORD_MOVE_UNDONE)
 		lose(LOSS_LATE);
+	else if (kind == RECORD_CALL_STACK)
+		lose(LOSS_STACK);
 	else if (kind != RECORD_MOVE_ENTER) /* its return will tell */
 		lose(LOSS_RING_FULL);
 }
@@ -96,13 +79,22 @@ static __always_inline void fill_event(struct event *e, struct thread *t, __u8 k
 	e->head.tid = t->tid;
 	e->head.function = function;
 	e->head.kind = kind;
-	e->head.reserved = 0;
+	e->head.told = TOLD_NOTHING;
 	e->addr = addr;
 	e->size = size;
 	e->stack = stack;
 	e->pid = t->pid;
-	e->reserved = 0;
+	e->argument = 0;
 	e->head.time = bpf_ktime_get_ns();
+}
+
+/* tell_argument adds what a call had beside its size. */
+static __always_inline void tell_argument(struct event *e, struct call *c)
+{
+	if (!cfg_args)
+		return;
+	e->head.told = c->told;
+	e->argument = c->argument;
 }
 
 /* emit_event sends a record and says whether it got through. */
@@ -131,6 +123,32 @@ static __always_inline bool emit_event(void *ctx, struct thread *t, __u8 kind, _
 	return true;
 }
 
+/* emit_alloc is emit_event for an allocation that returned. */
+static __always_inline void emit_alloc(void *ctx, struct thread *t, struct call *c, __u64 addr,
+				       __u64 stack)
+{
+	struct event *e;
+	void *ring;
+
+	if (cfg_perf_buffer) {
+		struct event copy;
+
+		fill_event(&copy, t, RECORD_ALLOC, c->function, addr, c->size, stack);
+		tell_argument(&copy, c);
+		if (unlikely(!output(ctx, &copy, sizeof(copy))))
+			lose_record(RECORD_ALLOC);
+		return;
+	}
+	e = reserve(&ring, sizeof(*e));
+	if (unlikely(!e)) {
+		lose_record(RECORD_ALLOC);
+		return;
+	}
+	fill_event(e, t, RECORD_ALLOC, c->function, addr, c->size, stack);
+	tell_argument(e, c);
+	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_ALLOC, e->head.time));
+}
+
 /* emit_move is emit_event for a realloc that returned. */
 static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *c, __u64 addr,
 				      __u64 stack)
@@ -144,6 +162,7 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 		copy.old = c->block;
 		copy.entry_time = c->time;
 		fill_event(&copy.event, t, RECORD_MOVE, c->function, addr, c->size, stack);
+		tell_argument(&copy.event, c);
 		if (likely(output(ctx, &copy, sizeof(copy))))
 			return true;
 		lose_record(RECORD_MOVE);
@@ -157,6 +176,7 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 	e->old = c->block;
 	e->entry_time = c->time;
 	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);
+	tell_argument(&e->event, c);
 	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_MOVE, e->event.head.time));
 	return true;
 }

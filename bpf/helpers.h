@@ -47,6 +47,7 @@ enum {
 	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -64,6 +65,8 @@ enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
 
+#define SIGSTOP 19
+
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 #define BPF_F_USER_STACK (1ULL << 8)
 
@@ -77,16 +80,22 @@ struct bpf_pidns_info {
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
 					 __u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_tail_call)(void *ctx, void *programs, __u32 index) = (void *)12;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*const bpf_get_current_comm)(void *to, __u32 size) = (void *)16;
 static struct task_struct *(*const bpf_get_current_task)(void) = (void *)35;
 static long (*const bpf_get_stack)(void *ctx, void *to, __u32 size, __u64 flags) = (void *)67;
 static long (*const bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
 					   __u64 size) = (void *)25;
+static long (*const bpf_send_signal)(__u32 number) = (void *)109;
 static long (*const bpf_probe_read_user)(void *dst, __u32 size, const void *src) = (void *)112;
 static long (*const bpf_probe_read_kernel)(void *dst, __u32 size, const void *src) = (void *)113;
+static long (*const bpf_probe_read_user_str)(void *dst, __u32 size, const void *src) = (void *)114;
+static long (*const bpf_probe_read_kernel_str)(void *dst, __u32 size,
+					       const void *src) = (void *)115;
 static long (*const bpf_get_ns_current_pid_tgid)(__u64 dev, __u64 ino, struct bpf_pidns_info *info,
 						 __u32 size) = (void *)120;
 static long (*const bpf_ringbuf_output)(void *ringbuf, void *data, __u64 size,

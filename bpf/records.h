@@ -23,6 +23,7 @@ enum record_kind {
 	RECORD_MAPS, /* struct event, head only: the dynamic loader changed the mappings */
 	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
 	RECORD_GROWTH, /* struct event: the allocator got size bytes at addr from the system */
+	RECORD_CALL_STACK, /* struct event: stack of a function's call with its return address at addr */
 };
 
 enum stack_end {
@@ -42,7 +43,15 @@ struct head {
 	__u32 tid;
 	__u16 function; /* index into the tracer's list of functions */
 	__u8 kind;
-	__u8 reserved;
+	__u8 told; /* enum told: what struct event has in argument */
+};
+
+/* What an event tells of the call beside its size, where arguments are asked for. */
+enum told {
+	TOLD_NOTHING,
+	TOLD_COUNT, /* the second factor of the size */
+	TOLD_ELEMENT, /* the first one: the second has no room, or is 0 */
+	TOLD_ALIGNMENT,
 };
 
 struct event {
@@ -51,7 +60,7 @@ struct event {
 	__u64 size;
 	__u64 stack; /* hash of the stack, 0 for none */
 	__u32 pid;
-	__u32 reserved;
+	__u32 argument; /* see enum told */
 };
 
 struct move_event {
@@ -123,12 +132,13 @@ enum operation {
  * bits 0-9 function, 10-13 operation, 14-18 register of the size, 19-23 of its
  * second factor, 24-28 of the block or out pointer, 29-36 words pushed before
  * the site, 37 ends in a jump to another probed function, 38 the size is a
- * product whose overflow the processor's flags show, 39 counts only while a call
+ * product whose overflow the processor's flags show or, where there is a second
+ * factor, that is none but the alignment, 39 counts only while a call
  * is open. Behind a call for memory the register of the block is that of the
  * result. In 32-bit programs registers from 16 on are words of the stack.
- * 40-58 pages from the start of the allocator's code to the site, 59 the allocator
- * may call another one, 60 a free that is open until it returns, since it may lead to
- * that of another allocator, 61 jumps back to its own start, 62-63 which of the
+ * 40-58 pages from the start of the allocator's code to the site, 59 it may call
+ * those of another allocator, 60 a free that is open until it returns, since it may
+ * lead to that of another one, 61 jumps back to its own start, 62-63 which of the
  * process's texts it is in.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
@@ -139,9 +149,10 @@ enum operation {
 #define SITE_PUSHED(s) ((__u64)((s) >> 29) & 0xff)
 #define SITE_TAIL_CALLS(s) ((__u32)((s) >> 37) & 1)
 #define SITE_OVERFLOW_FLAG(s) ((__u32)((s) >> 38) & 1)
+#define SITE_ALIGNMENT(s) (SITE_OVERFLOW_FLAG(s) && SITE_COUNT_REG(s) != NO_REG)
 #define SITE_NESTED(s) ((__u32)((s) >> 39) & 1)
 #define SITE_PAGES(s) ((s) >> 40 & 0x7ffff)
-#define SITE_WRAPS(s) ((__u32)((s) >> 59) & 1)
+#define SITE_LEADS(s) ((__u32)((s) >> 59) & 1)
 #define SITE_OPENS(s) ((__u32)((s) >> 60) & 1)
 #define SITE_REENTERS(s) ((__u32)((s) >> 61) & 1)
 #define SITE_TEXT(s) ((s) >> 62)
@@ -164,7 +175,7 @@ struct text {
 struct target {
 	__u64 epoch; /* changes with the mappings; no two processes have the same */
 	__u32 space; /* slot in spaces */
-	__u32 mappings; /* how many are there */
+	__u32 reserved;
 };
 
 /* A traced process. The state of its threads has a copy of what all calls need. */

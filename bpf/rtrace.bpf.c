@@ -34,6 +34,7 @@ const enum raw_purpose *unused_raw_purpose __attribute__((unused));
 const enum record_kind *unused_record_kind __attribute__((unused));
 const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
+const enum told *unused_told __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
 const enum site_program *unused_site_program __attribute__((unused));
 
@@ -43,6 +44,8 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u6
 
 	if (SITE_COUNT_REG(site) == NO_REG)
 		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
+	if (cfg_args && SITE_ALIGNMENT(site))
+		return size;
 	count = argument(ctx, SITE_COUNT_REG(site), slot);
 	if (!count)
 		return 0;
@@ -125,6 +128,7 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	if (!c)
 		return;
 	c->size = size_argument(ctx, site, slot);
+	keep_argument(ctx, c, site, slot);
 	if (operation != OPERATION_REALLOC)
 		c->function = named(ctx, &t->new, slot, c->function);
 	if (operation == OPERATION_ALLOC) {
@@ -155,7 +159,7 @@ int enter(struct pt_regs *ctx)
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (unlikely(t->depth))
 		drop_stale(t, slot);
-	if (unlikely(SITE_WRAPS(site)))
+	if (unlikely(SITE_LEADS(site)))
 		place_text(ctx, t, site);
 	if (SITE_OPERATION(site) == OPERATION_FREE)
 		enter_free(ctx, t, site, slot);
@@ -209,7 +213,7 @@ static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, s
 	if (c->operation == OPERATION_REALLOC && c->block)
 		finish_realloc(ctx, t, c, result, stack);
 	else if (result)
-		emit_event(ctx, t, RECORD_ALLOC, c->function, result, c->size, stack);
+		emit_alloc(ctx, t, c, result, stack);
 }
 
 SEC("uretprobe")
@@ -355,5 +359,38 @@ int maps_changed(struct pt_regs *ctx)
 	t = current_thread(false);
 	if (t)
 		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);
+	return 0;
+}
+
+/*
+ * call_stack runs where a function begins or returns, behind a program of
+ * functions.bpf.c that has told of it.
+ */
+SEC("uprobe")
+int call_stack(struct pt_regs *ctx)
+{
+	__u64 slot = REG_SP(ctx);
+	struct thread *t;
+
+	keep_kernel_stack(ctx);
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_CALL_STACK, 0, slot, 0,
+			   record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
+					slot + RETURN_POP));
+	return 0;
+}
+
+/* returned_stack is call_stack behind the return of a function. */
+SEC("uprobe")
+int returned_stack(struct pt_regs *ctx)
+{
+	struct thread *t;
+
+	keep_kernel_stack(ctx);
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_CALL_STACK, 0, REG_SP(ctx) - RETURN_POP, 0,
+			   record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), REG_SP(ctx)));
 	return 0;
 }

@@ -14,6 +14,7 @@ volatile const bool cfg_backtrace_all = false; /* frees have a stack, too */
 volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */
 volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
+volatile const bool cfg_args = false; /* events tell of arguments besides sizes */
 volatile const __u64 cfg_min_size = 0; /* smaller allocations are not reported */
 volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks */
 volatile const __u32 cfg_unwind = UNWIND_AUTO;
@@ -42,6 +43,9 @@ struct call {
 	__u8 reenters : 1;
 	__u8 exits : 1; /* probes are on its return instructions, and it may throw */
 	__u8 entry_lost : 1; /* realloc: no record says that it was entered */
+	__u8 told; /* enum told: what argument is */
+	__u32 argument;
+	__u32 reserved;
 };
 
 #define MAX_CALLS 8
@@ -66,7 +70,7 @@ struct operator_note {
 	__u16 function; /* the outermost operator: the name */
 };
 
-#define WINDOW_BYTES (376 * sizeof(__u64))
+#define WINDOW_BYTES (368 * sizeof(__u64))
 #define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */

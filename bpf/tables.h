@@ -101,7 +101,10 @@ struct space {
 	__type(value, struct mapping);
 };
 
-/* The mappings of a process, by address. */
+/*
+ * The mappings of a process, by address. Before them is an element that is none: its
+ * rows say how many follow. So they are swapped with their number.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 256);
@@ -132,21 +135,24 @@ struct known_rule known_rules[KNOWN_RULES];
 /* find_mapping returns the mapping that pc is in, or NULL. */
 static __noinline struct mapping *find_mapping(struct thread *t, __u64 pc)
 {
-	__u32 at = 0, slot, n;
+	__u32 at = 0, slot, last;
 	struct mapping *m;
 	void *space;
 
 	if (!t)
 		return NULL;
 	slot = t->target.space;
-	n = t->target.mappings;
 	space = bpf_map_lookup_elem(&spaces, &slot);
 	if (!space)
 		return NULL;
+	m = bpf_map_lookup_elem(space, &at);
+	if (!m)
+		return NULL;
+	last = m->rows;
 	for (int bit = MAPPING_STEPS - 1; bit >= 0; bit--) {
 		__u32 next = at + (1U << bit);
 
-		if (next >= n)
+		if (next > last)
 			continue;
 		m = bpf_map_lookup_elem(space, &next);
 		if (m && m->start <= pc)

@@ -220,9 +220,17 @@ func (c *checked) ReadRecord(r *trace.Record) error {
 // ErrUnknown says that the format of an input was not recognised.
 var ErrUnknown = errors.New("unknown format")
 
+// emptyError says that an input has not a single byte. It counts as cut, though
+// no record was begun.
+type emptyError struct{}
+
+func (emptyError) Error() string { return "the input is empty" }
+
+func (emptyError) Unwrap() error { return trace.ErrTruncated }
+
 func unknown(head []byte) error {
 	if len(head) == 0 {
-		return &trace.SyntaxError{Format: "trace", Err: fmt.Errorf("%w: the input is empty", trace.ErrTruncated)}
+		return &trace.SyntaxError{Format: "trace", Err: emptyError{}}
 	}
 	if bytes.Contains(head, []byte(`"rtrace-side"`)) {
 		return fmt.Errorf("%w: this is a side file; name the trace it belongs to", ErrUnknown)

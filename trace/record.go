@@ -1,6 +1,10 @@
 package trace
 
-import "slices"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // Record is one entry of a trace. Kind says which payload field is valid; the
 // others hold whatever an earlier use of the Record left there.
@@ -65,12 +69,25 @@ type Header struct {
 
 // Process says that a process is traced; its id is Record.PID.
 type Process struct {
-	Name     string // the program as its command line gives it
+	Name     string // the program as its command line gives it, or the whole of that
 	WallTime int64  // when its tracing began, ns since 1970; 0 if unknown
 	Depth    int    // most frames kept per stack; -1 if unknown
 	Parent   int32  // process id of the parent, 0 if unknown
 	Started  int64  // when the process itself began, ns since 1970; 0 if unknown
 	Path     string // file of the program; empty if unknown
+}
+
+// Program returns what the program is called, without its folder and arguments; empty
+// if that is not known. A Name whose Path is known may be a whole command line.
+func (p *Process) Program() string {
+	name := p.Name
+	if first, _, _ := strings.Cut(name, " "); p.Path != "" && first != "" {
+		name = first
+	}
+	if name == "" {
+		return ""
+	}
+	return path.Base(name)
 }
 
 // Thread names the thread Record.TID.
@@ -96,9 +113,9 @@ type Resource struct {
 	Sampled bool
 }
 
-// Context names one bit of Call.Context.
+// Context names one bit of Call.Context, or is a mark that the user has set.
 type Context struct {
-	ID   uint32 // the bit: 1, 2, 4 …
+	ID   uint32 // the bit: 1, 2, 4 …; 0 for a mark
 	Name string
 }
 

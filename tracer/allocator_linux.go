@@ -151,8 +151,8 @@ func (p *Plan) functionsOf(l *library) []Function {
 		if !a.Traced || a.lib != l {
 			continue
 		}
-		// The known ones do not lead to others. Of another one the free is open
-		// until it returns, too.
+		// The known ones lead to others only where one function calls another by its
+		// name. Of another one the free is open until it returns, too.
 		wraps := a.dialect == nil && several
 		for n, r := range functionRows(a.dialect, a.Prefix) {
 			name := a.Prefix + r.symbol
@@ -169,6 +169,7 @@ func (p *Plan) functionsOf(l *library) []Function {
 				Name: name, row: r, Returns: r.returns() || wraps,
 				addr: sym.Addr, size: sym.Size, ifunc: l.file.IFunc(sym.Addr),
 				optional: a.Prefix != "" || n >= len(memoryModule), wraps: wraps,
+				calls: several && r.composed(), tells: p.options.Args,
 			})
 		}
 	}

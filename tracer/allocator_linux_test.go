@@ -121,20 +121,21 @@ func TestStaticAllocator(t *testing.T) {
 func TestWrappedAllocator(t *testing.T) {
 	privileged(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		wrap := build(t, "wrap", "-shared", "-fPIC")
+		wrap, every, alloc := build(t, "wrap", "-shared", "-fPIC"), build(t, "every"), build(t, "alloc")
+		execs := build(t, "exec")
 		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
 			t.Run(name, func(t *testing.T) {
-				r, report, records := tracePreloaded(t, wrap, change, build(t, "every"))
+				r, report, records := tracePreloaded(t, wrap, change, every)
 				compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 				if a := serves(r.tracer.Plan(), "malloc"); a.Path != wrap {
 					t.Errorf("malloc is that of %s", a.Path)
 				}
-				_, report, records = tracePreloaded(t, wrap, change, build(t, "alloc"), "8", "500", "log")
+				_, report, records = tracePreloaded(t, wrap, change, alloc, "8", "500", "log")
 				compare(t, records, report)
 			})
 		}
 		// The new program's calls count once before the tracer says where the code is.
-		cmd := exec.Command(build(t, "exec"), "10", build(t, "every"))
+		cmd := exec.Command(execs, "10", every)
 		cmd.Env = append(os.Environ(), "LD_PRELOAD="+wrap)
 		execTraced(t, cmd, nil)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/keeper"
 )
 
@@ -20,7 +21,9 @@ type kernel struct {
 	tables   *tables
 	follower *follower // nil without unwind tables
 	sources  []source
-	grace    *grace // of perf buffers; nil without
+	grace    *grace             // of perf buffers; nil without
+	activity *activity.Activity // nil: none of it is recorded
+	named    *namedCalls        // nil: no functions are named
 	sideband *sideband
 	losses   *lossCounters
 	keeper   *keeper.Keeper // nil until there are probes
@@ -77,6 +80,18 @@ func (k *kernel) attach(plan *Plan) error {
 	k.losses = &lossCounters{
 		counters: k.objects.Losses, work: k.objects.Work,
 		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
+		activity: k.activity, named: k.named,
+	}
+	if err := k.watch(cpus); err != nil {
+		return err
+	}
+	if k.named != nil {
+		if err := k.named.attach(plan.named, int(k.task.Load())); err != nil {
+			return err
+		}
+		if err := k.named.functions.Enable(); err != nil {
+			return err
+		}
 	}
 	return k.enable()
 }
@@ -99,6 +114,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		"cfg_cookies":       plan.sites == SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
+		"cfg_args":          o.Args,
 		"cfg_min_size":      o.MinSize,
 		"cfg_depth":         uint32(o.depth()),
 		"cfg_unwind":        o.Unwind.bpf(),
@@ -134,12 +150,13 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 		spec.Maps["threads_by_tid"].MaxEntries = o.fewThreads
 	}
 	if plan.sites == SitesAddress {
-		spec.Maps["sites"].MaxEntries = uint32(len(plan.siteTable()))
+		spec.Maps["sites"].MaxEntries = max(1, uint32(len(plan.siteTable())))
 	}
 	if plan.bounded || o.depth() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
 	k.inner = innerMaps{table: spec.Maps["tables"].InnerMap, space: spec.Maps["spaces"].InnerMap}
+	plan.empty(spec)
 	if plan.mechanism == MechanismMulti {
 		for _, p := range spec.Programs {
 			p.AttachType = ebpf.AttachTraceUprobeMulti
@@ -193,12 +210,21 @@ func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := k.openActivity(plan, cpus, size); err != nil {
+		return err
+	}
+	return k.openNamed(plan, cpus, size)
 }
 
 // Close removes the probes and frees the rest.
 func (k *kernel) Close() error {
 	var all []error
+	if k.named != nil {
+		all = append(all, k.named.Close())
+	}
 	if k.keeper != nil {
 		all = append(all, k.keeper.Close())
 	}
@@ -210,6 +236,9 @@ func (k *kernel) Close() error {
 	}
 	if k.sideband != nil {
 		all = append(all, k.sideband.Close())
+	}
+	if k.activity != nil {
+		all = append(all, k.activity.Close())
 	}
 	all = append(all, closeSources(k.sources))
 	k.sources = nil

@@ -290,9 +290,9 @@ func spaceOf(b *testing.B, k *kernel, target probeTarget) []probeMapping {
 	b.Helper()
 	space := behind(b, k.objects.Spaces, target.Space)
 	defer space.Close()
-	code := make([]probeMapping, target.Mappings)
+	code := make([]probeMapping, space.MaxEntries()-1)
 	for i := range code {
-		if err := space.Lookup(uint32(i), &code[i]); err != nil {
+		if err := space.Lookup(uint32(i+1), &code[i]); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,6 +31,7 @@ const (
 	bounded32MapThreads           = "threads"
 	bounded32MapThreadsByTid      = "threads_by_tid"
 	bounded32MapWork              = "work"
+	bounded32ProgCallStack        = "call_stack"
 	bounded32ProgEnter            = "enter"
 	bounded32ProgGrow             = "grow"
 	bounded32ProgGrown            = "grown"
@@ -40,7 +41,9 @@ const (
 	bounded32ProgLeaveAt          = "leave_at"
 	bounded32ProgMapsChanged      = "maps_changed"
 	bounded32ProgOperate          = "operate"
+	bounded32ProgReturnedStack    = "returned_stack"
 	bounded32VarCfgAddressMask    = "cfg_address_mask"
+	bounded32VarCfgArgs           = "cfg_args"
 	bounded32VarCfgBacktraceAll   = "cfg_backtrace_all"
 	bounded32VarCfgCookies        = "cfg_cookies"
 	bounded32VarCfgDepth          = "cfg_depth"
@@ -73,6 +76,7 @@ const (
 	bounded32VarUnusedSiteProgram = "unused_site_program"
 	bounded32VarUnusedStackEnd    = "unused_stack_end"
 	bounded32VarUnusedStackRecord = "unused_stack_record"
+	bounded32VarUnusedTold        = "unused_told"
 	bounded32VarUnusedUnwindMode  = "unused_unwind_mode"
 	bounded32VarUnusedWorkKind    = "unused_work_kind"
 )
@@ -119,15 +123,17 @@ type bounded32Specs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bounded32ProgramSpecs struct {
-	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
-	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
-	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
-	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
-	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
-	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
-	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
-	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
-	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
+	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
+	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
+	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 }
 
 // bounded32MapSpecs contains maps before they are loaded into the kernel.
@@ -156,6 +162,7 @@ type bounded32MapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bounded32VariableSpecs struct {
 	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.VariableSpec `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -188,6 +195,7 @@ type bounded32VariableSpecs struct {
 	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.VariableSpec `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
@@ -254,6 +262,7 @@ func (m *bounded32Maps) Close() error {
 // It can be passed to loadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type bounded32Variables struct {
 	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.Variable `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
@@ -286,6 +295,7 @@ type bounded32Variables struct {
 	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.Variable `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
@@ -294,19 +304,22 @@ type bounded32Variables struct {
 //
 // It can be passed to loadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type bounded32Programs struct {
-	Enter        *ebpf.Program `ebpf:"enter"`
-	Grow         *ebpf.Program `ebpf:"grow"`
-	Grown        *ebpf.Program `ebpf:"grown"`
-	HandOver     *ebpf.Program `ebpf:"hand_over"`
-	InternalFree *ebpf.Program `ebpf:"internal_free"`
-	Leave        *ebpf.Program `ebpf:"leave"`
-	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
-	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
-	Operate      *ebpf.Program `ebpf:"operate"`
+	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Enter         *ebpf.Program `ebpf:"enter"`
+	Grow          *ebpf.Program `ebpf:"grow"`
+	Grown         *ebpf.Program `ebpf:"grown"`
+	HandOver      *ebpf.Program `ebpf:"hand_over"`
+	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	Leave         *ebpf.Program `ebpf:"leave"`
+	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
+	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
+	Operate       *ebpf.Program `ebpf:"operate"`
+	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 }
 
 func (p *bounded32Programs) Close() error {
 	return _Bounded32Close(
+		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
@@ -316,6 +329,7 @@ func (p *bounded32Programs) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.ReturnedStack,
 	)
 }
 

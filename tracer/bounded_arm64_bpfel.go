@@ -31,6 +31,7 @@ const (
 	boundedMapThreads           = "threads"
 	boundedMapThreadsByTid      = "threads_by_tid"
 	boundedMapWork              = "work"
+	boundedProgCallStack        = "call_stack"
 	boundedProgEnter            = "enter"
 	boundedProgGrow             = "grow"
 	boundedProgGrown            = "grown"
@@ -40,7 +41,9 @@ const (
 	boundedProgLeaveAt          = "leave_at"
 	boundedProgMapsChanged      = "maps_changed"
 	boundedProgOperate          = "operate"
+	boundedProgReturnedStack    = "returned_stack"
 	boundedVarCfgAddressMask    = "cfg_address_mask"
+	boundedVarCfgArgs           = "cfg_args"
 	boundedVarCfgBacktraceAll   = "cfg_backtrace_all"
 	boundedVarCfgCookies        = "cfg_cookies"
 	boundedVarCfgDepth          = "cfg_depth"
@@ -73,6 +76,7 @@ const (
 	boundedVarUnusedSiteProgram = "unused_site_program"
 	boundedVarUnusedStackEnd    = "unused_stack_end"
 	boundedVarUnusedStackRecord = "unused_stack_record"
+	boundedVarUnusedTold        = "unused_told"
 	boundedVarUnusedUnwindMode  = "unused_unwind_mode"
 	boundedVarUnusedWorkKind    = "unused_work_kind"
 )
@@ -119,15 +123,17 @@ type boundedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type boundedProgramSpecs struct {
-	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
-	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
-	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
-	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
-	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
-	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
-	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
-	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
-	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
+	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
+	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
+	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 }
 
 // boundedMapSpecs contains maps before they are loaded into the kernel.
@@ -156,6 +162,7 @@ type boundedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type boundedVariableSpecs struct {
 	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.VariableSpec `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -188,6 +195,7 @@ type boundedVariableSpecs struct {
 	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.VariableSpec `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
@@ -254,6 +262,7 @@ func (m *boundedMaps) Close() error {
 // It can be passed to loadBoundedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type boundedVariables struct {
 	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.Variable `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
@@ -286,6 +295,7 @@ type boundedVariables struct {
 	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.Variable `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
@@ -294,19 +304,22 @@ type boundedVariables struct {
 //
 // It can be passed to loadBoundedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type boundedPrograms struct {
-	Enter        *ebpf.Program `ebpf:"enter"`
-	Grow         *ebpf.Program `ebpf:"grow"`
-	Grown        *ebpf.Program `ebpf:"grown"`
-	HandOver     *ebpf.Program `ebpf:"hand_over"`
-	InternalFree *ebpf.Program `ebpf:"internal_free"`
-	Leave        *ebpf.Program `ebpf:"leave"`
-	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
-	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
-	Operate      *ebpf.Program `ebpf:"operate"`
+	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Enter         *ebpf.Program `ebpf:"enter"`
+	Grow          *ebpf.Program `ebpf:"grow"`
+	Grown         *ebpf.Program `ebpf:"grown"`
+	HandOver      *ebpf.Program `ebpf:"hand_over"`
+	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	Leave         *ebpf.Program `ebpf:"leave"`
+	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
+	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
+	Operate       *ebpf.Program `ebpf:"operate"`
+	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 }
 
 func (p *boundedPrograms) Close() error {
 	return _BoundedClose(
+		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
@@ -316,6 +329,7 @@ func (p *boundedPrograms) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.ReturnedStack,
 	)
 }
 

@@ -44,8 +44,12 @@ func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
 		return nil, err
 	}
 	b := &breakpoints{}
-	for i := range k.probed {
-		g := &k.probed[i]
+	probed := k.probed
+	if k.named != nil {
+		probed = slices.Concat(probed, k.named.groups())
+	}
+	for i := range probed {
+		g := &probed[i]
 		for j := range g.probes {
 			if at := g.probes[j].address(maps); at != 0 && len(g.originals[j]) > 0 {
 				b.places = append(b.places, breakpoint{at, g.originals[j]})

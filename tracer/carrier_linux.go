@@ -10,14 +10,23 @@ import (
 const killed = 1 << (unix.SIGKILL - 1)
 
 // carrier returns a thread of the process that perf events can be attached to: the
-// main thread, or another one if that has ended, or 0 if all have. While threads
-// are being killed, at the end of the process or by exec, that is not settled.
+// main thread, or another one if that has ended, or 0 if all have. While the main
+// thread is ending, or threads are being killed at the end of the process or by exec,
+// that is not settled.
 func (t *target) carrier() (tid int, settled bool) {
-	if s, err := proc.ReadStatus(t.pid); err != nil || !s.State.Ended() {
+	leader, err := proc.ReadStatus(t.pid)
+	if err != nil {
 		return t.pid, true
 	}
-	if s, err := proc.ReadStat(t.pid); err != nil || s.Killed() {
+	stat, err := proc.ReadStat(t.pid)
+	switch {
+	case leader.State.Ended() && (err != nil || stat.Killed()):
 		return 0, false
+	case leader.State.Ended():
+	case err == nil && stat.Exiting():
+		return 0, false // the kernel tells the end of a thread before its state does
+	default:
+		return t.pid, true
 	}
 	for _, thread := range t.threads() {
 		s, err := proc.ReadStatus(thread.TID)

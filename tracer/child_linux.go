@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 
+	"rtrace-bpf/tracer/arrival"
 	"rtrace-bpf/tracer/keeper"
 )
 
@@ -28,6 +29,8 @@ func RunAsChild() {
 		work = makeStubsCall
 	case keeper.Name:
 		work = keeper.Run
+	case arrival.Name:
+		work = arrival.Run
 	default:
 		return
 	}

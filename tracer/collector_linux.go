@@ -31,6 +31,8 @@ type batch struct {
 	events []event
 	stacks []stackDef
 	raws   []rawStack
+	acts   []numberedActivity
+	calls  []numberedCall
 	sides  []side // the addr of a kindSide event counts them from the start of the trace
 	err    error  // why the collector ended early
 	exited bool   // the process has ended
@@ -44,9 +46,12 @@ type collector struct {
 	disable  func() error              // switches the programs off
 	snapshot func() ([]mapping, error) // reads the process's executable mappings
 	follower *follower                 // nil without unwind tables
+	named    *namedCalls               // nil without named functions
 	governor *governor                 // nil where it has nothing to do
 	out      chan *batch
 	free     chan *batch // batches to use again
+	marks    chan mark
+	ended    chan struct{} // closed when run has ended
 	epoll    int
 	stopFD   int // eventfd: stop asked for
 	exitFD   int // pidfd of the process
@@ -59,6 +64,7 @@ type collector struct {
 	sideCount  uint64
 	remaps     uint64 // numbers the sideband records
 	wait       time.Duration
+	longest    time.Duration // most of wait
 	limit      time.Duration // drainLimit, but for tests
 	lossTime   uint64
 	arrived    int    // events since govern was last called
@@ -72,13 +78,13 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 	c := &collector{
 		sources: sources, sideband: sb, exitFD: t.pidfd,
 		out:  make(chan *batch, batchQueue),
-		free: make(chan *batch, batchQueue),
+		free: make(chan *batch, batchQueue), marks: make(chan mark), ended: make(chan struct{}),
 		in:   make([]intake, len(sources)),
-		wait: pollShortest, limit: drainLimit, keeperFD: -1,
+		wait: pollShortest, longest: pollLongest, limit: drainLimit, keeperFD: -1,
 	}
 	c.merger.queues = make([]queue, len(sources)+1)
 	for i := range c.in {
-		c.in[i].queue, c.in[i].machine = &c.merger.queues[i], t.machine
+		c.in[i].queue, c.in[i].machine, c.in[i].number = &c.merger.queues[i], t.machine, uint16(i)
 	}
 	var err error
 	if c.stopFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -108,16 +114,6 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 	return c, nil
 }
 
-// watchKeeper has the recording end with an error when the keeper ends.
-func (c *collector) watchKeeper(fd int) error {
-	c.keeperFD = fd
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
-	if err := unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
-		return fmt.Errorf("watch the process that holds the probes: %w", err)
-	}
-	return nil
-}
-
 // clock reads CLOCK_MONOTONIC, the clock of the events.
 func clock() uint64 {
 	var ts unix.Timespec
@@ -134,6 +130,7 @@ func (c *collector) stop() {
 // run polls until stop or the end of the process, then drains, and closes out.
 func (c *collector) run() {
 	defer close(c.out)
+	defer close(c.ended)
 	if err := c.collect(); err != nil {
 		b := c.batch()
 		b.err = err
@@ -144,6 +141,7 @@ func (c *collector) run() {
 func (c *collector) collect() error {
 	for {
 		bound, more := c.poll()
+		c.takeMarks()
 		if err := c.govern(); err != nil { // first, since passing on takes as long as the reader does
 			return errors.Join(err, c.drain())
 		}
@@ -211,7 +209,9 @@ func (c *collector) poll() (bound uint64, more bool) {
 		in := &c.in[i]
 		before := len(in.queue.events)
 		bound = min(bound, s.poll(now, in))
-		c.arrived += len(in.queue.events) - before
+		if len(in.activities) == 0 && len(in.calls) == 0 {
+			c.arrived += len(in.queue.events) - before
+		}
 		remapped = remapped || in.maps
 		in.maps = false
 		c.next = c.keep(in)
@@ -238,10 +238,16 @@ func (c *collector) poll() (bound uint64, more bool) {
 			if c.follower != nil {
 				c.follower.told(&c.sides[i])
 			}
+			if c.named != nil {
+				c.named.changed()
+			}
 		}
 	}
 	if remapped {
 		c.addSnapshot()
+		if c.named != nil {
+			c.named.changed()
+		}
 	}
 	if c.follower != nil {
 		c.follow(remapped)
@@ -250,7 +256,7 @@ func (c *collector) poll() (bound uint64, more bool) {
 	case fullest > 0.25:
 		c.wait = max(c.wait/2, pollShortest)
 	case fullest < 1.0/16:
-		c.wait = min(c.wait*2, pollLongest)
+		c.wait = min(c.wait*2, c.longest)
 	}
 	return bound, more
 }
@@ -263,7 +269,9 @@ func (c *collector) keep(in *intake) *batch {
 	}
 	b.stacks = append(b.stacks, in.stacks...)
 	b.raws = append(b.raws, in.raws...)
-	in.stacks, in.raws = in.stacks[:0], in.raws[:0]
+	b.acts = append(b.acts, in.activities...)
+	b.calls = append(b.calls, in.calls...)
+	in.stacks, in.raws, in.activities, in.calls = in.stacks[:0], in.raws[:0], in.activities[:0], in.calls[:0]
 	return b
 }
 
@@ -295,8 +303,8 @@ func (c *collector) follow(remapped bool) {
 func (c *collector) addSnapshot() {
 	began := clock()
 	maps, err := c.snapshot()
-	if err != nil {
-		return // the process is gone
+	if err != nil || len(maps) == 0 {
+		return // the program is gone, which is no unmapping
 	}
 	c.addSide(&side{kind: sideSnapshot, time: clock(), snapshot: maps, seen: began})
 }
@@ -316,7 +324,7 @@ func (c *collector) pass(bound uint64) error {
 		}
 		c.next = nil
 		b.events, more = c.merger.merge(b.events, bound, batchEvents-len(b.events))
-		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.raws) == 0 && len(b.sides) == 0 {
+		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.raws) == 0 && len(b.acts) == 0 && len(b.calls) == 0 && len(b.sides) == 0 {
 			c.next = b
 			break
 		}
@@ -326,41 +334,11 @@ func (c *collector) pass(bound uint64) error {
 	return nil
 }
 
-func (c *collector) addLosses(time uint64) error {
-	if c.next == nil {
-		c.next = c.batch()
-	}
-	grown, err := c.losses.grown()
-	if err != nil {
-		return err
-	}
-	work, err := c.losses.done()
-	if err != nil {
-		return err
-	}
-	c.addSide(&side{kind: sideWork, time: time, work: work})
-	dropped, err := c.sideband.dropped(c.ending)
-	if err != nil {
-		return err
-	}
-	grown[LossSideband] += dropped
-	grown[LossUnfinished] += c.unfinished
-	c.unfinished = 0
-	grown[LossLate] += c.merger.late
-	c.merger.late = 0
-	for reason, n := range grown {
-		if n != 0 {
-			c.addSide(&side{kind: sideDrops, time: time, lost: n, reason: Loss(reason)})
-		}
-	}
-	return nil
-}
-
 func (c *collector) batch() *batch {
 	select {
 	case b := <-c.free:
 		clear(b.raws) // they are large
-		b.events, b.stacks, b.raws, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.raws[:0], b.sides[:0], nil, false
+		b.events, b.stacks, b.raws, b.acts, b.calls, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.raws[:0], b.acts[:0], b.calls[:0], b.sides[:0], nil, false
 		return b
 	default:
 		return &batch{events: make([]event, 0, batchEvents)}

@@ -78,3 +78,12 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The end of a program, seen as a list without mappings, is no unmapping.
+func TestSnapshotOfNothing(t *testing.T) {
+	c := collector{snapshot: func() ([]mapping, error) { return nil, nil }}
+	c.addSnapshot()
+	if c.sideCount != 0 {
+		t.Errorf("%d records were told", c.sideCount)
+	}
+}

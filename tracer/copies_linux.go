@@ -1,9 +1,11 @@
 package tracer
 
 import (
+	"bytes"
 	"debug/elf"
 	"maps"
 
+	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/unwind/cfi"
 	"rtrace-bpf/internal/unwind/reference"
 )
@@ -16,7 +18,9 @@ type copies struct {
 	pointer bool // frame-pointer steps are allowed
 	files   map[tableKey]*cfi.Index
 	modules map[moduleKey]reference.Module
-	code    *mappings // what is mapped, as events pass by
+	images  map[moduleKey][]byte // of the kernel's library
+	words   map[uint64]codeWord  // by address
+	code    *mappings            // what is mapped, as events pass by
 }
 
 // moduleKey tells mappings apart.
@@ -29,25 +33,47 @@ func (m *mapping) key() moduleKey {
 	return moduleKey{m.start, m.end, m.offset, fileID{m.major, m.minor, m.inode}}
 }
 
+// place returns where the mapping is.
+func (k moduleKey) place() mapping { return mapping{start: k.start, end: k.end} }
+
 func newCopies(t *target, o *Options, code *mappings) *copies {
 	c := &copies{
 		target: t, machine: t.machine.elf, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
 		files: map[tableKey]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
+		images: map[moduleKey][]byte{}, words: map[uint64]codeWord{},
 	}
-	if all, err := t.mappings(); err == nil {
-		for _, m := range all {
-			c.keepVDSO(m)
-		}
-	}
+	c.keepImages()
 	return c
 }
 
-// keepVDSO reads the kernel's library at once: it is in no file, so it is gone with
-// the process. Signal handlers of 32-bit programs return to it.
-func (c *copies) keepVDSO(m mapping) {
-	if m.path == vdso {
-		c.modules[m.key()] = c.module(m)
+// keepImages reads the kernel's library, if it is mapped.
+func (c *copies) keepImages() {
+	all, err := c.target.mappings()
+	if err != nil {
+		return // the process has ended
 	}
+	for _, m := range all {
+		c.keepImage(m)
+	}
+}
+
+// keepImage reads the kernel's library at once: it is in no file, so it is gone with
+// the process. Signal handlers of arm64 and of 32-bit programs return to it.
+func (c *copies) keepImage(m mapping) {
+	if m.path != vdso {
+		return
+	}
+	if image, err := c.target.image(m); err == nil {
+		c.images[m.key()] = image
+	}
+}
+
+// open opens what is mapped at m. It returns nil for code that is in no file.
+func (c *copies) open(m mapping) (*symbol.File, error) {
+	if image := c.images[m.key()]; image != nil {
+		return symbol.New(bytes.NewReader(image), int64(len(image)))
+	}
+	return c.target.openCode(m)
 }
 
 // unwind returns the stack of a copy.
@@ -56,7 +82,7 @@ func (c *copies) unwind(raw *rawStack) reference.Stack {
 	for _, r := range raw.ranges {
 		memory = append(memory, reference.Raw{Addr: r.start, Data: r.data})
 	}
-	s := reference.Unwind(raw.regs, memory, c, reference.Options{
+	s := reference.Unwind(raw.regs, append(memory, codeWords{c}), c, reference.Options{
 		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer, AddressBits: c.target.addressBits,
 	})
 	c.cut(&s)
@@ -92,7 +118,7 @@ func (c *copies) Find(pc uint64) (reference.Module, bool) {
 // module reads the tables of a mapped file. A file whose tables cannot be read
 // has none.
 func (c *copies) module(m mapping) reference.Module {
-	f, err := c.target.openCode(m)
+	f, err := c.open(m)
 	if err != nil || f == nil {
 		return reference.Module{}
 	}
@@ -110,16 +136,19 @@ func (c *copies) module(m mapping) reference.Module {
 
 // mapped says that m appeared: what was known of that place is void.
 func (c *copies) mapped(m mapping) {
-	maps.DeleteFunc(c.modules, func(k moduleKey, _ reference.Module) bool {
-		return k.start < m.end && m.start < k.end
-	})
-	c.keepVDSO(m)
+	maps.DeleteFunc(c.modules, func(k moduleKey, _ reference.Module) bool { return m.overlaps(k.place()) })
+	maps.DeleteFunc(c.images, func(k moduleKey, _ []byte) bool { return m.overlaps(k.place()) })
+	clear(c.words)
+	c.keepImage(m)
 }
 
 // forget drops what is known of a process that is another program now.
 func (c *copies) forget() {
 	clear(c.files)
 	clear(c.modules)
+	clear(c.images)
+	clear(c.words)
+	c.keepImages()
 }
 
 // late returns the stack of a copy as the programs would have.

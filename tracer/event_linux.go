@@ -19,7 +19,10 @@ const (
 	kindMaps       = uint8(probeRecordKindRECORD_MAPS)
 	kindRaw        = uint8(probeRecordKindRECORD_RAW) // addr numbers the raw stack from the start of the trace
 	kindGrowth     = uint8(probeRecordKindRECORD_GROWTH)
+	kindCallStack  = uint8(probeRecordKindRECORD_CALL_STACK)
 	kindSide       = uint8(0x80) // addr is an index into the batch's sides
+	kindActivity   = uint8(0x83) // addr numbers one of the batch's activities
+	kindFunction   = uint8(0x84) // addr numbers one of the batch's calls
 )
 
 // event is a record of the rings in user memory. It holds no pointers, so that
@@ -29,13 +32,15 @@ type event struct {
 	addr     uint64
 	size     uint64
 	stack    uint64 // hash, 0 for none
-	old      uint64 // kindMove
+	old      uint64 // kindMove; the second half of one that was split has it, too
 	entry    uint64 // kindMove: when it was entered
 	tid      uint32
 	pid      uint32
 	function uint16
 	cpu      uint16
+	argument uint32
 	kind     uint8
+	told     uint8 // probeTold: what argument is
 }
 
 // stackDef gives the frames of a stack hash.
@@ -76,6 +81,7 @@ func decode(b []byte, e *event) bool {
 	e.size = raw.Size
 	e.stack = raw.Stack
 	e.pid = raw.Pid
+	e.argument, e.told = raw.Argument, raw.Head.Told
 	e.old, e.entry = 0, 0
 	if e.kind == kindMove {
 		if len(b) < moveEventSize {
@@ -84,7 +90,7 @@ func decode(b []byte, e *event) bool {
 		move := (*probeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 		e.old, e.entry = move.Old, move.EntryTime
 	}
-	return e.kind >= kindAlloc && e.kind <= kindMaps && e.kind != kindStack || e.kind == kindGrowth
+	return e.kind >= kindAlloc && e.kind <= kindMaps && e.kind != kindStack || e.kind == kindGrowth || e.kind == kindCallStack
 }
 
 // decodeStack reads a stack; see isStack. It copies the frames, which the caller

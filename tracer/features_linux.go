@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -28,6 +29,7 @@ type Features interface {
 	Loop() error         // bpf_loop, 5.17
 	UprobeMulti() error  // uprobe_multi links whose process filter sees all threads, 6.10
 	PerfUprobes() error  // uprobes as perf events, 4.17
+	NarrowSteps() error  // 32-bit programs can be single-stepped wherever their stack is, 7.0
 }
 
 // What can keep a process from being traced. Match with errors.Is.
@@ -107,9 +109,16 @@ func checkUserNamespace() error {
 	return ErrContainer
 }
 
+// kernelTypes is where kernels have theirs since Linux 5.4.
+const kernelTypes = "/sys/kernel/btf/vmlinux"
+
 func (kernelFeatures) Types() error {
+	// They are read when programs are loaded; to read them twice would cost 10 ms.
+	if info, err := os.Stat(kernelTypes); err == nil && info.Size() > 0 {
+		return nil
+	}
 	if _, err := btf.LoadKernelSpec(); errors.Is(err, ebpf.ErrNotSupported) {
-		return fmt.Errorf("types of the kernel: %w: it needs CONFIG_DEBUG_INFO_BTF and /sys/kernel/btf/vmlinux", ErrUnsupported)
+		return fmt.Errorf("types of the kernel: %w: it needs CONFIG_DEBUG_INFO_BTF and %s", ErrUnsupported, kernelTypes)
 	} else if err != nil {
 		return fmt.Errorf("read the types of the kernel: %w", err)
 	}
@@ -133,6 +142,24 @@ func (kernelFeatures) PerfUprobes() error {
 		return fmt.Errorf("uprobes as perf events: %w: it needs CONFIG_UPROBE_EVENTS and %s", ErrUnsupported, events)
 	}
 	return nil
+}
+
+// NarrowSteps asks for what came with the kernel's commit "x86/uprobes: Fix XOL allocation
+// failure for 32-bit tasks" (7.0, and stable kernels of 2026).
+func (kernelFeatures) NarrowSteps() error {
+	const added = "arch_uprobe_get_xol_area"
+	spec, err := btf.LoadKernelSpec()
+	if err != nil {
+		return fmt.Errorf("read the types of the kernel: %w", err)
+	}
+	var f *btf.Func
+	if err := spec.TypeByName(added, &f); err == nil {
+		return nil
+	}
+	if names, err := os.ReadFile("/proc/kallsyms"); err == nil && bytes.Contains(names, []byte(" "+added+"\n")) {
+		return nil
+	}
+	return unsupported("single-stepping of 32-bit programs whose stack is at the very top", "7.0")
 }
 
 // perfRefused says what a kernel wants that refuses to open a perf event although

@@ -22,15 +22,15 @@ type follower struct {
 	heard    uint64 // number of the last record that was taken
 	untold   bool   // the programs do not know yet what is installed
 	mu       sync.Mutex
-	fresh    []mapping                               // files that were mapped since the last look
-	register func(code []placed, epoch uint64) error // tells the programs
+	fresh    []mapping                // files that were mapped since the last look
+	register func(epoch uint64) error // tells the programs
 	changes  chan struct{}
 	ready    chan side // what was installed, for the stream; holds the latest
 	stopping chan struct{}
 	running  sync.WaitGroup
 }
 
-func newFollower(s *space, register func([]placed, uint64) error) *follower {
+func newFollower(s *space, register func(epoch uint64) error) *follower {
 	return &follower{
 		space: s, register: register,
 		changes: make(chan struct{}, 1), ready: make(chan side, 1), stopping: make(chan struct{}),
@@ -60,7 +60,7 @@ func (f *follower) look() error {
 		f.untold = true
 		// Never the same again, for any process: rules and stacks that the
 		// programs remember under another epoch are void.
-		if err := f.register(f.space.code, rand.Uint64()|1<<63); err != nil {
+		if err := f.register(rand.Uint64() | 1<<63); err != nil {
 			return err
 		}
 		f.untold = false

@@ -24,7 +24,9 @@ type Function struct {
 	size     uint64 // bytes of code; 0 if nothing says it
 	ifunc    bool
 	optional bool // it can be left out if it cannot be probed
+	tells    bool // its events have all its arguments
 	wraps    bool // it may lead to that of another allocator
+	calls    bool // it may call functions that another allocator may stand before
 
 	exits     bool      // its return instructions are probed
 	exitCost  site.Cost // of the dearest of them
@@ -100,7 +102,12 @@ func (c *code) choose(fn *Function) error {
 	if err != nil {
 		return err
 	}
-	if fn.Site, err = site.Choose(c.sites(), f); err != nil {
+	fn.Site, err = site.Choose(c.sites(), f)
+	if err != nil && fn.tells { // perhaps where not all of them are left
+		fn.tells = false
+		return c.choose(fn)
+	}
+	if err != nil {
 		return err
 	}
 	probe, ok := c.probe(fn.Name, fn.Site.Addr)
@@ -119,10 +126,10 @@ func (c *code) describe(fn *Function) (site.Function, error) {
 	}
 	f := site.Function{
 		Name: fn.Name, Entry: fn.addr, Code: body, IFunc: fn.ifunc,
-		Args: fn.row.arguments(), Return: fn.Returns, SkipNull: fn.row.operation == opFree && !fn.opens(),
+		Args: fn.arguments(), Return: fn.Returns, SkipNull: fn.row.operation == opFree && !fn.opens(),
 		Incoming: c.branches, Target: c.target, Slot: c.slot,
 	}
-	if fn.row.count != none {
+	if fn.row.count != none && !fn.tells {
 		f.Factors = [2]int{fn.row.size, fn.row.count}
 	}
 	return f, nil
@@ -135,7 +142,7 @@ func (f *Function) pack(number int, word uint64) uint64 {
 		if arg == none {
 			return site.NoReg, false
 		}
-		x := f.Site.Args[slices.Index(f.row.arguments(), arg)]
+		x := f.Site.Args[slices.Index(f.arguments(), arg)]
 		return uint64(x.Reg), x.Product
 	}
 	size, product := place(f.row.size)
@@ -144,8 +151,13 @@ func (f *Function) pack(number int, word uint64) uint64 {
 		count = site.NoReg
 	}
 	block, _ := place(f.row.block)
-	packed := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | count<<19 | block<<24 |
+	packed := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | block<<24 |
 		uint64(f.Site.StackAdjust)/word<<29
+	if f.tells && f.row.alignment != 0 {
+		count, _ = place(f.row.alignment - 1)
+		packed |= 1 << 38
+	}
+	packed |= count << 19
 	// A jump on overflow tests the flag that the multiplication has left.
 	if product && strings.HasPrefix(f.Site.Insn, "jo ") {
 		packed |= 1 << 38
@@ -169,7 +181,7 @@ func (f *Function) flow(tails bool) uint64 {
 	if f.exits {
 		packed |= 1 << 39
 	}
-	if f.wraps {
+	if f.wraps || f.calls {
 		packed |= 1 << 59
 	}
 	if f.opens() {

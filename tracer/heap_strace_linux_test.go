@@ -35,7 +35,7 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log := straced(t, child.PID)
+			log := straced(t, child.PID, "brk,mmap,?mmap2,mprotect,mremap")
 			r := attachTo(t, child.PID, func(o *Options) {
 				way.set(o)
 				o.HeapGrowth = true
@@ -110,12 +110,12 @@ func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 	return all
 }
 
-// straced has strace watch a process; the returned function waits for the end of
+// straced has strace watch the calls of a process; the returned function waits for the end of
 // both and returns what strace wrote.
-func straced(t *testing.T, pid int) func() []byte {
+func straced(t *testing.T, pid int, calls string) func() []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "strace")
-	cmd := exec.Command(installed(t, "strace"), "-f", "-e", "trace=brk,mmap,?mmap2,mprotect,mremap", "-e", "signal=none", "-o", path, "-p", strconv.Itoa(pid))
+	cmd := exec.Command(installed(t, "strace"), "-f", "-e", "trace="+calls, "-e", "signal=none", "-o", path, "-p", strconv.Itoa(pid))
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,14 +15,29 @@ import (
 // tracers of the machine, leaves one of the places takes the breakpoint out. A perf
 // event at the same place that is attached to another thread wants it.
 func (k *kernel) hold(plan *Plan, tid int) error {
+	groups := heldGroups(k.probed, tid)
+	if err := k.keeper.Hold(groups); err != nil {
+		return fmt.Errorf("hold the probes: %w", perfRefused(err))
+	}
+	if k.named != nil {
+		if err := k.named.hold(tid); err != nil {
+			return err
+		}
+	}
+	plan.options.log("process %d: the main thread has ended, thread %d holds the probes", plan.target.pid, tid)
+	return nil
+}
+
+// heldGroups returns groups that have each place of some probes once.
+func heldGroups(probed []probeGroup, tid int) []keeper.Group {
 	type place struct {
 		file   int
 		offset uint64
 	}
 	seen := map[place]bool{}
 	var groups []keeper.Group
-	for i := range k.probed {
-		g := &k.probed[i]
+	for i := range probed {
+		g := &probed[i]
 		held := keeper.Group{File: g.File, PID: tid}
 		for _, s := range g.Sites {
 			if at := (place{g.File, s.Offset}); !seen[at] {
@@ -34,9 +49,5 @@ func (k *kernel) hold(plan *Plan, tid int) error {
 			groups = append(groups, held)
 		}
 	}
-	if err := k.keeper.Hold(groups); err != nil {
-		return fmt.Errorf("hold the probes: %w", perfRefused(err))
-	}
-	plan.options.log("process %d: the main thread has ended, thread %d holds the probes", plan.target.pid, tid)
-	return nil
+	return groups
 }

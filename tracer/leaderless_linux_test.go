@@ -102,14 +102,16 @@ func TestMainThreadEndsFirst(t *testing.T) {
 			if s.Calls >= made {
 				t.Errorf("%d calls recorded, %d made", s.Calls, made)
 			}
-			returned := 0 // in the gap: the other thread may have been in a call as it began
+			// The kernel tells the thread's end before it takes its events out, one after
+			// the other, so that the other thread's first calls may still be seen.
+			seen := uint64(0)
 			for _, call := range ofKind(records, trace.KindCall) {
-				if call.Time <= gap.Lost.Since || call.Time >= gap.Time {
-					continue
+				if call.Time > gap.Lost.Since && call.Time < gap.Time {
+					seen++
 				}
-				if returned++; returned > 1 {
-					t.Fatalf("a call of %s at %d in the gap from %d to %d", call.Call.Function, call.Time, gap.Lost.Since, gap.Time)
-				}
+			}
+			if missing := made - s.Calls; seen >= missing {
+				t.Errorf("%d calls are in the gap from %d to %d, and %d are missing", seen, gap.Lost.Since, gap.Time, missing)
 			}
 		})
 	}

@@ -41,3 +41,13 @@ func (t *Tracer) LiveSites(n int) []LiveSite {
 	})
 	return all[:min(n, len(all))]
 }
+
+// LiveBytes returns the bytes of the blocks that are live behind the record that
+// ReadRecord returned last; 0 if live blocks are not followed. It must not be called
+// while ReadRecord runs.
+func (t *Tracer) LiveBytes() uint64 {
+	if t.stream.live == nil {
+		return 0
+	}
+	return t.stream.live.Bytes()
+}

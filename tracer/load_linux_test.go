@@ -42,7 +42,7 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 	}
 	for name, change := range forms {
 		t.Run(name, func(t *testing.T) {
-			o := Options{PID: child.PID, Depth: DefaultDepth, HeapGrowth: true, verifierLog: ebpf.LogLevelStats}
+			o := Options{PID: child.PID, Depth: DefaultDepth, HeapGrowth: true, verifierLog: ebpf.LogLevelStats, everyProgram: true}
 			change(&o)
 			plan, err := NewPlan(o)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/activity"
 )
 
 // Loss is a reason for events, or parts of events, that are missing.
@@ -25,6 +26,7 @@ const (
 	LossSkipped     // the kernel did not run a program, since one was running on that CPU
 	LossUnfinished  // at the end a record was not completed: it and those behind it in its ring are missing
 	LossProbesMoved // the thread ended that the probes were attached to, and they were attached to another
+	LossProbedLate  // a function that the user names was in a file that was mapped before its probes were in
 	LossPaused      // MaxRate was exceeded, and the probes were taken out for a while
 	lossCount
 )
@@ -32,7 +34,7 @@ const (
 var lossNames = [lossCount]string{
 	"ring full", "state unavailable", "nesting limit", "missed return", "stack failed",
 	"argument unreadable", "late record", "sideband lost", "program skipped", "record unfinished",
-	"probes moved", trace.LostPaused,
+	"probes moved", "probed late", trace.LostPaused,
 }
 
 // String returns the reason as traces and the summary spell it.
@@ -49,6 +51,8 @@ type lossCounters struct {
 	counters *ebpf.Map
 	work     *ebpf.Map
 	programs []*ebpf.Program
+	activity *activity.Activity // nil without
+	named    *namedCalls        // nil without
 	before   [lossCount]uint64
 	perCPU   []uint64
 }
@@ -70,6 +74,23 @@ func (c *lossCounters) grown() ([lossCount]uint64, error) {
 		delta[i] = now[i] - c.before[i]
 	}
 	c.before = now
+	if c.activity != nil {
+		lost, err := c.activity.Grown()
+		if err != nil {
+			return delta, err
+		}
+		delta[LossRingFull] += lost.Full
+		delta[LossSkipped] += lost.Skipped
+	}
+	if c.named != nil {
+		lost, err := c.named.functions.Grown()
+		if err != nil {
+			return delta, err
+		}
+		delta[LossRingFull] += lost.Full
+		delta[LossSkipped] += lost.Skipped
+		delta[LossProbedLate] += c.named.late.Swap(0)
+	}
 	return delta, nil
 }
 

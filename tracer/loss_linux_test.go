@@ -111,7 +111,7 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 
 // fakeFeatures is a kernel without some features.
 type fakeFeatures struct {
-	capabilities, types, kernelReads, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti, perfUprobes error
+	capabilities, types, kernelReads, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti, perfUprobes, narrowSteps error
 }
 
 func (f fakeFeatures) Capabilities() error { return f.capabilities }
@@ -123,6 +123,7 @@ func (f fakeFeatures) AttachCookie() error { return f.attachCookie }
 func (f fakeFeatures) TaskStorage() error  { return f.taskStorage }
 func (f fakeFeatures) Loop() error         { return f.loop }
 func (f fakeFeatures) UprobeMulti() error  { return f.uprobeMulti }
+func (f fakeFeatures) NarrowSteps() error  { return f.narrowSteps }
 
 func TestKernelsThatLackSomething(t *testing.T) {
 	testutil.NeedBPF(t)

@@ -107,10 +107,11 @@ func (ms *mappings) at(addr uint64) *mapping {
 // code says whether addr is in an executable mapping.
 func (ms *mappings) code(addr uint64) bool { return ms.at(addr) != nil }
 
-// inFile says whether addr is in an executable mapping of a file.
+// inFile says whether addr is in an executable mapping of a file, as which the
+// kernel's library counts.
 func (ms *mappings) inFile(addr uint64) bool {
 	m := ms.at(addr)
-	return m != nil && m.inode != 0
+	return m != nil && (m.inode != 0 || m.path == vdso)
 }
 
 func (ms *mappings) remove(time uint64, gone func(mapping) bool) {

@@ -190,4 +190,8 @@ func TestMappingsWithoutName(t *testing.T) {
 	if len(*moved) != 1 {
 		t.Errorf("told of the files of %+v", *moved)
 	}
+	ms.add(mapping{start: 0x8000, end: 0x9000, path: vdso}, 30)
+	if !ms.inFile(0x8000) {
+		t.Error("the kernel's library does not count as a file")
+	}
 }

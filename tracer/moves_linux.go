@@ -102,7 +102,7 @@ func (e *event) ends(block uint64) bool {
 // asAlloc returns the second half of a move.
 func (e *event) asAlloc() event {
 	alloc := *e
-	alloc.kind, alloc.old, alloc.entry = kindAlloc, 0, 0
+	alloc.kind, alloc.entry = kindAlloc, 0
 	return alloc
 }
 

@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
+	"rtrace-bpf/tracer/modules"
 )
 
 // Mechanism is a way to attach probes.
@@ -110,6 +114,7 @@ type Options struct {
 	BacktraceAll bool      // frees have a stack, too
 	Unwind       Unwind    // how stacks are found
 	VerifyUnwind int       // check every so many stacks with the Go unwinder; 0 for none
+	Args         bool      // calls of allocators have their arguments
 	MinSize      uint64    // smaller blocks are left out, with their frees
 	HeapGrowth   bool      // also record the memory that the allocator gets from the system
 	MaxRate      uint64    // calls per second, of the process, above which recording pauses; 0: it never does
@@ -121,6 +126,16 @@ type Options struct {
 	Allocators []string          // by name: one of AllocatorKinds, or "prefix:" and a prefix
 	Library    string            // that of the file with this path
 	Symbols    map[string]uint64 // addresses of functions, as symbol tables have them, in Library or else the program
+
+	// Activity is what else is recorded. Its events stand among the calls in the
+	// order of their times.
+	Activity activity.Options
+	// Functions is which functions are told of besides, in the same way.
+	Functions functions.Options
+	// NoMemory leaves out all allocators.
+	NoMemory bool
+	// Modules is what else is traced beside memory.
+	Modules []*modules.Module
 
 	Origin string // program and version, for the trace's header
 
@@ -139,7 +154,12 @@ type Options struct {
 	fewThreads   uint32        // for tests: most threads in the hash, 0 for as many as ever
 	noStackCache bool          // for benchmarks: every stack is unwound
 	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
+	everyProgram bool          // for tests: load those that no probe needs, too
 
+	// Idle is called by ReadRecord when it has returned all that there is and is
+	// about to wait. With it the buffers are read every few milliseconds, however
+	// little is in them.
+	Idle func()
 	// Tick is called by ReadRecord about once a second, also while it waits.
 	Tick func()
 	// Log takes lines about what is done, for -v; nil for none.
@@ -169,6 +189,10 @@ func (o *Options) Check() error {
 		return errors.New("only stacks from unwind tables can be checked")
 	case o.VerifyUnwind > 0 && o.Buffer == BufferPerf:
 		return errors.New("stacks can be checked with ring buffers only")
+	case o.NoMemory && len(o.Modules) == 0:
+		return errors.New("nothing is to be traced")
+	case len(o.Modules) > 0 && o.Buffer == BufferPerf:
+		return errors.New("modules beside memory go with ring buffers only")
 	case o.NoLive && o.MinSize > 0:
 		return errors.New("a minimum size needs the live blocks to be tracked")
 	}
@@ -188,12 +212,23 @@ func (o *Options) ringBytes(cpus int) int {
 	if o.RingSize != 0 {
 		return o.RingSize
 	}
-	size := defaultRingSize
-	for size > MinRingSize && size*cpus*max(o.Shares, 1) > ringBudget {
+	size, shares := defaultRingSize, max(o.Shares, 1)
+	rings := 1
+	if o.Activity.Any() {
+		rings++ // that has rings of the same size
+	}
+	if o.calls() {
+		rings++
+	}
+	shares *= rings
+	for size > MinRingSize && size*cpus*shares > ringBudget {
 		size /= 2
 	}
 	return size
 }
+
+// calls says whether calls of functions are told of beside those of allocators.
+func (o *Options) calls() bool { return o.Functions.Any() || len(o.Modules) > 0 }
 
 func (o *Options) warn(format string, args ...any) {
 	if o.Warn != nil {

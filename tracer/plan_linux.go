@@ -2,10 +2,8 @@ package tracer
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/cilium/ebpf/rlimit"
-	"golang.org/x/sys/unix"
+	"rtrace-bpf/tracer/functions"
 )
 
 // Plan says what a tracer will put where. It is made without touching the
@@ -21,9 +19,13 @@ type Plan struct {
 	allocators []Allocator // all that were found
 	functions  []Function
 	growths    []Growth
-	operators  []Function // of C++, that name the calls that they make
-	internal   []Probe    // calls of free that the allocator makes for itself
-	debugger   []Probe    // where the dynamic loader tells of new libraries
+	operators  []Function           // of C++, that name the calls that they make
+	internal   []Probe              // calls of free that the allocator makes for itself
+	debugger   []Probe              // where the dynamic loader tells of new libraries
+	named      []namedProbe         // of functions that the user names
+	namedFound map[namedFile]bool   // where these were looked for
+	known      []functions.Function // that the modules know
+	open       map[uint32]string    // descriptors from before the trace, for modules: what each is
 }
 
 // NewPlan looks at the process and the kernel and decides what to probe, where
@@ -50,13 +52,18 @@ func (p *Plan) decide() error {
 	if err := p.chooseKernel(); err != nil {
 		return err
 	}
-	if err := p.chooseAllocators(); err != nil {
-		return err
-	}
-	if err := p.chooseOperators(); err != nil {
-		return err
+	if !p.options.NoMemory {
+		if err := p.chooseAllocators(); err != nil {
+			return err
+		}
+		if err := p.chooseOperators(); err != nil {
+			return err
+		}
 	}
 	if err := checkReturnProbes(p.target); err != nil {
+		return err
+	}
+	if err := p.findNamed(); err != nil {
 		return err
 	}
 	return p.findLoader()
@@ -65,11 +72,8 @@ func (p *Plan) decide() error {
 // chooseKernel picks mechanisms by what the kernel has.
 func (p *Plan) chooseKernel() error {
 	// Tests of features make programs and maps, too.
-	// Kernels before 5.11 charge BPF memory to RLIMIT_MEMLOCK.
-	if err := rlimit.RemoveMemlock(); errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w CAP_SYS_RESOURCE: before Linux 5.11 the memory of BPF counts as locked", ErrNotPrivileged)
-	} else if err != nil {
-		return fmt.Errorf("raise the limit of locked memory: %w", err)
+	if err := freeMemory(); err != nil {
+		return err
 	}
 	f := p.options.Features
 	if err := f.KernelReads(); err != nil {

@@ -23,7 +23,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for i := range p.functions {
 		f := &p.functions[i]
 		fmt.Fprintf(table, "%s\t%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, filepath.Base(f.Probe.Path), f.addr, f.Site.Offset,
-			f.Site.Insn, f.Site.Cost, f.probes(), f.arguments(p.target.machine), strings.Join(f.Aliases, " "))
+			f.Site.Insn, f.Site.Cost, f.probes(), f.places(p.target.machine), strings.Join(f.Aliases, " "))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -34,6 +34,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if err := p.writeGrowths(w); err != nil {
 		return err
 	}
+	p.writeNamed(w)
 	for _, probe := range p.debugger {
 		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
 	}
@@ -144,9 +145,9 @@ func (f *Function) probes() string {
 }
 
 // arguments says where the probe finds what it reads.
-func (f *Function) arguments(m *machine) string {
+func (f *Function) places(m *machine) string {
 	var all []string
-	for i, arg := range f.row.arguments() {
+	for i, arg := range f.arguments() {
 		place := f.Site.Args[i]
 		what := "block"
 		switch arg {
@@ -154,6 +155,8 @@ func (f *Function) arguments(m *machine) string {
 			what = "size"
 		case f.row.count:
 			what = "count"
+		case f.row.alignment - 1:
+			what = "alignment"
 		}
 		if place.Product {
 			if arg == f.row.count {

@@ -31,6 +31,7 @@ const (
 	probe32MapThreads           = "threads"
 	probe32MapThreadsByTid      = "threads_by_tid"
 	probe32MapWork              = "work"
+	probe32ProgCallStack        = "call_stack"
 	probe32ProgEnter            = "enter"
 	probe32ProgGrow             = "grow"
 	probe32ProgGrown            = "grown"
@@ -40,7 +41,9 @@ const (
 	probe32ProgLeaveAt          = "leave_at"
 	probe32ProgMapsChanged      = "maps_changed"
 	probe32ProgOperate          = "operate"
+	probe32ProgReturnedStack    = "returned_stack"
 	probe32VarCfgAddressMask    = "cfg_address_mask"
+	probe32VarCfgArgs           = "cfg_args"
 	probe32VarCfgBacktraceAll   = "cfg_backtrace_all"
 	probe32VarCfgCookies        = "cfg_cookies"
 	probe32VarCfgDepth          = "cfg_depth"
@@ -73,6 +76,7 @@ const (
 	probe32VarUnusedSiteProgram = "unused_site_program"
 	probe32VarUnusedStackEnd    = "unused_stack_end"
 	probe32VarUnusedStackRecord = "unused_stack_record"
+	probe32VarUnusedTold        = "unused_told"
 	probe32VarUnusedUnwindMode  = "unused_unwind_mode"
 	probe32VarUnusedWorkKind    = "unused_work_kind"
 )
@@ -119,15 +123,17 @@ type probe32Specs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probe32ProgramSpecs struct {
-	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
-	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
-	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
-	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
-	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
-	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
-	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
-	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
-	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
+	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
+	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
+	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 }
 
 // probe32MapSpecs contains maps before they are loaded into the kernel.
@@ -156,6 +162,7 @@ type probe32MapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type probe32VariableSpecs struct {
 	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.VariableSpec `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -188,6 +195,7 @@ type probe32VariableSpecs struct {
 	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.VariableSpec `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
@@ -254,6 +262,7 @@ func (m *probe32Maps) Close() error {
 // It can be passed to loadProbe32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type probe32Variables struct {
 	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.Variable `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
@@ -286,6 +295,7 @@ type probe32Variables struct {
 	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.Variable `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
@@ -294,19 +304,22 @@ type probe32Variables struct {
 //
 // It can be passed to loadProbe32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type probe32Programs struct {
-	Enter        *ebpf.Program `ebpf:"enter"`
-	Grow         *ebpf.Program `ebpf:"grow"`
-	Grown        *ebpf.Program `ebpf:"grown"`
-	HandOver     *ebpf.Program `ebpf:"hand_over"`
-	InternalFree *ebpf.Program `ebpf:"internal_free"`
-	Leave        *ebpf.Program `ebpf:"leave"`
-	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
-	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
-	Operate      *ebpf.Program `ebpf:"operate"`
+	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Enter         *ebpf.Program `ebpf:"enter"`
+	Grow          *ebpf.Program `ebpf:"grow"`
+	Grown         *ebpf.Program `ebpf:"grown"`
+	HandOver      *ebpf.Program `ebpf:"hand_over"`
+	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	Leave         *ebpf.Program `ebpf:"leave"`
+	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
+	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
+	Operate       *ebpf.Program `ebpf:"operate"`
+	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 }
 
 func (p *probe32Programs) Close() error {
 	return _Probe32Close(
+		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
@@ -316,6 +329,7 @@ func (p *probe32Programs) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.ReturnedStack,
 	)
 }
 

@@ -44,13 +44,13 @@ type probeEvent struct {
 		Tid      uint32
 		Function uint16
 		Kind     uint8
-		Reserved uint8
+		Told     uint8
 	}
 	Addr     uint64
 	Size     uint64
 	Stack    uint64
 	Pid      uint32
-	Reserved uint32
+	Argument uint32
 }
 
 type probeKnownRule struct {
@@ -127,7 +127,7 @@ type probeRawStack struct {
 		Tid      uint32
 		Function uint16
 		Kind     uint8
-		Reserved uint8
+		Told     uint8
 	}
 	Hash uint64
 	Pc   uint64
@@ -174,6 +174,7 @@ const (
 	probeRecordKindRECORD_MAPS        probeRecordKind = 7
 	probeRecordKindRECORD_RAW         probeRecordKind = 8
 	probeRecordKindRECORD_GROWTH      probeRecordKind = 9
+	probeRecordKindRECORD_CALL_STACK  probeRecordKind = 10
 )
 
 type probeRow struct {
@@ -213,7 +214,7 @@ type probeStackRecord struct {
 		Tid      uint32
 		Function uint16
 		Kind     uint8
-		Reserved uint8
+		Told     uint8
 	}
 	Hash         uint64
 	Depth        uint16
@@ -227,7 +228,7 @@ type probeTarget struct {
 	_        structs.HostLayout
 	Epoch    uint64
 	Space    uint32
-	Mappings uint32
+	Reserved uint32
 }
 
 type probeThread struct {
@@ -250,7 +251,10 @@ type probeThread struct {
 		Entered   uint16
 		Operation uint8
 		Skip      uint8
-		_         [2]byte
+		_         [1]byte /* unsupported bitfield */
+		Told      uint8
+		Argument  uint32
+		Reserved  uint32
 	}
 	Growth struct {
 		_         structs.HostLayout
@@ -319,10 +323,19 @@ type probeThread struct {
 		Length uint32
 		Span   uint16
 		Beyond uint16
-		Words  [376]uint64
+		Words  [368]uint64
 	}
 	Stack probeStackRecord
 }
+
+type probeTold uint32
+
+const (
+	probeToldTOLD_NOTHING   probeTold = 0
+	probeToldTOLD_COUNT     probeTold = 1
+	probeToldTOLD_ELEMENT   probeTold = 2
+	probeToldTOLD_ALIGNMENT probeTold = 3
+)
 
 type probeUnwindMode uint32
 
@@ -361,6 +374,7 @@ const (
 	probeMapThreads           = "threads"
 	probeMapThreadsByTid      = "threads_by_tid"
 	probeMapWork              = "work"
+	probeProgCallStack        = "call_stack"
 	probeProgEnter            = "enter"
 	probeProgGrow             = "grow"
 	probeProgGrown            = "grown"
@@ -370,7 +384,9 @@ const (
 	probeProgLeaveAt          = "leave_at"
 	probeProgMapsChanged      = "maps_changed"
 	probeProgOperate          = "operate"
+	probeProgReturnedStack    = "returned_stack"
 	probeVarCfgAddressMask    = "cfg_address_mask"
+	probeVarCfgArgs           = "cfg_args"
 	probeVarCfgBacktraceAll   = "cfg_backtrace_all"
 	probeVarCfgCookies        = "cfg_cookies"
 	probeVarCfgDepth          = "cfg_depth"
@@ -403,6 +419,7 @@ const (
 	probeVarUnusedSiteProgram = "unused_site_program"
 	probeVarUnusedStackEnd    = "unused_stack_end"
 	probeVarUnusedStackRecord = "unused_stack_record"
+	probeVarUnusedTold        = "unused_told"
 	probeVarUnusedUnwindMode  = "unused_unwind_mode"
 	probeVarUnusedWorkKind    = "unused_work_kind"
 )
@@ -449,15 +466,17 @@ type probeSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeProgramSpecs struct {
-	Enter        *ebpf.ProgramSpec `ebpf:"enter"`
-	Grow         *ebpf.ProgramSpec `ebpf:"grow"`
-	Grown        *ebpf.ProgramSpec `ebpf:"grown"`
-	HandOver     *ebpf.ProgramSpec `ebpf:"hand_over"`
-	InternalFree *ebpf.ProgramSpec `ebpf:"internal_free"`
-	Leave        *ebpf.ProgramSpec `ebpf:"leave"`
-	LeaveAt      *ebpf.ProgramSpec `ebpf:"leave_at"`
-	MapsChanged  *ebpf.ProgramSpec `ebpf:"maps_changed"`
-	Operate      *ebpf.ProgramSpec `ebpf:"operate"`
+	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
+	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
+	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
+	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
+	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
+	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 }
 
 // probeMapSpecs contains maps before they are loaded into the kernel.
@@ -486,6 +505,7 @@ type probeMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeVariableSpecs struct {
 	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.VariableSpec `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
@@ -518,6 +538,7 @@ type probeVariableSpecs struct {
 	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.VariableSpec `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
@@ -584,6 +605,7 @@ func (m *probeMaps) Close() error {
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probeVariables struct {
 	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
+	CfgArgs           *ebpf.Variable `ebpf:"cfg_args"`
 	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
@@ -616,6 +638,7 @@ type probeVariables struct {
 	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
 	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
 	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedTold        *ebpf.Variable `ebpf:"unused_told"`
 	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
 	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
 }
@@ -624,19 +647,22 @@ type probeVariables struct {
 //
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probePrograms struct {
-	Enter        *ebpf.Program `ebpf:"enter"`
-	Grow         *ebpf.Program `ebpf:"grow"`
-	Grown        *ebpf.Program `ebpf:"grown"`
-	HandOver     *ebpf.Program `ebpf:"hand_over"`
-	InternalFree *ebpf.Program `ebpf:"internal_free"`
-	Leave        *ebpf.Program `ebpf:"leave"`
-	LeaveAt      *ebpf.Program `ebpf:"leave_at"`
-	MapsChanged  *ebpf.Program `ebpf:"maps_changed"`
-	Operate      *ebpf.Program `ebpf:"operate"`
+	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Enter         *ebpf.Program `ebpf:"enter"`
+	Grow          *ebpf.Program `ebpf:"grow"`
+	Grown         *ebpf.Program `ebpf:"grown"`
+	HandOver      *ebpf.Program `ebpf:"hand_over"`
+	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	Leave         *ebpf.Program `ebpf:"leave"`
+	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
+	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
+	Operate       *ebpf.Program `ebpf:"operate"`
+	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 }
 
 func (p *probePrograms) Close() error {
 	return _ProbeClose(
+		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
@@ -646,6 +672,7 @@ func (p *probePrograms) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.ReturnedStack,
 	)
 }
 

@@ -155,7 +155,12 @@ func (k *kernel) reattach(plan *Plan) error { return k.probeAgain(plan, false) }
 
 // revive is reattach for perf events whose thread has ended, by which they have lost
 // their process: no program runs for them any more. Removing them takes seconds.
-func (k *kernel) revive(plan *Plan) error { return k.probeAgain(plan, true) }
+func (k *kernel) revive(plan *Plan) error {
+	if err := k.probeAgain(plan, true); err != nil || k.named == nil {
+		return err
+	}
+	return k.named.replace(int(k.task.Load()))
+}
 
 func (k *kernel) probeAgain(plan *Plan, replace bool) error {
 	k.pauses++

@@ -30,14 +30,14 @@ func (r *registry) relocate(number int, code extent) error {
 	return r.put()
 }
 
-// remap says that the process's space has been installed anew.
-func (r *registry) remap(code []placed, epoch uint64) error {
+// remap says that the process's space has been installed anew, and is of an epoch now.
+func (r *registry) remap(epoch uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.refresh(); err != nil {
 		return err
 	}
-	r.process.Target.Mappings, r.process.Target.Epoch = uint32(len(code)), epoch
+	r.process.Target.Epoch = epoch
 	return r.put()
 }
 

@@ -33,6 +33,7 @@ const (
 	sideDrops                    // loss counters grew
 	sideWork                     // the work that unwinding took up to now
 	sidePause                    // nothing was recorded between seen and time
+	sideMark                     // the user has set the mark name
 )
 
 // side is a rare record of a process, beside the stream of events.
@@ -40,7 +41,7 @@ type side struct {
 	kind     sideKind
 	time     uint64
 	pid, tid uint32
-	name     string // of a thread or program, or path of a mapping
+	name     string // of a thread, program or mark, or path of a mapping
 	mapping  mapping
 	snapshot []mapping
 	seen     uint64 // when reading the snapshot, or the pause, began

@@ -8,6 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
 	"rtrace-bpf/tracer/ring"
 )
 
@@ -34,6 +36,12 @@ type intake struct {
 	raws    []rawStack
 	rawID   uint64 // of the last one
 	maps    bool   // the dynamic loader changed the mappings
+
+	number     uint16 // of the source
+	activities []numberedActivity
+	activityID uint64 // how many there were
+	calls      []numberedCall
+	callID     uint64 // how many there were
 }
 
 func (in *intake) add(record []byte) {
@@ -86,6 +94,10 @@ type ringSource struct {
 	bound  uint64
 	looked uint64 // when the ring was looked at before
 	end    uint64 // producers' position at that look
+
+	// whose ring it is; nil both: that of the programs for calls of the allocator
+	activity  *activity.Activity
+	functions *functions.Functions
 }
 
 func (s *ringSource) poll(now uint64, to *intake) uint64 {
@@ -97,7 +109,14 @@ func (s *ringSource) poll(now uint64, to *intake) uint64 {
 		if record == nil {
 			break
 		}
-		to.add(record)
+		switch {
+		case s.activity != nil:
+			to.addActivity(s.activity, record, to.queue.slot())
+		case s.functions != nil:
+			to.addCall(s.functions, record, to.queue.slot())
+		default:
+			to.add(record)
+		}
 	}
 	switch {
 	case s.ring.Caught():

@@ -43,8 +43,8 @@ var noTable = &table{}
 const trampolines = "[uprobes]"
 
 const (
-	maxMappings = 1 << 17 // MAPPING_STEPS in bpf/tables.h
-	maxRows     = 1 << 23 // ROW_STEPS
+	maxMappings = 1<<17 - 1 // MAPPING_STEPS in bpf/tables.h
+	maxRows     = 1 << 23   // ROW_STEPS
 )
 
 // update makes all, the executable mappings of the process, known to the
@@ -210,20 +210,18 @@ func (s *space) open(m mapping) (tableKey, *symbol.File) {
 // install hands the mappings to the programs, all at once.
 func (s *space) install(code []placed) error {
 	spec := s.inner.Copy()
-	spec.Name, spec.MaxEntries = "space", uint32(max(len(code), 1))
+	spec.Name, spec.MaxEntries = "space", uint32(len(code)+1)
 	m, err := ebpf.NewMap(spec)
 	if err != nil {
 		return fmt.Errorf("make list of mappings: %w", err)
 	}
-	keys, values := make([]uint32, len(code)), make([]probeMapping, len(code))
+	keys, values := []uint32{0}, []probeMapping{{Rows: uint32(len(code))}}
 	for i, p := range code {
-		keys[i] = uint32(i)
-		values[i] = p.bpf()
+		keys = append(keys, uint32(i+1))
+		values = append(values, p.bpf())
 	}
-	if len(code) > 0 {
-		if _, err := m.BatchUpdate(keys, values, nil); err != nil {
-			return errors.Join(fmt.Errorf("fill list of mappings: %w", err), m.Close())
-		}
+	if _, err := m.BatchUpdate(keys, values, nil); err != nil {
+		return errors.Join(fmt.Errorf("fill list of mappings: %w", err), m.Close())
 	}
 	if err := s.outer.install(map[uint32]*ebpf.Map{s.slot: m}); err != nil {
 		return fmt.Errorf("install list of mappings: %w", err)

@@ -46,6 +46,7 @@ func TestStacksUnderForeignReturnProbes(t *testing.T) {
 }
 
 func underForeignReturnProbes(t *testing.T, build testutil.Builder) {
+	needSteps(t)
 	program := build(t, "shadow", omitFramePointers)
 	spawn := func(t *testing.T) (child *testutil.Child, log string) {
 		log = testutil.StackLogPath(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/functions"
 )
 
 // fedTracer is a tracer without a kernel: the test says what came from there.
@@ -13,6 +14,8 @@ func fedTracer() *Tracer {
 	t := &Tracer{stream: stream{
 		functions: []string{"malloc"}, stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{},
 		raws: map[uint64]*rawStack{}, sides: map[uint64]side{}, stats: Stats{Broken: map[string]uint64{}},
+		calls: functions.NewCalls(4096), called: map[uint64]functions.Event{},
+		things: things{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
 	}}
 	s := &t.stream
 	s.mappings.current = []mapping{{start: 0, end: 0x10000}}

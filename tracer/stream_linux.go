@@ -6,6 +6,8 @@ import (
 
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
 )
 
 // memoryResource is the id of the resource "memory" in every trace of ours.
@@ -13,20 +15,32 @@ const memoryResource = 1
 
 // stream turns the collector's events into records.
 type stream struct {
-	functions []string // by the number the events carry
+	functions []string      // by the number the events carry
+	args      []argumentsOf // likewise; nil: calls have none
 	minSize   uint64
 	live      *live.Table          // nil: live blocks are not tracked
 	stacks    map[uint64]*stackDef // by hash
 	raws      map[uint64]*rawStack // by id
-	copies    *copies
-	verifier  *verifier // nil: nothing is checked
-	coverage  coverage
-	checked   map[uint64]*stackDef // by id
-	moves     *moves
-	ended     func(tid uint32) // is told of threads that ended
-	mappings  mappings
-	heap      heap
-	early     map[uint64]uint64 // sizes of blocks that kindFreeEarly took
+	// activities wait here, by number, for the events that have their places.
+	activities       map[uint64]activity.Event
+	describeActivity func(*activity.Event, *trace.Record) bool
+	// Events of named functions wait likewise.
+	called       map[uint64]functions.Event
+	calls        *functions.Calls
+	describeCall func(*functions.Event, *trace.Record) bool
+	things       things
+	backtraceAll bool
+	noMemory     bool // no allocator is traced
+	pid          int32
+	copies       *copies
+	verifier     *verifier // nil: nothing is checked
+	coverage     coverage
+	checked      map[uint64]*stackDef // by id
+	moves        *moves
+	ended        func(tid uint32) // is told of threads that ended
+	mappings     mappings
+	heap         heap
+	early        map[uint64]uint64 // sizes of blocks that kindFreeEarly took
 
 	queue []trace.Record // rare records that are due before the next event
 	head  int
@@ -46,6 +60,7 @@ type stream struct {
 // Stats counts what a tracer has seen so far.
 type Stats struct {
 	Calls, Allocs, Frees, Moves uint64
+	Things                      []ThingCount // of the modules
 	LiveBlocks                  int
 	LiveBytes                   uint64
 	Unmatched                   uint64            // frees of blocks whose allocation was not seen
@@ -57,7 +72,7 @@ type Stats struct {
 	Work                        Work
 	Late                        uint64            // stacks through code too new for the programs, unwound from copies
 	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
-	Forks                       uint64            // processes that the process made; they are not followed
+	Forks                       uint64            // processes that the process made
 	Unprobed                    bool              // since an exec the process uses another allocator, whose calls are missing
 	WasUnprobed                 bool              // it did so between two execs
 	LeftBehind                  bool              // since an exec by another thread than the main one no probe fires
@@ -130,6 +145,12 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 		s.side(e.addr)
 	case kindRaw:
 		s.raw(e.addr)
+	case kindActivity:
+		return s.activity(e, r)
+	case kindFunction:
+		return s.function(e, r)
+	case kindCallStack:
+		s.thingStack(e)
 	}
 	return false
 }
@@ -208,6 +229,16 @@ func (s *stream) growth(e *event, r *trace.Record) bool {
 
 // call fills what every call has and returns the id of its stack, 0 for none.
 func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
+	r.Call.Function, r.Call.Resource = s.functions[e.function], memoryResource
+	stack := s.change(e, r, op)
+	if s.args != nil {
+		r.Call.Args = s.args[e.function].of(e, op)
+	}
+	return stack
+}
+
+// change is call without what tells whose function it was.
+func (s *stream) change(e *event, r *trace.Record, op trace.Op) uint64 {
 	s.seq++
 	s.last = int64(e.time)
 	s.stats.Calls++
@@ -215,8 +246,7 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 	r.Time = int64(e.time)
 	r.PID, r.TID, r.CPU = int32(e.pid), int32(e.tid), int32(e.cpu)+1
 	c := &r.Call
-	c.Seq, c.Op, c.Resource, c.ID = s.seq, op, memoryResource, e.addr
-	c.Function = s.functions[e.function]
+	c.Seq, c.Op, c.ID = s.seq, op, e.addr
 	c.OldID, c.Size, c.EntryTime, c.Context, c.Args = 0, 0, 0, 0, nil
 	c.Stack = trace.Stack{}
 	if e.stack == 0 {
@@ -261,6 +291,8 @@ func (s *stream) side(id uint64) {
 		return
 	case sideName:
 		r.Kind, r.Thread.Name = trace.KindThread, x.name
+	case sideMark:
+		r.Kind, r.PID, r.Context.Name = trace.KindContext, s.pid, x.name
 	case sideExec:
 		if r.Time < s.last {
 			s.late(r) // calls of the new program count as the old one's
@@ -270,6 +302,8 @@ func (s *stream) side(id uint64) {
 	case sideExit:
 		s.leaderEnded = s.leaderEnded || x.tid == x.pid
 		s.ended(x.tid)
+		s.calls.Forget(x.tid)
+		s.things.forget(x.tid)
 		r.Kind, r.Exit.Process = trace.KindExit, false
 	case sideFork:
 		s.stats.Forks++
@@ -329,6 +363,8 @@ func (s *stream) exec(x side) {
 	s.mappings.clear(x.time)
 	s.coverage.replaced(x.number)
 	s.copies.forget()
+	s.calls.Clear()
+	s.forgetThings()
 	if s.live != nil {
 		s.live = live.New()
 	}

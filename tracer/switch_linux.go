@@ -1,6 +1,9 @@
 package tracer
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // enable makes the programs do their work, unless disable has been called.
 func (k *kernel) enable() error {
@@ -33,7 +36,14 @@ func (k *kernel) disable() error {
 	k.switching.Lock()
 	defer k.switching.Unlock()
 	k.over = true
-	return k.off()
+	var all [2]error
+	if k.activity != nil {
+		all[0] = k.activity.Disable()
+	}
+	if k.named != nil {
+		all[1] = k.named.functions.Disable()
+	}
+	return errors.Join(append(all[:], k.off())...)
 }
 
 // suspend makes the programs return at once until enable is called.

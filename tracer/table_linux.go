@@ -12,6 +12,7 @@ type row struct {
 	size      int // bytes wanted
 	count     int // second factor of the size
 	block     int // block that is freed or moved; for allocOut where to store the new one
+	alignment int // what the block's address is a multiple of, counted from 1; 0: it is not asked for
 }
 
 const (
@@ -29,9 +30,9 @@ var memoryModule = []row{
 	{symbol: "realloc", operation: opRealloc, size: 1, count: none, block: 0},
 	{symbol: "reallocarray", operation: opRealloc, size: 2, count: 1, block: 0},
 	{symbol: "free", operation: opFree, size: none, count: none, block: 0},
-	{symbol: "posix_memalign", operation: opAllocOut, size: 2, count: none, block: 0},
-	{symbol: "aligned_alloc", operation: opAlloc, size: 1, count: none, block: none},
-	{symbol: "memalign", operation: opAlloc, size: 1, count: none, block: none},
+	{symbol: "posix_memalign", operation: opAllocOut, size: 2, count: none, block: 0, alignment: 2},
+	{symbol: "aligned_alloc", operation: opAlloc, size: 1, count: none, block: none, alignment: 1},
+	{symbol: "memalign", operation: opAlloc, size: 1, count: none, block: none, alignment: 1},
 	{symbol: "valloc", operation: opAlloc, size: 0, count: none, block: none},
 	{symbol: "pvalloc", operation: opAlloc, size: 0, count: none, block: none},
 }
@@ -59,6 +60,11 @@ var leavesAllocator = []string{"__assert_fail", "abort"}
 
 // returns says whether the result of the function matters.
 func (r *row) returns() bool { return r.operation != opFree }
+
+// composed says whether C libraries may make the function of another one, which they
+// call by its name: reallocarray of realloc, and musl calloc of malloc and
+// posix_memalign of aligned_alloc.
+func (r *row) composed() bool { return r.returns() && r.symbol != "malloc" }
 
 // arguments lists the arguments a probe must read.
 func (r *row) arguments() []int {

@@ -13,6 +13,9 @@ import (
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/modules"
+	"rtrace-bpf/tracer/site"
 )
 
 // target is the process to be traced.
@@ -71,13 +74,54 @@ func openTarget(pid int, features Features) (*target, error) {
 	if args, err := proc.Cmdline(pid); err == nil && len(args) > 0 {
 		t.name = args[0]
 	}
+	if err := t.checkSteps(features); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
 	return t, nil
+}
+
+// narrow says whether it is a 32-bit program on a 64-bit machine that runs both.
+func (t *target) narrow() bool { return t.machine.arch == site.I386 }
+
+// descriptor returns what an open file descriptor of the process is, as package modules
+// names it; empty if it is not open.
+func (t *target) descriptor(fd int) string {
+	link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", t.pid, fd))
+	if err != nil {
+		return ""
+	}
+	return modules.Kind(link)
+}
+
+// descriptors returns all of them that are open, by number.
+func (t *target) descriptors() map[uint32]string {
+	open := map[uint32]string{}
+	for _, fd := range proc.Descriptors(t.pid) {
+		if kind := t.descriptor(fd); kind != "" {
+			open[uint32(fd)] = kind
+		}
+	}
+	return open
+}
+
+// origin returns what there is to know of the process from before the trace. What
+// cannot be read is left out.
+func (t *target) origin() trace.Process {
+	p := trace.Process{Name: t.name}
+	if stat, err := proc.ReadStat(t.pid); err == nil {
+		p.Parent, p.Started = int32(stat.PPID), stat.Started().UnixNano()
+	}
+	if path, _, err := proc.Exe(t.pid); err == nil {
+		p.Path = path
+	}
+	return p
 }
 
 // addressBits returns how many bits the highest address of a process has: that of
 // the initial stack, which the kernel puts at the end of what it gives out. On
 // arm64 that is 2^48, on some kernels less, and more only if the process asked
-// for it; signatures of return addresses begin above that.
+// for it; signatures of return addresses begin above that. The page of return probes
+// may be higher: a process has it that was traced before.
 func addressBits(pid int) (int, error) {
 	all, err := proc.Maps(pid)
 	if err != nil {
@@ -85,7 +129,7 @@ func addressBits(pid int) (int, error) {
 	}
 	top := uint64(0)
 	for _, m := range all {
-		if m.Path != "[vsyscall]" { // not the process's
+		if m.Path != "[vsyscall]" && m.Path != trampolines { // not the process's
 			top = max(top, m.End-1)
 		}
 	}
@@ -172,16 +216,23 @@ func (t *target) openCode(m mapping) (*symbol.File, error) {
 		f, _, err := t.open(m)
 		return f, err
 	}
+	image, err := t.image(m)
+	if err != nil {
+		return nil, err
+	}
+	return symbol.New(bytes.NewReader(image), int64(len(image)))
+}
+
+// image reads the kernel's library, which m maps.
+func (t *target) image(m mapping) ([]byte, error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.pid))
 	if err != nil {
 		return nil, err
 	}
 	defer memory.Close()
 	image := make([]byte, min(m.end-m.start, maxVDSO))
-	if _, err := memory.ReadAt(image, int64(m.start)); err != nil {
-		return nil, err
-	}
-	return symbol.New(bytes.NewReader(image), int64(len(image)))
+	_, err = memory.ReadAt(image, int64(m.start))
+	return image, err
 }
 
 // fileInfo reads what the mapping's file tells. Once that is not possible any

@@ -1,6 +1,9 @@
 package tracer
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Add adds what another tracer has seen, of another process.
 func (s *Stats) Add(o *Stats) {
@@ -39,4 +42,20 @@ func (s *Stats) Add(o *Stats) {
 		s.Lost[i] += o.Lost[i]
 	}
 	s.Paused += o.Paused
+	s.Things = addThings(s.Things, o.Things)
+}
+
+// addThings adds counts by kinds.
+func addThings(all, more []ThingCount) []ThingCount {
+	all = slices.Clone(all)
+	for _, c := range more {
+		at := slices.IndexFunc(all, func(x ThingCount) bool { return x.Type == c.Type })
+		if at < 0 {
+			all = append(all, c)
+			continue
+		}
+		all[at].Allocs += c.Allocs
+		all[at].Frees += c.Frees
+	}
+	return all
 }

@@ -37,6 +37,11 @@ func numbers(v reflect.Value, n uint64) {
 		v.SetBool(true)
 	case reflect.Map:
 		v.Set(reflect.ValueOf(map[string]uint64{"x": n}))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		numbers(v.Index(0), n)
 	case reflect.Array:
 		for i := range v.Len() {
 			numbers(v.Index(i), n)

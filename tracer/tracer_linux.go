@@ -4,11 +4,15 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
 )
 
 // Tracer records the allocator calls of a running process. It is a
@@ -38,6 +42,9 @@ type Tracer struct {
 // Open attaches to the process and starts recording. It takes plan over. The
 // caller must read until io.EOF or an error, and Close.
 func Open(plan *Plan) (*Tracer, error) {
+	if len(plan.options.Modules) > 0 {
+		plan.open = plan.target.descriptors() // what is opened from now on is an event
+	}
 	k, err := attach(plan)
 	if err != nil {
 		return nil, errors.Join(err, plan.Close())
@@ -53,10 +60,19 @@ func Open(plan *Plan) (*Tracer, error) {
 	if limit := plan.options.drainLimit; limit != 0 {
 		t.collector.limit = limit
 	}
+	if plan.options.Idle != nil {
+		t.collector.longest = pollShortest
+	}
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable
 	t.collector.snapshot = plan.target.mappings
 	t.collector.follower = k.follower
+	t.collector.named = k.named
+	if k.named != nil {
+		if err := k.named.follow(t.collector.watchKeeper); err != nil {
+			return nil, errors.Join(err, t.collector.Close(), k.Close(), plan.Close())
+		}
+	}
 	t.collector.governor = newGovernor(plan.options.MaxRate, k, plan)
 	t.start()
 	if k.follower != nil {
@@ -71,9 +87,12 @@ func (t *Tracer) start() {
 	target, options := t.plan.target, t.plan.options
 	s := &t.stream
 	*s = stream{
-		functions: t.plan.functionNames(), minSize: options.MinSize,
+		functions: t.plan.functionNames(), args: t.plan.functionArguments(), minSize: options.MinSize,
 		stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{}, moves: newMoves(), early: map[uint64]uint64{},
 		sides: map[uint64]side{}, raws: map[uint64]*rawStack{},
+		activities: map[uint64]activity.Event{}, describeActivity: options.Activity.Record, pid: int32(target.pid),
+		called: map[uint64]functions.Event{}, calls: functions.NewCalls(os.Getpagesize()), describeCall: options.Functions.Record,
+		things: newThings(t.plan), backtraceAll: options.BacktraceAll, noMemory: options.NoMemory,
 		stats: Stats{Broken: map[string]uint64{}},
 	}
 	if f := t.kernel.follower; f != nil {
@@ -108,17 +127,34 @@ func (t *Tracer) start() {
 		}
 	})
 	add(trace.KindProcess, func(r *trace.Record) {
-		r.Process = trace.Process{Name: target.name, WallTime: wall.UnixNano(), Depth: options.Depth}
+		r.Process = target.origin()
+		r.Process.WallTime, r.Process.Depth = wall.UnixNano(), options.Depth
 	})
 	add(trace.KindTracerModule, func(r *trace.Record) {
 		r.TracerModule = trace.TracerModule{ID: 0, Major: 1, Name: "main"}
 	})
-	add(trace.KindTracerModule, func(r *trace.Record) {
-		r.TracerModule = trace.TracerModule{ID: 1, Major: 1, Name: "memory"}
-	})
-	add(trace.KindResource, func(r *trace.Record) {
-		r.Resource = trace.Resource{ID: memoryResource, Type: "memory", Desc: "memory allocation in bytes"}
-	})
+	modules := []string{"memory"}
+	if options.NoMemory {
+		modules = nil
+	}
+	for _, m := range options.Modules {
+		modules = append(modules, m.Name)
+	}
+	for i, name := range modules {
+		add(trace.KindTracerModule, func(r *trace.Record) {
+			r.TracerModule = trace.TracerModule{ID: 1 << i, Major: 1, Name: name}
+		})
+	}
+	if !options.NoMemory {
+		add(trace.KindResource, func(r *trace.Record) {
+			r.Resource = trace.Resource{ID: memoryResource, Type: "memory", Desc: "memory allocation in bytes"}
+		})
+	}
+	if s.things.recorder != nil {
+		for _, resource := range s.things.recorder.Resources() {
+			add(trace.KindResource, func(r *trace.Record) { r.Resource = resource })
+		}
+	}
 	for _, thread := range target.threads() {
 		add(trace.KindThread, func(r *trace.Record) {
 			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
@@ -186,6 +222,7 @@ func (t *Tracer) receive() {
 	if b == nil {
 		t.ended = true
 		t.ready, t.readyAt = t.stream.moves.flush(), 0
+		t.stream.flushThings()
 		return
 	}
 	t.batch, t.at = b, 0
@@ -203,6 +240,12 @@ func (t *Tracer) receive() {
 		raw := b.raws[i]
 		t.stream.raws[raw.id] = &raw
 	}
+	for i := range b.acts {
+		t.stream.activities[b.acts[i].id] = b.acts[i].Event
+	}
+	for i := range b.calls {
+		t.stream.called[b.calls[i].id] = b.calls[i].Event
+	}
 	for _, x := range b.sides {
 		t.stream.sides[t.stream.sideCount] = x
 		t.stream.sideCount++
@@ -211,6 +254,14 @@ func (t *Tracer) receive() {
 
 // next waits for a batch and ticks meanwhile. It returns nil at the end.
 func (t *Tracer) next() *batch {
+	if idle := t.plan.options.Idle; idle != nil {
+		select {
+		case b := <-t.collector.out:
+			return b
+		default:
+			idle()
+		}
+	}
 	for {
 		select {
 		case b := <-t.collector.out:
@@ -255,6 +306,10 @@ func (t *Tracer) Stop() {
 func (t *Tracer) Stats() Stats {
 	s := t.stream.stats
 	s.Broken = maps.Clone(s.Broken)
+	if t.stream.noMemory {
+		s.Unprobed, s.WasUnprobed = false, false // no allocator is
+	}
+	s.Things = slices.Clone(t.stream.things.counts)
 	s.DistinctStacks = len(t.stream.checked)
 	if v := t.stream.verifier; v != nil {
 		s.Verified, s.VerifyDiffers = v.checked, v.differs
@@ -277,6 +332,9 @@ func (t *Tracer) Close() error {
 	t.running.Wait()
 	if g := t.collector.governor; g != nil {
 		g.Close()
+	}
+	if t.kernel.named != nil {
+		t.kernel.named.stop()
 	}
 	t.ticker.Stop()
 	return errors.Join(t.collector.Close(), t.kernel.Close(), t.plan.Close())

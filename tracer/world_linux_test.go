@@ -142,10 +142,15 @@ func elements[T any](w *world, m *ebpf.Map) []T {
 	return all
 }
 
-// view returns the mappings of a space as the programs see them.
+// view returns the mappings of a space as the programs see them, which is as many
+// as the first element says.
 func (w *world) view(s *space) []probeMapping {
 	w.t.Helper()
-	return elements[probeMapping](w, w.inner(w.spaces, s.slot))
+	all := elements[probeMapping](w, w.inner(w.spaces, s.slot))
+	if head := (probeMapping{Rows: uint32(len(all) - 1)}); all[0] != head {
+		w.t.Fatalf("%d mappings begin with %+v", len(all)-1, all[0])
+	}
+	return all[1:]
 }
 
 // at returns what the programs see at the start of m.

@@ -74,13 +74,7 @@ func TestChooseAllocator(t *testing.T) {
 // A static program without names: one line says what to do.
 func TestStrippedHint(t *testing.T) {
 	testutil.NeedBPF(t)
-	strip, err := exec.LookPath("strip")
-	if err != nil {
-		if testutil.GuestLacks("strip") {
-			t.Skip("SKIPPED-GUEST: this virtual machine was made without strip")
-		}
-		t.Fatal(err)
-	}
+	strip := testutil.Installed(t, "strip")
 	program := filepath.Join(t.TempDir(), "loop")
 	if out, err := exec.Command(strip, "-o", program, testutil.Build(t, "loop", "-static")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -20,40 +20,57 @@ const name = "rtrace-bpf"
 type config struct {
 	flags flags.Groups
 
-	selection selection.Selection
-	output    string
-	format    string
-	dialect   string
-	mtrc      mtrcConfig
-	swap      swapConfig
-	nettrace  nettraceConfig
-	dotnet    dotnetConfig
-	duration  time.Duration
-	maxRate   flags.Count
-	maxSize   flags.Size
-	readyFile string
-	side      string
-	strict    bool
-	dryRun    bool
-	quiet     bool
-	verbose   int
-	version   bool
+	command     []string // to be started; nil for none
+	selection   selection.Selection
+	wait        waitConfig
+	output      string
+	format      string
+	dialect     string
+	mtrc        mtrcConfig
+	swap        swapConfig
+	activity    activityConfig
+	named       functionsConfig
+	follow      followConfig
+	machine     machineConfig
+	nettrace    nettraceConfig
+	postproc    postprocConfig
+	dotnet      dotnetConfig
+	duration    time.Duration
+	maxRate     flags.Count
+	maxSize     flags.Size
+	readyFile   string
+	startPaused bool
+	ask         askConfig
+	side        string
+	strict      bool
+	dryRun      bool
+	quiet       bool
+	verbose     int
+	unbuffered  bool
+	version     bool
 
 	depth        int
 	backtraceAll bool
+	args         bool
 	unwind       string
 	verifyUnwind int
 	minSize      flags.Size
 	noLive       bool
 	ringSize     flags.Size
 	buffer       string
-	attach       string
+	mechanism    string
 	state        string
 	sites        string
 	bounded      bool
 	heapGrowth   bool
+	heapInfo     bool
 	operators    string
 	allocators   allocatorConfig
+	modules      moduleConfig
+	originals    originalConfig
+	attach       attachments
+	pagemap      bool
+	warnings     []string // about the environment
 }
 
 // swapConfig is how SWAP is written.
@@ -71,14 +88,18 @@ type mtrcConfig struct {
 	words   int
 }
 
-func (c *config) declare(env settings) {
+func (c *config) declare() {
 	f := c.flags.Group("What is traced")
 	f.IntSliceVarP(&c.selection.PIDs, "pid", "p", nil, "trace the running process `PID`, all its threads; may be repeated, or be several with commas")
 	f.StringArrayVar(&c.selection.Comms, "comm", nil, "trace all processes whose command name is `NAME` now; may be repeated")
+	c.wait.declare(f)
 	f.StringArrayVar(&c.selection.Cgroups, "cgroup", nil, "trace all processes that are now in the cgroup (v2) `PATH` or below it; PATH may be below the place where cgroups are mounted; may be repeated")
 	f.StringArrayVar(&c.selection.Users, "uid", nil, "trace all processes that now have the effective user `USER`, a name or number; may be repeated")
+	c.follow.declare(f)
 	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
 	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
+	c.modules.declare(f)
+	f.BoolVar(&c.args, "args", false, "record the arguments of calls of allocators, too: size, nmemb, alignment, ptr; those of the other modules are always there")
 	c.allocators.declare(f)
 	c.dotnet.declare(f)
 
@@ -89,7 +110,7 @@ func (c *config) declare(env settings) {
 	f.IntVar(&c.verifyUnwind, "verify-unwind", 0, "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
 
 	f = c.flags.Group("Output")
-	f.StringVarP(&c.output, "output", "o", env.outputDir, "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
+	f.StringVarP(&c.output, "output", "o", "", "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.StringVar(&c.format, "format", "", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
 	f.StringVar(&c.dialect, "rtrace-dialect", "wire", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
 	f.StringVar(&c.mtrc.names, "mtrc-names", "on", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
@@ -99,7 +120,14 @@ func (c *config) declare(env settings) {
 	f.StringVar(&c.swap.dialect, "swap-dialect", "document", "write swap in the `DIALECT` document, with command lines, or kernel, with task names of 15 bytes as devices sent")
 	f.StringVar(&c.swap.time, "swap-time", "seconds-first", "write the times of swap in the `ORDER` seconds-first, as all public writers do, or formula, to the letter of the newer protocol text")
 	f.BoolVar(&c.swap.noStacks, "swap-no-stacks", false, "leave the private messages with whole stacks out of swap; its standard ones hold the caller alone")
+	c.activity.declare(f)
+	c.named.declare(f)
+	c.machine.declare(f)
 	c.nettrace.declare(f)
+	c.postproc.declare(f)
+	f.BoolVarP(&c.unbuffered, "no-buffer", "B", false, "write each event within some milliseconds instead of within a second; costs rtrace-bpf some 2% of a processor")
+	c.attach.declare(f)
+	f.BoolVar(&c.pagemap, "pagemap", false, "attach what the kernel says of each page of the process at the end of the trace, for rtrace pagemap; as the module pagemap of -e")
 	f.StringVar(&c.side, "side", "", "with -o -, write what the format cannot hold to `FILE`")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only: no progress, no summary")
 	f.CountVarP(&c.verbose, "verbose", "v", "say what is done; twice: also where each probe sits and why")
@@ -108,31 +136,38 @@ func (c *config) declare(env settings) {
 	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU and process, a power of two (default 8M, less with many CPUs or processes)")
 	f.StringVar(&c.buffer, "buffer", "ring", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
 	f.BoolVar(&c.heapGrowth, "heap-growth", false, "record the memory that the allocator gets from the system, too; mtrc always has it")
+	f.BoolVar(&c.heapInfo, "heap-info", false, "end the trace with the state of the heap, as mallinfo tells it; what cannot be known without symbols of the C library is 0, and named in a line and in the side file")
 	f.StringVar(&c.operators, "operators", "all", "name the C++ operators of `WHICH` kind, new, all or none, instead of the malloc and free that they call; each name costs a probe more on every such call, a delete two in most programs")
 	f.Var(&c.maxRate, "max-rate", "record at most `N` calls a second of a process (suffixes k, M), on average: when there are more, the probes are taken out for a second or longer, and the trace says when")
 	f.Var(&c.maxSize, "max-size", "end the recording of a process before its trace, with what belongs to it, has more than `BYTES` (suffixes K, M, G); of mtrc in a file it limits what is kept until it is written")
 	f.BoolVar(&c.strict, "strict", false, "end with exit status 1 at the first lost event")
 	f.BoolVar(&c.noLive, "no-live", false, "do not follow live blocks: less memory, no live figures in the summary")
+	f.BoolVar(&c.startPaused, "start-paused", false, "begin with tracing switched off")
 	f.BoolVar(&c.dryRun, "dry-run", false, "print what would be probed, where and how, and end")
 	f.StringVar(&c.readyFile, "ready-file", "", "create the file `PATH` once the probes are in, those of all processes")
+
+	c.ask.declare(c.flags.Group("Another rtrace-bpf"))
 
 	f = c.flags.Group("General")
 	f.BoolVar(&c.version, "version", false, "print the version and end")
 	f.BoolP("help", "h", false, "print this page")
 
 	f = c.flags.Hidden()
-	f.StringVar(&c.attach, "attach", "auto", "")
+	f.StringVar(&c.mechanism, "mechanism", "auto", "")
 	f.StringVar(&c.state, "state", "auto", "")
 	f.StringVar(&c.sites, "sites", "auto", "")
 	f.BoolVar(&c.bounded, "bounded", false, "")
+	c.originals.declare(&c.flags)
+	c.follow.declareOriginals(&c.flags, f)
 }
 
 func (c *config) parse(args []string, env settings) error {
-	c.declare(env)
-	rest, err := c.flags.Parse(name, args)
+	c.declare()
+	rest, command, err := c.flags.ParseCommand(name, args)
 	if err != nil {
 		return err
 	}
+	c.command = command
 	if c.format == "" {
 		c.format = encoder.Default
 		if c.dotnet.on {
@@ -140,12 +175,33 @@ func (c *config) parse(args []string, env settings) error {
 		}
 	}
 	switch {
-	case c.version:
+	case c.version, c.modules.list:
 		return nil
+	case c.ask.any():
+		return c.ask.take(rest)
+	}
+	if c.warnings, err = c.environment(&env); err != nil {
+		return err
+	}
+	if err := c.originals.check(c); err != nil {
+		return err
+	}
+	if err := c.wait.check(c); err != nil {
+		return err
+	}
+	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
+	case c.command != nil:
+		if err := c.checkCommand(); err != nil {
+			return err
+		}
 	case c.selection.Empty():
-		return errors.New("name a process with -p PID, or all of a kind with --comm, --cgroup or --uid")
+		return errors.New("name a process with -p PID, all of a kind with --comm, --cgroup or --uid, or a command to start behind --")
+	}
+	switch {
+	case c.startPaused && c.dotnet.on && !c.dotnet.native:
+		return errors.New("--start-paused goes with tracing of native calls: what a runtime of .NET tells is not switched")
 	case c.duration < 0:
 		return fmt.Errorf("duration %v is negative", c.duration)
 	case c.maxSize > 0 && c.maxSize < leastMaxSize:
@@ -158,7 +214,7 @@ func (c *config) parse(args []string, env settings) error {
 	if _, err := encoder.New(c.format, io.Discard, c.encoding()); err != nil {
 		return err
 	}
-	if err := errors.Join(c.mtrc.check(), c.dotnet.check(c)); err != nil {
+	if err := errors.Join(c.mtrc.check(), c.dotnet.check(c), c.machine.check(c), c.postproc.check(c), c.attach.check(c), c.checkHeapInfo(), c.checkPagemap(), c.follow.check(c)); err != nil {
 		return err
 	}
 	_, err = c.options()
@@ -214,15 +270,15 @@ const anyPID = 1
 func (c *config) options() (tracer.Options, error) {
 	o := tracer.Options{
 		PID: anyPID, Depth: c.depth, BacktraceAll: c.backtraceAll, MinSize: uint64(c.minSize),
-		NoLive: c.noLive, MaxRate: uint64(c.maxRate), RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
+		Args: c.args, NoLive: c.noLive, MaxRate: uint64(c.maxRate), RingSize: int(c.ringSize), Origin: name + " " + cli.BuildVersion(),
 		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
 	c.allocators.set(&o)
-	var errs [7]error
+	var errs [10]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
 		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
 	})
-	o.Mechanism, errs[1] = choose("attach", c.attach, map[string]tracer.Mechanism{
+	o.Mechanism, errs[1] = choose("mechanism", c.mechanism, map[string]tracer.Mechanism{
 		"auto": tracer.MechanismAuto, "multi": tracer.MechanismMulti, "perf": tracer.MechanismPerf,
 	})
 	o.State, errs[2] = choose("state", c.state, map[string]tracer.State{
@@ -233,18 +289,23 @@ func (c *config) options() (tracer.Options, error) {
 	})
 	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
 	o.Operators, errs[5] = choose("operators", c.operators, tracer.OperatorChoices())
-	errs[6] = o.Check()
+	o.Activity, errs[6] = c.activity.options(c)
+	o.Functions, errs[7] = c.named.options(c)
+	errs[8] = c.modules.set(&o)
+	if errs[8] == nil {
+		errs[9] = o.Check()
+	}
 	return o, errors.Join(errs[:]...)
 }
 
 // page is the help.
 func (c *config) page() *cli.Page {
 	var fresh config
-	fresh.declare(settings{})
+	fresh.declare()
 	return &cli.Page{
 		Name:     name,
-		Summary:  "trace the allocations of running processes",
-		Synopsis: []string{"-p PID [flags]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--dotnet -p PID [flags]"},
+		Summary:  "trace the allocations of running processes, or of a command from its start",
+		Synopsis: []string{"-p PID [flags]", "[flags] -- COMMAND [ARGUMENT...]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--wait --comm NAME [flags]", "--dotnet -p PID [flags]", "--toggle PID", "--mark PID NAME"},
 		About: "Attaches to the allocators of a running process (the C library's, jemalloc, tcmalloc, mimalloc and others, " +
 			"linked, preloaded or static in the program), without a restart, and records every " +
 			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
@@ -253,29 +314,56 @@ func (c *config) page() *cli.Page {
 			"in the buffers, a third one does not let the files be completed.\n\n" +
 			"Several processes are traced side by side, each into a trace of its own. --comm, --cgroup and --uid narrow " +
 			"each other: a process must fit one of the names, one of the cgroups and one of the users that are given. " +
-			"Those of -p are traced besides. Processes that start later are not, and neither is rtrace-bpf itself. " +
+			"Those of -p are traced besides. Processes that start later are not, and neither is rtrace-bpf itself; --follow-forks adds those that the traced ones make from then on, and ends when all of them have ended. " +
 			"One that cannot be traced is told, and the others go on.\n\n" +
+			"A command behind -- is started, and held until the probes are in, so that what constructors allocate is in the trace, " +
+			"those of its libraries, too. It runs as the user, in the directory and with the streams and limits of rtrace-bpf: under sudo as root. " +
+			"A program that it becomes is traced on if that uses the same allocator's file; its children with --follow-forks alone. When it has ended, its exit status is that of rtrace-bpf, " +
+			"which has waited for it also where the trace ended before. Ctrl-C is the command's: the trace goes on as long as that does. " +
+			"SIGTERM to rtrace-bpf ends the trace and is passed on to the command. What cannot be traced is not run.\n\n" +
+			"With --wait the next process that executes a program under the name of --comm is traced, whoever starts it, in the same way: " +
+			"a script has its own name, a running process and the names of threads do not count. Of several that come at once one is traced; the others run on. " +
+			"It is held in the kernel for a moment, and then by a process that traces it as a debugger does, rtrace-holder, which lets it go whenever rtrace-bpf ends or is stopped. " +
+			"Where that comes too late, as on a machine with one processor, the process is stopped by a signal in front of its first instruction, and it is said: " +
+			"its parent can see that, and a shell with job control takes it for stopped. What cannot be traced runs on. In a pid namespace, processes outside of it do not count.\n\n" +
+			"SIGUSR1 to rtrace-bpf, or --toggle from elsewhere, switches tracing off and on again, for all its processes: " +
+			"while it is off no probes are in them. Each time it begins a new file of each process; what was " +
+			"allocated before is unknown to that one. SIGUSR2 or --mark sets a mark in the trace, by which rtrace leaks " +
+			"--from and --to choose a part of it. A trace in the file of -o is the only one.\n\n" +
 			"Files are readable by their owner alone, who under sudo is the user who called it.\n\n" +
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
 			"With --dotnet the runtime of a process of .NET is asked for its events instead, over its diagnostics socket: " +
 			"which objects were allocated, of which it tells one in about 100 KB, with the managed stack. Nettrace is written " +
-			"as it comes; other formats are what rtrace makes of it. That takes no right but to be the user of the process.\n\n" +
+			"as it comes; other formats are what rtrace makes of it. That takes no right but to be the user of the process. " +
+			"With --native its allocator is traced as well, and both are one trace on one clock, in nettrace or jsonl, where the runtime's methods " +
+			"name compiled code in native stacks, too. Since the runtime tells late, that is written when the recording has ended: until then " +
+			"it is in temporary files without names, as for MTRC.\n\n" +
 			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; where a kernel wants more, the error says what.",
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
+			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
+			{Does: "trace a shell script, and each program that it starts", Command: "mkdir traces; sudo rtrace-bpf --follow-forks -o traces -- ./script.sh"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
+			{Does: "trace the next sqlite3 that anybody starts, from its first call on", Command: "sudo rtrace-bpf --wait --comm sqlite3 -o sqlite3.trace"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
+			{Does: "trace one phase of a program: switch tracing on before it and off behind it", Command: "sudo rtrace-bpf -p 4711 --start-paused & sudo rtrace-bpf --toggle 4711; sleep 10; sudo rtrace-bpf --toggle 4711"},
+			{Does: "see what is left of what was allocated since a mark", Command: "sudo rtrace-bpf --mark 4711 loaded; sleep 60; sudo kill -INT $(pgrep -f 'rtrace-bpf -p 4711'); rtrace leaks --from loaded rtrace-raw-4711-0"},
 			{Does: "see which objects a program of .NET allocates", Command: "rtrace-bpf --dotnet -p 4711 --duration 1m -o app.nettrace; rtrace stacks app.nettrace"},
+			{Does: "see native and managed allocations of a program of .NET in one trace", Command: "sudo rtrace-bpf --dotnet --native -p 4711 --duration 1m -o app.nettrace; rtrace stacks app.nettrace"},
 			{Does: "show each event as mptrace does while the program runs", Command: "sudo rtrace-bpf -p 4711 -q --format mtrc -o - | rtrace mptrace -v -s -"},
 		},
 		Exit: []cli.ExitRow{
 			{Code: cli.OK, Text: "done; Ctrl-C, the end of the process, --duration and --max-size are how a trace ends"},
 			{Code: cli.Failed, Text: "failed, for one process at least; no process could be traced; or events were lost under --strict"},
 			{Code: cli.Usage, Text: "the command line is wrong"},
-			{Code: cli.Incomplete, Text: "done, but events are missing, of which the summary says how many and why; the recording was paused for --max-rate; or only some of the processes could be traced"},
+			{Code: cli.Incomplete, Text: "done, but events are missing, of which the summary says how many and why; the recording was paused for --max-rate; or only some of the processes could be traced, or followed ones ran untraced"},
+			{Code: ownFailure, Text: "with a command: rtrace-bpf failed, or its command line is wrong; 1 is a lost event under --strict, and what is missing changes nothing else"},
+			{Code: notExecutable, Text: "with a command: it cannot be executed"},
+			{Code: notFound, Text: "with a command: it is not there"},
+			{Code: 128, Text: "with a command, and n more: signal n ended it; any other code is its own"},
 		},
 	}
 }

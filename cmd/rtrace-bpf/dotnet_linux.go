@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 // dotnetConfig is what is asked of the runtime of .NET.
 type dotnetConfig struct {
 	on        bool
+	native    bool
 	perfMap   bool
 	noRundown bool
 	providers []string
@@ -22,9 +22,10 @@ type dotnetConfig struct {
 
 func (d *dotnetConfig) declare(f *pflag.FlagSet) {
 	f.BoolVar(&d.on, "dotnet", false, "ask the runtime of a process of .NET for its events, instead of tracing its allocator")
+	f.BoolVar(&d.native, "native", false, "with --dotnet, trace its allocator as well: one trace of both, by time, in nettrace or jsonl, written when the recording has ended")
 	f.StringArrayVar(&d.providers, "dotnet-events", nil, "with --dotnet, stream the events of `PROVIDER[:KEYWORDS[:LEVEL]]`, keywords in hexadecimal, level 1 to 5; may be repeated (default: those of the runtime about allocations and collections)")
 	f.BoolVar(&d.noRundown, "dotnet-no-rundown", false, "with --dotnet, leave out the names of methods, which come at the end and are megabytes")
-	f.BoolVar(&d.perfMap, "dotnet-perf-map", false, "ask the runtime of a process of .NET to write a perf map, by which compiled code in native stacks has names, and trace its allocator")
+	f.BoolVar(&d.perfMap, "dotnet-perf-map", false, "trace the allocator of a process of .NET, and name the code in its stacks that the runtime has compiled: it is asked for a perf map until the end, and the names go into the trace or its side file")
 }
 
 func (d *dotnetConfig) check(c *config) error {
@@ -34,14 +35,14 @@ func (d *dotnetConfig) check(c *config) error {
 	switch {
 	case !d.on && (len(d.providers) > 0 || d.noRundown):
 		return errors.New("--dotnet-events and --dotnet-no-rundown go with --dotnet")
-	case d.on && d.perfMap:
-		return errors.New("--dotnet-perf-map is for native stacks, which --dotnet has not: name one of them")
-	case d.on && c.dryRun:
-		return errors.New("--dry-run is about probes, and --dotnet puts none")
+	case d.on && d.perfMap && !d.native:
+		return errors.New("--dotnet-perf-map is for native stacks, which --dotnet has with --native only")
+	case d.on && c.dryRun && !d.native:
+		return errors.New("--dry-run is about probes, and --dotnet puts none without --native")
 	case d.on && c.maxSize > 0:
 		return errors.New("--max-size does not go with --dotnet")
 	}
-	return nil
+	return d.checkBeside(c)
 }
 
 // What is streamed by default: collections and allocations, one in about 100 KB,
@@ -95,13 +96,4 @@ func parseProvider(text string) (dotnet.Provider, error) {
 		p.Level = uint32(n)
 	}
 	return p, nil
-}
-
-// enablePerfMap makes a process write the names of what it compiles.
-func enablePerfMap(ctx context.Context, pid int) error {
-	client, err := dotnet.Find(pid)
-	if err != nil {
-		return err
-	}
-	return client.EnablePerfMap(ctx)
 }

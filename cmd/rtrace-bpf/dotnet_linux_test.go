@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,13 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/dotnet"
 	"rtrace-bpf/internal/proc"
-	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -33,6 +27,10 @@ func idle(t *testing.T) (pid int, folder string) {
 	cmd := exec.Command("cat")
 	cmd.Env = []string{"TMPDIR=" + folder}
 	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -43,6 +41,13 @@ func idle(t *testing.T) (pid int, folder string) {
 		in.Close()
 		_ = cmd.Wait()
 	})
+	// Its environment can be read once it has answered, not yet when it is started.
+	if _, err := io.WriteString(in, "up\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
 	return cmd.Process.Pid, folder
 }
 
@@ -51,6 +56,13 @@ func idle(t *testing.T) (pid int, folder string) {
 func asRuntime(t *testing.T, data []byte, held int) (pid int) {
 	t.Helper()
 	pid, folder := idle(t)
+	serve(t, pid, folder, data, held)
+	return pid
+}
+
+// serve answers for a process, whose temporary folder is given, as asRuntime does.
+func serve(t *testing.T, pid int, folder string, data []byte, held int) {
+	t.Helper()
 	stat, err := proc.ReadStat(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +110,6 @@ func asRuntime(t *testing.T, data []byte, held int) (pid int) {
 		l.Close()
 		running.Wait()
 	})
-	return pid
 }
 
 // inDotnet runs the command on a process.
@@ -206,8 +217,10 @@ func TestDotnetUsage(t *testing.T) {
 		"no provider": {[]string{"--dotnet-events", ":1"}, cli.Usage, "names no provider"},
 		"keywords":    {[]string{"--dotnet-events", "P:xyz"}, cli.Usage, `not "xyz"`},
 		"level":       {[]string{"--dotnet-events", "P:1:6"}, cli.Usage, "the level is 1 to 5"},
-		"perf map":    {[]string{"--dotnet-perf-map"}, cli.Usage, "name one of them"},
+		"perf map":    {[]string{"--dotnet-perf-map"}, cli.Usage, "which --dotnet has with --native only"},
 		"dry run":     {[]string{"--dry-run"}, cli.Usage, "--dry-run"},
+		"format":      {[]string{"--native", "--format", "sprtrace"}, cli.Usage, "sprtrace cannot hold events of a runtime beside native calls: write nettrace or jsonl"},
+		"two native":  {[]string{"--native", "-p", "1"}, cli.Usage, "--dotnet takes one process, and 2 are selected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if code, errOut := inDotnet(t, pid, tt.args...); code != tt.code || !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") > 2 {
@@ -215,96 +228,4 @@ func TestDotnetUsage(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A program of .NET 10 that is to be had as a package, traced for real. RTRACE_DOTNET
-// names one that is at hand instead.
-func TestDotnetLive(t *testing.T) {
-	program := os.Getenv("RTRACE_DOTNET")
-	folder := t.TempDir()
-	if program == "" {
-		program = fetch(t, folder)
-	}
-	cmd := exec.Command(program, "server", "start")
-	cmd.Env = []string{"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", "HOME=" + folder, "TMPDIR=" + folder, "DOTNET_BUNDLE_EXTRACT_BASE_DIR=" + folder}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout = io.Discard
-	child := testutil.Start(t, cmd)
-	pid := child.PID
-	stat, err := proc.ReadStat(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testutil.WaitFile(t, filepath.Join(folder, fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", pid, stat.Start)), child)
-	c, err := dotnet.Find(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := c.ProcessInfo(t.Context())
-	for tries := 0; errors.Is(err, dotnet.ErrNoServer) && tries < 100000; tries++ {
-		info, err = c.ProcessInfo(t.Context()) // the socket is there before anybody listens on it
-	}
-	if err != nil || !strings.HasPrefix(info.Version, "10.") || info.PID != uint64(pid) {
-		t.Fatalf("%+v, %v", info, err)
-	}
-	var feeding sync.WaitGroup
-	defer feeding.Wait()
-	defer in.Close()
-	feeding.Go(func() { // it allocates for what it is asked
-		for id := 1; ; id++ {
-			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
-				return
-			}
-		}
-	})
-	path := filepath.Join(folder, "live.nettrace")
-	var errOut bytes.Buffer
-	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}
-	if code := run(t.Context(), s, []string{"--dotnet", "-p", fmt.Sprint(pid), "--duration", "3s", "-o", path}, settings{}); code != cli.OK {
-		t.Fatalf("exit code %d, %s", code, errOut.String())
-	}
-	f, err := decoder.OpenFile(path, decoder.Options{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	kinds := map[trace.Kind]int{}
-	var r trace.Record
-	for err = f.ReadRecord(&r); err == nil; err = f.ReadRecord(&r) {
-		kinds[r.Kind]++
-	}
-	if err != io.EOF || kinds[trace.KindFunction] < 1000 || kinds[trace.KindCall] == 0 || kinds[trace.KindEnd] != 1 {
-		t.Errorf("%v, %v: %s", kinds, err, errOut.String())
-	}
-}
-
-// fetch gets the program, 59 MB, which npm keeps for the next time. The test is
-// skipped where npm's registry cannot be reached; what goes wrong beyond that fails it.
-func fetch(t *testing.T, folder string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	npm := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "npm", append(args, "--silent", "--fetch-retries=0")...)
-		cmd.Dir = folder
-		out, err := cmd.Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	const what = "@azure/mcp-linux-x64@2.0.5"
-	if _, err := npm("view", what, "version"); err != nil {
-		t.Skipf("SKIPPED-NETWORK: npm does not reach its registry (%v): RTRACE_DOTNET may name a program of .NET 10", err)
-	}
-	name, err := npm("pack", "--prefer-offline", what)
-	if err != nil {
-		t.Fatalf("npm pack %s: %v", what, err)
-	}
-	unpack := exec.CommandContext(ctx, "tar", "xzf", name, "package/dist/azmcp")
-	unpack.Dir = folder
-	if out, err := unpack.CombinedOutput(); err != nil {
-		t.Fatalf("unpack %s: %v: %s", name, err, out)
-	}
-	return filepath.Join(folder, "package/dist/azmcp")
 }

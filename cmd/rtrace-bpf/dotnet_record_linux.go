@@ -11,64 +11,56 @@ import (
 	decoder "rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/dotnet"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/printable"
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
 )
 
-// stream is the recording of the events of a runtime.
-type stream struct {
-	config *config
-	status status
-	pid    int
-	events *dotnet.Session
-	out    *outfile.File
+// capture is the recording of the events of a runtime alone.
+type capture struct {
+	*stream
+	out   *outfile.File
+	calls uint64
+}
 
-	bytes  int64 // of the stream
-	flawed error // what the stream does not say to its end, or not as it should; nil if it does
-	calls  uint64
+// oneOfDotnet says why --dotnet does not take the processes that are selected.
+func oneOfDotnet(pids []int) error {
+	if len(pids) != 1 {
+		return cli.Usagef("--dotnet takes one process, and %d are selected", len(pids))
+	}
+	return nil
 }
 
 // recordDotnet streams the events of a process of .NET into a file.
 func recordDotnet(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}) error {
 	pids, err := c.selection.Find()
+	if err == nil {
+		err = oneOfDotnet(pids)
+	}
 	if err != nil {
 		return err
 	}
-	if len(pids) != 1 {
-		return cli.Usagef("--dotnet takes one process, and %d are selected", len(pids))
-	}
-	r := &stream{config: c, pid: pids[0], status: status{w: s.Err, on: s.ErrTerminal && !c.quiet}}
-	client, err := dotnet.Find(r.pid)
-	if err != nil {
+	r := new(capture)
+	if r.stream, err = findStream(ctx, c, pids[0], &status{w: s.Err, on: s.ErrTerminal && !c.quiet}); err != nil {
 		return err
-	}
-	info, err := client.ProcessInfo(ctx)
-	if err != nil {
-		return fmt.Errorf("process %d: %w", r.pid, err)
 	}
 	x := &session{config: c, streams: s, pid: r.pid}
 	if r.out, err = x.output(); err != nil {
 		return err
 	}
-	config, err := c.dotnet.session()
-	if err == nil {
-		r.events, err = client.CollectTracing(ctx, config)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("process %d: %w", r.pid, err), r.out.Discard())
+	if err := r.begin(ctx); err != nil {
+		return errors.Join(err, r.out.Discard())
 	}
 	if !c.quiet {
-		r.status.print("streaming the events of process %d (%s, .NET %s), writing %s", r.pid, printable.Name(info.CommandLine), printable.Name(info.Version), r.out.Path())
+		r.status.print("streaming the events of process %d (%s, .NET %s), writing %s", r.pid, printable.Name(r.info.CommandLine), printable.Name(r.info.Version), r.out.Path())
 	}
 	return r.run(ctx, hurry)
 }
 
 // run streams until the recording is to end, and what the runtime has to say
 // then.
-func (r *stream) run(ctx context.Context, hurry <-chan struct{}) error {
+func (r *capture) run(ctx context.Context, hurry <-chan struct{}) error {
 	planned, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if d := r.config.duration; d > 0 {
@@ -99,60 +91,14 @@ func (r *stream) run(ctx context.Context, hurry <-chan struct{}) error {
 	if err == nil && !r.config.quiet {
 		r.status.print("%s of events%s", size(uint64(r.bytes)), r.counted())
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.flawed == nil:
-		return nil
-	case stopErr != nil:
-		return cli.Incompletef("the end of the events of process %d is missing: %v", r.pid, stopErr)
-	case errors.Is(r.flawed, trace.ErrTruncated):
-		return cli.Incompletef("the events of process %d break off: it has ended, or was killed", r.pid)
 	}
-	return cli.Incompletef("the events of process %d are not understood to their end: %v", r.pid, r.flawed)
-}
-
-// stop ends the stream: as planned, or at once when that takes too long for the
-// user. Copied is closed when the stream is read to its end.
-func (r *stream) stop(hurry <-chan struct{}, copied chan struct{}) error {
-	r.status.say("the runtime writes the names of methods; Ctrl-C leaves them out")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-hurry:
-			cancel(errHurried)
-		case <-ended:
-		}
-	}()
-	err := r.events.Stop(ctx)
-	if err != nil {
-		// What is not read now never ends.
-		return errors.Join(err, r.events.Close())
-	}
-	select {
-	case <-copied:
-	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), r.events.Close())
-	}
-	return nil
-}
-
-// Read reads the stream. That it was closed is an end; what came tells whether that was
-// the whole.
-func (r *stream) Read(p []byte) (int, error) {
-	n, err := r.events.Read(p)
-	r.bytes += int64(n)
-	if err != nil {
-		err = io.EOF
-	}
-	return n, err
+	return r.verdict(stopErr)
 }
 
 // copy writes the stream as it comes, or what it means in another format.
-func (r *stream) copy() error {
+func (r *capture) copy() error {
 	if r.config.format == wire.Format {
 		return r.save()
 	}
@@ -160,19 +106,12 @@ func (r *stream) copy() error {
 	if err != nil {
 		return err
 	}
-	in, err := decoder.NewReader(r, decoder.Options{})
-	if err == nil {
-		err = trace.Copy(&counting{e, &r.calls}, in)
-	}
-	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
-		r.flawed, err = err, nil
-	}
-	return errors.Join(err, e.Close())
+	return errors.Join(r.decode(&counting{e, &r.calls}, decoder.Options{}), e.Close())
 }
 
 // save writes the stream as it comes, all of it, and reads it on the way, to know
 // whether it is whole.
-func (r *stream) save() error {
+func (r *capture) save() error {
 	to := &saving{w: r.out}
 	in := bufio.NewReaderSize(io.TeeReader(r, to), saveBuffer)
 	scanner, err := decoder.NewScanner(in, decoder.Options{})
@@ -207,7 +146,7 @@ func (s *saving) Write(p []byte) (int, error) {
 }
 
 // counted says what was found in the stream, where that is looked at.
-func (r *stream) counted() string {
+func (r *capture) counted() string {
 	if r.config.format == wire.Format {
 		return ""
 	}

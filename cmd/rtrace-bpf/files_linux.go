@@ -3,23 +3,32 @@ package main
 import (
 	"errors"
 	"io"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/encoder"
-	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/encoder/swap"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
 	"rtrace-bpf/trace"
 )
 
+// sideAttachment is what traces call their side file.
+const sideAttachment = "side"
+
 // files are what a recording leaves: the trace and its side file.
 type files struct {
 	encoder trace.Writer
 	side    *sidefile.Writer // nil for none
-	// attach is the path of the side file, if the trace names it; else empty.
-	attach string
+	// attach are the files that the trace names.
+	attach []trace.Attachment
+	// syscalls returns the names of the system calls in the trace; nil: it has none.
+	syscalls func() map[uint64]string
+	// functions returns those of functions that the user names; nil: it has none.
+	functions func() map[uint64]string
+	// processors is how many elements the lists of SYSTEM have that are about them, 0
+	// if there is none.
+	processors int
 
 	encoderFailed, sideFailed bool // which was told
 }
@@ -37,11 +46,13 @@ func (f *files) WriteRecord(r *trace.Record) error {
 			return err
 		}
 	}
-	if r.Kind == trace.KindHeader && f.attach != "" {
-		return f.encode(&trace.Record{
-			Kind: trace.KindAttachment, Time: r.Time, PID: r.PID,
-			Attachment: trace.Attachment{Name: "side", Path: filepath.Base(f.attach)},
-		})
+	if r.Kind != trace.KindHeader {
+		return nil
+	}
+	for _, a := range f.attach {
+		if err := f.encode(&trace.Record{Kind: trace.KindAttachment, Time: r.Time, PID: r.PID, Attachment: a}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -64,7 +75,17 @@ func (f *files) Close() error {
 	}
 	if f.side != nil {
 		if apis, start, ok := encoder.SwapSide(f.encoder); ok {
-			e := f.side.Swap(&sidefile.Swap{Version: encoder.SwapVersion, Start: start, APIs: apis})
+			about := &sidefile.Swap{Version: encoder.SwapVersion, Start: start, APIs: apis}
+			if f.syscalls != nil {
+				about.Syscalls = f.syscalls()
+			}
+			if f.functions != nil {
+				about.Functions = f.functions()
+			}
+			if f.processors > 0 {
+				about.CPUs, about.Devices = f.processors, swap.SystemDevices()
+			}
+			e := f.side.Swap(about)
 			f.sideFailed = f.sideFailed || e != nil
 			err = errors.Join(err, e)
 		}
@@ -78,7 +99,7 @@ func (f *files) Close() error {
 // roomy writes to a file on the disk of a spool: when the disk is full, records
 // at the end of the spool make room for those at its start.
 type roomy struct {
-	out   *outfile.File
+	out   io.Writer
 	spool *spool.File
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
@@ -193,7 +195,10 @@ func TestTargetKilledAtRandom(t *testing.T) {
 			r := start(t, child, append([]string{"--format", format}, ample...)...)
 			child.Go()
 			moment(random, 100*time.Millisecond)
-			child.Signal(sig)
+			// The main thread, as another one's new program would not be traced.
+			if err := unix.Tgkill(child.PID, child.PID, sig); err != nil {
+				t.Fatal(err)
+			}
 			want := 128 + int(sig)
 			if sig == syscall.SIGUSR2 {
 				want = 0 // it became true

@@ -18,11 +18,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// shownBy says where a format tells of losses: in which file, and how.
-var shownBy = map[string]struct {
+// showing is where a format tells of losses: in which file, and how.
+type showing struct {
 	suffix, side string // of the trace, and of the file with the losses
 	line         *regexp.Regexp
-}{
+}
+
+var shownBy = map[string]showing{
 	"sprtrace": {"", ".side", lostLine},
 	"mtrc":     {".mtrc", ".side", lostLine},
 	"jsonl":    {".jsonl", "", lostLine},
@@ -30,6 +32,15 @@ var shownBy = map[string]struct {
 }
 
 var lostLine = regexp.MustCompile(`(?m)^\{.*"kind":"lost".*"count":(?P<count>\d+),"reason":"(?P<reason>[^"]*)"`)
+
+// formats is what tests go through that are about each format: in a short run the
+// default alone, since the kernel has no part in formats.
+func formats() map[string]showing {
+	if testing.Short() {
+		return map[string]showing{"sprtrace": shownBy["sprtrace"]}
+	}
+	return shownBy
+}
 
 // shown adds up what a file says of losses, read as text, by reason.
 func shown(t *testing.T, path string, line *regexp.Regexp) map[string]uint64 {
@@ -65,7 +76,7 @@ func lostIn(records []*trace.Record) map[string]uint64 {
 // say the same.
 func TestLossesInEachFormat(t *testing.T) {
 	const pairs = 200_000
-	for format, where := range shownBy {
+	for format, where := range formats() {
 		t.Run(format, func(t *testing.T) {
 			r, path := overflowing(t, format, pairs)
 			r.ends(cli.Incomplete)
@@ -114,7 +125,7 @@ func allThere(t *testing.T, format string, records []*trace.Record, want uint64)
 // Under --strict each format ends there, whole and with the loss in it.
 func TestStrictInEachFormat(t *testing.T) {
 	const pairs = 200_000
-	for format, where := range shownBy {
+	for format, where := range formats() {
 		t.Run(format, func(t *testing.T) {
 			r, path := overflowing(t, format, pairs, "--strict")
 			r.ends(cli.Failed)
@@ -155,7 +166,7 @@ func overflowing(t *testing.T, format string, pairs int, args ...string) (*runni
 
 // A stream tells of losses as its file would, or in the file that --side names.
 func TestLossesInStreams(t *testing.T) {
-	for _, format := range []string{"sprtrace", "jsonl", "text", "mtrc"} {
+	for format := range formats() {
 		t.Run(format, func(t *testing.T) {
 			const pairs = 200_000
 			dir := t.TempDir()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +23,16 @@ import (
 // The test binary is the command when it is started under the command's name,
 // so that tests can send it signals and give it other rights.
 const asCommand = "RTRACE_BPF_TEST_RUN_COMMAND"
+
+// inFolder are settings that have traces written into a folder.
+func inFolder(dir string) settings {
+	return surroundings(map[string]string{"SP_RTRACE_OUTPUT_DIR": dir})
+}
+
+// surroundings are settings with these variables in the environment.
+func surroundings(variables map[string]string) settings {
+	return settings{variable: func(name string) string { return variables[name] }}
+}
 
 func TestMain(m *testing.M) {
 	tracer.RunAsChild()
@@ -106,6 +118,25 @@ func (r *running) says(text string) {
 	}
 }
 
+// counts demands what the summary says of one process or all. made and ended are the
+// blocks that a call made or ended: a realloc did both, as one event or, where it took
+// long or another thread got its old block, as two.
+func (r *running) counts(of string, made, ended int) {
+	r.t.Helper()
+	m := regexp.MustCompile(regexp.QuoteMeta(of) + `:? (\d+) events: (\d+) allocations, (\d+) frees, (\d+) reallocations`).FindSubmatch(r.Stderr())
+	if m == nil {
+		r.t.Errorf("nothing is said of %s:\n%s", of, r.Stderr())
+		return
+	}
+	var n [4]int
+	for i := range n {
+		n[i], _ = strconv.Atoi(string(m[i+1]))
+	}
+	if n[0] != n[1]+n[2]+n[3] || n[1]+n[3] != made || n[2]+n[3] != ended {
+		r.t.Errorf("%s; want %d blocks made and %d ended", m[0], made, ended)
+	}
+}
+
 // trace reads the one trace in the command's directory and fails the test
 // unless it is whole.
 func (r *running) trace() []*trace.Record {
@@ -157,6 +188,12 @@ func TestCommandLine(t *testing.T) {
 		"negative process":  {[]string{"-p", "-3"}, cli.Usage, "", "process id -3 is not positive"},
 		"no user":           {[]string{"--uid", "no such"}, cli.Usage, "", `unknown user "no such"`},
 		"no name":           {[]string{"--comm", ""}, cli.Usage, "", "an empty name selects nothing"},
+		"wait alone":        {[]string{"--wait"}, cli.Usage, "", "--wait goes with one --comm NAME"},
+		"wait, process":     {[]string{"--wait", "--comm", "x", "-p", "1"}, cli.Usage, "", "leave -p out"},
+		"wait, names":       {[]string{"--wait", "--comm", "x", "--comm", "y"}, cli.Usage, "", "--wait goes with one --comm NAME"},
+		"wait, user":        {[]string{"--wait", "--comm", "x", "--uid", "0"}, cli.Usage, "", "no other description"},
+		"wait, no name":     {[]string{"--wait", "--comm", ""}, cli.Usage, "", "an empty name selects nothing"},
+		"wait, dotnet":      {[]string{"--wait", "--comm", "x", "--dotnet"}, cli.Usage, "", "leave --wait out"},
 		"unknown flag":      {[]string{"-p", "1", "--nope"}, cli.Usage, "", "unknown flag"},
 		"argument":          {[]string{"-p", "1", "x"}, cli.Usage, "", `unexpected argument "x"`},
 		"format":            {[]string{"-p", "1", "--format", "x"}, cli.Usage, "", `unknown format "x"`},
@@ -177,12 +214,21 @@ func TestCommandLine(t *testing.T) {
 		"max size":          {[]string{"-p", "1", "--max-size", "1M"}, cli.Usage, "", "--max-size 1048576 is less than 2097152"},
 		"max rate":          {[]string{"-p", "1", "--max-rate", "-1"}, cli.Usage, "", "invalid argument"},
 		"max rate, strict":  {[]string{"-p", "1", "--max-rate", "1", "--strict"}, cli.Usage, "", "name one of them"},
+		"system elsewhere":  {[]string{"-p", "1", "--swap-system", "100ms"}, cli.Usage, "", "--swap-system goes with --format swap"},
+		"leaks elsewhere":   {[]string{"-p", "1", "--format", "jsonl", "--swap-lsan"}, cli.Usage, "", "--swap-lsan goes with --format swap"},
+		"system, dotnet":    {[]string{"-p", "1", "--dotnet", "--format", "swap", "--swap-system", "100ms"}, cli.Usage, "", "not with --dotnet"},
+		"system too often":  {[]string{"-p", "1", "--format", "swap", "--swap-system", "9ms"}, cli.Usage, "", "is not in 10ms to 1s"},
+		"system too seldom": {[]string{"-p", "1", "--format", "swap", "--swap-system", "1001ms"}, cli.Usage, "", "is not in 10ms to 1s"},
+		"leaks to stdout":   {[]string{"-p", "1", "--format", "swap", "--swap-lsan", "-o", "-"}, cli.Usage, "", "beside the trace"},
+		"leaks, no live":    {[]string{"-p", "1", "--format", "swap", "--swap-lsan", "--no-live"}, cli.Usage, "", "--no-live does not follow"},
+		"leaks, some":       {[]string{"-p", "1", "--format", "swap", "--swap-lsan", "--min-size", "9"}, cli.Usage, "", "--min-size leaves blocks out"},
+		"leaks, pauses":     {[]string{"-p", "1", "--format", "swap", "--swap-lsan", "--max-rate", "9"}, cli.Usage, "", "--max-rate loses frees"},
 		"size without live": {[]string{"-p", "1", "--min-size", "1", "--no-live"}, cli.Usage, "", "live blocks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errOut bytes.Buffer
 			s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}
-			code := run(context.Background(), s, test.args, settings{outputDir: dir})
+			code := run(context.Background(), s, test.args, inFolder(dir))
 			if code != test.code {
 				t.Errorf("exit code %d, want %d\n%s", code, test.code, errOut.String())
 			}

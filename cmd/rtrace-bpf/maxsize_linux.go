@@ -9,9 +9,16 @@ const leastMaxSize = 2 << 20
 // the side file have in memory then comes on top.
 const sizeReserve = 1 << 20
 
-// written is how many bytes the trace takes on the disk, with what belongs to it.
+// written is how many bytes the trace takes on the disk, with what belongs to it, or would
+// take if it was not piped elsewhere.
 func (x *session) written() int64 {
+	if x.postproc != nil {
+		return x.postproc.sent
+	}
 	n := x.out.Size()
+	for _, f := range x.attached {
+		n += f.Size()
+	}
 	if x.spooled != nil {
 		n += x.spooled.file.Size()
 	}

@@ -82,6 +82,13 @@ func (x *session) named(from trace.Reader) trace.Reader {
 	return resolve.NewCallers(from, resolve.New(resolve.Options{Open: x.system.open, MaxDebug: maxDebug, MaxSymbols: maxSymbols}), x.policy())
 }
 
+// withManaged returns a reader of the records of the tracer with those of the runtime
+// among them.
+func (x *session) withManaged(from trace.Reader) trace.Reader {
+	managed, err := x.managed.file.Reader()
+	return &merged{native: ahead{from: from}, managed: ahead{from: managed, err: err}}
+}
+
 // newOnline returns an online that writes to another writer.
 func (x *session) newOnline(to trace.Writer) *online {
 	r := resolve.New(resolve.Options{Open: x.system.open, MaxSymbols: maxSymbols, NoLines: true})

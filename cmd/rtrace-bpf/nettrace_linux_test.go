@@ -31,7 +31,7 @@ func TestNettraceNamesFunctions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"run", "start_thread", filepath.Base(testutil.Build(t, "alloc"))} {
+			for _, name := range []string{"run", filepath.Base(testutil.Build(t, "alloc"))} {
 				// Strings of Universal.System: a 16-bit length and the bytes.
 				if !bytes.Contains(data, append([]byte{byte(len(name)), 0}, name...)) {
 					t.Errorf("%q is not named", name)

@@ -13,19 +13,23 @@ import (
 // outcome prints the summary of all sessions and returns what the exit status
 // is made of: the failures if there are any, else what is missing.
 func (r *recording) outcome() error {
-	var all tracer.Stats
+	all := r.sum
 	var errs []error
 	for i := range r.ends {
-		all.Add(&r.ends[i].stats)
 		errs = append(errs, r.ends[i].err)
 	}
-	if len(r.pids) > 1 && len(r.ends) > 0 && !r.config.quiet {
+	if r.count > 1 && !r.config.quiet {
 		r.total(&all)
 	}
 	if err := r.failure(errs); err != nil {
 		return err
 	}
 	var missing []string
+	for i := range r.ends {
+		if m := r.ends[i].missing; m != "" {
+			missing = append(missing, m)
+		}
+	}
 	if all.Losses() > all.Lost[tracer.LossPaused] {
 		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), lossList(&all)))
 	}
@@ -40,6 +44,9 @@ func (r *recording) outcome() error {
 	if r.untraced > 0 && r.untraced < len(r.pids) {
 		missing = append(missing, fmt.Sprintf("%d of %d processes could not be traced", r.untraced, len(r.pids)))
 	}
+	if r.following != nil {
+		missing = append(missing, r.following.missing()...)
+	}
 	if len(missing) == 0 {
 		return nil
 	}
@@ -50,7 +57,7 @@ func (r *recording) outcome() error {
 func (r *recording) failure(errs []error) error {
 	err := errors.Join(errs...)
 	switch {
-	case err == nil || len(r.pids) == 1:
+	case err == nil || !r.several():
 		return err
 	case errors.Is(err, errHurried):
 		return errHurried
@@ -58,10 +65,14 @@ func (r *recording) failure(errs []error) error {
 	return cli.ErrReported
 }
 
-// total prints the line about all processes together.
+// total prints the lines about all traces together.
 func (r *recording) total(all *tracer.Stats) {
-	r.status.print("%d processes, %s", len(r.ends), callCounts(all))
-	if !r.config.noLive {
+	what := "processes"
+	if r.windows > 1 {
+		what = "traces"
+	}
+	r.status.print("%d %s, %s", r.count, what, callCounts(all))
+	if !r.config.noLive && r.windows == 1 { // blocks of one window are unknown to the next
 		r.status.print("  live at the end: %d blocks, %s", all.LiveBlocks, size(all.LiveBytes))
 	}
 	r.status.print("  lost: %d%s", all.LostEvents(), losses(all))
@@ -74,14 +85,21 @@ func concernsAll(err error) bool {
 }
 
 // explain adds what the user can do about an error of the tracer.
-func explain(err error, pid int) error {
+func (x *session) explain(err error) error {
 	switch {
 	case errors.Is(err, tracer.ErrContainer):
 		return cli.WithHint(err, "run it as root of the machine, outside of the container")
 	case errors.Is(err, tracer.ErrLockedDown):
 		return cli.WithHint(err, "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot")
 	case errors.Is(err, tracer.ErrNotPrivileged):
-		return cli.WithHint(err, "run it as root: sudo "+name+fmt.Sprintf(" -p %d", pid))
+		again := fmt.Sprintf("-p %d", x.pid)
+		if x.config.wait.on {
+			again = "--wait --comm NAME"
+		}
+		if x.config.command != nil {
+			again = "-- COMMAND, which runs the command as root, too"
+		}
+		return cli.WithHint(err, "run it as root: sudo "+name+" "+again)
 	case errors.Is(err, tracer.ErrEmulated):
 		return cli.WithHint(err, "trace it on a machine of its own kind")
 	case errors.Is(err, tracer.ErrStripped):

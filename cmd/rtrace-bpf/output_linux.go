@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,26 +15,43 @@ import (
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
+	"rtrace-bpf/trace"
 )
 
 // open makes the output before anything is attached, so that a wrong path
 // costs the process nothing.
-func (x *session) open() error {
+func (x *session) open(ctx context.Context) error {
 	c := x.config
 	var err error
 	if x.out, err = x.output(); err != nil {
 		return err
 	}
+	if err := errors.Join(x.openPagemap(), x.attachFiles()); err != nil {
+		x.closePages()
+		return errors.Join(err, x.dropAttached(), x.out.Discard())
+	}
 	var to io.Writer = x.out
 	if c.toStdout() && x.streams.OutTerminal && c.isText() {
 		to = printable.NewWriter(to) // it names files of other people
 	}
-	var file *spool.File
-	if c.names() && x.out.Regular() {
-		if file, err = spool.Create(filepath.Dir(x.out.Path())); err != nil {
-			return errors.Join(err, x.out.Discard())
+	if c.postproc.on {
+		if x.postproc, err = startPostprocessor(c.postproc.options, to, x.streams.Err); err != nil {
+			return errors.Join(err, x.dropAttached(), x.out.Discard())
 		}
-		to = &roomy{x.out, file}
+		to = x.postproc
+	}
+	var file *spool.File
+	if c.dotnet.native {
+		if x.managed, err = openBeside(ctx, c, x.pid, x.status, x.spoolFolder()); err != nil {
+			x.managed = nil
+			return errors.Join(err, x.dropAttached(), x.out.Discard())
+		}
+	}
+	if c.dotnet.native || c.names() && x.out.Regular() {
+		if file, err = spool.Create(x.spoolFolder()); err != nil {
+			return errors.Join(err, x.discard())
+		}
+		to = &roomy{to, file}
 	}
 	encoding := c.encoding()
 	if c.format == "nettrace" {
@@ -42,6 +60,9 @@ func (x *session) open() error {
 	}
 	if x.encoder, err = encoder.New(c.format, to, encoding); err == nil {
 		err = x.openFiles(file)
+	}
+	if err == nil {
+		err = x.openLeaks()
 	}
 	if err != nil {
 		return errors.Join(err, x.discard())
@@ -52,23 +73,34 @@ func (x *session) open() error {
 // openFiles decides what the records go through on their way to the encoder.
 // file is not nil if they are kept until the end.
 func (x *session) openFiles(file *spool.File) error {
-	f := &files{encoder: x.encoder}
+	f := &files{encoder: x.encoder, attach: x.attachments, syscalls: x.messages.syscalls, functions: x.messages.functions}
 	x.sink = f
+	if x.scene != nil {
+		x.scene.to, f.processors = f, x.scene.processors()
+	}
 	switch {
 	case file != nil:
 		x.spooled = &spooled{file: file, to: f, names: x.named, path: x.out.Path(), status: x.status, hurry: x.hurry, turn: x.naming}
+		if x.managed != nil {
+			x.spooled.names, x.spooled.hurry = x.withManaged, nil
+		}
 		x.sink = x.spooled
 	case x.config.names():
 		x.sink = x.newOnline(f)
 	case x.functions != nil:
 		x.sink = &completing{f, x.naming}
 	}
+	if x.compiled != nil {
+		x.compiled.Writer = x.sink
+		x.sink = x.compiled
+	}
 	path := x.sidePath()
 	if path == "" {
 		return nil
 	}
 	if x.config.format == "sprtrace" {
-		f.attach = path
+		side := trace.Attachment{Name: sideAttachment, Path: filepath.Base(path)}
+		f.attach = append([]trace.Attachment{side}, f.attach...)
 	}
 	var err error
 	f.side, err = sidefile.NewWriter(path, encoder.PositionsOf(x.config.format, x.encoder))
@@ -76,16 +108,33 @@ func (x *session) openFiles(file *spool.File) error {
 	return err
 }
 
+// spoolFolder is where records are kept until the end: beside the output, where there
+// is room for it.
+func (x *session) spoolFolder() string {
+	if x.out.Regular() {
+		return filepath.Dir(x.out.Path())
+	}
+	return os.TempDir()
+}
+
 // discard gives the files up: nothing was recorded.
 func (x *session) discard() error {
-	err := x.out.Discard()
+	var err error
+	x.closePages()
+	if x.postproc != nil {
+		_ = x.postproc.Close() // of an input without a trace it complains
+	}
+	err = errors.Join(err, x.dropAttached(), x.out.Discard())
+	if x.managed != nil {
+		err = errors.Join(err, x.managed.discard())
+	}
 	if x.spooled != nil {
 		err = errors.Join(err, x.spooled.file.Close())
 	}
 	if x.side != nil {
 		err = errors.Join(err, x.side.Discard())
 	}
-	return err
+	return errors.Join(err, x.dropLeaks())
 }
 
 // sidePath names the file for what the format cannot hold, empty for none.
@@ -93,15 +142,17 @@ func (x *session) sidePath() string {
 	switch {
 	case x.config.side != "":
 		return x.config.side
-	case x.whole() || !x.out.Regular():
+	case x.whole() || !x.out.Regular() || x.postproc != nil:
 		return ""
 	}
 	return x.out.Path() + ".side"
 }
 
 // whole says whether the format holds all that a trace has.
-func (x *session) whole() bool {
-	f, err := encoder.Lookup(x.config.format)
+func (x *session) whole() bool { return wholeFormat(x.config.format) }
+
+func wholeFormat(name string) bool {
+	f, err := encoder.Lookup(name)
 	return err == nil && f.Whole
 }
 
@@ -130,6 +181,14 @@ func (c *config) directory() string {
 // endsAsDirectory says whether a path cannot be that of a file.
 func endsAsDirectory(path string) bool { return strings.HasSuffix(path, string(filepath.Separator)) }
 
+// suffix is what the names of traces end with.
+func (c *config) suffix() string {
+	if c.postproc.on {
+		return ".txt"
+	}
+	return encoder.Suffix(c.format)
+}
+
 // output opens what -o and --format say (decision 2).
 func (x *session) output() (*outfile.File, error) {
 	c := x.config
@@ -143,7 +202,7 @@ func (x *session) output() (*outfile.File, error) {
 	dir := c.directory()
 	info, err := os.Stat(dir)
 	if err == nil && info.IsDir() {
-		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), encoder.Suffix(c.format))
+		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), c.suffix())
 	}
 	if err != nil && endsAsDirectory(c.output) {
 		return nil, fmt.Errorf("open output directory: %w", err)

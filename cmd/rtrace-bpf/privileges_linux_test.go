@@ -178,7 +178,7 @@ func TestKernelsBuiltWithoutSomething(t *testing.T) {
 		want   string
 	}{
 		"types":   {"/sys/kernel/btf", nil, "types of the kernel: not supported by this kernel: it needs CONFIG_DEBUG_INFO_BTF"},
-		"uprobes": {"/sys/bus/event_source/devices", []string{"--attach", "perf"}, "uprobes as perf events: not supported by this kernel: it needs CONFIG_UPROBE_EVENTS"},
+		"uprobes": {"/sys/bus/event_source/devices", []string{"--mechanism", "perf"}, "uprobes as perf events: not supported by this kernel: it needs CONFIG_UPROBE_EVENTS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			child := waiting(t, "alloc", "1", "10")
@@ -205,7 +205,7 @@ func TestLockedDown(t *testing.T) {
 		t.Skip("SKIPPED-KERNEL: this kernel is not locked down")
 	}
 	child := waiting(t, "alloc", "1", "10")
-	for _, args := range [][]string{nil, {"--dry-run"}, {"--attach", "perf", "--state", "hash", "--sites", "address", "--bounded", "--buffer", "perf"}} {
+	for _, args := range [][]string{nil, {"--dry-run"}, {"--mechanism", "perf", "--state", "hash", "--sites", "address", "--bounded", "--buffer", "perf"}} {
 		refuses(t, command(t, append(args, "-p", fmt.Sprint(child.PID))...), "the kernel is locked down (lockdown=confidentiality)", "a kernel is locked down at boot")
 	}
 	child.Go()

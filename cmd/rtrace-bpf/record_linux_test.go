@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,7 +52,7 @@ func recordsUntilTheProcessEnds(t *testing.T, build testutil.Builder) {
 		t.Errorf("%d calls of calloc in the trace, want 1000", n)
 	}
 	r.says("tracing process")
-	r.says("5002 events: 2002 allocations, 2000 frees, 1000 reallocations")
+	r.counts("rtrace-bpf", 3002, 3000)
 	r.says("live at the end: 2 blocks")
 	r.says("lost: 0")
 	if _, err := os.Stat(filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.side", child.PID))); err != nil {
@@ -140,13 +142,34 @@ func TestSecondSignalWithoutReader(t *testing.T) {
 	cmd := command(t, append(ample, "-p", fmt.Sprint(child.PID), "-q", "-o", "-", "--format", "text", "--ready-file", ready)...)
 	cmd.Stdout = write
 	r := startIn(t, cmd, dir, ready)
-	write.Close()
 	child.Go()
+	full(t, write, cmd.Process.Pid)
+	write.Close()
 	r.Signal(syscall.SIGINT)
 	r.Signal(syscall.SIGTERM)
 	r.ends(cli.Failed)
 	child.Go()
 	child.Succeed()
+}
+
+// full returns when a process has filled the pipe, of which write is an end, as
+// nobody reads it. The kernel wakes nobody for that, so it is asked again and again.
+func full(t *testing.T, write *os.File, pid int) {
+	t.Helper()
+	defer testutil.Unstuck(t, pid)()
+	room := []unix.PollFd{{Fd: int32(write.Fd()), Events: unix.POLLOUT}}
+	for {
+		if err := syscall.Kill(pid, 0); err != nil {
+			t.Fatal(err)
+		}
+		switch n, err := unix.Poll(room, 0); {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			t.Fatal(err)
+		case err == nil && n == 0:
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 func TestDuration(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/pageflags"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
@@ -20,21 +22,40 @@ import (
 type session struct {
 	config    *config
 	streams   cli.Streams
+	held      heldProcess // the process, if it is held; nil: it runs
 	pid       int
 	tracer    *tracer.Tracer
 	out       *outfile.File
+	postproc  *postprocessor // what the trace goes through to out; nil for nothing
 	encoder   trace.Writer
 	sink      trace.Writer // what records are written to: the encoder, or what leads there
 	spooled   *spooled     // sink, if it keeps the records until the end; else nil
 	side      *sidefile.Writer
-	functions *functions // for the encoder; nil if it wants none
+	managed   *beside            // the events of the runtime; nil for none
+	compiled  *compiled          // names what the runtime compiles; nil for nothing
+	functions *functions         // for the encoder; nil if it wants none
+	messages  messages           // of what the process does beside allocations
+	scene     *scene             // adds files and the machine to what the tracer tells; nil for nothing
+	leaks     *outfile.File      // the report of --swap-lsan; nil for none
+	pages     *pageflags.Process // looks at the pages at the end of the trace; nil: nobody asks
+	heap      *heapInfo          // looks at the heap for the end of the trace; nil: nobody asks
+	endTime   int64              // time of the last record
 	system    *system
 	names     *names
 	status    *status
-	hurry     <-chan struct{} // closed when the recording is to end at once
-	relaxed   func()          // called when the process no longer waits for this session
-	naming    *sync.Mutex     // held while names are looked up at the end: that takes memory
-	alone     bool            // there is no other session
+
+	attached    []*outfile.File    // copies of files that go with the trace
+	attachments []trace.Attachment // their names
+
+	hurry   <-chan struct{} // closed when the recording is to end at once
+	relaxed func()          // called when the process no longer waits for this session
+	naming  *sync.Mutex     // held while names are looked up at the end: that takes memory
+	alone   bool            // there is no other session
+
+	child    bool          // its process was made by one that is followed
+	made     *tracer.Plan  // what is to be probed; nil if that is still to be found out
+	replaced atomic.Bool   // another session goes on with its process, which has become another program
+	over     chan struct{} // closed at its end
 
 	mu sync.Mutex // of sink
 
@@ -53,22 +74,33 @@ func (e *outputError) Unwrap() error { return e.error }
 
 // attach opens the output and starts recording as options say. After an error
 // nothing is left.
-func (x *session) attach(options tracer.Options) error {
-	plan, err := tracer.NewPlan(options)
+func (x *session) attach(ctx context.Context, options tracer.Options) error {
+	plan, err := x.plan(options)
 	if err != nil {
-		return explain(err, x.pid)
+		return x.explain(err)
 	}
 	if x.config.verbose > 1 {
 		err = x.status.write(plan.WriteText)
 	}
 	if err == nil {
-		err = x.open()
+		if err := x.openScene(); err != nil {
+			return errors.Join(err, plan.Close())
+		}
+		err = x.open(ctx)
 	}
 	if err != nil {
+		x.scene.stop()
 		return errors.Join(&outputError{err}, plan.Close())
 	}
 	if x.tracer, err = tracer.Open(plan); err != nil {
-		return errors.Join(explain(err, x.pid), x.discard())
+		x.scene.stop()
+		return errors.Join(x.explain(err), x.discard())
+	}
+	x.openHeapInfo()
+	if x.managed != nil { // from here on, so that nothing of it is older than the trace
+		if err := x.managed.begin(ctx); err != nil {
+			return errors.Join(err, x.tracer.Close(), x.discard())
+		}
 	}
 	x.pace.at = time.Now()
 	return nil
@@ -79,28 +111,49 @@ func (x *session) attach(options tracer.Options) error {
 func (x *session) run(ctx, recording context.Context) error {
 	defer context.AfterFunc(recording, x.stop)()
 	err := x.copy()
+	x.scene.stop()
 	x.status.clear()
 	if errors.Is(err, errHurried) {
-		return errors.Join(err, x.finish()) // the kernel removes the probes
+		if x.managed != nil {
+			err = errors.Join(err, x.managed.abandon())
+		}
+		return errors.Join(err, x.dropLeaks(), x.finish()) // the kernel removes the probes
 	}
 	x.relaxed()
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
-	slow := x.spooled != nil || x.functions != nil
+	slow := x.spooled != nil || x.functions != nil || x.leaks != nil
 	if slow {
 		err = errors.Join(err, x.detach())
 	}
+	hurry := x.hurry
 	if ctx.Err() == nil { // that the recording has ended was no signal's doing
-		if x.spooled != nil {
-			x.spooled.hurry = ctx.Done()
-		}
-		if x.functions != nil {
-			x.functions.hurry = ctx.Done()
-		}
+		hurry = ctx.Done()
+	}
+	if x.spooled != nil && x.managed == nil {
+		x.spooled.hurry = hurry
+	}
+	if x.functions != nil {
+		x.functions.hurry = hurry
+	}
+	if x.managed != nil {
+		err = errors.Join(err, x.managed.end(hurry))
+	}
+	if err == nil {
+		err = x.reportLeaks()
+	} else {
+		err = errors.Join(err, x.dropLeaks())
 	}
 	err = errors.Join(err, x.finish())
 	x.stats = x.tracer.Stats()
-	if !x.config.quiet {
+	if x.replaced.Load() {
+		x.stats.Unprobed, x.stats.WasUnprobed, x.stats.LeftBehind = false, false, false
+	}
+	switch {
+	case x.config.quiet:
+	case x.child:
+		x.status.print("%s", x.childSummary())
+	default:
 		err = errors.Join(err, x.status.write(x.summary))
 	}
 	if !slow {
@@ -189,20 +242,52 @@ func (x *session) pump() error {
 }
 
 func (x *session) write(rec *trace.Record) error {
+	if err := errors.Join(x.tellHeap(rec), x.tellPages(rec)); err != nil {
+		return err
+	}
 	if rec.Kind != trace.KindCall {
 		x.names.observe(rec)
+	}
+	x.endTime = max(x.endTime, rec.Time)
+	if x.scene != nil {
+		return x.scene.write(rec)
 	}
 	return x.sink.WriteRecord(rec)
 }
 
 // finish completes the files, after an error with what can still be written.
 // It returns what has gone wrong since.
-func (x *session) finish() error { return errors.Join(x.sink.Close(), x.out.Close()) }
+func (x *session) finish() error {
+	err := x.sink.Close()
+	if x.postproc != nil {
+		err = errors.Join(err, x.postproc.Close())
+	}
+	err = errors.Join(err, x.closeAttached(), x.out.Close())
+	x.heap.close()
+	x.closePages()
+	if x.managed != nil {
+		err = errors.Join(err, x.managed.file.Close())
+	}
+	return err
+}
+
+// flush hands on what was written, for --no-buffer.
+func (x *session) flush() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_ = x.sink.Flush() // an error shows again at the next write
+}
 
 // tick is called about once a second while recording.
 func (x *session) tick() {
 	x.mu.Lock()
+	if x.heap != nil {
+		x.heap.tick()
+	}
 	// An error shows again, and is handled, at the next write.
+	if x.scene != nil {
+		_ = x.scene.tick()
+	}
 	_ = x.sink.Flush()
 	x.mu.Unlock()
 	stats := x.tracer.Stats()

@@ -20,7 +20,7 @@ type spooled struct {
 	names  func(trace.Reader) trace.Reader // adds the names
 	path   string                          // of the output, for messages
 	status *status
-	hurry  <-chan struct{} // closed when names are not to be waited for
+	hurry  <-chan struct{} // closed when names are not to be waited for; nil if there are none
 	turn   sync.Locker     // held while encoding
 
 	records uint64
@@ -105,7 +105,10 @@ func (w *spooled) explain(err error, n uint64) error {
 func (w *spooled) progress(done uint64) {
 	if now := time.Now(); now.Sub(w.said) >= time.Second {
 		w.said = now
-		w.status.say(fmt.Sprintf("writing %s: %d %% of %s records; Ctrl-C leaves out the names of the rest",
-			w.path, 100*done/w.records, scaled(float64(w.records))))
+		text := fmt.Sprintf("writing %s: %d %% of %s records", w.path, min(100*done/w.records, 100), scaled(float64(w.records)))
+		if w.hurry != nil {
+			text += "; Ctrl-C leaves out the names of the rest"
+		}
+		w.status.say(text)
 	}
 }

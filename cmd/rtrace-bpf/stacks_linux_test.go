@@ -23,7 +23,7 @@ func TestSummaryOfStacks(t *testing.T) {
 		"helper":     {"10", []string{"--unwind", "helper"}, []string{"100 from the kernel's own walker\n"}, trace.StackUnknown},
 		"bounded":    {"10", []string{"--bounded"}, []string{"100 complete\n"}, trace.StackComplete},
 		"by address": {"10", []string{"--sites", "address"}, []string{"100 complete\n"}, trace.StackComplete},
-		"oldest":     {"10", []string{"--bounded", "--sites", "address", "--state", "hash", "--attach", "perf"}, []string{"100 complete\n"}, trace.StackComplete},
+		"oldest":     {"10", []string{"--bounded", "--sites", "address", "--state", "hash", "--mechanism", "perf"}, []string{"100 complete\n"}, trace.StackComplete},
 		"checked":    {"10", []string{"--verify-unwind", "10"}, []string{", 0 differ"}, trace.StackComplete},
 		"too much":   {"300", []string{"-b", "512", "--bounded"}, []string{"stacks are cut at 128 frames: "}, trace.StackTruncated},
 		"format":     {"300", []string{"-b", "512"}, []string{"100 complete\n", "stacks cut by the format: 100;"}, trace.StackComplete},

@@ -31,6 +31,12 @@ func (x *session) summary(w io.Writer) error {
 		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
 	}
 	fmt.Fprintln(w)
+	if x.managed != nil {
+		fmt.Fprintf(w, "  %s\n", x.managed.summary())
+	}
+	if counts := things(stats.Things); len(counts) > 0 {
+		fmt.Fprintf(w, "  of these: %s\n", strings.Join(counts, "; "))
+	}
 	if !x.config.noLive {
 		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
 			stats.LiveBlocks, size(stats.LiveBytes))
@@ -42,7 +48,7 @@ func (x *session) summary(w io.Writer) error {
 	for _, remark := range encoder.Remarks(x.encoder) {
 		fmt.Fprintf(w, "  %s: %s\n", x.config.format, remark)
 	}
-	if stats.Forks > 0 {
+	if stats.Forks > 0 && !x.config.follow.on {
 		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
 	}
 	switch {

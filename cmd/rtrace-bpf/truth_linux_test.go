@@ -224,11 +224,11 @@ func (s *shimmed) killAfter(bytes int64) {
 // mechanisms are the ways of the tracer by name: the flags that ask for them.
 var mechanisms = map[string][]string{
 	"best":                   nil,
-	"multi-perf-hash-cookie": {"--attach", "multi", "--buffer", "perf", "--state", "hash", "--sites", "cookie"},
-	"multi-ring-address":     {"--attach", "multi", "--buffer", "ring", "--state", "task", "--sites", "address"},
-	"perf-ring-task":         {"--attach", "perf", "--buffer", "ring", "--state", "task", "--sites", "cookie"},
-	"perf-perf-address":      {"--attach", "perf", "--buffer", "perf", "--state", "task", "--sites", "address"},
-	"oldest":                 {"--attach", "perf", "--state", "hash", "--sites", "address", "--bounded"},
+	"multi-perf-hash-cookie": {"--mechanism", "multi", "--buffer", "perf", "--state", "hash", "--sites", "cookie"},
+	"multi-ring-address":     {"--mechanism", "multi", "--buffer", "ring", "--state", "task", "--sites", "address"},
+	"perf-ring-task":         {"--mechanism", "perf", "--buffer", "ring", "--state", "task", "--sites", "cookie"},
+	"perf-perf-address":      {"--mechanism", "perf", "--buffer", "perf", "--state", "task", "--sites", "address"},
+	"oldest":                 {"--mechanism", "perf", "--state", "hash", "--sites", "address", "--bounded"},
 }
 
 func mechanismNames() []string { return slices.Sorted(maps.Keys(mechanisms)) }

@@ -36,7 +36,7 @@ var ends = []string{"return", "exit", "_exit", "quick_exit", "abort", "kill", "s
 // soak, which runs alone, has such an end.
 func (r round) possible() round {
 	alone := os.Getenv("SOAK_TIME") != "" || os.Getenv("SOAK_SEED") != ""
-	if r.End == "thread" && (!alone || strings.Contains(strings.Join(mechanisms[r.Mechanism], " "), "--attach perf")) {
+	if r.End == "thread" && (!alone || strings.Contains(strings.Join(mechanisms[r.Mechanism], " "), "--mechanism perf")) {
 		r.End = "return"
 	}
 	return r

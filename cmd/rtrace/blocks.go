@@ -259,14 +259,18 @@ func (c *callReader) warnSums(w func(error)) {
 	}
 }
 
+// errSamples is why nothing can be said of leaks in what a runtime tells of its
+// allocations.
+var errSamples = errors.New("the trace has samples: some of the allocations, each with the bytes that it stands for, and no frees. " +
+	"Nothing can be said of leaks and of what is live; all that was allocated counts as unfreed")
+
 // warnUnknown tells of what the trace does not have.
 func (c *callReader) warnUnknown(w func(error)) {
 	if c.allocs == 0 {
 		return
 	}
 	if c.samples {
-		w(errors.New("the trace has samples: some of the allocations, each with the bytes that it stands for, and no frees. " +
-			"Nothing can be said of leaks and of what is live; all that was allocated counts as unfreed"))
+		w(errSamples)
 	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
 		w(errors.New("the trace has no frees: whether blocks were freed is not known, and all that was allocated counts as unfreed"))
 	}

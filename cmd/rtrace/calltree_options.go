@@ -10,6 +10,7 @@ import (
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/calltree"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/trace"
 )
 
@@ -152,7 +153,7 @@ func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 			}
 		}
 		if !found && name != "*" {
-			fmt.Fprintf(w, "no node %q\n", name)
+			warner(w, "calltree")(fmt.Errorf("no node is called %q; --node='*' prints all with their whole names", printable.Name(name)))
 		}
 	}
 }

@@ -23,7 +23,7 @@ func dumpCommand() command {
 		page: cli.Page{
 			Summary:  "print every packet of a trace with its offset and fields",
 			Synopsis: []string{"[-o OUT] [--records] [FILE]"},
-			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes, except of nettrace, whose dump is for reading only. " +
+			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes. " +
 				"A text format has no packets: its records are printed as jsonl. A side file is not looked at.",
 			Examples: []cli.Example{
 				{Does: "look at the first packets", Command: "rtrace dump rtrace-raw-4711-0 | head"},

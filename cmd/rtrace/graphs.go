@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 
 	"rtrace-bpf/internal/cli"
@@ -82,6 +83,9 @@ func (o *graphsOptions) check(args []string) error {
 			return cli.Usagef("graphs function needs the beginning of a NAME")
 		}
 		o.name, args = args[0], args[1:]
+		if info, err := os.Stat(o.name); len(args) == 0 && err == nil && info.Mode().IsRegular() {
+			return cli.Usagef("%s is a file: NAME, the beginning of a function's name, goes before it", o.name)
+		}
 		limit = 0.5
 		if len(args) == 2 { // as the original's arguments are
 			var err error

@@ -70,6 +70,10 @@ func TestGraphsOfAFunction(t *testing.T) {
 	if err != nil || !strings.Contains(string(dot), ">=0.2%") || !strings.Contains(string(dot), "main()") {
 		t.Errorf("%v\n%s", err, dot)
 	}
+	// A forgotten NAME is told as that.
+	if _, errOut, code := runRtrace("", "graphs", "function", timelineCorpus+"/multi.rtrace"); code != cli.Usage || !strings.Contains(errOut, "multi.rtrace is a file: NAME,") {
+		t.Errorf("without a name: exit code %d, %q", code, errOut)
+	}
 	if code := run(t.Context(), s, []string{"rtrace-graphs-overview", "-o", dir + "2", timelineCorpus + "/multi.rtrace"}); code != cli.OK {
 		t.Errorf("exit code %d", code)
 	}

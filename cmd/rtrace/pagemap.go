@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -171,11 +172,25 @@ func (o *pagemapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 		return err
 	}
 	p := newPostprocess(ctx, s, &postprocOptions{output: o.output, format: "text", depth: -1, quiet: o.quiet}, name)
+	p.command = "pagemap"
 	if report {
 		return errors.Join(o.report(p, kind, areas), p.in.close())
 	}
 	p.legacy, p.in.legacy = o.legacy, o.legacy
 	return o.filter(p, areas, mask)
+}
+
+// check warns if no area is meant: a map or trace of nothing looks like one in
+// which nothing was allocated.
+func (f *areaFilter) check(p *postprocess, areas []pagemap.Area) {
+	if slices.ContainsFunc(areas, func(a pagemap.Area) bool { return f.keeps(&a) }) {
+		return
+	}
+	what := fmt.Sprintf("%#x is in no writable area", f.address)
+	if f.name != "" {
+		what = fmt.Sprintf("no writable area has a path with %q", printable.Name(f.name))
+	}
+	p.warning(errors.New(what + "; -p -s prints all areas"))
 }
 
 // filter prints the trace with the calls of blocks in the areas and pages that
@@ -187,6 +202,7 @@ func (o *pagemapOptions) filter(p *postprocess, which areaFilter, mask uint64) e
 		if err := files.open(p, env, mask != 0); err != nil {
 			return err
 		}
+		which.check(p, files.areas)
 		if mask != 0 && !strings.Contains(env.header.Filter, wire.FilterLeaks) {
 			p.warning(errors.New("pages are of the end of the trace, but the trace has calls of blocks that are freed; rtrace postproc -l leaves them out"))
 		}
@@ -227,6 +243,7 @@ func (o *pagemapOptions) report(p *postprocess, kind pageview.Map, which areaFil
 	if len(env.processes) > 0 {
 		r.Process = printable.Name(env.processes[len(env.processes)-1].Process.Name)
 	}
+	which.check(p, files.areas)
 	for _, a := range files.areas {
 		if which.keeps(&a) {
 			r.Areas = append(r.Areas, a)

@@ -248,3 +248,32 @@ func TestPagemapStreams(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q, %d bytes", code, errOut, len(out))
 	}
 }
+
+// TestPagemapWarnings: under the name of the command that was called, and where
+// no area is meant.
+func TestPagemapWarnings(t *testing.T) {
+	dir, text := pagemapFolder(t)
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"rtrace pagemap: warning: pages are of the end of the trace, but ", []string{"-P", "a", filepath.Join(dir, "pagemap.rtrace")}},
+		{"rtrace pagemap: warning: no writable area has a path with \"nope\"; -p -s prints all areas\n", []string{"-N", "nope", text}},
+		{"rtrace pagemap: warning: no writable area has a path with \"nope\"; -p -s prints all areas\n", []string{"-N", "nope", "-p", text}},
+		{"rtrace pagemap: warning: 0x12 is in no writable area; -p -s prints all areas\n", []string{"-A", "12", "-c", text}},
+		{"", []string{"-N", "nope", "-q", text}},
+		{"", []string{"-N", "stack", text}},
+	} {
+		_, errOut, code := runRtrace("", append([]string{"pagemap"}, tt.args...)...)
+		if code != cli.OK || !strings.HasPrefix(errOut, tt.want) || tt.want == "" && errOut != "" {
+			t.Errorf("%v: exit code %d, %q; want %q", tt.args, code, errOut, tt.want)
+		}
+	}
+	out := filepath.Join(dir, "new")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, errOut, code := runRtrace("", "pagemap", "-N", "heap", "-o", out, text); code != cli.OK || !strings.HasPrefix(errOut, "rtrace pagemap: writing ") {
+		t.Errorf("into a folder: exit code %d, %q", code, errOut)
+	}
+}

@@ -20,7 +20,8 @@ func postprocCommand() command {
 				"registries they refer to. With -l only the allocations are left that nothing frees, and a summary " +
 				"for each kind of resource follows. With -c calls that have the same stack stand above it, with their number and the sum of their sizes.\n\n" +
 				"What is chosen is done in this order, whatever that of the flags: -b, -R, --call-address, --include, --exclude, -C, -l, -c. " +
-				"Calls keep the numbers that they have in the trace.\n\n" +
+				"Calls keep the numbers that they have in the trace. A block did not leak if anything frees it, whether that call is chosen or not; " +
+				"with --legacy as in the original only if it is.\n\n" +
 				"The output is a trace again: rtrace postproc reads it, and so do the tools of sp-rtrace. " +
 				"A trace that is read from a pipe is copied to a temporary file unless -l or -c is given. " +
 				"-l takes memory for the blocks that are live at a time, -c some 15 bytes for each call that is left.",
@@ -119,12 +120,14 @@ func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string)
 // postprocess is one run.
 type postprocess struct {
 	*postprocOptions
+	command string // that warnings name
 	ctx     context.Context
 	streams cli.Streams
 	in      postprocInput
 	env     environment
 	chosen  *filter.Selection
-	ending  error // what the input ends with, if that is not io.EOF
+	front   *filter.Select // that has seen the declarations, if calls are chosen later
+	ending  error          // what the input ends with, if that is not io.EOF
 
 	// prepare, if not nil, completes chosen by the environment of the trace,
 	// before the calls are read.
@@ -135,7 +138,7 @@ type postprocess struct {
 
 func newPostprocess(ctx context.Context, s cli.Streams, o *postprocOptions, name string) *postprocess {
 	p := &postprocess{
-		postprocOptions: o, ctx: ctx, streams: s, chosen: new(filter.Selection),
+		postprocOptions: o, command: "postproc", ctx: ctx, streams: s, chosen: new(filter.Selection),
 		in: postprocInput{ctx: ctx, path: name, stdin: s.In, legacy: o.legacy},
 	}
 	p.in.warn = p.warn
@@ -157,7 +160,7 @@ func (p *postprocess) run() error {
 // warning prints a warning of ours.
 func (p *postprocess) warning(err error) {
 	if !p.quiet {
-		warner(p.streams.Err, "postproc")(err)
+		warner(p.streams.Err, p.command)(err)
 	}
 }
 
@@ -168,6 +171,6 @@ func (p *postprocess) warn(text string) {
 	case p.legacy:
 		fmt.Fprint(p.streams.Err, text)
 	default:
-		warner(p.streams.Err, "postproc")(errors.New(text))
+		warner(p.streams.Err, p.command)(errors.New(text))
 	}
 }

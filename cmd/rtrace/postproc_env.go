@@ -237,16 +237,3 @@ func (e *environment) write(w *postprocOutput) error {
 	}
 	return nil
 }
-
-// sums is the leak summary of the resources.
-func (e *environment) sums(f *leak.Finder) []encoder.LeakSum {
-	sums := f.Sums(e.resources)
-	if e.legacy {
-		sums = f.LegacySums(e.resources)
-	}
-	out := make([]encoder.LeakSum, len(sums))
-	for i, s := range sums {
-		out[i] = encoder.LeakSum{Type: s.Resource.Type, Desc: s.Resource.Desc, Blocks: s.Blocks, Bytes: s.Bytes}
-	}
-	return out
-}

@@ -54,7 +54,7 @@ func (p *postprocess) create() (*postprocOutput, error) {
 		// The original's resolver, which would write the file, is silent.
 		fmt.Fprintf(p.streams.Out, "INFO: Created text log file %s\n", file.Path())
 	case !p.legacy && !p.quiet:
-		fmt.Fprintf(p.streams.Err, "rtrace postproc: writing %s\n", file.Path())
+		fmt.Fprintf(p.streams.Err, "rtrace %s: writing %s\n", p.command, file.Path())
 	}
 	return p.encode(&postprocOutput{file: file})
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"io"
+	"slices"
 
 	encoder "rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/printable"
@@ -82,6 +84,7 @@ func (p *postprocess) print() error {
 type postprocContent struct {
 	calls  trace.Reader
 	leaks  *filter.Leaks // nil without -l
+	chosen *chosenLeaks  // nil unless calls are chosen of the leaks
 	groups *filter.Groups
 	others []*trace.Record
 	err    error // what the groups' input ended with, if that is not io.EOF
@@ -103,6 +106,10 @@ func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 		c.leaks = filter.NewLeaks(src)
 		c.leaks.Fill()
 		c.calls = c.leaks
+		if p.choosesLeaks() {
+			c.chosen = &chosenLeaks{src: p.front.Over(c.leaks), totals: make(map[uint32]leak.Sum)}
+			c.calls = c.chosen
+		}
 	}
 	if !p.compress {
 		return c, nil
@@ -189,7 +196,11 @@ func (p *postprocess) selected(t *postprocTrace) trace.Reader {
 	if p.chosen.Everything() {
 		return t.Reader
 	}
-	return filter.NewSelect(t, p.chosen)
+	s := filter.NewSelect(t, p.chosen)
+	if p.choosesLeaks() {
+		s.AllCalls, p.front = true, s
+	}
+	return s
 }
 
 // readAll reads up to the end and returns the error that is there, nil for io.EOF.
@@ -221,6 +232,9 @@ func (p *postprocess) write(c *postprocContent) error {
 }
 
 func (p *postprocess) writeTo(out *postprocOutput, c *postprocContent) error {
+	if p.leaks && !p.legacy && slices.ContainsFunc(p.env.resources, func(r trace.Resource) bool { return r.Sampled }) {
+		p.warning(errSamples)
+	}
 	p.env.filters(p.leaks, p.compress, p.resolve)
 	if p.in.format != "text" {
 		p.env.origin(p.legacy)
@@ -257,7 +271,7 @@ func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 	if c.leaks == nil {
 		return nil
 	}
-	return w.WriteLeaks(p.env.sums(c.leaks.Finder()))
+	return w.WriteLeaks(p.sums(c))
 }
 
 // named gives the frames of src their names, if that is asked for, as rtrace resolve

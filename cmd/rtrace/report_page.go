@@ -102,7 +102,7 @@ func (o *reportOptions) digest() *digest.Digest {
 // about is what the page says of the file. done is what reading it ended with.
 func (o *reportOptions) about(in *input, done error) digestview.Options {
 	stats := in.Stats()
-	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side, KnowsLoss: in.Format == "jsonl"}
+	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side, KnowsLoss: in.Format == "jsonl" || in.Format == "nettrace"}
 	if stats.Version != "" {
 		about.Format += " " + stats.Version
 	}

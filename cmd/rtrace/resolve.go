@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"rtrace-bpf/decoder"
-	"rtrace-bpf/decoder/sptext"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
@@ -155,39 +154,6 @@ func (x *resolving) open() (*input, error) {
 	return &input{Trace: t, name: x.name}, nil
 }
 
-// textFile rewrites a text that can be read twice: as sp-rtrace finds out late
-// about a mapping, addresses that no mapping covers when they are used may lie in
-// one of the later ones.
-func (x *resolving) textFile(out io.Writer) error {
-	read := func(do func(*decoder.Input) error) error {
-		r, _, done, err := openBytes(x.ctx, x.streams, []string{x.name})
-		if err != nil {
-			return err
-		}
-		defer done()
-		in, err := decoder.NewInput(r)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = in.Close() }() // only read
-		return do(in)
-	}
-	// What is wrong with the input is told the second time.
-	_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
-	return cut(x.name, read(func(in *decoder.Input) error {
-		return x.rewrite(out, in, &frameEditor{resolver: x.resolver, replace: !x.keep})
-	}))
-}
-
-// rewrite rewrites a text.
-func (x *resolving) rewrite(w io.Writer, in *decoder.Input, e sptext.Editor) error {
-	err := sptext.Rewrite(x.ctx, w, in, e)
-	if cause := in.Err(); cause != nil && (err == nil || isSyntax(err)) {
-		return cause
-	}
-	return err
-}
-
 // stream names the frames of what can be read once.
 func (x *resolving) stream(out io.Writer) error {
 	args := []string{x.name}
@@ -205,7 +171,7 @@ func (x *resolving) stream(out io.Writer) error {
 	}
 	defer func() { _ = raw.Close() }() // only read
 	if format, _ := raw.Format(); format == "text" && x.format == "text" {
-		return cut(name, x.rewrite(out, raw, &frameEditor{resolver: x.resolver, replace: !x.keep}))
+		return cut(name, x.textStream(out, raw, name))
 	}
 	t, err := decoder.Open(raw, decoder.Options{Strict: x.in.strict, NoSide: true, Warn: x.warn})
 	if cause := raw.Err(); err != nil && cause != nil {

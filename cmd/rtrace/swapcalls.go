@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/internal/analysis/library"
@@ -23,7 +22,7 @@ func swapCallsCommand() command {
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Prints a row for each call that the trace tells of: of the allocator in traces of every format, and in SWAP also of the functions, system calls, files, threads, locks, sockets and so on that it has messages of. " +
 				"A call of which beginning and end have a message is printed where it ends, with the time that it took; one that did not end, at the end. Rows are numbered in the order of the beginnings; times are seconds since the first call.\n\n" +
-				"Parameters and results of SWAP's messages are written as 'rtrace dump' writes them, with the letter of their type." + swapAbout,
+				"Parameters and results of SWAP's messages are written as 'rtrace dump' writes them, with the letter of their type; those of calls that made or ended something as NAME=VALUE." + swapAbout,
 			Examples: []cli.Example{
 				{Does: "see the calls that failed", Command: "rtrace swap-calls --failed trace.swap"},
 				{Does: "open all calls in a spreadsheet", Command: "rtrace swap-calls --tsv trace.swap >calls.tsv"},
@@ -48,11 +47,11 @@ type callsOptions struct {
 }
 
 func (o *callsOptions) run(ctx context.Context, s cli.Streams, args []string) error {
-	in := &callList{options: o, maps: library.NewMaps(false), open: map[openKey]*callRow{}}
+	in := &callList{options: o, maps: library.NewMaps(false), resources: map[uint32]string{}, open: map[openKey]*callRow{}}
 	in.sheet = newSheet(s.Out, o.tsv, right("index"), right("time"), right("elapsed"), right("pid"), right("tid"), left("kind"), left("function"),
 		left("parameters"), left("return"), right("error"), right("caller"), left("library"))
 	read := func(t *input) error {
-		in.names = t.Swap.APIs
+		in.names, in.syscalls, in.functions = t.Swap.APIs, t.Swap.Syscalls, t.Swap.Functions
 		err := in.read(t)
 		if in.lost > 0 {
 			warner(s.Err, "swap-calls")(fmt.Errorf("%s lost while recording: calls are missing, and ends of others", plural(in.lost, "event")))
@@ -91,12 +90,17 @@ type callList struct {
 	sheet   *sheet
 	maps    *library.Maps
 	names   map[uint32]string
-	parser  swap.Parser
-	fields  swap.Fields
-	open    map[openKey]*callRow
-	index   uint64
-	first   int64
-	lost    uint64 // events
+	// syscalls names the functions of the kernel by their addresses.
+	syscalls map[uint64]string
+	// functions names those of the process likewise.
+	functions map[uint64]string
+	parser    swap.Parser
+	fields    swap.Fields
+	resources map[uint32]string // types
+	open      map[openKey]*callRow
+	index     uint64
+	first     int64
+	lost      uint64 // events
 }
 
 func (l *callList) read(in trace.Reader) error {
@@ -111,42 +115,23 @@ func (l *callList) read(in trace.Reader) error {
 		switch {
 		case rec.Kind == trace.KindLost:
 			l.lost += rec.Lost.Count
+		case rec.Kind == trace.KindResource:
+			l.resources[rec.Resource.ID] = rec.Resource.Type
 		case rec.Kind == trace.KindCall:
-			l.add(&rec, memoryEvent(&rec.Call))
+			l.call(&rec)
 		case rec.Kind == trace.KindOpaque && rec.Opaque.Format == "swap":
 			m := swap.Message{ID: rec.Opaque.ID, Data: rec.Opaque.Data}
 			if e, ok := l.parser.Event(&m, &l.fields, l.names); ok {
+				if name := l.syscalls[e.PC]; name != "" && e.Kind == "system call" {
+					e.Function = name
+				}
+				if name := l.functions[e.PC]; name != "" && e.Kind == "function" {
+					e.Function = name
+				}
 				l.add(&rec, e)
 			}
 		}
 	}
-}
-
-// memoryEvent makes an event of a call of the allocator.
-func memoryEvent(c *trace.Call) swap.Event {
-	e := swap.Event{Kind: "memory", Function: c.Function}
-	size := strconv.FormatUint(c.Size, 10)
-	switch c.Op {
-	case trace.OpFree:
-		e.Args = hexAddress(c.ID)
-	case trace.OpMove:
-		e.Args, e.Result = hexAddress(c.OldID)+" "+size, hexAddress(c.ID)
-	default:
-		e.Args, e.Result = size, hexAddress(c.ID)
-	}
-	if len(c.Args) > 0 {
-		e.Args = ""
-		for i, a := range c.Args {
-			if i > 0 {
-				e.Args += " "
-			}
-			e.Args += a.Name + "=" + a.Value
-		}
-	}
-	if len(c.Stack.Frames) > 0 {
-		e.Caller = c.Stack.Frames[0]
-	}
-	return e
 }
 
 // add takes what a record tells of a call.
@@ -163,6 +148,19 @@ func (l *callList) add(r *trace.Record, e swap.Event) {
 		return
 	}
 	l.index++
+	row := l.row(r, e)
+	if e.Phase != swap.Begin || len(l.open) >= maxOpen {
+		l.print(row)
+		return
+	}
+	if before := l.open[key]; before != nil {
+		l.print(before) // its end is missing
+	}
+	l.open[key] = row
+}
+
+// row makes a row of what a record tells.
+func (l *callList) row(r *trace.Record, e swap.Event) *callRow {
 	row := &callRow{index: l.index, time: r.Time, pid: r.PID, tid: r.TID, Event: e}
 	switch path, ok := l.maps.Find(r.PID, e.Caller); {
 	case e.Caller == 0:
@@ -172,14 +170,7 @@ func (l *callList) add(r *trace.Record, e swap.Event) {
 	default:
 		row.library = library.Unmapped
 	}
-	if e.Phase != swap.Begin || len(l.open) >= maxOpen {
-		l.print(row)
-		return
-	}
-	if before := l.open[key]; before != nil {
-		l.print(before) // its end is missing
-	}
-	l.open[key] = row
+	return row
 }
 
 // end prints the calls that have not ended.

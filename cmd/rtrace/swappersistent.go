@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/internal/report/table"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -23,17 +24,20 @@ func swapPersistentCommand() command {
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Without --from and --to the interval is the whole trace. Each block has its time, thread, address and size, the function that allocated it, " +
 				"and who called that: library and, with -r, function. With --stack its call stack follows, a row for each frame.\n\n" +
-				"It takes memory for the blocks that are live at a time." + swapAbout,
+				"With --freed those that were freed are listed, too, and a column leak says no of them and yes of the others.\n\n" +
+				"It takes memory for the blocks that are live at a time, and with --freed room on the disk for all calls." + swapAbout,
 			Lists: []cli.List{pointList},
 			Examples: []cli.Example{
 				{Does: "list what the second minute left behind", Command: "rtrace swap-persistent -r --from 1m --to 2m trace.swap"},
 				{Does: "see the call stack of each block", Command: "rtrace swap-persistent -r --stack trace.swap"},
+				{Does: "list all blocks of an interval, and which of them leaked", Command: "rtrace swap-persistent --freed --from begin --to end trace.swap"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(persistentOptions)
 			what := f.group("What to print")
 			what.BoolVar(&o.stack, "stack", false, "print the call stack of each block below it: function, address and file of each frame")
+			what.BoolVar(&o.freed, "freed", false, "list the blocks that were freed by the end of the interval as well, and say of each block whether it was not")
 			o.addWindow(what)
 			o.addNames(f.group("Names"))
 			o.addInput(f.group("Input"))
@@ -45,6 +49,7 @@ func swapPersistentCommand() command {
 type persistentOptions struct {
 	swapFlags
 	stack bool
+	freed bool
 
 	sheet *sheet
 	first int64 // time of the first call
@@ -54,20 +59,43 @@ func (o *persistentOptions) run(ctx context.Context, s cli.Streams, args []strin
 	if err := o.window.check(); err != nil {
 		return err
 	}
-	o.sheet = newSheet(s.Out, o.tsv, right("call"), right("time"), right("pid"), right("tid"), right("address"), right("size"),
-		left("allocated by"), left("caller"), left("library"))
+	columns := []table.Column{
+		right("call"), right("time"), right("pid"), right("tid"), right("address"), right("size"),
+		left("allocated by"), left("caller"), left("library"),
+	}
+	if o.freed {
+		columns = append(columns, left("leak"))
+	}
+	o.sheet = newSheet(s.Out, o.tsv, columns...)
 	read := func(in *input) error { return o.list(in, warner(s.Err, "swap-persistent")) }
 	return o.in.examine(ctx, s, "swap-persistent", args, read, func(*input) error { return o.sheet.close() })
 }
 
-func (o *persistentOptions) list(in trace.Reader, warn func(error)) error {
+func (o *persistentOptions) list(in trace.Reader, warn func(error)) (err error) {
 	calls := newCallReader(in, o.resource)
 	calls.window = o.window.open()
-	kept := filter.NewLeaks(calls)
+	source := trace.Reader(calls)
+	var all *twofold
+	if o.freed {
+		if all, err = newTwofold(calls); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, all.close()) }()
+		source = all
+	}
+	kept := filter.NewLeaks(source)
 	kept.Fill()
 	calls.warn(warn)
 	if err := calls.missing(); err != nil {
 		return err
+	}
+	ordinal, leaked := kept.Ordinal, func() bool { return true }
+	source = kept
+	if o.freed {
+		if err := all.rewind(kept.Finder().Leaks()); err != nil {
+			return err
+		}
+		source, ordinal, leaked = all, func() uint64 { return all.ordinal }, func() bool { return all.leaked }
 	}
 	o.first = calls.stats.first
 	resolver := o.resolver()
@@ -76,7 +104,7 @@ func (o *persistentOptions) list(in trace.Reader, warn func(error)) error {
 	}
 	framer := o.framer(resolver)
 	maps := library.NewMaps(false)
-	names := resolve.NewReader(kept, resolver)
+	names := resolve.NewReader(source, resolver)
 	var rec trace.Record
 	for {
 		if err := names.ReadRecord(&rec); errors.Is(err, io.EOF) {
@@ -85,14 +113,15 @@ func (o *persistentOptions) list(in trace.Reader, warn func(error)) error {
 			return err
 		}
 		maps.Add(&rec)
-		if rec.Kind == trace.KindCall && kept.Ordinal() > calls.window.before && calls.window.inContext(&rec) {
-			o.block(&rec, maps, &framer)
+		if rec.Kind == trace.KindCall && (rec.Call.Op == trace.OpAlloc || rec.Call.Op == trace.OpMove) &&
+			ordinal() > calls.window.before && calls.window.inContext(&rec) {
+			o.block(&rec, maps, &framer, leaked())
 		}
 	}
 }
 
 // block prints a block.
-func (o *persistentOptions) block(r *trace.Record, maps *library.Maps, framer *sites.Framer) {
+func (o *persistentOptions) block(r *trace.Record, maps *library.Maps, framer *sites.Framer, leaked bool) {
 	c := &r.Call
 	frames := framer.Append(nil, r.PID, &c.Stack, &c.Caller, 0)
 	caller, file := frames[0].Function, library.Unknown
@@ -100,8 +129,18 @@ func (o *persistentOptions) block(r *trace.Record, maps *library.Maps, framer *s
 		caller = cmp.Or(caller, hexAddress(frames[0].Addr))
 		file = libraryOf(maps, r.PID, frames[0].Addr)
 	}
-	o.sheet.row(count(c.Seq), sinceStart(r.Time, o.first), id(r.PID), id(r.TID), hexAddress(c.ID), count(c.Size),
-		c.Function, cmp.Or(caller, library.Unknown), file)
+	cells := []string{
+		count(c.Seq), sinceStart(r.Time, o.first), id(r.PID), id(r.TID), hexAddress(c.ID), count(c.Size),
+		c.Function, cmp.Or(caller, library.Unknown), file,
+	}
+	if o.freed {
+		leak := "no"
+		if leaked {
+			leak = "yes"
+		}
+		cells = append(cells, leak)
+	}
+	o.sheet.row(cells...)
 	if !o.stack {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"rtrace-bpf/internal/analysis/consumption"
 	"rtrace-bpf/internal/cli"
 )
@@ -77,5 +79,29 @@ func TestTimelineContexts(t *testing.T) {
 		if errOut != want || code != cli.OK {
 			t.Errorf("%d contexts: exit code %d, %q", contexts, code, errOut)
 		}
+	}
+}
+
+// TestLifetimesOfMilliseconds: a block that lived less than the clock tells, one
+// of 5 and one of 20 ms, and one that lives: no rows of nothing below 5 ms.
+func TestLifetimesOfMilliseconds(t *testing.T) {
+	const in = "version=2.0, pid=7, \n1. [00:00:01.000] f(1) = 0x1\n\n2. [00:00:01.000] free(0x1)\n\n3. [00:00:01.000] f(1) = 0x2\n\n" +
+		"4. [00:00:01.000] f(1) = 0x3\n\n5. [00:00:01.005] free(0x2)\n\n6. [00:00:01.020] free(0x3)\n\n7. [00:00:01.030] f(1) = 0x4\n\n"
+	out, errOut, code := runRtrace(in, "timeline", "--lifetimes", "-x", "time")
+	var got [][]string
+	for line := range strings.Lines(out) {
+		if strings.HasSuffix(line, ".00\n") {
+			got = append(got, strings.Fields(line))
+		}
+	}
+	want := [][]string{
+		{"0", "ns", "0", "ns", "1", "25.00", "1", "25.00"},
+		{"4.19", "ms", "8.39", "ms", "1", "25.00", "1", "25.00"},
+		{"8.39", "ms", "16.8", "ms", "0", "0.00", "0", "0.00"},
+		{"16.8", "ms", "33.6", "ms", "1", "25.00", "1", "25.00"},
+		{"to", "the", "end", "1", "25.00", "1", "25.00"},
+	}
+	if d := cmp.Diff(want, got); d != "" || code != cli.OK || errOut != "" {
+		t.Errorf("exit code %d, %q (-want +got):\n%s\n%s", code, errOut, d, out)
 	}
 }

@@ -123,10 +123,14 @@ func (o *timelineOptions) writeLifetimes(w io.Writer, t *timeline.Timeline) erro
 	row := func(from, to string, a timeline.Amount) {
 		out.Row(from, to, number(a.Blocks), percent(a.Blocks, total.Allocated.Blocks), number(a.Bytes), percent(a.Bytes, total.Allocated.Bytes))
 	}
-	for len(bins) > 0 && bins[0].Blocks == 0 {
-		bins = bins[1:]
-	}
+	// Where times are in milliseconds, blocks that lived less are in the row of 0,
+	// and there is nothing in those up to a million nanoseconds.
+	begins := true
 	for _, b := range bins {
+		if begins && b.Blocks == 0 {
+			continue
+		}
+		begins = begins && b.From == 0
 		from, to := text(b)
 		row(from, to, b.Amount)
 	}

@@ -53,7 +53,7 @@ func (i *inputFlags) openTwice(ctx context.Context, s cli.Streams, command strin
 		in = f
 	}
 	t.path = ""
-	if err := t.copyOf(in); err != nil {
+	if err := t.copyOf(untilDone(ctx, in)); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
@@ -67,7 +67,7 @@ func (t *twice) copyOf(in io.Reader) error {
 	}
 	t.copied = f
 	_ = os.Remove(f.Name()) // else it goes when closed
-	if _, err := io.Copy(f, untilDone(t.ctx, in)); err != nil {
+	if _, err := io.Copy(f, in); err != nil {
 		return fmt.Errorf("copying %s: %w", t.name, err)
 	}
 	return nil

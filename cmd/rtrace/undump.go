@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/decoder/mtrc"
+	"rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/decoder/sprtrace"
 	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/internal/cli"
@@ -59,6 +60,8 @@ func undump(ctx context.Context, s cli.Streams, args []string, outName string) (
 		restore = mtrc.Undump
 	} else if swap.IsDump(first) {
 		restore = swap.Undump
+	} else if nettrace.IsDump(first) {
+		restore = nettrace.Undump
 	}
 	err = restore(out, lines)
 	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {

@@ -48,7 +48,7 @@ func (s *Scanner) sequencePoint(c *cursor) {
 			id, seq = c.u64(), c.u32()
 		}
 		if c.err == nil {
-			s.dump.last("SEQUENCE", id, seq, time, s.base+int64(at), c.i-at)
+			s.dump.last(wordSequence, id, seq, time, s.base+int64(at), c.i-at)
 			s.checkpoint(c, at, id, seq, time)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Scanner) threadRows(c *cursor) {
 			c.fail(tooMuch("%d threads", len(s.threads.byID)))
 		default:
 			s.threads.put(t.Index, t)
-			s.dump.thread("THREAD", t, s.base+int64(at), c.i-at)
+			s.dump.thread(wordThread, t, s.base+int64(at), c.i-at)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (s *Scanner) removeThreads(c *cursor) {
 		if c.err != nil {
 			return
 		}
-		s.dump.last("REMOVE", index, seq, s.queue.last, s.base+int64(at), c.i-at)
+		s.dump.last(wordRemove, index, seq, s.queue.last, s.base+int64(at), c.i-at)
 		if t := s.checkpoint(c, at, index, seq, s.queue.last); t != nil {
 			s.threads.remove(index)
 		}

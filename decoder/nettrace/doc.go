@@ -36,6 +36,10 @@ type Options struct {
 	// stacks that are not there, payloads that do not fit their description, and
 	// bytes behind the end.
 	Strict bool
+	// FirstResource is the number of the first resource, for records that go into a
+	// trace which has resources of its own; all are named by their sources then. 0
+	// is for a trace of its own, whose first resource is 1 and named "memory".
+	FirstResource uint32
 }
 
 func syntaxError(offset int64, err error) error {

@@ -1,6 +1,7 @@
 package nettrace
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -14,32 +15,139 @@ import (
 // description, stack, event, thread and so on in it, in the order of the stream. Each begins with the
 // offset in base 16 and the bytes that it takes. docs/formats/nettrace.md describes the lines. Where the stream is cut or
 // breaks the format Dump returns the *trace.SyntaxError that tells why, with
-// everything before it written.
+// everything before it written, and the rest as bytes. Undump makes the same stream of
+// the text.
 func Dump(w io.Writer, r io.Reader, o Options) error {
 	d := &dumper{Line: dumptext.Line{W: w}}
-	s := &Scanner{in: input{r: r}, opts: o, dump: d}
-	s.stats.Objects = make(map[string]uint64)
-	if err := s.head(); err != nil {
-		return errors.Join(err, d.err)
+	s := &Scanner{in: input{r: r, told: d.take}, opts: o, dump: d}
+	err := s.head()
+	for err == nil && d.err == nil {
+		_, err = s.Next()
 	}
-	for d.err == nil {
-		if _, err := s.Next(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			if d.err != nil {
-				return d.err
-			}
-			return err
-		}
+	if d.err == nil {
+		d.rest(s)
 	}
-	return d.err
+	switch {
+	case d.err != nil:
+		return d.err
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
 }
 
 // dumper writes lines. A nil one writes none.
 type dumper struct {
 	dumptext.Line
-	err error
+	err  error
+	info Info
+	v6   bool
+
+	// told is what was read and is in no line yet; it begins at the offset base.
+	told []byte
+	base int64
+
+	open       bool           // the trace object, or a block, of version 4 has no end tag so far
+	from, end  int64          // of the block: its payload, and what there is of it
+	size       int            // that it should have
+	kind       wire.BlockKind // of the block
+	compressed bool           // events have compressed heads
+	before     twinEvent      // the last one of the block
+	canonical  []byte         // reused
+}
+
+func (d *dumper) take(b []byte) { d.told = append(d.told, b...) }
+
+// until returns what was read up to an offset, and is in a line then.
+func (d *dumper) until(end int64) []byte {
+	n := int(min(max(end-d.base, 0), int64(len(d.told))))
+	b := d.told[:n]
+	d.told, d.base = d.told[n:], d.base+int64(n)
+	return b
+}
+
+// finish ends a line that stands for what was read up to an offset. Its bytes are in it
+// if those are not the ones that are expected.
+func (d *dumper) finish(end int64, canonical []byte) {
+	if b := d.until(end); !bytes.Equal(b, canonical) {
+		d.Hex("raw", b)
+	}
+	d.line()
+}
+
+func (d *dumper) line() {
+	if d.err == nil {
+		d.err = d.End()
+	}
+}
+
+// raw writes lines of bytes up to an offset.
+func (d *dumper) raw(word string, end int64) {
+	for d.base < end && len(d.told) > 0 && d.err == nil {
+		at := d.base
+		b := d.until(min(end, at+rawLine))
+		d.Start(at, len(b), word)
+		d.Hex("data", b)
+		d.line()
+	}
+}
+
+const rawLine = 64 // bytes of a line that has nothing else
+
+// close ends what was begun, in version 4 by its tag.
+func (d *dumper) close() {
+	if d.kind != wire.BlockTrace {
+		d.raw(wordBytes, d.end)
+	}
+	tagged := !d.v6 && len(d.told) > 0 && d.told[0] == wire.TagEndObject
+	whole := d.kind == wire.BlockTrace || d.end-d.from == int64(d.size)
+	switch {
+	case !d.open:
+		return
+	case tagged && whole:
+		d.until(d.base + 1)
+	case !whole || !d.v6:
+		d.Start(d.end, 0, wordCut)
+		d.number("size", uint64(d.size))
+		d.line()
+	}
+	d.open = false
+}
+
+// finished says that the stream ends as it should, by what begins at an offset.
+func (d *dumper) finished(begin int64) {
+	d.close()
+	d.raw(dumptext.Raw, begin)
+	end := []byte{wire.TagNull}
+	if d.v6 {
+		end = make([]byte, 4)
+	}
+	if bytes.Equal(d.told, end) {
+		d.Start(d.base, len(end), wordEnd)
+		d.finish(d.base+int64(len(end)), end)
+	}
+}
+
+// rest writes what is in no line so far, to the end of the input.
+func (d *dumper) rest(s *Scanner) {
+	if d.open && len(d.told) == int(max(d.end-d.base, 0)) {
+		s.in.bytes(1) // there may be the tag
+	}
+	d.close()
+	for d.err == nil {
+		got := s.in.skip(64 << 10)
+		if got > 0 && len(d.told) < rawLine {
+			continue
+		}
+		end := d.base + int64(len(d.told))
+		if got > 0 {
+			end -= int64(len(d.told)) % rawLine
+		}
+		d.raw(dumptext.Raw, end)
+		if got == 0 {
+			return
+		}
+	}
 }
 
 func (d *dumper) number(name string, v uint64) {
@@ -52,14 +160,9 @@ func (d *dumper) text(name, v string) {
 	d.Text = strconv.AppendQuoteToASCII(d.Text, v)
 }
 
-func (d *dumper) end() {
-	if d.err == nil {
-		d.err = d.End()
-	}
-}
-
 func (d *dumper) head(i *Info) {
-	d.Start(0, 0, "TRACE")
+	d.info, d.v6 = *i, i.Major >= wire.MajorV6
+	d.Start(0, 0, wordTrace)
 	d.number("major", uint64(i.Major))
 	d.number("minor", uint64(i.Minor))
 	d.Key("time")
@@ -78,21 +181,38 @@ func (d *dumper) head(i *Info) {
 	for _, p := range i.Pairs {
 		d.text(strconv.QuoteToASCII(p.Key), p.Value)
 	}
-	d.end()
+	d.finish(d.base+int64(len(d.told)), appendTrace(nil, i))
+	d.open, d.kind, d.end = !d.v6, wire.BlockTrace, d.base
 }
 
-// block writes the line of an object or block.
-func (d *dumper) block(at int64, size int, name string) {
+// block writes the line of an object or block, of which there is b; it should have size
+// bytes, and begins at the offset begin.
+func (d *dumper) block(kind wire.BlockKind, b []byte, begin, at int64, size int) {
 	if d == nil {
 		return
 	}
-	d.Start(at, size, "BLOCK")
-	d.text("name", name)
-	d.end()
+	d.close()
+	d.raw(dumptext.Raw, begin) // of unknown kinds
+	d.Start(at, len(b), wordBlock)
+	d.text("name", kind.String())
+	var h blockHead
+	n := readBlockHead(b, d.v6, kind, &h)
+	d.canonical = appendBlock(d.canonical[:0], begin, d.v6, kind, size)
+	if fields := blockFields(d.v6, kind, &h); n > 0 {
+		for _, f := range fields {
+			d.number(f.name, f.get())
+		}
+		d.canonical = appendBlockHead(d.canonical, d.v6, kind, &h)
+	} else if fields != nil || withSize(kind) {
+		d.number("head", 0) // it is not whole
+	}
+	d.finish(at+int64(n), d.canonical)
+	d.open, d.kind, d.from, d.end, d.size = true, kind, at, at+int64(len(b)), size
+	d.compressed, d.before = h.flags&wire.FlagCompressed != 0, twinEvent{}
 }
 
 func (d *dumper) metadata(m *wire.Metadata, at int64, size int) {
-	d.Start(at, size, "METADATA")
+	d.Start(at, size, wordMetadata)
 	d.number("id", uint64(m.ID))
 	d.text("provider", m.Provider)
 	d.number("event", uint64(m.EventID))
@@ -105,7 +225,7 @@ func (d *dumper) metadata(m *wire.Metadata, at int64, size int) {
 	d.number("opcode", uint64(m.Opcode))
 	d.Key("fields")
 	d.fields(m.Fields)
-	d.end()
+	d.finish(at+int64(size), nil)
 }
 
 func (d *dumper) fields(fields []wire.Field) {
@@ -116,20 +236,20 @@ func (d *dumper) fields(fields []wire.Field) {
 		}
 		d.Text = strconv.AppendQuoteToASCII(d.Text, fields[i].Name)
 		d.Text = append(d.Text, ':')
-		d.kind(&fields[i])
+		d.kindOf(&fields[i])
 	}
 	d.Text = append(d.Text, ')')
 }
 
-// kind writes a type, that of elements in brackets.
-func (d *dumper) kind(f *wire.Field) {
+// kindOf writes a type, that of elements in brackets.
+func (d *dumper) kindOf(f *wire.Field) {
 	d.Text = append(d.Text, f.Type.String()...)
 	switch {
 	case f.Type == wire.TypeObject:
 		d.fields(f.Fields)
 	case f.Element != nil:
 		d.Text = append(d.Text, '[')
-		d.kind(f.Element)
+		d.kindOf(f.Element)
 		if f.Type == wire.TypeFixedArray {
 			d.Text = strconv.AppendInt(append(d.Text, ';'), int64(f.Count), 10)
 		}
@@ -138,7 +258,7 @@ func (d *dumper) kind(f *wire.Field) {
 }
 
 func (d *dumper) stack(id uint32, frames []uint64, at int64, size int) {
-	d.Start(at, size, "STACK")
+	d.Start(at, size, wordStack)
 	d.number("id", uint64(id))
 	d.Key("frames")
 	for i, f := range frames {
@@ -148,11 +268,16 @@ func (d *dumper) stack(id uint32, frames []uint64, at int64, size int) {
 		d.Text = append(d.Text, "0x"...)
 		d.Text = strconv.AppendUint(d.Text, f, 16)
 	}
-	d.end()
+	d.canonical = appendStack(d.canonical[:0], d.info.PointerSize, frames)
+	d.finish(at+int64(size), d.canonical)
 }
 
-func (d *dumper) event(h *head, m *wire.Metadata, payload []byte, at int64, size int) {
-	d.Start(at, size, "EVENT")
+// event writes the line of an event that begins at a place of a block, and whose payload
+// is at another.
+func (d *dumper) event(h *head, m *wire.Metadata, block []byte, from, at int) {
+	end := at + int(h.Size)
+	payload := block[at:end]
+	d.Start(d.from+int64(from), end-from, wordEvent)
 	d.number("metadata", uint64(h.Metadata))
 	if m != nil {
 		d.text("provider", m.Provider)
@@ -168,11 +293,29 @@ func (d *dumper) event(h *head, m *wire.Metadata, payload []byte, at int64, size
 	if h.Labels != 0 {
 		d.number("labels", uint64(h.Labels))
 	}
+	e := twinEvent{Head: h.Head}
+	for _, id := range []struct {
+		name string
+		at   uint32
+		to   *[16]byte
+	}{{"activity", h.activity, &e.activity}, {"related", h.related, &e.related}} {
+		if id.at != 0 {
+			copy(id.to[:], block[id.at:])
+			d.Hex(id.name, id.to[:])
+		}
+	}
 	d.Key("sorted")
 	d.Text = strconv.AppendBool(d.Text, h.Sorted)
+	if d.compressed {
+		e.flags = block[from]
+		d.Key("flags")
+		d.Text = strconv.AppendUint(append(d.Text, "0x"...), uint64(e.flags), 16)
+	}
 	d.Key("payload")
 	d.Text = hex.AppendEncode(d.Text, payload)
-	d.end()
+	d.canonical = append(appendEvent(d.canonical[:0], d.v6, d.compressed, &e, &d.before), payload...)
+	d.finish(d.from+int64(end), d.canonical)
+	d.before = e
 }
 
 // thread writes what is known of a thread, under the word given.
@@ -185,10 +328,11 @@ func (d *dumper) thread(word string, t *Thread, at int64, size int) {
 	d.number("pid", t.Process)
 	d.number("tid", t.ID)
 	d.text("name", t.Name)
-	d.end()
+	d.finish(at+int64(size), nil)
 }
 
-// number of the last event of a thread, as a sequence point or a removal has it.
+// last writes the number of the last event of a thread, as a sequence point or a removal
+// has it.
 func (d *dumper) last(word string, id uint64, seq uint32, time uint64, at int64, size int) {
 	if d == nil {
 		return
@@ -197,14 +341,15 @@ func (d *dumper) last(word string, id uint64, seq uint32, time uint64, at int64,
 	d.number("thread", id)
 	d.number("sequence", uint64(seq))
 	d.number("time", time)
-	d.end()
+	d.canonical = appendLast(d.canonical[:0], d.v6, id, seq)
+	d.finish(at+int64(size), d.canonical)
 }
 
 func (d *dumper) labels(index uint32, l *Labels, at int64, size int) {
 	if d == nil {
 		return
 	}
-	d.Start(at, size, "LABELS")
+	d.Start(at, size, wordLabels)
 	d.number("index", uint64(index))
 	r := Reader{}
 	for _, a := range r.appendContext(nil, &Event{Labels: l}) {
@@ -221,5 +366,5 @@ func (d *dumper) labels(index uint32, l *Labels, at int64, size int) {
 	if l.Keywords != nil {
 		d.number("keywords", *l.Keywords)
 	}
-	d.end()
+	d.finish(at+int64(size), nil)
 }

@@ -13,7 +13,7 @@ import (
 
 // FuzzRead reads anything. What fails is a SyntaxError inside the input; strict
 // reading fails no later; a stream that is cut has the same events before the
-// cut; and every record can be written.
+// cut; every record can be written; and its dump stands for the same bytes.
 func FuzzRead(f *testing.F) {
 	for _, file := range streams(f) {
 		if data := contents(f, file); len(data) < 8000 {
@@ -36,6 +36,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		readRecords(t, data)
+		checkDump(t, data)
 	})
 }
 

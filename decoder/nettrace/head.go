@@ -3,6 +3,7 @@ package nettrace
 import (
 	"encoding/binary"
 
+	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
@@ -12,8 +13,79 @@ type head struct {
 	activity, related uint32 // of version 4: where they stand; 0 for none
 }
 
+// quickHead is more bytes than a compressed head has, and a number of 8 bytes behind it.
+const quickHead = 128
+
+// quick reads a compressed head as compressed does, where that can be done without
+// looking for the end of the block at each field. If it cannot, or the head is not
+// well formed, it reports that, and nothing was read.
+func (c *cursor) quick(h *head, v6 bool) bool {
+	if len(c.b)-c.i < quickHead {
+		return false
+	}
+	b := c.b[c.i:]
+	flags, i, bad := b[0], 1, false
+	if v6 && flags&wire.FlagActivity != 0 || !v6 && flags&(wire.FlagActivity|wire.FlagRelated) != 0 {
+		return false
+	}
+	var v uint64
+	metadata, sequence, capture, processor := uint64(h.Metadata), h.Sequence, h.Capture, uint64(h.Processor)
+	thread, stack, size := h.Thread, uint64(h.Stack), uint64(h.Size)
+	if flags&wire.FlagMetadata != 0 {
+		metadata, i = uleb(b, i, &bad)
+	}
+	if flags&wire.FlagCapture != 0 {
+		v, i = uleb(b, i, &bad)
+		capture, i = uleb(b, i, &bad)
+		processor, i = uleb(b, i, &bad)
+		sequence += uint32(v) + 1
+	} else if metadata != 0 {
+		sequence++
+	}
+	if flags&wire.FlagThread != 0 {
+		thread, i = uleb(b, i, &bad)
+	}
+	if flags&wire.FlagStack != 0 {
+		stack, i = uleb(b, i, &bad)
+	}
+	since, i := uleb(b, i, &bad)
+	if flags&wire.FlagPayload != 0 {
+		size, i = uleb(b, i, &bad)
+	}
+	if bad || (metadata|v|processor|stack|size)>>32 != 0 {
+		return false
+	}
+	h.Metadata, h.Sequence, h.Capture, h.Processor = uint32(metadata), sequence, capture, uint32(processor)
+	h.Thread, h.Stack, h.Size = thread, uint32(stack), uint32(size)
+	h.Time += since
+	h.Sorted = flags&wire.FlagSorted != 0
+	c.i += i
+	return true
+}
+
+// uleb reads a variable number at i, where there are enough bytes, and returns what
+// follows.
+func uleb(b []byte, i int, bad *bool) (v uint64, next int) {
+	if v := b[i]; v < 0x80 {
+		return uint64(v), i + 1
+	}
+	return longUleb(b, i, bad)
+}
+
+func longUleb(b []byte, i int, bad *bool) (uint64, int) {
+	v, n := binio.Uleb128(b[i:])
+	if n <= 0 {
+		*bad = true
+		return 0, i
+	}
+	return v, i + n
+}
+
 // compressed reads a compressed head over that of the event before.
 func (c *cursor) compressed(h *head, v6 bool) {
+	if c.quick(h, v6) {
+		return
+	}
 	flags := c.u8()
 	if flags&wire.FlagMetadata != 0 {
 		h.Metadata = c.uvarint32()
@@ -75,6 +147,7 @@ func (c *cursor) plain(h *head, v6 bool) (end int) {
 	total := int(c.u32())
 	end = c.i + total
 	if c.err == nil && (total < size || total > c.left()) {
+		c.end = total >= size // the rest may be cut off
 		c.fail(malformed("event of %d bytes", total))
 	}
 	b := c.bytes(size)
@@ -104,9 +177,9 @@ func (c *cursor) plain(h *head, v6 bool) (end int) {
 	return end
 }
 
-// events calls do for each event of a block, whose cursor is behind its payload
-// then. A failure is at the place of the event.
-func (c *cursor) events(v6 bool, do func(h *head, at, payload int) error) {
+// eventsHead reads what stands in front of the events of a block, and returns whether
+// their heads are compressed.
+func (c *cursor) eventsHead() (compressed bool) {
 	start := c.i
 	size, flags := int(c.u16()), c.u16()
 	if c.err == nil && size < wire.HeaderSize {
@@ -114,25 +187,22 @@ func (c *cursor) events(v6 bool, do func(h *head, at, payload int) error) {
 		c.fail(malformed("block header of %d bytes, less than %d", size, wire.HeaderSize))
 	}
 	c.bytes(size - 4)
-	var h head
-	for c.left() > 0 {
-		at := c.i
-		end := -1
-		if flags&wire.FlagCompressed != 0 {
-			c.compressed(&h, v6)
-		} else {
-			end = c.plain(&h, v6)
-		}
-		payload := c.i
-		c.bytes(int(h.Size))
-		if c.err == nil {
-			c.err = do(&h, at, payload)
-		}
-		if end >= 0 && c.err == nil {
-			c.i = end
-		}
-		if c.err != nil {
-			c.i = at // that of a field tells less
-		}
+	return flags&wire.FlagCompressed != 0
+}
+
+// event reads an event, whose head may refer to that of the one before, and returns
+// where its payload begins. The cursor is behind the event then.
+func (c *cursor) event(h *head, compressed, v6 bool) (payload int) {
+	end := -1
+	if compressed {
+		c.compressed(h, v6)
+	} else {
+		end = c.plain(h, v6)
 	}
+	payload = c.i
+	c.bytes(int(h.Size))
+	if end >= 0 && c.err == nil {
+		c.i = end
+	}
+	return payload
 }

@@ -13,16 +13,19 @@ const chunk = 1 << 20
 // valid until the next call, but for blocks, which have buffers of their own.
 type input struct {
 	r      io.Reader
-	offset int64 // bytes that were read
-	err    error // why reading stopped; io.EOF at the end
-	small  [64]byte
-	free   [][]byte // buffers that are not in use
+	offset int64 // bytes that were taken
+	err    error // why reading stopped; io.EOF at the end. Bytes may be left in ahead
+	ahead  []byte
+	window [4096]byte     // ahead is a part of it
+	free   [][]byte       // buffers that are not in use
+	told   func(b []byte) // is told what was taken; nil: nobody
 }
 
-// fill reads all of b and returns how much it got.
-func (in *input) fill(b []byte) int {
+// read reads at least least bytes into b, and returns how much it got. It never waits
+// for more.
+func (in *input) read(b []byte, least int) int {
 	n, empty := 0, 0
-	for n < len(b) && in.err == nil {
+	for n < least && in.err == nil {
 		m, err := in.r.Read(b[n:])
 		n += m
 		in.err = err
@@ -32,14 +35,43 @@ func (in *input) fill(b []byte) int {
 			in.err = io.ErrNoProgress
 		}
 	}
+	return n
+}
+
+// fill takes all of b and returns how much it got. What is small is read with what
+// follows, as streams have many small blocks of many parts.
+func (in *input) fill(b []byte) int {
+	n := copy(b, in.ahead)
+	in.ahead = in.ahead[n:]
+	if rest := b[n:]; len(rest) >= len(in.window)/2 {
+		n += in.read(rest, len(rest))
+	} else if len(rest) > 0 {
+		in.ahead = in.window[:in.read(in.window[:], len(rest))]
+		more := copy(rest, in.ahead)
+		in.ahead = in.ahead[more:]
+		n += more
+	}
 	in.offset += int64(n)
+	if in.told != nil {
+		in.told(b[:n])
+	}
 	return n
 }
 
 // bytes returns the next n bytes, which are at most 64, or fewer at the end.
 func (in *input) bytes(n int) []byte {
-	b := in.small[:n]
-	return b[:in.fill(b)]
+	if len(in.ahead) < n {
+		kept := copy(in.window[:], in.ahead)
+		in.ahead = in.window[:kept+in.read(in.window[kept:], n-kept)]
+		n = min(n, len(in.ahead))
+	}
+	b := in.ahead[:n:n]
+	in.ahead = in.ahead[n:]
+	in.offset += int64(n)
+	if in.told != nil {
+		in.told(b)
+	}
+	return b
 }
 
 // block returns the next n bytes in a buffer of their own, or fewer at the end.
@@ -73,8 +105,9 @@ func (in *input) buffer(n int) []byte {
 		}
 	}
 	if n <= chunk {
-		// With some room more, to serve blocks of about the same size, too.
-		return make([]byte, 0, min(max(n+n/4, 4<<10), chunk))
+		// With some room more, to serve blocks of about the same size, too: those of
+		// large ones differ little, as the runtime fills them.
+		return make([]byte, 0, min(max(n+n/16+1<<10, 4<<10)&^1023, chunk))
 	}
 	return nil
 }

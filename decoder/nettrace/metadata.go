@@ -6,22 +6,35 @@ import (
 
 // metadataBlock takes in the descriptions of events of a block of version 4.
 func (s *Scanner) metadataBlock(c *cursor) {
-	c.events(false, func(h *head, from, at int) error {
-		payload := c.b[at : at+int(h.Size)]
-		p := cursor{b: payload}
-		m := p.metadata()
-		if p.err != nil {
-			return p.err
+	compressed := c.eventsHead()
+	var h head
+	for c.left() > 0 {
+		at := c.i
+		payload := c.event(&h, compressed, false)
+		if c.err == nil {
+			c.err = s.described(c.b[payload:payload+int(h.Size)], at, payload)
 		}
-		if err := s.meta.add(m, len(payload)+64); err != nil {
-			return err
+		if c.err != nil {
+			c.i = at // that of a field tells less
 		}
-		if s.dump != nil {
-			s.dump.metadata(m, s.base+int64(from), at-from+len(payload))
-		}
-		s.stats.Metadata++
-		return nil
-	})
+	}
+}
+
+// described takes in a description, whose event begins at from in the block.
+func (s *Scanner) described(payload []byte, from, at int) error {
+	p := cursor{b: payload}
+	m := p.metadata()
+	if p.err != nil {
+		return p.err
+	}
+	if err := s.meta.add(m, len(payload)+64); err != nil {
+		return err
+	}
+	if s.dump != nil {
+		s.dump.metadata(m, s.base+int64(from), at-from+len(payload))
+	}
+	s.stats.Metadata++
+	return nil
 }
 
 // metadata reads a description of version 4, with the tags of version 5.

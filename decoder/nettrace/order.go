@@ -1,19 +1,18 @@
 package nettrace
 
-import (
-	"slices"
-
-	wire "rtrace-bpf/internal/wire/nettrace"
-)
+import "slices"
 
 // queue holds events until those before them are known. Their order is by time,
 // and in the order of the stream where that is equal.
 type queue struct {
 	pages  [][]entry // each of pageSize
+	spare  [][]entry // pages that are not in use
+	other  [][]entry // reused
 	count  int       // of entries
 	order  []place   // of them
 	merged []place   // reused
 	runs   []int     // reused
+	moved  []uint32  // reused
 	next   int       // in order: the first that was not delivered
 	ready  int       // in order: the first that has to wait
 	bytes  int       // of the blocks that events point into
@@ -23,21 +22,23 @@ type queue struct {
 	messy  bool   // order is not sorted
 }
 
-// entry is an event that waits. It has no pointers: there may be many. What it
-// refers to is looked up when it is delivered.
+// entry is an event that waits; its time is in its place. It has no pointers and is
+// small: there may be many. What it refers to is looked up when it is delivered.
 type entry struct {
-	wire.Head
-	block   uint32 // in queue.blocks
-	at      uint32 // in the block, as the next three are: where the event begins
-	payload uint32
-	// Ids of activities stand there, 0 for none.
+	metadata, sequence, processor, stack, size uint32
+	block                                      uint32 // in queue.blocks
+	at                                         uint32 // where it begins in the block
+	capture, thread                            uint32 // in threadTable.all
+	// Where ids of activities stand in the block, 0 for none; in version 6
+	// activity is the list of labels.
 	activity, related uint32
-	thread            uint32 // in threadTable.all
+	head              uint8 // bytes of it: 113 at most
+	sorted            bool
 }
 
 // pageSize is how many entries are allocated at once: to move them takes longer
-// than to make them.
-const pageSize = 512
+// than to make them, and many streams never have more waiting.
+const pageSize = 128
 
 // held is a block that events point into.
 type held struct {
@@ -46,7 +47,7 @@ type held struct {
 }
 
 // gap says that events are missing; an entry with block noBlock refers to it by
-// its payload.
+// its at.
 type gap struct{ count, since uint64 }
 
 const noBlock = 1<<32 - 1
@@ -67,10 +68,7 @@ func (q *queue) entry(i uint32) *entry { return &q.pages[i/pageSize][i%pageSize]
 
 // add returns a new event with the given time, in which anything may stand.
 func (q *queue) add(time uint64) *entry {
-	n := uint32(q.count)
-	if q.count++; n/pageSize == uint32(len(q.pages)) {
-		q.pages = append(q.pages, make([]entry, pageSize))
-	}
+	n := q.push()
 	if time < q.last && int(n) > q.next {
 		q.messy = true
 	}
@@ -79,10 +77,26 @@ func (q *queue) add(time uint64) *entry {
 	return q.entry(n)
 }
 
+// push makes room for an entry and returns its index.
+func (q *queue) push() uint32 {
+	n := uint32(q.count)
+	if q.count++; n/pageSize == uint32(len(q.pages)) {
+		q.page()
+	}
+	return n
+}
+
+func (q *queue) page() {
+	if last := len(q.spare) - 1; last >= 0 {
+		q.pages, q.spare = append(q.pages, q.spare[last]), q.spare[:last]
+		return
+	}
+	q.pages = append(q.pages, make([]entry, pageSize))
+}
+
 // note adds that events of a thread are missing.
 func (q *queue) note(t *Thread, n, time uint64) {
-	e := q.add(time)
-	*e = entry{Head: wire.Head{Time: time}, block: noBlock, payload: uint32(len(q.lost)), thread: t.slot}
+	*q.add(time) = entry{block: noBlock, at: uint32(len(q.lost)), thread: t.slot}
 	q.lost = append(q.lost, gap{n, t.seen})
 }
 
@@ -106,36 +120,15 @@ func (q *queue) flush() {
 	q.ready = len(q.order)
 }
 
-// pop returns the next event that is ready, nil if there is none. It is valid
-// until something is added.
-func (q *queue) pop() *entry {
+// pop returns the next event that is ready, with its time; nil if there is none. It
+// is valid until something is added.
+func (q *queue) pop() (e *entry, time uint64) {
 	if q.next == q.ready {
-		return nil
+		return nil, 0
 	}
-	e := q.entry(q.order[q.next].index)
+	p := q.order[q.next]
 	q.next++
-	return e
-}
-
-// fill sets what is in the queue of an event.
-func (q *queue) fill(e *Event, from *entry) {
-	e.Head = from.Head
-	e.Payload, e.Activity, e.Related, e.Lost = nil, nil, nil, 0
-	if from.block == noBlock {
-		gap := q.lost[from.payload]
-		e.Lost, e.Since = gap.count, gap.since
-		return
-	}
-	block := &q.blocks[from.block]
-	e.Offset = block.base + int64(from.at)
-	end := from.payload + from.Size
-	e.Payload = block.b[from.payload:end:end]
-	if from.activity != 0 {
-		e.Activity = (*[16]byte)(block.b[from.activity:])
-	}
-	if from.related != 0 {
-		e.Related = (*[16]byte)(block.b[from.related:])
-	}
+	return q.entry(p.index), p.time
 }
 
 // waiting says whether there are events.
@@ -160,9 +153,9 @@ func (q *queue) reset(release func([]byte)) {
 }
 
 // compact forgets what was delivered, though events are waiting, once that is
-// most of what is held.
+// most of what is held. In the streams of runtimes events are always waiting.
 func (q *queue) compact(release func([]byte)) {
-	if q.waiting() == 0 || q.next < q.waiting() || q.bytes < compactSize {
+	if q.waiting() == 0 || q.next < q.waiting() || q.next < compactCount && q.bytes < compactSize {
 		return
 	}
 	q.sort()
@@ -170,29 +163,30 @@ func (q *queue) compact(release func([]byte)) {
 	q.ready -= q.next
 	q.next = 0
 	from := queue{pages: q.pages}
-	q.pages, q.count = nil, 0
-	used := make([]bool, len(q.blocks))
+	q.pages, q.other, q.count = q.other[:0], q.pages, 0
+	q.moved = append(q.moved[:0], make([]uint32, len(q.blocks))...)
 	for i := range q.order {
-		if i%pageSize == 0 {
-			q.pages = append(q.pages, make([]entry, pageSize))
-		}
-		e := q.entry(uint32(i))
+		e := q.entry(q.push())
 		*e = *from.entry(q.order[i].index)
 		q.order[i].index = uint32(i)
 		if e.block != noBlock {
-			used[e.block] = true
+			q.moved[e.block] = 1
 		}
 	}
-	q.count = len(q.order)
-	moved := make([]uint32, len(q.blocks))
+	q.spare = append(q.spare, from.pages...)
+	if len(q.spare) > maxPages {
+		clear(q.spare[maxPages:])
+		q.spare = q.spare[:maxPages]
+	}
+	clear(q.other)
 	kept := q.blocks[:0]
 	q.bytes = 0
 	for i, h := range q.blocks {
-		if !used[i] {
+		if q.moved[i] == 0 {
 			release(h.b)
 			continue
 		}
-		moved[i] = uint32(len(kept))
+		q.moved[i] = uint32(len(kept))
 		kept = append(kept, h)
 		q.bytes += len(h.b)
 	}
@@ -200,16 +194,20 @@ func (q *queue) compact(release func([]byte)) {
 	q.blocks = kept
 	for i := range q.count {
 		if e := q.entry(uint32(i)); e.block != noBlock {
-			e.block = moved[e.block]
+			e.block = q.moved[e.block]
 		}
 	}
 }
 
 // maxPages is how many pages are kept for later.
-const maxPages = 128
+const maxPages = 512
 
-// compactSize is how many bytes of blocks are held before it is worth to look.
-const compactSize = 1 << 20
+// So many events are delivered, or bytes of blocks held, before it is worth to look
+// for what is not needed any more.
+const (
+	compactCount = 512
+	compactSize  = 64 << 10
+)
 
 // sort sorts what is waiting: runs of rising times, as each thread writes one,
 // are merged pair by pair.

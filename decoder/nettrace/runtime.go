@@ -24,7 +24,7 @@ const sampleDistance = 100 << 10
 func (d *Reader) call(rec *trace.Record, e *Event, source string) *trace.Call {
 	id, ok := d.resources[source]
 	if !ok {
-		id = uint32(len(d.resources) + 1)
+		id = max(d.opts.FirstResource, 1) + uint32(len(d.resources))
 		d.resources[source] = id
 		r := trace.Resource{ID: id, Type: "memory", Desc: source + ": only some allocations, each for many", Sampled: true}
 		if id > 1 {

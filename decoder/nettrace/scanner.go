@@ -17,9 +17,12 @@ type Scanner struct {
 	opts  Options
 	info  Info
 	v6    bool
-	stats ScanStats
-	dump  *dumper // nil: nothing is printed
-	base  int64   // offset of the block that is taken in
+	stats ScanStats // without Objects
+	// blocks counts objects and blocks by their kinds.
+	blocks [wire.BlockLabels + 1]uint64
+	dump   *dumper // nil: nothing is printed
+	base   int64   // offset of the payload of the block that is taken in
+	begin  int64   // offset of the object or block that is read
 
 	queue   queue
 	high    uint64 // newest time that was delivered
@@ -59,7 +62,6 @@ type ScanStats struct {
 // *trace.SyntaxError if that is not there.
 func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	s := &Scanner{in: input{r: r}, opts: o}
-	s.stats.Objects = make(map[string]uint64)
 	if err := s.head(); err != nil {
 		return nil, err
 	}
@@ -69,8 +71,12 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 // Info returns what the stream says of itself. Its pairs belong to the scanner.
 func (s *Scanner) Info() Info { return s.info }
 
-// Stats returns the counters so far. The map belongs to the scanner.
-func (s *Scanner) Stats() ScanStats { return s.stats }
+// Stats returns the counters so far. The map is the caller's.
+func (s *Scanner) Stats() ScanStats {
+	stats := s.stats
+	stats.Objects = s.objects()
+	return stats
+}
 
 // Next returns the next event, which is valid until the next call. Behind the
 // last one it returns io.EOF, or a *trace.SyntaxError where the stream is cut or
@@ -78,13 +84,13 @@ func (s *Scanner) Stats() ScanStats { return s.stats }
 // sticky.
 func (s *Scanner) Next() (*Event, error) {
 	for {
-		if e := s.queue.pop(); e != nil {
-			if e.Time < s.high {
+		if e, time := s.queue.pop(); e != nil {
+			if time < s.high {
 				s.stats.Late++
 			} else {
-				s.high = e.Time
+				s.high = time
 			}
-			s.deliver(e)
+			s.deliver(e, time)
 			return &s.now, nil
 		}
 		s.queue.reset(s.in.release)
@@ -184,12 +190,14 @@ func (s *Scanner) skipped(at int64, what string) error {
 	return nil
 }
 
-// block takes in a block with its payload, which begins at the offset given. cut
-// says that the input ended in it. The payload is the scanner's until then.
-func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error {
+// block takes in a block with its payload, which begins at the offset given. It is
+// shorter than the size that the block has if the input ended in it. The payload is
+// the scanner's until then.
+func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, size int) error {
+	cut := len(b) < size
 	c := cursor{b: b}
 	s.base = at
-	s.dump.block(at, len(b), kind.String())
+	s.dump.block(kind, b, s.begin, at, size)
 	kept := false // something points into the payload
 	switch kind {
 	case wire.BlockEvent:
@@ -228,12 +236,21 @@ func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, cut bool) error
 func (s *Scanner) eventBlock(c *cursor, base int64) {
 	s.queue.begin(c.b, base)
 	sorted, marked := uint64(0), false
-	c.events(s.v6, func(h *head, at, payload int) error {
-		if h.Sorted {
-			sorted, marked = h.Time, true
+	compressed := c.eventsHead()
+	var h head
+	for c.left() > 0 {
+		at := c.i
+		payload := c.event(&h, compressed, s.v6)
+		if c.err == nil {
+			if h.Sorted {
+				sorted, marked = h.Time, true
+			}
+			c.err = s.event(&h, at, payload)
 		}
-		return s.event(h, at, payload)
-	})
+		if c.err != nil {
+			c.i = at // that of a field tells less
+		}
+	}
 	switch {
 	case marked:
 		s.queue.release(sorted)
@@ -272,39 +289,73 @@ func (s *Scanner) event(h *head, at, payload int) error {
 		}
 	}
 	e := s.queue.add(h.Time)
-	e.Head, e.thread = h.Head, thread.slot
-	e.block, e.at, e.payload = uint32(len(s.queue.blocks)-1), uint32(at), uint32(payload)
-	e.activity, e.related = h.activity, h.related
+	e.metadata, e.sequence, e.processor, e.stack, e.size = h.Metadata, h.Sequence, h.Processor, h.Stack, h.Size
+	e.block, e.at, e.head, e.sorted = uint32(len(s.queue.blocks)-1), uint32(at), uint8(payload-at), h.Sorted
+	e.capture, e.thread = capture.slot, thread.slot
+	if e.activity, e.related = h.activity, h.related; s.v6 {
+		e.activity = h.Labels
+	}
 	if s.dump != nil {
-		block := s.queue.blocks[e.block].b
-		end := payload + int(h.Size)
-		s.dump.event(h, s.meta.find(h.Metadata), block[payload:end], s.base+int64(at), end-at)
+		s.dump.event(h, s.meta.find(h.Metadata), s.queue.blocks[e.block].b, at, payload)
 	}
 	s.stats.Events++
 	return nil
 }
 
-// deliver makes the event that Next returns.
-func (s *Scanner) deliver(from *entry) {
+// deliver makes the event that Next returns of one of the queue.
+func (s *Scanner) deliver(from *entry, time uint64) {
 	e := &s.now
-	s.queue.fill(e, from)
-	e.Thread = s.threads.all[from.thread]
-	e.Meta, e.Labels, e.Stack = nil, nil, nil
-	if e.Lost > 0 {
+	thread := s.threads.all[from.thread]
+	if from.block == noBlock {
+		gap := s.queue.lost[from.at]
+		*e = Event{Head: wire.Head{Time: time}, Thread: thread, Lost: gap.count, Since: gap.since}
 		return
 	}
-	if e.Meta = s.meta.find(from.Metadata); e.Meta == nil {
-		s.stats.Undescribed++
+	e.Metadata, e.Sequence, e.Processor, e.Head.Stack = from.metadata, from.sequence, from.processor, from.stack
+	e.Time, e.Size, e.Sorted, e.Lost = time, from.size, from.sorted, 0
+	// A pointer that stays is not written, as that costs while garbage is collected.
+	if e.Thread != thread {
+		e.Thread = thread
 	}
-	if from.Labels != 0 {
-		e.Labels = s.labels.find(from.Labels)
+	capture := thread
+	if from.capture != from.thread {
+		capture = s.threads.all[from.capture]
 	}
-	if from.Stack != 0 {
-		var ok bool
-		if e.Stack, ok = s.stacks.find(from.Stack); !ok {
-			s.stats.NoStack++
+	block := &s.queue.blocks[from.block]
+	if s.v6 {
+		e.Head.Thread, e.Capture = thread.Index, capture.Index
+		e.Head.Labels, e.Labels = from.activity, s.labels.find(from.activity)
+	} else {
+		e.Head.Thread, e.Capture = thread.ID, capture.ID
+		if from.activity|from.related != 0 || e.Activity != nil || e.Related != nil {
+			e.Activity, e.Related = block.id(from.activity), block.id(from.related)
 		}
 	}
+	e.Offset = block.base + int64(from.at)
+	payload := from.at + uint32(from.head)
+	end := payload + from.size
+	e.Payload = block.b[payload:end:end]
+	if meta := s.meta.find(from.metadata); e.Meta != meta {
+		e.Meta = meta
+	}
+	if e.Meta == nil {
+		s.stats.Undescribed++
+	}
+	frames, ok := []uint64(nil), true
+	if from.stack != 0 {
+		frames, ok = s.stacks.find(from.stack)
+	}
+	if e.Stack = frames; !ok {
+		s.stats.NoStack++
+	}
+}
+
+// id returns the id of an activity that stands at i, nil for 0.
+func (h *held) id(i uint32) *[16]byte {
+	if i == 0 {
+		return nil
+	}
+	return (*[16]byte)(h.b[i:])
 }
 
 // missing notes that events of a thread are missing.

@@ -83,7 +83,7 @@ func (t *stackTable) add(id uint32, b []byte) error {
 		return tooMuch("stacks of %d bytes without a sequence point", t.bytes)
 	}
 	if n > cap(t.frames)-len(t.frames) {
-		t.frames = make([]uint64, 0, max(n, 4096))
+		t.frames = make([]uint64, 0, max(n, min(2*cap(t.frames), 4096), 512))
 	}
 	start := len(t.frames)
 	t.frames = t.frames[:start+n]
@@ -126,7 +126,13 @@ type labelTable struct {
 	bytes int
 }
 
-func (t *labelTable) find(index uint32) *Labels { return t.lists[index] }
+// find returns a list of labels, nil for index 0 and one that is unknown.
+func (t *labelTable) find(index uint32) *Labels {
+	if index == 0 {
+		return nil
+	}
+	return t.lists[index]
+}
 
 func (t *labelTable) add(index uint32, l *Labels, size int) error {
 	if t.lists == nil {
@@ -149,14 +155,18 @@ type threadTable struct {
 	process uint64 // of version 4, and of threads that do not tell
 	byID    map[uint64]*Thread
 	all     []*Thread // those that waiting events refer to, and others
-	lastID  uint64
-	last    *Thread
+	recent  [16]*Thread
+	ids     [16]uint64 // of recent
 }
+
+// recentSlot is where a thread is in threadTable.recent, if it is there.
+func recentSlot(id uint64) uint64 { return id * 0x9e3779b97f4a7c15 >> 60 }
 
 // find returns a thread. In version 4 one that is unknown is new.
 func (t *threadTable) find(id uint64, v6 bool) (*Thread, error) {
-	if t.last != nil && t.lastID == id {
-		return t.last, nil
+	slot := recentSlot(id)
+	if found := t.recent[slot]; found != nil && t.ids[slot] == id {
+		return found, nil
 	}
 	found := t.byID[id]
 	if found == nil {
@@ -164,12 +174,12 @@ func (t *threadTable) find(id uint64, v6 bool) (*Thread, error) {
 			return nil, malformed("reference to unknown thread index %d", id)
 		}
 		if len(t.byID) >= maxThreads {
-			clear(t.byID) // numbers of events start anew
+			t.clear() // numbers of events start anew
 		}
 		found = &Thread{Process: t.process, ID: id, Known: true}
 		t.put(id, found)
 	}
-	t.lastID, t.last = id, found
+	t.ids[slot], t.recent[slot] = id, found
 	return found, nil
 }
 
@@ -179,7 +189,7 @@ func (t *threadTable) put(id uint64, thread *Thread) {
 	}
 	thread.slot = uint32(len(t.all))
 	t.byID[id], t.all = thread, append(t.all, thread)
-	t.last = nil
+	t.recent[recentSlot(id)] = nil
 }
 
 // trim forgets threads that are gone. No event may wait.
@@ -197,12 +207,12 @@ func (t *threadTable) trim() {
 
 func (t *threadTable) remove(id uint64) {
 	delete(t.byID, id)
-	t.last = nil
+	t.recent[recentSlot(id)] = nil
 }
 
 func (t *threadTable) clear() {
 	clear(t.byID)
-	t.last = nil
+	clear(t.recent[:])
 }
 
 // count takes the number of an event of the thread, and returns how many are

@@ -31,6 +31,9 @@ func (d *Reader) systemProcess(e *Event, rec *trace.Record, _ *plan) error {
 	}
 	rec.TID, rec.CPU = 0, 0
 	rec.Process = trace.Process{Name: name, WallTime: d.wallTime(), Depth: -1}
+	if rec.Process.WallTime != 0 { // that of the record
+		rec.Process.WallTime += rec.Time - d.info.Nanoseconds(d.info.Sync)
+	}
 	d.process = name
 	return nil
 }

@@ -39,7 +39,7 @@ func (s *Scanner) headV4() error {
 	case version != wire.VersionTrace:
 		return s.fail(at, fmt.Errorf("object %s of version %d is %w", object, version, trace.ErrUnsupported))
 	}
-	s.stats.Objects[object]++
+	s.blocks[wire.BlockTrace]++
 	at = s.in.offset
 	b := s.in.bytes(wire.TraceSize)
 	if len(b) < wire.TraceSize {
@@ -61,6 +61,7 @@ func (s *Scanner) headV4() error {
 // object reads the next object and takes it in.
 func (s *Scanner) object() error {
 	at := s.in.offset
+	s.begin = at
 	name, version, lowest, err := s.objectHead()
 	if errors.Is(err, io.EOF) {
 		return s.junk()
@@ -88,7 +89,6 @@ func (s *Scanner) object() error {
 		if err := s.skipped(at, "object "+name); err != nil {
 			return err
 		}
-		s.stats.Objects[unknownKind]++
 		if s.in.skip(int(size)) < int(size) {
 			return s.cut("object " + name)
 		}
@@ -97,10 +97,10 @@ func (s *Scanner) object() error {
 		return s.fail(at, fmt.Errorf("object %s of version %d, which readers of version %d are needed for, is %w",
 			name, version, lowest, trace.ErrUnsupported))
 	}
-	s.stats.Objects[name]++
+	s.blocks[kind]++
 	start := s.in.offset
 	b := s.in.block(int(size))
-	if err := s.block(kind, b, start, len(b) < int(size)); err != nil {
+	if err := s.block(kind, b, start, int(size)); err != nil {
 		return err
 	}
 	return s.endObject(name)
@@ -108,6 +108,46 @@ func (s *Scanner) object() error {
 
 // unknownKind counts objects and blocks of unknown kinds.
 const unknownKind = "unknown"
+
+// objectName returns the name of an object, which most often is one that is known.
+func objectName(b []byte) string {
+	switch string(b) {
+	case wire.ObjectEvent:
+		return wire.ObjectEvent
+	case wire.ObjectMetadata:
+		return wire.ObjectMetadata
+	case wire.ObjectStack:
+		return wire.ObjectStack
+	case wire.ObjectSequence:
+		return wire.ObjectSequence
+	}
+	return string(b)
+}
+
+// objects counts objects and blocks by their names.
+func (s *Scanner) objects() map[string]uint64 {
+	objects := make(map[string]uint64)
+	name := wire.BlockKind.String
+	if !s.v6 {
+		name = func(k wire.BlockKind) string {
+			for name, kind := range kindsV4 {
+				if kind == k {
+					return name
+				}
+			}
+			return wire.ObjectTrace
+		}
+	}
+	for kind, n := range s.blocks {
+		if n > 0 {
+			objects[name(wire.BlockKind(kind))] = n
+		}
+	}
+	if s.stats.Unknown > 0 {
+		objects[unknownKind] = s.stats.Unknown
+	}
+	return objects
+}
 
 // objectHead reads up to the payload of an object. io.EOF says that there is none,
 // as the stream ends as it should.
@@ -141,7 +181,7 @@ func (s *Scanner) objectHead() (name string, version, lowest uint32, err error) 
 	if len(b) < int(size)+1 {
 		return "", 0, 0, s.cut("name of an object")
 	}
-	name = string(b[:size])
+	name = objectName(b[:size])
 	if b[size] != wire.TagEndObject {
 		return "", 0, 0, s.fail(s.in.offset-1, malformed("tag %d behind the name of object %q", b[size], name))
 	}
@@ -162,6 +202,12 @@ func (s *Scanner) endObject(name string) error {
 // junk reads what stands behind the end. Writers of tests leave zeros there.
 func (s *Scanner) junk() error {
 	start := s.in.offset
+	if s.dump != nil {
+		s.dump.finished(s.begin)
+		if !s.opts.Strict {
+			return io.EOF // the dump has what follows
+		}
+	}
 	for s.in.skip(64<<10) > 0 {
 		if s.opts.Strict {
 			return s.fail(start, malformed("bytes behind the end"))

@@ -26,7 +26,7 @@ func (s *Scanner) headV6() error {
 	if kind != wire.BlockTrace {
 		return s.fail(at, malformed("the first block is of kind %d (%s), not %s", kind, kind, wire.BlockTrace))
 	}
-	s.stats.Objects[kind.String()]++
+	s.blocks[kind]++
 	at = s.in.offset
 	b = s.in.block(size)
 	if len(b) < size {
@@ -76,13 +76,14 @@ func (s *Scanner) blockHead() (kind wire.BlockKind, size int, err error) {
 // blockV6 reads the next block and takes it in.
 func (s *Scanner) blockV6() error {
 	at := s.in.offset
+	s.begin = at
 	kind, size, err := s.blockHead()
 	if err != nil {
 		return err
 	}
 	switch {
 	case kind == wire.BlockEnd:
-		s.stats.Objects[kind.String()]++
+		s.blocks[kind]++
 		if s.in.skip(size) < size {
 			return s.cut("closing block")
 		}
@@ -93,16 +94,15 @@ func (s *Scanner) blockV6() error {
 		if err := s.skipped(at, fmt.Sprintf("block of kind %d", kind)); err != nil {
 			return err
 		}
-		s.stats.Objects[unknownKind]++
 		if s.in.skip(size) < size {
 			return s.cut("block of unknown kind")
 		}
 		return nil
 	}
-	s.stats.Objects[kind.String()]++
+	s.blocks[kind]++
 	at = s.in.offset
 	b := s.in.block(size)
-	return s.block(kind, b, at, len(b) < size)
+	return s.block(kind, b, at, size)
 }
 
 // metadataRows takes in the descriptions of events of a block of version 6.

@@ -2,8 +2,10 @@ package swap
 
 import (
 	"strconv"
+	"strings"
 
 	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
 )
 
 // Phase says what a message tells of a call.
@@ -30,6 +32,10 @@ type Event struct {
 	// that have not ended.
 	Key string
 }
+
+// maxErrno is the largest number of an error that the kernel returns, negative, in
+// place of a result (MAX_ERRNO of include/linux/err.h).
+const maxErrno = 4095
 
 // Event returns what a message tells of a call. It returns false for messages about
 // other things and those that do not parse. names, if not nil, has functions by
@@ -72,7 +78,51 @@ func (t *Parser) Event(m *Message, f *Fields, names map[uint32]string) (e Event,
 	if m.ID == wire.FunctionExit || m.ID == wire.SyscallExit || m.ID == wire.FileFunctionExit {
 		e.Phase = End
 	}
+	if m.ID == wire.SyscallExit {
+		if v := f.field("return"); v != nil && int64(v.Num) < 0 && int64(v.Num) >= -maxErrno {
+			e.Errno = -int64(v.Num)
+		}
+	}
 	return e, true
+}
+
+// CallEvent returns what a call tells that made or ended something other than memory.
+// waits says that the size of the call is how long it was waited for, in ns.
+func CallEvent(resource string, c *trace.Call) (e Event, waits bool) {
+	e = Event{Kind: resource, Function: c.Function, Args: ArgumentText(c.Args)}
+	ends := c.Op == trace.OpFree
+	id := "0x" + strconv.FormatUint(c.ID, 16)
+	if resource == wire.Descriptor {
+		id = strconv.FormatUint(c.ID, 10)
+	}
+	locks := false
+	if t := wire.LookupThing(resource); t != nil {
+		way := t.Way(c.Function, ends)
+		e.Kind = wire.Lookup(way.Message).Tail
+		locks = t.Message == wire.ProbeSync
+		waits = way.Waits && locks
+	}
+	switch {
+	case (ends || locks) && e.Args != "":
+		e.Args = id + " " + e.Args
+	case ends || locks:
+		e.Args = id
+	default:
+		e.Result = id
+	}
+	if len(c.Stack.Frames) > 0 {
+		e.Caller = c.Stack.Frames[0]
+	}
+	return e, waits
+}
+
+// ArgumentText returns arguments of the vocabulary as text.
+func ArgumentText(args []trace.Arg) string {
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = a.Name + "=" + a.Value
+	}
+	return strings.Join(texts, " ")
 }
 
 // field returns a value by the name of its field, or nil.

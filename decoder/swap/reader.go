@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strconv"
 	"strings"
 
 	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
 
-// memory is the id of the only resource.
+// memory is the id of the first resource; others come when there is a call of them.
 const memory = 1
 
 // Reader reads the records of a stream of messages. It is a trace.Reader whose
@@ -27,8 +28,9 @@ type Reader struct {
 	msg    Message
 	fields Fields
 	ahead  Message // the message behind, when it was looked at
+	after  Fields  // of that
 
-	begun    bool
+	started  bool
 	next     uint32 // sequence number that is due
 	seq      uint64 // of calls
 	queue    []trace.Record
@@ -37,10 +39,13 @@ type Reader struct {
 	stats    Stats
 	names    map[uint32]string // of functions, by API_NAME or by Options
 	mapped   map[mapping]string
+	things   map[*wire.Thing]uint32 // their resources
+	begun    map[place]begun        // the last call of a thread
 	frames   []uint64
 	rewrite  []byte // payload with its times in the other order
 	args     [2]trace.Arg
-	deferred bool // msg was read, its gap was told, it comes next
+	deferred bool       // msg was read, its gap was told, it comes next
+	loss     trace.Lost // that msg tells of, with its gap; no reason: it does not
 }
 
 // mapping is what an unmapping repeats.
@@ -60,7 +65,7 @@ type Stats struct {
 	Version  string
 	Messages uint64
 	Calls    uint64
-	Lost     uint64 // messages, by gaps of the sequence
+	Lost     uint64 // messages, by gaps of the sequence and what stands behind them
 	Unknown  uint64 // messages of unknown ids
 	Damaged  uint64 // messages that do not parse
 	// CallTypes are those of the probe messages.
@@ -79,7 +84,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Reader{s: s, parser: *p, opts: o, names: map[uint32]string{}, mapped: map[mapping]string{}}
+	d := &Reader{s: s, parser: *p, opts: o, names: map[uint32]string{}, mapped: map[mapping]string{}, things: map[*wire.Thing]uint32{}, begun: map[place]begun{}}
 	maps.Copy(d.names, o.APIs)
 	return d, nil
 }
@@ -145,20 +150,43 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 func (d *Reader) sequence(rec *trace.Record) bool {
 	due := d.next
 	d.next = d.msg.Sequence + 1
-	if !d.begun {
-		d.begun, d.deferred = true, true
+	if !d.started {
+		d.started, d.deferred = true, true
+		d.explain(0, true)
 		d.begin(rec)
 		return true
 	}
-	gap := d.msg.Sequence - due
-	if gap == 0 || gap > wire.MaxGap {
+	gap := uint64(d.msg.Sequence - due)
+	if gap > wire.MaxGap {
+		gap = 0 // it went back
+	}
+	gap -= d.explain(gap, false)
+	if gap == 0 {
 		return false
 	}
 	d.deferred = true
-	d.stats.Lost += uint64(gap)
+	d.stats.Lost += gap
 	d.start(rec, trace.KindLost)
-	rec.Lost = trace.Lost{Count: uint64(gap), Reason: "sequence gap"}
+	rec.Lost = trace.Lost{Count: gap, Reason: wire.GapReason}
 	return true
+}
+
+// explain looks whether the message says what the gap in front of it is, of ours, and
+// returns how much of that it is. The gap may be shorter only where it cannot be longer.
+func (d *Reader) explain(gap uint64, first bool) (explained uint64) {
+	d.loss = trace.Lost{}
+	if d.msg.ID != wire.Error {
+		return 0
+	}
+	text, ok := strings.CutPrefix(strings.TrimSuffix(string(d.msg.Data), "\x00"), wire.LostPrefix)
+	number, reason, known := strings.Cut(text, ": ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if !ok || !known || reason == "" || strings.Contains(reason, "\x00") || err != nil || n > gap && !first && gap != wire.MaxGap {
+		return 0
+	}
+	d.loss = trace.Lost{Count: n, Reason: oneLine(reason)}
+	d.stats.Lost += n
+	return min(n, gap)
 }
 
 // begin delivers what every trace begins with.
@@ -213,6 +241,9 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 		case wire.Error:
 			d.start(rec, trace.KindComment)
 			rec.Comment = oneLine(string(f.Values[0].Text))
+			if d.loss.Reason != "" {
+				rec.Kind, rec.Lost = trace.KindLost, d.loss
+			}
 			return true, nil
 		case wire.ProcessMap:
 			d.start(rec, trace.KindMapping)
@@ -228,6 +259,10 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 			rec.TID = rec.PID
 			rec.Thread.Name = string(f.Values[1].Text)
 			return true, nil
+		case wire.ProbeFile, wire.ProbeThread, wire.ProbeSync, wire.ProbeNetwork:
+			if delivered, swallowed := d.thing(rec); delivered || swallowed {
+				return delivered, nil
+			}
 		case wire.APIName:
 			if len(d.names) < maxMapped {
 				d.names[uint32(f.Values[0].Num)] = string(f.Values[1].Text)

@@ -55,11 +55,11 @@ func read(t testing.TB, data []byte, o swap.Options) ([]*trace.Record, swap.Stat
 }
 
 // blocks returns what is live at the end of records, and how many frees were of
-// unknown blocks.
+// unknown blocks. Things other than memory are left out.
 func blocks(all []*trace.Record) (live map[uint64]uint64, unmatched int) {
 	live = map[uint64]uint64{}
 	for _, r := range all {
-		if r.Kind != trace.KindCall {
+		if r.Kind != trace.KindCall || r.Call.Resource != 1 {
 			continue
 		}
 		c := &r.Call
@@ -87,12 +87,21 @@ func TestSession(t *testing.T) {
 	if d := cmp.Diff(want, live); d != "" || unmatched != 0 {
 		t.Errorf("%d unmatched; live (-want +got):\n%s", unmatched, d)
 	}
-	if stats.Lost != 0 || stats.Damaged != 0 || stats.Messages != 27 || stats.Calls != 6 || stats.Unknown != 1 {
+	if stats.Lost != 0 || stats.Damaged != 0 || stats.Messages != 27 || stats.Calls != 10 || stats.Unknown != 1 {
 		t.Errorf("%+v", stats)
 	}
 	kinds := map[trace.Kind]int{}
+	var things []string
 	for _, r := range all {
 		kinds[r.Kind]++
+		if c := &r.Call; r.Kind == trace.KindCall && c.Resource != 1 {
+			things = append(things, fmt.Sprintf("%s %s %#x", c.Op, c.Function, c.ID))
+		}
+	}
+	if d := cmp.Diff([]string{
+		"alloc open 0x5", "alloc pthread_create 0x7f00aa0006c0", "free pthread_mutex_unlock 0x558000004040", "alloc connect 0x7",
+	}, things); d != "" {
+		t.Errorf("things (-want +got):\n%s", d)
 	}
 	if kinds[trace.KindMapping] != 4 || kinds[trace.KindUnmapping] != 1 || kinds[trace.KindProcess] != 1 || kinds[trace.KindExit] != 1 {
 		t.Errorf("%v", kinds)

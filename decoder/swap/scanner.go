@@ -61,6 +61,9 @@ func (s *Scanner) Next(m *Message) error {
 	return nil
 }
 
+// renew makes m, which Next has returned, valid again after a peek.
+func (s *Scanner) renew(m *Message) { m.Data = s.in.Bytes()[wire.HeaderSize:s.size:s.size] }
+
 // peek looks at the next message without stepping over it. It returns false at the
 // end.
 func (s *Scanner) peek(m *Message) (bool, error) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strconv"
 
+	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
 )
@@ -63,10 +64,7 @@ func (w *Writer) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	n, err := w.w.Write(w.buf)
-	if err == nil && n < len(w.buf) {
-		err = io.ErrShortWrite
-	}
+	err := binio.Write(w.w, w.buf)
 	w.buf = w.buf[:0]
 	if err != nil {
 		w.err = fmt.Errorf("writing jsonl: %w", err)

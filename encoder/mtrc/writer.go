@@ -205,10 +205,7 @@ func (m *Writer) write(e *wire.Event, pid int32) {
 
 // pass writes the buffer.
 func (m *Writer) pass() error {
-	n, err := m.w.Write(m.buf)
-	if err == nil && n < len(m.buf) {
-		err = io.ErrShortWrite
-	}
+	err := binio.Write(m.w, m.buf)
 	m.buf = m.buf[:0]
 	if err != nil {
 		m.err = fmt.Errorf("writing mtrc: %w", err)

@@ -45,8 +45,10 @@ func read(t testing.TB, data []byte) *ownReader {
 		t.Fatal(err)
 	}
 	o := &ownReader{t: t, pid: int32(s.Info().ProcessID), stacks: map[uint32]trace.Stack{}}
-	points := s.Stats().Objects
-	object := func() uint64 { return points[wire.ObjectSequence] + points["SequencePoint"] }
+	object := func() uint64 {
+		points := s.Stats().Objects
+		return points[wire.ObjectSequence] + points["SequencePoint"]
+	}
 	for behind := object(); ; {
 		e, err := s.Next()
 		if errors.Is(err, io.EOF) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	decoder "rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/encoder/nettrace"
 	"rtrace-bpf/trace"
 )
@@ -166,6 +167,7 @@ func TestRoundTrip(t *testing.T) {
 			w.SetInterval(3000)
 			data, stats := write(t, w, &out, records)
 			got := read(t, data)
+			checkDump(t, data)
 			if stats.CutStrings > 0 {
 				t.Fatalf("seed %d: %d texts cut", seed, stats.CutStrings)
 			}
@@ -214,6 +216,25 @@ func TestLongStacks(t *testing.T) {
 			if n := strings.Count(frames, " ") + 1; n > 8190 {
 				t.Errorf("%d bytes: a stack of %d frames, which the reference reader does not take", pointer, n)
 			}
+		}
+	}
+}
+
+// checkDump checks that the dump of a stream stands for it, and has its events in words.
+func checkDump(t *testing.T, data []byte) {
+	t.Helper()
+	var text, again bytes.Buffer
+	if err := decoder.Dump(&text, bytes.NewReader(data), decoder.Options{Strict: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := decoder.Undump(&again, bytes.NewReader(text.Bytes())); err != nil || !bytes.Equal(again.Bytes(), data) {
+		t.Errorf("%v, %d bytes of %d", err, again.Len(), len(data))
+	}
+	for line := range strings.Lines(text.String()) {
+		words := strings.Fields(line)
+		if raw := strings.Contains(line, " raw="); raw && (words[2] == "EVENT" || words[2] == "STACK" || words[2] == "BLOCK" || words[2] == "TRACE") {
+			t.Errorf("%.300s", line)
+			return
 		}
 	}
 }

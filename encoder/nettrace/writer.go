@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
 )
@@ -209,10 +210,7 @@ func (e *Writer) pass() error {
 	if len(e.out) == 0 {
 		return nil
 	}
-	n, err := e.w.Write(e.out)
-	if err == nil && n < len(e.out) {
-		err = io.ErrShortWrite
-	}
+	err := binio.Write(e.w, e.out)
 	e.written += uint64(len(e.out))
 	e.out = e.out[:0]
 	if err != nil {

@@ -73,15 +73,10 @@ func (e *Writer) Flush() error {
 	if e.err != nil || len(e.buf) == 0 {
 		return e.err
 	}
-	n, err := e.w.Write(e.buf)
-	if err == nil && n < len(e.buf) {
-		err = io.ErrShortWrite
+	if e.err = binio.Write(e.w, e.buf); e.err != nil {
+		return e.err
 	}
-	if err != nil {
-		e.err = err
-		return err
-	}
-	e.stats.Bytes += int64(n)
+	e.stats.Bytes += int64(len(e.buf))
 	e.buf = e.buf[:0]
 	return nil
 }

@@ -1,6 +1,7 @@
 package sptext
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -8,31 +9,54 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// hexPairs are the two digits of each byte.
-var hexPairs = func() (t [256][2]byte) {
-	for i := range t {
-		t[i] = [2]byte{hexDigits[i>>4], hexDigits[i&15]}
-	}
-	return t
-}()
-
+// appendHex writes at least one digit.
 func appendHex(b []byte, v uint64) []byte {
+	const digits = 16
+	b = slices.Grow(b, digits)
+	to := b[len(b) : len(b)+digits]
 	n := (bits.Len64(v|1) + 3) / 4
-	i := len(b) + n
-	b = slices.Grow(b, n)[:i]
-	for ; n >= 2; n -= 2 {
-		i -= 2
-		pair := &hexPairs[v&0xff]
-		b[i], b[i+1] = pair[0], pair[1]
-		v >>= 8
+	low := hexWord(uint32(v))
+	if n <= 8 {
+		binary.BigEndian.PutUint64(to, low<<(8*uint(8-n)))
+	} else {
+		binary.BigEndian.PutUint64(to, hexWord(uint32(v>>32))<<(8*uint(digits-n)))
+		binary.BigEndian.PutUint64(to[n-8:], low)
 	}
-	if n > 0 {
-		b[i-1] = hexDigits[v]
-	}
-	return b
+	return b[:len(b)+n]
 }
 
-func appendUint(b []byte, v uint64) []byte { return strconv.AppendUint(b, v, 10) }
+// hexWord returns the eight digits of v, the first one in the highest byte.
+func hexWord(v uint32) uint64 {
+	x := uint64(v)
+	x = (x<<16 | x) & 0x0000ffff0000ffff
+	x = (x<<8 | x) & 0x00ff00ff00ff00ff
+	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f
+	const ones = 0x0101010101010101
+	letters := (x + 6*ones) >> 4 & ones // 1 where the digit is a letter
+	return x + '0'*ones + letters*('a'-'9'-1)
+}
+
+// appendUint writes v in decimal. Eight digits are made at a time: in halves of a
+// word are the upper four and the lower four, in quarters pairs, in bytes digits,
+// the first one in the lowest byte. A division by 100 is a multiplication by
+// 10486 and a shift by 20, which is right below 43699, one by 10 is by 103 and 10,
+// right below 179.
+func appendUint(b []byte, v uint64) []byte {
+	const digits = 8
+	if v >= 1e8 {
+		return strconv.AppendUint(b, v, 10)
+	}
+	u := uint32(v)
+	fours := uint64(u/1e4) | uint64(u%1e4)<<32
+	hundreds := fours * 10486 >> 20 & 0x0000007f_0000007f
+	pairs := hundreds | (fours-100*hundreds)<<16
+	tens := pairs * 103 >> 10 & 0x000f000f_000f000f
+	each := tens | (pairs-10*tens)<<8
+	zeros := bits.TrailingZeros64(each|1<<(8*(digits-1))) / 8 // in front; the last digit stays
+	b = slices.Grow(b, digits)
+	binary.LittleEndian.PutUint64(b[len(b):len(b)+digits], (each|'0'*0x0101010101010101)>>(8*uint(zeros)))
+	return b[:len(b)+digits-zeros]
+}
 
 func appendInt(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }
 

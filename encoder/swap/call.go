@@ -2,6 +2,7 @@ package swap
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -11,27 +12,40 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// resources knows which resource is memory.
+// resources knows of what kind each resource is.
 type resources struct {
-	declared map[uint32]bool // whether they are
+	declared map[uint32]kind
+}
+
+// kind is what calls of a resource are written as.
+type kind struct {
+	memory bool
+	thing  *wire.Thing // nil: it has no message
 }
 
 func (x *resources) reset() { clear(x.declared) }
 
 func (x *resources) add(r *trace.Resource) {
 	if x.declared == nil {
-		x.declared = map[uint32]bool{}
+		x.declared = map[uint32]kind{}
 	}
-	x.declared[r.ID] = r.Type == wire.Resource
+	x.declared[r.ID] = kind{r.Type == wire.Resource, wire.LookupThing(r.Type)}
 }
 
-// writes says whether a call has a message: it is of memory, which everything is
-// that nobody declared, and has a block.
-func (x *resources) writes(c *trace.Call) (foreign, ok bool) {
-	if memory, known := x.declared[c.Resource]; known && !memory {
-		return true, false
+// of returns what a call is written as: of memory, which everything is that nobody
+// declared, or of another thing. Foreign ones have no message; the other calls that
+// are not ok tell of nothing.
+func (x *resources) of(c *trace.Call) (t *wire.Thing, foreign, ok bool) {
+	k, known := x.declared[c.Resource]
+	switch {
+	case !known || k.memory:
+		return nil, false, c.Op != trace.OpNone && c.ID != 0
+	case k.thing == nil || c.Op == trace.OpMove:
+		return nil, true, false
+	case k.thing.Resource == wire.Descriptor:
+		return k.thing, false, c.Op != trace.OpNone && c.ID <= math.MaxInt32
 	}
-	return false, c.Op != trace.OpNone && c.ID != 0
+	return k.thing, false, c.Op != trace.OpNone && c.ID != 0
 }
 
 // Positions begins to count the calls that a reader of the stream will deliver. The
@@ -45,7 +59,7 @@ func Positions() func(*trace.Record) int {
 		case trace.KindResource:
 			x.add(&r.Resource)
 		case trace.KindCall:
-			if _, ok := x.writes(&r.Call); ok {
+			if _, _, ok := x.of(&r.Call); ok {
 				return 1
 			}
 		}
@@ -58,10 +72,14 @@ const callType = 1
 
 func (m *Writer) call(r *trace.Record) {
 	c := &r.Call
-	if foreign, ok := m.resources.writes(c); !ok {
-		if foreign {
-			m.stats.Foreign++
-		}
+	switch t, foreign, ok := m.resources.of(c); {
+	case foreign:
+		m.stats.Foreign++
+		return
+	case !ok:
+		return
+	case t != nil:
+		m.thing(r, t)
 		return
 	}
 	api := m.api(c, r.Time)
@@ -147,9 +165,15 @@ func (m *Writer) api(c *trace.Call, now int64) *wire.API {
 		}
 		return m.apis[name]
 	}
-	api := &wire.API{ID: m.ownAPI, Name: strings.Clone(c.Function)}
-	m.ownAPI++
+	api := m.name(c.Function, now)
 	m.apis[api.Name] = api
+	return api
+}
+
+// name gives a function a number, and tells it.
+func (m *Writer) name(function string, now int64) *wire.API {
+	api := &wire.API{ID: m.ownAPI, Name: strings.Clone(function)}
+	m.ownAPI++
 	m.begin(wire.APIName, now)
 	m.u32(api.ID)
 	m.text(api.Name)

@@ -42,7 +42,7 @@ type Options struct {
 
 // Stats counts what could not be written as it was.
 type Stats struct {
-	// Foreign is how many calls there were of other resources than memory.
+	// Foreign is how many calls there were of resources that have no message.
 	Foreign uint64
 	// Strays is how many stacks there were of messages that are not in the trace.
 	Strays uint64
@@ -60,7 +60,7 @@ func (s Stats) Remarks() (list []string) {
 			list = append(list, fmt.Sprintf("%d %s", n, text))
 		}
 	}
-	add(s.Foreign, "calls of other resources than memory have no place in swap and are left out")
+	add(s.Foreign, "calls are of resources that have no message in swap, and are left out")
 	add(s.Strays, "stacks belong to messages that are not there, and are left out")
 	add(s.CutGaps, "losses are longer than a gap of the sequence can be, or stand in front of the first message")
 	add(s.Long, "texts or lists were cut at the limit of a message")

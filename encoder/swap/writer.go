@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
+	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
@@ -27,8 +29,10 @@ type Writer struct {
 	clock     clock
 	resources resources
 	process   pending
-	mapped    map[place]uint64 // low bounds that were written
-	apis      map[string]*wire.API
+	mapped    map[place]uint64     // low bounds that were written
+	apis      map[string]*wire.API // of the allocator
+	others    map[string]*wire.API // all others
+	sockets   map[descriptor]bool  // those that are open
 	ownAPI    uint32
 	stats     Stats
 	first     int64 // time of the first message
@@ -46,11 +50,16 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	}
 	m := &Writer{
 		w: w, opts: opts, buf: make([]byte, 0, flushAt+wire.MaxPayload),
-		mapped: map[place]uint64{}, apis: map[string]*wire.API{}, ownAPI: wire.FirstNamedAPI,
+		mapped: map[place]uint64{}, apis: map[string]*wire.API{}, others: map[string]*wire.API{}, sockets: map[descriptor]bool{},
+		ownAPI: wire.FirstNamedAPI,
 	}
 	for i := range wire.MemoryAPIs {
 		api := &wire.MemoryAPIs[i]
 		m.apis[api.Name] = api
+	}
+	for i := range wire.OtherAPIs {
+		api := &wire.OtherAPIs[i]
+		m.others[api.Name] = api
 	}
 	return m, nil
 }
@@ -65,11 +74,10 @@ const Version = wire.Protocol
 // that are known, and those that the trace has. The caller owns the map.
 func (m *Writer) APIs() map[uint32]string {
 	apis := map[uint32]string{}
-	for name, api := range m.apis {
-		apis[api.ID] = name
-	}
-	for i := range wire.OtherAPIs {
-		apis[wire.OtherAPIs[i].ID] = wire.OtherAPIs[i].Name
+	for _, list := range []map[string]*wire.API{m.apis, m.others} {
+		for name, api := range list {
+			apis[api.ID] = name
+		}
 	}
 	return apis
 }
@@ -114,7 +122,7 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 		m.text(r.Comment)
 		m.end()
 	case trace.KindLost:
-		m.lost(&r.Lost)
+		m.lost(r)
 	case trace.KindOpaque:
 		if r.Opaque.Format == wire.Format {
 			m.opaque(r)
@@ -126,20 +134,26 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// lost leaves numbers out. In front of the first message readers take them for a part
-// of a stream, not for a loss.
-func (m *Writer) lost(l *trace.Lost) {
-	n := l.Count
+// lost leaves numbers out, and says in a message why. In front of the first message
+// readers take numbers that are missing for a part of a stream, not for a loss.
+func (m *Writer) lost(r *trace.Record) {
+	n := r.Lost.Count
 	switch {
 	case m.first == 0:
 		m.stats.CutGaps++
-		return
+		n = 0
 	case n > wire.MaxGap-m.gap:
 		n = wire.MaxGap - m.gap
 		m.stats.CutGaps++
 	}
 	m.gap += n
 	m.seq += uint32(n)
+	if r.Lost.Reason == "" || r.Lost.Reason == wire.GapReason {
+		return
+	}
+	m.begin(wire.Error, r.Time)
+	m.text(wire.LostPrefix + strconv.FormatUint(r.Lost.Count, 10) + ": " + r.Lost.Reason)
+	m.end()
 }
 
 // opaque writes a message as it was but for its number, and for its time order. A stack
@@ -161,14 +175,16 @@ func (m *Writer) opaque(r *trace.Record) {
 	m.end()
 }
 
-// begin begins a message.
-func (m *Writer) begin(id uint32, now int64) {
+// begin begins a message about a time of the trace.
+func (m *Writer) begin(id uint32, now int64) { m.beginAt(id, m.clock.wall(now)) }
+
+// beginAt begins a message with a time in ns since 1970.
+func (m *Writer) beginAt(id uint32, wall int64) {
 	m.at = len(m.buf)
 	m.u32(id)
 	m.u32(m.seq)
 	m.seq++
 	m.gap = 0
-	wall := m.clock.wall(now)
 	if m.first == 0 {
 		m.first = wall
 	}
@@ -218,10 +234,7 @@ func (m *Writer) text(s string) {
 
 // pass writes the buffer.
 func (m *Writer) pass() error {
-	n, err := m.w.Write(m.buf)
-	if err == nil && n < len(m.buf) {
-		err = io.ErrShortWrite
-	}
+	err := binio.Write(m.w, m.buf)
 	m.buf = m.buf[:0]
 	if err != nil {
 		m.err = fmt.Errorf("writing swap: %w", err)

@@ -8,6 +8,7 @@ package binio
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"math/bits"
 )
 
@@ -94,4 +95,13 @@ func (o Order) AppendPtr(dst []byte, v uint64) []byte {
 		return o.AppendU64(dst, v)
 	}
 	return o.AppendU32(dst, uint32(v))
+}
+
+// Write writes all of b, or says why not.
+func Write(w io.Writer, b []byte) error {
+	n, err := w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
 }

@@ -71,7 +71,7 @@ func (c *Client) ProcessInfo(ctx context.Context) (*Info, error) {
 const perfMapOnly = 3
 
 // EnablePerfMap makes the process write the functions that it has compiled, and
-// those that it compiles from then on, into perf-PID.map in its temporary folder.
+// those that it compiles from then on, into perf-PID.map in /tmp.
 func (c *Client) EnablePerfMap(ctx context.Context) error {
 	_, err := c.ask(ctx, cmdEnablePerfMap, []byte{perfMapOnly, 0, 0, 0})
 	if unknownCommand(err) {

@@ -84,16 +84,25 @@ func innerID(pid int) (int, error) {
 // temporary returns the temporary folder of a process, as it sees it: runtimes
 // take what TMPDIR was when they started.
 func temporary(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return "/tmp" // an error shows again at the folder
-	}
-	for v := range strings.SplitSeq(string(text), "\x00") {
-		if folder, ok := strings.CutPrefix(v, "TMPDIR="); ok && folder != "" {
-			return folder
-		}
+	if folder := variable(pid, "TMPDIR"); folder != "" {
+		return folder
 	}
 	return "/tmp"
+}
+
+// variable returns what a variable was in the environment of a process when that
+// started; empty if it was not set. What cannot be read shows again at the folder.
+func variable(pid int, name string) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return ""
+	}
+	for v := range strings.SplitSeq(string(text), "\x00") {
+		if value, ok := strings.CutPrefix(v, name+"="); ok && value != "" {
+			return value
+		}
+	}
+	return ""
 }
 
 // openIn opens a folder of a process as that sees it: links in it lead where they

@@ -23,15 +23,22 @@ type Groups struct {
 	places sites.Table
 	args   map[argsOf][]trace.Arg
 
-	groups  []group
-	byPlace []uint32          // 1 + the group of a place, 0 while it has none
-	frames  map[string]uint32 // 1 + the group of these frames
+	groups []group
+	index  []slot // open addressing by the hash of the frames
 
 	recent [2]named // functions of the last calls, mostly an allocation and a free
 
 	stack []uint64 // of the record made last
 	texts []string
 }
+
+// slot is a group by the hash of its frames.
+type slot struct {
+	hash  uint32
+	group uint32 // 1 + its number; 0 is an empty slot
+}
+
+const firstSlots = 1 << 8
 
 // named is a string with its number.
 type named struct {
@@ -52,12 +59,13 @@ type group struct {
 	pid           int32 // of the first call
 	blocks, bytes uint64
 	last          packed
-	calls         [][]byte // pieces that hold whole calls, so that none is ever moved
+	piece         []byte   // that calls are packed into; none is ever moved
+	full          [][]byte // those before it
 }
 
 // NewGroups returns Groups without calls.
 func NewGroups() *Groups {
-	return &Groups{args: make(map[argsOf][]trace.Arg), frames: make(map[string]uint32)}
+	return &Groups{args: make(map[argsOf][]trace.Arg), index: make([]slot, firstSlots)}
 }
 
 // Add takes a call. It keeps nothing that r refers to.
@@ -66,7 +74,7 @@ func (g *Groups) Add(r *trace.Record) {
 	if g.Stackless && c.Stack.End == trace.StackAbsent && len(c.Stack.Frames) == 0 {
 		return
 	}
-	n := g.group(g.places.Add(&c.Stack, &trace.Caller{}, &g.names), c.Stack.Frames)
+	n := g.group(&c.Stack)
 	in := &g.groups[n]
 	if len(c.Args) > 0 {
 		g.args[argsOf{n, in.blocks}] = g.cloneArgs(c.Args)
@@ -74,8 +82,10 @@ func (g *Groups) Add(r *trace.Record) {
 	if in.blocks == 0 {
 		in.pid = r.PID
 	}
-	to := in.room()
-	*to = in.last.append(*to, r, g.function(c.Function))
+	if cap(in.piece)-len(in.piece) < maxPacked {
+		in.turn()
+	}
+	in.piece = in.last.append(in.piece, r, g.function(c.Function))
 	in.blocks++
 	in.bytes += c.Size
 }
@@ -99,19 +109,14 @@ const (
 	lastPiece  = 4 << 10
 )
 
-// room returns a piece with room for a call.
-func (g *group) room() *[]byte {
-	n := len(g.calls)
+// turn begins another piece.
+func (g *group) turn() {
 	size := firstPiece
-	if n > 0 {
-		last := &g.calls[n-1]
-		if cap(*last)-len(*last) >= maxPacked {
-			return last
-		}
-		size = min(2*cap(*last), lastPiece)
+	if g.piece != nil {
+		size = min(2*cap(g.piece), lastPiece)
+		g.full = append(g.full, g.piece)
 	}
-	g.calls = append(g.calls, make([]byte, 0, size))
-	return &g.calls[n]
+	g.piece = make([]byte, 0, size)
 }
 
 func (g *Groups) cloneArgs(args []trace.Arg) []trace.Arg {
@@ -122,34 +127,44 @@ func (g *Groups) cloneArgs(args []trace.Arg) []trace.Arg {
 	return all
 }
 
-// group returns the number of the group of a place, which is new if no place
-// with the same frames was there before.
-func (g *Groups) group(place uint32, frames []uint64) uint32 {
-	for uint32(len(g.byPlace)) <= place {
-		g.byPlace = append(g.byPlace, 0)
-	}
-	if n := g.byPlace[place]; n != 0 {
-		return n - 1
-	}
-	key := string(appendWords(nil, frames))
-	n := g.frames[key]
-	if n == 0 {
-		g.groups = append(g.groups, group{place: place, bucket: bucket(frames)})
-		n = uint32(len(g.groups))
-		g.frames[key] = n
-	}
-	g.byPlace[place] = n
-	return n - 1
-}
-
-func appendWords(b []byte, words []uint64) []byte {
-	for _, w := range words {
-		for range 8 {
-			b = append(b, byte(w))
-			w >>= 8
+// group returns the number of the group of a stack's frames, which may be a new
+// one. Whatever else is said of a stack counts only if it is the group's first.
+func (g *Groups) group(s *trace.Stack) uint32 {
+	h := uint32(sites.HashFrames(s.Frames))
+	mask := uint32(len(g.index) - 1)
+	i := h & mask
+	for ; g.index[i].group != 0; i = (i + 1) & mask {
+		if x := g.index[i]; x.hash == h && slices.Equal(g.places.Frames(g.groups[x.group-1].place), s.Frames) {
+			return x.group - 1
 		}
 	}
-	return b
+	place := g.places.Add(s, &trace.Caller{}, &g.names)
+	if place == 0 && len(s.Frames) > 0 { // there is no room for it
+		return g.group(&trace.Stack{})
+	}
+	n := uint32(len(g.groups))
+	g.groups = append(g.groups, group{place: place, bucket: bucket(s.Frames)})
+	g.index[i] = slot{h, n + 1}
+	if 2*len(g.groups) >= len(g.index) {
+		g.grow()
+	}
+	return n
+}
+
+// grow doubles the index.
+func (g *Groups) grow() {
+	old := g.index
+	g.index = make([]slot, 2*len(old))
+	mask := uint32(len(g.index) - 1)
+	for _, x := range old {
+		if x.group == 0 {
+			continue
+		}
+		i := x.hash & mask
+		for ; g.index[i].group != 0; i = (i + 1) & mask {
+		}
+		g.index[i] = x
+	}
 }
 
 // bucket is where the table of the original post-processor puts a stack. It
@@ -211,10 +226,12 @@ func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) erro
 	c := &r.Call
 	number := uint32(of.number)
 	var data []byte
-	pieces := of.of.calls
+	full := of.of.full
 	for n := range of.of.blocks {
 		if len(data) == 0 {
-			data, pieces = pieces[0], pieces[1:]
+			if data = of.of.piece; len(full) > 0 {
+				data, full = full[0], full[1:]
+			}
 		}
 		data = k.next(data)
 		r.Time, r.PID = k.time, k.pid

@@ -144,3 +144,30 @@ func TestGroupsStackless(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsByTheThousand: as many groups as different frames, each with its
+// calls, found by a map of Go; stacks that begin and end alike among them.
+func TestGroupsByTheThousand(t *testing.T) {
+	g := filter.NewGroups()
+	type key [3]uint64
+	want := make(map[key][]uint64)
+	x := uint64(1)
+	for seq := uint64(1); seq <= 20_000; seq++ {
+		x = x*6364136223846793005 + 1442695040888963407
+		k := key{0x55c9757eb000, 0x55c9757eb000 + x>>51, 0x7fba76835305}
+		want[k] = append(want[k], seq)
+		r := sized(seq, 1, k[:]...)
+		r.Call.Stack.FramePointer = x>>40&1 == 1 // which makes another place, but no other group
+		g.Add(r)
+	}
+	if len(want) < 5000 {
+		t.Fatalf("only %d different stacks", len(want))
+	}
+	got := make(map[key][]uint64)
+	for _, s := range shapes(t, g, "size-asc") {
+		got[key(s.Frames)] = append(got[key(s.Frames)], s.Seqs...)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}

@@ -96,17 +96,16 @@ func (p *packed) next(b []byte) []byte {
 	head, lengths := in[0], binary.LittleEndian.Uint16(in[1:])
 	p.op, p.args = trace.Op(head&packedOps), head&packedArgs != 0
 	i := packedHead
-	var words [4]uint64
-	for at := range words {
-		l := int(lengths & lengthMask)
-		lengths >>= lengthBits
-		words[at] = binary.LittleEndian.Uint64(in[i:]) & (1<<(8*uint(l)) - 1)
+	word := func(at int) uint64 {
+		l := int(lengths>>(at*lengthBits)) & lengthMask
+		v := binary.LittleEndian.Uint64(in[i:]) & (1<<(8*uint(l)) - 1)
 		i += l
+		return v
 	}
-	p.seq += uint64(unzigzag(words[0]))
-	p.time += unzigzag(words[1])
-	p.id += uint64(unzigzag(words[2]))
-	p.size = words[3]
+	p.seq += uint64(unzigzag(word(0)))
+	p.time += unzigzag(word(1))
+	p.id += uint64(unzigzag(word(2)))
+	p.size = word(3)
 	if head&packedOthers == 0 {
 		return b[i:]
 	}

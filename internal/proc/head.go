@@ -50,6 +50,10 @@ const atExecFile = 31
 // atEntry is AT_ENTRY: where the program, and not its interpreter, begins.
 const atEntry = 9
 
+// atBase is AT_BASE: where the kernel has mapped the program's interpreter, which for
+// most is the dynamic loader.
+const atBase = 7
+
 // auxiliary finds a value in an auxiliary vector of words of so many bytes.
 func auxiliary(auxv []byte, word int, kind uint64) (value uint64, ok bool) {
 	for ; len(auxv) >= 2*word; auxv = auxv[2*word:] {

@@ -14,7 +14,7 @@ import (
 // Maps returns what the process has mapped, ordered by address. Kernel threads
 // and zombies have nothing mapped and give an empty list. The kernel hands the
 // list out in pieces of a page: each piece is true at one moment, and what
-// changes in between may be seen in both states.
+// changes in between may be seen in both states. What ends in between is read again.
 func Maps(pid int) ([]Map, error) {
 	var mr MapsReader
 	return mr.Read(nil, pid)
@@ -38,19 +38,33 @@ func (mr *MapsReader) Read(dst []Map, pid int) ([]Map, error) {
 }
 
 func (mr *MapsReader) read(dst []Map, pid int) ([]Map, error) {
-	f, err := os.Open(file(pid, "maps"))
-	if err != nil {
-		return dst, explain(pid, "maps", err, ErrNoProgram)
+	have := len(dst)
+	for {
+		f, err := os.Open(file(pid, "maps"))
+		if err != nil {
+			return dst, explain(pid, "maps", err, ErrNoProgram)
+		}
+		dst, err = mr.Parse(dst[:have], f)
+		cut := err == nil && len(dst) > have && emptied(f)
+		f.Close()
+		if errors.Is(err, syscall.ESRCH) {
+			err = ErrGone
+		}
+		if err != nil {
+			return dst, fmt.Errorf("maps of process %d: %w", pid, err)
+		}
+		if !cut {
+			return dst, nil
+		}
 	}
-	defer f.Close()
-	dst, err = mr.Parse(dst, f)
-	if errors.Is(err, syscall.ESRCH) {
-		err = ErrGone
-	}
-	if err != nil {
-		return dst, fmt.Errorf("maps of process %d: %w", pid, err)
-	}
-	return dst, nil
+}
+
+// emptied says whether what f lists is gone, by exec or the end of the process. A list
+// that was read before may lack its end then.
+func emptied(f *os.File) bool {
+	var b [1]byte
+	n, _ := f.ReadAt(b[:], 0)
+	return n == 0
 }
 
 // Path returns a path through which the file that m maps can be opened from

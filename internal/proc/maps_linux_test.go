@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,5 +141,32 @@ func BenchmarkMaps(b *testing.B) {
 		if maps, err = mr.Read(maps[:0], os.Getpid()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A list that lost its end because the process ended between two pieces is not taken
+// for a whole one.
+func TestMapsOfOneThatEndsMeanwhile(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file(cmd.Process.Pid, "maps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Read(make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if emptied(f) {
+		t.Error("the list of a running process counts as gone")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if !emptied(f) {
+		t.Error("the list of an ended process counts as there")
 	}
 }

@@ -226,6 +226,27 @@ func Entry(pid, word int) (uint64, error) {
 	return addr, nil
 }
 
+// Interpreter returns the address at which the file begins that the kernel has mapped
+// for the program to be started by, as the dynamic loader; 0 if there is none, as for
+// static programs. word is the size of the program's pointers in bytes.
+func Interpreter(pid, word int) (uint64, error) {
+	auxv, err := text(pid, "auxv")
+	if err != nil {
+		return 0, err
+	}
+	addr, _ := auxiliary(auxv, word, atBase)
+	return addr, nil
+}
+
+// Personality returns the flags of the process's execution domain (personality(2)).
+func Personality(pid int) (uint64, error) {
+	data, err := text(pid, "personality")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(data)), 16, 64)
+}
+
 // Cmdline returns the command line of the process; it is empty for kernel
 // threads and zombies. The process may have changed it.
 func Cmdline(pid int) ([]string, error) {

@@ -337,3 +337,68 @@ func TestHeadOfPipe(t *testing.T) {
 		t.Errorf("%d bytes are left in the pipe, %v; want %d", left, err, len(want))
 	}
 }
+
+// echo has a program that copies its input do that once.
+func echo(in io.Writer, out io.Reader) error {
+	if _, err := in.Write([]byte{'x'}); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(out, make([]byte, 1))
+	return err
+}
+
+// A dynamic program has an interpreter, which begins as ELF files do; one that is
+// started by hand has none, as /proc/PID/maps says of both.
+func TestInterpreter(t *testing.T) {
+	const loaders = "/lib*/ld-linux-*.so.*"
+	found, err := filepath.Glob(loaders)
+	if err != nil || len(found) == 0 {
+		found, _ = filepath.Glob("/lib/ld-linux-*.so.*")
+	}
+	if len(found) == 0 {
+		t.Fatalf("no dynamic loader is at %s", loaders)
+	}
+	for name, test := range map[string]struct {
+		argv   []string
+		loader bool
+	}{"dynamic": {[]string{"/bin/cat"}, true}, "by hand": {[]string{found[0], "/bin/cat"}, false}} {
+		cmd := exec.Command(test.argv[0], test.argv[1:]...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Start may return before the kernel has the program's auxiliary vector.
+		if err := echo(in, out); err != nil {
+			t.Fatal(err)
+		}
+		head, err := ProgramHead(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := Interpreter(cmd.Process.Pid, head.Bits/8)
+		maps, e := Maps(cmd.Process.Pid)
+		if err != nil || e != nil {
+			t.Fatal(err, e)
+		}
+		path := ""
+		for _, m := range maps {
+			if m.Start == base {
+				path = filepath.Base(m.Path)
+			}
+		}
+		if got := strings.HasPrefix(path, "ld-"); got != test.loader || (base != 0) != test.loader {
+			t.Errorf("%s: at %#x is %q", name, base, path)
+		}
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -185,6 +185,7 @@ type Stat struct {
 	PID   int
 	Name  string
 	State State
+	PPID  int
 	Flags uint64 // PF_ bits of the kernel
 	// Start is when the thread began, in clock ticks after boot. Together
 	// with PID it identifies a process: ids are used again.
@@ -206,6 +207,7 @@ func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
 // end.
 const (
 	statState = 3
+	statPPID  = 4
 	statFlags = 9
 	statStart = 22
 )
@@ -225,7 +227,10 @@ func ParseStat(text []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("stat with %d fields: %w", len(words)+statState-1, ErrSyntax)
 	}
 	s.State = State(words[0][0])
-	var err error
+	err := number(words[statPPID-statState], &s.PPID)
+	if err != nil {
+		return Stat{}, fmt.Errorf("stat parent: %w", err)
+	}
 	if s.Flags, err = strconv.ParseUint(words[statFlags-statState], 10, 64); err != nil {
 		return Stat{}, fmt.Errorf("stat flags: %w", syntax(err))
 	}

@@ -68,8 +68,8 @@ func TestParseStat(t *testing.T) {
 		want       Stat
 		kernel     bool
 	}{
-		{"plain", "42 (cat) R" + tail, Stat{PID: 42, Name: "cat", State: 'R', Flags: 4194560, Start: 8613}, false},
-		{"name with parentheses", "42 (a) (b ) Z" + tail, Stat{PID: 42, Name: "a) (b ", State: 'Z', Flags: 4194560, Start: 8613}, false},
+		{"plain", "42 (cat) R" + tail, Stat{PID: 42, Name: "cat", State: 'R', PPID: 1, Flags: 4194560, Start: 8613}, false},
+		{"name with parentheses", "42 (a) (b ) Z" + tail, Stat{PID: 42, Name: "a) (b ", State: 'Z', PPID: 1, Flags: 4194560, Start: 8613}, false},
 		{
 			"kernel thread", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 2 0 0\n",
 			Stat{PID: 2, Name: "kthreadd", State: 'S', Flags: 2129984, Start: 2},

@@ -166,7 +166,7 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 		case r.Kind == trace.KindAttachment:
 			paths = append(paths, r.Attachment.Path)
 		case r.Kind == trace.KindProcess && process == "":
-			process = r.Process.Name
+			process = r.Process.Program()
 		}
 	}
 }

@@ -149,6 +149,15 @@ func (o *Reader) completeProcess(main, side *trace.Record) {
 	if m.Name == "" {
 		m.Name = s.Name
 	}
+	if m.Parent == 0 {
+		m.Parent = s.Parent
+	}
+	if m.Started == 0 {
+		m.Started = s.Started
+	}
+	if m.Path == "" {
+		m.Path = s.Path
+	}
 	o.completeCommon(main, side)
 }
 

@@ -187,6 +187,10 @@ func same(side, main *trace.Record) bool {
 		return samePath(side.Module.Path, main.Module.Path)
 	case trace.KindThread:
 		return side.TID == main.TID && side.Thread == main.Thread
+	case trace.KindResource:
+		return side.Resource.ID == main.Resource.ID && side.Resource.Type == main.Resource.Type
+	case trace.KindFunction:
+		return side.Function == main.Function
 	case trace.KindExec:
 		return side.Exec == main.Exec
 	case trace.KindExit:

@@ -125,8 +125,8 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 		if s.p.Blank() {
 			continue
 		}
-		if bytes.HasPrefix(line, []byte(swapLine)) {
-			continue // for ReadSwap
+		if bytes.HasPrefix(line, []byte(swapLine)) || bytes.HasPrefix(line, []byte(heapInfoLine)) {
+			continue // the one is for ReadSwap, the other for people
 		}
 		s.p.Open('{')
 		isChunk = s.p.More('}') && string(s.p.Key()) == "from"

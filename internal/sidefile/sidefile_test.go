@@ -79,6 +79,7 @@ func poor(records []*trace.Record) []*trace.Record {
 			c.PID = r.PID
 			c.Process = r.Process
 			c.Process.WallTime -= c.Process.WallTime % 1000
+			c.Process.Parent, c.Process.Started, c.Process.Path = 0, 0, ""
 		case trace.KindResource:
 			c.Resource = r.Resource
 		case trace.KindMapping:
@@ -131,7 +132,7 @@ func head() []*trace.Record {
 		{Kind: trace.KindHeader, Time: 5, PID: 7, Header: trace.Header{
 			Format: "poor", Arch: "x86_64", PointerSize: 8, Clock: trace.ClockMonotonic, WallTime: start, ClockTime: 5, Origin: "test",
 		}},
-		{Kind: trace.KindProcess, Time: 5, PID: 7, Process: trace.Process{Name: "prog", WallTime: start, Depth: 10}},
+		{Kind: trace.KindProcess, Time: 5, PID: 7, Process: trace.Process{Name: "prog", WallTime: start, Depth: 10, Parent: 3, Started: start - 5, Path: "/bin/prog"}},
 		{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
 		{Kind: trace.KindThread, Time: 6, PID: 7, TID: 7, Thread: trace.Thread{Name: "main"}},
 		{Kind: trace.KindModule, Time: 6, PID: 7, Module: trace.Module{Path: "/bin/prog", BuildID: "abcd", Inode: 9, Major: 8, Minor: 1}},
@@ -198,7 +199,7 @@ func TestBytes(t *testing.T) {
 	want := `{"format":"rtrace-side","version":1}
 {"from":0,"to":8,"tid":[7,1,8,3,7,2,9,2],"stack":["complete",1,"complete+fp",3,"failed+bare:unmapped: stack",1,"absent",1,"truncated",1,"failed:no rule",1],"size":[1,2147483664,7,9223372036854775808]}
 {"at":0,"kind":"header","time":5,"pid":7,"format":"poor","arch":"x86_64","pointer_size":8,"clock":"monotonic","wall_time":1700000000123456789,"clock_time":5,"origin":"test"}
-{"at":0,"kind":"process","time":5,"pid":7,"name":"prog","wall_time":1700000000123456789,"depth":10}
+{"at":0,"kind":"process","time":5,"pid":7,"name":"prog","wall_time":1700000000123456789,"depth":10,"parent":3,"started":1700000000123456784,"path":"/bin/prog"}
 {"at":0,"kind":"thread","time":6,"pid":7,"tid":7,"name":"main"}
 {"at":0,"kind":"module","time":6,"pid":7,"path":"/bin/prog","build_id":"abcd","inode":9,"major":8,"minor":1}
 {"at":0,"kind":"mapping","time":6,"pid":7,"start":"0x1000","end":"0x2000","offset":"0x1000","base":"0x400","path":"/bin/prog"}

@@ -18,6 +18,10 @@ type Swap struct {
 	Devices []string `json:"devices,omitempty"` // names, one for each element of its lists per device
 	// APIs names the functions of probe messages by their numbers.
 	APIs map[uint32]string `json:"apis,omitempty"`
+	// Syscalls names the system calls by what their messages have as pc.
+	Syscalls map[uint64]string `json:"syscalls,omitempty"`
+	// Functions names functions by what their messages have as pc.
+	Functions map[uint64]string `json:"functions,omitempty"`
 }
 
 // swapLine begins the line with a Swap.

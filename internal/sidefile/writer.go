@@ -94,7 +94,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 			w.call(r, uint64(n))
 		}
 	} else {
-		if held(r.Kind) {
+		if held(r.Kind) && (r.Kind != trace.KindResource || r.Resource.Sampled) { // all else of it has a place everywhere
 			w.record(r)
 		}
 		w.pos += uint64(max(w.positions(r), 0))

@@ -37,3 +37,14 @@ func (f *File) Dynamic() (addr, size uint64, ok bool) {
 	}
 	return 0, 0, false
 }
+
+// Protected says whether the file has data that its loader makes read-only when it has
+// relocated it.
+func (f *File) Protected() bool {
+	for i := range f.image.segments {
+		if s := &f.image.segments[i]; s.typ == elf.PT_GNU_RELRO && s.memsz > 0 {
+			return true
+		}
+	}
+	return false
+}

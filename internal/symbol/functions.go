@@ -41,10 +41,11 @@ func (f *Functions) Lookup(addr uint64) (name, module string, ok bool) {
 			return e.name, f.modules[i], true
 		}
 	}
-	i, ok := f.spans.find(addr)
+	span, ok := f.spans.find(addr)
 	if !ok {
 		return "", "", false
 	}
+	i := f.spans.owners[span]
 	return all[i].name, f.modules[i], true
 }
 

@@ -41,13 +41,12 @@ func OpenPerfMap(path string) *PerfMap {
 		return nil
 	}
 	defer f.Close()
-	m := readPerfMap(f)
-	m.path = Printable(path)
-	return m
+	return ReadPerfMap(f, path)
 }
 
-func readPerfMap(r io.Reader) *PerfMap {
-	m := new(PerfMap)
+// ReadPerfMap reads a map; path is what Path returns.
+func ReadPerfMap(r io.Reader, path string) *PerfMap {
+	m := &PerfMap{path: Printable(path)}
 	b := bufio.NewReaderSize(io.LimitReader(r, maxPerfMap), maxPerfLine)
 	for skip := false; len(m.entries) < maxPerfEntries; {
 		line, err := b.ReadSlice('\n')
@@ -150,17 +149,32 @@ func (m *PerfMap) Lookup(addr uint64) (name string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	return m.entries[i].name, true
+	return m.entries[m.owners[i]].name, true
 }
 
-// find returns the entry of the code at an address.
-func (m *PerfMap) find(addr uint64) (entry int32, ok bool) {
+// Code returns the name of the code at an address, and from where to where around
+// that it is.
+func (m *PerfMap) Code(addr uint64) (name string, start, end uint64, ok bool) {
+	if m == nil {
+		return "", 0, 0, false
+	}
+	i, ok := m.find(addr)
+	if !ok {
+		return "", 0, 0, false
+	}
+	e := &m.entries[m.owners[i]]
+	end = e.end
+	if i+1 < len(m.starts) {
+		end = min(end, m.starts[i+1])
+	}
+	return e.name, m.starts[i], end, true
+}
+
+// find returns the index in m.starts of what an entry owns at an address.
+func (m *PerfMap) find(addr uint64) (span int, ok bool) {
 	i, found := slices.BinarySearch(m.starts, addr)
 	if !found {
 		i--
 	}
-	if i < 0 || m.owners[i] < 0 {
-		return 0, false
-	}
-	return m.owners[i], true
+	return i, i >= 0 && m.owners[i] >= 0
 }

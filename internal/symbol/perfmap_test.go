@@ -26,6 +26,13 @@ func TestPerfMap(t *testing.T) {
 			t.Errorf("%#x is %q, want %q", addr, got, want)
 		}
 	}
+	for addr, want := range map[uint64][2]uint64{
+		0x1000: {0x1000, 0x1040}, 0x104f: {0x1040, 0x1050}, 0x1050: {0x1050, 0x1080}, 0x2070: {0x1080, 0x2080}, 0x2080: {}, 0x7000: {0x7000, 0x7010},
+	} {
+		if name, start, end, ok := m.Code(addr); start != want[0] || end != want[1] || ok != (name != "") || ok != (end != 0) {
+			t.Errorf("%#x is %q, %#x to %#x, want %#x", addr, name, start, end, want)
+		}
+	}
 	for _, path := range []string{path + "x", "/dev/zero", t.TempDir()} {
 		m := OpenPerfMap(path)
 		if name, ok := m.Lookup(0x1000); ok || m != nil {
@@ -48,7 +55,7 @@ func TestPerfMapOverlaps(t *testing.T) {
 				want[a] = name
 			}
 		}
-		m := readPerfMap(strings.NewReader(text.String()))
+		m := ReadPerfMap(strings.NewReader(text.String()), "")
 		for a, w := range want {
 			if got, _ := m.Lookup(uint64(a)); got != w {
 				t.Fatalf("%#x is %q, want %q in\n%s", a, got, w, text.String())
@@ -60,7 +67,7 @@ func TestPerfMapOverlaps(t *testing.T) {
 func FuzzPerfMap(f *testing.F) {
 	f.Add("1000 100 first\n1040 10 inner\n")
 	f.Fuzz(func(_ *testing.T, text string) {
-		m := readPerfMap(strings.NewReader(text))
+		m := ReadPerfMap(strings.NewReader(text), "")
 		for _, s := range m.starts {
 			m.Lookup(s)
 		}

@@ -11,7 +11,7 @@ import (
 // instead. `make test` lists what was skipped.
 func NeedBPF(t testing.TB) {
 	t.Helper()
-	if isPreparing() {
+	if Preparing() {
 		return // the test may build programs before it starts one
 	}
 	needBPF(t, noBPF())

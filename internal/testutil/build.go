@@ -48,8 +48,9 @@ func Main(m *testing.M) {
 
 // Build compiles testdata/progs/name.c (or name.cpp) and returns the path of
 // the program. flags are added to the compiler's, after the source file; the
-// same program with other flags is another file with the same name. CC and CXX
-// name the compilers, gcc and g++ by default.
+// same program with other flags is another file with the same name. One that is a flag
+// itself is a library that the program is linked with. CC and CXX name the compilers,
+// gcc and g++ by default.
 func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	source := Source(t, name)
@@ -110,10 +111,43 @@ func BuildText(t testing.TB, text string, flags ...string) string {
 	return p.use(t, strings.Join(flags, " "))
 }
 
-// programKey tells programs of one name apart.
+// programKey tells programs of one name apart. It does not depend on where those are
+// that they are linked with.
 func programKey(name string, flags []string) string {
-	hash := sha256.Sum256([]byte(strings.Join(append([]string{name}, flags...), "\x00")))
-	return hex.EncodeToString(hash[:8])
+	all := []string{name}
+	for _, flag := range flags {
+		if key, ok := builtBy(flag); ok {
+			flag = "@" + key
+		}
+		all = append(all, flag)
+	}
+	hash := sha256.Sum256([]byte(strings.Join(all, "\x00")))
+	return hex.EncodeToString(hash[:keyBytes])
+}
+
+const keyBytes = 8
+
+// builtBy returns the key of a program that a flag names by its path.
+func builtBy(flag string) (key string, ok bool) {
+	if !filepath.IsAbs(flag) {
+		return "", false
+	}
+	key = filepath.Base(filepath.Dir(flag))
+	b, err := hex.DecodeString(key)
+	return key, err == nil && len(b) == keyBytes
+}
+
+// linked returns flags in which libraries are such that the loader finds them also
+// when all programs are elsewhere.
+func linked(flags []string) (all []string) {
+	for _, flag := range flags {
+		if key, ok := builtBy(flag); ok {
+			all = append(all, "-L"+filepath.Dir(flag), "-l:"+filepath.Base(flag), "-Wl,-rpath,$ORIGIN/../"+key)
+		} else {
+			all = append(all, flag)
+		}
+	}
+	return all
 }
 
 func (p *program) use(t testing.TB, name string) string {
@@ -129,7 +163,7 @@ func compile(to, source string, flags []string) *program {
 	if strings.HasSuffix(source, ".cpp") {
 		compiler, language = setting("CXX", "g++"), "-std=gnu++17"
 	}
-	args := slices.Concat(defaultFlags, []string{language, "-o", to, source}, flags, []string{"-ldl"})
+	args := slices.Concat(defaultFlags, []string{language, "-o", to, source}, linked(flags), []string{"-ldl"})
 	if i := slices.Index(args, Musl); i >= 0 {
 		args[i] = "-specs=" + muslSpecs()
 	}

@@ -37,7 +37,7 @@ func Spawn(t testing.TB, path string, args ...string) *Child {
 // no gate just runs. Its output is collected unless cmd says where to put it.
 func Start(t testing.TB, cmd *exec.Cmd) *Child {
 	t.Helper()
-	noteStart(t)
+	NoteStart(t)
 	readyRead, readyWrite := pipe(t)
 	goRead, goWrite := pipe(t)
 	c := &Child{t: t, cmd: cmd, ready: bufio.NewReader(readyRead), gate: goWrite, exited: make(chan struct{})}

@@ -28,7 +28,7 @@ func WithoutLinkerTables() []string {
 // builtFor returns the architecture that Build builds for. That is another one
 // than this only where programs are prepared for another machine.
 func builtFor() string {
-	if arch := os.Getenv("GOARCH"); isPreparing() && arch != "" {
+	if arch := os.Getenv("GOARCH"); Preparing() && arch != "" {
 		return arch
 	}
 	return runtime.GOARCH

@@ -2,8 +2,11 @@ package testutil
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // What vmtest tells the tests that it runs in a virtual machine.
@@ -18,7 +21,22 @@ const (
 func VMCase() string { return os.Getenv(vmCase) }
 
 // GuestLacks tells whether the virtual machine that vmtest runs the tests in was
-// made without a program, to be smaller: only there may a test skip for that.
+// made without a program, or the package libc6-dbg, to be smaller: only there may a test
+// skip for that.
 func GuestLacks(program string) bool {
 	return slices.Contains(strings.Fields(os.Getenv(guestLacks)), program)
+}
+
+// Installed returns the path of a program that `make need-test` installs, given its name
+// or its path. A test skips without it only where GuestLacks says so.
+func Installed(t testing.TB, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil && GuestLacks(filepath.Base(program)) {
+		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", program)
+	}
+	if err != nil {
+		t.Fatalf("%s is not installed (make need-test installs it): %v", program, err)
+	}
+	return path
 }

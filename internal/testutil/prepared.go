@@ -26,7 +26,7 @@ const (
 // prepares builds all of them.
 func prepared(key, name string) (string, bool) {
 	dir := os.Getenv(preparedDir)
-	if dir == "" || isPreparing() {
+	if dir == "" || Preparing() {
 		return "", false
 	}
 	path := filepath.Join(dir, key, name)
@@ -37,7 +37,7 @@ func prepared(key, name string) (string, bool) {
 // prepare moves a program that was built to where prepared finds it, and returns
 // its path. It does nothing in a run of another kind.
 func prepare(key, built string) (string, error) {
-	if !isPreparing() {
+	if !Preparing() {
 		return built, nil
 	}
 	dir := filepath.Join(os.Getenv(preparedDir), key)
@@ -60,10 +60,11 @@ func prepare(key, built string) (string, error) {
 // started has the names of the tests that started a program and go on.
 var started sync.Map
 
-// noteStart notes that a test starts a program: the run that prepares ends it here.
-func noteStart(t testing.TB) {
+// NoteStart notes that a test starts a program: the run that prepares ends it here. Who
+// starts one by Start need not say so.
+func NoteStart(t testing.TB) {
 	t.Helper()
-	if isPreparing() {
+	if Preparing() {
 		t.Skip("SKIPPED: a run that only builds programs")
 	}
 	name := t.Name()
@@ -82,7 +83,9 @@ func beforeStart(t testing.TB, what string) {
 	}
 }
 
-func isPreparing() bool { return os.Getenv(preparedDir) != "" && os.Getenv(preparing) != "" }
+// Preparing says whether this run only builds programs, perhaps for another machine,
+// which GOARCH names then.
+func Preparing() bool { return os.Getenv(preparedDir) != "" && os.Getenv(preparing) != "" }
 
 // BuildCommand builds a command of this module, given its import path, and
 // returns the path of the program. It is built without cgo.

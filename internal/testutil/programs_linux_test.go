@@ -37,6 +37,20 @@ func TestPrograms(t *testing.T) {
 			live:  8, bytes: 8028,
 		},
 		{
+			name: "phases",
+			run: func(t *testing.T) *Report {
+				child := Spawn(t, Build(t, "phases"), "3", "10")
+				for range 4 {
+					child.Ready()
+					child.Go()
+				}
+				return child.Report()
+			},
+			calls: map[string]uint64{"malloc": 30, "free": 27},
+			ops:   map[string]uint64{"alloc": 30, "move": 0, "free": 27, "none": 0},
+			live:  3, bytes: 1000 + 1001 + 1002,
+		},
+		{
 			name: "every",
 			run:  gated("every"),
 			calls: map[string]uint64{

@@ -21,6 +21,7 @@ type Report struct {
 	WallNs    uint64            `json:"wall_ns"`
 	NsPerPair float64           `json:"ns_per_pair"`
 	Maps      []Range           // what was mapped (mmapexec)
+	Files     []OpenFile        // what it has open (openfiles)
 	Caught    uint64            // exceptions (cxx, operators)
 	Thrown    uint64            // exceptions that the C++ runtime had a block for (operators)
 	Wrong     uint64            // blocks with a wrong content (churn)
@@ -45,6 +46,13 @@ type Call struct {
 	Old      uint64 // block that was freed or moved
 	Ptr      uint64 // block that was made
 	Size     uint64 // asked for; 0 for a free
+}
+
+// OpenFile is a regular file that the program has open.
+type OpenFile struct {
+	FD   int
+	Size uint64
+	Path string
 }
 
 // Range is a mapping of Size bytes at Start.

@@ -42,7 +42,7 @@ func Has32Bit() bool {
 		return false
 	}
 	// A run that only builds may build for another machine.
-	return !isPreparing() || os.Getenv("CC") == "" || buildsX86()
+	return !Preparing() || os.Getenv("CC") == "" || buildsX86()
 }
 
 var buildsX86 = sync.OnceValue(func() bool {
@@ -53,7 +53,7 @@ var buildsX86 = sync.OnceValue(func() bool {
 // Need32Bit skips the test if the kernel runs no 32-bit programs.
 func Need32Bit(t testing.TB) {
 	t.Helper()
-	if isPreparing() {
+	if Preparing() {
 		return
 	}
 	cmd := exec.Command(Waiter(t, elf.ELFCLASS32, elf.EM_386))

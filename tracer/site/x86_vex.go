@@ -5,8 +5,8 @@ package site
 // about the length of some, vzeroupper for one.
 //
 // None of these instructions is a branch, and none can be a site: the kernel
-// refuses those with EVEX, and of those with VEX its decoder gives the opcode
-// byte without the map, which for vzeroupper (77) reads as a conditional jump.
+// knows them by the opcode byte alone, without the map, which for vzeroupper (77)
+// reads as a conditional jump.
 //
 // In 32-bit code the bytes are prefixes only in front of what would be a
 // register operand; else they are les, lds and bound.

@@ -22,7 +22,7 @@ import (
 type Image struct {
 	root    string
 	entries map[string]entry // by path in the guest, without a leading slash
-	parsed  map[string]error // by path in the guest: the libraries of these are here, or are not
+	parsed  map[string]bool  // by path in the guest: the libraries of these are here
 }
 
 // entry is one file of the guest.
@@ -40,7 +40,7 @@ type entry struct {
 // and libraries are taken from: "/" for the host's own. Without a root no
 // libraries are looked for.
 func New(root string) *Image {
-	return &Image{root: root, entries: make(map[string]entry), parsed: make(map[string]error)}
+	return &Image{root: root, entries: make(map[string]entry), parsed: make(map[string]bool)}
 }
 
 // inGuest returns the key of a path.

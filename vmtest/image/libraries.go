@@ -26,12 +26,12 @@ func (im *Image) libraries(name, from string) error {
 	if im.root == "" {
 		return nil
 	}
-	if err, known := im.parsed[name]; known {
-		return err
+	if im.parsed[name] {
+		return nil
 	}
-	im.parsed[name] = nil // for circles
+	im.parsed[name] = true // for circles
 	err := im.findLibraries(name, from)
-	im.parsed[name] = err
+	im.parsed[name] = err == nil // what is missing may still come
 	return err
 }
 
@@ -58,8 +58,8 @@ func (im *Image) findLibraries(name, from string) error {
 	dirs := im.searched(f, name)
 	var missing error
 	for _, library := range needed {
-		if library == "libc.so" && strings.HasPrefix(path.Base(loader), "ld-musl-") {
-			continue // musl's loader is its C library, too
+		if library == "libc.so" {
+			continue // musl's, which is its loader, too: whoever is run brings that
 		}
 		if err := im.library(library, dirs, f.Machine); err != nil {
 			missing = errors.Join(missing, fmt.Errorf("%s needs %s: %w", name, library, err))
@@ -106,12 +106,21 @@ func (im *Image) searched(f *elf.File, name string) []string {
 func (im *Image) library(library string, dirs []string, machine elf.Machine) error {
 	for _, dir := range dirs {
 		at := path.Join(dir, library)
-		f, err := elf.Open(filepath.Join(im.root, at))
+		from := filepath.Join(im.root, at)
+		there := im.entries[inGuest(at)].from // not of the root: as a program's own library
+		if there != "" {
+			from = there
+		}
+		f, err := elf.Open(from)
 		if err != nil {
 			continue
 		}
 		f.Close()
-		if f.Machine == machine {
+		switch {
+		case f.Machine != machine:
+		case there != "":
+			return nil
+		default:
 			return im.Path(at)
 		}
 	}

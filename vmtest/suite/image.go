@@ -24,7 +24,8 @@ func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	}
 	for _, dir := range []string{
 		filepath.Join(p.Dir, "testdata"), filepath.Join(t.Root, "testdata", "progs"),
-		filepath.Join(t.Root, "docs"), // tests compare what programs say of themselves
+		filepath.Join(t.Root, "testdata", "corpus"), // recorded streams, which tests play
+		filepath.Join(t.Root, "docs"),               // tests compare what programs say of themselves
 	} {
 		if _, err := os.Stat(dir); err != nil {
 			continue
@@ -37,16 +38,27 @@ func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	if err != nil {
 		return err
 	}
+	// Some need others, which must be there before.
+	var again []string
 	for _, path := range built {
-		below, err := filepath.Rel(programs, path)
-		if err != nil {
-			return err
+		if addProgram(im, programs, path) != nil {
+			again = append(again, path)
 		}
-		if err := im.File(filepath.Join(GuestPrograms, below), path); err != nil {
+	}
+	for _, path := range again {
+		if err := addProgram(im, programs, path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func addProgram(im *image.Image, programs, path string) error {
+	below, err := filepath.Rel(programs, path)
+	if err != nil {
+		return err
+	}
+	return im.File(filepath.Join(GuestPrograms, below), path)
 }
 
 // Job is the job that runs the tests of a package. programs is where the guest

@@ -13,8 +13,10 @@ import (
 
 // Groups are the flags of one command. The zero value has none.
 type Groups struct {
-	groups []group
-	hidden *pflag.FlagSet
+	groups  []group
+	hidden  *pflag.FlagSet
+	aliases map[string]string // other names of flags
+	command string            // the switch behind which a command stands; empty for none
 }
 
 type group struct {
@@ -50,6 +52,43 @@ func (g *Groups) HasShort(name string) bool {
 
 // Parse returns the arguments that are not flags, or pflag.ErrHelp.
 func (g *Groups) Parse(name string, args []string) ([]string, error) {
+	all, err := g.parse(name, args)
+	if err != nil {
+		return nil, err
+	}
+	return all.Args(), nil
+}
+
+// ParseCommand is Parse for commands that start another one: command is what stands
+// behind "--", nil if there is no "--".
+func (g *Groups) ParseCommand(name string, args []string) (rest, command []string, err error) {
+	all, err := g.parse(name, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := all.ArgsLenAtDash()
+	if at < 0 {
+		return all.Args(), nil, nil
+	}
+	return all.Args()[:at], append([]string{}, all.Args()[at:]...), nil
+}
+
+func (g *Groups) parse(name string, args []string) (*pflag.FlagSet, error) {
+	all := g.all(name)
+	if g.command != "" {
+		args = g.dashed(all, args)
+	}
+	if err := all.Parse(args); err != nil {
+		return nil, plainly(err)
+	}
+	if help := all.Lookup("help"); help != nil && help.Value.String() == "true" {
+		return nil, pflag.ErrHelp
+	}
+	return all, nil
+}
+
+// all returns the flags of all groups.
+func (g *Groups) all(name string) *pflag.FlagSet {
 	all := newSet(name)
 	for _, x := range g.groups {
 		all.AddFlagSet(x.set)
@@ -57,13 +96,10 @@ func (g *Groups) Parse(name string, args []string) ([]string, error) {
 	if g.hidden != nil {
 		all.AddFlagSet(g.hidden)
 	}
-	if err := all.Parse(args); err != nil {
-		return nil, err
+	if g.aliases != nil {
+		all.SetNormalizeFunc(g.canonical)
 	}
-	if help := all.Lookup("help"); help != nil && help.Value.String() == "true" {
-		return nil, pflag.ErrHelp
-	}
-	return all.Args(), nil
+	return all
 }
 
 // Usage returns the groups as a help page lists them.

@@ -179,7 +179,7 @@ func (u *Usage) flush(at, place int64) {
 		return cmp.Compare(a.ID, b.ID)
 	})
 	for _, e := range left {
-		u.line(u.kinds[e.Resource], e.ID, e.Size, u.lives.all[e.Value], at, place)
+		u.line(u.kinds[e.Resource], e.ID, e.Size, *u.lives.At(e.Value), at, place)
 	}
 }
 

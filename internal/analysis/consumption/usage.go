@@ -93,7 +93,7 @@ type Usage struct {
 	kinds    []*Kind          // in the order of their ids
 	byID     map[uint32]*Kind // declared ones
 	table    *live.Table
-	lives    lives
+	lives    live.Values[life]
 	clock    clock
 	calls    uint64 // that passed the filter
 	mostLive uint64 // by which the marks of peaks are drawn
@@ -209,7 +209,7 @@ func (u *Usage) alloc(e *event) {
 	if e.kind.counted && u.table.Retain(e.kind.number, e.id) {
 		return
 	}
-	value := u.lives.add(life{at: e.at, place: e.place, context: e.context})
+	value := u.lives.Add(life{at: e.at, place: e.place, context: e.context})
 	if old, replaced := u.table.Insert(e.kind.number, e.id, e.size, value); replaced {
 		u.replace(e, old)
 	}
@@ -225,7 +225,7 @@ func (u *Usage) alloc(e *event) {
 
 // replace ends a block whose free was not seen. In the original it stays.
 func (u *Usage) replace(e *event, old live.Entry) {
-	born := u.lives.take(old.Value)
+	born := u.lives.Take(old.Value)
 	if u.options.Legacy {
 		return
 	}
@@ -249,7 +249,7 @@ func (u *Usage) free(e *event) {
 	if !ok {
 		return
 	}
-	e.size, e.born = old.Size, u.lives.take(old.Value)
+	e.size, e.born = old.Size, u.lives.Take(old.Value)
 	u.calls++
 	u.end(e, true)
 }
@@ -281,7 +281,7 @@ func (u *Usage) exec() {
 		}
 	}
 	u.table.Clear()
-	u.lives = lives{}
+	u.lives = live.Values[life]{}
 }
 
 // Finish completes the reports: no record follows.

@@ -18,6 +18,7 @@ import (
 	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -58,7 +59,7 @@ type Digest struct {
 	options   Options
 	facts     Facts
 	blocks    *leak.Blocks // Value is the number of the life
-	lives     lives
+	lives     live.Values[life]
 	rows      []row
 	processes map[int32]*process
 	pid       int32
@@ -66,7 +67,7 @@ type Digest struct {
 	resources map[uint32]*resource
 	types     []*resource
 	frames    frames
-	clock     clock
+	clock     timeline.Clock
 	event     uint64
 	contexts  [2]masks // by event, by time
 	inContext [32]uint64
@@ -137,6 +138,7 @@ func (d *Digest) declare(r *trace.Resource) {
 	if of != nil {
 		of.Desc = strings.Clone(r.Desc)
 		of.RefCount = of.RefCount || r.RefCount
+		of.Sampled = of.Sampled || r.Sampled
 	}
 }
 
@@ -167,7 +169,7 @@ func (d *Digest) ofType(name string) *resource {
 func (d *Digest) call(r *trace.Record) {
 	c := &r.Call
 	d.event++
-	now := d.clock.elapsed(r.Time)
+	now := d.clock.Elapsed(r.Time)
 	d.facts.call(r)
 	if c.Context != 0 {
 		d.context(c.Context, now)
@@ -206,8 +208,7 @@ func (d *Digest) free(of *resource, r *trace.Record, id uint64, thread uint32, a
 	if !gone {
 		return life{}, false
 	}
-	l := *d.lives.at(b.Value)
-	d.lives.remove(b.Value)
+	l := d.lives.Take(b.Value)
 	row := &d.rows[l.row]
 	temporary := l.thread == thread && l.nth == uint32(of.threads[thread].use.Allocated.Blocks)
 	of.freed(row, l, b.Size, temporary, at)
@@ -226,11 +227,10 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 	of.stack(&c.Stack, &c.Caller)
 	d.facts.size(c.Size)
 	l.nth = uint32(of.threads[thread].use.Allocated.Blocks)
-	old, replaced := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.add(l))
+	old, replaced := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.Add(l))
 	if replaced {
 		of.Replaced++
-		before := *d.lives.at(old.Value)
-		d.lives.remove(old.Value)
+		before := d.lives.Take(old.Value)
 		p.abandon(before, old.Size)
 		d.rows[before.row].born(before)
 	}
@@ -244,8 +244,7 @@ func (d *Digest) exec(r *trace.Record) {
 	}
 	for pid, entries := range d.blocks.Exec(r.PID) {
 		for e := range entries {
-			l := *d.lives.at(e.Value)
-			d.lives.remove(e.Value)
+			l := d.lives.Take(e.Value)
 			of := d.types[d.rows[l.row].resource]
 			of.ended(&d.rows[l.row], l.thread, Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
 		}
@@ -259,7 +258,5 @@ func (d *Digest) exec(r *trace.Record) {
 		p.abandoned = nil
 	}
 	d.settleAll(r.PID, 0, ^uint64(0))
-	if d.options.Observe != nil {
-		d.options.Observe(r)
-	}
+	d.observe(r)
 }

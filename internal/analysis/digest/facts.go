@@ -75,8 +75,8 @@ func (d *Digest) header(h *trace.Header) {
 		}
 		d.facts.Header, d.facts.Depth = own, -1
 	}
-	d.clock.day = h.Clock == trace.ClockDay
-	d.facts.Coarse = d.clock.day
+	d.clock.Day = h.Clock == trace.ClockDay
+	d.facts.Coarse = d.clock.Day
 }
 
 func (f *Facts) process(r *trace.Record) {
@@ -85,7 +85,7 @@ func (f *Facts) process(r *trace.Record) {
 	}
 	f.processed = true
 	f.Process, f.PID, f.Depth = r.Process, r.PID, r.Process.Depth
-	f.Process.Name = strings.Clone(r.Process.Name)
+	f.Process.Name, f.Process.Path = strings.Clone(r.Process.Name), strings.Clone(r.Process.Path)
 }
 
 func (f *Facts) call(r *trace.Record) {
@@ -118,9 +118,9 @@ func (d *Digest) mark(r *trace.Record) {
 	if len(d.marks) == maxMarks {
 		return
 	}
-	now := d.clock.last
-	if r.Time != 0 && d.clock.begun {
-		now = d.clock.elapsed(r.Time)
+	now := d.clock.Last()
+	if r.Time != 0 && d.clock.Begun() {
+		now = d.clock.Elapsed(r.Time)
 	}
 	for i := range d.marks {
 		if m := &d.marks[i]; m.ID == r.Context.ID && m.Name == r.Context.Name {

@@ -23,6 +23,7 @@ type Result struct {
 type Resource struct {
 	Type, Desc string
 	RefCount   bool
+	Sampled    bool // some of its allocations are in the trace, each for many, and no frees
 	Calls      uint64
 	Frees      uint64
 	Moves      uint64
@@ -117,13 +118,13 @@ func (d *Digest) Finish() *Result {
 	}
 	for _, entries := range d.blocks.Exec(0) {
 		for e := range entries {
-			l := d.lives.at(e.Value)
+			l := d.lives.At(e.Value)
 			d.rows[l.row].born(*l)
 		}
 	}
 	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contextsOf()}
 	if r.Traces < 2 {
-		r.Duration = d.clock.last
+		r.Duration = d.clock.Last()
 	}
 	for _, of := range d.types {
 		if of.Calls > 0 {
@@ -164,20 +165,16 @@ func (d *Digest) finish(of *resource) {
 	}) {
 		of.APIs = append(of.APIs, *a)
 	}
-	places := make(map[string]int)
+	var places stackIndex
 	processes := make(map[int32]int)
-	var key []byte
 	for i := range d.rows {
 		r := &d.rows[i]
 		if int(r.resource) != of.number {
 			continue
 		}
 		r.use.settle(last, of.PeakEvent)
-		key = stackKey(key[:0], r.stack)
-		n, ok := places[string(key)]
-		if !ok {
-			n = len(of.Places)
-			places[string(key)] = n
+		n := places.find(of.Places, r.stack)
+		if n == len(of.Places) {
 			of.Places = append(of.Places, Place{Frames: r.stack})
 		}
 		p := &of.Places[n]
@@ -185,7 +182,7 @@ func (d *Digest) finish(of *resource) {
 		if o := &r.oldest; o.event > 0 && r.use.Live.Blocks > 0 && (p.Event == 0 || o.event < p.Event) {
 			p.Event, p.Time = o.event, o.time
 		}
-		n, ok = processes[r.pid]
+		n, ok := processes[r.pid]
 		if !ok {
 			n = len(of.Processes)
 			processes[r.pid] = n

@@ -1,9 +1,7 @@
 package digest
 
 import (
-	"encoding/binary"
 	"slices"
-	"strings"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/trace"
@@ -39,6 +37,7 @@ type process struct {
 	places sites.Table
 	rows   [][]uint32 // by resource and place: 1 + the row in use
 	open   []uint32   // rows whose frames are not named yet
+	steps  steps
 	// abandoned are the live blocks that no free can end, because another began
 	// in their place.
 	abandoned map[abandonedKey]Amount
@@ -113,9 +112,7 @@ func (d *Digest) mapping(r *trace.Record) {
 			}
 		}
 	}
-	if d.options.Observe != nil {
-		d.options.Observe(r)
-	}
+	d.observe(r)
 }
 
 // settleAll names the rows of a process, all if pid is 0, with frames in [start,
@@ -157,59 +154,4 @@ func (d *Digest) settle(p *process, start, end uint64) {
 		p.rows[r.resource][r.place] = 0
 	}
 	p.open = open
-}
-
-// name names the frames of a row.
-func (d *Digest) name(r *row) {
-	p := r.process
-	d.frames.addresses, d.frames.texts = d.frames.addresses[:0], d.frames.texts[:0]
-	stack, caller := p.places.Place(r.place, &p.names, &d.frames.addresses, &d.frames.texts)
-	d.frames.made = d.options.Framer.Append(d.frames.made[:0], r.pid, &stack, &caller, 0)
-	r.stack = make([]uint32, len(d.frames.made))
-	for i := range d.frames.made {
-		f := &d.frames.made[i]
-		if f.Module == "" && f.Addr != 0 && d.options.Module != nil {
-			f.Module = d.options.Module(r.pid, f.Addr)
-		}
-		if f.Function != "" {
-			f.Addr = 0
-		}
-		r.stack[i] = d.frames.add(f)
-	}
-	r.named = true
-}
-
-// frames numbers frames, each different one once.
-type frames struct {
-	all   []sites.Frame
-	byKey map[string]uint32
-	key   []byte
-
-	made      []sites.Frame // scratch
-	addresses []uint64
-	texts     []string
-}
-
-func (s *frames) add(f *sites.Frame) uint32 {
-	s.key = f.AppendKey(s.key[:0])
-	if n, ok := s.byKey[string(s.key)]; ok {
-		return n
-	}
-	if s.byKey == nil {
-		s.byKey = make(map[string]uint32)
-	}
-	own := *f
-	own.Function, own.File, own.Module = strings.Clone(f.Function), strings.Clone(f.File), strings.Clone(f.Module)
-	n := uint32(len(s.all))
-	s.all = append(s.all, own)
-	s.byKey[string(s.key)] = n
-	return n
-}
-
-// stackKey returns bytes that are the same for equal stacks only.
-func stackKey(key []byte, stack []uint32) []byte {
-	for _, n := range stack {
-		key = binary.LittleEndian.AppendUint32(key, n)
-	}
-	return key
 }

@@ -5,24 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// index finds the call of a live block in a store: open addressing with linear
-// probing, at most half full. A slot is the upper half of the hash and 1 more
-// than the number of the call, so that eight of them share a cache line and the
-// call, which is needed anyway, is looked at only where the hashes are the same.
-// The hash is seeded at random, so that input made to collide does not. The zero
-// index is empty.
+// index finds the call of a live block in a store. A slot is the upper half of the
+// block's hash and 1 more than the number of the call, which is needed anyway and
+// looked at only where the hashes are the same. The zero index is empty.
 type index struct {
-	slots        []uint64 // 0 is an empty one
-	n            int
-	shift        uint // of a hash to a slot
+	slots
 	seed1, seed2 uint64
 }
 
-const (
-	minSlots = 16
-	// hashBits is how much of a hash a slot keeps, in its upper half.
-	hashBits = 32
-)
+// hashBits is how much of a hash a slot keeps, in its upper half.
+const hashBits = 32
 
 // hash returns the part of a hash that is kept, in the upper half.
 func (x *index) hash(resource uint32, id uint64) uint64 {
@@ -30,18 +22,19 @@ func (x *index) hash(resource uint32, id uint64) uint64 {
 	return (hi ^ lo) >> hashBits << hashBits
 }
 
-// find returns the slot of a block and the number of its call, or false.
+// find returns the slot of a block and the number of its call. If there is none,
+// ok is false and the slot, if the index has any, is the empty one for it.
 func (s *store) find(resource uint32, id uint64) (slot int, n uint32, ok bool) {
 	x := &s.live
-	if x.n == 0 {
+	if len(x.at) == 0 {
 		return 0, 0, false
 	}
-	mask := len(x.slots) - 1
+	mask := len(x.at) - 1
 	h := x.hash(resource, id)
-	for i := int(h >> x.shift); ; i++ {
-		v := x.slots[i&mask]
+	for i := x.home(h); ; i++ {
+		v := x.at[i&mask]
 		if v == 0 {
-			return 0, 0, false
+			return i & mask, 0, false
 		}
 		if (v^h)>>hashBits == 0 {
 			n := uint32(v) - 1
@@ -52,57 +45,22 @@ func (s *store) find(resource uint32, id uint64) (slot int, n uint32, ok bool) {
 	}
 }
 
-// insert adds a block that is not there.
-func (x *index) insert(resource uint32, id uint64, n uint32) {
-	if 2*x.n >= len(x.slots) {
-		x.resize(max(minSlots, 2*len(x.slots)))
+// insert adds a block that is not there, at the slot that find returned.
+func (x *index) insert(slot int, resource uint32, id uint64, n uint32) {
+	if x.full() {
+		if x.at == nil {
+			x.seed1, x.seed2 = rand.Uint64(), rand.Uint64()|1
+		}
+		x.grow()
+		x.put(x.hash(resource, id) | uint64(n+1))
+	} else {
+		x.at[slot] = x.hash(resource, id) | uint64(n+1)
 	}
-	x.put(x.hash(resource, id) | uint64(n+1))
 	x.n++
-}
-
-func (x *index) put(v uint64) {
-	mask := len(x.slots) - 1
-	i := int(v >> x.shift)
-	for x.slots[i&mask] != 0 {
-		i++
-	}
-	x.slots[i&mask] = v
 }
 
 // replace gives the block in a slot another call.
 func (x *index) replace(slot int, n uint32) {
-	v := &x.slots[slot]
+	v := &x.at[slot]
 	*v = *v>>hashBits<<hashBits | uint64(n+1)
-}
-
-// remove takes out the block in a slot and closes the gap: what follows moves up
-// unless it stands where it belongs or nearer to that than the gap.
-func (x *index) remove(gap int) {
-	slots := x.slots
-	mask := len(slots) - 1
-	for i := (gap + 1) & mask; slots[i] != 0; i = (i + 1) & mask {
-		if home := int(slots[i] >> x.shift); (i-home)&mask >= (i-gap)&mask {
-			slots[gap] = slots[i]
-			gap = i
-		}
-	}
-	slots[gap] = 0
-	if x.n--; len(slots) > 4*minSlots && 8*x.n < len(slots) {
-		x.resize(len(slots) / 2)
-	}
-}
-
-// resize gives the index n slots, a power of two.
-func (x *index) resize(n int) {
-	if x.slots == nil {
-		x.seed1, x.seed2 = rand.Uint64(), rand.Uint64()|1
-	}
-	old := x.slots
-	x.slots, x.shift = make([]uint64, n), uint(64-bits.TrailingZeros(uint(n)))
-	for _, v := range old {
-		if v != 0 {
-			x.put(v)
-		}
-	}
 }

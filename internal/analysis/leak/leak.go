@@ -81,7 +81,7 @@ func (f *Finder) alloc(calls *store, r *trace.Record) {
 	if live {
 		calls.live.replace(slot, n)
 	} else {
-		calls.live.insert(c.Resource, c.ID, n)
+		calls.live.insert(slot, c.Resource, c.ID, n)
 	}
 }
 

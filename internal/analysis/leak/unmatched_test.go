@@ -43,7 +43,7 @@ func checkUnmatched(t *testing.T, ops []byte) {
 	got := 0
 	for _, s := range u.sets.all {
 		got += s.size()
-		if n, slots := s.words.n, len(s.words.slots); n > 4*minSlots && (2*n > slots || 8*n < slots) {
+		if n, slots := s.words.n, len(s.words.at); n > 4*minSlots && (2*n > slots || 8*n < slots) {
 			t.Fatalf("%d words in %d slots", n, slots)
 		}
 	}
@@ -76,14 +76,14 @@ func TestUnmatchedMany(t *testing.T) {
 	for i := uint64(1); i <= 100_000; i++ {
 		u.Add(alloc(i, 1, 16*i, 1))
 	}
-	if s := u.sets.of(0); s.size() != 100_000 || len(s.words.slots) != 1<<18 {
-		t.Errorf("%d keys in %d slots", s.size(), len(s.words.slots))
+	if s := u.sets.of(0); s.size() != 100_000 || len(s.words.at) != 1<<18 {
+		t.Errorf("%d keys in %d slots", s.size(), len(s.words.at))
 	}
 	for i := uint64(1); i <= 100_001; i++ {
 		u.Add(free(i, 1, 16*i))
 	}
-	if s := u.sets.of(0); s.size() != 0 || len(s.words.slots) > 4*minSlots || u.Count() != 1 {
-		t.Errorf("%d keys in %d slots, %d unmatched", s.size(), len(s.words.slots), u.Count())
+	if s := u.sets.of(0); s.size() != 0 || len(s.words.at) > 4*minSlots || u.Count() != 1 {
+		t.Errorf("%d keys in %d slots, %d unmatched", s.size(), len(s.words.at), u.Count())
 	}
 }
 

@@ -3,6 +3,7 @@ package sites
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/frametext"
@@ -108,24 +109,45 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 	}
 	start := len(frames)
 	for i := range s.Frames {
-		rest := fr.text(pid, s, i)
-		for more := true; more; {
-			text := rest
-			if fr.Inlined {
-				text, rest = frametext.Outer(rest)
-			}
-			more = fr.Inlined && rest != ""
-			f := Frame{Addr: s.Frames[i], Place: fr.place(text), Inlined: more}
-			if len(frames) == start && (more || i+1 < len(s.Frames)) && OperatorNew(f.Function) {
-				continue
-			}
-			frames = append(frames, f)
-			if len(frames)-start == depth {
-				return frames
-			}
+		first := len(frames) == start
+		frames = fr.Step(frames, pid, s, i)
+		if first {
+			made := frames[start:]
+			news := LeadingNews(len(made), i+1 == len(s.Frames), func(i int) string { return made[i].Function })
+			frames = slices.Delete(frames, start, start+news)
+		}
+		if depth > 0 && len(frames)-start >= depth {
+			return frames[:start+depth]
 		}
 	}
 	return frames
+}
+
+// Step appends the frames of one address of a stack: the function there, and in
+// front of it, if that is wanted, those that were inlined into it.
+func (fr *Framer) Step(frames []Frame, pid int32, s *trace.Stack, i int) []Frame {
+	rest := fr.text(pid, s, i)
+	for more := true; more; {
+		text := rest
+		if fr.Inlined {
+			text, rest = frametext.Outer(rest)
+		}
+		more = fr.Inlined && rest != ""
+		frames = append(frames, Frame{Addr: s.Frames[i], Place: fr.place(text), Inlined: more})
+	}
+	return frames
+}
+
+// LeadingNews is how many of the first n frames of a stack are operator new; last
+// says that there are no others, and then the last one counts as none.
+func LeadingNews(n int, last bool, function func(i int) string) (news int) {
+	if last {
+		n--
+	}
+	for news < n && OperatorNew(function(news)) {
+		news++
+	}
+	return news
 }
 
 // frame returns frame i of a stack.

@@ -7,14 +7,14 @@ import (
 )
 
 // Table numbers places from 1, each different one once. They are kept in an
-// array of words: a head, the hash, the number of the reason, the frames, the
-// numbers of their texts if there are any, and of the caller's function and
-// file with the line if there is one. Number 0 is the place of a call without
+// array of words: a head, the hash, its own number with that of the reason, the
+// frames, the numbers of their texts if there are any, and of the caller's function
+// and file with the line if there is one. Number 0 is the place of a call without
 // stack and caller. The zero Table is empty.
 type Table struct {
 	words []uint64
 	at    []uint32 // of places by number less 1: where the head is
-	index []uint32 // open addressing by hash: numbers; 0 is empty
+	index []uint32 // open addressing by hash: 1 + where the head is; 0 is empty
 }
 
 const (
@@ -24,6 +24,7 @@ const (
 	headCaller = 1 << 42
 	headEndAt  = 32 // Stack.End
 	headLength = 1<<32 - 1
+	numberAt   = 32 // above the reason's
 
 	callerWords = 3
 	minIndex    = 1 << 4
@@ -71,15 +72,18 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	mask := uint64(len(t.index) - 1)
 	i := h & mask
 	for ; t.index[i] != 0; i = (i + 1) & mask {
-		if w := t.words[t.at[t.index[i]-1]:]; w[1] == h && w[0] == head && w[2] == reason && equal(w[headWords:], s, named, &call, names) {
-			return t.index[i]
+		w := t.words[t.index[i]-1:]
+		if w[1] == h && w[0] == head && uint32(w[2]) == uint32(reason) && equal(w[headWords:], s, named, &call, names) {
+			return uint32(w[2] >> numberAt)
 		}
 	}
 	if len(t.words) >= 1<<32-1 {
 		return 0
 	}
+	t.index[i] = uint32(len(t.words)) + 1
 	t.at = append(t.at, uint32(len(t.words)))
-	t.words = append(t.words, head, h, reason)
+	number := uint32(len(t.at))
+	t.words = append(t.words, head, h, reason|uint64(number)<<numberAt)
 	t.words = append(t.words, s.Frames...)
 	if named {
 		for _, name := range s.Names {
@@ -89,8 +93,7 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	if head&headCaller != 0 {
 		t.words = append(t.words, call[:]...)
 	}
-	t.index[i] = uint32(len(t.at))
-	return t.index[i]
+	return number
 }
 
 // equal compares what follows the words of a head with a place of the same head.
@@ -127,8 +130,8 @@ func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]st
 		End:          trace.StackEnd(head >> headEndAt),
 		FramePointer: head&headFP != 0,
 	}
-	if w[2] != 0 {
-		s.Reason = names.Text(uint32(w[2]))
+	if reason := uint32(w[2]); reason != 0 {
+		s.Reason = names.Text(reason)
 	}
 	w = w[headWords:]
 	*frames = append(*frames, w[:n]...)
@@ -148,17 +151,30 @@ func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]st
 	return s, c
 }
 
+// Frames returns the frames of a place. They are the table's own, and good until
+// the next Add.
+func (t *Table) Frames(number uint32) []uint64 {
+	if number == 0 {
+		return nil
+	}
+	w := t.words[t.at[number-1]:]
+	return w[headWords : headWords+w[0]&headLength]
+}
+
 // grow doubles the index.
 func (t *Table) grow() {
 	t.index = make([]uint32, max(minIndex, 2*len(t.index)))
 	mask := uint64(len(t.index) - 1)
-	for n, at := range t.at {
+	for _, at := range t.at {
 		i := t.words[at+1] & mask
 		for ; t.index[i] != 0; i = (i + 1) & mask {
 		}
-		t.index[i] = uint32(n) + 1
+		t.index[i] = at + 1
 	}
 }
+
+// HashFrames is a hash of frames and their order.
+func HashFrames(frames []uint64) uint64 { return mixFrames(uint64(len(frames)), frames) }
 
 // mixFrames mixes pairs, each for itself and by its place, so that no step waits
 // for the one before.

@@ -43,9 +43,9 @@ type Timeline struct {
 	axis    Axis
 	limit   int // points asked for
 	blocks  *blocks.Follower
-	lives   lives
+	lives   live.Values[life]
 	series  series
-	clock   clock
+	clock   Clock
 	total   Totals
 	threads *groups
 	callers *groups
@@ -77,7 +77,7 @@ func (t *Timeline) Add(r *trace.Record) {
 	case trace.KindCall:
 		t.call(r)
 	case trace.KindHeader:
-		t.clock.day = r.Header.Clock == trace.ClockDay
+		t.clock.Day = r.Header.Clock == trace.ClockDay
 	case trace.KindHeapGrow:
 		t.grow(&r.HeapGrow)
 	case trace.KindExec:
@@ -104,13 +104,13 @@ func (t *Timeline) exec(r *trace.Record) {
 		t.leave(e.Value, e.Size, t.blocks.Event()+1)
 	}
 	t.blocks.Add(r)
-	t.lives = lives{}
+	t.lives = live.Values[life]{}
 }
 
 func (t *Timeline) call(r *trace.Record) {
 	s := t.blocks.Add(r)
 	event := t.blocks.Event()
-	now := t.clock.elapsed(r.Time)
+	now := t.clock.Elapsed(r.Time)
 	t.total.Events = event
 	t.total.Duration = max(t.total.Duration, now)
 	x := event - 1
@@ -126,7 +126,7 @@ func (t *Timeline) call(r *trace.Record) {
 
 	life := life{event: event, time: now}
 	if s.Ended {
-		old := *t.lives.at(s.Old.Value)
+		old := *t.lives.At(s.Old.Value)
 		t.end(p, &s.Old, event, now)
 		if r.Call.Op == trace.OpMove {
 			life.event, life.time = old.event, old.time // realloc does not restart it
@@ -140,18 +140,18 @@ func (t *Timeline) call(r *trace.Record) {
 
 // end takes account of a block that ended.
 func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
-	l := t.lives.at(e.Value)
+	l := t.lives.At(e.Value)
 	p.Freed.add(e.Size)
 	t.total.Freed.add(e.Size)
 	count(&t.byAge, event-l.event, e.Size)
 	count(&t.byTime, uint64(max(0, now-l.time)), e.Size)
 	t.leave(e.Value, e.Size, event)
-	t.lives.remove(e.Value)
+	t.lives.Take(e.Value)
 }
 
 // leave takes a block out of its groups.
 func (t *Timeline) leave(value, size, event uint64) {
-	l := t.lives.at(value)
+	l := t.lives.At(value)
 	if t.threads != nil {
 		t.threads.leave(l.thread, size, event, &t.total)
 	}
@@ -169,7 +169,7 @@ func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now in
 	if t.callers != nil {
 		l.caller = t.callers.caller(r)
 	}
-	old, replaced := t.blocks.Begin(c, t.lives.add(l))
+	old, replaced := t.blocks.Begin(c, t.lives.Add(l))
 	if replaced {
 		t.end(p, &old, event, now)
 	}

@@ -185,17 +185,17 @@ type builder struct {
 	page
 	result   *digest.Result
 	texts    map[string]int
-	left     int   // bytes of names
-	frames   []int // 1 + the number in the page, by that of the result
-	children map[[2]int]int
-	stacks   int // still to be had
-	rows     int // of tables, still to be had
+	left     int            // bytes of names
+	frames   []int          // 1 + the number in the page, by that of the result
+	children map[uint64]int // by parent and frame
+	stacks   int            // still to be had
+	rows     int            // of tables, still to be had
 }
 
 func build(r *digest.Result) *page {
 	b := &builder{
 		result: r, texts: map[string]int{"": 0}, left: maxText, frames: make([]int, len(r.Frames)),
-		children: make(map[[2]int]int), stacks: maxStacks, rows: allRows,
+		children: make(map[uint64]int), stacks: maxStacks, rows: allRows,
 	}
 	b.Events, b.Duration, b.Texts = r.Calls, r.Duration, []string{""}
 	if b.Step = 1; r.Coarse {
@@ -273,9 +273,12 @@ func (b *builder) frame(n uint32) (int, bool) {
 	return b.frames[n] - 1, true
 }
 
+// childKey is a step from a node to a frame.
+func childKey(parent, frame int) uint64 { return uint64(parent)<<32 | uint64(uint32(frame)) }
+
 // child returns the node behind another; 0 if there are no more to be had.
 func (b *builder) child(parent, frame int) int {
-	key := [2]int{parent, frame}
+	key := childKey(parent, frame)
 	if n, ok := b.children[key]; ok {
 		return n
 	}
@@ -297,10 +300,10 @@ func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
 		if !ok {
 			return node, false
 		}
-		if _, known := b.children[[2]int{node, f}]; !known && len(b.Nodes.Parent) >= limit {
-			return node, false
+		next, known := b.children[childKey(node, f)]
+		if !known && len(b.Nodes.Parent) < limit {
+			next = b.child(node, f)
 		}
-		next := b.child(node, f)
 		if next == 0 {
 			return node, false
 		}
@@ -313,7 +316,7 @@ func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
 func (b *builder) known(frames []uint32) (node int) {
 	for _, n := range slices.Backward(frames) {
 		f := b.frames[n]
-		next, ok := b.children[[2]int{node, f - 1}]
+		next, ok := b.children[childKey(node, f-1)]
 		if f == 0 || !ok {
 			return node
 		}

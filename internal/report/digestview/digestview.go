@@ -89,7 +89,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 
 // title is what the process is called, or if that is unknown the file.
 func title(r *digest.Result, o *Options) string {
-	name := cmp.Or(r.Became, r.Process.Name, o.File)
+	name := cmp.Or(r.Became, r.Process.Program(), o.File)
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if name == "" {
 		name = "an unknown program"

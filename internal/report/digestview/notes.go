@@ -29,6 +29,7 @@ var reasons = map[string]string{
 	"sideband lost":       "the kernel dropped records of mappings, names and exits",
 	"program skipped":     "the kernel left out a probe because one was running on that processor",
 	"record unfinished":   "a record was not complete when the tracing ended",
+	"probed late":         "the file of a function that was to be told of was mapped before its probes were in",
 	"probes moved":        "the thread with the probes ended, and they were attached to another one",
 }
 
@@ -123,7 +124,10 @@ func notesOf(of *digest.Resource) (out []note) {
 	if blocks == 0 {
 		return out
 	}
-	if !frees {
+	switch {
+	case of.Sampled:
+		warn("These are samples: some of the allocations, each with the bytes that it stands for, and no frees. Nothing can be said of leaks and of what is live: all counts as live to the end.")
+	case !frees:
 		say("The trace has no frees: all counts as live to the end.")
 	}
 	if of.Replaced > 0 && frees {

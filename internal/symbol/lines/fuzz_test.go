@@ -72,5 +72,10 @@ func FuzzTable(f *testing.F) {
 			strOffsets: addr, addr: addr, ranges: ranges, rangeLists: lists,
 		}
 		checkTable(t, newTable(i, made, func(uint64) string { return "s" }))
+		for name, members := range Structures(i, "s", "a") {
+			if len(members) > maxMembers {
+				t.Fatalf("%s has %d members", name, len(members))
+			}
+		}
 	})
 }

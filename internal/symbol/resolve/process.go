@@ -175,7 +175,7 @@ func (p *Process) lookup(addr uint64) *frame {
 // told returns the frame of an address in a function that the trace tells of.
 func told(name, module string) *frame {
 	text := name
-	if !strings.HasSuffix(text, ")") {
+	if !strings.Contains(text, "(") { // else it has parameters, and maybe more behind them
 		text += "()"
 	}
 	if module != "" {

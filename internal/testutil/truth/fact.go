@@ -1,6 +1,12 @@
 package truth
 
-import "rtrace-bpf/trace"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/trace"
+)
 
 // fact is what a format keeps of a call; parts that it does not keep are zero.
 type fact struct {
@@ -11,54 +17,85 @@ type fact struct {
 	tid       int32
 	time      int64  // ns
 	stack     uint64 // hash of the frames
+	resource  string // type; empty: memory, or the format does not say
+	args      string
 }
 
 // projection says which facts the calls of a trace become in a format, and which
 // fact a call is that was read from it.
 type projection struct {
 	of   func(p *projector, rec *trace.Record) []fact
-	read func(rec *trace.Record) fact
+	read func(p *projector, rec *trace.Record) fact
 }
 
 // projections are those of the formats by name. What each leaves out stands in
 // docs/formats, under "what is lost"; what it keeps of a call is written here a
 // second time, independently of its encoder.
 var projections = map[string]projection{
-	"jsonl":    {(*projector).whole, wholeFact},
-	"sprtrace": {(*projector).sprtrace, rtraceFact},
-	"text":     {(*projector).text, rtraceFact},
-	"mtrc":     {(*projector).mtrc, mtrcFact},
-	"nettrace": {(*projector).whole, wholeFact},
-	"swap":     {(*projector).swap, swapFact},
+	"jsonl":    {(*projector).whole, (*projector).wholeFact},
+	"sprtrace": {(*projector).sprtrace, (*projector).rtraceFact},
+	"text":     {(*projector).text, (*projector).rtraceFact},
+	"mtrc":     {(*projector).mtrc, (*projector).mtrcFact},
+	"nettrace": {(*projector).whole, (*projector).wholeFact},
+	"swap":     {(*projector).swap, (*projector).swapFact},
 }
 
 // projector is what projections remember of a trace.
 type projector struct {
-	last int64             // time of the last call
-	live map[uint64]uint64 // sizes of the blocks that the trace has seen allocated
+	last  int64             // time of the last call
+	live  map[uint64]uint64 // sizes of the blocks that the trace has seen allocated
+	types map[uint32]string // of resources
 }
 
-func wholeFact(rec *trace.Record) fact {
+func newProjector() *projector {
+	return &projector{live: map[uint64]uint64{}, types: map[uint32]string{}}
+}
+
+func (p *projector) wholeFact(rec *trace.Record) fact {
 	v := eventOf(&rec.Call)
-	return fact{v.Op, v.Function, v.Old, v.Made, v.Size, rec.TID, rec.Time, hashOf(rec.Call.Stack.Frames)}
+	f := fact{op: v.Op, function: v.Function, old: v.Old, made: v.Made, size: v.Size, tid: rec.TID, time: rec.Time, stack: hashOf(rec.Call.Stack.Frames)}
+	if resource := p.types[rec.Call.Resource]; resource != "" && resource != "memory" {
+		f.resource, f.args = resource, fmt.Sprint(rec.Call.Args)
+	}
+	return f
 }
 
 // whole keeps everything.
-func (p *projector) whole(rec *trace.Record) []fact { return []fact{wholeFact(rec)} }
+func (p *projector) whole(rec *trace.Record) []fact { return []fact{p.wholeFact(rec)} }
 
 // swapFact is a probe of SWAP, whose times are those of the wall clock.
-func swapFact(rec *trace.Record) fact {
-	f := wholeFact(rec)
+func (p *projector) swapFact(rec *trace.Record) fact {
+	f := p.wholeFact(rec)
 	f.time = 0
 	return f
 }
 
-// swap keeps every call.
-func (p *projector) swap(rec *trace.Record) []fact { return []fact{swapFact(rec)} }
+// swapSizes are the resources that SWAP has messages for, by how they are counted
+// there: how long a lock was waited for, or one each.
+var swapSizes = map[string]bool{
+	"": true, "mutex": true, "rwlock": true, "condition": true, "semaphore": true, "fd": false, "fp": false, "thread": false,
+}
+
+// swap keeps every call of memory and of the things that it has messages for. One that
+// only tries to get a lock waits for nothing.
+func (p *projector) swap(rec *trace.Record) []fact {
+	f := p.swapFact(rec)
+	counts, known := swapSizes[f.resource]
+	switch {
+	case !known:
+		return nil
+	case f.op == trace.OpFree:
+	case !counts:
+		f.size = 1
+	case strings.HasPrefix(f.function, "pthread_rwlock_try"), slices.Contains([]string{"pthread_mutex_trylock", "mtx_trylock", "sem_trywait"}, f.function):
+		f.size = 0
+	}
+	return []fact{f}
+}
 
 // rtraceFact is a call of sp-rtrace, binary or text.
-func rtraceFact(rec *trace.Record) fact {
-	f := wholeFact(rec)
+func (p *projector) rtraceFact(rec *trace.Record) fact {
+	f := p.wholeFact(rec)
 	f.tid = 0
 	return f
 }
@@ -102,8 +139,8 @@ func (p *projector) text(rec *trace.Record) []fact {
 
 // mtrcFact is an event of mpatrol, which has no names of functions, no times and no
 // stacks.
-func mtrcFact(rec *trace.Record) fact {
-	f := wholeFact(rec)
+func (p *projector) mtrcFact(rec *trace.Record) fact {
+	f := p.wholeFact(rec)
 	f.function, f.time, f.stack = "", 0, 0
 	return f
 }
@@ -111,7 +148,7 @@ func mtrcFact(rec *trace.Record) fact {
 // mtrc leaves out what happens to blocks that it does not know, and moves that
 // change nothing; pvalloc's blocks are whole pages there.
 func (p *projector) mtrc(rec *trace.Record) []fact {
-	f := mtrcFact(rec)
+	f := p.mtrcFact(rec)
 	if rec.Call.Function == "pvalloc" {
 		f.size = max((f.size+4095)&^4095, 4096)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
@@ -57,30 +58,28 @@ func convert(w io.Writer, path, format string) error {
 
 // compare reads both traces to their ends.
 func (p *projection) compare(want, got trace.Reader) (int, error) {
-	state := projector{live: map[uint64]uint64{}}
+	state, there := newProjector(), newProjector()
 	var rec trace.Record
 	n := 0
 	for {
 		err := want.ReadRecord(&rec)
 		if errors.Is(err, io.EOF) {
-			return n, p.ended(got, &rec)
+			return n, p.ended(there, got, &rec)
 		}
 		if err != nil {
 			return n, err
 		}
-		if rec.Kind == trace.KindExec {
-			clear(state.live)
-		}
+		state.note(&rec)
 		if rec.Kind != trace.KindCall {
 			continue
 		}
-		for _, f := range p.of(&state, &rec) {
+		for _, f := range p.of(state, &rec) {
 			seq := rec.Call.Seq
 			var other trace.Record
-			if err := nextCall(got, &other); err != nil {
+			if err := there.nextCall(got, &other); err != nil {
 				return n, fmt.Errorf("behind %d calls: %w", n, err)
 			}
-			if g := p.read(&other); g != f {
+			if g := p.read(there, &other); g != f {
 				return n, fmt.Errorf("call %d there, %d in the trace:\n got  %+v\n want %+v", other.Call.Seq, seq, g, f)
 			}
 			n++
@@ -89,20 +88,34 @@ func (p *projection) compare(want, got trace.Reader) (int, error) {
 }
 
 // ended fails if there is a further call.
-func (p *projection) ended(got trace.Reader, rec *trace.Record) error {
-	switch err := nextCall(got, rec); {
+func (p *projection) ended(there *projector, got trace.Reader, rec *trace.Record) error {
+	switch err := there.nextCall(got, rec); {
 	case err == nil:
-		return fmt.Errorf("a further call: %+v", p.read(rec))
+		return fmt.Errorf("a further call: %+v", p.read(there, rec))
 	case !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
 	}
 	return nil
 }
 
+// note remembers what calls refer to.
+func (p *projector) note(rec *trace.Record) {
+	switch rec.Kind {
+	case trace.KindExec:
+		clear(p.live)
+	case trace.KindResource:
+		p.types[rec.Resource.ID] = strings.Clone(rec.Resource.Type)
+	}
+}
+
 // nextCall reads the next call, and returns io.ErrUnexpectedEOF if there is none.
-func nextCall(r trace.Reader, rec *trace.Record) error {
+func (p *projector) nextCall(r trace.Reader, rec *trace.Record) error {
 	for {
-		switch err := r.ReadRecord(rec); {
+		err := r.ReadRecord(rec)
+		if err == nil {
+			p.note(rec)
+		}
+		switch {
 		case err == io.EOF:
 			return io.ErrUnexpectedEOF
 		case err != nil:

@@ -60,7 +60,7 @@ var MemoryAPIs = []API{
 }
 
 // OtherAPIs are functions of other probes that are known by name, in the numbers of
-// the probe library of August 2016.
+// the probe library of August 2016 and, from FirstOwnAPI on, our own.
 var OtherAPIs = []API{
 	{15, "fork", ""},
 	{16, "captureScreen", ""},
@@ -104,6 +104,10 @@ var OtherAPIs = []API{
 	{485, "pthread_cancel", ""},
 	{486, "pthread_detach", ""},
 	{509, "evas_object_show", ""},
+	{0x10100, "pthread_rwlock_rdlock", ""},
+	{0x10101, "pthread_rwlock_unlock", ""},
+	{0x10102, "sem_wait", ""},
+	{0x10103, "sem_post", ""},
 }
 
 // LookupAPI returns the function of a probe message by its number, or nil. Memory

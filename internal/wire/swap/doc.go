@@ -36,6 +36,14 @@ const (
 // gives it.
 const Protocol = "4.1"
 
+// LostPrefix begins the text of an ERROR of ours that says what a gap of the sequence
+// in front of it is: "lost 5: ring full". GapReason is the reason of a loss that
+// nothing but the gap tells of.
+const (
+	LostPrefix = "lost "
+	GapReason  = "sequence gap"
+)
+
 // NoPath is what stands for the path of a program that was not found.
 const NoPath = "N/A"
 

@@ -56,6 +56,9 @@ const (
 	StatusKernel42 = 2
 )
 
+// LSANReport is the status of LSAN that names a report.
+const LSANReport = 2
+
 var (
 	pid    = Field{Name: "pid", Type: U32}
 	tid    = Field{Name: "tid", Type: U32}
@@ -159,7 +162,7 @@ var Messages = append([]Message{
 		Field{Name: "data", Type: Sized})},
 	{ID: UIHierarchy, Name: "UI_HIERARCHY", Note: "names a file; see UI hierarchy file", Layouts: unnamed(Field{Name: "file_path", Type: String})},
 	{ID: LSAN, Name: "LSAN", Note: "from a leak sanitizer; no writer is known", Layouts: unnamed(
-		Field{Name: "status", Type: I32, Values: []Value{{0, "error"}, {1, "status"}, {2, "report"}, {4, "init done"}, {5, "init done, as the prose has it"}}},
+		Field{Name: "status", Type: I32, Values: []Value{{0, "error"}, {1, "status"}, {LSANReport, "report"}, {4, "init done"}, {5, "init done, as the prose has it"}}},
 		pid,
 		Field{Name: "message", Type: String, Note: "of status 2 the name of the report"},
 		Field{Name: "call_type", Type: I32, Note: "0"},

@@ -49,16 +49,18 @@ func tables() string {
 	fmt.Fprintf(&b, "## UI hierarchy file\n\n%s%s.\n\n", strings.ToUpper(UIFile.Note[:1]), UIFile.Note[1:])
 	layouts(&b, &UIFile)
 	b.WriteString("## Functions\n\nOf PROBE_MEMORY; from 0x10000 on our own:\n\n| number | function | arguments |\n|---|---|---|\n")
-	for _, a := range MemoryAPIs {
-		number := fmt.Sprint(a.ID)
-		if a.ID >= FirstOwnAPI {
-			number = fmt.Sprintf("%#x", a.ID)
+	number := func(id uint32) string {
+		if id >= FirstOwnAPI {
+			return fmt.Sprintf("%#x", id)
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | `%s` |\n", number, a.Name, a.Args)
+		return fmt.Sprint(id)
+	}
+	for _, a := range MemoryAPIs {
+		fmt.Fprintf(&b, "| %s | `%s` | `%s` |\n", number(a.ID), a.Name, a.Args)
 	}
 	b.WriteString("\nOf the other probes, as far as they are known:\n\n| number | function |\n|---|---|\n")
 	for _, a := range OtherAPIs {
-		fmt.Fprintf(&b, "| %d | `%s` |\n", a.ID, a.Name)
+		fmt.Fprintf(&b, "| %s | `%s` |\n", number(a.ID), a.Name)
 	}
 	return b.String()
 }

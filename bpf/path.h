@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths of files, from the kernel's own entries: nobody need have the file open later. */
+#ifndef RTRACE_PATH_H
+#define RTRACE_PATH_H
+
+#include "activity.h"
+#include "file.h"
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+} __attribute__((preserve_access_index));
+
+#define BYTE_OFFSET 0 /* what __builtin_preserve_field_info shall tell */
+
+static __always_inline struct mount *mount_of(struct vfsmount *mnt)
+{
+	__u64 offset = __builtin_preserve_field_info(((struct mount *)NULL)->mnt, BYTE_OFFSET);
+
+	return (struct mount *)((__u64)mnt - offset);
+}
+
+/* Parts of a path that are read; where there are more the beginning is missing. */
+#define PATH_PARTS 32
+
+/*
+ * read_path writes the parts of a file's path, the last one first, and returns how many
+ * bytes they have. An empty one behind them is the root: the path is whole.
+ */
+static __always_inline __u32 read_path(__u8 *to, struct file *file)
+{
+	struct dentry *entry = NULL, *parent, *top;
+	struct vfsmount *mnt = NULL;
+	const __u8 *name;
+	__u64 at, length = 0;
+	__u32 i;
+	long n;
+
+	READ_KERNEL(entry, file->f_path.dentry);
+	READ_KERNEL(mnt, file->f_path.mnt);
+#pragma unroll
+	for (i = 0; i < PATH_PARTS; i++) {
+		struct mount *mount = mount_of(mnt), *above = NULL;
+
+		parent = NULL;
+		top = NULL;
+		name = NULL;
+		READ_KERNEL(top, mnt->mnt_root);
+		READ_KERNEL(parent, entry->d_parent);
+		if (entry == top) {
+			READ_KERNEL(above, mount->mnt_parent);
+			if (!above || above == mount)
+				break;
+			READ_KERNEL(entry, mount->mnt_mountpoint);
+			mnt = &above->mnt;
+			continue;
+		}
+		if (READ_KERNEL(name, entry->d_name.name))
+			return length;
+		if (length >= PATH_BYTES)
+			return length;
+		/* For verifiers that forget the bounds of what was on the stack. */
+		at = length;
+		asm volatile("" : "+r"(at));
+		n = bpf_probe_read_kernel_str(to + (at & (PATH_BYTES - 1)), NAME_BYTES, name);
+		if (n <= 0 || n > NAME_BYTES)
+			return length;
+		length += n;
+		if (!parent || parent == entry)
+			break; /* it is in no directory */
+		entry = parent;
+	}
+	if (i == PATH_PARTS || length >= PATH_BYTES)
+		return length;
+	at = length;
+	asm volatile("" : "+r"(at));
+	to[at & (PATH_BYTES - 1)] = 0;
+	return length + 1;
+}
+
+#endif

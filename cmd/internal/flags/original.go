@@ -1,0 +1,144 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Alias makes further long names for a flag, which no help shows.
+func (g *Groups) Alias(name string, others ...string) {
+	if g.aliases == nil {
+		g.aliases = make(map[string]string)
+	}
+	for _, other := range others {
+		g.aliases[other] = name
+	}
+}
+
+// canonical returns the name under which a flag was declared.
+func (g *Groups) canonical(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if own, ok := g.aliases[name]; ok {
+		name = own
+	}
+	return pflag.NormalizedName(name)
+}
+
+// Arity says whether a flag has a value.
+type Arity bool
+
+// The flags without and with a value.
+const (
+	Switch Arity = false
+	Valued Arity = true
+)
+
+// Refuse declares a flag that another program has, and this one cannot have. To use it
+// is an error that says why and what to use. short may be empty.
+func (g *Groups) Refuse(name, short string, arity Arity, why string) {
+	f := g.Hidden().VarPF(&refusal{why}, name, short, "")
+	if arity == Switch {
+		f.NoOptDefVal = "true"
+	}
+}
+
+// refusal is the value of a flag that there is not.
+type refusal struct{ why string }
+
+var _ pflag.Value = (*refusal)(nil)
+
+func (r *refusal) Set(string) error { return &refusedError{r.why} }
+func (r *refusal) String() string   { return "" }
+func (r *refusal) Type() string     { return "" }
+
+// refusedError says what to use instead of a flag.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return e.why }
+
+// Command declares a switch behind which the rest of the arguments is a command, as if
+// "--" stood there.
+func (g *Groups) Command(p *bool, name, short string) {
+	g.Hidden().BoolVarP(p, name, short, false, "")
+	g.command = name
+}
+
+// dashed puts "--" behind the switch of Command, if that is among the arguments. Those
+// in front of it are looked at as the library does: a value may look like the switch.
+func (g *Groups) dashed(all *pflag.FlagSet, args []string) []string {
+	command := all.Lookup(g.command)
+	cut := func(i int, before, first string, isPart bool) []string {
+		out := slices.Clone(args[:i])
+		if before != "" {
+			out = append(out, before)
+		}
+		out = append(out, "--"+g.command, "--")
+		if isPart {
+			out = append(out, first)
+		}
+		return append(out, args[i+1:]...)
+	}
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return args
+		case strings.HasPrefix(arg, "--"):
+			name, value, valued := strings.Cut(arg[2:], "=")
+			f := all.Lookup(name)
+			if f == command && f != nil {
+				return cut(i, "", value, valued)
+			}
+			if f != nil && !valued && f.NoOptDefVal == "" {
+				i++
+			}
+		case len(arg) > 1 && arg[0] == '-':
+			for n := 1; n < len(arg); n++ {
+				f := all.ShorthandLookup(arg[n : n+1])
+				if f == nil {
+					return args // which is told when they are parsed
+				}
+				if f == command {
+					return cut(i, strings.TrimSuffix(arg[:n], "-"), arg[n+1:], n+1 < len(arg))
+				}
+				if f.NoOptDefVal == "" {
+					if n+1 == len(arg) {
+						i++
+					}
+					break
+				}
+				if n+1 < len(arg) && arg[n+1] == '=' {
+					break
+				}
+			}
+		}
+	}
+	return args
+}
+
+// Known returns the long name of the flag that a name stands for, short ones of one
+// letter, and whether it is refused. Without such a flag the name is empty.
+func (g *Groups) Known(name string) (long string, refused bool) {
+	all := g.all("")
+	f := all.Lookup(name)
+	if len(name) == 1 {
+		f = all.ShorthandLookup(name)
+	}
+	if f == nil {
+		return "", false
+	}
+	_, refused = f.Value.(*refusal)
+	return f.Name, refused
+}
+
+// Given says whether a flag was set.
+func (g *Groups) Given(name string) bool {
+	f := g.all("").Lookup(name)
+	return f != nil && f.Changed
+}
+
+// Set sets a flag behind the arguments that were parsed.
+func (g *Groups) Set(name, text string) error {
+	return plainly(g.all("").Set(name, text))
+}

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/decoder"
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/dotnet"
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// managedProgram is a program of .NET at work.
+type managedProgram struct {
+	pid    int
+	folder string
+
+	mu      sync.Mutex
+	answers int
+	each    func(answers int) // is called with each part of its output; may be nil
+}
+
+// Write takes what the program prints: a line for each answer.
+func (p *managedProgram) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers += bytes.Count(text, []byte("\n"))
+	if p.each != nil {
+		p.each(p.answers)
+	}
+	return len(text), nil
+}
+
+func (p *managedProgram) watch(each func(answers int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.each = each
+}
+
+// dotnetProgram starts a program of .NET 10 that is to be had as a package, and has it
+// work until the end of the test. RTRACE_DOTNET names one that is at hand instead.
+func dotnetProgram(t *testing.T) *managedProgram {
+	t.Helper()
+	program := os.Getenv("RTRACE_DOTNET")
+	folder := t.TempDir()
+	if program == "" {
+		program = fetch(t, folder)
+	}
+	cmd := exec.Command(program, "server", "start")
+	cmd.Env = []string{"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", "HOME=" + folder, "TMPDIR=" + folder, "DOTNET_BUNDLE_EXTRACT_BASE_DIR=" + folder}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &managedProgram{folder: folder}
+	cmd.Stdout = p
+	child := testutil.Start(t, cmd)
+	pid := child.PID
+	p.pid = pid
+	stat, err := proc.ReadStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testutil.WaitFile(t, filepath.Join(folder, fmt.Sprintf("dotnet-diagnostic-%d-%d-socket", pid, stat.Start)), child)
+	c, err := dotnet.Find(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.ProcessInfo(t.Context())
+	for tries := 0; errors.Is(err, dotnet.ErrNoServer) && tries < 100000; tries++ {
+		info, err = c.ProcessInfo(t.Context()) // the socket is there before anybody listens on it
+	}
+	if err != nil || !strings.HasPrefix(info.Version, "10.") || info.PID != uint64(pid) {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	var feeding sync.WaitGroup
+	feeding.Go(func() { // it allocates for what it is asked
+		for id := 1; ; id++ {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		in.Close()
+		feeding.Wait()
+	})
+	return p
+}
+
+// work is so many answers that the program allocates megabytes for them.
+const work = 2000
+
+// trace runs the command on the program while it works.
+func (p *managedProgram) trace(t *testing.T, args ...string) (errOut string) {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready")
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	first := -1 // the answer before the first one that is recorded
+	p.watch(func(answers int) {
+		if first >= 0 && answers-first >= work {
+			interrupt()
+		} else if _, err := os.Stat(ready); first < 0 && err == nil {
+			first = answers
+		}
+	})
+	defer p.watch(nil)
+	var text bytes.Buffer
+	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &text}
+	code := run(ctx, s, append([]string{"-p", fmt.Sprint(p.pid), "--ready-file", ready}, args...), settings{})
+	if code != cli.OK {
+		t.Fatalf("%v: exit code %d, %s", args, code, text.String())
+	}
+	return text.String()
+}
+
+// The runtime's events alone.
+func TestDotnetLive(t *testing.T) {
+	p := dotnetProgram(t)
+	path := filepath.Join(p.folder, "live.nettrace")
+	errOut := p.trace(t, "--dotnet", "-o", path)
+	f, err := decoder.OpenFile(path, decoder.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	kinds := map[trace.Kind]int{}
+	var r trace.Record
+	for err = f.ReadRecord(&r); err == nil; err = f.ReadRecord(&r) {
+		kinds[r.Kind]++
+	}
+	if err != io.EOF || kinds[trace.KindFunction] < 500 || kinds[trace.KindCall] == 0 || kinds[trace.KindEnd] != 1 {
+		t.Errorf("%v, %v: %s", kinds, err, errOut)
+	}
+}
+
+func monotonic(t *testing.T) int64 {
+	t.Helper()
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
+		t.Fatal(err)
+	}
+	return at.Nano()
+}
+
+// Both at once: the runtime's events lie between what the clock showed before and
+// behind, among the native calls, and name the code in native stacks, too.
+func TestDotnetLiveNative(t *testing.T) {
+	testutil.NeedBPF(t)
+	p := dotnetProgram(t)
+	path := filepath.Join(p.folder, "both.nettrace")
+	before := monotonic(t)
+	errOut := p.trace(t, "--dotnet", "--native", "-o", path)
+	behind := monotonic(t)
+	if !strings.Contains(errOut, "of the runtime: ") || strings.Contains(errOut, "clock of the runtime") {
+		t.Error(errOut)
+	}
+	records := load(t, path)
+	managed, native, _ := checkBoth(t, records, p.pid)
+	if managed == 0 || native == 0 {
+		t.Fatalf("%d managed and %d native calls: %s", managed, native, errOut)
+	}
+	var functions spans
+	threads := map[int32]int{} // 1: native calls, 2: managed, 3: both
+	for i := range records {
+		r := records[i]
+		if r.Time != 0 && (r.Time < before || r.Time > behind) {
+			t.Fatalf("record %d, a %v, is of %d, not between %d and %d", i, r.Kind, r.Time, before, behind)
+		}
+		switch {
+		case r.Kind == trace.KindFunction:
+			functions = append(functions, r.Function)
+		case r.Kind == trace.KindCall && r.Call.Resource >= managedResource:
+			threads[r.TID] |= 2
+		case r.Kind == trace.KindCall:
+			threads[r.TID] |= 1
+		}
+	}
+	if len(functions) < 500 {
+		t.Errorf("%d methods: %s", len(functions), errOut)
+	}
+	both := 0
+	for _, what := range threads {
+		if what == 3 {
+			both++
+		}
+	}
+	if both == 0 {
+		t.Errorf("no thread has calls of both kinds: %v", threads)
+	}
+	if named, _ := functions.inStacks(records); named == 0 {
+		t.Error("no native stack leads through a method that the runtime tells of")
+	}
+}
+
+// spans are functions, to look addresses up in.
+type spans []trace.Function
+
+// inStacks counts the native stacks that a function is in, and returns the names of
+// those functions.
+func (s spans) inStacks(records []*trace.Record) (stacks int, names map[string]bool) {
+	names = map[string]bool{}
+	known := map[uint64]string{} // by frame; most come again and again
+	for i := range records {
+		r := records[i]
+		if r.Kind != trace.KindCall || r.Call.Resource >= managedResource {
+			continue
+		}
+		found := false
+		for _, frame := range r.Call.Stack.Frames {
+			name, looked := known[frame]
+			for _, f := range s {
+				if !looked && f.Start < frame && frame <= f.End {
+					name = f.Name
+				}
+			}
+			if known[frame] = name; name != "" {
+				found, names[name] = true, true
+			}
+		}
+		if found {
+			stacks++
+		}
+	}
+	return stacks, names
+}
+
+// Compiled code in native stacks has the names that the runtime's own perf map gives
+// it: in nettrace, and beside sp-rtrace, without the map being there any more.
+func TestDotnetLivePerfMap(t *testing.T) {
+	testutil.NeedBPF(t)
+	for _, format := range []string{"nettrace", "sprtrace"} {
+		t.Run(format, func(t *testing.T) {
+			// A new one, since one that has everything compiled need not call malloc.
+			p := dotnetProgram(t)
+			perfMap := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
+			path := filepath.Join(p.folder, "native."+format)
+			errOut := p.trace(t, "--dotnet-perf-map", "--format", format, "-o", path)
+			lines, err := os.ReadFile(perfMap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(perfMap); err != nil {
+				t.Fatal(err)
+			}
+			var functions spans
+			records := load(t, path)
+			for i := range records {
+				if r := records[i]; r.Kind == trace.KindFunction {
+					functions = append(functions, r.Function)
+				}
+			}
+			stacks, names := functions.inStacks(records)
+			if stacks == 0 || len(names) == 0 {
+				t.Fatalf("%d stacks lead through %d of %d functions: %s", stacks, len(names), len(functions), errOut)
+			}
+			for name := range names {
+				if !bytes.Contains(lines, []byte(" "+name+"\n")) {
+					t.Errorf("%q is not in the perf map", name)
+				}
+			}
+			t.Logf("%d stacks, %d names", stacks, len(names))
+		})
+	}
+}
+
+// fetch gets the program, 59 MB, which npm keeps for the next time. The test is
+// skipped where npm's registry cannot be reached; what goes wrong beyond that fails it.
+func fetch(t *testing.T, folder string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	npm := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "npm", append(args, "--silent", "--fetch-retries=0")...)
+		cmd.Dir = folder
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	const what = "@azure/mcp-linux-x64@2.0.5"
+	if _, err := npm("view", what, "version"); err != nil {
+		t.Skipf("SKIPPED-NETWORK: npm does not reach its registry (%v): RTRACE_DOTNET may name a program of .NET 10", err)
+	}
+	name, err := npm("pack", "--prefer-offline", what)
+	if err != nil {
+		t.Fatalf("npm pack %s: %v", what, err)
+	}
+	unpack := exec.CommandContext(ctx, "tar", "xzf", name, "package/dist/azmcp")
+	unpack.Dir = folder
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("unpack %s: %v: %s", name, err, out)
+	}
+	return filepath.Join(folder, "package/dist/azmcp")
+}

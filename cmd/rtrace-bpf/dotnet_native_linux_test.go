@@ -1,0 +1,244 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// checkBoth looks at a trace of native calls and of the runtime's events: the header
+// first, the end last, all in order of time, each call with a number of its own, all
+// of one process, the resources apart. It returns how many calls and how many
+// other events there are.
+func checkBoth(t *testing.T, records []*trace.Record, pid int) (managed, native, events int) {
+	t.Helper()
+	var time int64
+	var seq uint64
+	resources := map[uint32]trace.Resource{}
+	for i := range records {
+		r := records[i]
+		if (r.Kind == trace.KindHeader) != (i == 0) || (r.Kind == trace.KindEnd) != (i == len(records)-1) {
+			t.Fatalf("record %d of %d is a %v", i, len(records), r.Kind)
+		}
+		if r.PID != int32(pid) {
+			t.Fatalf("record %d, a %v, is of process %d, not %d", i, r.Kind, r.PID, pid)
+		}
+		switch r.Kind {
+		case trace.KindCall, trace.KindEvent, trace.KindSample:
+			if r.Time < time {
+				t.Fatalf("record %d, a %v, is of %d, behind %d", i, r.Kind, r.Time, time)
+			}
+			time = r.Time
+		}
+		switch r.Kind {
+		case trace.KindResource:
+			if old, known := resources[r.Resource.ID]; known {
+				t.Errorf("resource %d is %+v and %+v", r.Resource.ID, old, r.Resource)
+			}
+			resources[r.Resource.ID] = r.Resource
+		case trace.KindEvent, trace.KindSample:
+			events++
+		case trace.KindCall:
+			if seq++; r.Call.Seq != seq {
+				t.Fatalf("call %d has the number %d", seq, r.Call.Seq)
+			}
+			if resources[r.Call.Resource].Sampled {
+				managed++
+			} else {
+				native++
+			}
+		}
+	}
+	return managed, native, events
+}
+
+// soon moves the date of a stream of version 4 to a minute from now; its clock stays
+// another one than that of this machine.
+func soon(data []byte) []byte {
+	data = append([]byte(nil), data...)
+	const date = 8 + 4 + 20 + 3 + 3*4 + len("Trace") + 1
+	at := time.Now().Add(time.Minute).UTC()
+	for i, v := range []int{at.Year(), int(at.Month()), int(at.Weekday()), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond() / 1e6} {
+		binary.LittleEndian.PutUint16(data[date+2*i:], uint16(v))
+	}
+	return data
+}
+
+// The events of a runtime and the calls of the same process are one trace.
+func TestDotnetNative(t *testing.T) {
+	testutil.NeedBPF(t)
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := callsOf(t, recordedStream)
+	for _, format := range []string{"nettrace", "jsonl"} {
+		t.Run(format, func(t *testing.T) {
+			folder := t.TempDir()
+			cmd := exec.Command(testutil.Build(t, "alloc"), "2", "500")
+			cmd.Env = []string{"TMPDIR=" + folder}
+			child := testutil.Start(t, cmd)
+			child.Ready()
+			serve(t, child.PID, folder, soon(data), 0)
+			r := start(t, child, "--dotnet", "--native", "--format", format)
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			r.counts("rtrace-bpf", 3002, 3000)
+			r.says(fmt.Sprintf("of the runtime: %d sampled allocations", want))
+			r.says("the clock of the runtime is")
+			records := load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.%s", child.PID, format)))
+			if managed, native, _ := checkBoth(t, records, child.PID); managed != want || native != 5002 {
+				t.Errorf("%d managed and %d native calls, want %d and 5002", managed, native, want)
+			}
+			if n := count(records, "calloc"); n != 1000 {
+				t.Errorf("%d calls of calloc, want 1000", n)
+			}
+		})
+	}
+}
+
+// A runtime that is still there at the end is told to stop, and what it says then is in
+// the trace.
+func TestDotnetNativeStops(t *testing.T) {
+	testutil.NeedBPF(t)
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, folder := idle(t)
+	serve(t, pid, folder, soon(data), len(data)/2)
+	path := filepath.Join(t.TempDir(), "both.jsonl")
+	if code, errOut := inDotnet(t, pid, "--native", "--duration", "100ms", "--format", "jsonl", "-o", path); code != cli.OK {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	want := callsOf(t, recordedStream)
+	if managed, native, _ := checkBoth(t, load(t, path), pid); managed != want || native != 0 {
+		t.Errorf("%d managed and %d native calls, want %d and none", managed, native, want)
+	}
+}
+
+// A runtime whose stream breaks off leaves the native trace whole, and the exit code
+// says that something is missing.
+func TestDotnetNativeCut(t *testing.T) {
+	testutil.NeedBPF(t)
+	data, err := os.ReadFile(recordedStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	cmd := exec.Command(testutil.Build(t, "alloc"), "1", "100")
+	cmd.Env = []string{"TMPDIR=" + folder}
+	child := testutil.Start(t, cmd)
+	child.Ready()
+	serve(t, child.PID, folder, data[:len(data)-1], 0)
+	r := start(t, child, "--dotnet", "--native", "--format", "jsonl")
+	child.Go()
+	child.Succeed()
+	r.ends(cli.Incomplete)
+	r.says("break off")
+	records := load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", child.PID)))
+	if n := count(records, "calloc"); n != 100 {
+		t.Errorf("%d calls of calloc, want 100", n)
+	}
+}
+
+// scripted is a trace.Reader of records that are given as "KIND TIME".
+type scripted struct {
+	texts []string
+	err   error
+}
+
+func (l *scripted) ReadRecord(r *trace.Record) error {
+	if len(l.texts) == 0 {
+		return l.err
+	}
+	var kind string
+	*r = trace.Record{}
+	_, err := fmt.Sscanf(l.texts[0], "%s %d", &kind, &r.Time)
+	r.Kind, _ = trace.ParseKind(kind)
+	r.Exit.Process = true
+	l.texts = l.texts[1:]
+	return err
+}
+
+func TestMerged(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tt := range map[string]struct {
+		native, managed       string
+		nativeErr, managedErr error
+		want                  string
+		err                   error
+	}{
+		"by time":       {native: "header 5,process 5,call 7,call 9,end 20", managed: "call 6,event 8,call 9,call 19", want: "header 5,process 5,call 6,call 7,event 8,call 9,call 9,call 19,end 20"},
+		"before it":     {native: "header 5,process 5,mapping 5,call 7,end 20", managed: "call 1,call 2", want: "header 5,process 5,mapping 5,call 1,call 2,call 7,end 20"},
+		"behind it":     {native: "header 5,call 7,exit 10,end 20", managed: "function 0,call 30,function 0", want: "header 5,function 0,call 7,call 30,function 0,exit 10,end 20"},
+		"without times": {native: "header 5,call 7,call 9,end 20", managed: "call 8,function 0,call 12", want: "header 5,call 7,call 8,function 0,call 9,call 12,end 20"},
+		"nothing":       {native: "header 5,end 20", want: "header 5,end 20"},
+		"no end":        {native: "header 5,call 7", managed: "call 9", want: "header 5,call 7,call 9"},
+		"native fails":  {native: "header 5,call 7", managed: "call 6,call 9", nativeErr: broken, want: "header 5,call 6,call 7,call 9", err: broken},
+		"managed fails": {native: "header 5,call 7", managed: "call 6", managedErr: broken, want: "header 5,call 6", err: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := func(text string, err error) ahead {
+				l := &scripted{err: io.EOF}
+				if text != "" {
+					l.texts = strings.Split(text, ",")
+				}
+				if err != nil {
+					l.err = err
+				}
+				return ahead{from: l}
+			}
+			m := &merged{native: open(tt.native, tt.nativeErr), managed: open(tt.managed, tt.managedErr)}
+			var got []string
+			var r trace.Record
+			var err error
+			var calls uint64
+			for {
+				if err = m.ReadRecord(&r); err != nil {
+					break
+				}
+				if r.Kind == trace.KindCall {
+					if calls++; r.Call.Seq != calls {
+						t.Errorf("call %d has the number %d", calls, r.Call.Seq)
+					}
+				}
+				got = append(got, fmt.Sprintf("%v %d", r.Kind, r.Time))
+			}
+			want := tt.err
+			if want == nil {
+				want = io.EOF
+			}
+			if text := strings.Join(got, ","); text != tt.want || !errors.Is(err, want) {
+				t.Errorf("%s, %v, want %s, %v", text, err, tt.want, want)
+			}
+		})
+	}
+}
+
+// The clock of a runtime is taken for what its date says, if that is far off.
+func TestClocks(t *testing.T) {
+	const hour = int64(time.Hour)
+	c := clocks{wall: 100 * hour, monotonic: 10 * hour}
+	if by := c.set(&trace.Header{WallTime: 101*hour + 7e6, ClockTime: 11 * hour}); by != 0 || c.native(5) != 5 {
+		t.Errorf("the same clock is off by %v", by)
+	}
+	if by := c.set(&trace.Header{}); by != 0 {
+		t.Errorf("a clock without a date is off by %v", by)
+	}
+	if by := c.set(&trace.Header{WallTime: 101 * hour, ClockTime: 1 * hour}); by != 10*time.Hour || c.native(1*hour) != 11*hour || c.native(0) != 0 {
+		t.Errorf("off by %v, 1 h is %v", by, time.Duration(c.native(1*hour)))
+	}
+}

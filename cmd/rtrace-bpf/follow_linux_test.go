@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// logsOf reads what the processes of the program family have logged, by process.
+func logsOf(t *testing.T, dir string) map[int][]*testutil.Report {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[int][]*testutil.Report{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[pid], err = testutil.ParseReports(text); err != nil {
+			t.Fatalf("process %d: %v", pid, err)
+		}
+	}
+	return all
+}
+
+// programsOf returns the calls in the traces of a process, those of each program that it
+// was apart. There is none if it made no calls.
+func programsOf(t *testing.T, dir string, pid int) (all [][]testutil.Call) {
+	t.Helper()
+	for n := 0; ; n++ {
+		path := filepath.Join(dir, fmt.Sprintf("rtrace-raw-%d-%d.jsonl", pid, n))
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if n == 0 {
+				t.Errorf("no trace of process %d", pid)
+			}
+			return all
+		}
+		records := load(t, path)
+		if last := records[len(records)-1]; last.Kind != trace.KindEnd {
+			t.Errorf("%s ends with %s", path, last.Kind)
+		}
+		program := []testutil.Call{}
+		keep := func() {
+			if len(program) > 0 {
+				all = append(all, program)
+			}
+			program = nil
+		}
+		for _, rec := range records {
+			switch rec.Kind {
+			case trace.KindLost:
+				t.Errorf("process %d: %d lost: %s", pid, rec.Lost.Count, rec.Lost.Reason)
+			case trace.KindExec:
+				keep()
+			case trace.KindCall:
+				if rec.PID != int32(pid) {
+					t.Fatalf("a call of process %d in %s", rec.PID, path)
+				}
+				program = append(program, callOf(rec))
+			}
+		}
+		keep()
+	}
+}
+
+// equalFamily demands that the traces have exactly the calls that the processes have
+// logged, and more of the C library in the main one. Before a process was the program
+// that logs it may have been others.
+func equalFamily(t *testing.T, traces, logs string, main, more, others int) {
+	t.Helper()
+	for pid, reports := range logsOf(t, logs) {
+		got := programsOf(t, traces, pid)
+		var want [][]testutil.Call
+		for _, r := range reports {
+			if calls := r.Done(); len(calls) > 0 {
+				want = append(want, calls)
+			}
+		}
+		if before := len(got) - len(want); before > 0 && before <= others && pid != main {
+			got = got[before:]
+		}
+		if len(got) != len(want) {
+			t.Errorf("process %d: calls of %d programs in the traces, %d have made some", pid, len(got), len(want))
+			continue
+		}
+		for i := range want {
+			if pid == main {
+				got[i] = ownCalls(got[i], want[i], more)
+			}
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("process %d, program %d: %d calls in the trace:\n%+v\n%d made:\n%+v", pid, i, len(got[i]), got[i], len(want[i]), want[i])
+			}
+		}
+	}
+}
+
+// ownCalls returns calls without what is before and behind others in them, if that is no
+// more than so many calls.
+func ownCalls(calls, others []testutil.Call, more int) []testutil.Call {
+	for at := 0; at <= more && at+len(others) <= len(calls) && len(calls)-len(others) <= more; at++ {
+		if part := calls[at : at+len(others)]; slices.Equal(part, others) {
+			return part
+		}
+	}
+	return calls
+}
+
+// Every process that a command makes, however it does that, has a trace of its own with
+// exactly its calls.
+func TestFollowForks(t *testing.T) {
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "family")
+	for _, test := range []struct {
+		way            string
+		flags          []string
+		logged, others int // processes that log their calls, and others
+		more           int // calls of the C library in the main one, for threads
+		second         int // processes with another trace, since a thread has executed the program
+	}{
+		{way: "fork", logged: 2},
+		{way: "fork", flags: oldKernel, logged: 2},
+		{way: "generations", logged: 5},
+		{way: "orphan", logged: 3},
+		{way: "killed", logged: 2},
+		{way: "vfork", logged: 2},
+		{way: "vfork", flags: oldKernel, logged: 2},
+		{way: "spawn", logged: 2},
+		{way: "system", logged: 2, others: 1},
+		{way: "threads", logged: 4, more: 3},
+		{way: "signals", logged: 2},
+		{way: "execs", logged: 1, more: 1, second: 1},
+	} {
+		name := test.way
+		if test.flags != nil {
+			name += " on an old kernel"
+		}
+		t.Run(name, func(t *testing.T) {
+			logs := t.TempDir()
+			l := launchCommand(t, slices.Concat([]string{"--follow-forks"}, test.flags), program, logs, test.way)
+			l.Ready()
+			l.Go()
+			l.ends(0)
+			l.says("lost: 0")
+			all := logsOf(t, logs)
+			if len(all) != test.logged {
+				t.Errorf("%d processes have logged, want %d", len(all), test.logged)
+			}
+			traces, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-0.jsonl"))
+			if err != nil || len(traces) != test.logged+test.others {
+				t.Errorf("traces: %v, %v", traces, err)
+			}
+			// One that goes on with the same allocator has one trace.
+			if more, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-1.jsonl")); err != nil || len(more) != test.second {
+				t.Errorf("second traces: %v, %v; want %d", more, err, test.second)
+			}
+			main := 0
+			for pid := range all {
+				if main == 0 || pid < main {
+					main = pid
+				}
+			}
+			equalFamily(t, l.dir, logs, main, test.more, test.others)
+		})
+	}
+}
+
+// The same holds for a process that runs already, with threads.
+func TestFollowRunning(t *testing.T) {
+	for _, way := range []string{"threads", "spawn"} {
+		t.Run(way, func(t *testing.T) {
+			logs := t.TempDir()
+			child := waiting(t, "family", logs, way)
+			r := startOn(t, "-f", "--format", "jsonl", "-p", fmt.Sprint(child.PID))
+			child.Go()
+			child.Succeed()
+			r.ends(cli.OK)
+			r.says("lost: 0")
+			equalFamily(t, r.dir, logs, child.PID, 3, 0)
+		})
+	}
+}
+
+// tracedIn names the processes that have traces in a folder.
+func tracedIn(t *testing.T, dir string) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "rtrace-raw-*-0.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(path), "rtrace-raw-%d-0.jsonl", &pid); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// Of many short processes that a shell starts, one after the other, each has a trace of
+// the program that it has become.
+func TestFollowShell(t *testing.T) {
+	const rounds = 6
+	l := launchCommand(t, []string{"-m"}, "sh", "-c", "for i in 1 2 3 4 5 6; do /bin/echo $i >/dev/null; done; exit 5")
+	l.ends(5)
+	l.says("lost: 0")
+	echoes := 0
+	for _, pid := range tracedIn(t, l.dir) {
+		records := load(t, filepath.Join(l.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", pid)))
+		for i, rec := range records {
+			if rec.Kind == trace.KindExec && rec.Exec.Name == "echo" && count(records[i:], "malloc") > 0 {
+				echoes++
+			}
+		}
+	}
+	if echoes != rounds {
+		t.Errorf("%d traces of echo, want %d", echoes, rounds)
+	}
+	l.says(fmt.Sprintf("%d processes, ", rounds+1))
+}
+
+// Of processes that come when there are enough it is told that they run untraced.
+func TestFollowTooMany(t *testing.T) {
+	logs := t.TempDir()
+	l := launchCommand(t, []string{"-f", "--max-processes", "2"}, testutil.Build(t, "family"), logs, "generations")
+	l.Ready()
+	l.Go()
+	l.ends(0)
+	l.says("and who comes from it run untraced: 2 processes are traced already, see --max-processes")
+	l.says("1 processes ran untraced, since 2 were traced already")
+	if all := logsOf(t, logs); len(all) != 5 {
+		t.Errorf("%d processes have logged, want 5", len(all))
+	}
+	for _, pid := range tracedIn(t, l.dir) {
+		got, reports := programsOf(t, l.dir, pid), logsOf(t, logs)[pid]
+		if len(got) != 1 || len(reports) != 1 || !slices.Equal(got[0], reports[0].Done()) {
+			t.Errorf("process %d: %d programs in the traces, %d reports, or they differ", pid, len(got), len(reports))
+		}
+	}
+	if n := len(tracedIn(t, l.dir)); n != 2 {
+		t.Errorf("%d traces, want 2", n)
+	}
+}

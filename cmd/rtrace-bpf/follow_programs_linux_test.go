@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// A program that has another allocator than the one that it came from has a trace of its
+// own, from its first call on.
+func TestFollowOtherAllocator(t *testing.T) {
+	testutil.NeedBPF(t)
+	type program struct {
+		flags []string
+		libcs int
+	}
+	programs := map[string]program{
+		"static":      {[]string{"-static"}, mostOfLibc},
+		"musl":        {[]string{testutil.Musl}, 64 /* its loader's */},
+		"musl static": {[]string{testutil.Musl, "-static"}, 0},
+	}
+	if testutil.Has32Bit() {
+		programs["32-bit"] = program{[]string{"-m32"}, 0}
+	}
+	for name, test := range programs {
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(test.flags, "-m32") {
+				testutil.Need32Bit(t)
+			}
+			program, logs := testutil.Build(t, "family", test.flags...), t.TempDir()
+			l := launchCommand(t, []string{"-f"}, "sh", "-c", `"$0" "$1" leaf; exit 6`, program, logs)
+			l.ends(6)
+			l.says("lost: 0")
+			all := logsOf(t, logs)
+			if len(all) != 1 {
+				t.Fatalf("%d processes have logged, want 1", len(all))
+			}
+			for pid, reports := range all {
+				got := programsOf(t, l.dir, pid)
+				if len(got) == 0 || len(reports) != 1 {
+					t.Fatalf("%d programs, %d reports", len(got), len(reports))
+				}
+				calls, want := ownCalls(got[len(got)-1], reports[0].Done(), test.libcs), reports[0].Done()
+				if !slices.Equal(calls, want) {
+					t.Errorf("%d calls in the trace:\n%+v\n%d made:\n%+v", len(calls), calls, len(want), want)
+				}
+				last := load(t, filepath.Join(l.dir, fmt.Sprintf("rtrace-raw-%d-1.jsonl", pid)))
+				if i := slices.IndexFunc(last, func(r *trace.Record) bool { return r.Kind == trace.KindProcess }); i < 0 || last[i].Process.Path != program {
+					t.Errorf("the second trace is not of %s", program)
+				}
+			}
+		})
+	}
+}
+
+// servant uses what Python has for making processes, and says which it made.
+const servant = `
+import multiprocessing, os, subprocess, sys
+
+def work(n):
+    return os.getpid(), sum(len(str(i)) for i in range(n))
+
+if __name__ == "__main__":
+    pids = set()
+    for way in "fork", "spawn":
+        with multiprocessing.get_context(way).Pool(2) as pool:
+            for pid, n in pool.map(work, [100, 200, 300]):
+                assert n in (190, 490, 790), n
+                pids.add(pid)
+    for i in range(2):
+        p = subprocess.Popen([sys.executable, "-c", "print('x' * 10)"], stdout=subprocess.PIPE)
+        assert p.communicate()[0] == b"x" * 10 + b"\n" and p.returncode == 0
+        pids.add(p.pid)
+    assert subprocess.call("kill -9 $$", shell=True) == -9
+    assert os.system("exit 3") == 3 << 8
+    print(os.getpid(), *pids)
+`
+
+// Python's processes, those of its pools and those of other programs, are traced, and it
+// does what it does alone.
+func TestFollowPython(t *testing.T) {
+	python := testutil.Installed(t, "/usr/bin/python3")
+	testutil.NeedBPF(t)
+	script := filepath.Join(t.TempDir(), "servant.py")
+	if err := os.WriteFile(script, []byte(servant), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := exec.Command(python, script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("alone: %v\n%s", err, alone)
+	}
+	t.Setenv("PYTHONMALLOC", "malloc") // it has an allocator of its own otherwise
+	l := launchCommand(t, []string{"-f", "--ring-size", "16M"}, python, script)
+	l.ends(0)
+	l.says("lost: 0")
+	pids := strings.Fields(string(l.Output()))
+	if len(pids) < 5 {
+		t.Fatalf("it says %q", l.Output())
+	}
+	traced := tracedIn(t, l.dir)
+	if len(traced) < len(pids)+2 {
+		t.Errorf("%d traces, and %d processes besides those of shells", len(traced), len(pids))
+	}
+	for _, text := range pids {
+		pid, err := strconv.Atoi(text)
+		if err != nil || !slices.Contains(traced, pid) {
+			t.Errorf("process %s has no trace", text)
+			continue
+		}
+		calls := 0
+		for _, program := range programsOf(t, l.dir, pid) {
+			calls += len(program)
+		}
+		if calls < 1000 {
+			t.Errorf("process %d: %d calls", pid, calls)
+		}
+	}
+}

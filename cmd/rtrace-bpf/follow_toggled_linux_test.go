@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// siblings is a program that makes a child in each of two phases, and in three phases
+// has all of them make calls of a size that names the phase. It is let go before each.
+func siblings(t *testing.T) string {
+	t.Helper()
+	return testutil.BuildText(t, `#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int gate(void)
+{
+	char c;
+	return write(3, "ready\n", 6) == 6 && read(4, &c, 1) == 1;
+}
+static void calls(size_t phase)
+{
+	int i;
+	for (i = 0; i < 10; i++)
+		free(malloc(1000 + phase));
+}
+int main(void)
+{
+	int phase, child, status;
+	for (phase = 0; phase < 3; phase++) {
+		if (!gate())
+			return 98;
+		if (phase < 2 && fork() < 0)
+			return 99;
+		calls((size_t)phase);
+	}
+	while ((child = wait(&status)) > 0)
+		if (status != 0)
+			return 1;
+	return 0;
+}`)
+}
+
+// Switched off, who is followed runs untraced, and so do those that come meanwhile;
+// switched on, all that are there by then have traces.
+func TestFollowToggled(t *testing.T) {
+	child := testutil.Spawn(t, siblings(t))
+	child.Ready()
+	r := startOn(t, "-f", "--format", "jsonl", "-p", fmt.Sprint(child.PID))
+	toggle := func() {
+		t.Helper()
+		if got := finish(t, command(t, "--toggle", fmt.Sprint(child.PID))); got.code != int(cli.OK) {
+			t.Fatalf("exit code %d\n%s%s", got.code, got.stderr, r.Stderr())
+		}
+	}
+	next := func(processes int) {
+		t.Helper()
+		for range processes {
+			child.Go()
+		}
+	}
+	ready := func(processes int) {
+		t.Helper()
+		for range processes {
+			child.Ready()
+		}
+	}
+	next(1) // a child, traced
+	ready(2)
+	toggle()
+	next(2) // two more, untraced
+	ready(4)
+	toggle()
+	next(4)
+	child.Succeed()
+	r.ends(cli.OK)
+	r.says("lost: 0")
+	traced := map[string]int{} // how many processes have traces with the calls of these phases
+	for _, pid := range tracedIn(t, r.dir) {
+		var windows [][]int
+		for n := 0; ; n++ {
+			path := numbered(r.dir, pid, n) + ".jsonl"
+			if _, err := os.Stat(path); err != nil {
+				break
+			}
+			made := make([]int, 3)
+			for _, rec := range load(t, path) {
+				if rec.Kind != trace.KindCall {
+					continue
+				}
+				if rec.Call.Op == trace.OpAlloc {
+					made[rec.Call.Size-1000]++
+				}
+			}
+			windows = append(windows, made)
+		}
+		traced[fmt.Sprint(windows)]++
+	}
+	want := map[string]int{"[[10 0 0] [0 0 10]]": 2, "[[0 0 10]]": 2}
+	if fmt.Sprint(traced) != fmt.Sprint(want) {
+		t.Errorf("windows of the processes: %v, want %v", traced, want)
+	}
+}

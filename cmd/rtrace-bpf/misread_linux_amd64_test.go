@@ -1,0 +1,19 @@
+package main
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// A function whose first instruction the kernel would take for another one is left out,
+// with a line, and does what it did.
+func TestMisreadInstruction(t *testing.T) {
+	program := testutil.Build(t, "misread")
+	l := launchCommand(t, []string{"--resource", "x:free=lanes(id=arg1)"}, program)
+	l.ends(0)
+	l.says("its first instruction cannot have a probe")
+	if got := string(l.Output()); got != "right\n" {
+		t.Errorf("the function's result is %s", got)
+	}
+}

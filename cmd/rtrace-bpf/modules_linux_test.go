@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// thingLines writes the calls of a trace as the programs things_… do.
+func thingLines(records []*trace.Record) (lines []string) {
+	types := map[uint32]string{}
+	for _, r := range records {
+		switch r.Kind {
+		case trace.KindResource:
+			types[r.Resource.ID] = r.Resource.Type
+		case trace.KindLost:
+			lines = append(lines, fmt.Sprintf("lost %d %s", r.Lost.Count, r.Lost.Reason))
+		case trace.KindCall:
+			c := &r.Call
+			line := fmt.Sprintf("%s %s %s %#x %d", c.Op, c.Function, types[c.Resource], c.ID, c.Size)
+			for _, a := range c.Args {
+				line += fmt.Sprintf(" %s=%s", a.Name, strings.ReplaceAll(a.Value, " ", "_"))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// fits says whether a word of a trace's line is what the program has said: the same, one
+// of several, or a number within limits.
+func fits(word, said string) bool {
+	name, limits, _ := strings.Cut(said, "=")
+	value, ok := strings.CutPrefix(word, name+"=")
+	if limits == "" {
+		limits, value, ok = said, word, true
+	}
+	least, most, between := strings.Cut(limits, "..")
+	if !between {
+		return slices.Contains(strings.Split(said, "|"), word)
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	from, e := strconv.ParseUint(least, 10, 64)
+	to := uint64(math.MaxUint64)
+	if most != "" {
+		to, _ = strconv.ParseUint(most, 10, 64)
+	}
+	return ok && err == nil && e == nil && from <= n && n <= to
+}
+
+// equalThings demands that a trace has exactly what the program has said.
+func equalThings(t *testing.T, got []string, said string, arguments bool) {
+	t.Helper()
+	want := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			t.Fatalf("%d in the trace, %d made\n%s\nwant\n%s", len(got), len(want), strings.Join(got, "\n"), said)
+		}
+		words, limits := strings.Fields(got[i]), strings.Fields(want[i])
+		if !arguments && len(words) > len(limits) {
+			words = words[:len(limits)]
+		}
+		if !slices.EqualFunc(words, limits, fits) {
+			t.Errorf("line %d is %q, want %q", i+1, got[i], want[i])
+		}
+	}
+}
+
+// What a module tells is what the program has done, call for call, by each way to put
+// probes in, and as text and as sp-rtrace's packets.
+func TestModules(t *testing.T) {
+	file, memory, threads := testutil.Build(t, "things_file"), testutil.Build(t, "things_memory"), testutil.Build(t, "things_threads")
+	static := testutil.Build(t, "things_file", "-static")
+	programs := map[string][]string{
+		"file": {"file", file}, "file of a static program": {"file", static},
+		"shmposix": {"shmposix", memory, "shmposix"}, "shmsysv": {"shmsysv", memory, "shmsysv"}, "mmap": {"mmap", memory, "mmap"},
+		"thread": {"thread", threads, "thread"}, "lock": {"lock", threads, "lock"},
+	}
+	for name, program := range programs {
+		t.Run(name, func(t *testing.T) {
+			for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
+				t.Run(way, func(t *testing.T) {
+					l := launchCommand(t, slices.Concat([]string{"-e", program[0], "-q"}, flags), program[1:]...)
+					l.ends(0)
+					equalThings(t, thingLines(l.records()), string(l.Output()), program[0] != "mmap")
+				})
+			}
+		})
+	}
+}
+
+// What the user names is traced likewise, also functions that only the program's own
+// symbols tell of.
+func TestResourceOption(t *testing.T) {
+	program := testutil.Build(t, "things_pool")
+	for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
+		t.Run(way, func(t *testing.T) {
+			l := launchCommand(t, slices.Concat(flags, []string{
+				"-e", "file", "-q",
+				"--resource", "pool:alloc=pool_get(size=arg2),alloc=pool_make(id=*arg2,size=arg3*arg4,ok=zero),realloc=pool_resize(id=arg2,size=arg3),free=pool_put(id=arg2)",
+				"--resource", "handle:alloc=handle_open(id=arg1,ok=nonzero),free=handle_close",
+			}), program)
+			l.ends(0)
+			equalThings(t, thingLines(l.records()), string(l.Output()), true)
+		})
+	}
+	l := launchCommand(t, []string{"--resource", "x:alloc=nosuch_function"}, program)
+	l.ends(0)
+	l.says("has the function nosuch_function of --resource x so far")
+}
+
+// What cannot be is said in one line, before anything is started.
+func TestModuleFlags(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-e nosuch":                          `no module "nosuch"; --list tells of all`,
+		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
+		"--resource pool":                    "a name and a colon must come first",
+		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,
+		"--resource pool:make=f":             `"make" is none of alloc, free and realloc`,
+		"--resource pool:alloc=f(size=arg0)": `"arg0" is not arg1 to arg16`,
+		"--resource pool:alloc=f(bytes=1)":   `unknown field "bytes"`,
+		"--resource pool:alloc=f(ok=maybe)":  "ok is zero, nonzero or any",
+		"--resource pool:alloc=f(id=arg1":    "a closing parenthesis is missing",
+		"--resource pool:free=f(id=*arg1)":   "what is freed is an argument itself",
+	} {
+		var errOut strings.Builder
+		code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}, append(strings.Fields(flag), "-p", "1"), settings{})
+		if code != cli.Usage || !strings.Contains(errOut.String(), want) || strings.Count(errOut.String(), "\n") > 2 {
+			t.Errorf("%s: exit code %d, %q, want %q", flag, code, errOut.String(), want)
+		}
+	}
+}
+
+// The list has every module with its functions and kinds of things.
+func TestModuleList(t *testing.T) {
+	var out strings.Builder
+	if code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"--list"}, settings{}); code != cli.OK {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, want := range []string{"memory  ", "file  ", " memfd_create ", "<fd> file descriptor", "lock  ", "<segment> shared memory segment"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}

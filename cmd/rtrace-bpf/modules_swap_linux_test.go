@@ -1,0 +1,91 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/internal/testutil/truth"
+	"rtrace-bpf/trace"
+)
+
+// tries are the calls by which a lock is taken or left: what SWAP has for them has no
+// place for how long they took.
+var tries = regexp.MustCompile(`(?m)^(alloc (?:pthread_mutex|pthread_rwlock|sem)_try\w* \w+ \S+) \S+$`)
+
+// What the modules file, thread and lock tell is in SWAP's messages of files, sockets,
+// threads and locks, call for call as the programs have noted it, with and without
+// stacks, and stays that in other formats.
+func TestModulesInSwap(t *testing.T) {
+	for module, program := range map[string][]string{
+		"file":   {testutil.Build(t, "things_file")},
+		"thread": {testutil.Build(t, "things_threads"), "thread"},
+		"lock":   {testutil.Build(t, "things_threads"), "lock"},
+	} {
+		t.Run(module, func(t *testing.T) {
+			for way, flags := range map[string][]string{"stacks": nil, "no stacks": {"--depth=0"}, "old kernel": oldKernel} {
+				t.Run(way, func(t *testing.T) {
+					l := launchCommand(t, slices.Concat([]string{"-e", "file:thread:lock", "--format", "swap", "-q"}, flags), program...)
+					l.ends(0)
+					var said []string
+					for line := range strings.Lines(tries.ReplaceAllString(string(l.Output()), "$1 0")) {
+						said = append(said, line)
+					}
+					records := load(t, traceOf(t, l, "swap"))
+					equalThings(t, ofModule(thingLines(records), module), strings.Join(said, ""), true)
+					for _, r := range records {
+						if r.Kind == trace.KindComment {
+							t.Errorf("the trace says %q", r.Comment)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// ofModule leaves what a module tells: a program whose locks are looked at makes threads, too.
+func ofModule(lines []string, module string) []string {
+	kinds := map[string][]string{"file": {"fd", "fp"}, "thread": {"thread"}, "lock": {"mutex", "rwlock", "condition", "semaphore"}}
+	return slices.DeleteFunc(lines, func(line string) bool {
+		words := strings.Fields(line)
+		return len(words) > 2 && words[0] != "lost" && !slices.Contains(kinds[module], words[2])
+	})
+}
+
+// All that a trace of modules has a message for is kept by SWAP, and nothing else made of
+// it.
+func TestModulesAsSwap(t *testing.T) {
+	for _, program := range [][]string{{testutil.Build(t, "things_file")}, {testutil.Build(t, "things_threads"), "lock"}, {testutil.Build(t, "things_memory"), "mmap"}} {
+		l := launchCommand(t, []string{"-e", "memory:file:thread:lock:mmap", "--format", "jsonl", "-q"}, program...)
+		l.ends(0)
+		calls, kept := 0, 0
+		foreign := map[uint32]bool{}
+		for _, r := range l.records() {
+			switch r.Kind {
+			case trace.KindResource:
+				foreign[r.Resource.ID] = r.Resource.Type == "mmap" || r.Resource.Type == "brk"
+			case trace.KindCall:
+				if calls++; !foreign[r.Call.Resource] {
+					kept++
+				}
+			}
+		}
+		if n, err := truth.CheckFormat(traceOf(t, l, "jsonl"), "swap"); err != nil || n != kept || kept == 0 {
+			t.Errorf("%s: %d of %d calls compared, want %d: %v", filepath.Base(program[0]), n, calls, kept, err)
+		}
+	}
+}
+
+// traceOf returns the path of the one trace that a command has made in a format.
+func traceOf(t *testing.T, l *launching, format string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-0."+format))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("traces in the directory: %v, %v", all, err)
+	}
+	return all[0]
+}

@@ -1,0 +1,79 @@
+package main
+
+import "fmt"
+
+// variable is one of sp-rtrace's environment variables, and the flag that it sets where
+// the command line does not.
+type variable struct {
+	name, flag string
+	yields     string // another flag that, on the command line, wins over it
+	isSwitch   bool
+}
+
+// variables are those that mean the same here, as the README of sp-rtrace and as its
+// code call them.
+var variables = []variable{
+	{name: "SP_RTRACE_OUTPUT_DIR", flag: "output"},
+	{name: "SP_RTRACE_BACKTRACE_DEPTH", flag: "depth"},
+	{name: "SP_RTRACE_BACKTRACE_ALL", flag: "backtrace-all", isSwitch: true},
+	{name: "SP_RTRACE_POSTPROC", flag: "postproc"},
+	{name: "SP_RTRACE_PRELOAD", flag: "enable"},
+	{name: "SP_RTRACE_DISABLE_EVENT_BUFFERING", flag: "no-buffer", isSwitch: true},
+	{name: "SP_RTRACE_DISABLE_PACKET_BUFFERING", flag: "no-buffer", isSwitch: true},
+	{name: "SP_RTRACE_START", flag: "start", yields: "start-paused", isSwitch: true},
+	{name: "SP_RTRACE_TOGGLE_SIGNAL", flag: "toggle-signal"},
+	{name: "SP_RTRACE_MANAGE_PREPROC", flag: "follow-forks", yields: "managed", isSwitch: true},
+	{name: "SP_RTRACE_ENABLE_ARGUMENTS", flag: "args", isSwitch: true},
+	{name: "SP_RTRACE_MALLINFO", flag: "heap-info", isSwitch: true},
+	{name: "SP_RTRACE_LIBUNWIND", flag: "libunwind", yields: "unwind", isSwitch: true},
+}
+
+// unheeded are those that ask for what is not done here, and why. Nothing is refused for
+// them: they may have been set for another program.
+var unheeded = []struct {
+	variable
+	why string
+}{
+	{variable{name: "SP_RTRACE_DISABLE_TIMESTAMP", isSwitch: true}, "events are ordered by their times"},
+	{variable{name: "SP_RTRACE_DISABLE_TIMESTAMPS", isSwitch: true}, "events are ordered by their times"},
+	{variable{name: "SP_RTRACE_MONITOR_SIZE"}, "all sizes have stacks; --min-size leaves out small blocks"},
+	{variable{name: "SP_RTRACE_INPUT_FILE"}, "rtrace-bpf reads no traces"},
+	{variable{name: "SP_RTRACE_AUDIT"}, "nothing is loaded into the process; -e names modules"},
+}
+
+// value returns what a variable is set to, empty for nothing.
+func (v *variable) value(env *settings) string {
+	if env.variable == nil {
+		return ""
+	}
+	text := env.variable(v.name)
+	switch {
+	case !v.isSwitch:
+		return text
+	case text == "" || text == "0":
+		return ""
+	}
+	return "true"
+}
+
+// environment sets the flags that the command line does not set. It returns what is to be
+// said of variables that are not heeded.
+func (c *config) environment(env *settings) (warnings []string, err error) {
+	for i := range variables {
+		v := &variables[i]
+		if text := v.value(env); text != "" && !c.flags.Given(v.yields) && !c.flags.Given(v.flag) {
+			if v.flag == "postproc" {
+				c.postproc.variable = v.name
+			}
+			if err := c.flags.Set(v.flag, text); err != nil {
+				return nil, fmt.Errorf("%s: %w", v.name, err)
+			}
+		}
+	}
+	for i := range unheeded {
+		if u := &unheeded[i]; u.value(env) != "" {
+			warnings = append(warnings, fmt.Sprintf("%s is not heeded: %s", u.name, u.why))
+		}
+	}
+	return warnings, nil
+}

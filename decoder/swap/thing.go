@@ -1,0 +1,287 @@
+package swap
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// thing is what a message tells that made or ended something other than memory.
+type thing struct {
+	*wire.Thing
+	function string
+	ends     bool
+	id       uint64
+	fields   *Fields
+}
+
+// thingOf returns what a message has made or ended. It returns false for one about
+// another thing, for a call that only begins or has failed, and for functions of which
+// nobody says how they are called.
+func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
+	if f.Message == nil || f.Layout != &f.Message.Layouts[0] || len(f.Tail) > 0 || f.Flawed {
+		return x, false
+	}
+	x.fields = f
+	if x.function, ok = d.thingFunction(uint32(f.number("api_id"))); !ok {
+		return x, false
+	}
+	result, first := f.field("return"), f.firstItem()
+	if result == nil {
+		return x, false
+	}
+	switch f.Message.ID {
+	case wire.ProbeSync:
+		x.Thing, x.id = wire.LookupSync(uint32(f.number("sync_type"))), f.number("object")
+	case wire.ProbeThread:
+		x.Thing, x.id = wire.LookupThing("thread"), f.number("pthread_id")
+	case wire.ProbeFile, wire.ProbeNetwork:
+		x.Thing, x.id = wire.LookupThing(wire.Descriptor), f.number("fd")
+		if result.Letter == 'p' {
+			x.Thing, x.id = wire.LookupThing(wire.Stream), result.Num
+		} else if first != nil && first.Letter == 'p' {
+			x.Thing, x.id = wire.LookupThing(wire.Stream), first.Num
+		}
+	}
+	if x.Thing == nil || !x.way(uint32(f.number("api_type"))) {
+		return x, false
+	}
+	return x, x.happened(result)
+}
+
+// way finds out by the way in which the call is told whether it has ended something, and
+// says whether it is one of those that have made or ended anything.
+func (x *thing) way(kind uint32) bool {
+	for _, ends := range []bool{false, true} {
+		if w := x.Way(x.function, ends); w.Message == x.fields.Message.ID && w.Type == kind {
+			x.ends = ends
+			return true
+		}
+	}
+	x.ends = x.fields.Message.ID == wire.ProbeNetwork && kind == wire.NetworkClose
+	return x.ends
+}
+
+// happened says whether the call was successful.
+func (x *thing) happened(result *Value) bool {
+	switch {
+	case x.Resource == wire.Descriptor:
+		// A number of 32 bits, also where a writer did not extend its sign.
+		return x.id < 1<<31 && (result.Letter == 'n' || int32(uint32(result.Num)) >= 0)
+	case x.id == 0:
+		return false
+	case x.Resource == wire.Stream, x.Resource == wire.Condition:
+		return true // a stream is gone and a wait over whatever is returned
+	}
+	return uint32(result.Num) == 0
+}
+
+// thingFunction returns the name of a function, if its number is one whose name is
+// known: those of other releases are others.
+func (d *Reader) thingFunction(api uint32) (string, bool) {
+	if name := d.names[api]; name != "" && api >= wire.FirstNamedAPI {
+		return name, true
+	}
+	if known := wire.LookupAPI(wire.ProbeFile, api); known != nil {
+		return known.Name, true
+	}
+	return "", false
+}
+
+// firstItem returns the first argument, or nil.
+func (f *Fields) firstItem() *Value {
+	for i := range f.Values {
+		if v := &f.Values[i]; v.Field != nil && v.Field.Type == wire.Items {
+			if v.Num > 0 {
+				return &f.Values[i+1]
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// begun is a call that has not ended.
+type begun struct {
+	message, api uint32
+	time         int64
+}
+
+// maxBegun bounds the threads whose calls are waited for.
+const maxBegun = 1 << 16
+
+// thing delivers the call that a message tells of. A message that says that the call
+// begins is delivered only if another one stands behind it than that of its end.
+func (d *Reader) thing(rec *trace.Record) (delivered, swallowed bool) {
+	f := &d.fields
+	thread := place{uint32(f.number("pid")), uint32(f.number("tid"))}
+	this := begun{f.Message.ID, uint32(f.number("api_id")), d.msg.Nanoseconds()}
+	x, ok := d.thingOf(f)
+	if !ok {
+		if !isStart(f) {
+			return false, false
+		}
+		if len(d.begun) < maxBegun {
+			d.begun[thread] = this
+		}
+		swallowed = d.endsNext(thread, this)
+		d.again()
+		return false, swallowed
+	}
+	var waited int64
+	if was, ok := d.begun[thread]; ok && was.message == this.message && was.api == this.api {
+		delete(d.begun, thread)
+		waited = max(this.time-was.time, 0)
+	}
+	d.deliverThing(rec, &x, uint64(waited))
+	return true, false
+}
+
+// again takes the message apart again: looking ahead may have moved it.
+func (d *Reader) again() {
+	d.s.renew(&d.msg)
+	_ = d.parser.Parse(&d.msg, &d.fields) // it did so before
+}
+
+// place is a thread.
+type place struct{ pid, tid uint32 }
+
+// isStart says whether a message tells that a call begins.
+func isStart(f *Fields) bool {
+	v := f.field("api_type")
+	if v == nil || len(f.Tail) > 0 || f.Flawed {
+		return false
+	}
+	switch kind := uint32(v.Num); f.Message.ID {
+	case wire.ProbeSync:
+		return kind == wire.SyncWaitStart || kind == wire.SyncConditionStart
+	case wire.ProbeThread:
+		return kind == wire.ThreadWaitStart
+	case wire.ProbeNetwork:
+		return kind == wire.NetworkAcceptStart
+	}
+	return false
+}
+
+// endsNext says whether the next message is of the end of a call, and tells what that
+// has done.
+func (d *Reader) endsNext(thread place, call begun) bool {
+	if !d.lookAhead(call.message) || uint32(d.after.number("api_id")) != call.api ||
+		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
+		return false
+	}
+	_, ok := d.thingOf(&d.after)
+	return ok
+}
+
+// lookAhead takes the next message apart, if it has that id and nothing is missing in
+// front of it.
+func (d *Reader) lookAhead(id uint32) bool {
+	more, err := d.s.peek(&d.ahead)
+	return err == nil && more && d.ahead.ID == id && d.ahead.Sequence == d.next && d.parser.Parse(&d.ahead, &d.after) == nil
+}
+
+// deliverThing makes records of a call: first of all of the resource, if it is new.
+func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
+	call := rec
+	resource, known := d.things[x.Thing]
+	if !known {
+		resource = memory + 1 + uint32(len(d.things))
+		d.things[x.Thing] = resource
+		d.start(rec, trace.KindResource)
+		rec.Time = 0
+		rec.Resource = trace.Resource{ID: resource, Type: x.Resource, Desc: x.Desc, RefCount: x.RefCount}
+		d.queue = append(d.queue, trace.Record{})
+		call = &d.queue[len(d.queue)-1]
+	}
+	d.start(call, trace.KindCall)
+	f := x.fields
+	thread := place{uint32(f.number("pid")), uint32(f.number("tid"))}
+	api := uint32(f.number("api_id"))
+	call.PID, call.TID = int32(thread.pid), int32(thread.tid)
+	d.stats.Calls++
+	d.stats.CallTypes.add(uint32(f.number("call_type")))
+	d.seq++
+	call.Call = trace.Call{Seq: d.seq, Op: trace.OpAlloc, Function: x.function, Resource: resource, ID: x.id, Size: 1, Args: x.args()}
+	c := &call.Call
+	switch {
+	case x.ends:
+		c.Op, c.Size = trace.OpFree, 0
+	case x.Message == wire.ProbeSync:
+		c.Size = waited
+	}
+	caller := f.number("caller")
+	_ = d.stack(&c.Stack, caller) // an error of what is behind comes when that is read
+	if x.Resource == wire.Condition && !x.ends && !d.overNext(thread, api) {
+		// Other writers than ours have no message for the end of what is over.
+		d.seq++
+		over := *call
+		over.Call.Seq, over.Call.Op, over.Call.Size, over.Call.Args = d.seq, trace.OpFree, 0, nil
+		d.stats.Calls++
+		d.queue = append(d.queue, over)
+	}
+}
+
+// overNext says whether the next message says that a wait for a condition is over.
+func (d *Reader) overNext(thread place, api uint32) bool {
+	if !d.lookAhead(wire.ProbeSync) || uint32(d.after.number("api_id")) != api ||
+		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
+		return false
+	}
+	x, ok := d.thingOf(&d.after)
+	return ok && x.ends && x.Resource == wire.Condition
+}
+
+// args returns the arguments, as far as the vocabulary has them: parameters that are
+// known, and the texts NAME=VALUE of our own writer.
+func (x *thing) args() (all []trace.Arg) {
+	items := x.items()
+	params := x.Params(x.function, x.ends)
+	for i := range items {
+		v := &items[i]
+		if i < len(params) {
+			if p := &params[i]; p.Name != "" && p.Letter == v.Letter {
+				all = append(all, trace.Arg{Name: p.Name, Value: valueOf(p, v)})
+			}
+			continue
+		}
+		if name, value, ok := strings.Cut(string(v.Text), "="); ok && v.Letter == 's' {
+			all = append(all, trace.Arg{Name: name, Value: value})
+		}
+	}
+	ip := x.fields.field("ip")
+	if port := uint16(x.fields.number("port")); ip != nil && ip.Num != 0 && !slices.ContainsFunc(all, func(a trace.Arg) bool { return a.Name == "family" }) {
+		n := uint32(ip.Num)
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}), port)
+		all = append(all, trace.Arg{Name: "family", Value: "AF_INET"}, trace.Arg{Name: "address:port", Value: at.String()})
+	}
+	return all
+}
+
+// items returns the arguments of the message.
+func (x *thing) items() []Value {
+	values := x.fields.Values
+	for i := range values {
+		if v := &values[i]; v.Field != nil && v.Field.Type == wire.Items {
+			return values[i+1 : i+1+int(v.Num)]
+		}
+	}
+	return nil
+}
+
+// valueOf returns an argument as the vocabulary has it.
+func valueOf(p *wire.Param, v *Value) string {
+	switch {
+	case p.Letter == 's':
+		return string(v.Text)
+	case p.Hex && p.Letter == 'd':
+		return "0x" + strconv.FormatUint(uint64(uint32(v.Num)), 16)
+	case p.Hex:
+		return "0x" + strconv.FormatUint(v.Num, 16)
+	}
+	return strconv.FormatInt(int64(v.Num), 10)
+}

@@ -1,0 +1,261 @@
+package swap
+
+import (
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	wire "rtrace-bpf/internal/wire/swap"
+	"rtrace-bpf/trace"
+)
+
+// Bounds of what is written of a call's arguments.
+const (
+	maxItems = 16
+	maxText  = 4096 // bytes
+)
+
+// descriptor is one of a process.
+type descriptor struct {
+	pid int32
+	fd  uint64
+}
+
+// maxSockets bounds the sockets that are remembered.
+const maxSockets = 1 << 16
+
+// told is a call of another resource than memory, and how it is written.
+type told struct {
+	*trace.Record
+	thing *wire.Thing
+	api   *wire.API
+	way   wire.Way
+}
+
+// ends says whether the call ends the thing.
+func (x *told) ends() bool { return x.Call.Op == trace.OpFree }
+
+// thing writes a call of another resource than memory. Where the document has two
+// messages for a call, the first one has the time at which that began, as far as the
+// vocabulary tells: the size of a lock is how long it was waited for.
+func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
+	x := &told{Record: r, thing: t, api: m.thingAPI(t, &r.Call, r.Time)}
+	x.way = t.Way(x.api.Name, x.ends())
+	if t.Resource == wire.Descriptor {
+		m.socket(x)
+	}
+	wall := m.clock.wall(r.Time)
+	if x.way.Waits {
+		began := wall
+		if t.Message == wire.ProbeSync {
+			began = max(wall-int64(min(r.Call.Size, uint64(wall))), min(wall, wire.MinSeconds*1e9))
+		}
+		m.thingMessage(x, began, true)
+	}
+	number := m.seq
+	m.thingMessage(x, wall, false)
+	if frames := r.Call.Stack.Frames; len(frames) > 1 && !m.opts.NoStacks {
+		m.frames(r.Time, number, frames)
+	}
+}
+
+// socket notes which descriptors are sockets, whose close is of PROBE_NETWORK.
+func (m *Writer) socket(x *told) {
+	d := descriptor{x.PID, x.Call.ID}
+	switch network := x.way.Message == wire.ProbeNetwork; {
+	case x.ends() && network: // it goes on as another one
+	case x.ends():
+		if m.sockets[d] && x.api.Name == "close" {
+			x.way = wire.Way{Message: wire.ProbeNetwork, Type: wire.NetworkClose}
+		}
+		delete(m.sockets, d)
+	case !network:
+		delete(m.sockets, d)
+	case len(m.sockets) < maxSockets:
+		m.sockets[d] = true
+	}
+}
+
+// thingAPI returns the function of a call.
+func (m *Writer) thingAPI(t *wire.Thing, c *trace.Call, now int64) *wire.API {
+	name := c.Function
+	if m.others[name] == nil && (name == "" || len(m.others) >= maxNames) {
+		if name = t.Made; c.Op == trace.OpFree {
+			name = t.Ended
+		}
+	}
+	if api := m.others[name]; api != nil {
+		return api
+	}
+	api := m.name(name, now)
+	m.others[api.Name] = api
+	return api
+}
+
+// thingMessage writes a message. That of a call which only begins has no result yet,
+// and neither has it the descriptor that it will make.
+func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
+	c, kind := &x.Call, x.way.Type
+	if begins {
+		kind = x.way.Start
+	}
+	m.beginAt(x.way.Message, wall)
+	m.u32(x.api.ID)
+	m.u32(uint32(x.PID))
+	m.u32(uint32(x.TID))
+	m.items(c, x.thing.Params(x.api.Name, x.ends()))
+	letter, itself := x.thing.Result(x.api.Name)
+	result := Item{Letter: letter}
+	if x.ends() {
+		result.Letter = 'd'
+	} else if itself && !begins {
+		result.Number = c.ID
+	}
+	m.buf = result.appendTo(m.buf)
+	m.u64(0) // errno
+	m.u32(callType)
+	caller := uint64(UnknownCaller)
+	if len(c.Stack.Frames) > 0 {
+		caller = c.Stack.Frames[0]
+	}
+	m.u64(caller)
+	m.u64(0) // reserved
+	fd := c.ID
+	switch {
+	case x.thing.Resource == wire.Stream:
+		fd = math.MaxUint64 // which descriptor it has is not known
+	case begins:
+		fd = numberOf(c, "sockfd")
+	}
+	switch x.way.Message {
+	case wire.ProbeFile:
+		m.u64(0) // bytes moved
+		m.u64(fd)
+		m.u32(kind)
+		m.u64(0) // size of the file
+		m.text(argument(c, "path"))
+	case wire.ProbeNetwork:
+		ip, port := internet(c)
+		m.u64(0) // object
+		m.u64(fd)
+		m.u32(kind)
+		m.buf = append(m.buf, ip[:]...)
+		m.u32(port)
+		m.u64(0) // bytes moved
+	case wire.ProbeThread:
+		m.u64(c.ID)
+		m.u64(0) // of Tizen
+		m.u32(0) // pthread
+		m.u32(kind)
+		m.text("") // class
+	case wire.ProbeSync:
+		m.u64(c.ID)
+		m.u32(x.thing.Sync)
+		m.u32(kind)
+	}
+	m.end()
+}
+
+// items writes the arguments: the parameters, then what the vocabulary tells besides, as
+// texts NAME=VALUE.
+func (m *Writer) items(c *trace.Call, params []wire.Param) {
+	at, n := len(m.buf), uint32(0)
+	m.u32(0)
+	var taken [maxItems]bool
+	for i := range params {
+		p := &params[i]
+		item := Item{Letter: 'n'}
+		switch k := indexOf(c, p.Name); {
+		case p.ID:
+			item = Item{Letter: p.Letter, Number: c.ID}
+		case p.Name != "" && k < maxItems && k >= 0:
+			if given, ok := itemOf(p, c.Args[k].Value); ok {
+				item, taken[k] = given, true
+			}
+		}
+		m.item(&item)
+		n++
+	}
+	for i := range c.Args {
+		if i >= maxItems {
+			m.stats.Long++
+			break
+		}
+		if !taken[i] {
+			m.item(&Item{Letter: 's', Text: c.Args[i].Name + "=" + c.Args[i].Value})
+			n++
+		}
+	}
+	binary.LittleEndian.PutUint32(m.buf[at:], n)
+}
+
+// item writes an argument. A text that is too long is cut.
+func (m *Writer) item(i *Item) {
+	if i.Letter != 's' {
+		m.buf = i.appendTo(m.buf)
+		return
+	}
+	text := i.Text
+	if len(text) > maxText {
+		text = text[:maxText]
+		m.stats.Long++
+	}
+	m.buf = append(m.buf, 's')
+	m.text(text)
+}
+
+// itemOf returns an argument as an item, if that says it exactly.
+func itemOf(p *wire.Param, value string) (item Item, ok bool) {
+	if p.Letter == 's' {
+		return Item{Letter: 's', Text: value}, !strings.Contains(value, "\x00")
+	}
+	bits := 64
+	if p.Letter == 'd' {
+		bits = 32
+	}
+	if p.Hex {
+		digits, _ := strings.CutPrefix(value, "0x")
+		n, err := strconv.ParseUint(digits, 16, bits)
+		return Item{Letter: p.Letter, Number: n}, err == nil && "0x"+strconv.FormatUint(n, 16) == value
+	}
+	n, err := strconv.ParseInt(value, 10, bits)
+	return Item{Letter: p.Letter, Number: uint64(n)}, err == nil && strconv.FormatInt(n, 10) == value
+}
+
+// indexOf returns which argument has a name, or -1.
+func indexOf(c *trace.Call, name string) int {
+	for i := range c.Args {
+		if c.Args[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// argument returns an argument by its name, or nothing.
+func argument(c *trace.Call, name string) string {
+	if i := indexOf(c, name); i >= 0 {
+		return c.Args[i].Value
+	}
+	return ""
+}
+
+// numberOf returns an argument that is a number, or 0.
+func numberOf(c *trace.Call, name string) uint64 {
+	n, err := strconv.ParseInt(argument(c, name), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint64(n)
+}
+
+// internet returns the address that a socket is given. Others than those of IPv4 are 0.
+func internet(c *trace.Call) (ip [4]byte, port uint32) {
+	at, err := netip.ParseAddrPort(argument(c, "address:port"))
+	if err != nil || !at.Addr().Is4() {
+		return ip, 0
+	}
+	return at.Addr().As4(), uint32(at.Port())
+}

@@ -1,0 +1,187 @@
+package digest
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/trace"
+)
+
+// frames numbers frames, each different one once.
+type frames struct {
+	all   []sites.Frame
+	byKey map[string]uint32
+	key   []byte
+
+	version int // of the mappings
+
+	made      []sites.Frame // scratch
+	numbers   []uint32
+	step      []uint32
+	addresses []uint64
+	texts     []string
+}
+
+// steps remembers the frames at the addresses of a process while the mappings stay:
+// most addresses are in many stacks, and to name one takes much longer than to find
+// it here. The zero steps is empty.
+type steps struct {
+	version int
+	plain   map[uint64]uint32 // where the frames of an address are
+	named   map[namedStep]uint32
+	frames  []uint32 // their number, and then they, one list after the other
+}
+
+// namedStep is an address for which the trace has a text.
+type namedStep struct {
+	addr uint64
+	text string
+}
+
+// maxSteps bounds how many addresses are remembered.
+const maxSteps = 1 << 20
+
+// at returns the frames that begin at an index.
+func (s *steps) at(i uint32) []uint32 {
+	n := s.frames[i]
+	return s.frames[i+1:][:n]
+}
+
+// add adds frames and returns where they are.
+func (s *steps) add(frames []uint32) uint32 {
+	i := uint32(len(s.frames))
+	s.frames = append(append(s.frames, uint32(len(frames))), frames...)
+	return i
+}
+
+func (s *frames) add(f *sites.Frame) uint32 {
+	s.key = f.AppendKey(s.key[:0])
+	if n, ok := s.byKey[string(s.key)]; ok {
+		return n
+	}
+	if s.byKey == nil {
+		s.byKey = make(map[string]uint32)
+	}
+	own := *f
+	own.Function, own.File, own.Module = strings.Clone(f.Function), strings.Clone(f.File), strings.Clone(f.Module)
+	n := uint32(len(s.all))
+	s.all = append(s.all, own)
+	s.byKey[string(s.key)] = n
+	return n
+}
+
+// function is the name of a frame's function.
+func (s *frames) function(n uint32) string { return s.all[n].Function }
+
+// name names the frames of a row.
+func (d *Digest) name(r *row) {
+	p, s := r.process, &d.frames
+	s.addresses, s.texts = s.addresses[:0], s.texts[:0]
+	stack, caller := p.places.Place(r.place, &p.names, &s.addresses, &s.texts)
+	numbers := s.numbers[:0]
+	for i := range stack.Frames {
+		first := len(numbers) == 0
+		numbers = append(numbers, d.step(p, r.pid, &stack, i)...)
+		if first {
+			news := sites.LeadingNews(len(numbers), i+1 == len(stack.Frames), func(i int) string { return s.function(numbers[i]) })
+			numbers = slices.Delete(numbers, 0, news)
+		}
+	}
+	if len(stack.Frames) == 0 {
+		s.made = append(s.made[:0], sites.Frame{Place: d.options.Framer.Caller(&caller)})
+		numbers = d.number(numbers, r.pid, s.made)
+	}
+	s.numbers = numbers
+	r.stack, r.named = slices.Clone(numbers), true
+}
+
+// step returns the numbers of the frames at one address of a stack.
+func (d *Digest) step(p *process, pid int32, stack *trace.Stack, i int) []uint32 {
+	s := &p.steps
+	if s.plain == nil || s.version != d.frames.version || len(s.plain)+len(s.named) >= maxSteps {
+		*s = steps{version: d.frames.version, plain: make(map[uint64]uint32), named: make(map[namedStep]uint32)}
+	}
+	addr, text := stack.Frames[i], ""
+	if len(stack.Names) > 0 {
+		text = stack.Names[i]
+	}
+	if text == "" {
+		at, ok := s.plain[addr]
+		if !ok {
+			at = s.add(d.make(pid, stack, i))
+			s.plain[addr] = at
+		}
+		return s.at(at)
+	}
+	key := namedStep{addr, text}
+	at, ok := s.named[key]
+	if !ok {
+		at = s.add(d.make(pid, stack, i))
+		s.named[key] = at
+	}
+	return s.at(at)
+}
+
+// make makes the frames at one address of a stack. They are valid until the next call.
+func (d *Digest) make(pid int32, stack *trace.Stack, i int) []uint32 {
+	s := &d.frames
+	s.made = d.options.Framer.Step(s.made[:0], pid, stack, i)
+	s.step = d.number(s.step[:0], pid, s.made)
+	return s.step
+}
+
+// number appends the numbers of frames, after a look at what module they are in if
+// their texts do not say that.
+func (d *Digest) number(numbers []uint32, pid int32, made []sites.Frame) []uint32 {
+	for i := range made {
+		f := &made[i]
+		if f.Module == "" && f.Addr != 0 && d.options.Module != nil {
+			f.Module = d.options.Module(pid, f.Addr)
+		}
+		if f.Function != "" {
+			f.Addr = 0
+		}
+		numbers = append(numbers, d.frames.add(f))
+	}
+	return numbers
+}
+
+// observe tells of a record that says what is mapped.
+func (d *Digest) observe(r *trace.Record) {
+	d.frames.version++
+	if d.options.Observe != nil {
+		d.options.Observe(r)
+	}
+}
+
+// stackIndex finds places by their stacks. Its hash is seeded at random, so that
+// input made to collide does not. The zero stackIndex is empty.
+type stackIndex struct {
+	seed   uint64
+	byHash map[uint64]int // 1 + the last place with the hash
+	before []int          // by place: 1 + the one before with the same hash
+}
+
+// find returns the index of the place with a stack. If there is none that is the
+// length of places, where the caller puts it.
+func (x *stackIndex) find(places []Place, stack []uint32) int {
+	if x.byHash == nil {
+		x.byHash, x.seed = make(map[uint64]int), rand.Uint64()
+	}
+	h := x.seed
+	for _, n := range stack {
+		hi, lo := bits.Mul64(h^uint64(n), 0x9e3779b97f4a7c15)
+		h = hi ^ lo
+	}
+	for n := x.byHash[h]; n > 0; n = x.before[n-1] {
+		if slices.Equal(places[n-1].Frames, stack) {
+			return n - 1
+		}
+	}
+	x.before = append(x.before, x.byHash[h])
+	x.byHash[h] = len(x.before)
+	return len(places)
+}

@@ -1,0 +1,64 @@
+package dotnet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// PerfMap is the file that EnablePerfMap makes a process write. It is found also
+// when the process has ended meanwhile.
+type PerfMap struct {
+	Path string // as the process names it
+	// Lasting says that the process was started with a perf map, so that it is not
+	// to be ended.
+	Lasting bool
+
+	dir  *os.File
+	name string
+}
+
+// perfMapFolder is where perf maps are unless the process was told otherwise: TMPDIR
+// is nothing to them, as perf looks for them there.
+const perfMapFolder = "/tmp"
+
+// FindPerfMap finds out where a process writes its perf map. The caller closes it.
+func FindPerfMap(pid int) (*PerfMap, error) {
+	inner, err := innerID(pid)
+	if err != nil {
+		return nil, err
+	}
+	folder := cmp.Or(variable(pid, "DOTNET_PerfMapJitDumpPath"), variable(pid, "COMPlus_PerfMapJitDumpPath"), perfMapFolder)
+	dir, err := openIn(pid, folder)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder %s of process %d: %w", folder, pid, err)
+	}
+	enabled := cmp.Or(variable(pid, "DOTNET_PerfMapEnabled"), variable(pid, "COMPlus_PerfMapEnabled"), "0")
+	name := fmt.Sprintf("perf-%d.map", inner)
+	return &PerfMap{Path: path.Join(folder, name), Lasting: enabled != "0", dir: dir, name: name}, nil
+}
+
+// Open opens the file. It follows no links: the folder may be everybody's.
+func (p *PerfMap) Open() (*os.File, error) {
+	fd, err := unix.Openat(int(p.dir.Fd()), p.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the perf map %s: %w", p.Path, err)
+	}
+	f := os.NewFile(uintptr(fd), p.Path)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("open the perf map %s: it is no regular file: %w", p.Path, fs.ErrInvalid)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Close lets go of the folder.
+func (p *PerfMap) Close() error { return p.dir.Close() }

@@ -1,0 +1,40 @@
+package live
+
+import "testing"
+
+// TestValues: each value is found under its number as long as it is kept, and
+// numbers are used again.
+func TestValues(t *testing.T) {
+	var (
+		s     Values[uint64]
+		kept  = make(map[uint64]uint64)
+		order []uint64
+		x     = uint64(1)
+	)
+	for i := range uint64(10_000) {
+		x = x*6364136223846793005 + 1442695040888963407
+		if len(order) < 100 || x>>63 == 0 && len(order) < 200 {
+			n := s.Add(i)
+			if _, ok := kept[n]; ok {
+				t.Fatalf("number %d is given twice", n)
+			}
+			kept[n] = i
+			order = append(order, n)
+			continue
+		}
+		at := int(x >> 33 % uint64(len(order)))
+		n := order[at]
+		if got := *s.At(n); got != kept[n] {
+			t.Fatalf("number %d has %d, want %d", n, got, kept[n])
+		}
+		if got := s.Take(n); got != kept[n] {
+			t.Fatalf("number %d had %d, want %d", n, got, kept[n])
+		}
+		delete(kept, n)
+		order[at] = order[len(order)-1]
+		order = order[:len(order)-1]
+	}
+	if n := len(s.all); n > 200 {
+		t.Errorf("%d numbers for 200 values", n)
+	}
+}

@@ -1,0 +1,89 @@
+package activity
+
+import (
+	"runtime"
+)
+
+// Call is a system call of the kind of programs that made it.
+type Call struct {
+	Name  string
+	Class Classes // one
+	// Address is that of the kernel's function; its number where the kernel hides
+	// its symbols or has none of that name.
+	Address uint64
+
+	letters string
+}
+
+const (
+	abis        = int(activityActivityAbiABI_COUNT)
+	callNumbers = 512 // CALL_NUMBERS in bpf/activity.h
+)
+
+// callTable has the calls that are recorded, by the numbers of each kind of programs.
+type callTable [abis][]*Call
+
+func (t *callTable) find(abi, number int) *Call {
+	if abi >= abis || number >= len(t[abi]) {
+		return nil
+	}
+	return t[abi][number]
+}
+
+// columns says which of systemCall.numbers each kind of programs has here; -1: there
+// is no such kind.
+func columns() [abis]int {
+	if runtime.GOARCH == "arm64" {
+		return [abis]int{1, -1}
+	}
+	return [abis]int{0, 2}
+}
+
+// newCallTable returns the calls of the classes.
+func newCallTable(wanted Classes, names symbols) (t callTable) {
+	for abi, column := range columns() {
+		if column < 0 {
+			continue
+		}
+		t[abi] = make([]*Call, callNumbers)
+		for i := range systemCalls {
+			s := &systemCalls[i]
+			number := int(s.numbers[column])
+			if number < 0 || s.classes&wanted == 0 {
+				continue
+			}
+			letters := s.letters
+			if abi == int(activityActivityAbiABI_32) && s.narrow != "" {
+				letters = s.narrow
+			}
+			t[abi][number] = &Call{
+				Name: s.name, Class: (s.classes & wanted).first(), letters: letters,
+				Address: names.address(abi, s.name, uint64(number)),
+			}
+		}
+	}
+	return t
+}
+
+// rules calls put for each call that the programs are to report.
+func (t *callTable) rules(put func(index uint32, rule *activityCallRule) error) error {
+	for abi := range t {
+		for number, call := range t[abi] {
+			if call == nil {
+				continue
+			}
+			rule := activityCallRule{Wanted: 1}
+			texts := 0
+			for i := range len(call.letters) {
+				if call.letters[i] == 's' && texts < len(rule.Text) {
+					rule.Text[texts] = uint8(i + 1)
+					texts++
+				}
+			}
+			if err := put(uint32(abi*callNumbers+number), &rule); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package family
+
+import (
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// options has the kernel give us the threads and processes that a thread makes, stop
+// it at an exec, and mark its stops at system calls.
+const options = unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACECLONE |
+	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
+
+// syscallStop marks the signal of stops at system calls (PTRACE_O_TRACESYSGOOD).
+const syscallStop = 0x80
+
+func ptraceSeize(tid int) error { return ptrace(unix.PTRACE_SEIZE, tid, options) }
+
+// ptraceListen leaves a thread stopped until it is continued as a job.
+func ptraceListen(tid int) error { return ptrace(unix.PTRACE_LISTEN, tid, 0) }
+
+// ptraceDetach lets a thread go with a signal, 0 for none.
+func ptraceDetach(tid int, sig unix.Signal) error {
+	return ptrace(unix.PTRACE_DETACH, tid, uintptr(sig))
+}
+
+func ptrace(request, tid int, data uintptr) error {
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), 0, data, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// childInfo is the head of siginfo_t as waitid fills it, on machines of 64 bits.
+type childInfo struct {
+	signo, errno, code int32
+	_                  int32
+	pid                int32
+	uid                uint32
+	status             int32
+	_                  [100]byte
+}
+
+// The codes of threads that have ended (CLD_…).
+const (
+	codeExited = 1
+	codeKilled = 2
+	codeDumped = 3
+)
+
+// ended says that the thread has.
+func (c *childInfo) ended() bool {
+	return c.code == codeExited || c.code == codeKilled || c.code == codeDumped
+}
+
+// peek returns what is to be told of a thread that this thread holds, without taking
+// it. It does not wait.
+func peek() (info childInfo, there bool) {
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+			unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		return info, errno == 0 && info.pid != 0 // ECHILD: there is none
+	}
+}
+
+// take takes what is to be told of a thread.
+func take(tid int) (status unix.WaitStatus, there bool) {
+	for {
+		got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG|unix.WNOTHREAD, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return status, err == nil && got == tid
+	}
+}

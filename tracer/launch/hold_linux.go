@@ -1,0 +1,209 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/proc"
+)
+
+// hold is a process that is held. Its methods are for the thread that started it.
+type hold struct {
+	pid  int
+	note func(unix.WaitStatus) // is told of its end
+
+	start  start
+	files  int    // with code, when the process was last looked at
+	entry  uint64 // where its program begins
+	saved  []byte // what the breakpoint there has replaced; nil: there is none
+	last   bool   // it has got to the last place
+	ended  bool
+	stops  []unix.Signal
+	signal int // for the process when it goes on
+}
+
+// begin is called when the process has been started: it is stopped where it has
+// become the program.
+func (h *hold) begin() error {
+	if err := h.wait(); err != nil {
+		return err
+	}
+	// From here on the process ends with this one.
+	if err := unix.PtraceSetOptions(h.pid, unix.PTRACE_O_EXITKILL|unix.PTRACE_O_TRACESYSGOOD); err != nil {
+		return fmt.Errorf("have it end with rtrace-bpf: %w", err)
+	}
+	head, err := proc.ProgramHead(h.pid)
+	if err != nil {
+		return err
+	}
+	if h.start, err = startOf(h.pid, head.Bits/8); err != nil {
+		return err
+	}
+	if h.entry, err = proc.Entry(h.pid, head.Bits/8); err != nil {
+		return err
+	}
+	h.files, err = codeFiles(h.pid)
+	return err
+}
+
+// next is Command.Next.
+func (h *hold) next() (bool, error) {
+	switch {
+	case h.ended:
+		return false, ErrEnded
+	case h.last:
+		return false, nil
+	case h.start == startStatic:
+		h.last = true
+		return true, nil
+	case h.start != startByHand && h.saved == nil:
+		if err := h.setBreakpoint(); err != nil {
+			return false, err
+		}
+	}
+	return true, h.run()
+}
+
+// run lets the process run to the next place.
+func (h *hold) run() error {
+	for {
+		resume := unix.PtraceCont
+		if h.start != startOwnLoader {
+			resume = unix.PtraceSyscall
+		}
+		signal := h.signal
+		h.signal = 0
+		if err := resume(h.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: wait tells
+			return fmt.Errorf("let the command run: %w", err)
+		}
+		status, err := h.stopped()
+		if err != nil {
+			return err
+		}
+		there, err := h.at(status)
+		if there || err != nil {
+			return err
+		}
+	}
+}
+
+// at says whether the place where the process has stopped is one for probes.
+func (h *hold) at(status unix.WaitStatus) (bool, error) {
+	switch sig := status.StopSignal(); sig {
+	case unix.SIGTRAP | syscallStop:
+		return allMapped(h.pid, &h.files)
+	case unix.SIGTRAP:
+		stop, err := stopOf(h.pid)
+		if err != nil {
+			return false, err
+		}
+		if h.saved != nil && stop.pc == h.entry+breakpointAdvance {
+			h.last = true
+			return true, h.removeBreakpoint(true)
+		}
+		h.signal = int(sig)
+	case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+		// Who holds a process would have to keep it stopped. It stops when it is
+		// let go.
+		h.stops = append(h.stops, sig)
+	default:
+		h.signal = int(sig)
+	}
+	return false, nil
+}
+
+// syscallStop marks the signal of stops at system calls (PTRACE_O_TRACESYSGOOD).
+const syscallStop = 0x80
+
+// wait waits for a stop.
+func (h *hold) wait() error {
+	_, err := h.stopped()
+	return err
+}
+
+// stopped waits until the process stops. The error is ErrEnded if it ends instead.
+func (h *hold) stopped() (unix.WaitStatus, error) {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(h.pid, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, fmt.Errorf("wait for the command: %w", err)
+		case status.Exited(), status.Signaled():
+			h.ended = true
+			h.note(status)
+			return 0, ErrEnded
+		case status.Stopped():
+			return status, nil
+		}
+	}
+}
+
+// release lets the process go.
+func (h *hold) release() error {
+	if h.ended {
+		return nil
+	}
+	if h.saved != nil {
+		if err := h.removeBreakpoint(false); err != nil {
+			return err
+		}
+	}
+	for _, sig := range h.stops { // they take effect when nobody holds it any more
+		_ = unix.Kill(h.pid, sig)
+	}
+	if err := unix.PtraceDetach(h.pid); err != nil && !errors.Is(err, unix.ESRCH) { // it was killed
+		return fmt.Errorf("let the command go: %w", err)
+	}
+	return nil
+}
+
+func (h *hold) setBreakpoint() error {
+	saved := make([]byte, len(breakpoint))
+	if _, err := unix.PtracePeekText(h.pid, uintptr(h.entry), saved); err != nil {
+		return fmt.Errorf("read the command's first instruction: %w", err)
+	}
+	if _, err := unix.PtracePokeText(h.pid, uintptr(h.entry), breakpoint); err != nil {
+		return fmt.Errorf("put a breakpoint on the command's first instruction: %w", err)
+	}
+	h.saved = saved
+	return nil
+}
+
+// removeBreakpoint takes the breakpoint out. back says that the process has run into
+// it and is to go on at its place.
+func (h *hold) removeBreakpoint(back bool) error {
+	if _, err := unix.PtracePokeText(h.pid, uintptr(h.entry), h.saved); err != nil {
+		return fmt.Errorf("take the breakpoint on the command's first instruction out: %w", err)
+	}
+	h.saved = nil
+	if !back {
+		return nil
+	}
+	if err := stepBack(h.pid, h.entry); err != nil {
+		return fmt.Errorf("go back to the command's first instruction: %w", err)
+	}
+	return nil
+}
+
+// codeFiles counts the files that a process has mapped as code.
+func codeFiles(pid int) (int, error) {
+	all, err := proc.Maps(pid)
+	if err != nil {
+		return 0, err
+	}
+	type file struct {
+		major, minor uint32
+		inode        uint64
+	}
+	seen := map[file]bool{}
+	for i := range all {
+		if m := &all[i]; m.Inode != 0 && m.Perms&proc.Exec != 0 {
+			seen[file{m.Major, m.Minor, m.Inode}] = true
+		}
+	}
+	return len(seen), nil
+}

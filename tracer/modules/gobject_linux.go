@@ -1,0 +1,128 @@
+package modules
+
+import (
+	"slices"
+
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/functions"
+)
+
+const objectResource = "gobject"
+
+// gobject is references to objects of GLib. What libgobject takes and drops for itself
+// is not among them. Each way to make an object is a function of its own here: they call
+// each other in some versions, but these are calls of the library itself.
+var gobject = Module{
+	Name: "gobject", Desc: "references to objects of GLib",
+	Resources: []trace.Resource{{Type: objectResource, Desc: "GObject instance", RefCount: true}},
+	rows: []row{
+		{
+			symbols: makers,
+			args:    "x", result: 'p', follow: functions.FollowResult, steps: toType, first: firstOfReference, ok: notNull, does: []step{makesObject},
+		},
+		{
+			symbols: []string{"g_value_dup_object", "g_weak_ref_get"},
+			args:    "p", result: 'p', follow: functions.FollowResult, steps: toType, first: firstOfReference, ok: notNull, does: []step{makesObject},
+		},
+		{symbols: []string{"g_object_ref", "g_object_add_toggle_ref"}, args: "p", follow: 1, steps: toType, first: firstOfReference, ok: isObject, does: []step{takesObject}},
+		{symbols: []string{"g_object_ref_sink"}, args: "p", follow: 1, steps: toType, beside: dataWord, first: firstOfReference, ok: isOwned, does: []step{takesObject}},
+		{
+			symbols: []string{"g_object_unref", "g_object_remove_toggle_ref", "g_type_free_instance"}, args: "p", first: firstOfReference, ok: isObject,
+			frees: []freeing{{resource: objectResource, id: arg(0)}},
+		},
+		{
+			symbols: []string{"g_value_take_object"}, args: "pp", first: firstOfReference, ok: func(c *call) bool { return c.word(1) != 0 },
+			frees: []freeing{{resource: objectResource, id: arg(1)}},
+		},
+		{
+			symbols: []string{"g_clear_object"}, args: "p", follow: 1, steps: []int64{0},
+			first: firstOfReference, ok: func(c *call) bool { return c.entry.Followed() != 0 },
+			frees: []freeing{{resource: objectResource, id: func(c *call) uint64 { return c.entry.Followed() }}},
+		},
+		{symbols: []string{"g_type_register_static"}, args: "xspd", result: 'x', follow: 3, steps: []int64{sizeWord}, ok: notNull, everywhere: true, does: []step{registers(1)}},
+		{symbols: []string{"g_type_register_fundamental"}, args: "xspp", result: 'x', follow: 3, steps: []int64{sizeWord}, ok: notNull, everywhere: true, does: []step{registers(1)}},
+		{symbols: []string{"g_type_module_register_type"}, args: "pxspd", result: 'x', follow: 4, steps: []int64{sizeWord}, ok: notNull, everywhere: true, does: []step{registers(2)}},
+	},
+}
+
+// The functions of libgobject that may end in a jump to others.
+var (
+	makers = []string{"g_object_new", "g_object_newv", "g_object_new_valist", "g_object_new_with_properties", "g_type_create_instance"}
+	takers = []string{"g_value_dup_object", "g_weak_ref_get", "g_object_add_toggle_ref", "g_object_ref_sink"}
+	givers = []string{"g_object_unref", "g_object_remove_toggle_ref", "g_clear_object", "g_value_take_object"}
+)
+
+var firstOfReference = notJumped(func(from, to string) bool {
+	switch to {
+	case "g_object_ref":
+		return slices.Contains(takers, from)
+	case "g_object_unref", "g_type_free_instance":
+		return from != to && slices.Contains(givers, from)
+	}
+	return from != to && slices.Contains(makers, from) && slices.Contains(makers, to)
+})
+
+// The layout of GObject and GTypeInfo is that of their headers, in words: it is part of
+// the interface. Where GObject's data is, with a bit that says that nobody owns the
+// first reference yet, has been so since there is such a bit.
+const (
+	dataWord = 2
+	floating = 2
+	sizeWord = 6 // of GTypeInfo, with the size of an instance
+)
+
+// toType leads from an instance by its class to the type.
+var toType = []int64{0, 0}
+
+// The type of GObject itself, which has a number in the interface, and its size in words.
+const (
+	plainObject = 20 << 2
+	plainWords  = 3
+)
+
+// objectType is what is known of a type. Only those are known that the process has
+// registered while it was traced.
+type objectType struct {
+	name string
+	size uint64
+}
+
+func (c *call) types() map[uint64]objectType {
+	if c.state[c.module] == nil {
+		size := uint64(plainWords * 8)
+		if c.narrow {
+			size = plainWords * 4
+		}
+		c.state[c.module] = map[uint64]objectType{plainObject: {"GObject", size}}
+	}
+	return c.state[c.module].(map[uint64]objectType)
+}
+
+// registers is the registration of a type whose name is an argument.
+func registers(name int) step {
+	return func(c *call) {
+		if text, ok := c.text(name); ok {
+			c.types()[c.result()] = objectType{text, c.entry.Followed() & 0xffff}
+		}
+	}
+}
+
+func isObject(c *call) bool { return c.word(0) != 0 }
+
+// isOwned says that the object of g_object_ref_sink has an owner already: else no
+// reference is added.
+func isOwned(c *call) bool { return isObject(c) && c.entry.Beside()&floating == 0 }
+
+func makesObject(c *call) { c.object(c.result(), c.exit.Followed()) }
+
+func takesObject(c *call) { c.object(c.word(0), c.entry.Followed()) }
+
+// object tells of a reference to an object of a type.
+func (c *call) object(id, number uint64) {
+	t, known := c.types()[number]
+	if !known {
+		c.alloc(objectResource, id, 0)
+		return
+	}
+	c.alloc(objectResource, id, t.size, said("type", t.name))
+}

@@ -1,0 +1,108 @@
+package modules
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/trace"
+)
+
+// The resources of module lock.
+const (
+	mutex     = "mutex"
+	rwlock    = "rwlock"
+	condition = "condition"
+	semaphore = "semaphore"
+)
+
+// lock is locks of threads. What is allocated is a lock while it is held; its size is how
+// long the thread has waited for it. Spin locks are not among them: their functions begin
+// with the loop, so that a probe there would count rounds.
+var lock = Module{
+	Name: "lock", Desc: "locks: who holds them, and how long they were waited for",
+	Resources: []trace.Resource{
+		{Type: mutex, Desc: "mutex held, size: ns waited", RefCount: true},
+		{Type: rwlock, Desc: "read-write lock held, size: ns waited", RefCount: true},
+		{Type: condition, Desc: "wait for a condition, size: ns waited", RefCount: true},
+		{Type: semaphore, Desc: "unit of a semaphore, size: ns waited", RefCount: true},
+	},
+	rows: []row{
+		{
+			symbols: []string{"pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "mtx_lock", "mtx_trylock", "mtx_timedlock"},
+			args:    "p", result: 'd', ok: locked, does: []step{acquires(mutex)},
+		},
+		{symbols: []string{"pthread_mutex_unlock", "mtx_unlock"}, args: "p", result: 'd', ok: zero, frees: []freeing{releases(mutex, 0)}},
+		{
+			symbols: []string{
+				"pthread_rwlock_rdlock", "pthread_rwlock_tryrdlock", "pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock",
+				"pthread_rwlock_wrlock", "pthread_rwlock_trywrlock", "pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock",
+			},
+			args: "p", result: 'd', ok: zero, does: []step{acquires(rwlock)},
+		},
+		{symbols: []string{"pthread_rwlock_unlock"}, args: "p", result: 'd', ok: zero, frees: []freeing{releases(rwlock, 0)}},
+		{
+			symbols: []string{"pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_wait", "cnd_timedwait"},
+			args:    "pp", result: 'd', frees: []freeing{releases(mutex, 1)}, does: []step{waits},
+		},
+		{symbols: []string{"sem_wait", "sem_trywait", "sem_timedwait", "sem_clockwait"}, args: "p", result: 'd', ok: zero, does: []step{acquires(semaphore)}},
+		{symbols: []string{"sem_post"}, args: "p", result: 'd', ok: zero, frees: []freeing{{resource: semaphore, id: arg(0)}}},
+	},
+}
+
+// locked says whether the thread has the lock: also if who had it before has died.
+func locked(c *call) bool { return zero(c) || int32(c.result()) == int32(unix.EOWNERDEAD) }
+
+// holder is a thread that holds a lock.
+type holder struct {
+	lock uint64
+	tid  uint32
+}
+
+// held is when a thread got a lock, in ns.
+func (c *call) held() map[holder][]uint64 {
+	if c.state[c.module] == nil {
+		c.state[c.module] = map[holder][]uint64{}
+	}
+	return c.state[c.module].(map[holder][]uint64)
+}
+
+func (c *call) waited() uint64 { return c.exit.Time - c.entry.Time }
+
+// acquires is a step by which the thread gets the lock of the first argument.
+func acquires(resource string) step {
+	return func(c *call) { c.acquire(resource, c.word(0), c.waited()) }
+}
+
+func (c *call) acquire(resource string, id, waited uint64) {
+	if resource != semaphore {
+		at := holder{id, c.entry.TID}
+		c.held()[at] = append(c.held()[at], c.exit.Time)
+	}
+	c.alloc(resource, id, waited)
+}
+
+// releases is the end of the lock of an argument.
+func releases(resource string, n int) freeing {
+	return freeing{resource: resource, id: arg(n), args: func(c *call) []argument {
+		at := holder{c.word(n), c.entry.TID}
+		since := c.held()[at]
+		if len(since) == 0 {
+			return nil // from before the trace
+		}
+		last := since[len(since)-1]
+		if since = since[:len(since)-1]; len(since) == 0 {
+			delete(c.held(), at)
+		} else {
+			c.held()[at] = since
+		}
+		return []argument{said("held", strconv.FormatUint(c.entry.Time-last, 10))}
+	}}
+}
+
+// waits is the wait for a condition, while which the mutex is free.
+func waits(c *call) {
+	c.acquire(mutex, c.word(1), 0) // which says first that whoever had it has not any more
+	c.alloc(condition, c.word(0), c.waited())
+	c.free(condition, c.word(0))
+}

@@ -1,0 +1,91 @@
+package modules
+
+import (
+	"os"
+	"slices"
+	"sort"
+)
+
+// region is a mapping that a call has made, or what is left of it.
+type region struct {
+	start, end uint64
+	resource   uint32
+}
+
+// regions are ordered; none overlaps another one.
+type regions []region
+
+// roundUp rounds a length to pages.
+func roundUp(length uint64) uint64 {
+	page := uint64(os.Getpagesize())
+	return (length + page - 1) &^ (page - 1)
+}
+
+// overlapped returns which regions have addresses in [start, end): from to to.
+func (rs regions) overlapped(start, end uint64) (from, to int) {
+	from = sort.Search(len(rs), func(i int) bool { return rs[i].end > start })
+	for to = from; to < len(rs) && rs[to].start < end; to++ {
+	}
+	return from, to
+}
+
+// keys returns the things that are over when [start, end) is unmapped.
+func (rs regions) keys(start, end uint64) (all []key) {
+	from, to := rs.overlapped(start, end)
+	for _, r := range rs[from:to] {
+		all = append(all, key{r.resource, r.start})
+	}
+	return all
+}
+
+// cut takes [start, end) away and returns what is left of the regions there.
+func (rs *regions) cut(start, end uint64) (left regions) {
+	from, to := rs.overlapped(start, end)
+	for _, r := range (*rs)[from:to] {
+		if r.start < start {
+			left = append(left, region{r.start, start, r.resource})
+		}
+		if r.end > end {
+			left = append(left, region{end, r.end, r.resource})
+		}
+	}
+	*rs = slices.Replace(*rs, from, to, left...)
+	return left
+}
+
+// put adds a region where there is none.
+func (rs *regions) put(r region) {
+	at, _ := rs.overlapped(r.start, r.end)
+	*rs = slices.Insert(*rs, at, r)
+}
+
+// regions returns those of the call's module.
+func (c *call) regions() *regions {
+	if c.mappings[c.module] == nil {
+		c.mappings[c.module] = new(regions)
+	}
+	return c.mappings[c.module]
+}
+
+// unmap takes memory away. What is left of mappings begins anew there.
+func (c *call) unmap(start, end uint64) {
+	for _, r := range c.regions().cut(start, end) {
+		c.allocAs(r.resource, r.start, r.end-r.start)
+	}
+}
+
+// mapped adds a mapping.
+func (c *call) mapped(resource string, start, length uint64, args ...argument) {
+	r := region{start, start + roundUp(length), c.number(c.module, resource)}
+	for _, k := range c.regions().keys(r.start, r.end) { // the kernel has unmapped what was there
+		c.acts = append(c.acts, c.freed(&end{key: k}))
+	}
+	c.unmap(r.start, r.end)
+	c.regions().put(r)
+	c.alloc(resource, start, length, args...)
+}
+
+// unmaps is the end of munmap's mappings.
+func unmaps(c *call) []key { return c.regions().keys(c.word(0), c.word(0)+roundUp(c.word(1))) }
+
+func unmapped(c *call) { c.unmap(c.word(0), c.word(0)+roundUp(c.word(1))) }

@@ -1,0 +1,66 @@
+package modules
+
+import (
+	"rtrace-bpf/trace"
+)
+
+const threadResource = "thread"
+
+// thread is threads that somebody has to join. When one ends the trace says besides.
+var thread = Module{
+	Name: "thread", Desc: "threads that are to be joined",
+	Resources: []trace.Resource{{Type: threadResource, Desc: "joinable thread"}},
+	rows: []row{
+		{symbols: []string{"pthread_create"}, args: "pppp", result: 'd', ok: zero, out: 1, wrote: 8, does: []step{creates}},
+		{
+			symbols: []string{"pthread_join", "pthread_tryjoin_np", "pthread_timedjoin_np", "pthread_clockjoin_np", "pthread_detach"}, args: "x", result: 'd', ok: zero,
+			frees: []freeing{{resource: threadResource, id: arg(0)}},
+		},
+		{symbols: []string{"pthread_attr_setdetachstate"}, args: "pd", result: 'd', ok: zero, does: []step{setsDetached}},
+		{symbols: []string{"pthread_attr_init", "pthread_attr_destroy"}, args: "p", result: 'd', does: []step{forgetsAttributes}},
+		{symbols: []string{"thrd_create"}, args: "ppp", result: 'd', ok: zero, out: 1, wrote: 8, does: []step{createsPlain}},
+		{
+			symbols: []string{"thrd_join", "thrd_detach"}, args: "x", result: 'd', ok: zero,
+			frees: []freeing{{resource: threadResource, id: arg(0)}},
+		},
+	},
+}
+
+// attributes are the places of those by which threads are detached from the beginning.
+func (c *call) attributes() map[uint64]bool {
+	if c.state[c.module] == nil {
+		c.state[c.module] = map[uint64]bool{}
+	}
+	return c.state[c.module].(map[uint64]bool)
+}
+
+const createDetached = 1 // PTHREAD_CREATE_DETACHED
+
+func setsDetached(c *call) {
+	if uint32(c.word(1)) == createDetached {
+		c.attributes()[c.word(0)] = true
+	} else {
+		delete(c.attributes(), c.word(0))
+	}
+}
+
+func forgetsAttributes(c *call) { delete(c.attributes(), c.word(0)) }
+
+// creates is pthread_create. A thread that is detached from the beginning is nobody's to
+// join.
+func creates(c *call) {
+	id, ok := c.pointer()
+	if !ok {
+		return
+	}
+	c.alloc(threadResource, id, 1, long("start_routine", 2))
+	if attr := c.word(1); attr != 0 && c.attributes()[attr] {
+		c.free(threadResource, id)
+	}
+}
+
+func createsPlain(c *call) {
+	if id, ok := c.pointer(); ok {
+		c.alloc(threadResource, id, 1, long("start_routine", 1))
+	}
+}

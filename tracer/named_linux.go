@@ -1,0 +1,376 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/functions"
+	"rtrace-bpf/tracer/keeper"
+)
+
+// lookPause is the least time from one look at a process's files to the next.
+const lookPause = 20 * time.Millisecond
+
+// namedCalls is what a tracer has in the kernel for the functions that the user names. It
+// has keepers of its own, one for what was there at the start and one for each look
+// that found more: a keeper cannot be given files later.
+type namedCalls struct {
+	plan      *Plan
+	functions *functions.Functions
+	watch     func(fd int) error // has the recording end when a keeper ends
+	late      atomic.Uint64      // functions whose files were mapped before their probes were in
+
+	mu     sync.Mutex
+	kept   []keptProbes
+	task   int // thread that perf events are attached to
+	closed bool
+
+	changes  chan struct{}
+	stopping chan struct{}
+	stopped  sync.Once
+	running  sync.WaitGroup
+}
+
+// keptProbes is what one keeper has.
+type keptProbes struct {
+	keeper *keeper.Keeper
+	groups []probeGroup
+}
+
+// openNamed loads the programs and opens their rings, if functions are named.
+func (k *kernel) openNamed(plan *Plan, cpus []int, size int) error {
+	if !plan.options.calls() {
+		return nil
+	}
+	t := functions.Target{PID: uint32(plan.target.pid), Narrow: plan.target.narrow()}
+	if ns := plan.namespace; ns != nil {
+		t.NamespaceDev, t.NamespaceInode = ns.dev, ns.inode
+	}
+	mode := functions.Mode{Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie}
+	f, err := functions.Load(t, plan.options.Functions, mode, cpus[len(cpus)-1], size, plan.options.verifierLog)
+	if err != nil {
+		return err
+	}
+	if len(plan.options.Modules) > 0 {
+		if err := f.Stackers(k.objects.CallStack, k.objects.ReturnedStack); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	k.named = &namedCalls{plan: plan, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
+	sources, err := openRings(f.Rings(), cpus, size)
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		s.(*ringSource).functions = f
+	}
+	k.sources = append(k.sources, sources...)
+	return nil
+}
+
+// attach puts probes in. Those at returns come first: a return without an entry is
+// ignored, but an entry without a return would count as lost.
+func (n *namedCalls) attach(probes []namedProbe, task int) (err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.task = task
+	if len(probes) == 0 || n.closed {
+		return nil
+	}
+	b := namedBatch{named: n, numbers: map[string]int{}, returns: map[namedOffset]*namedReturn{}}
+	defer func() {
+		for _, f := range b.files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := b.gather(probes); err != nil {
+		return err
+	}
+	kept := keptProbes{groups: b.groups}
+	if kept.keeper, err = keeper.Start(b.programs, b.files); err != nil {
+		return err
+	}
+	n.kept = append(n.kept, kept)
+	return explainNamed(&kept, kept.keeper.Attach(n.addressed(&kept)))
+}
+
+// addressed returns the groups of a keeper for the process as it is now.
+func (n *namedCalls) addressed(kept *keptProbes) []keeper.Group {
+	var all []keeper.Group
+	for i := range kept.groups {
+		g := kept.groups[i].Group
+		g.PID = n.task
+		if g.Multi {
+			g.PID = n.plan.target.pid
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// explainNamed says which probe an error of the keeper's is about.
+func explainNamed(kept *keptProbes, err error) error {
+	var failed *keeper.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	g := &kept.groups[failed.Group]
+	probe := &g.probes[min(failed.Site, len(g.probes)-1)]
+	if g.Multi && len(g.probes) > 1 {
+		return fmt.Errorf("attach probes to %s and others of %s: %w", probe.Function, probe.Path, err)
+	}
+	return fmt.Errorf("attach probe to %s in %s: %w", probe.Function, probe.Path, perfRefused(err))
+}
+
+// groups lists all probes.
+func (n *namedCalls) groups() (all []probeGroup) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.kept {
+		all = append(all, n.kept[i].groups...)
+	}
+	return all
+}
+
+// replace attaches perf events to another thread, since theirs has ended.
+func (n *namedCalls) replace(task int) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.task = task
+	for i := range n.kept {
+		if err := explainNamed(&n.kept[i], n.kept[i].keeper.Replace(n.addressed(&n.kept[i]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold is kernel.hold for these probes.
+func (n *namedCalls) hold(tid int) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.kept {
+		if err := n.kept[i].keeper.Hold(heldGroups(n.kept[i].groups, tid)); err != nil {
+			return fmt.Errorf("hold the probes: %w", perfRefused(err))
+		}
+	}
+	return nil
+}
+
+// follow looks for more functions whenever the mappings change. watch is told of each
+// keeper.
+func (n *namedCalls) follow(watch func(fd int) error) error {
+	n.watch = watch
+	for i := range n.kept {
+		if err := watch(n.kept[i].keeper.FD()); err != nil {
+			return err
+		}
+	}
+	n.running.Go(func() {
+		pause := time.NewTimer(lookPause)
+		defer pause.Stop()
+		for {
+			select {
+			case <-n.stopping:
+				return
+			case <-n.changes:
+			}
+			// What was not attached stays unseen, and is said to be.
+			if err := n.look(); err != nil && !errors.Is(err, ErrNoProcess) {
+				n.plan.options.warn("probe functions of new files: %v", err)
+			}
+			pause.Reset(lookPause) // for a program that maps files all the time
+			select {
+			case <-n.stopping:
+				return
+			case <-pause.C:
+			}
+		}
+	})
+	return nil
+}
+
+// changed asks for a look; it never waits.
+func (n *namedCalls) changed() {
+	select {
+	case n.changes <- struct{}{}:
+	default:
+	}
+}
+
+// look finds and attaches what has come with new files.
+func (n *namedCalls) look() error {
+	s := newNamedSearch(n.plan)
+	if err := s.look(); err != nil {
+		return err
+	}
+	for _, err := range s.errs {
+		n.plan.options.warn("%v", err)
+	}
+	if len(s.probes) == 0 {
+		return nil
+	}
+	n.mu.Lock()
+	task, before := n.task, len(n.kept)
+	n.mu.Unlock()
+	if err := n.attach(s.probes, task); err != nil {
+		return err
+	}
+	for i := range s.probes {
+		n.late.Add(1)
+		say := n.plan.options.warn
+		if s.probes[i].module() {
+			say = n.plan.options.log // so many of them
+		}
+		say("%s: %s was mapped while recording: calls before now are missing", s.probes[i].place(), s.probes[i].entry.Path)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.kept) > before {
+		return n.watch(n.kept[before].keeper.FD())
+	}
+	return nil
+}
+
+// stop ends following.
+func (n *namedCalls) stop() {
+	n.stopped.Do(func() { close(n.stopping) })
+	n.running.Wait()
+}
+
+// Close removes the probes.
+func (n *namedCalls) Close() error {
+	n.stop()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	var all []error
+	for i := range n.kept {
+		all = append(all, n.kept[i].keeper.Close())
+	}
+	n.kept = nil
+	return errors.Join(append(all, n.functions.Close())...)
+}
+
+// namedOffset is a place in a file.
+type namedOffset struct {
+	file   int
+	offset uint64
+}
+
+// namedReturn is a return instruction of one function or several.
+type namedReturn struct {
+	probe   Probe
+	leaving functions.Leaving
+}
+
+// namedBatch is what a new keeper is given.
+type namedBatch struct {
+	named    *namedCalls
+	numbers  map[string]int // of files, by their paths
+	files    []*os.File
+	programs []*ebpf.Program
+	groups   []probeGroup
+	returns  map[namedOffset]*namedReturn
+}
+
+// gather makes the groups.
+func (b *namedBatch) gather(probes []namedProbe) error {
+	f := b.named.functions
+	var order []namedOffset
+	for i := range probes {
+		p := &probes[i]
+		file, err := b.file(&p.entry)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.returns {
+			at := namedOffset{file, r.Offset}
+			if b.returns[at] == nil {
+				b.returns[at] = &namedReturn{probe: r}
+				order = append(order, at)
+			}
+			b.returns[at].leaving.Add(p.function)
+		}
+		if p.ways.Stub {
+			leaving := functions.Leaving{Stub: true}
+			leaving.Add(p.function)
+			made, err := f.Return(leaving)
+			if err != nil {
+				return err
+			}
+			b.add(made, file, &p.entry, true)
+		}
+	}
+	for _, at := range order {
+		made, err := f.Return(b.returns[at].leaving)
+		if err != nil {
+			return err
+		}
+		b.add(made, at.file, &b.returns[at].probe, false)
+	}
+	for i := range probes {
+		p := &probes[i]
+		var made functions.Probe
+		var err error
+		if p.value != nil {
+			made, err = f.Look(p.value)
+		} else {
+			made, err = f.Entry(p.function, p.back, p.ways)
+		}
+		if err != nil {
+			return err
+		}
+		b.add(made, b.numbers[p.entry.File], &p.entry, false)
+	}
+	return nil
+}
+
+// file opens the file of a probe and returns its number.
+func (b *namedBatch) file(p *Probe) (int, error) {
+	if number, ok := b.numbers[p.File]; ok {
+		return number, nil
+	}
+	f, err := os.OpenFile(p.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open %s: %w", p.File, err)
+	}
+	b.numbers[p.File] = len(b.files)
+	b.files = append(b.files, f)
+	return len(b.files) - 1, nil
+}
+
+// add puts a probe into the group that runs the same program in its file, the last one
+// that does: the order of groups is that of attaching.
+func (b *namedBatch) add(made functions.Probe, file int, p *Probe, ret bool) {
+	program := slices.Index(b.programs, made.Program)
+	if program < 0 {
+		program = len(b.programs)
+		b.programs = append(b.programs, made.Program)
+	}
+	at := slices.IndexFunc(b.groups, func(g probeGroup) bool {
+		return g.Program == program && g.File == file && g.Return == ret
+	})
+	if at < 0 {
+		at = len(b.groups)
+		b.groups = append(b.groups, probeGroup{Group: keeper.Group{
+			Program: program, File: file, Return: ret,
+			Multi: b.named.plan.mechanism == MechanismMulti, Cookies: b.named.plan.sites == SitesCookie,
+		}})
+	}
+	g := &b.groups[at]
+	site := keeper.Site{Offset: p.Offset}
+	if g.Cookies {
+		site.Cookie = made.Cookie
+	}
+	g.Sites, g.probes = append(g.Sites, site), append(g.probes, *p)
+	g.originals = append(g.originals, readInstruction(b.files[file], p.Offset))
+}

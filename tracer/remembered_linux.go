@@ -1,0 +1,18 @@
+package tracer
+
+import "sync"
+
+// rememberedFeatures asks the kernel once for what takes long to find out.
+type rememberedFeatures struct {
+	kernelFeatures
+	multi func() error
+}
+
+// RememberedFeatures returns what the kernel offers, for who makes many plans: Options
+// that have it need not ask again.
+func RememberedFeatures() Features {
+	return &rememberedFeatures{multi: sync.OnceValue(kernelFeatures{}.UprobeMulti)}
+}
+
+// UprobeMulti probes this process to find out.
+func (f *rememberedFeatures) UprobeMulti() error { return f.multi() }

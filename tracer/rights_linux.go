@@ -1,0 +1,35 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// CheckRights says what keeps this process from tracing any other, as far as that does
+// not depend on which: ErrNotPrivileged, ErrContainer, ErrLockedDown or ErrUnsupported.
+func CheckRights() error {
+	var kernel kernelFeatures
+	if err := kernel.Capabilities(); err != nil {
+		return err
+	}
+	if err := freeMemory(); err != nil {
+		return err
+	}
+	return errors.Join(kernel.Types(), kernel.KernelReads())
+}
+
+// freeMemory lets BPF have the memory that it takes: kernels before 5.11 charge it to
+// RLIMIT_MEMLOCK.
+func freeMemory() error {
+	err := rlimit.RemoveMemlock()
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w CAP_SYS_RESOURCE: before Linux 5.11 the memory of BPF counts as locked", ErrNotPrivileged)
+	case err != nil:
+		return fmt.Errorf("raise the limit of locked memory: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package tracer
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+)
+
+// needSteps skips a test of 32-bit programs without address randomization where the kernel
+// would let them hang.
+func needSteps(t *testing.T) {
+	t.Helper()
+	if err := (kernelFeatures{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {
+		t.Skipf("SKIPPED-KERNEL: %v", err)
+	}
+}
+
+// A 32-bit program with its stack at the very top is traced only if the kernel has a place
+// for the page that it steps instructions in; others are traced either way.
+func TestStackAtTheTop(t *testing.T) {
+	privileged(t)
+	testutil.Need32Bit(t)
+	narrow, wide := testutil.Build32(t, "alloc"), testutil.Build(t, "alloc")
+	lacks := fakeFeatures{narrowSteps: unsupported("it", "7.0")}
+	for name, test := range map[string]struct {
+		argv    []string
+		refused bool // where the kernel lacks it
+	}{
+		"32-bit":        {[]string{"setarch", "-R", narrow, "1", "1"}, true},
+		"32-bit, 3 GiB": {[]string{"setarch", "-R", "-3", narrow, "1", "1"}, true},
+		"64-bit":        {[]string{"setarch", "-R", wide, "1", "1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := testutil.Start(t, exec.Command(test.argv[0], test.argv[1:]...))
+			child.Ready()
+			for _, features := range []Features{kernelFeatures{}, lacks} {
+				x, err := openTarget(child.PID, features)
+				refused := test.refused && features.NarrowSteps() != nil
+				if (err != nil) != refused || refused && (!errors.Is(err, ErrMachine) || !strings.Contains(err.Error(), "its stack is at the very top")) {
+					t.Errorf("%v, want refused: %v", err, refused)
+				}
+				if err == nil {
+					if err := x.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			child.Go()
+			child.Succeed()
+		})
+	}
+}
