@@ -62,7 +62,7 @@ func newCode(m *machine, lib *library, number int, functions []Function) (*code,
 		return nil, err
 	}
 	info := fileInfo{segments: lib.file.Segments()}
-	c.bias = bias(info.segments, lib.mapping)
+	c.bias = lib.mapping.bias(info.segments)
 	c.branches = site.Branches(c.machine.arch, c.text, c.base, entries)
 	return c, nil
 }

@@ -38,7 +38,7 @@ func (c codeWords) read(addr uint64) codeWord {
 		return codeWord{}
 	}
 	defer f.Close()
-	data, err := f.Code(addr-bias(f.Segments(), *m), 8)
+	data, err := f.Code(addr-m.bias(f.Segments()), 8)
 	if err != nil || len(data) < 8 {
 		return codeWord{}
 	}

@@ -131,7 +131,7 @@ func (c *copies) module(m mapping) reference.Module {
 		}
 		c.files[key] = index
 	}
-	return reference.Module{Index: index, Bias: bias(f.Segments(), m)}
+	return reference.Module{Index: index, Bias: m.bias(f.Segments())}
 }
 
 // mapped says that m appeared: what was known of that place is void.

@@ -171,7 +171,7 @@ func (t *target) links(memory *os.File, program fileID) []proc.Link {
 			continue
 		}
 		addr, size, ok := f.Dynamic()
-		addr += bias(f.Segments(), m)
+		addr += m.bias(f.Segments())
 		_ = f.Close() // it was only read
 		if !ok {
 			continue

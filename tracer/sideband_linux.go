@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/tracer/ring"
 )
 
@@ -60,6 +61,11 @@ type mapping struct {
 	path         string
 	deleted      bool
 	seen         uint64 // when it was first seen to be there
+}
+
+// bias returns what was added to the addresses of its file, which has these segments.
+func (m *mapping) bias(segments []symbol.Segment) uint64 {
+	return symbol.Bias(segments, m.start, m.end, m.offset)
 }
 
 // Layout of perf records (include/uapi/linux/perf_event.h), behind the head.

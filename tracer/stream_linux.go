@@ -10,8 +10,9 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// memoryResource is the id of the resource "memory" in every trace of ours.
-const memoryResource = 1
+// MemoryResource is the id of the resource "memory", the calls of allocators, in every
+// trace of ours.
+const MemoryResource = 1
 
 // stream turns the collector's events into records.
 type stream struct {
@@ -130,7 +131,7 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 		return s.move(e, r)
 	case kindFreeEarly:
 		if s.live != nil {
-			if b, ok := s.live.Get(memoryResource, e.addr); ok {
+			if b, ok := s.live.Get(MemoryResource, e.addr); ok {
 				s.early[e.addr] = b.Size
 			}
 		}
@@ -171,7 +172,7 @@ func (s *stream) remember(e *event, stack uint64) {
 	if s.live == nil {
 		return
 	}
-	if _, replaced := s.live.Insert(memoryResource, e.addr, e.size, stack); replaced {
+	if _, replaced := s.live.Insert(MemoryResource, e.addr, e.size, stack); replaced {
 		s.stats.Replaced++
 	}
 }
@@ -191,7 +192,7 @@ func (s *stream) forget(addr uint64) bool {
 	if s.live == nil {
 		return true
 	}
-	if _, ok := s.live.Remove(memoryResource, addr); !ok {
+	if _, ok := s.live.Remove(MemoryResource, addr); !ok {
 		if s.minSize > 0 {
 			return false
 		}
@@ -229,7 +230,7 @@ func (s *stream) growth(e *event, r *trace.Record) bool {
 
 // call fills what every call has and returns the id of its stack, 0 for none.
 func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
-	r.Call.Function, r.Call.Resource = s.functions[e.function], memoryResource
+	r.Call.Function, r.Call.Resource = s.functions[e.function], MemoryResource
 	stack := s.change(e, r, op)
 	if s.args != nil {
 		r.Call.Args = s.args[e.function].of(e, op)

@@ -246,27 +246,9 @@ func (t *target) fileInfo(m mapping) fileInfo {
 		_ = f.Close() // it was only read
 	}
 	if info.known {
-		info.bias = bias(info.segments, m)
+		info.bias = m.bias(info.segments)
 	}
 	return info
-}
-
-// bias returns what was added to the addresses of a file with these segments
-// where m maps it. Segments may share a page of the file, so the one that begins
-// in the mapping's first page comes first.
-func bias(segments []symbol.Segment, m mapping) uint64 {
-	page := uint64(os.Getpagesize())
-	for _, s := range segments {
-		if s.Offset&^(page-1) == m.offset {
-			return m.start - m.offset + s.Offset - s.Addr
-		}
-	}
-	for _, s := range segments {
-		if m.offset+(m.end-m.start) > s.Offset && m.offset < s.Offset+s.FileSize {
-			return m.start - m.offset + s.Offset - s.Addr
-		}
-	}
-	return m.start - m.offset
 }
 
 // threads returns the threads that the process has now.

@@ -37,9 +37,9 @@ type ThingCount struct {
 }
 
 func newThings(plan *Plan) things {
-	first := uint32(memoryResource + 1)
+	first := uint32(MemoryResource + 1)
 	if plan.options.NoMemory {
-		first = memoryResource
+		first = MemoryResource
 	}
 	t := things{calls: functions.NewCalls(os.Getpagesize()), waiting: map[uint32]actions{}, first: first, stacks: plan.options.depth() > 0}
 	if len(plan.options.Modules) == 0 {

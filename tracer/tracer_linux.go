@@ -147,7 +147,7 @@ func (t *Tracer) start() {
 	}
 	if !options.NoMemory {
 		add(trace.KindResource, func(r *trace.Record) {
-			r.Resource = trace.Resource{ID: memoryResource, Type: "memory", Desc: "memory allocation in bytes"}
+			r.Resource = trace.Resource{ID: MemoryResource, Type: "memory", Desc: "memory allocation in bytes"}
 		})
 	}
 	if s.things.recorder != nil {

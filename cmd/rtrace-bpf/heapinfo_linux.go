@@ -12,6 +12,7 @@ import (
 	"rtrace-bpf/internal/mallinfo"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
 )
 
 // Limits of how long the heap is read: at the end of the trace, and while it goes on,
@@ -32,6 +33,7 @@ type heapInfo struct {
 	again   time.Time         // when to look next
 	last    mallinfo.State
 	time    int64 // of last, CLOCK_MONOTONIC; 0 for none
+	looked  bool  // while it was there
 	told    bool
 	// candidates are blocks that may have mappings of their own, if nothing else tells
 	// how many have.
@@ -83,7 +85,12 @@ func (x *session) tellHeap(rec *trace.Record) error {
 	}
 	h.told = true
 	h.read(heapTime)
-	if h.time == 0 || h.last.Arena == 0 {
+	switch {
+	case h.time != 0 && h.last.Arena != 0:
+	case !h.looked:
+		x.status.print("process %d: no state of the heap: the process ended before it was read, which is about once a second", x.pid)
+		return nil
+	default:
 		x.status.print("process %d: no state of the heap: it has none that could be read", x.pid)
 		return nil
 	}
@@ -111,17 +118,14 @@ func (h *heapInfo) observe(rec *trace.Record) {
 	case trace.KindExec:
 		h.close()
 		h.open()
-		h.time = 0
+		h.time, h.looked = 0, false
 		clear(h.candidates)
 	case trace.KindCall:
-		if h.memory && h.process != nil && !h.process.Known() && rec.Call.Resource == memoryResource {
+		if h.memory && h.process != nil && !h.process.Known() && rec.Call.Resource == tracer.MemoryResource {
 			h.follow(&rec.Call)
 		}
 	}
 }
-
-// memoryResource is the number of the resource memory in every trace of ours.
-const memoryResource = 1
 
 // follow keeps those live blocks that may have mappings of their own: large ones, and
 // those that begin where such a block begins in its page.
@@ -158,6 +162,7 @@ func (h *heapInfo) read(limit time.Duration) {
 		return
 	}
 	state, err := h.process.Read(time.Now().Add(limit))
+	h.looked = h.looked || err == nil
 	if err != nil || state.Arena == 0 {
 		return
 	}

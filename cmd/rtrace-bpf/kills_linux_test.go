@@ -27,16 +27,23 @@ const killsEnv = "RTRACE_KILLS"
 
 func kills(t *testing.T, few int) int {
 	t.Helper()
-	text := os.Getenv(killsEnv)
+	return rounds(t, killsEnv, few)
+}
+
+// rounds is how often a test does something: as an environment variable says, some times
+// by default, half as often in a short run.
+func rounds(t *testing.T, variable string, some int) int {
+	t.Helper()
+	text := os.Getenv(variable)
 	if text == "" && testing.Short() {
-		return (few + 1) / 2
+		return (some + 1) / 2
 	}
 	if text == "" {
-		return few
+		return some
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {
-		t.Fatalf("%s=%s is no number", killsEnv, text)
+		t.Fatalf("%s=%s is no number", variable, text)
 	}
 	return n
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -15,22 +14,6 @@ import (
 // launchesEnv is how many commands TestLaunchMany starts; some by default, half as many
 // in a short run, and 1,000 in `make soak-rounds`.
 const launchesEnv = "RTRACE_LAUNCHES"
-
-func launches(t *testing.T, some int) int {
-	t.Helper()
-	text := os.Getenv(launchesEnv)
-	if text == "" && testing.Short() {
-		return some / 2
-	}
-	if text == "" {
-		return some
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n <= 0 {
-		t.Fatalf("%s=%s is no number", launchesEnv, text)
-	}
-	return n
-}
 
 // hung is how long a launch may take before it counts as hanging, on any machine.
 const hung = 5 * time.Minute
@@ -50,7 +33,7 @@ func launchOnce(t *testing.T, argv ...string) *launching {
 // logs its calls is compared with its trace.
 func TestLaunchMany(t *testing.T) {
 	program := testutil.Build(t, "launch")
-	for i := range launches(t, 20) {
+	for i := range rounds(t, launchesEnv, 20) {
 		l := launchOnce(t, "/bin/true")
 		ended := false
 		for _, rec := range l.records() {

@@ -1,7 +1,6 @@
 package mallinfo
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -89,10 +88,7 @@ func (p *Process) find(m proc.Map) {
 	if !ok {
 		return
 	}
-	bias, ok := biasOf(f, m)
-	if !ok {
-		return
-	}
+	bias := symbol.Bias(f.Segments(), m.Start, m.End, m.Offset)
 	p.reader.layout, p.known = l, true
 	p.reader.arena, p.reader.parameters = arena.Addr+bias, parameters.Addr+bias
 }
@@ -106,20 +102,6 @@ func openMapped(pid int, m proc.Map) (*symbol.File, error) {
 		return symbol.OpenIn(root, below)
 	}
 	return symbol.Open(name)
-}
-
-// biasOf returns what was added to the addresses of a file.
-func biasOf(f *symbol.File, m proc.Map) (uint64, bool) {
-	if f.Type() == elf.ET_EXEC {
-		return 0, true
-	}
-	page := uint64(os.Getpagesize())
-	for _, s := range f.Segments() {
-		if s.Offset&^(page-1) == m.Offset {
-			return m.Start - m.Offset + s.Offset - s.Addr, true
-		}
-	}
-	return 0, false
 }
 
 // Known says whether all is known of the heap.

@@ -50,6 +50,24 @@ type Segment struct {
 	MemSize  uint64 // bytes in memory, not less than FileSize
 }
 
+// Bias returns what was added to the addresses of a file with these segments when the
+// bytes of it from offset on were mapped from start to end. Segments may share a page of
+// the file, so the one that begins in the mapping's first page comes first.
+func Bias(segments []Segment, start, end, offset uint64) uint64 {
+	page := uint64(os.Getpagesize())
+	for _, s := range segments {
+		if s.Offset&^(page-1) == offset {
+			return start - offset + s.Offset - s.Addr
+		}
+	}
+	for _, s := range segments {
+		if offset+(end-start) > s.Offset && offset < s.Offset+s.FileSize {
+			return start - offset + s.Offset - s.Addr
+		}
+	}
+	return start - offset
+}
+
 // Symbol is a function.
 type Symbol struct {
 	Name string // without a version suffix, not demangled

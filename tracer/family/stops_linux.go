@@ -63,7 +63,7 @@ func (f *Family) stopped(tid int, status unix.WaitStatus) {
 		f.forget(tid)
 	case woken:
 		f.woken(t, event, sig)
-	case event == unix.PTRACE_EVENT_STOP && stops(sig):
+	case event == unix.PTRACE_EVENT_STOP && launch.Stops(sig):
 		_ = ptraceListen(tid) // likewise
 	case event == unix.PTRACE_EVENT_EXEC:
 		f.became(t)
@@ -74,15 +74,6 @@ func (f *Family) stopped(tid int, status unix.WaitStatus) {
 	default:
 		f.resume(t, sig)
 	}
-}
-
-// stops says whether a signal stops a process as a job.
-func stops(sig unix.Signal) bool {
-	switch sig {
-	case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-		return true
-	}
-	return false
 }
 
 // first handles the first stop of a thread that another one has made: a new process is
@@ -98,7 +89,7 @@ func (f *Family) first(tid, event int, sig unix.Signal) {
 	case status.TGID == tid:
 		f.processes[tid].held = true
 		f.queue = append(f.queue, Event{Kind: Born, PID: tid, Parent: status.PPID})
-	case event == unix.PTRACE_EVENT_STOP && stops(sig):
+	case event == unix.PTRACE_EVENT_STOP && launch.Stops(sig):
 		_ = ptraceListen(tid) // it may have been killed
 	default:
 		f.resume(t, 0)
@@ -108,7 +99,7 @@ func (f *Family) first(tid, event int, sig unix.Signal) {
 // woken handles the first stop of a command that was given to us stopped.
 func (f *Family) woken(t *thread, event int, sig unix.Signal) {
 	switch {
-	case event == unix.PTRACE_EVENT_STOP && stops(sig): // it has taken the signal
+	case event == unix.PTRACE_EVENT_STOP && launch.Stops(sig): // it has taken the signal
 		_ = unix.Kill(t.pid, unix.SIGCONT)
 		f.resume(t, 0)
 	case sig == unix.SIGSTOP:

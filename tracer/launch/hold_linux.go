@@ -27,7 +27,7 @@ type hold struct {
 // begin is called when the process has been started: it is stopped where it has
 // become the program.
 func (h *hold) begin() error {
-	if err := h.wait(); err != nil {
+	if _, err := h.wait(); err != nil {
 		return err
 	}
 	// From here on the process ends with this one.
@@ -78,7 +78,7 @@ func (h *hold) run() error {
 		if err := resume(h.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: wait tells
 			return fmt.Errorf("let the command run: %w", err)
 		}
-		status, err := h.stopped()
+		status, err := h.wait()
 		if err != nil {
 			return err
 		}
@@ -91,10 +91,10 @@ func (h *hold) run() error {
 
 // at says whether the place where the process has stopped is one for probes.
 func (h *hold) at(status unix.WaitStatus) (bool, error) {
-	switch sig := status.StopSignal(); sig {
-	case unix.SIGTRAP | syscallStop:
+	switch sig := status.StopSignal(); {
+	case sig == unix.SIGTRAP|syscallStop:
 		return allMapped(h.pid, &h.files)
-	case unix.SIGTRAP:
+	case sig == unix.SIGTRAP:
 		stop, err := stopOf(h.pid)
 		if err != nil {
 			return false, err
@@ -104,10 +104,8 @@ func (h *hold) at(status unix.WaitStatus) (bool, error) {
 			return true, h.removeBreakpoint(true)
 		}
 		h.signal = int(sig)
-	case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-		// Who holds a process would have to keep it stopped. It stops when it is
-		// let go.
-		h.stops = append(h.stops, sig)
+	case Stops(sig):
+		h.stops = append(h.stops, sig) // it stops when it is let go
 	default:
 		h.signal = int(sig)
 	}
@@ -117,29 +115,13 @@ func (h *hold) at(status unix.WaitStatus) (bool, error) {
 // syscallStop marks the signal of stops at system calls (PTRACE_O_TRACESYSGOOD).
 const syscallStop = 0x80
 
-// wait waits for a stop.
-func (h *hold) wait() error {
-	_, err := h.stopped()
-	return err
-}
-
-// stopped waits until the process stops. The error is ErrEnded if it ends instead.
-func (h *hold) stopped() (unix.WaitStatus, error) {
-	var status unix.WaitStatus
-	for {
-		_, err := unix.Wait4(h.pid, &status, unix.WALL, nil)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return 0, fmt.Errorf("wait for the command: %w", err)
-		case status.Exited(), status.Signaled():
-			h.ended = true
-			h.note(status)
-			return 0, ErrEnded
-		case status.Stopped():
-			return status, nil
-		}
+// wait waits until the process stops. The error is ErrEnded if it ends instead.
+func (h *hold) wait() (unix.WaitStatus, error) {
+	status, err := waitStop(h.pid)
+	if h.ended = errors.Is(err, ErrEnded); h.ended {
+		h.note(status)
 	}
+	return status, err
 }
 
 // release lets the process go.
@@ -195,14 +177,10 @@ func codeFiles(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	type file struct {
-		major, minor uint32
-		inode        uint64
-	}
 	seen := map[file]bool{}
 	for i := range all {
 		if m := &all[i]; m.Inode != 0 && m.Perms&proc.Exec != 0 {
-			seen[file{m.Major, m.Minor, m.Inode}] = true
+			seen[fileOf(m)] = true
 		}
 	}
 	return len(seen), nil

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -29,6 +30,30 @@ func stopOf(pid int) (stop, error) {
 		return s, fmt.Errorf("ask where the command has stopped: %w", errno)
 	}
 	return s, nil
+}
+
+// Stops says whether a signal stops a process as a job. Who holds a process would have to
+// keep it stopped then.
+func Stops(sig unix.Signal) bool {
+	return sig == unix.SIGSTOP || sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+}
+
+// waitStop waits until a process that the calling thread holds stops, and returns how.
+// The error is ErrEnded, and the status that of its end, if it ends instead.
+func waitStop(pid int) (unix.WaitStatus, error) {
+	for {
+		var status unix.WaitStatus
+		_, err := unix.Wait4(pid, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, fmt.Errorf("wait for process %d: %w", pid, err)
+		case status.Exited(), status.Signaled():
+			return status, ErrEnded
+		case status.Stopped():
+			return status, nil
+		}
+	}
 }
 
 // calls are the numbers of the system calls of one kind of programs by which the

@@ -159,7 +159,7 @@ func (t *Taken) at(status unix.WaitStatus) (bool, error) {
 // keep keeps a signal for the process.
 func (t *Taken) keep(sig unix.Signal) {
 	switch {
-	case sig == unix.SIGSTOP, sig == unix.SIGTSTP, sig == unix.SIGTTIN, sig == unix.SIGTTOU:
+	case Stops(sig):
 		t.stops = append(t.stops, sig) // it stops when it is let go
 	case sig == unix.SIGCONT && t.continued:
 		t.continued = false
@@ -210,20 +210,9 @@ func (t *Taken) isOutside(pc uint64) (bool, error) {
 
 // wait waits until the process stops. The error is ErrEnded if it ends instead.
 func (t *Taken) wait() (unix.WaitStatus, error) {
-	for {
-		var status unix.WaitStatus
-		_, err := unix.Wait4(t.pid, &status, unix.WALL, nil)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return 0, fmt.Errorf("wait for process %d: %w", t.pid, err)
-		case status.Exited(), status.Signaled():
-			t.ended = true
-			return 0, ErrEnded
-		case status.Stopped():
-			return status, nil
-		}
-	}
+	status, err := waitStop(t.pid)
+	t.ended = errors.Is(err, ErrEnded)
+	return status, err
 }
 
 // Release lets the process go. It runs from then on as if nobody had held it.
