@@ -10,6 +10,7 @@
  */
 #include "call_memory.h"
 #include "follow.h"
+#include "measure.h"
 #include "rings.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -140,6 +141,8 @@ static __always_inline void send_entry(struct pt_regs *ctx, __u32 tid, __u32 num
 	}
 	if (site->follow)
 		follow_word(e, site);
+	if (cfg_measures && !texts && site->measure)
+		measure_word(e, site);
 	for (__u32 i = 0; i < texts; i++) {
 		__u32 from = site->text[i];
 

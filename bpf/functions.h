@@ -18,6 +18,7 @@
 #define OUT_BYTES 64 /* of what a call has written by its return, at most */
 
 /* In the words of an entry, if the site wants them. */
+#define WORD_MEASURED 13 /* the length of a text */
 #define WORD_FOLLOWED 14 /* what pointers lead to */
 #define WORD_BESIDE 15 /* a word beside the first of them */
 
@@ -71,6 +72,12 @@ struct call_value {
 _Static_assert(ENTRY_SIZE(0) == 40 + 8 * CALL_WORDS, "call_entry");
 _Static_assert(EXIT_SIZE(0) == 32, "call_exit");
 
+/* In WORD_MEASURED: the text is not in memory, or too long for this. */
+#define NOT_MEASURED (~0ULL)
+
+/* In call_site.measure: characters of four bytes. */
+#define MEASURE_WIDE 0x80
+
 /* In call_site.text: not a text but as many bytes as the next word says. */
 #define TEXT_COUNTED 0x80
 
@@ -102,7 +109,7 @@ struct call_site {
 	__u8 again; /* texts that cannot be read at an entry are read at the return */
 	__u8 follow; /* word that steps lead on from, from 1; at a return: 1 for the result */
 	__u8 beside; /* at an entry: bytes from there to a word that is wanted, too; 0: none */
-	__u8 reserved;
+	__u8 measure; /* at an entry: word that points to a text whose length is wanted, from 1 */
 	__s64 add[VALUE_STEPS]; /* to what was found last, for the address to read next */
 };
 

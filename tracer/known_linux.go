@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/tracer/site"
 )
 
 // anyKnown stands in namedFile for all functions that modules know.
@@ -22,23 +23,72 @@ func (s *namedSearch) lookForKnown(lib *library) {
 		return
 	}
 	c := &code{lib: lib, machine: s.target.machine}
+	here := s.knownIn(c)
+	var entries []uint64
+	for _, k := range here {
+		if k.probe.function.Result == 0 && c.read(k.Addr) == nil {
+			entries = append(entries, k.Addr)
+		}
+	}
+	c.branches = site.Branches(c.machine.arch, c.text, c.base, entries)
+	for i := range here {
+		k := &here[i]
+		if err := s.locateKnown(c, &k.probe, k.Symbol); err != nil {
+			s.unprobed = append(s.unprobed, fmt.Errorf("%s of %s is not traced: %w", k.Name, lib.mapping.path, err))
+			continue
+		}
+		s.probes = append(s.probes, k.probe)
+	}
+}
+
+// knownHere is a function of a module in a file.
+type knownHere struct {
+	symbol.Symbol
+	probe namedProbe
+}
+
+// knownIn returns those that a file has.
+func (s *namedSearch) knownIn(c *code) (all []knownHere) {
 	taken := map[uint64]bool{}
 	for i := range s.known {
 		n := namedProbe{spec: anyKnown, function: &s.known[i]}
-		sym, ok := lib.file.Exported(n.function.Symbol)
-		if n.function.Owner != "" || lib.file.Alone() {
-			sym, ok = lib.file.Defined(n.function.Symbol)
+		sym, ok := c.lib.file.Exported(n.function.Symbol)
+		if n.function.Owner != "" || c.lib.file.Alone() {
+			sym, ok = c.lib.file.Defined(n.function.Symbol)
 		}
-		if !ok || taken[sym.Addr] || lib.file.IFunc(sym.Addr) {
+		if !ok {
 			continue
 		}
-		taken[sym.Addr] = true
-		if err := s.locateKnown(c, &n, sym); err != nil {
-			s.unprobed = append(s.unprobed, fmt.Errorf("%s of %s is not traced: %w", sym.Name, lib.mapping.path, err))
-			continue
+		for _, sym := range c.selectable(sym) {
+			if !taken[sym.Addr] {
+				taken[sym.Addr] = true
+				all = append(all, knownHere{sym, n})
+			}
 		}
-		s.probes = append(s.probes, n)
 	}
+	return all
+}
+
+// selectable returns the functions of which an IFUNC selects one when the program
+// starts, by the processor: all of them, since those that are not selected cost nothing.
+// Another symbol is the function itself.
+func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
+	if !c.lib.file.IFunc(sym.Addr) {
+		return []symbol.Symbol{sym}
+	}
+	if c.read(sym.Addr) != nil {
+		return nil
+	}
+	_, end, ok := c.around(sym.Addr)
+	if !ok {
+		return nil
+	}
+	for _, addr := range site.Selectable(c.sites(), c.between(sym.Addr, end), sym.Addr) {
+		if start, end, ok := c.around(addr); ok && start == addr {
+			all = append(all, symbol.Symbol{Name: sym.Name, Addr: addr, Size: end - addr})
+		}
+	}
+	return all
 }
 
 // warn says which of the functions of modules are not traced. Those that the user has

@@ -54,7 +54,10 @@ func (k *kernel) openNamed(plan *Plan, cpus []int, size int) error {
 	if ns := plan.namespace; ns != nil {
 		t.NamespaceDev, t.NamespaceInode = ns.dev, ns.inode
 	}
-	mode := functions.Mode{Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie}
+	mode := functions.Mode{
+		Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie,
+		Measures: slices.ContainsFunc(plan.known, func(f functions.Function) bool { return f.Measures() }),
+	}
 	f, err := functions.Load(t, plan.options.Functions, mode, cpus[len(cpus)-1], size, plan.options.verifierLog)
 	if err != nil {
 		return err

@@ -341,11 +341,18 @@ func (n *namedProbe) putEntry(c *code, addr uint64) error {
 func (s *namedSearch) enter(c *code, n *namedProbe, addr, end uint64) error {
 	body := c.between(addr, end)
 	branches := site.Direct(c.machine.arch, body, addr)
+	n.ways.Jumps = slices.ContainsFunc(branches, func(b site.Branch) bool { return !b.Call && (b.To < addr || b.To >= end) })
 	at := addr + branchTarget(body)
 	inLoop := func(at uint64) bool {
 		return slices.ContainsFunc(branches, func(b site.Branch) bool { return !b.Call && b.To == at })
 	}
 	keeps := func(at uint64) bool { return site.Keeps(c.machine.arch, c.text[at-c.base:], at) }
+	if !n.function.Reads() || !keeps(at) {
+		if later, ok := n.beside(c, body, addr); ok {
+			n.back = later - addr
+			return n.putEntry(c, later)
+		}
+	}
 	if inLoop(at) || !keeps(at) {
 		at = addr
 	}
@@ -359,7 +366,6 @@ func (s *namedSearch) enter(c *code, n *namedProbe, addr, end uint64) error {
 	if err := n.putEntry(c, at); err != nil {
 		return err
 	}
-	n.ways.Jumps = slices.ContainsFunc(branches, func(b site.Branch) bool { return !b.Call && (b.To < addr || b.To >= end) })
 	if n.function.Result == 0 {
 		return nil
 	}
@@ -385,6 +391,30 @@ func (s *namedSearch) enter(c *code, n *namedProbe, addr, end uint64) error {
 		n.returns = append(n.returns, probe)
 	}
 	return nil
+}
+
+// beside returns a place for the probe of a function of which only the entries are told
+// that is as good as its first instruction and costs less, with all arguments where they
+// were. What these point to may have changed by then.
+func (n *namedProbe) beside(c *code, body []byte, addr uint64) (uint64, bool) {
+	if !n.module() || n.function.Result != 0 || n.function.Owner != "" {
+		return 0, false
+	}
+	places := site.Arguments(c.sites())
+	f := site.Function{Name: n.function.Symbol, Entry: addr, Code: body, Return: true, Incoming: c.branches}
+	for i := range min(len(n.function.Args), len(places)) {
+		f.Args = append(f.Args, i)
+	}
+	s, err := site.Choose(c.sites(), f)
+	if err != nil {
+		return 0, false
+	}
+	for i, p := range s.Args {
+		if p.Reg != places[i] || p.Product {
+			return 0, false
+		}
+	}
+	return s.Addr, true
 }
 
 // branchTarget returns the size of an instruction at the start of code that only marks

@@ -47,6 +47,7 @@ func newThings(plan *Plan) things {
 	}
 	t.recorder = modules.NewRecorder(plan.options.Modules, first, modules.Process{
 		PID: plan.target.pid, Narrow: plan.target.narrow(), Open: plan.open, Kind: plan.target.descriptor,
+		Length: plan.target.textLength,
 	})
 	_, t.program = plan.target.linkOrder()
 	for i := range plan.debugger {

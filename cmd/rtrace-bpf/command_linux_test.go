@@ -106,55 +106,6 @@ func callOf(rec *trace.Record) testutil.Call {
 	return c
 }
 
-// What constructors allocate is in the trace, those of the program and those of its
-// libraries, however the program is linked and the probes are attached.
-func TestLaunchConstructors(t *testing.T) {
-	testutil.NeedBPF(t)
-	library := func(flags ...string) []string {
-		path := testutil.Build(t, "launch", slices.Concat([]string{"-DLIBRARY", "-shared", "-fPIC"}, flags)...)
-		return slices.Concat([]string{"-DNEEDS_LIBRARY", path}, flags)
-	}
-	for name, test := range map[string]struct {
-		flags []string
-		calls int // at least
-		libcs int // at most
-	}{
-		"library":      {flags: library(), calls: 15},
-		"fixed":        {flags: slices.Concat(library(), []string{"-no-pie", "-fno-pie"}), calls: 15},
-		"static":       {flags: []string{"-static"}, calls: 9, libcs: mostOfLibc},
-		"static-pie":   {flags: []string{"-static-pie"}, calls: 9, libcs: mostOfLibc},
-		"musl library": {flags: library(testutil.Musl), calls: 15},
-		"musl static":  {flags: []string{testutil.Musl, "-static"}, calls: 9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			constructors(t, testutil.Build(t, "launch", test.flags...), test.calls, test.libcs)
-		})
-	}
-	if !testutil.Has32Bit() {
-		return
-	}
-	t.Run("32-bit", func(t *testing.T) {
-		testutil.Need32Bit(t)
-		t.Run("library", func(t *testing.T) { constructors(t, testutil.Build(t, "launch", library("-m32")...), 15, 0) })
-		t.Run("static", func(t *testing.T) { constructors(t, testutil.Build32(t, "launch", "-static"), 9, mostOfLibc) })
-	})
-}
-
-func constructors(t *testing.T, program string, atLeast, libcs int) {
-	for name, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
-		t.Run(name, func(t *testing.T) {
-			l := launchCommand(t, flags, program)
-			l.ends(0)
-			l.says("lost: 0")
-			report := l.Report()
-			if len(report.Done()) < atLeast {
-				t.Errorf("only %d calls made", len(report.Done()))
-			}
-			equalCalls(t, l.records(), report, libcs)
-		})
-	}
-}
-
 // A program that becomes the one that is meant: by a shell, or the kernel for a script.
 func TestLaunchExec(t *testing.T) {
 	program := testutil.Build(t, "launch")

@@ -82,7 +82,8 @@ func TestModules(t *testing.T) {
 	programs := map[string][]string{
 		"file": {"file", file}, "file of a static program": {"file", static},
 		"shmposix": {"shmposix", memory, "shmposix"}, "shmsysv": {"shmsysv", memory, "shmsysv"}, "mmap": {"mmap", memory, "mmap"},
-		"thread": {"thread", threads, "thread"}, "lock": {"lock", threads, "lock"},
+		"memtransfer": {"memtransfer", testutil.Build(t, "things_transfer")},
+		"thread":      {"thread", threads, "thread"}, "lock": {"lock", threads, "lock"},
 	}
 	for name, program := range programs {
 		t.Run(name, func(t *testing.T) {

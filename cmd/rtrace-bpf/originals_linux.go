@@ -73,12 +73,10 @@ func (s *toggleSignal) String() string { return s.text }
 // Type names the kind of value for pflag.
 func (s *toggleSignal) Type() string { return "signal" }
 
-// otherModules are modules of sp-rtrace that may not be here, and what has most of what
-// they tell.
+// otherModules are modules of sp-rtrace that are not here, and why.
 var otherModules = map[string]string{
-	"memtransfer": "calls that copy memory are not traced",
-	"audit":       "nothing is loaded into the process",
-	"main":        "nothing is loaded into the process",
+	"audit": "nothing is loaded into the process",
+	"main":  "nothing is loaded into the process",
 }
 
 // insteadOf says what to use instead of the first module that is not here.

@@ -87,7 +87,7 @@ func TestOriginalOptions(t *testing.T) {
 		{"-p 1 -e /usr/lib/sp-rtrace/libsp-rtrace-memory.so.0:libsp-rtrace-file.so", none, with(func(p *parsed) {
 			p.enable = "/usr/lib/sp-rtrace/libsp-rtrace-memory.so.0:libsp-rtrace-file.so"
 		}), ""},
-		{"-p 1 -e memtransfer", none, plain, `-e memtransfer: no module "memtransfer"; calls that copy memory are not traced`},
+		{"-p 1 -e main", none, plain, `-e main: no module "main"; nothing is loaded into the process`},
 		{"-p 1 -e memory:audit", none, plain, "nothing is loaded into the process"},
 		{"-p 1 -e ./libother.so", none, plain, `no module "./libother.so"`},
 		{"-x", none, plain, "name a command behind --"},

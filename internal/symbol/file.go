@@ -175,6 +175,10 @@ func (f *File) Fixed() bool { return f.image.typ == elf.ET_EXEC }
 // Machine returns the instruction set.
 func (f *File) Machine() elf.Machine { return f.image.machine }
 
+// Entry returns the address where a program, or the dynamic loader, begins; 0 for files
+// that do not begin anywhere.
+func (f *File) Entry() uint64 { return f.image.entry }
+
 // Class returns the word size in bits, 32 or 64.
 func (f *File) Class() int {
 	if f.image.wide {

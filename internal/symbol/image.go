@@ -30,6 +30,7 @@ type image struct {
 	wide     bool // ELFCLASS64
 	typ      elf.Type
 	machine  elf.Machine
+	entry    uint64
 	segments []segment
 	sections []section
 	names    []byte // of the sections
@@ -102,8 +103,8 @@ func open(r io.ReaderAt, size int64) (*image, error) {
 	}
 	c := img.cursor(b[elf.EI_NIDENT:])
 	img.typ, img.machine = elf.Type(c.u16()), elf.Machine(c.u16())
-	c.u32()  // version
-	c.word() // entry point
+	c.u32() // version
+	img.entry = c.word()
 	phoff, shoff := c.word(), c.word()
 	c.u32() // flags
 	c.u16() // size of this header

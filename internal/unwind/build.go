@@ -117,6 +117,7 @@ func (b *builder) collect() error {
 		slices.SortFunc(b.functions, order)
 	}
 	b.functions = slices.CompactFunc(b.functions, func(x, y function) bool { return x.start == y.start })
+	b.findEntry(code)
 	return nil
 }
 

@@ -25,6 +25,7 @@ type made struct {
 	signal  int  // where the CIE of signal frames is, 0 if there is none
 	needs   bool // needs a library
 	bare    bool // no section headers but a search table
+	begin   uint64
 }
 
 // Common entries: augmentation zR with absolute addresses. CFA=rsp+8, ra at
@@ -142,7 +143,7 @@ func (f *made) header(sections uint64, count uint16, frames, header, dynamic, si
 	b := append([]byte(elf.ELFMAG), byte(class), data, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	b = o.AppendUint16(o.AppendUint16(b, uint16(elf.ET_DYN)), uint16(f.machine))
 	b = o.AppendUint32(b, 1)
-	b = f.word(f.word(f.word(b, codeAddr), uint64(sizes[0])), sections)
+	b = f.word(f.word(f.word(b, f.begin), uint64(sizes[0])), sections)
 	b = o.AppendUint32(b, 0)
 	for _, v := range sizes {
 		b = o.AppendUint16(b, v)

@@ -137,9 +137,16 @@ func (e *Event) Text(number int) (string, bool) {
 
 // Words of an entry that are no arguments, as in bpf/functions.h.
 const (
+	wordMeasured = 13
 	wordFollowed = 14
 	wordBeside   = 15
 )
+
+// Measured returns the length of the text that an argument of an entry points to, in
+// characters; false if that was not in memory, or is too long to be measured at an entry.
+func (e *Event) Measured() (length uint64, ok bool) {
+	return e.words[wordMeasured], e.words[wordMeasured] != math.MaxUint64
+}
 
 // Followed returns what pointers lead to from an argument, or in the data of a return
 // from the result; 0 if they lead nowhere.

@@ -18,10 +18,12 @@ type Target struct {
 	Narrow                       bool // it is a 32-bit program on x86-64
 }
 
-// Mode is how the programs are attached.
+// Mode is how the programs are attached, and what they must be able to do.
 type Mode struct {
 	Multi   bool // by uprobe_multi links, else by perf events
 	Cookies bool // with cookies, else each site has programs of its own
+	// Measures is set if the length of texts may be wanted.
+	Measures bool
 }
 
 // Functions is what watches a process. Its methods may be called by several goroutines,
@@ -62,6 +64,7 @@ var ErrSites = fmt.Errorf("more than %d probes: name fewer functions", maxSites)
 const (
 	maxSites    = 4096 // MAX_SITES in bpf/functions.h
 	textCounted = 0x80 // TEXT_COUNTED there
+	measureWide = 0x80 // MEASURE_WIDE there
 )
 
 // Load loads the programs, for CPUs with numbers up to last and rings of so many bytes.
@@ -78,6 +81,7 @@ func Load(t Target, o Options, m Mode, last, ringBytes int, log ebpf.LogLevel) (
 		functionsVarCfgPidnsIno:     t.NamespaceInode,
 		functionsVarCfgNarrow:       t.Narrow,
 		functionsVarCfgCookies:      m.Cookies,
+		functionsVarCfgMeasures:     m.Measures,
 	}
 	for name, value := range settings {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -125,6 +129,10 @@ func (f *Functions) Entry(fn *Function, back uint64, w Ways) (Probe, error) {
 	rule := functionsCallSite{Back: uint32(back)}
 	for i := range len(fn.Args) {
 		switch fn.Args[i] {
+		case measuredLetter:
+			rule.Measure = rule.Words + 1
+		case wideLetter:
+			rule.Measure = (rule.Words + 1) | measureWide
 		case 's', countedLetter:
 			rule.Text[rule.Texts] = rule.Words + 1
 			if fn.Args[i] == countedLetter {
@@ -264,6 +272,7 @@ func (f *Functions) program(name string, number uint32) (*ebpf.Program, error) {
 		functionsMapRings: f.objects.Rings, functionsMapSites: f.objects.Sites,
 		functionsMapLosses: f.objects.Losses, functionsMapSwitches: f.objects.Switches,
 		functionsMapStackers: f.objects.Stackers, functionsMapOuts: f.objects.Outs, functionsMapUnreads: f.objects.Unreads,
+		functionsMapUnseen: f.objects.Unseen,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load BPF program: %w", err)

@@ -62,23 +62,23 @@ const (
 )
 
 type functionsCallSite struct {
-	_        structs.HostLayout
-	Back     uint32
-	Size     uint32
-	Words    uint8
-	Texts    uint8
-	Text     [4]uint8
-	Popped   uint8
-	Steps    uint8
-	From     uint8
-	Stack    uint8
-	Out      uint8
-	Via      uint8
-	Again    uint8
-	Follow   uint8
-	Beside   uint8
-	Reserved uint8
-	Add      [8]int64
+	_       structs.HostLayout
+	Back    uint32
+	Size    uint32
+	Words   uint8
+	Texts   uint8
+	Text    [4]uint8
+	Popped  uint8
+	Steps   uint8
+	From    uint8
+	Stack   uint8
+	Out     uint8
+	Via     uint8
+	Again   uint8
+	Follow  uint8
+	Beside  uint8
+	Measure uint8
+	Add     [8]int64
 }
 
 type functionsCallStack uint32
@@ -143,10 +143,12 @@ const (
 	functionsMapStackers        = "stackers"
 	functionsMapSwitches        = "switches"
 	functionsMapUnreads         = "unreads"
+	functionsMapUnseen          = "unseen"
 	functionsProgEntered        = "entered"
 	functionsProgLeft           = "left"
 	functionsProgLooked         = "looked"
 	functionsVarCfgCookies      = "cfg_cookies"
+	functionsVarCfgMeasures     = "cfg_measures"
 	functionsVarCfgNarrow       = "cfg_narrow"
 	functionsVarCfgPid          = "cfg_pid"
 	functionsVarCfgPidNamespace = "cfg_pid_namespace"
@@ -220,6 +222,7 @@ type functionsMapSpecs struct {
 	Stackers *ebpf.MapSpec `ebpf:"stackers"`
 	Switches *ebpf.MapSpec `ebpf:"switches"`
 	Unreads  *ebpf.MapSpec `ebpf:"unreads"`
+	Unseen   *ebpf.MapSpec `ebpf:"unseen"`
 }
 
 // functionsVariableSpecs contains global variables before they are loaded into the kernel.
@@ -227,6 +230,7 @@ type functionsMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type functionsVariableSpecs struct {
 	CfgCookies      *ebpf.VariableSpec `ebpf:"cfg_cookies"`
+	CfgMeasures     *ebpf.VariableSpec `ebpf:"cfg_measures"`
 	CfgNarrow       *ebpf.VariableSpec `ebpf:"cfg_narrow"`
 	CfgPid          *ebpf.VariableSpec `ebpf:"cfg_pid"`
 	CfgPidNamespace *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
@@ -269,6 +273,7 @@ type functionsMaps struct {
 	Stackers *ebpf.Map `ebpf:"stackers"`
 	Switches *ebpf.Map `ebpf:"switches"`
 	Unreads  *ebpf.Map `ebpf:"unreads"`
+	Unseen   *ebpf.Map `ebpf:"unseen"`
 }
 
 func (m *functionsMaps) Close() error {
@@ -280,6 +285,7 @@ func (m *functionsMaps) Close() error {
 		m.Stackers,
 		m.Switches,
 		m.Unreads,
+		m.Unseen,
 	)
 }
 
@@ -288,6 +294,7 @@ func (m *functionsMaps) Close() error {
 // It can be passed to loadFunctionsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type functionsVariables struct {
 	CfgCookies      *ebpf.Variable `ebpf:"cfg_cookies"`
+	CfgMeasures     *ebpf.Variable `ebpf:"cfg_measures"`
 	CfgNarrow       *ebpf.Variable `ebpf:"cfg_narrow"`
 	CfgPid          *ebpf.Variable `ebpf:"cfg_pid"`
 	CfgPidNamespace *ebpf.Variable `ebpf:"cfg_pid_namespace"`

@@ -59,6 +59,9 @@ const (
 	arrayLetters    = "DFW"
 	// countedLetter is for package modules: bytes, as many as the next argument says.
 	countedLetter = 'B'
+	// These, too: a text, or one of characters of four bytes, of which only the length is
+	// wanted. There is no text beside one.
+	measuredLetter, wideLetter = 'L', 'U'
 )
 
 // Limits of what is told of a call.
@@ -158,6 +161,16 @@ func (f *Function) Check(narrow bool) error {
 		return fmt.Errorf("%s: argument %d (%c): %w", f.Place, i+1, f.Args[i], ErrFloats)
 	}
 	return nil
+}
+
+// Reads says whether what arguments point to is looked at when a call begins.
+func (f *Function) Reads() bool {
+	return f.Follow > 0 || f.Measures() || strings.IndexByte(f.Args, 's') >= 0 || strings.IndexByte(f.Args, countedLetter) >= 0
+}
+
+// Measures says whether the length of a text is wanted.
+func (f *Function) Measures() bool {
+	return strings.IndexByte(f.Args, measuredLetter) >= 0 || strings.IndexByte(f.Args, wideLetter) >= 0
 }
 
 // wordsOf returns how many words an argument takes.

@@ -70,7 +70,7 @@ type argument struct {
 
 // All returns the modules.
 func All() []*Module {
-	return []*Module{&file, &shmposix, &shmsysv, &mmap, &thread, &lock, &gobject, &qobject}
+	return []*Module{&file, &shmposix, &shmsysv, &mmap, &thread, &lock, &gobject, &qobject, &memtransfer}
 }
 
 // Select returns modules by their names.

@@ -17,6 +17,7 @@ type Recorder struct {
 	first     uint32 // number of the first resource
 	narrow    bool
 	pid       int // of the process
+	measure   func(addr uint64, unit int) (uint64, bool)
 
 	// ending is what open calls will have freed when they return. Another thread may get
 	// the same thing before that is seen.
@@ -49,12 +50,15 @@ type Process struct {
 	Narrow bool                // it is a 32-bit program on a 64-bit machine
 	Open   map[uint32]string   // the descriptors that were open before, and what they are, as Kind says
 	Kind   func(fd int) string // says what a descriptor is now; empty if it is not open
+	// Length returns the number of characters, of so many bytes each, of the text that is
+	// at an address now.
+	Length func(addr uint64, unit int) (uint64, bool)
 }
 
 // NewRecorder returns one for modules, whose resources are numbered from first on.
 func NewRecorder(selected []*Module, first uint32, p Process) *Recorder {
 	r := &Recorder{
-		groups: groups(selected), modules: selected, first: first, narrow: p.Narrow, pid: p.PID,
+		groups: groups(selected), modules: selected, first: first, narrow: p.Narrow, pid: p.PID, measure: p.Length,
 		fds: descriptors{now: p.Kind},
 	}
 	r.fds.begin(p.Open)

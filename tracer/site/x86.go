@@ -83,6 +83,9 @@ func (m x86) decode(code []byte, pc uint64) insn {
 		return insn{size: 4, cost: SingleStep, hint: true}
 	}
 	if n := vexLength(code, m.bits); n != 0 {
+		if vexPlain(code, m.bits) {
+			return insn{size: n, cost: Refused}
+		}
 		return insn{size: n, kind: unknown, cost: Refused}
 	}
 	x, ok := m.inst(code)

@@ -195,7 +195,8 @@ func writesFirstX86(op x86asm.Op) bool {
 		x86asm.MOVD, x86asm.MOVQ, x86asm.MOVAPD, x86asm.MOVAPS, x86asm.MOVUPD, x86asm.MOVUPS,
 		x86asm.MOVDQA, x86asm.MOVDQU, x86asm.MOVSS, x86asm.MOVSD_XMM, x86asm.MOVHPD,
 		x86asm.MOVHPS, x86asm.MOVLPD, x86asm.MOVLPS, x86asm.MOVHLPS, x86asm.MOVLHPS,
-		x86asm.PXOR, x86asm.XORPD, x86asm.XORPS, x86asm.PUNPCKLQDQ, x86asm.CVTSI2SD,
+		x86asm.PXOR, x86asm.XORPD, x86asm.XORPS, x86asm.PUNPCKLQDQ, x86asm.PUNPCKLBW, x86asm.PUNPCKLWD,
+		x86asm.PSHUFD, x86asm.CVTSI2SD,
 		x86asm.CVTSI2SS, x86asm.CVTTSD2SI, x86asm.CVTTSS2SI:
 		return true
 	}

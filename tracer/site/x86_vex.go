@@ -13,22 +13,8 @@ package site
 //
 // Intel SDM, volume 2, 2.3.5 and 2.7.1.
 func vexLength(code []byte, bits int) int {
-	if len(code) < 3 || bits == 32 && code[1] < 0xc0 {
-		return 0
-	}
-	var opcodes byte // the map
-	var i int        // of the opcode
-	switch code[0] {
-	case 0xc5:
-		opcodes, i = 1, 2
-	case 0xc4:
-		opcodes, i = code[1]&0x1f, 3
-	case 0x62:
-		opcodes, i = code[1]&0x07, 4
-	default:
-		return 0
-	}
-	if i >= len(code) {
+	opcodes, i, ok := vexOpcode(code, bits)
+	if !ok {
 		return 0
 	}
 	opcode := code[i]
@@ -47,6 +33,44 @@ func vexLength(code []byte, bits int) int {
 		return 0
 	}
 	return n
+}
+
+// vexOpcode returns the map of such an instruction, and the index of its opcode.
+func vexOpcode(code []byte, bits int) (opcodes byte, i int, ok bool) {
+	if len(code) < 3 || bits == 32 && code[1] < 0xc0 {
+		return 0, 0, false
+	}
+	switch code[0] {
+	case 0xc5:
+		opcodes, i = 1, 2
+	case 0xc4:
+		opcodes, i = code[1]&0x1f, 3
+	case 0x62:
+		opcodes, i = code[1]&0x07, 4
+	default:
+		return 0, 0, false
+	}
+	return opcodes, i, i < len(code)
+}
+
+// vexPlain says that such an instruction changes vector registers only: what memset and
+// its like begin with, which spread a byte over a register.
+func vexPlain(code []byte, bits int) bool {
+	opcodes, i, ok := vexOpcode(code, bits)
+	if !ok {
+		return false
+	}
+	switch opcode := code[i]; {
+	case opcodes == 1 && opcode >= 0x60 && opcode <= 0x70: // vpunpck…, vmovd, vmovdqu, vpshufd
+		return true
+	case opcodes == 1 && (opcode == 0x57 || opcode == 0xef): // vxorps, vpxor
+		return true
+	case opcodes == 2 && (opcode == 0x00 || opcode == 0x58 || opcode == 0x59): // vpshufb, vpbroadcastd, vpbroadcastq
+		return true
+	case opcodes == 2 && opcode >= 0x78 && opcode <= 0x7c: // vpbroadcastb, vpbroadcastw, also from general registers
+		return true
+	}
+	return false
 }
 
 // vexImmediate has the opcodes of map 1 that an immediate byte follows.
