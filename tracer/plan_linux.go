@@ -3,6 +3,9 @@ package tracer
 import (
 	"errors"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
 	"rtrace-bpf/tracer/functions"
 )
 
@@ -26,6 +29,9 @@ type Plan struct {
 	namedFound map[namedFile]bool   // where these were looked for
 	known      []functions.Function // that the modules know
 	open       map[uint32]string    // descriptors from before the trace, for modules: what each is
+
+	types  func() (*btf.Spec, error)            // of the kernel; begun before they are needed
+	object func() (*ebpf.CollectionSpec, error) // the programs: the same. It is for one who changes it
 }
 
 // NewPlan looks at the process and the kernel and decides what to probe, where
@@ -43,14 +49,19 @@ func NewPlan(o Options) (*Plan, error) {
 	}
 	p := &Plan{options: o, target: t}
 	if err := p.decide(); err != nil {
-		return nil, errors.Join(err, t.Close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
 func (p *Plan) decide() error {
+	p.types = ahead(btf.LoadKernelSpec)
 	if err := p.chooseKernel(); err != nil {
 		return err
+	}
+	p.object = ahead(p.target.machine.whole)
+	if p.bounded {
+		p.object = ahead(p.target.machine.bounded)
 	}
 	if !p.options.NoMemory {
 		if err := p.chooseAllocators(); err != nil {
@@ -202,4 +213,7 @@ func (p *Plan) Mechanism() Mechanism { return p.mechanism }
 func (p *Plan) ProcessName() string { return p.target.name }
 
 // Close lets go of the process. Tracer.Close does it, too.
-func (p *Plan) Close() error { return p.target.Close() }
+func (p *Plan) Close() error {
+	endPreflight()
+	return p.target.Close()
+}
