@@ -232,6 +232,13 @@ func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	return err
 }
 
+// leave has the probes removed, without waiting for that.
+func (k *kernel) leave() error {
+	err := k.keeper.Leave()
+	k.keeper = nil
+	return err
+}
+
 // Close removes the probes and frees the rest.
 func (k *kernel) Close() error {
 	var all []error
