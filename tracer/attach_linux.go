@@ -110,14 +110,14 @@ func (k *kernel) load(plan *Plan, cpus []int, beside ...func() error) error {
 	}
 	loading := func() error { return programs.load(&k.objects.probePrograms) }
 	err = together(append([]func() error{loading}, beside...)...)
-	plan.types, plan.object = nil, nil // they are large
+	plan.preparation = preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }
 
 // makeMaps makes the maps and returns the programs, which are to be loaded.
 func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
 	o := plan.options
-	spec, err := plan.object()
+	spec, err := plan.preparation.object()
 	if err != nil {
 		return nil, fmt.Errorf("read BPF object: %w", err)
 	}
@@ -177,7 +177,7 @@ func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
 		}
 	}
 	p := &programs{
-		specs: spec.Programs, types: plan.types,
+		specs: spec.Programs, types: plan.preparation.types,
 		options: ebpf.ProgramOptions{LogLevel: o.verifierLog},
 	}
 	spec.Programs = nil

@@ -3,9 +3,6 @@ package tracer
 import (
 	"errors"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
-
 	"rtrace-bpf/tracer/functions"
 )
 
@@ -30,8 +27,7 @@ type Plan struct {
 	known      []functions.Function // that the modules know
 	open       map[uint32]string    // descriptors from before the trace, for modules: what each is
 
-	types  func() (*btf.Spec, error)            // of the kernel; begun before they are needed
-	object func() (*ebpf.CollectionSpec, error) // the programs: the same. It is for one who changes it
+	preparation preparation // until it is loaded
 }
 
 // NewPlan looks at the process and the kernel and decides what to probe, where
@@ -55,14 +51,15 @@ func NewPlan(o Options) (*Plan, error) {
 }
 
 func (p *Plan) decide() error {
-	p.types = ahead(btf.LoadKernelSpec)
+	p.preparation.prepareTypes(p.options.Features)
 	if err := p.chooseKernel(); err != nil {
 		return err
 	}
-	p.object = ahead(p.target.machine.whole)
+	object := p.target.machine.whole
 	if p.bounded {
-		p.object = ahead(p.target.machine.bounded)
+		object = p.target.machine.bounded
 	}
+	p.preparation.prepareObject(p.options.Features, object)
 	if !p.options.NoMemory {
 		if err := p.chooseAllocators(); err != nil {
 			return err

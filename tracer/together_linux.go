@@ -18,10 +18,3 @@ func together(steps ...func() error) error {
 	}
 	return nil
 }
-
-// ahead begins to make something before it is needed, and returns what waits for it.
-func ahead[T any](make func() (T, error)) func() (T, error) {
-	made := sync.OnceValues(make)
-	go func() { _, _ = made() }() // who waits gets the error
-	return made
-}
