@@ -11,8 +11,6 @@
 #include "trampoline.h"
 #include "window.h"
 
-enum { GO_ON = 0, STOP = 1 };
-
 static __always_inline long stop(struct thread *t, __u8 end)
 {
 	t->walk.end = end;
@@ -34,7 +32,7 @@ static __always_inline __u64 user_code(__u64 addr)
 }
 
 /* frame_pointer reads the frame pointer of the frame to be left. */
-static __noinline bool frame_pointer(struct thread *t)
+VERIFIED_ONCE bool frame_pointer(struct thread *t)
 {
 	__u64 value = 0;
 
@@ -141,16 +139,27 @@ static __noinline long follow_frame_pointer(struct thread *t)
 	return enter_frame(t, user_code(ra), fp + 2 * sizeof(word), fp + sizeof(word));
 }
 
+struct hashing {
+	struct thread *t;
+	__u64 hash;
+};
+
+static long hash_frame(__u64 n, struct hashing *h)
+{
+	if (n >= MAX_DEPTH || n >= h->t->walk.depth)
+		return STOP;
+	h->hash = mix(h->hash, h->t->stack.frames[n]);
+	return GO_ON;
+}
+
 /* hash_frames hashes all frames anew. */
 static __noinline __u64 hash_frames(struct thread *t)
 {
-	__u64 hash = 0;
+	struct hashing h = { .t = t };
 
-	if (!t)
-		return 0;
-	for (__u32 i = 0; i < MAX_DEPTH && i < t->walk.depth; i++)
-		hash = mix(hash, t->stack.frames[i]);
-	return hash;
+	if (t)
+		take_turns(MAX_DEPTH, hash_frame, &h);
+	return h.hash;
 }
 
 /*

@@ -123,13 +123,12 @@ VERIFIED_ONCE int same_words(struct thread *t, struct cached_stack *e)
 }
 
 /* match returns the hash of the entry's stack if it is the one that begins here, else 0. */
-static __always_inline __u64 match(struct thread *t, struct cached_stack *e, __u64 pc, __u64 fp,
-				   __u64 sp)
+VERIFIED_ONCE __u64 match(struct thread *t, struct cached_stack *e, __u64 pc, __u64 fp, __u64 sp)
 {
 	__u32 version, length;
 	__u64 hash;
 
-	if (e->pc != pc || e->sp != sp)
+	if (!t || !e)
 		return 0;
 	version = read_version(e);
 	if (version & 1 || e->pc != pc || e->sp != sp || e->epoch != t->target.epoch ||
@@ -159,7 +158,11 @@ static __noinline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 s
 	if (!set)
 		return 0;
 	for (__u32 i = 0; i < CACHE_WAYS; i++) {
-		hash = match(t, &set->ways[i], pc, fp, sp);
+		struct cached_stack *e = &set->ways[i];
+
+		if (e->pc != pc || e->sp != sp)
+			continue;
+		hash = match(t, e, pc, fp, sp);
 		if (hash) {
 			if (t->luck < MAX_LUCK)
 				t->luck += HIT_LUCK;
@@ -188,24 +191,50 @@ static __always_inline void keep_word(struct thread *t, struct cached_stack *e, 
 		e->length = at + sizeof(word);
 }
 
+struct keeping {
+	struct thread *t;
+	struct cached_stack *e;
+};
+
+/* keep_frame keeps what decided the frame behind frame n. */
+static long keep_frame(__u64 n, struct keeping *k)
+{
+	__u32 slot, at;
+
+	if (n >= MAX_SLOTS - 1 || n + 1 >= k->t->walk.depth)
+		return STOP;
+	slot = k->t->walk.slot[n + 1];
+	at = slot & ~SLOT_PAIR;
+	if (at == SLOT_FAR)
+		return GO_ON; /* it is among the far words */
+	keep_word(k->t, k->e, at);
+	if (at != slot)
+		keep_word(k->t, k->e, at - sizeof(word));
+	return GO_ON;
+}
+
+/* keep_other keeps what was read beside the frames. */
+static long keep_other(__u64 n, struct keeping *k)
+{
+	if (n >= MAX_EXTRA || n >= k->t->walk.extras)
+		return STOP;
+	keep_word(k->t, k->e, k->t->walk.extra[n]);
+	return GO_ON;
+}
+
 /* keep_words copies what decided the stack to an entry. */
 VERIFIED_ONCE int keep_words(struct thread *t, struct cached_stack *e)
 {
+	struct keeping k;
+
 	if (!t || !e)
 		return 0;
+	k.t = t;
+	k.e = e;
 	e->slots = 0;
 	e->length = 0;
-	for (__u32 i = 1; i < MAX_SLOTS && i < t->walk.depth; i++) {
-		__u32 at = t->walk.slot[i] & ~SLOT_PAIR;
-
-		if (at == SLOT_FAR)
-			continue; /* it is among the far words */
-		keep_word(t, e, at);
-		if (at != t->walk.slot[i])
-			keep_word(t, e, at - sizeof(word));
-	}
-	for (__u32 i = 0; i < MAX_EXTRA && i < t->walk.extras; i++)
-		keep_word(t, e, t->walk.extra[i]);
+	take_turns(MAX_SLOTS - 1, keep_frame, &k);
+	take_turns(MAX_EXTRA, keep_other, &k);
 	e->fars = t->walk.fars;
 	for (__u32 i = 0; i < MAX_FAR && i < t->walk.fars; i++) {
 		e->far_at[i] = t->walk.far_at[i];

@@ -163,7 +163,7 @@ static __noinline struct mapping *find_mapping(struct thread *t, __u64 pc)
 }
 
 /* find_row returns the number of the rule that holds at offset pc of a table. */
-static __noinline __u32 find_row(__u32 slot, __u32 n, __u32 pc)
+__noinline __u32 find_row(__u32 slot, __u32 n, __u32 pc)
 {
 	void *table = bpf_map_lookup_elem(&tables, &slot);
 	struct row *row;
@@ -184,7 +184,7 @@ static __noinline __u32 find_row(__u32 slot, __u32 n, __u32 pc)
 	return row && row->pc <= pc ? row->rule : 0;
 }
 
-static __noinline __u64 search_rule(struct thread *t, __u64 pc)
+VERIFIED_ONCE __u64 search_rule(struct thread *t, __u64 pc)
 {
 	struct mapping *m = find_mapping(t, pc);
 	__u64 offset, *rule;

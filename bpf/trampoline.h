@@ -8,6 +8,7 @@
 #define RTRACE_TRAMPOLINE_H
 
 #include "state.h"
+#include "turns.h"
 
 /* Only what is read; the loader finds the places in the running kernel's types. */
 struct return_instance {
@@ -29,31 +30,46 @@ struct task_struct {
 
 #define READ_KERNEL(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
 
+struct pending {
+	__u64 pc, slot; /* what is looked for */
+	struct return_instance *next;
+	__u64 found;
+};
+
+/* check_pending looks at one of the pending returns. */
+static long check_pending(__u64 n, struct pending *p)
+{
+	struct return_instance *r = p->next;
+	unsigned long stack = 0, address = 0;
+
+	if (!r || READ_KERNEL(stack, r->stack) || READ_KERNEL(address, r->orig_ret_vaddr))
+		return STOP;
+	if (stack == p->slot && address != p->pc) {
+		p->found = address;
+		return STOP;
+	}
+	return READ_KERNEL(p->next, r->next) ? STOP : GO_ON;
+}
+
 /*
  * true_return returns the address that belongs behind pc, which was found at
  * slot, if pc is the kernel's stub; else 0. Where a function ended in a jump to
  * another probed one there are two entries for the slot, the outer one of them
  * with the address.
+ *
+ * A global function that takes no pointers is verified once on all kernels.
  */
-static __noinline __u64 true_return(__u64 pc, __u64 slot)
+__noinline __u64 true_return(__u64 pc, __u64 slot)
 {
 	struct task_struct *task = bpf_get_current_task();
+	struct pending p = { .pc = pc, .slot = slot };
 	struct uprobe_task *utask = NULL;
-	struct return_instance *r = NULL;
 
-	if (READ_KERNEL(utask, task->utask) || !utask || READ_KERNEL(r, utask->return_instances))
+	if (READ_KERNEL(utask, task->utask) || !utask ||
+	    READ_KERNEL(p.next, utask->return_instances))
 		return 0;
-	for (int i = 0; i < MAX_RETURNS && r; i++) {
-		unsigned long stack = 0, address = 0;
-
-		if (READ_KERNEL(stack, r->stack) || READ_KERNEL(address, r->orig_ret_vaddr))
-			return 0;
-		if (stack == slot && address != pc)
-			return address;
-		if (READ_KERNEL(r, r->next))
-			return 0;
-	}
-	return 0;
+	take_turns(MAX_RETURNS, check_pending, &p);
+	return p.found;
 }
 
 #endif

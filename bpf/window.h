@@ -13,12 +13,12 @@
  * the stack. A copy that runs over that end fails as a whole and is slow, so
  * the end is learnt from it.
  */
-static __noinline void move_window(struct thread *t, __u64 addr, __u32 length)
+VERIFIED_ONCE int move_window(struct thread *t, __u64 addr, __u32 length)
 {
 	struct window *w;
 
 	if (!t)
-		return;
+		return 0;
 	w = &t->window;
 	w->base = addr;
 	if (w->top > addr && w->top - addr < length)
@@ -29,12 +29,13 @@ static __noinline void move_window(struct thread *t, __u64 addr, __u32 length)
 		length = WINDOW_BYTES;
 	w->length = length;
 	if (likely(!bpf_probe_read_user(w->words, length, (void *)addr)))
-		return;
+		return 0;
 	w->top = (addr | (PAGE - 1)) + 1;
 	length = w->top - addr;
 	if (length >= w->length || bpf_probe_read_user(w->words, length & (PAGE - 1), (void *)addr))
 		length = 0;
 	w->length = length;
+	return 0;
 }
 
 /* forget_window empties the window, which will begin at sp. */
@@ -69,7 +70,7 @@ static __always_inline bool read_alone(struct thread *t, __u64 addr, __u64 *valu
 }
 
 /* read_far reads a word that is not in the window, and moves the window there if that is ahead. */
-static __noinline bool read_far(struct thread *t, __u64 addr, __u64 *value)
+VERIFIED_ONCE bool read_far(struct thread *t, __u64 addr, __u64 *value)
 {
 	struct window *w;
 	__u64 at;

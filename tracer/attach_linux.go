@@ -3,12 +3,12 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/keeper"
@@ -59,16 +59,21 @@ func (k *kernel) attach(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := k.load(plan, cpus); err != nil {
+	err = k.load(plan, cpus,
+		func() error { return k.openRings(plan, cpus) },
+		func() error { return k.register(plan) },
+	)
+	if err != nil {
 		return err
 	}
 	if err := k.putSites(plan); err != nil {
 		return err
 	}
-	if err := k.openRings(plan, cpus); err != nil {
+	size := plan.options.ringBytes(len(cpus))
+	if err := k.openActivity(plan, cpus, size); err != nil {
 		return err
 	}
-	if err := k.register(plan); err != nil {
+	if err := k.openNamed(plan, cpus, size); err != nil {
 		return err
 	}
 	if k.sideband, err = openSideband(plan.target.pid, cpus, plan.options.sidebandBytes()); err != nil {
@@ -96,16 +101,25 @@ func (k *kernel) attach(plan *Plan) error {
 	return k.enable()
 }
 
-// load configures and loads the programs and maps.
-func (k *kernel) load(plan *Plan, cpus []int) error {
-	o := plan.options
-	read := plan.target.machine.whole
-	if plan.bounded {
-		read = plan.target.machine.bounded
-	}
-	spec, err := read()
+// load makes the maps, and loads the programs while steps are taken that need the maps
+// alone: each of these takes some ten milliseconds.
+func (k *kernel) load(plan *Plan, cpus []int, beside ...func() error) error {
+	programs, err := k.makeMaps(plan, cpus)
 	if err != nil {
-		return fmt.Errorf("read BPF object: %w", err)
+		return err
+	}
+	loading := func() error { return programs.load(&k.objects.probePrograms) }
+	err = together(append([]func() error{loading}, beside...)...)
+	plan.preparation = preparation{} // it is large
+	return errors.Join(err, programs.Close())
+}
+
+// makeMaps makes the maps and returns the programs, which are to be loaded.
+func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
+	o := plan.options
+	spec, err := plan.preparation.object()
+	if err != nil {
+		return nil, fmt.Errorf("read BPF object: %w", err)
 	}
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
@@ -131,7 +145,7 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 	}
 	for name, value := range settings {
 		if err := spec.Variables[name].Set(value); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
+			return nil, fmt.Errorf("set %s: %w", name, err)
 		}
 	}
 	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
@@ -162,14 +176,19 @@ func (k *kernel) load(plan *Plan, cpus []int) error {
 			p.AttachType = ebpf.AttachTraceUprobeMulti
 		}
 	}
-	loading := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogLevel: o.verifierLog}}
-	if err := spec.LoadAndAssign(&k.objects, &loading); err != nil {
-		if errors.Is(err, unix.EPERM) {
-			return fmt.Errorf("load BPF programs: %w: the kernel is locked down or a security module forbids it", ErrUnsupported)
-		}
-		return fmt.Errorf("load BPF programs: %w", err)
+	p := &programs{
+		specs: spec.Programs, types: plan.preparation.types,
+		options: ebpf.ProgramOptions{LogLevel: o.verifierLog},
 	}
-	return nil
+	spec.Programs = nil
+	if p.own, err = ebpf.NewCollection(spec); err != nil {
+		return nil, loadError(err)
+	}
+	p.maps = maps.Clone(p.own.Maps)
+	if err := errors.Join(p.own.Assign(&k.objects.probeMaps), p.own.Assign(&k.objects.probeVariables)); err != nil {
+		return nil, errors.Join(loadError(err), p.Close())
+	}
+	return p, nil
 }
 
 // register tells the programs what they need to know of the process. Its
@@ -210,13 +229,14 @@ func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)
 	}
-	if err != nil {
-		return err
-	}
-	if err := k.openActivity(plan, cpus, size); err != nil {
-		return err
-	}
-	return k.openNamed(plan, cpus, size)
+	return err
+}
+
+// leave has the probes removed, without waiting for that.
+func (k *kernel) leave() error {
+	err := k.keeper.Leave()
+	k.keeper = nil
+	return err
 }
 
 // Close removes the probes and frees the rest.
@@ -246,7 +266,7 @@ func (k *kernel) Close() error {
 		all = append(all, k.grace.Close())
 		k.grace = nil
 	}
-	if k.objects.Enter != nil {
+	if k.objects.Targets != nil {
 		all = append(all, k.objects.Close())
 	}
 	return errors.Join(all...)

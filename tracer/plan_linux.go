@@ -26,6 +26,8 @@ type Plan struct {
 	namedFound map[namedFile]bool   // where these were looked for
 	known      []functions.Function // that the modules know
 	open       map[uint32]string    // descriptors from before the trace, for modules: what each is
+
+	preparation preparation // until it is loaded
 }
 
 // NewPlan looks at the process and the kernel and decides what to probe, where
@@ -43,15 +45,21 @@ func NewPlan(o Options) (*Plan, error) {
 	}
 	p := &Plan{options: o, target: t}
 	if err := p.decide(); err != nil {
-		return nil, errors.Join(err, t.Close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
 func (p *Plan) decide() error {
+	p.preparation.prepareTypes(p.options.Features)
 	if err := p.chooseKernel(); err != nil {
 		return err
 	}
+	object := p.target.machine.whole
+	if p.bounded {
+		object = p.target.machine.bounded
+	}
+	p.preparation.prepareObject(p.options.Features, object)
 	if !p.options.NoMemory {
 		if err := p.chooseAllocators(); err != nil {
 			return err
@@ -202,4 +210,7 @@ func (p *Plan) Mechanism() Mechanism { return p.mechanism }
 func (p *Plan) ProcessName() string { return p.target.name }
 
 // Close lets go of the process. Tracer.Close does it, too.
-func (p *Plan) Close() error { return p.target.Close() }
+func (p *Plan) Close() error {
+	endPreflight()
+	return p.target.Close()
+}

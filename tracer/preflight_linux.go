@@ -1,8 +1,8 @@
 package tracer
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"runtime"
@@ -21,49 +21,70 @@ import (
 //go:noinline
 func preflightTarget() {}
 
-// preflighting is held while preflightTarget is probed and called: each test of it
-// would count the calls of another one.
+// preflighting is held while preflightTarget is probed: each test of it would count the
+// calls of another one.
 var preflighting sync.Mutex
+
+// endPreflight waits until no test has a probe in this process any more.
+func endPreflight() {
+	preflighting.Lock()
+	defer preflighting.Unlock()
+}
 
 // multiSeesThreads tests that a uprobe_multi link with a process filter fires
 // in a thread other than the first one. Before kernel 6.10 (commit
 // 46ba0e49b642) it did not, so most of a process was silently missing.
 func multiSeesThreads() error {
 	preflighting.Lock()
-	defer preflighting.Unlock()
+	n, l, err := callsSeen()
+	if l == nil {
+		preflighting.Unlock()
+	} else {
+		// The kernel waits for a grace period then, and nobody has to: see endPreflight.
+		go func() {
+			defer preflighting.Unlock()
+			_ = l.Close() // which only closes a descriptor
+		}()
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("test uprobe_multi: %w", err)
+	case n != 1:
+		return unsupported("uprobe_multi with a working process filter", "6.10")
+	}
+	return nil
+}
+
+// callsSeen calls preflightTarget once and returns how often a probe there has seen that,
+// and what holds the probe if it was put in.
+func callsSeen() (n uint64, probe io.Closer, err error) {
 	offset, err := ownFileOffset(reflect.ValueOf(preflightTarget).Pointer())
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	hits, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	if err != nil {
-		return fmt.Errorf("test uprobe_multi: %w", err)
+		return 0, nil, err
 	}
 	defer hits.Close()
 	program, err := countingProgram(hits, ebpf.AttachTraceUprobeMulti)
 	if err != nil {
-		return fmt.Errorf("test uprobe_multi: %w", err)
+		return 0, nil, err
 	}
 	defer program.Close()
 	exe, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("test uprobe_multi: %w", err)
+		return 0, nil, err
 	}
 	l, err := exe.UprobeMulti(nil, program, &link.UprobeMultiOptions{
 		Addresses: []uint64{offset}, PID: uint32(os.Getpid()),
 	})
 	if err != nil {
-		return fmt.Errorf("test uprobe_multi: %w", err)
+		return 0, nil, err
 	}
 	callOffMainThread(preflightTarget)
-	var n uint64
-	if err := errors.Join(hits.Lookup(uint32(0), &n), l.Close()); err != nil {
-		return fmt.Errorf("test uprobe_multi: %w", err)
-	}
-	if n != 1 {
-		return unsupported("uprobe_multi with a working process filter", "6.10")
-	}
-	return nil
+	err = hits.Lookup(uint32(0), &n)
+	return n, l, err
 }
 
 // callOffMainThread calls f in a thread that is not the process's first.

@@ -138,20 +138,29 @@ func (s *ringSource) Close() error {
 	return errors.Join(s.ring.Close(), s.ebpf.Close())
 }
 
-// openRings makes a BPF ring buffer per CPU and puts it into the outer map.
-func openRings(outer *ebpf.Map, cpus []int, size int) ([]source, error) {
-	var sources []source
-	for _, cpu := range cpus {
-		s, err := openRing(outer, cpu, size)
+// openRings makes a BPF ring buffer per CPU and puts them into the outer map.
+func openRings(into *ebpf.Map, cpus []int, size int) (sources []source, err error) {
+	defer func() {
 		if err != nil {
-			return nil, errors.Join(err, closeSources(sources))
+			sources, err = nil, errors.Join(err, closeSources(sources))
+		}
+	}()
+	var slots, fds []uint32
+	for _, cpu := range cpus {
+		s, err := newRing(cpu, size)
+		if err != nil {
+			return sources, err
 		}
 		sources = append(sources, s)
+		slots, fds = append(slots, uint32(cpu)), append(fds, uint32(s.fd()))
+	}
+	if err := newOuter(into).update(slots, fds); err != nil {
+		return sources, fmt.Errorf("install ring buffers: %w", err)
 	}
 	return sources, nil
 }
 
-func openRing(outer *ebpf.Map, cpu, size int) (source, error) {
+func newRing(cpu, size int) (source, error) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "ring", Type: ebpf.RingBuf, MaxEntries: uint32(size)})
 	if err != nil {
 		return nil, ringError(cpu, size, err)
@@ -159,9 +168,6 @@ func openRing(outer *ebpf.Map, cpu, size int) (source, error) {
 	r, err := ring.NewBPF(m.FD(), size)
 	if err != nil {
 		return nil, errors.Join(ringError(cpu, size, err), m.Close())
-	}
-	if err := outer.Put(uint32(cpu), m); err != nil {
-		return nil, errors.Join(fmt.Errorf("install ring buffer of cpu %d: %w", cpu, err), r.Close(), m.Close())
 	}
 	return &ringSource{cpu: uint16(cpu), ebpf: m, ring: r}, nil
 }

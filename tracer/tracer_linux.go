@@ -325,7 +325,17 @@ func (t *Tracer) Plan() *Plan { return t.plan }
 
 // Close stops recording if that has not happened, removes the probes and frees
 // everything. After it, nothing of the tracer is left in the kernel.
-func (t *Tracer) Close() error {
+func (t *Tracer) Close() error { return t.close(false) }
+
+// Leave is Close for a program that ends then. It does not wait for the kernel to forget
+// the probes of a process that has ended, where they are no more: the keeper does, which
+// takes a tenth of a second, or seconds where each probe is a perf event.
+func (t *Tracer) Leave() error {
+	// The first process of a namespace takes all others with it, the keeper as well.
+	return t.close(os.Getpid() != 1)
+}
+
+func (t *Tracer) close(leave bool) error {
 	t.Stop()
 	for range t.collector.out { // let the collector end
 	}
@@ -337,5 +347,9 @@ func (t *Tracer) Close() error {
 		t.kernel.named.stop()
 	}
 	t.ticker.Stop()
-	return errors.Join(t.collector.Close(), t.kernel.Close(), t.plan.Close())
+	var err error
+	if leave && t.collector.exited {
+		err = t.kernel.leave()
+	}
+	return errors.Join(err, t.collector.Close(), t.kernel.Close(), t.plan.Close())
 }

@@ -179,7 +179,11 @@ func (x *session) detach() error {
 	if x.tracer.Plan().Mechanism() == tracer.MechanismPerf {
 		x.status.say("removing the probes, which takes seconds on this kernel")
 	}
-	err := x.tracer.Close()
+	end := x.tracer.Close
+	if x.alone {
+		end = x.tracer.Leave
+	}
+	err := end()
 	x.status.clear()
 	return err
 }

@@ -147,15 +147,24 @@ func (k *Keeper) ask(r *request) error {
 
 // Close takes all probes out and ends the child. Probes of a child that has ended are
 // out already.
-func (k *Keeper) Close() error {
-	err := k.socket.Close()
+func (k *Keeper) Close() error { return errors.Join(k.socket.Close(), k.reap()) }
+
+// Leave is Close without waiting for it. The child does its work also when this process
+// has ended.
+func (k *Keeper) Leave() error {
+	go func() { _ = k.reap() }() // for one that goes on
+	return k.socket.Close()
+}
+
+// reap waits for the end of the child.
+func (k *Keeper) reap() (err error) {
 	for {
 		_, errWait := unix.Wait4(k.pid, nil, 0, nil)
 		if errors.Is(errWait, unix.EINTR) {
 			continue
 		}
 		if errWait != nil {
-			err = errors.Join(err, fmt.Errorf("wait for the process that holds the probes: %w", errWait))
+			err = fmt.Errorf("wait for the process that holds the probes: %w", errWait)
 		}
 		break
 	}
