@@ -30,7 +30,7 @@ func (s *namedSearch) lookForKnown(lib *library) {
 			entries = append(entries, k.Addr)
 		}
 	}
-	c.branches = site.Branches(c.machine.arch, c.text, c.base, entries)
+	c.branches = slices.DeleteFunc(site.Branches(c.machine.arch, c.text, c.base, entries), c.passes(here))
 	for i := range here {
 		k := &here[i]
 		if err := s.locateKnown(c, &k.probe, k.Symbol); err != nil {
@@ -38,6 +38,24 @@ func (s *namedSearch) lookForKnown(lib *library) {
 			continue
 		}
 		s.probes = append(s.probes, k.probe)
+	}
+}
+
+// passes returns what says whether a branch leads from one of those functions to another
+// one, where that does no harm.
+func (c *code) passes(all []knownHere) func(site.Branch) bool {
+	var from []extent
+	for i := range all {
+		if all[i].probe.function.Passed {
+			if _, end, ok := c.around(all[i].Addr); ok {
+				from = append(from, extent{all[i].Addr, end})
+			}
+		}
+	}
+	return func(b site.Branch) bool {
+		return slices.ContainsFunc(from, func(e extent) bool {
+			return b.From >= e.start && b.From < e.end && (b.To < e.start || b.To >= e.end)
+		})
 	}
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pace compute|calls|asks|reads|switches N: what an operation costs, for benchmarks.
+ * pace compute|calls|asks|reads|switches|locks|copies|opens N: what an operation costs, for
+ * benchmarks.
  *
  * After the gate it does N operations: a thousand steps of a computation, a system
  * call that fails at once (close of no descriptor) or does nothing (getppid) or reads a
  * byte of its program's file, or a byte to another thread on
- * the same processor and one back, which takes two switches each way at most. Output:
+ * the same processor and one back, which takes two switches each way at most; or it takes
+ * and gives back a lock, copies 32 bytes, or opens and closes a file. Output:
  * "pace NS", the processor time of the process for one.
  */
 #include "prog.h"
@@ -78,6 +80,31 @@ static void switches(unsigned long n)
 			die("no echo");
 }
 
+static void locks(unsigned long n)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+	while (n-- > 0) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+static void copies(unsigned long n)
+{
+	static char from[32], to[32];
+	void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+
+	while (n-- > 0)
+		copy(to, from, sizeof(to));
+}
+
+static void opens(unsigned long n)
+{
+	while (n-- > 0)
+		close(open("/dev/null", O_RDONLY));
+}
+
 int main(int argc, char **argv)
 {
 	void (*work)(unsigned long) = NULL;
@@ -87,7 +114,7 @@ int main(int argc, char **argv)
 	double began;
 
 	if (argc != 3)
-		die("usage: pace compute|calls|asks|reads|switches N");
+		die("usage: pace compute|calls|asks|reads|switches|locks|copies|opens N");
 	n = number(argv[2]);
 	if (!strcmp(argv[1], "compute"))
 		work = compute;
@@ -99,6 +126,12 @@ int main(int argc, char **argv)
 		work = reads;
 	else if (!strcmp(argv[1], "switches"))
 		work = switches;
+	else if (!strcmp(argv[1], "locks"))
+		work = locks;
+	else if (!strcmp(argv[1], "copies"))
+		work = copies;
+	else if (!strcmp(argv[1], "opens"))
+		work = opens;
 	else
 		die("no such work");
 	CPU_ZERO(&one);

@@ -42,6 +42,10 @@ type Function struct {
 	Wrote int  // bytes of that, at most MaxOut
 	Via   int  // word of that which points to what is wanted, before its length; 0: it is that itself
 
+	// Passed is set if others of the module may pass their calls on by a jump, also to a
+	// place behind the first instruction: who takes the events leaves those out.
+	Passed bool
+
 	Follow int     // argument that Steps lead on from, from 1; FollowResult; 0: none
 	Steps  []int64 // words from what was found last to the pointer, or value, to find next
 	Beside int     // words from the argument's to one that is wanted, too; 0: none

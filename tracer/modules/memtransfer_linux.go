@@ -47,7 +47,7 @@ var memtransfer = Module{
 // transfer is a row for a transfer that begins at an argument, from 0: what is copied, or
 // filled.
 func transfer(args string, from int, size num, symbols ...string) row {
-	return row{symbols: symbols, args: args, first: firstOfTransfer, does: []step{func(c *call) {
+	return row{symbols: symbols, args: args, first: firstOfTransfer, passed: true, does: []step{func(c *call) {
 		c.alloc(transferResource, c.word(from), size(c))
 	}}}
 }

@@ -37,6 +37,7 @@ type row struct {
 	name       string
 	follow     int     // argument that steps lead on from, from 1; functions.FollowResult
 	steps      []int64 // words to what was found last
+	passed     bool    // functions.Function.Passed, which first must see to
 	beside     int     // words from that argument's to one that is wanted, too
 	everywhere bool    // calls of the library itself count, too
 
@@ -136,6 +137,7 @@ func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 			if r.out != 0 {
 				f.Out, f.Wrote, f.Via = r.out, max(f.Wrote, r.wrote), r.via
 			}
+			f.Passed = f.Passed || r.passed
 			if r.follow != 0 {
 				f.Follow, f.Steps, f.Beside = r.follow, r.steps, r.beside
 			}
