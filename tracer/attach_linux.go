@@ -26,9 +26,10 @@ type kernel struct {
 	named    *namedCalls        // nil: no functions are named
 	sideband *sideband
 	losses   *lossCounters
-	keeper   *keeper.Keeper // nil until there are probes
-	probed   []probeGroup   // what it attaches
-	pauses   uint32         // how often the probes were put in again
+	keeper   *keeper.Keeper
+	equipped bool         // the keeper has programs and files
+	probed   []probeGroup // what it attaches
+	pauses   uint32       // how often the probes were put in again
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
@@ -60,6 +61,7 @@ func (k *kernel) attach(plan *Plan) error {
 		return err
 	}
 	err = k.load(plan, cpus,
+		k.startKeeper,
 		func() error { return k.openRings(plan, cpus) },
 		func() error { return k.register(plan) },
 	)
@@ -101,8 +103,8 @@ func (k *kernel) attach(plan *Plan) error {
 	return k.enable()
 }
 
-// load makes the maps, and loads the programs while steps are taken that need the maps
-// alone: each of these takes some ten milliseconds.
+// load makes the maps, and loads the programs while steps are taken that do not need
+// these: each takes some ten milliseconds.
 func (k *kernel) load(plan *Plan, cpus []int, beside ...func() error) error {
 	programs, err := k.makeMaps(plan, cpus)
 	if err != nil {

@@ -79,7 +79,7 @@ func empty(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		if err := k.startKeeper(plan, []placement{{program, plan.returns(), true}, {program, plan.entries(), false}}); err != nil {
+		if err := k.equipKeeper(plan, []placement{{program, plan.returns(), true}, {program, plan.entries(), false}}); err != nil {
 			b.Fatal(err)
 		}
 		if err := k.probe(plan, false); err != nil {

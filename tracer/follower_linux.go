@@ -45,12 +45,15 @@ func (f *follower) look() error {
 	f.mu.Unlock()
 	changed := false
 	all, err := f.space.target.mappings()
-	if err == nil {
+	// To take away what was installed would wait for the kernel. A process that is in the
+	// middle of an exec has no code either, and goes on.
+	ended := err == nil && len(all) == 0 && len(f.space.code) > 0 && f.space.target.ended()
+	if err == nil && !ended {
 		if changed, err = f.space.update(all, fresh); err != nil {
 			err = fmt.Errorf("update unwind tables: %w", err)
 		}
 	}
-	if err != nil {
+	if err != nil || ended {
 		f.mu.Lock()
 		f.fresh = append(f.fresh, fresh...)
 		f.mu.Unlock()

@@ -98,10 +98,13 @@ func (n *namedCalls) attach(probes []namedProbe, task int) (err error) {
 		return err
 	}
 	kept := keptProbes{groups: b.groups}
-	if kept.keeper, err = keeper.Start(b.programs, b.files); err != nil {
+	if kept.keeper, err = keeper.Start(); err != nil {
 		return err
 	}
 	n.kept = append(n.kept, kept)
+	if err := kept.keeper.Give(b.programs, b.files); err != nil {
+		return err
+	}
 	return explainNamed(&kept, kept.keeper.Attach(n.addressed(&kept)))
 }
 

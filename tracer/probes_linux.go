@@ -52,8 +52,8 @@ func (k *kernel) probe(plan *Plan, replace bool) error {
 		tid = carrier
 	}
 	k.task.Store(int32(tid))
-	if k.keeper == nil {
-		if err := k.startKeeper(plan, k.placements(plan)); err != nil {
+	if !k.equipped {
+		if err := k.equipKeeper(plan, k.placements(plan)); err != nil {
 			return err
 		}
 	}
@@ -92,10 +92,16 @@ func (k *kernel) explain(err error) error {
 	return fmt.Errorf("attach probe to %s of %s: %w", g.probes[failed.Site].Function, g.probes[failed.Site].Path, perfRefused(err))
 }
 
-// startKeeper opens the files and starts the process that puts probes into them. That
-// keeps them open: another one may be there by that name when the probes are put in
-// again, or the thread be gone by which it is named.
-func (k *kernel) startKeeper(plan *Plan, placements []placement) (err error) {
+// startKeeper starts the process that puts probes in.
+func (k *kernel) startKeeper() (err error) {
+	k.keeper, err = keeper.Start()
+	return err
+}
+
+// equipKeeper opens the files and hands them over. The keeper keeps them open: another one
+// may be there by that name when the probes are put in again, or the thread be gone by
+// which it is named.
+func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
 	var programs []*ebpf.Program
 	var files []*os.File
 	defer func() {
@@ -119,8 +125,13 @@ func (k *kernel) startKeeper(plan *Plan, placements []placement) (err error) {
 		k.place(plan, &p, len(programs), numbers, files)
 		programs = append(programs, p.program)
 	}
-	k.keeper, err = keeper.Start(programs, files)
-	return err
+	if k.keeper == nil {
+		if err := k.startKeeper(); err != nil {
+			return err
+		}
+	}
+	k.equipped = true
+	return k.keeper.Give(programs, files)
 }
 
 // place groups probes by their files.

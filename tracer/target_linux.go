@@ -260,6 +260,12 @@ func (t *target) threads() []proc.Thread {
 	return threads
 }
 
+// ended says whether the process has ended.
+func (t *target) ended() bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(t.pidfd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
 func (t *target) Close() error { return unix.Close(t.pidfd) }
 
 // pidNamespace is the tracer's own process id namespace.

@@ -4,6 +4,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -14,13 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstFD is the first descriptor that the child is given, behind the socket and two
-// that are not open.
-const firstFD = 3
-
 // holder is what the child has.
 type holder struct {
 	programs []*ebpf.Program
+	files    []int         // descriptors
 	unready  error         // why there are none
 	nothing  *ebpf.Program // does nothing; nil until it is needed
 	links    []link.Link
@@ -37,11 +35,11 @@ func Run() {
 	socket := os.NewFile(0, "tracer")
 	requests, answers := gob.NewDecoder(socket), gob.NewEncoder(socket)
 	h := &holder{}
-	var programs int
-	if err := requests.Decode(&programs); err != nil {
+	programs, files, err := take(socket)
+	if errors.Is(err, io.EOF) {
 		return // the tracer has ended
 	}
-	h.takeOver(programs)
+	h.takeOver(programs, files, err)
 	for {
 		var r request
 		if err := requests.Decode(&r); err != nil {
@@ -55,10 +53,11 @@ func Run() {
 	h.closing.Wait()
 }
 
-// takeOver makes the descriptors of programs its own.
-func (h *holder) takeOver(programs int) {
-	for i := range programs {
-		p, err := ebpf.NewProgramFromFD(firstFD + i)
+// takeOver makes the descriptors that were received its own.
+func (h *holder) takeOver(programs, files []int, err error) {
+	h.files, h.unready = files, err
+	for _, fd := range programs {
+		p, err := ebpf.NewProgramFromFD(fd)
 		if err != nil {
 			h.unready = fmt.Errorf("take over a program: %w", err)
 		}
@@ -155,7 +154,7 @@ func (h *holder) multi(g *Group, exe *link.Executable, program *ebpf.Program) er
 
 // file is the name under which the child finds the file of a group.
 func (h *holder) file(g *Group) string {
-	return fmt.Sprintf("/proc/self/fd/%d", firstFD+len(h.programs)+g.File)
+	return fmt.Sprintf("/proc/self/fd/%d", h.files[g.File])
 }
 
 // detach closes the links side by side, since each perf event waits for a grace period

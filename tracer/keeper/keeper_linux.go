@@ -79,34 +79,39 @@ type Keeper struct {
 	answers    *gob.Decoder
 }
 
-// Start starts the child, which is this program again, and gives it the programs and
-// the files that Groups name. The caller may close them.
-func Start(programs []*ebpf.Program, files []*os.File) (*Keeper, error) {
+// Start starts the child, which is this program again.
+func Start() (*Keeper, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make sockets: %w", err)
 	}
 	none := ^uintptr(0)
-	fds := []uintptr{uintptr(pair[1]), none, none}
-	for _, p := range programs {
-		fds = append(fds, uintptr(p.FD()))
-	}
-	for _, f := range files {
-		fds = append(fds, f.Fd())
-	}
 	k := &Keeper{socket: os.NewFile(uintptr(pair[0]), "keeper")}
 	k.requests, k.answers = gob.NewEncoder(k.socket), gob.NewDecoder(k.socket)
 	k.pid, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
-		Dir: "/", Files: fds,
+		Dir: "/", Files: []uintptr{uintptr(pair[1]), none, none},
 		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd}, // who kills the tracer's group does not kill it
 	})
 	if err := errors.Join(err, unix.Close(pair[1])); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the process that holds the probes: %w", err), k.socket.Close())
 	}
-	if err := k.requests.Encode(len(programs)); err != nil {
-		return nil, errors.Join(ErrEnded, k.Close())
-	}
 	return k, nil
+}
+
+// Give gives the child the programs and the files that Groups name, before anything else
+// and once. The caller may close them then.
+func (k *Keeper) Give(programs []*ebpf.Program, files []*os.File) error {
+	var fds []int
+	for _, p := range programs {
+		fds = append(fds, p.FD())
+	}
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	if err := give(k.socket, gift{uint32(len(programs)), uint32(len(files))}, fds); err != nil {
+		return fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	return nil
 }
 
 // PID returns the child's process id.
