@@ -26,7 +26,7 @@ func (s *namedSearch) lookForKnown(lib *library) {
 	here := s.knownIn(c)
 	var entries []uint64
 	for _, k := range here {
-		if k.probe.function.Result == 0 && c.read(k.Addr) == nil {
+		if c.read(k.Addr) == nil {
 			entries = append(entries, k.Addr)
 		}
 	}

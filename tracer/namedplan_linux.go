@@ -349,8 +349,7 @@ func (s *namedSearch) enter(c *code, n *namedProbe, addr, end uint64) error {
 	keeps := func(at uint64) bool { return site.Keeps(c.machine.arch, c.text[at-c.base:], at) }
 	if !n.function.Reads() || !keeps(at) {
 		if later, ok := n.beside(c, body, addr); ok {
-			n.back = later - addr
-			return n.putEntry(c, later)
+			at = later
 		}
 	}
 	if inLoop(at) || !keeps(at) {
@@ -393,11 +392,11 @@ func (s *namedSearch) enter(c *code, n *namedProbe, addr, end uint64) error {
 	return nil
 }
 
-// beside returns a place for the probe of a function of which only the entries are told
-// that is as good as its first instruction and costs less, with all arguments where they
-// were. What these point to may have changed by then.
+// beside returns a place for the probe of a function that is as good as its first
+// instruction and costs less, with all arguments where they were. What these point to may
+// have changed by then.
 func (n *namedProbe) beside(c *code, body []byte, addr uint64) (uint64, bool) {
-	if !n.module() || n.function.Result != 0 || n.function.Owner != "" {
+	if !n.module() || n.function.Owner != "" {
 		return 0, false
 	}
 	places := site.Arguments(c.sites())
