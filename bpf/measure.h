@@ -35,9 +35,10 @@ static __always_inline __u64 text_length(__u64 at)
 	for (int i = 0; i < MEASURE_CHUNKS; i++) {
 		long n = bpf_probe_read_user_str(to, MEASURE_CHUNK, (void *)(at + length));
 
-		if (n <= 0)
+		if (n < 0)
 			return NOT_MEASURED;
-		length += n - 1;
+		if (n) /* kernels before 6.13 or so do not count the NUL of an empty one */
+			length += n - 1;
 		if (n < MEASURE_CHUNK)
 			return length;
 	}
