@@ -23,6 +23,7 @@ import (
 // not kept: there are many.
 type tally struct {
 	calls, complete, framePointer int
+	bounded, cut                  int            // the frames that a stack has at most without bpf_loop, and how many have as many
 	others                        map[string]int // stacks that are not complete, by end and reason
 }
 
@@ -30,6 +31,8 @@ func (c *tally) add(s *trace.Stack) {
 	switch {
 	case s.End == trace.StackAbsent:
 		return
+	case s.End == trace.StackTruncated && c.bounded > 0 && len(s.Frames) >= c.bounded:
+		c.cut++
 	case s.End == trace.StackComplete && s.FramePointer:
 		c.framePointer++
 	case s.End == trace.StackComplete:
@@ -52,6 +55,9 @@ func tallied(t *testing.T, way Unwind, child *testutil.Child, work func()) *tall
 		t.Fatalf("attach: %+v", err)
 	}
 	c := &tally{others: map[string]int{}}
+	if plan.bounded {
+		c.bounded = MaxBounded
+	}
 	done := make(chan error, 1)
 	go func() { done <- c.read(tracer) }()
 	work()
@@ -87,7 +93,7 @@ func (c *tally) read(tracer *Tracer) error {
 // pointers as well or not.
 func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bool) {
 	t.Helper()
-	complete := c.complete
+	complete := c.complete + c.cut
 	if framePointers {
 		complete += c.framePointer
 	}
@@ -97,7 +103,7 @@ func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bo
 	if c.calls < calls {
 		t.Errorf("%d stacks, want at least %d", c.calls, calls)
 	}
-	t.Logf("%d stacks: %d complete by tables alone, %d with frame pointers", c.calls, c.complete, c.framePointer)
+	t.Logf("%d stacks: %d complete by tables alone, %d with frame pointers, %d cut at the bound", c.calls, c.complete, c.framePointer, c.cut)
 	for _, what := range slices.Sorted(maps.Keys(c.others)) {
 		t.Logf("%8d %s", c.others[what], what)
 	}
