@@ -33,8 +33,8 @@ func (p *preparation) prepareObject(f Features, read func() (*ebpf.CollectionSpe
 }
 
 // ahead begins to make something before it is needed, and returns what waits for it.
-func ahead[T any](make func() (T, error)) func() (T, error) {
-	made := sync.OnceValues(make)
+func ahead[T any](produce func() (T, error)) func() (T, error) {
+	made := sync.OnceValues(produce)
 	go func() { _, _ = made() }() // who waits gets the error
 	return made
 }

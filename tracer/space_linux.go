@@ -234,7 +234,7 @@ func (p *placed) bpf() probeMapping {
 	m := probeMapping{Start: p.start, End: p.end}
 	if t := p.table; t != nil && t.rows > 0 {
 		m.Table, m.Rows = t.slot, t.rows
-		m.Origin = p.mapping.bias(t.segments) + t.base
+		m.Origin = p.bias(t.segments) + t.base
 	}
 	return m
 }
