@@ -36,7 +36,7 @@ type ThingCount struct {
 	Allocs, Frees uint64
 }
 
-func newThings(plan *Plan) things {
+func newThings(plan *Plan, length func(addr uint64, unit int) (uint64, bool)) things {
 	first := uint32(MemoryResource + 1)
 	if plan.options.NoMemory {
 		first = MemoryResource
@@ -47,7 +47,7 @@ func newThings(plan *Plan) things {
 	}
 	t.recorder = modules.NewRecorder(plan.options.Modules, first, modules.Process{
 		PID: plan.target.pid, Narrow: plan.target.narrow(), Open: plan.open, Kind: plan.target.descriptor,
-		Length: plan.target.textLength,
+		Length: length,
 	})
 	_, t.program = plan.target.linkOrder()
 	for i := range plan.debugger {

@@ -92,7 +92,7 @@ func (t *Tracer) start() {
 		sides: map[uint64]side{}, raws: map[uint64]*rawStack{},
 		activities: map[uint64]activity.Event{}, describeActivity: options.Activity.Record, pid: int32(target.pid),
 		called: map[uint64]functions.Event{}, calls: functions.NewCalls(os.Getpagesize()), describeCall: options.Functions.Record,
-		things: newThings(t.plan), backtraceAll: options.BacktraceAll, noMemory: options.NoMemory,
+		things: newThings(t.plan, s.textLength), backtraceAll: options.BacktraceAll, noMemory: options.NoMemory,
 		stats: Stats{Broken: map[string]uint64{}},
 	}
 	if f := t.kernel.follower; f != nil {

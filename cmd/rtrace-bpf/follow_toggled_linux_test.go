@@ -11,16 +11,26 @@ import (
 )
 
 // siblings is a program that makes a child in each of two phases, and in three phases
-// has all of them make calls of a size that names the phase. It is let go before each.
+// has all of them make calls of a size that names the phase. Each process is let go before
+// each, and waits until all others are, so that none takes what lets another one go.
 func siblings(t *testing.T) string {
 	t.Helper()
-	return testutil.BuildText(t, `#include <stdlib.h>
+	return testutil.BuildText(t, `#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static int gate(void)
+static atomic_int *gone;
+static int gate(int phase)
 {
 	char c;
-	return write(3, "ready\n", 6) == 6 && read(4, &c, 1) == 1;
+	if (write(3, "ready\n", 6) != 6 || read(4, &c, 1) != 1)
+		return 0;
+	atomic_fetch_add(&gone[phase], 1);
+	while (atomic_load(&gone[phase]) < 1 << phase)
+		sched_yield();
+	return 1;
 }
 static void calls(size_t phase)
 {
@@ -31,8 +41,11 @@ static void calls(size_t phase)
 int main(void)
 {
 	int phase, child, status;
+	gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (gone == MAP_FAILED)
+		return 97;
 	for (phase = 0; phase < 3; phase++) {
-		if (!gate())
+		if (!gate(phase))
 			return 98;
 		if (phase < 2 && fork() < 0)
 			return 99;

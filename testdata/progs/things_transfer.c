@@ -22,6 +22,12 @@ enum { LONG = 20000, WIDE = 1500 };
 static char to[2 * LONG], from[LONG];
 static wchar_t wide_to[2 * WIDE], wide_from[WIDE];
 
+enum { PAGE = 1 << 16 };
+
+/* Constants on pages of their own. */
+static const char untouched[3 * PAGE] = { [PAGE] = 'n', 'o', 'b', 'o', 'd', 'y', ' ', 'h', 'a', 's',
+					  ' ',		'r', 'e', 'a', 'd', ' ', 'i', 't', '.' };
+
 static void transferred(const char *function, const void *at, size_t size)
 {
 	allocated(function, "memtransfer", (uintptr_t)at, size, "");
@@ -151,5 +157,8 @@ int main(void)
 		wide_texts(wide_from, i);
 	}
 	wide_texts(at_the_end(L"wide", 5 * sizeof(wchar_t)), 4);
+	/* No page of this one is in memory before. */
+	CALL(strcpy)(to, untouched + PAGE);
+	transferred("strcpy", untouched + PAGE, 19);
 	return tell();
 }

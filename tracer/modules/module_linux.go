@@ -151,7 +151,9 @@ func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 func (m *Module) List() string {
 	var names []string
 	for i := range m.rows {
-		names = append(names, m.rows[i].symbols...)
+		if r := &m.rows[i]; len(r.does) > 0 || len(r.frees) > 0 || r.ends != nil {
+			names = append(names, r.symbols...)
+		}
 	}
 	return strings.Join(names, " ")
 }
