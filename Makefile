@@ -64,7 +64,7 @@ need-test: need-go
 	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace other allocators' musl-gcc=musl-tools "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep
-	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev"
+	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev" "$$lib/libQt6Core.so=qt6-base-dev"
 
 .PHONY: test
 test: need-test ## run all tests; says which were skipped for want of root or a kernel feature

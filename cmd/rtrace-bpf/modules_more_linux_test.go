@@ -30,24 +30,25 @@ func needLibrary(t *testing.T, name string) {
 
 // The modules for GLib and Qt tell what a program has done, call for call.
 func TestModulesOfLibraries(t *testing.T) {
-	build := map[string]func(t *testing.T) string{
-		"gobject": func(t *testing.T) string {
-			needLibrary(t, "libgobject-2.0.so.0")
-			return testutil.Build(t, "things_glib", "-I/usr/include/glib-2.0", "-I/usr/lib/"+multiarch+"/glib-2.0/include",
-				"-lgobject-2.0", "-lglib-2.0")
-		},
-		"qobject": func(t *testing.T) string {
-			needLibrary(t, "libQt5Core.so.5")
-			return testutil.Build(t, "things_qt", "-I/usr/include/"+multiarch+"/qt5", "-I/usr/include/"+multiarch+"/qt5/QtCore",
-				"-fPIC", "-lQt5Core")
-		},
+	qt := func(headers string) []string {
+		return []string{"-I/usr/include/" + multiarch + "/" + headers, "-I/usr/include/" + multiarch + "/" + headers + "/QtCore", "-fPIC"}
 	}
-	for module, build := range build {
-		t.Run(module, func(t *testing.T) {
-			program := build(t)
+	for name, it := range map[string]struct {
+		module, library, program string
+		flags                    []string
+	}{
+		"GLib": {"gobject", "libgobject-2.0.so.0", "things_glib", []string{
+			"-I/usr/include/glib-2.0", "-I/usr/lib/" + multiarch + "/glib-2.0/include", "-lgobject-2.0", "-lglib-2.0",
+		}},
+		"Qt 5": {"qobject", "libQt5Core.so.5", "things_qt", append(qt("qt5"), "-lQt5Core")},
+		"Qt 6": {"qobject", "libQt6Core.so.6", "things_qt", append(qt("qt6"), "-std=c++17", "-lQt6Core")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needLibrary(t, it.library)
+			program := testutil.Build(t, it.program, it.flags...)
 			for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
 				t.Run(way, func(t *testing.T) {
-					l := launchCommand(t, slices.Concat([]string{"-e", module, "-q"}, flags), program)
+					l := launchCommand(t, slices.Concat([]string{"-e", it.module, "-q"}, flags), program)
 					l.ends(0)
 					equalThings(t, thingLines(l.records()), string(l.Output()), true)
 				})
