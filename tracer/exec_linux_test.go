@@ -83,9 +83,6 @@ func TestExecOfTheOtherWidth(t *testing.T) {
 }
 
 func execOtherWidth(t *testing.T, build testutil.Builder) {
-	if !testutil.Has32Bit() {
-		t.Skip("SKIPPED: programs of one width only")
-	}
 	testutil.Need32Bit(t)
 	other := testutil.Build32(t, "exec")
 	if build(t, "exec") == other {

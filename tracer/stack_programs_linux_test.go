@@ -55,9 +55,6 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 // keep frame pointers although they have tables, or are not optimised.
 func TestStacksOfBuildsFor32Bit(t *testing.T) {
 	privileged(t)
-	if !testutil.Has32Bit() {
-		t.Skip("SKIPPED: not on x86-64")
-	}
 	testutil.Need32Bit(t)
 	for _, test := range []struct {
 		name, program string

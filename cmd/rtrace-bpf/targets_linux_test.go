@@ -126,9 +126,6 @@ func TestForeignPrograms(t *testing.T) {
 // A 32-bit program without a C library is like any other.
 func TestStatic32BitProgram(t *testing.T) {
 	testutil.NeedBPF(t)
-	if !testutil.Has32Bit() {
-		t.Skip("SKIPPED: not on x86-64")
-	}
 	testutil.Need32Bit(t)
 	child := testutil.Spawn(t, testutil.Waiter(t, elf.ELFCLASS32, elf.EM_386))
 	refused(t, child.PID, "has no known allocator")

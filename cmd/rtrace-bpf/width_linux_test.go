@@ -29,9 +29,6 @@ func pointerSize(t *testing.T, path string) int {
 
 // A trace says what kind of program it is of, in the head of its format.
 func TestTracesOf32BitPrograms(t *testing.T) {
-	if !testutil.Has32Bit() {
-		t.Skip("SKIPPED: not on x86-64")
-	}
 	testutil.Need32Bit(t)
 	tool := rtrace(t)
 	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "mtrc": ".mtrc", "text": ".txt"} {
@@ -62,9 +59,6 @@ func TestTracesOf32BitPrograms(t *testing.T) {
 // A process that becomes a program of the other width and then one of its own
 // again has made calls that are missing.
 func TestProgramOfTheOtherWidthInBetween(t *testing.T) {
-	if !testutil.Has32Bit() {
-		t.Skip("SKIPPED: not on x86-64")
-	}
 	testutil.Need32Bit(t)
 	child := waiting(t, "exec", "10", testutil.Build32(t, "exec"), "20", testutil.Build(t, "exec"), "30", "/bin/true")
 	r := start(t, child)

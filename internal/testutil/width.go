@@ -50,9 +50,13 @@ var buildsX86 = sync.OnceValue(func() bool {
 	return err != nil || strings.HasPrefix(string(out), "x86_64")
 })
 
-// Need32Bit skips the test if the kernel runs no 32-bit programs.
+// Need32Bit skips the test if 32-bit programs do not belong to what is tested, or the
+// kernel runs none.
 func Need32Bit(t testing.TB) {
 	t.Helper()
+	if !Has32Bit() {
+		t.Skip("SKIPPED: not on x86-64")
+	}
 	if Preparing() {
 		return
 	}
