@@ -3,7 +3,6 @@ package tracer
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -263,9 +262,9 @@ func TestPauseWithoutMainThread(t *testing.T) {
 	}
 }
 
-// An error from another process whose connection ended is no end of the recording.
+// What has ended a recording is said each time.
 func TestErrorOfTheKeeperIsNoEnd(t *testing.T) {
-	why := fmt.Errorf("move the probes: %w: %w", keeper.ErrEnded, io.EOF)
+	why := fmt.Errorf("move the probes: %w", keeper.ErrEnded)
 	r := &Tracer{ended: true, err: why}
 	for range 2 {
 		if err := r.finish(new(trace.Record)); !errors.Is(err, keeper.ErrEnded) {

@@ -86,8 +86,7 @@ func Start() (*Keeper, error) {
 		return nil, fmt.Errorf("make sockets: %w", err)
 	}
 	none := ^uintptr(0)
-	k := &Keeper{socket: os.NewFile(uintptr(pair[0]), "keeper")}
-	k.requests, k.answers = gob.NewEncoder(k.socket), gob.NewDecoder(k.socket)
+	k := newKeeper(os.NewFile(uintptr(pair[0]), "keeper"))
 	k.pid, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
 		Dir: "/", Files: []uintptr{uintptr(pair[1]), none, none},
 		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd}, // who kills the tracer's group does not kill it
@@ -96,6 +95,10 @@ func Start() (*Keeper, error) {
 		return nil, errors.Join(fmt.Errorf("start the process that holds the probes: %w", err), k.socket.Close())
 	}
 	return k, nil
+}
+
+func newKeeper(socket *os.File) *Keeper {
+	return &Keeper{socket: socket, requests: gob.NewEncoder(socket), answers: gob.NewDecoder(socket)}
 }
 
 // Give gives the child the programs and the files that Groups name, before anything else
@@ -109,7 +112,7 @@ func (k *Keeper) Give(programs []*ebpf.Program, files []*os.File) error {
 		fds = append(fds, int(f.Fd()))
 	}
 	if err := give(k.socket, gift{uint32(len(programs)), uint32(len(files))}, fds); err != nil {
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+		return ended(err)
 	}
 	return nil
 }
@@ -139,16 +142,20 @@ func (k *Keeper) Detach() error { return k.ask(&request{Detach: true}) }
 func (k *Keeper) ask(r *request) error {
 	var a answer
 	if err := k.requests.Encode(r); err != nil {
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+		return ended(err)
 	}
 	if err := k.answers.Decode(&a); err != nil {
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+		return ended(err)
 	}
 	if a.Err != nil {
 		return a.Err
 	}
 	return nil
 }
+
+// ended is ErrEnded with what the connection said, as text alone: its io.EOF is not that
+// of a trace.
+func ended(err error) error { return fmt.Errorf("%w (%s)", ErrEnded, err) }
 
 // Close takes all probes out and ends the child. Probes of a child that has ended are
 // out already.
