@@ -155,7 +155,7 @@ func (k *Keeper) ask(r *request) error {
 
 // ended is ErrEnded with what the connection said, as text alone: its io.EOF is not that
 // of a trace.
-func ended(err error) error { return fmt.Errorf("%w (%s)", ErrEnded, err) }
+func ended(err error) error { return fmt.Errorf("%w (%s)", ErrEnded, err.Error()) }
 
 // Close takes all probes out and ends the child. Probes of a child that has ended are
 // out already.
