@@ -263,7 +263,7 @@ func TestPauseWithoutMainThread(t *testing.T) {
 }
 
 // What has ended a recording is said each time.
-func TestErrorOfTheKeeperIsNoEnd(t *testing.T) {
+func TestErrorIsSaidEachTime(t *testing.T) {
 	why := fmt.Errorf("move the probes: %w", keeper.ErrEnded)
 	r := &Tracer{ended: true, err: why}
 	for range 2 {

@@ -34,8 +34,8 @@ func TestModulesOfLibraries(t *testing.T) {
 		return []string{"-I/usr/include/" + multiarch + "/" + headers, "-I/usr/include/" + multiarch + "/" + headers + "/QtCore", "-fPIC"}
 	}
 	for name, it := range map[string]struct {
-		module, library, program string
-		flags                    []string
+		module, needs, program string
+		flags                  []string
 	}{
 		"GLib": {"gobject", "libgobject-2.0.so.0", "things_glib", []string{
 			"-I/usr/include/glib-2.0", "-I/usr/lib/" + multiarch + "/glib-2.0/include", "-lgobject-2.0", "-lglib-2.0",
@@ -44,7 +44,7 @@ func TestModulesOfLibraries(t *testing.T) {
 		"Qt 6": {"qobject", "libQt6Core.so.6", "things_qt", append(qt("qt6"), "-std=c++17", "-lQt6Core")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			needLibrary(t, it.library)
+			needLibrary(t, it.needs)
 			program := testutil.Build(t, it.program, it.flags...)
 			for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
 				t.Run(way, func(t *testing.T) {
