@@ -52,28 +52,46 @@ run: build ## trace a real program (python3) for a few seconds and print its lea
 	@.ci/need 'to have a program to trace' python3=python3
 	@.ci/demo
 
+# What `make test` needs: a compiler, python3 and small tools, 130 MB to fetch at most.
 .PHONY: need-test
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
-	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git clang=clang cpio=cpio dot=graphviz xz=xz-utils dwz=dwz llvm-symbolizer=llvm /usr/share/doc/libc6-dbg=libc6-dbg
+	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git cpio=cpio xz=xz-utils /usr/share/doc/libc6-dbg=libc6-dbg
 	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
-	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 unshare=util-linux
-	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs javac=default-jdk-headless
+	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 musl-gcc=musl-tools unshare=util-linux
+
+# What the other tests need besides.
+.PHONY: need-test-all
+need-test-all: need-test
+	@.ci/need 'tests compare with what these say' clang=clang dot=graphviz dwz=dwz llvm-symbolizer=llvm
+	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs npm=npm javac=default-jdk-headless
 	@.ci/need 'tests refuse programs under an emulator' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
-	@.ci/need 'tests replay a trace with another malloc' "/usr/lib/$$(gcc -print-multiarch)/libjemalloc.so.2=libjemalloc2"
-	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace other allocators' musl-gcc=musl-tools "$$lib/libjemalloc.a=libjemalloc-dev" \
+	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace and replay with other allocators' "$$lib/libjemalloc.so.2=libjemalloc2" "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev" "$$lib/libQt6Core.so=qt6-base-dev"
 
 .PHONY: test
-test: need-test ## run all tests; says which were skipped for want of root or a kernel feature
-	@status=$$(mktemp) && trap 'rm -f "$$status"' EXIT && \
-	{ $(GO) test -json -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...; echo $$? >"$$status"; } | .ci/test-report; \
-	exit "$$(cat "$$status")"
+test: need-test ## run the tests that need gcc, python3 and the kernel; prints what it left out and which tests were skipped
+	@GO='$(GO)' TEST_TIMEOUT='$(TEST_TIMEOUT)' .ci/test first $(TESTFLAGS)
+
+.PHONY: test-rest
+test-rest: need-test-all ## run what the last `make test` left out
+	@GO='$(GO)' TEST_TIMEOUT='$(TEST_TIMEOUT)' .ci/test rest $(TESTFLAGS)
+
+.PHONY: test-all
+test-all: need-test-all ## run all tests in one go
+	@GO='$(GO)' TEST_TIMEOUT='$(TEST_TIMEOUT)' .ci/test all $(TESTFLAGS)
+
+# THROTTLE=N gives all of it together N % of one processor.
+THROTTLE ?=
+.PHONY: test-loaded
+test-loaded: need-test ## run `make test` beside stress-ng, or with THROTTLE=30 in a cgroup with 30 % of a processor
+	@.ci/need 'to load the machine' stress-ng=stress-ng
+	@GO='$(GO)' .ci/loaded '$(THROTTLE)' $(MAKE) --no-print-directory test
 
 .PHONY: test-bpf
-test-bpf: need-test ## run the tests of the tracer as root; BPF that does not work is a failure
+test-bpf: need-test-all ## run the tests of the tracer as root; BPF that does not work is a failure
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
@@ -84,7 +102,7 @@ SOAK_EVENTS ?= 10000000
 SOAK_SEED ?=
 
 .PHONY: soak
-soak: need-test ## compare traces with what the programs did, with new random numbers, for SOAK_TIME, as root
+soak: need-test-all ## compare traces with what the programs did, with new random numbers, for SOAK_TIME, as root
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && trap 'exit 130' INT TERM && \
 	TMPDIR="$$tmp" RTRACE_REQUIRE_BPF=1 SOAK_TIME='$(SOAK_TIME)' SOAK_EVENTS='$(SOAK_EVENTS)' SOAK_SEED='$(SOAK_SEED)' \
@@ -95,7 +113,7 @@ SOAK_KILLS ?= 100
 SOAK_LAUNCHES ?= 1000
 
 .PHONY: soak-rounds
-soak-rounds: need-test ## attach and detach SOAK_ROUNDS times under load, start SOAK_LAUNCHES commands, kill tracers and processes, as root
+soak-rounds: need-test-all ## attach and detach SOAK_ROUNDS times under load, start SOAK_LAUNCHES commands, kill tracers and processes, as root
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	RTRACE_REQUIRE_BPF=1 RTRACE_ROUNDS='$(SOAK_ROUNDS)' RTRACE_KILLS='$(SOAK_KILLS)' RTRACE_LAUNCHES='$(SOAK_LAUNCHES)' RTRACE_EVERY_WAY=1 \
 		$(GO) test -count=1 -v -p 1 -timeout 0 -run '^(TestRoundsUnderLoad|TestHarmless|TestLaunchMany|Test.*KilledAtRandom)$$' $(TESTFLAGS) $${exec:+"$$exec"} \
@@ -108,7 +126,7 @@ BACKEND ?= auto
 VMTESTFLAGS ?=
 
 .PHONY: need-vmtest
-need-vmtest: need-test
+need-vmtest: need-test-all
 	@case '$(ARCH)' in \
 	arm64) .ci/need 'to run virtual machines' qemu-system-aarch64=qemu-system-arm;; \
 	*) .ci/need 'to run virtual machines' qemu-system-x86_64=qemu-system-x86;; \
@@ -227,7 +245,7 @@ fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: need-test ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
+bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs

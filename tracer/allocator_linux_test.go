@@ -26,6 +26,9 @@ type linking struct {
 // a virtual machine that was made without it.
 func libraryFile(t *testing.T, name string) string {
 	t.Helper()
+	if name != "libmemusage.so" { // which glibc has
+		testutil.Extra(t, "other allocators")
+	}
 	all, _ := filepath.Glob("/usr/lib/" + multiarch() + "/" + name)
 	if len(all) > 0 {
 		return all[0]
@@ -33,7 +36,7 @@ func libraryFile(t *testing.T, name string) string {
 	if testutil.GuestLacks("rg") { // which comes with the allocators
 		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", name)
 	}
-	t.Fatalf("%s is not installed (make need-test installs it)", name)
+	t.Fatalf("%s is not installed (make need-test-all installs it)", name)
 	return ""
 }
 
@@ -87,7 +90,7 @@ func TestAllocators(t *testing.T) {
 			if kind := serves(r.tracer.Plan(), "malloc").Kind; kind != how.kind {
 				t.Errorf("malloc is that of %q, want %q", kind, how.kind)
 			}
-			if testing.Short() {
+			if !testutil.Sweep(t) {
 				return
 			}
 			r, report, records = tracePreloaded(t, how.preload, nil, alloc, "8", "500", "log")

@@ -12,7 +12,7 @@ import (
 func TestNoCarrierAtTheEnd(t *testing.T) {
 	program := testutil.Build(t, "alloc")
 	rounds := 200
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		rounds = 20
 	}
 	looked := 0
@@ -48,7 +48,7 @@ func TestNoCarrierAtTheEnd(t *testing.T) {
 func TestMainThreadIsNoCarrierAtItsEnd(t *testing.T) {
 	program := leaderlessProgram(t)
 	rounds := 200
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		rounds = 20
 	}
 	for range rounds {

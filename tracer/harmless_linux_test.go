@@ -42,24 +42,25 @@ func TestHarmless(t *testing.T) {
 		for i, p := range harmlessPrograms {
 			t.Run(p.how, func(t *testing.T) {
 				program := build(t, p.name)
-				undisturbed(t, turn(i), p.how == leaves, func() *exec.Cmd { return exec.Command(program, p.how, p.rounds) })
+				undisturbed(t, turn(t, i), p.how == leaves, func() *exec.Cmd { return exec.Command(program, p.how, p.rounds) })
 			})
 		}
-		turn = func(int) []way { return ways()[:1] } // is enough for the second width
+		turn = func(t *testing.T, _ int) []way { return ways(t)[:1] } // is enough for the second width
 	})
 	t.Run("cgo", func(t *testing.T) {
 		program := testutil.BuildCgo(t, "cgo")
-		undisturbed(t, byTurn(3), false, func() *exec.Cmd { return exec.Command(program, "16") })
+		undisturbed(t, byTurn(t, 3), false, func() *exec.Cmd { return exec.Command(program, "16") })
 	})
 }
 
 // byTurn returns the ways by which program i is traced.
-func byTurn(i int) []way {
-	all := ways()
+func byTurn(t *testing.T, i int) []way {
+	t.Helper()
+	all := ways(t)
 	if os.Getenv(everyWayEnv) != "" {
 		return all
 	}
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		return all[i%len(all):][:1]
 	}
 	return []way{all[0], all[1+i%(len(all)-1)]}

@@ -81,7 +81,7 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 	for _, program := range [][]string{
 		{"heapgrow"}, {"alloc", "8", "500", "log"}, {"threads_exit", "200"}, {"realloc_race", "3", "50", "log"}, {"every"}, {"cxx", "50"},
 	} {
-		all := ways()
+		all := ways(t)
 		if program[0] != "heapgrow" && program[0] != "realloc_race" {
 			all = all[:len(all)/2] // perf events take seconds to remove
 		}

@@ -27,7 +27,7 @@ func TestHeapGrowthAsStraceSeesIt(t *testing.T) {
 }
 
 func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
-	for _, way := range ways() {
+	for _, way := range ways(t) {
 		t.Run(way.name, func(t *testing.T) {
 			child := testutil.Spawn(t, build(t, "heapgrow"))
 			child.Ready()

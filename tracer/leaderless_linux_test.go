@@ -73,7 +73,7 @@ func someCalls() func(child *testutil.Child, rec *trace.Record) bool {
 // to when calls are missing. Uprobe_multi links stay.
 func TestMainThreadEndsFirst(t *testing.T) {
 	privileged(t)
-	for _, way := range ways() {
+	for _, way := range ways(t) {
 		t.Run(way.name, func(t *testing.T) {
 			r, report, records := leaderless(t, way.set, someCalls())
 			s := r.tracer.Stats()

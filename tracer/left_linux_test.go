@@ -41,7 +41,7 @@ func (s *Stats) lost(t *testing.T, want map[Loss]int) {
 func TestCallsLeftByLongjmp(t *testing.T) {
 	privileged(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		for _, way := range ways() {
+		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
 				const n = 100
 				report, records, s := leaving(t, build, way.set, "jump", n)
@@ -57,7 +57,7 @@ func TestCallsLeftByLongjmp(t *testing.T) {
 func TestCallsOpenAtATime(t *testing.T) {
 	privileged(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		for _, way := range ways() {
+		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
 				const n, places = 20, 8
 				report, records, s := leaving(t, build, way.set, "nest", n)

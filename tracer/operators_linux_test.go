@@ -16,7 +16,7 @@ func withOperators(o *Options) { o.Operators = OperatorsAll }
 // operator's has none, whatever operator was called, or has thrown, before.
 func TestOperatorsAreNamed(t *testing.T) {
 	privileged(t)
-	all := ways()
+	all := ways(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program := build(t, "operators")
 		for _, way := range all {

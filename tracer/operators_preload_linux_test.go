@@ -17,7 +17,7 @@ import (
 // those that are the same code.
 func TestOperatorsOfAllocators(t *testing.T) {
 	privileged(t)
-	program, all := testutil.Build(t, "operators"), ways()
+	program, all := testutil.Build(t, "operators"), ways(t)
 	for _, path := range allocatorLibraries(t) {
 		whose := "3"
 		if strings.Contains(path, "mimalloc") {
@@ -79,6 +79,7 @@ func operatorsOf(t *testing.T, program, library, whose string, way way) {
 // allocatorLibraries returns the libraries of allocators that are installed.
 func allocatorLibraries(t *testing.T) []string {
 	t.Helper()
+	testutil.Extra(t, "other allocators")
 	var all []string
 	for _, name := range []string{"libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"} {
 		found, err := filepath.Glob("/usr/lib/*/" + name)

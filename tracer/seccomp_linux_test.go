@@ -15,7 +15,7 @@ func TestSeccomp(t *testing.T) {
 	privileged(t)
 	program := testutil.Build(t, "seccomp")
 	for _, how := range []string{"probes", "others", "strict"} {
-		for _, way := range ways() {
+		for _, way := range ways(t) {
 			t.Run(fmt.Sprintf("%s-%s", how, way.name), func(t *testing.T) { sandboxed(t, program, how, way.set) })
 		}
 	}

@@ -108,9 +108,10 @@ func throughLateLibraries(t *testing.T, build testutil.Builder) {
 		"in-turn":     {"100", small, large},
 		"many-rounds": {"300", large, small},
 	}
+	sweep := testutil.Sweep(t)
 	for name, args := range tests {
 		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
-			if testing.Short() && name == "many-rounds" && way == UnwindEH {
+			if !sweep && name == "many-rounds" && way == UnwindEH {
 				continue // by UnwindAuto alone
 			}
 			t.Run(fmt.Sprintf("%s-%s", name, way), func(t *testing.T) {

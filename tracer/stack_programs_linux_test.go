@@ -96,10 +96,11 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 		{"no-stack-cache", true, func(o *Options) { o.noStackCache = true }},
 		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
 	}
+	sweep := testutil.Sweep(t)
 	for i, p := range stackPrograms {
 		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
 		for j, v := range variants {
-			if testing.Short() && (i+j)%len(stackPrograms) != 0 {
+			if !sweep && (i+j)%len(stackPrograms) != 0 {
 				continue // each variant has one of the programs
 			}
 			t.Run(p.name+"-"+v.name, func(t *testing.T) {
@@ -184,7 +185,7 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	if !first.tracer.Plan().bounded {
 		limits = append(limits, 200, MaxDepth)
 	}
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		limits = limits[len(limits)-1:]
 	}
 	for _, limit := range limits {

@@ -258,7 +258,7 @@ threads = [threading.Thread(target=work) for i in range(3)]
 	t.Run("cc1plus", func(t *testing.T) {
 		text := preprocessed(t, testutil.Source(t, "stacks_cxx"))
 		how, calls := "-O1", 50000
-		if testing.Short() {
+		if !testutil.Sweep(t) {
 			how, calls = "-fsyntax-only", 10000
 		}
 		child, feed := compiling(t, compiler(t, how))

@@ -17,14 +17,15 @@ func TestEveryCallOfEveryThread(t *testing.T) {
 	all := everyWay()
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		everyCallOfEveryThread(t, build(t, "alloc"), all)
-		all = ways() // is enough for the second width
+		all = ways(t) // is enough for the second width
 	})
 }
 
 func everyCallOfEveryThread(t *testing.T, program string, all []way) {
+	sweep := testutil.Sweep(t)
 	for i, way := range all {
 		for _, threads := range []int{1, 8} {
-			if testing.Short() && threads == 1 && i > 0 {
+			if !sweep && threads == 1 && i > 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s-%d", way.name, threads), func(t *testing.T) {

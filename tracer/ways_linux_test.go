@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 // way is how a process is traced.
@@ -14,7 +16,8 @@ type way struct {
 
 // ways lists what the tracer chooses by itself, each mechanism, buffer, place of
 // state and way to know sites at least twice, and what the oldest kernels have.
-func ways() []way {
+func ways(t *testing.T) []way {
+	t.Helper()
 	all := []way{{"best", func(*Options) {}}}
 	for i, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
 		for j, buffer := range []Buffer{BufferRing, BufferPerf} {
@@ -23,7 +26,7 @@ func ways() []way {
 		}
 	}
 	all = append(all, way{"oldest", oldest})
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		return []way{all[0], all[3], all[5]} // TestEveryCallOfEveryThread has the others
 	}
 	return all

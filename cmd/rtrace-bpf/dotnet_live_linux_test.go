@@ -29,16 +29,23 @@ type managedProgram struct {
 	pid    int
 	folder string
 
-	mu      sync.Mutex
-	answers int
-	each    func(answers int) // is called with each part of its output; may be nil
+	mu       sync.Mutex
+	answered sync.Cond // answers has grown, or closed is set; of mu
+	answers  int
+	closed   bool
+	each     func(answers int) // is called with each part of its output; may be nil
 }
+
+// unanswered is how many requests the program has to answer at most. It reads its input
+// faster than it answers, and would keep gigabytes of requests on a busy machine.
+const unanswered = 100
 
 // Write takes what the program prints: a line for each answer.
 func (p *managedProgram) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answers += bytes.Count(text, []byte("\n"))
+	p.answered.Broadcast()
 	if p.each != nil {
 		p.each(p.answers)
 	}
@@ -55,6 +62,7 @@ func (p *managedProgram) watch(each func(answers int)) {
 // work until the end of the test. RTRACE_DOTNET names one that is at hand instead.
 func dotnetProgram(t *testing.T) *managedProgram {
 	t.Helper()
+	testutil.Extra(t, ".NET")
 	program := os.Getenv("RTRACE_DOTNET")
 	folder := t.TempDir()
 	if program == "" {
@@ -67,6 +75,7 @@ func dotnetProgram(t *testing.T) *managedProgram {
 		t.Fatal(err)
 	}
 	p := &managedProgram{folder: folder}
+	p.answered.L = &p.mu
 	cmd.Stdout = p
 	child := testutil.Start(t, cmd)
 	pid := child.PID
@@ -89,17 +98,37 @@ func dotnetProgram(t *testing.T) *managedProgram {
 	}
 	var feeding sync.WaitGroup
 	feeding.Go(func() { // it allocates for what it is asked
-		for id := 1; ; id++ {
+		for id := 1; p.takes(id); id++ {
 			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
 				return
 			}
 		}
 	})
 	t.Cleanup(func() {
+		p.close()
 		in.Close()
 		feeding.Wait()
 	})
 	return p
+}
+
+// takes waits until the program may be sent its request number id. It returns false
+// once nobody is to send any.
+func (p *managedProgram) takes(id int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && id-p.answers > unanswered {
+		p.answered.Wait()
+	}
+	return !p.closed
+}
+
+// close ends the requests.
+func (p *managedProgram) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.answered.Broadcast()
 }
 
 // work is so many answers that the program allocates megabytes for them.
@@ -283,7 +312,7 @@ func TestDotnetLivePerfMap(t *testing.T) {
 // skipped where npm's registry cannot be reached; what goes wrong beyond that fails it.
 func fetch(t *testing.T, folder string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	npm := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "npm", append(args, "--silent", "--fetch-retries=0")...)

@@ -96,7 +96,7 @@ func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	}
 	var all []*running
 	formats := []string{"sprtrace", "mtrc", "jsonl"}
-	if testing.Short() {
+	if !testutil.Sweep(t) {
 		formats = formats[:1]
 	}
 	for _, format := range formats {

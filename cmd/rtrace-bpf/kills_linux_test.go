@@ -31,11 +31,11 @@ func kills(t *testing.T, few int) int {
 }
 
 // rounds is how often a test does something: as an environment variable says, some times
-// by default, half as often in a short run.
+// by default, half as often without a sweep.
 func rounds(t *testing.T, variable string, some int) int {
 	t.Helper()
 	text := os.Getenv(variable)
-	if text == "" && testing.Short() {
+	if text == "" && !testutil.Sweep(t) {
 		return (some + 1) / 2
 	}
 	if text == "" {

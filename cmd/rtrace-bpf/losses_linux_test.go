@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -33,10 +34,11 @@ var shownBy = map[string]showing{
 
 var lostLine = regexp.MustCompile(`(?m)^\{.*"kind":"lost".*"count":(?P<count>\d+),"reason":"(?P<reason>[^"]*)"`)
 
-// formats is what tests go through that are about each format: in a short run the
+// formats is what tests go through that are about each format: without a sweep the
 // default alone, since the kernel has no part in formats.
-func formats() map[string]showing {
-	if testing.Short() {
+func formats(t *testing.T) map[string]showing {
+	t.Helper()
+	if !testutil.Sweep(t) {
 		return map[string]showing{"sprtrace": shownBy["sprtrace"]}
 	}
 	return shownBy
@@ -76,7 +78,7 @@ func lostIn(records []*trace.Record) map[string]uint64 {
 // say the same.
 func TestLossesInEachFormat(t *testing.T) {
 	const pairs = 200_000
-	for format, where := range formats() {
+	for format, where := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			r, path := overflowing(t, format, pairs)
 			r.ends(cli.Incomplete)
@@ -125,7 +127,7 @@ func allThere(t *testing.T, format string, records []*trace.Record, want uint64)
 // Under --strict each format ends there, whole and with the loss in it.
 func TestStrictInEachFormat(t *testing.T) {
 	const pairs = 200_000
-	for format, where := range formats() {
+	for format, where := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			r, path := overflowing(t, format, pairs, "--strict")
 			r.ends(cli.Failed)
@@ -166,7 +168,7 @@ func overflowing(t *testing.T, format string, pairs int, args ...string) (*runni
 
 // A stream tells of losses as its file would, or in the file that --side names.
 func TestLossesInStreams(t *testing.T) {
-	for format := range formats() {
+	for format := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			const pairs = 200_000
 			dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 // another size then.
 func TestMaxSize(t *testing.T) {
 	const limit = 3 << 20
-	for format := range formats() {
+	for format := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "loop", "1")
 			r := start(t, child, "--format", format, "--max-size", "3M")

@@ -15,6 +15,7 @@ var multiarch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime
 // needLibrary skips the test in a virtual machine that was made without a library.
 func needLibrary(t *testing.T, name string) {
 	t.Helper()
+	testutil.Extra(t, "GLib and Qt")
 	if arch := os.Getenv("GOARCH"); testutil.Preparing() && arch != "" && arch != runtime.GOARCH {
 		t.Skipf("SKIPPED: guests of another machine have no %s", name)
 	}
@@ -25,7 +26,7 @@ func needLibrary(t *testing.T, name string) {
 	if testutil.GuestLacks("go") { // as all of them do
 		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s", name)
 	}
-	t.Fatalf("%v (make need-test installs it)", err)
+	t.Fatalf("%v (make need-test-all installs it)", err)
 }
 
 // The modules for GLib and Qt tell what a program has done, call for call.

@@ -43,6 +43,7 @@ func TestMTRCEnds(t *testing.T) {
 			r.Signal(sig)
 		}
 	}
+	sweep := testutil.Sweep(t)
 	for name, test := range map[string]struct {
 		program []string
 		args    []string
@@ -78,7 +79,7 @@ func TestMTRCEnds(t *testing.T) {
 		}, cli.Failed, 0, true},
 	} {
 		for _, names := range []string{"on", "off"} { // kept until the end, or written at once
-			if names == "off" && !test.atOnce || names == "on" && test.atOnce && testing.Short() {
+			if names == "off" && !test.atOnce || names == "on" && test.atOnce && !sweep {
 				continue
 			}
 			t.Run(name+", names "+names, func(t *testing.T) {

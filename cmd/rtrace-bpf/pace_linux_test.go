@@ -64,7 +64,7 @@ func TestPaceIsTold(t *testing.T) {
 // A pause for --max-rate is in each format, or beside it, in the summary and in the
 // exit status. It is no lost event.
 func TestPausesInEachFormat(t *testing.T) {
-	for format, where := range formats() {
+	for format, where := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "loop", "1")
 			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")

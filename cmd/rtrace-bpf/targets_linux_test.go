@@ -139,6 +139,7 @@ func TestEmulatedProgram(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
 		class, machine, emulator = elf.ELFCLASS32, elf.EM_386, "qemu-i386"
 	}
+	testutil.Extra(t, "qemu-user")
 	path, err := exec.LookPath(emulator)
 	if err != nil {
 		t.Skipf("SKIPPED: %s is not installed (package qemu-user): %v", emulator, err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
 )
 
 // inlineSource has inlined functions in C++, over two levels.
@@ -42,7 +43,7 @@ int main() { return app::work(3) == plain(4); }
 // tool runs a program that examines others.
 func tool(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.Command(testutil.Installed(t, args[0]), args[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -15,14 +15,16 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/replay"
+	"rtrace-bpf/internal/testutil"
 )
 
 // With a library of its own the calls go to that, and the rows say so; the memory
 // is about what the blocks are.
 func TestCompare(t *testing.T) {
+	testutil.Extra(t, "other allocators")
 	jemalloc, err := replay.FindMalloc("jemalloc")
 	if err != nil {
-		t.Fatal(err, "(make need-test installs it)")
+		t.Fatal(err, "(make need-test-all installs it)")
 	}
 	m := newMaker()
 	const blocks, size = 2000, 10_000

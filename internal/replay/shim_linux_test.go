@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/replay"
+	"rtrace-bpf/internal/testutil"
 )
 
 // prepare compiles a replay of p.
@@ -187,6 +188,7 @@ func TestRaces(t *testing.T) {
 // The C files compile without a warning with both compilers.
 func TestCompilers(t *testing.T) {
 	for _, cc := range []string{"gcc", "clang"} {
+		testutil.Installed(t, cc)
 		t.Setenv("CC", cc)
 		build(t, "program/replay.c", "replay", "-ldl", "-pedantic")
 		shim(t, "-DNULL_MALLOC")

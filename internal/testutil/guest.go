@@ -27,16 +27,20 @@ func GuestLacks(program string) bool {
 	return slices.Contains(strings.Fields(os.Getenv(guestLacks)), program)
 }
 
-// Installed returns the path of a program that `make need-test` installs, given its name
-// or its path. A test skips without it only where GuestLacks says so.
+// Installed returns the path of a program that the Makefile installs for tests, given its
+// name or its path. A test skips without it only where GuestLacks says so; one of the
+// large programs leaves the test out of `make test`, as Extra does.
 func Installed(t testing.TB, program string) string {
 	t.Helper()
+	if need, ok := large[filepath.Base(program)]; ok {
+		Extra(t, need)
+	}
 	path, err := exec.LookPath(program)
 	if err != nil && GuestLacks(filepath.Base(program)) {
 		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", program)
 	}
 	if err != nil {
-		t.Fatalf("%s is not installed (make need-test installs it): %v", program, err)
+		t.Fatalf("%s is not installed (make need-test-all installs it): %v", program, err)
 	}
 	return path
 }

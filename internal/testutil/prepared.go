@@ -20,12 +20,23 @@ const (
 	preparedDir = "RTRACE_PREPARED"
 	// preparing asks for the run that fills this folder.
 	preparing = "RTRACE_PREPARING"
+	// sharedDir names a folder that the packages of one run have in common: what the
+	// tests of one have built, those of the others use. `make test` makes and removes it.
+	sharedDir = "RTRACE_PROGRAMS"
 )
+
+// programFolder returns the folder of programs built before or by others, or "".
+func programFolder() string {
+	if dir := os.Getenv(preparedDir); dir != "" {
+		return dir
+	}
+	return os.Getenv(sharedDir)
+}
 
 // prepared returns the path of a program that was built before. A run that
 // prepares builds all of them.
 func prepared(key, name string) (string, bool) {
-	dir := os.Getenv(preparedDir)
+	dir := programFolder()
 	if dir == "" || Preparing() {
 		return "", false
 	}
@@ -34,13 +45,13 @@ func prepared(key, name string) (string, bool) {
 	return path, err == nil
 }
 
-// prepare moves a program that was built to where prepared finds it, and returns
-// its path. It does nothing in a run of another kind.
+// prepare copies a program that was built to where prepared finds it, and returns
+// its path. It does nothing in a run that has no such folder, or a filled one.
 func prepare(key, built string) (string, error) {
-	if !Preparing() {
+	if !Preparing() && os.Getenv(sharedDir) == "" {
 		return built, nil
 	}
-	dir := filepath.Join(os.Getenv(preparedDir), key)
+	dir := filepath.Join(programFolder(), key)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 // armSource has frames of all shapes: a leaf, a frame for calls, one whose size
@@ -22,10 +24,7 @@ int large(int n) { char b[1 << 17]; g(n); return h(b); }
 // TestARM64Compiled compares what clang makes for arm64 with what readelf says
 // of it, in both byte orders.
 func TestARM64Compiled(t *testing.T) {
-	clang, err := exec.LookPath("clang")
-	if err != nil {
-		t.Fatalf("make need-test installs it: %v", err)
-	}
+	clang := testutil.Installed(t, "clang")
 	for _, target := range []string{"aarch64-linux-gnu", "aarch64_be-linux-gnu"} {
 		for _, flags := range [][]string{{"-O2"}, {"-O0"}, {"-O2", "-fomit-frame-pointer", "-mbranch-protection=pac-ret"}} {
 			dir := t.TempDir()

@@ -12,6 +12,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/calltree"
 	"rtrace-bpf/internal/report/callgraph"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
 
@@ -178,10 +179,7 @@ func TestEmpty(t *testing.T) {
 
 // Graphviz itself takes what the tests above write.
 func TestGraphviz(t *testing.T) {
-	dot, err := exec.LookPath("dot")
-	if err != nil {
-		t.Fatalf("Graphviz is not installed (make need-test installs it): %v", err)
-	}
+	dot := testutil.Installed(t, "dot")
 	for _, lines := range [][]string{nil, demo, {`1@1 operator"" _x\(char const*) from /q"\|a::f() at b\n".c:3`}} {
 		o := options
 		o.Cluster = []string{"demo", `q"\`}

@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/testutil"
 )
 
 // run runs a program and returns its output.
 func run(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.Command(testutil.Installed(t, args[0]), args[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

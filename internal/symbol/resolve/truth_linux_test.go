@@ -18,7 +18,7 @@ import (
 
 func run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.Command(testutil.Installed(t, args[0]), args[1:]...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

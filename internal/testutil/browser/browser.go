@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 // Page is a page in a browser of its own.
@@ -46,10 +48,7 @@ type message struct {
 // file at path in it. The browser ends with the test.
 func Open(t testing.TB, path string, width, height int) *Page {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v; make need-test installs it", err)
-	}
+	program := testutil.Installed(t, "chromium")
 	fromUs, toBrowser := pipe(t)
 	fromBrowser, toUs := pipe(t)
 	cmd := exec.Command(program,
