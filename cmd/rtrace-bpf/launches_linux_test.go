@@ -16,7 +16,7 @@ import (
 const launchesEnv = "RTRACE_LAUNCHES"
 
 // hung is how long a launch may take before it counts as hanging, on any machine.
-const hung = 5 * time.Minute
+const hung = 20 * time.Minute
 
 // launchOnce runs a short command to its end. One that hangs is ended with the stacks of
 // the tracer.

@@ -68,8 +68,8 @@ func CodeOf(t testing.TB, pid int) Code {
 	return code
 }
 
-// BecomesOriginal waits until the code of a process is as in its files. If that does not
-// come to be in a minute, the test fails.
+// BecomesOriginal waits until the code of a process is as in its files. The test fails
+// if that takes minutes.
 func BecomesOriginal(t testing.TB, pid int) {
 	t.Helper()
 	code := CodeOf(t, pid)

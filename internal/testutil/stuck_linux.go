@@ -14,7 +14,7 @@ import (
 
 // stuckAfter is far above what anything takes that Unstuck guards, also in a
 // virtual machine.
-const stuckAfter = 5 * time.Minute
+const stuckAfter = 20 * time.Minute
 
 // Unstuck ends a process that a test waits for in vain, and fails the test with
 // what each thread of the process and each goroutine does. It returns what says
