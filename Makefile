@@ -48,7 +48,7 @@ build: need-go ## build bin/rtrace-bpf and bin/rtrace
 	$(BUILD) -o bin/ ./cmd/rtrace-bpf ./cmd/rtrace
 
 .PHONY: run
-run: build ## trace a real program (python3) for a few seconds and print its leaks
+run: build ## trace a Python program for a few seconds, print its leak, write a page
 	@.ci/need 'to have a program to trace' python3=python3
 	@.ci/demo
 
