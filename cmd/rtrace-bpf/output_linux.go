@@ -170,6 +170,19 @@ func (r *recording) checkOutput() error {
 	return nil
 }
 
+// checkTerminal says why the trace cannot go where -o says: binary data is not for a
+// terminal.
+func (c *config) checkTerminal(s cli.Streams) error {
+	if !c.toStdout() || !s.OutTerminal || c.postproc.on || c.dryRun {
+		return nil
+	}
+	if format, err := encoder.Lookup(c.format); err != nil || !format.Binary {
+		return err
+	}
+	return cli.WithHint(fmt.Errorf("-o -: standard output is a terminal, and %s is binary", c.format),
+		"add --format text to watch the calls, or pipe the trace to a program")
+}
+
 // directory is where traces go unless -o names a file.
 func (c *config) directory() string {
 	if c.output == "" {

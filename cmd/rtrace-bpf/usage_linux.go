@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder/nettrace"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/selection"
 	"rtrace-bpf/tracer"
 )
@@ -51,10 +52,7 @@ func (c *config) checkValues() error {
 // unexpected returns the error of an argument that belongs to no flag, with what was
 // probably meant: a process, a command, processes by name, or a trace that is to be read.
 func unexpected(arg string) error {
-	shown := arg
-	if arg == "" || strings.ContainsAny(arg, " \t\n\"'") {
-		shown = strconv.Quote(arg)
-	}
+	shown := cli.Word(arg)
 	if n, err := strconv.ParseUint(arg, 10, 31); err == nil && n > 0 {
 		return fmt.Errorf("%s: did you mean -p %s?", shown, arg)
 	}

@@ -45,6 +45,22 @@ func TestNonsenseValues(t *testing.T) {
 	}
 }
 
+// A trace in a binary format does not fill a terminal.
+func TestBinaryToTerminal(t *testing.T) {
+	for args, want := range map[string]string{
+		"-p 1 -o -":                                   "rtrace-bpf: -o -: standard output is a terminal, and sprtrace is binary\nhint: add --format text to watch the calls, or pipe the trace to a program\n",
+		"-p 1 -o stdout --format mtrc":                "rtrace-bpf: -o -: standard output is a terminal, and mtrc is binary\n",
+		"-p 1 -o - --format nettrace":                 "rtrace-bpf: -o -: standard output is a terminal, and nettrace is binary\n",
+		"--version -o - --format text -p 1 --dry-run": "",
+	} {
+		var errOut strings.Builder
+		code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &strings.Builder{}, Err: &errOut, OutTerminal: true}, strings.Fields(args), settings{})
+		if !strings.HasPrefix(errOut.String(), want) || (code == cli.OK) != (want == "") {
+			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
+		}
+	}
+}
+
 // Common mistakes, and what the program says of them.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()

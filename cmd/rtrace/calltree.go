@@ -160,7 +160,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err != nil {
 		return err
 	}
-	out, err := create(s, o.output, file, false)
+	out, err := create(s, o.output, file, dotContent)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -139,7 +140,11 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if err != nil {
 		return err
 	}
-	out, err := create(s, c.output, name, format.Binary)
+	holds := textContent
+	if format.Binary {
+		holds = binaryContent(cmp.Or(format.Suffix, ".rtrace"))
+	}
+	out, err := create(s, c.output, name, holds)
 	if err != nil {
 		return err
 	}

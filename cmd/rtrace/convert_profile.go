@@ -25,16 +25,16 @@ import (
 type profileFormat struct {
 	name, desc string
 	suffixes   []string // of file names
-	binary     bool
+	holds      content
 	labels     bool // has a place for them
 	write      func(io.Writer, *stacks.Profile, stacks.Value) error
 }
 
 // profileFormats are the formats that convert writes besides those of traces.
 var profileFormats = []profileFormat{
-	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, true, true, pprof.Write},
-	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, false, false, folded.Write},
-	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, false, false, speedscope.Write},
+	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
+	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
+	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, content{"a profile for a viewer", ".speedscope.json"}, false, speedscope.Write},
 }
 
 // profileFormatNames returns the names of the formats.
@@ -124,7 +124,7 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 	if err != nil {
 		return err
 	}
-	out, err := create(s, output, name, format.binary)
+	out, err := create(s, output, name, format.holds)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,8 @@ func overview() *cli.Page {
 		Summary:  "read, convert and examine allocation traces",
 		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
 		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
-			"Without FILE, or with -, the trace is read from standard input.\n\n" +
+			"Without FILE, or with -, the trace is read from standard input. " +
+			"A page, a picture, a graph or a binary trace is written to a terminal only with -o -.\n\n" +
 			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
 		Lists: []cli.List{list},
 		Examples: []cli.Example{

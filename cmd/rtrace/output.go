@@ -17,14 +17,41 @@ type output struct {
 	file *atomicfile.File // nil for standard output
 }
 
+// content is what an output holds.
+type content struct {
+	what   string // what it is if it is not to be read on a terminal, else empty
+	suffix string // of its file
+}
+
+// The contents that commands write.
+var (
+	textContent   = content{}
+	binaryContent = func(suffix string) content { return content{"binary", suffix} }
+	htmlContent   = content{"a page for a browser", ".html"}
+	svgContent    = content{"a picture", ".svg"}
+	dotContent    = content{"a graph for dot", ".dot"}
+)
+
+// terminalError says that an output would fill a terminal with what is not for people.
+type terminalError struct{ content content }
+
+func (e *terminalError) Error() string {
+	return "standard output is a terminal, and the output is " + e.content.what
+}
+
+// explain returns the error with the command to use, for a subcommand and its arguments.
+func (e *terminalError) explain(command string, args []string) error {
+	words := append([]string{"rtrace", command, "-o", command + e.content.suffix}, args...)
+	return cli.WithHint(&cli.UsageError{Err: e}, "write it to a file: "+cli.CommandLine(words...))
+}
+
 // create opens the output that -o names; empty and "-" are standard output.
-// input is the file that is read, if it is one; it is never written. Binary
-// data goes to a terminal only for "-".
-func create(s cli.Streams, name, input string, binary bool) (*output, error) {
+// input is the file that is read, if it is one; it is never written. What is not for
+// people goes to a terminal only for "-"; else the error is a *terminalError.
+func create(s cli.Streams, name, input string, holds content) (*output, error) {
 	if name == "" || name == "-" {
-		if binary && name == "" && s.OutTerminal {
-			return nil, cli.WithHint(errors.New("the output is binary and standard output is a terminal"),
-				"name a file with -o, or say -o -")
+		if holds.what != "" && name == "" && s.OutTerminal {
+			return nil, &terminalError{holds}
 		}
 		return &output{Writer: s.Out}, nil
 	}

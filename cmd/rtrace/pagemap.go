@@ -254,7 +254,7 @@ func (o *pagemapOptions) report(p *postprocess, kind pageview.Map, which areaFil
 		}
 		r.Call = callPrinter(env, r.Blocks)
 	}
-	out, err := create(p.streams, o.output, p.in.path, false)
+	out, err := create(p.streams, o.output, p.in.path, textContent)
 	if err != nil {
 		return err
 	}

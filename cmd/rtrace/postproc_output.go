@@ -9,7 +9,6 @@ import (
 
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/encoder/sptext"
-	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
@@ -28,8 +27,7 @@ type postprocOutput struct {
 func (p *postprocess) create() (*postprocOutput, error) {
 	if p.output == "" || p.output == "-" || p.output == "stdout" {
 		if p.format != "text" && p.output == "" && p.streams.OutTerminal {
-			return nil, cli.WithHint(errors.New("the output is binary and standard output is a terminal"),
-				"name a file with -o, or say -o -")
+			return nil, &terminalError{binaryContent(".rtrace")}
 		}
 		return p.encode(&postprocOutput{})
 	}

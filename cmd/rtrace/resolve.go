@@ -80,7 +80,7 @@ func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if err != nil {
 		return err
 	}
-	out, err := create(s, o.output, name, false)
+	out, err := create(s, o.output, name, textContent)
 	if err != nil {
 		return err
 	}

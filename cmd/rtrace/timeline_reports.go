@@ -183,6 +183,10 @@ func (x *outputs) finish(err error) error {
 // create opens all outputs.
 func (o *timelineOptions) createReports(s cli.Streams, input string) (*outputs, error) {
 	x := new(outputs)
+	holds := textContent
+	if o.format == "svg" {
+		holds = svgContent
+	}
 	several := o.report.reports&(o.report.reports-1) != 0
 	for _, r := range consumption.Reports {
 		if !o.report.reports.Has(r) {
@@ -196,7 +200,7 @@ func (o *timelineOptions) createReports(s cli.Streams, input string) (*outputs, 
 		if len(x.files) > 0 && o.format == "text" {
 			continue // all in one
 		}
-		f, err := create(s, name, input, false)
+		f, err := create(s, name, input, holds)
 		if err != nil {
 			return nil, x.finish(err)
 		}

@@ -58,7 +58,7 @@ func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args
 	if err != nil {
 		return err
 	}
-	out, err := create(s, v.output, file, false)
+	out, err := create(s, v.output, file, map[string]content{"html": htmlContent, "svg": svgContent}[v.format])
 	if err != nil {
 		return err
 	}

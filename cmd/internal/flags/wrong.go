@@ -28,7 +28,7 @@ func (e *ValueError) text(flag string) string {
 	case strings.HasPrefix(e.Meant, "-"):
 		return e.Wrong + "; did you mean " + e.Meant + "?"
 	case e.Meant != "":
-		return e.Wrong + "; did you mean " + strings.TrimSpace(flag+" "+word(e.Meant)) + "?"
+		return e.Wrong + "; did you mean " + strings.TrimSpace(flag+" "+cli.Word(e.Meant)) + "?"
 	case e.Write != "":
 		return e.Wrong + "; write " + e.Write
 	}
@@ -66,7 +66,7 @@ func plainly(all *pflag.FlagSet, args []string, err error) error {
 		return valueless(all, args, none.GetFlag())
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return fmt.Errorf("%s is not a flag; write flags as --name, --name=VALUE or -n", word(bad.GetSpecifiedFlag()))
+		return fmt.Errorf("%s is not a flag; write flags as --name, --name=VALUE or -n", cli.Word(bad.GetSpecifiedFlag()))
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -89,11 +89,11 @@ func plainly(all *pflag.FlagSet, args []string, err error) error {
 // refuse returns the error of a value.
 func refuse(flag *pflag.Flag, name, value string, cause error) error {
 	if own, ok := errors.AsType[*ValueError](cause); ok {
-		return fmt.Errorf("%s %s: %s", name, word(value), own.text(name))
+		return fmt.Errorf("%s %s: %s", name, cli.Word(value), own.text(name))
 	}
 	f, ok := forms[flag.Value.Type()]
 	if !ok {
-		return fmt.Errorf("%s %s: %w", name, word(value), cause)
+		return fmt.Errorf("%s %s: %w", name, cli.Word(value), cause)
 	}
 	wrong := ValueError{Wrong: f.wrong, Write: f.write}
 	if errors.Is(cause, strconv.ErrRange) {
@@ -102,7 +102,7 @@ func refuse(flag *pflag.Flag, name, value string, cause error) error {
 	if flag.Value.Type() == "bool" {
 		return fmt.Errorf("%s=%s: %s", name, value, wrong.text(name))
 	}
-	return fmt.Errorf("%s %s: %s", name, word(value), wrong.text(name))
+	return fmt.Errorf("%s %s: %s", name, cli.Word(value), wrong.text(name))
 }
 
 // unknown returns the error of a flag that there is not, with the one that was probably
@@ -124,9 +124,9 @@ func unknown(all *pflag.FlagSet, e *pflag.NotExistError) error {
 		}
 	})
 	if meant := cli.Nearest(written, names); meant != "" {
-		return fmt.Errorf("unknown flag %s; did you mean --%s?", word(given), meant)
+		return fmt.Errorf("unknown flag %s; did you mean --%s?", cli.Word(given), meant)
 	}
-	return fmt.Errorf("unknown flag %s", word(given))
+	return fmt.Errorf("unknown flag %s", cli.Word(given))
 }
 
 // oneHyphen returns the error of a long name with one hyphen, as -pid, which the library
@@ -201,13 +201,4 @@ func typed(all *pflag.FlagSet, args []string, flag *pflag.Flag) string {
 		return "-" + flag.Shorthand
 	}
 	return "--" + flag.Name
-}
-
-// word returns a word of a command line as a shell takes it, or at least as one that
-// can be told from the text around it.
-func word(text string) string {
-	if text == "" || strings.ContainsAny(text, " \t\n\"'") {
-		return strconv.Quote(text)
-	}
-	return text
 }

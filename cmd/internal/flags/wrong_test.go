@@ -54,7 +54,7 @@ func TestWrong(t *testing.T) {
 		"-p 0":                         "-p 0: not a process ID; write a number as 4711",
 		"-p -7":                        "-p -7: not a process ID; write a number as 4711",
 		"-p 99999999999":               "-p 99999999999: not a process ID; write a number as 4711",
-		"--pid=":                       `--pid "": not a process ID; write a number as 4711`,
+		"--pid=":                       `--pid '': not a process ID; write a number as 4711`,
 		"-pid 7":                       "-pid: long names have two hyphens; did you mean --pid?",
 		"-pid=7":                       "-pid: long names have two hyphens; did you mean --pid?",
 		"-depth 7":                     "-depth: long names have two hyphens; did you mean --depth?",
@@ -72,8 +72,8 @@ func TestWrong(t *testing.T) {
 		"--duration soon":              "--duration soon: not a time; write a number and its unit, as 10s or 5m",
 		"-f tex":                       "-f tex: it is none of text, jsonl, sprtrace; did you mean -f text?",
 		"--format=xml":                 "--format xml: it is none of text, jsonl, sprtrace",
-		"--names=":                     `--names "": it is none of on, off`,
-		`--labels a"b`:                 `--labels "a\"b": not a list; write names with commas between them, without quotation marks`,
+		"--names=":                     `--names '': it is none of on, off`,
+		`--labels a"b`:                 `--labels 'a"b': not a list; write names with commas between them, without quotation marks`,
 		"--duratoin 5s":                "unknown flag --duratoin; did you mean --duration?",
 		"--dur=5s":                     "unknown flag --dur; did you mean --duration?",
 		"--nonsense":                   "unknown flag --nonsense",
@@ -100,7 +100,7 @@ func TestWrong(t *testing.T) {
 // What is set otherwise than by arguments is called by its long name.
 func TestWrongSetting(t *testing.T) {
 	err := declared().Set("pid", "x y")
-	if want := `--pid "x y": not a process ID; write a number as 4711`; err == nil || err.Error() != want {
+	if want := `--pid 'x y': not a process ID; write a number as 4711`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
