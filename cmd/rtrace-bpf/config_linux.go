@@ -111,7 +111,7 @@ func (c *config) declare() {
 	f.Var(flags.Number(&c.verifyUnwind, 0, 0, flags.Unbounded), "verify-unwind", "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
 
 	f = c.flags.Group("Output")
-	f.StringVarP(&c.output, "output", "o", "", "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
+	f.StringVarP(&c.output, "output", "o", "", "write to the new file `PATH`, or into that directory, which is made if PATH ends with / and is missing; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.Var(flags.Word(&c.format, "", encoder.FormatNames()...), "format", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
 	f.Var(flags.Word(&c.dialect, "wire", "wire", "document"), "rtrace-dialect", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
 	f.Var(flags.Word(&c.mtrc.names, "on", "on", "off"), "mtrc-names", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
@@ -306,7 +306,7 @@ func (c *config) page() *cli.Page {
 			"while it is off no probes are in them. Each time it begins a new file of each process; what was " +
 			"allocated before is unknown to that one. SIGUSR2 or --mark sets a mark in the trace, by which rtrace leaks " +
 			"--from and --to choose a part of it. A trace in the file of -o is the only one.\n\n" +
-			"Files are readable by their owner alone, who under sudo is the user who called it.\n\n" +
+			"Files, and a directory that is made for them, are for their owner alone, who under sudo is the user who called it.\n\n" +
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
@@ -321,7 +321,7 @@ func (c *config) page() *cli.Page {
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
 			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
-			{Does: "trace a shell script, and each program that it starts", Command: "mkdir traces; sudo rtrace-bpf --follow-forks -o traces -- ./script.sh"},
+			{Does: "trace a shell script, and each program that it starts", Command: "sudo rtrace-bpf --follow-forks -o traces/ -- ./script.sh"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
 			{Does: "trace the next sqlite3 that anybody starts, from its first call on", Command: "sudo rtrace-bpf --wait --comm sqlite3 -o sqlite3.trace"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},

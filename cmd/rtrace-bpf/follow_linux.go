@@ -44,7 +44,7 @@ func (c *followConfig) check(all *config) error {
 		return errors.New("-o - takes one trace, and --follow-forks writes one for each process: name a directory")
 	}
 	if info, err := os.Stat(all.directory()); err == nil && !info.IsDir() || errors.Is(err, os.ErrNotExist) && !endsAsDirectory(all.output) {
-		return fmt.Errorf("-o %s takes one trace, and --follow-forks writes one for each process: name a directory that exists", all.output)
+		return fmt.Errorf("-o %s takes one trace, and --follow-forks writes one for each process: name a directory, as -o %s/, which is made if it is missing", all.output, all.output)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 		return &cli.UsageError{Err: err}
 	}
 	err = do(ctx, s, rest)
-	if refused, ok := errors.AsType[*terminalError](err); ok {
+	if refused, ok := errors.AsType[explained](err); ok {
 		return refused.explain(c.name, args)
 	}
 	return err

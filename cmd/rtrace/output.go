@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"rtrace-bpf/internal/atomicfile"
 	"rtrace-bpf/internal/cli"
@@ -45,6 +47,26 @@ func (e *terminalError) explain(command string, args []string) error {
 	return cli.WithHint(&cli.UsageError{Err: e}, "write it to a file: "+cli.CommandLine(words...))
 }
 
+// folderError says that an output that is one file is to be a directory.
+type folderError struct {
+	name    string
+	content content
+}
+
+func (e *folderError) Error() string { return e.name + " is a directory, and the output is one file" }
+
+// explain returns the error with the name to use, for a subcommand.
+func (e *folderError) explain(command string, _ []string) error {
+	file := strings.TrimRight(e.name, "/") + "/" + command + cmp.Or(e.content.suffix, ".txt")
+	return cli.WithHint(&cli.UsageError{Err: e}, "name the file, as "+cli.Word(file))
+}
+
+// explained is an error that is explained with what was called.
+type explained interface {
+	error
+	explain(command string, args []string) error
+}
+
 // create opens the output that -o names; empty and "-" are standard output.
 // input is the file that is read, if it is one; it is never written. What is not for
 // people goes to a terminal only for "-"; else the error is a *terminalError.
@@ -54,6 +76,9 @@ func create(s cli.Streams, name, input string, holds content) (*output, error) {
 			return nil, &terminalError{holds}
 		}
 		return &output{Writer: s.Out}, nil
+	}
+	if info, err := os.Stat(name); strings.HasSuffix(name, "/") || err == nil && info.IsDir() {
+		return nil, &folderError{name, holds}
 	}
 	if sameFile(name, input) {
 		return nil, cli.WithHint(cli.Usagef("%s is both input and output", name), "write to another file")

@@ -38,7 +38,7 @@ func postprocCommand() command {
 			in := f.group("Input and output")
 			in.StringVarP(&o.input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 			in.StringVarP(&o.output, "output-dir", "o", "",
-				"write `DIR`/PID-N.rtrace.txt, or the file of that name if it is no folder (default: standard output)")
+				"write `DIR`/PID-N.rtrace.txt; DIR is made if it ends with / and is missing, and is a file if it is no directory (default: standard output)")
 			in.VarP(groups.Word(&o.format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
 			in.BoolP("text", "t", false, "write text, which is the default")
 			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")

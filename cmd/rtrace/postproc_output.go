@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
@@ -39,6 +41,11 @@ func (p *postprocess) create() (*postprocOutput, error) {
 		file *outfile.File
 		err  error
 	)
+	if strings.HasSuffix(p.output, "/") {
+		if err := safefile.MakeFolder(p.output); err != nil {
+			return nil, err
+		}
+	}
 	if info, statErr := os.Stat(p.output); statErr == nil && info.IsDir() {
 		file, err = outfile.CreateNumbered(p.output, strconv.Itoa(int(p.env.pid())), suffix)
 	} else {
