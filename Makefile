@@ -19,9 +19,13 @@ CLANG ?= $(call PINNED,clang)
 CLANG_FORMAT ?= $(call PINNED,clang-format)
 C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp' 'internal/unwind/*.cpp' 'internal/replay/*.[ch]')
 
+# What --version prints, and packages are called. A copy of the sources has one without
+# git, too.
+VERSION ?= $(shell .ci/version)
+
 # Built without cgo and without paths of this machine, so that the programs run
 # anywhere and are the same wherever they are built.
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X rtrace-bpf/internal/cli.linked=$(VERSION)'
 TOOL = $(GO) tool -modfile=tools.mod
 
 # Names under which `make install` links rtrace: rtrace-NAME, for what the
@@ -48,7 +52,7 @@ build: need-go ## build bin/rtrace-bpf and bin/rtrace
 	$(BUILD) -o bin/ ./cmd/rtrace-bpf ./cmd/rtrace
 
 .PHONY: run
-run: build ## trace a real program (python3) for a few seconds and print its leaks
+run: build ## trace a Python program for a few seconds, print its leak, write a page
 	@.ci/need 'to have a program to trace' python3=python3
 	@.ci/demo
 
@@ -274,25 +278,22 @@ install-files:
 		install -D -m 644 "bin/share/$$file" "$(DESTDIR)$(PREFIX)/share/$$file" || exit; \
 	done
 
-# Of a version without a tag, the revision.
-VERSION ?= $(or $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//; s/-/+/g'),0~$(shell git log -1 --format=%cd.%h --date=format:%Y%m%d))
-
 # Programs without cgo are static. Debian has another folder for zsh.
 .PHONY: release
-release: share need-git ## make archives and .deb packages for amd64 and arm64 in dist/
+release: share ## make archives and .deb packages for amd64 and arm64 in dist/
 	@.ci/need 'to make packages' ar=binutils
 	rm -rf dist
 	for arch in amd64 arm64; do \
-		export GOOS=linux GOARCH=$$arch SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+		export GOOS=linux GOARCH=$$arch SOURCE_DATE_EPOCH=$$(.ci/version --time); \
 		name=rtrace-bpf_$(VERSION)_linux_$$arch; \
 		$(BUILD) -o dist/$$arch/ ./cmd/rtrace-bpf ./cmd/rtrace && \
 		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/$$name PREFIX= && \
-		cp LICENSE README.md CHANGELOG.md dist/$$name && \
+		cp LICENSE README.md CHANGELOG.md dist/$$name && cp bpf/LICENSE dist/$$name/LICENSE.bpf && cp bpf/LICENSE.GPL-2.0 dist/$$name && \
 		tar --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner -C dist -cf - $$name | gzip -9n >dist/$$name.tar.gz && \
 		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/deb-$$arch PREFIX=/usr && \
 		mv dist/deb-$$arch/usr/share/zsh/site-functions dist/deb-$$arch/usr/share/zsh/vendor-completions && \
 		gzip -9n dist/deb-$$arch/usr/share/man/man1/*.1 && \
-		install -D -m 644 LICENSE dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright && \
+		install -D -m 644 .ci/copyright dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright && \
 		gzip -9n <CHANGELOG.md >dist/deb-$$arch/usr/share/doc/rtrace-bpf/changelog.gz && \
 		.ci/deb '$(VERSION)' $$arch dist/deb-$$arch dist/rtrace-bpf_$(VERSION)_$$arch.deb && \
 		rm -rf dist/$$arch dist/$$name dist/deb-$$arch || exit; \

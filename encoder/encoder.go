@@ -116,14 +116,17 @@ var formats = []Format{
 // Formats returns the table, the default format first. The caller owns it.
 func Formats() []Format { return append([]Format(nil), formats...) }
 
-// Names returns the names of all formats, separated by ", ".
-func Names() string {
+// FormatNames returns the names of all formats.
+func FormatNames() []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
 		names[i] = f.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+// Names returns the names of all formats, separated by ", ".
+func Names() string { return strings.Join(FormatNames(), ", ") }
 
 // Lookup returns the format with the given name; an empty name is the default.
 func Lookup(name string) (Format, error) {

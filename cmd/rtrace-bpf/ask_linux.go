@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/remote"
@@ -20,8 +21,8 @@ type askConfig struct {
 }
 
 func (a *askConfig) declare(f *pflag.FlagSet) {
-	f.IntVarP(&a.toggle, "toggle", "t", 0, "have the rtrace-bpf that traces process `PID` switch tracing off, or on again; returns when the files are complete, or the probes are in")
-	f.IntVar(&a.mark, "mark", 0, "have it set a mark, --mark `PID` NAME: what the process does from then on comes behind the mark in the trace")
+	f.VarP((*flags.PID)(&a.toggle), "toggle", "t", "have the rtrace-bpf that traces process `PID` switch tracing off, or on again; returns when the files are complete, or the probes are in")
+	f.Var((*flags.PID)(&a.mark), "mark", "have it set a mark, --mark `PID` NAME: what the process does from then on comes behind the mark in the trace")
 }
 
 func (a *askConfig) any() bool { return a.toggle != 0 || a.mark != 0 }
@@ -32,7 +33,7 @@ func (a *askConfig) take(rest []string) error {
 	case a.toggle != 0 && a.mark != 0:
 		return errors.New("name one of --toggle and --mark")
 	case a.toggle != 0 && len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q", rest[0])
+		return unexpected(rest[0])
 	case a.mark != 0 && (len(rest) != 1 || rest[0] == ""):
 		return errors.New("--mark takes a process and the name of the mark: --mark PID NAME")
 	case a.mark != 0:

@@ -2,8 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"rtrace-bpf/cmd/internal/flags"
@@ -90,13 +91,13 @@ type mtrcConfig struct {
 
 func (c *config) declare() {
 	f := c.flags.Group("What is traced")
-	f.IntSliceVarP(&c.selection.PIDs, "pid", "p", nil, "trace the running process `PID`, all its threads; may be repeated, or be several with commas")
+	f.VarP((*flags.PIDs)(&c.selection.PIDs), "pid", "p", "trace the running process `PID`, all its threads; may be repeated, or be several with commas")
 	f.StringArrayVar(&c.selection.Comms, "comm", nil, "trace all processes whose command name is `NAME` now; may be repeated")
 	c.wait.declare(f)
 	f.StringArrayVar(&c.selection.Cgroups, "cgroup", nil, "trace all processes that are now in the cgroup (v2) `PATH` or below it; PATH may be below the place where cgroups are mounted; may be repeated")
 	f.StringArrayVar(&c.selection.Users, "uid", nil, "trace all processes that now have the effective user `USER`, a name or number; may be repeated")
 	c.follow.declare(f)
-	f.DurationVar(&c.duration, "duration", 0, "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
+	f.Var((*flags.Duration)(&c.duration), "duration", "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
 	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
 	c.modules.declare(f)
 	f.BoolVar(&c.args, "args", false, "record the arguments of calls of allocators, too: size, nmemb, alignment, ptr; those of the other modules are always there")
@@ -104,21 +105,21 @@ func (c *config) declare() {
 	c.dotnet.declare(f)
 
 	f = c.flags.Group("Stacks")
-	f.IntVarP(&c.depth, "depth", "b", tracer.DefaultDepth, "record at most `N` frames of a stack, 0 for none")
+	f.VarP(flags.Number(&c.depth, tracer.DefaultDepth, 0, tracer.MaxDepth), "depth", "b", "record at most `N` frames of a stack, 0 for none")
 	f.BoolVarP(&c.backtraceAll, "backtrace-all", "A", false, "record the stack of frees, too")
-	f.StringVar(&c.unwind, "unwind", tracer.UnwindAuto.String(), "find callers by `WAY`: auto (unwind tables, and frame pointers where code has none), eh (unwind tables alone), fp (frame pointers alone), helper (the kernel's bpf_get_stack, for comparison) or none")
-	f.IntVar(&c.verifyUnwind, "verify-unwind", 0, "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
+	f.Var(flags.Word(&c.unwind, tracer.UnwindAuto.String(), slices.Sorted(maps.Keys(tracer.Unwinds()))...), "unwind", "find callers by `WAY`: auto (unwind tables, and frame pointers where code has none), eh (unwind tables alone), fp (frame pointers alone), helper (the kernel's bpf_get_stack, for comparison) or none")
+	f.Var(flags.Number(&c.verifyUnwind, 0, 0, flags.Unbounded), "verify-unwind", "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
 
 	f = c.flags.Group("Output")
-	f.StringVarP(&c.output, "output", "o", "", "write into the directory or to the new file `PATH`; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
-	f.StringVar(&c.format, "format", "", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
-	f.StringVar(&c.dialect, "rtrace-dialect", "wire", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
-	f.StringVar(&c.mtrc.names, "mtrc-names", "on", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
-	f.StringVar(&c.mtrc.callers, "mtrc-callers", "program", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
+	f.StringVarP(&c.output, "output", "o", "", "write to the new file `PATH`, or into that directory, which is made if PATH ends with / and is missing; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
+	f.Var(flags.Word(&c.format, "", encoder.FormatNames()...), "format", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
+	f.Var(flags.Word(&c.dialect, "wire", "wire", "document"), "rtrace-dialect", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
+	f.Var(flags.Word(&c.mtrc.names, "on", "on", "off"), "mtrc-names", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")
+	f.Var(flags.Word(&c.mtrc.callers, "program", resolve.Policies()...), "mtrc-callers", "take them from the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file)")
 	f.BoolVar(&c.mtrc.legacy, "mtrc-legacy", false, "write mtrc for the unmodified 64-bit mptrace: addresses and sizes in 31 bits")
 	f.IntVar(&c.mtrc.words, "mtrc-words", 0, "write the header of mtrc in words of `N` bytes, 4 for a 32-bit mptrace, or 8 (default: as many as pointers of the process have)")
-	f.StringVar(&c.swap.dialect, "swap-dialect", "document", "write swap in the `DIALECT` document, with command lines, or kernel, with task names of 15 bytes as devices sent")
-	f.StringVar(&c.swap.time, "swap-time", "seconds-first", "write the times of swap in the `ORDER` seconds-first, as all public writers do, or formula, to the letter of the newer protocol text")
+	f.Var(flags.Word(&c.swap.dialect, "document", "document", "kernel"), "swap-dialect", "write swap in the `DIALECT` document, with command lines, or kernel, with task names of 15 bytes as devices sent")
+	f.Var(flags.Word(&c.swap.time, "seconds-first", "seconds-first", "formula"), "swap-time", "write the times of swap in the `ORDER` seconds-first, as all public writers do, or formula, to the letter of the newer protocol text")
 	f.BoolVar(&c.swap.noStacks, "swap-no-stacks", false, "leave the private messages with whole stacks out of swap; its standard ones hold the caller alone")
 	c.activity.declare(f)
 	c.named.declare(f)
@@ -134,10 +135,10 @@ func (c *config) declare() {
 
 	f = c.flags.Group("Recording")
 	f.Var(&c.ringSize, "ring-size", "buffer `BYTES` of events per CPU and process, a power of two (default 8M, less with many CPUs or processes)")
-	f.StringVar(&c.buffer, "buffer", "ring", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
+	f.Var(flags.Word(&c.buffer, "ring", "ring", "perf"), "buffer", "move events through `KIND`: ring (BPF ring buffers) or perf (perf event buffers)")
 	f.BoolVar(&c.heapGrowth, "heap-growth", false, "record the memory that the allocator gets from the system, too; mtrc always has it")
 	f.BoolVar(&c.heapInfo, "heap-info", false, "end the trace with the state of the heap, as mallinfo tells it; what cannot be known without symbols of the C library is 0, and named in a line and in the side file")
-	f.StringVar(&c.operators, "operators", "all", "name the C++ operators of `WHICH` kind, new, all or none, instead of the malloc and free that they call; each name costs a probe more on every such call, a delete two in most programs")
+	f.Var(flags.Word(&c.operators, "all", "all", "new", "none"), "operators", "name the C++ operators of `WHICH` kind, new, all or none, instead of the malloc and free that they call; each name costs a probe more on every such call, a delete two in most programs")
 	f.Var(&c.maxRate, "max-rate", "record at most `N` calls a second of a process (suffixes k, M), on average: when there are more, the probes are taken out for a second or longer, and the trace says when")
 	f.Var(&c.maxSize, "max-size", "end the recording of a process before its trace, with what belongs to it, has more than `BYTES` (suffixes K, M, G); of mtrc in a file it limits what is kept until it is written")
 	f.BoolVar(&c.strict, "strict", false, "end with exit status 1 at the first lost event")
@@ -153,9 +154,9 @@ func (c *config) declare() {
 	f.BoolP("help", "h", false, "print this page")
 
 	f = c.flags.Hidden()
-	f.StringVar(&c.mechanism, "mechanism", "auto", "")
-	f.StringVar(&c.state, "state", "auto", "")
-	f.StringVar(&c.sites, "sites", "auto", "")
+	f.Var(flags.Word(&c.mechanism, "auto", "auto", "multi", "perf"), "mechanism", "")
+	f.Var(flags.Word(&c.state, "auto", "auto", "task", "hash"), "state", "")
+	f.Var(flags.Word(&c.sites, "auto", "auto", "cookie", "address"), "sites", "")
 	f.BoolVar(&c.bounded, "bounded", false, "")
 	c.originals.declare(&c.flags)
 	c.follow.declareOriginals(&c.flags, f)
@@ -191,34 +192,33 @@ func (c *config) parse(args []string, env settings) error {
 	}
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q", rest[0])
+		return unexpected(rest[0])
 	case c.command != nil:
 		if err := c.checkCommand(); err != nil {
 			return err
 		}
 	case c.selection.Empty():
-		return errors.New("name a process with -p PID, all of a kind with --comm, --cgroup or --uid, or a command to start behind --")
+		return errors.New("nothing is selected; name a process with -p PID, all of a kind with --comm, --cgroup or --uid, or a command to start after --")
 	}
 	switch {
 	case c.startPaused && c.dotnet.on && !c.dotnet.native:
 		return errors.New("--start-paused goes with tracing of native calls: what a runtime of .NET tells is not switched")
-	case c.duration < 0:
-		return fmt.Errorf("duration %v is negative", c.duration)
-	case c.maxSize > 0 && c.maxSize < leastMaxSize:
-		return fmt.Errorf("--max-size %d is less than %d", c.maxSize, leastMaxSize)
 	case c.strict && c.maxRate > 0:
 		return errors.New("--max-rate loses events on purpose, and --strict forbids that: name one of them")
 	case c.side != "" && !c.toStdout():
 		return errors.New("--side goes with -o -; other outputs name their side file themselves")
 	}
+	if err := c.checkValues(); err != nil {
+		return err
+	}
 	if _, err := encoder.New(c.format, io.Discard, c.encoding()); err != nil {
 		return err
 	}
-	if err := errors.Join(c.mtrc.check(), c.dotnet.check(c), c.machine.check(c), c.postproc.check(c), c.attach.check(c), c.checkHeapInfo(), c.checkPagemap(), c.follow.check(c)); err != nil {
+	if err := errors.Join(c.dotnet.check(c), c.machine.check(c), c.postproc.check(c), c.attach.check(c), c.checkHeapInfo(), c.checkPagemap(), c.follow.check(c)); err != nil {
 		return err
 	}
 	_, err = c.options()
-	return errors.Join(c.selection.Check(), err)
+	return err
 }
 
 // encoding returns the choices of the output format.
@@ -228,16 +228,6 @@ func (c *config) encoding() encoder.Options {
 		SwapDialect: c.swap.dialect, SwapTime: c.swap.time, SwapNoStacks: c.swap.noStacks,
 		Nettrace: c.nettrace.encoding(),
 	}
-}
-
-func (m *mtrcConfig) check() error {
-	if m.names != "on" && m.names != "off" {
-		return fmt.Errorf("unknown --mtrc-names %q", m.names)
-	}
-	if _, ok := resolve.ParsePolicy(m.callers); !ok {
-		return fmt.Errorf("unknown --mtrc-callers %q", m.callers)
-	}
-	return nil
 }
 
 // isMTRC says whether the trace is written for mptrace.
@@ -254,15 +244,6 @@ func (c *config) names() bool {
 
 func (c *config) toStdout() bool { return c.output == "-" || c.output == "stdout" }
 
-// choose returns the value that a word stands for.
-func choose[T any](flag, word string, values map[string]T) (T, error) {
-	if v, ok := values[word]; ok {
-		return v, nil
-	}
-	var none T
-	return none, fmt.Errorf("unknown --%s %q", flag, word)
-}
-
 // anyPID stands for the process that is not known yet.
 const anyPID = 1
 
@@ -274,26 +255,21 @@ func (c *config) options() (tracer.Options, error) {
 		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
 	c.allocators.set(&o)
-	var errs [10]error
-	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
-		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
-	})
-	o.Mechanism, errs[1] = choose("mechanism", c.mechanism, map[string]tracer.Mechanism{
+	o.Buffer = map[string]tracer.Buffer{"ring": tracer.BufferRing, "perf": tracer.BufferPerf}[c.buffer]
+	o.Mechanism = map[string]tracer.Mechanism{
 		"auto": tracer.MechanismAuto, "multi": tracer.MechanismMulti, "perf": tracer.MechanismPerf,
-	})
-	o.State, errs[2] = choose("state", c.state, map[string]tracer.State{
-		"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash,
-	})
-	o.Sites, errs[4] = choose("sites", c.sites, map[string]tracer.Sites{
+	}[c.mechanism]
+	o.State = map[string]tracer.State{"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash}[c.state]
+	o.Sites = map[string]tracer.Sites{
 		"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress,
-	})
-	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
-	o.Operators, errs[5] = choose("operators", c.operators, tracer.OperatorChoices())
-	o.Activity, errs[6] = c.activity.options(c)
-	o.Functions, errs[7] = c.named.options(c)
-	errs[8] = c.modules.set(&o)
-	if errs[8] == nil {
-		errs[9] = o.Check()
+	}[c.sites]
+	o.Unwind, o.Operators = tracer.Unwinds()[c.unwind], tracer.OperatorChoices()[c.operators]
+	var errs [4]error
+	o.Activity, errs[0] = c.activity.options(c)
+	o.Functions, errs[1] = c.named.options(c)
+	errs[2] = c.modules.set(&o)
+	if errs[2] == nil {
+		errs[3] = o.Check()
 	}
 	return o, errors.Join(errs[:]...)
 }
@@ -330,7 +306,7 @@ func (c *config) page() *cli.Page {
 			"while it is off no probes are in them. Each time it begins a new file of each process; what was " +
 			"allocated before is unknown to that one. SIGUSR2 or --mark sets a mark in the trace, by which rtrace leaks " +
 			"--from and --to choose a part of it. A trace in the file of -o is the only one.\n\n" +
-			"Files are readable by their owner alone, who under sudo is the user who called it.\n\n" +
+			"Files, and a directory that is made for them, are for their owner alone, who under sudo is the user who called it.\n\n" +
 			"MTRC is written when the recording has ended: until then the records are in a temporary file without a " +
 			"name, in the folder of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
 			"once, with the names of functions and without lines.\n\n" +
@@ -345,7 +321,7 @@ func (c *config) page() *cli.Page {
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
 			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
-			{Does: "trace a shell script, and each program that it starts", Command: "mkdir traces; sudo rtrace-bpf --follow-forks -o traces -- ./script.sh"},
+			{Does: "trace a shell script, and each program that it starts", Command: "sudo rtrace-bpf --follow-forks -o traces/ -- ./script.sh"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
 			{Does: "trace the next sqlite3 that anybody starts, from its first call on", Command: "sudo rtrace-bpf --wait --comm sqlite3 -o sqlite3.trace"},
 			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},

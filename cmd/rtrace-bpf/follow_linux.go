@@ -23,7 +23,7 @@ const mostFollowed = 32
 
 func (c *followConfig) declare(f *pflag.FlagSet) {
 	f.BoolVarP(&c.on, "follow-forks", "f", false, "trace the processes that they make from now on as well, and those that these make, each into a trace of its own; they are held by ptrace for that, each new one until its probes are in")
-	f.IntVar(&c.most, "max-processes", 0, fmt.Sprintf("with --follow-forks, trace at most `N` at once; what comes above that runs untraced, and is told (default %d, less where buffers for so many would be too large)", mostFollowed))
+	f.Var(flags.Number(&c.most, 0, 0, flags.Unbounded), "max-processes", fmt.Sprintf("with --follow-forks, trace at most `N` at once; what comes above that runs untraced, and is told (default %d, less where buffers for so many would be too large)", mostFollowed))
 }
 
 // declareOriginals declares the names that sp-rtrace has for it.
@@ -38,15 +38,13 @@ func (c *followConfig) check(all *config) error {
 		return errors.New("--max-processes goes with --follow-forks")
 	case !c.on:
 		return nil
-	case c.most < 0:
-		return fmt.Errorf("--max-processes %d is negative", c.most)
 	case all.dotnet.on:
 		return errors.New("--dotnet asks one process: leave --follow-forks out")
 	case all.toStdout():
 		return errors.New("-o - takes one trace, and --follow-forks writes one for each process: name a directory")
 	}
 	if info, err := os.Stat(all.directory()); err == nil && !info.IsDir() || errors.Is(err, os.ErrNotExist) && !endsAsDirectory(all.output) {
-		return fmt.Errorf("-o %s takes one trace, and --follow-forks writes one for each process: name a directory that exists", all.output)
+		return fmt.Errorf("-o %s takes one trace, and --follow-forks writes one for each process: name a directory, as -o %s/, which is made if it is missing", all.output, all.output)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder/swap"
 	"rtrace-bpf/internal/machine"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 func (m *machineConfig) declare(f *pflag.FlagSet) {
-	f.DurationVar(&m.system, "swap-system", 0, "tell the state of the machine in swap every `PERIOD`, 10ms to 1s: loads, memory, disks and network, those of the process and each of its threads (default: not at all)")
+	f.Var((*flags.Duration)(&m.system), "swap-system", "tell the state of the machine in swap every `PERIOD`, 10ms to 1s: loads, memory, disks and network, those of the process and each of its threads (default: not at all)")
 	f.BoolVar(&m.leaks, "swap-lsan", false, "write what was not freed by the end of the recording to a file beside the trace, with .leaks behind its name, and tell that in swap")
 }
 

@@ -78,6 +78,9 @@ func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.Ex
 		return cli.Report(s.Err, name, program.Generate(args[1], "rtrace"))
 	}
 	err := c.parse(args, env)
+	if err == nil {
+		err = c.checkTerminal(s)
+	}
 	if err == nil && !c.quiet {
 		for _, w := range c.warnings {
 			fmt.Fprintln(s.Err, name+": warning: "+w)

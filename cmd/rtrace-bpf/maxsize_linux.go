@@ -1,13 +1,16 @@
 package main
 
-import "rtrace-bpf/trace"
+import (
+	"rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/trace"
+)
 
 // leastMaxSize is the smallest limit on the size of a trace.
-const leastMaxSize = 2 << 20
+const leastMaxSize flags.Size = 2 << 20
 
 // sizeReserve is how far below --max-size the recording ends: what the encoder and
 // the side file have in memory then comes on top.
-const sizeReserve = 1 << 20
+const sizeReserve flags.Size = 1 << 20
 
 // written is how many bytes the trace takes on the disk, with what belongs to it, or would
 // take if it was not piped elsewhere.
@@ -30,8 +33,8 @@ func (x *session) written() int64 {
 
 // isFull says whether the trace is as large as --max-size allows.
 func (x *session) isFull() bool {
-	limit := int64(x.config.maxSize)
-	return limit > 0 && x.written() >= limit-sizeReserve
+	limit := x.config.maxSize
+	return limit > 0 && x.written() >= int64(limit-sizeReserve)
 }
 
 // endEarly ends the trace behind its last record.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder/nettrace"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
@@ -21,7 +22,7 @@ type nettraceConfig struct {
 
 func (n *nettraceConfig) declare(f *pflag.FlagSet) {
 	f.IntVar(&n.version, "nettrace-version", nettrace.V4, "write nettrace in the version `N` of its container: 4, which all readers take, or 6")
-	f.StringVar(&n.view, "nettrace-view", "", "in nettrace, write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then; takes four times the room")
+	f.Var(flags.Word(&n.view, "", nettrace.ViewAllocTick), "nettrace-view", "in nettrace, write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then; takes four times the room")
 }
 
 func (n *nettraceConfig) encoding() nettrace.Options {
@@ -68,7 +69,7 @@ func (x *session) newFunctions() *functions {
 		hurry:    x.hurry, room: -1,
 	}
 	if x.config.maxSize > 0 {
-		f.room = sizeReserve / 2
+		f.room = int(sizeReserve / 2)
 	}
 	return f
 }

@@ -81,7 +81,7 @@ func TestOriginalOptions(t *testing.T) {
 		{"-p 1", set("BACKTRACE_ALL", "0", "DISABLE_PACKET_BUFFERING", "", "READY", "1", "START", "1", "LIBUNWIND", "1", "TOGGLE_SIGNAL", "SIGUSR1"), plain, ""},
 		{"-p 1 --unwind=fp", set("LIBUNWIND", "1"), plain, ""},
 		{"-t 17", set("BACKTRACE_DEPTH", "x"), with(func(p *parsed) { p.toggle = 17 }), ""},
-		{"-p 1", set("BACKTRACE_DEPTH", "x"), plain, `SP_RTRACE_BACKTRACE_DEPTH: --depth takes a whole number, not "x"`},
+		{"-p 1", set("BACKTRACE_DEPTH", "x"), plain, `SP_RTRACE_BACKTRACE_DEPTH: --depth x: not a whole number; write one from 0 to 512`},
 		{"-p 1 --format mtrc", set("POSTPROC", "-l"), plain, "SP_RTRACE_POSTPROC: -P goes with --format sprtrace"},
 		{"-p 1", set("TOGGLE_SIGNAL", "12"), plain, "SP_RTRACE_TOGGLE_SIGNAL: "},
 		{"-p 1 -e /usr/lib/sp-rtrace/libsp-rtrace-memory.so.0:libsp-rtrace-file.so", none, with(func(p *parsed) {

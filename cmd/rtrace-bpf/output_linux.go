@@ -13,6 +13,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
 	"rtrace-bpf/trace"
@@ -165,9 +166,22 @@ func (r *recording) checkOutput() error {
 		return cli.Usagef("-o - takes one trace, and %d processes are selected: name a directory", len(r.pids))
 	}
 	if info, err := os.Stat(r.config.directory()); err == nil && !info.IsDir() || errors.Is(err, os.ErrNotExist) && !endsAsDirectory(r.config.output) {
-		return cli.Usagef("-o %s takes one trace, and %d processes are selected: name a directory that exists", r.config.output, len(r.pids))
+		return cli.Usagef("-o %s takes one trace, and %d processes are selected: name a directory, as -o %s/, which is made if it is missing", r.config.output, len(r.pids), r.config.output)
 	}
 	return nil
+}
+
+// checkTerminal says why the trace cannot go where -o says: binary data is not for a
+// terminal.
+func (c *config) checkTerminal(s cli.Streams) error {
+	if !c.toStdout() || !s.OutTerminal || c.postproc.on || c.dryRun {
+		return nil
+	}
+	if format, err := encoder.Lookup(c.format); err != nil || !format.Binary {
+		return err
+	}
+	return cli.WithHint(fmt.Errorf("-o -: standard output is a terminal, and %s is binary", c.format),
+		"add --format text to watch the calls, or pipe the trace to a program")
 }
 
 // directory is where traces go unless -o names a file.
@@ -205,7 +219,10 @@ func (x *session) output() (*outfile.File, error) {
 		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), c.suffix())
 	}
 	if err != nil && endsAsDirectory(c.output) {
-		return nil, fmt.Errorf("open output directory: %w", err)
+		if err := safefile.MakeFolder(dir); err != nil {
+			return nil, err
+		}
+		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), c.suffix())
 	}
 	f, err := outfile.Create(c.output)
 	if errors.Is(err, os.ErrExist) {

@@ -234,7 +234,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"name the mark": {"--mark", pid}, "one of --toggle and --mark": {"--mark", pid, "--toggle", pid, "x"},
-		"control characters": {"--mark", pid, "a\nb"}, "not positive": {"--toggle", "-1"}, "unexpected argument": {"--toggle", pid, "x"},
+		"control characters": {"--mark", pid, "a\nb"}, "not a process ID": {"--toggle", "-1"}, "belongs to no flag": {"--toggle", pid, "x"},
 		"at most 255": {"--mark", pid, strings.Repeat("x", 256)},
 	} {
 		if got := finish(t, command(t, args...)); got.code != int(cli.Usage) || name != "name the mark" && !strings.Contains(got.stderr, name) {

@@ -117,7 +117,7 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err := write(&text, options); err != nil {
 		return err
 	}
-	out, err := create(s, o.output, input, false)
+	out, err := create(s, o.output, input, textContent)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func TestAllocmapFailures(t *testing.T) {
 		{"missing file", "", []string{"nonesuch"}, cli.Failed, "no such file"},
 		{"page size", "0x10 1\n", []string{"-p", "17"}, cli.Usage, "1 to 16 KB"},
 		{"page size 0", "0x10 1\n", []string{"-p", "0"}, cli.Usage, "1 to 16 KB"},
-		{"no address", "0x10 1\n", []string{"-h", "up"}, cli.Usage, "no address"},
+		{"no address", "0x10 1\n", []string{"-h", "up"}, cli.Usage, "-h up: not an address"},
 		{"no trace", "hello\n", nil, cli.Failed, "unknown format"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -292,7 +292,7 @@ func (c *callReader) missing() error {
 	if len(types) == 0 {
 		types = []string{memoryType}
 	}
-	return cli.Usagef("no resource of type %q; the trace has %s", c.wanted, strings.Join(slices.Compact(types), ", "))
+	return cli.Usagef("--resource %s: the trace has none of this type; it has %s", c.wanted, strings.Join(slices.Compact(types), ", "))
 }
 
 // plural is "1 block", "2 blocks".

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -22,19 +22,14 @@ type callerFlags struct {
 }
 
 func (c *callerFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&c.policy, "callers", "", "of mtrc and jsonl: say of calls with stacks where they were made, by the innermost frame of `WHAT`: "+
+	f.Var(groups.Word(&c.policy, "", resolve.Policies()...), "callers", "of mtrc and jsonl: say of calls with stacks where they were made, by the innermost frame of `WHAT`: "+
 		"program (outside the C and C++ libraries and allocators, where there is one; the default) or innermost (of any file)")
 	f.Lookup("callers").NoOptDefVal = resolve.Program.String()
 }
 
 // check says what is wrong with the flag for a format.
 func (c *callerFlags) check(format string) error {
-	switch _, ok := resolve.ParsePolicy(c.policy); {
-	case c.policy == "":
-		return nil
-	case !ok:
-		return cli.Usagef("unknown callers %q (known: %s)", c.policy, strings.Join(resolve.Policies(), ", "))
-	case !callerFormats[format]:
+	if c.policy != "" && !callerFormats[format] {
 		return cli.Usagef("--callers: %s has no place for callers, mtrc and jsonl have", format)
 	}
 	return nil

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/calltree"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/report/callgraph"
@@ -79,15 +79,15 @@ type calltreeOptions struct {
 
 func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-	f.StringVar(&o.typ, "type", callgraph.Bytes.String(), "draw a graph of `TYPE`; see Types")
-	f.StringVar(&o.direction, "direction", "tb", "draw arrows in `DIRECTION`: tb from callers to the called, bt the other way")
+	f.Var(groups.Word(&o.typ, callgraph.Bytes.String(), callgraph.Types()...), "type", "draw a graph of `TYPE`; see Types")
+	f.Var(groups.Word(&o.direction, "tb", "tb", "bt"), "direction", "draw arrows in `DIRECTION`: tb from callers to the called, bt the other way")
 	f.Float64Var(&o.graph.Limit, "limit", 10, "leave out nodes with less than `PERCENT` of the whole")
 	f.Float64Var(&o.graph.EdgeLimit, "edge-limit", 0, "leave out arrows through which less than `PERCENT` went")
 	f.Float64Var(&o.graph.EmphLimit, "emph-limit", 60, "draw nodes with at least `PERCENT` in red")
 	f.Float64Var(&o.graph.OwnLimit, "own-alloc-limit", 1.2, "fill red nodes through which at least `FACTOR` times as much was allocated as through what they call")
 	o.showBelow = true
 	addYesNo(f, &o.showBelow, "show-below-limit", "stand for the called that are below the limit: `yes|no`")
-	f.IntVar(&o.graph.Depth, "depth", 3, "of topmost: draw the stacks of the `N` highest addresses")
+	f.Var(groups.Number(&o.graph.Depth, 3, 1, groups.Unbounded), "depth", "of topmost: draw the stacks of the `N` highest addresses")
 	f.StringArrayVar(&o.graph.Cluster, "cluster", nil, "draw the nodes of the library or source file `NAME` in one frame")
 	f.BoolVar(&o.graph.Parameters, "parameters", false, "print the parameters of C++ functions")
 }
@@ -101,7 +101,7 @@ func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
 }
 
 func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
-	f.IntVarP(&o.tree.Depth, "max-stack", "n", 0, "look at `N` frames of each stack (default: all)")
+	f.VarP(groups.Number(&o.tree.Depth, 0, 0, groups.Unbounded), "max-stack", "n", "look at `N` frames of each stack (default: all)")
 	f.StringArrayVar(&o.tree.Stop, "stop", nil, "end stacks at nodes whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.Ignore, "ignore", nil, "leave out nodes whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.IgnoreMiddle, "ignore-middle", nil, "leave out nodes whose name contains `TEXT`")
@@ -122,17 +122,8 @@ func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
 
 // check reads the flags that are no plain values.
 func (o *calltreeOptions) check() error {
-	var ok bool
-	if o.graph.Type, ok = callgraph.ParseType(o.typ); !ok {
-		return cli.Usagef("unknown type %q (known: %s)", o.typ, strings.Join(callgraph.Types(), ", "))
-	}
-	switch o.direction {
-	case "tb":
-	case "bt":
-		o.graph.BottomUp = true
-	default:
-		return cli.Usagef("unknown direction %q (known: tb, bt)", o.direction)
-	}
+	o.graph.Type, _ = callgraph.ParseType(o.typ)
+	o.graph.BottomUp = o.direction == "bt"
 	for _, x := range []struct {
 		flag     string
 		value    float64
@@ -146,9 +137,6 @@ func (o *calltreeOptions) check() error {
 		if !(x.value >= x.min && x.value <= x.max) { // nor NaN
 			return cli.Usagef("--%s takes %g to %g, not %g", x.flag, x.min, x.max, x.value)
 		}
-	}
-	if o.graph.Depth < 1 || o.tree.Depth < 0 {
-		return cli.Usagef("--depth takes a number from 1, and --max-stack one that is not negative")
 	}
 	if err := o.parseSizes(); err != nil {
 		return err
@@ -172,7 +160,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err != nil {
 		return err
 	}
-	out, err := create(s, o.output, file, false)
+	out, err := create(s, o.output, file, dotContent)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (y *yesNo) Set(s string) error {
 	case "no", "false":
 		*y = false
 	default:
-		return fmt.Errorf("%q is neither yes nor no", s)
+		return &groups.ValueError{Wrong: "it is a switch", Write: "yes or no"}
 	}
 	return nil
 }

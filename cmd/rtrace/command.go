@@ -72,7 +72,11 @@ func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	return do(ctx, s, rest)
+	err = do(ctx, s, rest)
+	if refused, ok := errors.AsType[explained](err); ok {
+		return refused.explain(c.name, args)
+	}
+	return err
 }
 
 func (c *command) helpPage() *cli.Page {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
@@ -39,13 +41,13 @@ func convertCommand() command {
 		setup: func(f *flags) runFunc {
 			var c convert
 			out := f.group("Output")
-			out.StringVarP(&c.format, "format", "f", "", "write `FORMAT`: "+encoder.Names()+", "+profileNames())
+			out.VarP(groups.Word(&c.format, "", append(encoder.FormatNames(), profileFormatNames()...)...), "format", "f", "write `FORMAT`: "+encoder.Names()+", "+profileNames())
 			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			out.StringVar(&c.options.SprtraceDialect, "rtrace-dialect", "wire", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
+			out.Var(groups.Word(&c.options.SprtraceDialect, "wire", "wire", "document"), "rtrace-dialect", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
 			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
 			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
-			out.StringVar(&c.options.SwapDialect, "swap-dialect", "document", "of swap: `DIALECT` document is what its protocol document says, kernel what devices sent (task names of 15 bytes)")
-			out.StringVar(&c.options.SwapTime, "swap-time", "seconds-first", "of swap: `ORDER` of times, seconds-first as all public writers have it, or formula as the newer text of the document computes it")
+			out.Var(groups.Word(&c.options.SwapDialect, "document", "document", "kernel"), "swap-dialect", "of swap: `DIALECT` document is what its protocol document says, kernel what devices sent (task names of 15 bytes)")
+			out.Var(groups.Word(&c.options.SwapTime, "seconds-first", "seconds-first", "formula"), "swap-time", "of swap: `ORDER` of times, seconds-first as all public writers have it, or formula as the newer text of the document computes it")
 			out.BoolVar(&c.options.SwapNoStacks, "swap-no-stacks", false, "of swap: leave out the private messages with whole stacks, which other readers skip")
 			c.nettrace.add(out)
 			c.callers.add(out)
@@ -103,7 +105,7 @@ func (c *convert) target() (encoder.Format, error) {
 	}
 	f, err := encoder.Lookup(name)
 	if err != nil {
-		return f, cli.Usagef("unknown format %q (known: %s, %s)", name, encoder.Names(), profileNames())
+		return f, &cli.UsageError{Err: err}
 	}
 	if err := c.checkProfile(false, f.Name); err != nil {
 		return f, err
@@ -113,15 +115,6 @@ func (c *convert) target() (encoder.Format, error) {
 	}
 	if err := c.nettrace.check(f.Name); err != nil {
 		return f, err
-	}
-	if d := c.options.SprtraceDialect; d != "wire" && d != "document" {
-		return f, cli.Usagef("unknown dialect %q (known: wire, document)", d)
-	}
-	if d := c.options.SwapDialect; d != "document" && d != "kernel" {
-		return f, cli.Usagef("unknown dialect %q of swap (known: document, kernel)", d)
-	}
-	if t := c.options.SwapTime; t != "seconds-first" && t != "formula" {
-		return f, cli.Usagef("unknown order of times %q of swap (known: seconds-first, formula)", t)
 	}
 	if w := c.options.MTRCWords; w != 0 && w != 4 && w != 8 {
 		return f, cli.Usagef("--mtrc-words is 4 or 8, not %d", w)
@@ -147,7 +140,11 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if err != nil {
 		return err
 	}
-	out, err := create(s, c.output, name, format.Binary)
+	holds := textContent
+	if format.Binary {
+		holds = binaryContent(cmp.Or(format.Suffix, ".rtrace"))
+	}
+	out, err := create(s, c.output, name, holds)
 	if err != nil {
 		return err
 	}

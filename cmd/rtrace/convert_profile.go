@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/report/folded"
@@ -24,26 +25,29 @@ import (
 type profileFormat struct {
 	name, desc string
 	suffixes   []string // of file names
-	binary     bool
+	holds      content
 	labels     bool // has a place for them
 	write      func(io.Writer, *stacks.Profile, stacks.Value) error
 }
 
 // profileFormats are the formats that convert writes besides those of traces.
 var profileFormats = []profileFormat{
-	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, true, true, pprof.Write},
-	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, false, false, folded.Write},
-	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, false, false, speedscope.Write},
+	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
+	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
+	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, content{"a profile for a viewer", ".speedscope.json"}, false, speedscope.Write},
 }
 
-// profileNames lists the names of the formats.
-func profileNames() string {
+// profileFormatNames returns the names of the formats.
+func profileFormatNames() []string {
 	names := make([]string, len(profileFormats))
 	for i, f := range profileFormats {
 		names[i] = f.name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+// profileNames lists the names of the formats.
+func profileNames() string { return strings.Join(profileFormatNames(), ", ") }
 
 // findProfile returns the format that is asked for by its name, or without one by
 // the suffix of the output.
@@ -74,11 +78,12 @@ var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
 
 func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
-	f.StringVar(&p.value, "value", stacks.InuseSpace.String(), "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
+	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
 	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the files that were mapped")
 	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
-	f.StringVar(&p.caller, "caller", resolve.Program.String(), "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
+	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
+	groups.Offer(f, "labels", append([]string{"none"}, profileLabels...)...)
 	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)
@@ -97,13 +102,8 @@ func (p *profileFlags) given() string {
 
 // check reads the flags that are no plain values.
 func (p *profileFlags) check() error {
-	var ok bool
-	if p.shown, ok = stacks.ParseValue(p.value); !ok {
-		return cli.Usagef("unknown value %q (known: %s)", p.value, strings.Join(stacks.ValueNames(), ", "))
-	}
-	if p.policy, ok = resolve.ParsePolicy(p.caller); !ok {
-		return cli.Usagef("--caller %s: there are %s", p.caller, strings.Join(resolve.Policies(), ", "))
-	}
+	p.shown, _ = stacks.ParseValue(p.value)
+	p.policy, _ = resolve.ParsePolicy(p.caller)
 	if slices.Equal(p.labels, []string{"none"}) {
 		p.labels = nil
 	}
@@ -124,7 +124,7 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 	if err != nil {
 		return err
 	}
-	out, err := create(s, output, name, format.binary)
+	out, err := create(s, output, name, format.holds)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func dump(ctx context.Context, s cli.Streams, args []string, outName string, rec
 		return err
 	}
 	defer stop()
-	out, err := create(s, outName, name, false)
+	out, err := create(s, outName, name, textContent)
 	if err != nil {
 		return err
 	}

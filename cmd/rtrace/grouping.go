@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
@@ -40,29 +40,20 @@ var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
 }}
 
 func (g *groupFlags) addGroups(f *pflag.FlagSet, by sites.Key) {
-	f.StringVar(&g.by, "by", by.String(), "add up the blocks with the same `KEY`; see Keys")
-	f.IntVarP(&g.depth, "max-stack", "n", 0, "look at `N` frames of each stack (default: all)")
-	f.IntVar(&g.top, "top", 0, "print the `N` largest groups only (default: all)")
+	f.Var(groups.Word(&g.by, by.String(), sites.KeyNames()...), "by", "add up the blocks with the same `KEY`; see Keys")
+	f.VarP(groups.Number(&g.depth, 0, 0, groups.Unbounded), "max-stack", "n", "look at `N` frames of each stack (default: all)")
+	f.Var(groups.Number(&g.top, 0, 0, groups.Unbounded), "top", "print the `N` largest groups only (default: all)")
 }
 
 func (g *groupFlags) addGroupNames(f *pflag.FlagSet) {
 	g.addNames(f)
-	f.StringVar(&g.caller, "caller", resolve.Program.String(), "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
+	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
 }
 
-// checkGroups reads the flags that are no plain values.
-func (g *groupFlags) checkGroups() error {
-	var ok bool
-	if g.key, ok = sites.ParseKey(g.by); !ok {
-		return cli.Usagef("--by %s: there are %s", g.by, strings.Join(sites.KeyNames(), ", "))
-	}
-	if g.policy, ok = resolve.ParsePolicy(g.caller); !ok {
-		return cli.Usagef("--caller %s: there are %s", g.caller, strings.Join(resolve.Policies(), ", "))
-	}
-	if g.depth < 0 || g.top < 0 {
-		return cli.Usagef("--max-stack and --top take a number that is not negative")
-	}
-	return nil
+// readGroups reads the flags that are no plain values.
+func (g *groupFlags) readGroups() {
+	g.key, _ = sites.ParseKey(g.by)
+	g.policy, _ = resolve.ParsePolicy(g.caller)
 }
 
 // grouping makes groups of blocks; r knows the mappings.

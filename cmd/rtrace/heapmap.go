@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -43,12 +42,12 @@ func heapmapCommand() command {
 		},
 		setup: func(f *flags) runFunc {
 			var o heapmapOptions
-			o.addOutput(f.group("Output"), "svg or html (default: by the suffix of OUT, else svg)")
+			o.addOutput(f.group("Output"), "svg or html (default: by the suffix of OUT, else svg)", "svg", "html")
 			what := f.group("What to draw")
 			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most bytes live) or end; a page begins there")
 			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page shows that first")
 			what.Var(&o.space, "space", "with --base: draw `BYTES`, as 4096, 64K or 8M (default: up to the end of the region)")
-			what.IntVar(&o.regions, "regions", 0, "draw at most `N` regions, those with most memory in use (default: 16 in a picture, 256 in a page)")
+			what.Var(groups.Number(&o.regions, 0, 0, groups.Unbounded), "regions", "draw at most `N` regions, those with most memory in use (default: 16 in a picture, 256 in a page)")
 			o.addWhat(what)
 			o.blocks.in.add(f.group("Input"))
 			return o.run
@@ -76,7 +75,7 @@ var _ pflag.Value = (*address)(nil)
 func (a *address) Set(text string) error {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no address; write it as 0x55d0c4a00000", text)
+		return &groups.ValueError{Wrong: "not an address", Write: "one as 0x55d0c4a00000"}
 	}
 	a.value, a.set = n, true
 	return nil
@@ -104,22 +103,13 @@ func (o *heapmapOptions) check() (event uint64, err error) {
 			o.format = "svg"
 		}
 	}
-	if o.format != "svg" && o.format != "html" {
-		return 0, cli.Usagef("unknown format %q (known: svg, html)", o.format)
-	}
-	if err = o.checkWidth(); err != nil {
-		return 0, err
-	}
 	if o.space != 0 && !o.base.set {
 		return 0, cli.Usagef("--space needs --base")
 	}
 	if o.at != "peak" && o.at != "end" {
 		if event, err = strconv.ParseUint(o.at, 10, 64); err != nil || event == 0 {
-			return 0, cli.Usagef("--at takes the number of an event, peak or end, not %q", o.at)
+			return 0, cli.Usagef("--at %s: write the number of an event, peak or end", o.at)
 		}
-	}
-	if o.regions < 0 {
-		return 0, cli.Usagef("--regions takes a number of regions, not %d", o.regions)
 	}
 	if o.regions == 0 {
 		o.regions = 16
@@ -190,7 +180,7 @@ func (o *heapmapOptions) window(all []heapmap.Region) (heapmap.Region, error) {
 	if o.space == 0 {
 		i := slices.IndexFunc(all, func(a heapmap.Region) bool { return a.Start <= r.Start && r.Start <= a.Last })
 		if i < 0 {
-			return r, cli.Usagef("nothing is known of the memory at %#x; say how much of it to draw with --space", r.Start)
+			return r, cli.Usagef("--base %#x: the trace tells nothing of the memory there; write how much of it to draw with --space", r.Start)
 		}
 		r.Last = all[i].Last
 	}

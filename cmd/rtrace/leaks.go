@@ -69,10 +69,8 @@ type leaksOptions struct {
 
 // check reads the flags that are no plain values.
 func (o *leaksOptions) check() error {
-	err := o.checkGroups()
-	if err == nil {
-		err = o.window.check()
-	}
+	o.readGroups()
+	err := o.window.check()
 	if err != nil || o.minAge == "" {
 		return err
 	}

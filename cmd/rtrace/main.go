@@ -41,7 +41,7 @@ func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
 	}
 	c, ok := find(name)
 	if !ok {
-		return cli.Report(s.Err, "rtrace", unknown(name))
+		return cli.Report(s.Err, "rtrace", unknown(name, args))
 	}
 	return cli.Report(s.Err, "rtrace "+c.name, c.run(ctx, s, args))
 }
@@ -94,17 +94,25 @@ func find(name string) (command, bool) {
 	return command{}, false
 }
 
-func unknown(name string) error {
-	what := "subcommand"
-	if strings.HasPrefix(name, "-") {
-		what = "flag"
-	}
-	names := make([]string, 0, len(commands()))
+// unknown returns the error of what is no subcommand, with what was probably meant.
+func unknown(name string, args []string) error {
+	var names []string
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	return cli.WithHint(cli.Usagef("unknown %s %q", what, name),
-		"subcommands are "+strings.Join(names, ", ")+"; run 'rtrace --help'")
+	if strings.HasPrefix(name, "-") {
+		if i := slices.IndexFunc(args, func(arg string) bool { return slices.Contains(names, arg) }); i >= 0 {
+			return cli.Usagef("%s: flags come after the subcommand; did you mean rtrace %s %s?", name, args[i], name)
+		}
+		return cli.Usagef("unknown flag %s", name)
+	}
+	if meant := cli.Nearest(name, names); meant != "" {
+		return cli.Usagef("unknown subcommand %q; did you mean rtrace %s?", name, meant)
+	}
+	if _, err := os.Stat(name); err == nil {
+		return cli.Usagef("%s is a file, and the subcommand is missing; did you mean rtrace info %s?", name, name)
+	}
+	return cli.WithHint(cli.Usagef("unknown subcommand %q", name), "rtrace --help lists the subcommands")
 }
 
 // help prints the page of the subcommand that args names.
@@ -115,7 +123,7 @@ func help(s cli.Streams, args []string) error {
 	case 1:
 		c, ok := find(args[0])
 		if !ok {
-			return unknown(args[0])
+			return unknown(args[0], nil)
 		}
 		return c.helpPage().WriteText(s.Out)
 	}
@@ -133,7 +141,8 @@ func overview() *cli.Page {
 		Summary:  "read, convert and examine allocation traces",
 		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
 		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
-			"Without FILE, or with -, the trace is read from standard input.\n\n" +
+			"Without FILE, or with -, the trace is read from standard input. " +
+			"A page, a picture, a graph or a binary trace is written to a terminal only with -o -.\n\n" +
 			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
 		Lists: []cli.List{list},
 		Examples: []cli.Example{

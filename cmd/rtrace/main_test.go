@@ -33,8 +33,10 @@ const small = `{"format":"rtrace-jsonl","version":1}
 {"kind":"call","seq":1,"op":"alloc","function":"malloc","id":"0x10","size":8}
 `
 
+// What is not for people does not fill a terminal unless it is asked for.
 func TestTerminal(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "trace.jsonl")
+	dir, terminal := t.TempDir(), cli.Streams{OutTerminal: true}
+	file := filepath.Join(dir, "trace.jsonl")
 	if err := os.WriteFile(file, []byte(small), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +49,30 @@ func TestTerminal(t *testing.T) {
 	}{
 		{"input from a terminal", cli.Streams{InTerminal: true}, []string{"info"}, cli.Usage, "standard input is a terminal"},
 		{"said so", cli.Streams{InTerminal: true, In: strings.NewReader(small)}, []string{"info", "-"}, cli.Usage, "standard input is a terminal"},
-		{"binary to a terminal", cli.Streams{OutTerminal: true}, []string{"convert", "-f", "sprtrace", file}, cli.Failed, "name a file with -o, or say -o -"},
+		{"binary to a terminal", cli.Streams{OutTerminal: true}, []string{"convert", "-f", "sprtrace", file}, cli.Usage, "standard output is a terminal, and the output is binary\nhint: write it to a file: rtrace convert -o convert.rtrace -f sprtrace " + file},
 		{"binary to a terminal, wanted", cli.Streams{OutTerminal: true}, []string{"convert", "-f", "sprtrace", "-o", "-", file}, cli.OK, ""},
 		{"text to a terminal", cli.Streams{OutTerminal: true}, []string{"convert", "-f", "text", file}, cli.OK, ""},
-		{"undump to a terminal", cli.Streams{OutTerminal: true}, []string{"undump", file}, cli.Failed, "binary"},
+		{"undump to a terminal", cli.Streams{OutTerminal: true}, []string{"undump", file}, cli.Usage, "hint: write it to a file: rtrace undump -o undump.trace " + file},
+		{"page", terminal, []string{"report", file}, cli.Usage, "the output is a page for a browser\nhint: write it to a file: rtrace report -o report.html " + file},
+		{"page, wanted", terminal, []string{"report", "-o", "-", file}, cli.OK, ""},
+		{"page to a file", terminal, []string{"report", "-o", filepath.Join(dir, "page"), file}, cli.OK, ""},
+		{"page in a directory", cli.Streams{}, []string{"report", "-o", dir, file}, cli.Usage, dir + " is a directory, and the output is one file\nhint: name the file, as " + dir + "/report.html"},
+		{"page in a new directory", cli.Streams{}, []string{"report", "-o", "new/", file}, cli.Usage, "new/ is a directory, and the output is one file\nhint: name the file, as new/report.html"},
+		{"text in a new directory", cli.Streams{}, []string{"dump", "-o", "new/", file}, cli.Usage, "hint: name the file, as new/dump.txt"},
+		{"new directory", cli.Streams{}, []string{"postproc", "-o", dir + "/made/", file}, cli.OK, "writing " + dir + "/made/7-0.rtrace.txt"},
+		{"new directory of graphs", cli.Streams{}, []string{"graphs", "overview", "-o", dir + "/graphs/", file}, cli.OK, "warning"},
+		{"page to a pipe", cli.Streams{}, []string{"report", file}, cli.OK, ""},
+		{"map", terminal, []string{"heapmap", file}, cli.Usage, "rtrace heapmap -o heapmap.svg " + file},
+		{"map as a page", terminal, []string{"heapmap", "-f", "html", file}, cli.Usage, "rtrace heapmap -o heapmap.html -f html " + file},
+		{"table of times", terminal, []string{"timeline", file}, cli.OK, ""},
+		{"picture of times", terminal, []string{"timeline", "-f", "svg", file}, cli.Usage, "rtrace timeline -o timeline.svg -f svg " + file},
+		{"report of times", terminal, []string{"timeline", "-t", "-g", file}, cli.Usage, "rtrace timeline -o timeline.svg -t -g " + file},
+		{"graph", terminal, []string{"calltree", file}, cli.Usage, "rtrace calltree -o calltree.dot " + file},
+		{"text of heap", terminal, []string{"allocmap", file}, cli.OK, ""},
+		{"profile", terminal, []string{"convert", "-f", "pprof", file}, cli.Usage, "rtrace convert -o convert.pb.gz -f pprof " + file},
+		{"profile for a viewer", terminal, []string{"convert", "-f", "speedscope", file}, cli.Usage, "rtrace convert -o convert.speedscope.json -f speedscope " + file},
+		{"profile as text", terminal, []string{"convert", "-f", "folded", file}, cli.OK, "warning: the trace has no frees"},
+		{"name with a blank", terminal, []string{"report", "--lines=false", file + " 2"}, cli.Usage, "rtrace report -o report.html --lines=false '" + file + " 2'"},
 	} {
 		code, _, errOut := try(tt.s, tt.args...)
 		if code != tt.code || !strings.Contains(errOut, tt.err) || tt.err == "" && errOut != "" {

@@ -154,7 +154,7 @@ func (o *mprofOptions) write(s cli.Streams, r *mprofReport, args []string) error
 		if len(args) > 0 {
 			source = args[0]
 		}
-		out, err := create(s, o.graphFile, source, false)
+		out, err := create(s, o.graphFile, source, dotContent)
 		if err != nil {
 			return err
 		}

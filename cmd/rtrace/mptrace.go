@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/mptrace"
 	wire "rtrace-bpf/internal/wire/mtrc"
@@ -48,10 +49,10 @@ func mptraceCommand() command {
 			what.BoolVarP(&o.source, "source", "s", false, "below each row, print where the event came from, as far as the trace says")
 			what.StringVarP(&o.hatfFile, "hatf-file", "H", "",
 				"write the Heap Allocation Trace Format to `FILE`, or to stdout or stderr; all else goes to the other one then")
-			what.StringVar(&o.hatf, "hatf", "mptrace",
+			what.Var(groups.Word(&o.hatf, "mptrace", "mptrace", "full"), "hatf",
 				"of that format, write what `FORM` says: mptrace, or full, with times, threads and blocks that realloc does not move")
 			what.StringVarP(&o.simFile, "sim-file", "S", "", "write a C program that makes the allocations again to `FILE`, as with -H")
-			what.StringVar(&o.legacy, "legacy", "",
+			what.Var(groups.Word(&o.legacy, "", legacyAuto, "fixed64", "asis64", "asis32"), "legacy",
 				"print byte for byte what mptrace prints, its errors included, in the `BUILD` auto, fixed64, asis64 or asis32; "+
 					"auto is fixed64 for 64-bit traces and asis32 for 32-bit ones")
 			what.Lookup("legacy").NoOptDefVal = legacyAuto
@@ -74,9 +75,6 @@ func (o *mptraceOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if o.version {
 		_, err := fmt.Fprintln(s.Out, "rtrace mptrace", cli.BuildVersion())
 		return err
-	}
-	if o.hatf != "mptrace" && o.hatf != "full" {
-		return cli.Usagef("unknown form %q of HATF (known: mptrace, full)", o.hatf)
 	}
 	if o.hatf == "full" && o.hatfFile == "" {
 		return cli.Usagef("--hatf=full needs --hatf-file")

@@ -23,10 +23,7 @@ var mptraceBuilds = map[string]original.Build{
 // legacyRun is the whole run with --legacy. Where the original crashes, it ends
 // with an error of our own.
 func (r *mptraceRun) legacyRun(path string) error {
-	build, ok := mptraceBuilds[r.legacy]
-	if !ok && r.legacy != legacyAuto {
-		return cli.Usagef("unknown build %q of mptrace (known: fixed64, asis64, asis32)", r.legacy)
-	}
+	build := mptraceBuilds[r.legacy]
 	raw := r.streams.In
 	if path != "" {
 		f, err := os.Open(path)
@@ -37,7 +34,7 @@ func (r *mptraceRun) legacyRun(path string) error {
 		raw = f
 	}
 	in := bufio.NewReaderSize(&flushingReader{untilDone(r.ctx, raw), r.outputs.flush}, 64<<10)
-	if !ok {
+	if r.legacy == legacyAuto {
 		build = original.Fixed64
 		if head, _ := in.Peek(12); is32Bit(head) {
 			build = original.AsIs32

@@ -54,7 +54,7 @@ func (o *mptraceOutputs) open(name string) (*bufio.Writer, error) {
 	case name == "stderr":
 		return o.stderr, nil
 	}
-	out, err := create(o.streams, name, o.input, false)
+	out, err := create(o.streams, name, o.input, textContent)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder/nettrace"
 	"rtrace-bpf/internal/cli"
@@ -20,7 +21,7 @@ type nettraceFlags struct {
 
 func (n *nettraceFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&n.version, "nettrace-version", nettrace.V4, "of nettrace: the version of its container, `4|6`; all readers take 4, which tells them of one process")
-	f.StringVar(&n.view, "nettrace-view", "", "of nettrace: write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then")
+	f.Var(groups.Word(&n.view, nettrace.ViewNone, nettrace.ViewAllocTick), "nettrace-view", "of nettrace: write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then")
 	f.BoolVar(&n.symbols, "nettrace-symbols", false, "of nettrace: name the functions of frames without names from the files of this machine, where they are those of the trace")
 }
 
@@ -29,8 +30,6 @@ func (n *nettraceFlags) check(format string) error {
 	switch {
 	case n.version != nettrace.V4 && n.version != nettrace.V6:
 		return cli.Usagef("--nettrace-version is 4 or 6, not %d", n.version)
-	case n.view != nettrace.ViewNone && n.view != nettrace.ViewAllocTick:
-		return cli.Usagef("unknown --nettrace-view %q (known: %s)", n.view, nettrace.ViewAllocTick)
 	case n.symbols && format != "nettrace":
 		return cli.Usagef("--nettrace-symbols: %s is not nettrace", format)
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"rtrace-bpf/internal/atomicfile"
 	"rtrace-bpf/internal/cli"
@@ -17,16 +19,66 @@ type output struct {
 	file *atomicfile.File // nil for standard output
 }
 
+// content is what an output holds.
+type content struct {
+	what   string // what it is if it is not to be read on a terminal, else empty
+	suffix string // of its file
+}
+
+// The contents that commands write.
+var (
+	textContent   = content{}
+	binaryContent = func(suffix string) content { return content{"binary", suffix} }
+	htmlContent   = content{"a page for a browser", ".html"}
+	svgContent    = content{"a picture", ".svg"}
+	dotContent    = content{"a graph for dot", ".dot"}
+)
+
+// terminalError says that an output would fill a terminal with what is not for people.
+type terminalError struct{ content content }
+
+func (e *terminalError) Error() string {
+	return "standard output is a terminal, and the output is " + e.content.what
+}
+
+// explain returns the error with the command to use, for a subcommand and its arguments.
+func (e *terminalError) explain(command string, args []string) error {
+	words := append([]string{"rtrace", command, "-o", command + e.content.suffix}, args...)
+	return cli.WithHint(&cli.UsageError{Err: e}, "write it to a file: "+cli.CommandLine(words...))
+}
+
+// folderError says that an output that is one file is to be a directory.
+type folderError struct {
+	name    string
+	content content
+}
+
+func (e *folderError) Error() string { return e.name + " is a directory, and the output is one file" }
+
+// explain returns the error with the name to use, for a subcommand.
+func (e *folderError) explain(command string, _ []string) error {
+	file := strings.TrimRight(e.name, "/") + "/" + command + cmp.Or(e.content.suffix, ".txt")
+	return cli.WithHint(&cli.UsageError{Err: e}, "name the file, as "+cli.Word(file))
+}
+
+// explained is an error that is explained with what was called.
+type explained interface {
+	error
+	explain(command string, args []string) error
+}
+
 // create opens the output that -o names; empty and "-" are standard output.
-// input is the file that is read, if it is one; it is never written. Binary
-// data goes to a terminal only for "-".
-func create(s cli.Streams, name, input string, binary bool) (*output, error) {
+// input is the file that is read, if it is one; it is never written. What is not for
+// people goes to a terminal only for "-"; else the error is a *terminalError.
+func create(s cli.Streams, name, input string, holds content) (*output, error) {
 	if name == "" || name == "-" {
-		if binary && name == "" && s.OutTerminal {
-			return nil, cli.WithHint(errors.New("the output is binary and standard output is a terminal"),
-				"name a file with -o, or say -o -")
+		if holds.what != "" && name == "" && s.OutTerminal {
+			return nil, &terminalError{holds}
 		}
 		return &output{Writer: s.Out}, nil
+	}
+	if info, err := os.Stat(name); strings.HasSuffix(name, "/") || err == nil && info.IsDir() {
+		return nil, &folderError{name, holds}
 	}
 	if sameFile(name, input) {
 		return nil, cli.WithHint(cli.Usagef("%s is both input and output", name), "write to another file")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/analysis/pagemap"
 	"rtrace-bpf/internal/cli"
@@ -68,8 +69,8 @@ func (o *pagemapOptions) declare(f *flags) {
 	what.BoolVarP(&o.density, "density", "d", false, "how much of each page is allocated")
 	what.BoolVarP(&o.count, "count", "c", false, "how many times each page is mapped")
 	what.BoolVarP(&o.summary, "summary", "s", false, "print at the end how many pages have which flags")
-	what.IntVarP(&o.top, "top", "T", 0, "print the `N` highest allocations of each area, too")
-	what.IntVarP(&o.bottom, "bottom", "B", 0, "print the `N` lowest allocations of each area, too")
+	what.VarP(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "T", "print the `N` highest allocations of each area, too")
+	what.VarP(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "bottom", "B", "print the `N` lowest allocations of each area, too")
 	what.BoolVar(&o.legacy, "legacy", false, "take all allocations of the trace as they are, and print filtered ones byte for byte as the original does")
 	which := f.group("Filters")
 	which.StringVarP(&o.name, "filter-name", "N", "", "areas whose path holds `NAME`")
@@ -83,9 +84,9 @@ func (o *pagemapOptions) declare(f *flags) {
 	also := f.Hidden()
 	also.StringVar(&o.input, "in", "", "")
 	also.StringVar(&o.output, "out", "", "")
-	also.IntVar(&o.top, "highest", 0, "")
-	also.IntVar(&o.bottom, "lowest", 0, "")
-	also.IntVar(&o.bottom, "botton", 0, "")
+	also.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "highest", "")
+	also.Var(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "lowest", "")
+	also.Var(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "botton", "")
 }
 
 // kind is the map that is asked for.
@@ -129,7 +130,7 @@ func (o *pagemapOptions) areas() (f areaFilter, err error) {
 	if o.address != "" {
 		digits := strings.TrimPrefix(strings.ToLower(o.address), "0x")
 		if f.address, err = strconv.ParseUint(digits, 16, 64); err != nil {
-			return f, cli.Usagef("%q is no address; write it as 0x55d0c4a00000", o.address)
+			return f, cli.Usagef("--filter-address %q: not an address; write one as 0x55d0c4a00000", o.address)
 		}
 	}
 	return f, nil
@@ -154,9 +155,7 @@ func (o *pagemapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	report := kind != pageview.None || o.summary
 	switch {
 	case unknown != "":
-		return cli.WithHint(cli.Usagef("%q is no type of page", unknown), "rtrace pagemap --help-pages lists them")
-	case o.top < 0 || o.bottom < 0:
-		return cli.Usagef("--top and --bottom take a number of allocations")
+		return cli.WithHint(cli.Usagef("--filter-page %q: not a type of page", unknown), "rtrace pagemap --help-pages lists them")
 	case report && mask != 0:
 		return cli.Usagef("--filter-page is for printing the trace, not for maps")
 	case !report && mask == 0 && !areas.some:
@@ -255,7 +254,7 @@ func (o *pagemapOptions) report(p *postprocess, kind pageview.Map, which areaFil
 		}
 		r.Call = callPrinter(env, r.Blocks)
 	}
-	out, err := create(p.streams, o.output, p.in.path, false)
+	out, err := create(p.streams, o.output, p.in.path, textContent)
 	if err != nil {
 		return err
 	}

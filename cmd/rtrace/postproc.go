@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 )
@@ -37,16 +38,16 @@ func postprocCommand() command {
 			in := f.group("Input and output")
 			in.StringVarP(&o.input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 			in.StringVarP(&o.output, "output-dir", "o", "",
-				"write `DIR`/PID-N.rtrace.txt, or the file of that name if it is no folder (default: standard output)")
-			in.StringVarP(&o.format, "format", "f", "text", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
+				"write `DIR`/PID-N.rtrace.txt; DIR is made if it ends with / and is missing, and is a file if it is no directory (default: standard output)")
+			in.VarP(groups.Word(&o.format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
 			in.BoolP("text", "t", false, "write text, which is the default")
 			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
 			what := f.group("What to print")
 			what.BoolVarP(&o.leaks, "filter-leaks", "l", false, "print only allocations that are never freed, and a summary")
 			what.BoolVarP(&o.compress, "compress", "c", false, "put calls with the same stack together, with their number and their size")
-			what.StringVarP(&o.sort, "sort", "s", "", "with -c: `ORDER` of the stacks, size, size-asc, count or count-asc (default: size-asc)")
+			what.VarP(groups.Word(&o.sort, "", "size", "size-asc", "count", "count-asc"), "sort", "s", "with -c: `ORDER` of the stacks, size, size-asc, count or count-asc (default: size-asc)")
 			what.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of the stacks")
-			what.IntVarP(&o.depth, "backtrace-depth", "b", -1, "print the innermost `N` frames of a stack")
+			what.VarP(groups.Number(&o.depth, -1, -1, groups.Unbounded), "backtrace-depth", "b", "print the innermost `N` frames of a stack")
 			what.BoolVarP(&o.noArgs, "remove-args", "a", false, "print no arguments of calls (with --legacy they stay)")
 			what.BoolVar(&o.legacy, "legacy", false,
 				"print byte for byte what sp-rtrace-postproc prints, its errors included")
@@ -70,19 +71,10 @@ type postprocOptions struct {
 
 // check finds out what is wrong with the flags.
 func (o *postprocOptions) check() error {
-	if o.format != "text" && o.format != "sprtrace" {
-		return cli.Usagef("unknown format %q (known: text, sprtrace)", o.format)
-	}
 	if o.sort == "" {
 		o.sort = "size-asc"
 	} else if !o.compress {
 		return cli.Usagef("--sort needs --compress")
-	}
-	if filter.Orders[o.sort] == nil {
-		return cli.Usagef("unknown order %q (known: size, size-asc, count, count-asc)", o.sort)
-	}
-	if o.depth < -1 {
-		return cli.Usagef("--backtrace-depth takes a number of frames, not %d", o.depth)
 	}
 	if o.format == "text" {
 		return nil

@@ -120,7 +120,7 @@ func TestPostprocBinarySide(t *testing.T) {
 		}
 	}
 	s := cli.Streams{In: strings.NewReader(in), Out: &strings.Builder{}, Err: &strings.Builder{}, OutTerminal: true}
-	if code := run(t.Context(), s, []string{"rtrace", "postproc", "-f", "sprtrace"}); code != cli.Failed {
+	if code := run(t.Context(), s, []string{"rtrace", "postproc", "-f", "sprtrace"}); code != cli.Usage {
 		t.Errorf("binary to a terminal: exit code %d", code)
 	}
 }

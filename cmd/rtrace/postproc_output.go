@@ -6,11 +6,12 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/encoder/sptext"
-	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
@@ -28,8 +29,7 @@ type postprocOutput struct {
 func (p *postprocess) create() (*postprocOutput, error) {
 	if p.output == "" || p.output == "-" || p.output == "stdout" {
 		if p.format != "text" && p.output == "" && p.streams.OutTerminal {
-			return nil, cli.WithHint(errors.New("the output is binary and standard output is a terminal"),
-				"name a file with -o, or say -o -")
+			return nil, &terminalError{binaryContent(".rtrace")}
 		}
 		return p.encode(&postprocOutput{})
 	}
@@ -41,6 +41,11 @@ func (p *postprocess) create() (*postprocOutput, error) {
 		file *outfile.File
 		err  error
 	)
+	if strings.HasSuffix(p.output, "/") {
+		if err := safefile.MakeFolder(p.output); err != nil {
+			return nil, err
+		}
+	}
 	if info, statErr := os.Stat(p.output); statErr == nil && info.IsDir() {
 		file, err = outfile.CreateNumbered(p.output, strconv.Itoa(int(p.env.pid())), suffix)
 	} else {

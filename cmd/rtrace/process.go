@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
 )
@@ -17,7 +18,7 @@ type processFlags struct {
 }
 
 func (p *processFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&p.number, "process", 1, "of a trace of several processes take the `N`th, in the order in which they appear")
+	f.Var(groups.Number(&p.number, 1, 1, groups.Unbounded), "process", "of a trace of several processes take the `N`th, in the order in which they appear")
 }
 
 func (p *processFlags) reader(src trace.Reader) (*processReader, error) {
@@ -97,7 +98,7 @@ func (p *processReader) name(file string) string {
 func (p *processReader) check(warn func(error)) error {
 	switch n := len(p.numbers); {
 	case n < p.wanted && p.wanted > 1:
-		return cli.Usagef("no process %d: the trace has %d", p.wanted, n)
+		return cli.Usagef("--process %d: the trace has %d", p.wanted, n)
 	case n > 1:
 		warn(fmt.Errorf("the trace has %d processes, this is number %d; see --process", n, p.wanted))
 	}

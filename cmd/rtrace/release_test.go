@@ -3,12 +3,16 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/cli"
 )
@@ -170,5 +174,159 @@ func TestPackage(t *testing.T) {
 	output("../../.ci/deb", "1.2.3", "arm64", root, file)
 	if got := output("dpkg-deb", "-f", file, "Maintainer"); got != string(author) {
 		t.Errorf("maintainer %q, want %q", got, author)
+	}
+}
+
+// runIn runs a command in a folder and returns what it printed.
+func runIn(t *testing.T, dir string, words ...string) string {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@demo.example", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@demo.example",
+		"GIT_COMMITTER_DATE=1700000000 +0000", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", words, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// The version is that of the sources, with git's folder or without.
+func TestVersionOfSources(t *testing.T) {
+	if !have(t, "git") {
+		return
+	}
+	script, err := os.ReadFile("../../.ci/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := func(text string) string {
+		before, after, _ := strings.Cut(string(script), "archived='")
+		_, after, ok := strings.Cut(after, "'")
+		if !ok {
+			t.Fatal("the script has no place for what git writes into archives")
+		}
+		return before + "archived='" + text + "'" + after
+	}
+	for name, tt := range map[string]struct {
+		script, changes, tag string
+		git, changed         bool
+		want, time           string // patterns
+	}{
+		"copy":                  {script: string(script), changes: "## [Unreleased]\n", want: `0~unknown`, time: `\d+`},
+		"copy of a release":     {script: string(script), changes: "## [Unreleased]\n## [1.2.3] - 2026-01-02\n## [1.2.2]\n", want: `1\.2\.3`, time: `\d+`},
+		"archive":               {script: archived("1700000000 2026-11-24.abc123 "), want: `0~20261124\.abc123`, time: `1700000000`},
+		"archive by old git":    {script: archived("1700000000 2026-11-24.abc123 %(describe:tags=true)"), want: `0~20261124\.abc123`, time: `1700000000`},
+		"archive of a release":  {script: archived("1700000000 2026-11-24.abc123 v1.2.3"), want: `1\.2\.3`, time: `1700000000`},
+		"archive after release": {script: archived("1700000000 2026-11-24.abc123 v1.2.3-4-gabc123"), want: `1\.2\.3\+4\+gabc123`, time: `1700000000`},
+		"repository":            {script: string(script), git: true, want: `0~20231114\.[0-9a-f]+`, time: `1700000000`},
+		"changed":               {script: string(script), git: true, changed: true, want: `0~20231114\.[0-9a-f]+\+changed`, time: `1700000000`},
+		"tagged":                {script: string(script), git: true, tag: "v1.2.3", want: `1\.2\.3`, time: `1700000000`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, ".ci", "version")
+			changes := filepath.Join(dir, "CHANGELOG.md")
+			if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(tt.script), 0o755), os.WriteFile(changes, []byte(tt.changes), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			if tt.git {
+				runIn(t, dir, "git", "init", "-q")
+				runIn(t, dir, "git", "add", ".")
+				runIn(t, dir, "git", "commit", "-q", "-m", "all")
+			}
+			if tt.tag != "" {
+				runIn(t, dir, "git", "tag", tt.tag)
+			}
+			if tt.changed {
+				if err := os.WriteFile(changes, []byte("more\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := runIn(t, dir, path); !regexp.MustCompile("^" + tt.want + "$").MatchString(got) {
+				t.Errorf("version %s, want %s", got, tt.want)
+			}
+			if got := runIn(t, dir, path, "--time"); !regexp.MustCompile("^" + tt.time + "$").MatchString(got) {
+				t.Errorf("time %s, want %s", got, tt.time)
+			}
+		})
+	}
+}
+
+// What the Makefile builds knows its version without git's stamp, for packages, too.
+func TestVersionIsLinked(t *testing.T) {
+	if !have(t, "make") {
+		return
+	}
+	const root = "../.."
+	build := runIn(t, root, "make", "-s", "-n", "build", "VERSION=9.8.7")
+	i := strings.LastIndex(build, "\n") + 1
+	dir := t.TempDir()
+	t.Setenv("GOFLAGS", "-buildvcs=false")
+	runIn(t, root, "sh", "-c", strings.Replace(build[i:], " -o bin/ ", " -o "+dir+"/ ", 1))
+	for _, program := range []string{"rtrace", "rtrace-bpf"} {
+		if got := runIn(t, root, filepath.Join(dir, program), "--version"); !strings.HasPrefix(got, program+" 9.8.7 go1.") {
+			t.Errorf("%s", got)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile")) // make -n release would do some of it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, release, _ := strings.Cut(string(makefile), "\nrelease: ")
+	for _, want := range []string{"$(BUILD) -o dist/$$arch/ ", ".ci/copyright dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright ", "$$(.ci/version --time)"} {
+		if !strings.Contains(release, want) {
+			t.Errorf("make release does not do %q", want)
+		}
+	}
+}
+
+// The package's file about copyright has both licences, in the form that Debian's
+// programs read, and each file has one.
+func TestCopyright(t *testing.T) {
+	text, err := os.ReadFile("../../.ci/copyright")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, of := map[string]string{}, map[string]string{} // of licences, and licences of patterns
+	for i, paragraph := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+		fields := map[string]string{}
+		last := ""
+		for line := range strings.Lines(paragraph) {
+			switch name, value, ok := strings.Cut(line, ":"); {
+			case line[0] == ' ' && last != "":
+				fields[last] += line
+			case ok:
+				last = name
+				fields[last] = strings.TrimSpace(value) + "\n"
+			default:
+				t.Fatalf("no field: %s", line)
+			}
+		}
+		short, long, _ := strings.Cut(fields["License"], "\n")
+		switch {
+		case i == 0:
+			if want := "https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"; fields["Format"] != want {
+				t.Errorf("format %q", fields["Format"])
+			}
+		case fields["Files"] != "":
+			if fields["Copyright"] == "" || short == "" {
+				t.Errorf("something is missing: %q", fields)
+			}
+			for pattern := range strings.FieldsSeq(fields["Files"]) {
+				of[pattern] = short
+			}
+		default:
+			texts[short] = long
+		}
+	}
+	want := map[string]string{"*": "Apache-2.0", "bpf/*": "GPL-2.0-only or BSD-2-Clause", "tracer/*_bpfel.o": "GPL-2.0-only or BSD-2-Clause"}
+	if diff := cmp.Diff(want, of); diff != "" {
+		t.Errorf("licences of files (-want +got)\n%s", diff)
+	}
+	for name, of := range map[string]string{"Apache-2.0": "/usr/share/common-licenses/Apache-2.0", "GPL-2.0-only": "/usr/share/common-licenses/GPL-2", "BSD-2-Clause": "Redistributions in binary form must"} {
+		if !strings.Contains(texts[name], of) {
+			t.Errorf("the text of %s: %q", name, texts[name])
+		}
 	}
 }

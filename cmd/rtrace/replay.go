@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/replay"
 	"rtrace-bpf/trace"
@@ -45,10 +46,10 @@ func replayCommand() command {
 			o := new(replayOptions)
 			what := f.group("What to compare")
 			what.StringArrayVar(&o.mallocs, "malloc", nil, "a malloc: `NAME` is "+strings.Join(replay.MallocNames(), ", ")+" or the path of a library; may be repeated (default: all of these that are installed)")
-			what.IntVar(&o.runs, "runs", 5, "replay `N` times with each, in turn")
+			what.Var(groups.Number(&o.runs, 5, 1, maxRuns), "runs", "replay `N` times with each, in turn")
 			how := f.group("How to replay")
-			how.StringVar(&o.order, "order", "dependencies", "`ORDER` of the calls of different threads: dependencies (only what the history of a block demands) or trace (that of the trace; the time says little then)")
-			how.StringVar(&o.touch, "touch", string(replay.TouchFirst), "write to blocks as the program may have done: `WHAT` is none, first (one byte of each page) or all (bytes)")
+			how.Var(groups.Word(&o.order, "dependencies", "dependencies", "trace"), "order", "`ORDER` of the calls of different threads: dependencies (only what the history of a block demands) or trace (that of the trace; the time says little then)")
+			how.Var(groups.Word(&o.touch, string(replay.TouchFirst), string(replay.TouchNone), string(replay.TouchFirst), string(replay.TouchAll)), "touch", "write to blocks as the program may have done: `WHAT` is none, first (one byte of each page) or all (bytes)")
 			how.BoolVar(&o.force, "force", false, "replay although the blocks would not fit into the available memory")
 			out := f.group("Output")
 			out.BoolVar(&o.json, "json", false, "print one JSON object with all runs instead of a table")
@@ -118,20 +119,8 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 
 // check looks at the flags before anything else is done.
 func (o *replayOptions) check() (order replay.Order, mallocs []replay.Malloc, err error) {
-	switch o.order {
-	case "dependencies":
-	case "trace":
+	if o.order == "trace" {
 		order = replay.OrderTrace
-	default:
-		return 0, nil, cli.Usagef("unknown order %q: dependencies or trace", o.order)
-	}
-	switch replay.Touch(o.touch) {
-	case replay.TouchNone, replay.TouchFirst, replay.TouchAll:
-	default:
-		return 0, nil, cli.Usagef("unknown touch %q: none, first or all", o.touch)
-	}
-	if o.runs < 1 || o.runs > maxRuns {
-		return 0, nil, cli.Usagef("%d runs: it must be 1 to %d", o.runs, maxRuns)
 	}
 	if len(o.mallocs) == 0 {
 		return order, replay.Installed(), nil

@@ -61,7 +61,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	if err != nil {
 		return err
 	}
-	out, err := create(s, o.output, file, false)
+	out, err := create(s, o.output, file, htmlContent)
 	if err != nil {
 		return err
 	}

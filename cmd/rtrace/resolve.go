@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
@@ -43,16 +43,16 @@ func resolveCommand() command {
 			in := f.group("Input and output")
 			in.StringVarP(&o.inputFile, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 			in.StringVarP(&o.output, "output-file", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			in.StringVarP(&o.format, "format", "f", "text", "write `FORMAT`: "+strings.Join(namedFormats, " or "))
+			in.VarP(groups.Word(&o.format, "text", namedFormats...), "format", "f", "write `FORMAT`: "+strings.Join(namedFormats, " or "))
 			o.in.add(in)
 			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
 			what := f.group("What to print")
-			what.StringVarP(&o.method, "method", "t", "bfd", "`METHOD` bfd: lines and inlined functions; elf: functions from symbols alone")
+			what.VarP(groups.Word(&o.method, "bfd", "bfd", "elf"), "method", "t", "`METHOD` bfd: lines and inlined functions; elf: functions from symbols alone")
 			what.BoolVarP(&o.fullPath, "full-path", "p", false, "print source files with their folders")
 			what.BoolVarP(&o.keep, "keep-resolved", "k", false, "keep the texts that frames have already (default: replace them where more is known)")
 			o.symbols.add(f.group("Where files are"))
 			other := f.group("Compatibility")
-			other.StringVarP(&o.mode, "mode", "m", "", "accepted for sp-rtrace-resolve, whose memory it saved: `MODE` multi-pass or single-cache")
+			other.VarP(groups.Word(&o.mode, "", "multi-pass", "single-cache"), "mode", "m", "accepted for sp-rtrace-resolve, whose memory it saved: `MODE` multi-pass or single-cache")
 			return o.run
 		},
 	}
@@ -69,21 +69,8 @@ type resolveOptions struct {
 	symbols                   symbolFlags
 }
 
-// check finds what is wrong with the flags.
-func (o *resolveOptions) check() error {
-	switch {
-	case o.method != "bfd" && o.method != "elf":
-		return cli.Usagef("unknown method %q (known: bfd, elf)", o.method)
-	case o.mode != "" && o.mode != "multi-pass" && o.mode != "single-cache":
-		return cli.Usagef("unknown mode %q (known: multi-pass, single-cache)", o.mode)
-	case !slices.Contains(namedFormats, o.format):
-		return cli.Usagef("--format %s: %s have a place for names of functions", o.format, strings.Join(namedFormats, " and "))
-	}
-	return o.symbols.check()
-}
-
 func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
-	if err := o.check(); err != nil {
+	if err := o.symbols.check(); err != nil {
 		return err
 	}
 	if o.inputFile != "" {
@@ -93,7 +80,7 @@ func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if err != nil {
 		return err
 	}
-	out, err := create(s, o.output, name, false)
+	out, err := create(s, o.output, name, textContent)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
@@ -31,8 +31,8 @@ func stacksCommand() command {
 		setup: func(f *flags) runFunc {
 			o := new(stacksOptions)
 			what := f.group("What to print")
-			what.StringVar(&o.kind, "kind", "", "only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
-			what.IntVar(&o.top, "top", 0, "print only the `N` stacks that are there most often")
+			what.Var(groups.Word(&o.kind, "", stackKinds...), "kind", "only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
+			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "print only the `N` stacks that are there most often")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.names.addNames(f.group("Names"))
 			o.names.in.add(f.group("Input"))
@@ -52,12 +52,6 @@ type stacksOptions struct {
 }
 
 func (o *stacksOptions) run(ctx context.Context, s cli.Streams, args []string) error {
-	if o.kind != "" && !slices.Contains(stackKinds, o.kind) {
-		return cli.Usagef("--kind %s: there are %s", o.kind, strings.Join(stackKinds, ", "))
-	}
-	if o.top < 0 {
-		return cli.Usagef("--top %d: a number of stacks is not negative", o.top)
-	}
 	list := newStackList(o)
 	read := func(in *input) error {
 		return each(in, list.add)

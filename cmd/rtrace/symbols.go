@@ -39,16 +39,29 @@ func (o *symbolFlags) add(f *pflag.FlagSet) {
 	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
 }
 
+// checkFolder says why what a flag names is no folder. Nothing may be named.
+func checkFolder(flag, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return cli.FileError(flag, dir, err)
+	case !info.IsDir():
+		return cli.Usagef("%s %s is not a directory", flag, dir)
+	}
+	return nil
+}
+
 // check finds what is wrong with the flags.
 func (o *symbolFlags) check() error {
-	for _, dir := range append([]string{o.root}, o.dirs...) {
-		if dir == "" {
-			continue
-		}
-		if info, err := os.Stat(dir); err != nil {
-			return cli.FileError("opening", dir, err)
-		} else if !info.IsDir() {
-			return cli.Usagef("%s is no folder", dir)
+	if err := checkFolder("--root", o.root); err != nil {
+		return err
+	}
+	for _, dir := range o.dirs {
+		if err := checkFolder("--debug-dir", dir); err != nil {
+			return err
 		}
 	}
 	return nil

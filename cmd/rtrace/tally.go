@@ -21,9 +21,7 @@ type tallyFlags struct {
 
 // check reads the flags that are no plain values.
 func (o *tallyFlags) check() error {
-	if err := o.checkGroups(); err != nil {
-		return err
-	}
+	o.readGroups()
 	return o.window.check()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/report/timeview"
@@ -54,14 +55,14 @@ func timelineCommand() command {
 		setup: func(f *flags) runFunc {
 			var o timelineOptions
 			out := f.group("Output")
-			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text; of the reports below text without -o, else svg)")
+			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text; of the reports below text without -o, else svg)", "text", "csv", "svg")
 			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
 			what := f.group("What to show")
-			what.StringVarP(&o.x, "x", "x", "", "divide by `AXIS`: event or time (default: event, for the reports below time)")
-			what.IntVar(&o.points, "points", 0, "divide into at most `N` intervals (default: 20 in text, 1000 else)")
+			what.VarP(groups.Word(&o.x, "", "event", "time"), "x", "x", "divide by `AXIS`: event or time (default: event, for the reports below time)")
+			what.Var(groups.Number(&o.points, 0, 0, 1<<20), "points", "divide into at most `N` intervals (default: 20 in text, 1000 else)")
 			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
-			what.StringVar(&o.by, "by", "", "print the sums of each `KEY`: thread or function")
-			what.IntVar(&o.top, "top", 0, "with --by: print only the `N` with most bytes at the peak")
+			what.Var(groups.Word(&o.by, "", "thread", "function"), "by", "print the sums of each `KEY`: thread or function")
+			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "with --by: print only the `N` with most bytes at the peak")
 			o.addWhat(what)
 			own := o.report.add(f, &o.viewFlags)
 			in := f.group("Input")
@@ -116,32 +117,22 @@ func (o *timelineOptions) check() error {
 			o.points = 20
 		}
 	}
-	switch o.x {
-	case "", "event":
+	if o.x == "" {
 		o.x = "event"
-	case "time":
+	}
+	if o.x == "time" {
 		o.axis = timeline.ByTime
-	default:
-		return cli.Usagef("unknown axis %q (known: event, time)", o.x)
 	}
 	tables := o.lifetimes || o.by != ""
 	switch {
-	case o.format != "text" && o.format != "csv" && o.format != "svg":
-		return cli.Usagef("unknown format %q (known: text, csv, svg)", o.format)
-	case o.by != "" && o.by != "thread" && o.by != "function":
-		return cli.Usagef("unknown key %q (known: thread, function)", o.by)
 	case o.lifetimes && o.by != "":
 		return cli.Usagef("--lifetimes and --by exclude each other")
 	case tables && o.format == "svg":
 		return cli.Usagef("--lifetimes and --by are tables; there is no picture of them")
-	case o.points < 1 || o.points > 1<<20:
-		return cli.Usagef("--points takes 1 to %d, not %d", 1<<20, o.points)
-	case o.top < 0:
-		return cli.Usagef("--top takes a number of rows, not %d", o.top)
 	case o.top > 0 && o.by == "":
 		return cli.Usagef("--top needs --by")
 	}
-	return o.checkWidth()
+	return nil
 }
 
 func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string) error {
@@ -172,7 +163,7 @@ func (o *timelineOptions) verdict(t *timeline.Timeline, known bool) error {
 	total := t.Totals()
 	switch {
 	case !known:
-		return cli.Usagef("the trace has no resource of type %q; rtrace info shows those that it has", o.blocks.resource)
+		return cli.Usagef("--resource %s: the trace has none of this type; rtrace info shows those that it has", o.blocks.resource)
 	case total.Events == 0:
 		return errors.New("nothing to show: the trace has no calls")
 	case o.axis == timeline.ByTime && total.Duration == 0:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/consumption"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
@@ -53,9 +54,9 @@ func (o *reportFlags) add(f *flags, v *viewFlags) *pflag.FlagSet {
 	what.BoolVarP(&o.svg, "svg", "g", false, "draw pictures, even without -o; the same as -f svg")
 	what.StringVarP(&o.slice, "slice", "S", "", "of -a: `MS` milliseconds (default: a twentieth of the time)")
 	what.StringVarP(&o.logBase, "logscale-size", "L", "10", "of -l: `BASE` of the logarithmic axis of sizes; up to 1, the axis is in proportion")
-	what.IntVar(&o.scale, "scale", 100, "size of the pictures in `PERCENT`")
-	what.IntVar(&o.scaleX, "scalex", 100, "width of the pictures in `PERCENT`")
-	what.IntVar(&o.scaleY, "scaley", 100, "height of the pictures in `PERCENT`")
+	what.Var(groups.Number(&o.scale, 100, 10, 1000), "scale", "size of the pictures in `PERCENT`")
+	what.Var(groups.Number(&o.scaleX, 100, 10, 1000), "scalex", "width of the pictures in `PERCENT`")
+	what.Var(groups.Number(&o.scaleY, 100, 10, 1000), "scaley", "height of the pictures in `PERCENT`")
 	what.StringVar(&o.data, "data", "", "write the numbers that are drawn to files in the new folder `DIR`, as gnuplot reads them")
 	what.BoolVar(&o.legacy, "legacy", false, "count as sp-rtrace-timeline does, its errors included")
 	filters := f.group("Filters of these reports")
@@ -99,8 +100,6 @@ func (o *timelineOptions) checkReports() error {
 		return cli.WithHint(cli.Usagef("there is no window"), "write SVG with -g -o OUT.svg and open it in a browser")
 	case o.lifetimes || o.by != "" || o.points != 0 || o.csv || o.top != 0:
 		return cli.Usagef("--lifetimes, --by, --top, --points and --csv are not for -t, -a, -l, -c and -s")
-	case o.x != "" && o.x != "event" && o.x != "time":
-		return cli.Usagef("unknown axis %q (known: event, time)", o.x)
 	case r.legacy && o.x == "event":
 		return cli.Usagef("--legacy knows no axis of events")
 	}
@@ -120,7 +119,7 @@ func (o *timelineOptions) checkReports() error {
 	}
 	switch {
 	case o.format != "text" && o.format != "svg":
-		return cli.Usagef("reports are text or svg, not %s; --data writes their numbers", o.format)
+		return cli.Usagef("--format %s: reports are text or svg; --data writes their numbers", o.format)
 	case o.format == "svg" && several && (o.output == "" || o.output == "-"):
 		return cli.Usagef("several pictures need -o OUT, for OUT-totals.svg and so on")
 	}
@@ -135,18 +134,16 @@ func (o *timelineOptions) checkReports() error {
 		return err
 	}
 	if r.base, err = strconv.ParseFloat(r.logBase, 64); err != nil || math.IsNaN(r.base) || math.IsInf(r.base, 0) {
-		return cli.Usagef("--logscale-size takes a number, not %q", r.logBase)
+		return cli.Usagef("--logscale-size %q: not a number; write one as 10", r.logBase)
 	}
 	if r.base > 1 && r.base < 1.01 {
-		return cli.Usagef("a logarithmic axis needs a base of at least 1.01, not %s", r.logBase)
+		return cli.Usagef("--logscale-size %s: the number is too small for a base; write one from 1.01 on", r.logBase)
 	}
 	o.width = o.width * r.scale / 100 * r.scaleX / 100
-	for _, percent := range []int{r.scale, r.scaleX, r.scaleY} {
-		if percent < 10 || percent > 1000 {
-			return cli.Usagef("pictures can be scaled by 10 to 1000 per cent, not %d", percent)
-		}
+	if o.width < leastWidth || o.width > mostWidth {
+		return cli.Usagef("--scale %d, --scalex %d: the picture would be %d pixels wide; %d to %d can be drawn", r.scale, r.scaleX, o.width, leastWidth, mostWidth)
 	}
-	return o.checkWidth()
+	return nil
 }
 
 // parseSlice reads milliseconds, or a number of calls.
@@ -186,6 +183,10 @@ func (x *outputs) finish(err error) error {
 // create opens all outputs.
 func (o *timelineOptions) createReports(s cli.Streams, input string) (*outputs, error) {
 	x := new(outputs)
+	holds := textContent
+	if o.format == "svg" {
+		holds = svgContent
+	}
 	several := o.report.reports&(o.report.reports-1) != 0
 	for _, r := range consumption.Reports {
 		if !o.report.reports.Has(r) {
@@ -199,7 +200,7 @@ func (o *timelineOptions) createReports(s cli.Streams, input string) (*outputs, 
 		if len(x.files) > 0 && o.format == "text" {
 			continue // all in one
 		}
-		f, err := create(s, name, input, false)
+		f, err := create(s, name, input, holds)
 		if err != nil {
 			return nil, x.finish(err)
 		}

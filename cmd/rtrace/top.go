@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/internal/cli"
@@ -34,7 +35,7 @@ func topCommand() command {
 			o := new(topOptions)
 			what := f.group("What to print")
 			o.addGroups(what, sites.ByFunction)
-			what.StringVar(&o.sort, "sort", topOrders[0].name, "sort by `COLUMN`: "+strings.Join(orderNames(), ", "))
+			what.Var(groups.Word(&o.sort, topOrders[0].name, orderNames()...), "sort", "sort by `COLUMN`: "+strings.Join(orderNames(), ", "))
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			o.window.add(what)
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
@@ -75,11 +76,7 @@ type topOptions struct {
 }
 
 func (o *topOptions) run(ctx context.Context, s cli.Streams, args []string) error {
-	i := slices.Index(orderNames(), o.sort)
-	if i < 0 {
-		return cli.Usagef("--sort %s: there are %s", o.sort, strings.Join(orderNames(), ", "))
-	}
-	o.order = topOrders[i]
+	o.order = topOrders[slices.Index(orderNames(), o.sort)]
 	if err := o.check(); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func undump(ctx context.Context, s cli.Streams, args []string, outName string) (
 		return err
 	}
 	defer stop()
-	out, err := create(s, outName, name, true)
+	out, err := create(s, outName, name, binaryContent(".trace"))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
 )
@@ -23,11 +24,18 @@ type viewFlags struct {
 	blocks         blockFlags
 }
 
-// addOutput adds the flags of the file; formats are its forms in words.
-func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string) {
+// The least and the greatest width of a picture in pixels.
+const (
+	leastWidth = 480
+	mostWidth  = 1 << 14
+)
+
+// addOutput adds the flags of the file; formats are its forms in words, and words those
+// that name them.
+func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string, words ...string) {
 	f.StringVarP(&v.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-	f.StringVarP(&v.format, "format", "f", "", "write `FORMAT`: "+formats)
-	f.IntVar(&v.width, "width", 1200, "of an SVG picture: `PIXELS`")
+	f.VarP(groups.Word(&v.format, "", words...), "format", "f", "write `FORMAT`: "+formats)
+	f.Var(groups.Number(&v.width, 1200, leastWidth, mostWidth), "width", "of an SVG picture: `PIXELS`")
 }
 
 // addWhat adds the flags that choose the process and its names.
@@ -41,14 +49,6 @@ func (v *viewFlags) suffix() string {
 	return strings.TrimPrefix(strings.ToLower(filepath.Ext(v.output)), ".")
 }
 
-// checkWidth says what is wrong with the width of a picture.
-func (v *viewFlags) checkWidth() error {
-	if v.width < 480 || v.width > 1<<14 {
-		return cli.Usagef("a picture is 480 to 16384 pixels wide, not %d", v.width)
-	}
-	return nil
-}
-
 // run gives the records of the process to add and then has the file written,
 // which is told what the process is called.
 func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args []string,
@@ -58,7 +58,7 @@ func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args
 	if err != nil {
 		return err
 	}
-	out, err := create(s, v.output, file, false)
+	out, err := create(s, v.output, file, map[string]content{"html": htmlContent, "svg": svgContent}[v.format])
 	if err != nil {
 		return err
 	}

@@ -169,9 +169,6 @@ func (p *Program) Fish() string {
 	return b.String()
 }
 
-// shellQuote is a word for a shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
 func fishQuote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

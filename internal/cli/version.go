@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"runtime/debug"
 )
 
-// Version describes the build: the module's version or the revision it was
-// built from, a mark if the tree had changes, the compiler and the platform.
-// info is what debug.ReadBuildInfo returned; nil gives "(unknown)".
+// linked is the version that the build has given with -ldflags -X (Makefile); empty for
+// none.
+var linked string
+
+// Version describes the build: its version, the revision it was built from and a mark if
+// the tree had changes, the compiler and the platform. The version is the one that was
+// linked in, else the module's. info is what debug.ReadBuildInfo returned; nil gives
+// "(unknown)".
 func Version(info *debug.BuildInfo) string {
 	if info == nil {
 		return "(unknown)"
@@ -15,10 +21,7 @@ func Version(info *debug.BuildInfo) string {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
-	}
+	version := cmp.Or(linked, info.Main.Version, "(devel)")
 	if rev := settings["vcs.revision"]; rev != "" {
 		version += " revision " + rev[:min(len(rev), 12)]
 		if settings["vcs.modified"] == "true" {

@@ -1,42 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leak.py SECONDS: a Python program with a leak, for the demonstration.
+"""leak.py: a server with a leak, for the demonstration.
 
-Fifty times a second it does ordinary work, which leaves nothing. Every tenth
-time it calls functions of the C library whose results, blocks of the heap, it
-forgets: strdup, every second time also getcwd, every fourth wcsdup.
+Twenty-five connections a second come and go. Each has a compressor for its
+answers, as a WebSocket server has. Connections are forgotten when they close;
+their compressors are not: the table of them never shrinks.
+
+What else it allocates comes and goes: the answers, and the texts and lists that
+they are made of. It prints "ready" when it serves, and runs until it is killed.
 """
 
-import ctypes
+import itertools
 import json
-import sys
 import time
-
-libc = ctypes.CDLL(None)
-libc.strdup.restype = ctypes.c_void_p
-libc.wcsdup.restype = ctypes.c_void_p
-libc.wcsdup.argtypes = (ctypes.c_wchar_p,)
-libc.getcwd.restype = ctypes.c_void_p
-libc.getcwd.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+import zlib
 
 
-def work():
-    rows = [{"id": i, "name": "row %d" % i, "tags": ["a"] * 100} for i in range(100)]
-    return len(json.loads(json.dumps(rows)))
+class Server:
+    def __init__(self):
+        self.open = {}
+        self.compressors = {}
+
+    def connect(self, connection):
+        self.open[connection] = []
+        self.compressors[connection] = zlib.compressobj()
+
+    def answer(self, connection):
+        rows = [{"id": i, "name": "row %d" % i, "tags": ["a"] * 100} for i in range(100)]
+        text = json.dumps(rows).encode()
+        compressor = self.compressors[connection]
+        self.open[connection].append(compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH))
+
+    def close(self, connection):
+        del self.open[connection]  # and here it should forget the compressor
 
 
-def leak(i):
-    libc.strdup(b"x" * 199)
-    if i % 2 == 0:
-        libc.getcwd(None, 1024)
-    if i % 4 == 0:
-        libc.wcsdup("x" * 99)
+def serve(server, connection):
+    server.connect(connection)
+    server.answer(connection)
+    server.close(connection)
 
 
-end = time.monotonic() + float(sys.argv[1])
-rounds = 0
-while time.monotonic() < end:
-    work()
-    if rounds % 10 == 0:
-        leak(rounds // 10)
-    rounds += 1
-    time.sleep(0.02)
+server = Server()
+for connection in itertools.count():
+    serve(server, connection)
+    if connection == 0:
+        print("ready", flush=True)
+    time.sleep(0.04)

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,7 +22,8 @@ func (c *Count) Set(text string) error {
 	}
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || n > (1<<63)/unit {
-		return fmt.Errorf("%q is no number; write it as 4000 or 4k", text)
+		f := forms[c.Type()]
+		return &ValueError{Wrong: f.wrong, Write: f.write}
 	}
 	*c = Count(n * unit)
 	return nil

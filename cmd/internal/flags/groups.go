@@ -40,6 +40,12 @@ func (g *Groups) Hidden() *pflag.FlagSet {
 	return g.hidden
 }
 
+// isHidden reports whether no help shows a flag. Flags of the hidden group have no text.
+func isHidden(f *pflag.Flag) bool { return f.Hidden || f.Usage == "" }
+
+// VisitAll calls fn for each flag, those that no help shows included.
+func (g *Groups) VisitAll(fn func(*pflag.Flag)) { g.all("").VisitAll(fn) }
+
 // HasShort says whether a flag in a group has the given short name.
 func (g *Groups) HasShort(name string) bool {
 	for _, x := range g.groups {
@@ -78,8 +84,11 @@ func (g *Groups) parse(name string, args []string) (*pflag.FlagSet, error) {
 	if g.command != "" {
 		args = g.dashed(all, args)
 	}
+	if err := swallowed(all, args); err != nil {
+		return nil, err
+	}
 	if err := all.Parse(args); err != nil {
-		return nil, plainly(err)
+		return nil, plainly(all, args, err)
 	}
 	if help := all.Lookup("help"); help != nil && help.Value.String() == "true" {
 		return nil, pflag.ErrHelp

@@ -140,5 +140,6 @@ func (g *Groups) Given(name string) bool {
 
 // Set sets a flag behind the arguments that were parsed.
 func (g *Groups) Set(name, text string) error {
-	return plainly(g.all("").Set(name, text))
+	all := g.all("")
+	return plainly(all, nil, all.Set(name, text))
 }

@@ -31,7 +31,7 @@ func TestOriginalNames(t *testing.T) {
 	}{
 		{args: "--backtrace-depth 5 --all a", depth: 5, on: true, rest: "a"},
 		{args: "--frames=7", depth: 7},
-		{args: "--frames=x", err: `--depth takes a whole number, not "x"`},
+		{args: "--frames=x", err: "--frames x: not a whole number; write one as 10"},
 		{args: "-M 16,32", err: "-M, --monitor-size: there are stacks of all sizes"},
 		{args: "--monitor-size=16", err: "-M, --monitor-size: there are stacks of all sizes"},
 		{args: "-AL", err: "-L, --listen: nothing is listened to"},
@@ -42,12 +42,12 @@ func TestOriginalNames(t *testing.T) {
 		{args: "-A --execute=app -x", depth: 64, on: true, execute: true, command: "app -x"},
 		{args: "--execute app", depth: 64, execute: true, command: "app"},
 		{args: "--depth 5 --execute app", depth: 5, execute: true, command: "app"},
-		{args: "-b -x app", err: `--depth takes a whole number, not "-x"`},
-		{args: "--depth -x app", err: `--depth takes a whole number, not "-x"`},
+		{args: "-b -x app", err: "-b -x: not a whole number; write one as 10"},
+		{args: "--depth -x app", err: "--depth -x: not a whole number; write one as 10"},
 		{args: "-A=false -x app", depth: 64, execute: true, command: "app"},
 		{args: "-A -- app -x", depth: 64, on: true, command: "app -x"},
-		{args: "-z -x app", err: "unknown shorthand flag"},
-		{args: "--nope -x app", err: "unknown flag: --nope"},
+		{args: "-z -x app", err: "unknown flag -z"},
+		{args: "--nope -x app", err: "unknown flag --nope"},
 		{args: "a -x app", depth: 64, execute: true, rest: "a", command: "app"},
 	} {
 		var depth int

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,7 +22,8 @@ func (s *Size) Set(text string) error {
 	}
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || n > 1<<63>>shift {
-		return fmt.Errorf("%q is no size; write it as 4096 or 8M", text)
+		f := forms[s.Type()]
+		return &ValueError{Wrong: f.wrong, Write: f.write}
 	}
 	*s = Size(n << shift)
 	return nil
@@ -35,6 +35,18 @@ func (s *Size) String() string {
 		return ""
 	}
 	return strconv.FormatUint(uint64(*s), 10)
+}
+
+// Text returns the size with the largest suffix that says it exactly, as 8M.
+func (s *Size) Text() string {
+	n, unit := *s, ""
+	for _, next := range []string{"K", "M", "G"} {
+		if n == 0 || n%1024 != 0 {
+			break
+		}
+		n, unit = n/1024, next
+	}
+	return strconv.FormatUint(uint64(n), 10) + unit
 }
 
 // Type names the value in help texts that do not.

@@ -15,6 +15,11 @@ func TestSize(t *testing.T) {
 			t.Errorf("%q is %d", text, s)
 		}
 	}
+	for n, want := range map[Size]string{0: "0", 10: "10", 1024: "1K", 2 << 20: "2M", 3 << 30: "3G", 1<<20 + 1024: "1025K", 1 << 40: "1024G"} {
+		if got := n.Text(); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
 	s, zero := Size(4096), Size(0)
 	if s.String() != "4096" || zero.String() != "" || s.Type() != "BYTES" {
 		t.Errorf("%q, %q, %q", s.String(), zero.String(), s.Type())

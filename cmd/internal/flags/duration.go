@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Duration is a time on the command line, which is not negative.
+type Duration time.Duration
+
+var _ pflag.Value = (*Duration)(nil)
+
+// Set reads a number with its unit, or several.
+func (d *Duration) Set(text string) error {
+	t, err := ParseDuration(text)
+	if err == nil {
+		*d = Duration(t)
+	}
+	return err
+}
+
+// String returns the time, and nothing for 0.
+func (d *Duration) String() string {
+	if d == nil || *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Type names the kind of value for pflag.
+func (d *Duration) Type() string { return "duration" }
+
+// units are how people write those of time.ParseDuration.
+var units = []struct{ unit, others string }{
+	{"s", "sec secs second seconds"},
+	{"m", "min mins minute minutes"},
+	{"h", "hr hrs hour hours"},
+	{"ms", "msec msecs millisecond milliseconds"},
+}
+
+// ParseDuration returns the time that a text is: a number with its unit, or several. Its
+// error is a *ValueError.
+func ParseDuration(text string) (time.Duration, error) {
+	t, err := time.ParseDuration(text)
+	switch {
+	case err == nil && t >= 0:
+		return t, nil
+	case err == nil:
+		return 0, &ValueError{Wrong: "a time cannot be negative", Write: "one as 10s or 5m"}
+	}
+	plain := strings.ToLower(strings.Join(strings.Fields(text), ""))
+	number := strings.TrimRight(plain, "abcdefghijklmnopqrstuvwxyz")
+	if _, err := time.ParseDuration(number + "s"); err == nil && !strings.HasPrefix(number, "-") {
+		unit := plain[len(number):]
+		if unit == "" {
+			return 0, &ValueError{Wrong: "a time needs a unit", Meant: number + "s"}
+		}
+		if unit == "d" || unit == "day" || unit == "days" {
+			return 0, &ValueError{Wrong: "the largest unit is the hour", Write: "24h for a day"}
+		}
+		for _, u := range units {
+			if unit == u.unit || strings.Contains(" "+u.others+" ", " "+unit+" ") {
+				return 0, &ValueError{Wrong: "it is not written as a time", Meant: number + u.unit}
+			}
+		}
+	}
+	f := forms["duration"]
+	return 0, &ValueError{Wrong: f.wrong, Write: f.write}
+}

@@ -1,0 +1,56 @@
+package flags
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// Number returns a value that is a whole number from least to most, at first the one
+// given, which may lie outside.
+func Number(p *int, first, least, most int) pflag.Value {
+	*p = first
+	return &bounded{p, least, most}
+}
+
+type bounded struct {
+	p           *int
+	least, most int
+}
+
+var _ pflag.Value = (*bounded)(nil)
+
+// Set reads a number.
+func (b *bounded) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < b.least || n > b.most {
+		wrong := ValueError{Wrong: "not a whole number", Write: fmt.Sprintf("one from %d to %d", b.least, b.most)}
+		if b.most == Unbounded {
+			wrong.Write = fmt.Sprintf("one from %d on", b.least)
+		}
+		if err == nil {
+			wrong.Wrong = "the number is too large"
+			if n < b.least {
+				wrong.Wrong = "the number is too small"
+			}
+		}
+		return &wrong
+	}
+	*b.p = n
+	return nil
+}
+
+// Unbounded is the largest number where there is no other.
+const Unbounded = 1<<31 - 1
+
+// String returns the number.
+func (b *bounded) String() string {
+	if b.p == nil {
+		return "0"
+	}
+	return strconv.Itoa(*b.p)
+}
+
+// Type names the kind of value for pflag.
+func (b *bounded) Type() string { return "int" }

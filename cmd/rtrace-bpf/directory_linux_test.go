@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+)
+
+// A directory that -o names with a slash is made for the user; what cannot be made is
+// told, and the command has not run.
+func TestDirectoryIsMade(t *testing.T) {
+	testutil.NeedBPF(t)
+	const uid, gid = 54321, 54322
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "mark")
+	traced := func(output string) result {
+		cmd := command(t, "-o", output, "--", "touch", mark)
+		cmd.Dir = dir
+		cmd.Env = append(cmd.Env, fmt.Sprintf("SUDO_UID=%d", uid), fmt.Sprintf("SUDO_GID=%d", gid))
+		return finish(t, cmd)
+	}
+	for range 2 { // it may be there
+		if got := traced("traces/"); got.code != int(cli.OK) {
+			t.Fatalf("exit code %d, %s", got.code, got.stderr)
+		}
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(dir, "traces"), &st); err != nil || st.Mode != syscall.S_IFDIR|0o700 || st.Uid != uid || st.Gid != gid {
+		t.Errorf("%v: mode %o, owner %d:%d", err, st.Mode, st.Uid, st.Gid)
+	}
+	if all, err := filepath.Glob(filepath.Join(dir, "traces", "rtrace-raw-*-0")); err != nil || len(all) != 2 {
+		t.Errorf("traces %v, %v", all, err)
+	}
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	got := traced("no/such/")
+	if want := "make the directory no/such: open no: no such file or directory"; got.code != int(ownFailure) || !strings.Contains(got.stderr, want) {
+		t.Errorf("exit code %d, %s, want %s", got.code, got.stderr, want)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the command has run")
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
+)
+
+// nonsense are values that no flag, or few flags can have.
+var nonsense = []string{"nonsense", "5", "-1", "", "0", "99999999999999999999", "1e9", "5x", "0x", "a\"b", "%d", ":", "=", "@"}
+
+// What is wrong with the value of a flag is said with the flag's name, and in no words of
+// Go's libraries.
+func TestNonsenseValues(t *testing.T) {
+	trace, err := filepath.Abs(spRtraceCorpus + "/c-leaks.rtrace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := filepath.Abs(spRtraceCorpus + "/c-leaks-nosep.rtrace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Flags that some flags do not go without, and arguments.
+	with := map[string][]string{
+		"timeline": {"--by=thread"}, "postproc": {"-c"}, "heapmap": {"-o", "map"}, "diff": {other}, "stats": {trace}, "mptrace": {"-H", "hatf"}, "graphs": {"overview", "-o", "graphs"},
+		"from-function": {"main"}, "function-address": {trace, "main"}, "rename": {"1", "name"}, "pagemap": {"-p"},
+	}
+	t.Chdir(t.TempDir())
+	tried := 0
+	for _, c := range commands() {
+		var all flags
+		c.setup(&all)
+		all.finish()
+		all.VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" || c.name == "replay" && f.Name == "malloc" {
+				return
+			}
+			tried++
+			names := []string{"--" + f.Name}
+			if f.Name == "own-alloc-emph-limit" { // as another program has it
+				names = append(names, "--own-alloc-limit")
+			}
+			if f.Shorthand != "" {
+				names = append(names, "-"+f.Shorthand+" ")
+			}
+			for _, value := range nonsense {
+				args := append([]string{c.name}, with[c.name]...)
+				args = append(args, "--"+f.Name+"="+value)
+				if f.Name != "input-file" && f.Name != "in" && c.name != "function-address" && c.name != "rename" {
+					args = append(args, trace)
+				}
+				_, errOut, code := runRtrace("", args...)
+				if code == cli.Usage {
+					testutil.PlainUsage(t, errOut, names...)
+				}
+			}
+		})
+	}
+	if tried < 100 {
+		t.Errorf("only %d flags were tried", tried)
+	}
+}
+
+// Common mistakes, and what the program says of them.
+func TestMistakes(t *testing.T) {
+	trace := spRtraceCorpus + "/c-leaks.rtrace"
+	for args, want := range map[string]string{
+		"leak " + trace:                "rtrace: unknown subcommand \"leak\"; did you mean rtrace leaks?",
+		trace:                          "rtrace: " + trace + " is a file, and the subcommand is missing; did you mean rtrace info " + trace + "?",
+		"-r leaks " + trace:            "rtrace: -r: flags come after the subcommand; did you mean rtrace leaks -r?",
+		"--nonsense":                   "rtrace: unknown flag --nonsense",
+		"nonsense":                     "rtrace: unknown subcommand \"nonsense\"",
+		"help reprot":                  "rtrace: unknown subcommand \"reprot\"; did you mean rtrace report?",
+		"leaks --minsize 4K " + trace:  "rtrace leaks: unknown flag --minsize; did you mean --min-size?",
+		"leaks --by functon " + trace:  "rtrace leaks: --by functon: it is none of stack, function, file, line, module, size, thread, process; did you mean --by function?",
+		"leaks --min-size 4Q " + trace: "rtrace leaks: --min-size 4Q: not a size; write bytes as 4096, or a number with K, M or G as 8M",
+		"leaks --top -1 " + trace:      "rtrace leaks: --top -1: the number is too small; write one from 0 on",
+		"leaks -top 1 " + trace:        "rtrace leaks: unknown flag -top; did you mean --top?",
+		"convert -f jsnl " + trace:     "rtrace convert: -f jsnl: it is none of sprtrace, text, jsonl, mtrc, swap, nettrace, pprof, folded, speedscope; did you mean -f jsonl?",
+		"timeline --width 5 " + trace:  "rtrace timeline: --width 5: the number is too small; write one from 480 to 16384",
+		"timeline --in":                "rtrace timeline: --in: the value is missing; write --in FILE",
+	} {
+		_, errOut, code := runRtrace("", strings.Fields(args)...)
+		first, _, _ := strings.Cut(errOut, "\n")
+		if code != cli.Usage || first != want {
+			t.Errorf("%s: exit code %d\n got %s\nwant %s", args, code, first, want)
+		}
+	}
+}
