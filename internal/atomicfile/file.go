@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,8 +54,10 @@ var (
 		give:    func(*os.File) error { return nil },
 	}
 	private = kind{
-		mode:    safefile.Private,
-		special: safefile.OpenSpecial,
+		mode: safefile.Private,
+		special: func(path string) (*os.File, error) {
+			return safefile.OpenSpecial(context.Background(), path, nil)
+		},
 		replace: func(path string) (string, error) { return path, nil },
 		give:    safefile.Give,
 	}

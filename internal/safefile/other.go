@@ -2,7 +2,10 @@
 
 package safefile
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 const unblocked = 0
 
@@ -11,7 +14,7 @@ func Give(*os.File) error { return nil }
 
 // OpenSpecial opens the FIFO, socket or character device at path to write to it.
 // What is regular is fs.ErrExist.
-func OpenSpecial(path string) (*os.File, error) {
+func OpenSpecial(_ context.Context, path string, _ func()) (*os.File, error) {
 	f, err := openSpecial(path)
 	return f, pathError(path, err)
 }

@@ -3,6 +3,7 @@
 package safefile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -18,13 +19,15 @@ const unblocked = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // OpenSpecial opens the FIFO, socket or character device at path to write to it.
 // What is regular is fs.ErrExist. A symbolic link is followed only if it stands
-// for a descriptor of a process, as /dev/stdout does.
-func OpenSpecial(path string) (*os.File, error) {
-	f, err := openSpecial(path)
+// for a descriptor of a process, as /dev/stdout does. Opening a FIFO that has no
+// reader calls waits, unless that is nil, and waits for one. If ctx ends first, the
+// error is ErrNoReader.
+func OpenSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
+	f, err := openSpecial(ctx, path, waits)
 	return f, pathError(path, err)
 }
 
-func openSpecial(path string) (*os.File, error) {
+func openSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
 	noFollow, look := syscall.O_NOFOLLOW, os.Lstat
 	if isDescriptor(path) {
 		noFollow, look = 0, os.Stat
@@ -39,7 +42,13 @@ func openSpecial(path string) (*os.File, error) {
 	if info.Mode()&fs.ModeSocket != 0 {
 		return dial(path)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|syscall.O_NOCTTY, 0)
+	flags := os.O_WRONLY | noFollow | syscall.O_NOCTTY
+	var f *os.File
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		f, err = openFIFO(ctx, path, flags, waits)
+	} else {
+		f, err = os.OpenFile(path, flags, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +60,42 @@ func openSpecial(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// openFIFO opens a FIFO to write to it as soon as it has a reader.
+func openFIFO(ctx context.Context, path string, flags int, waits func()) (*os.File, error) {
+	switch f, err := os.OpenFile(path, flags|unblocked, 0); {
+	case err == nil:
+		defer f.Close() // after the one below is open, so that the reader sees no end
+	case !errors.Is(err, syscall.ENXIO):
+		return nil, err
+	case waits != nil:
+		waits()
+	}
+	type result struct {
+		f   *os.File
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := os.OpenFile(path, flags, 0)
+		opened <- result{f, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.f, r.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if r := <-opened; r.err == nil {
+			_ = r.f.Close() // nothing was written to it
+		}
+	}()
+	// A reader of our own ends the wait of the goroutine.
+	if f, err := os.OpenFile(path, flags&^os.O_WRONLY|os.O_RDWR|unblocked, 0); err == nil {
+		_ = f.Close()
+	}
+	return nil, ErrNoReader
 }
 
 // dial connects to a socket.
