@@ -5,6 +5,7 @@ package safefile
 import (
 	"context"
 	"os"
+	"path/filepath"
 )
 
 const unblocked = 0
@@ -29,3 +30,18 @@ func openSpecial(path string) (*os.File, error) {
 	}
 	return os.OpenFile(path, os.O_WRONLY, 0)
 }
+
+// Follow returns the path that a symbolic link at path leads to, at last, or path
+// itself if it is none.
+func Follow(path string) (string, error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to, nil
+	}
+	return path, nil
+}
+
+// Inherit does nothing: there are no owners.
+func Inherit(*os.File, *os.Root, string) error { return nil }
+
+// IsDescriptor reports whether path names an open file: none does.
+func IsDescriptor(string) bool { return false }

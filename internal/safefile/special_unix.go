@@ -29,7 +29,7 @@ func OpenSpecial(ctx context.Context, path string, waits func()) (*os.File, erro
 
 func openSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
 	noFollow, look := syscall.O_NOFOLLOW, os.Lstat
-	if isDescriptor(path) {
+	if IsDescriptor(path) {
 		noFollow, look = 0, os.Stat
 	}
 	info, err := look(path)
@@ -108,9 +108,9 @@ func dial(path string) (*os.File, error) {
 	return f, errors.Join(err, conn.Close())
 }
 
-// isDescriptor says whether path is one by which the kernel, or a link of the
+// IsDescriptor reports whether path is one by which the kernel, or a link of the
 // system's, names an open file of a process.
-func isDescriptor(path string) bool {
+func IsDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	switch path {
 	case "/dev/stdout", "/dev/stderr":
@@ -123,22 +123,36 @@ func isDescriptor(path string) bool {
 // checkOwner refuses what somebody else has put into a folder where everybody can
 // put things: it may wait for just this to read along.
 func checkOwner(path string, info fs.FileInfo) error {
-	const everybody = 0o002
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	if dir.Mode()&fs.ModeSticky == 0 || dir.Mode().Perm()&everybody == 0 {
+	return checkOwnerIn(dir, info)
+}
+
+func checkOwnerIn(dir, info fs.FileInfo) error {
+	if dir.Mode()&fs.ModeSticky == 0 || !everybodys(dir) || ours(info) {
 		return nil
 	}
+	return errForeign
+}
+
+var errForeign = errors.New("it is somebody else's, in a folder that everybody can write to")
+
+// everybodys reports whether everybody can write to a folder.
+func everybodys(dir fs.FileInfo) bool {
+	const others = 0o002
+	return dir.Mode().Perm()&others != 0
+}
+
+// ours reports whether a file belongs to the user, to root or to the user who called
+// sudo.
+func ours(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return nil
+		return true
 	}
 	uid, _, sudo := invoker()
-	switch n := int(owner.Uid); {
-	case n == 0, n == os.Geteuid(), sudo && n == uid:
-		return nil
-	}
-	return errors.New("it is somebody else's, in a folder that everybody can write to")
+	n := int(owner.Uid)
+	return n == 0 || n == os.Geteuid() || sudo && n == uid
 }
