@@ -73,6 +73,10 @@ func recordCommand(ctx context.Context, s cli.Streams, c *config, env settings) 
 		config: c, streams: s, options: options, hurry: env.hurry, pids: []int{command.PID()}, held: ownCommand{command},
 		status: status{w: s.Err}, // the terminal is the command's: there is no line of progress
 	}
+	if env.launched != nil {
+		// Until the trace has a reader, a terminal's keys end the waiting: the command is held.
+		r.waiting = func(on bool) { env.launched.Store(!on) }
+	}
 	if c.dryRun {
 		err = r.dryRun()
 		command.Kill()

@@ -97,7 +97,7 @@ func (c *config) declare() {
 	f.StringArrayVar(&c.selection.Cgroups, "cgroup", nil, "trace all processes that are now in the cgroup (v2) `PATH` or below it; PATH may be below the place where cgroups are mounted; may be repeated")
 	f.StringArrayVar(&c.selection.Users, "uid", nil, "trace all processes that now have the effective user `USER`, a name or number; may be repeated")
 	c.follow.declare(f)
-	f.Var((*flags.Duration)(&c.duration), "duration", "end after `TIME`, as 10s or 5m (default: at Ctrl-C or the end of the processes)")
+	f.Var((*flags.Duration)(&c.duration), "duration", "end `TIME`, as 10s or 5m, after the probes are in and the output is open (default: at Ctrl-C or the end of the processes)")
 	f.Var(&c.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
 	c.modules.declare(f)
 	f.BoolVar(&c.args, "args", false, "record the arguments of calls of allocators, too: size, nmemb, alignment, ptr; those of the other modules are always there")
@@ -111,7 +111,7 @@ func (c *config) declare() {
 	f.Var(flags.Number(&c.verifyUnwind, 0, 0, flags.Unbounded), "verify-unwind", "check every `N`th stack: copy it raw, unwind it again with all that the files say, and tell the differences")
 
 	f = c.flags.Group("Output")
-	f.StringVarP(&c.output, "output", "o", "", "write to the new file `PATH`, or into that directory, which is made if PATH ends with / and is missing; - is standard output (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
+	f.StringVarP(&c.output, "output", "o", "", "write to the new file `PATH`, or into that directory, which is made if PATH ends with / and is missing; - is standard output, and a FIFO is waited for until it has a reader (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.Var(flags.Word(&c.format, "", encoder.FormatNames()...), "format", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
 	f.Var(flags.Word(&c.dialect, "wire", "wire", "document"), "rtrace-dialect", "write sprtrace in the `DIALECT` wire, as the real tools do, or document, to the letter of the protocol text")
 	f.Var(flags.Word(&c.mtrc.names, "on", "on", "off"), "mtrc-names", "name the function, source file and line of each call in mtrc: `WHETHER` on or off")

@@ -119,7 +119,7 @@ func (c *controller) run(ctx, recording context.Context, stop func()) error {
 		c.now, err = c.open(ctx, recording, stop)
 		return err
 	}
-	if err := c.begin(open); err != nil {
+	if err := c.begin(recording, open); err != nil {
 		if c.now != nil {
 			err = errors.Join(err, c.now.close())
 		}
@@ -166,14 +166,14 @@ func (c *controller) run(ctx, recording context.Context, stop func()) error {
 
 // begin opens the first window, unless that comes later, says so, and lets a command
 // go that is held until then.
-func (c *controller) begin(open func() error) (err error) {
+func (c *controller) begin(recording context.Context, open func() error) (err error) {
 	if c.config.startPaused {
 		c.tellOff()
 	} else {
 		err = open()
 	}
 	if err == nil {
-		err = c.ready()
+		err = c.ready(recording)
 	}
 	return errors.Join(err, c.letGo(err == nil))
 }

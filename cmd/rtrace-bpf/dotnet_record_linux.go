@@ -45,8 +45,8 @@ func recordDotnet(ctx context.Context, s cli.Streams, c *config, hurry <-chan st
 	if r.stream, err = findStream(ctx, c, pids[0], &status{w: s.Err, on: s.ErrTerminal && !c.quiet}); err != nil {
 		return err
 	}
-	x := &session{config: c, streams: s, pid: r.pid}
-	if r.out, err = x.output(); err != nil {
+	x := &session{config: c, streams: s, pid: r.pid, status: r.status}
+	if r.out, err = x.output(ctx); err != nil {
 		return err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -66,7 +66,7 @@ func (r *capture) run(ctx context.Context, hurry <-chan struct{}) error {
 	if d := r.config.duration; d > 0 {
 		defer time.AfterFunc(d, cancel).Stop()
 	}
-	err := (&recording{config: r.config}).ready()
+	err := (&recording{config: r.config}).ready(planned)
 	if err != nil {
 		cancel()
 	}

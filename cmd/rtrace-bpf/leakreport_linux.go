@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,7 @@ func (x *session) openLeaks() (err error) {
 	if !x.out.Regular() {
 		return fmt.Errorf("the report of --swap-lsan is a file beside the trace, and %s is none: name a directory or a file with -o", x.out.Path())
 	}
-	x.leaks, err = outfile.Create(x.out.Path() + leakSuffix)
+	x.leaks, err = outfile.Create(context.Background(), x.out.Path()+leakSuffix, nil)
 	return err
 }
 

@@ -24,7 +24,7 @@ import (
 func (x *session) open(ctx context.Context) error {
 	c := x.config
 	var err error
-	if x.out, err = x.output(); err != nil {
+	if x.out, err = x.output(ctx); err != nil {
 		return err
 	}
 	if err := errors.Join(x.openPagemap(), x.attachFiles()); err != nil {
@@ -203,8 +203,8 @@ func (c *config) suffix() string {
 	return encoder.Suffix(c.format)
 }
 
-// output opens what -o and --format say (decision 2).
-func (x *session) output() (*outfile.File, error) {
+// output opens what -o and --format say (decision 2). ctx ends waiting for a reader.
+func (x *session) output(ctx context.Context) (*outfile.File, error) {
 	c := x.config
 	if c.toStdout() {
 		f, ok := x.streams.Out.(*os.File)
@@ -224,9 +224,22 @@ func (x *session) output() (*outfile.File, error) {
 		}
 		return outfile.CreateNumbered(dir, fmt.Sprintf("rtrace-raw-%d", x.pid), c.suffix())
 	}
-	f, err := outfile.Create(c.output)
+	f, err := outfile.Create(ctx, c.output, x.tellWaits)
+	if x.waiting != nil {
+		x.waiting(false)
+	}
 	if errors.Is(err, os.ErrExist) {
 		return nil, cli.WithHint(err, "a trace never overwrites a file; name another or a directory")
 	}
 	return f, err
+}
+
+// tellWaits prints that the trace has no reader yet.
+func (x *session) tellWaits() {
+	if x.waiting != nil {
+		x.waiting(true)
+	}
+	if !x.config.quiet {
+		x.status.print("waiting for a reader of %s", x.config.output)
+	}
 }

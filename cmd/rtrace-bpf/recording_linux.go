@@ -22,6 +22,7 @@ type recording struct {
 	status  status
 	hurry   <-chan struct{} // closed when the recording is to end at once
 	held    heldProcess     // the process, until the probes are in; nil for none, or behind that
+	waiting func(bool)      // of each session
 
 	pids      []int
 	lives     *lives
@@ -196,7 +197,7 @@ func (r *recording) several() bool { return len(r.pids) > 1 || r.following != ni
 func (r *recording) newSession(pid int) *session {
 	x := &session{
 		config: r.config, streams: r.streams, pid: pid, system: openSystem(pid), status: &r.status, hurry: r.hurry,
-		relaxed: r.relaxed, naming: &r.naming, alone: !r.several(), over: make(chan struct{}),
+		relaxed: r.relaxed, waiting: r.waiting, naming: &r.naming, alone: !r.several(), over: make(chan struct{}),
 	}
 	x.names = newNames(pid, x.system)
 	return x
@@ -239,13 +240,13 @@ func (r *recording) relaxed() {
 }
 
 // ready tells whoever waits that the probes are in, or that a process is waited for. It
-// does so once.
-func (r *recording) ready() error {
+// does so once. ctx ends waiting for a reader, if the ready file is a FIFO.
+func (r *recording) ready(ctx context.Context) error {
 	if r.config.readyFile == "" || r.told {
 		return nil
 	}
 	r.told = true
-	f, err := outfile.Create(r.config.readyFile)
+	f, err := outfile.Create(ctx, r.config.readyFile, nil)
 	if err == nil {
 		err = f.Close()
 	}

@@ -50,6 +50,7 @@ type session struct {
 	hurry   <-chan struct{} // closed when the recording is to end at once
 	relaxed func()          // called when the process no longer waits for this session
 	naming  *sync.Mutex     // held while names are looked up at the end: that takes memory
+	waiting func(bool)      // called when waiting for a reader of the trace begins and ends; may be nil
 	alone   bool            // there is no other session
 
 	child    bool          // its process was made by one that is followed

@@ -65,7 +65,7 @@ func recordNext(ctx context.Context, s cli.Streams, c *config, hurry <-chan stru
 	if !c.quiet {
 		r.status.print("waiting for the next process named %s", printable.Name(comm))
 	}
-	if err := r.ready(); err != nil {
+	if err := r.ready(ctx); err != nil {
 		return err
 	}
 	pid, err := a.Await(ctx)

@@ -49,7 +49,7 @@ func (p *postprocess) create() (*postprocOutput, error) {
 	if info, statErr := os.Stat(p.output); statErr == nil && info.IsDir() {
 		file, err = outfile.CreateNumbered(p.output, strconv.Itoa(int(p.env.pid())), suffix)
 	} else {
-		file, err = outfile.Create(p.output)
+		file, err = outfile.Create(p.ctx, p.output, nil)
 	}
 	if err != nil {
 		return nil, err

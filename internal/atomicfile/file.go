@@ -3,12 +3,12 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"rtrace-bpf/internal/safefile"
@@ -28,8 +28,9 @@ type File struct {
 // Create starts the file that shall be at path, replacing what is there then.
 // Where the file system can, it has no name until then, so that a process that
 // is killed leaves nothing; else a hidden name in the same folder. A symbolic link
-// is followed. A FIFO, socket or device at path is opened instead and written at
-// once.
+// is followed, but not one that somebody else has put into a folder like /tmp. A
+// file that is replaced passes on its owner and permissions. A FIFO, socket or
+// character device at path is opened instead and written at once.
 func Create(path string) (*File, error) { return create(path, public, openUnnamed) }
 
 // CreatePrivate is Create for a program that may work as root, in a folder of
@@ -39,24 +40,21 @@ func CreatePrivate(path string) (*File, error) { return create(path, private, op
 
 // kind is how careful a file is made.
 type kind struct {
-	mode    fs.FileMode
-	special func(path string) (*os.File, error) // opens a FIFO, socket or device
-	replace func(path string) (string, error)   // what takes the place of an existing file
-	give    func(*os.File) error
+	mode   fs.FileMode
+	follow func(path string) (string, error)                 // where the file goes
+	give   func(f *os.File, dir *os.Root, name string) error // decides whose the new file is
 }
 
 var (
 	public = kind{
-		mode:    0o644,
-		special: func(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) },
-		replace: filepath.EvalSymlinks, // the file that a link leads to, not the link
-		give:    func(*os.File) error { return nil },
+		mode:   0o644,
+		follow: safefile.Follow,
+		give:   safefile.Inherit,
 	}
 	private = kind{
-		mode:    safefile.Private,
-		special: safefile.OpenSpecial,
-		replace: func(path string) (string, error) { return path, nil },
-		give:    safefile.Give,
+		mode:   safefile.Private,
+		follow: func(path string) (string, error) { return path, nil },
+		give:   func(f *os.File, _ *os.Root, _ string) error { return safefile.Give(f) },
 	}
 )
 
@@ -69,28 +67,39 @@ func create(path string, k kind, openUnnamed opener) (*File, error) {
 	case err == nil && info.IsDir():
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
 	case err == nil && !info.Mode().IsRegular():
-		f, err := k.special(path)
+		f, err := openSpecial(path, k)
 		if err != nil {
 			return nil, err
 		}
 		return &File{f: f, path: path}, nil
-	case err == nil:
-		if path, err = k.replace(path); err != nil {
-			return nil, err
-		}
 	}
-	dir, name, err := safefile.Folder(path)
+	to, err := k.follow(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, name, err := safefile.Folder(to)
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: cause(err)}
 	}
 	file := &File{path: path, dir: dir, name: name}
 	if err = file.begin(k.mode, openUnnamed); err == nil {
-		err = k.give(file.f)
+		err = k.give(file.f, dir, name)
 	}
 	if err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "create", Path: path, Err: cause(err)}, file.Discard())
 	}
 	return file, nil
+}
+
+// openSpecial opens a FIFO, socket or character device.
+func openSpecial(path string, k kind) (*os.File, error) {
+	if !safefile.IsDescriptor(path) {
+		var err error
+		if path, err = k.follow(path); err != nil {
+			return nil, err
+		}
+	}
+	return safefile.OpenSpecial(context.Background(), path, nil)
 }
 
 // begin opens the file that will get its name in the end.

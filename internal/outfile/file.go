@@ -4,6 +4,7 @@
 package outfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,8 +29,9 @@ type File struct {
 
 // Create makes the file at path, which must not exist, for its owner alone (see
 // package safefile). An existing FIFO, socket or character device is opened
-// instead.
-func Create(path string) (*File, error) {
+// instead. If a FIFO has no reader, Create calls waits and waits for one until ctx
+// ends.
+func Create(ctx context.Context, path string, waits func()) (*File, error) {
 	dir, name, err := safefile.Folder(path)
 	if err != nil {
 		return nil, fmt.Errorf("create output: %w", err)
@@ -42,7 +44,7 @@ func Create(path string) (*File, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("create output: %w", err)
 	}
-	f, errOpen := safefile.OpenSpecial(path)
+	f, errOpen := safefile.OpenSpecial(ctx, path, waits)
 	if errOpen != nil {
 		if !errors.Is(errOpen, fs.ErrExist) {
 			err = errOpen

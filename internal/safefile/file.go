@@ -36,6 +36,9 @@ func Folder(path string) (dir *os.Root, name string, err error) {
 	return dir, filepath.Base(path), err
 }
 
+// ErrNoReader is the end of waiting for a reader of a FIFO.
+var ErrNoReader = errors.New("ended while waiting for a reader")
+
 // special is what a file must be to be written to under an existing name.
 const special = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeCharDevice
 

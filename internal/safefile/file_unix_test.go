@@ -3,6 +3,7 @@
 package safefile_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -119,7 +120,7 @@ func TestOwnerUnderSudo(t *testing.T) {
 // send writes to a special file.
 func send(t *testing.T, path string) {
 	t.Helper()
-	f, err := safefile.OpenSpecial(path)
+	f, err := safefile.OpenSpecial(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +195,45 @@ func reader(t *testing.T, path string) *os.File {
 	return f
 }
 
+// A FIFO without a reader is waited for, once this was told, until ctx ends.
+func TestFIFOWithoutReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := 0
+	f, err := safefile.OpenSpecial(ctx, path, func() { waits++; cancel() })
+	if f != nil || !errors.Is(err, safefile.ErrNoReader) || !strings.Contains(err.Error(), path) || waits != 1 {
+		t.Errorf("ended: %v, %v, told %d times", f, err, waits)
+	}
+
+	type result struct {
+		f   *os.File
+		err error
+	}
+	read := make(chan result, 1)
+	f, err = safefile.OpenSpecial(t.Context(), path, func() {
+		go func() {
+			f, err := os.Open(path)
+			read <- result{f, err}
+		}()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := <-read
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	defer r.f.Close()
+	if _, err := f.WriteString("text"); err != nil {
+		t.Error(err)
+	}
+	received(t, r.f)
+}
+
 func TestNotSpecialEnough(t *testing.T) {
 	dir := t.TempDir()
 	fifo := reader(t, filepath.Join(dir, "fifo"))
@@ -217,7 +257,7 @@ func TestNotSpecialEnough(t *testing.T) {
 		}
 	}
 	for path, want := range tests {
-		if _, err := safefile.OpenSpecial(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := safefile.OpenSpecial(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", filepath.Base(path), err, want)
 		}
 	}
@@ -249,7 +289,7 @@ func TestSpecialFilesOfOthers(t *testing.T) {
 			if err := errors.Join(os.Chmod(dir, test.mode), os.Chown(path, test.owner, 0)); err != nil {
 				t.Fatal(err)
 			}
-			f, err := safefile.OpenSpecial(path)
+			f, err := safefile.OpenSpecial(t.Context(), path, nil)
 			if (err == nil) != test.taken {
 				t.Errorf("%v", err)
 			}

@@ -2,7 +2,11 @@
 
 package safefile
 
-import "os"
+import (
+	"context"
+	"os"
+	"path/filepath"
+)
 
 const unblocked = 0
 
@@ -11,7 +15,7 @@ func Give(*os.File) error { return nil }
 
 // OpenSpecial opens the FIFO, socket or character device at path to write to it.
 // What is regular is fs.ErrExist.
-func OpenSpecial(path string) (*os.File, error) {
+func OpenSpecial(_ context.Context, path string, _ func()) (*os.File, error) {
 	f, err := openSpecial(path)
 	return f, pathError(path, err)
 }
@@ -26,3 +30,18 @@ func openSpecial(path string) (*os.File, error) {
 	}
 	return os.OpenFile(path, os.O_WRONLY, 0)
 }
+
+// Follow returns the path that a symbolic link at path leads to, at last, or path
+// itself if it is none.
+func Follow(path string) (string, error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to, nil
+	}
+	return path, nil
+}
+
+// Inherit does nothing: there are no owners.
+func Inherit(*os.File, *os.Root, string) error { return nil }
+
+// IsDescriptor reports whether path names an open file: none does.
+func IsDescriptor(string) bool { return false }

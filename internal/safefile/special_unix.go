@@ -3,6 +3,7 @@
 package safefile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -18,15 +19,17 @@ const unblocked = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // OpenSpecial opens the FIFO, socket or character device at path to write to it.
 // What is regular is fs.ErrExist. A symbolic link is followed only if it stands
-// for a descriptor of a process, as /dev/stdout does.
-func OpenSpecial(path string) (*os.File, error) {
-	f, err := openSpecial(path)
+// for a descriptor of a process, as /dev/stdout does. Opening a FIFO that has no
+// reader calls waits, unless that is nil, and waits for one. If ctx ends first, the
+// error is ErrNoReader.
+func OpenSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
+	f, err := openSpecial(ctx, path, waits)
 	return f, pathError(path, err)
 }
 
-func openSpecial(path string) (*os.File, error) {
+func openSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
 	noFollow, look := syscall.O_NOFOLLOW, os.Lstat
-	if isDescriptor(path) {
+	if IsDescriptor(path) {
 		noFollow, look = 0, os.Stat
 	}
 	info, err := look(path)
@@ -39,7 +42,13 @@ func openSpecial(path string) (*os.File, error) {
 	if info.Mode()&fs.ModeSocket != 0 {
 		return dial(path)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|syscall.O_NOCTTY, 0)
+	flags := os.O_WRONLY | noFollow | syscall.O_NOCTTY
+	var f *os.File
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		f, err = openFIFO(ctx, path, flags, waits)
+	} else {
+		f, err = os.OpenFile(path, flags, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +62,42 @@ func openSpecial(path string) (*os.File, error) {
 	return f, nil
 }
 
+// openFIFO opens a FIFO to write to it as soon as it has a reader.
+func openFIFO(ctx context.Context, path string, flags int, waits func()) (*os.File, error) {
+	switch f, err := os.OpenFile(path, flags|unblocked, 0); {
+	case err == nil:
+		defer f.Close() // after the one below is open, so that the reader sees no end
+	case !errors.Is(err, syscall.ENXIO):
+		return nil, err
+	case waits != nil:
+		waits()
+	}
+	type result struct {
+		f   *os.File
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := os.OpenFile(path, flags, 0)
+		opened <- result{f, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.f, r.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if r := <-opened; r.err == nil {
+			_ = r.f.Close() // nothing was written to it
+		}
+	}()
+	// A reader of our own ends the wait of the goroutine.
+	if f, err := os.OpenFile(path, flags&^os.O_WRONLY|os.O_RDWR|unblocked, 0); err == nil {
+		_ = f.Close()
+	}
+	return nil, ErrNoReader
+}
+
 // dial connects to a socket.
 func dial(path string) (*os.File, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
@@ -63,9 +108,9 @@ func dial(path string) (*os.File, error) {
 	return f, errors.Join(err, conn.Close())
 }
 
-// isDescriptor says whether path is one by which the kernel, or a link of the
+// IsDescriptor reports whether path is one by which the kernel, or a link of the
 // system's, names an open file of a process.
-func isDescriptor(path string) bool {
+func IsDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	switch path {
 	case "/dev/stdout", "/dev/stderr":
@@ -78,22 +123,36 @@ func isDescriptor(path string) bool {
 // checkOwner refuses what somebody else has put into a folder where everybody can
 // put things: it may wait for just this to read along.
 func checkOwner(path string, info fs.FileInfo) error {
-	const everybody = 0o002
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	if dir.Mode()&fs.ModeSticky == 0 || dir.Mode().Perm()&everybody == 0 {
+	return checkOwnerIn(dir, info)
+}
+
+func checkOwnerIn(dir, info fs.FileInfo) error {
+	if dir.Mode()&fs.ModeSticky == 0 || !everybodys(dir) || ours(info) {
 		return nil
 	}
+	return errForeign
+}
+
+var errForeign = errors.New("it is somebody else's, in a folder that everybody can write to")
+
+// everybodys reports whether everybody can write to a folder.
+func everybodys(dir fs.FileInfo) bool {
+	const others = 0o002
+	return dir.Mode().Perm()&others != 0
+}
+
+// ours reports whether a file belongs to the user, to root or to the user who called
+// sudo.
+func ours(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return nil
+		return true
 	}
 	uid, _, sudo := invoker()
-	switch n := int(owner.Uid); {
-	case n == 0, n == os.Geteuid(), sudo && n == uid:
-		return nil
-	}
-	return errors.New("it is somebody else's, in a folder that everybody can write to")
+	n := int(owner.Uid)
+	return n == 0 || n == os.Geteuid() || sudo && n == uid
 }

@@ -121,7 +121,7 @@ func (u *Usage) beginActivity(k *Kind, p *Part) {
 
 // activityWidth is how far the curves of the activity report go; they begin one
 // step behind the first call.
-func (u *Usage) activityWidth() int64 { return u.span.Duration() + u.slices.step }
+func (u *Usage) activityWidth() int64 { return later(u.span.Duration(), u.slices.step) }
 
 // value takes a value of a part, at the end of a slice.
 func (u *Usage) value(p *Part, at int64, sum step) {
@@ -173,7 +173,7 @@ func (u *Usage) values(k *Kind, p *Part) {
 			now = p.steps[i]
 		}
 		sum := step{before.bytes + now.bytes, before.allocs + now.allocs, before.frees + now.frees}
-		at := u.span.First + (i+1)*u.slices.step
+		at := later(u.span.First, later(i*u.slices.step, u.slices.step))
 		u.value(p, at, sum)
 		if p == k.all {
 			k.Rates.see(sum, at)

@@ -27,7 +27,7 @@ func (u *Usage) legacyActivity(e *event, alloc bool) {
 		if u.slices.now == 0 {
 			u.slices.now = e.at
 		}
-		if next := u.slices.now + u.slices.step; next <= e.at {
+		if next := later(u.slices.now, u.slices.step); next <= e.at {
 			p.legacy.leave(next - u.slices.width)
 			u.value(p, next, p.legacy.sum)
 			u.slices.now = next
@@ -56,7 +56,7 @@ func (l *legacyPart) leave(begin int64) {
 
 // legacyActivityEnd takes the last value of each part.
 func (u *Usage) legacyActivityEnd() {
-	at := u.slices.now + u.slices.step
+	at := later(u.slices.now, u.slices.step)
 	for _, k := range u.Kinds() {
 		if k.all == nil || k.all.legacy == nil {
 			continue

@@ -1,6 +1,10 @@
 package consumption
 
-import "rtrace-bpf/trace"
+import (
+	"math"
+
+	"rtrace-bpf/trace"
+)
 
 const (
 	day         = 24 * 3600 * int64(1e9)
@@ -39,6 +43,15 @@ func (c *clock) read(t int64) (now int64, ok bool) {
 	c.raw = t
 	c.last = max(c.last, t+c.added)
 	return c.last, true
+}
+
+// later returns the place on an axis that is n after at, neither of which is
+// negative, or the last place that there is.
+func later(at, n int64) int64 {
+	if at > math.MaxInt64-n {
+		return math.MaxInt64
+	}
+	return at + n
 }
 
 // Span is the part of the trace that the reports are of, from the first to the

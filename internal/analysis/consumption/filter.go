@@ -111,6 +111,6 @@ func (g *gate) passes(c *trace.Call, now int64, known bool) bool {
 // reach makes a relative end known with the first call that comes to it.
 func (g *gate) reach(n int, now int64, m Moment, bounds []int64) {
 	if !g.set[n] {
-		g.set[n], bounds[n/2] = true, now+m.At
+		g.set[n], bounds[n/2] = true, later(now, m.At)
 	}
 }
