@@ -5,6 +5,7 @@ GO ?= go
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZTIME ?= 10s
+FUZZ_PACKAGES ?= ./...
 TESTFLAGS ?=
 
 # Tests of the tracer take two minutes on an idle machine, and far longer on a busy one.
@@ -239,14 +240,15 @@ fmt: need-go need-git ## put Go and C into form
 	$(CLANG_FORMAT) -i $(C_FILES)
 
 .PHONY: fuzz
-fuzz: need-go ## run each fuzz target for FUZZTIME (10s)
-	@for package in $$($(GO) list ./...); do \
-		targets=$$($(GO) test -list '^Fuzz' "$$package") || { echo "$$targets"; exit 1; }; \
+fuzz: need-go ## run each fuzz target of FUZZ_PACKAGES (all) for FUZZTIME (10s); a failure does not stop the others
+	@failed=; for package in $$($(GO) list $(FUZZ_PACKAGES)); do \
+		targets=$$($(GO) test -list '^Fuzz' "$$package") || { echo "$$targets"; failed="$$failed $$package"; continue; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "==> $$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" || exit; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" || failed="$$failed $$package:$$target"; \
 		done; \
-	done
+	done; \
+	[ -z "$$failed" ] || { echo 'error: these failed:' >&2; printf '  %s\n' $$failed >&2; exit 1; }
 
 .PHONY: bench
 bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
@@ -254,7 +256,7 @@ bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (
 
 .PHONY: docs
 docs: need-go ## write the generated pages of docs/cli and docs/formats
-	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/... -update
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap -update
 
 .PHONY: share
 share: build ## write manual pages and completion for bash, zsh and fish into bin/share

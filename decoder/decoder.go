@@ -47,6 +47,7 @@ type format struct {
 	name  string
 	what  string // in words, for the error about unknown input
 	match func(head []byte) bool
+	ends  bool // a stream that is whole has an End
 	open  func(r io.Reader, o Options) (trace.Reader, func() Stats, error)
 }
 
@@ -79,6 +80,7 @@ var formats = []format{
 	{
 		name: "mtrc", what: "MTRC of mpatrol",
 		match: func(head []byte) bool { return bytes.HasPrefix(head, []byte(mtrcMagic)) },
+		ends:  true,
 		open: func(r io.Reader, o Options) (trace.Reader, func() Stats, error) {
 			d, err := mtrc.NewReader(r, mtrc.Options{Strict: o.Strict})
 			if err != nil {
@@ -159,9 +161,10 @@ type Trace struct {
 	// Swap is what the side file of a SWAP stream tells of it.
 	Swap sidefile.Swap
 
-	stats func() Stats
-	close []func() error
-	swap  *swap.Reader
+	stats  func() Stats
+	close  []func() error
+	swap   *swap.Reader
+	ending *ending
 }
 
 // Stats returns what the decoder counted so far.
@@ -179,7 +182,9 @@ func (t *Trace) Close() error {
 
 // Open finds out the format of r and returns a reader of its records. A trace
 // that is cut inside its compression is cut as any other: its whole records
-// are read, then a *trace.SyntaxError that wraps trace.ErrTruncated.
+// are read, then a *trace.SyntaxError that wraps trace.ErrTruncated. So does one
+// that ends without the End that it announces or that its format has always; then
+// the error wraps trace.ErrUnfinished.
 func Open(r io.Reader, o Options) (*Trace, error) {
 	in, err := NewInput(r)
 	if err != nil {
@@ -197,9 +202,10 @@ func Open(r io.Reader, o Options) (*Trace, error) {
 	if len(in.layers) > 0 {
 		reader = &checked{reader, in}
 	}
+	e := &ending{Reader: reader, in: in, format: f.name, always: f.ends}
 	return &Trace{
-		Reader: reader, Format: f.name, Compression: in.Compression,
-		stats: stats, close: []func() error{in.Close}, swap: messages,
+		Reader: e, Format: f.name, Compression: in.Compression,
+		stats: stats, close: []func() error{in.Close}, swap: messages, ending: e,
 	}, nil
 }
 
@@ -220,17 +226,19 @@ func (c *checked) ReadRecord(r *trace.Record) error {
 // ErrUnknown says that the format of an input was not recognised.
 var ErrUnknown = errors.New("unknown format")
 
-// emptyError says that an input has not a single byte. It counts as cut, though
-// no record was begun.
+// ErrEmpty says that an input has not a single byte. It wraps trace.ErrTruncated,
+// though no record was begun.
+var ErrEmpty error = emptyError{}
+
 type emptyError struct{}
 
-func (emptyError) Error() string { return "the input is empty" }
+func (emptyError) Error() string { return "it is empty: there is no trace in it" }
 
 func (emptyError) Unwrap() error { return trace.ErrTruncated }
 
 func unknown(head []byte) error {
 	if len(head) == 0 {
-		return &trace.SyntaxError{Format: "trace", Err: emptyError{}}
+		return ErrEmpty
 	}
 	if bytes.Contains(head, []byte(`"rtrace-side"`)) {
 		return fmt.Errorf("%w: this is a side file; name the trace it belongs to", ErrUnknown)

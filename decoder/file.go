@@ -50,11 +50,14 @@ func (t *Trace) addSide(path string, warn func(error)) {
 	}
 	side := openFirst(names)
 	if side == nil {
-		ahead := &readAhead{r: t.Reader}
+		ahead := &readAhead{r: t.ending.Reader}
+		t.ending.Reader = ahead
 		if name := ahead.attachment("side"); filepath.IsLocal(name) {
-			side = openFirst([]string{filepath.Join(filepath.Dir(path), name)})
+			name = filepath.Join(filepath.Dir(path), name)
+			if side = openFirst([]string{name}); side == nil {
+				t.ending.lost, t.ending.warn = name, warn
+			}
 		}
-		t.Reader = ahead
 	}
 	if side == nil {
 		return
@@ -73,7 +76,8 @@ func (t *Trace) addSide(path string, warn func(error)) {
 		}
 	}
 	t.Side = side.Name()
-	t.Reader = sidefile.Overlay(t.Reader, in, warn)
+	t.ending.side = sidefile.Overlay(t.ending.Reader, in, warn)
+	t.ending.Reader = t.ending.side
 	t.close = append(t.close, in.Close, side.Close)
 }
 

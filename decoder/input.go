@@ -27,6 +27,7 @@ type Input struct {
 
 	head   []byte
 	r      io.Reader
+	read   int64 // bytes that Read returned
 	layers []*layer
 	close  []func() error
 }
@@ -117,7 +118,11 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Read implements io.Reader. A compressed stream that is cut just ends; Format
 // and Err tell.
-func (in *Input) Read(b []byte) (int, error) { return in.r.Read(b) }
+func (in *Input) Read(b []byte) (int, error) {
+	n, err := in.r.Read(b)
+	in.read += int64(n)
+	return n, err
+}
 
 // Close releases the decompressors.
 func (in *Input) Close() error {

@@ -14,6 +14,17 @@ var (
 	ErrMalformed   = errors.New("malformed")
 )
 
+// ErrUnfinished is a kind of ErrTruncated: the input ends between two records, but
+// without the End that it announces or that its format demands. The input was cut,
+// or its writer did not finish.
+var ErrUnfinished error = unfinished{}
+
+type unfinished struct{}
+
+func (unfinished) Error() string { return "the end is missing" }
+
+func (unfinished) Unwrap() error { return ErrTruncated }
+
 // SyntaxError says where and how the input of a decoder breaks its format.
 // Errors of the underlying reader are passed on as they are instead.
 type SyntaxError struct {

@@ -65,6 +65,8 @@ type Header struct {
 	ClockTime int64
 	Filter    string // filters already applied, as sp-rtrace spells them: "leaks|compress"
 	Origin    string // program that wrote the trace
+	// Ends announces an End: without one, the trace is cut or its writer did not finish.
+	Ends bool
 }
 
 // Process says that a process is traced; its id is Record.PID.

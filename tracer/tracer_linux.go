@@ -123,7 +123,7 @@ func (t *Tracer) start() {
 	add(trace.KindHeader, func(r *trace.Record) {
 		r.Header = trace.Header{
 			Arch: target.machine.uname(), PointerSize: int(target.machine.word), Clock: trace.ClockMonotonic,
-			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin,
+			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin, Ends: true,
 		}
 	})
 	add(trace.KindProcess, func(r *trace.Record) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/decoder"
+	"rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/dotnet"
 	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/testutil"
+	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
 )
 
@@ -334,4 +337,88 @@ func fetch(t *testing.T, folder string) string {
 		t.Fatalf("unpack %s: %v: %s", name, err, out)
 	}
 	return filepath.Join(folder, "package/dist/azmcp")
+}
+
+// Other readers of nettrace find the name of each compiled function that native stacks
+// lead through, also where the runtime has its code in a mapped memfd.
+func TestDotnetLiveNativeSymbols(t *testing.T) {
+	testutil.NeedBPF(t)
+	p := dotnetProgram(t)
+	path := filepath.Join(p.folder, "both.nettrace")
+	p.trace(t, "--dotnet", "--native", "-o", path)
+	var functions spans
+	frames := map[uint64]bool{}
+	memory := 0 // mappings of memfds
+	for _, r := range load(t, path) {
+		switch {
+		case r.Kind == trace.KindFunction:
+			functions = append(functions, r.Function)
+		case r.Kind == trace.KindMapping && strings.HasPrefix(r.Mapping.Path, "/memfd:"):
+			memory++
+		case r.Kind == trace.KindCall && r.Call.Resource < managedResource:
+			for _, f := range r.Call.Stack.Frames {
+				frames[f] = true
+			}
+		}
+	}
+	symbols := systemSymbols(t, path)
+	compiled, named := 0, 0
+	for frame := range frames {
+		for _, f := range functions {
+			if f.Start < frame && frame <= f.End {
+				compiled++
+				if symbols.name(frame) == f.Name {
+					named++
+				}
+				break
+			}
+		}
+	}
+	if compiled == 0 || named != compiled {
+		t.Errorf("%d of %d compiled frames have their names for other readers, with %d mappings of memfds", named, compiled, memory)
+	}
+}
+
+// systemSymbols returns the functions that a stream names for other readers.
+func systemSymbols(t *testing.T, path string) (list spans) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := nettrace.NewScanner(f, nettrace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Meta == nil || e.Meta.Provider != wire.ProviderSystem || e.Meta.EventID != wire.SystemSymbol {
+			continue
+		}
+		var numbers [4]uint64 // id, that of the mapping, start, end
+		b := e.Payload
+		for i := range numbers {
+			n := 0
+			numbers[i], n = binary.Uvarint(b)
+			b = b[n:]
+		}
+		list = append(list, trace.Function{Name: string(b[2:]), Start: numbers[2], End: numbers[3]})
+	}
+}
+
+// name returns the name of the function that a call returns into.
+func (s spans) name(frame uint64) string {
+	for _, f := range s {
+		if f.Start < frame && frame <= f.End {
+			return f.Name
+		}
+	}
+	return ""
 }

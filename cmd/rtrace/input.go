@@ -107,23 +107,39 @@ func warner(w io.Writer, command string) func(error) {
 // incomplete.
 func (in *input) outcome(err error) error {
 	if err == nil {
-		if n := in.Stats().Skipped; n > 0 {
-			return cli.Incompletef("%s: %d packets could not be read and are left out", in.name, n)
-		}
-		return nil
+		return skipped(in.name, in.Stats().Skipped)
 	}
 	return cut(in.name, err)
 }
 
-// cut makes a note of the error that an input ends too early.
+// skipped makes a note of packets that could not be read, if there are any.
+func skipped(name string, n uint64) error {
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return cli.Incompletef("%s has one packet that cannot be read: the results are without it", name)
+	}
+	return cli.Incompletef("%s has %d packets that cannot be read: the results are without them", name, n)
+}
+
+// cut makes a note of the error that an input ends too early: the results are of
+// what it has. Of an input that breaks its format there are none.
 func cut(name string, err error) error {
-	if errors.Is(err, trace.ErrTruncated) {
-		return cli.Incompletef("%s is cut: %w", name, err)
-	}
-	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
+	syntax, ok := errors.AsType[*trace.SyntaxError](err)
+	switch {
+	case errors.Is(err, decoder.ErrEmpty):
 		return fmt.Errorf("reading %s: %w", name, err)
+	case !ok:
+		return err
+	case errors.Is(err, trace.ErrUnfinished):
+		return cli.Incompletef("%s is incomplete: %w: it was cut, or its tracer did not finish; the results are of what it has", name, syntax.Err)
+	case errors.Is(err, trace.ErrTruncated):
+		return cli.Incompletef("%s is cut: %w; the results are of what is before that", name, err)
+	case errors.Is(err, trace.ErrLimit), errors.Is(err, trace.ErrMalformed):
+		return fmt.Errorf("reading %s: %w; results, if there are any, are of what is before that", name, err)
 	}
-	return err
+	return fmt.Errorf("reading %s: %w", name, err)
 }
 
 // isIncomplete reports whether err still leaves a result that is worth keeping.

@@ -4,11 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"rtrace-bpf/internal/cli"
 )
@@ -20,30 +23,60 @@ func main() {
 
 // run is the whole program: args[0] is the name it was started by.
 func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
+	out := &checkedWriter{Writer: s.Out}
+	s.Out = out
+	name, err := dispatch(ctx, s, args)
+	if out.err != nil && isIncomplete(err) {
+		err = out.err
+	}
+	code := cli.Report(s.Err, name, err)
+	if errors.Is(err, syscall.EPIPE) {
+		return cli.BrokenPipe // SIGPIPE is ignored, or it is another output
+	}
+	return code
+}
+
+// checkedWriter keeps the first error of a writer.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// dispatch does what args say and returns the name for messages about its error.
+func dispatch(ctx context.Context, s cli.Streams, args []string) (string, error) {
+	const self = "rtrace"
 	name, args := invokedAs(args)
 	if name == "" {
 		if len(args) == 0 {
-			return cli.Report(s.Err, "rtrace", overview().WriteText(s.Out))
+			return self, overview().WriteText(s.Out)
 		}
 		name, args = args[0], args[1:]
 	}
 	switch name {
 	case "-h", "--help":
-		return cli.Report(s.Err, "rtrace", overview().WriteText(s.Out))
+		return self, overview().WriteText(s.Out)
 	case "help":
-		return cli.Report(s.Err, "rtrace", help(s, args))
+		return self, help(s, args)
 	case "--version":
-		_, err := fmt.Fprintln(s.Out, "rtrace", cli.BuildVersion())
-		return cli.Report(s.Err, "rtrace", err)
+		_, err := fmt.Fprintln(s.Out, self, cli.BuildVersion())
+		return self, err
 	}
 	if name == "--generate" && len(args) == 1 { // for make install
-		return cli.Report(s.Err, "rtrace", program().Generate(args[0], "rtrace-bpf"))
+		return self, program().Generate(args[0], "rtrace-bpf")
 	}
 	c, ok := find(name)
 	if !ok {
-		return cli.Report(s.Err, "rtrace", unknown(name, args))
+		return self, unknown(name, args)
 	}
-	return cli.Report(s.Err, "rtrace "+c.name, c.run(ctx, s, args))
+	return self + " " + c.name, c.run(ctx, s, args)
 }
 
 // otherName is what a link of another name stands for: a subcommand and what

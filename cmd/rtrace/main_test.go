@@ -95,7 +95,7 @@ func TestOutputErrors(t *testing.T) {
 			t.Errorf("%v: exit code %d, %q", args, code, errOut)
 		}
 		code, _, errOut = try(cli.Streams{In: strings.NewReader(small), Out: failing{syscall.EPIPE}}, args...)
-		if code != cli.Failed || errOut != "" {
+		if code != cli.BrokenPipe || errOut != "" {
 			t.Errorf("%v to a closed pipe: exit code %d, %q", args, code, errOut)
 		}
 	}

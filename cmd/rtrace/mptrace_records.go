@@ -6,7 +6,6 @@ import (
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/encoder/mtrc"
-	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/mptrace"
 	wire "rtrace-bpf/internal/wire/mtrc"
 	"rtrace-bpf/trace"
@@ -152,10 +151,7 @@ func (s *recordSource) verdict(warn func(format string, args ...any)) error {
 			warn("%s: %d", w.text, w.count)
 		}
 	}
-	if n := s.t.Stats().Skipped; n > 0 {
-		return cli.Incompletef("%s: %d packets could not be read and are left out", s.path, n)
-	}
-	return nil
+	return skipped(s.path, s.t.Stats().Skipped)
 }
 
 func (s *recordSource) close() error { return s.stop() }

@@ -8,6 +8,7 @@ import (
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
+	"rtrace-bpf/trace"
 )
 
 // postprocCommand prints a trace as sp-rtrace-postproc does.
@@ -120,6 +121,7 @@ type postprocess struct {
 	chosen  *filter.Selection
 	front   *filter.Select // that has seen the declarations, if calls are chosen later
 	ending  error          // what the input ends with, if that is not io.EOF
+	end     *trace.Record  // that the input has, to be written last
 
 	// prepare, if not nil, completes chosen by the environment of the trace,
 	// before the calls are read.

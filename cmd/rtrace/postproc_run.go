@@ -7,7 +7,6 @@ import (
 
 	encoder "rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/analysis/leak"
-	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -125,6 +124,8 @@ func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 		switch {
 		case rec.Kind == trace.KindCall:
 			c.groups.Add(&rec)
+		case rec.Kind == trace.KindEnd:
+			p.end = rec.Clone()
 		case !s.environment(&rec) && !p.env.regenerated(&rec):
 			c.others = append(c.others, rec.Clone())
 		}
@@ -251,10 +252,15 @@ func (p *postprocess) writeTo(out *postprocOutput, c *postprocContent) error {
 	if err != nil {
 		return err
 	}
-	if out.text == nil {
+	if out.text != nil {
+		if err := p.writeSums(out.text, c); err != nil {
+			return err
+		}
+	}
+	if p.end == nil || p.ending != nil {
 		return nil
 	}
-	return p.writeSums(out.text, c)
+	return out.WriteRecord(p.end)
 }
 
 // writeSums writes what stands behind the calls of a text.
@@ -315,6 +321,10 @@ func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 		if n%interval == 0 && p.ctx.Err() != nil {
 			return p.ctx.Err()
 		}
+		if rec.Kind == trace.KindEnd {
+			p.end = rec.Clone()
+			continue
+		}
 		if sort.environment(&rec) || p.env.regenerated(&rec) {
 			continue
 		}
@@ -331,12 +341,12 @@ func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 const interval = 1 << 16
 
 // verdict says how complete the output is.
-func (p *postprocess) verdict(skipped uint64) error {
+func (p *postprocess) verdict(n uint64) error {
 	switch {
 	case p.ending != nil:
 		return cut(p.in.name(), p.ending)
-	case skipped > 0 && !p.legacy:
-		return cli.Incompletef("%s: %d packets could not be read and are left out", p.in.name(), skipped)
+	case p.legacy:
+		return nil
 	}
-	return nil
+	return skipped(p.in.name(), n)
 }

@@ -98,7 +98,7 @@ func TestResolveDamage(t *testing.T) {
 		code cli.ExitCode
 		out  string
 	}{
-		"empty":           {"", cli.Incomplete, ""},
+		"empty":           {"", cli.Failed, ""},
 		"other":           {"GARBAGE\nMORE\n", cli.Failed, ""},
 		"cut text":        {"version=2.0, filter=resolve, \n1. malloc(1) = 0x5\n\t0x10", cli.Incomplete, "version=2.0, filter=resolve, \n1. malloc(1) = 0x5\n\t0x10"},
 		"cut binary":      {"\xf0\x0e\x02\x00\x06x86_64\x00\x08\x00\x00\x00PINF", cli.Incomplete, "version=2.0, arch=x86_64, filter=resolve, \n"},

@@ -149,6 +149,8 @@ func (p *Parser) header(h *trace.Header, key []byte) bool {
 		p.string(&h.Filter)
 	case "origin":
 		p.string(&h.Origin)
+	case "ends":
+		p.bool(&h.Ends)
 	default:
 		return false
 	}

@@ -29,7 +29,7 @@ func (d *Reader) ownRecord(e *Event, rec *trace.Record, plan *plan) (err error) 
 		rec.Header = trace.Header{
 			Format: f.text("Format"), Version: f.text("Version"), Arch: f.text("Arch"), BigEndian: f.flag("BigEndian"),
 			PointerSize: int(int32(f.u32("PointerSize"))), Clock: trace.Clock(f.u32("Clock")), WallTime: f.i64("WallTime"),
-			ClockTime: f.i64("ClockTime"), Filter: f.text("Filter"), Origin: f.text("Origin"),
+			ClockTime: f.i64("ClockTime"), Filter: f.text("Filter"), Origin: f.text("Origin"), Ends: f.flag("Ends"),
 		}
 	case trace.KindProcess:
 		rec.Process = trace.Process{

@@ -17,7 +17,8 @@ import (
 //
 // What does not parse is written in hexadecimal. After a packet whose size is
 // impossible, and for a cut one, all the rest is; Dump then returns the
-// *trace.SyntaxError that tells why, with everything written.
+// *trace.SyntaxError that tells why, with everything written. So it does for a
+// trace without the End that it announces.
 func Dump(w io.Writer, r io.Reader, opts Options) error {
 	walker, err := NewWalker(r, opts)
 	if err != nil {
@@ -32,6 +33,8 @@ type dumper struct {
 	walker *Walker
 	vals   []Value
 	again  []byte // the packet as Undump would restore it
+	begun  bool   // the packet before was a handshake
+	open   bool   // the trace announced an End, which did not come yet
 }
 
 func (d *dumper) run() error {
@@ -39,6 +42,9 @@ func (d *dumper) run() error {
 	for {
 		err := d.walker.Next(&p)
 		if errors.Is(err, io.EOF) {
+			if d.open {
+				return syntaxError(d.walker.src.Offset(), trace.ErrUnfinished)
+			}
 			return nil
 		}
 		if err != nil {
@@ -55,11 +61,30 @@ func (d *dumper) run() error {
 			}
 		} else {
 			d.packet(&p)
+			if p.Code == wire.OCFG {
+				switch options := d.options(&p); {
+				case d.begun && options == wire.Ends:
+					d.open = true
+				case options == wire.End:
+					d.open = false
+				}
+			}
 		}
+		d.begun = p.Handshake != nil
 		if err := d.End(); err != nil {
 			return err
 		}
 	}
+}
+
+// options returns those of an OCFG.
+func (d *dumper) options(p *Packet) string {
+	vals, _, err := d.walker.Fields(p, d.vals[:0])
+	d.vals = vals
+	if err != nil || len(vals) != 2 {
+		return ""
+	}
+	return string(vals[1].Text.Bytes)
 }
 
 // handshake writes the line of a handshake, and begins one that tells how the packets

@@ -18,6 +18,7 @@ type Reader struct {
 	seq      uint64
 	pid      int32
 	header   bool // a header is to be delivered
+	ends     bool // the trace marks its end
 	err      error
 	stats    Stats
 	warnings []string
@@ -84,6 +85,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for d.err == nil {
 		if d.header {
 			d.header = false
+			d.ends = d.announced()
 			d.readHeader(rec)
 			return nil
 		}
@@ -128,6 +130,26 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 		}
 	}
 	return d.err
+}
+
+// announced steps over the packet directly behind the handshake that announces an
+// End, and leaves any other.
+func (d *Reader) announced() bool {
+	if d.opts.Legacy || d.w.load() != nil || d.w.handshake || d.w.code != wire.OCFG || d.settings(d.w.data) != wire.Ends {
+		return false
+	}
+	d.consume()
+	return true
+}
+
+// settings returns the options of an OCFG.
+func (d *Reader) settings(data []byte) string {
+	vals, _, err := d.w.parse(d.vals[:0], d.w.layout(wire.Lookup(wire.OCFG), data), data)
+	d.vals = vals
+	if err != nil || len(vals) != 2 {
+		return ""
+	}
+	return string(vals[1].Text.Bytes)
 }
 
 // consume steps over the current packet and counts it.
@@ -182,6 +204,10 @@ func (d *Reader) readPacket(rec *trace.Record, code uint32, data []byte, offset 
 		}
 		return d.odd(rec, code, data, offset, &d.stats.Orphans, errOrphan)
 	case wire.OCFG, wire.NLIB:
+		if d.ends && code == wire.OCFG && d.settings(data) == wire.End {
+			d.start(rec, trace.KindEnd)
+			return true, nil
+		}
 		d.readOpaque(rec, code, data)
 		return true, nil
 	}

@@ -25,6 +25,7 @@ func (d *Reader) readHeader(rec *trace.Record) {
 		BigEndian:   d.w.order.Big,
 		PointerSize: d.w.order.Pointer,
 		Clock:       trace.ClockDay,
+		Ends:        d.ends,
 	}
 }
 

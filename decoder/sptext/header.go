@@ -22,6 +22,10 @@ func (d *Reader) first(line []byte) {
 		}
 		d.repeat()
 	}
+	if known && d.bare && !d.opts.Legacy {
+		d.finish(d.syntaxError(0, trace.ErrTruncated))
+		return
+	}
 	head := trace.Record{Kind: trace.KindHeader}
 	head.Header = trace.Header{
 		Format:  wire.Format,
@@ -51,6 +55,23 @@ func (d *Reader) first(line []byte) {
 	if proc.PID != 0 || proc.Process != (trace.Process{Depth: -1}) || d.opts.Legacy {
 		d.ready = append(d.ready, proc)
 	}
+}
+
+// announced reads the line after the header line if that announces an End, and
+// leaves any other.
+func (d *Reader) announced() {
+	if d.opts.Legacy || d.again || d.err != nil {
+		return // the first line is no header
+	}
+	line, err := d.nextLine()
+	if err != nil {
+		return // it comes again
+	}
+	if d.bare || string(line) != wire.Ends {
+		d.repeat()
+		return
+	}
+	d.ends, d.ready[0].Header.Ends = true, true
 }
 
 // headerFields reads the pairs of a header line: a value goes to the next

@@ -80,7 +80,7 @@ func TestWarnings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("warnings (-want +got):\n%s", d)
 	}
-	if _, err := read(t, Options{Warn: func(s string) { t.Errorf("warning %q without legacy", s) }}, text); err != nil {
+	if _, err := read(t, Options{Warn: func(s string) { t.Errorf("warning %q without legacy", s) }}, text+"\n"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,6 +17,10 @@ const (
 // only adds to the pending calls gives none yet. A line that ends a group of
 // calls is put back until they are given.
 func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
+	if d.bare && !d.opts.Legacy {
+		// Whatever it is, it may lack its end, and an address its last digits.
+		return false, d.syntaxError(d.lineAt, trace.ErrTruncated)
+	}
 	if len(line) == 0 {
 		d.flushPartial()
 		d.closeGroup()
@@ -25,11 +29,6 @@ func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
 	c := line[0]
 	if c == '#' && len(line) > 1 && line[1] == ' ' {
 		return false, nil
-	}
-	if d.bare && !d.opts.Legacy && (c == '\t' || c >= '0' && c <= '9') {
-		// Whatever it is, it may lack its end, and the last address its
-		// last digits.
-		return false, d.syntaxError(d.lineAt, trace.ErrTruncated)
 	}
 	if c == '\t' && (d.frame(line) || d.arg(line)) {
 		return false, nil

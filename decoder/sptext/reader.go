@@ -56,6 +56,7 @@ type Reader struct {
 
 	err     error          // what ReadRecord returns once all is given
 	started bool           // the first line is read
+	ends    bool           // the text marks its end
 	ready   []trace.Record // records made ahead: header, process
 	pending []pending      // calls whose stack is not complete
 	given   int            // pending calls handed out
@@ -140,6 +141,7 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 		if !d.started {
 			d.started = true
 			d.first(line)
+			d.announced()
 			continue
 		}
 		ok, err := d.parse(line, r)

@@ -186,6 +186,9 @@ func (d *Reader) comment(line []byte, r *trace.Record) bool {
 			r.Kind = trace.KindUnmapping
 			return true
 		}
+	case s == wire.End && d.ends:
+		r.Kind = trace.KindEnd
+		return true
 	case strings.HasPrefix(s, wire.ExecPrefix):
 		r.Kind, r.Exec = trace.KindExec, trace.Exec{Name: d.unquote(line[len(wire.ExecPrefix):])}
 		return true

@@ -36,6 +36,8 @@ type Rewriter struct {
 	offset int64
 	lines  uint
 	edited []byte
+	ends   bool // the text announces its end
+	ended  bool
 }
 
 // rewriteLine is the length in bytes from which on a line is copied as it is.
@@ -116,8 +118,11 @@ func (x *Rewriter) end(last []byte) error {
 	if x.offset == 0 {
 		return x.parser.syntaxError(0, trace.ErrTruncated)
 	}
-	if len(last) > 0 && (last[0] == '\t' || last[0] >= '0' && last[0] <= '9') {
+	if len(last) > 0 {
 		return x.parser.syntaxError(x.offset-int64(len(last)), trace.ErrTruncated)
+	}
+	if x.ends && !x.ended {
+		return x.parser.syntaxError(x.offset, trace.ErrUnfinished)
 	}
 	return nil
 }
@@ -136,6 +141,8 @@ func (x *Rewriter) line(line []byte, piece bool) error {
 			}
 			ok = x.header(text)
 		} else {
+			x.ends = x.ends || x.lines == 2 && string(text) == wire.Ends
+			x.ended = x.ended || string(text) == wire.End
 			ok = x.edit(text)
 		}
 		if ok {

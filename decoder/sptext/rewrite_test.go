@@ -108,8 +108,11 @@ func TestRewriteErrors(t *testing.T) {
 		{"GARBAGE\n", "", trace.ErrMalformed},
 		{"pid=1, filter=, \n\t0x5", "pid=1, filter=F, \n\t0x5", trace.ErrTruncated},
 		{"pid=1, filter=, \n12. mal", "pid=1, filter=F, \n12. mal", trace.ErrTruncated},
-		{"pid=1, filter=, \n## cut comm", "pid=1, filter=F, \n## cut comm", nil},
-		{"pid=1", "pid=1", nil},
+		{"pid=1, filter=, \n## cut comm", "pid=1, filter=F, \n## cut comm", trace.ErrTruncated},
+		{"pid=1", "pid=1", trace.ErrTruncated},
+		{"pid=1, filter=, \n## ends with: ## end\n## lost\n", "pid=1, filter=F, \n## ends with: ## end\n## lost\n", trace.ErrUnfinished},
+		{"pid=1, filter=, \n## ends with: ## end\n## end\n", "pid=1, filter=F, \n## ends with: ## end\n## end\n", nil},
+		{"pid=1, filter=, \n## end\n", "pid=1, filter=F, \n## end\n", nil},
 	} {
 		got, err := rewrite(tt.in, new(editor))
 		if got != tt.want || !errors.Is(err, tt.err) {

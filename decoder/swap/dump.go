@@ -34,7 +34,7 @@ const (
 //
 // Where the file is cut, or a length is impossible, all the rest is written in
 // hexadecimal; Dump then returns the *trace.SyntaxError that tells why, with
-// everything written.
+// everything written. So it does for a stream without the end that it announces.
 func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	s, err := NewScanner(r, o)
 	if err != nil {
@@ -45,10 +45,17 @@ func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 		return 0, err
 	}
 	var m Message
+	open := false // an end was announced, which did not come yet
 	for err = s.Next(&m); err == nil; err = s.Next(&m) {
+		if m.ID == wire.End && len(m.Data) == 4 {
+			open = m.Offset == 0 && m.Data[0] == 0 || open && m.Data[0] != 1
+		}
 		if err = d.message(&m); err != nil {
 			break
 		}
+	}
+	if errors.Is(err, io.EOF) && open {
+		err = syntaxError(s.in.Offset(), trace.ErrUnfinished)
 	}
 	return d.damaged, d.finish(err)
 }

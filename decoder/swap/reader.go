@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,8 @@ const memory = 1
 // strings are the caller's; slices are valid until the next ReadRecord.
 //
 // What the vocabulary has no record for is delivered as Opaque, with time, process,
-// thread and processor where the message tells them. A SWAP stream has no end mark,
-// so no End is delivered.
+// thread and processor where the message tells them. An End is delivered where our
+// own message announces one and then says that it is reached.
 type Reader struct {
 	s      *Scanner
 	parser Parser
@@ -46,6 +47,7 @@ type Reader struct {
 	args     [2]trace.Arg
 	deferred bool       // msg was read, its gap was told, it comes next
 	loss     trace.Lost // that msg tells of, with its gap; no reason: it does not
+	ends     bool       // the stream announces its end
 }
 
 // mapping is what an unmapping repeats.
@@ -194,8 +196,9 @@ func (d *Reader) begin(rec *trace.Record) {
 	d.start(rec, trace.KindHeader)
 	now := d.msg.Nanoseconds()
 	rec.Time = 0
+	d.ends = d.msg.ID == wire.End && bytes.Equal(d.msg.Data, []byte{0, 0, 0, 0})
 	rec.Header = trace.Header{
-		Format: wire.Format, Version: wire.Protocol, Clock: trace.ClockWall, WallTime: now, ClockTime: now,
+		Format: wire.Format, Version: wire.Protocol, Clock: trace.ClockWall, WallTime: now, ClockTime: now, Ends: d.ends,
 	}
 	d.queue = append(d.queue, trace.Record{
 		Kind: trace.KindResource, Resource: trace.Resource{ID: memory, Type: wire.Resource, Desc: "memory allocation in bytes"},
@@ -262,6 +265,14 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 		case wire.ProbeFile, wire.ProbeThread, wire.ProbeSync, wire.ProbeNetwork:
 			if delivered, swallowed := d.thing(rec); delivered || swallowed {
 				return delivered, nil
+			}
+		case wire.End:
+			switch reached := f.Values[0].Num; {
+			case d.ends && reached == 1:
+				d.start(rec, trace.KindEnd)
+				return true, nil
+			case d.ends && reached == 0 && d.stats.Messages == 1:
+				return false, nil
 			}
 		case wire.APIName:
 			if len(d.names) < maxMapped {

@@ -116,7 +116,8 @@ func appendHeader(b []byte, h *trace.Header) []byte {
 	b = jsontext.AppendInt(b, "wall_time", h.WallTime)
 	b = jsontext.AppendInt(b, "clock_time", h.ClockTime)
 	b = jsontext.AppendText(b, "filter", h.Filter)
-	return jsontext.AppendText(b, "origin", h.Origin)
+	b = jsontext.AppendText(b, "origin", h.Origin)
+	return jsontext.AppendBool(b, "ends", h.Ends)
 }
 
 func appendModule(b []byte, m *trace.Module) []byte {

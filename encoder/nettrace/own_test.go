@@ -251,7 +251,7 @@ func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 		r.Header = trace.Header{
 			Format: v.text("Format"), Version: v.text("Version"), Arch: v.text("Arch"), BigEndian: v.number("BigEndian") != 0,
 			PointerSize: int(v.number("PointerSize")), Clock: trace.Clock(v.number("Clock")), WallTime: int64(v.number("WallTime")),
-			ClockTime: int64(v.number("ClockTime")), Filter: v.text("Filter"), Origin: v.text("Origin"),
+			ClockTime: int64(v.number("ClockTime")), Filter: v.text("Filter"), Origin: v.text("Origin"), Ends: v.number("Ends") != 0,
 		}
 	case trace.KindProcess:
 		r.Process = trace.Process{

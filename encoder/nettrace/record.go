@@ -78,6 +78,7 @@ func (e *Writer) recordPayload(r *trace.Record) {
 		e.i64(h.ClockTime)
 		e.text(h.Filter)
 		e.text(h.Origin)
+		e.flag(h.Ends)
 	case trace.KindProcess:
 		e.text(r.Process.Name)
 		e.i64(r.Process.WallTime)

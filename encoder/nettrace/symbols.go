@@ -69,23 +69,38 @@ func (s *system) end(e *Writer) {
 }
 
 // compiledFile is what recorders of .NET call the memory that code is compiled
-// into.
-const compiledFile = "/memfd:doublemapper"
+// into. memoryFile begins the path of any file that is memory: what code is in it is
+// known once a runtime has reported it.
+const (
+	compiledFile = memoryFile + "doublemapper"
+	memoryFile   = "/memfd:"
+)
+
+// function returns the compiled function that a call returns into, or nil.
+func (p *space) function(frame uint64) *trace.Function {
+	if !p.sorted {
+		slices.SortFunc(p.code, func(a, b trace.Function) int { return cmp.Compare(a.Start, b.Start) })
+		p.sorted = true
+	}
+	// The one that begins last before the call.
+	i, _ := slices.BinarySearchFunc(p.code, frame, func(c trace.Function, f uint64) int { return cmp.Compare(c.Start, f) })
+	if i == 0 || frame > p.code[i-1].End {
+		return nil
+	}
+	return &p.code[i-1]
+}
 
 // compiled writes the functions of frames that no file has, in a mapping each.
 func (s *system) compiled(e *Writer, p *space) {
 	if e.opts.Version == V4 && p.pid != e.pid {
 		return
 	}
-	slices.SortFunc(p.code, func(a, b trace.Function) int { return cmp.Compare(a.Start, b.Start) })
 	var last uint64
 	for _, f := range slices.Sorted(maps.Keys(p.frames)) {
-		// The function that begins last before the call that returns to f.
-		i, _ := slices.BinarySearchFunc(p.code, f, func(c trace.Function, f uint64) int { return cmp.Compare(c.Start, f) })
-		if i == 0 || f > p.code[i-1].End || f <= last {
+		c := p.function(f)
+		if c == nil || f <= last {
 			continue
 		}
-		c := &p.code[i-1]
 		last = c.End
 		m := mapped{trace.Mapping{Start: c.Start, End: c.End, Path: compiledFile}, 0}
 		s.id++
@@ -109,12 +124,20 @@ func (s *system) symbols(e *Writer, p *space, m *mapped) {
 		}
 	}
 	slices.Sort(at)
+	memory := strings.HasPrefix(m.Path, memoryFile)
 	var name string
 	var first, last uint64
 	for _, f := range at {
 		n := p.frames[f]
 		if n == "" && e.opts.Symbols != nil {
 			n = e.opts.Symbols.Function(p.pid, f)
+		}
+		if n == "" && memory {
+			c := p.function(f)
+			if c == nil {
+				continue // its runtime may report it yet
+			}
+			n = c.Name
 		}
 		delete(p.frames, f)
 		if n == name {

@@ -30,6 +30,7 @@ type space struct {
 	told     bool   // the process was named
 	mappings []mapped
 	code     []trace.Function  // that no file has
+	sorted   bool              // code is, by its start
 	frames   map[uint64]string // return addresses of stacks, and their functions where stacks name them
 }
 
@@ -119,7 +120,7 @@ func (s *system) record(e *Writer, r *trace.Record) {
 		s.mapping(e, s.space(r.PID), &r.Mapping)
 	case trace.KindFunction:
 		p := s.space(r.PID)
-		p.code = append(p.code, r.Clone().Function)
+		p.code, p.sorted = append(p.code, r.Clone().Function), false
 	case trace.KindUnmapping:
 		s.unmap(e, s.space(r.PID), r.Mapping.Start, r.Mapping.End)
 	case trace.KindExec:
@@ -130,6 +131,7 @@ func (s *system) record(e *Writer, r *trace.Record) {
 		if r.Exit.Process {
 			p := s.space(r.PID)
 			s.unmap(e, p, 0, ^uint64(0))
+			s.compiled(e, p)
 			if p.told && !s.foreign(e, p) {
 				s.write(e, p, wire.SystemProcessExit, nil)
 			}

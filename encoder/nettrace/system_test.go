@@ -110,6 +110,31 @@ func TestSystem(t *testing.T) {
 			"mapping 2 9000-9020 0 /memfd:doublemapper 0", "symbol 2 9000-9020 A()",
 			"mapping 4 a000-a008 0 /memfd:doublemapper 0", "symbol 4 a000-a008 B()",
 		}},
+		{"code in a mapped memfd, whose names come when it was mapped anew", []trace.Record{
+			process(pid, "app"), mapping(trace.KindMapping, pid, libc, "/bin/app"), mapping(trace.KindMapping, pid, victim, "/memfd:doublemapper"), call(pid, nil, victim+0x10, victim+0x50),
+			mapping(trace.KindMapping, pid, victim, "/memfd:doublemapper"), call(pid, nil, victim+0x90),
+			mapping(trace.KindUnmapping, pid, victim, "/memfd:doublemapper"),
+			{Kind: trace.KindFunction, PID: pid, Function: trace.Function{Name: "B()", Start: victim + 0x40, End: victim + 0x60}},
+			{Kind: trace.KindFunction, PID: pid, Function: trace.Function{Name: "A()", Start: victim, End: victim + 0x20}},
+			{Kind: trace.KindExit, PID: pid, Exit: trace.Exit{Process: true}},
+		}, nil, []string{
+			"mapping 1 7f0000001000-7f0000002000 3000 /bin/app 0",
+			"mapping 2 55550000-55551000 3000 /memfd:doublemapper 0", "process 4711 app",
+			"mapping 3 55550000-55551000 3000 /memfd:doublemapper 0",
+			"mapping 4 55550000-55550020 0 /memfd:doublemapper 0", "symbol 4 55550000-55550020 A()",
+			"mapping 6 55550040-55550060 0 /memfd:doublemapper 0", "symbol 6 55550040-55550060 B()",
+			"exit",
+		}},
+		{"code in a memfd that is still mapped", []trace.Record{
+			process(pid, "app"), mapping(trace.KindMapping, pid, libc, "/bin/app"), mapping(trace.KindMapping, pid, victim, "/memfd:doublemapper"), call(pid, nil, victim+0x10, victim+0x50),
+			mapping(trace.KindMapping, pid, victim, "/memfd:doublemapper"),
+			{Kind: trace.KindFunction, PID: pid, Function: trace.Function{Name: "A()", Start: victim, End: victim + 0x20}},
+		}, nil, []string{
+			"mapping 1 7f0000001000-7f0000002000 3000 /bin/app 0",
+			"mapping 2 55550000-55551000 3000 /memfd:doublemapper 0", "process 4711 app",
+			"mapping 3 55550000-55551000 3000 /memfd:doublemapper 0",
+			"symbol 3 5555000f-55550010 A()",
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,6 +17,13 @@ func (e *Writer) writeOther(r *trace.Record) {
 	case trace.KindProcess, trace.KindTracerModule, trace.KindResource, trace.KindContext,
 		trace.KindMapping, trace.KindHeapInfo, trace.KindAttachment, trace.KindOpaque:
 		e.begin()
+	case trace.KindEnd:
+		if e.header.Ends {
+			e.settings(wire.End)
+		} else {
+			e.stats.Dropped++
+		}
+		return
 	default:
 		e.stats.Dropped++
 		return

@@ -124,6 +124,17 @@ func (e *Writer) begin() {
 	}
 	e.buf = wire.AppendHandshake(e.buf, version, arch, endian, byte(e.order.Pointer))
 	e.stats.Packets++
+	if e.header.Ends {
+		e.settings(wire.Ends)
+	}
+}
+
+// settings writes an OCFG, which original readers step over.
+func (e *Writer) settings(options string) {
+	start := e.packet(wire.OCFG)
+	e.text("", maxName)
+	e.text(options, maxName)
+	e.end(start)
 }
 
 // writeHeader starts a trace.

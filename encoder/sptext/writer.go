@@ -73,7 +73,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 
 // WriteRecord implements trace.Writer. Header waits for Process, so that both
 // become the header line; any other record ends the wait. Thread, Module, Exit,
-// Opaque, HeapGrow and End have no text.
+// Opaque and HeapGrow have no text, and End has none unless the Header announces it.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -91,9 +91,15 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 			w.buf = w.line(append(w.buf, ' '), r.Process.Name)
 		}
 		w.start(r)
-	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow, trace.KindEnd,
+	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow,
 		trace.KindFunction, trace.KindSample, trace.KindEvent:
 		return nil
+	case trace.KindEnd:
+		if !w.marked() {
+			return nil
+		}
+		w.start(nil)
+		w.buf = append(w.buf, wire.End+"\n"...)
 	default:
 		w.start(nil)
 		w.registry(r)
@@ -172,7 +178,13 @@ func (w *Writer) start(process *trace.Record) {
 		b = w.pair(b, wire.KeyOrigin, w.header.Origin)
 	}
 	w.buf = append(b, '\n')
+	if w.marked() {
+		w.buf = append(w.buf, wire.Ends+"\n"...)
+	}
 }
+
+// marked reports whether the text marks its end.
+func (w *Writer) marked() bool { return w.header.Ends && !w.opts.Legacy }
 
 func (w *Writer) pair(b []byte, key, value string) []byte {
 	b = append(append(b, key...), '=')

@@ -36,6 +36,8 @@ type Writer struct {
 	ownAPI    uint32
 	stats     Stats
 	first     int64 // time of the first message
+	ends      bool  // the trace has an End
+	announced bool  // and it was said
 }
 
 var _ trace.Writer = (*Writer)(nil)
@@ -96,6 +98,7 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	switch r.Kind {
 	case trace.KindHeader:
 		m.clock.header(&r.Header)
+		m.ends, m.announced = r.Header.Ends, false
 		m.resources.reset()
 	case trace.KindProcess:
 		m.beginProcess(r)
@@ -123,6 +126,12 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 		m.end()
 	case trace.KindLost:
 		m.lost(r)
+	case trace.KindEnd:
+		if m.ends {
+			m.begin(wire.End, r.Time)
+			m.u32(1)
+			m.end()
+		}
 	case trace.KindOpaque:
 		if r.Opaque.Format == wire.Format {
 			m.opaque(r)
@@ -180,6 +189,12 @@ func (m *Writer) begin(id uint32, now int64) { m.beginAt(id, m.clock.wall(now)) 
 
 // beginAt begins a message with a time in ns since 1970.
 func (m *Writer) beginAt(id uint32, wall int64) {
+	if m.ends && !m.announced {
+		m.announced = true
+		m.beginAt(wire.End, wall)
+		m.u32(0)
+		m.end()
+	}
 	m.at = len(m.buf)
 	m.u32(id)
 	m.u32(m.seq)
@@ -256,7 +271,7 @@ func (m *Writer) Flush() error {
 	return m.pass()
 }
 
-// Close implements trace.Writer. The format has no end mark.
+// Close implements trace.Writer.
 func (m *Writer) Close() error {
 	if errors.Is(m.err, errClosed) {
 		return nil

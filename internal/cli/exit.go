@@ -21,6 +21,10 @@ const (
 	Failed     ExitCode = 1 // failed, or ended by a signal
 	Usage      ExitCode = 2 // the command line is wrong
 	Incomplete ExitCode = 3 // done, but records are missing: lost, or the input was cut
+
+	// BrokenPipe is what a shell shows of a command that SIGPIPE ended: the reader of
+	// its output went away.
+	BrokenPipe ExitCode = 128 + 13
 )
 
 // UsageError says that the command line is wrong.

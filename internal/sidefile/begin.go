@@ -16,7 +16,7 @@ const maxPrelude = 64
 func (o *Reader) begin() {
 	o.begun = true
 	if err := o.src.begin(); err != nil {
-		o.refuse(err)
+		o.damage, o.off, o.src = err, true, nil
 		return
 	}
 	o.fill()
@@ -39,9 +39,12 @@ func (o *Reader) begin() {
 			return
 		}
 	}
+	o.known = header != nil
 	for _, r := range o.prelude {
 		switch r.Kind {
 		case trace.KindHeader:
+			o.marked = r.Header.Ends
+			o.ends = o.marked || header != nil && header.Header.Ends
 			o.clock = r.Header.Clock
 			if header != nil {
 				o.shift = shift(&r.Header, &header.Header)
@@ -135,6 +138,7 @@ func (o *Reader) completeHeader(main, side *trace.Record) {
 	if m.Origin == "" {
 		m.Origin = s.Origin
 	}
+	m.Ends = m.Ends || s.Ends
 	if m.WallTime == 0 && m.ClockTime == 0 {
 		m.WallTime, m.ClockTime = s.WallTime, o.onClock(s.ClockTime)
 	}

@@ -24,10 +24,6 @@ func TestRefused(t *testing.T) {
 		{"other pid", good, func(p, _ *trace.Record) { p.PID = 8 }, "about process 7 and the trace about 8"},
 		{"other start", good, func(p, _ *trace.Record) { p.Process.WallTime += 2e9 }, "began at another time"},
 		{"filtered", good, func(_, h *trace.Record) { h.Header.Filter = "resolve|leaks" }, "was filtered"},
-		{"empty", nil, nil, "it is empty"},
-		{"other file", []byte("hello\n"), nil, "instead of '{'"},
-		{"jsonl", []byte(`{"format":"rtrace-jsonl","version":1}` + "\n"), nil, "does not say"},
-		{"later version", []byte(`{"format":"rtrace-side","version":2}` + "\n"), nil, "version 2 is not supported"},
 	} {
 		main := poor(richTrace())
 		if tt.change != nil {
@@ -107,26 +103,32 @@ func TestCutTrace(t *testing.T) {
 	}
 }
 
-func TestOutOfOrder(t *testing.T) {
+// What cannot be read of a side file is a part of the verdict.
+func TestVerdictOfDamaged(t *testing.T) {
 	const first = `{"format":"rtrace-side","version":1}` + "\n"
-	for _, tt := range []struct{ side, warn string }{
-		{`{"from":0,"to":4}` + "\n" + `{"from":3,"to":5}` + "\n", "out of order"},
-		{`{"from":4,"to":3}` + "\n", "out of order"},
-		{`{"at":4,"kind":"thread"}` + "\n" + `{"at":3,"kind":"thread"}` + "\n", "out of order"},
-		{`{"at":4,"kind":"call"}` + "\n", "holds no call"},
-		{`{"at":4,"kind":"nobody"}` + "\n", "not supported"},
-		{`{"from":0,"to":4,"tid":[1]}` + "\n", "without a second"},
-		{`{"from":0,"to":4,"stack":["good",1]}` + "\n", "unknown quality"},
-		{`{"from":0,"to":4,"tid":[1,2,3,4]` + "\n", "line ends inside a value"},
+	for _, tt := range []struct{ side, why string }{
+		{"", "it is empty"},
+		{"hello\n", "instead of '{'"},
+		{`{"format":"rtrace-jsonl","version":1}` + "\n", "does not say"},
+		{`{"format":"rtrace-side","version":2}` + "\n", "version 2 is not supported"},
+		{first, "has no end"},
+		{first + `{"from":0,"to":4}` + "\n" + `{"from":3,"to":5}` + "\n", "out of order"},
+		{first + `{"from":4,"to":3}` + "\n", "out of order"},
+		{first + `{"at":4,"kind":"thread"}` + "\n" + `{"at":3,"kind":"thread"}` + "\n", "out of order"},
+		{first + `{"at":4,"kind":"call"}` + "\n", "holds no call"},
+		{first + `{"at":4,"kind":"nobody"}` + "\n", "not supported"},
+		{first + `{"from":0,"to":4,"tid":[1]}` + "\n", "without a second"},
+		{first + `{"from":0,"to":4,"stack":["good",1]}` + "\n", "unknown quality"},
+		{first + `{"from":0,"to":4,"tid":[1,2,3,4]` + "\n", "line ends inside a value"},
 	} {
-		var warnings []string
 		main := poor(richTrace())
-		got, err := readAll(sidefile.Overlay(&list{records: main}, strings.NewReader(first+tt.side), func(err error) { warnings = append(warnings, err.Error()) }))
+		o := sidefile.Overlay(&list{records: main}, strings.NewReader(tt.side), must(t))
+		got, err := readAll(o)
 		if err != nil || len(got) < len(main) {
 			t.Errorf("%s: %d records, %v", tt.side, len(got), err)
 		}
-		if len(warnings) != 1 || !strings.Contains(warnings[0], tt.warn) {
-			t.Errorf("%s: warnings %q, want %q", tt.side, warnings, tt.warn)
+		if err := o.Verdict(); err == nil || !strings.Contains(err.Error(), tt.why) {
+			t.Errorf("%s: verdict %v, want %q", tt.side, err, tt.why)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 // base, and the records that the format of main has no place for are put where
 // they were.
 //
-// A side file that belongs to another trace, or that is not one, is not used;
-// one that is cut or damaged is used up to there. warn, if not nil, is told
-// why. Errors of main are passed through.
+// A side file that belongs to another trace is not used; warn, if not nil, is
+// called with the reason. One that is cut or damaged is used up to there; see
+// [Reader.Verdict]. Errors of main are passed through.
 func Overlay(main trace.Reader, side io.Reader, warn func(error)) *Reader {
 	if warn == nil {
 		warn = func(error) {}
@@ -32,6 +32,7 @@ type Reader struct {
 
 	begun      bool
 	off        bool            // the side file is not used
+	known      bool            // the side file has a header
 	prelude    []*trace.Record // of main, read ahead up to its Process
 	preludeErr error
 
@@ -40,6 +41,11 @@ type Reader struct {
 	shift  int64       // from the clock of the side file to that of main
 	pid    int32       // of main's Process
 	sawEnd bool        // main has an End
+	marked bool        // main announces an End
+	ends   bool        // main or the side file does
+	ended  bool        // the End of the side file was read
+	endAt  uint64      // its position
+	damage error       // why the side file could not be read to its end
 
 	isHeld  bool // held or heldErr was read from main and comes next
 	held    trace.Record
@@ -123,7 +129,7 @@ func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 		switch {
 		case o.queue[o.head].r.Kind == trace.KindEnd:
 			if ended && !o.sawEnd {
-				if !errors.Is(o.heldErr, io.EOF) {
+				if o.marked || !errors.Is(o.heldErr, io.EOF) {
 					return nil, false // a cut trace did not end as planned
 				}
 				return o.take(), false
@@ -231,14 +237,45 @@ func (o *Reader) fill() {
 		case errors.Is(err, io.EOF):
 			o.src = nil
 		case err != nil:
-			o.warn(fmt.Errorf("side file is used up to its damage only: %w", err))
+			o.damage = err
 			o.src = nil
 		case isChunk:
 			o.ahead = true
 		default:
+			if rec.r.Kind == trace.KindEnd {
+				o.ended, o.endAt = true, rec.at
+			}
 			o.queue = append(o.queue, rec)
 		}
 	}
+}
+
+// Verdict returns, once main has ended, why the two files are not whole together:
+// the side file is cut or damaged, or it goes on after main. It returns nil for a
+// side file that is not used.
+func (o *Reader) Verdict() error {
+	for o.src != nil && o.damage == nil {
+		_, rec, err := o.src.next(&o.nxt)
+		switch {
+		case errors.Is(err, io.EOF):
+			o.src = nil
+		case err != nil:
+			o.damage = err
+		case rec.r != nil && rec.r.Kind == trace.KindEnd:
+			o.ended, o.endAt = true, rec.at
+		}
+	}
+	switch {
+	case o.damage != nil:
+		return fmt.Errorf("its side file cannot be read: %w", o.damage)
+	case o.off:
+		return nil
+	case o.ended && o.endAt > o.pos:
+		return fmt.Errorf("it has %d calls, and its side file is about %d", o.pos, o.endAt)
+	case !o.ended && (o.ends || !o.known):
+		return errors.New("its side file has no end")
+	}
+	return nil
 }
 
 // complete adds to a call what the side file knows about it.

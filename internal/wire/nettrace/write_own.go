@@ -91,7 +91,7 @@ const OwnRecordID = 0xff00
 var OwnRecords = [...]OwnRecord{
 	{"header", "Header", []Field{
 		text("Format"), text("Version"), text("Arch"), flag("BigEndian"), number32("PointerSize"), number32("Clock"),
-		signed64("WallTime"), signed64("ClockTime"), text("Filter"), text("Origin"),
+		signed64("WallTime"), signed64("ClockTime"), text("Filter"), text("Origin"), flag("Ends"),
 	}},
 	{"process", "Process", []Field{
 		text("Name"), signed64("WallTime"), {Name: "Depth", Type: TypeInt32}, number32("Parent"), signed64("Started"), text("Path"),

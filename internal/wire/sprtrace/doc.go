@@ -33,6 +33,13 @@ const (
 // are counted.
 const FlagRefCount = 1
 
+// The options of two OCFG packets of ours, which no reader needs: the first stands
+// directly behind the handshake of a trace that has an End, the second is the End.
+const (
+	Ends = "rtrace-bpf: ends"
+	End  = "rtrace-bpf: end"
+)
+
 // Version is a protocol version, major<<8 | minor.
 type Version uint16
 

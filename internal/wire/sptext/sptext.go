@@ -77,6 +77,9 @@ const (
 	ExecPrefix      = "## exec: "            // NAME
 	ProcessPrefix   = "## further process: " // PID NAME
 	UnmatchedPrefix = "## unmatched frees: " // COUNT
+	End             = "## end"               // the last record
+	// Ends stands directly behind the header line of a text that has an End.
+	Ends = "## ends with: " + End
 )
 
 // DayMillis is the number of milliseconds after which time stamps start again.

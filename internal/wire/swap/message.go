@@ -48,6 +48,7 @@ const (
 	FirstPrivate = 0x7F00
 	Stack        = 0x7F01
 	APIName      = 0x7F02
+	End          = 0x7F03
 )
 
 // Numbers of the layouts that are not the first of their message.
@@ -172,6 +173,8 @@ var Messages = append([]Message{
 		Field{Name: "frames", Type: List, Note: "return addresses, innermost first", Elements: []Field{{Type: Pointer}}})},
 	{ID: APIName, Name: "API_NAME", Note: "ours: the name of a function that is in no table, before its first call", Layouts: unnamed(
 		Field{Name: "api_id", Type: U32}, Field{Name: "name", Type: String})},
+	{ID: End, Name: "END", Note: "ours: announced by the first message, reached by the last", Layouts: unnamed(
+		Field{Name: "reached", Type: U32, Values: []Value{{0, "announced"}, {1, "reached"}}})},
 }, probes...)
 
 var probeType = Field{Name: "probe_type", Type: Hex32, Values: []Value{

@@ -1,0 +1,93 @@
+package decoder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"rtrace-bpf/internal/sidefile"
+	"rtrace-bpf/trace"
+)
+
+// ending is the reader of a Trace. It makes an error of the end of one that is not
+// whole: a stream lacks the End that its header announces or that its format has
+// always, or the side file is cut or goes on after the trace.
+type ending struct {
+	trace.Reader
+	in     *Input
+	format string
+	always bool             // streams of the format have an End
+	side   *sidefile.Reader // nil for none
+	lost   string           // path of the side file that the trace names, if that is missing
+	warn   func(error)      // may be nil
+
+	records int
+	streams int
+	cut     []int // numbers of the streams without their End
+	must    bool  // the current stream has an End
+	ended   bool  // it was read
+	err     error // sticky
+}
+
+func (e *ending) ReadRecord(r *trace.Record) error {
+	if e.err != nil {
+		return e.err
+	}
+	if err := e.Reader.ReadRecord(r); err != nil {
+		if e.err = err; errors.Is(err, io.EOF) {
+			e.next()
+			if why := e.verdict(); why != nil {
+				e.err = &trace.SyntaxError{Format: e.format, Offset: e.in.read, Err: why}
+			} else if e.lost != "" && e.warn != nil {
+				e.warn(fmt.Errorf("side file %s is missing: what was lost while recording is not known", e.lost))
+			}
+		}
+		return e.err
+	}
+	e.records++
+	switch r.Kind {
+	case trace.KindHeader:
+		e.next()
+		e.streams++
+		e.must, e.ended = e.always || r.Header.Ends, false
+	case trace.KindEnd:
+		e.ended = true
+	}
+	return nil
+}
+
+// next ends the current stream.
+func (e *ending) next() {
+	if e.must && !e.ended {
+		e.cut = append(e.cut, e.streams)
+	}
+	e.must = false
+}
+
+// verdict returns why the trace is not whole.
+func (e *ending) verdict() error {
+	switch {
+	case e.format == "sprtrace" && e.records == e.streams: // all writers send more
+		return &incompleteError{"it has nothing but a header"}
+	case e.streams > 1 && len(e.cut) == 1:
+		return &incompleteError{fmt.Sprintf("stream %d of %d has no end", e.cut[0], e.streams)}
+	case e.streams > 1 && len(e.cut) > 1:
+		return &incompleteError{fmt.Sprintf("%d of %d streams have no end", len(e.cut), e.streams)}
+	case e.lost != "" && !e.ended:
+		return &incompleteError{"its side file " + e.lost + " is missing"}
+	case len(e.cut) > 0:
+		return &incompleteError{"it has no end"}
+	case e.side != nil:
+		if err := e.side.Verdict(); err != nil {
+			return &incompleteError{err.Error()}
+		}
+	}
+	return nil
+}
+
+// incompleteError says how a trace shows that it is not whole.
+type incompleteError struct{ why string }
+
+func (e *incompleteError) Error() string { return e.why }
+
+func (e *incompleteError) Unwrap() error { return trace.ErrUnfinished }
