@@ -303,7 +303,7 @@ func TestMptraceOutputErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"mptrace", "-H", dir}, {"mptrace", "-S", dir}, {"mptrace", "--legacy", "-H", dir}} {
 		code, _, errOut := try(cli.Streams{In: strings.NewReader(in)}, args...)
-		if code != cli.Failed || !strings.Contains(errOut, "is a directory") {
+		if code != cli.Usage || !strings.Contains(errOut, "is a directory") {
 			t.Errorf("%v: exit code %d, %q", args, code, errOut)
 		}
 	}
