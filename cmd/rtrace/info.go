@@ -24,7 +24,7 @@ func infoCommand() command {
 				{Code: cli.OK, Text: "done; events that were lost while recording are printed, not a failure"},
 				{Code: cli.Failed, Text: "failed"},
 				{Code: cli.Usage, Text: "the command line is wrong"},
-				{Code: cli.Incomplete, Text: "done, but the input is incomplete: it was cut, its tracer did not finish, or it has packets that cannot be read"},
+				{Code: cli.Incomplete, Text: "done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read"},
 				{Code: cli.BrokenPipe, Text: "the reader of the output went away, as head does"},
 			},
 		},

@@ -183,7 +183,7 @@ func (r *report) writeFile(p *page) {
 	if !r.File.Complete {
 		note := "no; the figures are of what could be read"
 		if r.File.Skipped > 0 {
-			note += fmt.Sprintf(", without %d packets", r.File.Skipped)
+			note += ", without " + plural(r.File.Skipped, "record")
 		}
 		p.line("complete", "%s", note)
 	}
