@@ -33,6 +33,8 @@ type report struct {
 	Stacks      stackReport      `json:"stacks"`
 	Threads     int              `json:"threads"`
 	Modules     int              `json:"modules"`
+	// Streams are all streams of a file that has several; all else is of the first.
+	Streams []*report `json:"streams,omitempty"`
 }
 
 type fileReport struct {
