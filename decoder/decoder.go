@@ -39,7 +39,7 @@ type Options struct {
 // Stats are what a decoder counted so far.
 type Stats struct {
 	Version string // of the format and dialect, if it has versions
-	Skipped uint64 // packets that were unknown or did not parse
+	Skipped uint64 // packets that were unknown or did not parse, and mappings that end before they start
 }
 
 // format is one row of the table.
@@ -168,7 +168,11 @@ type Trace struct {
 }
 
 // Stats returns what the decoder counted so far.
-func (t *Trace) Stats() Stats { return t.stats() }
+func (t *Trace) Stats() Stats {
+	s := t.stats()
+	s.Skipped += t.ending.skipped
+	return s
+}
 
 // Close releases what Open and OpenFile opened.
 func (t *Trace) Close() error {

@@ -11,7 +11,8 @@ import (
 
 // ending is the reader of a Trace. It makes an error of the end of one that is not
 // whole: a stream lacks the End that its header announces or that its format has
-// always, or the side file is cut or goes on after the trace.
+// always, or the side file is cut or goes on after the trace. It leaves out what no
+// format means: mappings that end before they start.
 type ending struct {
 	trace.Reader
 	in     *Input
@@ -23,13 +24,24 @@ type ending struct {
 
 	records int
 	streams int
-	cut     []int // numbers of the streams without their End
-	must    bool  // the current stream has an End
-	ended   bool  // it was read
-	err     error // sticky
+	cut     []int  // numbers of the streams without their End
+	must    bool   // the current stream has an End
+	ended   bool   // it was read
+	err     error  // sticky
+	skipped uint64 // mappings
 }
 
 func (e *ending) ReadRecord(r *trace.Record) error {
+	for {
+		err := e.read(r)
+		if err != nil || r.Kind != trace.KindMapping && r.Kind != trace.KindUnmapping || r.Mapping.Start <= r.Mapping.End {
+			return err
+		}
+		e.skipped++
+	}
+}
+
+func (e *ending) read(r *trace.Record) error {
 	if e.err != nil {
 		return e.err
 	}

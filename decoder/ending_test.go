@@ -170,3 +170,34 @@ func TestStreamWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// A mapping that ends before it starts is none, in whatever format it stands.
+func TestMappingsThatEndBeforeTheyStart(t *testing.T) {
+	for _, f := range encoder.Formats() {
+		if f.Name == "mtrc" {
+			continue // it has no mappings
+		}
+		records := calls(1)
+		for _, end := range []uint64{0x6000, 0x4000} {
+			mapping := trace.Mapping{Start: 0x5000, End: end, Path: "/lib/a"}
+			records = append(records, &trace.Record{Kind: trace.KindMapping, Time: 1e9, PID: 9, Mapping: mapping})
+		}
+		in, err := decoder.Open(bytes.NewReader(encode(t, f.Name, records)), decoder.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := trace.Load(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mappings := 0
+		for _, r := range all {
+			if r.Kind == trace.KindMapping {
+				mappings++
+			}
+		}
+		if mappings != 1 || in.Stats().Skipped != 1 {
+			t.Errorf("%s: %d mappings, %d records skipped", f.Name, mappings, in.Stats().Skipped)
+		}
+	}
+}

@@ -124,7 +124,8 @@ func allThere(t *testing.T, format string, records []*trace.Record, want uint64)
 	}
 }
 
-// Under --strict each format ends there, whole and with the loss in it.
+// Under --strict each format ends there, with whole records and the loss in it, and
+// without an end.
 func TestStrictInEachFormat(t *testing.T) {
 	const pairs = 200_000
 	for format, where := range formats(t) {
@@ -136,7 +137,7 @@ func TestStrictInEachFormat(t *testing.T) {
 			if len(all) != 1 {
 				t.Errorf("lost by the file: %v; want the first reason alone", all)
 			}
-			records := load(t, path)
+			records := loadEnded(t, path)
 			ended := false
 			for _, rec := range records {
 				if rec.Kind == trace.KindLost {

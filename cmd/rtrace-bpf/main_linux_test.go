@@ -162,6 +162,22 @@ func load(t *testing.T, path string) []*trace.Record {
 	return records
 }
 
+// loadEnded reads a trace whose recording was not finished, which the trace must show:
+// what is there of it is whole.
+func loadEnded(t *testing.T, path string) []*trace.Record {
+	t.Helper()
+	in, err := decoder.OpenFile(path, decoder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	records, err := trace.Load(in)
+	if !errors.Is(err, trace.ErrUnfinished) {
+		t.Fatalf("%s: %v, want that it has no end", path, err)
+	}
+	return records
+}
+
 func count(records []*trace.Record, function string) int {
 	n := 0
 	for _, rec := range records {

@@ -124,7 +124,7 @@ func TestSecondSignal(t *testing.T) {
 	r.Signal(syscall.SIGCONT)
 	r.ends(cli.Failed)
 	r.says("ended at once by a second signal")
-	if n := count(r.trace(), "malloc"); n == 400000 {
+	if n := count(loadEnded(t, r.path(child)), "malloc"); n == 400000 {
 		t.Error("everything was read")
 	}
 }
@@ -269,7 +269,7 @@ func TestDiskFull(t *testing.T) {
 	if n := strings.Count(string(r.Stderr()), "no space left on device"); n != 1 {
 		t.Errorf("the disk is said to be full %d times:\n%s", n, r.Stderr())
 	}
-	records := load(t, filepath.Join(disk, "trace"))
+	records := loadEnded(t, filepath.Join(disk, "trace"))
 	if count(records, "malloc") == 0 {
 		t.Error("no calls in the file")
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/trace"
@@ -15,7 +18,7 @@ func infoCommand() command {
 			Summary:  "show what a trace holds",
 			Synopsis: []string{"[--json] [FILE]"},
 			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, " +
-				"what was lost, and how good the stacks are. It takes memory for the blocks that are live at a time and for each distinct stack.",
+				"what was lost, and how good the stacks are. Of a file with several streams, as a process and its child may write, it prints each; in JSON they are in streams, and all else is of the first. It takes memory for the blocks that are live at a time and for each distinct stack.",
 			Examples: []cli.Example{
 				{Does: "see whether events were lost", Command: "rtrace info rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace info --json rtrace-raw-4711-0 | jq '.resources[0].live.bytes'"},
@@ -24,7 +27,7 @@ func infoCommand() command {
 				{Code: cli.OK, Text: "done; events that were lost while recording are printed, not a failure"},
 				{Code: cli.Failed, Text: "failed"},
 				{Code: cli.Usage, Text: "the command line is wrong"},
-				{Code: cli.Incomplete, Text: "done, but the input is incomplete: it was cut, its tracer did not finish, or it has packets that cannot be read"},
+				{Code: cli.Incomplete, Text: "done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read"},
 				{Code: cli.BrokenPipe, Text: "the reader of the output went away, as head does"},
 			},
 		},
@@ -48,26 +51,90 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	survey := newSurvey()
-	err = in.outcome(trace.Copy(survey, in))
+	var streams streams
+	err = in.outcome(trace.Copy(&streams, in))
 	if !isIncomplete(err) {
 		return err
 	}
-	report := survey.report()
-	stats := in.Stats()
-	report.File = fileReport{
-		Format: in.Format, Version: stats.Version, Compression: in.Compression, SideFile: in.Side, Skipped: stats.Skipped,
-		Complete: err == nil,
-	}
-	if report.File.Version == "" {
-		report.File.Version = survey.header.Version
+	reports := streams.reports(in, err == nil)
+	report := reports[0]
+	if len(reports) > 1 {
+		whole := *report
+		whole.File.Complete, whole.Streams = err == nil, reports
+		report = &whole
 	}
 	if asJSON {
 		if e := writeJSON(s.Out, report); e != nil {
 			return e
 		}
-	} else if e := report.writeText(s.Out); e != nil {
-		return e
+		return err
+	}
+	for i, r := range reports {
+		if len(reports) > 1 {
+			if e := writeStreamTitle(s.Out, i+1, len(reports)); e != nil {
+				return e
+			}
+		}
+		if e := r.writeText(s.Out); e != nil {
+			return e
+		}
 	}
 	return err
+}
+
+// writeStreamTitle stands before the figures of a stream.
+func writeStreamTitle(w io.Writer, n, of int) error {
+	gap := "\n"
+	if n == 1 {
+		gap = ""
+	}
+	_, err := fmt.Fprintf(w, "%s%-11s %d of %d\n", gap, "stream:", n, of)
+	return err
+}
+
+// streams is a trace.Writer with a survey for each stream of a file: each begins with a
+// header. A process and its child may write into one file.
+type streams struct {
+	all   []*survey
+	begun bool // the last one has a record
+}
+
+// WriteRecord implements trace.Writer.
+func (s *streams) WriteRecord(r *trace.Record) error {
+	if len(s.all) == 0 || s.begun && r.Kind == trace.KindHeader {
+		s.all = append(s.all, newSurvey())
+	}
+	s.begun = true
+	return s.all[len(s.all)-1].WriteRecord(r)
+}
+
+// Flush implements trace.Writer.
+func (s *streams) Flush() error { return nil }
+
+// Close implements trace.Writer.
+func (s *streams) Close() error { return nil }
+
+// reports returns the report of each stream, at least one. whole says that nothing was
+// wrong with the input.
+func (s *streams) reports(in *input, whole bool) (all []*report) {
+	if len(s.all) == 0 {
+		s.all = append(s.all, newSurvey())
+	}
+	stats := in.Stats()
+	for i, survey := range s.all {
+		r := survey.report()
+		r.File = fileReport{
+			Format: in.Format, Version: stats.Version, Compression: in.Compression, SideFile: in.Side, Skipped: stats.Skipped, Complete: whole,
+		}
+		if r.File.Version == "" || !strings.HasPrefix(r.File.Version, survey.header.Version) { // that of the last stream
+			r.File.Version = survey.header.Version
+		}
+		if len(s.all) > 1 {
+			// Of one that another follows, it is its end that counts.
+			ends := in.Format == "mtrc" || survey.header.Ends
+			r.File.Complete = survey.kinds[trace.KindEnd] > 0 || !ends && (whole || i < len(s.all)-1)
+		}
+		all = append(all, r)
+	}
+	return all
 }

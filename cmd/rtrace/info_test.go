@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +56,54 @@ func TestInfoOfPauses(t *testing.T) {
 		code, out, errOut = try(cli.Streams{In: strings.NewReader(head + test.lines)}, "info", "--json")
 		if code != cli.OK || !strings.Contains(strings.Join(strings.Fields(out), ""), test.json) {
 			t.Errorf("exit code %d\n%s\n%s", code, errOut, out)
+		}
+	}
+}
+
+// A process and its child write two streams into one file, the first without an end:
+// each has its own figures and its own state.
+func TestInfoOfStreams(t *testing.T) {
+	stream, err := os.ReadFile("../../testdata/corpus/mpatrol/handmade/h_be64.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const trailer = 4
+	for _, tt := range []struct {
+		name     string
+		in       string
+		code     cli.ExitCode
+		complete []bool
+	}{
+		{"one", string(stream), cli.OK, nil},
+		{"two", string(stream) + string(stream), cli.OK, []bool{true, true}},
+		{"the first has no end", string(stream[:len(stream)-trailer]) + string(stream), cli.Incomplete, []bool{false, true}},
+		{"the second has no end", string(stream) + string(stream[:len(stream)-trailer]), cli.Incomplete, []bool{true, false}},
+	} {
+		code, out, errOut := try(cli.Streams{In: strings.NewReader(tt.in)}, "info", "--json")
+		var got, one report
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		if _, alone, _ := try(cli.Streams{In: strings.NewReader(string(stream))}, "info", "--json"); json.Unmarshal([]byte(alone), &one) != nil {
+			t.Fatal(alone)
+		}
+		var complete []bool
+		for _, s := range got.Streams {
+			complete = append(complete, s.File.Complete)
+			if s.Calls != one.Calls || !slices.Equal(s.Resources, one.Resources) {
+				t.Errorf("%s: a stream has %d calls, %+v, want %d, %+v", tt.name, s.Calls, s.Resources, one.Calls, one.Resources)
+			}
+		}
+		if code != tt.code || !slices.Equal(complete, tt.complete) || got.Calls != one.Calls || got.File.Complete != (code == cli.OK) {
+			t.Errorf("%s: exit code %d, streams %v, %d calls; %s", tt.name, code, complete, got.Calls, errOut)
+		}
+		code, out, _ = try(cli.Streams{In: strings.NewReader(tt.in)}, "info")
+		if code != tt.code || strings.Count("\n"+out, "\nstream: ") != len(tt.complete) ||
+			strings.Count(out, "\ncomplete: ") != strings.Count(fmt.Sprint(tt.complete), "false") {
+			t.Errorf("%s: exit code %d\n%s", tt.name, code, out)
+		}
+		if code, _, errOut = try(cli.Streams{In: strings.NewReader(tt.in)}, "convert", "-f", "jsonl"); code != tt.code {
+			t.Errorf("%s: convert has exit code %d; %s", tt.name, code, errOut)
 		}
 	}
 }

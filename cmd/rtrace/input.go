@@ -112,15 +112,16 @@ func (in *input) outcome(err error) error {
 	return cut(in.name, err)
 }
 
-// skipped makes a note of packets that could not be read, if there are any.
+// skipped makes a note of records that could not be read, if there are any. Some of
+// them, packets of unknown kinds, are kept in formats that have a place for them.
 func skipped(name string, n uint64) error {
 	switch n {
 	case 0:
 		return nil
 	case 1:
-		return cli.Incompletef("%s has one packet that cannot be read: the results are without it", name)
+		return cli.Incompletef("%s has one record that cannot be read: the results do not count it", name)
 	}
-	return cli.Incompletef("%s has %d packets that cannot be read: the results are without them", name, n)
+	return cli.Incompletef("%s has %d records that cannot be read: the results do not count them", name, n)
 }
 
 // cut makes a note of the error that an input ends too early: the results are of

@@ -33,6 +33,8 @@ type report struct {
 	Stacks      stackReport      `json:"stacks"`
 	Threads     int              `json:"threads"`
 	Modules     int              `json:"modules"`
+	// Streams are all streams of a file that has several; all else is of the first.
+	Streams []*report `json:"streams,omitempty"`
 }
 
 type fileReport struct {
@@ -183,7 +185,7 @@ func (r *report) writeFile(p *page) {
 	if !r.File.Complete {
 		note := "no; the figures are of what could be read"
 		if r.File.Skipped > 0 {
-			note += fmt.Sprintf(", without %d packets", r.File.Skipped)
+			note += ", without " + plural(r.File.Skipped, "record")
 		}
 		p.line("complete", "%s", note)
 	}

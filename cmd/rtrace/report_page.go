@@ -111,7 +111,7 @@ func (o *reportOptions) about(in *input, done error) digestview.Options {
 	case errors.Is(done, trace.ErrTruncated):
 		about.Incomplete = "it is cut"
 	default:
-		about.Incomplete = plural(stats.Skipped, "packet") + " could not be read"
+		about.Incomplete = plural(stats.Skipped, "record") + " could not be read"
 	}
 	return about
 }

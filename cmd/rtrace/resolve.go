@@ -108,6 +108,7 @@ type resolving struct {
 	name     string // of the input; empty: standard input
 	resolver *resolve.Resolver
 	warn     func(error)
+	told     *input // the records of a text that has a side file; nil for none
 }
 
 func (x *resolving) run(out io.Writer) error {
@@ -118,13 +119,13 @@ func (x *resolving) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if in.Format == "text" && in.Side == "" && x.format == "text" {
-		if err := in.Close(); err != nil {
-			return err
+	defer func() { _ = in.Close() }() // only read
+	if in.Format == "text" && x.format == "text" {
+		if in.Side != "" {
+			x.told = in
 		}
 		return x.textFile(out)
 	}
-	defer func() { _ = in.Close() }() // only read
 	if tellsLate(in.Format) {
 		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict, NoSide: x.in.noSide})
 	}

@@ -284,3 +284,50 @@ func TestResolveOtherMachine(t *testing.T) {
 		}
 	}
 }
+
+// A text beside its side file, also one whose calls are put together by their stacks
+// and whose leaks are summed up, keeps every byte but the texts of its frames and the
+// filter of its header.
+func TestResolveTextBesideItsSideFile(t *testing.T) {
+	dir := t.TempDir()
+	c := compileText(t, filepath.Join(dir, "program"), inlineSource)
+	raw := sideTrace(t, c, c.path)
+	for _, args := range [][]string{{"convert", "-f", "text"}, {"postproc"}, {"postproc", "-l", "-c"}} {
+		text := filepath.Join(dir, strings.Join(args, "")+".txt")
+		if _, errOut, code := runRtrace("", append(args, "-o", text, raw)...); code != cli.OK {
+			t.Fatalf("%q: exit code %d, %s", args, code, errOut)
+		}
+		side, err := os.ReadFile(raw + ".side")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(text+".side", side, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, errOut, code := runRtrace("", "resolve", text)
+		if code != cli.OK {
+			t.Errorf("%q: exit code %d, %s", args, code, errOut)
+		}
+		named := 0
+		was, is := strings.Split(string(before), "\n"), strings.Split(after, "\n")
+		if len(was) != len(is) {
+			t.Fatalf("%q: %d lines became %d:\n%s", args, len(was), len(is), after)
+		}
+		for i := range was {
+			switch {
+			case i == 0, was[i] == is[i]:
+			case strings.HasPrefix(was[i], "\t0x") && strings.HasPrefix(is[i], was[i]+" "):
+				named++
+			default:
+				t.Errorf("%q: line %d, %q, became %q", args, i+1, was[i], is[i])
+			}
+		}
+		if named == 0 {
+			t.Errorf("%q: no frame has a name:\n%s", args, after)
+		}
+	}
+}

@@ -16,7 +16,8 @@ import (
 
 // textFile rewrites a text that can be read twice: as sp-rtrace finds out late
 // about a mapping, addresses that no mapping covers when they are used may lie in
-// one of the later ones.
+// one of the later ones. What its side file adds about files and mappings counts
+// instead of what the text has of them.
 func (x *resolving) textFile(out io.Writer) error {
 	read := func(do func(*decoder.Input) error) error {
 		r, _, done, err := openBytes(x.ctx, x.streams, []string{x.name})
@@ -32,8 +33,16 @@ func (x *resolving) textFile(out io.Writer) error {
 		return do(in)
 	}
 	// What is wrong with the input is told the second time.
-	_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
-	return cut(x.name, read(func(in *decoder.Input) error { return x.rewrite(out, in, in) }))
+	if x.told != nil {
+		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict})
+	} else {
+		_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
+	}
+	err := read(func(in *decoder.Input) error { return x.rewrite(out, in, in) })
+	if err != nil || x.told == nil {
+		return cut(x.name, err)
+	}
+	return x.told.outcome(readAll(x.told)) // its side file may be cut
 }
 
 // ownOrigin stands in the header of a text whose mappings come in their order: those
@@ -74,7 +83,11 @@ func (x *resolving) textStream(out io.Writer, raw *decoder.Input, name string) (
 
 // rewrite rewrites a text that comes from in.
 func (x *resolving) rewrite(w io.Writer, text io.Reader, in *decoder.Input) error {
-	err := sptext.Rewrite(x.ctx, w, text, &frameEditor{resolver: x.resolver, replace: !x.keep})
+	editor := &frameEditor{resolver: x.resolver, replace: !x.keep}
+	if x.told != nil {
+		editor.told = x.told
+	}
+	err := sptext.Rewrite(x.ctx, w, text, editor)
 	if cause := in.Err(); cause != nil && (err == nil || isSyntax(err)) {
 		return cause
 	}
@@ -86,13 +99,32 @@ type frameEditor struct {
 	resolver *resolve.Resolver
 	replace  bool
 	process  *resolve.Process // nil: to be asked for
+	told     trace.Reader     // the same text with what its side file adds; nil for none
+	rec      trace.Record     // read from that
 }
 
 var _ sptext.Editor = (*frameEditor)(nil)
 
 func (e *frameEditor) Observe(r *trace.Record) {
-	e.resolver.Observe(r)
 	e.process = nil
+	if e.told == nil || !e.follow(r) {
+		e.resolver.Observe(r)
+	}
+}
+
+// follow observes what told has up to the same record. It returns false if told does
+// not have it.
+func (e *frameEditor) follow(r *trace.Record) bool {
+	for {
+		if err := e.told.ReadRecord(&e.rec); err != nil {
+			e.told = nil
+			return false
+		}
+		e.resolver.Observe(&e.rec)
+		if e.rec.Kind == r.Kind && (r.Kind != trace.KindMapping && r.Kind != trace.KindUnmapping || e.rec.Mapping.End == r.Mapping.End) {
+			return true
+		}
+	}
 }
 
 func (e *frameEditor) Filter(old string) string { return resolve.WithFilter(old) }

@@ -150,12 +150,20 @@ func (d *Reader) threadSample(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// nativeMap checks what the reference reader fails at.
+// nativeMapFixed is the size of the fields of a MethodILToNativeMap that are no
+// entries: of its first version, which later ones extend.
+const nativeMapFixed = 21
+
+// nativeMap checks what the reference reader fails at, and that the fields are there.
 func (d *Reader) nativeMap(e *Event, rec *trace.Record, p *plan) error {
 	c := cursor{b: e.Payload}
 	c.bytes(17)
-	if count := int(c.u16()); c.err == nil && 8*count > c.left() {
+	count := int(c.u16())
+	if c.err == nil && 8*count > c.left() {
 		return fmt.Errorf("payload of %d bytes with %d entries: %w: %w", len(e.Payload), count, trace.ErrMalformed, errFatal)
+	}
+	if len(e.Payload) < nativeMapFixed+8*count {
+		return fmt.Errorf("payload of %d bytes with %d entries: %w", len(e.Payload), count, trace.ErrMalformed)
 	}
 	d.raw(rec, e, p)
 	rec.Event.Stack = trace.Stack{}

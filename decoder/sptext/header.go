@@ -84,6 +84,9 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 			break
 		}
 		value, next, more := bytes.Cut(rest, []byte{','})
+		if !d.opts.Legacy && string(key) == wire.KeyProcess {
+			value, next, more = cutValue(rest)
+		}
 		if d.opts.Legacy {
 			if !more && !d.bare {
 				// The original takes the line end for a part of it.
@@ -105,6 +108,24 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 		line = bytes.TrimLeft(next, " ")
 	}
 	return fields, known
+}
+
+// cutValue is bytes.Cut at the first comma that a known key or nothing follows: other
+// tools do not quote the commas of a command line. If there is none the first comma
+// counts.
+func cutValue(rest []byte) (value, next []byte, more bool) {
+	for at := 0; ; {
+		i := bytes.IndexByte(rest[at:], ',')
+		if i < 0 {
+			return bytes.Cut(rest, []byte{','})
+		}
+		at += i + 1
+		next := bytes.TrimLeft(rest[at:], " ")
+		key, _, ok := bytes.Cut(next, []byte{'='})
+		if len(next) == 0 || ok && slices.Contains(wire.HeaderKeys[:], string(key)) {
+			return rest[:at-1], rest[at:], true
+		}
+	}
 }
 
 // number reads a number, 0 if there is none.

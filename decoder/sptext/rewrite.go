@@ -74,7 +74,7 @@ func Mappings(ctx context.Context, r io.Reader, observe func(*trace.Record)) err
 			return ctx.Err()
 		}
 		line, err := in.ReadSlice('\n')
-		if len(line) > 0 && line[0] == ':' && !inside && err == nil && parser.registry(bytes.TrimRight(line, "\r\n"), &rec) {
+		if len(line) > 0 && line[0] == ':' && !inside && err == nil && parser.registry(bytes.TrimRight(line, "\r\n"), &rec) && rec.Mapping.Start <= rec.Mapping.End {
 			observe(&rec)
 		}
 		inside = errors.Is(err, bufio.ErrBufferFull)
@@ -164,7 +164,12 @@ func (x *Rewriter) edit(line []byte) bool {
 	case line[0] == ':' || bytes.HasPrefix(line, []byte(wire.UnmappedPrefix)) || bytes.HasPrefix(line, []byte(wire.ExecPrefix)):
 		var r trace.Record
 		if x.parser.registry(line, &r) || x.parser.comment(line, &r) {
-			if r.Kind == trace.KindMapping || r.Kind == trace.KindUnmapping || r.Kind == trace.KindExec {
+			switch r.Kind {
+			case trace.KindMapping, trace.KindUnmapping:
+				if r.Mapping.Start <= r.Mapping.End {
+					x.editor.Observe(&r)
+				}
+			case trace.KindExec:
 				x.editor.Observe(&r)
 			}
 		}

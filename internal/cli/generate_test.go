@@ -74,7 +74,7 @@ failed
 the command line is wrong
 .TP
 3
-done, but the input is incomplete: it was cut, its tracer did not finish, or it has packets that cannot be read
+done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read
 .TP
 141
 the reader of the output went away, as head does

@@ -64,7 +64,7 @@ var CommonExit = []ExitRow{
 	{OK, "done"},
 	{Failed, "failed"},
 	{Usage, "the command line is wrong"},
-	{Incomplete, "done, but the input is incomplete: it was cut, its tracer did not finish, or it has packets that cannot be read"},
+	{Incomplete, "done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read"},
 	{BrokenPipe, "the reader of the output went away, as head does"},
 }
 

@@ -199,9 +199,11 @@ type Group struct {
 	narrow bool
 }
 
+// compareBytes compares the sums of two groups. Narrow ones are compared by the sign of
+// their difference in 32 bits, as the original does: it is wrong from 2^31 on.
 func (g Group) compareBytes(than Group) int {
 	if g.narrow {
-		return cmp.Compare(int32(uint32(g.Bytes)), int32(uint32(than.Bytes)))
+		return cmp.Compare(int32(uint32(g.Bytes)-uint32(than.Bytes)), 0)
 	}
 	return cmp.Compare(g.Bytes, than.Bytes)
 }

@@ -64,7 +64,7 @@ func TestGroups(t *testing.T) {
 		// 1, 2 and 2, 1 are in the same bucket, 3; 9 is in 9 ^ 1 = 8, nothing in 0.
 		{"size", "size", false, []shape{b, a, c, d}},
 		{"size-asc", "size-asc", false, []shape{d, a, c, b}},
-		{"32 bits with sign", "size-asc", true, []shape{b, d, a, c}},
+		{"32 bits with sign", "size-asc", true, []shape{d, a, c, b}},
 		{"count", "count", false, []shape{a, d, c, b}},
 		{"count-asc", "count-asc", false, []shape{d, c, b, a}},
 	} {
@@ -73,6 +73,33 @@ func TestGroups(t *testing.T) {
 				t.Errorf("groups (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Sums of 32 bits with sign are in order as long as their differences are; a sum is taken
+// for the smaller one from a difference of 2^31 on.
+func TestGroupsNarrow(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		sums []uint64
+		want []uint64 // in ascending order
+	}{
+		{"below zero", []uint64{15, 1<<32 - 5, 1<<32 - 7}, []uint64{1<<32 - 7, 1<<32 - 5, 15}},
+		{"less than 2 GiB apart", []uint64{1 << 30, 1<<32 - 1<<30 + 1}, []uint64{1<<32 - 1<<30 + 1, 1 << 30}},
+		{"more than 2 GiB apart", []uint64{3 << 29, 1<<32 - 3<<29}, []uint64{3 << 29, 1<<32 - 3<<29}},
+	} {
+		g := filter.NewGroups()
+		g.Narrow = true
+		for i, n := range tt.sums {
+			g.Add(sized(uint64(i+1), n, uint64(i+1)))
+		}
+		var got []uint64
+		for _, x := range g.Sorted(filter.Orders["size-asc"]) {
+			got = append(got, x.Bytes)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
 	}
 }
 
