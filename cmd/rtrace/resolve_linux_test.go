@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
