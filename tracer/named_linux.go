@@ -347,7 +347,7 @@ func (b *namedBatch) file(p *Probe) (int, error) {
 	}
 	f, err := os.OpenFile(p.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", p.File, err)
+		return 0, err // it names the file
 	}
 	b.numbers[p.File] = len(b.files)
 	b.files = append(b.files, f)

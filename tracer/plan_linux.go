@@ -80,6 +80,9 @@ func (p *Plan) decide() error {
 // chooseKernel picks mechanisms by what the kernel has.
 func (p *Plan) chooseKernel() error {
 	// Tests of features make programs and maps, too.
+	if err := checkOpenFiles(); err != nil {
+		return err
+	}
 	if err := freeMemory(); err != nil {
 		return err
 	}

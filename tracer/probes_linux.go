@@ -117,7 +117,7 @@ func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
 			}
 			f, err := os.OpenFile(probe.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
 			if err != nil {
-				return fmt.Errorf("open %s: %w", probe.File, err)
+				return err // it names the file
 			}
 			numbers[probe.File] = len(files)
 			files = append(files, f)

@@ -78,5 +78,5 @@ func loadError(err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("load BPF programs: %w: the kernel is locked down or a security module forbids it", ErrUnsupported)
 	}
-	return fmt.Errorf("load BPF programs: %w", err)
+	return fmt.Errorf("load BPF programs: %w", shortage(err))
 }

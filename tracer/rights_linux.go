@@ -9,10 +9,13 @@ import (
 )
 
 // CheckRights says what keeps this process from tracing any other, as far as that does
-// not depend on which: ErrNotPrivileged, ErrContainer, ErrLockedDown or ErrUnsupported.
+// not depend on which: ErrNotPrivileged, ErrContainer, ErrLockedDown, ErrOpenFiles or ErrUnsupported.
 func CheckRights() error {
 	var kernel kernelFeatures
 	if err := kernel.Capabilities(); err != nil {
+		return err
+	}
+	if err := checkOpenFiles(); err != nil {
 		return err
 	}
 	if err := freeMemory(); err != nil {

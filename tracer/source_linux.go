@@ -163,7 +163,7 @@ func openRings(into *ebpf.Map, cpus []int, size int) (sources []source, err erro
 func newRing(cpu, size int) (source, error) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "ring", Type: ebpf.RingBuf, MaxEntries: uint32(size)})
 	if err != nil {
-		return nil, ringError(cpu, size, err)
+		return nil, ringError(cpu, size, shortage(err))
 	}
 	r, err := ring.NewBPF(m.FD(), size)
 	if err != nil {

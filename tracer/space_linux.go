@@ -213,7 +213,7 @@ func (s *space) install(code []placed) error {
 	spec.Name, spec.MaxEntries = "space", uint32(len(code)+1)
 	m, err := ebpf.NewMap(spec)
 	if err != nil {
-		return fmt.Errorf("make list of mappings: %w", err)
+		return fmt.Errorf("make list of mappings: %w", shortage(err))
 	}
 	keys, values := []uint32{0}, []probeMapping{{Rows: uint32(len(code))}}
 	for i, p := range code {

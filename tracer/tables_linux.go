@@ -132,7 +132,7 @@ func (t *tables) add(key tableKey, built *unwind.Table, segments []symbol.Segmen
 	}
 	if err != nil {
 		t.giveBack(slot)
-		return x, fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), err)
+		return x, fmt.Errorf("make unwind table of %d rows: %w", len(built.Rows), shortage(err))
 	}
 	t.made[slot] = m
 	t.rows += len(built.Rows)

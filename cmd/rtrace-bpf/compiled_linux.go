@@ -89,7 +89,10 @@ func (c *compiled) name() error {
 		return nil
 	}
 	defer f.Close()
-	names := symbol.ReadPerfMap(f, c.file.Path)
+	names, err := symbol.ReadPerfMap(f, c.file.Path)
+	if err != nil {
+		c.status.print("process %d: %v", c.pid, err)
+	}
 	var until uint64 // the end of the function that was written last
 	for _, frame := range slices.Sorted(maps.Keys(c.frames)) {
 		at := frame - 1 // in the call

@@ -313,6 +313,7 @@ func (c *config) page() *cli.Page {
 			"With --dotnet the runtime of a process of .NET is asked for its events instead, over its diagnostics socket: " +
 			"which objects were allocated, of which it tells one in about 100 KB, with the managed stack. Nettrace is written " +
 			"as it comes; other formats are what rtrace makes of it. That takes no right but to be the user of the process. " +
+			"After the end of the recording, at most 512 MiB of events are read, which is exit status 3 if there are more. " +
 			"With --native its allocator is traced as well, and both are one trace on one clock, in nettrace or jsonl, where the runtime's methods " +
 			"name compiled code in native stacks, too. Since the runtime tells late, that is written when the recording has ended: until then " +
 			"it is in temporary files without names, as for MTRC.\n\n" +

@@ -77,6 +77,9 @@ func (r *capture) run(ctx context.Context, hurry <-chan struct{}) error {
 		defer close(stopped)
 		select {
 		case <-planned.Done():
+			if ctx.Err() == nil { // --duration has ended it: the first signal is in a hurry
+				hurry = ctx.Done()
+			}
 			stopErr = r.stop(hurry, copied)
 		case <-copied:
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	decoder "rtrace-bpf/decoder/nettrace"
@@ -22,8 +23,11 @@ type stream struct {
 	info   *dotnet.Info
 	events *dotnet.Session
 
-	bytes  int64 // of the stream
-	flawed error // what the stream does not say to its end, or not as it should; nil if it does
+	bytes   int64       // of the stream
+	ending  atomic.Bool // the recording is over: what comes is the end of the stream
+	late    int64       // bytes that came since
+	tooMuch bool        // more came than is read
+	flawed  error       // what the stream does not say to its end, or not as it should; nil if it does
 }
 
 // findStream asks the runtime of a process what it is.
@@ -55,9 +59,18 @@ func (r *stream) begin(ctx context.Context) error {
 // told to end it: that of a process which has ended comes by itself.
 const lateEnd = 2 * time.Second
 
+// longEnd is how long it is waited for when the runtime has said that it is written.
+const longEnd = 10 * time.Minute
+
+// mostLate is how many bytes of a stream are read after the end of the recording: what
+// the runtime has buffered, at most 256 MiB, and the names of methods. A process whose
+// events have no end would fill the disk.
+var mostLate int64 = 512 << 20
+
 // stop ends the stream: as planned, or at once when that takes too long for the
 // user. Copied is closed when the stream is read to its end.
 func (r *stream) stop(hurry, copied <-chan struct{}) error {
+	r.ending.Store(true)
 	r.status.say("the runtime writes the names of methods; Ctrl-C leaves them out")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -67,20 +80,22 @@ func (r *stream) stop(hurry, copied <-chan struct{}) error {
 		select {
 		case <-hurry:
 			cancel(errHurried)
+		case <-copied: // the answer does not matter any more
+			cancel(nil)
 		case <-ended:
 		}
 	}()
 	err := r.events.Stop(ctx)
-	var late <-chan time.Time
+	patience := longEnd
 	if err != nil {
-		timer := time.NewTimer(lateEnd)
-		defer timer.Stop()
-		late = timer.C
+		patience = lateEnd
 	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	select {
 	case <-copied:
 		return nil
-	case <-late:
+	case <-late.C:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -91,8 +106,15 @@ func (r *stream) stop(hurry, copied <-chan struct{}) error {
 // Read reads the stream. That it was closed is an end; what came tells whether that was
 // the whole.
 func (r *stream) Read(p []byte) (int, error) {
+	if r.late > mostLate {
+		r.tooMuch = true
+		return 0, io.EOF
+	}
 	n, err := r.events.Read(p)
 	r.bytes += int64(n)
+	if r.ending.Load() {
+		r.late += int64(n)
+	}
 	if err != nil {
 		err = io.EOF
 	}
@@ -116,6 +138,8 @@ func (r *stream) decode(to trace.Writer, o decoder.Options) error {
 // has returned.
 func (r *stream) verdict(stopErr error) error {
 	switch {
+	case r.tooMuch:
+		return cli.Incompletef("the runtime of process %d sent more than %s after the end of the recording: the rest is missing", r.pid, size(uint64(mostLate)))
 	case r.flawed == nil:
 		return nil
 	case stopErr != nil:

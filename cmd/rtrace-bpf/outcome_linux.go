@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/tracer"
@@ -100,6 +102,8 @@ func (x *session) explain(err error) error {
 			again = "-- COMMAND, which runs the command as root, too"
 		}
 		return cli.WithHint(err, "run it as root: sudo "+name+" "+again)
+	case errors.Is(err, tracer.ErrOpenFiles), errors.Is(err, unix.EMFILE):
+		return cli.WithHint(err, "raise the limit: ulimit -n 1024, or LimitNOFILE=1024 of a systemd unit")
 	case errors.Is(err, tracer.ErrEmulated):
 		return cli.WithHint(err, "trace it on a machine of its own kind")
 	case errors.Is(err, tracer.ErrStripped):

@@ -252,6 +252,13 @@ func TestStreams(t *testing.T) {
 
 // A full disk ends the trace with exit code 1; what is in the file is whole.
 func TestDiskFull(t *testing.T) {
+	for _, format := range []string{"sprtrace", "text", "jsonl", "swap", "nettrace"} { // mtrc: TestMTRCDiskFull
+		t.Run(format, func(t *testing.T) { diskFull(t, format) })
+	}
+}
+
+func diskFull(t *testing.T, format string) {
+	t.Helper()
 	child := waiting(t, "loop", "1")
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=512k"); err != nil {
@@ -262,7 +269,7 @@ func TestDiskFull(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	r := start(t, child, "-o", filepath.Join(disk, "trace"))
+	r := start(t, child, "-o", filepath.Join(disk, "trace"), "--format", format)
 	child.Go()
 	r.ends(cli.Failed)
 	r.says("no space left on device")

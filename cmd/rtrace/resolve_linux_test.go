@@ -3,6 +3,7 @@ package main
 import (
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -268,6 +269,39 @@ func TestResolvePerfMap(t *testing.T) {
 	}
 	if out, _, _ := runRtrace(in, "resolve", "--root", root, "--perf-map=none"); strings.Contains(out, "first") {
 		t.Errorf("a map was used: %s", out)
+	}
+}
+
+// TestResolvePerfMapOfOthers: a map that somebody else has made names nothing, unless
+// the user asks for it.
+func TestResolvePerfMapOfOthers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: needs root, to give files away")
+	}
+	root := t.TempDir()
+	file := filepath.Join(root, "tmp", "perf-2147483647.map") // of a process that there cannot be
+	const stranger = 54321
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("1000 100 named\n"), 0o600), os.Chown(file, stranger, stranger)); err != nil {
+		t.Fatal(err)
+	}
+	const in = "version=2.0, pid=2147483647, \n1. malloc(1) = 0x5\n\t0x1001\n\n2. malloc(1) = 0x6\n\t0x1002\n\n"
+	for name, tt := range map[string]struct {
+		args []string
+		sudo string
+		used bool
+	}{
+		"found":                     {[]string{"--root", root}, "", false},
+		"found, of the sudo's user": {[]string{"--root", root}, "54321", true},
+		"named":                     {[]string{"--perf-map", file}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SUDO_UID", tt.sudo)
+			t.Setenv("SUDO_GID", tt.sudo)
+			out, errOut, code := runRtrace(in, append([]string{"resolve"}, tt.args...)...)
+			if code != cli.OK || strings.Contains(out, "named") != tt.used || strings.Count(errOut, "another user") != map[bool]int{false: 1, true: 0}[tt.used] {
+				t.Errorf("exit code %d, %q\n%s", code, errOut, out)
+			}
+		})
 	}
 }
 

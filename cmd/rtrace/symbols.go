@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/debuginfod"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/resolve"
 )
@@ -33,7 +36,7 @@ const fromEnvironment = "DEBUGINFOD_URLS"
 func (o *symbolFlags) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps below `DIR` first, a copy of the traced machine's root folder")
 	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and by build-id for all files, in `DIR` and not in "+symbol.DebugDir+"; several times for several folders")
-	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map; none: not used)")
+	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map if it is yours, root's or the process's; none: not used)")
 	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found, without =URL those that the environment variable "+fromEnvironment+" names; what it sends is kept in the user's cache folder, below rtrace/debuginfod")
 	o.cache.add(f)
 	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
@@ -92,14 +95,17 @@ func (o *symbolFlags) local(warn func(error)) resolve.Options {
 	switch o.perfMap {
 	case "none":
 	case "":
-		r.PerfMap = func(pid int32) string {
+		r.PerfMap = func(pid int32) (string, func(fs.FileInfo) bool) {
 			if pid <= 0 {
-				return ""
+				return "", nil
 			}
-			return o.root + "/tmp/perf-" + strconv.Itoa(int(pid)) + ".map"
+			// Everybody can make a file of that name.
+			return o.root + "/tmp/perf-" + strconv.Itoa(int(pid)) + ".map", func(info fs.FileInfo) bool {
+				return safefile.Ours(info) || proc.MayHaveMade(int(pid), info)
+			}
 		}
 	default:
-		r.PerfMap = func(int32) string { return o.perfMap }
+		r.PerfMap = func(int32) (string, func(fs.FileInfo) bool) { return o.perfMap, nil }
 	}
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"rtrace-bpf/internal/binio"
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
 )
@@ -30,6 +29,7 @@ type Writer struct {
 	w    io.Writer
 	opts Options
 	err  error // sticky
+	cut  bool  // a write has failed within what is in out
 
 	out     []byte // whole blocks, not yet written
 	written uint64 // bytes of the stream in front of out
@@ -210,12 +210,16 @@ func (e *Writer) pass() error {
 	if len(e.out) == 0 {
 		return nil
 	}
-	err := binio.Write(e.w, e.out)
-	e.written += uint64(len(e.out))
-	e.out = e.out[:0]
+	n, err := e.w.Write(e.out)
+	if err == nil && n < len(e.out) {
+		err = io.ErrShortWrite
+	}
 	if err != nil {
+		e.cut = n > 0 || e.written == 0
 		e.err = fmt.Errorf("writing nettrace: %w", err)
 	}
+	e.written += uint64(len(e.out))
+	e.out = e.out[:0]
 	return e.err
 }
 
@@ -232,12 +236,17 @@ func (e *Writer) Flush() error {
 
 // Close implements trace.Writer. It writes the names of functions for other
 // readers, and the end. An output without any record still becomes a valid
-// stream.
+// stream. After a write of which nothing came through, as on a full disk, Close ends
+// the stream behind what came before.
 func (e *Writer) Close() error {
 	if errors.Is(e.err, errClosed) {
 		return nil
 	}
 	if e.err != nil {
+		if !e.cut {
+			e.cut = true
+			_, _ = e.w.Write(e.layout.end(nil)) // without it the stream is cut, which readers say
+		}
 		return e.err
 	}
 	if !e.started {

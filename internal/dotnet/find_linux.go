@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,13 +35,20 @@ func Find(pid int) (*Client, error) {
 		return nil, fmt.Errorf("open the temporary folder %s of process %d: %w", folder, pid, err)
 	}
 	defer dir.Close()
-	name, err := socket(dir, inner, stat.Start)
+	owners, err := proc.FileOwners(pid)
 	if err != nil {
-		return nil, fmt.Errorf("look into the temporary folder %s of process %d: %w", folder, pid, err)
+		return nil, err
 	}
-	if name == "" {
+	name, foreign, err := socket(dir, inner, stat.Start, owners)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("look into the temporary folder %s of process %d: %w", folder, pid, err)
+	case name == "" && foreign != "":
+		return nil, fmt.Errorf("process %d has %w in %s: %s was made by another user", pid, ErrNoServer, folder, foreign)
+	case name == "":
 		return nil, fmt.Errorf("process %d has %w in %s: it is no program of .NET, or DOTNET_EnableDiagnostics=0 is set", pid, ErrNoServer, folder)
 	}
+	exact := name == exactName(inner, stat.Start)
 	return &Client{dial: func(ctx context.Context) (net.Conn, error) {
 		// By way of the folder: the whole path may be longer than the address of
 		// a socket can be, and mean another place here.
@@ -56,8 +62,36 @@ func Find(pid int) (*Client, error) {
 		if err != nil {
 			return nil, explainDial(err, pid, path.Join(folder, name))
 		}
+		if err := checkPeer(conn, pid, exact, owners); err != nil {
+			return nil, errors.Join(fmt.Errorf("connect to %s of process %d: %w", path.Join(folder, name), pid, err), conn.Close())
+		}
 		return conn, nil
 	}}, nil
+}
+
+// checkPeer refuses a server that another user listens with, and if the name of the
+// socket does not have the time at which the process was started, one of another
+// process.
+func checkPeer(conn net.Conn, pid int, exact bool, owners proc.Owners) error {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	if e := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); e != nil || err != nil {
+		return errors.Join(e, err)
+	}
+	switch {
+	case !owners.Has(peer.Uid):
+		return fmt.Errorf("user %d listens, who is not that of the process", peer.Uid)
+	case !exact && peer.Pid != 0 && int(peer.Pid) != pid: // 0: it cannot be seen from here
+		return fmt.Errorf("process %d listens", peer.Pid)
+	}
+	return nil
 }
 
 // explainDial says why a socket cannot be connected to.
@@ -128,29 +162,44 @@ func openIn(pid int, folder string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), folder), nil
 }
 
+// The name of a socket, around the id of the process and the time at which it was
+// started.
+const socketPrefix, socketSuffix = "dotnet-diagnostic-", "-socket"
+
+// exactName is the name of the socket of a process that was started at a time, in ticks.
+func exactName(id int, started uint64) string {
+	return socketPrefix + strconv.Itoa(id) + "-" + strconv.FormatUint(started, 10) + socketSuffix
+}
+
 // socket returns the name of the socket of a process that has the id and was
 // started at a time, in ticks: those of processes that were killed may be left. If
-// none has that time the newest is taken.
-func socket(dir *os.File, id int, started uint64) (string, error) {
+// none has that time the newest is taken. The folder may be everybody's: what is none
+// of the owners' is left out, and foreign is one such.
+func socket(dir *os.File, id int, started uint64, owners proc.Owners) (name, foreign string, err error) {
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	prefix, suffix := fmt.Sprintf("dotnet-diagnostic-%d-", id), "-socket"
-	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) || !strings.HasSuffix(n, suffix) })
-	if exact := prefix + strconv.FormatUint(started, 10) + suffix; slices.Contains(names, exact) {
-		return exact, nil
-	}
-	var newest string
+	prefix, exact := socketPrefix+strconv.Itoa(id)+"-", exactName(id, started)
 	var at time.Time
 	for _, n := range names {
+		if !strings.HasPrefix(n, prefix) || !strings.HasSuffix(n, socketSuffix) {
+			continue
+		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(int(dir.Fd()), n, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 			continue
 		}
-		if t := time.Unix(st.Mtim.Unix()); newest == "" || t.After(at) {
-			newest, at = n, t
+		if !owners.Has(st.Uid) {
+			foreign = n
+			continue
+		}
+		if n == exact {
+			return n, "", nil
+		}
+		if t := time.Unix(st.Mtim.Unix()); name == "" || t.After(at) {
+			name, at = n, t
 		}
 	}
-	return newest, nil
+	return name, foreign, nil
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/proc"
 )
 
 // PerfMap is the file that EnablePerfMap makes a process write. It is found also
@@ -19,8 +21,9 @@ type PerfMap struct {
 	// to be ended.
 	Lasting bool
 
-	dir  *os.File
-	name string
+	dir    *os.File
+	name   string
+	owners proc.Owners // of the process when it was running
 }
 
 // perfMapFolder is where perf maps are unless the process was told otherwise: TMPDIR
@@ -38,12 +41,17 @@ func FindPerfMap(pid int) (*PerfMap, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder %s of process %d: %w", folder, pid, err)
 	}
+	owners, err := proc.FileOwners(pid)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
 	enabled := cmp.Or(variable(pid, "DOTNET_PerfMapEnabled"), variable(pid, "COMPlus_PerfMapEnabled"), "0")
 	name := fmt.Sprintf("perf-%d.map", inner)
-	return &PerfMap{Path: path.Join(folder, name), Lasting: enabled != "0", dir: dir, name: name}, nil
+	return &PerfMap{Path: path.Join(folder, name), Lasting: enabled != "0", dir: dir, name: name, owners: owners}, nil
 }
 
-// Open opens the file. It follows no links: the folder may be everybody's.
+// Open opens the file. It follows no links, and takes no file of another user than the
+// process's: the folder may be everybody's.
 func (p *PerfMap) Open() (*os.File, error) {
 	fd, err := unix.Openat(int(p.dir.Fd()), p.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -53,6 +61,9 @@ func (p *PerfMap) Open() (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("open the perf map %s: it is no regular file: %w", p.Path, fs.ErrInvalid)
+	}
+	if err == nil && !p.owners.Made(info) {
+		err = fmt.Errorf("open the perf map %s: it was made by another user than the process's: %w", p.Path, fs.ErrPermission)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

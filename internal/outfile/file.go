@@ -108,7 +108,7 @@ func (o *File) Write(p []byte) (int, error) {
 		o.size += int64(n)
 		return n, nil
 	}
-	err = fmt.Errorf("write %s: %w", o.path, err)
+	err = fmt.Errorf("write %s: %w", o.path, cause(err))
 	if o.regular {
 		if e := o.f.Truncate(o.size); e == nil {
 			_, e = o.f.Seek(o.size, 0)
@@ -119,13 +119,21 @@ func (o *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// cause returns what an error of a file is without the file's name.
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
 // Close closes the file unless it was given to Wrap.
 func (o *File) Close() error {
 	if o.borrowed {
 		return nil
 	}
 	if err := o.f.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", o.path, err)
+		return fmt.Errorf("close %s: %w", o.path, cause(err))
 	}
 	if o.dir != nil {
 		o.dir.Close()

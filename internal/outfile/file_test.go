@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rtrace-bpf/internal/outfile"
@@ -74,5 +75,23 @@ func TestNumbers(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "missing")); err == nil {
 		t.Error("a file was created through a link")
+	}
+}
+
+// A message names the file once.
+func TestMessages(t *testing.T) {
+	path := filepath.Join(folder(t), "out")
+	o, err := outfile.Create(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, written := o.Write([]byte("text"))
+	for want, err := range map[string]error{"write " + path + ": file already closed": written, "close " + path + ": file already closed": o.Close()} {
+		if err == nil || !errors.Is(err, os.ErrClosed) || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "write "+path) > 1 {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func Follow(path string) (string, error) {
 		if err != nil {
 			return "", pathError(path, err)
 		}
-		if everybodys(dir) && !ours(info) {
+		if everybodys(dir) && !Ours(info) {
 			return "", pathError(path, fmt.Errorf("the symbolic link %s is somebody else's, in a folder that everybody can write to", at))
 		}
 		to, err := os.Readlink(at)

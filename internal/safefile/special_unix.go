@@ -131,7 +131,7 @@ func checkOwner(path string, info fs.FileInfo) error {
 }
 
 func checkOwnerIn(dir, info fs.FileInfo) error {
-	if dir.Mode()&fs.ModeSticky == 0 || !everybodys(dir) || ours(info) {
+	if dir.Mode()&fs.ModeSticky == 0 || !everybodys(dir) || Ours(info) {
 		return nil
 	}
 	return errForeign
@@ -145,9 +145,9 @@ func everybodys(dir fs.FileInfo) bool {
 	return dir.Mode().Perm()&others != 0
 }
 
-// ours reports whether a file belongs to the user, to root or to the user who called
+// Ours reports whether a file belongs to the user, to root or to the user who called
 // sudo.
-func ours(info fs.FileInfo) bool {
+func Ours(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return true

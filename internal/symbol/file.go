@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -92,18 +93,27 @@ func OpenIn(root, path string) (*File, error) { return (&Places{Root: root}).Ope
 // openRegular opens a file that is neither a device nor a pipe. What a name leads
 // to may change at any time, so it is looked at once it is open.
 func openRegular(path string) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unblocked, 0)
+	f, info, err := openWith(path, 0)
 	if err != nil {
 		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// openWith is openRegular with further flags.
+func openWith(path string, flags int) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unblocked|flags, 0)
+	if err != nil {
+		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("open %s: %w", path, ErrNotRegular)
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
-	return f, info.Size(), nil
+	return f, info, nil
 }
 
 // New reads an ELF file of size bytes from r, which must stay readable until

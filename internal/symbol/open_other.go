@@ -2,4 +2,4 @@
 
 package symbol
 
-const unblocked = 0
+const unblocked, noFollow = 0, 0

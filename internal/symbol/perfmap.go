@@ -5,15 +5,17 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 )
 
 // Limits of a map of generated code.
 const (
-	maxPerfMap     = 1 << 28 // bytes of the file
-	maxPerfEntries = 1 << 22
+	maxPerfMap     = 64 << 20 // bytes of the file
+	maxPerfEntries = 1 << 20
 	maxPerfLine    = 1 << 16 // bytes; longer ones are left out
 )
 
@@ -34,22 +36,38 @@ type perfEntry struct {
 }
 
 // OpenPerfMap reads the map file at path, or returns nil if there is none. It
-// reads regular files only. Lines that are none are left out.
-func OpenPerfMap(path string) *PerfMap {
-	f, _, err := openRegular(path)
+// reads regular files only. Lines that are none are left out. If trusted is not nil,
+// a file for which that is false is an error, and a symbolic link is not followed.
+// The error of ReadPerfMap is no reason to leave the map alone.
+func OpenPerfMap(path string, trusted func(fs.FileInfo) bool) (*PerfMap, error) {
+	flags := 0
+	if trusted != nil {
+		flags = noFollow
+	}
+	f, info, err := openWith(path, flags)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer f.Close()
+	if trusted != nil && !trusted(info) {
+		return nil, fmt.Errorf("%s was made by another user than the process's: its names are not used", path)
+	}
 	return ReadPerfMap(f, path)
 }
 
-// ReadPerfMap reads a map; path is what Path returns.
-func ReadPerfMap(r io.Reader, path string) *PerfMap {
+// ReadPerfMap reads a map; path is what Path returns. Of a map that is too large, it
+// returns the beginning and an error.
+func ReadPerfMap(r io.Reader, path string) (*PerfMap, error) {
 	m := &PerfMap{path: Printable(path)}
-	b := bufio.NewReaderSize(io.LimitReader(r, maxPerfMap), maxPerfLine)
-	for skip := false; len(m.entries) < maxPerfEntries; {
+	limited := &io.LimitedReader{R: r, N: maxPerfMap + 1}
+	b := bufio.NewReaderSize(limited, maxPerfLine)
+	var tooLarge error
+	for skip := false; ; {
 		line, err := b.ReadSlice('\n')
+		if limited.N == 0 || len(m.entries) == maxPerfEntries && len(line) > 0 {
+			tooLarge = fmt.Errorf("the perf map %s has more than %d MiB or %d functions: the others have no names", path, maxPerfMap>>20, maxPerfEntries)
+			break
+		}
 		switch {
 		case err == bufio.ErrBufferFull:
 			skip = true
@@ -64,7 +82,7 @@ func ReadPerfMap(r io.Reader, path string) *PerfMap {
 		}
 	}
 	m.spans()
-	return m
+	return m, tooLarge
 }
 
 // add takes over a line.

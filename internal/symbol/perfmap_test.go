@@ -1,7 +1,10 @@
 package symbol
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,7 +19,10 @@ func TestPerfMap(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := OpenPerfMap(path)
+	m, err := OpenPerfMap(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for addr, want := range map[uint64]string{
 		0xfff: "", 0x1000: "first one", 0x103f: "first one", 0x1040: "inner", 0x104f: "inner", 0x1050: "first one",
 		0x1080: "over?", 0x10ff: "over?", 0x2000: "over?", 0x207f: "over?", 0x2080: "",
@@ -34,11 +40,64 @@ func TestPerfMap(t *testing.T) {
 		}
 	}
 	for _, path := range []string{path + "x", "/dev/zero", t.TempDir()} {
-		m := OpenPerfMap(path)
-		if name, ok := m.Lookup(0x1000); ok || m != nil {
-			t.Errorf("%s: %q", path, name)
+		m, err := OpenPerfMap(path, nil)
+		if name, ok := m.Lookup(0x1000); ok || m != nil || err != nil {
+			t.Errorf("%s: %q, %v", path, name, err)
 		}
 	}
+}
+
+// A map of somebody else, or behind a link, is not used; the size of others is bounded.
+func TestPerfMapOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perf-7.map")
+	link := path + ".link"
+	if err := errors.Join(os.WriteFile(path, []byte("1000 100 name\n"), 0o600), os.Symlink(path, link)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		path    string
+		trusted func(fs.FileInfo) bool
+		used    bool
+		err     string
+	}{
+		"own":             {path, func(fs.FileInfo) bool { return true }, true, ""},
+		"other's":         {path, func(fs.FileInfo) bool { return false }, false, "another user"},
+		"a link":          {link, func(fs.FileInfo) bool { return true }, false, ""},
+		"a link by name":  {link, nil, true, ""},
+		"other's by name": {path, nil, true, ""},
+	} {
+		m, err := OpenPerfMap(tt.path, tt.trusted)
+		if _, ok := m.Lookup(0x1000); ok != tt.used || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: used: %v, %v", name, ok, err)
+		}
+	}
+}
+
+func TestPerfMapTooLarge(t *testing.T) {
+	const line = "1000 100 name\n"
+	for name, tt := range map[string]struct {
+		r     io.Reader
+		whole bool
+	}{
+		"many functions": {strings.NewReader(strings.Repeat(line, maxPerfEntries)), true},
+		"too many":       {strings.NewReader(strings.Repeat(line, maxPerfEntries+1)), false},
+		"no end":         {endless{}, false},
+	} {
+		m, err := ReadPerfMap(tt.r, "")
+		if (err == nil) != tt.whole || len(m.entries) > maxPerfEntries {
+			t.Errorf("%s: %v, %d functions", name, err, len(m.entries))
+		}
+	}
+}
+
+// endless is a text without an end of lines.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
 }
 
 // TestPerfMapOverlaps compares random maps with the rule: the last line counts.
@@ -55,7 +114,7 @@ func TestPerfMapOverlaps(t *testing.T) {
 				want[a] = name
 			}
 		}
-		m := ReadPerfMap(strings.NewReader(text.String()), "")
+		m, _ := ReadPerfMap(strings.NewReader(text.String()), "")
 		for a, w := range want {
 			if got, _ := m.Lookup(uint64(a)); got != w {
 				t.Fatalf("%#x is %q, want %q in\n%s", a, got, w, text.String())
@@ -67,7 +126,7 @@ func TestPerfMapOverlaps(t *testing.T) {
 func FuzzPerfMap(f *testing.F) {
 	f.Add("1000 100 first\n1040 10 inner\n")
 	f.Fuzz(func(_ *testing.T, text string) {
-		m := ReadPerfMap(strings.NewReader(text), "")
+		m, _ := ReadPerfMap(strings.NewReader(text), "")
 		for _, s := range m.starts {
 			m.Lookup(s)
 		}

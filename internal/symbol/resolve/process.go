@@ -191,8 +191,11 @@ func (p *Process) made(addr uint64, other *frame) *frame {
 	if !p.looked {
 		p.looked = true
 		if pid := cmp.Or(p.pid, r.pid); r.options.PerfMap != nil {
-			if path := r.options.PerfMap(pid); path != "" {
-				p.jit = symbol.OpenPerfMap(path)
+			if path, trusted := r.options.PerfMap(pid); path != "" {
+				var err error
+				if p.jit, err = symbol.OpenPerfMap(path, trusted); err != nil && r.options.Warn != nil {
+					r.options.Warn(err)
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"debug/elf"
+	"io/fs"
 	"strings"
 
 	"rtrace-bpf/internal/frametext"
@@ -20,8 +21,9 @@ type Options struct {
 	Open func(trace.Module) (*symbol.File, error)
 	// PerfMap returns the path of the file in which a process of the given id, 0 if
 	// that is unknown, says where it put the code that it made (perf's map files);
-	// nil or an empty path for none.
-	PerfMap func(pid int32) string
+	// nil or an empty path for none. trusted, if not nil, reports whether the file may be
+	// the process's own.
+	PerfMap func(pid int32) (path string, trusted func(fs.FileInfo) bool)
 	// Style says how frames are printed.
 	Style Style
 	// Warn, if not nil, is told once of each file why its functions have no names.
