@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ func (a *activityConfig) declare(f *pflag.FlagSet) {
 	f.Var((*flags.Duration)(&a.sample), "swap-sample", "in swap, tell every `PERIOD`, from 1ms to 100ms, where the threads are that run; 10ms is advised, and costs the process one percent")
 	f.BoolVar(&a.switches, "swap-switches", false, "in swap, tell when threads leave a processor and when they run again; each switch costs the process some 0.4 microseconds, and all others on the machine 0.3")
 	f.StringSliceVar(&a.syscalls, "swap-syscalls", nil, "in swap, tell the system calls of `CLASSES`, with commas between: "+activity.ClassNames()+" or all; each costs the process some 0.5 microseconds, and every system call of all others on the machine, of whatever class, 0.2")
+	flags.OfferSeveral(f, "swap-syscalls", ",", append(strings.Split(activity.ClassNames(), ", "), "all")...)
 	f.BoolVar(&a.files, "swap-files", false, "in swap, tell what other processes do with files that the process has open; every system call of all others on the machine costs some 0.3 microseconds for it, one that uses a descriptor of any file 0.7")
 }
 

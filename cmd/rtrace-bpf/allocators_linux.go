@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/tracer"
 )
 
@@ -22,6 +23,7 @@ type allocatorConfig struct {
 func (c *allocatorConfig) declare(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.names, "allocator", nil, "trace only the allocator `NAME`: "+strings.Join(tracer.AllocatorKinds(), ", ")+
 		", or prefix:P for functions called Pmalloc, Pfree and so on; may be repeated (default: what serves the process, the C library's, and those with known prefixes)")
+	flags.Offer(f, "allocator", tracer.AllocatorKinds()...)
 	f.StringVar(&c.library, "library", "", "trace only the allocator that the mapped file `PATH` defines")
 	f.Var(&c.symbols, "symbol", "an allocator's function whose name the program, or the file of --library, has lost: `NAME=ADDR` with the address as nm prints it; may be repeated")
 }

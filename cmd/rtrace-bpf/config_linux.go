@@ -93,6 +93,7 @@ func (c *config) declare() {
 	f := c.flags.Group("What is traced")
 	f.VarP((*flags.PIDs)(&c.selection.PIDs), "pid", "p", "trace the running process `PID`, all its threads; may be repeated, or be several with commas")
 	f.StringArrayVar(&c.selection.Comms, "comm", nil, "trace all processes whose command name is `NAME` now; may be repeated")
+	flags.OfferCommands(f, "comm")
 	c.wait.declare(f)
 	f.StringArrayVar(&c.selection.Cgroups, "cgroup", nil, "trace all processes that are now in the cgroup (v2) `PATH` or below it; PATH may be below the place where cgroups are mounted; may be repeated")
 	f.StringArrayVar(&c.selection.Users, "uid", nil, "trace all processes that now have the effective user `USER`, a name or number; may be repeated")
@@ -280,6 +281,7 @@ func (c *config) page() *cli.Page {
 	fresh.declare()
 	return &cli.Page{
 		Name:     name,
+		Command:  true,
 		Summary:  "trace the allocations of running processes, or of a command from its start",
 		Synopsis: []string{"-p PID [flags]", "[flags] -- COMMAND [ARGUMENT...]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--wait --comm NAME [flags]", "--dotnet -p PID [flags]", "--toggle PID", "--mark PID NAME"},
 		About: "Attaches to the allocators of a running process (the C library's, jemalloc, tcmalloc, mimalloc and others, " +

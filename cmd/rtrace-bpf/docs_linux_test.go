@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/cli/rtrace-bpf.md")
@@ -30,5 +32,26 @@ func TestDocs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("%s is stale; -update refreshes it (-want +got)\n%s", path, diff)
+	}
+}
+
+// Each flag that README.md, docs/ and the examples of the help use is in the help.
+func TestDocumentedCommands(t *testing.T) {
+	page := new(config).page()
+	all := testutil.DocumentedCommands(t, name)
+	if len(all) < 20 {
+		t.Errorf("only %d commands were found", len(all))
+	}
+	for _, e := range page.Examples {
+		for _, words := range testutil.CommandLines(e.Command) {
+			if words[0] == name {
+				all = append(all, testutil.DocumentedCommand{Where: e.Command, Words: words})
+			}
+		}
+	}
+	for _, d := range all {
+		if unlisted := testutil.UnlistedFlags(page, d.Words[1:]); len(unlisted) > 0 {
+			t.Errorf("%s: the help does not have %q", d.Where, unlisted)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/modules"
 )
@@ -24,8 +25,18 @@ type moduleConfig struct {
 
 func (m *moduleConfig) declare(f *pflag.FlagSet) {
 	f.StringVarP(&m.enabled, "enable", "e", memoryModule, "trace with the modules of the colon-separated `LIST`, as memory:file; --list tells of them")
+	flags.OfferSeveral(f, "enable", ":", moduleNames()...)
 	f.StringArrayVar(&m.resources, "resource", nil, "trace what functions of the program or its libraries allocate and free, as `NAME:alloc=FUNCTION(id=ret,size=arg1),free=FUNCTION(id=arg1)`; may be repeated. id is ret, argN or *argN, what the function stores there; size argN, argN*argM or a number (default 1); realloc= is one more kind, and ok=zero, nonzero or any says when an allocation has succeeded. Of nested calls only the outermost counts")
 	f.BoolVarP(&m.list, "list", "l", false, "list the modules and their functions and end")
+}
+
+// moduleNames returns the names of all modules.
+func moduleNames() []string {
+	names := []string{memoryModule, pagemapModule}
+	for _, x := range modules.All() {
+		names = append(names, x.Name)
+	}
+	return names
 }
 
 // has says whether a module is chosen.

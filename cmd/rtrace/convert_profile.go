@@ -83,7 +83,7 @@ func (p *profileFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
 	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
-	groups.Offer(f, "labels", append([]string{"none"}, profileLabels...)...)
+	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)
 	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/testutil"
 )
 
 // The pages in docs/cli are made from the flags: go test ./cmd/rtrace -run
@@ -124,6 +125,28 @@ func TestExamples(t *testing.T) {
 		}
 		if own == 0 {
 			t.Errorf("no example of %s is of itself", c.name)
+		}
+	}
+}
+
+// Each subcommand and flag that README.md and docs/ use is in the help.
+func TestDocumentedCommands(t *testing.T) {
+	all := testutil.DocumentedCommands(t, "rtrace")
+	if len(all) < 20 {
+		t.Errorf("only %d commands were found", len(all))
+	}
+	for _, d := range all {
+		words := d.Words[1:]
+		if len(words) == 0 || strings.HasPrefix(words[0], "-") || words[0] != strings.ToLower(words[0]) { // as rtrace NAME
+			continue
+		}
+		c, ok := find(words[0])
+		if !ok {
+			t.Errorf("%s: there is no rtrace %s", d.Where, words[0])
+			continue
+		}
+		if unlisted := testutil.UnlistedFlags(c.helpPage(), words[1:]); len(unlisted) > 0 {
+			t.Errorf("%s: rtrace help %s does not have %q", d.Where, c.name, unlisted)
 		}
 	}
 }

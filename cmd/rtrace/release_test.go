@@ -83,6 +83,9 @@ func TestBashCompletion(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(cmd.Dir, "a trace"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.Mkdir(filepath.Join(cmd.Dir, "folder"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -96,7 +99,17 @@ func TestBashCompletion(t *testing.T) {
 		{[]string{"rtrace", "postproc", "--call"}, []string{"--call-address"}},
 		{[]string{"rtrace-postproc", "-l", "--filter"}, []string{"--filter-leaks"}},
 		{[]string{"sp-rtrace-pagemap", "--filter-p"}, []string{"--filter-page"}},
-		{[]string{"rtrace", "leaks", ""}, []string{"a trace"}},
+		{[]string{"rtrace", "leaks", "a"}, []string{"a trace"}},
+		{[]string{"rtrace", "leaks", "--by", "fun"}, []string{"function"}},
+		{[]string{"rtrace", "leaks", "--by", "=", "m"}, []string{"module"}},
+		{[]string{"rtrace", "leaks", "--by=m"}, []string{"module"}},
+		{[]string{"rtrace", "convert", "-f", ""}, []string{"sprtrace", "text", "jsonl", "mtrc", "swap", "nettrace", "pprof", "folded", "speedscope"}},
+		{[]string{"rtrace-convert", "--labels", "thread,f"}, []string{"thread,function"}},
+		{[]string{"rtrace", "leaks", "--top", ""}, []string{""}},
+		{[]string{"rtrace", "mptrace", "--legacy", "a"}, []string{"a trace"}},
+		{[]string{"rtrace", "mptrace", "--legacy", "=", "fix"}, []string{"fixed64"}},
+		{[]string{"rtrace", "report", "-o", "a"}, []string{"a trace"}},
+		{[]string{"rtrace", "report", "--symbol-cache", "=", ""}, []string{"folder"}},
 	} {
 		if got := offers(tt.words...); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: %q, want %q", tt.words, got, tt.want)

@@ -46,6 +46,7 @@ func replayCommand() command {
 			o := new(replayOptions)
 			what := f.group("What to compare")
 			what.StringArrayVar(&o.mallocs, "malloc", nil, "a malloc: `NAME` is "+strings.Join(replay.MallocNames(), ", ")+" or the path of a library; may be repeated (default: all of these that are installed)")
+			groups.Offer(what, "malloc", replay.MallocNames()...)
 			what.Var(groups.Number(&o.runs, 5, 1, maxRuns), "runs", "replay `N` times with each, in turn")
 			how := f.group("How to replay")
 			how.Var(groups.Word(&o.order, "dependencies", "dependencies", "trace"), "order", "`ORDER` of the calls of different threads: dependencies (only what the history of a block demands) or trace (that of the trace; the time says little then)")

@@ -48,12 +48,13 @@ func (p *Program) function() string {
 	}, p.Page.Name)
 }
 
-// Bash returns the script for bash.
+// Bash returns the script for bash. Bash makes words of their own of = and : in the
+// command line.
 func (p *Program) Bash() string {
 	var b strings.Builder
 	name := p.function()
 	fmt.Fprintf(&b, "# bash completion for %s, generated from its flags\n\n%s() {\n", p.Page.Name, name)
-	b.WriteString("    local cur=${COMP_WORDS[COMP_CWORD]} flags= subcommand=\n")
+	b.WriteString("    local cur=${COMP_WORDS[COMP_CWORD]} flags= subcommand= i=$COMP_CWORD before= offer= words= separator=\n")
 	if len(p.Subcommands) > 0 {
 		fmt.Fprintf(&b, "    case ${COMP_WORDS[0]##*/} in\n    %s)\n", p.Page.Name)
 		fmt.Fprintf(&b, "        if ((COMP_CWORD == 1)); then\n            mapfile -t COMPREPLY < <(compgen -W '%s %s' -- \"$cur\")\n            return\n        fi\n", p.names(), general)
@@ -70,10 +71,121 @@ func (p *Program) Bash() string {
 	} else {
 		fmt.Fprintf(&b, "    flags='%s'\n", p.Page.words())
 	}
-	b.WriteString("    if [[ $cur == -* ]]; then\n        mapfile -t COMPREPLY < <(compgen -W \"$flags\" -- \"$cur\")\n    else\n")
-	b.WriteString("        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n    fi\n}\n\n")
-	fmt.Fprintf(&b, "complete -o filenames -F %s %s\n", name, strings.Join(append([]string{p.Page.Name}, sortedKeys(p.Links)...), " "))
+	if p.Page.Command {
+		b.WriteString(bashCommand)
+	}
+	b.WriteString(bashFlag)
+	for _, s := range append([]*Page{p.Page}, p.Subcommands...) {
+		p.bashOffers(&b, s)
+	}
+	none := "files"
+	if p.Page.Command {
+		none = "nothing"
+	}
+	fmt.Fprintf(&b, bashOffer, none)
+	fmt.Fprintf(&b, "complete -F %s %s\n", name, strings.Join(append([]string{p.Page.Name}, sortedKeys(p.Links)...), " "))
 	return b.String()
+}
+
+// bashCommand completes a command after --.
+const bashCommand = `    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then
+            if ((i + 1 == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+            else
+                compopt -o filenames 2>/dev/null
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            fi
+            return
+        fi
+    done
+`
+
+// bashFlag finds the flag whose value is completed: "before" is the subcommand and the
+// flag, with = if that is between them.
+const bashFlag = `    case $cur in
+    --*=*) before=${cur%%=*}= cur=${cur#*=} ;;
+    -*) ;;
+    *)
+        case $cur in
+        = | :) cur= ;;
+        *) ((i--)) ;;
+        esac
+        while ((i > 1)) && [[ ${COMP_WORDS[i]} == : ]]; do ((i -= 2)); done
+        if [[ ${COMP_WORDS[i]} == = ]]; then
+            before=${COMP_WORDS[i - 1]}=
+        else
+            before=${COMP_WORDS[i]}
+        fi
+        ;;
+    esac
+    case $subcommand$before in
+`
+
+// bashOffer completes a flag, its value or an argument. What several words are made of is
+// completed behind the last comma; bash itself begins anew behind a colon.
+const bashOffer = `    *) offer=%s ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
+        return
+    fi
+    before=
+    if [[ $separator == , ]]; then
+        before=${cur%%"${cur##*,}"} cur=${cur##*,}
+    fi
+    case $offer in
+    words) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "$cur") ;;
+    processes) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(cd /proc && echo [0-9]*)" -- "$cur") ;;
+    commands) mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null)" -- "$cur" | sort -u) ;;
+    users) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
+    folders)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        ;;
+    files)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        ;;
+    *) COMPREPLY=() ;;
+    esac
+}
+
+`
+
+// bashOffers writes the cases of a page's flags with values.
+func (p *Program) bashOffers(b *strings.Builder, page *Page) {
+	subcommand := ""
+	if page != p.Page {
+		subcommand = p.sub(page)
+	}
+	for _, g := range page.Flags {
+		for _, f := range g.Flags {
+			if f.Value == "" {
+				continue
+			}
+			pattern := subcommand + "--" + f.Long + "="
+			if !f.Optional {
+				pattern += " | " + subcommand + "--" + f.Long
+				if f.Short != "" {
+					pattern += " | " + subcommand + "-" + f.Short
+				}
+			}
+			fmt.Fprintf(b, "    %s) offer=%s", pattern, thingNames[f.Offer.Things])
+			if len(f.Offer.Words) > 0 {
+				fmt.Fprintf(b, " words='%s'", strings.Join(f.Offer.Words, " "))
+			}
+			if f.Offer.Separator != "" {
+				fmt.Fprintf(b, " separator=%s", f.Offer.Separator)
+			}
+			b.WriteString(" ;;\n")
+		}
+	}
+}
+
+var thingNames = [...]string{
+	OfferNothing: "nothing", OfferFiles: "files", OfferFolders: "folders", OfferProcesses: "processes",
+	OfferCommands: "commands", OfferUsers: "users", OfferWords: "words",
 }
 
 // names are those of the subcommands.
@@ -92,7 +204,11 @@ func (p *Program) Zsh() string {
 	all := strings.Join(append([]string{p.Page.Name}, sortedKeys(p.Links)...), " ")
 	fmt.Fprintf(&b, "#compdef %s\n# zsh completion for %s, generated from its flags\n\n%s() {\n", all, p.Page.Name, name)
 	if len(p.Subcommands) == 0 {
-		b.WriteString("    _arguments -s -S" + p.Page.zshFlags("        ") + " \\\n        '*:file:_files'\n")
+		rest := "'*:file:_files'"
+		if p.Page.Command {
+			rest = "'*::command:_normal'"
+		}
+		b.WriteString("    _arguments -s -S" + p.Page.zshFlags("        ") + " \\\n        " + rest + "\n")
 	} else {
 		b.WriteString("    local subcommand=\n    case ${service} in\n")
 		for _, link := range sortedKeys(p.Links) {
@@ -122,19 +238,69 @@ func (p *Page) zshFlags(indent string) string {
 			spec := "[" + escape.Replace(f.Text) + "]"
 			value := ""
 			if f.Value != "" {
-				value = ":" + escape.Replace(f.Value) + ":_files"
+				value = ":" + escape.Replace(f.Value) + ":" + f.Offer.zsh()
 			}
 			long := "--" + f.Long
-			if f.Value != "" {
+			switch {
+			case f.Optional:
+				long, value = long+"=-", ":"+value
+			case f.Value != "":
 				long += "="
 			}
 			fmt.Fprintf(&b, " \\\n%s%s", indent, shellQuote(long+spec+value))
-			if f.Short != "" {
+			if f.Short != "" && f.Optional {
+				fmt.Fprintf(&b, " \\\n%s%s", indent, shellQuote("-"+f.Short+spec))
+			} else if f.Short != "" {
 				fmt.Fprintf(&b, " \\\n%s%s", indent, shellQuote("-"+f.Short+spec+value))
 			}
 		}
 	}
 	return b.String()
+}
+
+// zsh returns the action of _arguments for a value.
+func (o *Offer) zsh() string {
+	switch o.Things {
+	case OfferFiles:
+		return "_files"
+	case OfferFolders:
+		return "_files -/"
+	case OfferProcesses:
+		return "_sequence _pids"
+	case OfferCommands:
+		return "_process_names -a"
+	case OfferUsers:
+		return "_users"
+	case OfferWords:
+		words := strings.NewReplacer(":", `\:`).Replace(strings.Join(o.Words, " "))
+		if o.Separator != "" {
+			return "_values -s " + o.Separator + " value " + words
+		}
+		return "(" + words + ")"
+	}
+	return " " // nothing
+}
+
+// fish returns the options of complete for a value.
+func (o *Offer) fish() string {
+	switch o.Things {
+	case OfferFiles:
+		return " -r -F"
+	case OfferFolders:
+		return " -x -a '(__fish_complete_directories)'"
+	case OfferProcesses:
+		return " -x -a '(__fish_complete_pids)'"
+	case OfferCommands:
+		return " -x -a '(cat /proc/*/comm 2>/dev/null | sort -u)'"
+	case OfferUsers:
+		return " -x -a '(__fish_complete_users)'"
+	case OfferWords:
+		if o.Separator != "" {
+			return " -x -a " + fishQuote(`(__fish_complete_list `+o.Separator+` "string split , `+strings.Join(o.Words, ",")+`")`)
+		}
+		return " -x -a " + fishQuote(strings.Join(o.Words, " "))
+	}
+	return " -x"
 }
 
 // Fish returns the script for fish.
@@ -148,8 +314,11 @@ func (p *Program) Fish() string {
 				if f.Short != "" {
 					fmt.Fprintf(&b, " -s %s", f.Short)
 				}
-				if f.Value != "" {
-					b.WriteString(" -r")
+				switch {
+				case f.Optional && len(f.Offer.Words) > 0:
+					b.WriteString(" -f -a " + fishQuote(strings.Join(f.Offer.Words, " ")))
+				case f.Value != "" && !f.Optional:
+					b.WriteString(f.Offer.fish())
 				}
 				fmt.Fprintf(&b, " -d %s\n", fishQuote(f.Text))
 			}

@@ -16,7 +16,7 @@ func oddPage() *Page {
 		Name: "tool odd", Summary: "it's odd - very", Synopsis: []string{"[flags] FILE", "'quoted'"},
 		About:    ".SH is no heading\\n, and 'this' no request.\n\n'second paragraph",
 		Lists:    []List{{Title: "List \"of\" two", Rows: []ListRow{{"a-b", ".c"}}}},
-		Flags:    []FlagGroup{{Title: "Group", Flags: []Flag{{"long-name", "l", "VALUE", "does [it]: isn't it"}, {"switch", "", "", "plain"}}}},
+		Flags:    []FlagGroup{{Title: "Group", Flags: []Flag{{Long: "long-name", Short: "l", Value: "VALUE", Text: "does [it]: isn't it"}, {Long: "switch", Text: "plain"}}}},
 		Examples: []Example{{Does: "do it", Command: "tool odd -l 'x y' | grep '^.'"}},
 	}
 }
@@ -87,19 +87,41 @@ the reader of the output went away, as head does
 	}
 }
 
+// offering has flags for whose values a shell offers something.
+func offering() *Page {
+	p := oddPage()
+	p.Flags[0].Flags = append(p.Flags[0].Flags, []Flag{
+		{Long: "file", Value: "FILE", Text: "f", Offer: Offer{Things: OfferFiles}}, {Long: "dir", Value: "DIR", Text: "d", Offer: Offer{Things: OfferFolders}},
+		{Long: "pid", Short: "p", Value: "PID", Text: "p", Offer: Offer{Things: OfferProcesses, Separator: ","}}, {Long: "comm", Value: "NAME", Text: "c", Offer: Offer{Things: OfferCommands}},
+		{Long: "user", Value: "USER", Text: "u", Offer: Offer{Things: OfferUsers}}, {Long: "word", Value: "WORD", Text: "w", Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}}},
+		{Long: "list", Value: "LIST", Text: "l", Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}, Separator: ":"}},
+		{Long: "maybe", Value: "WORD", Text: "m", Optional: true, Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}}},
+	}...)
+	return p
+}
+
 func TestScripts(t *testing.T) {
 	p := Program{
-		Page: &Page{Name: "tool", Summary: "a tool"}, Subcommands: []*Page{oddPage()},
+		Page: &Page{Name: "tool", Summary: "a tool"}, Subcommands: []*Page{offering()},
 		Links: map[string]string{"tool-odd": "odd"},
 	}
 	for name, tt := range map[string]struct {
 		got  string
 		want []string
 	}{
-		"bash": {p.Bash(), []string{"    odd) flags='--long-name -l --switch' ;;\n", "    tool-odd) subcommand=odd ;;\n", "complete -o filenames -F _tool tool tool-odd\n"}},
-		"zsh":  {p.Zsh(), []string{"#compdef tool tool-odd\n", `'--long-name=[does \[it\]\: isn'\''t it]:VALUE:_files'`, `'-l[does \[it\]\: isn'\''t it]:VALUE:_files'`, `'odd:it'\''s odd - very'`}},
+		"bash": {p.Bash(), []string{
+			"    odd) flags='--long-name -l --switch --file --dir --pid -p --comm --user --word --list --maybe' ;;\n", "    tool-odd) subcommand=odd ;;\n", "complete -F _tool tool tool-odd\n",
+			"    odd--long-name= | odd--long-name | odd-l) offer=nothing ;;\n", "    odd--pid= | odd--pid | odd-p) offer=processes separator=, ;;\n",
+			"    odd--list= | odd--list) offer=words words='a b' separator=: ;;\n", "    odd--maybe=) offer=words words='a b' ;;\n",
+		}},
+		"zsh": {p.Zsh(), []string{"#compdef tool tool-odd\n", `'--long-name=[does \[it\]\: isn'\''t it]:VALUE: '`, `'-l[does \[it\]\: isn'\''t it]:VALUE: '`,
+			"'--file=[f]:FILE:_files'", "'--dir=[d]:DIR:_files -/'", "'-p[p]:PID:_sequence _pids'", "'--comm=[c]:NAME:_process_names -a'", "'--user=[u]:USER:_users'",
+			"'--word=[w]:WORD:(a b)'", "'--list=[l]:LIST:_values -s : value a b'", "'--maybe=-[m]::WORD:(a b)'", `'odd:it'\''s odd - very'`}},
 		"fish": {p.Fish(), []string{
-			`complete -c tool -n '__fish_seen_subcommand_from odd' -l long-name -s l -r -d 'does [it]: isn\'t it'` + "\n",
+			`complete -c tool -n '__fish_seen_subcommand_from odd' -l long-name -s l -x -d 'does [it]: isn\'t it'` + "\n",
+			"complete -c tool-odd -l file -r -F -d 'f'\n", "complete -c tool-odd -l dir -x -a '(__fish_complete_directories)' -d 'd'\n", "complete -c tool-odd -l pid -s p -x -a '(__fish_complete_pids)' -d 'p'\n",
+			"complete -c tool-odd -l user -x -a '(__fish_complete_users)' -d 'u'\n", "complete -c tool-odd -l word -x -a 'a b' -d 'w'\n",
+			"complete -c tool-odd -l list -x -a '(__fish_complete_list : \"string split , a,b\")' -d 'l'\n", "complete -c tool-odd -l maybe -f -a 'a b' -d 'm'\n",
 			"complete -c tool-odd -l switch -d 'plain'\n", `complete -c tool -n __fish_use_subcommand -f -a odd -d 'it\'s odd - very'` + "\n",
 		}},
 	} {
@@ -110,7 +132,7 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	alone := Program{Page: &Page{Name: "tool-x", Flags: oddPage().Flags}}
-	if got := alone.Bash(); !strings.Contains(got, "_tool_x() {\n") || !strings.Contains(got, "flags='--long-name -l --switch'\n") || strings.Contains(got, "case") {
+	if got := alone.Bash(); !strings.Contains(got, "_tool_x() {\n") || !strings.Contains(got, "flags='--long-name -l --switch'\n") || strings.Contains(got, "subcommand in") {
 		t.Errorf("bash:\n%s", got)
 	}
 	if got := alone.Zsh(); !strings.Contains(got, "_arguments -s -S") || strings.Contains(got, "case") {

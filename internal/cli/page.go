@@ -20,6 +20,7 @@ type Page struct {
 	Flags    []FlagGroup
 	Examples []Example
 	Exit     []ExitRow // what each exit code means here; nil for CommonExit
+	Command  bool      // a command may stand after --, and nothing else but flags
 }
 
 // List is a titled table of names and what they are.
@@ -45,7 +46,30 @@ type Flag struct {
 	Long, Short string // without hyphens; Short may be empty
 	Value       string // what its value is called, empty if it takes none
 	Text        string // what it does
+	Optional    bool   // its value may be left out, and stands after = only
+	Offer       Offer  // what a shell offers for the value
 }
+
+// Offer is what a shell offers for the value of a flag.
+type Offer struct {
+	Things    Things
+	Words     []string // for OfferWords
+	Separator string   // between several values in one; empty if there is one value
+}
+
+// Things are a kind of things that a shell knows.
+type Things int
+
+// The kinds of things.
+const (
+	OfferNothing Things = iota
+	OfferFiles
+	OfferFolders
+	OfferProcesses // their IDs
+	OfferCommands  // names of running processes
+	OfferUsers
+	OfferWords
+)
 
 // Example is a command line and what it does.
 type Example struct {

@@ -121,7 +121,10 @@ func (g *Groups) Usage() []cli.FlagGroup {
 				return
 			}
 			value, text := pflag.UnquoteUsage(f)
-			group.Flags = append(group.Flags, cli.Flag{Long: f.Name, Short: f.Shorthand, Value: value, Text: text})
+			group.Flags = append(group.Flags, cli.Flag{
+				Long: f.Name, Short: f.Shorthand, Value: value, Text: text,
+				Optional: value != "" && f.NoOptDefVal != "", Offer: offer(f, value),
+			})
 		})
 		out = append(out, group)
 	}

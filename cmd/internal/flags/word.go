@@ -48,18 +48,36 @@ func (w *oneOf) String() string {
 // Type is that of texts, whose defaults help shows in quotation marks.
 func (w *oneOf) Type() string { return "string" }
 
-// offered is the annotation of flags whose values are words that a shell can offer.
-const offered = "rtrace_words"
+// Annotations of flags: the words that a shell offers for the value of a flag that takes
+// others, too, or several, what separates these, and the kind of other things.
+const (
+	offeredWords     = "rtrace_words"
+	offeredSeparator = "rtrace_separator"
+	offeredCommands  = "rtrace_commands"
+)
 
-// Offer says which words a shell offers for the value of a flag that takes others, too,
-// or several of them.
-func Offer(f *pflag.FlagSet, name string, words ...string) {
+func annotate(f *pflag.FlagSet, name, key string, values ...string) {
 	flag := f.Lookup(name)
 	if flag.Annotations == nil {
 		flag.Annotations = make(map[string][]string)
 	}
-	flag.Annotations[offered] = words
+	flag.Annotations[key] = values
 }
+
+// Offer says which words a shell offers for the value of a flag that takes others, too.
+func Offer(f *pflag.FlagSet, name string, words ...string) {
+	annotate(f, name, offeredWords, words...)
+}
+
+// OfferSeveral says which words a shell offers for the parts of a flag's value, and what
+// is between them: a comma or a colon.
+func OfferSeveral(f *pflag.FlagSet, name, separator string, words ...string) {
+	Offer(f, name, words...)
+	annotate(f, name, offeredSeparator, separator)
+}
+
+// OfferCommands says that a shell offers the names of processes for a flag's value.
+func OfferCommands(f *pflag.FlagSet, name string) { annotate(f, name, offeredCommands, "") }
 
 // Words returns the words that the value of a flag can be, or be made of; nil if it can
 // be anything.
@@ -67,5 +85,37 @@ func Words(f *pflag.Flag) []string {
 	if w, ok := f.Value.(*oneOf); ok {
 		return w.words
 	}
-	return f.Annotations[offered]
+	return f.Annotations[offeredWords]
+}
+
+// offer returns what a shell offers for the value of a flag, which its help calls value.
+func offer(f *pflag.Flag, value string) cli.Offer {
+	if words := Words(f); len(words) > 0 {
+		o := cli.Offer{Things: cli.OfferWords, Words: words}
+		if separator := f.Annotations[offeredSeparator]; len(separator) > 0 {
+			o.Separator = separator[0]
+		}
+		return o
+	}
+	if f.Annotations[offeredCommands] != nil {
+		return cli.Offer{Things: cli.OfferCommands}
+	}
+	switch value {
+	case "PID":
+		o := cli.Offer{Things: cli.OfferProcesses}
+		if _, several := f.Value.(*PIDs); several {
+			o.Separator = ","
+		}
+		return o
+	case "FILE", "PATH", "OUT":
+		return cli.Offer{Things: cli.OfferFiles}
+	case "DIR", "DIR|off":
+		return cli.Offer{Things: cli.OfferFolders}
+	case "USER":
+		return cli.Offer{Things: cli.OfferUsers}
+	}
+	if words := strings.Split(value, "|"); len(words) > 1 { // as yes|no
+		return cli.Offer{Things: cli.OfferWords, Words: words}
+	}
+	return cli.Offer{}
 }

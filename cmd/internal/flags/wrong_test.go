@@ -27,7 +27,7 @@ func declared() *Groups {
 	set.Var(Number(new(int), 5, 1, 16), "kb", "`KB`")
 	set.Var(Number(new(int), 5, 1, Unbounded), "rows", "`N`")
 	set.StringP("output", "o", "", "`PATH`")
-	Offer(set, "labels", "thread", "none")
+	OfferSeveral(set, "labels", ",", "thread", "none")
 	g.Hidden().Int("durable", 0, "")
 	g.Alias("depth", "frames")
 	return &g
