@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -46,13 +45,7 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 	if errors.Is(err, io.EOF) {
 		err = calls.missing()
 	}
-	if n := calls.stats.lost; n > 0 {
-		what := "allocations are missing"
-		if leaks {
-			what = "blocks count as unfreed whose frees are missing, and other blocks are missing"
-		}
-		warn(fmt.Errorf("%s lost while recording: %s", plural(n, "event"), what))
-	}
+	calls.warnLost(warn)
 	calls.warnSums(warn)
 	if leaks {
 		calls.warnUnknown(warn)

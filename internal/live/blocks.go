@@ -26,7 +26,7 @@ type Blocks struct {
 	counted   IDs // resources with reference counting
 	nulls     IDs // resources in which id 0 is no block
 	unmatched uint64
-	replaced  uint64
+	replaced  [2]uint64 // blocks, bytes
 }
 
 // account is what belongs to a process. Each block is in one of the tables, and goes from
@@ -100,7 +100,8 @@ func (b *Blocks) Insert(pid int32, resource uint32, id, size, value uint64) (old
 		}
 	}
 	if e, replaced := a.known.Insert(resource, id, size, value); replaced {
-		b.replaced++
+		b.replaced[0]++
+		b.replaced[1] += e.Size
 		return e, Known
 	}
 	return old, fate
@@ -237,6 +238,6 @@ func (b *Blocks) Unknown() (blocks int, bytes uint64) {
 // Frees of address 0 are not counted.
 func (b *Blocks) Unmatched() uint64 { return b.unmatched }
 
-// Replaced is how many live blocks ended since another one began at their address.
-// Unknown ones are not counted.
-func (b *Blocks) Replaced() uint64 { return b.replaced }
+// Replaced returns the number and the total size of the live blocks that ended since
+// another one began at their address. Unknown ones are not counted.
+func (b *Blocks) Replaced() (blocks, bytes uint64) { return b.replaced[0], b.replaced[1] }

@@ -21,8 +21,9 @@ func NewStill() *Finder {
 	return f
 }
 
-// Replaced is how many live blocks ended since another one began at their address.
-func (f *Finder) Replaced() uint64 { return f.still.blocks.Replaced() }
+// Replaced is how many live blocks ended since another one began at their address, and
+// their bytes.
+func (f *Finder) Replaced() (blocks, bytes uint64) { return f.still.blocks.Replaced() }
 
 // Lifetimes is how long the blocks lived that were freed, counted from the call that
 // made them, which may be a realloc. Without times all are 0.

@@ -12,6 +12,11 @@ type Calls struct {
 	Reallocs    uint64 `json:"reallocs"`
 }
 
+// Since returns how many there were since the given ones.
+func (n Calls) Since(before Calls) Calls {
+	return Calls{n.All - before.All, n.Allocations - before.Allocations, n.Frees - before.Frees, n.Reallocs - before.Reallocs}
+}
+
 // Add counts a call.
 func (n *Calls) Add(c *trace.Call) {
 	n.All++

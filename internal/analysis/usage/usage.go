@@ -295,8 +295,11 @@ func (c *Counter) Calls() Calls { return c.calls }
 // Unmatched is how many frees there were of blocks that were not live.
 func (c *Counter) Unmatched() uint64 { return c.blocks.Unmatched() }
 
-// Replaced is how many live blocks ended since another one began at their address.
-func (c *Counter) Replaced() uint64 { return c.blocks.Replaced() }
+// Replaced is what was live and ended since another block began at its address.
+func (c *Counter) Replaced() Amount {
+	blocks, bytes := c.blocks.Replaced()
+	return Amount{blocks, bytes}
+}
 
 // Sized says whether any allocation had a size.
 func (c *Counter) Sized() bool { return c.sized }

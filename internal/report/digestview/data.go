@@ -93,12 +93,12 @@ func (u *uses) share(whole *uses) float64 {
 }
 
 type resource struct {
-	Type       string     `json:"type"`
-	Desc       string     `json:"desc"`
-	Bytes      bool       `json:"bytes"` // sizes are bytes
-	Sized      bool       `json:"sized"` // sizes say something
-	HasFrees   bool       `json:"hasFrees"` // or reallocs
-	HasStacks  bool       `json:"hasStacks"`
+	Type      string `json:"type"`
+	Desc      string `json:"desc"`
+	Bytes     bool   `json:"bytes"`    // sizes are bytes
+	Sized     bool   `json:"sized"`    // sizes say something
+	HasFrees  bool   `json:"hasFrees"` // or reallocs
+	HasStacks bool   `json:"hasStacks"`
 	usage.Calls
 	Total      uses       `json:"total"`
 	Freed      [2]uint64  `json:"freed"`

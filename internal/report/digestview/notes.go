@@ -133,7 +133,7 @@ func notesOf(r *digest.Result, of *digest.Resource) (out []note) {
 	case of.Sampled:
 		warn("These are samples: some of the allocations, each with the bytes that it stands for, and no frees. Nothing can be said of leaks and of what is live: all counts as live to the end.")
 	case !frees:
-		say("The trace has no frees: all counts as live to the end.")
+		say("The trace has no frees: all counts as live to the end, or until its address comes again.")
 	}
 	if n := of.Total.Unknown; n.Blocks > 0 {
 		warn("Unknown: %s (%s) were live when the recording had a gap, when frees were not seen. They do not count as still live, but curves and the peak have them.",
