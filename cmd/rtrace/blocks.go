@@ -33,6 +33,7 @@ type blockFlags struct {
 	mangled   bool
 	cache     *linecache.Cache // of what names are made of; may be nil
 	addresses bool
+	still     bool // what is live is what package live says, not the post-processor
 }
 
 func (b *blockFlags) addNames(f *pflag.FlagSet) {

@@ -121,7 +121,9 @@ func (x *groupTexts) threadName(g *sites.Group) string {
 }
 
 // faster is by how many bytes per second a group grew faster.
-func (r *diffReport) faster(d *diffRow) float64 { return r.rate(d.after, 1).Bytes - r.rate(d.before, 0).Bytes }
+func (r *diffReport) faster(d *diffRow) float64 {
+	return r.rate(d.after, 1).Bytes - r.rate(d.before, 0).Bytes
+}
 
 // sorted returns the rows with a difference, those that grew most first, and
 // what those have that --top leaves out. Where rates are compared, those that grew
