@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/internal/cli"
 )
 
@@ -26,6 +27,7 @@ type pageData struct {
 }
 
 type pageResource struct {
+	usage.Calls
 	Type   string
 	Total  [10]uint64
 	Stacks struct {
