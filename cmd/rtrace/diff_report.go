@@ -202,6 +202,14 @@ func (r *diffReport) in(after int) string {
 	}
 }
 
+// unknownLine says what is unknown; it is empty if nothing is, or if that does not matter.
+func (r *diffReport) unknownLine(when string, u usage.Amount) string {
+	if u.Blocks == 0 || r.options.allocated {
+		return ""
+	}
+	return fmt.Sprintf("unknown %s: %s (%s) were live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
+}
+
 // print writes the report as text.
 func (r *diffReport) print(w io.Writer) error {
 	what := "live"
@@ -218,11 +226,7 @@ func (r *diffReport) print(w io.Writer) error {
 		lines += fmt.Sprintf("per second: %.1f blocks (%.1f bytes) before, %.1f blocks (%.1f bytes) after; the recordings are of different lengths, so compare these\n",
 			before.Blocks, before.Bytes, after.Blocks, after.Bytes)
 	}
-	for i, when := range [...]string{"before", "after"} {
-		if u := r.unknown[i]; u.Blocks > 0 && !r.options.allocated {
-			lines += fmt.Sprintf("unknown %s: %s (%s) were live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
-		}
-	}
+	lines += r.unknownLine("before", r.unknown[0]) + r.unknownLine("after", r.unknown[1])
 	rows, more, rest := r.sorted()
 	if _, err := io.WriteString(w, lines); err != nil || len(rows) == 0 {
 		return err

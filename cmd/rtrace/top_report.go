@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
@@ -49,24 +50,32 @@ func (r *topReport) collect() {
 func (r *topReport) print(w io.Writer) error {
 	total, calls := r.counter.Total(), r.counter.Calls().Since(r.earlier)
 	unknown := total.Unknown.Blocks > 0
-	lines := fmt.Sprintf("calls:     %d: %s, %s, %s\n", calls.All, plural(calls.Allocations, "allocation"), plural(calls.Frees, "free"), plural(calls.Reallocs, "realloc"))
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "calls:     %d: %s, %s, %s\n", calls.All, plural(calls.Allocations, "allocation"), plural(calls.Frees, "free"), plural(calls.Reallocs, "realloc"))
 	for _, line := range [...]struct {
 		title string
 		usage.Amount
 	}{
 		{"allocated: ", total.Allocated}, {"temporary: ", total.Temporary}, {"live:      ", total.Live}, {"at peak:   ", total.AtPeak},
 	} {
-		lines += fmt.Sprintf("%s%s (%s)\n", line.title, plural(line.Blocks, "block"), plural(line.Bytes, "byte"))
+		fmt.Fprintf(&lines, "%s%s (%s)\n", line.title, plural(line.Blocks, "block"), plural(line.Bytes, "byte"))
 	}
 	if unknown {
-		lines += unknownText(amount(total.Unknown)) + "\n"
+		lines.WriteString(unknownText(amount(total.Unknown)) + "\n")
 	}
-	if _, err := io.WriteString(w, lines); err != nil || len(r.rows) == 0 {
+	if _, err := io.WriteString(w, lines.String()); err != nil || len(r.rows) == 0 {
 		return err
 	}
 	columns := []table.Column{
-		{Title: "bytes"}, {Title: "%"}, {Title: "blocks"}, {Title: "temporary"},
-		{Title: "live"}, {Title: "unknown"}, {Title: "peak"}, {Title: "at peak"}, {Title: r.key.String(), Left: true},
+		{Title: "bytes"},
+		{Title: "%"},
+		{Title: "blocks"},
+		{Title: "temporary"},
+		{Title: "live"},
+		{Title: "unknown"},
+		{Title: "peak"},
+		{Title: "at peak"},
+		{Title: r.key.String(), Left: true},
 	}
 	cut := func(cells []string) []string { return cells }
 	if !unknown {

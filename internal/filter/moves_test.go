@@ -23,8 +23,8 @@ func TestJoinMoves(t *testing.T) {
 	}
 	free, alloc := by("realloc", 1, trace.OpFree, 16), by("realloc", 2, trace.OpAlloc, 32)
 	move := with(alloc.Clone(), func(r *trace.Record) { r.Call.Op, r.Call.OldID, r.Call.EntryTime = trace.OpMove, 16, 1 })
-	old := &trace.Record{Kind: trace.KindHeader, Header: trace.Header{Format: "mtrc", Version: "1.4.3"}}
-	new := &trace.Record{Kind: trace.KindHeader, Header: trace.Header{Format: "mtrc", Version: "1.5.1"}}
+	early := &trace.Record{Kind: trace.KindHeader, Header: trace.Header{Format: "mtrc", Version: "1.4.3"}}
+	later := &trace.Record{Kind: trace.KindHeader, Header: trace.Header{Format: "mtrc", Version: "1.5.1"}}
 	indexed := func(r *trace.Record) *trace.Record {
 		return with(r, func(r *trace.Record) { r.Call.Index = 9 })
 	}
@@ -48,12 +48,12 @@ func TestJoinMoves(t *testing.T) {
 		},
 		{
 			"an index of old MTRC",
-			[]*trace.Record{old, indexed(by("free", 1, trace.OpFree, 16)), indexed(by("malloc", 2, trace.OpAlloc, 32))},
-			[]*trace.Record{old, with(indexed(by("malloc", 2, trace.OpAlloc, 32)), func(r *trace.Record) {
+			[]*trace.Record{early, indexed(by("free", 1, trace.OpFree, 16)), indexed(by("malloc", 2, trace.OpAlloc, 32))},
+			[]*trace.Record{early, with(indexed(by("malloc", 2, trace.OpAlloc, 32)), func(r *trace.Record) {
 				r.Call.Op, r.Call.OldID, r.Call.EntryTime = trace.OpMove, 16, 1
 			})},
 		},
-		{"an index of new MTRC", []*trace.Record{new, indexed(by("free", 1, trace.OpFree, 16)), indexed(by("malloc", 2, trace.OpAlloc, 32))}, nil},
+		{"an index of new MTRC", []*trace.Record{later, indexed(by("free", 1, trace.OpFree, 16)), indexed(by("malloc", 2, trace.OpAlloc, 32))}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cut := errors.New("cut")

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -81,9 +82,7 @@ func TestBlocksAgainstMaps(t *testing.T) {
 			if became != len(known) {
 				t.Fatalf("%d became unknown, want %d", became, len(known))
 			}
-			for id, v := range known {
-				unknown[id] = v
-			}
+			maps.Copy(unknown, known)
 			clear(known)
 		case n < 45:
 			e, fate := b.Free(7, 1, id)

@@ -123,7 +123,15 @@ func (d *Digest) Finish() *Result {
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 	}
+	whole := true // nothing is missing that may be an allocation or a free
+	for _, l := range r.Lost {
+		whole = whole && !l.HidesFrees
+	}
 	for _, of := range d.types {
+		of.Young.Recorded, of.Young.Live = time.Duration(r.Duration), of.Total.Live.Blocks
+		if whole {
+			of.Young.Before = of.Unmatched
+		}
 		if of.Calls.All > 0 {
 			d.finish(of)
 			r.Resources = append(r.Resources, &of.Resource)
@@ -163,7 +171,7 @@ func (d *Digest) fates() {
 			if fate == live.Known {
 				row.born(*l)
 				if d.clock.Last()-l.made < int64(of.Young.Usual) {
-					of.Young.Blocks++
+					of.Young.Young++
 				}
 				continue
 			}
@@ -176,12 +184,15 @@ func (d *Digest) fates() {
 	}
 }
 
-// Young says how many of the blocks that are live at the end have not lived as long as
-// others.
-type Young struct {
-	Usual  time.Duration // 99 of 100 blocks that were freed lived less long; 0 if none was freed
-	Blocks uint64        // live ones that are younger than that
-}
+// Young says whether blocks that are live at the end may well be freed soon.
+type Young = live.Young
+
+// The doubts that Young.Judge returns.
+const (
+	ManyFromBefore   = live.ManyFromBefore
+	ShorterThanUsual = live.ShorterThanUsual
+	MostlyYoung      = live.MostlyYoung
+)
 
 // finish makes the tables of a resource.
 func (d *Digest) finish(of *resource) {

@@ -76,7 +76,8 @@ func TestCounter(t *testing.T) {
 		{
 			"other types of resources do not matter",
 			[]*trace.Record{
-				{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}}, {Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd"}},
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd"}},
 				alloc(1, 5), of2(alloc(1, 6)), free(1), of2(alloc(2, 6)), of2(free(1)),
 			},
 			[]amounts{{{3, 17}, {1, 5}, {1, 6}, {2, 12}, {2, 12}}},

@@ -6,12 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"rtrace-bpf/internal/analysis/digest"
-	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/figure"
-	"rtrace-bpf/trace"
 )
 
 // note is something that a reader has to know of a trace.
@@ -49,7 +46,7 @@ func notes(r *digest.Result, o *Options) []note {
 	}) {
 		l := r.Lost[reason]
 		switch text := reasons[reason]; {
-		case l.Gap && reason == trace.LostPaused:
+		case l.Gap && reason == "paused":
 			warn("The recording paused %s, for %s in all: nothing of that time is here.", plural(l.Count, "time"), figure.Seconds(uint64(l.Missing)))
 		case l.Gap:
 			warn("Nothing was recorded %s, for up to %s in all: %s.", plural(l.Count, "time"), figure.Seconds(uint64(l.Missing)), text)
@@ -88,22 +85,22 @@ func notes(r *digest.Result, o *Options) []note {
 	if r.Unfollowed > 0 {
 		warn("Not counted: %s, as there are too many types of resources.", plural(r.Unfollowed, "call"))
 	}
-	return append(out, resourceNotes(r)...)
+	return append(out, resourceNotes(r.Resources)...)
 }
 
 // resourceNotes are those of the types of resources. What is true of several is
 // said once.
-func resourceNotes(r *digest.Result) []note {
+func resourceNotes(all []*digest.Resource) []note {
 	var (
 		out   []note
 		types = make(map[note][]string)
 		own   = 0 // resources that something was allocated of
 	)
-	for _, of := range r.Resources {
+	for _, of := range all {
 		if of.Total.Allocated.Blocks > 0 || of.Unmatched > 0 {
 			own++
 		}
-		for _, n := range notesOf(r, of) {
+		for _, n := range notesOf(of) {
 			if types[n] == nil {
 				out = append(out, n)
 			}
@@ -119,7 +116,7 @@ func resourceNotes(r *digest.Result) []note {
 }
 
 // notesOf are those of one type of resource.
-func notesOf(r *digest.Result, of *digest.Resource) (out []note) {
+func notesOf(of *digest.Resource) (out []note) {
 	warn := func(format string, args ...any) { out = append(out, note{true, fmt.Sprintf(format, args...)}) }
 	say := func(format string, args ...any) { out = append(out, note{false, fmt.Sprintf(format, args...)}) }
 	if of.Unmatched > 0 {
@@ -142,7 +139,7 @@ func notesOf(r *digest.Result, of *digest.Resource) (out []note) {
 	if of.Replaced > 0 && frees {
 		warn("%s where a block was live: the free between was not seen. The older blocks count as ended, but not as freed.", plural(of.Replaced, "allocation"))
 	}
-	if text := youngNote(r, of); text != "" {
+	if text := youngNote(&of.Young); text != "" {
 		say("%s", text)
 	}
 	if !sized(of) {
@@ -171,21 +168,15 @@ func notesOf(r *digest.Result, of *digest.Resource) (out []note) {
 
 // youngNote is what is said of blocks that are live but may well be freed soon. It is
 // package live's rule that decides, as in rtrace leaks.
-func youngNote(r *digest.Result, of *digest.Resource) string {
-	young := live.Young{
-		Recorded: time.Duration(r.Duration), Usual: of.Young.Usual, Live: of.Total.Live.Blocks, Young: of.Young.Blocks,
-	}
-	if len(r.Lost) == 0 {
-		young.Before = of.Unmatched
-	}
+func youngNote(young *digest.Young) string {
 	switch young.Judge() {
-	case live.ManyFromBefore:
+	case digest.ManyFromBefore:
 		return fmt.Sprintf("The recording is short compared with the lives of blocks: meanwhile %s from before it %s freed, and %s of its own are still live. Many of them may be freed later: a longer recording tells.",
 			plural(young.Before, "block"), was(young.Before), figure.Count(young.Live))
-	case live.ShorterThanUsual:
+	case digest.ShorterThanUsual:
 		return fmt.Sprintf("The recording is short compared with the lives of blocks: it lasted %s, and 1 of 100 blocks that were freed lived about as long. Many of those that are still live may be freed later: a longer recording tells.",
 			figure.Seconds(uint64(young.Recorded)))
-	case live.MostlyYoung:
+	case digest.MostlyYoung:
 		return fmt.Sprintf("Most of the blocks that are still live are young: %s were allocated in the last %s of the recording, and 99 of 100 blocks that were freed lived less long. rtrace leaks --min-age %v leaves them out.",
 			figure.Percent(float64(young.Young)/float64(young.Live)), figure.Seconds(uint64(young.Usual)), young.Usual)
 	}
