@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
 )
 
@@ -19,6 +20,7 @@ func infoCommand() command {
 			Synopsis: []string{"[--json] [FILE]"},
 			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, " +
 				"what was lost, and how good the stacks are. Of a file with several streams, as a process and its child may write, it prints each; in JSON they are in streams, and all else is of the first. It takes memory for the blocks that are live at a time and for each distinct stack.",
+			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "see whether events were lost", Command: "rtrace info rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace info --json rtrace-raw-4711-0 | jq '.resources[0].live.bytes'"},
@@ -52,7 +54,7 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var streams streams
-	err = in.outcome(trace.Copy(&streams, in))
+	err = in.outcome(trace.Copy(&streams, filter.NewJoinMoves(in)))
 	if !isIncomplete(err) {
 		return err
 	}
