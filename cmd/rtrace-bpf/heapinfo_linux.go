@@ -100,7 +100,7 @@ func (x *session) tellHeap(rec *trace.Record) error {
 		if !x.config.quiet {
 			x.status.print("process %d: %s", x.pid, text)
 		}
-		if err := x.write(&trace.Record{Kind: trace.KindComment, Time: h.time, PID: int32(x.pid), Comment: text}); err != nil {
+		if err := x.put(&trace.Record{Kind: trace.KindComment, Time: h.time, PID: int32(x.pid), Comment: text}); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (x *session) tellHeap(rec *trace.Record) error {
 			return err
 		}
 	}
-	return x.write(&state)
+	return x.put(&state)
 }
 
 // observe takes in a record.

@@ -38,6 +38,7 @@ type session struct {
 	scene     *scene             // adds files and the machine to what the tracer tells; nil for nothing
 	leaks     *outfile.File      // the report of --swap-lsan; nil for none
 	pages     *pageflags.Process // looks at the pages at the end of the trace; nil: nobody asks
+	resident  *resident          // follows how much memory is resident; nil: nobody asks
 	heap      *heapInfo          // looks at the heap for the end of the trace; nil: nobody asks
 	endTime   int64              // time of the last record
 	system    *system
@@ -92,7 +93,9 @@ func (x *session) attach(ctx context.Context, options tracer.Options) error {
 		x.scene.stop()
 		return errors.Join(&outputError{err}, plan.Close())
 	}
+	x.openResident()
 	if x.tracer, err = tracer.Open(plan); err != nil {
+		x.resident.close()
 		x.scene.stop()
 		return errors.Join(x.explain(err), x.discard())
 	}
@@ -246,11 +249,28 @@ func (x *session) pump() error {
 }
 
 func (x *session) write(rec *trace.Record) error {
-	if err := errors.Join(x.tellHeap(rec), x.tellPages(rec)); err != nil {
+	if rec.Kind == trace.KindCall {
+		if x.heap != nil {
+			x.heap.observe(rec)
+		}
+		return x.put(rec)
+	}
+	if err := errors.Join(x.residentBefore(rec), x.tellHeap(rec), x.tellPages(rec)); err != nil {
 		return err
 	}
+	if err := x.put(rec); err != nil {
+		return err
+	}
+	return x.residentAfter(rec)
+}
+
+// put writes a record as it is.
+func (x *session) put(rec *trace.Record) error {
 	if rec.Kind != trace.KindCall {
 		x.names.observe(rec)
+		if x.resident != nil {
+			x.resident.account.Add(rec)
+		}
 	}
 	x.endTime = max(x.endTime, rec.Time)
 	if x.scene != nil {
@@ -268,6 +288,7 @@ func (x *session) finish() error {
 	}
 	err = errors.Join(err, x.closeAttached(), x.out.Close())
 	x.heap.close()
+	x.resident.close()
 	x.closePages()
 	if x.managed != nil {
 		err = errors.Join(err, x.managed.file.Close())
@@ -285,6 +306,7 @@ func (x *session) flush() {
 // tick is called about once a second while recording.
 func (x *session) tick() {
 	x.mu.Lock()
+	x.resident.read()
 	if x.heap != nil {
 		x.heap.tick()
 	}

@@ -31,6 +31,7 @@ func (x *session) summary(w io.Writer) error {
 		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
 	}
 	fmt.Fprintln(w)
+	x.residentSummary(w, stats)
 	if x.managed != nil {
 		fmt.Fprintf(w, "  %s\n", x.managed.summary())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
@@ -104,7 +105,8 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 
 // find reads the trace and returns what was found, also with an error.
 func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
-	calls := newCallReader(in, o.resource)
+	account := rss.NewReader(in)
+	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
 	kept := filter.NewLeaks(calls)
 	kept.Fill()
@@ -129,6 +131,9 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	for {
 		if err := names.ReadRecord(&rec); err != nil {
 			r.unmatched = kept.Finder().Unmatched()
+			if o.resource == memoryType && o.window.whole() {
+				r.rss = account.Growth(r.all.Blocks, r.all.Bytes)
+			}
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 )
 
@@ -13,7 +14,8 @@ type leakObject struct {
 	Resource    string      `json:"resource"`
 	Blocks      uint64      `json:"blocks"`
 	Bytes       uint64      `json:"bytes"`
-	All         amount      `json:"all"` // also what --min-size, --min-age, --from and --context leave out
+	All         amount      `json:"all"`           // also what --min-size, --min-age, --from and --context leave out
+	RSS         *rss.Growth `json:"rss,omitempty"` // of the whole trace; if it tells
 	Unmatched   uint64      `json:"unmatched_frees"`
 	Groups      []leakGroup `json:"groups"`
 	OtherGroups int         `json:"other_groups"` // those that --top leaves out
@@ -54,7 +56,7 @@ type leakBlock struct {
 func (r *leakReport) object() *leakObject {
 	groups, more, rest := r.shown()
 	x := &leakObject{
-		By: r.options.key.String(), Resource: r.options.resource, All: r.all, Unmatched: r.unmatched,
+		By: r.options.key.String(), Resource: r.options.resource, All: r.all, RSS: r.rss, Unmatched: r.unmatched,
 		Groups: make([]leakGroup, 0, len(groups)), OtherGroups: more, Others: rest,
 	}
 	x.Blocks, x.Bytes = r.groups.Total()

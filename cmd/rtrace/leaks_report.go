@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/report/table"
 	"rtrace-bpf/trace"
@@ -16,6 +17,7 @@ type leakReport struct {
 	groups    *sites.Grouper
 	all       amount // also of blocks that are too small, too young or not of the window
 	unmatched uint64
+	rss       *rss.Growth // nil if it is not known
 }
 
 // add takes a call whose block was not freed, and whether it is in the window.
@@ -48,6 +50,11 @@ func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 
 // print writes the report as text.
 func (r *leakReport) print(w io.Writer) error {
+	if r.rss != nil && r.rss.Elsewhere {
+		if _, err := fmt.Fprintln(w, r.rss.Verdict); err != nil {
+			return err
+		}
+	}
 	blocks, bytes := r.groups.Total()
 	line := fmt.Sprintf("unfreed allocations: %d (%s)", blocks, plural(bytes, "byte"))
 	if r.all.Blocks != blocks {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 )
 
@@ -26,6 +27,7 @@ type report struct {
 	Calls       uint64           `json:"calls"`
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
+	RSS         *rss.Growth      `json:"rss,omitempty"` // bytes; if the trace tells
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
 	LostEvents  uint64           `json:"lost_events"`
@@ -117,6 +119,17 @@ func (r *report) addResource(res *resource) {
 	})
 }
 
+// liveMemory is what is live of memory.
+func (r *report) liveMemory() (live amount) {
+	for _, res := range r.Resources {
+		if res.Type == memoryType {
+			live.Blocks += res.Live.Blocks
+			live.Bytes += res.Live.Bytes
+		}
+	}
+	return live
+}
+
 // page collects lines "label: value".
 type page struct{ strings.Builder }
 
@@ -160,6 +173,12 @@ func (r *report) writeText(w io.Writer) error {
 			text = fmt.Sprintf("%s, samples that stand for %d bytes; frees are not recorded", r.typeOf(res.ID), res.Live.Bytes)
 		}
 		p.count(i, "live", res.Live.Blocks, text)
+	}
+	if g := r.RSS; g != nil {
+		p.line("rss", "%d bytes at the start, %d at the end", g.Start, g.End)
+		if g.Elsewhere {
+			p.line("growth", "%s", g.Verdict)
+		}
 	}
 	if r.Unmatched > 0 {
 		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)

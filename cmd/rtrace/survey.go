@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -32,6 +33,7 @@ type survey struct {
 	lastTID   uint64
 	unmatched uint64
 	replaced  uint64
+	rss       rss.Account
 
 	first, last int64 // times of calls
 	days        int64 // how often the clock of the day began again
@@ -74,6 +76,9 @@ func (v *survey) Close() error { return nil }
 func (v *survey) WriteRecord(r *trace.Record) error {
 	if int(r.Kind) < len(v.kinds) {
 		v.kinds[r.Kind]++
+	}
+	if r.Kind != trace.KindCall {
+		v.rss.Add(r)
 	}
 	switch r.Kind {
 	case trace.KindCall:
@@ -317,6 +322,8 @@ func (v *survey) report() *report {
 	for _, res := range far {
 		r.addResource(res)
 	}
+	live := r.liveMemory()
+	r.RSS = v.rss.Growth(live.Blocks, live.Bytes)
 	for reason, n := range v.lost {
 		lost := lostReport{Reason: reason, Count: n}
 		if reason == trace.LostPaused {

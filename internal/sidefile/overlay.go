@@ -191,6 +191,8 @@ func same(side, main *trace.Record) bool {
 		return side.Resource.ID == main.Resource.ID && side.Resource.Type == main.Resource.Type
 	case trace.KindFunction:
 		return side.Function == main.Function
+	case trace.KindRSS:
+		return side.RSS == main.RSS
 	case trace.KindExec:
 		return side.Exec == main.Exec
 	case trace.KindExit:

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/live"
@@ -58,6 +59,7 @@ type Options struct {
 type Digest struct {
 	options   Options
 	facts     Facts
+	rss       rss.Account
 	blocks    *leak.Blocks // Value is the number of the life
 	lives     live.Values[life]
 	rows      []row
@@ -103,6 +105,9 @@ func (d *Digest) Add(r *trace.Record) {
 	}
 	if r.PID == 0 && d.facts.Traces > 1 {
 		r.PID = 1 - int32(min(d.facts.Traces, 1<<30))
+	}
+	if r.Kind != trace.KindCall {
+		d.rss.Add(r)
 	}
 	switch r.Kind {
 	case trace.KindCall:

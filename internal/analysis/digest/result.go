@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/trace"
@@ -17,6 +18,7 @@ type Result struct {
 	Frames    []sites.Frame // by the numbers in stacks
 	Resources []*Resource   // those that were called: memory, then in the order of the trace
 	Marks     []Mark
+	RSS       *rss.Growth // of the process; nil if the trace does not tell
 }
 
 // Resource is what happened to one type of resource.
@@ -126,12 +128,17 @@ func (d *Digest) Finish() *Result {
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 	}
+	var memory Amount
 	for _, of := range d.types {
+		if of.Type == Memory {
+			memory = of.live
+		}
 		if of.Calls > 0 {
 			d.finish(of)
 			r.Resources = append(r.Resources, &of.Resource)
 		}
 	}
+	r.RSS = d.rss.Growth(memory.Blocks, memory.Bytes)
 	slices.SortStableFunc(r.Resources, func(a, b *Resource) int {
 		switch {
 		case a.Type == Memory:
