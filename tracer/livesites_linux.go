@@ -12,15 +12,16 @@ type LiveSite struct {
 	Bytes  uint64
 }
 
-// LiveSites returns the n stacks that hold most live bytes, the largest first.
+// LiveSites returns the n stacks that hold most live bytes, the largest first. Unknown
+// blocks are not among them.
 // It must not be called while ReadRecord runs.
 func (t *Tracer) LiveSites(n int) []LiveSite {
 	s := &t.stream
-	if s.live == nil {
+	if s.blocks == nil {
 		return nil
 	}
 	byStack := map[uint64]*LiveSite{}
-	for b := range s.live.All() {
+	for b := range s.blocks.known.All() {
 		site := byStack[b.Value]
 		if site == nil {
 			site = &LiveSite{}
@@ -46,8 +47,8 @@ func (t *Tracer) LiveSites(n int) []LiveSite {
 // ReadRecord returned last; 0 if live blocks are not followed. It must not be called
 // while ReadRecord runs.
 func (t *Tracer) LiveBytes() uint64 {
-	if t.stream.live == nil {
+	if t.stream.blocks == nil {
 		return 0
 	}
-	return t.stream.live.Bytes()
+	return t.stream.blocks.known.Bytes()
 }

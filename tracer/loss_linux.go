@@ -46,6 +46,10 @@ func (l Loss) Incomplete() bool {
 	return l != LossStack && l != LossLate && l != LossPaused
 }
 
+// Gap says that nothing was recorded for a while: how many events are missing is not
+// known.
+func (l Loss) Gap() bool { return l == LossPaused || l == LossProbesMoved }
+
 // lossCounters reads the kernel's counters and tells what came on top.
 type lossCounters struct {
 	counters *ebpf.Map

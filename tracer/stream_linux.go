@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/functions"
@@ -19,7 +18,7 @@ type stream struct {
 	functions []string      // by the number the events carry
 	args      []argumentsOf // likewise; nil: calls have none
 	minSize   uint64
-	live      *live.Table          // nil: live blocks are not tracked
+	blocks    *blocks              // nil: live blocks are not tracked
 	stacks    map[uint64]*stackDef // by hash
 	raws      map[uint64]*rawStack // by id
 	// activities wait here, by number, for the events that have their places.
@@ -64,6 +63,8 @@ type Stats struct {
 	Things                      []ThingCount // of the modules
 	LiveBlocks                  int
 	LiveBytes                   uint64
+	UnknownBlocks               int // live when nothing was recorded for a while, so that they may have been freed then
+	UnknownBytes                uint64
 	Unmatched                   uint64            // frees of blocks whose allocation was not seen
 	Replaced                    uint64            // allocations at an address that still counted as live
 	Stacks                      [5]uint64         // calls with a stack, by trace.StackEnd
@@ -130,9 +131,9 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 	case kindMove:
 		return s.move(e, r)
 	case kindFreeEarly:
-		if s.live != nil {
-			if b, ok := s.live.Get(MemoryResource, e.addr); ok {
-				s.early[e.addr] = b.Size
+		if s.blocks != nil {
+			if size, ok := s.blocks.size(e.addr); ok {
+				s.early[e.addr] = size
 			}
 		}
 		return s.free(e, r)
@@ -169,10 +170,7 @@ func (s *stream) alloc(e *event, r *trace.Record) bool {
 
 // remember begins a live block; stack is the id of its stack.
 func (s *stream) remember(e *event, stack uint64) {
-	if s.live == nil {
-		return
-	}
-	if _, replaced := s.live.Insert(MemoryResource, e.addr, e.size, stack); replaced {
+	if s.blocks != nil && s.blocks.insert(e.addr, e.size, stack) {
 		s.stats.Replaced++
 	}
 }
@@ -189,10 +187,10 @@ func (s *stream) free(e *event, r *trace.Record) bool {
 // forget ends a live block and says whether its end is to be reported: under a
 // size limit an unknown block is one that was too small.
 func (s *stream) forget(addr uint64) bool {
-	if s.live == nil {
+	if s.blocks == nil {
 		return true
 	}
-	if _, ok := s.live.Remove(MemoryResource, addr); !ok {
+	if !s.blocks.remove(addr) {
 		if s.minSize > 0 {
 			return false
 		}
@@ -349,6 +347,9 @@ func (s *stream) ranThrough(m mapping, time uint64) bool {
 
 func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 	s.stats.Lost[reason] += n
+	if reason.Gap() && s.blocks != nil {
+		s.blocks.gap()
+	}
 	r.Kind = trace.KindLost
 	r.Lost = trace.Lost{Count: n, Reason: reason.String(), Since: s.last}
 }
@@ -366,8 +367,8 @@ func (s *stream) exec(x side) {
 	s.copies.forget()
 	s.calls.Clear()
 	s.forgetThings()
-	if s.live != nil {
-		s.live = live.New()
+	if s.blocks != nil {
+		s.blocks = newBlocks()
 	}
 	clear(s.early)
 }

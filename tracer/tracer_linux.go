@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/functions"
@@ -104,7 +103,7 @@ func (t *Tracer) start() {
 		s.verifier = &verifier{copies: s.copies, log: options.warn}
 	}
 	if !options.NoLive {
-		s.live = live.New()
+		s.blocks = newBlocks()
 	}
 	s.mappings = mappings{modules: map[string]bool{}, file: target.fileInfo, emit: func(r trace.Record) {
 		r.PID = int32(target.pid)
@@ -314,8 +313,8 @@ func (t *Tracer) Stats() Stats {
 	if v := t.stream.verifier; v != nil {
 		s.Verified, s.VerifyDiffers = v.checked, v.differs
 	}
-	if t.stream.live != nil {
-		s.LiveBlocks, s.LiveBytes = t.stream.live.Len(), t.stream.live.Bytes()
+	if t.stream.blocks != nil {
+		t.stream.blocks.count(&s)
 	}
 	return s
 }

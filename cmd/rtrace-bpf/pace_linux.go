@@ -60,9 +60,13 @@ func (x *session) watch(stats *tracer.Stats) {
 
 // pauses tells how often and how long nothing was recorded, for --max-rate.
 func pauses(stats *tracer.Stats) string {
-	times := "once"
-	if n := stats.Lost[tracer.LossPaused]; n != 1 {
-		times = fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", times(stats.Lost[tracer.LossPaused]), printable.Text(stats.Paused.Round(time.Millisecond).String()))
+}
+
+// times says how often something was.
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
 	}
-	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", times, printable.Text(stats.Paused.Round(time.Millisecond).String()))
+	return fmt.Sprintf("%d times", n)
 }

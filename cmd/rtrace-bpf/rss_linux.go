@@ -97,7 +97,10 @@ func (x *session) residentSummary(w io.Writer, stats *tracer.Stats) {
 	if x.resident == nil {
 		return
 	}
-	g := x.resident.account.Growth(uint64(stats.LiveBlocks), stats.LiveBytes)
+	g := x.resident.account.Growth(rss.Live{
+		Blocks: uint64(stats.LiveBlocks), Bytes: stats.LiveBytes,
+		UnknownBlocks: uint64(stats.UnknownBlocks), UnknownBytes: stats.UnknownBytes,
+	})
 	if g == nil {
 		return
 	}

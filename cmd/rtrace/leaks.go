@@ -132,7 +132,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 		if err := names.ReadRecord(&rec); err != nil {
 			r.unmatched = kept.Finder().Unmatched()
 			if o.resource == memoryType && o.window.whole() {
-				r.rss = account.Growth(r.all.Blocks, r.all.Bytes)
+				r.rss = account.Growth(rss.Live{Blocks: r.all.Blocks, Bytes: r.all.Bytes})
 			}
 			if errors.Is(err, io.EOF) {
 				err = nil

@@ -323,7 +323,7 @@ func (v *survey) report() *report {
 		r.addResource(res)
 	}
 	live := r.liveMemory()
-	r.RSS = v.rss.Growth(live.Blocks, live.Bytes)
+	r.RSS = v.rss.Growth(rss.Live{Blocks: live.Blocks, Bytes: live.Bytes})
 	for reason, n := range v.lost {
 		lost := lostReport{Reason: reason, Count: n}
 		if reason == trace.LostPaused {

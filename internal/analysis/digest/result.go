@@ -138,7 +138,7 @@ func (d *Digest) Finish() *Result {
 			r.Resources = append(r.Resources, &of.Resource)
 		}
 	}
-	r.RSS = d.rss.Growth(memory.Blocks, memory.Bytes)
+	r.RSS = d.rss.Growth(rss.Live{Blocks: memory.Blocks, Bytes: memory.Bytes})
 	slices.SortStableFunc(r.Resources, func(a, b *Resource) int {
 		switch {
 		case a.Type == Memory:

@@ -74,14 +74,22 @@ func (a *Account) Add(r *trace.Record) {
 	}
 }
 
+// Live are the blocks of memory that were allocated since the start of the trace, at its
+// end.
+type Live struct {
+	Blocks uint64 `json:"live_blocks"`
+	Bytes  uint64 `json:"live_bytes"`
+	// Of the unknown ones frees may have been missed in a gap of the recording. They
+	// are not among the others.
+	UnknownBlocks uint64 `json:"unknown_blocks,omitempty"`
+	UnknownBytes  uint64 `json:"unknown_bytes,omitempty"`
+}
+
 // Growth is what became of the resident memory, in bytes.
 type Growth struct {
 	Start uint64 `json:"start"`
 	End   uint64 `json:"end"`
-	// LiveBlocks and LiveBytes are the blocks that were allocated since the start and
-	// are still live.
-	LiveBlocks uint64 `json:"live_blocks"`
-	LiveBytes  uint64 `json:"live_bytes"`
+	Live
 	// Elsewhere says that the memory grew by much more than these.
 	Elsewhere bool `json:"grew_elsewhere"`
 	// Verdict says so in words; empty if it did not.
@@ -91,14 +99,15 @@ type Growth struct {
 // Growth compares with what is live at the end of the trace. It returns nil if the trace
 // does not tell both the resident memory at its start and at its end, or not each call of
 // malloc.
-func (a *Account) Growth(blocks, bytes uint64) *Growth {
+func (a *Account) Growth(live Live) *Growth {
 	if a.read < 2 || a.traces > 1 || !a.memory {
 		return nil
 	}
-	g := &Growth{Start: a.start, End: a.last, LiveBlocks: blocks, LiveBytes: bytes}
-	if g.Elsewhere = elsewhere(a.start, a.last, blocks, bytes); g.Elsewhere {
+	g := &Growth{Start: a.start, End: a.last, Live: live}
+	// What may be live counts as if it was: nothing is said of a growth that it may explain.
+	if g.Elsewhere = elsewhere(a.start, a.last, live.Blocks+live.UnknownBlocks, live.Bytes+live.UnknownBytes); g.Elsewhere {
 		g.Verdict = fmt.Sprintf("RSS grew by %s, blocks allocated and still live by %s: %s.%s Next: %s",
-			size(a.last-a.start), size(bytes), "the growth is not in the traced blocks", a.doubt(), a.next())
+			size(a.last-a.start), size(live.Bytes), "the growth is not in the traced blocks", a.doubt(), a.next())
 	}
 	return g
 }

@@ -92,10 +92,25 @@ func TestGrowth(t *testing.T) {
 			a.Add(&r)
 		}
 		if test.want != nil {
-			test.want.LiveBytes, test.want.LiveBlocks = 3*mib, 9
+			test.want.Live = Live{Blocks: 9, Bytes: 3 * mib}
 		}
-		if d := cmp.Diff(test.want, a.Growth(9, 3*mib)); d != "" {
+		if d := cmp.Diff(test.want, a.Growth(Live{Blocks: 9, Bytes: 3 * mib})); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
+	}
+}
+
+// Blocks that may have been freed in a gap are no reason to say that they were.
+func TestGrowthThatUnknownBlocksMayExplain(t *testing.T) {
+	var a Account
+	for _, r := range []trace.Record{
+		{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
+		{Kind: trace.KindRSS, RSS: trace.RSS{Bytes: mib}}, {Kind: trace.KindRSS, RSS: trace.RSS{Bytes: 513 * mib}},
+	} {
+		a.Add(&r)
+	}
+	live := Live{Blocks: 1, Bytes: mib, UnknownBlocks: 1, UnknownBytes: 400 * mib}
+	if g := a.Growth(live); g.Elsewhere || g.Live != live {
+		t.Errorf("%+v", g)
 	}
 }
