@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,6 +44,15 @@ func (m *resident) read() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail with these arguments
 	m.bytes, m.time, m.fresh = n, now.Nano(), true
+}
+
+// cpu returns the processor time that the process has used; 0 if it has ended.
+func (m *resident) cpu() time.Duration {
+	if m == nil || m.gauge == nil {
+		return 0
+	}
+	t, _ := m.gauge.CPU()
+	return t
 }
 
 // close lets go of the process.

@@ -105,7 +105,7 @@ func (x *session) attach(ctx context.Context, options tracer.Options) error {
 			return errors.Join(err, x.tracer.Close(), x.discard())
 		}
 	}
-	x.pace.at = time.Now()
+	x.pace.look(reading{cpu: x.resident.cpu()}, time.Now(), tracer.Costs{})
 	return nil
 }
 
@@ -122,6 +122,8 @@ func (x *session) run(ctx, recording context.Context) error {
 		}
 		return errors.Join(err, x.dropLeaks(), x.finish()) // the kernel removes the probes
 	}
+	stats := x.tracer.Stats()
+	x.watch(&stats, true)
 	x.relaxed()
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
@@ -317,6 +319,6 @@ func (x *session) tick() {
 	_ = x.sink.Flush()
 	x.mu.Unlock()
 	stats := x.tracer.Stats()
-	x.watch(&stats)
+	x.watch(&stats, false)
 	x.status.show(x.pid, &stats)
 }
