@@ -64,6 +64,8 @@ func (r *recording) failure(errs []error) error {
 		return err
 	case errors.Is(err, errHurried):
 		return errHurried
+	case errors.Is(err, errRemovalHurried):
+		return errRemovalHurried
 	}
 	return cli.ErrReported
 }

@@ -68,7 +68,8 @@ func (p *pace) look(r reading, now time.Time, costs tracer.Costs) (b burden, tel
 	if cpu := r.cpu - before.cpu; cpu > 0 {
 		b.share = min(cost.Seconds()/cpu.Seconds(), mostShare)
 	}
-	if b.share >= dearShare && b.busy >= dearPace && b.factor() >= toldFactor*p.told {
+	much := cost.Seconds() >= dearPace*max(1, passed.Seconds()) // also of a short interval
+	if b.share >= dearShare && much && b.factor() >= toldFactor*p.told {
 		p.told, tell = b.factor(), true
 	}
 	if b.lost >= dearLoss && !p.toldLoss {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -188,9 +189,36 @@ func (x *session) detach() error {
 	if x.alone {
 		end = x.tracer.Leave
 	}
-	err := end()
+	err := x.await(end)
 	x.status.clear()
 	return err
+}
+
+// removalLimit is how long the probes may take to be removed. It takes tens of seconds
+// where each is a perf event and the machine is busy.
+const removalLimit = 2 * time.Minute
+
+// The probes have not been removed yet when rtrace-bpf ends.
+var (
+	errRemovalHurried = errors.New("ended at once by a second signal, before the probes were removed: rtrace-keeper goes on with that")
+	errRemovalLate    = fmt.Errorf("rtrace-keeper has not removed the probes within %v: it goes on with that, see that it runs", removalLimit)
+)
+
+// await waits for the probes to be removed, but not after a second signal, nor for ever:
+// the files do not depend on it.
+func (x *session) await(end func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	limit := time.NewTimer(removalLimit)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-x.hurry:
+		return errRemovalHurried
+	case <-limit.C:
+		return errRemovalLate
+	}
 }
 
 // errStrict ends a trace that has lost events under --strict.
