@@ -159,9 +159,19 @@ type Trace struct {
 	// Swap is what the side file of a SWAP stream tells of it.
 	Swap sidefile.Swap
 
-	stats func() Stats
-	close []func() error
-	swap  *swap.Reader
+	stats   func() Stats
+	close   []func() error
+	swap    *swap.Reader
+	overlay *sidefile.Reader // nil without a side file
+}
+
+// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
+// is known when the trace is read.
+func (t *Trace) HeapInfo() *sidefile.HeapInfo {
+	if t.overlay == nil {
+		return nil
+	}
+	return t.overlay.HeapInfo()
 }
 
 // Stats returns what the decoder counted so far.

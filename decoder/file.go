@@ -73,7 +73,8 @@ func (t *Trace) addSide(path string, warn func(error)) {
 		}
 	}
 	t.Side = side.Name()
-	t.Reader = sidefile.Overlay(t.Reader, in, warn)
+	t.overlay = sidefile.Overlay(t.Reader, in, warn)
+	t.Reader = t.overlay
 	t.close = append(t.close, in.Close, side.Close)
 }
 

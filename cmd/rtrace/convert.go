@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -88,7 +89,9 @@ type convert struct {
 
 	encoder trace.Writer
 	side    *sidefile.Writer
-	swap    sidefile.Swap // of the input
+	swap    sidefile.Swap             // of the input
+	heap    func() *sidefile.HeapInfo // of the input, when that is read
+	told    *sidefile.HeapInfo        // what a comment says of the heap
 }
 
 // target finds out the format that is asked for.
@@ -165,7 +168,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
-	c.swap = in.Swap
+	c.swap, c.heap = in.Swap, in.HeapInfo
 	if out.regular() && !format.Whole && !c.input.noSide && (in.Format == "jsonl" || in.Format == "nettrace" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
@@ -204,6 +207,11 @@ func (c *convert) finish(err error) error {
 			err = e
 		}
 	}
+	if about := cmp.Or(c.heap(), c.told); about != nil {
+		if e := c.side.HeapInfo(about); e != nil {
+			err = e
+		}
+	}
 	if e := c.side.Close(); e != nil {
 		return e
 	}
@@ -213,6 +221,12 @@ func (c *convert) finish(err error) error {
 // WriteRecord gives r to the encoder and to the side file. The name of a side
 // file in the trace is that of the new one, or is dropped.
 func (c *convert) WriteRecord(r *trace.Record) error {
+	if r.Kind == trace.KindComment {
+		if about, ok := sidefile.ParseComment(r.Comment); ok {
+			about.Time = r.Time
+			c.told = &about
+		}
+	}
 	if r.Kind == trace.KindAttachment && r.Attachment.Name == "side" {
 		return nil
 	}

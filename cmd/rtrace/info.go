@@ -14,7 +14,7 @@ func infoCommand() command {
 		page: cli.Page{
 			Summary:  "show what a trace holds",
 			Synopsis: []string{"[--json] [FILE]"},
-			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, " +
+			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, the resident memory and the state of the heap if the trace has them, " +
 				"what was lost, and how good the stacks are. It takes memory for the blocks that are live at a time and for each distinct stack.",
 			Examples: []cli.Example{
 				{Does: "see whether events were lost", Command: "rtrace info rtrace-raw-4711-0"},
@@ -53,6 +53,13 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 		return err
 	}
 	report := survey.report()
+	if h := survey.heap; h != nil {
+		about := in.HeapInfo()
+		if about == nil {
+			about = survey.about
+		}
+		report.Heap = newHeapReport(h.Time, &h.HeapInfo, about)
+	}
 	stats := in.Stats()
 	report.File = fileReport{
 		Format: in.Format, Version: stats.Version, Compression: in.Compression, SideFile: in.Side, Skipped: stats.Skipped,

@@ -28,6 +28,7 @@ type report struct {
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
 	RSS         *rss.Growth      `json:"rss,omitempty"` // bytes; if the trace tells
+	Heap        *heapReport      `json:"heap,omitempty"` // if the trace tells
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
 	LostEvents  uint64           `json:"lost_events"`
@@ -179,6 +180,9 @@ func (r *report) writeText(w io.Writer) error {
 		if g.Elsewhere {
 			p.line("growth", "%s", g.Verdict)
 		}
+	}
+	if r.Heap != nil {
+		r.Heap.write(&p, r.clock)
 	}
 	if r.Unmatched > 0 {
 		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)

@@ -6,6 +6,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/live"
+	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
 
@@ -34,6 +35,8 @@ type survey struct {
 	unmatched uint64
 	replaced  uint64
 	rss       rss.Account
+	heap      *trace.Record      // the last state of the heap; nil for none
+	about     *sidefile.HeapInfo // what comments say of that
 
 	first, last int64 // times of calls
 	days        int64 // how often the clock of the day began again
@@ -104,6 +107,12 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		v.lost[r.Lost.Reason] += r.Lost.Count
 		if r.Lost.Reason == trace.LostPaused && r.Lost.Since != 0 {
 			v.paused += max(r.Time-r.Lost.Since, 0)
+		}
+	case trace.KindHeapInfo:
+		v.heap = &trace.Record{Time: r.Time, HeapInfo: r.HeapInfo}
+	case trace.KindComment:
+		if about, ok := sidefile.ParseComment(r.Comment); ok {
+			v.about = &about
 		}
 	case trace.KindExec:
 		v.exec()

@@ -51,7 +51,13 @@ type Reader struct {
 	nxt   chunk
 	ahead bool // nxt is read and begins behind pos
 	runs  cursor
+
+	heap *HeapInfo
 }
+
+// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
+// is known when the trace is read.
+func (o *Reader) HeapInfo() *HeapInfo { return o.heap }
 
 var _ trace.Reader = (*Reader)(nil)
 
@@ -229,6 +235,7 @@ func (o *Reader) fill() {
 			return
 		}
 		isChunk, rec, err := o.src.next(&o.nxt)
+		o.heap = o.src.heap
 		switch {
 		case errors.Is(err, io.EOF):
 			o.src = nil
