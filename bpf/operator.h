@@ -82,21 +82,28 @@ static __always_inline __u16 named(struct pt_regs *ctx, struct operator_note *o,
 }
 
 /* operate sits at the entries of C++ operators that end in another function. */
-SEC("uprobe")
-int operate(struct pt_regs *ctx)
+static __always_inline void on_operate(struct pt_regs *ctx)
 {
 	struct thread *t;
 	__u64 site, slot;
 
-	keep_kernel_stack(ctx);
 	t = current_thread(false);
 	if (!t || !find_site(ctx, t, SITE_OPERATE, &site))
-		return 0;
+		return;
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (SITE_OPERATION(site) != OPERATION_FREE)
 		note_operator(ctx, &t->new, site, slot);
 	else if (argument(ctx, SITE_BLOCK_REG(site), slot)) /* deleting nothing leads nowhere */
 		note_operator(ctx, &t->delete, site, slot);
+}
+
+SEC("uprobe")
+int operate(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	on_operate(ctx);
+	done();
 	return 0;
 }
 

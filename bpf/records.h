@@ -191,11 +191,19 @@ enum unwind_mode {
 	UNWIND_HELPER,
 };
 
+/* One program in so many is timed. A prime: calls of malloc and free take turns. */
+#define TIMED_OF 31
+#define TIMED_LONGEST 100000 /* ns; one that took longer was interrupted */
+
 /* Counters of work, for the tracer's statistics. */
 enum work_kind {
 	WORK_WALK, /* stacks that were not in the stack cache */
 	WORK_SEARCH, /* addresses whose rule was not in the rule cache */
 	WORK_UNCHECKED, /* raw stacks that found no room in the ring */
+	WORK_HIT, /* probes that were hit, but for return probes */
+	WORK_RETURN, /* return probes that were hit */
+	WORK_BEGAN, /* when the program began that is being timed; 0: none is */
+	WORK_TIME, /* nanoseconds of those that were: see TIMED_OF */
 	WORK_COUNT,
 };
 

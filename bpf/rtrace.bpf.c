@@ -146,16 +146,14 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	}
 }
 
-SEC("uprobe")
-int enter(struct pt_regs *ctx)
+static __always_inline void on_enter(struct pt_regs *ctx)
 {
 	struct thread *t;
 	__u64 site, slot;
 
-	keep_kernel_stack(ctx);
 	t = current_thread(true);
 	if (!t || !find_site(ctx, t, SITE_ENTER, &site))
-		return 0;
+		return;
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (unlikely(t->depth))
 		drop_stale(t, slot);
@@ -165,6 +163,15 @@ int enter(struct pt_regs *ctx)
 		enter_free(ctx, t, site, slot);
 	else
 		enter_call(ctx, t, site, slot);
+}
+
+SEC("uprobe")
+int enter(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	on_enter(ctx);
+	done();
 	return 0;
 }
 
@@ -216,34 +223,41 @@ static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, s
 		emit_alloc(ctx, t, c, result, stack);
 }
 
-SEC("uretprobe")
-int leave(struct pt_regs *ctx)
+static __always_inline void on_leave(struct pt_regs *ctx)
 {
 	__u64 slot = REG_SP(ctx) - RETURN_POP;
 	struct thread *t;
 	struct call *c;
 	__u32 top;
 
-	keep_kernel_stack(ctx);
 	/* As on entry: a new generation must not hide a call that is still open. */
 	t = current_thread(false);
 	if (!t)
-		return 0;
+		return;
 	top = t->depth - 1;
 	if (top >= MAX_CALLS)
-		return 0;
+		return;
 	c = &t->calls[top];
 	if (unlikely(c->slot != slot)) {
 		drop_stale(t, slot);
 		top = t->depth - 1;
 		if (top >= MAX_CALLS)
-			return 0;
+			return;
 		c = &t->calls[top];
 		if (c->slot != slot)
-			return 0; /* a nested call, or one that was entered before the probes */
+			return; /* a nested call, or one that was entered before the probes */
 	}
 	t->depth = top;
 	finish_call(ctx, t, c, REG_PC(ctx), REG_SP(ctx));
+}
+
+SEC("uretprobe")
+int leave(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_RETURN);
+	on_leave(ctx);
+	done();
 	return 0;
 }
 
@@ -266,18 +280,25 @@ static __always_inline struct call *exit_call(struct thread *t, __u64 slot)
 }
 
 /* leave_at sits on the return instructions of functions that may throw. */
-SEC("uprobe")
-int leave_at(struct pt_regs *ctx)
+static __always_inline void on_leave_at(struct pt_regs *ctx)
 {
 	__u64 slot = REG_SP(ctx);
 	struct thread *t;
 	struct call *c;
 
-	keep_kernel_stack(ctx);
 	t = current_thread(false);
 	c = t ? exit_call(t, slot) : NULL;
 	if (c)
 		finish_call(ctx, t, c, return_address(ctx, slot), slot + RETURN_POP);
+}
+
+SEC("uprobe")
+int leave_at(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	on_leave_at(ctx);
+	done();
 	return 0;
 }
 
@@ -285,22 +306,29 @@ int leave_at(struct pt_regs *ctx)
  * hand_over sits where such functions end in a jump to another that is traced: that
  * one's call counts, under the name of the first.
  */
-SEC("uprobe")
-int hand_over(struct pt_regs *ctx)
+static __always_inline void on_hand_over(struct pt_regs *ctx)
 {
 	struct thread *t;
 	struct call *c;
 
-	keep_kernel_stack(ctx);
 	t = current_thread(false);
 	c = t ? exit_call(t, REG_SP(ctx)) : NULL;
 	if (!c)
-		return 0;
+		return;
 	t->new.slot = c->slot;
 	t->new.caller = c->block;
 	t->new.length = 0; /* it calls nothing any more */
 	t->new.used_at = 0;
 	t->new.function = c->function;
+}
+
+SEC("uprobe")
+int hand_over(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	on_hand_over(ctx);
+	done();
 	return 0;
 }
 
@@ -309,15 +337,22 @@ int hand_over(struct pt_regs *ctx)
  * to empty a thread's cache at its end: these blocks the program has freed
  * already. It tells the probe in free by the place of the return address.
  */
-SEC("uprobe")
-int internal_free(struct pt_regs *ctx)
+static __always_inline void on_internal_free(struct pt_regs *ctx)
 {
 	struct thread *t;
 
-	keep_kernel_stack(ctx);
 	t = current_thread(false);
 	if (t)
 		t->internal = REG_SP(ctx) - RETURN_POP;
+}
+
+SEC("uprobe")
+int internal_free(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	on_internal_free(ctx);
+	done();
 	return 0;
 }
 
@@ -329,6 +364,7 @@ int grow(struct pt_regs *ctx)
 	__u64 site;
 
 	keep_kernel_stack(ctx);
+	count(WORK_HIT);
 	t = current_thread(true);
 	if (t && find_site(ctx, t, SITE_GROW, &site))
 		enter_growth(ctx, t, site);
@@ -343,6 +379,7 @@ int grown(struct pt_regs *ctx)
 	__u64 site;
 
 	keep_kernel_stack(ctx);
+	count(WORK_HIT);
 	t = current_thread(false);
 	if (t && t->growth.slot && find_site(ctx, t, SITE_GROWN, &site))
 		leave_growth(ctx, t, site);
@@ -356,6 +393,7 @@ int maps_changed(struct pt_regs *ctx)
 	struct thread *t;
 
 	keep_kernel_stack(ctx);
+	count(WORK_HIT);
 	t = current_thread(false);
 	if (t)
 		emit_event(ctx, t, RECORD_MAPS, 0, 0, 0, 0);
@@ -373,6 +411,7 @@ int call_stack(struct pt_regs *ctx)
 	struct thread *t;
 
 	keep_kernel_stack(ctx);
+	count(WORK_HIT);
 	t = current_thread(true);
 	if (t)
 		emit_event(ctx, t, RECORD_CALL_STACK, 0, slot, 0,
@@ -388,6 +427,7 @@ int returned_stack(struct pt_regs *ctx)
 	struct thread *t;
 
 	keep_kernel_stack(ctx);
+	count(WORK_RETURN);
 	t = current_thread(true);
 	if (t)
 		emit_event(ctx, t, RECORD_CALL_STACK, 0, REG_SP(ctx) - RETURN_POP, 0,

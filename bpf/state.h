@@ -219,6 +219,42 @@ static __always_inline void count(__u32 what)
 		*n += 1;
 }
 
+/*
+ * hit counts a probe that was hit, and times one in TIMED_OF. What it notes is in a map,
+ * so that the verifier has no second way through the program to look at. A program that
+ * preempts one which is timed may be timed in its place.
+ */
+static __always_inline void hit(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&work, &what);
+	__u32 at = WORK_BEGAN;
+
+	if (!n)
+		return;
+	*n += 1;
+	if (likely(*n % TIMED_OF))
+		return;
+	n = bpf_map_lookup_elem(&work, &at);
+	if (n)
+		*n = bpf_ktime_get_ns();
+}
+
+/* done ends what hit has begun. */
+static __always_inline void done(void)
+{
+	__u32 at = WORK_BEGAN;
+	__u64 *began = bpf_map_lookup_elem(&work, &at), *time, took;
+
+	if (!began || likely(!*began))
+		return;
+	took = bpf_ktime_get_ns() - *began;
+	*began = 0;
+	at = WORK_TIME;
+	time = bpf_map_lookup_elem(&work, &at);
+	if (time && took < TIMED_LONGEST)
+		*time += took;
+}
+
 static __always_inline void lose(__u32 reason)
 {
 	__u64 *n = bpf_map_lookup_elem(&losses, &reason);

@@ -167,6 +167,15 @@ type Trace struct {
 	ending *ending
 }
 
+// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
+// is known when the trace is read.
+func (t *Trace) HeapInfo() *sidefile.HeapInfo {
+	if t.ending.side == nil {
+		return nil
+	}
+	return t.ending.side.HeapInfo()
+}
+
 // Stats returns what the decoder counted so far.
 func (t *Trace) Stats() Stats {
 	s := t.stats()

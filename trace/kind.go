@@ -30,6 +30,7 @@ const (
 	KindFunction                 // the code at some addresses has a name
 	KindSample                   // a stack that a sampler found
 	KindEvent                    // something else that happened, as its source describes it
+	KindRSS                      // how much of a process's memory is resident: at the start and at the end of its recording
 	KindEnd                      // the trace ended as planned; the last record
 	kindCount
 )
@@ -37,7 +38,7 @@ const (
 var kindNames = [kindCount]string{
 	"none", "header", "process", "thread", "tracermodule", "resource", "context",
 	"module", "mapping", "unmapping", "call", "heapgrow", "heapinfo", "attachment", "comment",
-	"exec", "exit", "lost", "opaque", "function", "sample", "event", "end",
+	"exec", "exit", "lost", "opaque", "function", "sample", "event", "rss", "end",
 }
 
 // String returns the kind's name in lower case, as the jsonl format spells it.

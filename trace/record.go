@@ -38,6 +38,7 @@ type Record struct {
 	Function     Function
 	Sample       Sample
 	Event        Event
+	RSS          RSS
 }
 
 // Clock says what Record.Time counts.
@@ -211,6 +212,13 @@ type HeapInfo struct {
 	Bottom, Top                                    uint64
 	Arena, OrdBlks, SmBlks, HBlks, HBlkHd          uint64
 	UsmBlks, FsmBlks, UordBlks, FordBlks, KeepCost uint64
+}
+
+// RSS is how much memory of a process is resident. A trace has one from right before
+// the probes were in, one from after each exec, and one from its end or, where the
+// process ended first, from when it was last read.
+type RSS struct {
+	Bytes uint64
 }
 
 // Attachment is a file that belongs to the trace.

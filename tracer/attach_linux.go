@@ -60,6 +60,7 @@ func (k *kernel) attach(plan *Plan) error {
 	if err != nil {
 		return err
 	}
+	measureInBackground(plan.mechanism)
 	err = k.load(plan, cpus,
 		k.startKeeper,
 		func() error { return k.openRings(plan, cpus) },

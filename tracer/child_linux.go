@@ -15,6 +15,7 @@ const ownProgram = "/proc/self/exe"
 const (
 	childSeccomp     = "rtrace-bpf-preflight-seccomp"
 	childShadowStack = "rtrace-bpf-preflight-shadow-stack"
+	childCosts       = "rtrace-bpf-preflight-costs"
 )
 
 // RunAsChild does what the process was started for, and ends it, if it is a child
@@ -27,6 +28,8 @@ func RunAsChild() {
 		work = makeForbiddenCall
 	case childShadowStack:
 		work = makeStubsCall
+	case childCosts:
+		work = measureOwnCosts
 	case keeper.Name:
 		work = keeper.Run
 	case arrival.Name:

@@ -215,5 +215,6 @@ func (p *Plan) ProcessName() string { return p.target.name }
 // Close lets go of the process. Tracer.Close does it, too.
 func (p *Plan) Close() error {
 	endPreflight()
+	endMeasuring()
 	return p.target.Close()
 }

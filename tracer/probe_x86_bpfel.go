@@ -352,7 +352,11 @@ const (
 	probeWorkKindWORK_WALK      probeWorkKind = 0
 	probeWorkKindWORK_SEARCH    probeWorkKind = 1
 	probeWorkKindWORK_UNCHECKED probeWorkKind = 2
-	probeWorkKindWORK_COUNT     probeWorkKind = 3
+	probeWorkKindWORK_HIT       probeWorkKind = 3
+	probeWorkKindWORK_RETURN    probeWorkKind = 4
+	probeWorkKindWORK_BEGAN     probeWorkKind = 5
+	probeWorkKindWORK_TIME      probeWorkKind = 6
+	probeWorkKindWORK_COUNT     probeWorkKind = 7
 )
 
 // Names of all BPF objects in the ELF.

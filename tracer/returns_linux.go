@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"reflect"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -19,6 +18,10 @@ import (
 // preflightLeaf does nothing. It is assembly so that its return address may be
 // replaced without the Go runtime ever seeing it.
 func preflightLeaf()
+
+// preflightAddress returns where the code of preflightLeaf is. The value of the function
+// is a wrapper around it, which calls of it go past.
+func preflightAddress() uintptr
 
 // ErrReturnProbes says that return probes would harm the process.
 var ErrReturnProbes = errors.New("return probes would kill it")
@@ -88,7 +91,7 @@ func probeChild(pid int, in io.Writer, out io.Reader) error {
 	if _, err := io.ReadFull(out, ready[:]); err != nil {
 		return fmt.Errorf("wait for the child: %w", err)
 	}
-	offset, err := ownFileOffset(reflect.ValueOf(preflightLeaf).Pointer())
+	offset, err := ownFileOffset(preflightAddress())
 	if err != nil {
 		return err
 	}

@@ -338,6 +338,7 @@ func (t *Tracer) Leave() error {
 
 func (t *Tracer) close(leave bool) error {
 	t.Stop()
+	t.kernel.keeper.Wake()      // the governor may be waiting for it
 	for range t.collector.out { // let the collector end
 	}
 	t.running.Wait()

@@ -322,7 +322,7 @@ func (c *config) page() *cli.Page {
 			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; where a kernel wants more, the error says what.",
 		Flags: fresh.flags.Usage(),
 		Examples: []cli.Example{
-			{Does: "trace until Ctrl-C, then print what leaked and where", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
+			{Does: "trace until Ctrl-C, then print what is still live, and where it was allocated", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
 			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
 			{Does: "trace a shell script, and each program that it starts", Command: "sudo rtrace-bpf --follow-forks -o traces/ -- ./script.sh"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},

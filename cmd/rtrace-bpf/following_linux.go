@@ -301,8 +301,11 @@ func (x *session) childSummary() string {
 		text += " in " + x.out.Path()
 	}
 	var more []string
-	if s.Losses() > 0 {
+	if s.Losses() > s.Lost[tracer.LossPaused] {
 		more = append(more, fmt.Sprintf("lost: %d%s", s.LostEvents(), losses(s)))
+	}
+	if s.Lost[tracer.LossPaused] > 0 {
+		more = append(more, pauses(s))
 	}
 	if s.MissesPrograms() {
 		more = append(more, "it became a program that is not traced")

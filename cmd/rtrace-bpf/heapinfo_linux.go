@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,22 +93,23 @@ func (x *session) tellHeap(rec *trace.Record) error {
 		x.status.print("process %d: no state of the heap: it has none that could be read", x.pid)
 		return nil
 	}
+	about := sidefile.HeapInfo{Time: h.time, Unknown: h.last.Unknown, Why: h.last.Why}
 	state := trace.Record{Kind: trace.KindHeapInfo, Time: h.time, PID: int32(x.pid), HeapInfo: h.last.HeapInfo}
 	if len(h.last.Unknown) > 0 {
-		text := fmt.Sprintf("of the state of the heap these are not known: %s: %s", strings.Join(h.last.Unknown, ", "), h.last.Why)
+		text := about.Comment()
 		if !x.config.quiet {
 			x.status.print("process %d: %s", x.pid, text)
 		}
-		if err := x.write(&trace.Record{Kind: trace.KindComment, Time: h.time, PID: int32(x.pid), Comment: text}); err != nil {
+		if err := x.put(&trace.Record{Kind: trace.KindComment, Time: h.time, PID: int32(x.pid), Comment: text}); err != nil {
 			return err
 		}
 	}
 	if x.side != nil {
-		if err := x.side.HeapInfo(&sidefile.HeapInfo{Time: h.time, Unknown: h.last.Unknown, Why: h.last.Why}); err != nil {
+		if err := x.side.HeapInfo(&about); err != nil {
 			return err
 		}
 	}
-	return x.write(&state)
+	return x.put(&state)
 }
 
 // observe takes in a record.

@@ -63,6 +63,9 @@ func (x *session) printLeaks(w *bufio.Writer) {
 	if n := stats.Losses(); n > 0 {
 		fmt.Fprintf(w, "Events were lost (%s): some of these blocks may have been freed, and others are missing.\n", lossList(&stats))
 	}
+	if stats.UnknownBlocks > 0 {
+		fmt.Fprintf(w, "Not among them are %d blocks, %d bytes, that were live when nothing was recorded for a while: they may have been freed then.\n", stats.UnknownBlocks, stats.UnknownBytes)
+	}
 	sites := x.tracer.LiveSites(stats.LiveBlocks)
 	for i, site := range sites {
 		if i == maxLeakSites {

@@ -32,8 +32,11 @@ func (r *recording) outcome() error {
 			missing = append(missing, m)
 		}
 	}
-	if all.Losses() > all.Lost[tracer.LossPaused] {
+	switch {
+	case all.LostEvents() > 0:
 		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), lossList(&all)))
+	case all.Losses() > all.Lost[tracer.LossPaused]:
+		missing = append(missing, fmt.Sprintf("no event was lost, but parts of events are missing or in doubt (%s)", lossList(&all)))
 	}
 	if all.Lost[tracer.LossPaused] > 0 {
 		missing = append(missing, pauses(&all))
@@ -63,6 +66,8 @@ func (r *recording) failure(errs []error) error {
 		return err
 	case errors.Is(err, errHurried):
 		return errHurried
+	case errors.Is(err, errRemovalHurried):
+		return errRemovalHurried
 	}
 	return cli.ErrReported
 }
@@ -76,8 +81,14 @@ func (r *recording) total(all *tracer.Stats) {
 	r.status.print("%d %s, %s", r.count, what, callCounts(all))
 	if !r.config.noLive && r.windows == 1 { // blocks of one window are unknown to the next
 		r.status.print("  live at the end: %d blocks, %s", all.LiveBlocks, size(all.LiveBytes))
+		if all.UnknownBlocks > 0 {
+			r.status.print("  %s", unknown(all))
+		}
 	}
 	r.status.print("  lost: %d%s", all.LostEvents(), losses(all))
+	if all.Lost[tracer.LossPaused] > 0 {
+		r.status.print("  paused: %s", pauses(all))
+	}
 }
 
 // concernsAll says that an error is not about one process.

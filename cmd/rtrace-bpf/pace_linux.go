@@ -2,67 +2,148 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/tracer"
 )
 
-// callCost is what a recorded call costs the process, of its processor time: half of
-// what a pair of malloc and free does (docs/performance.md). Other machines differ,
-// and named C++ operators cost more.
-const callCost = 650 * time.Nanosecond
+// What the user has to know of, at least.
+const (
+	dearShare  = 0.1  // of the processor time of the process that goes into tracing
+	dearPace   = 0.02 // of a processor that goes into it: less harms nobody
+	dearLoss   = 0.01 // of the calls that are lost
+	vagueShare = 0.5  // from here on what is not measured, as the cold caches of the program, weighs
+	mostShare  = 0.95 // more is not told apart: the measurement is not that exact
+	toldFactor = 2    // by which the slow-down has to grow to be told again
+)
 
-// dearPace is the part of a processor above which the cost of tracing is told.
-const dearPace = 0.1
+// reading is what is known of a process at a moment, counted from the start.
+type reading struct {
+	hits        tracer.Hits   // of probes, also of calls that were lost or left out
+	calls, lost uint64        // calls that were recorded, and not
+	cpu         time.Duration // that the process has used
+}
 
-// pace is how many calls a process makes, and what was said of that.
+// pace follows what tracing costs a process, and what was said of that.
 type pace struct {
-	calls uint64
-	at    time.Time
-	told  float64 // the highest rate that was told
+	last     reading
+	at       time.Time
+	told     float64 // the greatest slow-down that was told
+	toldLoss bool
+	unknown  bool // that costs are not known was told
 }
 
-// rate takes over how many calls there have been until now, and returns how many
-// a second there were since it was last called. told says whether the user has to
-// know: tracing them costs much, and twice as much as was told before.
-func (p *pace) rate(calls uint64, now time.Time) (rate float64, tell bool) {
-	passed := now.Sub(p.at)
-	if p.at.IsZero() || passed <= 0 {
-		p.calls, p.at = calls, now
-		return 0, false
-	}
-	rate = float64(calls-p.calls) / passed.Seconds()
-	p.calls, p.at = calls, now
-	if cost(rate) < dearPace || rate < 2*p.told {
-		return rate, false
-	}
-	p.told = rate
-	return rate, true
+// burden is what tracing was like in an interval.
+type burden struct {
+	rate  float64 // calls per second
+	share float64 // of the processor time of the process that went into tracing
+	busy  float64 // processors that went into it
+	lost  float64 // of the calls, the part that was lost
 }
 
-// cost is what tracing calls at a rate costs, in processors.
-func cost(rate float64) float64 { return rate * callCost.Seconds() }
+// factor is how many times as long the process takes as without tracing, of processor
+// time.
+func (b *burden) factor() float64 { return 1 / (1 - b.share) }
 
-// watch tells the user what tracing costs the process, if that is much.
-func (x *session) watch(stats *tracer.Stats) {
-	rate, tell := x.pace.rate(stats.Calls+stats.LostEvents(), time.Now())
-	if !tell || x.config.quiet {
-		return
+// look takes over a reading and returns what the interval since the last one was like,
+// and whether the user has to know: it costs the process much, and twice as much as was
+// told before, or many calls are lost.
+func (p *pace) look(r reading, now time.Time, costs tracer.Costs) (b burden, tell bool) {
+	before, passed := p.last, now.Sub(p.at)
+	first := p.at.IsZero()
+	if first || passed <= 0 {
+		p.last, p.at = r, now
+		return burden{}, false
 	}
-	hint := "; --max-rate limits that"
-	if x.config.maxRate > 0 {
-		hint = ""
+	p.last, p.at = r, now
+	calls, lost := float64(r.calls-before.calls), float64(r.lost-before.lost)
+	b.rate = (calls + lost) / passed.Seconds()
+	if calls+lost > 0 {
+		b.lost = lost / (calls + lost)
 	}
-	x.status.print("process %d makes %s calls/s, which tracing slows down: about %.0f %% of a processor go into it%s",
-		x.pid, scaled(rate), 100*cost(rate), hint)
+	cost := costs.Cost(r.hits.Since(before.hits))
+	b.busy = cost.Seconds() / passed.Seconds()
+	if cpu := r.cpu - before.cpu; cpu > 0 {
+		b.share = min(cost.Seconds()/cpu.Seconds(), mostShare)
+	}
+	much := cost.Seconds() >= dearPace*max(1, passed.Seconds()) // also of a short interval
+	if b.share >= dearShare && much && b.factor() >= toldFactor*p.told {
+		p.told, tell = b.factor(), true
+	}
+	if b.lost >= dearLoss && !p.toldLoss {
+		p.toldLoss, tell = true, true
+	}
+	return b, tell
+}
+
+// text says what tracing was like, with what helps.
+func (b *burden) text(c *config, costs tracer.Costs) string {
+	text := fmt.Sprintf("makes %s calls/s", scaled(b.rate))
+	if b.share >= dearShare {
+		about := "about"
+		if b.share >= vagueShare {
+			about = "at least"
+		}
+		text += fmt.Sprintf("; %s %.0f %% of its CPU time go into tracing, so that it runs %s %.1f times slower (a probe costs %v on this machine, a return %v more)",
+			about, 100*b.share, about, b.factor(), costs.Entry.Round(10*time.Nanosecond), costs.Return.Round(10*time.Nanosecond))
+	}
+	var help []string
+	if b.lost >= dearLoss {
+		text += fmt.Sprintf("; %.0f %% of the calls are lost", max(1, 100*b.lost))
+		help = append(help, "a larger --ring-size")
+	}
+	if c.maxRate == 0 {
+		help = append(help, "--max-rate, which records in turns")
+	}
+	if c.minSize == 0 && b.lost >= dearLoss {
+		help = append(help, "--min-size, which leaves small blocks out")
+	}
+	if len(help) > 0 {
+		text += "; what helps: " + strings.Join(help, ", or ")
+	}
+	return text
+}
+
+// watch tells the user what tracing costs the process, if that is much, and when many
+// calls are lost.
+// last says that the trace is over.
+func (x *session) watch(stats *tracer.Stats, last bool) {
+	costs, known, err := x.tracer.Costs(last)
+	if err != nil && !x.pace.unknown {
+		x.pace.unknown = true
+		if x.config.verbose > 0 {
+			x.status.print("process %d: what tracing costs it is not known: %v", x.pid, err)
+		}
+	}
+	if err == nil && !known {
+		return // the next look has this interval as well
+	}
+	hits, err := x.tracer.Hits()
+	if err != nil {
+		return // the losses are in the summary
+	}
+	x.pace.tell(x, reading{hits: hits, calls: stats.Calls, lost: stats.LostEvents(), cpu: x.resident.cpu()}, time.Now(), costs)
+}
+
+// tell prints what has to be known.
+func (p *pace) tell(x *session, r reading, now time.Time, costs tracer.Costs) {
+	b, tell := p.look(r, now, costs)
+	if tell && !x.config.quiet {
+		x.status.print("process %d %s", x.pid, b.text(x.config, costs))
+	}
 }
 
 // pauses tells how often and how long nothing was recorded, for --max-rate.
 func pauses(stats *tracer.Stats) string {
-	times := "once"
-	if n := stats.Lost[tracer.LossPaused]; n != 1 {
-		times = fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", times(stats.Lost[tracer.LossPaused]), printable.Text(stats.Paused.Round(time.Millisecond).String()))
+}
+
+// times says how often something was.
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
 	}
-	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", times, printable.Text(stats.Paused.Round(time.Millisecond).String()))
+	return fmt.Sprintf("%d times", n)
 }

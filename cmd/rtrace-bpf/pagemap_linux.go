@@ -97,7 +97,7 @@ func (x *session) tellPages(rec *trace.Record) error {
 			continue
 		}
 		a := trace.Attachment{Name: pagemapAttachments[i], Path: filepath.Base(f.Path())}
-		err = x.write(&trace.Record{Kind: trace.KindAttachment, Time: rec.Time, PID: int32(x.pid), Attachment: a})
+		err = x.put(&trace.Record{Kind: trace.KindAttachment, Time: rec.Time, PID: int32(x.pid), Attachment: a})
 	}
 	if left > 0 {
 		x.status.print("process %d: the pages of %d mappings are not told: there is no room for them", x.pid, left)

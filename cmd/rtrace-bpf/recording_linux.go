@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/keeper"
 )
 
 // recording is what one run of the command records: a session for each process,
@@ -257,17 +258,19 @@ func (r *recording) ready(ctx context.Context) error {
 }
 
 // end notes how a session has ended. With several, a failure is told at once.
-// Losses under --strict end them all.
+// Losses under --strict end them all, and so does the end of a keeper where processes are
+// followed.
 func (r *recording) end(x *session, err error, stop func()) {
 	defer close(x.over)
 	if r.following != nil {
 		r.following.remove(x)
 	}
-	if err != nil && r.several() && !errors.Is(err, errHurried) {
+	if err != nil && r.several() && !errors.Is(err, errHurried) && !errors.Is(err, errRemovalHurried) {
 		r.status.print("process %d: %v", x.pid, err)
 		err = errors.Join(cli.ErrReported, err)
 	}
-	if errors.Is(err, errStrict) {
+	// Without its keeper a process that is followed runs on, and its children, too.
+	if errors.Is(err, errStrict) || r.following != nil && errors.Is(err, keeper.ErrEnded) {
 		stop()
 	}
 	if !errors.Is(err, errHurried) {

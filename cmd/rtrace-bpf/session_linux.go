@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -38,6 +39,7 @@ type session struct {
 	scene     *scene             // adds files and the machine to what the tracer tells; nil for nothing
 	leaks     *outfile.File      // the report of --swap-lsan; nil for none
 	pages     *pageflags.Process // looks at the pages at the end of the trace; nil: nobody asks
+	resident  *resident          // follows how much memory is resident; nil: nobody asks
 	heap      *heapInfo          // looks at the heap for the end of the trace; nil: nobody asks
 	endTime   int64              // time of the last record
 	system    *system
@@ -93,7 +95,9 @@ func (x *session) attach(ctx context.Context, options tracer.Options) error {
 		x.scene.stop()
 		return errors.Join(&outputError{err}, plan.Close())
 	}
+	x.openResident()
 	if x.tracer, err = tracer.Open(plan); err != nil {
+		x.resident.close()
 		x.scene.stop()
 		return errors.Join(x.explain(err), x.discard())
 	}
@@ -103,7 +107,7 @@ func (x *session) attach(ctx context.Context, options tracer.Options) error {
 			return errors.Join(err, x.tracer.Close(), x.discard())
 		}
 	}
-	x.pace.at = time.Now()
+	x.pace.look(reading{cpu: x.resident.cpu()}, time.Now(), tracer.Costs{})
 	return nil
 }
 
@@ -120,6 +124,8 @@ func (x *session) run(ctx, recording context.Context) error {
 		}
 		return errors.Join(err, x.dropLeaks(), x.finish()) // the kernel removes the probes
 	}
+	stats := x.tracer.Stats()
+	x.watch(&stats, true)
 	x.relaxed()
 	// The probes are off from here on. The files come before the links, but not
 	// when they take long: a call of the process costs something until then.
@@ -184,9 +190,36 @@ func (x *session) detach() error {
 	if x.alone {
 		end = x.tracer.Leave
 	}
-	err := end()
+	err := x.await(end)
 	x.status.clear()
 	return err
+}
+
+// removalLimit is how long the probes may take to be removed. It takes tens of seconds
+// where each is a perf event and the machine is busy.
+const removalLimit = 2 * time.Minute
+
+// The probes have not been removed yet when rtrace-bpf ends.
+var (
+	errRemovalHurried = errors.New("ended at once by a second signal, before the probes were removed: rtrace-keeper goes on with that")
+	errRemovalLate    = fmt.Errorf("rtrace-keeper has not removed the probes within %v: it goes on with that, see that it runs", removalLimit)
+)
+
+// await waits for the probes to be removed, but not after a second signal, nor for ever:
+// the files do not depend on it.
+func (x *session) await(end func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	limit := time.NewTimer(removalLimit)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-x.hurry:
+		return errRemovalHurried
+	case <-limit.C:
+		return errRemovalLate
+	}
 }
 
 // errStrict ends a trace that has lost events under --strict.
@@ -247,11 +280,28 @@ func (x *session) pump() error {
 }
 
 func (x *session) write(rec *trace.Record) error {
-	if err := errors.Join(x.tellHeap(rec), x.tellPages(rec)); err != nil {
+	if rec.Kind == trace.KindCall {
+		if x.heap != nil {
+			x.heap.observe(rec)
+		}
+		return x.put(rec)
+	}
+	if err := errors.Join(x.residentBefore(rec), x.tellHeap(rec), x.tellPages(rec)); err != nil {
 		return err
 	}
+	if err := x.put(rec); err != nil {
+		return err
+	}
+	return x.residentAfter(rec)
+}
+
+// put writes a record as it is.
+func (x *session) put(rec *trace.Record) error {
 	if rec.Kind != trace.KindCall {
 		x.names.observe(rec)
+		if x.resident != nil {
+			x.resident.account.Add(rec)
+		}
 	}
 	x.endTime = max(x.endTime, rec.Time)
 	if x.scene != nil {
@@ -269,6 +319,7 @@ func (x *session) finish() error {
 	}
 	err = errors.Join(err, x.closeAttached(), x.out.Close())
 	x.heap.close()
+	x.resident.close()
 	x.closePages()
 	if x.managed != nil {
 		err = errors.Join(err, x.managed.file.Close())
@@ -286,6 +337,7 @@ func (x *session) flush() {
 // tick is called about once a second while recording.
 func (x *session) tick() {
 	x.mu.Lock()
+	x.resident.read()
 	if x.heap != nil {
 		x.heap.tick()
 	}
@@ -296,6 +348,6 @@ func (x *session) tick() {
 	_ = x.sink.Flush()
 	x.mu.Unlock()
 	stats := x.tracer.Stats()
-	x.watch(&stats)
+	x.watch(&stats, false)
 	x.status.show(x.pid, &stats)
 }

@@ -26,9 +26,22 @@ type status struct {
 
 // figures are what the line adds up.
 type figures struct {
-	calls, lost uint64
-	blocks      int
-	bytes       uint64
+	calls, lost, pauses uint64
+	blocks, unknown     int
+	bytes               uint64
+}
+
+// text is the line but for the rate.
+func (f *figures) text() string {
+	text := fmt.Sprintf("%d blocks live (%s), ", f.blocks, size(f.bytes))
+	if f.unknown > 0 {
+		text += fmt.Sprintf("%d unknown, ", f.unknown)
+	}
+	text += fmt.Sprintf("%d lost", f.lost)
+	if f.pauses > 0 {
+		text += fmt.Sprintf(", paused %s", times(f.pauses))
+	}
+	return text
 }
 
 // showEvery is the least time between two lines, each of which has the figures
@@ -71,7 +84,10 @@ func (s *status) show(pid int, stats *tracer.Stats) {
 	if s.each == nil {
 		s.each = map[int]figures{}
 	}
-	s.each[pid] = figures{stats.Calls, stats.LostEvents(), stats.LiveBlocks, stats.LiveBytes}
+	s.each[pid] = figures{
+		calls: stats.Calls, lost: stats.LostEvents(), pauses: stats.Lost[tracer.LossPaused],
+		blocks: stats.LiveBlocks, unknown: stats.UnknownBlocks, bytes: stats.LiveBytes,
+	}
 	now := time.Now()
 	passed := now.Sub(s.at)
 	if passed < showEvery {
@@ -81,12 +97,14 @@ func (s *status) show(pid int, stats *tracer.Stats) {
 	for _, f := range s.each {
 		all.calls += f.calls
 		all.lost += f.lost
+		all.pauses += f.pauses
+		all.unknown += f.unknown
 		all.blocks += f.blocks
 		all.bytes += f.bytes
 	}
 	rate := float64(all.calls-s.calls) / passed.Seconds()
 	s.calls, s.at, s.shown = all.calls, now, true
-	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %d blocks live (%s), %d lost", scaled(rate), all.blocks, size(all.bytes), all.lost)
+	fmt.Fprintf(s.w, "\r\x1b[K%s events/s, %s", scaled(rate), all.text())
 }
 
 // say replaces the line by a text.

@@ -16,7 +16,7 @@ import (
 // Sizes of the summary.
 const (
 	summarySites  = 5 // allocation sites with the most live bytes
-	summaryFrames = 6 // frames of each
+	summaryFrames = 6 // frames of each, at least
 )
 
 // summary prints what was recorded, lost and left live.
@@ -31,6 +31,7 @@ func (x *session) summary(w io.Writer) error {
 		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
 	}
 	fmt.Fprintln(w)
+	x.residentSummary(w, stats)
 	if x.managed != nil {
 		fmt.Fprintf(w, "  %s\n", x.managed.summary())
 	}
@@ -62,7 +63,7 @@ func (x *session) summary(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
 	if stats.Lost[tracer.LossPaused] > 0 {
-		fmt.Fprintf(w, "  %s\n", pauses(stats))
+		fmt.Fprintf(w, "  paused: %s\n", pauses(stats))
 	}
 	x.liveSites(w)
 	return nil
@@ -145,11 +146,45 @@ func (x *session) liveSites(w io.Writer) {
 	if len(sites) == 0 {
 		return
 	}
+	printSites(w, sites, x.names.frame)
+}
+
+// printSites prints sites with as many of their frames as they need to look different.
+func printSites(w io.Writer, sites []tracer.LiveSite, frame func(addr uint64) string) {
 	fmt.Fprintln(w, "  most live bytes:")
-	for _, site := range sites {
+	for i, site := range sites {
 		fmt.Fprintf(w, "    %s in %d blocks from\n", size(site.Bytes), site.Blocks)
-		for _, addr := range site.Frames[:min(len(site.Frames), summaryFrames)] {
-			fmt.Fprintf(w, "      %#x %s\n", addr, printable.Name(x.names.frame(addr)))
+		shown := shownFrames(sites, i)
+		for _, addr := range site.Frames[:shown] {
+			fmt.Fprintf(w, "      %#x %s\n", addr, printable.Name(frame(addr)))
+		}
+		switch more := len(site.Frames) - shown; {
+		case len(site.Frames) == 0:
+			fmt.Fprintln(w, "      no stack was recorded")
+		case more == 1:
+			fmt.Fprintln(w, "      … 1 more frame")
+		case more > 1:
+			fmt.Fprintf(w, "      … %d more frames\n", more)
 		}
 	}
+}
+
+// shownFrames is how many frames of site i are printed: summaryFrames, or as many as tell
+// it from the others.
+func shownFrames(sites []tracer.LiveSite, i int) int {
+	frames := sites[i].Frames
+	n := min(len(frames), summaryFrames)
+	for j := range sites {
+		if j == i {
+			continue
+		}
+		same := 0
+		for same < len(frames) && same < len(sites[j].Frames) && frames[same] == sites[j].Frames[same] {
+			same++
+		}
+		if same >= summaryFrames {
+			n = max(n, min(same+1, len(frames)))
+		}
+	}
+	return n
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
@@ -70,5 +73,70 @@ func TestStackSummary(t *testing.T) {
 		if x.stackSummary(&out, &test.stats); out.String() != test.want {
 			t.Errorf("%s: %q, want %q", name, out.String(), test.want)
 		}
+	}
+}
+
+// A stack that is cut says so, and two that begin alike are shown up to where they differ.
+func TestSitesOfTheSummary(t *testing.T) {
+	stack := func(n int, outer ...uint64) (frames []uint64) {
+		for i := range n {
+			frames = append(frames, uint64(i+1))
+		}
+		return append(frames, outer...)
+	}
+	for name, test := range map[string]struct {
+		stacks [][]uint64
+		want   []int // frames that are shown
+	}{
+		"short":               {[][]uint64{stack(6)}, []int{6}},
+		"cut":                 {[][]uint64{stack(7)}, []int{6}},
+		"unlike":              {[][]uint64{stack(8), stack(2, 99, 98, 97, 96, 95, 94, 93)}, []int{6, 6}},
+		"alike for ten":       {[][]uint64{stack(10, 20, 30, 40), stack(10, 21, 30, 40), stack(3)}, []int{11, 11, 3}},
+		"one within another":  {[][]uint64{stack(8), stack(12)}, []int{8, 9}},
+		"three, two by two":   {[][]uint64{stack(7, 20, 1, 1), stack(7, 21, 1, 1), stack(9, 22)}, []int{8, 8, 8}},
+		"no stack beside one": {[][]uint64{nil, stack(7)}, []int{0, 6}},
+	} {
+		var sites []tracer.LiveSite
+		for _, frames := range test.stacks {
+			sites = append(sites, tracer.LiveSite{Frames: frames, Blocks: 1, Bytes: 1})
+		}
+		var got []int
+		for i := range sites {
+			got = append(got, shownFrames(sites, i))
+		}
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	var out bytes.Buffer
+	printSites(&out, []tracer.LiveSite{
+		{Frames: stack(9), Blocks: 2, Bytes: 20}, {Frames: stack(7), Blocks: 1, Bytes: 5}, {Frames: stack(1), Blocks: 1, Bytes: 4}, {Blocks: 1, Bytes: 1},
+	}, func(addr uint64) string { return fmt.Sprintf("f%d()", addr) })
+	const want = `  most live bytes:
+    20 B in 2 blocks from
+      0x1 f1()
+      0x2 f2()
+      0x3 f3()
+      0x4 f4()
+      0x5 f5()
+      0x6 f6()
+      0x7 f7()
+      0x8 f8()
+      … 1 more frame
+    5 B in 1 blocks from
+      0x1 f1()
+      0x2 f2()
+      0x3 f3()
+      0x4 f4()
+      0x5 f5()
+      0x6 f6()
+      0x7 f7()
+    4 B in 1 blocks from
+      0x1 f1()
+    1 B in 1 blocks from
+      no stack was recorded
+`
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

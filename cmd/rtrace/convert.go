@@ -90,7 +90,9 @@ type convert struct {
 
 	encoder trace.Writer
 	side    *sidefile.Writer
-	swap    sidefile.Swap // of the input
+	swap    sidefile.Swap             // of the input
+	heap    func() *sidefile.HeapInfo // of the input, when that is read; may be nil
+	told    *sidefile.HeapInfo        // what a comment says of the heap
 }
 
 // target finds out the format that is asked for.
@@ -162,7 +164,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
-	c.swap = in.Swap
+	c.swap, c.heap = in.Swap, in.HeapInfo
 	if out.regular() && !format.Whole && !c.input.noSide && (in.Format == "jsonl" || in.Format == "nettrace" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
@@ -201,6 +203,15 @@ func (c *convert) finish(err error) error {
 			err = e
 		}
 	}
+	about := c.told
+	if c.heap != nil {
+		about = cmp.Or(c.heap(), about)
+	}
+	if about != nil {
+		if e := c.side.HeapInfo(about); e != nil {
+			err = e
+		}
+	}
 	if e := c.side.Close(); e != nil {
 		return e
 	}
@@ -210,6 +221,12 @@ func (c *convert) finish(err error) error {
 // WriteRecord gives r to the encoder and to the side file. The name of a side
 // file in the trace is that of the new one, or is dropped.
 func (c *convert) WriteRecord(r *trace.Record) error {
+	if r.Kind == trace.KindComment {
+		if about, ok := sidefile.ParseComment(r.Comment); ok {
+			about.Time = r.Time
+			c.told = &about
+		}
+	}
 	if r.Kind == trace.KindAttachment && r.Attachment.Name == "side" {
 		return nil
 	}

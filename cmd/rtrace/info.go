@@ -18,7 +18,7 @@ func infoCommand() command {
 		page: cli.Page{
 			Summary:  "show what a trace holds",
 			Synopsis: []string{"[--json] [FILE]"},
-			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, " +
+			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, the resident memory and the state of the heap if the trace has them, " +
 				"what was lost, and how good the stacks are. Of a file with several streams, as a process and its child may write, it prints each; in JSON they are in streams, and all else is of the first. It takes memory for the blocks that are live at a time and for each distinct stack.",
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
@@ -127,6 +127,13 @@ func (s *streams) reports(in *input, whole bool) (all []*report) {
 		r := survey.report()
 		r.File = fileReport{
 			Format: in.Format, Version: stats.Version, Compression: in.Compression, SideFile: in.Side, Skipped: stats.Skipped, Complete: whole,
+		}
+		if h := survey.heap; h != nil {
+			about := in.HeapInfo()
+			if about == nil {
+				about = survey.about
+			}
+			r.Heap = newHeapReport(h.Time, &h.HeapInfo, about)
 		}
 		if r.File.Version == "" || !strings.HasPrefix(r.File.Version, survey.header.Version) { // that of the last stream
 			r.File.Version = survey.header.Version

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
@@ -107,7 +108,8 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 
 // find reads the trace and returns what was found, also with an error.
 func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
-	calls := newCallReader(in, o.resource)
+	account := rss.NewReader(in)
+	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
 	kept := filter.NewStill(calls)
 	kept.Fill()
@@ -133,6 +135,11 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	for {
 		if err := names.ReadRecord(&rec); err != nil {
 			r.finish(kept.Finder())
+			if o.resource == memoryType && o.window.whole() {
+				r.rss = account.Growth(rss.Live{
+					Blocks: r.all.Blocks, Bytes: r.all.Bytes, UnknownBlocks: r.unknown.Blocks, UnknownBytes: r.unknown.Bytes,
+				})
+			}
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 )
 
@@ -14,6 +15,7 @@ type leakObject struct {
 	Blocks      uint64       `json:"blocks"`
 	Bytes       uint64       `json:"bytes"`
 	All         amount       `json:"all"`             // also what --min-size, --min-age, --from and --context leave out
+	RSS         *rss.Growth  `json:"rss,omitempty"`   // of the whole trace; if it tells
 	Unknown     amount       `json:"unknown"`         // blocks that were live when the recording had a gap; likewise all
 	Listed      string       `json:"listed"`          // what blocks, bytes and groups are of: live or unknown
 	Replaced    amount       `json:"allocated_twice"` // live blocks that ended since another one began at their address
@@ -58,7 +60,7 @@ type leakBlock struct {
 func (r *leakReport) object() *leakObject {
 	groups, more, rest := r.shown()
 	x := &leakObject{
-		By: r.options.key.String(), Resource: r.options.resource, All: r.all, Unmatched: r.unmatched,
+		By: r.options.key.String(), Resource: r.options.resource, All: r.all, RSS: r.rss, Unmatched: r.unmatched,
 		Unknown: r.unknown, Listed: "live", Replaced: r.replaced, Young: youngOf(&r.young),
 		Groups: make([]leakGroup, 0, len(groups)), OtherGroups: more, Others: rest,
 	}

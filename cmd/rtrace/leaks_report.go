@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
@@ -22,7 +23,8 @@ type leakReport struct {
 	replaced  amount // live ones that ended since another one began there
 	unmatched uint64
 	young     live.Young
-	doubtful  bool // nothing is known of frees
+	doubtful  bool        // nothing is known of frees
+	rss       *rss.Growth // nil if it is not known
 }
 
 // add takes a call whose block was not seen freed, whether it is in the window, and
@@ -76,6 +78,11 @@ func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 
 // print writes the report as text.
 func (r *leakReport) print(w io.Writer) error {
+	if r.rss != nil && r.rss.Elsewhere {
+		if _, err := fmt.Fprintln(w, r.rss.Verdict); err != nil {
+			return err
+		}
+	}
 	blocks, bytes := r.groups.Total()
 	title, all := "still live at the end", r.all
 	switch {

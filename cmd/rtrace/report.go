@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
 )
@@ -27,6 +28,8 @@ type report struct {
 	Calls       uint64           `json:"calls"`
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
+	RSS         *rss.Growth      `json:"rss,omitempty"`  // bytes; if the trace tells
+	Heap        *heapReport      `json:"heap,omitempty"` // if the trace tells
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
 	LostEvents  uint64           `json:"lost_events"`
@@ -127,6 +130,19 @@ func (r *report) addResource(res *resource, u usage.Usage) {
 	})
 }
 
+// liveMemory is what is live of memory, and unknown.
+func (r *report) liveMemory() (live rss.Live) {
+	for _, res := range r.Resources {
+		if res.Type == memoryType {
+			live.Blocks += res.Live.Blocks
+			live.Bytes += res.Live.Bytes
+			live.UnknownBlocks += res.Unknown.Blocks
+			live.UnknownBytes += res.Unknown.Bytes
+		}
+	}
+	return live
+}
+
 // page collects lines "label: value".
 type page struct{ strings.Builder }
 
@@ -173,6 +189,15 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	r.writeAmounts(&p, "unknown", ": live when the recording had a gap, when frees were not seen", func(x *resourceReport) amount { return x.Unknown })
 	r.writeAmounts(&p, "temporary", "", func(x *resourceReport) amount { return x.Temporary })
+	if g := r.RSS; g != nil {
+		p.line("rss", "%d bytes at the start, %d at the end", g.Start, g.End)
+		if g.Elsewhere {
+			p.line("growth", "%s", g.Verdict)
+		}
+	}
+	if r.Heap != nil {
+		r.Heap.write(&p, r.clock)
+	}
 	if r.Unmatched > 0 {
 		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)
 	}

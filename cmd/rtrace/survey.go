@@ -4,7 +4,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 )
 
@@ -30,6 +32,9 @@ type survey struct {
 	modules   map[string]struct{}
 	threads   map[uint64]struct{}
 	lastTID   uint64
+	rss       rss.Account
+	heap      *trace.Record      // the last state of the heap; nil for none
+	about     *sidefile.HeapInfo // what comments say of that
 
 	first, last int64 // times of calls
 	days        int64 // how often the clock of the day began again
@@ -76,6 +81,9 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		r.PID = 1 - int32(min(n, 1<<30)) // as callReader has it
 	}
 	v.counter.Add(r)
+	if r.Kind != trace.KindCall {
+		v.rss.Add(r)
+	}
 	switch r.Kind {
 	case trace.KindCall:
 		v.call(r)
@@ -98,6 +106,12 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		res.Resource = r.Resource
 	case trace.KindLost:
 		v.loss(r)
+	case trace.KindHeapInfo:
+		v.heap = &trace.Record{Time: r.Time, HeapInfo: r.HeapInfo}
+	case trace.KindComment:
+		if about, ok := sidefile.ParseComment(r.Comment); ok {
+			v.about = &about
+		}
 	case trace.KindSample:
 		v.thread(uint64(r.TID))
 		v.time(r.Time)
@@ -267,6 +281,7 @@ func (v *survey) report() *report {
 	for _, res := range far {
 		r.addResource(res, v.counter.Of(res.group))
 	}
+	r.RSS = v.rss.Growth(r.liveMemory())
 	for _, l := range v.lost {
 		if !l.gap {
 			r.LostEvents += l.Count

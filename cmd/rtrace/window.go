@@ -26,6 +26,9 @@ func (w *windowFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&w.contexts, "context", nil, "count only what is allocated in one of the contexts `NAMES`, separated by commas")
 }
 
+// whole reports whether the flags choose the whole trace.
+func (w *windowFlags) whole() bool { return w.from == "" && w.to == "" && len(w.contexts) == 0 }
+
 // pointList explains what --from and --to take.
 var pointList = cli.List{Title: "Points", Rows: []cli.ListRow{
 	{Name: "10s, 5m, 1h30m", Text: "a time since the first call of the trace"},

@@ -77,6 +77,8 @@ func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 		p.string(&r.Lost.Reason)
 	case member{trace.KindLost, "since"}:
 		p.int64(&r.Lost.Since)
+	case member{trace.KindRSS, "bytes"}:
+		p.uint64(&r.RSS.Bytes)
 	case member{trace.KindOpaque, "format"}:
 		p.string(&r.Opaque.Format)
 	case member{trace.KindOpaque, "id"}:

@@ -171,5 +171,7 @@ func zero(r *trace.Record) {
 		r.Sample = trace.Sample{}
 	case trace.KindEvent:
 		r.Event = trace.Event{}
+	case trace.KindRSS:
+		r.RSS = trace.RSS{}
 	}
 }

@@ -79,6 +79,8 @@ func (d *Reader) ownRecord(e *Event, rec *trace.Record, plan *plan) (err error) 
 		rec.Opaque.Data, err = d.hexBytes(p, ownFields["Data"])
 	case trace.KindFunction:
 		rec.Function = trace.Function{Name: f.text("Name"), Start: f.u64("Start"), End: f.u64("End"), Module: f.text("Module")}
+	case trace.KindRSS:
+		rec.RSS.Bytes = f.u64("Bytes")
 	case trace.KindSample:
 		rec.Sample = trace.Sample{Name: f.text("Name"), Weight: f.u64("Weight"), Stack: d.wholeStack(e)}
 	case trace.KindEvent:

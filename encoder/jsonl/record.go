@@ -99,6 +99,8 @@ func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
 		b = jsontext.AppendBytes(b, "data", r.Opaque.Data)
 	case trace.KindFunction, trace.KindSample, trace.KindEvent:
 		b = appendEvent(b, r)
+	case trace.KindRSS:
+		b = jsontext.AppendUint(b, "bytes", r.RSS.Bytes)
 	case trace.KindEnd:
 	default:
 		return b[:start], fmt.Errorf("jsonl: writing a record of %v", r.Kind)

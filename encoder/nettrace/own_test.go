@@ -294,6 +294,8 @@ func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 		r.Opaque = trace.Opaque{Format: v.text("Format"), ID: num32("ID"), Data: o.bytes(v)}
 	case trace.KindFunction:
 		r.Function = trace.Function{Name: v.text("Name"), Start: v.number("Start"), End: v.number("End"), Module: v.text("Module")}
+	case trace.KindRSS:
+		r.RSS.Bytes = v.number("Bytes")
 	case trace.KindSample:
 		r.Sample = trace.Sample{Name: v.text("Name"), Weight: v.number("Weight"), Stack: o.whole(e)}
 	case trace.KindEvent:

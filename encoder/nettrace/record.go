@@ -148,6 +148,8 @@ func (e *Writer) recordPayload(r *trace.Record) {
 	case trace.KindSample:
 		e.text(r.Sample.Name)
 		e.u64(r.Sample.Weight)
+	case trace.KindRSS:
+		e.u64(r.RSS.Bytes)
 	case trace.KindEvent:
 		e.text(r.Event.Provider)
 		e.text(r.Event.Name)

@@ -73,7 +73,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 
 // WriteRecord implements trace.Writer. Header waits for Process, so that both
 // become the header line; any other record ends the wait. Thread, Module, Exit,
-// Opaque and HeapGrow have no text, and End has none unless the Header announces it.
+// Opaque, HeapGrow and RSS have no text, and End has none unless the Header announces it.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -92,7 +92,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 		}
 		w.start(r)
 	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow,
-		trace.KindFunction, trace.KindSample, trace.KindEvent:
+		trace.KindFunction, trace.KindSample, trace.KindEvent, trace.KindRSS:
 		return nil
 	case trace.KindEnd:
 		if !w.marked() {

@@ -33,7 +33,7 @@ const (
 func held(k trace.Kind) bool {
 	switch k {
 	case trace.KindHeader, trace.KindProcess, trace.KindThread, trace.KindModule, trace.KindMapping,
-		trace.KindUnmapping, trace.KindFunction, trace.KindResource, trace.KindExec, trace.KindExit, trace.KindHeapGrow, trace.KindLost, trace.KindEnd:
+		trace.KindUnmapping, trace.KindFunction, trace.KindResource, trace.KindExec, trace.KindExit, trace.KindHeapGrow, trace.KindLost, trace.KindRSS, trace.KindEnd:
 		return true
 	}
 	return false

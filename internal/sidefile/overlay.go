@@ -57,7 +57,13 @@ type Reader struct {
 	nxt   chunk
 	ahead bool // nxt is read and begins behind pos
 	runs  cursor
+
+	heap *HeapInfo
 }
+
+// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
+// is known when the trace is read.
+func (o *Reader) HeapInfo() *HeapInfo { return o.heap }
 
 var _ trace.Reader = (*Reader)(nil)
 
@@ -197,6 +203,8 @@ func same(side, main *trace.Record) bool {
 		return side.Resource.ID == main.Resource.ID && side.Resource.Type == main.Resource.Type
 	case trace.KindFunction:
 		return side.Function == main.Function
+	case trace.KindRSS:
+		return side.RSS == main.RSS
 	case trace.KindExec:
 		return side.Exec == main.Exec
 	case trace.KindExit:
@@ -233,6 +241,7 @@ func (o *Reader) fill() {
 			return
 		}
 		isChunk, rec, err := o.src.next(&o.nxt)
+		o.heap = o.src.heap
 		switch {
 		case errors.Is(err, io.EOF):
 			o.src = nil

@@ -81,6 +81,7 @@ type source struct {
 	at     uint64 // of the record being read
 	lastAt uint64 // of the last record
 	lastTo uint64 // of the last chunk
+	heap   *HeapInfo
 }
 
 func newSource(r io.Reader) *source {
@@ -125,8 +126,14 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 		if s.p.Blank() {
 			continue
 		}
-		if bytes.HasPrefix(line, []byte(swapLine)) || bytes.HasPrefix(line, []byte(heapInfoLine)) {
-			continue // the one is for ReadSwap, the other for people
+		if bytes.HasPrefix(line, []byte(swapLine)) {
+			continue // for ReadSwap
+		}
+		if bytes.HasPrefix(line, []byte(heapInfoLine)) {
+			if s.heap, err = parseHeapInfo(line); err != nil {
+				return false, placed{}, wrap(offset, err)
+			}
+			continue
 		}
 		s.p.Open('{')
 		isChunk = s.p.More('}') && string(s.p.Key()) == "from"

@@ -177,6 +177,7 @@ func richTrace() []*trace.Record {
 		call(8, 9, trace.OpAlloc, enormous, failed),
 		&trace.Record{Kind: trace.KindExec, Time: 18, PID: 7, TID: 9, Exec: trace.Exec{Name: "sh"}},
 		&trace.Record{Kind: trace.KindExit, Time: 19, PID: 7, TID: 8},
+		&trace.Record{Kind: trace.KindRSS, Time: 18, PID: 7, RSS: trace.RSS{Bytes: 1 << 40}},
 		&trace.Record{Kind: trace.KindExit, Time: 19, PID: 7, TID: 7, Exit: trace.Exit{Process: true}},
 		&trace.Record{Kind: trace.KindEnd, Time: 20, PID: 7},
 	)
@@ -211,6 +212,7 @@ func TestBytes(t *testing.T) {
 {"at":6,"kind":"mapping","time":17,"pid":7,"start":"0x5100","end":"0x6000","offset":"0x2","base":"0x1","path":"/lib/y"}
 {"at":8,"kind":"exec","time":18,"pid":7,"tid":9,"name":"sh"}
 {"at":8,"kind":"exit","time":19,"pid":7,"tid":8}
+{"at":8,"kind":"rss","time":18,"pid":7,"bytes":1099511627776}
 {"at":8,"kind":"exit","time":19,"pid":7,"tid":7,"process":true}
 {"at":8,"kind":"end","time":20,"pid":7}
 `

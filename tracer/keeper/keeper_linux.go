@@ -159,11 +159,21 @@ func ended(err error) error { return fmt.Errorf("%w (%s)", ErrEnded, err.Error()
 
 // Close takes all probes out and ends the child. Probes of a child that has ended are
 // out already.
-func (k *Keeper) Close() error { return errors.Join(k.socket.Close(), k.reap()) }
+func (k *Keeper) Close() error {
+	k.Wake()
+	return errors.Join(k.socket.Close(), k.reap())
+}
+
+// Wake lets a child go on that was stopped by a signal: it has to take the probes out. It
+// may be called while another method waits for the child's answer.
+func (k *Keeper) Wake() {
+	_ = unix.PidfdSendSignal(k.pidfd, unix.SIGCONT, nil, 0) // one that has ended needs none
+}
 
 // Leave is Close without waiting for it. The child does its work also when this process
 // has ended.
 func (k *Keeper) Leave() error {
+	k.Wake()
 	go func() { _ = k.reap() }() // for one that goes on
 	return k.socket.Close()
 }

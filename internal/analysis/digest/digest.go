@@ -12,6 +12,7 @@ package digest
 import (
 	"strings"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/live"
@@ -54,6 +55,7 @@ type Options struct {
 type Digest struct {
 	options   Options
 	facts     Facts
+	rss       rss.Account
 	blocks    *live.Blocks // Value is the number of the life
 	lives     live.Values[life]
 	temporary live.Temporary
@@ -101,6 +103,9 @@ func (d *Digest) Add(r *trace.Record) {
 	}
 	if r.PID == 0 && d.facts.Traces > 1 {
 		r.PID = 1 - int32(min(d.facts.Traces, 1<<30))
+	}
+	if r.Kind != trace.KindCall {
+		d.rss.Add(r)
 	}
 	switch r.Kind {
 	case trace.KindCall:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/analysis/usage"
@@ -20,6 +21,7 @@ type Result struct {
 	Frames    []sites.Frame // by the numbers in stacks
 	Resources []*Resource   // those that were called: memory, then in the order of the trace
 	Marks     []Mark
+	RSS       *rss.Growth // of the process; nil if the trace does not tell
 }
 
 // Resource is what happened to one type of resource.
@@ -127,16 +129,23 @@ func (d *Digest) Finish() *Result {
 	for _, l := range r.Lost {
 		whole = whole && !l.HidesFrees
 	}
+	var memory, unknown Amount
 	for _, of := range d.types {
 		of.Young.Recorded, of.Young.Live = time.Duration(r.Duration), of.Total.Live.Blocks
 		if whole {
 			of.Young.Before = of.Unmatched
+		}
+		if of.Type == Memory {
+			memory, unknown = of.Total.Live, of.Total.Unknown
 		}
 		if of.Calls.All > 0 {
 			d.finish(of)
 			r.Resources = append(r.Resources, &of.Resource)
 		}
 	}
+	r.RSS = d.rss.Growth(rss.Live{
+		Blocks: memory.Blocks, Bytes: memory.Bytes, UnknownBlocks: unknown.Blocks, UnknownBytes: unknown.Bytes,
+	})
 	slices.SortStableFunc(r.Resources, func(a, b *Resource) int {
 		switch {
 		case a.Type == Memory:

@@ -41,6 +41,9 @@ func notes(r *digest.Result, o *Options) []note {
 	if o.Incomplete != "" {
 		warn("The trace could not be read to its end: %s. The figures are of what could be read.", o.Incomplete)
 	}
+	if r.RSS != nil && r.RSS.Elsewhere {
+		warn("%s.", r.RSS.Verdict)
+	}
 	for _, reason := range slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Lost[b].Count, r.Lost[a].Count), strings.Compare(a, b))
 	}) {

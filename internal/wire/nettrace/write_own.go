@@ -123,6 +123,7 @@ var OwnRecords = [...]OwnRecord{
 	{"sample", "Sample", []Field{text("Name"), number64("Weight")}},
 	{"event", "Event", []Field{text("Provider"), text("Name"), number32("ID"), text("Arguments"), text("Data")}},
 	{"end", "End", nil},
+	{"rss", "RSS", []Field{number64("Bytes")}},
 }
 
 // OwnMaxGap is the most that the numbers of events skip at a time: more would

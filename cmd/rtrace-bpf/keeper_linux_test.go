@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/testutil"
+)
+
+// keeperOf returns the process that holds the probes of a recording.
+func keeperOf(t *testing.T, r *running) int {
+	t.Helper()
+	all, err := proc.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range all {
+		stat, err := proc.ReadStat(pid)
+		if err == nil && stat.PPID == r.PID && stat.Name == "rtrace-keeper" {
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no keeper", r.PID)
+	return 0
+}
+
+// When the keeper is killed rtrace-bpf ends at once, although the process, and who it
+// follows, go on: the trace is whole up to there.
+func TestKeeperIsKilled(t *testing.T) {
+	for name, args := range map[string][]string{"one": nil, "followed": {"-f"}} {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "phases", "2", "10")
+			r := start(t, child, args...)
+			child.Go()
+			child.Ready()
+			if err := unix.Kill(keeperOf(t, r), unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r.ends(cli.Failed)
+			r.says("rtrace-keeper, which holds the probes, has ended")
+			if n := count(load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0", child.PID))), "malloc"); n != 10 {
+				t.Errorf("%d calls of malloc in the trace, want 10", n)
+			}
+			child.Go()
+			child.Ready()
+			child.Go()
+			child.Succeed()
+		})
+	}
+}
+
+// A keeper that was stopped is woken to remove the probes at the end, also in a pause of
+// the recording, which waits for it.
+func TestKeeperIsStopped(t *testing.T) {
+	for name, args := range map[string][]string{"plain": nil, "--max-rate": {"--max-rate", "1"}, "followed": {"-f"}} {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "phases", "2", "1000")
+			r := start(t, child, args...)
+			if err := unix.Kill(keeperOf(t, r), unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			child.Go()
+			child.Ready()
+			r.Signal(unix.SIGINT)
+			if code := r.Wait(); code != int(cli.OK) && (name != "--max-rate" || code != int(cli.Incomplete)) { // as far as the pause had begun
+				t.Errorf("exit code %d: %s", code, r.Stderr())
+			}
+			testutil.BecomesOriginal(t, child.PID)
+			child.Go()
+			child.Ready()
+			child.Go()
+			child.Succeed()
+		})
+	}
+}
+
+// A second signal does not wait for the probes to be removed.
+func TestRemovalIsNotWaitedFor(t *testing.T) {
+	hurry := make(chan struct{})
+	close(hurry)
+	var out bytes.Buffer
+	x := session{config: &config{}, hurry: hurry, status: &status{w: &out}}
+	never := make(chan struct{})
+	defer close(never)
+	err := x.await(func() error {
+		<-never
+		return nil
+	})
+	if !errors.Is(err, errRemovalHurried) {
+		t.Errorf("the error is %v", err)
+	}
+	r := &recording{config: &config{quiet: true}, following: &following{}, ends: []end{{err: err}, {err: err}}}
+	if err := r.outcome(); err == nil || strings.Count(err.Error(), "second signal") != 1 {
+		t.Errorf("of several: %v", err)
+	}
+	want := os.ErrPermission
+	x.hurry = nil
+	if err := x.await(func() error { return want }); !errors.Is(err, want) {
+		t.Errorf("the error is %v, want %v", err, want)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
+)
+
+// blockModel is what a reader of a trace finds to be live, and unknown since the
+// recording had a gap while it was.
+type blockModel struct{ live, unknown map[uint64]uint64 }
+
+func modelOf(records []*trace.Record) blockModel {
+	m := blockModel{map[uint64]uint64{}, map[uint64]uint64{}}
+	end := func(id uint64) {
+		delete(m.live, id)
+		delete(m.unknown, id)
+	}
+	for _, r := range records {
+		switch c := &r.Call; {
+		case r.Kind == trace.KindLost && (r.Lost.Reason == trace.LostPaused || r.Lost.Reason == "probes moved"):
+			for id, size := range m.live {
+				m.unknown[id] = size
+			}
+			clear(m.live)
+		case r.Kind != trace.KindCall:
+		case c.Op == trace.OpFree:
+			end(c.ID)
+		default:
+			if c.Op == trace.OpMove {
+				end(c.OldID)
+			}
+			end(c.ID)
+			m.live[c.ID] = c.Size
+		}
+	}
+	return m
+}
+
+// The summary counts as live, and as unknown, what a reader of the trace does.
+func TestLiveAcrossPauses(t *testing.T) {
+	for _, format := range []string{"jsonl", "sprtrace"} {
+		t.Run(format, func(t *testing.T) {
+			child := waiting(t, "churn", "2")
+			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")
+			child.Go()
+			r.ends(cli.Incomplete)
+			child.Close()
+			child.Succeed()
+			suffix := ""
+			if format == "jsonl" {
+				suffix = ".jsonl"
+			}
+			m := modelOf(load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, suffix))))
+			r.says(fmt.Sprintf("live at the end: %d blocks, ", len(m.live)))
+			said := regexp.MustCompile(`unknown: (\d+) more blocks`).FindSubmatch(r.Stderr())
+			if n := len(m.unknown); n > 0 && (said == nil || string(said[1]) != fmt.Sprint(n)) || n == 0 && said != nil {
+				t.Errorf("%d blocks unknown by the trace:\n%s", n, r.Stderr())
+			}
+		})
+	}
+}
+
+// Nothing that is said of a pause calls it a lost event, and each text says how often
+// there was one.
+func TestPausesAreNoLosses(t *testing.T) {
+	stats := tracer.Stats{Calls: 9, Paused: 5e9, LiveBlocks: 1, LiveBytes: 10, UnknownBlocks: 4, UnknownBytes: 99}
+	stats.Lost[tracer.LossPaused] = 2
+	const paused = "the recording was paused 2 times, 5s in all, for --max-rate"
+	var out bytes.Buffer
+	r := &recording{config: &config{}, status: status{w: &out, on: true}, sum: stats, count: 2, windows: 1}
+	err := r.outcome()
+	if !errors.Is(err, cli.ErrIncomplete) || err.Error() != paused {
+		t.Errorf("exit note: %v", err)
+	}
+	for _, want := range []string{"  live at the end: 1 blocks, 10 B\n", "  unknown: 4 more blocks, 99 B, were live when the recording paused", "  lost: 0\n", "  paused: " + paused} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the lines of all processes are without %q:\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	r.status.show(7, &stats)
+	if want := "1 blocks live (10 B), 4 unknown, 0 lost, paused 2 times"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("line of progress %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	x := session{config: &config{}, out: outfile.Wrap(write, "a pipe"), stats: stats, status: &r.status, alone: true, tracer: new(tracer.Tracer)}
+	if err := x.summary(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"  unknown: 4 more blocks, ", "  lost: 0\n  paused: " + paused + "\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary is without %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// Parts of events that are missing are not told as events.
+func TestPartsAreNoLostEvents(t *testing.T) {
+	r := &recording{config: &config{quiet: true}}
+	r.sum.Lost[tracer.LossStack] = 3
+	if err := r.outcome(); err == nil || err.Error() != "no event was lost, but parts of events are missing or in doubt (stack failed 3)" {
+		t.Errorf("exit note: %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package tracer
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+func TestCost(t *testing.T) {
+	c := Costs{Entry: 500, Return: 300}
+	h := Hits{Entries: 5, Returns: 3, Inside: 200}.Since(Hits{Entries: 1, Returns: 1, Inside: 100})
+	if got := c.Cost(h); got != 2700*time.Nanosecond {
+		t.Errorf("%v, want 2.7µs", got)
+	}
+}
+
+// What a probe costs can be measured with each way to attach, and is something.
+func TestMeasureCosts(t *testing.T) {
+	privileged(t)
+	for _, m := range []Mechanism{MechanismMulti, MechanismPerf} {
+		t.Run(m.String(), func(t *testing.T) {
+			if m == MechanismMulti && (kernelFeatures{}).UprobeMulti() != nil {
+				t.Skip("the kernel has no uprobe_multi")
+			}
+			c, err := MeasureCosts(m)
+			if err != nil || c.Entry <= 0 || c.Return < 0 { // a return may cost less than the figures vary
+				t.Errorf("%+v, %v", c, err)
+			}
+			t.Logf("%v at an entry, %v at a return", c.Entry, c.Return)
+		})
+	}
+}
+
+// Hits count each probe that was hit: of malloc two, of free one, whether the call is
+// recorded, left out for its size, or lost.
+func TestHits(t *testing.T) {
+	privileged(t)
+	const pairs = 1000
+	for name, o := range map[string]Options{"recorded": {}, "too small": {MinSize: 1 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1000")
+			child.Ready()
+			o.PID = child.PID
+			plan, err := NewPlan(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tracer, err := Open(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			child.Go()
+			child.Succeed()
+			var r trace.Record
+			for err == nil {
+				err = tracer.ReadRecord(&r)
+			}
+			if err != io.EOF {
+				t.Error(err)
+			}
+			h, err := tracer.Hits()
+			if err != nil || h.Entries != 2*pairs || h.Returns != pairs || h.Inside <= 0 {
+				t.Errorf("%+v, %v; want %d entries and %d returns", h, err, 2*pairs, pairs)
+			}
+			if c, known, err := tracer.Costs(true); err != nil || !known || c.Entry <= 0 {
+				t.Errorf("%+v, known: %v, %v", c, known, err)
+			}
+			if err := tracer.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
