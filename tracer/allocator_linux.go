@@ -46,6 +46,7 @@ func (p *Plan) chooseAllocators() (err error) {
 	if len(texts) == 0 {
 		return p.noAllocator(&program)
 	}
+	p.warnOfFreeless()
 	var naming []namingOperators
 	for _, l := range texts {
 		found, err := p.chooseFunctions(l)
@@ -92,7 +93,7 @@ func allocatorsOf(l *library, prefixes []string, served map[string]bool) []Alloc
 	for _, prefix := range prefixes {
 		_, malloc := l.function(prefix + "malloc")
 		_, free := l.function(prefix + "free")
-		if !malloc || !free {
+		if !malloc || !free && !freeless(l, prefix) {
 			continue
 		}
 		a := Allocator{Prefix: prefix, Path: l.mapping.path, lib: l, dialect: recognise(l, prefix)}
@@ -105,6 +106,23 @@ func allocatorsOf(l *library, prefixes []string, served map[string]bool) []Alloc
 		found = append(found, a)
 	}
 	return found
+}
+
+// freeless says whether a file may have an allocator that frees nothing: a static program
+// of a C library that links each function for itself, as musl does, has no free if it
+// does not call it. Elsewhere a malloc without a free is but a part of an allocator.
+func freeless(l *library, prefix string) bool {
+	return prefix == "" && l.program && l.file.Alone()
+}
+
+// warnOfFreeless says where frees will be missing for want of a function.
+func (p *Plan) warnOfFreeless() {
+	for i := range p.allocators {
+		a := &p.allocators[i]
+		if _, free := a.lib.function(a.Prefix + "free"); a.Traced && !free {
+			p.options.warn("%s is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed", a.Path)
+		}
+	}
 }
 
 // serving lists the functions of C for which a file is the first to define them.
@@ -191,14 +209,18 @@ func (p *Plan) tracedAllocators() int {
 type programFile struct {
 	buildID   string
 	functions int // with names
+	golang    bool
 }
 
 func (f *programFile) read(l *library) {
-	f.buildID, f.functions = l.file.BuildID(), l.file.Functions()
+	f.buildID, f.functions, f.golang = l.file.BuildID(), l.file.Functions(), l.file.Go()
 }
 
 // noAllocator says why there is nothing to trace.
 func (p *Plan) noAllocator(program *programFile) error {
+	if program.golang {
+		return fmt.Errorf("process %d (%s) %w", p.target.pid, printable.Name(p.target.name), ErrGo)
+	}
 	if len(p.allocators) == 0 && program.functions == 0 {
 		id := ""
 		if program.buildID != "" {

@@ -46,6 +46,8 @@ var (
 	ErrEmulated      = errors.New("runs in an emulator")
 	ErrNoAllocator   = errors.New("has no known allocator")
 	ErrStripped      = errors.New("has no known allocator") // that could be found: names are missing
+	// ErrGo is an ErrNoAllocator, too.
+	ErrGo = fmt.Errorf("%w: it is a Go program, whose memory comes from Go's own runtime", ErrNoAllocator)
 )
 
 // unsupported says which feature is missing and what would have it.

@@ -119,6 +119,8 @@ func (x *session) explain(err error) error {
 		return cli.WithHint(err, "trace it on a machine of its own kind")
 	case errors.Is(err, tracer.ErrStripped):
 		return cli.WithHint(err, "install its debug file, or name its functions: --symbol malloc=ADDR --symbol free=ADDR and so on, addresses as nm prints them")
+	case errors.Is(err, tracer.ErrGo):
+		return cli.WithHint(err, "use Go's own profiler, pprof: import net/http/pprof in the program and serve it, then run go tool pprof http://HOST:PORT/debug/pprof/heap")
 	case errors.Is(err, tracer.ErrNoAllocator):
 		return cli.WithHint(err, "it must have a file with malloc and free in it, or functions with a prefix that --allocator prefix:P names")
 	}

@@ -101,7 +101,22 @@ func TestNoAllocator(t *testing.T) {
 	cmd := exec.Command(path, "info", "-")
 	cmd.Stdin = read // it waits for a trace
 	child := testutil.Start(t, cmd)
-	refused(t, child.PID, "has no known allocator")
+	refused(t, child.PID, "has no known allocator: it is a Go program, whose memory comes from Go's own runtime\nhint: use Go's own profiler, pprof: ")
+}
+
+// A static program of musl's that does not call free has none: its allocations are traced,
+// and that is said.
+func TestStaticProgramWithoutFree(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "freeless", testutil.Musl, "-static"))
+	child.Ready()
+	r := start(t, child)
+	child.Go()
+	child.Succeed()
+	r.ends(cli.OK)
+	r.says(" is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed\n")
+	r.says("10 events: 10 allocations, 0 frees")
+	r.says("live at the end: 10 blocks")
 }
 
 // Programs of kinds that cannot be traced, made by hand so that no compiler of

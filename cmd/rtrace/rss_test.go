@@ -34,8 +34,8 @@ func TestGrowthElsewhere(t *testing.T) {
 	}{
 		{[]string{"info"}, "\nrss:        10485760 bytes at the start, 547356672 at the end\ngrowth:     " + grownVerdict + "\n", "growth:"},
 		{[]string{"info", "--json"}, grownObject, `"grew_elsewhere":true`},
-		{[]string{"leaks"}, grownVerdict + "\nunfreed allocations: 1 ", "RSS grew"},
-		{[]string{"leaks", "--min-size", "4M"}, grownVerdict + "\nunfreed allocations: 0 ", "RSS grew"},
+		{[]string{"leaks"}, grownVerdict + "\nstill live at the end: 1 block ", "RSS grew"},
+		{[]string{"leaks", "--min-size", "4M"}, grownVerdict + "\nstill live at the end: 0 blocks ", "RSS grew"},
 		{[]string{"leaks", "--json"}, grownObject, `"grew_elsewhere":true`},
 		{[]string{"report", "--resolve=false"}, grownVerdict, "RSS grew"},
 	} {
