@@ -156,7 +156,7 @@ func (r *capture) counted() string {
 	return fmt.Sprintf(", %d sampled allocations", r.calls)
 }
 
-// counting counts calls.
+// counting counts calls, and has the trace announce the End that a whole stream has.
 type counting struct {
 	trace.Writer
 	calls *uint64
@@ -164,8 +164,11 @@ type counting struct {
 
 // WriteRecord implements trace.Writer.
 func (c *counting) WriteRecord(r *trace.Record) error {
-	if r.Kind == trace.KindCall {
+	switch r.Kind {
+	case trace.KindCall:
 		*c.calls++
+	case trace.KindHeader:
+		r.Header.Ends = true
 	}
 	return c.Writer.WriteRecord(r)
 }
