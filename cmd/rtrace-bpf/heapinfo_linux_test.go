@@ -155,7 +155,6 @@ func libraryOf(t *testing.T, child *testutil.Child) string {
 func TestHeapInfo(t *testing.T) {
 	all := [][]string{nil, {"-static"}}
 	if testutil.Has32Bit() {
-		testutil.Need32Bit(t)
 		all = append(all, []string{"-static", "-m32"})
 	}
 	for _, flags := range all {
@@ -164,6 +163,9 @@ func TestHeapInfo(t *testing.T) {
 	test := func(name, format, threads string, flags ...string) {
 		t.Run(name+", "+format, func(t *testing.T) {
 			testutil.NeedBPF(t)
+			if slices.Contains(flags, "-m32") {
+				testutil.Need32Bit(t)
+			}
 			child := testutil.Spawn(t, testutil.Build(t, "heapinfo", flags...), threads)
 			child.Ready()
 			needSymbols(t, child)

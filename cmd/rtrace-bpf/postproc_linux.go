@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"rtrace-bpf/cmd/internal/postproc"
 )
 
 // postprocConfig is what a trace goes through on its way.
@@ -45,11 +47,8 @@ func (p *postprocConfig) conflict(c *config) error {
 	if c.side != "" {
 		return errors.New("-P has no side file: what is printed holds no trace")
 	}
-	for option := range strings.FieldsSeq(p.options) {
-		switch {
-		case option == "-i", option == "-o", strings.HasPrefix(option, "--input-file"), strings.HasPrefix(option, "--output-dir"), strings.HasPrefix(option, "-i="), strings.HasPrefix(option, "-o="):
-			return fmt.Errorf("%s among the options of -P: where the trace comes from and goes to is known; -o of rtrace-bpf names another place", option)
-		}
+	if err := postproc.CheckPiped(strings.Fields(p.options)); err != nil {
+		return fmt.Errorf("-P %q: %w", p.options, err)
 	}
 	return nil
 }

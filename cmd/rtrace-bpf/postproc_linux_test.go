@@ -75,7 +75,8 @@ func TestPostprocFails(t *testing.T) {
 		code cli.ExitCode
 		says string
 	}{
-		"unknown option": {[]string{"-P", "--nope"}, dir, cli.Failed, "unknown flag --nope"},
+		"unknown option": {[]string{"-P", "--nope"}, dir, cli.Usage, "unknown flag --nope"},
+		"late error":     {[]string{"-P", "--sort size"}, dir, cli.Failed, "--sort needs --compress"},
 		"no program":     {[]string{"-P", "-l"}, "/nowhere", cli.Failed, "find rtrace for -P"},
 		"own output":     {[]string{"-P", "-l -o x"}, dir, cli.Usage, "-o of rtrace-bpf names another place"},
 		"other format":   {[]string{"-P", "-l", "--format", "mtrc"}, dir, cli.Usage, "-P goes with --format sprtrace"},

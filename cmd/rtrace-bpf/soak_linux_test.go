@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	for n := 1; ; n++ {
-		r := newRound(first + uint32(n-1))
+		r := newRound(first+uint32(n-1), testutil.Runs32Bit(t))
 		if limit == 0 && os.Getenv("SOAK_SEED") == "" {
 			r.Operations = min(r.Operations, 1000)
 		}

@@ -170,7 +170,7 @@ func TestGroundTruthOfPrograms(t *testing.T) {
 // events: the trace has each of its calls, and nothing else.
 func TestGroundTruth(t *testing.T) {
 	testutil.NeedBPF(t)
-	for _, r := range roundsOfEachKind(seed(t)) {
+	for _, r := range roundsOfEachKind(seed(t), testutil.Runs32Bit(t)) {
 		t.Run(r.name(), func(t *testing.T) { r.run(t) })
 	}
 }

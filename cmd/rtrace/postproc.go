@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/cmd/internal/postproc"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
@@ -35,26 +35,10 @@ func postprocCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var o postprocOptions
-			in := f.group("Input and output")
-			in.StringVarP(&o.input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
-			in.StringVarP(&o.output, "output-dir", "o", "",
-				"write `DIR`/PID-N.rtrace.txt; DIR is made if it ends with / and is missing, and is a file if it is no directory (default: standard output)")
-			in.VarP(groups.Word(&o.format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
-			in.BoolP("text", "t", false, "write text, which is the default")
-			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
-			what := f.group("What to print")
-			what.BoolVarP(&o.leaks, "filter-leaks", "l", false, "print only allocations that are never freed, and a summary")
-			what.BoolVarP(&o.compress, "compress", "c", false, "put calls with the same stack together, with their number and their size")
-			what.VarP(groups.Word(&o.sort, "", "size", "size-asc", "count", "count-asc"), "sort", "s", "with -c: `ORDER` of the stacks, size, size-asc, count or count-asc (default: size-asc)")
-			what.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of the stacks")
-			what.VarP(groups.Number(&o.depth, -1, -1, groups.Unbounded), "backtrace-depth", "b", "print the innermost `N` frames of a stack")
-			what.BoolVarP(&o.noArgs, "remove-args", "a", false, "print no arguments of calls (with --legacy they stay)")
-			what.BoolVar(&o.legacy, "legacy", false,
-				"print byte for byte what sp-rtrace-postproc prints, its errors included")
-			o.filters.add(f.group("Which calls"))
+			var given postproc.Options
+			given.Declare(&f.Groups)
 			return func(ctx context.Context, s cli.Streams, args []string) error {
-				return o.run(ctx, s, args)
+				return optionsOf(&given).run(ctx, s, args)
 			}
 		},
 	}
@@ -68,6 +52,15 @@ type postprocOptions struct {
 	depth           int
 	legacy, quiet   bool
 	filters         callFilters
+}
+
+// optionsOf returns what the command line says.
+func optionsOf(given *postproc.Options) *postprocOptions {
+	return &postprocOptions{
+		input: given.Input, output: given.Output, format: given.Format, sort: given.Sort,
+		leaks: given.Leaks, compress: given.Compress, resolve: given.Resolve, noArgs: given.NoArgs,
+		depth: given.Depth, legacy: given.Legacy, quiet: given.Quiet, filters: callFilters(given.Filters),
+	}
 }
 
 // check finds out what is wrong with the flags.
@@ -104,7 +97,7 @@ func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if p.chosen, err = o.filters.selection(p.warning); err != nil {
 		return err
 	}
-	if o.filters.address != "" {
+	if o.filters.Address != "" {
 		p.prepare = p.address
 	}
 	return p.run()

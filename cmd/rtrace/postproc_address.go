@@ -45,7 +45,7 @@ func parseCallAddress(text string) (a callAddress, err error) {
 // address chooses the calls of --call-address by the mappings of the trace: the
 // first one whose path holds the module's name counts.
 func (p *postprocess) address(env *environment) error {
-	a, err := parseCallAddress(p.filters.address)
+	a, err := parseCallAddress(p.filters.Address)
 	if err != nil {
 		return err
 	}

@@ -9,56 +9,42 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
+	"rtrace-bpf/cmd/internal/postproc"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 )
 
 // callFilters are the flags that choose calls.
-type callFilters struct {
-	resources, contexts string
-	address             string
-	include, exclude    string
-}
-
-func (c *callFilters) add(f *pflag.FlagSet) {
-	f.StringVarP(&c.resources, "resource", "R", "", "only calls of the resources in `MASK`, the sum of the hexadecimal numbers that they are printed with")
-	f.StringVar(&c.address, "call-address", "", "only calls with a frame in `MODULE:START+SIZE`: part of a mapping's path, the address of code in that file and its length, "+
-		"both hexadecimal")
-	f.StringVar(&c.include, "include", "", "only calls whose numbers are in `FILE`, one a line")
-	f.StringVar(&c.exclude, "exclude", "", "only calls whose numbers are not in `FILE`; --include goes before")
-	f.StringVarP(&c.contexts, "context", "C", "", "only calls made in one of the contexts of `MASK`, which is hexadecimal; 0 is calls without context")
-}
+type callFilters postproc.Filters
 
 // selection is what the flags say, --call-address apart: that needs the trace.
 func (c *callFilters) selection(warn func(error)) (*filter.Selection, error) {
 	s := new(filter.Selection)
 	var err error
-	if c.resources != "" {
-		if s.Resources, err = hexMask("resource", c.resources); err != nil {
+	if c.Resources != "" {
+		if s.Resources, err = hexMask("resource", c.Resources); err != nil {
 			return nil, err
 		}
 	}
-	if c.contexts != "" {
+	if c.Contexts != "" {
 		s.InContext = true
-		if s.Contexts, err = hexMask("context", c.contexts); err != nil {
+		if s.Contexts, err = hexMask("context", c.Contexts); err != nil {
 			return nil, err
 		}
 	}
-	if c.address != "" {
-		if _, err = parseCallAddress(c.address); err != nil {
+	if c.Address != "" {
+		if _, err = parseCallAddress(c.Address); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case c.include != "" && c.exclude != "":
+	case c.Include != "" && c.Exclude != "":
 		warn(errors.New("--exclude has no effect beside --include"))
 		fallthrough
-	case c.include != "":
-		s.Include, err = readIndexes(c.include)
-	case c.exclude != "":
-		s.Exclude, err = readIndexes(c.exclude)
+	case c.Include != "":
+		s.Include, err = readIndexes(c.Include)
+	case c.Exclude != "":
+		s.Exclude, err = readIndexes(c.Exclude)
 	}
 	return s, err
 }

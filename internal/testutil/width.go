@@ -51,19 +51,28 @@ var buildsX86 = sync.OnceValue(func() bool {
 })
 
 // Need32Bit skips the test if 32-bit programs do not belong to what is tested, or the
-// kernel runs none.
+// kernel runs none. A test that has 64-bit cases, too, calls it in a subtest.
 func Need32Bit(t testing.TB) {
 	t.Helper()
 	if !Has32Bit() {
 		t.Skip("SKIPPED: not on x86-64")
 	}
-	if Preparing() {
-		return
+	if !Runs32Bit(t) {
+		t.Skip("SKIPPED-KERNEL: it runs no 32-bit programs (CONFIG_IA32_EMULATION)")
+	}
+}
+
+// Runs32Bit reports whether 32-bit programs belong to what is tested, and the kernel
+// runs them. A run that only builds takes that for granted.
+func Runs32Bit(t testing.TB) bool {
+	t.Helper()
+	if !Has32Bit() || Preparing() {
+		return Has32Bit()
 	}
 	cmd := exec.Command(Waiter(t, elf.ELFCLASS32, elf.EM_386))
 	switch err := cmd.Start(); {
 	case errors.Is(err, syscall.ENOEXEC):
-		t.Skip("SKIPPED-KERNEL: it runs no 32-bit programs (CONFIG_IA32_EMULATION)")
+		return false
 	case err != nil:
 		t.Fatal(err)
 	}
@@ -71,4 +80,5 @@ func Need32Bit(t testing.TB) {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // it was killed
+	return true
 }
