@@ -220,6 +220,9 @@ func (c *checked) ReadRecord(r *trace.Record) error {
 // ErrUnknown says that the format of an input was not recognised.
 var ErrUnknown = errors.New("unknown format")
 
+// ErrEmpty says that an input has not a single byte.
+var ErrEmpty error = emptyError{}
+
 // emptyError says that an input has not a single byte. It counts as cut, though
 // no record was begun.
 type emptyError struct{}
