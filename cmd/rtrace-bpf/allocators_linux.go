@@ -42,7 +42,7 @@ func (s *symbols) Set(text string) error {
 	name, digits, ok := strings.Cut(text, "=")
 	addr, err := strconv.ParseUint(strings.TrimPrefix(digits, "0x"), 16, 64)
 	if !ok || name == "" || err != nil || addr == 0 {
-		return fmt.Errorf("%q is no function; write it as malloc=401136, the address in hexadecimal", text)
+		return &flags.ValueError{Wrong: "not a function and its address", Write: "one as malloc=401136, the address in hexadecimal"}
 	}
 	if *s == nil {
 		*s = symbols{}

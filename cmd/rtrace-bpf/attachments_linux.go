@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/trace"
@@ -34,7 +35,7 @@ func (a *attachments) Set(text string) error {
 	name, path, ok := strings.Cut(text, "=")
 	switch {
 	case !ok || path == "":
-		return fmt.Errorf("%q is no attachment; write it as NAME=FILE", text)
+		return &flags.ValueError{Wrong: "not an attachment", Write: "one as NAME=FILE"}
 	case !attachmentName.MatchString(name):
 		return fmt.Errorf("an attachment cannot be called %q: its name is made of letters and digits, 64 at most", name)
 	case name == sideAttachment:

@@ -93,8 +93,8 @@ func TestAttachRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--attach x":                                       `"x" is no attachment; write it as NAME=FILE`,
-		"--attach x=":                                      `"x=" is no attachment`,
+		"--attach x":                                       "--attach x: not an attachment; write one as NAME=FILE",
+		"--attach x=":                                      "--attach x=: not an attachment",
 		"--attach ../x=f":                                  `an attachment cannot be called "../x"`,
 		"--attach side=f":                                  "that is the trace's own",
 		"--attach a=f --attach a=g":                        "there are two attachments a",

@@ -24,7 +24,7 @@ const (
 func (c *config) checkCommand() error {
 	switch {
 	case len(c.command) == 0:
-		return errors.New("name a command behind --")
+		return errors.New("the command is missing: write it after --")
 	case !c.selection.Empty():
 		return errors.New("a command is traced alone: leave -p, --comm, --cgroup and --uid out")
 	case c.dotnet.on:

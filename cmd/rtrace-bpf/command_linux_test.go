@@ -159,7 +159,7 @@ func TestLaunchStatus(t *testing.T) {
 		"no output":       {[]string{"-o", filepath.Join(dir, "no", "such")}, touch, 125, "no such file"},
 		"no allocator":    {nil, []string{silent}, 125, "has no"},
 		"wrong flag":      {[]string{"--nope"}, touch, 125, "unknown flag"},
-		"nothing":         {nil, nil, 125, "name a command behind --"},
+		"nothing":         {nil, nil, 125, "the command is missing: write it after --"},
 		"process as well": {[]string{"-p", "1"}, touch, 125, "a command is traced alone"},
 		"wait":            {[]string{"--wait", "--comm", "x"}, touch, 125, "traced from its start without it"},
 		"dotnet":          {[]string{"--dotnet"}, touch, 125, "asks a running process"},

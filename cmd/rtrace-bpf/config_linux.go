@@ -152,7 +152,7 @@ func (c *config) declare() {
 
 	f = c.flags.Group("General")
 	f.BoolVar(&c.version, "version", false, "print the version and end")
-	f.BoolP("help", "h", false, "print this page")
+	c.flags.Help(f, "h")
 
 	f = c.flags.Hidden()
 	f.Var(flags.Word(&c.mechanism, "auto", "auto", "multi", "perf"), "mechanism", "")
@@ -284,6 +284,8 @@ func (c *config) page() *cli.Page {
 		Command:  true,
 		Summary:  "trace the allocations of running processes, or of a command from its start",
 		Synopsis: []string{"-p PID [flags]", "[flags] -- COMMAND [ARGUMENT...]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--wait --comm NAME [flags]", "--dotnet -p PID [flags]", "--toggle PID", "--mark PID NAME"},
+		Intro: "Records every allocation and free of a running process with its stack, until Ctrl-C, the end of the process or --duration. " +
+			"The process is not restarted. The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace.",
 		About: "Attaches to the allocators of a running process (the C library's, jemalloc, tcmalloc, mimalloc and others, " +
 			"linked, preloaded or static in the program), without a restart, and records every " +
 			"allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
@@ -321,8 +323,21 @@ func (c *config) page() *cli.Page {
 			"it is in temporary files without names, as for MTRC.\n\n" +
 			"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; where a kernel wants more, the error says what.",
 		Flags: fresh.flags.Usage(),
+		Common: []cli.ListRow{
+			{Name: "pid", Text: "trace this process; several with commas between"},
+			{Name: "comm", Text: "trace all processes of this name"},
+			{Name: "follow-forks", Text: "trace what they start, too"},
+			{Name: "duration", Text: "end after this time, as 10s or 5m"},
+			{Name: "min-size", Text: "leave out smaller blocks"},
+			{Name: "output", Text: "write to this new file or directory"},
+			{Name: "format", Text: "sprtrace (default), text, jsonl, mtrc, swap, nettrace"},
+			{Name: "max-rate", Text: "pause when a process makes more calls a second"},
+			{Name: "max-size", Text: "end before a trace is larger"},
+			{Name: "dry-run", Text: "print what would be probed, and end"},
+			{Name: "quiet", Text: "print errors only"},
+		},
 		Examples: []cli.Example{
-			{Does: "trace until Ctrl-C, then print what is still live, and where it was allocated", Command: "sudo rtrace-bpf -p 4711; rtrace postproc -l -r rtrace-raw-4711-0"},
+			{Does: "trace until Ctrl-C, then print what is still live, and where it was allocated", Command: "sudo rtrace-bpf -p 4711; rtrace leaks -r rtrace-raw-4711-0"},
 			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
 			{Does: "trace a shell script, and each program that it starts", Command: "sudo rtrace-bpf --follow-forks -o traces/ -- ./script.sh"},
 			{Does: "trace the workers of a web server for a minute, a file each", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},

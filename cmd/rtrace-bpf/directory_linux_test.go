@@ -40,9 +40,13 @@ func TestDirectoryIsMade(t *testing.T) {
 	if err := os.Remove(mark); err != nil {
 		t.Fatal(err)
 	}
-	got := traced("no/such/")
-	if want := "make the directory no/such: open no: no such file or directory"; got.code != int(ownFailure) || !strings.Contains(got.stderr, want) {
-		t.Errorf("exit code %d, %s, want %s", got.code, got.stderr, want)
+	for output, want := range map[string]string{
+		"no/such/":  "make the directory no/such: open no: no such file or directory",
+		"no/such/t": "hint: the directory is missing; make it first: mkdir -p no/such",
+	} {
+		if got := traced(output); got.code != int(ownFailure) || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: exit code %d, %s, want %s", output, got.code, got.stderr, want)
+		}
 	}
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("the command has run")

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
 )
 
@@ -52,6 +54,27 @@ func TestDocumentedCommands(t *testing.T) {
 	for _, d := range all {
 		if unlisted := testutil.UnlistedFlags(page, d.Words[1:]); len(unlisted) > 0 {
 			t.Errorf("%s: the help does not have %q", d.Where, unlisted)
+		}
+	}
+}
+
+// Help is a screen, with the flags that most people need.
+func TestHelpIsAScreen(t *testing.T) {
+	var text bytes.Buffer
+	if err := new(config).page().WriteHelp(&text, cli.Brief); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text.Bytes(), []byte("\n")); n > cli.ScreenLines {
+		t.Errorf("%d lines\n%s", n, text.String())
+	}
+	for line := range strings.Lines(text.String()) {
+		if len(line) > cli.ScreenWidth+1 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	for _, flag := range []string{"-p, --pid PID ", "--comm NAME ", "-o, --output PATH ", "--duration TIME ", "--format FORMAT ", "--max-rate N "} {
+		if !strings.Contains(text.String(), flag) {
+			t.Errorf("help does not have %q", flag)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.Ex
 	}
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		err = c.page().WriteText(s.Out)
+		err = c.page().WriteHelp(s.Out, c.flags.Topic())
 	case err != nil:
 		err = &cli.UsageError{Err: err}
 	case c.version:

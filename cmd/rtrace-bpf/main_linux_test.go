@@ -196,7 +196,8 @@ func TestCommandLine(t *testing.T) {
 		out  string
 		err  string
 	}{
-		"help":              {[]string{"--help"}, cli.OK, "Exit status:", ""},
+		"help":              {[]string{"--help"}, cli.OK, "More: rtrace-bpf --help=all", ""},
+		"all help":          {[]string{"--help=all"}, cli.OK, "Exit status:", ""},
 		"short help":        {[]string{"-h"}, cli.OK, "-p, --pid", ""},
 		"version":           {[]string{"--version"}, cli.OK, "rtrace-bpf ", ""},
 		"no process":        {nil, cli.Usage, "", "name a process with -p PID"},

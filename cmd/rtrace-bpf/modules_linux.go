@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/modules"
 )
@@ -39,6 +40,20 @@ func moduleNames() []string {
 	return names
 }
 
+// meantModules returns the list that was probably meant by one with something wrong,
+// commas for colons or names that are nearly right; empty if that is not known.
+func meantModules(list string) string {
+	names := strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ',' || c == ' ' })
+	for i, name := range names {
+		if !slices.Contains(moduleNames(), moduleName(name)) {
+			if names[i] = cli.Nearest(name, moduleNames()); names[i] == "" {
+				return ""
+			}
+		}
+	}
+	return strings.Join(names, ":")
+}
+
 // has says whether a module is chosen.
 func (m *moduleConfig) has(module string) bool {
 	return slices.ContainsFunc(strings.Split(m.enabled, ":"), func(name string) bool { return moduleName(name) == module })
@@ -58,6 +73,9 @@ func (m *moduleConfig) set(o *tracer.Options) (err error) {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == memoryModule || name == pagemapModule })
 	if o.Modules, err = modules.Select(names); err != nil {
+		if meant := meantModules(m.enabled); meant != "" {
+			return fmt.Errorf("-e %s: %w; did you mean -e %s?", m.enabled, err, meant)
+		}
 		return fmt.Errorf("-e %s: %w; %s", m.enabled, err, insteadOf(names))
 	}
 	for _, text := range m.resources {

@@ -90,7 +90,7 @@ func TestOriginalOptions(t *testing.T) {
 		{"-p 1 -e main", none, plain, `-e main: no module "main"; nothing is loaded into the process`},
 		{"-p 1 -e memory:audit", none, plain, "nothing is loaded into the process"},
 		{"-p 1 -e ./libother.so", none, plain, `no module "./libother.so"`},
-		{"-x", none, plain, "name a command behind --"},
+		{"-x", none, plain, "the command is missing: write it after --"},
 		{"--start --start-paused -p 1", none, plain, "name one of --start and --start-paused"},
 		{"-u --unwind=fp -p 1", none, plain, "--libunwind asks for stacks by unwind tables"},
 		{"-S SIGUSR2 -p 1", none, plain, "SIGUSR1 to rtrace-bpf"},

@@ -231,6 +231,11 @@ func (x *session) output(ctx context.Context) (*outfile.File, error) {
 	if errors.Is(err, os.ErrExist) {
 		return nil, cli.WithHint(err, "a trace never overwrites a file; name another or a directory")
 	}
+	if folder := filepath.Dir(c.output); errors.Is(err, os.ErrNotExist) {
+		if _, e := os.Stat(folder); errors.Is(e, os.ErrNotExist) {
+			return nil, cli.WithHint(err, "the directory is missing; make it first: "+cli.CommandLine("mkdir", "-p", folder))
+		}
+	}
 	return f, err
 }
 

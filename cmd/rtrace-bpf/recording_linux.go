@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/selection"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/keeper"
 )
@@ -53,6 +54,9 @@ func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}
 		return err
 	}
 	pids, err := c.selection.Find()
+	if errors.Is(err, selection.ErrNone) && len(c.selection.Comms) == 1 {
+		return cli.WithHint(err, "to trace the next one that starts: "+name+" --wait --comm "+cli.Word(c.selection.Comms[0]))
+	}
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,9 @@ func (c *config) checkValues() error {
 	if size, least, reserve := c.maxSize, leastMaxSize, sizeReserve; size > 0 && size < least {
 		return fmt.Errorf("--max-size %s: too small; write %s or more, because %s of a trace can wait in memory", size.Text(), least.Text(), reserve.Text())
 	}
+	if info, err := os.Lstat(c.readyFile); c.readyFile != "" && err == nil && info.Mode().IsRegular() {
+		return fmt.Errorf("--ready-file %s: the file exists; remove it first", cli.Word(c.readyFile))
+	}
 	if n := c.mtrc.words; n != 0 && n != 4 && n != 8 {
 		return fmt.Errorf("--mtrc-words %d: write 4 or 8", n)
 	}
@@ -32,6 +35,11 @@ func (c *config) checkValues() error {
 	}
 	allocators := tracer.Options{PID: anyPID, Allocators: c.allocators.names}
 	if err := allocators.Check(); err != nil {
+		for _, name := range c.allocators.names {
+			if meant := cli.Nearest(name, tracer.AllocatorKinds()); meant != "" && meant != name {
+				return fmt.Errorf("--allocator %s: did you mean --allocator %s?", cli.Word(name), meant)
+			}
+		}
 		return fmt.Errorf("--allocator: %w", err)
 	}
 	for _, kind := range []struct {

@@ -25,6 +25,7 @@ func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 // figures doubtful goes to warn, as how many blocks are unknown.
 func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
 	calls := newCallReader(src, b.resource)
+	calls.original = leaks && !b.still
 	var (
 		kept    trace.Reader = calls
 		still   *filter.Leaks

@@ -105,6 +105,7 @@ type callReader struct {
 	sampled   map[uint32]bool // resources of which only some allocations are seen
 	samples   bool            // such an allocation was passed on
 	filter    string          // of the first header
+	original  bool            // what is live is what an original says, which knows no gaps
 }
 
 // callStats is what a callReader has seen.
@@ -272,7 +273,11 @@ func (c *callReader) warnLost(w func(error)) {
 		if c.stats.missing > 0 {
 			text += fmt.Sprintf(", of %s s in all", seconds(int64(c.stats.missing.Round(time.Millisecond))))
 		}
-		w(errors.New(text + ": the calls of that time are missing"))
+		text += ": the calls of that time are missing"
+		if c.original {
+			text += ", and blocks that were freed then count as live"
+		}
+		w(errors.New(text))
 	}
 	if n := c.stats.lost; n > 0 {
 		w(fmt.Errorf("%s lost while recording: as many of the live blocks may have been freed, and other blocks may be missing", plural(n, "event")))
@@ -304,7 +309,11 @@ func (c *callReader) warnUnknown(w func(error)) {
 	if c.samples {
 		w(errSamples)
 	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
-		w(errors.New("the trace has no frees: whether blocks were freed is not known, and what was allocated counts as live until its address comes again"))
+		until := " until its address comes again"
+		if c.original {
+			until = ""
+		}
+		w(errors.New("the trace has no frees: whether blocks were freed is not known, and what was allocated counts as live" + until))
 	}
 	if !c.sized {
 		w(errors.New("the trace has no sizes: only numbers of blocks mean something"))

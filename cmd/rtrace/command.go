@@ -67,7 +67,7 @@ func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 	f.finish()
 	rest, err := f.Parse("rtrace "+c.name, args)
 	if errors.Is(err, pflag.ErrHelp) {
-		return c.helpPage().WriteText(s.Out)
+		return c.helpPage().WriteHelp(s.Out, f.Topic())
 	}
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -105,5 +105,5 @@ func (f *flags) finish() {
 	if f.HasShort(short) {
 		short = ""
 	}
-	f.group("General").BoolP("help", short, false, "print this page")
+	f.Help(f.group("General"), short)
 }

@@ -18,7 +18,7 @@ var countList = cli.List{Title: "Counting", Rows: []cli.ListRow{
 
 // unknownText says how much is unknown, and why.
 func unknownText(a amount) string {
-	return fmt.Sprintf("unknown: %s (%s) were live when the recording had a gap, when frees were not seen", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
+	return fmt.Sprintf("unknown: %s (%s), live when the recording had a gap, when frees were not seen", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
 }
 
 // youngObject is live.Young as JSON.

@@ -23,6 +23,10 @@ func diffCommand() command {
 				"If they are of two versions of it, use -r and --by function, which leaves lines out.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Lists: []cli.List{keyList, pointList, countList},
+			Common: []cli.ListRow{
+				{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}, {Name: "from"},
+				{Name: "to", Text: "look at what is so at POINT"}, {Name: "json"},
+			},
 			Examples: []cli.Example{
 				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
 				{Does: "see which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},

@@ -207,7 +207,7 @@ func (r *diffReport) unknownLine(when string, u usage.Amount) string {
 	if u.Blocks == 0 || r.options.allocated {
 		return ""
 	}
-	return fmt.Sprintf("unknown %s: %s (%s) were live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
+	return fmt.Sprintf("unknown %s: %s (%s), live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
 }
 
 // print writes the report as text.

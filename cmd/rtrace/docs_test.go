@@ -150,3 +150,20 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 }
+
+// The help of each command is a screen.
+func TestHelpIsAScreen(t *testing.T) {
+	pages := []*cli.Page{overview()}
+	for _, c := range commands() {
+		pages = append(pages, c.helpPage())
+	}
+	for _, page := range pages {
+		var text bytes.Buffer
+		if err := page.WriteHelp(&text, cli.Brief); err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text.Bytes(), []byte("\n")); n > cli.ScreenLines {
+			t.Errorf("%s: %d lines\n%s", page.Name, n, text.String())
+		}
+	}
+}

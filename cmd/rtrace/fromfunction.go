@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/sizes"
@@ -41,7 +42,10 @@ func fromFunctionCommand() command {
 			b.in.add(in)
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				if len(args) == 0 || args[0] == "" {
-					return cli.Usagef("no NAME is given to look for")
+					return cli.Usagef("the name of the function is missing; write rtrace from-function NAME FILE")
+				}
+				if info, err := os.Stat(args[0]); len(args) == 1 && err == nil && info.Mode().IsRegular() {
+					return cli.Usagef("%s is a file, and the name of the function goes before it; write rtrace from-function NAME %s", args[0], args[0])
 				}
 				var found amount
 				add := func(r *trace.Record) {

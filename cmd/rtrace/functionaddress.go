@@ -39,7 +39,7 @@ func functionAddressCommand() command {
 			f.group("What to print").BoolVarP(&all, "all", "a", false, "print all functions with this name, one on a line, with their names")
 			return func(_ context.Context, s cli.Streams, args []string) error {
 				if len(args) != 2 || args[1] == "" {
-					return cli.Usagef("FILE and FUNCTION, not %d arguments", len(args))
+					return cli.Usagef("a file and a function are needed; write rtrace function-address FILE FUNCTION")
 				}
 				return functionAddress(s, args[0], args[1], all)
 			}

@@ -72,7 +72,7 @@ type graphsOptions struct {
 // check takes the arguments apart.
 func (o *graphsOptions) check(args []string) error {
 	if len(args) == 0 {
-		return cli.Usagef("say which graphs: overview or function")
+		return cli.Usagef("the kind of graphs is missing; write rtrace graphs overview FILE, or rtrace graphs function NAME FILE")
 	}
 	o.kind, args = args[0], args[1:]
 	limit := 5.0
@@ -95,7 +95,10 @@ func (o *graphsOptions) check(args []string) error {
 			args = args[1:]
 		}
 	default:
-		return cli.Usagef("unknown graphs %q (known: overview, function)", o.kind)
+		if info, err := os.Stat(o.kind); err == nil && info.Mode().IsRegular() {
+			return cli.Usagef("%s is a file, and the kind of graphs goes before it; did you mean rtrace graphs overview %s?", o.kind, o.kind)
+		}
+		return cli.Usagef("%s: it is none of overview, function", o.kind)
 	}
 	if o.limit == -1 {
 		o.limit = limit

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -42,13 +46,66 @@ func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, ar
 	if name == "" {
 		in.name = "standard input"
 		if in.Trace, err = decoder.Open(untilDone(ctx, s.In), o); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", in.name, err)
+			return nil, cli.WithHint(fmt.Errorf("reading %s: %w", in.name, err), inputHint("", err))
 		}
-	} else if in.Trace, err = decoder.OpenFile(name, o); err != nil {
+	} else if err = noDirectory(name); err != nil {
 		return nil, err
+	} else if in.Trace, err = decoder.OpenFile(name, o); err != nil {
+		return nil, cli.WithHint(err, inputHint(name, err))
 	}
 	in.Reader = &untilDoneReader{ctx: ctx, r: in.Reader}
 	return in, nil
+}
+
+// noDirectory returns the error of an input that is a directory, with a trace in it.
+func noDirectory(name string) error {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return nil
+	}
+	some := filepath.Join(name, "rtrace-raw-4711-0")
+	if all, err := filepath.Glob(filepath.Join(name, "rtrace-raw-*")); err == nil && len(all) > 0 {
+		some = all[0]
+	}
+	return cli.WithHint(fmt.Errorf("%s is a directory", name), "name a trace in it, as "+cli.Word(some))
+}
+
+// inputHint says what to do about an input that cannot be read. name is that of its file,
+// empty for standard input.
+func inputHint(name string, err error) string {
+	const record = "rtrace-bpf -p PID -o FILE records a trace"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "a trace belongs to the user who recorded it: read it as that user, or with sudo"
+	case errors.Is(err, decoder.ErrUnknown) && name != "" && filepath.Ext(name) != ".side": // which the error says
+		return fmt.Sprintf("%s is %s; %s", name, kindOf(name), record)
+	case errors.Is(err, decoder.ErrEmpty) && name == "":
+		return "name a file, or pipe a trace in"
+	case errors.Is(err, decoder.ErrEmpty):
+		return "nothing was written to it; " + record
+	}
+	return ""
+}
+
+// kindOf says what a file is that is no trace.
+func kindOf(name string) string {
+	const other = "no trace that rtrace knows"
+	f, err := os.Open(name)
+	if err != nil {
+		return other
+	}
+	defer f.Close()
+	head := make([]byte, 18)
+	n, _ := io.ReadFull(f, head)
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte("\x7fELF")) && n > 16 && head[16]+head[17] == 4: // ET_CORE
+		return "a core file"
+	case bytes.HasPrefix(head, []byte("\x7fELF")):
+		return "a program or a library"
+	case !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == utf8.RuneError }):
+		return "a text, and " + other
+	}
+	return other
 }
 
 // examine opens the trace that args name, has it read, and then what was found

@@ -56,13 +56,13 @@ func dispatch(ctx context.Context, s cli.Streams, args []string) (string, error)
 	name, args := invokedAs(args)
 	if name == "" {
 		if len(args) == 0 {
-			return self, overview().WriteText(s.Out)
+		return self, overview().WriteHelp(s.Out, cli.Brief)
 		}
 		name, args = args[0], args[1:]
 	}
 	switch name {
 	case "-h", "--help":
-		return self, overview().WriteText(s.Out)
+		return self, overview().WriteHelp(s.Out, cli.Brief)
 	case "help":
 		return self, help(s, args)
 	case "--version":
@@ -145,7 +145,7 @@ func unknown(name string, args []string) error {
 	if _, err := os.Stat(name); err == nil {
 		return cli.Usagef("%s is a file, and the subcommand is missing; did you mean rtrace info %s?", name, name)
 	}
-	return cli.WithHint(cli.Usagef("unknown subcommand %q", name), "rtrace --help lists the subcommands")
+	return cli.WithHint(cli.Usagef("unknown subcommand %q", name), "rtrace help lists the subcommands")
 }
 
 // help prints the page of the subcommand that args names.
@@ -178,6 +178,11 @@ func overview() *cli.Page {
 			"A page, a picture, a graph or a binary trace is written to a terminal only with -o -.\n\n" +
 			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
 		Lists: []cli.List{list},
+		Common: []cli.ListRow{
+			{Name: "info"}, {Name: "report"}, {Name: "leaks"}, {Name: "top", Text: "print who allocates most"}, {Name: "diff", Text: "print what grew between two traces or moments"},
+			{Name: "timeline", Text: "show how much is allocated in the course of a trace"}, {Name: "heapmap", Text: "draw what is allocated where in the memory"}, {Name: "resolve", Text: "name functions and source lines in a trace"}, {Name: "convert"},
+			{Name: "replay", Text: "try the calls of a trace with other mallocs"},
+		},
 		Examples: []cli.Example{
 			{Does: "show what a trace holds", Command: "rtrace info rtrace-raw-4711-0"},
 			{Does: "print the calls as one JSON object per line", Command: "rtrace convert -f jsonl rtrace-raw-4711-0"},

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"rtrace-bpf/internal/atomicfile"
@@ -85,9 +87,18 @@ func create(s cli.Streams, name, input string, holds content) (*output, error) {
 	}
 	f, err := atomicfile.Create(name)
 	if err != nil {
-		return nil, cli.FileError("creating", name, err)
+		return nil, cli.WithHint(cli.FileError("creating", name, err), missingFolder(name, err))
 	}
 	return &output{Writer: f, file: f}, nil
+}
+
+// missingFolder says what to do if the folder of a file is missing.
+func missingFolder(name string, err error) string {
+	dir := filepath.Dir(name)
+	if _, statErr := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || !errors.Is(statErr, fs.ErrNotExist) {
+		return ""
+	}
+	return "the directory is missing; make it first: " + cli.CommandLine("mkdir", "-p", dir)
 }
 
 func sameFile(a, b string) bool {

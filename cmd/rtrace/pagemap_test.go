@@ -145,7 +145,7 @@ func TestPagemapUsage(t *testing.T) {
 			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, code, out, errOut)
 		}
 	}
-	for flag, want := range map[string]string{"--help-filter": "--filter-address", "--help-pages": "U  uptodate", "-h": "--help-pages"} {
+	for flag, want := range map[string]string{"--help-filter": "--filter-address", "--help-pages": "U  uptodate", "-h": "rtrace pagemap --help=all"} {
 		if out, errOut, code := runRtrace("", "pagemap", flag); code != cli.OK || errOut != "" || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", flag, code, out, errOut)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/encoder/sptext"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/sidefile"
@@ -51,8 +52,11 @@ func (p *postprocess) create() (*postprocOutput, error) {
 	} else {
 		file, err = outfile.Create(p.ctx, p.output, nil)
 	}
+	if errors.Is(err, os.ErrExist) {
+		return nil, cli.WithHint(err, "no file is overwritten; name another one, or a directory")
+	}
 	if err != nil {
-		return nil, err
+		return nil, cli.WithHint(err, missingFolder(p.output, err))
 	}
 	switch {
 	case p.legacy && !p.resolve:

@@ -70,13 +70,13 @@ func pidsAndNames(args []string) ([][2]string, error) {
 		args = append(args, "-")
 	}
 	if len(args) == 0 || len(args)%2 != 0 {
-		return nil, cli.Usagef("PID and NAME, or several pairs of them, not %d arguments", len(args))
+		return nil, cli.Usagef("a process ID and a name are needed, or several pairs of them; write rtrace rename 4711 web")
 	}
 	var pairs [][2]string
 	for i := 0; i < len(args); i += 2 {
 		pid, name := args[i], args[i+1]
 		if n, err := strconv.ParseUint(pid, 10, 31); err != nil || strconv.FormatUint(n, 10) != pid {
-			return nil, cli.Usagef("%s is no process id", pid)
+			return nil, cli.Usagef("%s: not a process ID; write one and a name, as rtrace rename 4711 web", pid)
 		}
 		if name == "-" {
 			name = ""

@@ -43,7 +43,7 @@ func sortCommand() command {
 					}
 					var err error
 					if *n, err = strconv.Atoi(args[1+i]); err != nil || *n < 1 {
-						return cli.Usagef("%s is no number from 1; see 'rtrace help sort'", args[1+i])
+						return cli.Usagef("%s: not a whole number from 1 on; write rtrace sort FILE N, as rtrace sort %s 10", args[1+i], args[0])
 					}
 				}
 				if len(args) > 3 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -89,6 +90,22 @@ func TestMistakes(t *testing.T) {
 		first, _, _ := strings.Cut(errOut, "\n")
 		if code != cli.Usage || first != want {
 			t.Errorf("%s: exit code %d\n got %s\nwant %s", args, code, first, want)
+		}
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	const elf = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	name := filepath.Join(t.TempDir(), "file")
+	for text, want := range map[string]string{
+		elf + "\x04\x00": "a core file", elf + "\x00\x04": "a core file", elf + "\x03\x00": "a program or a library", elf: "a program or a library",
+		"notes\nof mine": "a text, and no trace that rtrace knows", "\x00\x01": "no trace that rtrace knows", "\xff\xfe": "no trace that rtrace knows",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := kindOf(name); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -54,6 +55,9 @@ func (v *viewFlags) suffix() string {
 func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args []string,
 	add func(*trace.Record), write func(w io.Writer, name string) error,
 ) (err error) {
+	if suffix := v.suffix(); slices.Contains([]string{"png", "jpg", "jpeg", "gif", "webp", "pdf", "eps", "ps"}, suffix) {
+		return cli.Usagef("-o %s: pictures are SVG, not %s; did you mean -o %s.svg?", v.output, strings.ToUpper(suffix), strings.TrimSuffix(v.output, filepath.Ext(v.output)))
+	}
 	file, err := oneFile(s, args)
 	if err != nil {
 		return err

@@ -172,11 +172,11 @@ func (w *window) missing() error {
 	case w.reversed:
 		return cli.Usagef("--to %s is before --from %s", f.to, f.from)
 	case !w.started && f.start.kind == atMark:
-		return cli.Usagef("--from %s: %s", f.from, w.noMark(f.start.mark))
+		return cli.Usagef("--from %s: %s", f.from, w.noPoint(f.start.mark))
 	case !w.started:
 		return cli.Usagef("--from %s: the trace ends before that", f.from)
 	case !w.ended && f.end.kind == atMark:
-		return cli.Usagef("--to %s: %s", f.to, w.noMark(f.end.mark))
+		return cli.Usagef("--to %s: %s", f.to, w.noPoint(f.end.mark))
 	}
 	for _, name := range f.contexts {
 		if !slices.Contains(w.names, name) && len(w.names) < maxMarks {
@@ -187,6 +187,15 @@ func (w *window) missing() error {
 }
 
 // noMark says that there is no mark of a name, and which there are.
+// noPoint says the same of a point, which may have been meant for another kind of one.
+func (w *window) noPoint(name string) string {
+	text := w.noMark(name)
+	if strings.ContainsAny(name[:min(1, len(name))], "0123456789") {
+		text += "; a time is written as 10s or 5m, a number of calls as 1000"
+	}
+	return text
+}
+
 func (w *window) noMark(name string) string {
 	if slices.Contains(w.names, name) {
 		return "there is no such mark after the beginning of the window"

@@ -15,12 +15,16 @@ type Page struct {
 	Name     string   // as typed: "rtrace convert"
 	Summary  string   // one line, lower case, no full stop
 	Synopsis []string // one line per way of use, without Name
+	Intro    string   // up to three sentences for the brief help; empty for the first of About
 	About    string   // paragraphs, separated by an empty line, one line each
 	Lists    []List
 	Flags    []FlagGroup
 	Examples []Example
 	Exit     []ExitRow // what each exit code means here; nil for CommonExit
-	Command  bool      // a command may stand after --, and nothing else but flags
+	// Common are the flags that the brief help shows, by their long names, with shorter
+	// texts or none; nil for the first ones. Without flags it is rows of the first list.
+	Common  []ListRow
+	Command bool // a command may stand after --, and nothing else but flags
 }
 
 // List is a titled table of names and what they are.
@@ -106,6 +110,13 @@ func (p *Page) WriteText(w io.Writer) error {
 	for _, s := range p.Synopsis {
 		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(p.Name+" "+s))
 	}
+	p.writeBody(&b, true)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeBody adds what follows the ways of use, with the exit status or without.
+func (p *Page) writeBody(b *strings.Builder, exit bool) {
 	if p.About != "" {
 		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {
 			b.WriteString("\n" + wrap(par, "", Width))
@@ -114,24 +125,24 @@ func (p *Page) WriteText(w io.Writer) error {
 	for _, l := range p.Lists {
 		b.WriteString("\n" + l.Title + ":\n")
 		for _, r := range l.Rows {
-			fmt.Fprintf(&b, "  %-*s  %s\n", l.width(), r.Name, r.Text)
+			fmt.Fprintf(b, "  %-*s  %s\n", l.width(), r.Name, r.Text)
 		}
 	}
 	for _, g := range p.Flags {
-		fmt.Fprintf(&b, "\n%s:\n%s\n", g.Title, strings.TrimRight(g.Usage, "\n"))
+		fmt.Fprintf(b, "\n%s:\n%s\n", g.Title, strings.TrimRight(g.Usage, "\n"))
 	}
 	if len(p.Examples) > 0 {
 		b.WriteString("\nExamples:\n")
 	}
 	for _, e := range p.Examples {
-		fmt.Fprintf(&b, "  %s:\n      %s\n", e.Does, e.Command)
+		fmt.Fprintf(b, "  %s:\n      %s\n", e.Does, e.Command)
 	}
-	b.WriteString("\nExit status:\n")
-	for _, r := range p.exit() {
-		fmt.Fprintf(&b, "  %d  %s\n", r.Code, r.Text)
+	if exit {
+		b.WriteString("\nExit status:\n")
+		for _, r := range p.exit() {
+			fmt.Fprintf(b, "  %d  %s\n", r.Code, r.Text)
+		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // WriteMarkdown prints the page for docs/cli.

@@ -16,6 +16,7 @@ type Groups struct {
 	groups  []group
 	hidden  *pflag.FlagSet
 	aliases map[string]string // other names of flags
+	topic   string            // of help; empty if it is not asked for
 	command string            // the switch behind which a command stands; empty for none
 }
 
@@ -56,6 +57,36 @@ func (g *Groups) HasShort(name string) bool {
 	return false
 }
 
+// Help declares the flag for help. short may be empty.
+func (g *Groups) Help(set *pflag.FlagSet, short string) {
+	f := set.VarPF((*helpTopic)(&g.topic), "help", short, "print the most important, or with =`TOPIC` more: all is everything")
+	f.NoOptDefVal = cli.Brief
+	Offer(set, "help", "all")
+}
+
+// Topic returns the topic of help that is asked for after Parse has returned
+// pflag.ErrHelp.
+func (g *Groups) Topic() string { return g.topic }
+
+// helpTopic is the value of the flag for help.
+type helpTopic string
+
+var _ pflag.Value = (*helpTopic)(nil)
+
+func (h *helpTopic) Set(text string) error {
+	switch text {
+	case "", "true":
+		text = cli.Brief
+	case "false":
+		text = ""
+	}
+	*h = helpTopic(text)
+	return nil
+}
+
+func (h *helpTopic) String() string { return string(*h) }
+func (h *helpTopic) Type() string   { return "string" }
+
 // Parse returns the arguments that are not flags, or pflag.ErrHelp.
 func (g *Groups) Parse(name string, args []string) ([]string, error) {
 	all, err := g.parse(name, args)
@@ -90,7 +121,7 @@ func (g *Groups) parse(name string, args []string) (*pflag.FlagSet, error) {
 	if err := all.Parse(args); err != nil {
 		return nil, plainly(all, args, err)
 	}
-	if help := all.Lookup("help"); help != nil && help.Value.String() == "true" {
+	if g.topic != "" {
 		return nil, pflag.ErrHelp
 	}
 	return all, nil

@@ -136,7 +136,7 @@ func notesOf(of *digest.Resource) (out []note) {
 		say("The trace has no frees: all counts as live to the end, or until its address comes again.")
 	}
 	if n := of.Total.Unknown; n.Blocks > 0 {
-		warn("Unknown: %s (%s) were live when the recording had a gap, when frees were not seen. They do not count as still live, but curves and the peak have them.",
+		warn("Unknown: %s (%s), live when the recording had a gap, when frees were not seen. They do not count as still live, but curves and the peak have them.",
 			plural(n.Blocks, "block"), sizeText(of, n.Bytes))
 	}
 	if of.Replaced > 0 && frees {
