@@ -33,6 +33,12 @@ func NewLeaks(src trace.Reader) *Leaks {
 	return &Leaks{src: src, finder: leak.New()}
 }
 
+// NewStill returns a Leaks that reads src and leaves only what is still live, or
+// unknown, by the rule of live.Blocks.
+func NewStill(src trace.Reader) *Leaks {
+	return &Leaks{src: src, finder: leak.NewStill()}
+}
+
 // Finder is what the filter counted. It is complete once a record was read.
 func (l *Leaks) Finder() *leak.Finder { return l.finder }
 
@@ -46,6 +52,9 @@ func (l *Leaks) Fill() {
 // Ordinal is the position of the last call that was read among all calls of the
 // source, counted from 1.
 func (l *Leaks) Ordinal() uint64 { return l.calls.Ordinal(l.next - 1) }
+
+// Unknown reports whether the block of the last call that was read is unknown.
+func (l *Leaks) Unknown() bool { return l.calls.Unknown(l.next - 1) }
 
 // ReadRecord implements trace.Reader. If the source ends with an error, that
 // follows what is left of the trace so far.

@@ -1,4 +1,5 @@
-// Package live holds the blocks that are allocated and not yet freed: a table
+// Package live says which blocks are allocated and not yet freed, by the one rule that
+// [Blocks] states, and holds them in a [Table]: one
 // from (resource, id) to a small payload without pointers, so that the garbage
 // collector never scans it, made for tens of millions of insertions and
 // removals per second of which few overlap.
@@ -227,6 +228,13 @@ func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
 		e.state -= oneRef
 	}
 	return e.entry(), true
+}
+
+// adopt makes a block live that is in another table, with its references.
+func (t *Table) adopt(e Entry) {
+	t.Insert(e.Resource, e.ID, e.Size, e.Value)
+	s, i, _ := t.lookup(e.Resource, e.ID)
+	s.slots[i].state += (e.Refs - 1) * oneRef
 }
 
 // Remove ends a block whatever its references and returns its entry.

@@ -6,14 +6,15 @@
 //     events are numbered from 1. In an MTRC trace that is the number that
 //     mptrace prints.
 //   - A move ends its old block and begins the new one in one event.
-//   - An allocation where a block is live ends that one: its free was not seen.
 //   - A free of what is not live is counted and ends nothing.
-//   - In a resource with reference counting only the first allocation begins a
-//     block and only the last free ends it.
 //   - After an exec there are no blocks.
+//
+// Which blocks are live or unknown is what [live.Blocks] says.
 package blocks
 
 import (
+	"iter"
+
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -24,16 +25,10 @@ const Memory = "memory"
 
 // Follower follows the blocks of one type of resource.
 type Follower struct {
-	kind      string
-	table     *live.Table
-	resources map[uint32]resource
-	event     uint64
-	unmatched uint64
-	replaced  uint64
-}
-
-type resource struct {
-	followed, counted bool
+	kind     string
+	blocks   *live.Blocks
+	followed map[uint32]bool // resources that are declared
+	event    uint64
 }
 
 // Step is what a call does to the blocks that are followed.
@@ -50,7 +45,7 @@ type Step struct {
 // that are declared as such. Calls of undeclared resources are followed if kind
 // is [Memory].
 func New(kind string) *Follower {
-	return &Follower{kind: kind, table: live.New(), resources: make(map[uint32]resource)}
+	return &Follower{kind: kind, blocks: live.NewBlocks(), followed: make(map[uint32]bool)}
 }
 
 // Add takes a record and returns what it does. It keeps nothing that r refers to.
@@ -60,78 +55,91 @@ func (f *Follower) Add(r *trace.Record) Step {
 		f.event++
 		return f.call(&r.Call)
 	case trace.KindResource:
-		f.resources[r.Resource.ID] = resource{r.Resource.Type == f.kind, r.Resource.RefCount}
+		f.followed[r.Resource.ID] = r.Resource.Type == f.kind
+		f.blocks.Declare(&r.Resource)
 	case trace.KindExec:
-		f.table.Clear()
+		f.blocks.Exec(0)
+	case trace.KindLost:
+		f.blocks.Lost(&trace.Record{Lost: r.Lost}, nil) // there is one process
 	}
 	return Step{}
 }
 
 func (f *Follower) call(c *trace.Call) Step {
-	res := resource{followed: f.kind == Memory}
-	if len(f.resources) > 0 {
-		if declared, ok := f.resources[c.Resource]; ok {
-			res = declared
+	followed := f.kind == Memory
+	if len(f.followed) > 0 {
+		if declared, ok := f.followed[c.Resource]; ok {
+			followed = declared
 		}
 	}
-	if !res.followed {
+	if !followed {
 		return Step{}
 	}
 	var s Step
 	switch c.Op {
 	case trace.OpAlloc:
-		s.Begins = !res.counted || !f.table.Retain(c.Resource, c.ID)
+		s.Begins = !f.blocks.Retain(0, c.Resource, c.ID)
 	case trace.OpFree:
-		s.Old, s.Ended = f.free(c.Resource, c.ID, res.counted)
+		s.Old, s.Ended = f.free(c.Resource, c.ID)
 	case trace.OpMove:
 		if c.OldID != 0 {
-			s.Old, s.Ended = f.free(c.Resource, c.OldID, res.counted)
+			s.Old, s.Ended = f.free(c.Resource, c.OldID)
 		}
-		s.Begins = !res.counted || !f.table.Retain(c.Resource, c.ID)
+		s.Begins = !f.blocks.Retain(0, c.Resource, c.ID)
 	}
 	return s
 }
 
-func (f *Follower) free(resource uint32, id uint64, counted bool) (live.Entry, bool) {
-	if !counted {
-		e, ok := f.table.Remove(resource, id)
-		if !ok && id != 0 {
-			f.unmatched++
-		}
-		return e, ok
-	}
-	e, ok := f.table.Release(resource, id)
-	if !ok {
-		f.unmatched++
-	}
-	return e, ok && e.Refs == 0
+func (f *Follower) free(resource uint32, id uint64) (live.Entry, bool) {
+	e, fate := f.blocks.Free(0, resource, id)
+	return e, fate != live.Absent
 }
 
 // Begin makes the block of a call live that Add returned Begins for, with a
-// value of the caller's own. If a block was live there it ends and is returned.
+// value of the caller's own. If a block was there it ends and is returned.
 func (f *Follower) Begin(c *trace.Call, value uint64) (old live.Entry, replaced bool) {
-	old, replaced = f.table.Insert(c.Resource, c.ID, c.Size, value)
-	if replaced {
-		f.replaced++
-	}
-	return old, replaced
+	old, fate := f.blocks.Insert(0, c.Resource, c.ID, c.Size, value)
+	return old, fate != live.Absent
 }
 
 // Event is the number of the last call.
 func (f *Follower) Event() uint64 { return f.event }
 
-// Live returns the number and the total size of the blocks that are live now.
-func (f *Follower) Live() (blocks, bytes uint64) { return uint64(f.table.Len()), f.table.Bytes() }
+// Live returns the number and the total size of the blocks that are live or unknown now.
+func (f *Follower) Live() (blocks, bytes uint64) {
+	n, known := f.blocks.Live()
+	unknown, more := f.blocks.Unknown()
+	return uint64(n + unknown), known + more
+}
 
-// Table is what is live now. It must not be changed.
-func (f *Follower) Table() *live.Table { return f.table }
+// Unknown returns the number and the total size of those that are unknown.
+func (f *Follower) Unknown() (blocks, bytes uint64) {
+	n, bytes := f.blocks.Unknown()
+	return uint64(n), bytes
+}
+
+// All yields the blocks that are live or unknown now, in no particular order.
+func (f *Follower) All() iter.Seq[live.Entry] {
+	return func(yield func(live.Entry) bool) {
+		for _, blocks := range f.blocks.All() {
+			for e := range blocks {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Unmatched is how many frees there were of blocks that were not live, those of
 // address 0 not counted.
-func (f *Follower) Unmatched() uint64 { return f.unmatched }
+func (f *Follower) Unmatched() uint64 { return f.blocks.Unmatched() }
 
-// Replaced is how many blocks ended because another began at their address.
-func (f *Follower) Replaced() uint64 { return f.replaced }
+// Replaced is how many live blocks ended because another began at their address.
+func (f *Follower) Replaced() uint64 {
+	n, _ := f.blocks.Replaced()
+	return n
+}
 
 // Thread returns the id of the thread that made a call, or what the format
 // has instead; 0 if neither is known.

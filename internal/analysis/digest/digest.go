@@ -3,19 +3,15 @@
 // and process allocated, sizes and lifetimes; and of the trace how it was made
 // and what is missing from it.
 //
-// What is unfreed is what package leak finds: a move frees and allocates, exec
-// ends all blocks of a process, and an allocation where a block is live leaves
-// the older one unfreed. All processes of the trace are summed up together. Every
-// call is an event; events are numbered from 1.
-//
-// A temporary block is freed, or moved, before its thread has allocated another
-// one of that type of resource.
+// What is live, or unknown, is what [live.Blocks] says; what is unknown at the end counts
+// as live in curves and peaks. All processes of the trace are summed up together. Every
+// call is an event; events are numbered from 1. Which blocks are temporary is what
+// [live.Temporary] says.
 package digest
 
 import (
 	"strings"
 
-	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/live"
@@ -58,8 +54,10 @@ type Options struct {
 type Digest struct {
 	options   Options
 	facts     Facts
-	blocks    *leak.Blocks // Value is the number of the life
+	blocks    *live.Blocks // Value is the number of the life
 	lives     live.Values[life]
+	temporary live.Temporary
+	sampled   live.IDs
 	rows      []row
 	processes map[int32]*process
 	pid       int32
@@ -88,7 +86,7 @@ func New(o Options) *Digest {
 		o.Points = 512
 	}
 	return &Digest{
-		options: o, blocks: leak.NewBlocks(), processes: make(map[int32]*process), resources: make(map[uint32]*resource),
+		options: o, blocks: live.NewBlocks(), processes: make(map[int32]*process), resources: make(map[uint32]*resource),
 		contexts: [2]masks{{limit: o.Points}, {limit: o.Points}},
 		names:    make(map[threadKey]string), programs: make(map[int32]string), work: maxWork,
 		facts: Facts{Lost: make(map[string]*Loss)},
@@ -113,6 +111,9 @@ func (d *Digest) Add(r *trace.Record) {
 		d.mark(r)
 	case trace.KindExec:
 		d.exec(r)
+	case trace.KindLost:
+		d.blocks.Lost(r, nil)
+		d.facts.add(r)
 	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindFunction:
 		d.mapping(r)
 	case trace.KindThread:
@@ -133,6 +134,7 @@ func (d *Digest) Add(r *trace.Record) {
 // declare takes what the trace says of a resource.
 func (d *Digest) declare(r *trace.Resource) {
 	d.blocks.Declare(r)
+	d.sampled.Set(r.ID, r.Sampled)
 	of := d.ofType(r.Type)
 	d.resources[r.ID] = of
 	if of != nil {
@@ -182,7 +184,7 @@ func (d *Digest) call(r *trace.Record) {
 	of.api(c)
 	e := moment{d.event, now, of.byEvent.At(d.event - 1), of.byTime.At(uint64(now))}
 	thread := of.thread(r)
-	life := life{event: d.event, time: now}
+	life := life{event: d.event, time: now, made: now}
 	switch c.Op {
 	case trace.OpFree:
 		d.free(of, r, c.ID, thread, &e)
@@ -201,18 +203,15 @@ func (d *Digest) call(r *trace.Record) {
 
 // free takes a free and returns the life of the block that ended, if one did.
 func (d *Digest) free(of *resource, r *trace.Record, id uint64, thread uint32, at *moment) (life, bool) {
-	of.Frees++
 	before := d.blocks.Unmatched()
-	b, gone := d.blocks.Free(r.PID, r.Call.Resource, id)
+	b, fate := d.blocks.Free(r.PID, r.Call.Resource, id)
 	of.Unmatched += d.blocks.Unmatched() - before
-	if !gone {
+	if fate == live.Absent {
 		return life{}, false
 	}
 	l := d.lives.Take(b.Value)
-	row := &d.rows[l.row]
-	temporary := l.thread == thread && l.nth == uint32(of.threads[thread].use.Allocated.Blocks)
-	of.freed(row, l, b.Size, temporary, at)
-	return l, true
+	of.freed(&d.rows[l.row], l, b.Size, d.temporary.Freed(r, uint32(of.number), l.nth), fate, at)
+	return l, fate == live.Known
 }
 
 func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at *moment) {
@@ -222,18 +221,25 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 	}
 	p := d.process(r.PID)
 	l.row, l.thread = d.row(p, of, c), thread
-	row := &d.rows[l.row]
-	of.allocated(row, thread, c.Size, at)
-	of.stack(&c.Stack, &c.Caller)
 	d.facts.size(c.Size)
-	l.nth = uint32(of.threads[thread].use.Allocated.Blocks)
-	old, replaced := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.Add(l))
-	if replaced {
-		of.Replaced++
-		before := d.lives.Take(old.Value)
-		p.abandon(before, old.Size)
-		d.rows[before.row].born(before)
+	if d.sampled.Has(c.Resource) {
+		of.allocated(&d.rows[l.row], thread, c.Size, at)
+		of.stack(&c.Stack, &c.Caller)
+		p.keep(l, c.Size)
+		d.rows[l.row].born(l)
+		return
 	}
+	l.nth = d.temporary.Allocated(r, uint32(of.number))
+	old, fate := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.Add(l))
+	if fate != live.Absent {
+		before := d.lives.Take(old.Value)
+		of.ended(&d.rows[before.row], before.thread, Amount{Blocks: 1, Bytes: old.Size}, sizeBin(old.Size), at.event)
+	}
+	if fate == live.Known {
+		of.Replaced++
+	}
+	of.allocated(&d.rows[l.row], thread, c.Size, at)
+	of.stack(&c.Stack, &c.Caller)
 }
 
 // exec ends all blocks of a process.
@@ -242,20 +248,21 @@ func (d *Digest) exec(r *trace.Record) {
 	if r.PID == 0 || r.PID == d.facts.PID {
 		d.facts.Became = strings.Clone(r.Exec.Name)
 	}
-	for pid, entries := range d.blocks.Exec(r.PID) {
-		for e := range entries {
+	for _, blocks := range d.blocks.Exec(r.PID) {
+		for e := range blocks {
 			l := d.lives.Take(e.Value)
 			of := d.types[d.rows[l.row].resource]
 			of.ended(&d.rows[l.row], l.thread, Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
 		}
-		p := d.processes[pid]
-		if p == nil {
+	}
+	for pid, p := range d.processes {
+		if r.PID != 0 && pid != r.PID {
 			continue
 		}
-		for k, a := range p.abandoned {
+		for k, a := range p.sampled {
 			d.types[d.rows[k.row].resource].ended(&d.rows[k.row], k.thread, a, k.bin, d.event+1)
 		}
-		p.abandoned = nil
+		p.sampled = nil
 	}
 	d.settleAll(r.PID, 0, ^uint64(0))
 	d.observe(r)

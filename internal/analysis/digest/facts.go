@@ -36,8 +36,21 @@ type Facts struct {
 
 // Loss is what is missing for one reason.
 type Loss struct {
-	Count  uint64
-	Paused int64 // nanoseconds, of trace.LostPaused
+	Count      uint64
+	Gap        bool  // nothing was recorded for a while, Count times
+	Missing    int64 // nanoseconds of that
+	HidesFrees bool  // frees may be among what is missing
+}
+
+// HiddenFrees returns how many events are missing at most that may be frees, besides
+// those in gaps.
+func (f *Facts) HiddenFrees() (n uint64) {
+	for _, l := range f.Lost {
+		if l.HidesFrees && !l.Gap {
+			n += l.Count
+		}
+	}
+	return n
 }
 
 // add takes a record that is no call.
@@ -49,12 +62,12 @@ func (f *Facts) add(r *trace.Record) {
 			if len(f.Lost) >= maxReasons {
 				reason = noMore
 			}
-			f.Lost[strings.Clone(reason)] = &Loss{}
+			f.Lost[strings.Clone(reason)] = &Loss{Gap: r.Lost.Gap(), HidesFrees: r.Lost.HidesFrees()}
 		}
 		l := f.Lost[reason]
 		l.Count += r.Lost.Count
-		if reason == trace.LostPaused && r.Lost.Since != 0 {
-			l.Paused += max(0, r.Time-r.Lost.Since)
+		if l.Gap && r.Lost.Since != 0 {
+			l.Missing += max(0, r.Time-r.Lost.Since)
 		}
 	case trace.KindExit:
 		f.Exited = f.Exited || r.Exit.Process

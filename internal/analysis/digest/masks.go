@@ -4,9 +4,10 @@ package digest
 type life struct {
 	event  uint64 // when it began
 	time   int64
+	made   int64 // likewise, of its last realloc if there was one
 	row    uint32
 	thread uint32
-	nth    uint32 // allocation of its thread, modulo 2^32
+	nth    uint32 // of live.Temporary
 }
 
 // masks are the contexts of calls over an axis, in intervals of equal width.

@@ -11,7 +11,7 @@ import (
 
 // generate makes a trace of random calls: two resources of which one counts
 // references, three processes with two threads each, moves, frees of unknown
-// blocks, allocations of live ones, and an exec. Stacks have names.
+// blocks, allocations of live ones, an exec, and gaps in the recording. Stacks have names.
 func generate(seed uint64, calls int) []*trace.Record {
 	r := rand.New(rand.NewPCG(seed, 1))
 	records := []*trace.Record{
@@ -51,6 +51,13 @@ func generate(seed uint64, calls int) []*trace.Record {
 		if i == calls/3 {
 			records = append(records, &trace.Record{Kind: trace.KindExec, PID: 11, Time: now})
 		}
+		if i%(calls/5) == calls/6 {
+			gap := &trace.Record{Kind: trace.KindLost, Time: now, Lost: trace.Lost{Count: 1, Reason: trace.LostPaused, Since: now - 1}}
+			if i > calls/2 {
+				gap.PID, gap.Lost.Reason = 12, trace.LostProbesMoved
+			}
+			records = append(records, gap, &trace.Record{Kind: trace.KindLost, Lost: trace.Lost{Count: 1, Reason: "ring full"}})
+		}
 	}
 	return records
 }
@@ -87,7 +94,7 @@ type block struct {
 	since      uint64 // event of the allocation
 	bornAt     int64
 	allocation int // of its thread
-	lost       bool
+	unknown    bool
 }
 
 func (b *block) each(m *model, f func(*digest.Use)) {
@@ -128,7 +135,7 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 	)
 	find := func(pid int32, id uint64) int {
 		for i, b := range live {
-			if b.pid == pid && b.id == id && !b.lost {
+			if b.pid == pid && b.id == id {
 				return i
 			}
 		}
@@ -144,6 +151,11 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 			}
 			live = kept
 			continue
+		}
+		if r.Kind == trace.KindLost && r.Lost.Gap() {
+			for _, b := range live {
+				b.unknown = b.unknown || r.PID == 0 || r.PID == b.pid
+			}
 		}
 		if r.Kind != trace.KindCall {
 			continue
@@ -167,21 +179,23 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 			if b.refs--; !counted || b.refs == 0 {
 				live = append(live[:i:i], live[i+1:]...)
 				grow(&m.freed, b.size)
-				m.lives = append(m.lives, life{event - b.born, r.Time - b.bornAt, b.size})
-				if b.tid == r.TID && b.allocation == nth[r.TID] {
-					b.each(m, func(u *digest.Use) { grow(&u.Temporary, b.size) })
-				}
-				if c.Op == trace.OpMove {
-					born, bornAt = b.born, b.bornAt
+				if !b.unknown {
+					m.lives = append(m.lives, life{event - b.born, r.Time - b.bornAt, b.size})
+					if b.tid == r.TID && b.allocation == nth[r.TID] {
+						b.each(m, func(u *digest.Use) { grow(&u.Temporary, b.size) })
+					}
+					if c.Op == trace.OpMove {
+						born, bornAt = b.born, b.bornAt
+					}
 				}
 			}
 		}
 		if c.Op == trace.OpAlloc || c.Op == trace.OpMove {
-			if i := find(r.PID, c.ID); i >= 0 && counted {
+			if i := find(r.PID, c.ID); i >= 0 && counted && !live[i].unknown {
 				live[i].refs++
 			} else {
 				if i >= 0 {
-					live[i].lost = true
+					live = append(live[:i:i], live[i+1:]...)
 				}
 				nth[r.TID]++
 				b := &block{
@@ -197,7 +211,7 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 		}
 		now := bytesOf(live)
 		m.live = append(m.live, now)
-		if now > most {
+		if now > most || now == most && len(live) > len(peak) {
 			most, m.peak = now, event
 			peak = append([]*block(nil), live...)
 		}
@@ -206,6 +220,10 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 		b.each(m, func(u *digest.Use) { grow(&u.AtPeak, b.size) })
 	}
 	for _, b := range live {
+		if b.unknown {
+			b.each(m, func(u *digest.Use) { grow(&u.Unknown, b.size) })
+			continue
+		}
 		b.each(m, func(u *digest.Use) { grow(&u.Live, b.size) })
 		if e := m.oldest[b.stack]; e == 0 || b.born < e {
 			m.oldest[b.stack] = b.born

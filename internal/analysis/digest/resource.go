@@ -2,11 +2,11 @@ package digest
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 
 	"rtrace-bpf/internal/analysis/blocks"
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -14,7 +14,8 @@ import (
 type Use struct {
 	Allocated Amount
 	Live      Amount // at the end
-	AtPeak    Amount // when most bytes were live
+	Unknown   Amount // at the end: live when the recording had a gap; it may have been freed then
+	AtPeak    Amount // when most bytes were live, with what is unknown
 	Temporary Amount
 }
 
@@ -50,33 +51,14 @@ type Bin struct {
 	Live Amount // of sizes: not freed
 }
 
-// timeBounds are where the bins of lifetimes in nanoseconds begin: 0, 1, 3, 10, 30 …
-var timeBounds = func() []uint64 {
-	bounds := []uint64{0}
-	for n := uint64(1); len(bounds) < timeBins; n *= 10 {
-		bounds = append(bounds, n, 3*n)
-	}
-	return bounds[:timeBins]
-}()
-
-// timeBins is how many bins there are for lifetimes; the last begins at 1e18 ns.
-const timeBins = 38
-
-func timeBin(ns int64) int {
-	n, found := slices.BinarySearch(timeBounds, uint64(max(0, ns)))
-	if !found {
-		n--
-	}
-	return n
-}
-
-func timeBinsOf(all *[timeBins]Amount) []Bin {
+func timeBinsOf(all []Amount) []Bin {
 	var out []Bin
 	n := 0
+	bounds := live.LifetimeBounds()
 	for i := range all {
-		b := Bin{From: timeBounds[i], To: ^uint64(0), Amount: all[i]}
-		if i+1 < timeBins {
-			b.To = timeBounds[i+1] - 1
+		b := Bin{From: bounds[i], To: ^uint64(0), Amount: all[i]}
+		if i+1 < len(bounds) {
+			b.To = bounds[i+1] - 1
 		}
 		out = append(out, b)
 		if all[i].Blocks > 0 {
@@ -116,7 +98,8 @@ type resource struct {
 	live            Amount
 	sizes, unfreed  [bins]Amount
 	ages            [bins]Amount
-	times           [timeBins]Amount
+	times           []Amount // by steps of live.Lifetimes
+	lives           live.Lifetimes
 	threads         []thread
 	numbers         map[threadKey]uint32
 	lastKey         threadKey
@@ -140,6 +123,7 @@ func newResource(name string, number, points int) *resource {
 	return &resource{
 		Resource: Resource{Type: name}, number: number,
 		byEvent: timeline.NewSeries(points), byTime: timeline.NewSeries(points),
+		times:   make([]Amount, len(live.LifetimeBounds())),
 		numbers: make(map[threadKey]uint32), apis: make(map[apiKey]*API),
 	}
 }
@@ -162,10 +146,7 @@ func (of *resource) thread(r *trace.Record) uint32 {
 
 // api counts a call of a traced function.
 func (of *resource) api(c *trace.Call) {
-	of.Calls++
-	if c.Op == trace.OpMove {
-		of.Moves++
-	}
+	of.Calls.Add(c)
 	if a := of.recent; a == nil || a.Name != c.Function || a.Op != c.Op {
 		key := apiKey{c.Function, c.Op}
 		if of.apis[key] == nil && len(of.apis) >= maxAPIs {
@@ -219,17 +200,22 @@ func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
 	of.Largest = max(of.Largest, size)
 }
 
-func (of *resource) freed(r *row, l life, size uint64, temporary bool, at *moment) {
-	if temporary {
-		add(&r.use.Temporary, size)
-		add(&of.threads[l.thread].use.Temporary, size)
-		add(&of.Total.Temporary, size)
-	}
+// freed takes account of a block that was freed. Of an unknown one it is not known which
+// block that was, so how long it lived is not counted.
+func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live.Fate, at *moment) {
 	add(&of.Freed, size)
 	add(&at.one.Freed, size)
 	add(&at.two.Freed, size)
-	add(&of.ages[bits.Len64(at.event-l.event)], size)
-	add(&of.times[timeBin(at.time-l.time)], size)
+	if fate == live.Known {
+		if temporary {
+			add(&r.use.Temporary, size)
+			add(&of.threads[l.thread].use.Temporary, size)
+			add(&of.Total.Temporary, size)
+		}
+		add(&of.ages[bits.Len64(at.event-l.event)], size)
+		add(&of.times[live.LifetimeStep(at.time-l.time)], size)
+		of.lives.Ended(at.time - l.made)
+	}
 	of.ended(r, l.thread, Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
 }
 
@@ -247,7 +233,7 @@ func (of *resource) ended(r *row, thread uint32, a Amount, bin uint8, event uint
 func (of *resource) level(at *moment) {
 	at.one.Level(at.event, at.time, of.live)
 	at.two.Level(at.event, at.time, of.live)
-	if of.live.Bytes > of.Peak.Bytes || of.Peak.Bytes == 0 && of.live.Blocks > of.Peak.Blocks {
+	if of.live.Bytes > of.Peak.Bytes || of.live.Bytes == of.Peak.Bytes && of.live.Blocks > of.Peak.Blocks {
 		of.Peak, of.PeakEvent, of.PeakTime = of.live, at.event, at.time
 	}
 	of.PeakBlocks = max(of.PeakBlocks, of.live.Blocks)

@@ -5,9 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -24,15 +27,14 @@ type Resource struct {
 	Type, Desc string
 	RefCount   bool
 	Sampled    bool // some of its allocations are in the trace, each for many, and no frees
-	Calls      uint64
-	Frees      uint64
-	Moves      uint64
+	Calls      usage.Calls
 	Total      Use
 	Freed      Amount
 	Unmatched  uint64 // frees of blocks that were not live
-	Replaced   uint64 // blocks that another allocation replaced: they stay unfreed
+	Replaced   uint64 // live blocks that ended since another one began at their address
+	Young      Young
 	Largest    uint64 // size; if it is at most 1, sizes say nothing
-	// Peak is when most bytes, or if there are no sizes most blocks, were live;
+	// Peak is when most bytes, and with as many the most blocks, were live or unknown;
 	// PeakBlocks is the maximum of blocks.
 	Peak       Amount
 	PeakEvent  uint64
@@ -116,18 +118,21 @@ func (d *Digest) Finish() *Result {
 			d.name(r)
 		}
 	}
-	for _, entries := range d.blocks.Exec(0) {
-		for e := range entries {
-			l := d.lives.At(e.Value)
-			d.rows[l.row].born(*l)
-		}
-	}
+	d.fates()
 	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contextsOf()}
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 	}
+	whole := true // nothing is missing that may be an allocation or a free
+	for _, l := range r.Lost {
+		whole = whole && !l.HidesFrees
+	}
 	for _, of := range d.types {
-		if of.Calls > 0 {
+		of.Young.Recorded, of.Young.Live = time.Duration(r.Duration), of.Total.Live.Blocks
+		if whole {
+			of.Young.Before = of.Unmatched
+		}
+		if of.Calls.All > 0 {
 			d.finish(of)
 			r.Resources = append(r.Resources, &of.Resource)
 		}
@@ -144,18 +149,60 @@ func (d *Digest) Finish() *Result {
 	return r
 }
 
+// fates takes account of the blocks that are left: they are live or unknown.
+func (d *Digest) fates() {
+	// What was at the peak is known before what is unknown is taken out of what is live.
+	for i := range d.rows {
+		d.rows[i].use.settle(d.event+1, d.types[d.rows[i].resource].PeakEvent)
+	}
+	for _, of := range d.types {
+		for i := range of.threads {
+			of.threads[i].use.settle(d.event+1, of.PeakEvent)
+		}
+		of.Total.AtPeak = of.Peak
+		of.Total.Live = of.live
+		of.Young.Usual = of.lives.Usual()
+	}
+	for _, blocks := range d.blocks.All() {
+		for e, fate := range blocks {
+			l := d.lives.At(e.Value)
+			row := &d.rows[l.row]
+			of := d.types[row.resource]
+			if fate == live.Known {
+				row.born(*l)
+				if d.clock.Last()-l.made < int64(of.Young.Usual) {
+					of.Young.Young++
+				}
+				continue
+			}
+			sub(&of.unfreed[sizeBin(e.Size)], Amount{Blocks: 1, Bytes: e.Size})
+			for _, u := range [...]*Use{&row.use.Use, &of.threads[l.thread].use.Use, &of.Total} {
+				sub(&u.Live, Amount{Blocks: 1, Bytes: e.Size})
+				add(&u.Unknown, e.Size)
+			}
+		}
+	}
+}
+
+// Young says whether blocks that are live at the end may well be freed soon.
+type Young = live.Young
+
+// The doubts that Young.Judge returns.
+const (
+	ManyFromBefore   = live.ManyFromBefore
+	ShorterThanUsual = live.ShorterThanUsual
+	MostlyYoung      = live.MostlyYoung
+)
+
 // finish makes the tables of a resource.
 func (d *Digest) finish(of *resource) {
-	last := d.event + 1
-	of.Total.Live = of.live
-	of.Total.AtPeak = of.Peak
 	of.ByEvent = Curve{of.byEvent.Width(), of.byEvent.Points()}
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
 	of.Sizes = binsOf(&of.sizes, &of.unfreed)
-	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(&of.times)
+	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(of.times)
 	for i := range of.threads {
 		t := &of.threads[i]
-		if t.use.settle(last, of.PeakEvent); t.use.Allocated.Blocks == 0 {
+		if t.use.Allocated.Blocks == 0 {
 			continue
 		}
 		of.Threads = append(of.Threads, Thread{PID: t.key.pid, ID: t.key.thread, TID: t.tid > 0, Name: d.names[t.key], Use: t.use.Use})
@@ -172,7 +219,6 @@ func (d *Digest) finish(of *resource) {
 		if int(r.resource) != of.number {
 			continue
 		}
-		r.use.settle(last, of.PeakEvent)
 		n := places.find(of.Places, r.stack)
 		if n == len(of.Places) {
 			of.Places = append(of.Places, Place{Frames: r.stack})
@@ -245,6 +291,7 @@ func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []
 func (u *Use) add(v *Use) {
 	sum(&u.Allocated, v.Allocated)
 	sum(&u.Live, v.Live)
+	sum(&u.Unknown, v.Unknown)
 	sum(&u.AtPeak, v.AtPeak)
 	sum(&u.Temporary, v.Temporary)
 }

@@ -16,8 +16,8 @@ type row struct {
 	resource uint16
 	named    bool
 	stack    []uint32 // if named: numbers of frames, the innermost first
-	// oldest is when the oldest block that no free can end began; its event is 0
-	// if there is none.
+	// oldest is when the oldest block began that is live at the end; its event is 0 if
+	// there is none.
 	oldest struct {
 		event uint64
 		time  int64
@@ -38,24 +38,24 @@ type process struct {
 	rows   [][]uint32 // by resource and place: 1 + the row in use
 	open   []uint32   // rows whose frames are not named yet
 	steps  steps
-	// abandoned are the live blocks that no free can end, because another began
-	// in their place.
-	abandoned map[abandonedKey]Amount
+	// sampled are the blocks of resources of which only some allocations are known.
+	sampled map[sampledKey]Amount
 }
 
-type abandonedKey struct {
+type sampledKey struct {
 	row, thread uint32
 	bin         uint8
 }
 
-func (p *process) abandon(l life, size uint64) {
-	if p.abandoned == nil {
-		p.abandoned = make(map[abandonedKey]Amount)
+// keep takes a block that counts as live until exec.
+func (p *process) keep(l life, size uint64) {
+	if p.sampled == nil {
+		p.sampled = make(map[sampledKey]Amount)
 	}
-	key := abandonedKey{l.row, l.thread, sizeBin(size)}
-	a := p.abandoned[key]
+	key := sampledKey{l.row, l.thread, sizeBin(size)}
+	a := p.sampled[key]
 	add(&a, size)
-	p.abandoned[key] = a
+	p.sampled[key] = a
 }
 
 func (d *Digest) process(pid int32) *process {

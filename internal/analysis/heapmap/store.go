@@ -50,7 +50,17 @@ func (s *store) remove(n uint32) {
 }
 
 // Len is how many blocks are kept.
-func (m *Map) Len() int { return m.blocks.Table().Len() + m.kept.dead }
+func (m *Map) Len() int {
+	n, _ := m.blocks.Live()
+	return int(n) + m.kept.dead
+}
+
+// Unknown is how many blocks are in the picture to its end of which that is not known,
+// since the recording had a gap.
+func (m *Map) Unknown() uint64 {
+	n, _ := m.blocks.Unknown()
+	return n
+}
 
 // Blocks yields the blocks that are kept, in no particular order. They must not
 // be changed.

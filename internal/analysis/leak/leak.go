@@ -12,49 +12,58 @@
 //
 // There is no grace period, and no look at sizes or functions. Memory is
 // bounded by the calls that are kept at any time, not by those of the trace.
+//
+// A Finder that [NewStill] returns keeps what is still live by the rule of
+// [live.Blocks] instead.
 package leak
 
 import (
 	"cmp"
 	"slices"
 
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
 // Finder takes the calls of a trace one by one and keeps those that leak.
 type Finder struct {
-	calls     processes[store]
-	counted   idSet // resources with reference counting
-	nulls     idSet // resources in which id 0 is no block
+	still     *still // nil for the rules of the post-processor
+	calls     live.Processes[store]
+	counted   live.IDs // resources with reference counting
+	nulls     live.IDs // resources in which id 0 is no block
 	unmatched uint64
 	ordinal   uint64
 }
 
 // New returns an empty Finder.
 func New() *Finder {
-	f := &Finder{calls: newProcesses(newStore)}
-	f.nulls.set(0, true)
+	f := &Finder{calls: live.NewProcesses(newStore)}
+	f.nulls.Set(0, true)
 	return f
 }
 
 // Add takes a record. Call, Resource and Exec count; Exec ends all blocks of a
 // process. It keeps nothing that r refers to.
 func (f *Finder) Add(r *trace.Record) {
+	if f.still != nil {
+		f.addStill(r)
+		return
+	}
 	switch r.Kind {
 	case trace.KindCall:
 		f.call(r)
 	case trace.KindResource:
-		f.counted.set(r.Resource.ID, r.Resource.RefCount)
-		f.nulls.set(r.Resource.ID, r.Resource.Type == "memory")
+		f.counted.Set(r.Resource.ID, r.Resource.RefCount)
+		f.nulls.Set(r.Resource.ID, r.Resource.Type == "memory")
 	case trace.KindExec:
-		f.calls.drop(r.PID)
+		f.calls.Drop(r.PID)
 	}
 }
 
 func (f *Finder) call(r *trace.Record) {
 	f.ordinal++
 	c := &r.Call
-	calls := f.calls.of(r.PID)
+	calls := f.calls.Of(r.PID)
 	switch c.Op {
 	case trace.OpAlloc:
 		f.alloc(calls, r)
@@ -73,7 +82,7 @@ func (f *Finder) call(r *trace.Record) {
 func (f *Finder) alloc(calls *store, r *trace.Record) {
 	c := &r.Call
 	slot, old, live := calls.find(c.Resource, c.ID)
-	if live && f.counted.has(c.Resource) {
+	if live && f.counted.Has(c.Resource) {
 		calls.retain(old)
 		return
 	}
@@ -88,22 +97,31 @@ func (f *Finder) alloc(calls *store, r *trace.Record) {
 func (f *Finder) free(calls *store, resource uint32, id uint64) {
 	slot, n, live := calls.find(resource, id)
 	switch {
-	case live && f.counted.has(resource) && calls.release(n):
+	case live && f.counted.Has(resource) && calls.release(n):
 	case live:
 		calls.live.remove(slot)
 		calls.remove(n)
-	case id != 0 || !f.nulls.has(resource):
+	case id != 0 || !f.nulls.Has(resource):
 		f.unmatched++
 	}
 }
 
 // Unmatched is how many frees there were of blocks that were not live. Frees of
 // address 0 are not counted.
-func (f *Finder) Unmatched() uint64 { return f.unmatched }
+func (f *Finder) Unmatched() uint64 {
+	if f.still != nil {
+		return f.still.blocks.Unmatched()
+	}
+	return f.unmatched
+}
 
 // Live returns how many blocks are live now.
 func (f *Finder) Live() (blocks int) {
-	for _, calls := range f.calls.all {
+	if f.still != nil {
+		blocks, _ = f.still.blocks.Live()
+		return blocks
+	}
+	for _, calls := range f.calls.All() {
 		blocks += calls.live.n
 	}
 	return blocks
@@ -125,12 +143,15 @@ func (p place) kept() *kept { return p.calls.at(p.n) }
 
 // Leaks returns what is kept now.
 func (f *Finder) Leaks() Leaks {
+	if f.still != nil {
+		f.markUnknown()
+	}
 	total := 0
-	for _, calls := range f.calls.all {
+	for _, calls := range f.calls.All() {
 		total += int(calls.n)
 	}
 	order := make([]place, 0, total)
-	for _, calls := range f.calls.all {
+	for _, calls := range f.calls.All() {
 		for n := range calls.size {
 			if calls.at(n).op != vacant {
 				order = append(order, place{calls, n})
@@ -147,6 +168,10 @@ func (l Leaks) Len() int { return len(l.order) }
 // Ordinal returns the position of call i among all calls that were added,
 // counted from 1.
 func (l Leaks) Ordinal(i int) uint64 { return l.order[i].kept().ordinal }
+
+// Unknown reports whether the block of call i is unknown, as [live.Blocks] says. It is
+// false without [NewStill].
+func (l Leaks) Unknown(i int) bool { return l.order[i].kept().unknown }
 
 // Record fills r with call i. An allocation that a move made is an OpAlloc. The
 // slices are valid until the next call of Record.

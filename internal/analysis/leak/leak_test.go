@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -96,7 +97,7 @@ func TestRules(t *testing.T) {
 		}, []uint64{4, 6}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, b := New(), NewBlocks()
+			f, b := New(), live.NewBlocks()
 			for _, r := range tt.records {
 				f.Add(r)
 				b.Add(r)
@@ -273,7 +274,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		f.Add(of(keep.PID, r))
 		f.Add(of(keep.PID, free(i, 1, 16*i)))
 	}
-	s := f.calls.of(keep.PID)
+	s := f.calls.Of(keep.PID)
 	if n := s.places.Words(); n > minWords+100 {
 		t.Errorf("%d words of places", n)
 	}
@@ -302,7 +303,7 @@ func TestManyProcesses(t *testing.T) {
 		f.Add(of(1, alloc(seq, 1, 16*seq, seq)))
 		f.Add(of(int32(1+seq), alloc(seq, 1, 16, seq)))
 	}
-	if n := cap(f.calls.of(2).chunks[0]); n > firstChunk {
+	if n := cap(f.calls.Of(2).chunks[0]); n > firstChunk {
 		t.Errorf("room for %d calls", n)
 	}
 	var bytes, want uint64

@@ -51,6 +51,7 @@ type kept struct {
 	refs         uint32 // how often the block was allocated, less 1
 	op           trace.Op
 	args         bool
+	unknown      bool // see Leaks.Unknown
 }
 
 // wide is what few formats tell of a call.
@@ -112,7 +113,7 @@ func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	k := s.at(n) // field by field: a literal would be made first and then copied
 	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
 	k.resource, k.context, k.function, k.place = c.Resource, c.Context, function, place
-	k.refs, k.op, k.args = 0, op, len(c.Args) > 0
+	k.refs, k.op, k.args, k.unknown = 0, op, len(c.Args) > 0, false
 	s.pid = r.PID
 	if c.Index|c.Thread != 0 || r.TID|r.CPU != 0 || len(s.wides) > 0 {
 		if i := n >> chunkBits; i >= uint32(len(s.wides)) || n&(chunkSize-1) >= uint32(len(s.wides[i])) {

@@ -1,54 +1,57 @@
 package leak
 
-import "rtrace-bpf/trace"
+import (
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
 
-// Unmatched counts the frees of blocks that are not live, as [Blocks] does,
+// Unmatched counts the frees of blocks that are not live, as [live.Blocks] does,
 // and nothing else, which takes a fraction of its time. Its memory is 16 to 64
 // bytes a live block.
 type Unmatched struct {
-	sets    processes[keySet]
-	counted idSet // resources with reference counting
-	nulls   idSet // resources in which id 0 is no block
+	sets    live.Processes[keySet]
+	counted live.IDs // resources with reference counting
+	nulls   live.IDs // resources in which id 0 is no block
 	n       uint64
 }
 
 // NewUnmatched returns an Unmatched that has seen nothing.
 func NewUnmatched() *Unmatched {
-	u := &Unmatched{sets: newProcesses(newKeySet)}
-	u.nulls.set(0, true)
+	u := &Unmatched{sets: live.NewProcesses(newKeySet)}
+	u.nulls.Set(0, true)
 	return u
 }
 
 // Count is how many there were. Frees of address 0 are not counted.
 func (u *Unmatched) Count() uint64 { return u.n }
 
-// Add takes a record, as [Blocks.Add] does.
+// Add takes a record, as [live.Blocks.Add] does.
 func (u *Unmatched) Add(r *trace.Record) {
 	c := &r.Call
 	switch r.Kind {
 	case trace.KindCall:
 		switch c.Op {
 		case trace.OpAlloc:
-			u.sets.of(r.PID).insert(c.Resource, c.ID, u.counted.has(c.Resource))
+			u.sets.Of(r.PID).insert(c.Resource, c.ID, u.counted.Has(c.Resource))
 		case trace.OpFree:
-			u.free(u.sets.of(r.PID), c.Resource, c.ID)
+			u.free(u.sets.Of(r.PID), c.Resource, c.ID)
 		case trace.OpMove:
-			s := u.sets.of(r.PID)
+			s := u.sets.Of(r.PID)
 			if c.OldID != 0 {
 				u.free(s, c.Resource, c.OldID)
 			}
-			s.insert(c.Resource, c.ID, u.counted.has(c.Resource))
+			s.insert(c.Resource, c.ID, u.counted.Has(c.Resource))
 		}
 	case trace.KindResource:
-		u.counted.set(r.Resource.ID, r.Resource.RefCount)
-		u.nulls.set(r.Resource.ID, r.Resource.Type == "memory")
+		u.counted.Set(r.Resource.ID, r.Resource.RefCount)
+		u.nulls.Set(r.Resource.ID, r.Resource.Type == "memory")
 	case trace.KindExec:
-		u.sets.drop(r.PID)
+		u.sets.Drop(r.PID)
 	}
 }
 
 func (u *Unmatched) free(s *keySet, resource uint32, id uint64) {
-	if !s.remove(resource, id, u.counted.has(resource)) && (id != 0 || !u.nulls.has(resource)) {
+	if !s.remove(resource, id, u.counted.Has(resource)) && (id != 0 || !u.nulls.Has(resource)) {
 		u.n++
 	}
 }

@@ -3,13 +3,14 @@ package leak
 import (
 	"testing"
 
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
 // checkUnmatched compares with Blocks, which counts them with the same rules.
 func checkUnmatched(t *testing.T, ops []byte) {
 	t.Helper()
-	b, u := NewBlocks(), NewUnmatched()
+	b, u := live.NewBlocks(), NewUnmatched()
 	add := func(r *trace.Record) {
 		b.Add(r)
 		u.Add(r)
@@ -36,12 +37,9 @@ func checkUnmatched(t *testing.T, ops []byte) {
 		}
 		add(r)
 	}
-	want := 0
-	for _, table := range b.tables.all {
-		want += table.Len()
-	}
+	want, _ := b.Live()
 	got := 0
-	for _, s := range u.sets.all {
+	for _, s := range u.sets.All() {
 		got += s.size()
 		if n, slots := s.words.n, len(s.words.at); n > 4*minSlots && (2*n > slots || 8*n < slots) {
 			t.Fatalf("%d words in %d slots", n, slots)
@@ -76,13 +74,13 @@ func TestUnmatchedMany(t *testing.T) {
 	for i := uint64(1); i <= 100_000; i++ {
 		u.Add(alloc(i, 1, 16*i, 1))
 	}
-	if s := u.sets.of(0); s.size() != 100_000 || len(s.words.at) != 1<<18 {
+	if s := u.sets.Of(0); s.size() != 100_000 || len(s.words.at) != 1<<18 {
 		t.Errorf("%d keys in %d slots", s.size(), len(s.words.at))
 	}
 	for i := uint64(1); i <= 100_001; i++ {
 		u.Add(free(i, 1, 16*i))
 	}
-	if s := u.sets.of(0); s.size() != 0 || len(s.words.at) > 4*minSlots || u.Count() != 1 {
+	if s := u.sets.Of(0); s.size() != 0 || len(s.words.at) > 4*minSlots || u.Count() != 1 {
 		t.Errorf("%d keys in %d slots, %d unmatched", s.size(), len(s.words.at), u.Count())
 	}
 }

@@ -9,8 +9,8 @@
 package profile
 
 import (
-	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -96,7 +96,7 @@ type Options struct {
 // Profile takes the records of a trace and sums them up.
 type Profile struct {
 	options   Options
-	blocks    *leak.Blocks // Value is the number of the place
+	blocks    *live.Blocks // Value is the number of the place
 	processes map[int32]*process
 	pid       int32
 	latest    *process // of pid
@@ -119,7 +119,7 @@ type block struct {
 // New returns a Profile of nothing.
 func New(o Options) *Profile {
 	return &Profile{
-		options: o, blocks: leak.NewBlocks(), processes: make(map[int32]*process),
+		options: o, blocks: live.NewBlocks(), processes: make(map[int32]*process),
 		bins: Bins{Allocated: newSizes(o.Bins), Unfreed: newSizes(o.Bins)},
 	}
 }
@@ -160,13 +160,13 @@ func (p *Profile) alloc(r *trace.Record) {
 	of.usage[n].Unfreed.add(class, c.Size)
 	p.bins.Allocated.add(c.Size)
 	p.bins.Unfreed.add(c.Size)
-	if old, replaced := p.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, uint64(n)); replaced {
+	if old, fate := p.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, uint64(n)); fate != live.Absent {
 		of.lost = append(of.lost, block{old.Value, old.Size})
 	}
 }
 
 func (p *Profile) free(pid int32, resource uint32, id uint64) {
-	if e, gone := p.blocks.Free(pid, resource, id); gone {
+	if e, fate := p.blocks.Free(pid, resource, id); fate != live.Absent {
 		p.freed(p.process(pid), block{e.Value, e.Size})
 	}
 }
@@ -176,7 +176,7 @@ func (p *Profile) freed(of *process, b block) {
 	p.bins.Unfreed.remove(b.size)
 }
 
-// exec frees all blocks of a process, as leak.Blocks has it.
+// exec frees all blocks of a process, as live.Blocks has it.
 func (p *Profile) exec(pid int32) {
 	for ended, entries := range p.blocks.Exec(pid) {
 		of := p.process(ended)

@@ -100,7 +100,7 @@ func (t *Timeline) grow(g *trace.HeapGrow) {
 
 // exec ends all blocks; none of them was freed. That lies between two events.
 func (t *Timeline) exec(r *trace.Record) {
-	for e := range t.blocks.Table().All() {
+	for e := range t.blocks.All() {
 		t.leave(e.Value, e.Size, t.blocks.Event()+1)
 	}
 	t.blocks.Add(r)

@@ -11,6 +11,7 @@ type Totals struct {
 	Allocated Amount
 	Freed     Amount
 	Live      Amount // at the end
+	Unknown   Amount // of what was live when the recording had a gap: it may have been freed then, and is not in Live
 	// PeakBlocks and PeakBytes are the most that was live, and the first events
 	// after which it was.
 	PeakBlocks, PeakBytes           uint64
@@ -44,6 +45,9 @@ func (t *Totals) peak(blocks, bytes, event uint64) {
 func (t *Timeline) Totals() Totals {
 	total := t.total
 	total.Live.Blocks, total.Live.Bytes = t.blocks.Live()
+	total.Unknown.Blocks, total.Unknown.Bytes = t.blocks.Unknown()
+	total.Live.Blocks -= total.Unknown.Blocks
+	total.Live.Bytes -= total.Unknown.Bytes
 	total.Unmatched, total.Replaced = t.blocks.Unmatched(), t.blocks.Replaced()
 	return total
 }

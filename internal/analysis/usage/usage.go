@@ -1,15 +1,17 @@
 // Package usage sums up what groups of allocations took: all of it, what is live,
-// what was when most was, and what was freed at once. Who is in a group is the
+// what was when most was, and what was temporary. Who is in a group is the
 // caller's to say.
 //
-// Which blocks are live is what package leak says: a move frees and allocates,
-// exec frees all blocks of a process, and an allocation of a block that is live
-// leaves the older one live, which no free can end. Memory is that of the live
-// blocks and of the groups.
+// Which blocks are live or unknown is what [live.Blocks] says, and which are temporary
+// what [live.Temporary] says. Of a resource that is sampled nothing is known but some
+// allocations, which count as live. Memory is that of the live blocks and of the groups.
 package usage
 
 import (
-	"rtrace-bpf/internal/analysis/leak"
+	"slices"
+	"strings"
+
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -36,12 +38,13 @@ func (a Amount) above(b Amount) bool {
 // Usage is what a group took.
 type Usage struct {
 	Allocated Amount // all of it
-	// Temporary is what of that was freed, or moved, by the next call that the
-	// thread of the allocation made.
-	Temporary Amount
+	Temporary Amount // what of that was temporary
 	Live      Amount // now
-	Peak      Amount // when most bytes of the group were live
-	AtPeak    Amount // when most bytes of all groups were live
+	// Unknown was live when the recording had a gap; it may have been freed then. It is
+	// not in Live, but counts as live in Peak and AtPeak.
+	Unknown Amount
+	Peak    Amount // when most bytes of the group were live
+	AtPeak  Amount // when most bytes of all groups were live
 }
 
 // Add adds v to u. Of peaks that were at different times it is a bound.
@@ -50,7 +53,7 @@ func (u *Usage) Add(v *Usage) {
 		to   *Amount
 		from Amount
 	}{
-		{&u.Allocated, v.Allocated}, {&u.Temporary, v.Temporary}, {&u.Live, v.Live}, {&u.Peak, v.Peak}, {&u.AtPeak, v.AtPeak},
+		{&u.Allocated, v.Allocated}, {&u.Temporary, v.Temporary}, {&u.Live, v.Live}, {&u.Unknown, v.Unknown}, {&u.Peak, v.Peak}, {&u.AtPeak, v.AtPeak},
 	} {
 		s.to.add(s.from)
 	}
@@ -59,18 +62,20 @@ func (u *Usage) Add(v *Usage) {
 // None is the group of blocks that are followed but not counted.
 const None = -1
 
-// Counter takes the records of a trace and sums up groups.
+// Counter takes the records of a trace and sums up groups. Its own Usages have Unknown in
+// Live, too.
 type Counter struct {
-	group  func(*trace.Record) int
-	blocks *leak.Blocks // Value is the number of the group plus 1
-	groups []group
-	total  Usage
-	peaks  uint64 // how often the bytes of all groups reached a new maximum
-	lost   map[int32]map[uint64]Amount
-	latest latest
-	frees  uint64
-	allocs uint64
-	sized  bool
+	group     func(*trace.Record) int
+	blocks    *live.Blocks // Value is a mark
+	groups    []group
+	total     Usage
+	peaks     uint64 // how often the bytes of all groups reached a new maximum
+	sampled   live.IDs
+	samples   live.Processes[map[int]Amount] // of sampled resources: by group
+	kinds     kinds
+	temporary live.Temporary
+	calls     Calls
+	sized     bool
 }
 
 // group is a Usage whose AtPeak is out of date unless peaks is Counter.peaks.
@@ -80,21 +85,51 @@ type group struct {
 	peaks uint64
 }
 
-// New returns a Counter of nothing. For each allocation that begins a block
-// it calls group, which returns the number of the group that the block belongs
-// to, counted from 0, or None.
-func New(group func(*trace.Record) int) *Counter {
-	return &Counter{group: group, blocks: leak.NewBlocks(), lost: make(map[int32]map[uint64]Amount)}
+// kinds numbers the types of resources.
+type kinds struct {
+	names []string
+	of    map[uint32]uint32 // by resource; those that are not declared have number 0
 }
 
-// Add takes a record. Call, Resource and Exec count. It keeps nothing that r
+func (k *kinds) declare(r *trace.Resource) {
+	if k.of == nil {
+		k.of, k.names = make(map[uint32]uint32), []string{"memory"}
+	}
+	n := slices.Index(k.names, r.Type)
+	if n < 0 {
+		n = len(k.names)
+		k.names = append(k.names, strings.Clone(r.Type))
+	}
+	k.of[r.ID] = uint32(n)
+}
+
+// mark is what is kept with a block: its group plus 1, or 0, and its number of
+// live.Temporary.
+func mark(group int, number uint32) uint64 { return uint64(group+1)<<32 | uint64(number) }
+
+func groupOf(mark uint64) int { return int(mark>>32) - 1 }
+
+// New returns a Counter of nothing. For each allocation that begins a block
+// it calls group, which returns the number of the group that the block belongs
+// to, counted from 0, or None. There are less than 1<<32 groups.
+func New(group func(*trace.Record) int) *Counter {
+	c := &Counter{group: group, blocks: live.NewBlocks()}
+	c.samples = live.NewProcesses(func() *map[int]Amount { return &map[int]Amount{} })
+	return c
+}
+
+// Add takes a record. Call, Resource, Lost and Exec count. It keeps nothing that r
 // refers to.
 func (c *Counter) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindResource:
 		c.blocks.Declare(&r.Resource)
+		c.sampled.Set(r.Resource.ID, r.Resource.Sampled)
+		c.kinds.declare(&r.Resource)
 	case trace.KindExec:
 		c.exec(r.PID)
+	case trace.KindLost:
+		c.blocks.Lost(r, c.unknown)
 	case trace.KindCall:
 		c.call(r)
 	}
@@ -102,59 +137,61 @@ func (c *Counter) Add(r *trace.Record) {
 
 func (c *Counter) call(r *trace.Record) {
 	k := &r.Call
+	c.calls.Add(k)
 	switch k.Op {
 	case trace.OpFree:
-		c.frees++
 		c.free(r, k.ID)
 	case trace.OpMove:
 		if k.OldID != 0 {
-			c.frees++
 			c.free(r, k.OldID)
 		}
 		c.alloc(r)
 	case trace.OpAlloc:
 		c.alloc(r)
-	default:
-		c.latest.forget(r)
 	}
 }
 
 func (c *Counter) alloc(r *trace.Record) {
 	k := &r.Call
 	if c.blocks.Retain(r.PID, k.Resource, k.ID) {
-		c.latest.forget(r)
 		return
 	}
-	c.allocs++
 	c.sized = c.sized || k.Size != 0
-	value := uint64(0)
 	size := Amount{1, k.Size}
-	if n := c.group(r); n >= 0 {
-		value = uint64(n) + 1
-		g := c.at(n)
-		g.Allocated.add(size)
-		g.Live.add(size)
-		if g.Live.above(g.Peak) {
-			g.Peak = g.Live
-		}
-		c.total.Allocated.add(size)
-		c.total.Live.add(size)
-		if c.total.Live.above(c.total.Peak) {
-			c.total.Peak = c.total.Live
-			c.peaks++
-		}
+	n := c.group(r)
+	if c.sampled.Has(k.Resource) {
+		c.sample(r.PID, n, size)
+	} else {
+		number := c.temporary.Allocated(r, c.kinds.of[k.Resource])
+		old, fate := c.blocks.Insert(r.PID, k.Resource, k.ID, k.Size, mark(n, number))
+		c.end(&old, fate)
 	}
-	if old, replaced := c.blocks.Insert(r.PID, k.Resource, k.ID, k.Size, value); replaced && old.Value != 0 {
-		of := c.lost[r.PID]
-		if of == nil {
-			of = make(map[uint64]Amount)
-			c.lost[r.PID] = of
-		}
-		a := of[old.Value]
-		a.add(Amount{1, old.Size})
-		of[old.Value] = a
+	if n < 0 {
+		return
 	}
-	c.latest.allocated(r)
+	g := c.at(n)
+	g.Allocated.add(size)
+	g.Live.add(size)
+	if g.Live.above(g.Peak) {
+		g.Peak = g.Live
+	}
+	c.total.Allocated.add(size)
+	c.total.Live.add(size)
+	if c.total.Live.above(c.total.Peak) {
+		c.total.Peak = c.total.Live
+		c.peaks++
+	}
+}
+
+// sample notes what is live in a process until that becomes another program.
+func (c *Counter) sample(pid int32, n int, size Amount) {
+	if n < 0 {
+		return
+	}
+	of := *c.samples.Of(pid)
+	a := of[n]
+	a.add(size)
+	of[n] = a
 }
 
 // at returns a group that is about to change.
@@ -174,38 +211,54 @@ func (g *group) settle(peaks uint64) {
 }
 
 func (c *Counter) free(r *trace.Record, id uint64) {
-	temporary := c.latest.freed(r, id)
-	e, gone := c.blocks.Free(r.PID, r.Call.Resource, id)
-	if !gone || e.Value == 0 {
+	old, fate := c.blocks.Free(r.PID, r.Call.Resource, id)
+	c.end(&old, fate)
+	n := groupOf(old.Value)
+	if fate != live.Known || n < 0 || !c.temporary.Freed(r, c.kinds.of[r.Call.Resource], uint32(old.Value)) {
+		return
+	}
+	size := Amount{1, old.Size}
+	c.groups[n].Temporary.add(size)
+	c.total.Temporary.add(size)
+}
+
+// end takes a block that ended off its group.
+func (c *Counter) end(e *live.Entry, fate live.Fate) {
+	n := groupOf(e.Value)
+	if fate == live.Absent || n < 0 {
 		return
 	}
 	size := Amount{1, e.Size}
-	c.end(e.Value, size)
-	if temporary {
-		c.groups[e.Value-1].Temporary.add(size)
-		c.total.Temporary.add(size)
+	g := c.at(n)
+	g.Live.sub(size)
+	c.total.Live.sub(size)
+	if fate == live.Unknown {
+		g.Unknown.sub(size)
+		c.total.Unknown.sub(size)
 	}
 }
 
-// end takes what is no longer live off a group, by the value of its blocks.
-func (c *Counter) end(value uint64, size Amount) {
-	c.at(int(value - 1)).Live.sub(size)
-	c.total.Live.sub(size)
+// unknown takes a block that has become unknown.
+func (c *Counter) unknown(e live.Entry) {
+	if n := groupOf(e.Value); n >= 0 {
+		size := Amount{1, e.Size}
+		c.groups[n].Unknown.add(size)
+		c.total.Unknown.add(size)
+	}
 }
 
-// exec frees all blocks of a process, as leak.Blocks has it.
+// exec frees all blocks of a process, as live.Blocks has it.
 func (c *Counter) exec(pid int32) {
-	c.latest.clear()
-	for ended, entries := range c.blocks.Exec(pid) {
-		for e := range entries {
-			if e.Value != 0 {
-				c.end(e.Value, Amount{1, e.Size})
-			}
+	for _, blocks := range c.blocks.Exec(pid) {
+		for e, fate := range blocks {
+			c.end(&e, fate)
 		}
-		for value, size := range c.lost[ended] {
-			c.end(value, size)
+	}
+	for _, of := range c.samples.Drop(pid) {
+		for n, size := range *of {
+			c.at(n).Live.sub(size)
+			c.total.Live.sub(size)
 		}
-		delete(c.lost, ended)
 	}
 }
 
@@ -219,24 +272,34 @@ func (c *Counter) Of(n int) Usage {
 	}
 	g := &c.groups[n]
 	g.settle(c.peaks)
-	return g.Usage
+	return g.told()
 }
 
 // Total is what all groups took so far. Its Peak and AtPeak are the same.
 func (c *Counter) Total() Usage {
-	u := c.total
+	u := c.total.told()
 	u.AtPeak = u.Peak
 	return u
 }
 
+// told is a Usage for others, which has Unknown once.
+func (u *Usage) told() Usage {
+	out := *u
+	out.Live.sub(u.Unknown)
+	return out
+}
+
+// Calls is how many calls there were, of all groups and of none.
+func (c *Counter) Calls() Calls { return c.calls }
+
 // Unmatched is how many frees there were of blocks that were not live.
 func (c *Counter) Unmatched() uint64 { return c.blocks.Unmatched() }
 
-// Frees is how many frees there were, also of blocks that were not live.
-func (c *Counter) Frees() uint64 { return c.frees }
-
-// Allocations is how many blocks began, also those of no group.
-func (c *Counter) Allocations() uint64 { return c.allocs }
+// Replaced is what was live and ended since another block began at its address.
+func (c *Counter) Replaced() Amount {
+	blocks, bytes := c.blocks.Replaced()
+	return Amount{blocks, bytes}
+}
 
 // Sized says whether any allocation had a size.
 func (c *Counter) Sized() bool { return c.sized }

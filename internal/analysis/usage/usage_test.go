@@ -33,6 +33,16 @@ func of(u usage.Usage) amounts {
 	return amounts{u.Allocated, u.Temporary, u.Live, u.Peak, u.AtPeak}
 }
 
+func paused() *trace.Record {
+	return &trace.Record{Kind: trace.KindLost, Lost: trace.Lost{Count: 1, Reason: trace.LostPaused}}
+}
+
+// of2 makes a call one of resource 2; others are of 0.
+func of2(r *trace.Record) *trace.Record {
+	r.Call.Resource = 2
+	return r
+}
+
 func TestCounter(t *testing.T) {
 	exec := &trace.Record{Kind: trace.KindExec, PID: 1}
 	counted := &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{RefCount: true}}
@@ -49,12 +59,41 @@ func TestCounter(t *testing.T) {
 			[]amounts{{{2, 11}, none, {2, 11}, {2, 11}, {2, 11}}},
 		},
 		{
-			"freed by the next call",
+			"freed before the thread allocates again",
 			[]*trace.Record{alloc(1, 5), free(1), alloc(2, 6), alloc(3, 7), free(2)},
 			[]amounts{{{3, 18}, {1, 5}, {1, 7}, {2, 13}, {2, 13}}},
 		},
 		{
-			"the next call of the thread counts",
+			"a free of another block between does not matter",
+			[]*trace.Record{alloc(1, 5), alloc(2, 6), free(1), free(2)},
+			[]amounts{{{2, 11}, {1, 6}, none, {2, 11}, {2, 11}}},
+		},
+		{
+			"the address of a temporary block comes again in another thread",
+			[]*trace.Record{alloc(1, 5), call(trace.OpFree, 2, 1, 0, 0), call(trace.OpAlloc, 2, 1, 0, 6), free(1)},
+			[]amounts{{{2, 11}, none, none, {1, 6}, {1, 6}}},
+		},
+		{
+			"other types of resources do not matter",
+			[]*trace.Record{
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
+				{Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd"}},
+				alloc(1, 5), of2(alloc(1, 6)), free(1), of2(alloc(2, 6)), of2(free(1)),
+			},
+			[]amounts{{{3, 17}, {1, 5}, {1, 6}, {2, 12}, {2, 12}}},
+		},
+		{
+			"a gap makes what is live unknown",
+			[]*trace.Record{alloc(1, 5), alloc(2, 6), paused(), alloc(3, 7)},
+			[]amounts{{{3, 18}, none, {1, 7}, {3, 18}, {3, 18}}},
+		},
+		{
+			"unknown until it is freed or its address comes again",
+			[]*trace.Record{alloc(1, 5), alloc(2, 6), alloc(3, 7), paused(), free(1), alloc(2, 8), paused(), paused(), free(2)},
+			[]amounts{{{4, 26}, none, none, {3, 18}, {3, 18}}},
+		},
+		{
+			"what other threads do does not matter",
 			[]*trace.Record{alloc(1, 5), call(trace.OpAlloc, 2, 2, 0, 6), free(1), call(trace.OpFree, 2, 2, 0, 0)},
 			[]amounts{{{2, 11}, {2, 11}, none, {2, 11}, {2, 11}}},
 		},
@@ -84,14 +123,14 @@ func TestCounter(t *testing.T) {
 			[]amounts{{{1, 1}, none, {1, 1}, {1, 1}, {1, 1}}},
 		},
 		{
-			"replaced blocks stay live until exec",
+			"an address that comes again",
 			[]*trace.Record{alloc(1, 5), alloc(1, 6), alloc(1, 7), free(1), free(1)},
-			[]amounts{{{3, 18}, {1, 7}, {2, 11}, {3, 18}, {3, 18}}},
+			[]amounts{{{3, 18}, {1, 7}, none, {1, 7}, {1, 7}}},
 		},
 		{
 			"exec",
 			[]*trace.Record{alloc(1, 5), alloc(1, 6), alloc(2, 12), exec, free(2), alloc(3, 1)},
-			[]amounts{{{3, 12}, none, {1, 1}, {2, 11}, {2, 11}}, {{1, 12}, none, none, {1, 12}, {1, 12}}},
+			[]amounts{{{3, 12}, none, {1, 1}, {1, 6}, {1, 6}}, {{1, 12}, none, none, {1, 12}, {1, 12}}},
 		},
 		{
 			"references",
@@ -123,7 +162,7 @@ func TestCounter(t *testing.T) {
 func TestLikeLeak(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		c, finder := usage.New(byTens), leak.New()
+		c, finder := usage.New(byTens), leak.NewStill()
 		var most usage.Amount
 		var peak [4]usage.Amount
 		for range 400 {
@@ -135,23 +174,30 @@ func TestLikeLeak(t *testing.T) {
 			case 3:
 				r = call(trace.OpMove, 1, 1+rnd.Uint64N(12), id, rnd.Uint64N(40))
 			case 4:
-				if rnd.IntN(20) == 0 {
+				switch rnd.IntN(20) {
+				case 0:
 					r = &trace.Record{Kind: trace.KindExec, PID: 1}
+				case 1, 2:
+					r = paused()
 				}
 			}
 			c.Add(r)
 			finder.Add(r)
-			live, total := sums(finder)
+			live, unknown, total := sums(finder)
 			if total.Bytes > most.Bytes || total.Bytes == most.Bytes && total.Blocks > most.Blocks {
-				most, peak = total, live
-			}
-			for n := range live {
-				if got := c.Of(n); got.Live != live[n] || got.AtPeak != peak[n] {
-					t.Fatalf("group %d: live %v, at the peak %v, want %v, %v", n, got.Live, got.AtPeak, live[n], peak[n])
+				most = total
+				for n := range live {
+					peak[n] = usage.Amount{Blocks: live[n].Blocks + unknown[n].Blocks, Bytes: live[n].Bytes + unknown[n].Bytes}
 				}
 			}
-			if got := c.Total(); got.Peak != most || got.Live != total {
-				t.Fatalf("total %+v, want %v at the peak, %v live", got, most, total)
+			for n := range live {
+				if got := c.Of(n); got.Live != live[n] || got.Unknown != unknown[n] || got.AtPeak != peak[n] {
+					t.Fatalf("group %d: live %v, unknown %v, at the peak %v, want %v, %v, %v", n, got.Live, got.Unknown, got.AtPeak, live[n], unknown[n], peak[n])
+				}
+			}
+			got := c.Total()
+			if all := (usage.Amount{Blocks: got.Live.Blocks + got.Unknown.Blocks, Bytes: got.Live.Bytes + got.Unknown.Bytes}); got.Peak != most || all != total {
+				t.Fatalf("total %+v, want %v at the peak, %v live or unknown", got, most, total)
 			}
 		}
 		if c.Unmatched() != finder.Unmatched() {
@@ -160,16 +206,19 @@ func TestLikeLeak(t *testing.T) {
 	}
 }
 
-func sums(f *leak.Finder) (live [4]usage.Amount, total usage.Amount) {
+func sums(f *leak.Finder) (live, unknown [4]usage.Amount, total usage.Amount) {
 	leaks := f.Leaks()
 	var r trace.Record
 	for i := range leaks.Len() {
 		leaks.Record(i, &r)
-		n := byTens(&r)
-		live[n].Blocks++
-		live[n].Bytes += r.Call.Size
-		total.Blocks++
-		total.Bytes += r.Call.Size
+		of := &live[byTens(&r)]
+		if leaks.Unknown(i) {
+			of = &unknown[byTens(&r)]
+		}
+		for _, a := range [...]*usage.Amount{of, &total} {
+			a.Blocks++
+			a.Bytes += r.Call.Size
+		}
 	}
-	return live, total
+	return live, unknown, total
 }

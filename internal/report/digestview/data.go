@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/usage"
 )
 
 // Limits of a page. With them it stays below 5 MB: what is smaller is summed up
@@ -27,7 +28,7 @@ const (
 	bothCurves = 4                    // of them with curves over both axes
 	tableText  = maxText / 5          // kept for the names of tables
 	frameText  = 3*6*(maxName+8) + 32 // what a frame takes at most, if all is to be escaped
-	usesOf     = 8                    // numbers of a Use
+	usesOf     = 10                   // numbers of a Use
 	otherFrame = -1
 )
 
@@ -63,13 +64,14 @@ type nodeData struct {
 }
 
 // uses are the numbers of a Use: blocks and bytes that are live, at the peak,
-// allocated, temporary.
+// allocated, temporary, unknown.
 type uses [usesOf]uint64
 
 func usesOfUse(u *digest.Use) uses {
 	return uses{
 		u.Live.Blocks, u.Live.Bytes, u.AtPeak.Blocks, u.AtPeak.Bytes,
 		u.Allocated.Blocks, u.Allocated.Bytes, u.Temporary.Blocks, u.Temporary.Bytes,
+		u.Unknown.Blocks, u.Unknown.Bytes,
 	}
 }
 
@@ -91,13 +93,13 @@ func (u *uses) share(whole *uses) float64 {
 }
 
 type resource struct {
-	Type       string     `json:"type"`
-	Desc       string     `json:"desc"`
-	Bytes      bool       `json:"bytes"` // sizes are bytes
-	Sized      bool       `json:"sized"` // sizes say something
-	Frees      bool       `json:"frees"` // there are some
-	HasStacks  bool       `json:"hasStacks"`
-	Calls      uint64     `json:"calls"`
+	Type      string `json:"type"`
+	Desc      string `json:"desc"`
+	Bytes     bool   `json:"bytes"`    // sizes are bytes
+	Sized     bool   `json:"sized"`    // sizes say something
+	HasFrees  bool   `json:"hasFrees"` // or reallocs
+	HasStacks bool   `json:"hasStacks"`
+	usage.Calls
 	Total      uses       `json:"total"`
 	Freed      [2]uint64  `json:"freed"`
 	PeakEvent  uint64     `json:"peakEvent"`

@@ -179,7 +179,7 @@ func TestNotes(t *testing.T) {
 		{"truncated", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackTruncated }), free}, Options{}, []string{"limit of 1 frames: the outermost frames of 1 stack"}},
 		{"failed", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackFailed }), free}, Options{}, []string{"Not followed to the end: 1 stack"}},
 		{"threads", []*trace.Record{with(func(r *trace.Record) { r.TID = 0 }), with(func(r *trace.Record) { r.TID, r.Call.Op, r.Time = 0, trace.OpFree, 9e9 })}, Options{}, []string{"does not tell threads apart"}},
-		{"filtered", []*trace.Record{header(trace.Header{Filter: "leaks|resolve"}), alloc, other, free}, Options{}, []string{"was filtered: only blocks that were never freed"}},
+		{"filtered", []*trace.Record{header(trace.Header{Filter: "leaks|resolve"}), alloc, other, free}, Options{}, []string{"was filtered: only blocks that were still live at its end"}},
 		{"resolved", []*trace.Record{header(trace.Header{Filter: "resolve"}), alloc, other, free}, Options{}, nil},
 		{"two", []*trace.Record{header(trace.Header{}), alloc, other, free, header(trace.Header{})}, Options{}, []string{"holds 2 traces"}},
 		{"exec", []*trace.Record{alloc, {Kind: trace.KindExec}, other, free}, Options{}, []string{"replaced by exec 1 time", "1 free of blocks"}},
@@ -188,7 +188,7 @@ func TestNotes(t *testing.T) {
 			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 1200}},
 			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "gremlins", Count: 1}},
 			{Kind: trace.KindLost, Time: 9e9, Lost: trace.Lost{Reason: trace.LostPaused, Count: 1, Since: 8e9}},
-		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "Where events are lost"}},
+		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "among the 1,201 calls that are missing", "Unknown: 1 block (20 B)"}},
 	} {
 		d := digest.New(digest.Options{})
 		for _, r := range tt.records {

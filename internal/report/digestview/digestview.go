@@ -137,13 +137,21 @@ func factList(r *digest.Result, o *Options) string {
 	if r.HeapGrown.Blocks > 0 {
 		fact("From the system", figure.Bytes(r.HeapGrown.Bytes)+" in "+plural(r.HeapGrown.Blocks, "step"))
 	}
-	lost := uint64(0)
+	lost, gaps := uint64(0), uint64(0)
 	for _, l := range r.Lost {
-		lost += l.Count
+		if l.Gap {
+			gaps += l.Count
+		} else {
+			lost += l.Count
+		}
 	}
 	switch {
+	case lost > 0 && gaps > 0:
+		fact("Lost", plural(lost, "event")+", and what happened in "+plural(gaps, "gap")+" of the recording, see below")
 	case lost > 0:
 		fact("Lost", plural(lost, "event")+", see below")
+	case gaps > 0:
+		fact("Lost", "what happened in "+plural(gaps, "gap")+" of the recording, see below")
 	case o.Side == "" && !o.KnowsLoss:
 		fact("Lost", "not known: the format has no place for it")
 	default:

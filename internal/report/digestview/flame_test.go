@@ -71,7 +71,7 @@ func TestFlameGraph(t *testing.T) {
 	for _, m := range []struct {
 		name string
 		at   int
-	}{{"Never freed", 0}, {"Allocated", 4}, {"Temporary", 6}} {
+	}{{"Still live at the end", 0}, {"Allocated", 4}, {"Temporary", 6}} {
 		press(p, "measures", m.name)
 		press(p, "units", "Bytes")
 		widths(m.name, m.at+1, "main")

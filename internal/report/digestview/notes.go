@@ -46,23 +46,25 @@ func notes(r *digest.Result, o *Options) []note {
 	}) {
 		l := r.Lost[reason]
 		switch text := reasons[reason]; {
-		case reason == "paused":
-			warn("The recording paused %s, for %s in all: nothing of that time is here.", plural(l.Count, "time"), figure.Seconds(uint64(l.Paused)))
+		case l.Gap && reason == "paused":
+			warn("The recording paused %s, for %s in all: nothing of that time is here.", plural(l.Count, "time"), figure.Seconds(uint64(l.Missing)))
+		case l.Gap:
+			warn("Nothing was recorded %s, for up to %s in all: %s.", plural(l.Count, "time"), figure.Seconds(uint64(l.Missing)), text)
 		case text == "":
 			warn("Lost %s: %s.", plural(l.Count, "event"), reason)
 		default:
 			warn("Lost %s: %s.", plural(l.Count, "time"), text)
 		}
 	}
-	if len(r.Lost) > 0 {
-		say("Where events are lost, blocks count as never freed whose frees are missing, and other blocks are missing.")
+	if hidden := r.HiddenFrees(); hidden > 0 {
+		say("Frees may be among the %s that are missing: as many of the blocks that count as still live may have been freed. Blocks may be missing, too.", plural(hidden, "call"))
 	}
 	if r.Beyond {
 		warn("The sizes of all blocks together exceed 2^64 bytes: sums are modulo that, and shares of them mean nothing.")
 	}
 	if f := r.Header.Filter; f != "" {
 		if slices.Contains(strings.Split(f, "|"), "leaks") {
-			warn("The trace was filtered: only blocks that were never freed are in it. What was freed before, curves, peak and temporary blocks are not known.")
+			warn("The trace was filtered: only blocks that were still live at its end are in it. What was freed before, curves, peak and temporary blocks are not known.")
 		} else if f != "resolve" {
 			say("The trace was filtered before: %s.", f)
 		}
@@ -120,7 +122,7 @@ func notesOf(of *digest.Resource) (out []note) {
 	if of.Unmatched > 0 {
 		say("%s of blocks that were not seen allocated: they are from before the recording, or their allocation is missing. They are not in the figures.", plural(of.Unmatched, "free"))
 	}
-	blocks, frees := of.Total.Allocated.Blocks, of.Frees+of.Moves > 0
+	blocks, frees := of.Total.Allocated.Blocks, of.Calls.Frees+of.Calls.Reallocs > 0
 	if blocks == 0 {
 		return out
 	}
@@ -128,10 +130,17 @@ func notesOf(of *digest.Resource) (out []note) {
 	case of.Sampled:
 		warn("These are samples: some of the allocations, each with the bytes that it stands for, and no frees. Nothing can be said of leaks and of what is live: all counts as live to the end.")
 	case !frees:
-		say("The trace has no frees: all counts as live to the end.")
+		say("The trace has no frees: all counts as live to the end, or until its address comes again.")
+	}
+	if n := of.Total.Unknown; n.Blocks > 0 {
+		warn("Unknown: %s (%s), live when the recording had a gap, when frees were not seen. They do not count as still live, but curves and the peak have them.",
+			plural(n.Blocks, "block"), sizeText(of, n.Bytes))
 	}
 	if of.Replaced > 0 && frees {
-		warn("%s where a block was live: the free between was not seen. The older ones count as never freed.", plural(of.Replaced, "allocation"))
+		warn("%s where a block was live: the free between was not seen. The older blocks count as ended, but not as freed.", plural(of.Replaced, "allocation"))
+	}
+	if text := youngNote(&of.Young); text != "" {
+		say("%s", text)
 	}
 	if !sized(of) {
 		say("Sizes say nothing: what is counted are blocks.")
@@ -152,9 +161,41 @@ func notesOf(of *digest.Resource) (out []note) {
 		say("Not followed to the end: %s.", plural(s.Failed, "stack"))
 	}
 	if frees && len(of.Threads) == 1 && of.Threads[0].ID == 0 {
-		say("The trace does not tell threads apart. A temporary block is then one that is freed before the next allocation of any thread.")
+		say("The trace does not tell threads apart. A temporary block is then one that is freed before any thread allocates another one.")
 	}
 	return out
+}
+
+// youngNote is what is said of blocks that are live but may well be freed soon. It is
+// package live's rule that decides, as in rtrace leaks.
+func youngNote(young *digest.Young) string {
+	switch young.Judge() {
+	case digest.ManyFromBefore:
+		return fmt.Sprintf("The recording is short compared with the lives of blocks: meanwhile %s from before it %s freed, and %s of its own are still live. Many of them may be freed later: a longer recording tells.",
+			plural(young.Before, "block"), was(young.Before), figure.Count(young.Live))
+	case digest.ShorterThanUsual:
+		return fmt.Sprintf("The recording is short compared with the lives of blocks: it lasted %s, and 1 of 100 blocks that were freed lived about as long. Many of those that are still live may be freed later: a longer recording tells.",
+			figure.Seconds(uint64(young.Recorded)))
+	case digest.MostlyYoung:
+		return fmt.Sprintf("Most of the blocks that are still live are young: %s were allocated in the last %s of the recording, and 99 of 100 blocks that were freed lived less long. rtrace leaks --min-age %v leaves them out.",
+			figure.Percent(float64(young.Young)/float64(young.Live)), figure.Seconds(uint64(young.Usual)), young.Usual)
+	}
+	return ""
+}
+
+func was(n uint64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// sizeText is a number of bytes, or of what else sizes are.
+func sizeText(of *digest.Resource, n uint64) string {
+	if inBytes(of) {
+		return figure.Bytes(n)
+	}
+	return plural(n, "unit")
 }
 
 // plural is "1 block", "2,000 blocks".

@@ -79,13 +79,13 @@ class Curves {
     live.band(this.least, this.most, 'range');
     live.line(this.last, 'live');
     this.peak(live);
-    const rates = this.panel(r.frees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
-    if (r.frees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
+    const rates = this.panel(r.hasFrees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
+    if (r.hasFrees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
     rates.line(this.freshRate, 'allocated');
     const key = el('p', {class: 'key'});
     for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'least to most in it'], ['allocated', 'allocated'], ['freed', 'freed'],
       ...(this.data.marks.length ? [['context', 'in a context']] : [])]) {
-      if (colour === 'freed' && !r.frees) continue;
+      if (colour === 'freed' && !r.hasFrees) continue;
       const i = el('i');
       i.style.background = 'var(--' + colour + ')';
       key.append(el('span', {}, i, text));
@@ -204,6 +204,6 @@ class Curves {
     const inside = this.data.marks.filter((m) => (this.view.byTime ? m.byTime : m.byEvent).some(([a, b]) => a < this.edge(i + 1) && this.edge(i) < b)).map((m) => m.name);
     const from = this.view.byTime ? this.edge(i) : Math.min(this.edge(i) + 1, this.max);
     this.readout.textContent = (this.view.byTime ? '' : 'Calls ') + this.position(from) + ' to ' + this.position(this.edge(i + 1)) + ': live ' + amount(c.lastBlocks[i], c.last[i]) +
-      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.frees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '');
+      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.hasFrees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '');
   }
 }

@@ -2,12 +2,13 @@
 // The data of the page, and trees made of its stacks.
 
 // The numbers of what a stack, a function … did, by their place.
-const USES = 8;
+const USES = 10;
 const MEASURES = [
-  {id: 'live', name: 'Never freed', at: 0},
+  {id: 'live', name: 'Still live at the end', at: 0},
   {id: 'peak', name: 'Live at the peak', at: 2},
   {id: 'allocated', name: 'Allocated', at: 4},
   {id: 'temporary', name: 'Temporary', at: 6},
+  {id: 'unknown', name: 'Unknown', at: 8},
 ];
 const OTHER = '(other)', UNKNOWN = '??';
 

@@ -43,14 +43,14 @@ class Report {
   show(i) {
     const r = this.resource = this.data.resources[i];
     this.bytes = r.sized;
-    this.measure = MEASURES[r.total[0] > 0 && r.frees ? 0 : 2];
+    this.measure = MEASURES[r.total[0] > 0 && r.hasFrees ? 0 : 2];
     $('desc').textContent = r.desc;
     choice($('units'), r.sized ? [[true, r.bytes ? 'Bytes' : 'Units'], [false, 'Blocks']] : [], this.bytes, (bytes) => { this.bytes = bytes; this.draw(); });
     const axes = [[true, 'Time'], [false, 'Calls']].filter(([time]) => time ? r.byTime : r.byEvent);
     if (!axes.some(([time]) => time === this.byTime)) this.byTime = axes[0][0];
     choice($('axes'), axes, this.byTime, (time) => { this.byTime = time; this.draw(); });
     $('over-time-title').textContent = this.byTime ? 'Over time' : 'In the course of the calls';
-    choice($('measures'), MEASURES.filter((m) => r.frees || m.id === 'allocated').map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
+    choice($('measures'), MEASURES.filter((m) => m.id === 'allocated' || r.hasFrees && (m.id !== 'unknown' || r.total[8])).map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
     choice($('directions'), [[false, 'From main'], [true, 'From the allocation']], this.inverted, (inverted) => { this.inverted = inverted; this.setTree(); });
     this.cards();
     this.setTree();
@@ -76,15 +76,16 @@ class Report {
     const blocks = (n) => r.sized ? 'in ' + plural(n, 'block') : n === 1 ? 'block' : 'blocks';
     const card = (id, title, text, ...lines) => el('div', {class: 'card' + (id === 'live' && t[0] ? ' first' : ''), id: 'card-' + id}, el('h3', {}, title), el('p', {class: 'big'}, text), ...lines.filter(Boolean).map((l) => el('p', {class: 'muted'}, l)));
     const cards = [];
-    if (r.frees) {
-      cards.push(card('live', 'Never freed', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of what was allocated' : ''));
+    if (r.hasFrees) {
+      cards.push(card('live', 'Still live at the end', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of what was allocated' : ''));
+      if (t[8]) cards.push(card('unknown', 'Unknown', big(8), blocks(t[8]), 'live during a gap in the recording, when frees were not seen'));
       cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + seconds(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
     }
     const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks a second' : '';
     cards.push(card('allocated', 'Allocated', big(4), blocks(t[4]), rate));
-    if (r.frees) {
+    if (r.hasFrees) {
       cards.push(card('freed', 'Freed', r.sized ? this.size(r.freed[1]) : count(r.freed[0]), blocks(r.freed[0])));
-      cards.push(card('temporary', 'Temporary', percent(t[6], t[4]), 'of the blocks: ' + plural(t[6], 'block') + (r.sized ? ', ' + this.size(t[7]) : ''), 'freed before their thread allocated another'));
+      cards.push(card('temporary', 'Temporary', percent(t[6], t[4]), 'of the blocks: ' + plural(t[6], 'block') + (r.sized ? ', ' + this.size(t[7]) : ''), 'freed by their thread before it allocated another'));
     }
     $('cards').replaceChildren(...cards);
   }
@@ -155,8 +156,8 @@ class Report {
 
   setStacks() {
     const r = this.resource;
-    this.unfreed = r.total[0] > 0 && r.frees;
-    choice($('scopes'), r.frees && r.total[0] > 0 ? [[true, 'Never freed'], [false, 'All']] : [], this.unfreed, (unfreed) => { this.unfreed = unfreed; this.stackTable(); });
+    this.unfreed = r.total[0] > 0 && r.hasFrees;
+    choice($('scopes'), r.hasFrees && r.total[0] > 0 ? [[true, 'Still live'], [false, 'All']] : [], this.unfreed, (unfreed) => { this.unfreed = unfreed; this.stackTable(); });
     this.stackTable();
   }
 
@@ -172,23 +173,24 @@ class Report {
     const end = this.byTime ? d.duration : d.events;
     const number = (title, at, about) => ({title, number: true, about, value: (row) => row.uses[at], text: (row) => at % 2 ? (r.bytes ? size(row.uses[at]) : count(row.uses[at])) : count(row.uses[at])});
     const columns = [];
-    if (r.frees) {
-      if (r.sized) columns.push(number('Never freed', 1));
+    if (r.hasFrees) {
+      if (r.sized) columns.push(number('Still live', 1));
       columns.push({title: '%', number: true, value: (row) => row.uses[r.sized ? 1 : 0], text: (row) => percent(row.uses[r.sized ? 1 : 0], r.total[r.sized ? 1 : 0])});
-      columns.push(number(r.sized ? 'Blocks' : 'Never freed', 0));
+      columns.push(number(r.sized ? 'Blocks' : 'Still live', 0));
       columns.push({title: 'Oldest', number: true, about: 'how long the oldest of these blocks had been live at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
     }
-    if (r.frees && !this.unfreed) columns.push(number('At the peak', r.sized ? 3 : 2));
+    if (r.total[8] && !this.unfreed) columns.push(number('Unknown', r.sized ? 9 : 8));
+    if (r.hasFrees && !this.unfreed) columns.push(number('At the peak', r.sized ? 3 : 2));
     if (r.sized) columns.push(number('Allocated', 5));
     columns.push(number('Allocations', 4));
-    if (r.frees && !this.unfreed) columns.push(number('Temporary', 6));
+    if (r.hasFrees && !this.unfreed) columns.push(number('Temporary', 6));
     const label = (row) => d.path(row.node).slice(0, 4).map((f, i) => d.name(f) + (i || !d.line(f) ? '' : ' at ' + d.line(f))).join(' ← ');
     columns.push({title: 'Stack, from the allocation on', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
     const other = s.left && rest[4] ? {uses: rest, event: 0, time: 0, label: '(other): ' + plural(s.left, 'smaller stack') + ', added up'} : null;
-    $('unfreed-title').textContent = this.unfreed ? 'Never freed, by stack' : 'All stacks';
+    $('unfreed-title').textContent = this.unfreed ? 'Still live at the end, by stack' : 'All stacks';
     this.stackRows = new Table($('stack-table'), {
-      columns, rows, rest: other, sort: r.frees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
-      none: 'Everything was freed.',
+      columns, rows, rest: other, sort: r.hasFrees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
+      none: r.total[8] ? 'Nothing is known to be still live.' : 'Everything was freed.',
       expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f), ...(d.inlined.has(f) ? [' ', el('span', {class: 'tag'}, 'inlined')] : [])))),
         el('button', {type: 'button', class: 'link', onclick: () => this.find(row.node)}, 'Show in the flame graph')),
     });
@@ -212,16 +214,16 @@ class Report {
     const row = (name, b, live) => ({name, value: b[at], part: live, text: b[at] ? value(b[at]) : '', title: plural(b[2], 'block') + (r.sized ? ', ' + this.size(b[3]) : '')});
     $('sizes-title').parentElement.hidden = !r.sized;
     bars($('sizes'), trim(r.sizes).map((b) => row(range(r.bytes ? size : count, b[0], b[1]), b, b[at + 2])),
-      [['allocated', 'allocated'], ...(r.frees ? [['live', 'never freed']] : [])], 'Blocks by size');
+      [['allocated', 'allocated'], ...(r.hasFrees ? [['live', 'still live at the end']] : [])], 'Blocks by size');
     const byTime = this.byTime && this.data.duration > 0;
     // Clocks have steps: what lies between 0 and the shortest other life is empty.
     const all = byTime ? r.lifeTimes : r.lifeEvents, lives = [...all.slice(0, 1).filter((b) => b[2]), ...trim(all.slice(1))];
     const rows = lives.map((b) => row(byTime ? (b[0] ? range(seconds, b[0], b[1] + 1) : 'under ' + seconds(this.data.step)) : range(count, b[0], b[1]), b, 0));
     const live = r.total[this.bytes ? 1 : 0];
-    rows.push({name: 'never freed', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
+    rows.push({name: 'still live', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
     $('lives-title').textContent = byTime ? 'Lifetimes' : 'Lifetimes in calls';
-    $('lives-title').parentElement.hidden = !r.frees;
-    bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'never freed']], 'Blocks by how long they lived');
+    $('lives-title').parentElement.hidden = !r.hasFrees;
+    bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'still live at the end']], 'Blocks by how long they lived');
   }
 
   setTables() {
@@ -258,23 +260,24 @@ class Report {
     const number = (title, at, total) => ({title, number: true, value: (x) => x[total ? 3 : 2] ? x[total ? 3 : 2][at] : -1,
       text: (x) => { const u = x[total ? 3 : 2]; return !u ? '' : at % 2 ? (r.bytes ? size(u[at]) : count(u[at])) : count(u[at]); }});
     const columns = [], self = nested ? ', self' : '';
-    if (r.frees) {
-      if (r.sized) columns.push(number('Never freed' + self, 1));
-      else columns.push(number('Never freed' + self, 0));
+    if (r.hasFrees) {
+      if (r.sized) columns.push(number('Still live' + self, 1));
+      else columns.push(number('Still live' + self, 0));
       if (nested) columns.push(number('with callees', r.sized ? 1 : 0, true));
+      if (r.total[8]) columns.push(number('Unknown' + self, r.sized ? 9 : 8));
       columns.push(number('At the peak' + self, r.sized ? 3 : 2));
     }
     if (r.sized) columns.push(number('Allocated' + self, 5));
     if (r.sized && nested) columns.push(number('with callees', 5, true));
     columns.push(number('Allocations' + self, 4));
-    if (r.frees) columns.push(number('Temporary' + self, 6));
+    if (r.hasFrees) columns.push(number('Temporary' + self, 6));
     columns.push({title: {functions: 'Function', modules: 'Module', threads: 'Thread', processes: 'Process'}[id], value: (x) => x.label ??= this.label(id, x), text: (x) => x.label ??= this.label(id, x)});
     let rest = null;
     if (g.left) {
       rest = [0, 0, g.rest];
       rest.label = '(other): ' + plural(g.left, 'row') + ', added up';
     }
-    const sort = columns.findIndex((c) => c.title.startsWith(r.frees && r.total[0] ? 'Never freed' : r.sized ? 'Allocated' : 'Allocations'));
+    const sort = columns.findIndex((c) => c.title.startsWith(r.hasFrees && r.total[0] ? 'Still live' : r.sized ? 'Allocated' : 'Allocations'));
     this.rows = new Table($('who-table'), {caption: id, rows: g.rows, columns, rest, sort: Math.max(0, sort)});
   }
 

@@ -258,7 +258,7 @@ func TestCurvesAndResources(t *testing.T) {
 			t.Errorf("%s: %q", axis, got)
 		}
 		// The point under the pointer says what was live; at the end that is what
-		// was never freed.
+		// is still live.
 		p.Eval("document.querySelector('#curve svg').focus()", nil)
 		p.Key("End")
 		if got, want := p.Text("#at"), fmt.Sprintf("live %s in %s blocks", figure.Bytes(w.total[1]), figure.Count(w.total[0])); !strings.Contains(got, want) {
@@ -276,7 +276,7 @@ func TestCurvesAndResources(t *testing.T) {
 	if got := p.Text("#sizes"); !strings.Contains(got, "256 B – 511 B") {
 		t.Errorf("sizes %q", got)
 	}
-	if got := p.Text("#lives"); !strings.Contains(got, "never freed"+figure.Bytes(w.total[1])) && !strings.Contains(got, "never freed") {
+	if got := p.Text("#lives"); !strings.Contains(got, "still live"+figure.Bytes(w.total[1])) {
 		t.Errorf("lifetimes %q", got)
 	}
 	// Another resource has no sizes: only blocks, and no frees.

@@ -28,7 +28,7 @@ func (b *builder) resource(of *digest.Resource, remaining int) {
 	total := usesOfUse(&of.Total)
 	r := resource{
 		Type: shorten(sites.Printable(of.Type)), Desc: shorten(sites.Printable(of.Desc)),
-		Bytes: inBytes(of), Sized: sized(of), Frees: of.Frees+of.Moves > 0, HasStacks: of.Stacks.Deepest > 0 || of.Stacks.Callers > 0,
+		Bytes: inBytes(of), Sized: sized(of), HasFrees: of.Calls.Frees+of.Calls.Reallocs > 0, HasStacks: of.Stacks.Deepest > 0 || of.Stacks.Callers > 0,
 		Calls: of.Calls, Total: total, Freed: [2]uint64{of.Freed.Blocks, of.Freed.Bytes},
 		PeakEvent: of.PeakEvent, PeakTime: of.PeakTime, PeakBlocks: of.PeakBlocks,
 		ByEvent: newCurve(&of.ByEvent), Sizes: binData(of.Sizes), LifeEvents: binData(of.LifeEvents), LifeTimes: [][]uint64{},

@@ -1,0 +1,93 @@
+package leak
+
+import (
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// still is what a Finder has that keeps what is still live, and what a gap has made
+// unknown, by the rule of live.Blocks.
+type still struct {
+	blocks  *live.Blocks // Value is the number of the call in the store
+	sampled live.IDs     // resources of which nothing is known but some allocations
+	lives   live.Lifetimes
+}
+
+// NewStill returns a Finder of the calls whose blocks are live at the end, or unknown.
+// Calls that are neither allocation nor free are not kept.
+func NewStill() *Finder {
+	f := New()
+	f.still = &still{blocks: live.NewBlocks()}
+	return f
+}
+
+// Replaced is how many live blocks ended since another one began at their address, and
+// their bytes.
+func (f *Finder) Replaced() (blocks, bytes uint64) { return f.still.blocks.Replaced() }
+
+// Lifetimes is how long the blocks lived that were freed, counted from the call that
+// made them, which may be a realloc. Without times all are 0.
+func (f *Finder) Lifetimes() *live.Lifetimes { return &f.still.lives }
+
+func (f *Finder) addStill(r *trace.Record) {
+	s, c := f.still, &r.Call
+	switch r.Kind {
+	case trace.KindResource:
+		s.blocks.Declare(&r.Resource)
+		s.sampled.Set(r.Resource.ID, r.Resource.Sampled)
+	case trace.KindExec:
+		f.calls.Drop(r.PID)
+		s.blocks.Exec(r.PID)
+	case trace.KindLost:
+		s.blocks.Lost(r, nil)
+	case trace.KindCall:
+		f.ordinal++
+		switch {
+		case c.Op == trace.OpFree:
+			f.freeStill(r, c.ID)
+		case c.Op == trace.OpMove && c.OldID != 0:
+			f.freeStill(r, c.OldID)
+			fallthrough
+		case c.Op == trace.OpAlloc || c.Op == trace.OpMove:
+			f.allocStill(r)
+		}
+	}
+}
+
+func (f *Finder) allocStill(r *trace.Record) {
+	s, c := f.still, &r.Call
+	if s.blocks.Retain(r.PID, c.Resource, c.ID) {
+		return
+	}
+	calls := f.calls.Of(r.PID)
+	n := calls.add(r, f.ordinal, trace.OpAlloc)
+	if s.sampled.Has(c.Resource) {
+		return
+	}
+	if old, fate := s.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, uint64(n)); fate != live.Absent {
+		calls.remove(uint32(old.Value))
+	}
+}
+
+func (f *Finder) freeStill(r *trace.Record, id uint64) {
+	s := f.still
+	old, fate := s.blocks.Free(r.PID, r.Call.Resource, id)
+	if fate == live.Absent {
+		return
+	}
+	calls, n := f.calls.Of(r.PID), uint32(old.Value)
+	if fate == live.Known { // an unknown one may have been another block
+		s.lives.Ended(r.Time - calls.at(n).time)
+	}
+	calls.remove(n)
+}
+
+// markUnknown notes with the calls which of their blocks are unknown.
+func (f *Finder) markUnknown() {
+	for pid, blocks := range f.still.blocks.All() {
+		calls := f.calls.Of(pid)
+		for e, fate := range blocks {
+			calls.at(uint32(e.Value)).unknown = fate == live.Unknown
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package live
+
+import "rtrace-bpf/trace"
+
+// Temporary says which blocks are temporary: the thread that allocated the block frees
+// it, or gives it to realloc, before it allocates another one of that type of resource.
+// Frees of other blocks between the two do not matter, nor what other threads do. Where
+// a trace does not tell threads apart, all calls of a process count as of one. The zero
+// Temporary is ready for use.
+type Temporary struct {
+	threads map[threadOf]*uint32
+	last    threadOf
+	latest  *uint32 // of last
+	n       uint32
+}
+
+// threadOf is a thread that allocates a type of resource.
+type threadOf struct {
+	pid, tid int32
+	id       uint64 // Call.Thread
+	kind     uint32
+}
+
+// maxThreads bounds the memory for threads. Then all are forgotten: most of them have
+// ended.
+const maxThreads = 1 << 16
+
+func (t *Temporary) of(r *trace.Record, kind uint32) *uint32 {
+	key := threadOf{r.PID, r.TID, r.Call.Thread, kind}
+	if t.latest != nil && t.last == key {
+		return t.latest
+	}
+	p := t.threads[key]
+	if p == nil {
+		if t.threads == nil || len(t.threads) >= maxThreads {
+			t.threads = make(map[threadOf]*uint32)
+		}
+		p = new(uint32)
+		t.threads[key] = p
+	}
+	t.last, t.latest = key, p
+	return p
+}
+
+// Allocated takes a call that begins a block of a type of resource, and returns the
+// number by which Freed knows the block. It is not 0.
+func (t *Temporary) Allocated(r *trace.Record, kind uint32) uint32 {
+	if t.n++; t.n == 0 {
+		t.n = 1
+	}
+	*t.of(r, kind) = t.n
+	return t.n
+}
+
+// Freed reports whether a call that ends the block with a number makes it a temporary one.
+func (t *Temporary) Freed(r *trace.Record, kind uint32, n uint32) bool { return *t.of(r, kind) == n }
