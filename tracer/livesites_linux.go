@@ -3,6 +3,8 @@ package tracer
 import (
 	"cmp"
 	"slices"
+
+	"rtrace-bpf/internal/live"
 )
 
 // LiveSite is a stack whose blocks are live.
@@ -12,25 +14,31 @@ type LiveSite struct {
 	Bytes  uint64
 }
 
-// LiveSites returns the n stacks that hold most live bytes, the largest first.
+// LiveSites returns the n stacks that hold most live bytes, the largest first. What is
+// unknown is not live.
 // It must not be called while ReadRecord runs.
 func (t *Tracer) LiveSites(n int) []LiveSite {
 	s := &t.stream
-	if s.live == nil {
+	if s.blocks == nil {
 		return nil
 	}
 	byStack := map[uint64]*LiveSite{}
-	for b := range s.live.All() {
-		site := byStack[b.Value]
-		if site == nil {
-			site = &LiveSite{}
-			if def := s.checked[b.Value]; def != nil {
-				site.Frames = def.frames
+	for _, blocks := range s.blocks.All() {
+		for b, fate := range blocks {
+			if fate != live.Known {
+				continue
 			}
-			byStack[b.Value] = site
+			site := byStack[b.Value]
+			if site == nil {
+				site = &LiveSite{}
+				if def := s.checked[b.Value]; def != nil {
+					site.Frames = def.frames
+				}
+				byStack[b.Value] = site
+			}
+			site.Blocks++
+			site.Bytes += b.Size
 		}
-		site.Blocks++
-		site.Bytes += b.Size
 	}
 	all := make([]LiveSite, 0, len(byStack))
 	for _, site := range byStack {
@@ -43,11 +51,12 @@ func (t *Tracer) LiveSites(n int) []LiveSite {
 }
 
 // LiveBytes returns the bytes of the blocks that are live behind the record that
-// ReadRecord returned last; 0 if live blocks are not followed. It must not be called
-// while ReadRecord runs.
+// ReadRecord returned last, without those that are unknown; 0 if live blocks are not
+// followed. It must not be called while ReadRecord runs.
 func (t *Tracer) LiveBytes() uint64 {
-	if t.stream.live == nil {
+	if t.stream.blocks == nil {
 		return 0
 	}
-	return t.stream.live.Bytes()
+	_, bytes := t.stream.blocks.Live()
+	return bytes
 }

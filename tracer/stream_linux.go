@@ -19,7 +19,7 @@ type stream struct {
 	functions []string      // by the number the events carry
 	args      []argumentsOf // likewise; nil: calls have none
 	minSize   uint64
-	live      *live.Table          // nil: live blocks are not tracked
+	blocks    *live.Blocks         // nil: live blocks are not tracked; Value is the id of the stack
 	stacks    map[uint64]*stackDef // by hash
 	raws      map[uint64]*rawStack // by id
 	// activities wait here, by number, for the events that have their places.
@@ -64,6 +64,8 @@ type Stats struct {
 	Things                      []ThingCount // of the modules
 	LiveBlocks                  int
 	LiveBytes                   uint64
+	UnknownBlocks               int // live when nothing was recorded for a while, not in LiveBlocks
+	UnknownBytes                uint64
 	Unmatched                   uint64            // frees of blocks whose allocation was not seen
 	Replaced                    uint64            // allocations at an address that still counted as live
 	Stacks                      [5]uint64         // calls with a stack, by trace.StackEnd
@@ -130,8 +132,8 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 	case kindMove:
 		return s.move(e, r)
 	case kindFreeEarly:
-		if s.live != nil {
-			if b, ok := s.live.Get(MemoryResource, e.addr); ok {
+		if s.blocks != nil {
+			if b, fate := s.blocks.Get(s.pid, MemoryResource, e.addr); fate != live.Absent {
 				s.early[e.addr] = b.Size
 			}
 		}
@@ -169,10 +171,10 @@ func (s *stream) alloc(e *event, r *trace.Record) bool {
 
 // remember begins a live block; stack is the id of its stack.
 func (s *stream) remember(e *event, stack uint64) {
-	if s.live == nil {
+	if s.blocks == nil {
 		return
 	}
-	if _, replaced := s.live.Insert(MemoryResource, e.addr, e.size, stack); replaced {
+	if _, fate := s.blocks.Insert(s.pid, MemoryResource, e.addr, e.size, stack); fate == live.Known {
 		s.stats.Replaced++
 	}
 }
@@ -189,10 +191,10 @@ func (s *stream) free(e *event, r *trace.Record) bool {
 // forget ends a live block and says whether its end is to be reported: under a
 // size limit an unknown block is one that was too small.
 func (s *stream) forget(addr uint64) bool {
-	if s.live == nil {
+	if s.blocks == nil {
 		return true
 	}
-	if _, ok := s.live.Remove(MemoryResource, addr); !ok {
+	if _, fate := s.blocks.Free(s.pid, MemoryResource, addr); fate == live.Absent {
 		if s.minSize > 0 {
 			return false
 		}
@@ -322,6 +324,9 @@ func (s *stream) side(id uint64) {
 		}
 		s.lost(x.reason, 1, &r)
 		r.Lost.Since = int64(x.seen)
+		if s.blocks != nil {
+			s.blocks.Lost(&r, nil)
+		}
 	}
 	s.emit(r)
 }
@@ -366,8 +371,8 @@ func (s *stream) exec(x side) {
 	s.copies.forget()
 	s.calls.Clear()
 	s.forgetThings()
-	if s.live != nil {
-		s.live = live.New()
+	if s.blocks != nil {
+		s.blocks = live.NewBlocks()
 	}
 	clear(s.early)
 }

@@ -13,6 +13,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Moves += o.Moves
 	s.LiveBlocks += o.LiveBlocks
 	s.LiveBytes += o.LiveBytes
+	s.UnknownBlocks += o.UnknownBlocks
+	s.UnknownBytes += o.UnknownBytes
 	s.Unmatched += o.Unmatched
 	s.Replaced += o.Replaced
 	for i := range o.Stacks {

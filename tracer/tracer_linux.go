@@ -104,7 +104,7 @@ func (t *Tracer) start() {
 		s.verifier = &verifier{copies: s.copies, log: options.warn}
 	}
 	if !options.NoLive {
-		s.live = live.New()
+		s.blocks = live.NewBlocks()
 	}
 	s.mappings = mappings{modules: map[string]bool{}, file: target.fileInfo, emit: func(r trace.Record) {
 		r.PID = int32(target.pid)
@@ -314,8 +314,9 @@ func (t *Tracer) Stats() Stats {
 	if v := t.stream.verifier; v != nil {
 		s.Verified, s.VerifyDiffers = v.checked, v.differs
 	}
-	if t.stream.live != nil {
-		s.LiveBlocks, s.LiveBytes = t.stream.live.Len(), t.stream.live.Bytes()
+	if t.stream.blocks != nil {
+		s.LiveBlocks, s.LiveBytes = t.stream.blocks.Live()
+		s.UnknownBlocks, s.UnknownBytes = t.stream.blocks.Unknown()
 	}
 	return s
 }

@@ -40,6 +40,9 @@ func (x *session) summary(w io.Writer) error {
 	if !x.config.noLive {
 		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
 			stats.LiveBlocks, size(stats.LiveBytes))
+		if stats.UnknownBlocks > 0 {
+			fmt.Fprintf(w, "  %s\n", unknown(stats))
+		}
 	}
 	if stats.Unmatched > 0 {
 		fmt.Fprintf(w, "  unmatched frees: %d (of blocks allocated before the trace)\n", stats.Unmatched)
@@ -63,6 +66,12 @@ func (x *session) summary(w io.Writer) error {
 	}
 	x.liveSites(w)
 	return nil
+}
+
+// unknown says of which blocks frees may have been missed in a pause.
+func unknown(stats *tracer.Stats) string {
+	return fmt.Sprintf("unknown: %d more blocks, %s, were live when the recording paused, and frees are not seen in a pause: they are not counted as live or as leaks",
+		stats.UnknownBlocks, size(stats.UnknownBytes))
 }
 
 // callCounts tells how many calls of which kind there were.

@@ -1,0 +1,71 @@
+package tracer
+
+import (
+	"testing"
+
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// What a tracer counts as live, unknown, unmatched and replaced is what a reader of its
+// records finds, whatever gaps there are. Losses that are counted make nothing unknown.
+func TestStatsAcrossGaps(t *testing.T) {
+	tracer := fedTracer()
+	s := &tracer.stream
+	s.blocks, s.pid = live.NewBlocks(), 7
+	readers := live.NewBlocks()
+	next := uint64(1)
+	pass := func(e event) {
+		var r trace.Record
+		e.pid = 7
+		if s.record(&e, &r) {
+			r.Call.Resource = MemoryResource
+			readers.Add(&r)
+		}
+		for s.pop(&r) {
+			readers.Add(&r)
+		}
+	}
+	tell := func(x side) {
+		x.pid = 7
+		s.sides[next] = x
+		pass(event{kind: kindSide, addr: next})
+		next++
+	}
+	check := func(after string, blocks, unknown int) {
+		t.Helper()
+		got := tracer.Stats()
+		want := Stats{}
+		want.LiveBlocks, want.LiveBytes = readers.Live()
+		want.UnknownBlocks, want.UnknownBytes = readers.Unknown()
+		want.Replaced, _ = readers.Replaced()
+		if got.LiveBlocks != want.LiveBlocks || got.LiveBytes != want.LiveBytes || got.UnknownBlocks != want.UnknownBlocks ||
+			got.UnknownBytes != want.UnknownBytes || got.Unmatched != readers.Unmatched() || got.Replaced != want.Replaced {
+			t.Errorf("after %s: %+v, readers have %+v and %d unmatched", after, got, want, readers.Unmatched())
+		}
+		if got.LiveBlocks != blocks || got.UnknownBlocks != unknown {
+			t.Errorf("after %s: %d live, %d unknown; want %d, %d", after, got.LiveBlocks, got.UnknownBlocks, blocks, unknown)
+		}
+	}
+	for i := range uint64(6) {
+		pass(event{kind: kindAlloc, addr: 0x1000 * (i + 1), size: 1 << i})
+	}
+	tell(side{kind: sideDrops, reason: LossRingFull, lost: 3})
+	check("a loss that is counted", 6, 0)
+	tell(side{kind: sidePause, reason: LossPaused, seen: 1, time: 2})
+	check("a pause", 0, 6)
+	pass(event{kind: kindFree, addr: 0x1000})
+	check("the free of an unknown block", 0, 5)
+	pass(event{kind: kindAlloc, addr: 0x2000, size: 64})
+	check("an address that comes again", 1, 4)
+	pass(event{kind: kindMove, old: 0x3000, addr: 0x7000, size: 128})
+	check("the move of an unknown block", 2, 3)
+	pass(event{kind: kindFree, addr: 0x9000})
+	pass(event{kind: kindAlloc, addr: 0x7000, size: 2})
+	check("a free of the unknown, and a free that was lost", 2, 3)
+	tell(side{kind: sidePause, reason: LossProbesMoved, seen: 3, time: 4})
+	check("another gap", 0, 5)
+	if sites := tracer.LiveSites(9); len(sites) != 0 || tracer.LiveBytes() != 0 {
+		t.Errorf("%d sites with %d bytes", len(sites), tracer.LiveBytes())
+	}
+}
