@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -21,15 +20,24 @@ func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 }
 
 // allocations gives add the calls and resources of a trace: of all calls, or of
-// those whose blocks were never freed. Frames have the names that r knows. What
-// makes the figures doubtful goes to warn.
+// those whose blocks are still live at the end, by the post-processor's rules or with
+// b.still by those of package live. Frames have the names that r knows. What makes the
+// figures doubtful goes to warn, as how many blocks are unknown.
 func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
 	calls := newCallReader(src, b.resource)
-	var kept trace.Reader = calls
+	calls.original = leaks && !b.still
+	var (
+		kept    trace.Reader = calls
+		still   *filter.Leaks
+		unknown amount
+	)
 	if leaks {
-		l := filter.NewLeaks(calls)
-		l.Fill()
-		kept = l
+		still = filter.NewLeaks(calls)
+		if b.still {
+			still = filter.NewStill(calls)
+		}
+		still.Fill()
+		kept = still
 		for _, m := range calls.stats.mappings { // of some, a trace tells late
 			r.Observe(m)
 		}
@@ -41,17 +49,18 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 		if err = names.ReadRecord(&rec); err != nil {
 			break
 		}
+		if still != nil && rec.Kind == trace.KindCall && still.Unknown() {
+			unknown.Blocks, unknown.Bytes = unknown.Blocks+1, unknown.Bytes+rec.Call.Size
+			continue
+		}
 		add(&rec)
 	}
 	if errors.Is(err, io.EOF) {
 		err = calls.missing()
 	}
-	if n := calls.stats.lost; n > 0 {
-		what := "allocations are missing"
-		if leaks {
-			what = "blocks count as unfreed whose frees are missing, and other blocks are missing"
-		}
-		warn(fmt.Errorf("%s lost while recording: %s", plural(n, "event"), what))
+	calls.warnLost(warn)
+	if unknown.Blocks > 0 {
+		warn(errors.New(unknownText(unknown) + "; they are left out"))
 	}
 	calls.warnSums(warn)
 	if leaks {

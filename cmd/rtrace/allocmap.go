@@ -25,9 +25,9 @@ func allocmapCommand() command {
 	return command{
 		name: "allocmap",
 		page: cli.Page{
-			Summary:  "print which pages of the heap hold blocks that are never freed, as sp-rtrace-allocmap does",
+			Summary:  "print which pages of the heap hold blocks that are still live, as sp-rtrace-allocmap does",
 			Synopsis: []string{"[flags] [FILE ...]"},
-			About: "Prints a map of the heap, a character for a page, to see what keeps it from shrinking: with a single FILE a page that holds a block which is never freed is #, " +
+			About: "Prints a map of the heap, a character for a page, to see what keeps it from shrinking: with a single FILE a page that holds a block which is still live at the end is #, " +
 				"with several the digit of the last FILE that has one there, counted from 0.\n\n" +
 				"FILE is a trace, or a list of blocks: lines of a hexadecimal address and a decimal size. What is known of the heap stands in lines before the blocks, " +
 				"# base=ADDRESS, # top=ADDRESS, # low=ADDRESS, # high=ADDRESS and # keepcost=BYTES; such lines behind blocks begin the next list. " +

@@ -33,7 +33,7 @@ func allocSizesCommand() command {
 				"It warns of sizes of which more than 4096 bytes are wasted: small ones, for which an allocator needs as much as for their contents, and " +
 				"those above KB kilobytes, for which it takes whole pages from the system. KB is 128, as in glibc, if it is not given. " +
 				"Sizes that were allocated once give no warning, and do not count for the last line.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that were never freed. " +
+				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end. " +
 				"It takes memory for each distinct size.",
 			Examples: []cli.Example{
 				{Does: "look at all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
@@ -46,7 +46,7 @@ func allocSizesCommand() command {
 				leaks bool
 			)
 			what := f.group("Which allocations")
-			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what was never freed")
+			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what is still live at the end")
 			b.addAnyResource(what)
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -31,6 +33,7 @@ type blockFlags struct {
 	mangled   bool
 	cache     *linecache.Cache // of what names are made of; may be nil
 	addresses bool
+	still     bool // what is live is what package live says, not the post-processor
 }
 
 func (b *blockFlags) addNames(f *pflag.FlagSet) {
@@ -102,6 +105,7 @@ type callReader struct {
 	sampled   map[uint32]bool // resources of which only some allocations are seen
 	samples   bool            // such an allocation was passed on
 	filter    string          // of the first header
+	original  bool            // what is live is what an original says, which knows no gaps
 }
 
 // callStats is what a callReader has seen.
@@ -109,7 +113,9 @@ type callStats struct {
 	traces      int32             // headers
 	seq         map[int32]*uint64 // Seq of the last call of each trace, by traceOf
 	first, last int64             // times of calls; 0 if there are none
-	lost        uint64            // events
+	lost        uint64            // events that may be frees or allocations
+	gaps        uint64            // in the recording
+	missing     time.Duration     // that they lasted
 	mappings    []*trace.Record   // and the modules that they are of
 	threads     map[threadKey]string
 }
@@ -125,7 +131,7 @@ func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] 
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
 	return &callReader{
-		src: src, wanted: wanted, resources: make(map[uint32]string), sampled: make(map[uint32]bool),
+		src: filter.NewJoinMoves(src), wanted: wanted, resources: make(map[uint32]string), sampled: make(map[uint32]bool),
 		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)}, window: whole(),
 	}
 }
@@ -172,12 +178,27 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			c.stats.threads[threadKey{r.PID, r.TID}] = strings.Clone(r.Thread.Name)
 			continue
 		case trace.KindLost:
-			c.stats.lost += r.Lost.Count
-			continue
+			c.lost(r)
+			if c.window.ended || !r.Lost.Gap() {
+				continue
+			}
 		default:
 			continue
 		}
 		return nil
+	}
+}
+
+// lost takes what is missing.
+func (c *callReader) lost(r *trace.Record) {
+	switch {
+	case r.Lost.Gap():
+		c.stats.gaps += r.Lost.Count
+		if r.Lost.Since != 0 {
+			c.stats.missing += time.Duration(max(0, r.Time-r.Lost.Since))
+		}
+	case r.Lost.HidesFrees():
+		c.stats.lost += r.Lost.Count
 	}
 }
 
@@ -237,14 +258,30 @@ func (c *callReader) matches(id uint32) bool {
 
 // warn tells what makes the figures doubtful.
 func (c *callReader) warn(w func(error)) {
-	if n := c.stats.lost; n > 0 {
-		w(fmt.Errorf("%s lost while recording: blocks count as unfreed whose frees are missing, and other blocks are missing", plural(n, "event")))
-	}
+	c.warnLost(w)
 	c.warnSums(w)
 	if c.leaksOnly() {
-		w(errors.New("the trace holds only what was not freed, as its header says: what was allocated besides is not known"))
+		w(errors.New("the trace holds only what was live at its end, as its header says: what was allocated besides is not known"))
 	}
 	c.warnUnknown(w)
+}
+
+// warnLost tells what is missing, and what follows from it.
+func (c *callReader) warnLost(w func(error)) {
+	if n := c.stats.gaps; n > 0 {
+		text := "the recording has " + plural(n, "gap")
+		if c.stats.missing > 0 {
+			text += fmt.Sprintf(", of %s s in all", seconds(int64(c.stats.missing.Round(time.Millisecond))))
+		}
+		text += ": the calls of that time are missing"
+		if c.original {
+			text += ", and blocks that were freed then count as live"
+		}
+		w(errors.New(text))
+	}
+	if n := c.stats.lost; n > 0 {
+		w(fmt.Errorf("%s lost while recording: as many of the live blocks may have been freed, and other blocks may be missing", plural(n, "event")))
+	}
 }
 
 // leaksOnly says whether the frees, and what was freed, were taken out of the trace.
@@ -262,7 +299,7 @@ func (c *callReader) warnSums(w func(error)) {
 // errSamples is why nothing can be said of leaks in what a runtime tells of its
 // allocations.
 var errSamples = errors.New("the trace has samples: some of the allocations, each with the bytes that it stands for, and no frees. " +
-	"Nothing can be said of leaks and of what is live; all that was allocated counts as unfreed")
+	"Nothing can be said of leaks and of what is live; all that was allocated counts as live")
 
 // warnUnknown tells of what the trace does not have.
 func (c *callReader) warnUnknown(w func(error)) {
@@ -272,7 +309,11 @@ func (c *callReader) warnUnknown(w func(error)) {
 	if c.samples {
 		w(errSamples)
 	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
-		w(errors.New("the trace has no frees: whether blocks were freed is not known, and all that was allocated counts as unfreed"))
+		until := " until its address comes again"
+		if c.original {
+			until = ""
+		}
+		w(errors.New("the trace has no frees: whether blocks were freed is not known, and what was allocated counts as live" + until))
 	}
 	if !c.sized {
 		w(errors.New("the trace has no sizes: only numbers of blocks mean something"))

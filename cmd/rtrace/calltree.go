@@ -24,7 +24,7 @@ func calltreeCommand() command {
 			About: "Writes a graph for dot of Graphviz. A node is a function, or a library whose functions are not known, or the traced function itself; " +
 				"below its name are the share of all that was allocated through it, the sum and the number of allocations. An arrow leads from a caller to what it called. " +
 				"In a recursion, an allocation counts once for each function.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that were never freed. " +
+				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end. " +
 				"Shares of bytes include 8 bytes for each block, which is what allocators are taken to need.\n\n" +
 				"Nodes at an end of the stacks are diamonds. Those with a large share are red; they are filled if more was allocated through them than through what they call.\n\n" +
 				"The names that --stop, --ignore and others look at are, as in the original program: \"main() in PROGRAM\", \"main() at FILE.c:12\", " +
@@ -93,7 +93,7 @@ func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 }
 
 func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
-	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "take only what was never freed")
+	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "take only what is still live at the end")
 	f.StringVar(&o.sizes, "size-range", "", "take only allocations of `MIN-MAX` bytes; both may be left out (suffixes K, M, G)")
 	o.blocks.addAnyResource(f)
 	f.StringArrayVar(&o.tree.Only, "include-only", nil, "take only stacks with a node whose name begins with `PREFIX`")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -175,6 +176,10 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	x.Comments = []string{"resource: " + p.resource}
 	if n := calls.stats.lost; n > 0 {
 		x.Comments = append(x.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))
+	}
+	if u := b.Counter().Total().Unknown; u.Blocks > 0 {
+		x.Comments = append(x.Comments, unknownText(amount(u)))
+		warn(errors.New(unknownText(amount(u)) + "; they are not in use for the profile"))
 	}
 	x.Threads = func(pid, tid int32) string { return calls.stats.threads[threadKey{pid, tid}] }
 	return x, err

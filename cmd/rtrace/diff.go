@@ -16,10 +16,13 @@ func diffCommand() command {
 			Synopsis: []string{"[flags] A B", "[flags] --from POINT [--to POINT] FILE"},
 			About: "Adds up the blocks that are live at the end of A and of B, or at two moments of one trace, by where they were allocated, and prints what is different: what grew most first, what shrank most last. " +
 				"With --to, that moment counts instead of the end of each trace. Without --from, a trace is compared with its beginning, when nothing was live.\n\n" +
+				"What is compared was allocated in the recording: blocks from before it are not known, so the difference of two recordings of a running process is not how much that grew between them. " +
+				"It is how much more one recording left behind. If two recordings of a running process (one at least has frees of blocks from before it) differ in length by more than a tenth of the longer one, what each left behind per second is printed, too, and the order is by how much faster that became. " +
+				"To see what grew in a process, record once and compare two moments.\n\n" +
 				"Groups of two traces are the same if they are printed the same, but for the folders of modules. So the two may be of two runs of a program: where a function is not known, the address that is printed is that in its file, and threads go by their names, the first one of a process by main. " +
 				"If they are of two versions of it, use -r and --by function, which leaves lines out.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList},
+			Lists: []cli.List{keyList, pointList, countList},
 			Examples: []cli.Example{
 				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
 				{Does: "see which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},

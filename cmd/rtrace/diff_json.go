@@ -6,11 +6,21 @@ import "strings"
 type diffObject struct {
 	By          string      `json:"by"`
 	Resource    string      `json:"resource"`
-	What        string      `json:"what"` // live or allocated
+	What        string      `json:"what"`            // live or allocated; only what was allocated in the recording
+	Compared    string      `json:"compared"`        // traces, or moments of one
+	BeforeTime  int64       `json:"before_duration"` // ns from the first call to the moment that is compared; 0 if not known
+	AfterTime   int64       `json:"after_duration"`
+	Unknown     diffUnknown `json:"unknown"`
 	Total       diffFigures `json:"total"`
 	Groups      []diffGroup `json:"groups"`       // with a difference
 	OtherGroups int         `json:"other_groups"` // those that --top leaves out
 	Others      diffFigures `json:"others"`       // in them
+}
+
+// diffUnknown is what was live when a recording had a gap.
+type diffUnknown struct {
+	Before amount `json:"before"`
+	After  amount `json:"after"`
 }
 
 type diffFigures struct {
@@ -18,6 +28,14 @@ type diffFigures struct {
 	Bytes  int64  `json:"bytes"`
 	Before amount `json:"before"`
 	After  amount `json:"after"`
+	// Of two traces with times: for each second of them.
+	BeforeRate *diffRate `json:"before_per_second,omitempty"`
+	AfterRate  *diffRate `json:"after_per_second,omitempty"`
+}
+
+type diffRate struct {
+	Blocks float64 `json:"blocks"`
+	Bytes  float64 `json:"bytes"`
 }
 
 type diffGroup struct {
@@ -26,22 +44,32 @@ type diffGroup struct {
 	groupIdentity
 }
 
-func (d *diffRow) figures() diffFigures {
+func (r *diffReport) figures(d *diffRow) diffFigures {
 	blocks, bytes := d.grown()
-	return diffFigures{blocks, bytes, amount(d.before), amount(d.after)}
+	f := diffFigures{Blocks: blocks, Bytes: bytes, Before: amount(d.before), After: amount(d.after)}
+	if !r.moments && r.lasted[0] > 0 && r.lasted[1] > 0 {
+		before, after := r.rate(d.before, 0), r.rate(d.after, 1)
+		f.BeforeRate, f.AfterRate = &before, &after
+	}
+	return f
 }
 
 func (r *diffReport) object() *diffObject {
 	rows, more, rest := r.sorted()
 	x := &diffObject{
-		By: r.options.key.String(), Resource: r.options.resource, What: "live", Total: r.total.figures(),
-		Groups: make([]diffGroup, 0, len(rows)), OtherGroups: more, Others: rest.figures(),
+		By: r.options.key.String(), Resource: r.options.resource, What: "live", Total: r.figures(&r.total),
+		Compared: "traces", BeforeTime: max(0, r.lasted[0]), AfterTime: max(0, r.lasted[1]),
+		Unknown: diffUnknown{amount(r.unknown[0]), amount(r.unknown[1])},
+		Groups:  make([]diffGroup, 0, len(rows)), OtherGroups: more, Others: r.figures(&rest),
+	}
+	if r.moments {
+		x.Compared = "moments"
 	}
 	if r.options.allocated {
 		x.What = "allocated"
 	}
 	for _, d := range rows {
-		x.Groups = append(x.Groups, diffGroup{strings.Join(d.texts, "\n"), d.figures(), d.identity})
+		x.Groups = append(x.Groups, diffGroup{strings.Join(d.texts, "\n"), r.figures(d), d.identity})
 	}
 	return x
 }

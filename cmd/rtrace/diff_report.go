@@ -18,6 +18,10 @@ type diffReport struct {
 	options *diffOptions
 	rows    map[string]*diffRow // by what is printed of them
 	total   diffRow
+	unknown [2]usage.Amount // before and after: of that nothing is known
+	lasted  [2]int64        // ns from the first call to the moment that is compared; 0 if that is not known
+	moments bool            // of one trace
+	running bool            // a recording freed blocks from before it: the process was running
 }
 
 // diffRow is a group, or all of them, before and after.
@@ -44,6 +48,8 @@ func (r *diffReport) figure(u usage.Usage) usage.Amount {
 // with an earlier moment of itself.
 func (r *diffReport) before(t *tally) {
 	r.total.before = r.figure(t.counter.Total())
+	r.unknown[0], r.lasted[0] = t.counter.Total().Unknown, t.calls.stats.last-t.calls.stats.first
+	r.running = r.running || t.counter.Unmatched() > 0
 	for n := range t.counter.Len() {
 		add(&r.row(t, n).before, r.figure(t.counter.Of(n)))
 	}
@@ -51,6 +57,8 @@ func (r *diffReport) before(t *tally) {
 
 func (r *diffReport) after(t *tally) {
 	r.total.after = r.figure(t.counter.Total())
+	r.unknown[1], r.lasted[1] = t.counter.Total().Unknown, t.calls.stats.last-t.calls.stats.first
+	r.running = r.running || t.counter.Unmatched() > 0
 	for n := range t.counter.Len() {
 		add(&r.row(t, n).after, r.figure(t.counter.Of(n)))
 	}
@@ -58,10 +66,12 @@ func (r *diffReport) after(t *tally) {
 
 func (r *diffReport) both(t *tally) {
 	r.after(t)
+	r.moments = true
 	if r.options.window.from == "" {
 		return // with the beginning, when there was nothing
 	}
 	r.total.before = r.figure(t.total)
+	r.unknown[0], r.lasted[0] = t.total.Unknown, t.started-t.calls.stats.first
 	for n, u := range t.before {
 		add(&r.row(t, n).before, r.figure(u))
 	}
@@ -110,17 +120,27 @@ func (x *groupTexts) threadName(g *sites.Group) string {
 	return x.thread(g.PID, g.TID, g.Thread)
 }
 
+// faster is by how many bytes per second a group grew faster.
+func (r *diffReport) faster(d *diffRow) float64 {
+	return r.rate(d.after, 1).Bytes - r.rate(d.before, 0).Bytes
+}
+
 // sorted returns the rows with a difference, those that grew most first, and
-// what those have that --top leaves out.
+// what those have that --top leaves out. Where rates are compared, those that grew
+// faster are first.
 func (r *diffReport) sorted() (rows []*diffRow, more int, rest diffRow) {
 	for _, d := range r.rows {
 		if d.before != d.after {
 			rows = append(rows, d)
 		}
 	}
+	rated := r.rated()
 	slices.SortFunc(rows, func(a, b *diffRow) int {
 		aBlocks, aBytes := a.grown()
 		bBlocks, bBytes := b.grown()
+		if rated {
+			return cmp.Or(cmp.Compare(r.faster(b), r.faster(a)), slices.Compare(a.texts, b.texts))
+		}
 		return cmp.Or(cmp.Compare(bBytes, aBytes), cmp.Compare(bBlocks, aBlocks), slices.Compare(a.texts, b.texts))
 	})
 	if top := r.options.top; top > 0 && top < len(rows) {
@@ -140,6 +160,56 @@ func (r *diffReport) write(w io.Writer) error {
 	return r.print(w)
 }
 
+// rated reports whether rates are what can be compared: two traces whose lengths differ by
+// more than a tenth of the longer one, of a process that was running. Of whole runs of a
+// program they say nothing.
+func (r *diffReport) rated() bool {
+	least, most := min(r.lasted[0], r.lasted[1]), max(r.lasted[0], r.lasted[1])
+	return !r.moments && r.running && least > 0 && most-least > most/10
+}
+
+// rate is an amount for each second of the trace, before or after.
+func (r *diffReport) rate(a usage.Amount, after int) diffRate {
+	s := float64(r.lasted[after]) / 1e9
+	return diffRate{float64(a.Blocks) / s, float64(a.Bytes) / s}
+}
+
+// heading says what is compared.
+func (r *diffReport) heading() string {
+	const without = "; blocks from before the recording are not in it"
+	switch {
+	case r.options.allocated && r.moments:
+		return "compared: what was allocated in the recording up to each moment, freed or not"
+	case r.options.allocated:
+		return "compared: what was allocated in each recording, freed or not"
+	case r.moments:
+		return "compared: what was allocated in the recording and is live at each moment" + without
+	case r.options.window.to != "":
+		return "compared: what was allocated in each recording and is live at --to" + without
+	}
+	return "compared: what was allocated in each recording and is still live at its end" + without
+}
+
+// in says how long a recording had lasted.
+func (r *diffReport) in(after int) string {
+	switch d := r.lasted[after]; {
+	case d <= 0:
+		return ""
+	case r.moments:
+		return ", " + seconds(d) + " s after the first call"
+	default:
+		return ", in " + seconds(d) + " s"
+	}
+}
+
+// unknownLine says what is unknown; it is empty if nothing is, or if that does not matter.
+func (r *diffReport) unknownLine(when string, u usage.Amount) string {
+	if u.Blocks == 0 || r.options.allocated {
+		return ""
+	}
+	return fmt.Sprintf("unknown %s: %s (%s), live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
+}
+
 // print writes the report as text.
 func (r *diffReport) print(w io.Writer) error {
 	what := "live"
@@ -147,18 +217,32 @@ func (r *diffReport) print(w io.Writer) error {
 		what = "allocated"
 	}
 	blocks, bytes := r.total.grown()
-	_, err := fmt.Fprintf(w, "%s before: %s (%s)\n%s after: %s (%s)\ndifference: %s in blocks, %s in bytes\n",
-		what, plural(r.total.before.Blocks, "block"), plural(r.total.before.Bytes, "byte"),
-		what, plural(r.total.after.Blocks, "block"), plural(r.total.after.Bytes, "byte"), signed(blocks), signed(bytes))
+	lines := fmt.Sprintf("%s\n%s before: %s (%s)%s\n%s after: %s (%s)%s\ndifference: %s in blocks, %s in bytes\n", r.heading(),
+		what, plural(r.total.before.Blocks, "block"), plural(r.total.before.Bytes, "byte"), r.in(0),
+		what, plural(r.total.after.Blocks, "block"), plural(r.total.after.Bytes, "byte"), r.in(1), signed(blocks), signed(bytes))
+	rated := r.rated()
+	if rated {
+		before, after := r.rate(r.total.before, 0), r.rate(r.total.after, 1)
+		lines += fmt.Sprintf("per second: %.1f blocks (%.1f bytes) before, %.1f blocks (%.1f bytes) after; the recordings are of different lengths, so compare these\n",
+			before.Blocks, before.Bytes, after.Blocks, after.Bytes)
+	}
+	lines += r.unknownLine("before", r.unknown[0]) + r.unknownLine("after", r.unknown[1])
 	rows, more, rest := r.sorted()
-	if err != nil || len(rows) == 0 {
+	if _, err := io.WriteString(w, lines); err != nil || len(rows) == 0 {
 		return err
 	}
-	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "blocks"}, table.Column{Title: "before"}, table.Column{Title: "after"},
-		table.Column{Title: r.options.key.String(), Left: true})
+	columns := []table.Column{{Title: "bytes"}, {Title: "blocks"}, {Title: "before"}, {Title: "after"}}
+	if rated {
+		columns = append(columns, table.Column{Title: "before/s"}, table.Column{Title: "after/s"})
+	}
+	t := table.New(append(columns, table.Column{Title: r.options.key.String(), Left: true})...)
 	row := func(d *diffRow, text string) {
 		blocks, bytes := d.grown()
-		t.Row(signed(bytes), signed(blocks), number(d.before.Bytes), number(d.after.Bytes), text)
+		cells := []string{signed(bytes), signed(blocks), number(d.before.Bytes), number(d.after.Bytes)}
+		if rated {
+			cells = append(cells, fmt.Sprintf("%.1f", r.rate(d.before, 0).Bytes), fmt.Sprintf("%.1f", r.rate(d.after, 1).Bytes))
+		}
+		t.Row(append(cells, text)...)
 	}
 	spaced := slices.ContainsFunc(rows, func(d *diffRow) bool { return len(d.texts) > 1 })
 	for i, d := range rows {
@@ -169,7 +253,7 @@ func (r *diffReport) print(w io.Writer) error {
 			if n == 0 {
 				row(d, text)
 			} else {
-				t.Row("", "", "", "", text)
+				t.Row(append(make([]string, len(columns)), text)...)
 			}
 		}
 	}
@@ -182,7 +266,7 @@ func (r *diffReport) print(w io.Writer) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	_, err = t.WriteTo(w)
+	_, err := t.WriteTo(w)
 	return err
 }
 

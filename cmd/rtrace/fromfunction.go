@@ -22,7 +22,7 @@ func fromFunctionCommand() command {
 			About: "Prints how many allocations have NAME in their stack, and their bytes. NAME may be a part of a function's name, of a source file or library, of an address in hexadecimal, " +
 				"or of an argument of the call. Without stacks, the caller that the trace states is looked at. " +
 				"The overhead is what an allocator is taken to need for each block.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that were never freed.",
+				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end.",
 			Examples: []cli.Example{
 				{Does: "see what leaks below parse_file", Command: "rtrace from-function -l -r parse_file rtrace-raw-4711-0"},
 				{Does: "see how much a library allocated, by the text of the post-processor", Command: "rtrace from-function libfoo.so < 4711-0.rtrace.txt"},
@@ -34,7 +34,7 @@ func fromFunctionCommand() command {
 				leaks bool
 			)
 			what := f.group("Which allocations")
-			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what was never freed")
+			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what is still live at the end")
 			b.addAnyResource(what)
 			in := f.group("Input")
 			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")

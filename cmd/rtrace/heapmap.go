@@ -149,6 +149,9 @@ func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 		}
 	}
 	return o.viewFlags.run(ctx, s, "heapmap", args, add, func(w io.Writer, name string) error {
+		if n := m.Unknown(); n > 0 {
+			warner(s.Err, "heapmap")(fmt.Errorf("%s unknown: live when the recording had a gap, when frees were not seen; drawn as live to the end", plural(n, "block")))
+		}
 		return o.write(w, m, curve, name, event)
 	})
 }

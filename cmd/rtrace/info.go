@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/trace"
 )
 
@@ -16,6 +17,7 @@ func infoCommand() command {
 			Synopsis: []string{"[--json] [FILE]"},
 			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, " +
 				"what was lost, and how good the stacks are. It takes memory for the blocks that are live at a time and for each distinct stack.",
+			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "see whether events were lost", Command: "rtrace info rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace info --json rtrace-raw-4711-0 | jq '.resources[0].live.bytes'"},
@@ -48,7 +50,7 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	survey := newSurvey()
-	err = in.outcome(trace.Copy(survey, in))
+	err = in.outcome(trace.Copy(survey, filter.NewJoinMoves(in)))
 	if !isIncomplete(err) {
 		return err
 	}

@@ -20,15 +20,18 @@ func leaksCommand() command {
 	return command{
 		name: "leaks",
 		page: cli.Page{
-			Summary:  "print what was never freed, and where it came from",
+			Summary:  "print what is still live at the end, and where it came from",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Prints the blocks that are allocated at the end of a trace, added up by where they were allocated, the most bytes first. " +
 				"A block that realloc made counts where and as large as realloc made it. " +
 				"Blocks of a program that was replaced by exec are gone. In a trace that was begun in a running program, blocks from before are not known.\n\n" +
+				"What is live need not be a leak. A line says so if the recording was short compared with the lives of blocks, or if most live blocks are young: " +
+				"if 100 blocks or more from before the recording were freed in it and at least half as many as are live; or if more than half of the live blocks are younger than " +
+				"99 of 100 freed blocks got (of 100 or more, counted from the call that made them, in steps of 1, 3, 10, 30 and so on).\n\n" +
 				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. " +
 				"Where it has none, the caller that the trace states is all that is known, with its source file and line.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList},
+			Lists: []cli.List{keyList, pointList, countList},
 			Examples: []cli.Example{
 				{Does: "see what leaked most, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
 				{Does: "see which functions hold blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
@@ -42,6 +45,7 @@ func leaksCommand() command {
 			what := f.group("What to print")
 			o.addGroups(what, sites.ByStack)
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
+			what.BoolVar(&o.unknown, "unknown", false, "print the unknown blocks instead of the live ones; see Counting")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time like 10s or 5m, or a number of calls")
 			o.window.add(what)
@@ -59,6 +63,7 @@ type leaksOptions struct {
 	groupFlags
 	window  windowFlags
 	blocks  bool
+	unknown bool
 	minSize groups.Size
 	minAge  string
 	json    bool
@@ -106,10 +111,11 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
 	calls := newCallReader(in, o.resource)
 	calls.window = o.window.open()
-	kept := filter.NewLeaks(calls)
+	kept := filter.NewStill(calls)
 	kept.Fill()
 	calls.warn(warn)
-	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o}
+	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
+	r.young.Usual = kept.Finder().Lifetimes().Usual()
 	if err := calls.missing(); err != nil {
 		return r, err
 	}
@@ -128,14 +134,15 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	var rec trace.Record
 	for {
 		if err := names.ReadRecord(&rec); err != nil {
-			r.unmatched = kept.Finder().Unmatched()
+			r.finish(kept.Finder())
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return r, err
 		}
 		if rec.Kind == trace.KindCall && rec.Call.Op == trace.OpAlloc {
-			r.add(&rec, kept.Ordinal() > calls.window.before && calls.window.inContext(&rec))
+			inside := kept.Ordinal() > calls.window.before && calls.window.inContext(&rec)
+			r.add(&rec, inside, kept.Unknown())
 		}
 	}
 }

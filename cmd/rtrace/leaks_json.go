@@ -9,15 +9,19 @@ import (
 // leakObject is what 'rtrace leaks --json' prints. Times are nanoseconds since
 // the first call.
 type leakObject struct {
-	By          string      `json:"by"`
-	Resource    string      `json:"resource"`
-	Blocks      uint64      `json:"blocks"`
-	Bytes       uint64      `json:"bytes"`
-	All         amount      `json:"all"` // also what --min-size, --min-age, --from and --context leave out
-	Unmatched   uint64      `json:"unmatched_frees"`
-	Groups      []leakGroup `json:"groups"`
-	OtherGroups int         `json:"other_groups"` // those that --top leaves out
-	Others      amount      `json:"others"`       // in them
+	By          string       `json:"by"`
+	Resource    string       `json:"resource"`
+	Blocks      uint64       `json:"blocks"`
+	Bytes       uint64       `json:"bytes"`
+	All         amount       `json:"all"`             // also what --min-size, --min-age, --from and --context leave out
+	Unknown     amount       `json:"unknown"`         // blocks that were live when the recording had a gap; likewise all
+	Listed      string       `json:"listed"`          // what blocks, bytes and groups are of: live or unknown
+	Replaced    amount       `json:"allocated_twice"` // live blocks that ended since another one began at their address
+	Unmatched   uint64       `json:"unmatched_frees"`
+	Young       *youngObject `json:"young,omitempty"` // why many of the live blocks may be freed soon
+	Groups      []leakGroup  `json:"groups"`
+	OtherGroups int          `json:"other_groups"` // those that --top leaves out
+	Others      amount       `json:"others"`       // in them
 }
 
 type leakGroup struct {
@@ -55,7 +59,11 @@ func (r *leakReport) object() *leakObject {
 	groups, more, rest := r.shown()
 	x := &leakObject{
 		By: r.options.key.String(), Resource: r.options.resource, All: r.all, Unmatched: r.unmatched,
+		Unknown: r.unknown, Listed: "live", Replaced: r.replaced, Young: youngOf(&r.young),
 		Groups: make([]leakGroup, 0, len(groups)), OtherGroups: more, Others: rest,
+	}
+	if r.options.unknown {
+		x.Listed = "unknown"
 	}
 	x.Blocks, x.Bytes = r.groups.Total()
 	for _, g := range groups {

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
+	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
 	"rtrace-bpf/trace"
 )
@@ -15,22 +18,47 @@ type leakReport struct {
 	options   *leaksOptions
 	groups    *sites.Grouper
 	all       amount // also of blocks that are too small, too young or not of the window
+	unknown   amount // likewise, of those that are
+	replaced  amount // live ones that ended since another one began there
 	unmatched uint64
+	young     live.Young
+	doubtful  bool // nothing is known of frees
 }
 
-// add takes a call whose block was not freed, and whether it is in the window.
-func (r *leakReport) add(rec *trace.Record, inside bool) {
-	r.all.Blocks++
-	r.all.Bytes += rec.Call.Size
+// add takes a call whose block was not seen freed, whether it is in the window, and
+// whether the block is unknown.
+func (r *leakReport) add(rec *trace.Record, inside, unknown bool) {
+	all := &r.all
+	if unknown {
+		all = &r.unknown
+	}
+	all.Blocks++
+	all.Bytes += rec.Call.Size
+	if !unknown && r.stats.last-rec.Time < int64(r.young.Usual) {
+		r.young.Young++
+	}
 	o := r.options
 	switch {
-	case !inside,
+	case !inside, unknown != o.unknown,
 		rec.Call.Size < uint64(o.minSize),
 		o.events > 0 && r.stats.age(rec) < o.events,
 		o.age > 0 && r.stats.last-rec.Time < int64(o.age):
 		return
 	}
 	r.groups.Add(rec)
+}
+
+// finish completes the figures.
+func (r *leakReport) finish(f *leak.Finder) {
+	r.unmatched = f.Unmatched()
+	r.replaced.Blocks, r.replaced.Bytes = f.Replaced()
+	r.young.Recorded, r.young.Live = time.Duration(r.stats.last-r.stats.first), r.all.Blocks
+	if r.stats.gaps+r.stats.lost == 0 {
+		r.young.Before = r.unmatched
+	}
+	if r.doubtful || r.options.unknown || r.options.minAge != "" {
+		r.young = live.Young{}
+	}
 }
 
 // shown returns the groups that are printed, and the sums of the others.
@@ -49,11 +77,24 @@ func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 // print writes the report as text.
 func (r *leakReport) print(w io.Writer) error {
 	blocks, bytes := r.groups.Total()
-	line := fmt.Sprintf("unfreed allocations: %d (%s)", blocks, plural(bytes, "byte"))
-	if r.all.Blocks != blocks {
-		line += fmt.Sprintf(", of %d (%s)", r.all.Blocks, plural(r.all.Bytes, "byte"))
+	title, all := "still live at the end", r.all
+	switch {
+	case r.options.unknown:
+		title, all = "unknown", r.unknown
+	case r.options.window.to != "":
+		title = "live at --to"
 	}
-	if _, err := fmt.Fprintln(w, line); err != nil || blocks == 0 {
+	lines := fmt.Sprintf("%s: %s (%s)", title, plural(blocks, "block"), plural(bytes, "byte"))
+	if all.Blocks != blocks {
+		lines += fmt.Sprintf(", of %d (%s)", all.Blocks, plural(all.Bytes, "byte"))
+	}
+	if r.unknown.Blocks > 0 && !r.options.unknown {
+		lines += "\n" + unknownText(r.unknown) + "; --unknown prints them"
+	}
+	if text := youngText(&r.young); text != "" {
+		lines += "\n" + text
+	}
+	if _, err := fmt.Fprintln(w, lines); err != nil || blocks == 0 {
 		return err
 	}
 	groups, more, rest := r.shown()

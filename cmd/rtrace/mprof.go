@@ -120,6 +120,7 @@ func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) er
 // profile reads the trace and returns what was found, also with an error.
 func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Profile, error) {
 	calls := newCallReader(in, o.resource)
+	calls.original = true
 	defer calls.warn(warn)
 	resolver := o.resolver()
 	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: o.framer(resolver)})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/usage"
 )
 
 // report is what 'rtrace info' prints; with --json as it stands here. Times are
@@ -79,8 +80,12 @@ type amount struct {
 type resourceReport struct {
 	ID   uint32 `json:"id"`
 	Type string `json:"type,omitempty"`
-	Live amount `json:"live"`
-	Peak amount `json:"peak"` // when the most bytes were allocated
+	usage.Calls
+	Allocated amount `json:"allocated"`
+	Temporary amount `json:"temporary"`
+	Live      amount `json:"live"`
+	Unknown   amount `json:"unknown"` // live when the recording had a gap
+	Peak      amount `json:"peak"`    // when the most bytes were live, or unknown
 	// Sampled says that only some allocations are seen: Live is their number and
 	// the bytes that they stand for.
 	Sampled bool `json:"sampled,omitempty"`
@@ -89,7 +94,9 @@ type resourceReport struct {
 type lostReport struct {
 	Reason   string `json:"reason"`
 	Count    uint64 `json:"count"`
-	Duration int64  `json:"duration,omitempty"` // ns, of pauses
+	Duration int64  `json:"duration,omitempty"` // ns, of gaps
+
+	gap bool // nothing was recorded for a while, Count times
 }
 
 type stackReport struct {
@@ -111,9 +118,10 @@ func compareLost(a, b lostReport) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
 }
 
-func (r *report) addResource(res *resource) {
+func (r *report) addResource(res *resource, u usage.Usage) {
 	r.Resources = append(r.Resources, resourceReport{
-		ID: res.ID, Type: res.Type, Live: amount{res.blocks, res.bytes}, Peak: res.peak, Sampled: res.Sampled,
+		ID: res.ID, Type: res.Type, Calls: res.calls, Allocated: amount(u.Allocated), Temporary: amount(u.Temporary),
+		Live: amount(u.Live), Unknown: amount(u.Unknown), Peak: amount(u.Peak), Sampled: res.Sampled,
 	})
 }
 
@@ -161,6 +169,8 @@ func (r *report) writeText(w io.Writer) error {
 		}
 		p.count(i, "live", res.Live.Blocks, text)
 	}
+	r.writeAmounts(&p, "unknown", ": live when the recording had a gap, when frees were not seen", func(x *resourceReport) amount { return x.Unknown })
+	r.writeAmounts(&p, "temporary", "", func(x *resourceReport) amount { return x.Temporary })
 	if r.Unmatched > 0 {
 		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)
 	}
@@ -232,12 +242,28 @@ func (r *report) writeProcess(p *page) {
 	}
 }
 
+// writeAmounts writes what there is of resources.
+func (r *report) writeAmounts(p *page, label, note string, of func(*resourceReport) amount) {
+	n := 0
+	for i := range r.Resources {
+		if a := of(&r.Resources[i]); a.Blocks > 0 {
+			p.count(n, label, a.Blocks, fmt.Sprintf("%s, %d bytes%s", r.typeOf(r.Resources[i].ID), a.Bytes, note))
+			n++
+		}
+	}
+}
+
 func (r *report) writeLost(p *page) {
-	reasons := make([]string, len(r.Lost))
-	for i, l := range r.Lost {
-		reasons[i] = fmt.Sprintf("%d %s", l.Count, l.Reason)
+	var reasons, gaps []string
+	for _, l := range r.Lost {
+		text := fmt.Sprintf("%d %s", l.Count, l.Reason)
 		if l.Duration > 0 {
-			reasons[i] += fmt.Sprintf(" (%v)", time.Duration(l.Duration).Round(time.Millisecond))
+			text += fmt.Sprintf(" (%v)", time.Duration(l.Duration).Round(time.Millisecond))
+		}
+		if l.gap {
+			gaps = append(gaps, text)
+		} else {
+			reasons = append(reasons, text)
 		}
 	}
 	text := strconv.FormatUint(r.LostEvents, 10)
@@ -245,6 +271,9 @@ func (r *report) writeLost(p *page) {
 		text += ": " + strings.Join(reasons, ", ")
 	}
 	p.line("lost", "%s", text)
+	if len(gaps) > 0 {
+		p.line("gaps", "%s: nothing was recorded for so long", strings.Join(gaps, ", "))
+	}
 }
 
 func (r *report) writeStacks(p *page) {

@@ -7,6 +7,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/report/digestview"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
@@ -20,16 +21,17 @@ func reportCommand() command {
 			Summary:  "write a page about a trace: curves, flame graph, leaks, sizes",
 			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
 			About: "Writes a page of HTML that needs nothing else and no network, to open in a browser: how the trace was made and what is missing from it, " +
-				"what was live in the course of it with the peak, rates, a flame graph, what was never freed by stack, sizes and lifetimes of blocks, and " +
+				"what was live in the course of it with the peak, rates, a flame graph, what is still live at the end by stack, sizes and lifetimes of blocks, and " +
 				"what each function, module, thread and process allocated.\n\n" +
-				"The flame graph shows what was never freed, what was live at the peak, all that was allocated or what was temporary, in bytes or blocks; " +
-				"a click zooms, and a search says how much of it matches. A temporary block is freed before its thread allocates another one. " +
+				"The flame graph shows what is still live at the end, what was live at the peak, all that was allocated or what was temporary, in bytes or blocks; " +
+				"a click zooms, and a search says how much of it matches. " +
 				"What a trace cannot know, as times, sizes or frees, the page says.\n\n" +
-				"All processes of a trace are added up, and each type of resource has its own part. What is never freed is what rtrace leaks prints. " +
+				"All processes of a trace are added up, and each type of resource has its own part. What is still live is what rtrace leaks prints. " +
 				"Stacks get names from the files that were mapped, if they are there and are those that were traced, and where those have debugging information " +
 				"source lines and inlined functions, which are marked.\n\n" +
 				"The page is at most about 5 MB large: the stacks and names beyond that are added up as (other). " +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "see what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
 				{Does: "leave the files of this machine alone, as the trace is of another one", Command: "rtrace report --resolve=false -o report.html other.rtrace"},
@@ -76,7 +78,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // the next run is only slower without
-	err = in.outcome(each(in, d.Add))
+	err = in.outcome(each(filter.NewJoinMoves(in), d.Add))
 	if !isIncomplete(err) {
 		return err
 	}

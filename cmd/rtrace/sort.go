@@ -13,15 +13,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// sortCommand prints the unfreed blocks with the highest addresses, as rtrace-sort
+// sortCommand prints the live blocks with the highest addresses, as rtrace-sort
 // of sp-rtrace did.
 func sortCommand() command {
 	return command{
 		name: "sort",
 		page: cli.Page{
-			Summary:  "print the unfreed blocks with the highest addresses",
+			Summary:  "print the live blocks with the highest addresses",
 			Synopsis: []string{"[flags] FILE [N [LINES]]"},
-			About: "Prints address and size of the N blocks (10 if N is not given) with the highest addresses of those that were never freed, by ascending address. " +
+			About: "Prints address and size of the N blocks (10 if N is not given) with the highest addresses of those that are still live at the end, by ascending address. " +
 				"Such blocks keep the heap from shrinking. With LINES it prints of each at most so many lines of what the trace tells of it: arguments and stack.\n\n" +
 				"It takes memory for the blocks that are live at a time.",
 			Examples: []cli.Example{

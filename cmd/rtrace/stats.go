@@ -18,19 +18,20 @@ func statsCommand() command {
 	return command{
 		name: "stats",
 		page: cli.Page{
-			Summary:  "compare the numbers of unfreed blocks of each size in several traces",
+			Summary:  "compare the numbers of still live blocks of each size in several traces",
 			Synopsis: []string{"[flags] FILE FILE..."},
-			About: "Prints for each trace but the first which sizes have more or fewer unfreed blocks than in the trace before, by ascending size. " +
+			About: "Prints for each trace but the first which sizes have more or fewer blocks that are still live at the end than in the trace before, by ascending size. " +
 				"Sizes whose number grows with every repetition of what a program does are leaks, however small; " +
 				"'rtrace leaks' and 'rtrace calltree --size-range' show where they come from.\n\n" +
 				"It takes memory for the blocks that are live at a time.",
+			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "compare three recordings of one program", Command: "rtrace stats rtrace-raw-4711-0 rtrace-raw-4711-1 rtrace-raw-4711-2"},
 				{Does: "compare file descriptors that were not closed", Command: "rtrace stats --resource fd 4711-0.rtrace 4711-1.rtrace"},
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var b blockFlags
+			b := blockFlags{still: true}
 			b.addAnyResource(f.group("Which allocations"))
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"rtrace-bpf/internal/live"
+	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/trace"
 )
 
@@ -22,16 +22,14 @@ type survey struct {
 	lastKey   functionKey
 	resources []*resource // by id, nil if unused
 	far       map[uint32]*resource
-	blocks    *live.Table
-	lost      map[string]uint64
-	paused    int64 // ns
+	groups    int // of the counter: one for each resource
+	counter   *usage.Counter
+	lost      map[string]*lostReport
 	stacks    map[uint64]struct{}
 	quality   stackReport
 	modules   map[string]struct{}
 	threads   map[uint64]struct{}
 	lastTID   uint64
-	unmatched uint64
-	replaced  uint64
 
 	first, last int64 // times of calls
 	days        int64 // how often the clock of the day began again
@@ -46,22 +44,21 @@ type functionKey struct {
 // resource is what is known about one kind of resource.
 type resource struct {
 	trace.Resource
-	declared bool
-	blocks   uint64
-	bytes    uint64
-	peak     amount
+	group int
+	calls usage.Calls
 }
 
 func newSurvey() *survey {
-	return &survey{
+	v := &survey{
 		functions: make(map[functionKey]*functionReport),
 		far:       make(map[uint32]*resource),
-		blocks:    live.New(),
-		lost:      make(map[string]uint64),
+		lost:      make(map[string]*lostReport),
 		stacks:    make(map[uint64]struct{}),
 		modules:   make(map[string]struct{}),
 		threads:   make(map[uint64]struct{}),
 	}
+	v.counter = usage.New(func(r *trace.Record) int { return v.resource(r.Call.Resource).group })
+	return v
 }
 
 // Flush implements trace.Writer.
@@ -75,6 +72,10 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 	if int(r.Kind) < len(v.kinds) {
 		v.kinds[r.Kind]++
 	}
+	if n := v.kinds[trace.KindHeader]; r.PID == 0 && n > 1 {
+		r.PID = 1 - int32(min(n, 1<<30)) // as callReader has it
+	}
+	v.counter.Add(r)
 	switch r.Kind {
 	case trace.KindCall:
 		v.call(r)
@@ -94,14 +95,9 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		v.modules[r.Mapping.Path] = struct{}{}
 	case trace.KindResource:
 		res := v.resource(r.Resource.ID)
-		res.Resource, res.declared = r.Resource, true
+		res.Resource = r.Resource
 	case trace.KindLost:
-		v.lost[r.Lost.Reason] += r.Lost.Count
-		if r.Lost.Reason == trace.LostPaused && r.Lost.Since != 0 {
-			v.paused += max(r.Time-r.Lost.Since, 0)
-		}
-	case trace.KindExec:
-		v.exec()
+		v.loss(r)
 	case trace.KindSample:
 		v.thread(uint64(r.TID))
 		v.time(r.Time)
@@ -110,16 +106,16 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// exec voids all blocks: the address space is new.
-func (v *survey) exec() {
-	v.blocks.Clear()
-	for _, res := range v.resources {
-		if res != nil {
-			res.blocks, res.bytes = 0, 0
-		}
+// loss takes what is missing.
+func (v *survey) loss(r *trace.Record) {
+	l := v.lost[r.Lost.Reason]
+	if l == nil {
+		l = &lostReport{Reason: r.Lost.Reason, gap: r.Lost.Gap()}
+		v.lost[r.Lost.Reason] = l
 	}
-	for _, res := range v.far {
-		res.blocks, res.bytes = 0, 0
+	l.Count += r.Lost.Count
+	if l.gap && r.Lost.Since != 0 {
+		l.Duration += max(r.Time-r.Lost.Since, 0)
 	}
 }
 
@@ -136,7 +132,7 @@ func (v *survey) resource(id uint32) *resource {
 	if id >= 64 {
 		res := v.far[id]
 		if res == nil {
-			res = &resource{Resource: trace.Resource{ID: id}}
+			res = v.newResource(id)
 			v.far[id] = res
 		}
 		return res
@@ -145,9 +141,14 @@ func (v *survey) resource(id uint32) *resource {
 		v.resources = append(v.resources, nil)
 	}
 	if v.resources[id] == nil {
-		v.resources[id] = &resource{Resource: trace.Resource{ID: id}}
+		v.resources[id] = v.newResource(id)
 	}
 	return v.resources[id]
+}
+
+func (v *survey) newResource(id uint32) *resource {
+	v.groups++
+	return &resource{Resource: trace.Resource{ID: id}, group: v.groups - 1}
 }
 
 func (v *survey) call(r *trace.Record) {
@@ -171,58 +172,7 @@ func (v *survey) call(r *trace.Record) {
 	}
 	v.stack(&c.Stack)
 
-	res := v.resource(c.Resource)
-	if res.Sampled && c.Op == trace.OpAlloc {
-		res.blocks++
-		res.bytes += c.Size
-		return
-	}
-	switch c.Op {
-	case trace.OpAlloc:
-		v.alloc(res, c.ID, c.Size)
-	case trace.OpFree:
-		v.free(res, c.ID)
-	case trace.OpMove:
-		v.free(res, c.OldID)
-		v.alloc(res, c.ID, c.Size)
-	}
-}
-
-func (v *survey) alloc(res *resource, id, size uint64) {
-	if res.RefCount && v.blocks.Retain(res.ID, id) {
-		return
-	}
-	if old, replaced := v.blocks.Insert(res.ID, id, size, 0); replaced {
-		v.replaced++
-		res.blocks--
-		res.bytes -= old.Size
-	}
-	res.blocks++
-	res.bytes += size
-	if res.bytes > res.peak.Bytes || res.bytes == res.peak.Bytes && res.blocks > res.peak.Blocks {
-		res.peak = amount{res.blocks, res.bytes}
-	}
-}
-
-func (v *survey) free(res *resource, id uint64) {
-	if !res.RefCount {
-		old, ok := v.blocks.Remove(res.ID, id)
-		v.freed(res, old, ok)
-		return
-	}
-	old, ok := v.blocks.Release(res.ID, id)
-	if !ok || old.Refs == 0 {
-		v.freed(res, old, ok)
-	}
-}
-
-func (v *survey) freed(res *resource, old live.Entry, ok bool) {
-	if !ok {
-		v.unmatched++
-		return
-	}
-	res.blocks--
-	res.bytes -= old.Size
+	v.resource(c.Resource).calls.Add(c)
 }
 
 const day = 24 * 3600 * int64(1e9)
@@ -277,8 +227,8 @@ func (v *survey) report() *report {
 		Lost:      []lostReport{},
 		Threads:   len(v.threads),
 		Modules:   len(v.modules),
-		Unmatched: v.unmatched,
-		Replaced:  v.replaced,
+		Unmatched: v.counter.Unmatched(),
+		Replaced:  v.counter.Replaced().Blocks,
 		Stacks:    v.quality,
 		Time:      timeReport{First: v.first, Last: v.last, Clock: clockNames[v.header.Clock]},
 	}
@@ -306,7 +256,7 @@ func (v *survey) report() *report {
 	slices.SortFunc(r.Functions, compareFunctions)
 	for _, res := range v.resources {
 		if res != nil {
-			r.addResource(res)
+			r.addResource(res, v.counter.Of(res.group))
 		}
 	}
 	far := make([]*resource, 0, len(v.far))
@@ -315,16 +265,13 @@ func (v *survey) report() *report {
 	}
 	slices.SortFunc(far, func(a, b *resource) int { return int(int64(a.ID) - int64(b.ID)) })
 	for _, res := range far {
-		r.addResource(res)
+		r.addResource(res, v.counter.Of(res.group))
 	}
-	for reason, n := range v.lost {
-		lost := lostReport{Reason: reason, Count: n}
-		if reason == trace.LostPaused {
-			lost.Duration = v.paused
-		} else {
-			r.LostEvents += n
+	for _, l := range v.lost {
+		if !l.gap {
+			r.LostEvents += l.Count
 		}
-		r.Lost = append(r.Lost, lost)
+		r.Lost = append(r.Lost, *l)
 	}
 	slices.SortFunc(r.Lost, compareLost)
 	return r

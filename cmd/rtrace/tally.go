@@ -40,6 +40,8 @@ type tally struct {
 	before  []usage.Usage // with all: of each group where the window begins
 	total   usage.Usage   // with all: of all groups there
 	begun   bool
+	started int64       // with all: when the window began, on the trace's clock
+	earlier usage.Calls // those before the window
 }
 
 // tallyOptions are what commands ask for besides the flags.
@@ -81,6 +83,9 @@ func (x *tally) add(r *trace.Record) {
 	x.mark()
 	x.memo.Observe(r)
 	x.counter.Add(r)
+	if !x.calls.window.started {
+		x.earlier, x.started = x.counter.Calls(), x.calls.stats.last
+	}
 }
 
 // mark notes what there is where the window begins.

@@ -17,13 +17,12 @@ func topCommand() command {
 		page: cli.Page{
 			Summary:  "print who allocates most: in all, for a moment, at the end, at the peak",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Adds up all allocations of a trace by where they come from, the most bytes first. Temporary are blocks that the next call of their thread freed or moved; " +
-				"where a trace does not tell threads apart, the next call. " +
-				"Live is what is not freed at the end, or at --to. Peak is the most that was live of a group at a time, at peak what of it was live when most of all groups was. " +
-				"A realloc is a free and an allocation.\n\n" +
+			About: "Adds up all allocations of a trace by where they come from, the most bytes first. " +
+				"Live is what is still live at the end, or at --to. Peak is the most that was live of a group at a time, at peak what of it was live when most of all groups was. " +
+				"A block that realloc made counts where realloc was called.\n\n" +
 				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. Where it has none, the caller that the trace states is all that is known.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList},
+			Lists: []cli.List{keyList, pointList, countList},
 			Examples: []cli.Example{
 				{Does: "see the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
 				{Does: "see which stacks make blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
@@ -56,6 +55,7 @@ var topOrders = []topOrder{
 	{"blocks", func(u *usage.Usage) uint64 { return u.Allocated.Blocks }},
 	{"temporary", func(u *usage.Usage) uint64 { return u.Temporary.Blocks }},
 	{"live", func(u *usage.Usage) uint64 { return u.Live.Bytes }},
+	{"unknown", func(u *usage.Usage) uint64 { return u.Unknown.Bytes }},
 	{"peak", func(u *usage.Usage) uint64 { return u.Peak.Bytes }},
 	{"at-peak", func(u *usage.Usage) uint64 { return u.AtPeak.Bytes }},
 }

@@ -4,10 +4,12 @@ import "rtrace-bpf/internal/analysis/usage"
 
 // topObject is what 'rtrace top --json' prints.
 type topObject struct {
-	By          string     `json:"by"`
-	Sort        string     `json:"sort"`
-	Resource    string     `json:"resource"`
+	By       string `json:"by"`
+	Sort     string `json:"sort"`
+	Resource string `json:"resource"`
+	usage.Calls
 	Total       topFigures `json:"total"`
+	Replaced    amount     `json:"allocated_twice"` // live blocks that ended since another one began at their address
 	Unmatched   uint64     `json:"unmatched_frees"`
 	Groups      []topGroup `json:"groups"`
 	OtherGroups int        `json:"other_groups"` // those that --top leaves out
@@ -18,6 +20,7 @@ type topFigures struct {
 	Allocated amount `json:"allocated"`
 	Temporary amount `json:"temporary"`
 	Live      amount `json:"live"`
+	Unknown   amount `json:"unknown"` // live when the recording had a gap
 	Peak      amount `json:"peak"`
 	AtPeak    amount `json:"at_peak"`
 }
@@ -28,13 +31,14 @@ type topGroup struct {
 }
 
 func figures(u *usage.Usage) topFigures {
-	return topFigures{amount(u.Allocated), amount(u.Temporary), amount(u.Live), amount(u.Peak), amount(u.AtPeak)}
+	return topFigures{amount(u.Allocated), amount(u.Temporary), amount(u.Live), amount(u.Unknown), amount(u.Peak), amount(u.AtPeak)}
 }
 
 func (r *topReport) object() *topObject {
 	total := r.counter.Total()
 	x := &topObject{
 		By: r.key.String(), Sort: r.options.sort, Resource: r.options.resource, Total: figures(&total),
+		Calls: r.counter.Calls().Since(r.earlier), Replaced: amount(r.counter.Replaced()),
 		Unmatched: r.counter.Unmatched(), Groups: make([]topGroup, 0, len(r.rows)), OtherGroups: r.more, Others: figures(&r.others),
 	}
 	for i := range r.rows {

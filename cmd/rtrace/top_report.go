@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
@@ -47,30 +48,52 @@ func (r *topReport) collect() {
 
 // print writes the report as text.
 func (r *topReport) print(w io.Writer) error {
-	total := r.counter.Total()
+	total, calls := r.counter.Total(), r.counter.Calls().Since(r.earlier)
+	unknown := total.Unknown.Blocks > 0
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "calls:     %d: %s, %s, %s\n", calls.All, plural(calls.Allocations, "allocation"), plural(calls.Frees, "free"), plural(calls.Reallocs, "realloc"))
 	for _, line := range [...]struct {
 		title string
 		usage.Amount
 	}{
 		{"allocated: ", total.Allocated}, {"temporary: ", total.Temporary}, {"live:      ", total.Live}, {"at peak:   ", total.AtPeak},
 	} {
-		if _, err := fmt.Fprintf(w, "%s%s (%s)\n", line.title, plural(line.Blocks, "block"), plural(line.Bytes, "byte")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&lines, "%s%s (%s)\n", line.title, plural(line.Blocks, "block"), plural(line.Bytes, "byte"))
 	}
-	if len(r.rows) == 0 {
-		return nil
+	if unknown {
+		lines.WriteString(unknownText(amount(total.Unknown)) + "\n")
 	}
-	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "%"}, table.Column{Title: "blocks"}, table.Column{Title: "temporary"},
-		table.Column{Title: "live"}, table.Column{Title: "peak"}, table.Column{Title: "at peak"}, table.Column{Title: r.key.String(), Left: true})
+	if _, err := io.WriteString(w, lines.String()); err != nil || len(r.rows) == 0 {
+		return err
+	}
+	columns := []table.Column{
+		{Title: "bytes"},
+		{Title: "%"},
+		{Title: "blocks"},
+		{Title: "temporary"},
+		{Title: "live"},
+		{Title: "unknown"},
+		{Title: "peak"},
+		{Title: "at peak"},
+		{Title: r.key.String(), Left: true},
+	}
+	cut := func(cells []string) []string { return cells }
+	if !unknown {
+		const at = 5
+		columns = slices.Delete(columns, at, at+1)
+		cut = func(cells []string) []string { return slices.Delete(cells, at, at+1) }
+	}
+	t := table.New(columns...)
 	whole := r.options.order.of(&total)
 	row := func(u *usage.Usage, peak, text string) {
 		share := percent(r.options.order.of(u), whole)
 		if r.options.sort == "peak" {
 			share = "" // peaks are at different times
 		}
-		t.Row(number(u.Allocated.Bytes), share, number(u.Allocated.Blocks), number(u.Temporary.Blocks),
-			number(u.Live.Bytes), peak, number(u.AtPeak.Bytes), text)
+		t.Row(cut([]string{
+			number(u.Allocated.Bytes), share, number(u.Allocated.Blocks), number(u.Temporary.Blocks),
+			number(u.Live.Bytes), number(u.Unknown.Bytes), peak, number(u.AtPeak.Bytes), text,
+		})...)
 	}
 	spaced := slices.ContainsFunc(r.rows, func(x topRow) bool { return len(r.texts(x.group)) > 1 })
 	for i := range r.rows {
@@ -81,7 +104,7 @@ func (r *topReport) print(w io.Writer) error {
 			if n == 0 {
 				row(&r.rows[i].Usage, number(r.rows[i].Peak.Bytes), text)
 			} else {
-				t.Row("", "", "", "", "", "", "", text)
+				t.Row(cut([]string{"", "", "", "", "", "", "", "", text})...)
 			}
 		}
 	}

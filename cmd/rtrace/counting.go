@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/live"
+)
+
+// countList explains what the figures of all commands are that count blocks.
+var countList = cli.List{Title: "Counting", Rows: []cli.ListRow{
+	{Name: "live", Text: "allocated and not freed. An allocation at the address of a live block ends that block, since its free was not seen"},
+	{Name: "unknown", Text: "live when the recording had a gap, such as a pause for --max-rate: frees were not seen then. The block stays unknown until it is freed or its address comes again. It does not count as live, but it is in the peak"},
+	{Name: "temporary", Text: "freed, or given to realloc, by the thread that allocated it before that thread allocates another block of that type; where a trace does not tell threads apart, before any thread does"},
+	{Name: "realloc", Text: "one call that ends a block and begins one. Where a format has a free and an allocation for it, these count as one call if one follows the other and both have the same function and thread"},
+}}
+
+// unknownText says how much is unknown, and why.
+func unknownText(a amount) string {
+	return fmt.Sprintf("unknown: %s (%s), live when the recording had a gap, when frees were not seen", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
+}
+
+// youngObject is live.Young as JSON.
+type youngObject struct {
+	Doubt    string `json:"doubt"`             // many-from-before, short-recording, mostly-young
+	Recorded int64  `json:"recorded"`          // ns from the first call to the last
+	Usual    int64  `json:"usual_lifetime"`    // ns that 99 of 100 freed blocks lived at most; 0 if not known
+	Younger  uint64 `json:"younger_blocks"`    // live ones that are younger
+	Before   uint64 `json:"freed_from_before"` // blocks from before the recording
+}
+
+var doubtNames = map[live.Doubt]string{
+	live.ManyFromBefore: "many-from-before", live.ShorterThanUsual: "short-recording", live.MostlyYoung: "mostly-young",
+}
+
+// youngOf returns nil if there is no doubt.
+func youngOf(y *live.Young) *youngObject {
+	name, ok := doubtNames[y.Judge()]
+	if !ok {
+		return nil
+	}
+	return &youngObject{name, int64(y.Recorded), int64(y.Usual), y.Young, y.Before}
+}
+
+// youngText says why live blocks may be freed soon; it is empty if nothing says so.
+func youngText(y *live.Young) string {
+	switch y.Judge() {
+	case live.ManyFromBefore:
+		return fmt.Sprintf("the recording is short compared with the lives of blocks: in its %s it saw the frees of %s from before it. "+
+			"Many of the live blocks may be freed later; record longer", lasting(y.Recorded), plural(y.Before, "block"))
+	case live.ShorterThanUsual:
+		return fmt.Sprintf("the recording is short compared with the lives of blocks: it lasted %s, and 1 of 100 blocks that were freed lived about as long. "+
+			"Many of the live blocks may be freed later; record longer", lasting(y.Recorded))
+	case live.MostlyYoung:
+		return fmt.Sprintf("most of these blocks are young: %s %% were allocated in the last %v of the recording, and 99 of 100 blocks that were freed lived less long; "+
+			"--min-age %v leaves them out", percent(y.Young, y.Live), y.Usual, y.Usual)
+	}
+	return ""
+}
+
+// lasting prints how long a recording lasted.
+func lasting(d time.Duration) string {
+	if d == 0 {
+		return "time"
+	}
+	return d.Round(max(1, d/1000)).String()
+}
