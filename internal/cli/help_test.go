@@ -18,7 +18,7 @@ func TestHelpTopics(t *testing.T) {
 			"More: tool odd --help=all, or =TOPIC: about, list-\"of\"-two, group, examples,\nexit-status\n",
 		"list-\"of\"-two": "List \"of\" two:\n  a-b  .c\n",
 		"examples":        "Examples:\n  do it:\n      tool odd -l 'x y' | grep '^.'\n",
-		"exit-status":     "Exit status:\n  0  done\n  1  failed\n  2  the command line is wrong\n  3  done, but the input was cut or had packets that could not be read\n",
+		"exit-status":     "Exit status:\n  0  done\n  1  failed\n  2  the command line is wrong\n  3  done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read\n  141  the reader of the output went away, as head does\n",
 	} {
 		var got bytes.Buffer
 		if err := p.WriteHelp(&got, topic); err != nil {
