@@ -253,17 +253,21 @@ func (p *postprocess) writeTo(out *postprocOutput, c *postprocContent) error {
 		return err
 	}
 	if out.text != nil {
-		if err := p.writeSums(out.text, c); err != nil {
-			return err
-		}
+		return p.writeSums(out.text, c)
 	}
+	return p.writeEnd(out)
+}
+
+// writeEnd writes the End of the input, if that was read up to it.
+func (p *postprocess) writeEnd(w trace.Writer) error {
 	if p.end == nil || p.ending != nil {
 		return nil
 	}
-	return out.WriteRecord(p.end)
+	return w.WriteRecord(p.end)
 }
 
-// writeSums writes what stands behind the calls of a text.
+// writeSums writes what stands behind the calls of a text. The leak summary is the last,
+// as in the original; readers make it anew, so that a text is whole without it.
 func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 	unmatched := p.env.unmatched()
 	if c.leaks != nil && !p.chosen.Splits() {
@@ -274,8 +278,8 @@ func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 			return err
 		}
 	}
-	if c.leaks == nil {
-		return nil
+	if err := p.writeEnd(w); err != nil || c.leaks == nil {
+		return err
 	}
 	return w.WriteLeaks(p.sums(c))
 }

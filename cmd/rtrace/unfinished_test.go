@@ -72,3 +72,31 @@ func TestUnfinishedTraces(t *testing.T) {
 		}
 	}
 }
+
+// The text of a whole trace marks its end, before the leak summary; that of a cut one
+// does not, so that whoever reads it next knows.
+func TestPostprocKeepsTheEnd(t *testing.T) {
+	const announced = "version=2.0, pid=7, \n## ends with: ## end\n<1> : memory (memory)\n1. malloc(5) = 0x10\n\n"
+	const summary = "# Resource - memory (memory):\n# 1 block(s) leaked with total size of 5 bytes\n"
+	for _, tt := range []struct {
+		args []string
+		tail string
+	}{
+		{[]string{"postproc"}, "\n\n## end\n"},
+		{[]string{"postproc", "-c"}, "\n## end\n"},
+		{[]string{"postproc", "-l"}, "\n\n## end\n" + summary},
+		{[]string{"postproc", "-l", "-c"}, "\n## end\n" + summary},
+	} {
+		code, out, errOut := try(cli.Streams{In: strings.NewReader(announced + "## end\n")}, tt.args...)
+		if code != cli.OK || !strings.HasSuffix(out, tt.tail) || strings.Count(out, "## end\n") != 2 {
+			t.Errorf("%q: exit code %d, %s\n%s", tt.args, code, errOut, out)
+		}
+		if code, _, errOut = try(cli.Streams{In: strings.NewReader(out)}, "info"); code != cli.OK {
+			t.Errorf("%q, read again: exit code %d, %s", tt.args, code, errOut)
+		}
+		code, out, errOut = try(cli.Streams{In: strings.NewReader(announced)}, tt.args...)
+		if code != cli.Incomplete || strings.Count(out, "## end\n") != 1 {
+			t.Errorf("%q of a cut text: exit code %d, %s\n%s", tt.args, code, errOut, out)
+		}
+	}
+}
