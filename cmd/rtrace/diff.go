@@ -24,8 +24,14 @@ func diffCommand() command {
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Lists: []cli.List{keyList, pointList, countList},
 			Common: []cli.ListRow{
-				{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}, {Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"}, {Name: "json"},
+				{Name: "by"},
+				{Name: "top"},
+				{Name: "max-stack"},
+				{Name: "resolve"},
+				{Name: "min-size"},
+				{Name: "from"},
+				{Name: "to", Text: "look at what is so at POINT"},
+				{Name: "json"},
 			},
 			Examples: []cli.Example{
 				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},

@@ -34,8 +34,15 @@ func leaksCommand() command {
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Lists: []cli.List{keyList, pointList, countList},
 			Common: []cli.ListRow{
-				{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}, {Name: "min-age", Text: "leave out blocks younger than AGE at the end"}, {Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"}, {Name: "json"},
+				{Name: "by"},
+				{Name: "top"},
+				{Name: "max-stack"},
+				{Name: "resolve"},
+				{Name: "min-size"},
+				{Name: "min-age", Text: "leave out blocks younger than AGE at the end"},
+				{Name: "from"},
+				{Name: "to", Text: "look at what is so at POINT"},
+				{Name: "json"},
 			},
 			Examples: []cli.Example{
 				{Does: "see what leaked most, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},

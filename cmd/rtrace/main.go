@@ -179,8 +179,15 @@ func overview() *cli.Page {
 			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
 		Lists: []cli.List{list},
 		Common: []cli.ListRow{
-			{Name: "info"}, {Name: "report"}, {Name: "leaks"}, {Name: "top", Text: "print who allocates most"}, {Name: "diff", Text: "print what grew between two traces or moments"},
-			{Name: "timeline", Text: "show how much is allocated in the course of a trace"}, {Name: "heapmap", Text: "draw what is allocated where in the memory"}, {Name: "resolve", Text: "name functions and source lines in a trace"}, {Name: "convert"},
+			{Name: "info"},
+			{Name: "report"},
+			{Name: "leaks"},
+			{Name: "top", Text: "print who allocates most"},
+			{Name: "diff", Text: "print what grew between two traces or moments"},
+			{Name: "timeline", Text: "show how much is allocated in the course of a trace"},
+			{Name: "heapmap", Text: "draw what is allocated where in the memory"},
+			{Name: "resolve", Text: "name functions and source lines in a trace"},
+			{Name: "convert"},
 			{Name: "replay", Text: "try the calls of a trace with other mallocs"},
 		},
 		Examples: []cli.Example{

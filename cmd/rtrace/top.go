@@ -25,8 +25,15 @@ func topCommand() command {
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
 			Lists: []cli.List{keyList, pointList, countList},
 			Common: []cli.ListRow{
-				{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}, {Name: "sort"}, {Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"}, {Name: "json"},
+				{Name: "by"},
+				{Name: "top"},
+				{Name: "max-stack"},
+				{Name: "resolve"},
+				{Name: "min-size"},
+				{Name: "sort"},
+				{Name: "from"},
+				{Name: "to", Text: "look at what is so at POINT"},
+				{Name: "json"},
 			},
 			Examples: []cli.Example{
 				{Does: "see the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},

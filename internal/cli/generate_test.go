@@ -91,9 +91,12 @@ the reader of the output went away, as head does
 func offering() *Page {
 	p := oddPage()
 	p.Flags[0].Flags = append(p.Flags[0].Flags, []Flag{
-		{Long: "file", Value: "FILE", Text: "f", Offer: Offer{Things: OfferFiles}}, {Long: "dir", Value: "DIR", Text: "d", Offer: Offer{Things: OfferFolders}},
-		{Long: "pid", Short: "p", Value: "PID", Text: "p", Offer: Offer{Things: OfferProcesses, Separator: ","}}, {Long: "comm", Value: "NAME", Text: "c", Offer: Offer{Things: OfferCommands}},
-		{Long: "user", Value: "USER", Text: "u", Offer: Offer{Things: OfferUsers}}, {Long: "word", Value: "WORD", Text: "w", Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}}},
+		{Long: "file", Value: "FILE", Text: "f", Offer: Offer{Things: OfferFiles}},
+		{Long: "dir", Value: "DIR", Text: "d", Offer: Offer{Things: OfferFolders}},
+		{Long: "pid", Short: "p", Value: "PID", Text: "p", Offer: Offer{Things: OfferProcesses, Separator: ","}},
+		{Long: "comm", Value: "NAME", Text: "c", Offer: Offer{Things: OfferCommands}},
+		{Long: "user", Value: "USER", Text: "u", Offer: Offer{Things: OfferUsers}},
+		{Long: "word", Value: "WORD", Text: "w", Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}}},
 		{Long: "list", Value: "LIST", Text: "l", Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}, Separator: ":"}},
 		{Long: "maybe", Value: "WORD", Text: "m", Optional: true, Offer: Offer{Things: OfferWords, Words: []string{"a", "b"}}},
 	}...)
@@ -114,9 +117,11 @@ func TestScripts(t *testing.T) {
 			"    odd--long-name= | odd--long-name | odd-l) offer=nothing ;;\n", "    odd--pid= | odd--pid | odd-p) offer=processes separator=, ;;\n",
 			"    odd--list= | odd--list) offer=words words='a b' separator=: ;;\n", "    odd--maybe=) offer=words words='a b' ;;\n",
 		}},
-		"zsh": {p.Zsh(), []string{"#compdef tool tool-odd\n", `'--long-name=[does \[it\]\: isn'\''t it]:VALUE: '`, `'-l[does \[it\]\: isn'\''t it]:VALUE: '`,
+		"zsh": {p.Zsh(), []string{
+			"#compdef tool tool-odd\n", `'--long-name=[does \[it\]\: isn'\''t it]:VALUE: '`, `'-l[does \[it\]\: isn'\''t it]:VALUE: '`,
 			"'--file=[f]:FILE:_files'", "'--dir=[d]:DIR:_files -/'", "'-p[p]:PID:_sequence _pids'", "'--comm=[c]:NAME:_process_names -a'", "'--user=[u]:USER:_users'",
-			"'--word=[w]:WORD:(a b)'", "'--list=[l]:LIST:_values -s : value a b'", "'--maybe=-[m]::WORD:(a b)'", `'odd:it'\''s odd - very'`}},
+			"'--word=[w]:WORD:(a b)'", "'--list=[l]:LIST:_values -s : value a b'", "'--maybe=-[m]::WORD:(a b)'", `'odd:it'\''s odd - very'`,
+		}},
 		"fish": {p.Fish(), []string{
 			`complete -c tool -n '__fish_seen_subcommand_from odd' -l long-name -s l -x -d 'does [it]: isn\'t it'` + "\n",
 			"complete -c tool-odd -l file -r -F -d 'f'\n", "complete -c tool-odd -l dir -x -a '(__fish_complete_directories)' -d 'd'\n", "complete -c tool-odd -l pid -s p -x -a '(__fish_complete_pids)' -d 'p'\n",

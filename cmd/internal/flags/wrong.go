@@ -110,7 +110,7 @@ func refuse(flag *pflag.Flag, name, value string, cause error) error {
 func unknown(all *pflag.FlagSet, e *pflag.NotExistError) error {
 	given, written := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
 	if letters := e.GetSpecifiedShortnames(); letters != "" {
-		given, written, _ = strings.Cut("-"+letters, "=")
+		given, _, _ = strings.Cut("-"+letters, "=")
 		written = given[1:]
 		if len(written) < 3 { // a letter, or two of a cluster
 			given = "-" + e.GetSpecifiedName()
