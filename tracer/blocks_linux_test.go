@@ -13,7 +13,7 @@ func TestBlocksAcrossGaps(t *testing.T) {
 	s := &tracer.stream
 	s.blocks = newBlocks()
 	var sides uint64
-	make := func(addr, size uint64) { s.record(&event{kind: kindAlloc, addr: addr, size: size}, new(trace.Record)) }
+	alloc := func(addr, size uint64) { s.record(&event{kind: kindAlloc, addr: addr, size: size}, new(trace.Record)) }
 	free := func(addr uint64) { s.record(&event{kind: kindFree, addr: addr}, new(trace.Record)) }
 	move := func(old, addr, size uint64) {
 		s.record(&event{kind: kindMove, old: old, addr: addr, size: size}, new(trace.Record))
@@ -33,7 +33,7 @@ func TestBlocksAcrossGaps(t *testing.T) {
 		}
 	}
 	for i := range uint64(6) {
-		make(0x1000*(i+1), 1<<i)
+		alloc(0x1000*(i+1), 1<<i)
 	}
 	tell(side{kind: sideDrops, reason: LossRingFull, lost: 3})
 	check("a loss that is counted", 6, 63, 0, 0, 0, 0)
@@ -41,7 +41,7 @@ func TestBlocksAcrossGaps(t *testing.T) {
 	check("a pause", 0, 0, 6, 63, 0, 0)
 	free(0x1000)
 	check("the free of an unknown block", 0, 0, 5, 62, 0, 0)
-	make(0x2000, 64)
+	alloc(0x2000, 64)
 	check("its address again", 1, 64, 4, 60, 0, 0)
 	move(0x3000, 0x7000, 128)
 	check("a move", 2, 192, 3, 56, 0, 0)
@@ -52,8 +52,8 @@ func TestBlocksAcrossGaps(t *testing.T) {
 	if sites := tracer.LiveSites(10); len(sites) != 0 {
 		t.Errorf("live sites %+v", sites)
 	}
-	make(0xa000, 1)
-	make(0xa000, 2)
+	alloc(0xa000, 1)
+	alloc(0xa000, 2)
 	check("a block whose free was lost", 1, 2, 5, 248, 1, 1)
 	tell(side{kind: sideExec})
 	check("another program", 0, 0, 0, 0, 1, 1)

@@ -27,7 +27,7 @@ type report struct {
 	Calls       uint64           `json:"calls"`
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
-	RSS         *rss.Growth      `json:"rss,omitempty"` // bytes; if the trace tells
+	RSS         *rss.Growth      `json:"rss,omitempty"`  // bytes; if the trace tells
 	Heap        *heapReport      `json:"heap,omitempty"` // if the trace tells
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
