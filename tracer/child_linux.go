@@ -1,8 +1,10 @@
 package tracer
 
 import (
+	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"rtrace-bpf/tracer/arrival"
 	"rtrace-bpf/tracer/keeper"
@@ -40,4 +42,21 @@ func RunAsChild() {
 	runtime.LockOSThread()
 	work()
 	os.Exit(0)
+}
+
+// measureOwnCosts is what the child of MeasureCosts does.
+func measureOwnCosts() {
+	debug.SetGCPercent(-1) // nobody holds the probes, which would end with their values
+	m := MechanismPerf
+	if len(os.Args) > 1 && os.Args[1] == MechanismMulti.String() {
+		m = MechanismMulti
+	}
+	costs, err := ownCosts(m)
+	if err == nil {
+		_, err = fmt.Println(int64(costs.Entry), int64(costs.Return))
+	}
+	if err != nil {
+		fmt.Fprint(os.Stderr, err, ": ")
+		os.Exit(1)
+	}
 }

@@ -1,11 +1,9 @@
 package tracer
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -109,29 +107,12 @@ func MeasureCosts(m Mechanism) (costs Costs, err error) {
 	if err != nil {
 		return Costs{}, fmt.Errorf("measure what a probe costs: %w", err)
 	}
-	if err = binary.Read(out, binary.NativeEndian, &costs); err != nil {
+	if _, err = fmt.Fscan(out, &costs.Entry, &costs.Return); err != nil {
 		_ = child.Wait()
 		return Costs{}, fmt.Errorf("measure what a probe costs: %s%w", said.String(), err)
 	}
 	go func() { _ = child.Wait() }() // what it had to say it has said
 	return costs, nil
-}
-
-// measureOwnCosts is what the child does.
-func measureOwnCosts() {
-	debug.SetGCPercent(-1) // nobody holds the probes, which would end with their values
-	m := MechanismPerf
-	if len(os.Args) > 1 && os.Args[1] == MechanismMulti.String() {
-		m = MechanismMulti
-	}
-	costs, err := ownCosts(m)
-	if err == nil {
-		err = binary.Write(os.Stdout, binary.NativeEndian, &costs)
-	}
-	if err != nil {
-		fmt.Fprint(os.Stderr, err, ": ")
-		os.Exit(1)
-	}
 }
 
 // ownCosts measures what probes cost this process. They are in when it returns.

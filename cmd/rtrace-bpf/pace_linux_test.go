@@ -82,19 +82,23 @@ func TestPaceIsTold(t *testing.T) {
 		"plain":   {config{}, reading{hits, 1_200_000, 0, time.Second}, much + "; what helps: --max-rate, which records in turns\n"},
 		"limited": {config{maxRate: 5}, reading{hits, 1_200_000, 0, time.Second}, much + "\n"},
 		"lost": {
-			config{}, reading{hits, 72_000, 1_128_000, time.Second},
+			config{},
+			reading{hits, 72_000, 1_128_000, time.Second},
 			much + "; 94 % of the calls are lost; what helps: a larger --ring-size, or --max-rate, which records in turns, or --min-size, which leaves small blocks out\n",
 		},
 		"lost alone": {
-			config{maxRate: 5, minSize: 1}, reading{tracer.Hits{}, 990, 10, time.Second},
+			config{maxRate: 5, minSize: 1},
+			reading{tracer.Hits{}, 990, 10, time.Second},
 			"rtrace-bpf: process 7 makes 1.0k calls/s; 1 % of the calls are lost; what helps: a larger --ring-size\n",
 		},
 		"half": {
-			config{maxRate: 5}, reading{tracer.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second},
+			config{maxRate: 5},
+			reading{tracer.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second},
 			"rtrace-bpf: process 7 makes 400.0k calls/s; about 40 % of its CPU time go into tracing, so that it runs about 1.7 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
 		},
 		"beyond measure": {
-			config{maxRate: 5}, reading{tracer.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second},
+			config{maxRate: 5},
+			reading{tracer.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second},
 			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 95 % of its CPU time go into tracing, so that it runs at least 20.0 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
 		},
 		"cheap": {config{}, reading{tracer.Hits{Entries: 1_000}, 1_000, 0, time.Second}, ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,9 +30,7 @@ func modelOf(records []*trace.Record) blockModel {
 	for _, r := range records {
 		switch c := &r.Call; {
 		case r.Kind == trace.KindLost && (r.Lost.Reason == trace.LostPaused || r.Lost.Reason == "probes moved"):
-			for id, size := range m.live {
-				m.unknown[id] = size
-			}
+			maps.Copy(m.unknown, m.live)
 			clear(m.live)
 		case r.Kind != trace.KindCall:
 		case c.Op == trace.OpFree:

@@ -73,8 +73,10 @@ func TestGrowth(t *testing.T) {
 		},
 		"incomplete": {
 			[]trace.Record{
-				at(mib), {Kind: trace.KindLost, Lost: trace.Lost{Count: 3, Reason: "ring full"}},
-				{Kind: trace.KindLost, Lost: trace.Lost{Count: 1, Reason: trace.LostPaused}}, at(513 * mib),
+				at(mib),
+				{Kind: trace.KindLost, Lost: trace.Lost{Count: 3, Reason: "ring full"}},
+				{Kind: trace.KindLost, Lost: trace.Lost{Count: 1, Reason: trace.LostPaused}},
+				at(513 * mib),
 			},
 			&Growth{
 				Start: mib, End: 513 * mib, Elsewhere: true,
@@ -105,7 +107,8 @@ func TestGrowthThatUnknownBlocksMayExplain(t *testing.T) {
 	var a Account
 	for _, r := range []trace.Record{
 		{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}},
-		{Kind: trace.KindRSS, RSS: trace.RSS{Bytes: mib}}, {Kind: trace.KindRSS, RSS: trace.RSS{Bytes: 513 * mib}},
+		{Kind: trace.KindRSS, RSS: trace.RSS{Bytes: mib}},
+		{Kind: trace.KindRSS, RSS: trace.RSS{Bytes: 513 * mib}},
 	} {
 		a.Add(&r)
 	}
