@@ -110,6 +110,7 @@ type callStats struct {
 	seq         map[int32]*uint64 // Seq of the last call of each trace, by traceOf
 	first, last int64             // times of calls; 0 if there are none
 	lost        uint64            // events
+	nameless    uint64            // mappings and names of threads that became known late
 	mappings    []*trace.Record   // and the modules that they are of
 	threads     map[threadKey]string
 }
@@ -172,7 +173,8 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			c.stats.threads[threadKey{r.PID, r.TID}] = strings.Clone(r.Thread.Name)
 			continue
 		case trace.KindLost:
-			c.stats.lost += r.Lost.Count
+			c.stats.lost += r.Lost.Events()
+			c.stats.nameless += r.Lost.Count - r.Lost.Events()
 			continue
 		default:
 			continue
@@ -252,8 +254,11 @@ func (c *callReader) leaksOnly() bool {
 	return c.allocs > 0 && c.frees == 0 && !c.window.ended && strings.Contains(c.filter, "leaks")
 }
 
-// warnSums tells of sums that are too large.
+// warnSums reports sums that are too large, and names that may be missing.
 func (c *callReader) warnSums(w func(error)) {
+	if n := c.stats.nameless; n > 0 {
+		w(fmt.Errorf("the kernel dropped %s of mappings or of threads' names: before these became known, stacks and threads may lack names; all calls are there", plural(n, "record")))
+	}
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}

@@ -319,9 +319,11 @@ func (v *survey) report() *report {
 	}
 	for reason, n := range v.lost {
 		lost := lostReport{Reason: reason, Count: n}
-		if reason == trace.LostPaused {
+		switch reason {
+		case trace.LostPaused:
 			lost.Duration = v.paused
-		} else {
+		case trace.LostNames:
+		default:
 			r.LostEvents += n
 		}
 		r.Lost = append(r.Lost, lost)

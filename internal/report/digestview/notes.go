@@ -17,6 +17,9 @@ type note struct {
 	text string
 }
 
+// lateNames is the loss that no event is missing for.
+const lateNames = "sideband lost"
+
 // reasons are the losses of rtrace-bpf in plain words.
 var reasons = map[string]string{
 	"ring full":           "the buffer between the kernel and the tracer was full (a larger --ring-size helps)",
@@ -24,9 +27,9 @@ var reasons = map[string]string{
 	"nesting limit":       "too many calls were open in one thread",
 	"missed return":       "a call never returned: longjmp, an exception or the end of its thread",
 	"stack failed":        "the stack could not be read; the call itself is there",
+	lateNames:             "the kernel's record of a mapping or of a thread's name, which became known later: before, stacks and threads may lack their names; no call is missing",
 	"argument unreadable": "the arguments of a call could not be read",
 	"late record":         "a record came too late to be put in its place; only the order is in doubt",
-	"sideband lost":       "the kernel dropped records of mappings, names and exits",
 	"program skipped":     "the kernel left out a probe because one was running on that processor",
 	"record unfinished":   "a record was not complete when the tracing ended",
 	"probed late":         "the file of a function that was to be told of was mapped before its probes were in",
@@ -41,6 +44,7 @@ func notes(r *digest.Result, o *Options) []note {
 	if o.Incomplete != "" {
 		warn("The trace could not be read to its end: %s. The figures are of what could be read.", o.Incomplete)
 	}
+	missing := false
 	for _, reason := range slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Lost[b].Count, r.Lost[a].Count), strings.Compare(a, b))
 	}) {
@@ -53,8 +57,9 @@ func notes(r *digest.Result, o *Options) []note {
 		default:
 			warn("Lost %s: %s.", plural(l.Count, "time"), text)
 		}
+		missing = missing || reason != lateNames
 	}
-	if len(r.Lost) > 0 {
+	if missing {
 		say("Where events are lost, blocks count as never freed whose frees are missing, and other blocks are missing.")
 	}
 	if r.Beyond {
