@@ -61,6 +61,7 @@ type config struct {
 	mechanism    string
 	state        string
 	sites        string
+	sideband     string
 	bounded      bool
 	heapGrowth   bool
 	heapInfo     bool
@@ -156,6 +157,7 @@ func (c *config) declare() {
 	f.StringVar(&c.mechanism, "mechanism", "auto", "")
 	f.StringVar(&c.state, "state", "auto", "")
 	f.StringVar(&c.sites, "sites", "auto", "")
+	f.StringVar(&c.sideband, "sideband", "auto", "")
 	f.BoolVar(&c.bounded, "bounded", false, "")
 	c.originals.declare(&c.flags)
 	c.follow.declareOriginals(&c.flags, f)
@@ -274,7 +276,7 @@ func (c *config) options() (tracer.Options, error) {
 		VerifyUnwind: c.verifyUnwind, Bounded: c.bounded, HeapGrowth: c.heapGrowth || c.isMTRC(),
 	}
 	c.allocators.set(&o)
-	var errs [10]error
+	var errs [11]error
 	o.Buffer, errs[0] = choose("buffer", c.buffer, map[string]tracer.Buffer{
 		"ring": tracer.BufferRing, "perf": tracer.BufferPerf,
 	})
@@ -286,6 +288,9 @@ func (c *config) options() (tracer.Options, error) {
 	})
 	o.Sites, errs[4] = choose("sites", c.sites, map[string]tracer.Sites{
 		"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress,
+	})
+	o.Sideband, errs[10] = choose("sideband", c.sideband, map[string]tracer.Sideband{
+		"auto": tracer.SidebandAuto, "task": tracer.SidebandTask, "machine": tracer.SidebandMachine,
 	})
 	o.Unwind, errs[3] = choose("unwind", c.unwind, tracer.Unwinds())
 	o.Operators, errs[5] = choose("operators", c.operators, tracer.OperatorChoices())

@@ -30,8 +30,11 @@ func (r *recording) outcome() error {
 			missing = append(missing, m)
 		}
 	}
-	if all.Losses() > all.Lost[tracer.LossPaused] {
+	if all.Losses() > all.Lost[tracer.LossPaused]+all.Lost[tracer.LossSideband] {
 		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), lossList(&all)))
+	}
+	if n := all.Lost[tracer.LossSideband]; n > 0 {
+		missing = append(missing, fmt.Sprintf("the kernel dropped %d records of mappings and names of threads (sideband lost %d): names may be missing, all calls are there", n, n))
 	}
 	if all.Lost[tracer.LossPaused] > 0 {
 		missing = append(missing, pauses(&all))
