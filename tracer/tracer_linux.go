@@ -247,6 +247,9 @@ func (t *Tracer) receive() {
 		t.ended = true
 		t.ready, t.readyAt = t.stream.moves.flush(), 0
 		t.stream.flushThings()
+		if s := &t.stream; s.stats.Unprobed && t.plan.target.loading(s.mappings.current) {
+			s.stats.Unprobed = false // it has made no calls yet
+		}
 		return
 	}
 	t.batch, t.at = b, 0
