@@ -12,7 +12,7 @@ func (l *Lost) Gap() bool { return l.Reason == LostPaused || l.Reason == LostPro
 // reason that is not known they may.
 func (l *Lost) HidesFrees() bool {
 	switch l.Reason {
-	case "stack failed", "late record", "sideband lost", "probed late":
+	case "stack failed", "late record", LostNames, "probed late":
 		return false // of calls that are there, or of what is no call of an allocator
 	}
 	return true

@@ -241,11 +241,24 @@ type Exit struct {
 // Record.Time. Its count is 1, and how many events are missing is not known.
 const LostPaused = "paused"
 
+// LostNames is the reason for mappings and names of threads that became known late:
+// stacks through these mappings, and these threads may lack their names between
+// Lost.Since and Record.Time. No call is missing.
+const LostNames = "sideband lost"
+
 // Lost says that events are missing from the trace before this point.
 type Lost struct {
 	Count  uint64
 	Reason string // one of the tracer's loss reasons, as "ring full"
 	Since  int64  // the loss happened after this time and before Record.Time; 0 if unknown
+}
+
+// Events returns how many events are missing: none if names alone are.
+func (l *Lost) Events() uint64 {
+	if l.Reason == LostNames {
+		return 0
+	}
+	return l.Count
 }
 
 // Opaque is a packet that only its own format understands.

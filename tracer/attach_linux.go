@@ -79,7 +79,7 @@ func (k *kernel) attach(plan *Plan) error {
 	if err := k.openNamed(plan, cpus, size); err != nil {
 		return err
 	}
-	if k.sideband, err = openSideband(plan.target.pid, cpus, plan.options.sidebandBytes()); err != nil {
+	if k.sideband, err = openSideband(plan, cpus); err != nil {
 		return err
 	}
 	if err := k.probe(plan, false); err != nil {

@@ -45,9 +45,10 @@ type collector struct {
 	losses   *lossCounters
 	disable  func() error              // switches the programs off
 	snapshot func() ([]mapping, error) // reads the process's executable mappings
-	follower *follower                 // nil without unwind tables
-	named    *namedCalls               // nil without named functions
-	governor *governor                 // nil where it has nothing to do
+	auditor  *auditor
+	follower *follower   // nil without unwind tables
+	named    *namedCalls // nil without named functions
+	governor *governor   // nil where it has nothing to do
 	out      chan *batch
 	free     chan *batch // batches to use again
 	marks    chan mark
@@ -57,26 +58,29 @@ type collector struct {
 	exitFD   int // pidfd of the process
 	keeperFD int // that of the keeper; -1 without
 
-	merger     merger
-	in         []intake
-	next       *batch
-	sides      []side
-	sideCount  uint64
-	remaps     uint64 // numbers the sideband records
-	wait       time.Duration
-	longest    time.Duration // most of wait
-	limit      time.Duration // drainLimit, but for tests
-	lossTime   uint64
-	arrived    int    // events since govern was last called
-	unfinished uint64 // rings given up
-	exited     bool
-	orphaned   bool // the keeper has ended
-	ending     bool // what is said of losses now is the last of it
+	merger      merger
+	in          []intake
+	next        *batch
+	sides       []side
+	early       []side // that were received before run
+	leaderEnded bool   // the main thread, as records say
+	sideCount   uint64
+	remaps      uint64 // numbers the sideband records
+	wait        time.Duration
+	longest     time.Duration // most of wait
+	limit       time.Duration // drainLimit, but for tests
+	lossTime    uint64
+	lossBefore  uint64 // when the losses were read before
+	arrived     int    // events since govern was last called
+	unfinished  uint64 // rings given up
+	exited      bool
+	orphaned    bool  // the keeper has ended
+	failed      error // of what poll does beside reading
 }
 
 func newCollector(sources []source, sb *sideband, t *target) (*collector, error) {
 	c := &collector{
-		sources: sources, sideband: sb, exitFD: t.pidfd,
+		sources: sources, sideband: sb, auditor: newAuditor(t), exitFD: t.pidfd,
 		out:  make(chan *batch, batchQueue),
 		free: make(chan *batch, batchQueue), marks: make(chan mark), ended: make(chan struct{}),
 		in:   make([]intake, len(sources)),
@@ -142,6 +146,9 @@ func (c *collector) collect() error {
 	for {
 		bound, more := c.poll()
 		c.takeMarks()
+		if c.failed != nil {
+			return errors.Join(c.failed, c.drain())
+		}
 		if err := c.govern(); err != nil { // first, since passing on takes as long as the reader does
 			return errors.Join(err, c.drain())
 		}
@@ -188,7 +195,11 @@ func (c *collector) drain() error {
 	if g := c.governor; g != nil && g.incomplete() {
 		c.addPause(g.since, end)
 	}
-	c.lossTime, c.ending = 0, true
+	if c.lastAudit() {
+		c.poll() // what the audit knows may have its record
+		end = clock()
+	}
+	c.lossTime = 0
 	err := errors.Join(errDisable, c.pass(end))
 	if c.orphaned {
 		err = errors.Join(keeper.ErrEnded, err)
@@ -218,31 +229,7 @@ func (c *collector) poll() (bound uint64, more bool) {
 		fullest = max(fullest, s.used())
 		more = more || in.queue.room() <= 0
 	}
-	c.sides = c.sideband.poll(c.sides[:0])
-	for i := range c.sides {
-		c.remaps++
-		c.sides[i].number = c.remaps
-		if c.sides[i].kind == sideLost {
-			remapped = true // a mapping may be among them
-			if c.sides[i].lost == 0 {
-				continue // counted elsewhere
-			}
-		}
-		c.addSide(&c.sides[i])
-		switch c.sides[i].kind {
-		case sideExit:
-			if c.governor != nil {
-				c.governor.threadEnded(int(c.sides[i].tid), c.sides[i].time)
-			}
-		case sideExec, sideMap:
-			if c.follower != nil {
-				c.follower.told(&c.sides[i])
-			}
-			if c.named != nil {
-				c.named.changed()
-			}
-		}
-	}
+	c.pollSideband(now)
 	if remapped {
 		c.addSnapshot()
 		if c.named != nil {
@@ -369,5 +356,6 @@ func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 
 // Close frees the descriptors; run must have ended.
 func (c *collector) Close() error {
+	c.auditor.running.Wait()
 	return errors.Join(unix.Close(c.epoll), unix.Close(c.stopFD))
 }

@@ -19,9 +19,10 @@ func (c *collector) govern() error {
 	if err != nil || !over {
 		return err
 	}
-	// What is recorded from here on has its place behind the pause.
-	c.addPause(c.governor.since, now)
-	return c.governor.resume()
+	err = c.governor.resume()
+	// The pause contains the switching on, since calls are missing up to some moment of it.
+	c.addPause(c.governor.since, clock())
+	return err
 }
 
 func (c *collector) addPause(since, until uint64) {

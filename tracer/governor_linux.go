@@ -104,10 +104,12 @@ func (g *governor) take(calls int, now uint64) error {
 	if g.state != governRecording || g.limit == 0 || g.taken <= g.limit {
 		return nil
 	}
+	// The pause contains the switching off, since calls are missing from some moment of
+	// it on.
+	g.since, g.revived = clock(), false
 	if err := g.suspend(); err != nil {
 		return err
 	}
-	g.since, g.revived = clock(), false
 	g.move(governDetaching, g.detach)
 	return nil
 }

@@ -49,6 +49,34 @@ func TestNoPauseBelowTheLimit(t *testing.T) {
 	}
 }
 
+// A pause contains the moments in which the programs are switched off and on: whatever
+// is missing for it was called between its beginning and its end.
+func TestPauseContainsItsEdges(t *testing.T) {
+	g, _ := governed(1)
+	var off, on uint64
+	g.suspend = func() error { off = clock(); return nil }
+	g.resume = func() error { on = clock(); return nil }
+	g.task, g.mainThread = func() int { return 1 }, 1
+	c := collector{governor: g, arrived: 2}
+	c.merger.queues = make([]queue, 1)
+	if err := c.govern(); err != nil {
+		t.Fatal(err)
+	}
+	if g.since == 0 || g.since > off {
+		t.Errorf("the pause begins at %d, the programs were switched off at %d", g.since, off)
+	}
+	g.running.Wait()
+	<-g.moved
+	g.state = governAttaching
+	g.moved <- nil
+	if err := c.govern(); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.next.sides) != 1 || c.next.sides[0].seen != g.since || c.next.sides[0].time < on {
+		t.Errorf("the pause is %+v, the programs were switched on at %d", c.next.sides, on)
+	}
+}
+
 // steps takes a step once the goroutine is through.
 func (g *governor) steps(t *testing.T, now uint64) (over bool) {
 	t.Helper()
@@ -196,7 +224,8 @@ func average(t *testing.T, records []*trace.Record, began, limit uint64) {
 }
 
 // pausesHold checks the pauses of a trace of malloc(32) and free. A call that was
-// just being recorded when a pause began, one of each thread, may be in it.
+// just being recorded when a pause began, one of each thread, may be in it, and those of
+// the moments in which the programs were switched off and on.
 func pausesHold(t *testing.T, records []*trace.Record, threads int) {
 	t.Helper()
 	var paused time.Duration
@@ -210,7 +239,8 @@ func pausesHold(t *testing.T, records []*trace.Record, threads int) {
 		}
 		within := 0
 		for _, call := range ofKind(records, trace.KindCall) {
-			if call.Time > lost.Lost.Since && call.Time < lost.Time {
+			const edge = int64(shortestPause / 10)
+			if call.Time > lost.Lost.Since+edge && call.Time < lost.Time-edge {
 				within++
 			}
 		}

@@ -22,7 +22,7 @@ const (
 	LossStack
 	LossArgument
 	LossLate        // a record came after younger ones had been passed on, or not at all, where only the order depends on it
-	LossSideband    // records about mappings, names and exits were dropped
+	LossSideband    // a mapping or the name of a thread became known late, since the kernel dropped its record
 	LossSkipped     // the kernel did not run a program, since one was running on that CPU
 	LossUnfinished  // at the end a record was not completed: it and those behind it in its ring are missing
 	LossProbesMoved // the thread ended that the probes were attached to, and they were attached to another
@@ -33,7 +33,7 @@ const (
 
 var lossNames = [lossCount]string{
 	"ring full", "state unavailable", "nesting limit", "missed return", "stack failed",
-	"argument unreadable", "late record", "sideband lost", "program skipped", "record unfinished",
+	"argument unreadable", "late record", trace.LostNames, "program skipped", "record unfinished",
 	"probes moved", "probed late", trace.LostPaused,
 }
 
@@ -43,7 +43,7 @@ func (l Loss) String() string { return lossNames[l] }
 // Incomplete says that it counts whole events that are missing, not parts of them,
 // their order or times without any.
 func (l Loss) Incomplete() bool {
-	return l != LossStack && l != LossLate && l != LossPaused
+	return l != LossStack && l != LossLate && l != LossPaused && l != LossSideband
 }
 
 // lossCounters reads the kernel's counters and tells what came on top.

@@ -90,9 +90,48 @@ func (ms *mappings) replace(all []mapping, from, to uint64) {
 	}
 }
 
-// clear forgets everything: the program was replaced.
+// clear forgets everything that was there before time, when the program was replaced.
+// What was seen later is the new program's.
 func (ms *mappings) clear(time uint64) {
-	ms.remove(time, func(mapping) bool { return true })
+	ms.remove(time, func(old mapping) bool { return old.seen < time })
+	for _, m := range ms.current {
+		if named(m) {
+			ms.moved(m, ms.file(m))
+		}
+	}
+}
+
+// seenSince reports whether something that m overlaps was seen to be there at time or
+// later.
+func (ms *mappings) seenSince(m mapping, time uint64) bool {
+	from, to := ms.overlapped(m)
+	return slices.ContainsFunc(ms.current[from:to], func(old mapping) bool { return old.seen >= time })
+}
+
+// unknown returns those of all the mappings of the process, read from the time from on,
+// that should have had a record and are not known. Parts of a known mapping and several
+// that have become one have none, nor have the kernel's own.
+func (ms *mappings) unknown(all []mapping, from uint64) (out []mapping) {
+	for _, m := range all {
+		if m.path != trampolines && m.path != "[vsyscall]" && !ms.covers(m) && !ms.seenSince(m, from) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// covers reports whether each address of m is in a known mapping of the same file, at
+// the same place of it.
+func (ms *mappings) covers(m mapping) bool {
+	from, to := ms.overlapped(m)
+	at := m.start
+	for _, old := range ms.current[from:to] {
+		if old.start > at || old.inode != m.inode || m.inode != 0 && old.start-old.offset != m.start-m.offset {
+			return false
+		}
+		at = old.end
+	}
+	return at >= m.end
 }
 
 // at returns the executable mapping that addr is in, or nil.

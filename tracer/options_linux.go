@@ -55,6 +55,16 @@ const (
 	SitesAddress              // by its address
 )
 
+// Sideband is where the kernel's records of mappings, names, forks and exits come from.
+type Sideband uint8
+
+// The ways to receive them.
+const (
+	SidebandAuto    Sideband = iota // from the threads, if they are not too many
+	SidebandTask                    // from the threads of the process alone
+	SidebandMachine                 // from all processes; those of others are left out by the tracer
+)
+
 // Unwind is a way to find the callers of a function.
 type Unwind uint8
 
@@ -145,6 +155,7 @@ type Options struct {
 	Mechanism Mechanism
 	State     State
 	Sites     Sites
+	Sideband  Sideband
 	Bounded   bool // use the programs for kernels without bpf_loop; stacks are then at most MaxBounded deep
 
 	Features Features // what the kernel offers; nil: ask it
@@ -152,6 +163,7 @@ type Options struct {
 	drainLimit   time.Duration // for tests, see collector.limit
 	noStorage    bool          // for tests: no thread gets the task storage that the kernel has
 	fewThreads   uint32        // for tests: most threads in the hash, 0 for as many as ever
+	sidebandSize int           // for tests: bytes of a buffer for records of mappings and names, 0 for as many as ever
 	noStackCache bool          // for benchmarks: every stack is unwound
 	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
 	everyProgram bool          // for tests: load those that no probe needs, too

@@ -61,7 +61,7 @@ func (p *Plan) decide() error {
 	}
 	p.preparation.prepareObject(p.options.Features, object)
 	if !p.options.NoMemory {
-		if err := p.chooseAllocators(); err != nil {
+		if err := p.chooseLoaded(); err != nil {
 			return err
 		}
 		if err := p.chooseOperators(); err != nil {

@@ -1,9 +1,13 @@
 package tracer
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // sidebandSize and sidebandLeast bound the buffer per CPU for the kernel's
-// records of mappings, names, forks and exits of all processes, in bytes. Tracers
+// records of mappings, names, forks and exits, in bytes. Tracers
 // that work at the same time each have one, smaller ones the more they are.
 const (
 	sidebandSize  = 256 << 10
@@ -12,11 +16,25 @@ const (
 
 // sidebandBytes returns the size of one of these buffers.
 func (o *Options) sidebandBytes() int {
+	if o.sidebandSize != 0 {
+		return o.sidebandSize
+	}
 	size := sidebandSize
 	for size > sidebandLeast && size*o.Shares > sidebandSize {
 		size /= 2
 	}
 	return size
+}
+
+// subscriptionLimit returns how many perf events a subscription to the records of
+// single threads may have: a quarter of this process's descriptors at most, since each
+// has one.
+func (o *Options) subscriptionLimit() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(mostTaskEvents, limit.Cur/4) / uint64(max(o.Shares, 1)))
 }
 
 // CheckShares says that so many tracers at the same time would need more memory

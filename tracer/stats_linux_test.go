@@ -16,6 +16,7 @@ func fedTracer() *Tracer {
 		raws: map[uint64]*rawStack{}, sides: map[uint64]side{}, stats: Stats{Broken: map[string]uint64{}},
 		calls: functions.NewCalls(4096), called: map[uint64]functions.Event{},
 		things: things{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
+		roster: newRoster(nil, 0), warn: func(string, ...any) {},
 	}}
 	s := &t.stream
 	s.mappings.current = []mapping{{start: 0, end: 0x10000}}

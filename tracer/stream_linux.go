@@ -40,6 +40,9 @@ type stream struct {
 	moves        *moves
 	ended        func(tid uint32) // is told of threads that ended
 	mappings     mappings
+	roster       roster
+	baseline     uint64 // when reading the first mappings and threads began
+	replaced     uint64 // when the process became another program; 0: it has not
 	heap         heap
 	early        map[uint64]uint64 // sizes of blocks that kindFreeEarly took
 
@@ -52,6 +55,8 @@ type stream struct {
 	execed      bool // the process has become another program
 	stranger    bool // what serves that one has no probes
 	leaderEnded bool // the process's main thread, which need not be its end
+	loading     bool // since an exec nothing was mapped
+	warn        func(format string, args ...any)
 
 	stats Stats
 	seq   uint64
@@ -280,11 +285,7 @@ func (s *stream) side(id uint64) {
 	r := trace.Record{Time: int64(x.time), PID: int32(x.pid), TID: int32(x.tid)}
 	switch x.kind {
 	case sideMap:
-		s.coverage.mapped(x.mapping, x.number)
-		s.copies.mapped(x.mapping)
-		if s.mappings.add(x.mapping, x.time) && s.ranThrough(x.mapping, x.time) {
-			s.late(r)
-		}
+		s.mapped(x, r)
 		return
 	case sideTables:
 		s.coverage.installed(x.snapshot, x.number+1)
@@ -292,8 +293,17 @@ func (s *stream) side(id uint64) {
 	case sideSnapshot:
 		s.mappings.replace(x.snapshot, x.seen, x.time)
 		return
+	case sideAudit:
+		s.audit(x, r)
+		return
 	case sideName:
+		if !s.roster.named(x.tid, x.name, x.time) {
+			return
+		}
 		r.Kind, r.Thread.Name = trace.KindThread, x.name
+	case sideThread:
+		s.roster.made(x.tid, x.parent, x.time)
+		return
 	case sideMark:
 		r.Kind, r.PID, r.Context.Name = trace.KindContext, s.pid, x.name
 	case sideExec:
@@ -303,7 +313,11 @@ func (s *stream) side(id uint64) {
 		s.exec(x)
 		r.Kind, r.Exec.Name = trace.KindExec, x.name
 	case sideExit:
+		if s.loading && x.tid == x.pid {
+			return // the kernel has taken the events away from a set-user-ID program, which goes on
+		}
 		s.leaderEnded = s.leaderEnded || x.tid == x.pid
+		s.roster.left(x.tid, x.time)
 		s.ended(x.tid)
 		s.calls.Forget(x.tid)
 		s.things.forget(x.tid)
@@ -314,8 +328,6 @@ func (s *stream) side(id uint64) {
 	case sideWork:
 		s.stats.Work = x.work
 		return
-	case sideLost:
-		s.lost(LossSideband, x.lost, &r)
 	case sideDrops:
 		s.lost(x.reason, x.lost, &r)
 	case sidePause:
@@ -358,14 +370,19 @@ func (s *stream) lost(reason Loss, n uint64, r *trace.Record) {
 	r.Lost = trace.Lost{Count: n, Reason: reason.String(), Since: s.last}
 }
 
-// exec voids what belonged to the old program.
+// exec voids what belonged to the old program. Of a program from before the first
+// mappings were read it is known already whether it has probes.
 func (s *stream) exec(x side) {
-	s.stats.WasUnprobed = s.stats.WasUnprobed || s.stats.Unprobed
-	s.stats.Unprobed = true // until a file that has probes is mapped again
-	s.execed, s.stranger = true, false
+	if x.time >= s.baseline {
+		s.stats.WasUnprobed = s.stats.WasUnprobed || s.stats.Unprobed
+		s.stats.Unprobed = true // until a file that has probes is mapped again
+		s.execed, s.stranger = true, false
+	}
+	s.replaced, s.loading = x.time, true
 	// The kernel binds probes to the main thread as it was when they were made. If
 	// another one calls exec, that has ended before, and its memory is nobody's.
 	s.stats.LeftBehind = s.stats.LeftBehind || s.leaderEnded
+	s.roster.replaced(x.tid, x.name, x.time)
 	s.mappings.clear(x.time)
 	s.coverage.replaced(x.number)
 	s.copies.forget()

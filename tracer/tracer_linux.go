@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/live"
+	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/functions"
@@ -155,18 +156,18 @@ func (t *Tracer) start() {
 			add(trace.KindResource, func(r *trace.Record) { r.Resource = resource })
 		}
 	}
-	for _, thread := range target.threads() {
+	s.warn = options.warn
+	threads, all := t.baseline()
+	s.roster = newRoster(threads, s.baseline)
+	for _, thread := range threads {
 		add(trace.KindThread, func(r *trace.Record) {
 			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
 		})
 	}
-	if all, err := target.mappings(); err == nil {
-		s.stats.Unprobed = len(all) > 0 // until the library is found: it may be another program since the plan was made
-		seen := clock()
-		for _, m := range all {
-			m.seen = seen
-			s.mappings.add(m, now)
-		}
+	s.stats.Unprobed = len(all) > 0 // until the library is found: it may be another program since the plan was made
+	for _, m := range all {
+		m.seen = s.baseline
+		s.mappings.add(m, now)
 	}
 	if options.HeapGrowth {
 		s.heap = target.heap()
@@ -176,6 +177,29 @@ func (t *Tracer) start() {
 			r.HeapGrow = trace.HeapGrow{Address: region.start, Size: region.end - region.start}
 		})
 	}
+}
+
+// baseline reads the threads and mappings of the process. What the kernel has recorded
+// about them before is known by that, so it does not matter if some of it was dropped
+// while the probes went in and nobody read. It reads once more if the process became
+// another program meanwhile, or records were dropped again.
+func (t *Tracer) baseline() (threads []proc.Thread, all []mapping) {
+	const most = 5
+	target, sideband, c := t.plan.target, t.kernel.sideband, t.collector
+	for range most {
+		c.early = sideband.poll(c.early)
+		sideband.settled()
+		t.stream.baseline = clock()
+		threads = target.threads()
+		all, _ = target.mappings() // none if it has ended; the trace will say so
+		c.early = sideband.poll(c.early)
+		if !sideband.dropped && !slices.ContainsFunc(c.early, func(x side) bool {
+			return x.kind == sideExec && x.time >= t.stream.baseline
+		}) {
+			break
+		}
+	}
+	return threads, all
 }
 
 // ReadRecord implements trace.Reader.
@@ -223,6 +247,9 @@ func (t *Tracer) receive() {
 		t.ended = true
 		t.ready, t.readyAt = t.stream.moves.flush(), 0
 		t.stream.flushThings()
+		if s := &t.stream; s.stats.Unprobed && t.plan.target.loading(s.mappings.current) {
+			s.stats.Unprobed = false // it has made no calls yet
+		}
 		return
 	}
 	t.batch, t.at = b, 0

@@ -62,6 +62,7 @@ type config struct {
 	mechanism    string
 	state        string
 	sites        string
+	sideband     string
 	bounded      bool
 	heapGrowth   bool
 	heapInfo     bool
@@ -158,6 +159,7 @@ func (c *config) declare() {
 	f.Var(flags.Word(&c.mechanism, "auto", "auto", "multi", "perf"), "mechanism", "")
 	f.Var(flags.Word(&c.state, "auto", "auto", "task", "hash"), "state", "")
 	f.Var(flags.Word(&c.sites, "auto", "auto", "cookie", "address"), "sites", "")
+	f.Var(flags.Word(&c.sideband, "auto", "auto", "task", "machine"), "sideband", "")
 	f.BoolVar(&c.bounded, "bounded", false, "")
 	c.originals.declare(&c.flags)
 	c.follow.declareOriginals(&c.flags, f)
@@ -264,6 +266,9 @@ func (c *config) options() (tracer.Options, error) {
 	o.Sites = map[string]tracer.Sites{
 		"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress,
 	}[c.sites]
+	o.Sideband = map[string]tracer.Sideband{
+		"auto": tracer.SidebandAuto, "task": tracer.SidebandTask, "machine": tracer.SidebandMachine,
+	}[c.sideband]
 	o.Unwind, o.Operators = tracer.Unwinds()[c.unwind], tracer.OperatorChoices()[c.operators]
 	var errs [4]error
 	o.Activity, errs[0] = c.activity.options(c)

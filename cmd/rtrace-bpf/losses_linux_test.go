@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
@@ -199,48 +195,4 @@ func TestLossesInStreams(t *testing.T) {
 			}
 		})
 	}
-}
-
-// needLostRecords skips the test on kernels that do not tell how many records were
-// lost last.
-func needLostRecords(t *testing.T) {
-	t.Helper()
-	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY, Read_format: unix.PERF_FORMAT_LOST}
-	attr.Size = uint32(unsafe.Sizeof(attr))
-	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if errors.Is(err, unix.EINVAL) {
-		t.Skip("SKIPPED-KERNEL: it does not count lost perf records by event: it needs Linux 6.0")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Close(fd); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Records of the kernel's that nobody read in time are lost as well, and counted up
-// to the end of the trace. The kernel counts those of other processes with them.
-func TestLostNames(t *testing.T) {
-	const names = 100_000
-	child := waiting(t, "names", strconv.Itoa(names))
-	needLostRecords(t)
-	r := start(t, child, "--format", "jsonl")
-	r.Signal(syscall.SIGSTOP)
-	child.Go()
-	child.Succeed()
-	r.Signal(syscall.SIGCONT)
-	r.ends(cli.Incomplete)
-	records := load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", child.PID)))
-	told := uint64(0)
-	for _, rec := range records {
-		if rec.Kind == trace.KindThread && strings.HasPrefix(rec.Thread.Name, "name ") {
-			told++
-		}
-	}
-	lost := lostIn(records)["sideband lost"]
-	if told == 0 || lost == 0 || told+lost < names {
-		t.Errorf("%d names in the trace and %d lost, %d were given", told, lost, names)
-	}
-	r.says(fmt.Sprintf("sideband lost %d", lost))
 }

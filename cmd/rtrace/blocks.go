@@ -116,6 +116,7 @@ type callStats struct {
 	lost        uint64            // events that may be frees or allocations
 	gaps        uint64            // in the recording
 	missing     time.Duration     // that they lasted
+	nameless    uint64            // mappings and names of threads that became known late
 	mappings    []*trace.Record   // and the modules that they are of
 	threads     map[threadKey]string
 }
@@ -199,6 +200,9 @@ func (c *callReader) lost(r *trace.Record) {
 		}
 	case r.Lost.HidesFrees():
 		c.stats.lost += r.Lost.Count
+	}
+	if r.Lost.Reason == trace.LostNames {
+		c.stats.nameless += r.Lost.Count
 	}
 }
 
@@ -289,8 +293,11 @@ func (c *callReader) leaksOnly() bool {
 	return c.allocs > 0 && c.frees == 0 && !c.window.ended && strings.Contains(c.filter, "leaks")
 }
 
-// warnSums tells of sums that are too large.
+// warnSums reports sums that are too large, and names that may be missing.
 func (c *callReader) warnSums(w func(error)) {
+	if n := c.stats.nameless; n > 0 {
+		w(fmt.Errorf("the kernel dropped %s of mappings or of threads' names: before these became known, stacks and threads may lack names; all calls are there", plural(n, "record")))
+	}
 	if c.beyond {
 		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
 	}

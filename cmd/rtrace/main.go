@@ -56,7 +56,7 @@ func dispatch(ctx context.Context, s cli.Streams, args []string) (string, error)
 	name, args := invokedAs(args)
 	if name == "" {
 		if len(args) == 0 {
-		return self, overview().WriteHelp(s.Out, cli.Brief)
+			return self, overview().WriteHelp(s.Out, cli.Brief)
 		}
 		name, args = args[0], args[1:]
 	}

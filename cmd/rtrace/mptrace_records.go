@@ -84,7 +84,7 @@ func (s *recordSource) next(e *wire.Event, p *mptrace.Printer) (int64, error) {
 			s.ended = true
 			s.index.Reset()
 		case r.Kind == trace.KindLost:
-			s.lost += r.Lost.Count
+			s.lost += r.Lost.Events()
 		case r.Kind == trace.KindExit && !r.Exit.Process:
 			if err := p.ThreadEnd(uint64(max(r.TID, 0))); err != nil {
 				return 0, err

@@ -114,7 +114,7 @@ func (l *callList) read(in trace.Reader) error {
 		l.maps.Add(&rec)
 		switch {
 		case rec.Kind == trace.KindLost:
-			l.lost += rec.Lost.Count
+			l.lost += rec.Lost.Events()
 		case rec.Kind == trace.KindResource:
 			l.resources[rec.Resource.ID] = rec.Resource.Type
 		case rec.Kind == trace.KindCall:

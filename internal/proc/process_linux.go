@@ -111,7 +111,7 @@ func IsZombie(pid int) (bool, error) {
 
 // alive returns the id of a thread of the process that has not ended.
 func alive(pid int) (tid int, ok bool) {
-	tids, err := threadIDs(pid)
+	tids, err := ThreadIDs(pid)
 	if err != nil {
 		return 0, false
 	}
@@ -266,7 +266,7 @@ type Thread struct {
 // Threads returns the threads that the process has now, ordered by id. Those
 // that end meanwhile are left out.
 func Threads(pid int) ([]Thread, error) {
-	tids, err := threadIDs(pid)
+	tids, err := ThreadIDs(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,9 @@ func Threads(pid int) ([]Thread, error) {
 	return threads, nil
 }
 
-func threadIDs(pid int) ([]int, error) {
+// ThreadIDs returns the ids of the threads that the process has now, in ascending order.
+// The list can lack a thread if another one ends while the kernel writes it.
+func ThreadIDs(pid int) ([]int, error) {
 	dir, err := os.Open(file(pid, "task"))
 	if err != nil {
 		return nil, explain(pid, "threads", err, err)

@@ -200,7 +200,7 @@ func TestGoneWhileRead(t *testing.T) {
 		t.Errorf("the kernel answers %v, want ESRCH: text relies on it", err)
 	}
 	if _, err := dir.Readdirnames(-1); !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the kernel answers %v, want ENOENT or ESRCH: threadIDs relies on it", err)
+		t.Errorf("the kernel answers %v, want ENOENT or ESRCH: ThreadIDs relies on it", err)
 	}
 }
 

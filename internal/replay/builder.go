@@ -103,7 +103,7 @@ func (b *Builder) WriteRecord(r *trace.Record) error {
 			b.exec(r)
 		}
 	case trace.KindLost:
-		b.stats.LostEvents += r.Lost.Count
+		b.stats.LostEvents += r.Lost.Events()
 	}
 	return b.err
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pace compute|calls|asks|reads|switches|locks|copies|opens N: what an operation costs, for
+ * pace compute|calls|asks|reads|switches|locks|copies|opens|threads N: what an operation costs, for
  * benchmarks.
  *
  * After the gate it does N operations: a thousand steps of a computation, a system
  * call that fails at once (close of no descriptor) or does nothing (getppid) or reads a
  * byte of its program's file, or a byte to another thread on
  * the same processor and one back, which takes two switches each way at most; or it takes
- * and gives back a lock, copies 32 bytes, or opens and closes a file. Output:
+ * and gives back a lock, copies 32 bytes, opens and closes a file, or makes a thread and
+ * waits for its end. Output:
  * "pace NS", the processor time of the process for one.
  */
 #include "prog.h"
@@ -105,6 +106,20 @@ static void opens(unsigned long n)
 		close(open("/dev/null", O_RDONLY));
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void threads(unsigned long n)
+{
+	pthread_t thread;
+
+	while (n-- > 0)
+		if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+			die("no thread");
+}
+
 int main(int argc, char **argv)
 {
 	void (*work)(unsigned long) = NULL;
@@ -114,7 +129,7 @@ int main(int argc, char **argv)
 	double began;
 
 	if (argc != 3)
-		die("usage: pace compute|calls|asks|reads|switches|locks|copies|opens N");
+		die("usage: pace compute|calls|asks|reads|switches|locks|copies|opens|threads N");
 	n = number(argv[2]);
 	if (!strcmp(argv[1], "compute"))
 		work = compute;
@@ -132,6 +147,8 @@ int main(int argc, char **argv)
 		work = copies;
 	else if (!strcmp(argv[1], "opens"))
 		work = opens;
+	else if (!strcmp(argv[1], "threads"))
+		work = threads;
 	else
 		die("no such work");
 	CPU_ZERO(&one);

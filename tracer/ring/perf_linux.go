@@ -20,6 +20,7 @@ type Perf struct {
 	mask    uint64
 	pos     uint64
 	end     uint64
+	freed   uint64 // tail before the last Release
 	scratch []byte // a record that wraps is put together here
 }
 
@@ -37,12 +38,11 @@ const perfHeadSize = 8
 // size bytes, a power of two of at least one page. It wakes a poller when half
 // full. The event is enabled unless attr says otherwise.
 func NewPerf(attr *unix.PerfEventAttr, pid, cpu, size int) (*Perf, error) {
-	attr.Size = uint32(unsafe.Sizeof(*attr))
 	attr.Bits |= unix.PerfBitWatermark
 	attr.Wakeup = uint32(size / 2)
-	fd, err := unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err := OpenPerf(attr, pid, cpu)
 	if err != nil {
-		return nil, fmt.Errorf("open perf event on cpu %d: %w", cpu, err)
+		return nil, err
 	}
 	page := os.Getpagesize()
 	memory, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -59,6 +59,17 @@ func NewPerf(attr *unix.PerfEventAttr, pid, cpu, size int) (*Perf, error) {
 		data:   memory[page : page+size],
 		mask:   uint64(size - 1),
 	}, nil
+}
+
+// OpenPerf opens a perf event on cpu for the thread or process pid (-1: all) without a
+// buffer, and returns its file descriptor.
+func OpenPerf(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
+	attr.Size = uint32(unsafe.Sizeof(*attr))
+	fd, err := unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("open perf event on cpu %d: %w", cpu, err)
+	}
+	return fd, nil
 }
 
 // FD returns the event's file descriptor, for polling and for perf event arrays.
@@ -100,8 +111,26 @@ func (p *Perf) bytes(pos, size uint64) []byte {
 	return p.scratch
 }
 
+// Tight reports whether a record of size bytes, or a larger one, may have found no
+// room between the Begin before the last one and the last Begin.
+func (p *Perf) Tight(size int) bool {
+	return p.end-p.freed+uint64(size) > uint64(len(p.data))
+}
+
 // Release gives the room of all records read so far back to the kernel.
-func (p *Perf) Release() { p.tail.Store(p.pos) }
+func (p *Perf) Release() {
+	p.freed = p.tail.Load()
+	p.tail.Store(p.pos)
+}
+
+// Redirect has the event of the file descriptor fd write its records into this
+// buffer. Both must be of the same CPU and have the same clock.
+func (p *Perf) Redirect(fd int) error {
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, p.fd); err != nil {
+		return fmt.Errorf("redirect perf event: %w", err)
+	}
+	return nil
+}
 
 // Close disables the event and unmaps its buffer.
 func (p *Perf) Close() error {

@@ -176,3 +176,25 @@ func TestPerfGivesUpOnSizesThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// A buffer is tight as long as the kernel may have found too little room since the
+// Begin before the last one.
+func TestPerfTight(t *testing.T) {
+	p, head := fakePerf(128)
+	var rec Record
+	for step, test := range []struct {
+		put   int // records of 32 bytes
+		tight bool
+	}{{2, false}, {1, true}, {0, false}, {4, true}, {0, true}, {0, false}} {
+		for range test.put {
+			putPerf(p, head, unix.PERF_RECORD_COMM, 0, make([]byte, 24))
+		}
+		p.Begin()
+		for p.Next(&rec) {
+		}
+		if got := p.Tight(64); got != test.tight {
+			t.Errorf("step %d: tight: %v, want %v", step, got, test.tight)
+		}
+		p.Release()
+	}
+}

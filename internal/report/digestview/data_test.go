@@ -189,6 +189,9 @@ func TestNotes(t *testing.T) {
 			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "gremlins", Count: 1}},
 			{Kind: trace.KindLost, Time: 9e9, Lost: trace.Lost{Reason: trace.LostPaused, Count: 1, Since: 8e9}},
 		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "among the 1,201 calls that are missing", "Unknown: 1 block (20 B)"}},
+		{"late names", []*trace.Record{
+			alloc, other, free, {Kind: trace.KindLost, Lost: trace.Lost{Reason: trace.LostNames, Count: 2}},
+		}, Options{}, []string{"Lost 2 times: the kernel's record of a mapping or of a thread's name"}},
 	} {
 		d := digest.New(digest.Options{})
 		for _, r := range tt.records {

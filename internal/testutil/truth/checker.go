@@ -24,7 +24,6 @@ type Checker struct {
 	Stacks   int // that were compared
 	Broken   int // of them, those that break off in a library that was just loaded
 	Programs int // 1, and 1 for each exec
-	Sideband int // records of the kernel's that were lost, of mappings and the like; calls are not among them
 
 	logs    []*Log
 	mark    *Mark
@@ -72,10 +71,6 @@ func (c *Checker) begin() error {
 	return nil
 }
 
-// sidebandLost is the loss that needs no fault: its buffers are filled by all
-// processes of the machine.
-const sidebandLost = "sideband lost"
-
 // Record takes the next record of the trace. Its error says what the first
 // difference is.
 func (c *Checker) Record(rec *trace.Record) error {
@@ -84,10 +79,6 @@ func (c *Checker) Record(rec *trace.Record) error {
 	}
 	switch rec.Kind {
 	case trace.KindLost:
-		if rec.Lost.Reason == sidebandLost {
-			c.Sideband += int(rec.Lost.Count)
-			return nil
-		}
 		return fmt.Errorf("%d events are missing from the trace: %s", rec.Lost.Count, rec.Lost.Reason)
 	case trace.KindExec:
 		return c.exec()

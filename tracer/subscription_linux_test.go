@@ -1,0 +1,173 @@
+package tracer
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+)
+
+// openedSideband is a sideband of a process alone, without a collector.
+func openedSideband(t testing.TB, pid int, way Sideband) *sideband {
+	t.Helper()
+	cpus, err := onlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openSideband(&Plan{options: Options{PID: pid, Sideband: way}, target: &target{pid: pid}}, cpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// subscribed is openedSideband up to the end of the test.
+func subscribed(t *testing.T, pid int, way Sideband) *sideband {
+	t.Helper()
+	s := openedSideband(t, pid, way)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// bytes returns how much is in the buffers.
+func (s *sideband) bytes() (n float64) {
+	for _, r := range s.rings {
+		r.Begin()
+		n += r.Used()
+	}
+	return n
+}
+
+// What other processes map fills the buffers of the machine-wide way alone.
+func TestOthersFillNoBuffers(t *testing.T) {
+	privileged(t)
+	program := testutil.Build(t, "mapcode")
+	for name, test := range map[string]struct {
+		way  Sideband
+		some bool
+	}{"task": {SidebandTask, false}, "machine": {SidebandMachine, true}} {
+		t.Run(name, func(t *testing.T) {
+			traced, neighbour := testutil.Spawn(t, program, "100"), testutil.Spawn(t, program, "1000")
+			traced.Ready()
+			neighbour.Ready()
+			s := subscribed(t, traced.PID, test.way)
+			neighbour.Go()
+			neighbour.Ready()
+			if got := s.bytes(); (got > 0) != test.some {
+				t.Errorf("%v of the buffers is full", got)
+			}
+			traced.Go()
+			traced.Ready()
+			maps := 0
+			for _, x := range s.poll(nil) {
+				if x.kind == sideMap && x.pid == uint32(traced.PID) {
+					maps++
+				}
+			}
+			if maps != 100 {
+				t.Errorf("%d mappings of the process, want 100", maps)
+			}
+		})
+	}
+}
+
+// A process with more threads than may have events of their own is followed with
+// events of the whole machine.
+func TestSubscriptionOfManyThreads(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "8", "1")
+	child.Ready()
+	s := subscribed(t, child.PID, SidebandTask)
+	if s.limit = 8; s.subscribe(SidebandTask) == nil {
+		t.Error("no error with more threads than the limit allows")
+	}
+	if !s.perTask() {
+		t.Error("the subscription before is gone")
+	}
+	if err := s.subscribe(SidebandAuto); err != nil || s.perTask() {
+		t.Errorf("%v, single threads: %v; want the whole machine", err, s.perTask())
+	}
+	s.way = SidebandAuto
+	if s.narrow(); s.perTask() {
+		t.Error("the limit is forgotten")
+	}
+	s.way, s.limit = SidebandAuto, 100
+	if s.narrow(); !s.perTask() {
+		t.Error("other processes are not left out")
+	}
+}
+
+// Records come once, also of threads that are subscribed to twice.
+func TestSubscribedTwice(t *testing.T) {
+	privileged(t)
+	child := testutil.Spawn(t, testutil.Build(t, "mapcode"), "50")
+	child.Ready()
+	s := subscribed(t, child.PID, SidebandTask)
+	again, err := subscribeThreads(child.PID, s.cpus, s.rings, s.limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Ready()
+	if got := len(s.poll(nil)); got != 50 {
+		t.Errorf("%d records, want 50", got)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The kernel takes the events away from a process that executes a set-user-ID program.
+// The trace goes on with the records of that one, and of the ones that follow.
+func TestExecOfSetUID(t *testing.T) {
+	privileged(t)
+	for name, way := range map[string]Sideband{"task": SidebandTask, "machine": SidebandMachine} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			plain, program := filepath.Join(dir, "plain"), filepath.Join(dir, "setuid")
+			for _, cmd := range [][]string{{"chmod", "755", filepath.Dir(dir), dir}, {"cp", testutil.Build(t, "exec"), plain}, {"cp", plain, program}, {"chown", "65534", program}, {"chmod", "4755", program}} {
+				if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %v\n%s", cmd, err, out)
+				}
+			}
+			child := testutil.Spawn(t, plain, "10", program, "20", plain, "30", program, "40", "/bin/true")
+			child.Ready()
+			r := attachTo(t, child.PID, func(o *Options) { o.Sideband = way })
+			for range 3 {
+				child.Go()
+				child.Ready()
+			}
+			child.Go()
+			child.Succeed()
+			made, mapped, execs := map[string]int{}, map[string]bool{}, 0
+			for _, rec := range r.end() {
+				at := strconv.Itoa(execs)
+				switch {
+				case rec.Kind == trace.KindExec:
+					execs++
+				case rec.Kind == trace.KindMapping && (rec.Mapping.Path == program || rec.Mapping.Path == plain):
+					mapped[at] = true
+				case rec.Kind == trace.KindCall && rec.Call.Function == "malloc" && rec.Call.Size == 100:
+					made[at]++
+					if !mapped[at] {
+						t.Errorf("call %d comes before the mapping of its program", rec.Call.Seq)
+					}
+				}
+			}
+			if execs != 4 || made["0"] != 10 || made["1"] != 20 || made["2"] != 30 || made["3"] != 40 {
+				t.Errorf("%d execs, calls by the execs before: %v", execs, made)
+			}
+			if r.tracer.Stats().LeftBehind {
+				t.Error("the end of the main thread was believed")
+			}
+			r.whole()
+		})
+	}
+}
