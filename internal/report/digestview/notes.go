@@ -9,7 +9,6 @@ import (
 
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/report/figure"
-	"rtrace-bpf/trace"
 )
 
 // note is something that a reader has to know of a trace.
@@ -25,7 +24,7 @@ var reasons = map[string]string{
 	"nesting limit":       "too many calls were open in one thread",
 	"missed return":       "a call never returned: longjmp, an exception or the end of its thread",
 	"stack failed":        "the stack could not be read; the call itself is there",
-	trace.LostNames:       "the kernel's record of a mapping or of a thread's name, which became known later: before, stacks and threads may lack their names; no call is missing",
+	"sideband lost":       "the kernel's record of a mapping or of a thread's name, which became known later: before, stacks and threads may lack their names; no call is missing",
 	"argument unreadable": "the arguments of a call could not be read",
 	"late record":         "a record came too late to be put in its place; only the order is in doubt",
 	"program skipped":     "the kernel left out a probe because one was running on that processor",
