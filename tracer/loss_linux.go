@@ -40,10 +40,10 @@ var lossNames = [lossCount]string{
 // String returns the reason as traces and the summary spell it.
 func (l Loss) String() string { return lossNames[l] }
 
-// Incomplete says that it counts whole events that are missing, not parts of them,
-// their order or times without any.
+// Incomplete reports whether it counts events that are missing as a whole: not parts of
+// events, their order, names, or gaps in which nothing was recorded.
 func (l Loss) Incomplete() bool {
-	return l != LossStack && l != LossLate && l != LossPaused && l != LossSideband
+	return l != LossStack && l != LossLate && l != LossPaused && l != LossProbesMoved && l != LossSideband
 }
 
 // lossCounters reads the kernel's counters and tells what came on top.

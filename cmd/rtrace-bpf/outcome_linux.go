@@ -35,11 +35,14 @@ func (r *recording) outcome() error {
 	switch {
 	case all.LostEvents() > 0:
 		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), lossList(&all)))
-	case all.Losses() > all.Lost[tracer.LossPaused]+all.Lost[tracer.LossSideband]:
+	case all.Losses() > all.Lost[tracer.LossPaused]+all.Lost[tracer.LossProbesMoved]+all.Lost[tracer.LossSideband]:
 		missing = append(missing, fmt.Sprintf("no event was lost, but parts of events are missing or in doubt (%s)", lossList(&all)))
 	}
 	if n := all.Lost[tracer.LossSideband]; n > 0 {
 		missing = append(missing, fmt.Sprintf("the kernel dropped %d records of mappings and names of threads (sideband lost %d): names may be missing, all calls are there", n, n))
+	}
+	if n := all.Lost[tracer.LossProbesMoved]; n > 0 {
+		missing = append(missing, fmt.Sprintf("the probes were out of a process %s (probes moved %d): calls of that time are missing", times(n), n))
 	}
 	if all.Lost[tracer.LossPaused] > 0 {
 		missing = append(missing, pauses(&all))

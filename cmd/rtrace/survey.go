@@ -283,7 +283,7 @@ func (v *survey) report() *report {
 	}
 	r.RSS = v.rss.Growth(r.liveMemory())
 	for _, l := range v.lost {
-		if l.Reason != trace.LostPaused && l.Reason != trace.LostNames {
+		if !l.gap && l.Reason != trace.LostNames {
 			r.LostEvents += l.Count
 		}
 		r.Lost = append(r.Lost, *l)
