@@ -207,7 +207,11 @@ func (c *convert) finish(err error) error {
 			err = e
 		}
 	}
-	if about := cmp.Or(c.heap(), c.told); about != nil {
+	about := c.told
+	if c.heap != nil {
+		about = cmp.Or(c.heap(), about)
+	}
+	if about != nil {
 		if e := c.side.HeapInfo(about); e != nil {
 			err = e
 		}
