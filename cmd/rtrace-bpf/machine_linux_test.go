@@ -160,7 +160,7 @@ func TestSwapProcess(t *testing.T) {
 				t.Fatalf("%d lists of open files", len(files))
 			}
 			for _, r := range records[i+1 : at[0]] {
-				if r.Kind != trace.KindMapping && r.Kind != trace.KindModule && r.Kind != trace.KindThread {
+				if r.Kind != trace.KindMapping && r.Kind != trace.KindModule && r.Kind != trace.KindThread && r.Kind != trace.KindRSS {
 					t.Errorf("%v between the process and its files", r.Kind)
 				}
 			}
