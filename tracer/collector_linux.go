@@ -64,6 +64,8 @@ type collector struct {
 	sides       []side
 	early       []side // that were received before run
 	leaderEnded bool   // the main thread, as records say
+	lastExec    uint64 // when the process became another program
+	loading     bool   // since then nothing was mapped
 	sideCount   uint64
 	remaps      uint64 // numbers the sideband records
 	wait        time.Duration

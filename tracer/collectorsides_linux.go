@@ -13,6 +13,12 @@ func (c *collector) pollSideband(now uint64) {
 	for i := range c.sides {
 		c.takeSide(&c.sides[i])
 	}
+	if s := c.sideband.subscription; s != nil && s.ended() {
+		c.renewSideband(max(c.lastExec, s.since), c.lastExec < s.since)
+		if c.sideband.subscription == s {
+			s.leaders = nil // the main thread has ended, others go on
+		}
+	}
 	if c.sideband.dropped {
 		c.auditor.ask(c.sideband.since(), c.sideband.doubt())
 		c.sideband.narrow()
@@ -36,15 +42,16 @@ func (c *collector) takeSide(x *side) {
 		}
 		if x.tid == x.pid {
 			c.leaderEnded = true
-			c.renewSideband(x)
+			c.renewSideband(x.time, false)
 		}
 	case sideExec:
-		c.leaderEnded = false
+		c.leaderEnded, c.lastExec, c.loading = false, x.time, true
 		if c.auditor.spoiled(x.time) {
 			c.auditor.ask(c.auditor.since, c.auditor.open)
 		}
 		c.tell(x)
 	case sideMap:
+		c.loading = false
 		c.tell(x)
 	}
 }
@@ -63,13 +70,17 @@ func (c *collector) tell(x *side) {
 // it executes a set-user-ID program the kernel takes its events away, which looks the
 // same. Then the process is subscribed to once more, and what it has mapped meanwhile
 // passes for records of that moment. No call of the new program has been passed on yet.
-func (c *collector) renewSideband(end *side) {
+// If the exec came while the process was subscribed to, its own record may be missing.
+func (c *collector) renewSideband(time uint64, unseen bool) {
 	again, err := c.sideband.renew()
 	if err != nil {
 		c.failed = errors.Join(c.failed, fmt.Errorf("watch mappings: %w", err))
 		return
 	}
 	if !again {
+		if c.loading && c.sideband.perTask() { // what it became, and mapped, before it ended is not known
+			c.auditor.ask(c.lastExec, doubtDropped)
+		}
 		return
 	}
 	c.leaderEnded = false
@@ -78,9 +89,13 @@ func (c *collector) renewSideband(end *side) {
 	if err != nil {
 		return // the process has ended
 	}
+	pid := c.sideband.pid
+	if threads := c.auditor.target.threads(); unseen && len(threads) > 0 {
+		c.takeSide(&side{kind: sideExec, time: time, pid: pid, tid: pid, name: threads[0].Name})
+	}
 	for _, m := range all {
 		m.seen = began
-		c.takeSide(&side{kind: sideMap, time: end.time + 1, pid: end.pid, tid: end.tid, mapping: m})
+		c.takeSide(&side{kind: sideMap, time: time + 1, pid: pid, tid: pid, mapping: m})
 	}
 }
 

@@ -66,7 +66,9 @@ func TestPauseContainsItsEdges(t *testing.T) {
 		t.Errorf("the pause begins at %d, the programs were switched off at %d", g.since, off)
 	}
 	g.running.Wait()
-	<-g.moved
+	if err := <-g.moved; err != nil {
+		t.Fatal(err)
+	}
 	g.state = governAttaching
 	g.moved <- nil
 	if err := c.govern(); err != nil {

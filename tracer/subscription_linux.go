@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -30,9 +31,20 @@ const inheritThread = 1 << 35
 // subscription is the perf events that have the kernel record mappings, names, forks
 // and exits.
 type subscription struct {
-	perTask bool // of the threads of one process; else of the whole machine
-	leader  bool // with the main thread
+	perTask bool   // of the threads of one process; else of the whole machine
+	leader  bool   // with the main thread
+	since   uint64 // when it began
 	fds     []int
+	leaders []unix.PollFd // the events of the main thread
+}
+
+// ended reports whether the kernel has taken an event away from the main thread.
+func (s *subscription) ended() bool {
+	if len(s.leaders) == 0 {
+		return false
+	}
+	n, err := unix.Poll(s.leaders, 0)
+	return err == nil && n > 0 && slices.ContainsFunc(s.leaders, func(fd unix.PollFd) bool { return fd.Revents&unix.POLLHUP != 0 })
 }
 
 // subscribeMachine subscribes to the records of all processes.
@@ -49,7 +61,7 @@ func subscribeMachine(cpus []int, rings []*ring.Perf) (*subscription, error) {
 // subscribeThreads subscribes to the records of the threads that a process has and
 // those that these make. Of a process that has ended it has no events.
 func subscribeThreads(pid int, cpus []int, rings []*ring.Perf, limit int) (*subscription, error) {
-	s := &subscription{perTask: true}
+	s := &subscription{perTask: true, since: clock()}
 	if err := s.cover(pid, cpus, rings, limit); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -79,7 +91,12 @@ func (s *subscription) cover(pid int, cpus []int, rings []*ring.Perf, limit int)
 			if err != nil {
 				return err
 			}
-			s.leader = s.leader || there && tid == pid
+			if there && tid == pid {
+				s.leader = true
+				for _, fd := range s.fds[len(s.fds)-len(cpus):] {
+					s.leaders = append(s.leaders, unix.PollFd{Fd: int32(fd)})
+				}
+			}
 		}
 		// A list that threads ended under can lack others.
 		status, err := proc.ReadStatus(pid)

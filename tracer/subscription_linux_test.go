@@ -139,10 +139,17 @@ func TestExecOfSetUID(t *testing.T) {
 			}
 			child := testutil.Spawn(t, plain, "10", program, "20", plain, "30", program, "40", "/bin/true")
 			child.Ready()
-			r := attachTo(t, child.PID, func(o *Options) { o.Sideband = way })
+			seen := make(chan struct{}, 100)
+			r := watched(t, child.PID, func(o *Options) { o.Sideband = way }, func(_ *recording, rec *trace.Record) {
+				if rec.Kind == trace.KindMapping && (rec.Mapping.Path == program || rec.Mapping.Path == plain) {
+					seen <- struct{}{}
+				}
+			})
+			<-seen
 			for range 3 {
 				child.Go()
 				child.Ready()
+				<-seen // a program that ends before the tracer looks is not known
 			}
 			child.Go()
 			child.Succeed()
