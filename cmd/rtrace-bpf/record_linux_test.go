@@ -293,7 +293,7 @@ func TestOutputsThatCannotBe(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ output, want string }{
 		"directory missing":    {filepath.Join(dir, "no", "trace"), "no such file or directory"},
-		"no such directory":    {filepath.Join(dir, "no") + "/", "no such file or directory"},
+		"no such directories":  {filepath.Join(dir, "no", "deeper") + "/", "no such file or directory"},
 		"file exists":          {exists, "file exists"},
 		"directory not usable": {"/proc/self", "rtrace-raw"},
 	} {
