@@ -58,11 +58,17 @@ func (l *launching) says(text string) {
 // records reads the one trace that there is.
 func (l *launching) records() []*trace.Record {
 	l.t.Helper()
+	return load(l.t, l.trace())
+}
+
+// trace returns the path of the trace.
+func (l *launching) trace() string {
+	l.t.Helper()
 	all, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-0.jsonl"))
 	if err != nil || len(all) != 1 {
 		l.t.Fatalf("traces in the directory: %v, %v", all, err)
 	}
-	return load(l.t, all[0])
+	return all[0]
 }
 
 // mostOfLibc is how many calls a static glibc makes at most before any constructor, to
@@ -272,7 +278,7 @@ func TestLaunchTerminated(t *testing.T) {
 	l.Ready()
 	l.Signal(syscall.SIGTERM)
 	l.ends(125)
-	l.records()
+	loadEnded(t, l.trace())
 }
 
 // Children, vfork's too, run into no breakpoint, nor does a daemon after the command

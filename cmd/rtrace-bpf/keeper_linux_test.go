@@ -47,7 +47,7 @@ func TestKeeperIsKilled(t *testing.T) {
 			}
 			r.ends(cli.Failed)
 			r.says("rtrace-keeper, which holds the probes, has ended")
-			if n := count(load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0", child.PID))), "malloc"); n != 10 {
+			if n := count(loadEnded(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0", child.PID))), "malloc"); n != 10 {
 				t.Errorf("%d calls of malloc in the trace, want 10", n)
 			}
 			child.Go()

@@ -171,7 +171,7 @@ func TestSomeCannotBeTraced(t *testing.T) {
 	}
 	r.says(fmt.Sprintf("rtrace-bpf: not traced: process %d: no such process\n", gone.PID))
 	r.says(fmt.Sprintf("rtrace-bpf: not traced: process %d", static.PID))
-	r.says("has no known allocator\n")
+	r.says("has no known allocator: it is a Go program")
 	r.says("2 of 3 processes could not be traced")
 	if all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*")); err != nil || len(all) != 2 {
 		t.Errorf("files: %v, %v", all, err)
