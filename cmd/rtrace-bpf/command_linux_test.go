@@ -17,6 +17,17 @@ import (
 // oldKernel forces what a kernel without uprobe_multi and attach cookies has.
 var oldKernel = []string{"--mechanism", "perf", "--sites", "address", "--state", "hash"}
 
+// kernelWays returns the flags by which a test that takes long with oldKernel, because
+// the kernel removes such probes slowly, goes through kernels: without a sweep not that.
+func kernelWays(t *testing.T) map[string][]string {
+	t.Helper()
+	ways := map[string][]string{"auto": nil}
+	if testutil.Sweep(t) {
+		ways["old kernel"] = oldKernel
+	}
+	return ways
+}
+
 // launching is a command that the command of this package starts and traces.
 type launching struct {
 	*testutil.Child

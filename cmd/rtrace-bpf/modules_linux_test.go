@@ -87,7 +87,7 @@ func TestModules(t *testing.T) {
 	}
 	for name, program := range programs {
 		t.Run(name, func(t *testing.T) {
-			for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
+			for way, flags := range kernelWays(t) {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", program[0], "-q"}, flags), program[1:]...)
 					l.ends(0)
@@ -102,7 +102,7 @@ func TestModules(t *testing.T) {
 // symbols tell of.
 func TestResourceOption(t *testing.T) {
 	program := testutil.Build(t, "things_pool")
-	for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
+	for way, flags := range kernelWays(t) {
 		t.Run(way, func(t *testing.T) {
 			l := launchCommand(t, slices.Concat(flags, []string{
 				"-e", "file", "-q",

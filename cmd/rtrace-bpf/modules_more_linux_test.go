@@ -47,7 +47,7 @@ func TestModulesOfLibraries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			needLibrary(t, it.needs)
 			program := testutil.Build(t, it.program, it.flags...)
-			for way, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
+			for way, flags := range kernelWays(t) {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", it.module, "-q"}, flags), program)
 					l.ends(0)

@@ -26,7 +26,9 @@ func TestModulesInSwap(t *testing.T) {
 		"lock":   {testutil.Build(t, "things_threads"), "lock"},
 	} {
 		t.Run(module, func(t *testing.T) {
-			for way, flags := range map[string][]string{"stacks": nil, "no stacks": {"--depth=0"}, "old kernel": oldKernel} {
+			ways := kernelWays(t)
+			ways["no stacks"] = []string{"--depth=0"}
+			for way, flags := range ways {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", "file:thread:lock", "--format", "swap", "-q"}, flags), program...)
 					l.ends(0)
