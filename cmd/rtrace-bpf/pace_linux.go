@@ -124,7 +124,7 @@ func (x *session) watch(stats *tracer.Stats, last bool) {
 	if err != nil {
 		return // the losses are in the summary
 	}
-	x.pace.tell(x, reading{hits: hits, calls: stats.Calls, lost: stats.LostEvents() - stats.Lost[tracer.LossSideband], cpu: x.resident.cpu()}, time.Now(), costs)
+	x.pace.tell(x, reading{hits: hits, calls: stats.Calls, lost: stats.LostEvents(), cpu: x.resident.cpu()}, time.Now(), costs)
 }
 
 // tell prints what has to be known.
