@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"rtrace-bpf/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "refresh the scripts' and the documents' expected texts")
@@ -44,6 +47,12 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "compress": compress, "head-bytes": headBytes,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "first" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return testutil.FirstOnly(), nil
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

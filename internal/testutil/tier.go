@@ -18,7 +18,7 @@ const first = "first"
 // left out and why.
 func Extra(t testing.TB, need string) {
 	t.Helper()
-	if inFirst() {
+	if FirstOnly() {
 		t.Skip("LEFT-OUT: " + need)
 	}
 }
@@ -28,7 +28,7 @@ func Extra(t testing.TB, need string) {
 // nor in `go test -short`, as virtual machines run it.
 func Sweep(t testing.TB) bool {
 	t.Helper()
-	if inFirst() {
+	if FirstOnly() {
 		t.Log("REDUCED: a part of the combinations")
 		return false
 	}
@@ -43,4 +43,6 @@ var large = map[string]string{
 	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "rg": "ripgrep",
 }
 
-func inFirst() bool { return os.Getenv(tier) == first }
+// FirstOnly reports whether this is a run of `make test`, which leaves out what Extra
+// marks. A script skips with "LEFT-OUT: " and what it needs then.
+func FirstOnly() bool { return os.Getenv(tier) == first }
