@@ -155,7 +155,8 @@ func (p *managedProgram) trace(t *testing.T, args ...string) (errOut string) {
 	var text bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &text}
 	code := run(ctx, s, append([]string{"-p", fmt.Sprint(p.pid), "--ready-file", ready}, args...), settings{})
-	if code != cli.OK {
+	// On a busy machine events are lost, which is no fault of what is looked at here.
+	if lost := code == cli.Incomplete && strings.Contains(text.String(), "events were lost (ring full "); code != cli.OK && !lost {
 		t.Fatalf("%v: exit code %d, %s", args, code, text.String())
 	}
 	return text.String()
@@ -256,12 +257,11 @@ func (s spans) inStacks(records []*trace.Record) (stacks int, names map[string]b
 		found := false
 		for _, frame := range r.Call.Stack.Frames {
 			name, looked := known[frame]
-			for _, f := range s {
-				if !looked && f.Start < frame && frame <= f.End {
-					name = f.Name
-				}
+			if !looked {
+				name = s.name(frame)
+				known[frame] = name
 			}
-			if known[frame] = name; name != "" {
+			if name != "" {
 				found, names[name] = true, true
 			}
 		}
