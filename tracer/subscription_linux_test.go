@@ -1,7 +1,8 @@
 package tracer
 
 import (
-	"os/exec"
+	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -132,10 +133,13 @@ func TestExecOfSetUID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			plain, program := filepath.Join(dir, "plain"), filepath.Join(dir, "setuid")
-			for _, cmd := range [][]string{{"chmod", "755", filepath.Dir(dir), dir}, {"cp", testutil.Build(t, "exec"), plain}, {"cp", plain, program}, {"chown", "65534", program}, {"chmod", "4755", program}} {
-				if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
-					t.Fatalf("%v: %v\n%s", cmd, err, out)
-				}
+			copyFile(t, testutil.Build(t, "exec"), plain)
+			copyFile(t, plain, program)
+			const nobody = 65534
+			err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755), os.Chmod(plain, 0o755),
+				os.Chown(program, nobody, 0), os.Chmod(program, 0o755|os.ModeSetuid))
+			if err != nil {
+				t.Fatal(err)
 			}
 			child := testutil.Spawn(t, plain, "10", program, "20", plain, "30", program, "40", "/bin/true")
 			child.Ready()
