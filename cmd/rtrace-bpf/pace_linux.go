@@ -15,8 +15,8 @@ const (
 	dearPace   = 0.02 // of a processor that goes into it: less harms nobody
 	dearLoss   = 0.01 // of the calls that are lost
 	vagueShare = 0.5  // from here on what is not measured, as the cold caches of the program, weighs
-	mostShare  = 0.95 // more is not told apart: the measurement is not that exact
-	toldFactor = 2    // by which the slow-down has to grow to be told again
+	mostShare  = 0.95 // larger shares are not distinguished: the measurement is not that exact
+	warnFactor = 2    // by which the slow-down has to grow for another warning
 )
 
 // reading is what is known of a process at a moment, counted from the start.
@@ -26,13 +26,13 @@ type reading struct {
 	cpu         time.Duration // that the process has used
 }
 
-// pace follows what tracing costs a process, and what was said of that.
+// pace follows what tracing costs a process, and the warnings about it.
 type pace struct {
-	last     reading
-	at       time.Time
-	told     float64 // the greatest slow-down that was told
-	toldLoss bool
-	unknown  bool // that costs are not known was told
+	last       reading
+	at         time.Time
+	warned     float64 // the greatest slow-down of a warning
+	warnedLoss bool    // of lost calls
+	unknown    bool    // it was reported that costs are not known
 }
 
 // burden is what tracing was like in an interval.
@@ -48,8 +48,8 @@ type burden struct {
 func (b *burden) factor() float64 { return 1 / (1 - b.share) }
 
 // look takes over a reading and returns what the interval since the last one was like,
-// and whether the user has to know: it costs the process much, and twice as much as was
-// told before, or many calls are lost.
+// and whether to warn: it costs the process much, and twice as much as at the last
+// warning, or many calls are lost.
 func (p *pace) look(r reading, now time.Time, costs tracer.Costs) (b burden, tell bool) {
 	before, passed := p.last, now.Sub(p.at)
 	first := p.at.IsZero()
@@ -69,11 +69,11 @@ func (p *pace) look(r reading, now time.Time, costs tracer.Costs) (b burden, tel
 		b.share = min(cost.Seconds()/cpu.Seconds(), mostShare)
 	}
 	much := cost.Seconds() >= dearPace*max(1, passed.Seconds()) // also of a short interval
-	if b.share >= dearShare && much && b.factor() >= toldFactor*p.told {
-		p.told, tell = b.factor(), true
+	if b.share >= dearShare && much && b.factor() >= warnFactor*p.warned {
+		p.warned, tell = b.factor(), true
 	}
-	if b.lost >= dearLoss && !p.toldLoss {
-		p.toldLoss, tell = true, true
+	if b.lost >= dearLoss && !p.warnedLoss {
+		p.warnedLoss, tell = true, true
 	}
 	return b, tell
 }
@@ -106,7 +106,7 @@ func (b *burden) text(c *config, costs tracer.Costs) string {
 	return text
 }
 
-// watch tells the user what tracing costs the process, if that is much, and when many
+// watch warns if tracing costs the process much, and when many
 // calls are lost.
 // last says that the trace is over.
 func (x *session) watch(stats *tracer.Stats, last bool) {

@@ -195,7 +195,7 @@ func reader(t *testing.T, path string) *os.File {
 	return f
 }
 
-// A FIFO without a reader is waited for, once this was told, until ctx ends.
+// A FIFO without a reader is waited for until ctx ends; waits is called once before that.
 func TestFIFOWithoutReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
