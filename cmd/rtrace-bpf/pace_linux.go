@@ -86,7 +86,7 @@ func (b *burden) text(c *config, costs tracer.Costs) string {
 		if b.share >= vagueShare {
 			about = "at least"
 		}
-		text += fmt.Sprintf("; %s %.0f %% of its CPU time go into tracing, so that it runs %s %.1f times slower (a probe costs %v on this machine, a return %v more)",
+		text += fmt.Sprintf("; %s %.0f %% of its CPU time goes into tracing, so it runs %s %.1f times slower (a probe costs %v on this machine, a return %v more)",
 			about, 100*b.share, about, b.factor(), costs.Entry.Round(10*time.Nanosecond), costs.Return.Round(10*time.Nanosecond))
 	}
 	var help []string

@@ -72,7 +72,7 @@ func TestPaceOfLostCalls(t *testing.T) {
 // The line has the rate, the share, the slow-down and what is lost, and says what helps
 // unless that is asked for already. --quiet keeps it away.
 func TestPaceIsTold(t *testing.T) {
-	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time go into tracing, so that it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
+	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time goes into tracing, so it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
 	hits := tracer.Hits{Entries: 1_200_000, Returns: 600_000}
 	for name, test := range map[string]struct {
 		config config
@@ -94,12 +94,12 @@ func TestPaceIsTold(t *testing.T) {
 		"half": {
 			config{maxRate: 5},
 			reading{tracer.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second},
-			"rtrace-bpf: process 7 makes 400.0k calls/s; about 40 % of its CPU time go into tracing, so that it runs about 1.7 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
+			"rtrace-bpf: process 7 makes 400.0k calls/s; about 40 % of its CPU time goes into tracing, so it runs about 1.7 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
 		},
 		"beyond measure": {
 			config{maxRate: 5},
 			reading{tracer.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second},
-			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 95 % of its CPU time go into tracing, so that it runs at least 20.0 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
+			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 95 % of its CPU time goes into tracing, so it runs at least 20.0 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
 		},
 		"cheap": {config{}, reading{tracer.Hits{Entries: 1_000}, 1_000, 0, time.Second}, ""},
 		"quiet": {config{quiet: true}, reading{hits, 1_200_000, 0, time.Second}, ""},
@@ -133,7 +133,7 @@ func TestSlowDownIsTold(t *testing.T) {
 			r.Wait()
 			child.Go()
 			child.Succeed()
-			r.says(" of its CPU time go into tracing, so that it runs ")
+			r.says(" of its CPU time goes into tracing, so it runs ")
 			if name == "lost" {
 				r.says(" of the calls are lost; what helps: a larger --ring-size, or --max-rate")
 			}
