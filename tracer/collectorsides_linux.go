@@ -30,7 +30,7 @@ func (c *collector) pollSideband(now uint64) {
 	}
 }
 
-// takeSide passes on a record of the kernel's, and tells those whom it concerns.
+// takeSide passes on a record of the kernel's, and notifies what depends on it.
 func (c *collector) takeSide(x *side) {
 	c.remaps++
 	x.number = c.remaps

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// A directory that -o names with a slash is made for the user; what cannot be made is
-// told, and the command has not run.
+// A directory that -o names with a slash is made for the user. One that cannot be made is
+// reported, and the command does not run.
 func TestDirectoryIsMade(t *testing.T) {
 	testutil.NeedBPF(t)
 	const uid, gid = 54321, 54322

@@ -18,8 +18,8 @@ import (
 )
 
 // endlessRuntime makes a process look like one of .NET whose events have no end: it
-// sends them until the connection is closed, whatever it is told. stop is called when
-// it is told to stop.
+// sends them until the connection is closed, whatever it receives. stop is called when
+// it receives the request to stop.
 func endlessRuntime(t *testing.T, stop func()) (pid int) {
 	t.Helper()
 	pid, folder := idle(t)

@@ -20,8 +20,8 @@ import (
 // costs are those of a machine: half a microsecond each.
 var costs = tracer.Costs{Entry: 500, Return: 500}
 
-// What tracing costs is told when it is much of what the process does, and again when
-// the slow-down has doubled. What was lost has cost the same.
+// There is a warning when tracing takes much of the CPU time of the process, and another
+// when the slow-down has doubled. Lost calls cost the same.
 func TestPace(t *testing.T) {
 	var p pace
 	now, r := time.Now(), reading{}
@@ -114,9 +114,9 @@ func TestPaceIsTold(t *testing.T) {
 	}
 }
 
-// A program that does nothing but allocate and free is told of, and so it is when most of
-// its events are lost, since the tracer did not come to read them.
-func TestSlowDownIsTold(t *testing.T) {
+// There is a warning about a program that does nothing but allocate and free, also when
+// most of its events are lost because the tracer could not read them.
+func TestSlowDownIsReported(t *testing.T) {
 	for name, ring := range map[string]string{"recorded": "64M", "lost": "64K"} {
 		t.Run(name, func(t *testing.T) {
 			child := waiting(t, "phases", "1", "100000")

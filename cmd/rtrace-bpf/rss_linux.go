@@ -101,7 +101,7 @@ func (x *session) putResident(time int64) error {
 	return x.put(&trace.Record{Kind: trace.KindRSS, Time: time, PID: int32(x.pid), RSS: trace.RSS{Bytes: m.bytes}})
 }
 
-// residentSummary tells how the memory grew, and the verdict if that was elsewhere than
+// residentSummary prints how the memory grew, and the verdict if it grew elsewhere than
 // in blocks.
 func (x *session) residentSummary(w io.Writer, stats *tracer.Stats) {
 	if x.resident == nil {

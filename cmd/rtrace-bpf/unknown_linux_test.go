@@ -110,7 +110,7 @@ func TestPausesAreNoLosses(t *testing.T) {
 	}
 }
 
-// Parts of events that are missing are not told as events.
+// Missing parts of events are not reported as lost events.
 func TestPartsAreNoLostEvents(t *testing.T) {
 	r := &recording{config: &config{quiet: true}}
 	r.sum.Lost[tracer.LossStack] = 3

@@ -270,7 +270,7 @@ func (c *callReader) warn(w func(error)) {
 	c.warnUnknown(w)
 }
 
-// warnLost tells what is missing, and what follows from it.
+// warnLost warns of what is missing, and of what follows from it.
 func (c *callReader) warnLost(w func(error)) {
 	if n := c.stats.gaps; n > 0 {
 		text := "the recording has " + plural(n, "gap")

@@ -137,7 +137,7 @@ func (a *Account) doubt() string {
 	return " Blocks may be missing from the trace: " + strings.Join(why, ", and ") + "."
 }
 
-// next is a command that tells more.
+// next returns a command that finds out more.
 func (a *Account) next() string {
 	var flags []string
 	if !a.mappings {
