@@ -79,12 +79,13 @@ func New(wake <-chan os.Signal) *Family {
 	return f
 }
 
-// start makes a thread the one that holds the processes: for the kernel only one can.
-// It ends with the family, and the kernel lets go of them then. The main thread cannot
-// be that, since it does not end.
+// start locks a thread and serves from it: to the kernel, the tracer of a process is a
+// thread. The thread ends with the family, and the kernel then detaches it from the
+// processes. An unfit thread stays locked until another one has been found, so that the
+// runtime offers it only once.
 func (f *Family) start(started chan<- struct{}) {
 	runtime.LockOSThread()
-	if unix.Gettid() == os.Getpid() {
+	if !fit() {
 		elsewhere := make(chan struct{})
 		go f.start(elsewhere)
 		<-elsewhere
@@ -95,6 +96,14 @@ func (f *Family) start(started chan<- struct{}) {
 	f.tid = unix.Gettid()
 	close(started)
 	f.serve()
+}
+
+// fit reports whether the calling thread, which must be locked, can hold processes. The
+// main thread cannot, since it does not end. Nor can a thread that has started a child
+// process: the kernel would report the end of that child to the family as well, and
+// whoever started the child could no longer wait for it.
+func fit() bool {
+	return unix.Gettid() != os.Getpid() && childless()
 }
 
 // serve is what the thread does.

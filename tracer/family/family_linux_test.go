@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -336,5 +338,44 @@ func TestAlreadyTraced(t *testing.T) {
 	}
 	if err := f.Follow(gone.Process.Pid); !errors.Is(err, ErrGone) {
 		t.Errorf("of a process that has ended it is said: %v", err)
+	}
+}
+
+// Children that this program has started itself are not taken from it: the family's
+// thread must not be one that has started any. Without that rule, most threads the
+// runtime has at hand here would be.
+func TestOwnChildren(t *testing.T) {
+	const threads = 40
+	var starting, ending sync.WaitGroup
+	idle := make(chan struct{})
+	children := make(chan *exec.Cmd, threads)
+	for range threads {
+		starting.Add(1)
+		ending.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			cmd := exec.Command("true")
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+			} else {
+				children <- cmd
+			}
+			starting.Done()
+			<-idle
+		})
+	}
+	starting.Wait()
+	close(idle)
+	ending.Wait()
+	close(children)
+	for range 8 {
+		f := New(nil)
+		f.do(f.look)
+		defer f.Close()
+	}
+	for cmd := range children {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the family has taken the end of a child of this program: %v", err)
+		}
 	}
 }

@@ -55,16 +55,32 @@ func (c *childInfo) ended() bool {
 	return c.code == codeExited || c.code == codeKilled || c.code == codeDumped
 }
 
-// peek returns what is to be told of a thread that this thread holds, without taking
-// it. It does not wait.
+// peek returns the next status change of a thread held by this one, and leaves it to be
+// taken. It does not wait.
 func peek() (info childInfo, there bool) {
+	err := wait(&info)
+	return info, err == nil && info.pid != 0
+}
+
+// childless reports whether the calling thread has no child processes and holds none.
+func childless() bool {
+	var info childInfo
+	return errors.Is(wait(&info), unix.ECHILD)
+}
+
+// wait fills info with the next status change of the calling thread's children and of
+// the threads it holds; its pid is 0 if there is no change yet.
+func wait(info *childInfo) error {
 	for {
-		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(info)),
 			unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, 0, 0)
-		if errno == unix.EINTR {
-			continue
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return errno
 		}
-		return info, errno == 0 && info.pid != 0 // ECHILD: there is none
 	}
 }
 
