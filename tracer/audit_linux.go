@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // An audit follows the one before after at least this long, and so many times as long

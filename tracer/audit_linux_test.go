@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/trace"
 )
 

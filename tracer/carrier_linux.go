@@ -3,7 +3,7 @@ package tracer
 import (
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // killed is SIGKILL in proc.Status.Pending.

@@ -3,7 +3,7 @@ package tracer
 import (
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 )
 

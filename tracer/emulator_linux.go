@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 )
 
 // qemuGuests are the machines that QEMU emulates for single programs, as the

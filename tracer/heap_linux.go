@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // heap is what the allocator had from the system when the trace began.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/symbol"
 )
 

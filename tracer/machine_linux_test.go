@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // What a kernel runs and what of it can be traced.

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // preflightTarget is what the tracer probes in itself to see how probes behave.

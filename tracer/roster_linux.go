@@ -3,7 +3,7 @@ package tracer
 import (
 	"maps"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // roster is the threads of a process with their names, as records pass by in order.

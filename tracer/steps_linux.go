@@ -3,7 +3,7 @@ package tracer
 import (
 	"fmt"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // The last page that 32-bit programs on a 64-bit machine may have, and with the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/trace"
 )
 

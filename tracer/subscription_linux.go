@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/tracer/ring"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/modules"

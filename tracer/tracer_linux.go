@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/live"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/functions"

@@ -10,8 +10,8 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/linux/remote"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/remote"
 )
 
 // askConfig is what another rtrace-bpf is told.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"rtrace-bpf/internal/dotnet"
+	"rtrace-bpf/internal/linux/dotnet"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 )

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/selection"
+	"rtrace-bpf/internal/linux/selection"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/tracer"
 )

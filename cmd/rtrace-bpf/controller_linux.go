@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/remote"
+	"rtrace-bpf/internal/linux/remote"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/family"
 )

@@ -10,7 +10,7 @@ import (
 
 	decoder "rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/spool"
 	"rtrace-bpf/trace"
 )

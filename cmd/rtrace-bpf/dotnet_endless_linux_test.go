@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // endlessRuntime makes a process look like one of .NET whose events have no end: it

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rtrace-bpf/internal/dotnet"
+	"rtrace-bpf/internal/linux/dotnet"
 )
 
 // dotnetConfig is what is asked of the runtime of .NET.

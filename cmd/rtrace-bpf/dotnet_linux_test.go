@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/trace"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	decoder "rtrace-bpf/decoder/nettrace"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/dotnet"
+	"rtrace-bpf/internal/linux/dotnet"
 	"rtrace-bpf/trace"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/family"
 )

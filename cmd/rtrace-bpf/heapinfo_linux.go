@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/mallinfo"
+	"rtrace-bpf/internal/linux/mallinfo"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"

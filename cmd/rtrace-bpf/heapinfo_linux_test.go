@@ -15,7 +15,7 @@ import (
 
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 )
 

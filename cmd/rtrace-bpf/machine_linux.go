@@ -9,7 +9,7 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder/swap"
-	"rtrace-bpf/internal/machine"
+	"rtrace-bpf/internal/linux/machine"
 )
 
 // machineConfig is what swap has of the machine and of the process besides its calls.

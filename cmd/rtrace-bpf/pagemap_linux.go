@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/linux/pageflags"
 	"rtrace-bpf/internal/outfile"
-	"rtrace-bpf/internal/pageflags"
 	"rtrace-bpf/trace"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/linux/selection"
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/selection"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/keeper"
 )

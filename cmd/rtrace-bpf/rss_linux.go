@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/analysis/rss"
-	"rtrace-bpf/internal/machine"
+	"rtrace-bpf/internal/linux/machine"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )

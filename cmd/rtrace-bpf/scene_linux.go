@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/encoder/swap"
-	"rtrace-bpf/internal/machine"
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/machine"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/trace"
 )
 

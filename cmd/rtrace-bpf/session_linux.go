@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/linux/pageflags"
 	"rtrace-bpf/internal/outfile"
-	"rtrace-bpf/internal/pageflags"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"

@@ -13,8 +13,8 @@ import (
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/debuginfod"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/resolve"

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // KernelObjects are the kernel's numbers of what a process has open of BPF.

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/internal/proc"
 	"rtrace-bpf/tracer/launch"
 )
 

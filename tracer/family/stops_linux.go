@@ -3,7 +3,7 @@ package family
 import (
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/tracer/launch"
 )
 

@@ -1,6 +1,6 @@
 package launch
 
-import "rtrace-bpf/internal/proc"
+import "rtrace-bpf/internal/linux/proc"
 
 // Beginning is how the program begins that a process has just become, for those who
 // hold processes that they have not started.

@@ -3,7 +3,7 @@ package launch
 import (
 	"fmt"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/symbol"
 )
 

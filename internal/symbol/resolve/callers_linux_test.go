@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )

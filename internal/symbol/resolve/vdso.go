@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/symbol"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 )
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // asServer makes the test program a process with a socket like that of a

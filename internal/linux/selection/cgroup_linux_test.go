@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/selection"
+	"rtrace-bpf/internal/linux/selection"
 )
 
 // cgroup makes a cgroup of v2 and returns its folder and where v2 is mounted.

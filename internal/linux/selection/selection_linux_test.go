@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rtrace-bpf/internal/selection"
+	"rtrace-bpf/internal/linux/selection"
 	"rtrace-bpf/internal/testutil"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // Selection says which processes are meant: those of PIDs, and besides all that

@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // ErrGone says that a process has no memory any more.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strconv"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 )
 
 // Meter reads the state of the machine again and again. One goroutine may use it.

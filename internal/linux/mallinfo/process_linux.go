@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rtrace-bpf/internal/proc"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 )
