@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/jsonrecord"
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
 )
@@ -45,7 +46,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	b, err := AppendRecord(w.buf, r)
+	b, err := jsonrecord.Append(w.buf, r)
 	if err != nil {
 		return err
 	}
