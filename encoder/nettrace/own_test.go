@@ -229,11 +229,11 @@ func arguments(text string) (args []trace.Arg) {
 
 // whole returns the stack of an event.
 func (o *ownReader) whole(e *decoder.Event) trace.Stack {
-	st, told := o.stacks[e.Head.Stack]
+	st, known := o.stacks[e.Head.Stack]
 	if len(st.Frames) == 0 {
 		st.Frames = append([]uint64(nil), e.Stack...)
 	}
-	if !told && len(st.Frames) > 0 {
+	if !known && len(st.Frames) > 0 {
 		st.End = trace.StackComplete
 	}
 	return st

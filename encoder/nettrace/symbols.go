@@ -15,8 +15,8 @@ import (
 // note remembers the frames of a new stack.
 func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	p := s.space(pid)
-	if !p.told && e.seq > 0 { // the first event is rtrace's own, by which a stream is recognised
-		s.tell(e, p)
+	if !p.written && e.seq > 0 { // the first event is rtrace's own, by which a stream is recognised
+		s.program(e, p)
 	}
 	for i, f := range st.Frames {
 		name, ok := p.frames[f]
@@ -61,7 +61,7 @@ func (s *system) end(e *Writer) {
 	for _, pid := range slices.Sorted(maps.Keys(s.spaces)) {
 		p := s.spaces[pid]
 		if p.name != "" || len(p.mappings) > 0 {
-			s.tell(e, p)
+			s.program(e, p)
 		}
 		s.unmap(e, p, 0, ^uint64(0))
 		s.compiled(e, p)

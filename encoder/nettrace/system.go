@@ -27,7 +27,7 @@ type system struct {
 type space struct {
 	pid      int32
 	name     string // of the program, as in its command line
-	told     bool   // the process was written
+	written  bool   // the process was written
 	mappings []mapped
 	code     []trace.Function  // functions that are in no file
 	sorted   bool              // code is sorted by start
@@ -113,7 +113,7 @@ func (s *system) record(e *Writer, r *trace.Record) {
 	switch r.Kind {
 	case trace.KindProcess:
 		p := s.space(r.PID)
-		p.name, p.told = strings.Clone(r.Process.Name), false
+		p.name, p.written = strings.Clone(r.Process.Name), false
 	case trace.KindModule:
 		s.builds[strings.Clone(r.Module.Path)] = r.Clone().Module
 	case trace.KindMapping:
@@ -126,13 +126,13 @@ func (s *system) record(e *Writer, r *trace.Record) {
 	case trace.KindExec:
 		p := s.space(r.PID)
 		s.unmap(e, p, 0, ^uint64(0))
-		p.name, p.told = strings.Clone(r.Exec.Name), false
+		p.name, p.written = strings.Clone(r.Exec.Name), false
 	case trace.KindExit:
 		if r.Exit.Process {
 			p := s.space(r.PID)
 			s.unmap(e, p, 0, ^uint64(0))
 			s.compiled(e, p)
-			if p.told && !s.foreign(e, p) {
+			if p.written && !s.foreign(e, p) {
 				s.write(e, p, wire.SystemProcessExit, nil)
 			}
 			delete(s.spaces, r.PID)
@@ -214,14 +214,14 @@ func appendCharacters(dst []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint16(dst, uint16(len(s))), s...)
 }
 
-// tell writes the process with the name of its program's file. The reference reader
+// program writes the process with the name of its program's file. The reference reader
 // takes a stack for complete if its outermost frame is in that file or in the C
 // library.
-func (s *system) tell(e *Writer, p *space) {
-	if p.told {
+func (s *system) program(e *Writer, p *space) {
+	if p.written {
 		return
 	}
-	p.told = true
+	p.written = true
 	if s.foreign(e, p) {
 		return
 	}
