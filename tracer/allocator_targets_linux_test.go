@@ -17,7 +17,7 @@ import (
 // An allocator whose file was deleted, or replaced by another one, since it was
 // mapped: what is mapped is traced.
 func TestAllocatorFiles(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	jemalloc, tcmalloc := libraryFile(t, "libjemalloc.so.2"), libraryFile(t, "libtcmalloc_minimal.so.4")
 	inside := testutil.Build(t, "every", linked(t, "libjemalloc.a"), "-lm", "-ldl")
 	for name, change := range map[string]func(t *testing.T, path string){
@@ -62,7 +62,7 @@ func tracedAfter(t *testing.T, cmd *exec.Cmd, kind string, change func()) {
 // In a container, with mounts and process ids of its own, the program and its
 // allocator have names that lead nowhere here.
 func TestAllocatorInContainer(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	jemalloc, every := libraryFile(t, "libjemalloc.so.2"), testutil.Build(t, "every")
 	installed(t, "unshare")
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func only(t *testing.T, pid int) int {
 // A Rust program that nobody made for this, below a library of glibc's that counts
 // its calls: the counts are those of the trace.
 func TestRustProgram(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	rg, memusage := installed(t, "rg"), libraryFile(t, "libmemusage.so")
 	files := t.TempDir()
 	for i := range 20 {
@@ -158,7 +158,7 @@ func counted(t *testing.T, text []byte, function string) int {
 // A compiler driver does its work in children, which are not traced: the driver's
 // own calls are, and the children come to no harm.
 func TestDriverAndItsChildren(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	installed(t, "as") // it does not come with g++ in virtual machines
 	gxx, memusage := installed(t, "g++"), libraryFile(t, "libmemusage.so")
 	dir := t.TempDir()

@@ -27,7 +27,7 @@ func compareStacks(b *testing.B, depth int, flags ...string) {
 	}{
 		{"events/F", Options{}},
 		{"cached/F", Options{Depth: DefaultDepth}},
-		{"unwound/F", Options{Depth: DefaultDepth, noStackCache: true}},
+		{"unwound/F", Options{Depth: DefaultDepth, testing: testOptions{noStackCache: true}}},
 		{"bounded/F", Options{Depth: DefaultDepth, Bounded: true}},
 		{"fp/F", Options{Depth: DefaultDepth, Unwind: UnwindFP}},
 		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},

@@ -10,13 +10,6 @@ import (
 	"rtrace-bpf/tracer/keeper"
 )
 
-// Limits of the queue between the rings and the reader of records. When it is
-// full the rings take the rest, and when those are full the programs count.
-const (
-	batchEvents = 4096
-	batchQueue  = 32
-)
-
 // The rings are polled, since waking the tracer per event costs more than the
 // event (limits.md section 3).
 const (
@@ -118,13 +111,6 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 		}
 	}
 	return c, nil
-}
-
-// clock reads CLOCK_MONOTONIC, the clock of the events.
-func clock() uint64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail with these arguments
-	return uint64(ts.Nano())
 }
 
 // stop asks run to end; it may be called at any time, more than once.

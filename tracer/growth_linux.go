@@ -39,13 +39,13 @@ func (p *Plan) chooseGrowths(c *code, functions []Function) {
 	}
 	calls := c.growthCalls(functions, wrappers)
 	if len(calls) == 0 || len(calls) > maxGrowths {
-		p.options.warn("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.path)
+		p.options.warnf("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.path)
 		return
 	}
 	for _, call := range calls {
 		g, ok := p.chooseGrowth(c, call, wrappers[call.To])
 		if !ok {
-			p.options.warn("growth of the heap by %s at %#x is not recorded: the result cannot be probed", wrappers[call.To].symbol, call.From)
+			p.options.warnf("growth of the heap by %s at %#x is not recorded: the result cannot be probed", wrappers[call.To].symbol, call.From)
 			continue
 		}
 		p.growths = append(p.growths, g)

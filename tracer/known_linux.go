@@ -48,7 +48,7 @@ func (c *code) passes(all []knownHere) func(site.Branch) bool {
 	for i := range all {
 		if all[i].probe.function.Passed {
 			if _, end, ok := c.around(all[i].Addr); ok {
-				from = append(from, extent{all[i].Addr, end})
+				from = append(from, extent{start: all[i].Addr, end: end})
 			}
 		}
 	}
@@ -113,12 +113,12 @@ func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
 // named should be somewhere; the others are where their libraries are.
 func (s *namedSearch) warn(o *Options) {
 	for _, err := range s.unprobed {
-		o.warn("%v", err)
+		o.warnf("%v", err)
 	}
 	for i := range s.known {
 		f := &s.known[i]
 		if f.Owner != "" && !slices.ContainsFunc(s.probes, func(n namedProbe) bool { return n.function == f }) {
-			o.warn("no file of process %d has the function %s of --resource %s so far: it is traced from when one is mapped that has", s.target.pid, f.Symbol, f.Owner)
+			o.warnf("no file of process %d has the function %s of --resource %s so far: it is traced from when one is mapped that has", s.target.pid, f.Symbol, f.Owner)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
 )
 
 // Loss is a reason for events, or parts of events, that are missing.
@@ -51,8 +52,8 @@ type lossCounters struct {
 	counters *ebpf.Map
 	work     *ebpf.Map
 	programs []*ebpf.Program
-	activity *activity.Activity // nil without
-	named    *namedCalls        // nil without
+	activity *activity.Activity                                     // nil without
+	calls    func() (lost functions.Losses, late uint64, err error) // of named functions; nil without
 	before   [lossCount]uint64
 	perCPU   []uint64
 }
@@ -82,14 +83,14 @@ func (c *lossCounters) grown() ([lossCount]uint64, error) {
 		delta[LossRingFull] += lost.Full
 		delta[LossSkipped] += lost.Skipped
 	}
-	if c.named != nil {
-		lost, err := c.named.functions.Grown()
+	if c.calls != nil {
+		lost, late, err := c.calls()
 		if err != nil {
 			return delta, err
 		}
 		delta[LossRingFull] += lost.Full
 		delta[LossSkipped] += lost.Skipped
-		delta[LossProbedLate] += c.named.late.Swap(0)
+		delta[LossProbedLate] += late
 	}
 	return delta, nil
 }

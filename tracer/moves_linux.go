@@ -91,21 +91,6 @@ func (m *moves) finish(e *event) {
 	}
 }
 
-// ends says whether e is the return of a realloc of block.
-func (e *event) ends(block uint64) bool {
-	if e.kind == kindMove {
-		return e.old == block
-	}
-	return e.addr == block
-}
-
-// asAlloc returns the second half of a move.
-func (e *event) asAlloc() event {
-	alloc := *e
-	alloc.kind, alloc.entry = kindAlloc, 0
-	return alloc
-}
-
 // taken says whether a held event behind i brought block to life.
 func (m *moves) taken(i int, block uint64) bool {
 	for j := i + 1; j < len(m.held); j++ {

@@ -92,7 +92,7 @@ func (p *Plan) findNamed() error {
 		}
 	}
 	p.namedFound = map[namedFile]bool{}
-	p.known = modules.Functions(p.options.Modules, p.options.depth() > 0)
+	p.known = modules.Functions(p.options.Modules, p.options.frames() > 0)
 	s := newNamedSearch(p)
 	if err := s.look(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *Plan) findNamed() error {
 				return err
 			}
 		default:
-			p.options.warn("%s: process %d has no file %s mapped: when it maps one, calls before that is seen are missing; the file's path would have its probes in before", place, p.target.pid, place.Library)
+			p.options.warnf("%s: process %d has no file %s mapped: when it maps one, calls before that is seen are missing; the file's path would have its probes in before", place, p.target.pid, place.Library)
 		}
 	}
 	s.warn(&p.options)

@@ -25,19 +25,3 @@ func (t *Tracer) relocate(m mapping, info fileInfo) {
 		s.stranger = true
 	}
 }
-
-// defines says whether the file at m offers malloc and free to others. One that a
-// new program has before the C library serves instead of that; the dynamic loader
-// has a minimal one for itself, in older versions, which does not.
-func (t *target) defines(m mapping) bool {
-	if rank(m, fileID{}) == rankLoader {
-		return false
-	}
-	f, _, err := t.open(m)
-	if err != nil || f == nil {
-		return false
-	}
-	_, malloc := f.Exported("malloc")
-	_, free := f.Exported("free")
-	return f.Close() == nil && malloc && free
-}

@@ -45,7 +45,7 @@ func TestSiteTable(t *testing.T) {
 // Every key of a site is found: by the distance alone where addresses within
 // pages are taken away, and what has no key is counted as lost.
 func TestSitesByDistance(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "every"))
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *Options) { o.Sites = SitesAddress })

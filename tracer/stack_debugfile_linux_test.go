@@ -37,7 +37,7 @@ func stripped(t *testing.T, program, dir, debug string) string {
 // Tables in .debug_frame, of the program itself or of its debug file, serve as
 // well as .eh_frame.
 func TestStacksFromDebugFrame(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)
 	t.Run("itself", func(t *testing.T) {
 		tracedStacks(t, byTables(UnwindEH, nil), program, "2000").allShadowed(false)
@@ -54,7 +54,7 @@ func TestStacksFromDebugFrame(t *testing.T) {
 
 // A debug file that belongs to another build is not used.
 func TestStacksWithForeignDebugFile(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)
 	other := testutil.Build(t, "shadow", append(debugFrame, "-O1")...)
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 // stack cache notwithstanding: one where that word is zero, and one where it is a
 // return address. The same goes for a stack that ends at the depth limit.
 func TestStacksThatDifferAtTheirEnd(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const blocks = 1000
 	for name, tt := range map[string]struct {
 		depth  int

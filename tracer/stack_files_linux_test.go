@@ -54,7 +54,7 @@ var fates = map[string]func(t *testing.T, path, other string){
 
 // The tables are those of the file that is mapped, whatever its path leads to.
 func TestStacksOfReplacedProgram(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", omitFramePointers)
 	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
 	for name, befall := range fates {
@@ -76,7 +76,7 @@ func TestStacksOfReplacedProgram(t *testing.T) {
 
 // A library that is gone or another one on disk before the trace begins.
 func TestStacksOfReplacedLibrary(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks_late", omitFramePointers)
 	small, large := plugs(t, testutil.Build)
 	for name, befall := range fates {
@@ -96,7 +96,7 @@ func TestStacksOfReplacedLibrary(t *testing.T) {
 
 // A process that sees other files under the same paths: its own are read.
 func TestStacksInOtherMountNamespace(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", omitFramePointers)
 	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
 	dir, hidden := t.TempDir(), t.TempDir()

@@ -14,7 +14,7 @@ import (
 // where the processor signs, so that what is found in a stack is no address
 // before the signature is taken off.
 func TestStacksOfHardenedPrograms(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	if cpu, err := os.ReadFile("/proc/cpuinfo"); runtime.GOARCH == "arm64" && err == nil {
 		t.Logf("the processor signs: %v", strings.Contains(string(cpu), " paca"))
 	}

@@ -9,7 +9,7 @@ import (
 // Code that was written to memory at run time has no tables: its frame pointers
 // are used, and tables again below it.
 func TestStacksThroughJIT(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", omitFramePointers)
 	t.Run("auto", func(t *testing.T) {
 		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)

@@ -96,7 +96,7 @@ func plugs(t *testing.T, build testutil.Builder) (small, large string) {
 // stack through them is wrong, soon all are complete. When another one comes to
 // the address of one that was closed, the tables of the old one do not serve.
 func TestStacksThroughLateLibraries(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, throughLateLibraries)
 }
 
@@ -156,7 +156,7 @@ func (r *stackRun) sameAddress(a, b string) {
 // After exec the tables of the new program serve, at once or a little later,
 // and those of the old one no more.
 func TestStacksAfterExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAfterExec)
 }
 

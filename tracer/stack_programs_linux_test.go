@@ -25,7 +25,7 @@ var stackPrograms = []struct {
 // whatever the frames between: callbacks of libraries, signal handlers, the
 // dynamic loader, exceptions.
 func TestStacksAreExact(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreExact)
 }
 
@@ -54,7 +54,7 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 // 32-bit programs are quite another code when they are linked at fixed addresses,
 // keep frame pointers although they have tables, or are not optimised.
 func TestStacksOfBuildsFor32Bit(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.Need32Bit(t)
 	for _, test := range []struct {
 		name, program string
@@ -75,7 +75,7 @@ func TestStacksOfBuildsFor32Bit(t *testing.T) {
 // Every way to attach, to keep state and to move events, and the stacks of
 // frees.
 func TestStacksOfEveryVariant(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksOfEveryVariant)
 }
 
@@ -93,7 +93,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
 		{"oldest", true, oldest},
 		{"bounded", true, func(o *Options) { o.Bounded = true }},
-		{"no-stack-cache", true, func(o *Options) { o.noStackCache = true }},
+		{"no-stack-cache", true, func(o *Options) { o.testing.noStackCache = true }},
 		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
 	}
 	sweep := testutil.Sweep(t)
@@ -120,7 +120,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 
 // A limit cuts a stack and says so; what is left is right.
 func TestStacksAreCutAtTheLimit(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreCutAtTheLimit)
 }
 
@@ -160,7 +160,7 @@ func (r *stackRun) cut(depth int) {
 
 // Stacks as deep as the limit can be, one frame less and one more.
 func TestDeepStacks(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, eachDeepStacks)
 }
 
@@ -205,7 +205,7 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 // While the dynamic loader binds a function, a register that the programs in the
 // kernel do not follow leads to the caller. Such stacks are flagged.
 func TestStacksDuringLazyBinding(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksDuringLazyBinding)
 }
 
@@ -224,7 +224,7 @@ func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
 // The Go unwinder, which knows all registers and expressions, finds the same
 // stacks as the programs in the kernel.
 func TestStacksAreVerified(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreVerified)
 }
 

@@ -92,7 +92,7 @@ func (r *stackRun) each(fault func(s *trace.Stack, logged []uint64) string) {
 // Programs without unwind tables: by their frame pointers if they have them,
 // and not at all otherwise, which is said.
 func TestStacksWithoutTables(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, withoutTablesAtAll)
 }
 
@@ -141,7 +141,7 @@ func onlyCaller(s *trace.Stack, _ []uint64) string {
 // A program whose compiler kept frame pointers, by these alone, and by the
 // kernel's own helper, whose stacks are merely there.
 func TestStacksByFramePointersAlone(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, byFramePointersAlone)
 }
 

@@ -41,7 +41,7 @@ func returnProbes(t *testing.T, pid int, path string, functions ...string) {
 // address in the place of a return address. Stacks have the true one. What it
 // is tells the same program in a run without such probes, at the same addresses.
 func TestStacksUnderForeignReturnProbes(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, underForeignReturnProbes)
 }
 

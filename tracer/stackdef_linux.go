@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"math/bits"
 	"slices"
 
 	"rtrace-bpf/trace"
@@ -65,19 +64,6 @@ func (s *stream) cut(def *stackDef) {
 		def.framePointer = i > 0
 		return
 	}
-}
-
-// identify hashes all that is known of a stack; never 0.
-func (d *stackDef) identify() uint64 {
-	h := uint64(d.end)<<1 | 1
-	if d.framePointer {
-		h |= 1 << 8
-	}
-	for _, addr := range d.frames {
-		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
-		h = hi ^ lo
-	}
-	return max(h, 1)
 }
 
 // stackEnd says in the words of a trace how a stack ended.

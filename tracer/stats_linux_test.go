@@ -166,7 +166,7 @@ func TestStatsOfWork(t *testing.T) {
 		tracer.stream.record(&event{kind: kindSide, addr: n}, &trace.Record{})
 	}
 	tracer.stream.record(&event{kind: kindRaw, addr: 123}, &trace.Record{})
-	if s := tracer.Stats(); s.Work != (Work{2, 3, 4}) || s.Late != 0 {
+	if s := tracer.Stats(); s.Work != (Work{Walks: 2, Searches: 3, Unchecked: 4}) || s.Late != 0 {
 		t.Errorf("got %+v, late %d", s.Work, s.Late)
 	}
 }

@@ -240,7 +240,7 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 	r.Call.Function, r.Call.Resource = s.functions[e.function], MemoryResource
 	stack := s.change(e, r, op)
 	if s.args != nil {
-		r.Call.Args = s.args[e.function].of(e, op)
+		r.Call.Args = callArguments(s.args[e.function], e, op)
 	}
 	return stack
 }

@@ -16,9 +16,8 @@ import (
 // each CPU from the kernel (docs/performance.md has what that costs). On a machine with
 // more CPUs than mostTaskCPUs it is made only when other processes fill the buffers.
 const (
-	mostTaskEvents = 4096
-	mostTaskCPUs   = 16
-	mostListings   = 16 // of the threads, while new ones appear
+	mostTaskCPUs = 16
+	mostListings = 16 // of the threads, while new ones appear
 )
 
 // errManyThreads is why a process has no subscription to single threads.

@@ -42,39 +42,39 @@ type Tracer struct {
 
 // Open attaches to the process and starts recording. It takes plan over. The
 // caller must read until io.EOF or an error, and Close.
-func Open(plan *Plan) (*Tracer, error) {
-	if len(plan.options.Modules) > 0 {
-		plan.open = plan.target.descriptors() // what is opened from now on is an event
+func Open(p *Plan) (*Tracer, error) {
+	if len(p.options.Modules) > 0 {
+		p.open = p.target.descriptors() // what is opened from now on is an event
 	}
-	k, err := attach(plan)
+	k, err := attach(p)
 	if err != nil {
-		return nil, errors.Join(err, plan.Close())
+		return nil, errors.Join(err, p.Close())
 	}
-	t := &Tracer{plan: plan, kernel: k, ticker: time.NewTicker(tickInterval)}
-	t.collector, err = newCollector(k.sources, k.sideband, plan.target)
+	t := &Tracer{plan: p, kernel: k, ticker: time.NewTicker(tickInterval)}
+	t.collector, err = newCollector(k.sources, k.sideband, p.target)
 	if err != nil {
-		return nil, errors.Join(err, k.Close(), plan.Close())
+		return nil, errors.Join(err, k.Close(), p.Close())
 	}
 	if err := t.collector.watchKeeper(k.keeper.FD()); err != nil {
-		return nil, errors.Join(err, t.collector.Close(), k.Close(), plan.Close())
+		return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
 	}
-	if limit := plan.options.drainLimit; limit != 0 {
+	if limit := p.options.testing.drainLimit; limit != 0 {
 		t.collector.limit = limit
 	}
-	if plan.options.Idle != nil {
+	if p.options.Idle != nil {
 		t.collector.longest = pollShortest
 	}
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable
-	t.collector.snapshot = plan.target.mappings
+	t.collector.snapshot = p.target.mappings
 	t.collector.follower = k.follower
 	t.collector.named = k.named
 	if k.named != nil {
 		if err := k.named.follow(t.collector.watchKeeper); err != nil {
-			return nil, errors.Join(err, t.collector.Close(), k.Close(), plan.Close())
+			return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
 		}
 	}
-	t.collector.governor = newGovernor(plan.options.MaxRate, k, plan)
+	t.collector.governor = newGovernor(p.options.MaxRate, k, p)
 	t.start()
 	if k.follower != nil {
 		k.follower.start()
@@ -102,7 +102,7 @@ func (t *Tracer) start() {
 	}
 	s.copies = newCopies(target, &options, &s.mappings)
 	if options.VerifyUnwind > 0 {
-		s.verifier = &verifier{copies: s.copies, log: options.warn}
+		s.verifier = &verifier{copies: s.copies, log: options.warnf}
 	}
 	if !options.NoLive {
 		s.blocks = live.NewBlocks()
@@ -156,7 +156,7 @@ func (t *Tracer) start() {
 			add(trace.KindResource, func(r *trace.Record) { r.Resource = resource })
 		}
 	}
-	s.warn = options.warn
+	s.warn = options.warnf
 	threads, all := t.baseline()
 	s.roster = newRoster(threads, s.baseline)
 	for _, thread := range threads {
@@ -170,7 +170,7 @@ func (t *Tracer) start() {
 		s.mappings.add(m, now)
 	}
 	if options.HeapGrowth {
-		s.heap = target.heap()
+		s.heap = readHeap(target)
 	}
 	for _, region := range s.heap.regions {
 		add(trace.KindHeapGrow, func(r *trace.Record) {

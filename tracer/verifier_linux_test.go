@@ -122,7 +122,7 @@ func tells(text string) bool {
 
 // What is wrong in the kernel is found, counted and told, the first few times.
 func TestVerifierFindsDifferences(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", omitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {

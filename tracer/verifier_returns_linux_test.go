@@ -9,7 +9,7 @@ import (
 // A copy of a stack has the address of the stub where a return probe of somebody
 // else is pending. That is no difference: from there on nothing can be told.
 func TestVerifierUnderForeignReturnProbes(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", omitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
