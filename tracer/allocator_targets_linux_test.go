@@ -23,20 +23,20 @@ func TestAllocatorFiles(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string){
 		"deleted": func(t *testing.T, path string) { must(t, os.Remove(path)) },
 		"replaced": func(t *testing.T, path string) {
-			copyFile(t, tcmalloc, path+".new")
+			testutil.CopyFile(t, tcmalloc, path+".new")
 			must(t, os.Rename(path+".new", path))
 		},
 	} {
 		t.Run("library "+name, func(t *testing.T) {
 			lib := filepath.Join(t.TempDir(), "libjemalloc.so.2")
-			copyFile(t, jemalloc, lib)
+			testutil.CopyFile(t, jemalloc, lib)
 			cmd := exec.Command(testutil.Build(t, "every"))
 			cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib)
 			tracedAfter(t, cmd, "jemalloc", func() { change(t, lib) })
 		})
 		t.Run("program "+name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "every")
-			copyFile(t, inside, program)
+			testutil.CopyFile(t, inside, program)
 			tracedAfter(t, exec.Command(program), "jemalloc", func() { change(t, program) })
 		})
 	}

@@ -13,7 +13,7 @@ import (
 func BenchmarkStacks(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, frames := range []int{6, 20, 40} {
-		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-4, omitFramePointers) })
+		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-4, testutil.OmitFramePointers) })
 	}
 	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 16) })
 }

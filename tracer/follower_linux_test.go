@@ -77,7 +77,7 @@ func TestFollowerHoldsNobodyUp(t *testing.T) {
 	f := follows(t)
 	for range 3 {
 		f.changed()
-		f.told(&side{kind: sideMap, mapping: oldCode, number: 1})
+		f.told(&side{kind: sideMap, mapping: oneMapping, number: 1})
 		if err := f.look(); err != nil {
 			t.Fatal(err)
 		}
@@ -185,3 +185,6 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("remap: %v", err)
 	}
 }
+
+// oneMapping is a mapping of no file that there is.
+var oneMapping = mapping{start: 0x1000, end: 0x3000, inode: 1, path: "/old"}

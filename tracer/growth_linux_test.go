@@ -96,7 +96,7 @@ func disassembled(t *testing.T, path string) disassembly {
 		return n
 	}
 	output := func(args ...string) []byte {
-		out, err := exec.Command(installed(t, "objdump"), append(args, path)...).Output()
+		out, err := exec.Command(testutil.Installed(t, "objdump"), append(args, path)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

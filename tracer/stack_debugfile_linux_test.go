@@ -11,7 +11,7 @@ import (
 
 // debugFrame has the compiler write tables for debuggers alone (.debug_frame),
 // which are not loaded with the program.
-var debugFrame = []string{"-g", omitFramePointers, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
+var debugFrame = []string{"-g", testutil.OmitFramePointers, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
 
 // tool runs a program that makes a file.
 func tool(t *testing.T, name string, args ...string) {

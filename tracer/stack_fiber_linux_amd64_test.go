@@ -22,7 +22,7 @@ func TestStacksThatDifferAtTheirEnd(t *testing.T) {
 		"limit": {2, trace.StackTruncated, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child := testutil.Spawn(t, testutil.Build(t, "fiber", omitFramePointers), "1000")
+			child := testutil.Spawn(t, testutil.Build(t, "fiber", testutil.OmitFramePointers), "1000")
 			child.Ready()
 			r := attachTo(t, child.PID, func(o *Options) { o.Depth = tt.depth })
 			child.Go()

@@ -10,7 +10,7 @@ import (
 // are used, and tables again below it.
 func TestStacksThroughJIT(t *testing.T) {
 	testutil.NeedBPF(t)
-	program := testutil.Build(t, "shadow", omitFramePointers)
+	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)
 	t.Run("auto", func(t *testing.T) {
 		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
 	})

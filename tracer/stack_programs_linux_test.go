@@ -32,7 +32,7 @@ func TestStacksAreExact(t *testing.T) {
 func stacksAreExact(t *testing.T, build testutil.Builder) {
 	total := 0
 	for i, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 			t.Run(fmt.Sprintf("%s-%d-%s", p.name, i, way), func(t *testing.T) {
 				r := tracedStacks(t, byTables(way, nil), program, p.rounds, "4")
@@ -60,8 +60,8 @@ func TestStacksOfBuildsFor32Bit(t *testing.T) {
 		name, program string
 		flags         []string
 	}{
-		{"fixed", "stacks", []string{omitFramePointers, "-no-pie"}},
-		{"fixed", "stacks_cxx", []string{omitFramePointers, "-no-pie"}},
+		{"fixed", "stacks", []string{testutil.OmitFramePointers, "-no-pie"}},
+		{"fixed", "stacks_cxx", []string{testutil.OmitFramePointers, "-no-pie"}},
 		{"frame-pointers", "stacks", []string{"-fno-omit-frame-pointer"}},
 		{"unoptimised", "stacks", []string{"-O0"}},
 	} {
@@ -98,7 +98,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 	}
 	sweep := testutil.Sweep(t)
 	for i, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for j, v := range variants {
 			if !sweep && (i+j)%len(stackPrograms) != 0 {
 				continue // each variant has one of the programs
@@ -125,7 +125,7 @@ func TestStacksAreCutAtTheLimit(t *testing.T) {
 }
 
 func stacksAreCutAtTheLimit(t *testing.T, build testutil.Builder) {
-	program := build(t, "stacks", omitFramePointers)
+	program := build(t, "stacks", testutil.OmitFramePointers)
 	for _, depth := range []int{1, 2, 8, 13} {
 		t.Run(strconv.Itoa(depth), func(t *testing.T) {
 			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = depth }), program, "10", "2")
@@ -171,7 +171,7 @@ func eachDeepStacks(t *testing.T, build testutil.Builder) {
 }
 
 func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
-	program := build(t, "stacks", omitFramePointers)
+	program := build(t, "stacks", testutil.OmitFramePointers)
 	deep := func(n, limit int) *stackRun {
 		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth, o.Bounded = limit, bounded }), program, "deep", strconv.Itoa(n))
 	}
@@ -210,7 +210,7 @@ func TestStacksDuringLazyBinding(t *testing.T) {
 }
 
 func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
-	program := build(t, "stacks", omitFramePointers, "-Wl,-z,lazy")
+	program := build(t, "stacks", testutil.OmitFramePointers, "-Wl,-z,lazy")
 	r := tracedStacks(t, byTables(UnwindEH, nil), program, "bind", "1")
 	complete := 0
 	n := r.honest(allCalls, func(_ *trace.Record, ok bool) {
@@ -231,7 +231,7 @@ func TestStacksAreVerified(t *testing.T) {
 func stacksAreVerified(t *testing.T, build testutil.Builder) {
 	var verified uint64
 	for _, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for _, every := range []int{1, 7} {
 			t.Run(fmt.Sprintf("%s-%d", p.name, every), func(t *testing.T) {
 				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = every }), program, "10", "2")

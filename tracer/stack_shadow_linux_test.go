@@ -10,9 +10,6 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// withoutTables has the compiler leave out what stacks can be unwound by.
-var withoutTables = []string{"-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
-
 // shadowed checks a stack of the program "shadow", whose log ends where libc
 // called main or the thread's function. What is to follow is libc's start
 // code and, in the main thread, the program's _start.
@@ -98,7 +95,7 @@ func TestStacksWithoutTables(t *testing.T) {
 
 func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 	bare := func(t *testing.T, flags ...string) string {
-		return build(t, "shadow", append(flags, withoutTables...)...)
+		return build(t, "shadow", append(flags, testutil.WithoutTables...)...)
 	}
 	t.Run("frame-pointers-auto", func(t *testing.T) {
 		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t), "2000")
@@ -109,11 +106,11 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-eh", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, omitFramePointers), "2000")
+		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, testutil.OmitFramePointers), "2000")
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-auto", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, omitFramePointers), "2000")
+		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, testutil.OmitFramePointers), "2000")
 		guessed := func(s *trace.Stack, _ []uint64) string {
 			if len(s.Frames) > 1 && !s.FramePointer {
 				return "frames were guessed and that is not said"

@@ -11,15 +11,6 @@ import (
 	"rtrace-bpf/tracer/hosttest"
 )
 
-// needSteps skips a test of 32-bit programs without address randomization where the kernel
-// would let them hang.
-func needSteps(t *testing.T) {
-	t.Helper()
-	if err := (kernelFeatures{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {
-		t.Skipf("SKIPPED-KERNEL: %v", err)
-	}
-}
-
 // A 32-bit program with its stack at the very top is traced only if the kernel has a place
 // for the page that it steps instructions in; others are traced either way.
 func TestStackAtTheTop(t *testing.T) {

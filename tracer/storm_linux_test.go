@@ -35,7 +35,7 @@ func TestStormOfThreads(t *testing.T) {
 	if want := testutil.VMCase() == "preempt"; want && !full {
 		t.Fatal("this kernel was to be booted with preempt=full, and is not preemptible")
 	}
-	program := testutil.Build(t, "storm", omitFramePointers)
+	program := testutil.Build(t, "storm", testutil.OmitFramePointers)
 	threads := max(12, 4*runtime.NumCPU())
 	for _, v := range []struct {
 		name   string

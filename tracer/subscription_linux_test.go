@@ -133,8 +133,8 @@ func TestExecOfSetUID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			plain, program := filepath.Join(dir, "plain"), filepath.Join(dir, "setuid")
-			copyFile(t, testutil.Build(t, "exec"), plain)
-			copyFile(t, plain, program)
+			testutil.CopyFile(t, testutil.Build(t, "exec"), plain)
+			testutil.CopyFile(t, plain, program)
 			const nobody = 65534
 			err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755), os.Chmod(plain, 0o755),
 				os.Chown(program, nobody, 0), os.Chmod(program, 0o755|os.ModeSetuid))

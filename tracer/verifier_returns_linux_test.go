@@ -10,7 +10,7 @@ import (
 // else is pending. That is no difference: from there on nothing can be told.
 func TestVerifierUnderForeignReturnProbes(t *testing.T) {
 	testutil.NeedBPF(t)
-	program := testutil.Build(t, "shadow", omitFramePointers)
+	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			child := testutil.Spawn(t, program, testutil.StackLogPath(t), "100")
