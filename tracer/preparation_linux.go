@@ -17,7 +17,7 @@ type preparation struct {
 // prepareTypes begins to read the types of the kernel.
 func (p *preparation) prepareTypes(f Features) {
 	if r, ok := f.(*cachedFeatures); ok {
-		p.types = r.types
+		p.types = r.spec
 		return
 	}
 	p.types = ahead(btf.LoadKernelSpec)

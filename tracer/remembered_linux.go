@@ -10,7 +10,7 @@ import (
 type cachedFeatures struct {
 	kernelFeatures
 	multi func() error
-	types func() (*btf.Spec, error)
+	spec  func() (*btf.Spec, error)
 }
 
 // RememberFeatures returns what the kernel offers, for who makes many plans: Options
@@ -18,7 +18,7 @@ type cachedFeatures struct {
 func RememberFeatures() Features {
 	return &cachedFeatures{
 		multi: sync.OnceValue(kernelFeatures{}.UprobeMulti),
-		types: sync.OnceValues(btf.LoadKernelSpec),
+		spec:  sync.OnceValues(btf.LoadKernelSpec),
 	}
 }
 
