@@ -238,6 +238,15 @@ func (k *kernel) openRings(p *Plan, cpus []int) (err error) {
 	return err
 }
 
+// installed returns the mappings whose unwind tables are in the kernel, and whether the
+// programs use tables at all.
+func (k *kernel) installed() (all []mapping, tables bool) {
+	if k.follower == nil {
+		return nil, false
+	}
+	return k.follower.space.mappings(), true
+}
+
 // leave has the probes removed, without waiting for that.
 func (k *kernel) leave() error {
 	err := k.keeper.Leave()

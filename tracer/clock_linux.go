@@ -4,13 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of the queue between the rings and the reader of records. When it is
-// full the rings take the rest, and when those are full the programs count.
-const (
-	batchEvents = 4096
-	batchQueue  = 32
-)
-
 // clock reads CLOCK_MONOTONIC, the clock of the events.
 func clock() uint64 {
 	var ts unix.Timespec
