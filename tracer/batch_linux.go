@@ -16,6 +16,7 @@ type batch struct {
 	exited bool   // the process has ended
 }
 
+// newBatch returns an empty batch.
 func newBatch() *batch { return &batch{events: make([]event, 0, batchEvents)} }
 
 // reset makes the batch empty, to be used again.

@@ -52,6 +52,7 @@ func (s *stream) function(e *event, r *trace.Record) (made bool) {
 	return made
 }
 
+// describeNamed fills r from an event and reports whether that makes a record.
 func (s *stream) describeNamed(x *functions.Event, r, head *trace.Record) bool {
 	r.Time, r.PID, r.TID, r.CPU = head.Time, head.PID, head.TID, head.CPU
 	return s.describeCall(x, r)

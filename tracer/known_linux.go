@@ -123,6 +123,7 @@ func (s *namedSearch) warn(o *Options) {
 	}
 }
 
+// locateKnown finds where a function of a module is entered and left in a file.
 func (s *namedSearch) locateKnown(c *code, n *namedProbe, sym symbol.Symbol) error {
 	if err := c.read(sym.Addr); err != nil {
 		return err

@@ -26,6 +26,7 @@ type moduleKey struct {
 	file               fileID
 }
 
+// key returns what tells the mapping from others.
 func (m *mapping) key() moduleKey {
 	return moduleKey{m.start, m.end, m.offset, fileID{major: m.major, minor: m.minor, inode: m.inode}}
 }
@@ -46,11 +47,13 @@ func (m mapping) same(o mapping) bool {
 	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode
 }
 
+// contains reports whether an address is in the mapping.
 func (m mapping) contains(addr uint64) bool { return addr >= m.start && addr < m.end }
 
 // overlaps says whether both have an address in common.
 func (m mapping) overlaps(o mapping) bool { return m.start < o.end && o.start < m.end }
 
+// id returns what tells the mapping's file from others.
 func (m mapping) id() fileID { return fileID{major: m.major, minor: m.minor, inode: m.inode} }
 
 // extent is addresses [start, end).

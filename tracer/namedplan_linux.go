@@ -56,6 +56,7 @@ type namedSearch struct {
 	unprobed  []error              // why some of these have no probes
 }
 
+// newNamedSearch returns a search for what a plan's options name and its modules know.
 func newNamedSearch(p *Plan) *namedSearch {
 	o := &p.options.Functions
 	s := &namedSearch{

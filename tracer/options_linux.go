@@ -234,12 +234,14 @@ func (o *Options) ringBytes(cpus int) int {
 // calls says whether calls of functions are told of beside those of allocators.
 func (o *Options) calls() bool { return o.Functions.Any() || len(o.Modules) > 0 }
 
+// warnf calls Warn, if there is one.
 func (o *Options) warnf(format string, args ...any) {
 	if o.Warn != nil {
 		o.Warn(format, args...)
 	}
 }
 
+// logf calls Log, if there is one.
 func (o *Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		o.Log(format, args...)

@@ -165,6 +165,7 @@ func (p *Plan) returns() []Probe {
 	return out
 }
 
+// entries lists the probes on the entries of functions.
 func (p *Plan) entries() []Probe {
 	var out []Probe
 	for i := range p.functions {

@@ -19,6 +19,7 @@ const clockSlack = 2_000_000
 // sideKind says what a side describes.
 type sideKind uint8
 
+// The kinds of sides.
 const (
 	sideMap      sideKind = iota // an executable mapping appeared
 	sideName                     // a thread changed its name
@@ -186,6 +187,7 @@ func (s *sideband) renew() (bool, error) {
 	return true, before.Close()
 }
 
+// Close ends the subscription and frees the buffers.
 func (s *sideband) Close() error {
 	var all []error
 	if s.subscription != nil {

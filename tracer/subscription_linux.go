@@ -139,6 +139,7 @@ func (s *subscription) open(attr *unix.PerfEventAttr, tid, cpu int, to *ring.Per
 	return to.Redirect(fd)
 }
 
+// Close ends the subscription.
 func (s *subscription) Close() error {
 	var all []error
 	for _, fd := range s.fds {

@@ -15,6 +15,7 @@ type row struct {
 	alignment int // what the block's address is a multiple of, counted from 1; 0: it is not asked for
 }
 
+// What functions do.
 const (
 	opAlloc    = probeOperationOPERATION_ALLOC
 	opAllocOut = probeOperationOPERATION_ALLOC_OUT

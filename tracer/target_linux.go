@@ -153,6 +153,7 @@ func checkProcess(pid int) error {
 	return nil
 }
 
+// processError wraps ErrNoProcess if an error of /proc means that the process has ended.
 func processError(pid int, err error) error {
 	if errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
@@ -260,6 +261,7 @@ func (t *target) ended() bool {
 	return err == nil && n > 0
 }
 
+// Close lets go of the process.
 func (t *target) Close() error { return unix.Close(t.pidfd) }
 
 // pidNamespace is the tracer's own process id namespace.

@@ -36,6 +36,8 @@ type ThingCount struct {
 	Allocs, Frees uint64
 }
 
+// newThings returns the resources of a plan's modules. length returns how long a text of
+// the process is.
 func newThings(p *Plan, length func(addr uint64, unit int) (uint64, bool)) things {
 	first := uint32(MemoryResource + 1)
 	if p.options.NoMemory {
