@@ -79,7 +79,7 @@ func unnamed(fields ...Field) []Layout { return []Layout{{Fields: fields}} }
 var Messages = append([]Message{
 	{ID: ProcessInfo, Name: "PROCESS_INFO", Note: "a traced process and its executable mappings", Layouts: unnamed(
 		pid,
-		Field{Name: "command_name", Type: String, Note: "task name of 15 bytes at most; we write the command line unless asked for the kernel's dialect"},
+		Field{Name: "command_name", Type: String, Note: "task name of 15 bytes at most; we write the command line except in the kernel's dialect"},
 		Field{Name: "ppid", Type: U32, Note: "parent"},
 		Field{Name: "start_time", Type: Time, Note: "when the process began; 0 if unknown"},
 		Field{Name: "low", Type: Pointer, Note: "of the program; 0 if not found"},
