@@ -157,7 +157,7 @@ var Messages = append([]Message{
 		}},
 		Field{Name: "res_id", Type: U32, If: "wsp_id", Is: 1<<1 | 1<<2 | 1<<3 | 1<<4},
 		Field{Name: "path", Type: String, If: "wsp_id", Is: 1 << 1})},
-	{ID: FBI, Name: "FBI", Note: "a variable within a function; of which process it does not say", Layouts: unnamed(
+	{ID: FBI, Name: "FBI", Note: "a variable within a function, without the process", Layouts: unnamed(
 		Field{Name: "variable_id", Type: U32},
 		Field{Name: "size", Type: U32, Note: "bytes; 0 if it could not be read"},
 		Field{Name: "data", Type: Sized})},
