@@ -211,9 +211,10 @@ check-modules: need-go ## go.mod and go.sum are complete and true
 	$(GO) mod verify
 
 .PHONY: check-text
-check-text: need-git ## no loose ends, no paths of somebody's machine
+check-text: need-git ## no loose ends, no paths of somebody's machine, no turns that are not plain English
 	@! git grep -nIwE 'TOD[O]|FIXM[E]|XX[X]' -- ':!testdata/corpus' || { echo 'error: loose ends' >&2; exit 1; }
 	@! git grep -nIE '(^|[^[:alnum:]_.])/(roo[t]|wor[k]|far[m]|home/[[:alnum:]]+)/' -- ':!testdata/corpus' ':!*_test.go' || { echo 'error: paths of a machine' >&2; exit 1; }
+	@.ci/banned-turns
 
 .PHONY: check-guarantees
 check-guarantees: need-git ## the tests that docs/guarantees.md names exist
