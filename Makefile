@@ -211,9 +211,10 @@ check-modules: need-go ## go.mod and go.sum are complete and true
 	$(GO) mod verify
 
 .PHONY: check-text
-check-text: need-git ## no loose ends, no paths of somebody's machine
+check-text: need-git ## no loose ends, no paths of somebody's machine, no turns that are not plain English
 	@! git grep -nIwE 'TOD[O]|FIXM[E]|XX[X]' -- ':!testdata/corpus' || { echo 'error: loose ends' >&2; exit 1; }
 	@! git grep -nIE '(^|[^[:alnum:]_.])/(roo[t]|wor[k]|far[m]|home/[[:alnum:]]+)/' -- ':!testdata/corpus' ':!*_test.go' || { echo 'error: paths of a machine' >&2; exit 1; }
+	@.ci/banned-turns
 
 .PHONY: check-guarantees
 check-guarantees: need-git ## the tests that docs/guarantees.md names exist
@@ -255,8 +256,8 @@ bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: need-go ## write the generated pages of docs/cli and docs/formats
-	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap -update
+docs: need-go ## write the generated pages of docs/cli, docs/formats and docs/design
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage|TestPackagePage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap ./internal/testutil -update
 
 .PHONY: share
 share: build ## write manual pages and completion for bash, zsh and fish into bin/share

@@ -4,7 +4,7 @@
  * every return; a packed site says which function it is and where its arguments
  * are.
  *
- * Rules (docs/architecture.md, "In the kernel"): a free counts at its entry,
+ * Rules (docs/design/calls.md): a free counts at its entry,
  * an allocation at its return; only the outermost call of an allocator counts;
  * whatever is not recorded is counted as lost, by reason.
  *

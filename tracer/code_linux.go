@@ -143,8 +143,8 @@ func (c *code) distance(addr uint64) uint64 {
 // glibc whatever frees on behalf of the program goes through the PLT, so that
 // it can be interposed; the direct calls are those that empty a thread's cache
 // at its end, of blocks that the program has freed already, and one inside
-// realloc (decision 14). Other C libraries and static programs are linked with
-// direct calls everywhere, so nothing can be told from them.
+// realloc (docs/design/decisions.md, 14). Other C libraries and static programs are
+// linked with direct calls everywhere, so a direct call proves nothing there.
 func (c *code) internal() []Probe {
 	base := filepath.Base(c.lib.mapping.path)
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {

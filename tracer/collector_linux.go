@@ -14,8 +14,8 @@ import (
 // rings take the rest, and when those are full the programs count.
 const batchQueue = 32
 
-// The rings are polled, since waking the tracer per event costs more than the
-// event (limits.md section 3).
+// The rings are polled, because waking the tracer for each event costs more than the
+// event (docs/design/decisions.md, 41).
 const (
 	pollShortest = time.Millisecond
 	pollLongest  = 20 * time.Millisecond

@@ -14,9 +14,10 @@ const anyKnown = -1
 // module says whether the function is one that a module knows.
 func (n *namedProbe) module() bool { return n.function != nil && n.function.Module != 0 }
 
-// lookForKnown looks for the functions of modules in a file. Several of them may be one
-// function, which has the name of the first then (decision 15). What the file does not
-// have is no error, and what cannot be probed is said.
+// lookForKnown looks for the functions of resource modules in a file. Where several of
+// them have the same address, the first gives the name (docs/design/decisions.md, 15).
+// A function that the file lacks is no error; one that cannot be probed goes to
+// s.unprobed.
 func (s *namedSearch) lookForKnown(lib *library) {
 	s.found[namedFile{anyKnown, lib.id()}] = true
 	if lib.file.Machine() != s.target.machine.elf {

@@ -13,8 +13,8 @@ import (
 // Loss is a reason for events, or parts of events, that are missing.
 type Loss uint8
 
-// The loss reasons (decision 21). The first ones are counted by the BPF
-// programs, in the order of enum loss in bpf/records.h.
+// The loss reasons (docs/design/decisions.md, 21). The BPF programs count the first
+// ones, in the order of enum loss in bpf/records.h.
 const (
 	LossRingFull Loss = iota
 	LossState

@@ -15,9 +15,9 @@ const (
 
 // moves decides what each realloc was. Between its entry and its return the
 // old block may be freed and handed to another thread at any moment, so events
-// behind the entry wait for the return. If none of them took the block, the
-// realloc is one move at its return; else it is a free at its entry and an
-// allocation at its return (decision 11).
+// after the entry wait for the return. If none of them took the block, the
+// realloc is one move at its return; otherwise it is a free at its entry and an
+// allocation at its return (docs/design/decisions.md, 11).
 type moves struct {
 	held  []event
 	next  int               // first event still held

@@ -63,7 +63,7 @@ func kindOfVariable(name string) string {
 	}
 	for _, u := range unheeded {
 		if u.name == name {
-			return "told"
+			return "warned"
 		}
 	}
 	return "ignored"

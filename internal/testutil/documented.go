@@ -25,11 +25,14 @@ func DocumentedCommands(t testing.TB, program string) (all []DocumentedCommand) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	formats, err := filepath.Glob(filepath.Join(root, "docs", "formats", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"formats", "design"} {
+		more, err := filepath.Glob(filepath.Join(root, "docs", folder, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
 	}
-	for _, file := range append(append(files, formats...), filepath.Join(root, "README.md")) {
+	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

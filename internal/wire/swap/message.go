@@ -79,7 +79,7 @@ func unnamed(fields ...Field) []Layout { return []Layout{{Fields: fields}} }
 var Messages = append([]Message{
 	{ID: ProcessInfo, Name: "PROCESS_INFO", Note: "a traced process and its executable mappings", Layouts: unnamed(
 		pid,
-		Field{Name: "command_name", Type: String, Note: "task name of 15 bytes at most; we write the command line unless asked for the kernel's dialect"},
+		Field{Name: "command_name", Type: String, Note: "task name of 15 bytes at most; we write the command line except in the kernel's dialect"},
 		Field{Name: "ppid", Type: U32, Note: "parent"},
 		Field{Name: "start_time", Type: Time, Note: "when the process began; 0 if unknown"},
 		Field{Name: "low", Type: Pointer, Note: "of the program; 0 if not found"},
@@ -157,7 +157,7 @@ var Messages = append([]Message{
 		}},
 		Field{Name: "res_id", Type: U32, If: "wsp_id", Is: 1<<1 | 1<<2 | 1<<3 | 1<<4},
 		Field{Name: "path", Type: String, If: "wsp_id", Is: 1 << 1})},
-	{ID: FBI, Name: "FBI", Note: "a variable within a function; of which process it does not say", Layouts: unnamed(
+	{ID: FBI, Name: "FBI", Note: "a variable within a function, without the process", Layouts: unnamed(
 		Field{Name: "variable_id", Type: U32},
 		Field{Name: "size", Type: U32, Note: "bytes; 0 if it could not be read"},
 		Field{Name: "data", Type: Sized})},

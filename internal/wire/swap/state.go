@@ -50,7 +50,7 @@ func system(more []Field) []Field {
 		{Name: "other_processes", Type: List, Elements: []Field{process, load}},
 		{Name: "total_used_drive_mb", Type: U32},
 		{Name: "disk_reads", Type: U32, Note: "since the message before, as the next five"},
-		{Name: "disk_sectors_read", Type: U32, Note: "bytes, whatever the name says"},
+		{Name: "disk_sectors_read", Type: U32, Note: "bytes, despite the name"},
 		{Name: "disk_writes", Type: U32},
 		{Name: "disk_sectors_written", Type: U32, Note: "bytes"},
 		{Name: "network_send", Type: U32, Note: "bytes"},
