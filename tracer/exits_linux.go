@@ -165,7 +165,7 @@ func (w *operatorFlow) behindNull(op *Function) uint64 {
 	if err != nil {
 		return op.addr
 	}
-	addr, err := site.BehindNull(w.code.sites(), f)
+	addr, err := site.AfterNullCheck(w.code.sites(), f)
 	if err != nil {
 		return op.addr
 	}

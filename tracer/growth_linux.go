@@ -65,7 +65,7 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	g := Growth{Function: r.symbol, Nested: call.nested, addr: call.From}
 	var err error
 	g.Site, err = site.Choose(c.sites(), site.Function{
-		Name: r.symbol, Entry: call.Next, Code: call.rest, Args: []int{0}, Behind: true, Incoming: call.branches,
+		Name: r.symbol, Entry: call.Next, Code: call.rest, Args: []int{0}, AfterCall: true, Incoming: call.branches,
 	})
 	if err != nil {
 		return g, false

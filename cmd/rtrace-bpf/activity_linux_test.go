@@ -324,8 +324,8 @@ func TestSwapActivityRefused(t *testing.T) {
 		"--format jsonl --swap-switches":          "go with --format swap",
 		"--format nettrace --swap-syscalls file":  "go with --format swap",
 		"--format swap --dotnet --swap-switches":  "not with --dotnet",
-		"--format swap --swap-sample 1s":          "1s between samples is not within 1ms to 100ms",
-		"--format swap --swap-sample 10us":        "10µs between samples is not within 1ms to 100ms",
+		"--format swap --swap-sample 1s":          "the time between samples, 1s, is not within 1ms to 100ms",
+		"--format swap --swap-sample 10us":        "the time between samples, 10µs, is not within 1ms to 100ms",
 		"--format swap --swap-syscalls file,disk": `unknown class "disk" of system calls (known: file, ipc, process, signal, network, descriptor, all)`,
 	} {
 		res := finish(t, command(t, append([]string{"-p", "1"}, strings.Fields(line)...)...))
