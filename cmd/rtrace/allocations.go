@@ -16,7 +16,7 @@ import (
 // addAnyResource adds the flag of commands that look at all resources unless one is
 // asked for.
 func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
-	f.StringVar(&b.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
+	f.StringVar(&b.resource, "resource", "", "use only resources of the type `NAME`, as printed by rtrace info (default: all)")
 }
 
 // allocations gives add the calls and resources of a trace: of all calls, or of
