@@ -115,7 +115,7 @@ func TestResourceOption(t *testing.T) {
 	}
 	l := launchCommand(t, []string{"--resource", "x:alloc=nosuch_function"}, program)
 	l.ends(0)
-	l.says("has the function nosuch_function of --resource x so far")
+	l.says("has the function nosuch_function of the resource x so far")
 }
 
 // What cannot be is said in one line, before anything is started.
