@@ -121,7 +121,7 @@ func TestResourceOption(t *testing.T) {
 // What cannot be is said in one line, before anything is started.
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-e nosuch":                          `no module "nosuch"; --list tells of all`,
+		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
 		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,
