@@ -104,7 +104,7 @@ func endlessRuntime(t *testing.T, stop func()) (pid int) {
 }
 
 // captureEndless records a runtime for a nanosecond, and what it sends then.
-func captureEndless(t *testing.T, ctx context.Context, pid int, path string) error {
+func captureEndless(ctx context.Context, t *testing.T, pid int, path string) error {
 	t.Helper()
 	return Capture(ctx, pid, &Options{
 		Events: diagnostics.Config{Providers: []diagnostics.Provider{{Name: "x"}}}, Output: output.Options{Path: path}, Format: wire.Format, Duration: 1, Line: status.New(status.Options{Out: io.Discard}),
@@ -118,7 +118,7 @@ func TestDotnetWithoutEnd(t *testing.T) {
 	t.Cleanup(func() { mostLate = old })
 	mostLate = 1 << 20
 	pid := endlessRuntime(t, func() {})
-	err := captureEndless(t, t.Context(), pid, filepath.Join(t.TempDir(), "endless.nettrace"))
+	err := captureEndless(t.Context(), t, pid, filepath.Join(t.TempDir(), "endless.nettrace"))
 	if cli.Code(err) != cli.Incomplete || !strings.Contains(err.Error(), "sent more than 1.0 MiB after the end of the recording") {
 		t.Errorf("the error is %v", err)
 	}
@@ -129,7 +129,7 @@ func TestDotnetWithoutEndInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pid := endlessRuntime(t, cancel)
-	err := captureEndless(t, ctx, pid, os.DevNull)
+	err := captureEndless(ctx, t, pid, os.DevNull)
 	if cli.Code(err) != cli.Incomplete || !strings.Contains(err.Error(), "ended at once") {
 		t.Errorf("the error is %v", err)
 	}

@@ -57,7 +57,7 @@ func OpenEvents(ctx context.Context, pid int, events diagnostics.Config, line *s
 
 // Begin starts the recording.
 func (b *Events) Begin(ctx context.Context) error {
-	if err := b.stream.begin(ctx); err != nil {
+	if err := b.begin(ctx); err != nil {
 		return err
 	}
 	b.clock.start()

@@ -10,8 +10,6 @@ import (
 	calls "rtrace-bpf/tracer/functions"
 )
 
-import ()
-
 // Translator makes messages of SWAP of what a process does. It is for one tracer.
 type Translator struct {
 	data []byte
