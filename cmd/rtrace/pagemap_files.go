@@ -29,7 +29,7 @@ func (a *attachments) open(p *postprocess, env *environment, needed bool) error 
 	}
 	defer f.Close()
 	if size > maxMaps {
-		return fmt.Errorf("attachment %s: it has %d bytes, and more than %d are not read", f.Name(), size, maxMaps)
+		return fmt.Errorf("attachment %s: it has %d bytes; the limit is %d", f.Name(), size, maxMaps)
 	}
 	if a.areas, err = pagemap.ReadMaps(f); err != nil {
 		return fmt.Errorf("attachment %s: %w", f.Name(), err)
