@@ -144,8 +144,8 @@ func (o *oneByOne) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever the input, reading ends with one of the errors that are told of, and
-// events do not come from nothing.
+// For any input, reading ends with a documented error, and there are no more
+// events than the input can contain.
 func FuzzReader(f *testing.F) {
 	f.Add(file("A\x01\x02\x03\x05\x81abc\x00\x81file\x00\x07R\x01\x05\x09\x00\x01\x01\x00F\x01\x00\x00\x00\x00MTRC"))
 	f.Add(file(strings.Repeat("H\x01\x02", 2720), "A\x01\xd0\x80\x80\x80\xd0\xaa\x15 \x09\x00\x00\x00MTRC"))
