@@ -107,14 +107,14 @@ func NewPlan(dir, pid, name string) (*Plan, error) {
 	return p, nil
 }
 
-// recorded says whether a file name is one of traces of a process, or of what
-// was made of them.
+// recorded reports whether a file name is that of a trace of a process, or of a
+// file derived from one.
 func recorded(name, pid string) bool {
 	return renamed(name, pid, "x") != "" && (strings.HasPrefix(name, ours) || strings.Contains(name, ".rtrace"))
 }
 
-// renamed is a file name with another word in place of the process id, or empty
-// if it does not begin with that.
+// renamed returns a file name with another word instead of the process ID, or
+// an empty string if the name does not begin with the ID.
 func renamed(name, pid, word string) string {
 	prefix, rest := "", name
 	if r, ok := strings.CutPrefix(name, ours); ok {
@@ -127,7 +127,7 @@ func renamed(name, pid, word string) string {
 	return prefix + word + rest
 }
 
-// wordOf makes a word of a process's name.
+// wordOf derives a word from a process's name.
 func wordOf(process string) string {
 	word := []byte(filepath.Base(process))
 	for i, c := range word {

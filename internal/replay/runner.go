@@ -124,9 +124,9 @@ func (r *Runner) Run(ctx context.Context, m Malloc, touch Touch) (Run, error) {
 // run runs a command in its own process group, which is killed when ctx ends,
 // and returns its output. Errors contain the command's error output.
 func run(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
-	var out, says bytes.Buffer
+	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &says
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &errOut
 	ownGroup(cmd)
 	err := cmd.Run()
 	if err == nil {
@@ -135,7 +135,7 @@ func run(ctx context.Context, env []string, name string, args ...string) ([]byte
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if text := strings.TrimSpace(says.String()); text != "" {
+	if text := strings.TrimSpace(errOut.String()); text != "" {
 		return nil, fmt.Errorf("%w: %s", err, text)
 	}
 	return nil, err

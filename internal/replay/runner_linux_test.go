@@ -172,7 +172,7 @@ func TestBadPrograms(t *testing.T) {
 		{"no thread", header(0, 1), nil, "is too short"},
 		{"more threads than words", header(1<<60, 1, 1), []uint64{end}, "is too short"},
 		{"more slots than words count", header(1, 1<<27+1, 1), []uint64{end}, "is too short"},
-		{"fewer words than said", header(1, 1, 2), []uint64{end}, "is too short"},
+		{"fewer words than announced", header(1, 1, 2), []uint64{end}, "is too short"},
 		{"no end", header(1, 1, 1), []uint64{malloc}, "bad program: word 1 of thread 0"},
 		{"no words", header(1, 1, 0), nil, "bad program: word 0 of thread 0"},
 		{"end in a size", header(1, 1, 2), []uint64{malloc | wide, end}, "bad program: word 2 of thread 0"},

@@ -274,8 +274,8 @@ func (d *decoder) readLiteral(r *rangeDecoder, pos uint32) error {
 	return nil
 }
 
-// match reads the length of a match and puts its distance to the front of the
-// last ones.
+// match reads a match, moves its distance to the front of the last ones, and
+// returns its length.
 func (m *lzma) match(r *rangeDecoder, posState uint32) (uint32, error) {
 	const afterLiteral = 7
 	next := func(literal, other uint32) {

@@ -127,7 +127,7 @@ func TestTree(t *testing.T) {
 			want:    []string{"malloc<memory> 1/1", "main() in demo 2/2 -> malloc<memory> 1/1 -> open<fd> 1/1", "open<fd> 1/1"},
 		},
 		{
-			name:    "one type says nothing",
+			name:    "a single type is not shown",
 			records: []*trace.Record{resources[0], alloc("malloc", 1, 1, main)},
 			want:    []string{"malloc 1/1", "main() in demo 1/1 -> malloc 1/1"},
 		},

@@ -6,7 +6,7 @@ import "rtrace-bpf/trace"
 // in rtrace-calltree. Shares of bytes include it.
 const Overhead = 8
 
-// Sum is how much was allocated.
+// Sum is an amount of allocations.
 type Sum struct {
 	Calls uint64
 	Bytes uint64 // without Overhead

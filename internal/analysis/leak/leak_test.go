@@ -88,7 +88,7 @@ func TestRules(t *testing.T) {
 			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, &trace.Record{Kind: trace.KindExec}), of(1, alloc(3, 1, 32, 1)),
 		}, []uint64{2, 3}, 0},
 		{"exec of a process that calls do not name", []*trace.Record{alloc(1, 1, 16, 1), of(1, &trace.Record{Kind: trace.KindExec})}, nil, 0},
-		{"exec of whom it does not say", []*trace.Record{of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), {Kind: trace.KindExec}}, nil, 0},
+		{"exec of an unknown process", []*trace.Record{of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), {Kind: trace.KindExec}}, nil, 0},
 		{"two processes", []*trace.Record{
 			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, free(3, 1, 16)), of(2, alloc(4, 1, 32, 1)), of(1, alloc(5, 1, 48, 1)), of(2, free(6, 1, 48)),
 		}, []uint64{2, 4, 5}, 1},

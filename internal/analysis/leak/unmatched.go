@@ -11,7 +11,7 @@ import (
 type Unmatched struct {
 	sets    live.Processes[keySet]
 	counted live.IDs // resources with reference counting
-	nulls   live.IDs // resources in which id 0 is no block
+	nulls   live.IDs // resources in which id 0 is not a block
 	n       uint64
 }
 
