@@ -255,8 +255,8 @@ bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: need-go ## write the generated pages of docs/cli and docs/formats
-	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap -update
+docs: need-go ## write the generated pages of docs/cli, docs/formats and docs/design
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage|TestPackagePage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap ./internal/testutil -update
 
 .PHONY: share
 share: build ## write manual pages and completion for bash, zsh and fish into bin/share

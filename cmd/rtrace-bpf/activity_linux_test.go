@@ -40,6 +40,7 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	side := swapSide(t, in)
 	var parser decoderswap.Parser
 	var fields decoderswap.Fields
 	all := map[int][]deed{}
@@ -61,7 +62,7 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 		}
 		if e, ok := parser.Event(&decoderswap.Message{ID: d.id, Data: r.Opaque.Data}, &fields, nil); ok {
 			d.Event = e
-			if d.Function = in.Swap.Syscalls[e.PC]; d.Function == "" {
+			if d.Function = side.Syscalls[e.PC]; d.Function == "" {
 				t.Fatalf("the side file does not name the system call %#x", e.PC)
 			}
 		}

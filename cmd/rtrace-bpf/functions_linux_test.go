@@ -40,6 +40,7 @@ func readTold(t *testing.T, path string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
+	side := swapSide(t, in)
 	var parser decoderswap.Parser
 	var fields decoderswap.Fields
 	all := &told{map[int][]string{}, map[uint32][][]byte{}, map[string]uint64{}, map[string]uint64{}}
@@ -65,9 +66,9 @@ func readTold(t *testing.T, path string) *told {
 		}
 		last = r.Time
 		e, ok := parser.Event(&decoderswap.Message{ID: r.Opaque.ID, Data: r.Opaque.Data}, &fields, nil)
-		name := in.Swap.Functions[e.PC]
+		name := side.Functions[e.PC]
 		if !ok || name == "" {
-			t.Fatalf("the function %#x of message %#x has no name (%v)", e.PC, r.Opaque.ID, in.Swap.Functions)
+			t.Fatalf("the function %#x of message %#x has no name (%v)", e.PC, r.Opaque.ID, side.Functions)
 		}
 		line := strings.TrimSpace(fmt.Sprintf("enter %s %s", name, e.Args))
 		if r.Opaque.ID == wire.FunctionExit {

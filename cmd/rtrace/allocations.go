@@ -19,19 +19,26 @@ func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 	f.StringVar(&b.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
 }
 
-// allocations gives add the calls and resources of a trace: of all calls, or of
-// those whose blocks are still live at the end, by the post-processor's rules or with
+// addAllocations adds the flags of commands that look at all allocations unless only
+// the live ones are asked for.
+func (b *blockFlags) addAllocations(f *pflag.FlagSet) {
+	f.BoolVarP(&b.liveOnly, "filter-leaks", "l", false, "take only what is still live at the end")
+	b.addAnyResource(f)
+}
+
+// allocations gives add the calls and resources of a trace: of all calls, or with
+// b.liveOnly of those whose blocks are still live at the end, by the post-processor's rules or with
 // b.still by those of package live. Frames have the names that r knows. What makes the
 // figures doubtful goes to warn, as how many blocks are unknown.
-func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
+func (b *blockFlags) allocations(src trace.Reader, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
 	calls := newCallReader(src, b.resource)
-	calls.original = leaks && !b.still
+	calls.original = b.liveOnly && !b.still
 	var (
 		kept    trace.Reader = calls
 		still   *filter.Leaks
 		unknown amount
 	)
-	if leaks {
+	if b.liveOnly {
 		still = filter.NewLeaks(calls)
 		if b.still {
 			still = filter.NewStill(calls)
@@ -63,7 +70,7 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 		warn(errors.New(unknownText(unknown) + "; they are left out"))
 	}
 	calls.warnSums(warn)
-	if leaks {
+	if b.liveOnly {
 		calls.warnUnknown(warn)
 	}
 	return err
@@ -71,11 +78,11 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 
 // examineAllocations opens the trace that args name, gives its calls to add, and
 // then has what was found shown, also of a trace that is cut.
-func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string, leaks bool,
+func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string,
 	add func(*trace.Record), show func() error,
 ) error {
 	read := func(in *input) error {
-		return b.allocations(in, leaks, b.resolver(), warner(s.Err, command), add)
+		return b.allocations(in, b.resolver(), warner(s.Err, command), add)
 	}
 	return b.in.examine(ctx, s, command, args, read, func(*input) error { return show() })
 }

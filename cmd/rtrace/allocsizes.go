@@ -41,13 +41,8 @@ func allocSizesCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var (
-				b     blockFlags
-				leaks bool
-			)
-			what := f.group("Which allocations")
-			what.BoolVarP(&leaks, "filter-leaks", "l", false, "take only what is still live at the end")
-			b.addAnyResource(what)
+			var b blockFlags
+			b.addAllocations(f.group("Which allocations"))
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				threshold := uint64(mmapThreshold)
@@ -59,7 +54,7 @@ func allocSizesCommand() command {
 					args = args[:1]
 				}
 				var counts sizes.Counts
-				return b.examineAllocations(ctx, s, "alloc-sizes", args, leaks, counts.Add, func() error {
+				return b.examineAllocations(ctx, s, "alloc-sizes", args, counts.Add, func() error {
 					return writeSizes(s.Out, &counts, threshold<<10)
 				})
 			}

@@ -33,6 +33,7 @@ type blockFlags struct {
 	mangled   bool
 	cache     *linecache.Cache // of what names are made of; may be nil
 	addresses bool
+	liveOnly  bool // take only allocations whose blocks are still live at the end
 	still     bool // what is live is what package live says, not the post-processor
 }
 

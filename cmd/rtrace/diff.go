@@ -22,17 +22,8 @@ func diffCommand() command {
 				"Groups of two traces are the same if they are printed the same, but for the folders of modules. So the two may be of two runs of a program: where a function is not known, the address that is printed is that in its file, and threads go by their names, the first one of a process by main. " +
 				"If they are of two versions of it, use -r and --by function, which leaves lines out.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(),
 			Examples: []cli.Example{
 				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
 				{Does: "see which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
@@ -45,9 +36,7 @@ func diffCommand() command {
 			o.addGroups(what, sites.ByFunction)
 			what.BoolVar(&o.allocated, "allocated", false, "compare what was allocated up to that moment, freed or not, instead of what is live")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			what.StringVar(&o.window.from, "from", "", "of one trace: compare with `POINT`: a time since the first call like 10s or 5m, a number of calls, or the name of a mark; see Points")
-			what.StringVar(&o.window.to, "to", "", "look at what is so at `POINT` instead of at the end of the trace")
-			what.StringSliceVar(&o.window.contexts, "context", nil, "count only what is allocated in one of the contexts `NAMES`, separated by commas")
+			o.window.addFrom(what, "of one trace: compare with `POINT`")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))

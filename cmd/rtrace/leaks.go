@@ -32,18 +32,8 @@ func leaksCommand() command {
 				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. " +
 				"Where it has none, the caller that the trace states is all that is known, with its source file and line.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "min-age", Text: "leave out blocks younger than AGE at the end"},
-				{Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
 				{Does: "see what leaked most, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
 				{Does: "see which functions hold blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},

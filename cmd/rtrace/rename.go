@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"strconv"
 
+	"rtrace-bpf/cmd/internal/renaming"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/renaming"
 )
 
 // renameCommand gives recorded files names with a word in place of the process

@@ -23,18 +23,8 @@ func topCommand() command {
 				"A block that realloc made counts where realloc was called.\n\n" +
 				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. Where it has none, the caller that the trace states is all that is known.\n\n" +
 				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "sort"},
-				{Name: "from"},
-				{Name: "to", Text: "look at what is so at POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(cli.ListRow{Name: "sort"}),
 			Examples: []cli.Example{
 				{Does: "see the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
 				{Does: "see which stacks make blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},

@@ -21,7 +21,12 @@ type windowFlags struct {
 }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&w.from, "from", "", "count only what is allocated after `POINT`: a time since the first call like 10s or 5m, a number of calls, or the name of a mark; see Points")
+	w.addFrom(f, "count only what is allocated after `POINT`")
+}
+
+// addFrom is add for a command to which --from means something else.
+func (w *windowFlags) addFrom(f *pflag.FlagSet, from string) {
+	f.StringVar(&w.from, "from", "", from+": a time since the first call like 10s or 5m, a number of calls, or the name of a mark; see Points")
 	f.StringVar(&w.to, "to", "", "look at what is so at `POINT` instead of at the end of the trace")
 	f.StringSliceVar(&w.contexts, "context", nil, "count only what is allocated in one of the contexts `NAMES`, separated by commas")
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/trace"
 )
 
@@ -46,7 +46,7 @@ func (e *encoder) take() []byte {
 	return b
 }
 
-// record adds r to the block. If r is not valid for package jsonl, it returns
+// record adds r to the block. If r is not valid for package jsonrecord, it returns
 // an error and adds nothing.
 func (e *encoder) record(r *trace.Record) error {
 	if r.Kind == trace.KindCall {
@@ -57,7 +57,7 @@ func (e *encoder) record(r *trace.Record) error {
 		e.call(r)
 		return nil
 	}
-	line, err := jsonl.AppendRecord(e.line[:0], r)
+	line, err := jsonrecord.Append(e.line[:0], r)
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}

@@ -1,5 +1,7 @@
 package timeline
 
+import "rtrace-bpf/internal/live"
+
 // Series is a sequence of points of equal width along an axis, for analyses
 // that follow blocks themselves. When there are too many points, it joins
 // neighbours and doubles the width.
@@ -17,14 +19,14 @@ func (s *Series) At(x uint64) *Point { return s.points.at(x) }
 
 // Level counts an event with the given number, after which the given amount is
 // live. time is in nanoseconds since the first call.
-func (p *Point) Level(event uint64, time int64, live Amount) {
+func (p *Point) Level(event uint64, time int64, now live.Amount) {
 	if p.Events == 0 {
 		p.First, p.Time = event, time
 	}
 	p.Events++
 	p.Last = event
-	p.Blocks.add(live.Blocks, p.Events == 1)
-	p.Bytes.add(live.Bytes, p.Events == 1)
+	p.Blocks.add(now.Blocks, p.Events == 1)
+	p.Bytes.add(now.Bytes, p.Events == 1)
 }
 
 // Width returns the width of an interval.

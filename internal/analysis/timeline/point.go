@@ -1,15 +1,10 @@
 package timeline
 
-import "math/bits"
+import (
+	"math/bits"
 
-// Amount is a number of blocks and their bytes.
-type Amount struct {
-	Blocks, Bytes uint64
-}
-
-func (a *Amount) add(bytes uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+bytes }
-
-func (a *Amount) sub(bytes uint64) { a.Blocks, a.Bytes = a.Blocks-1, a.Bytes-bytes }
+	"rtrace-bpf/internal/live"
+)
 
 // Range is the extremes and the last value of a quantity in an interval.
 type Range struct {
@@ -41,7 +36,7 @@ type Point struct {
 	Reserved uint64
 	// Allocated and Freed are the amounts allocated and freed in the interval.
 	// A move counts in both.
-	Allocated, Freed Amount
+	Allocated, Freed live.Amount
 }
 
 // merge joins the next interval to p.
@@ -61,10 +56,8 @@ func (p *Point) merge(next *Point) {
 	p.Bytes.merge(next.Bytes)
 	p.Blocks.merge(next.Blocks)
 	p.Reserved = max(p.Reserved, next.Reserved)
-	p.Allocated.Blocks += next.Allocated.Blocks
-	p.Allocated.Bytes += next.Allocated.Bytes
-	p.Freed.Blocks += next.Freed.Blocks
-	p.Freed.Bytes += next.Freed.Bytes
+	p.Allocated.Add(next.Allocated)
+	p.Freed.Add(next.Freed)
 }
 
 func (r *Range) merge(next Range) {

@@ -1,6 +1,10 @@
 package timeline
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"rtrace-bpf/internal/live"
+)
 
 // Totals holds the figures of the whole trace, as mptrace counts them: a move
 // is an allocation and a free, the peaks of blocks and of bytes are independent
@@ -9,10 +13,10 @@ import "math/bits"
 type Totals struct {
 	Events    uint64
 	Duration  int64 // nanoseconds between the first and the last call; 0 without a clock
-	Allocated Amount
-	Freed     Amount
-	Live      Amount // at the end
-	Unknown   Amount // may have been freed in a gap of the recording; not in Live
+	Allocated live.Amount
+	Freed     live.Amount
+	Live      live.Amount // at the end
+	Unknown   live.Amount // may have been freed in a gap of the recording; not in Live
 	// PeakBlocks and PeakBytes are the largest live amounts, and the events are
 	// the first ones after which they were live.
 	PeakBlocks, PeakBytes           uint64
@@ -20,10 +24,10 @@ type Totals struct {
 	// Smallest and Largest are the sizes of allocations. Sizes of 0 bytes count
 	// only if there are no others.
 	Smallest, Largest uint64
-	Reserved          Amount // memory from the system for the program's blocks
-	Internal          Amount // memory from the system for the recorder of the trace
-	Unmatched         uint64 // frees of blocks that were not live
-	Replaced          uint64 // blocks that ended because another began at their address
+	Reserved          live.Amount // memory from the system for the program's blocks
+	Internal          live.Amount // memory from the system for the recorder of the trace
+	Unmatched         uint64      // frees of blocks that were not live
+	Replaced          uint64      // blocks that ended because another began at their address
 }
 
 func (t *Totals) size(n uint64) {
@@ -56,14 +60,14 @@ func (t *Timeline) Totals() Totals {
 // Bin counts the blocks whose lifetimes were From to To, both included.
 type Bin struct {
 	From, To uint64
-	Amount
+	live.Amount
 }
 
 // bins is the number of bins: one for each length in bits of a 64-bit number,
 // and one for 0.
 const bins = 65
 
-func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].add(size) }
+func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].AddBlock(size) }
 
 // Lifetimes returns the lifetimes of the ended blocks, in events or in
 // nanoseconds depending on the axis, in bins of 0, 1, 2 to 3, 4 to 7 and so on
