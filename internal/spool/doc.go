@@ -10,7 +10,7 @@
 // The layout is private to one process and one version:
 //
 //	file   = { length uint32 LE, that many bytes of whole records }
-//	record = 0, length, one line of JSON (package encoder/jsonl)
+//	record = 0, length, one line of JSON (package jsonrecord)
 //	       | callBit|flags, the call's fields
 //
 // Numbers are varints, most of them differences from the previous call. A text

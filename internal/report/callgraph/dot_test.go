@@ -23,7 +23,7 @@ func checkDot(text string) (labels map[string]string, arrows int, err error) {
 	p.id()
 	p.block()
 	if p.at != len(p.tokens) {
-		panic("text behind the graph")
+		panic("text after the graph")
 	}
 	return p.labels, p.arrows, nil
 }
