@@ -1,48 +1,50 @@
 package nettrace
 
-// What ProviderOwn writes. Its events hold all that a trace has, so that a stream
-// in which it occurs is read from them alone: the events of ProviderSystem and
-// ProviderRuntime in such a stream repeat it for other readers.
+// ProviderOwn writes events that contain all of a trace. A stream with these
+// events is decoded from them alone; the events of ProviderSystem and
+// ProviderRuntime in such a stream repeat the information for other readers.
 //
-// All events are written by one capturing thread, and their times never go back:
-// the order in the stream is that of the trace. Thread is the thread of the
-// record, 0 if unknown, Processor its CPU, OwnNoProcessor if unknown.
+// All events are written by one capturing thread, and their times never go
+// back: the order in the stream is that of the trace. Thread is the thread of
+// the record, 0 if unknown. Processor is its CPU, or OwnNoProcessor if unknown.
 //
-// Strings keep any bytes: UTF-8 becomes UTF-16, and a byte b that is none, or is
-// 0, the unit OwnEscape+b, which is never the second half of a pair.
+// Strings preserve any bytes: UTF-8 becomes UTF-16, and a byte b that is not
+// part of UTF-8, or is 0, becomes the unit OwnEscape+b, which is never the
+// second half of a pair.
 
-// OwnEscape is added to a byte that is no text.
+// OwnEscape is added to a byte that is not text.
 const OwnEscape = 0xdc00
 
-// OwnNoProcessor stands for a CPU that is not known.
+// OwnNoProcessor stands for an unknown CPU.
 const OwnNoProcessor = 0xffffffff
 
-// OwnVersion and OwnLevel are those of all metadata of ours.
+// OwnVersion and OwnLevel are the version and level in all metadata of
+// ProviderOwn.
 const (
 	OwnVersion = 1
 	OwnLevel   = 4
 )
 
 // Keywords of the metadata of calls. Events without one of the lower four are
-// records of other kinds, of OwnRecords. The bits above 32 are the number of the
-// resource.
+// records of other kinds, in OwnRecords. The bits from 32 on are the number of
+// the resource.
 const (
 	OwnAlloc = 1 << iota // the operations of a call
 	OwnFree
 	OwnMove
-	OwnUndefined // a call of no known operation
-	OwnNamed     // the event has the name of the traced function; else that has none, or is in the field Function
+	OwnUndefined // a call with an unknown operation
+	OwnNamed     // the event's name is the traced function; otherwise that is empty, or in the field Function
 
 	OwnCall          = OwnAlloc | OwnFree | OwnMove | OwnUndefined
 	OwnResourceShift = 32
 )
 
-// Fields of calls. A call has those that its metadata names; the value of a field
-// that is missing is 0 or empty unless it says otherwise here. Event ids of calls
-// mean nothing.
+// Fields of calls. A call has the fields that its metadata lists. Missing
+// fields are 0 or empty unless noted otherwise. The event IDs of calls have no
+// meaning.
 const (
 	OwnAddress    = "Address"    // UInt64: id of the resource
-	OwnOldAddress = "OldAddress" // UInt64: what ended
+	OwnOldAddress = "OldAddress" // UInt64: id of the block that ended
 	OwnSize       = "Size"       // UInt64
 	OwnEntryTime  = "EntryTime"  // Int64: when a move began
 	OwnTime       = "Time"       // Int64: ns; missing: that of the event
@@ -55,39 +57,41 @@ const (
 	OwnFile       = "File"       // String: its source file
 	OwnLine       = "Line"       // UInt64: its line
 	OwnArguments  = "Arguments"  // String: name, tab, value, line end of each; see OwnStackName
-	OwnFunction   = "Function"   // String: the traced function, if the event is not named so
+	OwnFunction   = "Function"   // String: the traced function, if it is not the event's name
 )
 
-// OwnStack is the event that tells more of its stack, which its head names, in
-// front of the first call that has it behind a sequence point. Missing: a stack
-// with frames is complete, one without is absent, and no names are known.
+// The event OwnStackName has further properties of its stack, which its header
+// refers to. It precedes the first call with that stack after a sequence point.
+// Without it, a stack with frames is complete, one without frames is absent,
+// and its names are unknown.
 //
-// There may be several of one stack: names and frames of each are behind those of
-// the one before. If there are frames, they are the stack, instead of what the
-// block of stacks has.
+// There may be several of these events for one stack: their names and frames
+// are concatenated. If there are frames, they replace those in the block of
+// stacks.
 const (
 	OwnStackName = "Stack"
-	OwnStackID   = 0xfffe // event id
+	OwnStackID   = 0xfffe // event ID
 
-	OwnEnd          = "End"          // Byte: as trace.StackEnd counts them
+	OwnEnd          = "End"          // Byte: a trace.StackEnd
 	OwnFramePointer = "FramePointer" // Boolean32
 	OwnReason       = "Reason"       // String
-	OwnNames        = "Names"        // String: a text and a line end for each frame; \ stands in front of \, n (a line end) and t (a tab) of a text
-	OwnFrames       = "Frames"       // String: hexadecimal, a blank behind each
+	OwnNames        = "Names"        // String: a text and a line break for each frame; \ stands before \, n (a line break) and t (a tab) in a text
+	OwnFrames       = "Frames"       // String: hexadecimal, each followed by a blank
 )
 
-// OwnRecord says how records of a kind are written that is not a call.
+// OwnRecord defines the event for a kind of record that is not a call.
 type OwnRecord struct {
-	Kind   string // as trace.Kind has it
-	Name   string // of the event
+	Kind   string // name of the trace.Kind
+	Name   string // name of the event
 	Fields []Field
 }
 
-// OwnRecordID is the event id of the first row of OwnRecords; the others follow.
+// OwnRecordID is the event ID of the first row of OwnRecords; the others
+// follow.
 const OwnRecordID = 0xff00
 
-// OwnRecords are the records that are not calls. In front of the fields that the
-// table names, each has Time (Int64: ns) and ProcessID (Int32).
+// OwnRecords lists the records that are not calls. Each event has Time (Int64:
+// ns) and ProcessID (Int32) before the listed fields.
 var OwnRecords = [...]OwnRecord{
 	{"header", "Header", []Field{
 		text("Format"), text("Version"), text("Arch"), flag("BigEndian"), number32("PointerSize"), number32("Clock"),
@@ -114,20 +118,21 @@ var OwnRecords = [...]OwnRecord{
 	{"comment", "Comment", []Field{text("Text")}},
 	{"exec", "Exec", []Field{text("Name")}},
 	{"exit", "Exit", []Field{flag("Whole")}}, // Whole: the process ended, not a thread
-	// The numbers of events skip Count, but at most OwnMaxGap, in front of it.
+	// The sequence numbers of events skip Count before this event, but at most
+	// OwnMaxGap.
 	{"lost", "Lost", []Field{number64("Count"), text("Reason"), signed64("Since")}},
 	{"opaque", "Opaque", []Field{text("Format"), number32("ID"), text("Data")}}, // Data: hexadecimal
 	{"function", "Function", []Field{text("Name"), number64("Start"), number64("End"), text("Module")}},
-	// The stack of these two is that of the event, as with calls; Arguments are as
-	// theirs, Data is hexadecimal.
+	// The stack of these two is that of the event, as for calls. Arguments are
+	// encoded as for calls, Data is hexadecimal.
 	{"sample", "Sample", []Field{text("Name"), number64("Weight")}},
 	{"event", "Event", []Field{text("Provider"), text("Name"), number32("ID"), text("Arguments"), text("Data")}},
 	{"end", "End", nil},
 	{"rss", "RSS", []Field{number64("Bytes")}},
 }
 
-// OwnMaxGap is the most that the numbers of events skip at a time: more would
-// look like steps back.
+// OwnMaxGap is the largest gap in the sequence numbers of events. A larger gap
+// would look like a step back.
 const OwnMaxGap = 1<<31 - 1
 
 var mappingFields = []Field{

@@ -1,6 +1,7 @@
 package timeline
 
-// life is what is kept of a live block beside its entry in the table.
+// life holds the facts about a live block that are not in its entry in the
+// table.
 type life struct {
 	event  uint64 // when it began
 	time   int64

@@ -14,8 +14,8 @@ const unblocked = 0
 // Give does nothing: there is no sudo.
 func Give(*os.File) error { return nil }
 
-// OpenSpecial opens the FIFO, socket or character device at path to write to it.
-// What is regular is fs.ErrExist.
+// OpenSpecial opens the FIFO, socket or character device at path for writing.
+// For a regular file it returns fs.ErrExist.
 func OpenSpecial(_ context.Context, path string, _ func()) (*os.File, error) {
 	f, err := openSpecial(path)
 	return f, pathError(path, err)
@@ -32,8 +32,8 @@ func openSpecial(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY, 0)
 }
 
-// Follow returns the path that a symbolic link at path leads to, at last, or path
-// itself if it is none.
+// Follow returns the final target of a symbolic link at path, or path itself if
+// it is not a link.
 func Follow(path string) (string, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to, nil
@@ -44,8 +44,8 @@ func Follow(path string) (string, error) {
 // Inherit does nothing: there are no owners.
 func Inherit(*os.File, *os.Root, string) error { return nil }
 
-// IsDescriptor reports whether path names an open file: none does.
+// IsDescriptor reports whether path names an open file. No path does here.
 func IsDescriptor(string) bool { return false }
 
-// Ours reports whether a file belongs to the user: there are no owners.
+// Ours reports whether a file belongs to the user. There are no owners here.
 func Ours(fs.FileInfo) bool { return true }
