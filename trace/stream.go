@@ -14,7 +14,7 @@ type Reader interface {
 	ReadRecord(r *Record) error
 }
 
-// Writer is a sink of records: an encoder or an analysis.
+// Writer is a sink of records: an encoder, or what keeps records for one.
 type Writer interface {
 	// WriteRecord writes r and keeps no reference to it. It drops a kind that
 	// the format has no place for, without an error; the format's page in

@@ -100,6 +100,7 @@ type ringSource struct {
 	functions *functions.Functions
 }
 
+// poll implements source.
 func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	to.cpu = s.cpu
 	s.ring.Begin()
@@ -131,9 +132,13 @@ func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	return s.bound
 }
 
+// used implements source.
 func (s *ringSource) used() float64 { return s.ring.Used() }
-func (s *ringSource) fd() int       { return s.ebpf.FD() }
 
+// fd implements source.
+func (s *ringSource) fd() int { return s.ebpf.FD() }
+
+// Close implements source.
 func (s *ringSource) Close() error {
 	return errors.Join(s.ring.Close(), s.ebpf.Close())
 }
@@ -172,15 +177,19 @@ func newRing(cpu, size int) (source, error) {
 	return &ringSource{cpu: uint16(cpu), ebpf: m, ring: r}, nil
 }
 
+// ErrLargeBuffer is the error of a buffer for events that is larger than the kernel allows,
+// or than its memory.
+var ErrLargeBuffer = errors.New("the buffer is too large")
+
 func ringError(cpu, size int, err error) error {
 	if errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("make perf buffer on cpu %d: %w", cpu, perfRefused(err))
 	}
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: use a smaller --ring-size", size>>10, cpu, ErrNotPrivileged)
+		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: %w", size>>10, cpu, ErrNotPrivileged, ErrLargeBuffer)
 	}
 	if errors.Is(err, unix.ENOMEM) {
-		return fmt.Errorf("no memory for a ring buffer of %d KiB on cpu %d: use a smaller --ring-size", size>>10, cpu)
+		return fmt.Errorf("make ring buffer of %d KiB on cpu %d: no memory: %w", size>>10, cpu, ErrLargeBuffer)
 	}
 	return fmt.Errorf("make ring buffer of %d KiB on cpu %d: %w", size>>10, cpu, err)
 }
@@ -254,6 +263,7 @@ func openPerfRings(array *ebpf.Map, cpus []int, size int, g *grace) ([]source, e
 	return sources, nil
 }
 
+// closeSources closes all of them.
 func closeSources(sources []source) error {
 	var all []error
 	for _, s := range sources {

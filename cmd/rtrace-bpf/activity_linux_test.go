@@ -111,7 +111,7 @@ const (
 
 func swapActivity(t *testing.T, build testutil.Builder) {
 	child := waitingOf(t, build, "activity", activityArgs...)
-	r := start(t, child, activityFlags...)
+	r := start(t, child, allActivity...)
 	child.Go()
 	child.Succeed()
 	r.ends(cli.OK)
@@ -120,8 +120,8 @@ func swapActivity(t *testing.T, build testutil.Builder) {
 }
 
 var (
-	activityArgs  = []string{"3", fmt.Sprint(activityRounds), fmt.Sprint(activityTime.Milliseconds())}
-	activityFlags = []string{"--format", "swap", "--swap-sample", samplePeriod.String(), "--swap-switches", "--swap-syscalls", "all"}
+	activityArgs = []string{"3", fmt.Sprint(activityRounds), fmt.Sprint(activityTime.Milliseconds())}
+	allActivity  = []string{"--format", "swap", "--swap-sample", samplePeriod.String(), "--swap-switches", "--swap-syscalls", "all"}
 )
 
 // checkActivity compares a trace with what the program activity says, which has ended.
@@ -324,8 +324,8 @@ func TestSwapActivityRefused(t *testing.T) {
 		"--format jsonl --swap-switches":          "go with --format swap",
 		"--format nettrace --swap-syscalls file":  "go with --format swap",
 		"--format swap --dotnet --swap-switches":  "not with --dotnet",
-		"--format swap --swap-sample 1s":          "1s between samples is not within 1ms to 100ms",
-		"--format swap --swap-sample 10us":        "10µs between samples is not within 1ms to 100ms",
+		"--format swap --swap-sample 1s":          "the time between samples, 1s, is not within 1ms to 100ms",
+		"--format swap --swap-sample 10us":        "the time between samples, 10µs, is not within 1ms to 100ms",
 		"--format swap --swap-syscalls file,disk": `unknown class "disk" of system calls (known: file, ipc, process, signal, network, descriptor, all)`,
 	} {
 		res := finish(t, command(t, append([]string{"-p", "1"}, strings.Fields(line)...)...))

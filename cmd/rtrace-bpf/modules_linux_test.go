@@ -115,13 +115,13 @@ func TestResourceOption(t *testing.T) {
 	}
 	l := launchCommand(t, []string{"--resource", "x:alloc=nosuch_function"}, program)
 	l.ends(0)
-	l.says("has the function nosuch_function of --resource x so far")
+	l.says("has the function nosuch_function of the resource x so far")
 }
 
 // What cannot be is said in one line, before anything is started.
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-e nosuch":                          `no module "nosuch"; --list tells of all`,
+		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
 		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,
@@ -130,7 +130,7 @@ func TestModuleFlags(t *testing.T) {
 		"--resource pool:alloc=f(bytes=1)":   `unknown field "bytes"`,
 		"--resource pool:alloc=f(ok=maybe)":  "ok is zero, nonzero or any",
 		"--resource pool:alloc=f(id=arg1":    "a closing parenthesis is missing",
-		"--resource pool:free=f(id=*arg1)":   "what is freed is an argument itself",
+		"--resource pool:free=f(id=*arg1)":   "the id of what is freed must be an argument",
 	} {
 		var errOut strings.Builder
 		code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}, append(strings.Fields(flag), "-p", "1"), settings{})

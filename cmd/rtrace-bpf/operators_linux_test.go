@@ -47,7 +47,7 @@ func TestOperators(t *testing.T) {
 
 func TestOperatorsFlagIsChecked(t *testing.T) {
 	got := finish(t, command(t, "-p", "1", "--operators", "some"))
-	if want := "rtrace-bpf: --operators some: it is none of all, new, none\n"; got.code != int(cli.Usage) || got.stderr[:min(len(want), len(got.stderr))] != want {
+	if want := "rtrace-bpf: --operators some: not one of all, new, none\n"; got.code != int(cli.Usage) || got.stderr[:min(len(want), len(got.stderr))] != want {
 		t.Errorf("exit code %d, %q", got.code, got.stderr)
 	}
 }

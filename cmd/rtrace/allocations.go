@@ -16,13 +16,13 @@ import (
 // addAnyResource adds the flag of commands that look at all resources unless one is
 // asked for.
 func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
-	f.StringVar(&b.resource, "resource", "", "take only the resources of the type `NAME`, as rtrace info shows it (default: all)")
+	f.StringVar(&b.resource, "resource", "", "use only resources of the type `NAME`, as printed by rtrace info (default: all)")
 }
 
 // addAllocations adds the flags of commands that look at all allocations unless only
 // the live ones are asked for.
 func (b *blockFlags) addAllocations(f *pflag.FlagSet) {
-	f.BoolVarP(&b.liveOnly, "filter-leaks", "l", false, "take only what is still live at the end")
+	f.BoolVarP(&b.liveOnly, "filter-leaks", "l", false, "count only blocks that are still live at the end")
 	b.addAnyResource(f)
 }
 

@@ -27,17 +27,18 @@ func allocmapCommand() command {
 		page: cli.Page{
 			Summary:  "print which pages of the heap hold blocks that are still live, as sp-rtrace-allocmap does",
 			Synopsis: []string{"[flags] [FILE ...]"},
-			About: "Prints a map of the heap, a character for a page, to see what keeps it from shrinking: with a single FILE a page that holds a block which is still live at the end is #, " +
-				"with several the digit of the last FILE that has one there, counted from 0.\n\n" +
-				"FILE is a trace, or a list of blocks: lines of a hexadecimal address and a decimal size. What is known of the heap stands in lines before the blocks, " +
-				"# base=ADDRESS, # top=ADDRESS, # low=ADDRESS, # high=ADDRESS and # keepcost=BYTES; such lines behind blocks begin the next list. " +
-				"From a trace that is taken from its record of the state of the heap (HINF), if it has one. The flags say it otherwise.\n\n" +
-				"Without a base the map begins with the lowest block. Blocks above the top, or more than 4 GiB above the base, have memory of their own; they are counted and not drawn. " +
-				"T is the top of the heap, | what it could be cut to, < and > are the lowest and the highest address that was allocated.\n\n" +
-				"With --animate, or under the name rtrace-allocmap-animate, the output is a program for sh that shows the map of each FILE for itself, one after the other, all from the same address on: " +
-				"what changes place in the memory of a process in the course of time.",
+			About: "Prints a map of the heap, a character per page, to show what keeps it from shrinking. With a single FILE, # is a page with a block that is still live " +
+				"at the end. With several, a page shows the number of the last FILE that has such a block there, counted from 0.\n\n" +
+				"FILE is a trace, or a list of blocks: lines with a hexadecimal address and a decimal size. Lines before the blocks describe the heap: # base=ADDRESS, " +
+				"# top=ADDRESS, # low=ADDRESS, # high=ADDRESS and # keepcost=BYTES. Such lines after blocks begin the next list. For a trace these values come from its " +
+				"record of the state of the heap (HINF), if it has one. Flags override them.\n\n" +
+				"Without a base, the map begins with the lowest block. Blocks above the top, or more than 4 GiB above the base, have memory of their own; they are " +
+				"counted and not drawn. T is the top of the heap, | the address to which it could shrink, < and > are the lowest and the highest address that was " +
+				"allocated.\n\n" +
+				"With --animate, or under the name rtrace-allocmap-animate, the output is a program for sh that shows the maps of the FILEs one after the other, all " +
+				"from the same address on. You see how the memory of a process changes over time.",
 			Examples: []cli.Example{
-				{Does: "see how fragmented the heap is", Command: "rtrace allocmap rtrace-raw-4711-0"},
+				{Does: "show how fragmented the heap is", Command: "rtrace allocmap rtrace-raw-4711-0"},
 				{Does: "compare two traces of one process", Command: "rtrace allocmap rtrace-raw-4711-0 rtrace-raw-4711-1"},
 				{Does: "watch how it changes, three maps a second", Command: "rtrace allocmap --animate --pause 0.3 rtrace-raw-4711-* | sh"},
 				{Does: "draw a list", Command: "printf '0x0834aa90 22\\n0x0834ab70 15\\n' | rtrace allocmap -s -b 0x08340000 -t 0x08443215 -k 131072"},
@@ -46,18 +47,18 @@ func allocmapCommand() command {
 		setup: func(f *flags) runFunc {
 			var o allocmapOptions
 			what := f.group("The heap")
-			what.VarP(&o.base, "base", "b", "it begins at `ADDRESS`")
-			what.VarP(&o.top, "top", "t", "it ends at `ADDRESS`")
+			what.VarP(&o.base, "base", "b", "the heap begins at `ADDRESS`")
+			what.VarP(&o.top, "top", "t", "the heap ends at `ADDRESS`")
 			what.VarP(&o.low, "low", "l", "the lowest `ADDRESS` that was allocated")
 			what.VarP(&o.high, "high", "h", "the highest `ADDRESS` that was allocated")
-			what.Uint64VarP(&o.keepCost, "keepcost", "k", 0, "`BYTES` below its end that could be given back")
+			what.Uint64VarP(&o.keepCost, "keepcost", "k", 0, "`BYTES` below its end that could be returned to the system")
 			how := f.group("The map")
 			how.Uint64VarP(&o.page, "page-size", "p", 4, "a character stands for `KB`, 1 to 16")
-			how.BoolVarP(&o.single, "single", "s", false, "draw blocks as # (which is done anyway if there is one trace)")
+			how.BoolVarP(&o.single, "single", "s", false, "draw blocks as # (the default for a single trace)")
 			how.BoolVar(&o.animate, "animate", false, "write a program for sh that shows one map after the other")
 			how.Float64Var(&o.pause, "pause", 0.1, "with --animate: show each map for `SECONDS`")
 			how.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			how.BoolVar(&o.legacy, "legacy", false, "draw and count as the original does, where it is wrong, too")
+			how.BoolVar(&o.legacy, "legacy", false, "draw and count exactly as the original does, including its errors")
 			o.in.add(f.group("Input"))
 			return o.run
 		},
@@ -211,7 +212,7 @@ func (a *allocmapRun) readTrace(src trace.Reader) error {
 	if !isSyntax(err) {
 		return err
 	}
-	a.said.Say(state.result())
+	a.said.Extend(state.result())
 	a.runs = append(a.runs, run)
 	return err
 }

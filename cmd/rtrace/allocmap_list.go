@@ -39,14 +39,14 @@ func (a *allocmapRun) readList(r io.Reader, name string) error {
 			continue
 		}
 		if heap, ok := parseHeapKey(text); ok {
-			a.listed.Say(heap)
+			a.listed.Extend(heap)
 			behind = true
 			continue
 		}
 		block, ok := parseBlock(text)
 		if !ok {
-			return cli.WithHint(fmt.Errorf("%s: line %d: %q is no block", name, n, text),
-				"a line is an address and a size, as '0x0834aa90 22', or what is known of the heap, as '# base=0x0834a000'")
+			return cli.WithHint(fmt.Errorf("%s: line %d: %q is not a block", name, n, text),
+				"a line is an address and a size, such as '0x0834aa90 22', or a value of the heap, such as '# base=0x0834a000'")
 		}
 		if behind {
 			behind = false

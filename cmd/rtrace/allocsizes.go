@@ -27,14 +27,13 @@ func allocSizesCommand() command {
 	return command{
 		name: "alloc-sizes",
 		page: cli.Page{
-			Summary:  "print which sizes are allocated most, and what is wasted on bad ones",
+			Summary:  "print which sizes are allocated most, and how much memory bad sizes waste",
 			Synopsis: []string{"[flags] [FILE [KB]]"},
-			About: "Prints how often the sizes were allocated that take 64 kB and more in all, and sums. " +
-				"It warns of sizes of which more than 4096 bytes are wasted: small ones, for which an allocator needs as much as for their contents, and " +
-				"those above KB kilobytes, for which it takes whole pages from the system. KB is 128, as in glibc, if it is not given. " +
-				"Sizes that were allocated once give no warning, and do not count for the last line.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end. " +
-				"It takes memory for each distinct size.",
+			About: "Prints how often each size was allocated, for the sizes that take 64 kB or more in all, and sums. It warns of sizes that waste more than 4096 bytes: " +
+				"small sizes, for which an allocator needs as much memory for itself as for the contents, and sizes above KB kilobytes, for which it takes whole pages " +
+				"from the system. The default for KB is 128, as in glibc. Sizes that were allocated only once give no warning and do not count for the last line.\n\n" +
+				"All allocations of the trace count. With -l, or if the trace was filtered like that, only blocks that are still live at its end count. Memory use " +
+				"grows with the number of distinct sizes.",
 			Examples: []cli.Example{
 				{Does: "look at all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
 				{Does: "look at leaks of a program with M_MMAP_THRESHOLD=16384", Command: "rtrace alloc-sizes -l rtrace-raw-4711-0 16"},
@@ -49,7 +48,7 @@ func allocSizesCommand() command {
 				if len(args) == 2 {
 					var err error
 					if threshold, err = strconv.ParseUint(args[1], 10, 64-10); err != nil {
-						return cli.Usagef("%s is no number of kilobytes; write it as 128", args[1])
+						return cli.Usagef("%s is not a number of kilobytes; write one such as 128", args[1])
 					}
 					args = args[:1]
 				}

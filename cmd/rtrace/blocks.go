@@ -38,9 +38,9 @@ type blockFlags struct {
 }
 
 func (b *blockFlags) addNames(f *pflag.FlagSet) {
-	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
-	f.BoolVarP(&b.addresses, "addresses", "a", false, "tell apart the places within one function, by their addresses")
-	f.BoolVar(&b.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+	f.BoolVarP(&b.addresses, "addresses", "a", false, "distinguish places within a function by address")
+	f.BoolVar(&b.mangled, "no-demangle", false, "print linker names of callers (mangled)")
 }
 
 func (b *blockFlags) addInput(f *pflag.FlagSet) {
@@ -49,7 +49,7 @@ func (b *blockFlags) addInput(f *pflag.FlagSet) {
 }
 
 func (b *blockFlags) addResource(f *pflag.FlagSet) {
-	f.StringVar(&b.resource, "resource", memoryType, "look at the resources of the type `NAME`, as rtrace info shows it")
+	f.StringVar(&b.resource, "resource", memoryType, "use the resources of the type `NAME`, as printed by rtrace info")
 }
 
 // framer makes frames of stacks; r knows the mappings.
@@ -69,7 +69,7 @@ func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
 func (b *blockFlags) resolver() *resolve.Resolver {
 	o := resolve.Options{Style: resolve.Style{Lines: b.lines}, Cache: b.cache}
 	if !b.resolve {
-		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were asked for") }
+		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were requested") }
 	}
 	return resolve.New(o)
 }
@@ -266,7 +266,7 @@ func (c *callReader) warn(w func(error)) {
 	c.warnLost(w)
 	c.warnSums(w)
 	if c.leaksOnly() {
-		w(errors.New("the trace holds only what was live at its end, as its header says: what was allocated besides is not known"))
+		w(errors.New("the trace contains only blocks that were live at its end, according to its header: other allocations are not known"))
 	}
 	c.warnUnknown(w)
 }
@@ -278,14 +278,14 @@ func (c *callReader) warnLost(w func(error)) {
 		if c.stats.missing > 0 {
 			text += fmt.Sprintf(", of %s s in all", seconds(int64(c.stats.missing.Round(time.Millisecond))))
 		}
-		text += ": the calls of that time are missing"
+		text += ": calls in that time are missing"
 		if c.original {
-			text += ", and blocks that were freed then count as live"
+			text += ", and blocks that were freed in it count as live"
 		}
 		w(errors.New(text))
 	}
 	if n := c.stats.lost; n > 0 {
-		w(fmt.Errorf("%s lost while recording: as many of the live blocks may have been freed, and other blocks may be missing", plural(n, "event")))
+		w(fmt.Errorf("%s lost while recording: up to that many live blocks may have been freed, and other blocks may be missing", plural(n, "event")))
 	}
 }
 
@@ -297,17 +297,17 @@ func (c *callReader) leaksOnly() bool {
 // warnSums reports sums that are too large, and names that may be missing.
 func (c *callReader) warnSums(w func(error)) {
 	if n := c.stats.nameless; n > 0 {
-		w(fmt.Errorf("the kernel dropped %s of mappings or of threads' names: before these became known, stacks and threads may lack names; all calls are there", plural(n, "record")))
+		w(fmt.Errorf("the kernel dropped %s of mappings or thread names: stacks and threads before that may lack names; all calls are recorded", plural(n, "record")))
 	}
 	if c.beyond {
-		w(errors.New("the sizes of all blocks together exceed 2^64 bytes: sums of bytes are modulo that, and shares of them mean nothing"))
+		w(errors.New("the sizes of all blocks exceed 2^64 bytes together: sums of bytes are modulo 2^64, and shares of bytes have no meaning"))
 	}
 }
 
 // errSamples is why nothing can be said of leaks in what a runtime tells of its
 // allocations.
-var errSamples = errors.New("the trace has samples: some of the allocations, each with the bytes that it stands for, and no frees. " +
-	"Nothing can be said of leaks and of what is live; all that was allocated counts as live")
+var errSamples = errors.New("the trace has samples: only some allocations, each with the bytes that it represents, and no frees. " +
+	"Leaks and live blocks are therefore not known; all allocations count as live")
 
 // warnUnknown tells of what the trace does not have.
 func (c *callReader) warnUnknown(w func(error)) {
@@ -317,14 +317,14 @@ func (c *callReader) warnUnknown(w func(error)) {
 	if c.samples {
 		w(errSamples)
 	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
-		until := " until its address comes again"
+		until := " until its address is allocated again"
 		if c.original {
 			until = ""
 		}
-		w(errors.New("the trace has no frees: whether blocks were freed is not known, and what was allocated counts as live" + until))
+		w(errors.New("the trace has no frees: whether a block was freed is not known, and each block counts as live" + until))
 	}
 	if !c.sized {
-		w(errors.New("the trace has no sizes: only numbers of blocks mean something"))
+		w(errors.New("the trace has no sizes: only numbers of blocks are meaningful"))
 	}
 }
 

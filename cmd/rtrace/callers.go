@@ -22,8 +22,8 @@ type callerFlags struct {
 }
 
 func (c *callerFlags) add(f *pflag.FlagSet) {
-	f.Var(groups.Word(&c.policy, "", resolve.Policies()...), "callers", "of mtrc and jsonl: say of calls with stacks where they were made, by the innermost frame of `WHAT`: "+
-		"program (outside the C and C++ libraries and allocators, where there is one; the default) or innermost (of any file)")
+	f.Var(groups.Word(&c.policy, "", resolve.Policies()...), "callers", "mtrc and jsonl: record where each call with a stack was made, as the innermost frame of `WHAT`: "+
+		"program (outside the C and C++ libraries and allocators, if there is one; the default) or innermost (of any file)")
 	f.Lookup("callers").NoOptDefVal = resolve.Program.String()
 }
 

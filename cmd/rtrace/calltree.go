@@ -19,18 +19,19 @@ func calltreeCommand() command {
 	return command{
 		name: "calltree",
 		page: cli.Page{
-			Summary:  "draw through which functions memory was allocated",
+			Summary:  "draw the functions through which memory was allocated",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Writes a graph for dot of Graphviz. A node is a function, or a library whose functions are not known, or the traced function itself; " +
-				"below its name are the share of all that was allocated through it, the sum and the number of allocations. An arrow leads from a caller to what it called. " +
-				"In a recursion, an allocation counts once for each function.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end. " +
-				"Shares of bytes include 8 bytes for each block, which is what allocators are taken to need.\n\n" +
-				"Nodes at an end of the stacks are diamonds. Those with a large share are red; they are filled if more was allocated through them than through what they call.\n\n" +
-				"The names that --stop, --ignore and others look at are, as in the original program: \"main() in PROGRAM\", \"main() at FILE.c:12\", " +
-				"\"libc\" for libc.so.6 where the function is not known, and for the traced function \"malloc\", or \"malloc<memory>\" in a trace of several types of resources. " +
-				"These flags can be given several times. Frames of which nothing is known are left out.\n\n" +
-				"It takes memory for each distinct stack, and with -l for the blocks that are live at a time.",
+			About: "Writes a graph for dot of Graphviz. A node is a function, a library whose functions are not known, or the traced function itself. Below its name are " +
+				"the share of all memory that was allocated through it, the sum, and the number of allocations. An arrow leads from a caller to the function that it " +
+				"called. In a recursion, an allocation counts once for each function.\n\n" +
+				"All allocations of the trace count. With -l, or if the trace was filtered like that, only blocks that are still live at its end count. Shares of bytes " +
+				"include 8 bytes for each block, an estimate of what allocators need.\n\n" +
+				"Nodes at an end of the stacks are diamonds. Nodes with a large share are red; they are filled if more was allocated through them than through the " +
+				"functions that they call.\n\n" +
+				"--stop, --ignore and other flags compare names as in the original program: \"main() in PROGRAM\"; \"main() at FILE.c:12\"; \"libc\" for libc.so.6 if the " +
+				"function is not known; for the traced function \"malloc\", or \"malloc<memory>\" in a trace with several types of resources. You can repeat these flags. " +
+				"Frames without any known name are left out.\n\n" +
+				"Memory use grows with the number of distinct stacks, and with -l also of live blocks.",
 			Lists: []cli.List{{Title: "Types", Rows: []cli.ListRow{
 				{Name: "graph", Text: "the functions through which most bytes were allocated"},
 				{Name: "count", Text: "the functions through which most allocations were made"},
@@ -38,8 +39,8 @@ func calltreeCommand() command {
 			}}},
 			Examples: []cli.Example{
 				{Does: "draw where leaks come from", Command: "rtrace calltree -l -r rtrace-raw-4711-0 | dot -Tsvg -o leaks.svg"},
-				{Does: "see what goes through one function, and no detail below 2 %", Command: "rtrace calltree -r --include-only=parse --limit=2 --show-below-limit=no -o parse.dot rtrace-raw-4711-0"},
-				{Does: "use it on the text of the post-processor", Command: "rtrace postproc -l -c -r -i rtrace-raw-4711-0 | rtrace calltree --type=count --leafs=no"},
+				{Does: "show allocations through one function, without details below 2 %", Command: "rtrace calltree -r --include-only=parse --limit=2 --show-below-limit=no -o parse.dot rtrace-raw-4711-0"},
+				{Does: "use it on text from rtrace postproc", Command: "rtrace postproc -l -c -r -i rtrace-raw-4711-0 | rtrace calltree --type=count --leafs=no"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -49,8 +50,8 @@ func calltreeCommand() command {
 			o.addNodes(f.group("Which nodes"))
 			f.Hidden().Float64Var(&o.graph.OwnLimit, "own-alloc-emph-limit", 1.2, "")
 			in := f.group("Input")
-			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped; names that the trace has are kept")
-			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files; names in the trace are kept")
+			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
 			o.blocks.in.add(in)
 			return o.run
 		},
@@ -79,32 +80,32 @@ type calltreeOptions struct {
 func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 	f.Var(groups.Word(&o.typ, callgraph.Bytes.String(), callgraph.Types()...), "type", "draw a graph of `TYPE`; see Types")
-	f.Var(groups.Word(&o.direction, "tb", "tb", "bt"), "direction", "draw arrows in `DIRECTION`: tb from callers to the called, bt the other way")
+	f.Var(groups.Word(&o.direction, "tb", "tb", "bt"), "direction", "draw arrows in `DIRECTION`: tb from caller to callee, bt from callee to caller")
 	f.Float64Var(&o.graph.Limit, "limit", 10, "leave out nodes with less than `PERCENT` of the whole")
-	f.Float64Var(&o.graph.EdgeLimit, "edge-limit", 0, "leave out arrows through which less than `PERCENT` went")
+	f.Float64Var(&o.graph.EdgeLimit, "edge-limit", 0, "leave out arrows with less than `PERCENT` of the whole")
 	f.Float64Var(&o.graph.EmphLimit, "emph-limit", 60, "draw nodes with at least `PERCENT` in red")
-	f.Float64Var(&o.graph.OwnLimit, "own-alloc-limit", 1.2, "fill red nodes through which at least `FACTOR` times as much was allocated as through what they call")
+	f.Float64Var(&o.graph.OwnLimit, "own-alloc-limit", 1.2, "fill red nodes through which at least `FACTOR` times as much was allocated as through their callees")
 	o.showBelow = true
-	addYesNo(f, &o.showBelow, "show-below-limit", "stand for the called that are below the limit: `yes|no`")
-	f.Var(groups.Number(&o.graph.Depth, 3, 1, groups.Unbounded), "depth", "of topmost: draw the stacks of the `N` highest addresses")
+	addYesNo(f, &o.showBelow, "show-below-limit", "draw one node for all callees below the limit: `yes|no`")
+	f.Var(groups.Number(&o.graph.Depth, 3, 1, groups.Unbounded), "depth", "topmost: draw the stacks of the `N` highest addresses")
 	f.StringArrayVar(&o.graph.Cluster, "cluster", nil, "draw the nodes of the library or source file `NAME` in one frame")
 	f.BoolVar(&o.graph.Parameters, "parameters", false, "print the parameters of C++ functions")
 }
 
 func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
-	f.BoolVarP(&o.blocks.liveOnly, "filter-leaks", "l", false, "take only what is still live at the end")
-	f.StringVar(&o.sizes, "size-range", "", "take only allocations of `MIN-MAX` bytes; both may be left out (suffixes K, M, G)")
+	f.BoolVarP(&o.blocks.liveOnly, "filter-leaks", "l", false, "use only blocks that are still live at the end")
+	f.StringVar(&o.sizes, "size-range", "", "use only allocations of `MIN-MAX` bytes; either may be missing (suffixes K, M, G)")
 	o.blocks.addAnyResource(f)
-	f.StringArrayVar(&o.tree.Only, "include-only", nil, "take only stacks with a node whose name begins with `PREFIX`")
-	f.StringArrayVar(&o.tree.OnlyArgs, "include-only-args", nil, "take only calls whose first argument begins with `PREFIX`; with --show-args")
+	f.StringArrayVar(&o.tree.Only, "include-only", nil, "use only stacks with a node whose name begins with `PREFIX`")
+	f.StringArrayVar(&o.tree.OnlyArgs, "include-only-args", nil, "use only calls whose first argument begins with `PREFIX`; needs --show-args")
 }
 
 func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
-	f.VarP(groups.Number(&o.tree.Depth, 0, 0, groups.Unbounded), "max-stack", "n", "look at `N` frames of each stack (default: all)")
+	f.VarP(groups.Number(&o.tree.Depth, 0, 0, groups.Unbounded), "max-stack", "n", "use the innermost `N` frames of each stack (default: all)")
 	f.StringArrayVar(&o.tree.Stop, "stop", nil, "end stacks at nodes whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.Ignore, "ignore", nil, "leave out nodes whose name begins with `PREFIX`")
 	f.StringArrayVar(&o.tree.IgnoreMiddle, "ignore-middle", nil, "leave out nodes whose name contains `TEXT`")
-	f.StringArrayVar(&o.tree.Keep, "no-ignore", nil, "keep nodes whose name begins with `PREFIX` all the same")
+	f.StringArrayVar(&o.tree.Keep, "no-ignore", nil, "keep nodes whose name begins with `PREFIX` nevertheless")
 	for i := range ignoreShortcuts {
 		addYesNo(f, &o.shortcuts[i], ignoreShortcuts[i].flag, ignoreShortcuts[i].usage+": `yes|no`")
 	}
@@ -112,11 +113,11 @@ func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
 	o.ends, o.middles = true, true
 	addYesNo(f, &o.ends, "leafs", "draw nodes that only lead from or to one other: `yes|no`")
 	addYesNo(f, &o.middles, "intermediate", "draw nodes with one caller that call one other: `yes|no`")
-	addYesNo(f, &o.args, "show-args", "print the first argument of a call in place of the traced function: `yes|no`")
-	f.StringArrayVar(&o.nodes, "node", nil, "print to standard error what is known of the node `NAME`; * is all")
-	addYesNo(f, &o.referrers, "show-references", "with --node: print which nodes refer to it, and as what: `yes|no`")
-	addYesNo(f, &o.progress, "progress", "print to standard error how many calls were read so far: `yes|no`")
-	addYesNo(f, &o.verbose, "verbose", "print to standard error what is ignored, and counts: `yes|no`")
+	addYesNo(f, &o.args, "show-args", "print the first argument of a call instead of the traced function: `yes|no`")
+	f.StringArrayVar(&o.nodes, "node", nil, "print details of the node `NAME` to standard error; * is all nodes")
+	addYesNo(f, &o.referrers, "show-references", "with --node: print the nodes that refer to it, and how: `yes|no`")
+	addYesNo(f, &o.progress, "progress", "print the number of calls read so far to standard error: `yes|no`")
+	addYesNo(f, &o.verbose, "verbose", "print what is ignored, and counts, to standard error: `yes|no`")
 }
 
 // check reads the flags that are no plain values.

@@ -27,7 +27,7 @@ func (y *yesNo) Set(s string) error {
 	case "no", "false":
 		*y = false
 	default:
-		return &groups.ValueError{Wrong: "it is a switch", Write: "yes or no"}
+		return &groups.ValueError{Wrong: "the flag is a switch", Write: "yes or no"}
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ var ignoreShortcuts = [...]struct {
 		prefixes: []string{"malloc", "realloc", "calloc", "free", "operator new", "operator delete", "memdup", "strdup", "strndup"},
 	},
 	{
-		flag: "ignore-font-allocs", usage: "leave out those of freetype and fontconfig",
+		flag: "ignore-font-allocs", usage: "leave out allocating functions of freetype and fontconfig",
 		prefixes: []string{"FT_Realloc", "FT_Alloc", "FT_QAlloc", "FcStrCopy", "ft_alloc", "ft_realloc", "ft_mem_"},
 	},
 	{
-		flag: "ignore-glib-internals", usage: "leave out what GLib does for itself",
+		flag: "ignore-glib-internals", usage: "leave out internal functions of GLib",
 		prefixes: []string{
 			"g_type_", "g_object_", "g_signal_", "g_enum_", "g_quark_", "g_param_", "g_pattern_spec_", "g_hash_table_", "g_slist_", "g_list_",
 			"g_array_", "g_malloc", "g_try_", "g_mem_", "g_slice_", "g_strdup", "g_strndup", "g_memdup",
@@ -73,11 +73,11 @@ var ignoreShortcuts = [...]struct {
 		},
 	},
 	{
-		flag: "ignore-gtk-internals", usage: "leave out what Gtk does for itself",
+		flag: "ignore-gtk-internals", usage: "leave out internal functions of Gtk",
 		prefixes: []string{"gtk_binding_", "_gtk_", "gtk_container_", "png_zalloc"},
 	},
 	{
-		flag: "ignore-qt-internals", usage: "leave out what Qt does for itself",
+		flag: "ignore-qt-internals", usage: "leave out internal functions of Qt",
 		prefixes: []string{
 			"qMalloc", "qRealloc", "qFree", "QString::", "QByteArray::", "QObject::", "QHashData::", "QListData::", "QMapData::", "QVectorData::",
 			"QString in ", "QEventLoop::", "QMetaObject::", "QMetaCallEvent::", "qDBusAddSpyHook", "qt_plugin_instance",
@@ -102,7 +102,7 @@ func (o *calltreeOptions) parseSizes() error {
 		}
 	}
 	if !ok || high != "" && least > most {
-		return cli.Usagef("--size-range %s: write it as 100-4K, 100- or -4K", o.sizes)
+		return cli.Usagef("--size-range %s: write a range such as 100-4K, 100- or -4K", o.sizes)
 	}
 	if high != "" && most == 0 {
 		return cli.Usagef("--size-range %s: there would be nothing to draw", o.sizes)
@@ -153,7 +153,7 @@ func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 			}
 		}
 		if !found && name != "*" {
-			warner(w, "calltree")(fmt.Errorf("no node is called %q; --node='*' prints all with their whole names", printable.Name(name)))
+			warner(w, "calltree")(fmt.Errorf("no node is called %q; --node='*' prints all nodes with their full names", printable.Name(name)))
 		}
 	}
 }

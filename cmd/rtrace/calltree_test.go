@@ -100,7 +100,7 @@ func TestCalltreeExplains(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 	_, errOut, code = runRtrace(text, "calltree", "--node=main")
-	if want := "rtrace calltree: warning: no node is called \"main\"; --node='*' prints all with their whole names\n"; code != cli.OK || errOut != want {
+	if want := "rtrace calltree: warning: no node is called \"main\"; --node='*' prints all nodes with their full names\n"; code != cli.OK || errOut != want {
 		t.Errorf("a part of a name: exit code %d, %q; want %q", code, errOut, want)
 	}
 }

@@ -23,21 +23,21 @@ func convertCommand() command {
 		page: cli.Page{
 			Summary:  "write a trace in another format",
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
-			About: "Without -f the suffix of OUT tells the format; without a suffix that is known it is " + encoder.Default + ".\n\n" +
-				"What the new format cannot hold goes to OUT.side if OUT is a regular file and the input has such things: " +
-				"it is jsonl or has a side file itself. Beside swap there is always one, with the names of functions by their numbers. OUT appears when it is complete; if anything fails, nothing is left behind. " +
-				"Of an input that is cut, OUT holds what is whole.\n\n" +
-				"A profile is not the trace but its sums by stack: what was allocated, and what was not freed. " +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack; in pprof, for each of its threads and functions that allocate.",
+			About: "Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
+				"Anything that the new format cannot represent goes to OUT.side, if OUT is a regular file and the input has such data: it is jsonl, or has a side file " +
+				"itself. swap always gets a side file, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If " +
+				"the input is cut, OUT contains its whole part.\n\n" +
+				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
+				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.",
 			Lists: []cli.List{formatList(), profileList(), pointList},
 			Examples: []cli.Example{
 				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
-				{Does: "turn it back into what the original tools read", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
-				{Does: "say in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
-				{Does: "see with pprof who holds what was not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
-				{Does: "draw all that was allocated as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
-				{Does: "look at a trace with PerfView, the functions named from the files of this machine", Command: "rtrace convert --nettrace-symbols -o trace.nettrace rtrace-raw-4711-0"},
-				{Does: "look at a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
+				{Does: "convert it back for the original tools", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
+				{Does: "record in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
+				{Does: "show with pprof who allocated the blocks that were not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
+				{Does: "draw all allocations as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
+				{Does: "view a trace in PerfView, with function names from the files of this machine", Command: "rtrace convert --nettrace-symbols -o trace.nettrace rtrace-raw-4711-0"},
+				{Does: "view a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -45,12 +45,12 @@ func convertCommand() command {
 			out := f.group("Output")
 			out.VarP(groups.Word(&c.format, "", append(encoder.FormatNames(), profileFormatNames()...)...), "format", "f", "write `FORMAT`: "+encoder.Names()+", "+profileNames())
 			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			out.Var(groups.Word(&c.options.SprtraceDialect, "wire", "wire", "document"), "rtrace-dialect", "of sp-rtrace: `DIALECT` wire is what its tools read, document what its protocol document says")
-			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "of mtrc: keep all numbers below 2^31, so that the unmodified mptrace of 64 bits reads the file; addresses are mapped, sizes and thread ids cut to that")
-			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "of mtrc: bytes of a word in the header, `4|8`; mptrace reads its own size only (default: the pointer size of the traced machine)")
-			out.Var(groups.Word(&c.options.SwapDialect, "document", "document", "kernel"), "swap-dialect", "of swap: `DIALECT` document is what its protocol document says, kernel what devices sent (task names of 15 bytes)")
-			out.Var(groups.Word(&c.options.SwapTime, "seconds-first", "seconds-first", "formula"), "swap-time", "of swap: `ORDER` of times, seconds-first as all public writers have it, or formula as the newer text of the document computes it")
-			out.BoolVar(&c.options.SwapNoStacks, "swap-no-stacks", false, "of swap: leave out the private messages with whole stacks, which other readers skip")
+			out.Var(groups.Word(&c.options.SprtraceDialect, "wire", "wire", "document"), "rtrace-dialect", "sp-rtrace: `DIALECT` wire for its tools, or document for the format in its protocol document")
+			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "mtrc: keep all numbers below 2^31, so that the unmodified 64-bit mptrace can read the file; addresses are mapped, sizes and thread ids are cut")
+			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "mtrc: bytes of a word in the header, `4|8`; mptrace reads only its own size (default: the pointer size of the traced machine)")
+			out.Var(groups.Word(&c.options.SwapDialect, "document", "document", "kernel"), "swap-dialect", "swap: `DIALECT` document for the format in its protocol document, or kernel for the one that devices sent (task names of 15 bytes)")
+			out.Var(groups.Word(&c.options.SwapTime, "seconds-first", "seconds-first", "formula"), "swap-time", "swap: `ORDER` of times, seconds-first as in all public writers, or formula as in the newer protocol document")
+			out.BoolVar(&c.options.SwapNoStacks, "swap-no-stacks", false, "swap: leave out the private messages with whole stacks, which other readers skip")
 			c.nettrace.add(out)
 			c.callers.add(out)
 			c.profile.add(f.group("Profiles"))

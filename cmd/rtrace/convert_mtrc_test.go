@@ -190,7 +190,7 @@ func TestInfoMTRC(t *testing.T) {
 		{"real/fork", cli.OK, ""},
 		{"handmade/h_le32", cli.OK, ""},
 		{"handmade/h_notrailer", cli.Incomplete, "is cut: mtrc: offset 153: the trailer is missing"},
-		{"handmade/h_unknownindex", cli.Incomplete, "has one record that cannot be read: the results do not count it"},
+		{"handmade/h_unknownindex", cli.Incomplete, "has one record that cannot be read: the results do not include it"},
 		{"handmade/h_v10600", cli.Failed, "version 1.6.0 is not supported"},
 	} {
 		code, out, errOut := try(cli.Streams{}, "info", mtrcFiles+tt.file+".trace")

@@ -35,7 +35,7 @@ func TestConvertNettrace(t *testing.T) {
 		want string
 	}{
 		{[]string{"-f", "nettrace", "--nettrace-version=5"}, "--nettrace-version is 4 or 6, not 5"},
-		{[]string{"-f", "nettrace", "--nettrace-view=x"}, "--nettrace-view x: it is not alloctick"},
+		{[]string{"-f", "nettrace", "--nettrace-view=x"}, "--nettrace-view x: not alloctick"},
 		{[]string{"-f", "jsonl", "--nettrace-symbols"}, "jsonl is not nettrace"},
 	} {
 		code, out, errOut := try(cli.Streams{}, append(append([]string{"convert"}, tt.args...), name)...)

@@ -33,8 +33,8 @@ type profileFormat struct {
 
 // profileFormats are the formats that convert writes besides those of traces.
 var profileFormats = []profileFormat{
-	{"pprof", "profile for go tool pprof and what else reads its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
-	{"folded", "stacks with a number, one a line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
+	{"pprof", "profile for go tool pprof and other readers of its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
+	{"folded", "one stack and a number per line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
 	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, content{"a profile for a viewer", ".speedscope.json"}, false, speedscope.Write},
 }
 
@@ -80,10 +80,10 @@ var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
 func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
 	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
-	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the files that were mapped")
-	f.BoolVar(&p.mangled, "no-demangle", false, "leave the names of functions as the linker knows them")
-	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, where there is one, as rtrace leaks --by function does) or innermost (of any file, with operator new)")
-	f.StringSliceVar(&p.labels, "labels", profileLabels, "of pprof: tell samples apart by `LABELS`, separated by commas: thread, function (that allocated) or none")
+	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the mapped files")
+	f.BoolVar(&p.mangled, "no-demangle", false, "print linker names of functions (mangled)")
+	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, if there is one, as in rtrace leaks --by function) or innermost (of any file, with operator new)")
+	f.StringSliceVar(&p.labels, "labels", profileLabels, "pprof: distinguish samples by `LABELS`, separated by commas: thread, function (that allocated) or none")
 	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)
 	p.cache.add(f)
 	p.addResource(f)
@@ -179,7 +179,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	}
 	if u := b.Counter().Total().Unknown; u.Blocks > 0 {
 		x.Comments = append(x.Comments, unknownText(amount(u)))
-		warn(errors.New(unknownText(amount(u)) + "; they are not in use for the profile"))
+		warn(errors.New(unknownText(amount(u)) + "; the profile does not count them as in use"))
 	}
 	x.Threads = func(pid, tid int32) string { return calls.stats.threads[threadKey{pid, tid}] }
 	return x, err

@@ -10,15 +10,15 @@ import (
 
 // countList explains what the figures of all commands are that count blocks.
 var countList = cli.List{Title: "Counting", Rows: []cli.ListRow{
-	{Name: "live", Text: "allocated and not freed. An allocation at the address of a live block ends that block, since its free was not seen"},
-	{Name: "unknown", Text: "live when the recording had a gap, such as a pause for --max-rate: frees were not seen then. The block stays unknown until it is freed or its address comes again. It does not count as live, but it is in the peak"},
-	{Name: "temporary", Text: "freed, or given to realloc, by the thread that allocated it before that thread allocates another block of that type; where a trace does not tell threads apart, before any thread does"},
-	{Name: "realloc", Text: "one call that ends a block and begins one. Where a format has a free and an allocation for it, these count as one call if one follows the other and both have the same function and thread"},
+	{Name: "live", Text: "allocated and not freed. An allocation at the address of a live block ends that block, because its free is missing"},
+	{Name: "unknown", Text: "live when the recording had a gap, such as a pause for --max-rate, in which frees were not recorded. The block stays unknown until it is freed or its address is allocated again. It does not count as live, except in the peak"},
+	{Name: "temporary", Text: "freed, or passed to realloc, by the thread that allocated it, before that thread allocates another block of that type; if a trace does not distinguish threads, before any thread does"},
+	{Name: "realloc", Text: "one call that ends a block and begins another. If a format has a free and an allocation for it, these count as one call if one follows the other and both have the same function and thread"},
 }}
 
 // unknownText says how much is unknown, and why.
 func unknownText(a amount) string {
-	return fmt.Sprintf("unknown: %s (%s), live when the recording had a gap, when frees were not seen", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
+	return fmt.Sprintf("unknown: %s (%s), live when the recording had a gap, in which frees were not recorded", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
 }
 
 // youngObject is live.Young as JSON.
@@ -47,13 +47,13 @@ func youngOf(y *live.Young) *youngObject {
 func youngText(y *live.Young) string {
 	switch y.Judge() {
 	case live.ManyFromBefore:
-		return fmt.Sprintf("the recording is short compared with the lives of blocks: in its %s it saw the frees of %s from before it. "+
+		return fmt.Sprintf("the recording is short compared with the lifetimes of blocks: in its %s, %s from before it were freed. "+
 			"Many of the live blocks may be freed later; record longer", lasting(y.Recorded), plural(y.Before, "block"))
 	case live.ShorterThanUsual:
-		return fmt.Sprintf("the recording is short compared with the lives of blocks: it lasted %s, and 1 of 100 blocks that were freed lived about as long. "+
+		return fmt.Sprintf("the recording is short compared with the lifetimes of blocks: it lasted %s, and 1 of 100 freed blocks lived about as long. "+
 			"Many of the live blocks may be freed later; record longer", lasting(y.Recorded))
 	case live.MostlyYoung:
-		return fmt.Sprintf("most of these blocks are young: %s %% were allocated in the last %v of the recording, and 99 of 100 blocks that were freed lived less long; "+
+		return fmt.Sprintf("most of these blocks are young: %s %% were allocated in the last %v of the recording, and 99 of 100 freed blocks lived less than that; "+
 			"--min-age %v leaves them out", percent(y.Young, y.Live), y.Usual, y.Usual)
 	}
 	return ""

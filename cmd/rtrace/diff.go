@@ -14,29 +14,33 @@ func diffCommand() command {
 		page: cli.Page{
 			Summary:  "print what grew between two traces, or two moments of one",
 			Synopsis: []string{"[flags] A B", "[flags] --from POINT [--to POINT] FILE"},
-			About: "Adds up the blocks that are live at the end of A and of B, or at two moments of one trace, by where they were allocated, and prints what is different: what grew most first, what shrank most last. " +
-				"With --to, that moment counts instead of the end of each trace. Without --from, a trace is compared with its beginning, when nothing was live.\n\n" +
-				"What is compared was allocated in the recording: blocks from before it are not known, so the difference of two recordings of a running process is not how much that grew between them. " +
-				"It is how much more one recording left behind. If two recordings of a running process (one at least has frees of blocks from before it) differ in length by more than a tenth of the longer one, what each left behind per second is printed, too, and the order is by how much faster that became. " +
-				"To see what grew in a process, record once and compare two moments.\n\n" +
-				"Groups of two traces are the same if they are printed the same, but for the folders of modules. So the two may be of two runs of a program: where a function is not known, the address that is printed is that in its file, and threads go by their names, the first one of a process by main. " +
-				"If they are of two versions of it, use -r and --by function, which leaves lines out.\n\n" +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			About: "Adds up the blocks that are live at the end of A and of B, or at two moments of one trace, by call site, and prints the differences: the largest " +
+				"growth first, the largest decrease last. With --to, that moment counts instead of the end of each trace. Without --from, a trace is compared with its " +
+				"beginning, when nothing was live.\n\n" +
+				"Only blocks that were allocated in a recording are compared; blocks from before it are not known. The difference of two recordings of a running " +
+				"process is therefore not how much the process grew between them, but how much more one recording left allocated. To see what grew in a process, record " +
+				"once and compare two moments.\n\n" +
+				"If one of the two recordings has frees of earlier blocks, it is of a running process. If they then differ in length by more than a tenth of the longer " +
+				"one, rtrace also prints what each left allocated per second, and sorts by the growth of that rate.\n\n" +
+				"Groups of two traces are the same if they are printed the same, except for the folders of modules. The traces may thus be of two runs of a program: " +
+				"where a function is not known, the printed address is that in its file, and threads are identified by name, the first thread of a process as main. If " +
+				"the traces are of two versions of a program, use -r and --by function, which leaves lines out.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(),
 			Examples: []cli.Example{
-				{Does: "see what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
-				{Does: "see which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
-				{Does: "see what allocates more in all", Command: "rtrace diff -r --allocated before.trace after.trace"},
+				{Does: "show what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
+				{Does: "show which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
+				{Does: "show what allocates more in all", Command: "rtrace diff -r --allocated before.trace after.trace"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(diffOptions)
 			what := f.group("What to print")
 			o.addGroups(what, sites.ByFunction)
-			what.BoolVar(&o.allocated, "allocated", false, "compare what was allocated up to that moment, freed or not, instead of what is live")
+			what.BoolVar(&o.allocated, "allocated", false, "compare all blocks allocated up to that moment, freed or not, instead of live blocks")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			o.window.addFrom(what, "of one trace: compare with `POINT`")
+			o.window.addFrom(what, "one trace: compare with `POINT`")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))
@@ -62,7 +66,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	case two && args[0] == args[1]:
 		return cli.Usagef("%s is both traces; name one, with --from and --to", args[0])
 	case two && o.window.from != "":
-		return cli.Usagef("--from is of one trace; two are compared at their end, or at --to")
+		return cli.Usagef("--from is for one trace; two are compared at their end, or at --to")
 	case two && o.key == sites.ByProcess:
 		return cli.Usagef("--by process: the processes of two traces have nothing in common")
 	case !two && o.window.from == "" && o.window.to == "":

@@ -172,18 +172,18 @@ func (r *diffReport) rate(a live.Amount, after int) diffRate {
 
 // heading says what is compared.
 func (r *diffReport) heading() string {
-	const without = "; blocks from before the recording are not in it"
+	const without = "; earlier blocks are not included"
 	switch {
 	case r.options.allocated && r.moments:
-		return "compared: what was allocated in the recording up to each moment, freed or not"
+		return "compared: all blocks allocated in the recording up to each moment, freed or not"
 	case r.options.allocated:
-		return "compared: what was allocated in each recording, freed or not"
+		return "compared: all blocks allocated in each recording, freed or not"
 	case r.moments:
-		return "compared: what was allocated in the recording and is live at each moment" + without
+		return "compared: blocks allocated in the recording and live at each moment" + without
 	case r.options.window.to != "":
-		return "compared: what was allocated in each recording and is live at --to" + without
+		return "compared: blocks allocated in each recording and live at --to" + without
 	}
-	return "compared: what was allocated in each recording and is still live at its end" + without
+	return "compared: blocks allocated in each recording and still live at its end" + without
 }
 
 // in says how long a recording had lasted.
@@ -203,7 +203,7 @@ func (r *diffReport) unknownLine(when string, u live.Amount) string {
 	if u.Blocks == 0 || r.options.allocated {
 		return ""
 	}
-	return fmt.Sprintf("unknown %s: %s (%s), live when the recording had a gap, when frees were not seen\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
+	return fmt.Sprintf("unknown %s: %s (%s), live when the recording had a gap, in which frees were not recorded\n", when, plural(u.Blocks, "block"), plural(u.Bytes, "byte"))
 }
 
 // print writes the report as text.
@@ -219,7 +219,7 @@ func (r *diffReport) print(w io.Writer) error {
 	rated := r.rated()
 	if rated {
 		before, after := r.rate(r.total.before, 0), r.rate(r.total.after, 1)
-		lines += fmt.Sprintf("per second: %.1f blocks (%.1f bytes) before, %.1f blocks (%.1f bytes) after; the recordings are of different lengths, so compare these\n",
+		lines += fmt.Sprintf("per second: %.1f blocks (%.1f bytes) before, %.1f blocks (%.1f bytes) after; the recordings differ in length, so compare these\n",
 			before.Blocks, before.Bytes, after.Blocks, after.Bytes)
 	}
 	lines += r.unknownLine("before", r.unknown[0]) + r.unknownLine("after", r.unknown[1])

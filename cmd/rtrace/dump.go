@@ -23,10 +23,10 @@ func dumpCommand() command {
 		page: cli.Page{
 			Summary:  "print every packet of a trace with its offset and fields",
 			Synopsis: []string{"[-o OUT] [--records] [FILE]"},
-			About: "A binary format is printed packet by packet, as its page in docs/formats describes; 'rtrace undump' turns that back into the same bytes. " +
-				"A text format has no packets: its records are printed as jsonl. A side file is not looked at.",
+			About: "Prints a binary format packet by packet, as described on its page in docs/formats. 'rtrace undump' converts the output back to the same bytes. A text " +
+				"format has no packets: its records are printed as jsonl. The side file is not used.",
 			Examples: []cli.Example{
-				{Does: "look at the first packets", Command: "rtrace dump rtrace-raw-4711-0 | head"},
+				{Does: "print the first packets", Command: "rtrace dump rtrace-raw-4711-0 | head"},
 				{Does: "change a trace by hand", Command: "rtrace dump trace | sed s/malloc/calloc/ | rtrace undump -o changed"},
 			},
 		},
@@ -42,7 +42,7 @@ func dumpCommand() command {
 			group.BoolVar(&records, "records", false, "print the records that the packets become, as jsonl")
 			input := f.group("Input")
 			input.BoolVar(&in.strict, "strict", false, "fail at packets that are unknown or do not parse")
-			input.BoolVar(&ui, "swap-ui", false, "FILE is the file that a message UI_HIERARCHY of SWAP names, by whose beginning it cannot be recognised")
+			input.BoolVar(&ui, "swap-ui", false, "FILE is the file named by a SWAP message UI_HIERARCHY, which cannot be recognised by its contents")
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return dump(ctx, s, args, out, records, ui, in.strict)
 			}
@@ -110,7 +110,7 @@ func swapDump(dump func(io.Writer, io.Reader, swap.Options) (uint64, error)) fun
 	return func(w io.Writer, r io.Reader, strict bool) error {
 		damaged, err := dump(w, r, swap.Options{Strict: strict})
 		if err == nil && damaged > 0 {
-			return cli.Incompletef("%s not parse; the dump says why", plural(damaged, "message")+" did")
+			return cli.Incompletef("%s not parse; the dump shows why", plural(damaged, "message")+" did")
 		}
 		return err
 	}

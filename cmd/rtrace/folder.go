@@ -24,7 +24,7 @@ func createFolder(path string) (*folder, error) {
 	entries, err := os.ReadDir(path)
 	switch {
 	case err == nil && len(entries) > 0:
-		return nil, cli.WithHint(fmt.Errorf("the folder %s has something in it", path), "name a new folder: nothing is overwritten")
+		return nil, cli.WithHint(fmt.Errorf("the folder %s is not empty", path), "name a new folder: nothing is overwritten")
 	case err == nil || errors.Is(err, os.ErrNotExist):
 	default:
 		return nil, cli.FileError("creating the folder", path, err)

@@ -18,22 +18,22 @@ func fromFunctionCommand() command {
 	return command{
 		name: "from-function",
 		page: cli.Page{
-			Summary:  "add up what was allocated through a function",
+			Summary:  "add up the memory that was allocated through a function",
 			Synopsis: []string{"[flags] NAME [FILE]"},
-			About: "Prints how many allocations have NAME in their stack, and their bytes. NAME may be a part of a function's name, of a source file or library, of an address in hexadecimal, " +
-				"or of an argument of the call. Without stacks, the caller that the trace states is looked at. " +
-				"The overhead is what an allocator is taken to need for each block.\n\n" +
-				"All allocations of the trace count; with -l, or if the trace was filtered so, those that are still live at its end.",
+			About: "Prints how many allocations have NAME in their stack, and their bytes. NAME may be a part of a function's name, of a source file or library, of an " +
+				"address in hexadecimal, or of an argument of the call. For calls without a stack, the caller in the trace is used. The overhead is an estimate of what " +
+				"an allocator needs for each block.\n\n" +
+				"All allocations of the trace count. With -l, or if the trace was filtered like that, only blocks that are still live at its end count.",
 			Examples: []cli.Example{
-				{Does: "see what leaks below parse_file", Command: "rtrace from-function -l -r parse_file rtrace-raw-4711-0"},
-				{Does: "see how much a library allocated, by the text of the post-processor", Command: "rtrace from-function libfoo.so < 4711-0.rtrace.txt"},
+				{Does: "show what leaks below parse_file", Command: "rtrace from-function -l -r parse_file rtrace-raw-4711-0"},
+				{Does: "show how much a library allocated, from text of rtrace postproc", Command: "rtrace from-function libfoo.so < 4711-0.rtrace.txt"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var b blockFlags
 			b.addAllocations(f.group("Which allocations"))
 			in := f.group("Input")
-			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 			b.in.add(in)
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				if len(args) == 0 || args[0] == "" {

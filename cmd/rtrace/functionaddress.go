@@ -21,22 +21,22 @@ func functionAddressCommand() command {
 		page: cli.Page{
 			Summary:  "print where in a program or library a function is, for --call-address",
 			Synopsis: []string{"[flags] FILE FUNCTION"},
-			About: "Prints PATH:START+SIZE, both in hexadecimal, of a function in an ELF file: what --call-address of postproc takes. " +
-				"FUNCTION is the name as the source or as the linker has it, with or without parameters. " +
-				"The symbols come from FILE or its separate debug file, which is found by build-id or debuglink.",
+			About: "Prints PATH:START+SIZE of a function in an ELF file, with both numbers in hexadecimal: the argument for --call-address of rtrace postproc. FUNCTION is " +
+				"the name in the source or the linker name, with or without parameters. The symbols come from FILE or its separate debug file, which is found by build " +
+				"ID or debug link.",
 			Examples: []cli.Example{
 				{Does: "find a function", Command: "rtrace function-address ./demo parse_file"},
 				{Does: "list all variants of a C++ function", Command: "rtrace function-address --all /usr/lib/libfoo.so Foo::add"},
 			},
 			Exit: []cli.ExitRow{
 				{Code: cli.OK, Text: "done"},
-				{Code: cli.Failed, Text: "failed, there is no such function, or without --all several"},
+				{Code: cli.Failed, Text: "failed, there is no such function, or there are several without --all"},
 				{Code: cli.Usage, Text: "the command line is wrong"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var all bool
-			f.group("What to print").BoolVarP(&all, "all", "a", false, "print all functions with this name, one on a line, with their names")
+			f.group("What to print").BoolVarP(&all, "all", "a", false, "print all functions with this name and their full names, one per line")
 			return func(_ context.Context, s cli.Streams, args []string) error {
 				if len(args) != 2 || args[1] == "" {
 					return cli.Usagef("a file and a function are needed; write rtrace function-address FILE FUNCTION")
@@ -61,9 +61,9 @@ func functionAddress(s cli.Streams, path, name string, all bool) error {
 	case file.Functions() == 0:
 		return cli.WithHint(fmt.Errorf("%s has no symbols", path), "install its debug symbols")
 	case len(found) == 0:
-		return cli.WithHint(fmt.Errorf("no function %q in %s", name, path), "FUNCTION is the whole name; parameters may be left out")
+		return cli.WithHint(fmt.Errorf("no function %q in %s", name, path), "FUNCTION is the full name; you may leave out parameters")
 	case len(found) > 1 && !all:
-		return cli.WithHint(fmt.Errorf("%d functions %q in %s", len(found), name, path), "--all lists them; give the parameters to choose one")
+		return cli.WithHint(fmt.Errorf("%d functions %q in %s", len(found), name, path), "--all lists them; add the parameters to select one")
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

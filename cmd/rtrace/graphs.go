@@ -15,39 +15,39 @@ func graphsCommand() command {
 	return command{
 		name: "graphs",
 		page: cli.Page{
-			Summary:  "make a folder of all pictures and texts about a trace",
+			Summary:  "create a folder with all pictures and texts about a trace",
 			Synopsis: []string{"overview [flags] [FILE]", "function [flags] NAME [[PERCENT] FILE]"},
-			About: "Makes a new folder with the pictures of rtrace timeline, what leaked with the names of functions, the call graph of it, and index.html, which shows them all and can be passed on alone. " +
-				"Where a trace has no times, the pictures go over the calls. " +
-				"Nothing that exists is overwritten, and if anything fails, no folder is left behind.\n\n" +
-				"With function, all of it is of the blocks only that were allocated by way of a function or library whose name begins with NAME.\n\n" +
-				"The picture of the call graph is drawn by dot of Graphviz. Where that is not installed, that picture is missing, and nothing else.\n\n" +
+			About: "Creates a new folder with the pictures of rtrace timeline, the leaks with function names, their call graph, and index.html. That page shows all of " +
+				"them and needs no other file. If a trace has no times, the pictures use the numbers of calls instead. No existing file is overwritten, and if anything " +
+				"fails, no folder is left.\n\n" +
+				"With function, everything covers only blocks that were allocated through a function or library whose name begins with NAME.\n\n" +
+				"dot of Graphviz draws the picture of the call graph. If it is not installed, only that picture is missing.\n\n" +
 				"The trace is read several times; a stream is copied to a temporary file first.",
 			Lists: []cli.List{{Title: "Files", Rows: []cli.ListRow{
-				{Name: "index.html", Text: "a page of all the others"},
-				{Name: "totals.svg, activity.svg, lifetime.svg", Text: "what was allocated in the course of the trace; see rtrace timeline"},
-				{Name: "histogram-count.svg, histogram-size.svg", Text: "which sizes blocks had"},
-				{Name: "leaks.txt", Text: "what was not freed, by stack, the most bytes first, as rtrace postproc -l -c -s size -r prints it"},
+				{Name: "index.html", Text: "a page that shows all others"},
+				{Name: "totals.svg, activity.svg, lifetime.svg", Text: "allocated memory over time; see rtrace timeline"},
+				{Name: "histogram-count.svg, histogram-size.svg", Text: "sizes of blocks"},
+				{Name: "leaks.txt", Text: "blocks that were not freed, by stack, the most bytes first, as printed by rtrace postproc -l -c -s size -r"},
 				{Name: "profile.txt", Text: "sizes, functions, leaks and the call graph as tables; see rtrace mprof"},
-				{Name: "callgraph.dot, callgraph.svg", Text: "through which functions what was not freed was allocated; see rtrace calltree"},
+				{Name: "callgraph.dot, callgraph.svg", Text: "functions through which the blocks that were not freed were allocated; see rtrace calltree"},
 			}}},
 			Examples: []cli.Example{
-				{Does: "see all that there is to see", Command: "rtrace graphs overview -o report rtrace-raw-4711-0 && xdg-open report/index.html"},
-				{Does: "see what goes through functions of a library", Command: "rtrace graphs function libglib-2.0 rtrace-raw-4711-0"},
+				{Does: "show everything", Command: "rtrace graphs overview -o report rtrace-raw-4711-0 && xdg-open report/index.html"},
+				{Does: "show allocations through functions of a library", Command: "rtrace graphs function libglib-2.0 rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(graphsOptions)
 			out := f.group("Output")
-			out.StringVarP(&o.output, "output", "o", "", "make the folder `DIR` (default: FILE-overview or FILE-function)")
-			out.Float64Var(&o.limit, "limit", -1, "leave functions out of the call graph that have less than `PERCENT` of the bytes (default: of overview 5, of function 0.5)")
+			out.StringVarP(&o.output, "output", "o", "", "create the folder `DIR` (default: FILE-overview or FILE-function)")
+			out.Float64Var(&o.limit, "limit", -1, "leave out functions with less than `PERCENT` of the bytes in the call graph (default: 5 for overview, 0.5 for function)")
 			what := f.group("What to show")
 			o.process.add(what)
-			what.BoolVarP(&o.blocks.addresses, "addresses", "a", false, "tell apart the places within one function, by their addresses")
-			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			what.BoolVarP(&o.blocks.addresses, "addresses", "a", false, "distinguish places within a function by address")
+			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
 			in := f.group("Input")
 			o.blocks.addInput(in)
-			in.Lookup("resource").Usage = "of leaks and call graph: look at the resources of the type `NAME`, as rtrace info shows it"
+			in.Lookup("resource").Usage = "leaks and call graph: use the resources of the type `NAME`, as printed by rtrace info"
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				if err := o.check(args); err != nil {
 					return err
@@ -90,7 +90,7 @@ func (o *graphsOptions) check(args []string) error {
 		if len(args) == 2 { // as the original's arguments are
 			var err error
 			if limit, err = strconv.ParseFloat(args[0], 64); err != nil {
-				return cli.Usagef("%s is no number of per cent", args[0])
+				return cli.Usagef("%s is not a number of per cent", args[0])
 			}
 			args = args[1:]
 		}
@@ -98,7 +98,7 @@ func (o *graphsOptions) check(args []string) error {
 		if info, err := os.Stat(o.kind); err == nil && info.Mode().IsRegular() {
 			return cli.Usagef("%s is a file, and the kind of graphs goes before it; did you mean rtrace graphs overview %s?", o.kind, o.kind)
 		}
-		return cli.Usagef("%s: it is none of overview, function", o.kind)
+		return cli.Usagef("%s: not overview or function", o.kind)
 	}
 	if o.limit == -1 {
 		o.limit = limit

@@ -85,7 +85,7 @@ func (g *graphs) callGraph() error {
 	if err := callgraph.Write(&dot, builder.Tree(), &o.graph); err != nil {
 		return err
 	}
-	return g.draw("callgraph", "Call graph of what was not freed", dot.Bytes())
+	return g.draw("callgraph", "Call graph of blocks that were not freed", dot.Bytes())
 }
 
 // draw writes a graph in the language of dot, and has dot draw it where that

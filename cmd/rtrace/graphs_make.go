@@ -97,11 +97,11 @@ func (g *graphs) survey() error {
 	}
 	g.page.Title = "Allocations of " + g.program
 	if g.kind == "function" {
-		g.page.Title = fmt.Sprintf("Allocations of %s by way of %s", g.program, g.name)
-		g.page.About = append(g.page.About, "Only blocks that were allocated by way of a function or library whose name begins with "+g.name+".")
+		g.page.Title = fmt.Sprintf("Allocations of %s through %s", g.program, g.name)
+		g.page.About = append(g.page.About, "Only blocks that were allocated through a function or library whose name begins with "+g.name+".")
 	}
 	if g.leaked {
-		g.page.About = append(g.page.About, "The trace has leaks only: frees and what was freed are not in it, so there are no pictures of the course of the program.")
+		g.page.About = append(g.page.About, "The trace has only leaks: frees and freed blocks are not in it, so there are no pictures over time.")
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (g *graphs) timelines() error {
 	}
 	switch {
 	case errors.Is(err, consumption.ErrEmpty) && g.kind == "function":
-		return cli.WithHint(fmt.Errorf("nothing was allocated by way of a function or library whose name begins with %q", g.name),
+		return cli.WithHint(fmt.Errorf("nothing was allocated through a function or library whose name begins with %q", g.name),
 			"rtrace leaks -r and rtrace mprof -r -v show names")
 	case errors.Is(err, consumption.ErrEmpty):
 		return errors.New("nothing to show: the trace has no calls")

@@ -30,13 +30,13 @@ type groupFlags struct {
 
 // keyList explains what --by takes.
 var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
-	{Name: "stack", Text: "the whole stack, or what --max-stack leaves of it; without stacks, function and line"},
+	{Name: "stack", Text: "the whole stack, or its --max-stack innermost frames; without stacks, function and line"},
 	{Name: "function", Text: "the function that called the allocator; see also --caller"},
-	{Name: "file, line", Text: "its source file, or file and line, where the trace or with -r debugging information tells them"},
-	{Name: "module", Text: "the program or library that it is in"},
+	{Name: "file, line", Text: "its source file, or file and line, from the trace or (with -r) from debugging information"},
+	{Name: "module", Text: "its program or library"},
 	{Name: "size", Text: "the size of the block"},
-	{Name: "thread", Text: "the thread that allocated"},
-	{Name: "process", Text: "the process, in a trace of several"},
+	{Name: "thread", Text: "the thread that allocated the block"},
+	{Name: "process", Text: "the process, in a trace of several processes"},
 }}
 
 // commonGroupFlags lists the flags that most users of a command with groupFlags, a
@@ -45,19 +45,19 @@ func commonGroupFlags(own ...cli.ListRow) []cli.ListRow {
 	return slices.Concat(
 		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}},
 		own,
-		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "look at what is so at POINT"}, {Name: "json"}},
+		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT instead of the end"}, {Name: "json"}},
 	)
 }
 
 func (g *groupFlags) addGroups(f *pflag.FlagSet, by sites.Key) {
 	f.Var(groups.Word(&g.by, by.String(), sites.KeyNames()...), "by", "add up the blocks with the same `KEY`; see Keys")
-	f.VarP(groups.Number(&g.depth, 0, 0, groups.Unbounded), "max-stack", "n", "look at `N` frames of each stack (default: all)")
-	f.Var(groups.Number(&g.top, 0, 0, groups.Unbounded), "top", "print the `N` largest groups only (default: all)")
+	f.VarP(groups.Number(&g.depth, 0, 0, groups.Unbounded), "max-stack", "n", "use the innermost `N` frames of each stack (default: all)")
+	f.Var(groups.Number(&g.top, 0, 0, groups.Unbounded), "top", "print only the `N` largest groups (default: all)")
 }
 
 func (g *groupFlags) addGroupNames(f *pflag.FlagSet) {
 	g.addNames(f)
-	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "with -r, the function, file and line are of the innermost frame of `WHAT`: program (outside the C and C++ libraries, where there is one) or innermost (of any file, with operator new)")
+	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "with -r, take function, file and line from the innermost frame of `WHAT`: program (outside the C and C++ libraries, if there is one) or innermost (of any file, with operator new)")
 }
 
 // readGroups reads the flags that are no plain values.

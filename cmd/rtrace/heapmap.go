@@ -24,31 +24,32 @@ func heapmapCommand() command {
 	return command{
 		name: "heapmap",
 		page: cli.Page{
-			Summary:  "draw the memory of a program: what is allocated where",
+			Summary:  "draw which memory of a program is allocated, by address",
 			Synopsis: []string{"[flags] -o OUT [FILE]"},
-			About: "Draws the address space in rows from left to right, as the window of mpatrol's mptrace does: memory that is allocated, that was freed, " +
-				"that the allocator got from the system and in which no block was seen. Parts of the address space that are far from each other become regions of their own; " +
-				"what lies only partly in one is drawn with that part.\n\n" +
-				"SVG is a picture of one moment, which --at chooses. HTML is a page that needs nothing else and no network: a slider moves through the trace, " +
-				"the map zooms from the whole to single bytes, and a block tells its address, size, thread and where it was allocated.\n\n" +
-				"A moment is an event: the calls of a trace are numbered from 1, whatever they did. If the program was replaced by exec, the map is of the last one.\n\n" +
-				"It takes memory for the blocks that are live at a time and 40 bytes for each of up to half a million others. Of longer traces, blocks are left out " +
-				"that lived only between two steps of the slider; the states at the steps, at the peak, at the event of --at and at the end are exact. " +
-				"A page is kept below 5 MB in the same way.",
+			About: "Draws the address space in rows from left to right, like the window of mpatrol's mptrace: memory that is allocated, memory that was freed, and memory " +
+				"that the allocator got from the system without a known block. Distant parts of the address space become regions of their own. A block that is only " +
+				"partly in a region is drawn with that part.\n\n" +
+				"SVG is a picture of one moment, which --at selects. HTML is a page that needs no other file and no network: a slider moves through the trace, the map " +
+				"zooms from the whole to single bytes, and each block shows its address, size, thread and call site.\n\n" +
+				"A moment is an event: the calls of a trace are numbered from 1, whatever they did. If the process executed another program, the map is of the last " +
+				"one.\n\n" +
+				"Memory use grows with the number of live blocks, plus 40 bytes for each of up to half a million others. For longer traces, it leaves out blocks that " +
+				"lived only between two steps of the slider. The states at the steps, at the peak, at the event of --at and at the end are exact. A page is kept below " +
+				"5 MB in the same way.",
 			Examples: []cli.Example{
-				{Does: "draw what is allocated when most is", Command: "rtrace heapmap --at peak -o peak.svg rtrace-raw-4711-0"},
-				{Does: "make a page to move through time", Command: "rtrace heapmap -r -o map.html rtrace-raw-4711-0"},
-				{Does: "look at 64 KiB closely", Command: "rtrace heapmap --base 0x55d0c4a00000 --space 64K -o part.svg rtrace-raw-4711-0"},
+				{Does: "draw the memory at the peak", Command: "rtrace heapmap --at peak -o peak.svg rtrace-raw-4711-0"},
+				{Does: "write a page with a time slider", Command: "rtrace heapmap -r -o map.html rtrace-raw-4711-0"},
+				{Does: "draw 64 KiB in detail", Command: "rtrace heapmap --base 0x55d0c4a00000 --space 64K -o part.svg rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var o heapmapOptions
-			o.addOutput(f.group("Output"), "svg or html (default: by the suffix of OUT, else svg)", "svg", "html")
+			o.addOutput(f.group("Output"), "svg or html (default: by the suffix of OUT, otherwise svg)", "svg", "html")
 			what := f.group("What to draw")
-			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most bytes live) or end; a page begins there")
-			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page shows that first")
-			what.Var(&o.space, "space", "with --base: draw `BYTES`, as 4096, 64K or 8M (default: up to the end of the region)")
-			what.Var(groups.Number(&o.regions, 0, 0, groups.Unbounded), "regions", "draw at most `N` regions, those with most memory in use (default: 16 in a picture, 256 in a page)")
+			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most live bytes) or end; a page begins there")
+			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page begins there")
+			what.Var(&o.space, "space", "with --base: draw `BYTES`, such as 4096, 64K or 8M (default: up to the end of the region)")
+			what.Var(groups.Number(&o.regions, 0, 0, groups.Unbounded), "regions", "draw at most the `N` regions with most memory in use (default: 16 in a picture, 256 in a page)")
 			o.addWhat(what)
 			o.blocks.in.add(f.group("Input"))
 			return o.run
@@ -141,7 +142,7 @@ func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	}
 	return o.viewFlags.run(ctx, s, "heapmap", args, add, func(w io.Writer, name string) error {
 		if n := m.Unknown(); n > 0 {
-			warner(s.Err, "heapmap")(fmt.Errorf("%s unknown: live when the recording had a gap, when frees were not seen; drawn as live to the end", plural(n, "block")))
+			warner(s.Err, "heapmap")(fmt.Errorf("%s unknown: live when the recording had a gap, in which frees were not recorded; drawn as live to the end", plural(n, "block")))
 		}
 		return o.write(w, m, curve, name, event)
 	})
@@ -184,7 +185,7 @@ func (o *heapmapOptions) window(all []heapmap.Region) (heapmap.Region, error) {
 	if o.space == 0 {
 		i := slices.IndexFunc(all, func(a heapmap.Region) bool { return a.Start <= r.Start && r.Start <= a.Last })
 		if i < 0 {
-			return r, cli.Usagef("--base %#x: the trace tells nothing of the memory there; write how much of it to draw with --space", r.Start)
+			return r, cli.Usagef("--base %#x: the trace has nothing in that memory; give its size with --space", r.Start)
 		}
 		r.Last = all[i].Last
 	}

@@ -16,17 +16,19 @@ func infoCommand() command {
 	return command{
 		name: "info",
 		page: cli.Page{
-			Summary:  "show what a trace holds",
+			Summary:  "show what a trace contains",
 			Synopsis: []string{"[--json] [FILE]"},
-			About: "Prints the format, the process, how many records of each kind there are, the calls of each function, what is allocated at the end and at the peak, the resident memory and the state of the heap if the trace has them, " +
-				"what was lost, and how good the stacks are. Of a file with several streams, as a process and its child may write, it prints each; in JSON they are in streams, and all else is of the first. It takes memory for the blocks that are live at a time and for each distinct stack.",
+			About: "Prints the format and the process; how many records of each kind there are; the calls of each function; live blocks at the end and at the peak; " +
+				"resident memory and the state of the heap, if the trace has them; what was lost; and how complete the stacks are. If a file has several streams, such " +
+				"as those of a process and its child, it prints each. In JSON they are in streams, and all other keys are for the first one.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "see whether events were lost", Command: "rtrace info rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace info --json rtrace-raw-4711-0 | jq '.resources[0].live.bytes'"},
 			},
 			Exit: []cli.ExitRow{
-				{Code: cli.OK, Text: "done; events that were lost while recording are printed, not a failure"},
+				{Code: cli.OK, Text: "done; lost events are printed and are not a failure"},
 				{Code: cli.Failed, Text: "failed"},
 				{Code: cli.Usage, Text: "the command line is wrong"},
 				{Code: cli.Incomplete, Text: "done, but the input is incomplete: it was cut, its tracer did not finish, or it has records that cannot be read"},

@@ -57,15 +57,15 @@ func (r *heapReport) write(p *page, clock func(int64) string) {
 		value uint64
 		what  string
 	}{
-		{"arena", r.Arena, "bytes that malloc got from the system, but for single blocks"},
-		{"uordblks", r.UordBlks, "bytes of them in blocks"},
-		{"fordblks", r.FordBlks, "bytes of them free"},
-		{"keepcost", r.KeepCost, "bytes of these at the top, which could be given back"},
+		{"arena", r.Arena, "bytes that malloc got from the system, without mapped blocks"},
+		{"uordblks", r.UordBlks, "bytes of arena in blocks"},
+		{"fordblks", r.FordBlks, "bytes of arena that are free"},
+		{"keepcost", r.KeepCost, "free bytes at the top, which could be returned"},
 		{"ordblks", r.OrdBlks, "free chunks"},
 		{"smblks", r.SmBlks, "free chunks in fast bins"},
 		{"fsmblks", r.FsmBlks, "bytes in fast bins"},
 		{"hblks", r.HBlks, "blocks with a mapping of their own"},
-		{"hblkhd", r.HBlkHd, "bytes in such mappings"},
+		{"hblkhd", r.HBlkHd, "bytes in these mappings"},
 		{"usmblks", r.UsmBlks, "bytes, always 0 in glibc"},
 	} {
 		value := fmt.Sprint(f.value)
@@ -78,6 +78,6 @@ func (r *heapReport) write(p *page, clock func(int64) string) {
 	case len(r.Unknown) > 0:
 		p.line("unknown", "%s: %s", strings.Join(r.Unknown, ", "), r.Why)
 	case r.Unsure:
-		p.line("unsure", "a value of 0 may not be known: the trace does not say which are")
+		p.line("unsure", "a value of 0 may mean unknown: the trace does not show which")
 	}
 }

@@ -24,7 +24,7 @@ const heapComment = `{"kind":"comment","time":6,"pid":7,"text":"of the state of 
 // from whatever the trace has of it: a comment, or the side file, also after conversion.
 func TestInfoOfHeap(t *testing.T) {
 	const (
-		known   = "heap:       from 0x1000 to 0x22000, at 2.000 s\n                  135168 arena: bytes that malloc got from the system, but for single blocks\n                  100000 uordblks: bytes of them in blocks\n                   35168 fordblks: bytes of them free\n"
+		known   = "heap:       from 0x1000 to 0x22000, at 2.000 s\n                  135168 arena: bytes that malloc got from the system, without mapped blocks\n                  100000 uordblks: bytes of arena in blocks\n                   35168 fordblks: bytes of arena that are free\n"
 		unknown = "                 unknown ordblks: free chunks\n"
 		why     = "unknown:    ordblks, smblks, keepcost: there are no symbols: none\n"
 		side    = `{"heapinfo":{"time":2000000000,"unknown":["ordblks","smblks","keepcost"],"why":"there are no symbols: none"}}` + "\n"
@@ -61,7 +61,7 @@ func TestInfoOfHeap(t *testing.T) {
 		"side file":      {"", []string{path}, []string{strings.Replace(known, ", at 2.000 s", "", 1), unknown, why}},
 		"converted":      {"", []string{again}, []string{unknown, why}},
 		"from a comment": {"", []string{commented}, []string{unknown, why}},
-		"unsure":         {heapTrace, nil, []string{known, "                       0 ordblks: free chunks\n", "unsure:     a value of 0 may not be known"}},
+		"unsure":         {heapTrace, nil, []string{known, "                       0 ordblks: free chunks\n", "unsure:     a value of 0 may mean unknown"}},
 		"json":           {heapTrace + heapComment, []string{"--json"}, []string{`"ordblks": 0,`, `"unknown": [`, `"why": "there are no symbols: none"`, `"fordblks": 35168,`}},
 	} {
 		s := cli.Streams{}

@@ -45,9 +45,9 @@ func TestInfoOfPauses(t *testing.T) {
 			`{"kind":"lost","time":1500000000,"count":1,"reason":"paused","since":500000000}
 {"kind":"lost","time":2234567890,"count":1,"reason":"paused","since":2000000000}
 `,
-			"\nlost:       2: 2 ring full\ngaps:       2 paused (1.235s): nothing was recorded for so long\n", `{"reason":"paused","count":2,"duration":1234567890}`,
+			"\nlost:       2: 2 ring full\ngaps:       2 paused (1.235s): nothing was recorded for that long\n", `{"reason":"paused","count":2,"duration":1234567890}`,
 		},
-		{"{\"kind\":\"lost\",\"count\":1,\"reason\":\"paused\"}\n", "\nlost:       2: 2 ring full\ngaps:       1 paused: nothing was recorded for so long\n", `{"reason":"paused","count":1}`},
+		{"{\"kind\":\"lost\",\"count\":1,\"reason\":\"paused\"}\n", "\nlost:       2: 2 ring full\ngaps:       1 paused: nothing was recorded for that long\n", `{"reason":"paused","count":1}`},
 	} {
 		code, out, errOut := try(cli.Streams{In: strings.NewReader(head + test.lines)}, "info")
 		if code != cli.OK || !strings.Contains(out, test.text) {

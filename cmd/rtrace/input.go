@@ -25,7 +25,7 @@ type inputFlags struct {
 }
 
 func (i *inputFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&i.strict, "strict", false, "fail at packets that are unknown or do not parse instead of skipping them")
+	f.BoolVar(&i.strict, "strict", false, "fail at unknown or damaged packets instead of skipping them")
 	f.BoolVar(&i.noSide, "no-side", false, "do not use the side file of the trace")
 }
 
@@ -66,7 +66,7 @@ func noDirectory(name string) error {
 	if all, err := filepath.Glob(filepath.Join(name, "rtrace-raw-*")); err == nil && len(all) > 0 {
 		some = all[0]
 	}
-	return cli.WithHint(fmt.Errorf("%s is a directory", name), "name a trace in it, as "+cli.Word(some))
+	return cli.WithHint(fmt.Errorf("%s is a directory", name), "name a trace in it, such as "+cli.Word(some))
 }
 
 // inputHint says what to do about an input that cannot be read. name is that of its file,
@@ -88,7 +88,7 @@ func inputHint(name string, err error) string {
 
 // kindOf says what a file is that is no trace.
 func kindOf(name string) string {
-	const other = "no trace that rtrace knows"
+	const other = "not a trace that rtrace knows"
 	f, err := os.Open(name)
 	if err != nil {
 		return other
@@ -176,9 +176,9 @@ func skipped(name string, n uint64) error {
 	case 0:
 		return nil
 	case 1:
-		return cli.Incompletef("%s has one record that cannot be read: the results do not count it", name)
+		return cli.Incompletef("%s has one record that cannot be read: the results do not include it", name)
 	}
-	return cli.Incompletef("%s has %d records that cannot be read: the results do not count them", name, n)
+	return cli.Incompletef("%s has %d records that cannot be read: the results do not include them", name, n)
 }
 
 // cut makes a note of the error that an input ends too early: the results are of
@@ -191,11 +191,11 @@ func cut(name string, err error) error {
 	case !ok:
 		return err
 	case errors.Is(err, trace.ErrUnfinished):
-		return cli.Incompletef("%s is incomplete: %w: it was cut, or its tracer did not finish; the results are of what it has", name, syntax.Err)
+		return cli.Incompletef("%s is incomplete: %w: it was cut, or its tracer did not finish; the results cover the part that exists", name, syntax.Err)
 	case errors.Is(err, trace.ErrTruncated):
-		return cli.Incompletef("%s is cut: %w; the results are of what is before that", name, err)
+		return cli.Incompletef("%s is cut: %w; the results cover the part before that", name, err)
 	case errors.Is(err, trace.ErrLimit), errors.Is(err, trace.ErrMalformed):
-		return fmt.Errorf("reading %s: %w; results, if there are any, are of what is before that", name, err)
+		return fmt.Errorf("reading %s: %w; any results cover only the part before that", name, err)
 	}
 	return fmt.Errorf("reading %s: %w", name, err)
 }

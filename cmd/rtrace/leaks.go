@@ -21,23 +21,24 @@ func leaksCommand() command {
 	return command{
 		name: "leaks",
 		page: cli.Page{
-			Summary:  "print what is still live at the end, and where it came from",
+			Summary:  "print blocks still live at the end, by call site",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints the blocks that are allocated at the end of a trace, added up by where they were allocated, the most bytes first. " +
-				"A block that realloc made counts where and as large as realloc made it. " +
-				"Blocks of a program that was replaced by exec are gone. In a trace that was begun in a running program, blocks from before are not known.\n\n" +
-				"What is live need not be a leak. A line says so if the recording was short compared with the lives of blocks, or if most live blocks are young: " +
-				"if 100 blocks or more from before the recording were freed in it and at least half as many as are live; or if more than half of the live blocks are younger than " +
-				"99 of 100 freed blocks got (of 100 or more, counted from the call that made them, in steps of 1, 3, 10, 30 and so on).\n\n" +
-				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. " +
-				"Where it has none, the caller that the trace states is all that is known, with its source file and line.\n\n" +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			About: "Prints the blocks that are still live at the end of a trace, added up by call site, the most bytes first. A block from realloc counts at the call of " +
+				"realloc, with its new size. If the process executed another program, the blocks of the earlier program are gone. If the trace was started in a running " +
+				"process, earlier blocks are not known.\n\n" +
+				"A live block is not necessarily a leak. rtrace prints a line if the recording was short compared with the lifetimes of blocks, or if most live blocks " +
+				"are young. It does so if at least 100 blocks from before the recording were freed in it, and these are at least half as many as the live blocks; or if " +
+				"more than half of the live blocks are younger than the age that 99 of 100 freed blocks did not reach (for at least 100 freed blocks, counted from the " +
+				"call that made them, in steps of 1, 3, 10, 30 and so on).\n\n" +
+				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
+				"its source file and line.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
-				{Does: "see what leaked most, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
-				{Does: "see which functions hold blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
-				{Does: "see what was allocated in the second minute and not freed by the end of it", Command: "rtrace leaks -r --from 1m --to 2m rtrace-raw-4711-0"},
+				{Does: "show the largest leaks, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
+				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
+				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks -r --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace leaks --json rtrace-raw-4711-0 | jq .bytes"},
 			},
@@ -49,7 +50,7 @@ func leaksCommand() command {
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
 			what.BoolVar(&o.unknown, "unknown", false, "print the unknown blocks instead of the live ones; see Counting")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time like 10s or 5m, or a number of calls")
+			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time such as 10s or 5m, or a number of calls")
 			o.window.add(what)
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.addGroupNames(f.group("Names"))
@@ -85,7 +86,7 @@ func (o *leaksOptions) check() error {
 		return nil
 	}
 	if o.age, err = time.ParseDuration(o.minAge); err != nil || o.age < 0 {
-		return cli.Usagef("--min-age %s: write a time as 10s or 5m, or a number of calls as 1000", o.minAge)
+		return cli.Usagef("--min-age %s: write a time such as 10s or 5m, or a number of calls such as 1000", o.minAge)
 	}
 	return nil
 }

@@ -173,10 +173,10 @@ func overview() *cli.Page {
 		Name:     "rtrace",
 		Summary:  "read, convert and examine allocation traces",
 		Synopsis: []string{"SUBCOMMAND [flags] [FILE]", "help SUBCOMMAND", "--version"},
-		About: "FILE is a trace in any format that rtrace knows, compressed with gzip or zstd or not. " +
-			"Without FILE, or with -, the trace is read from standard input. " +
-			"A page, a picture, a graph or a binary trace is written to a terminal only with -o -.\n\n" +
-			"Linked under the name rtrace-NAME or sp-rtrace-NAME, the program is the subcommand NAME, and under the names mptrace, rtrace-graphs-overview, rtrace-graphs-function and rtrace-allocmap-animate what the programs of these names are.",
+		About: "FILE is a trace in any format that rtrace knows, uncompressed or compressed with gzip or zstd. Without FILE, or with -, rtrace reads the trace from " +
+			"standard input. A page, a picture, a graph or a binary trace is written to a terminal only with -o -.\n\n" +
+			"If the program is started under the name rtrace-NAME or sp-rtrace-NAME, it runs the subcommand NAME. Under the names mptrace, rtrace-graphs-overview, " +
+			"rtrace-graphs-function and rtrace-allocmap-animate it replaces the programs of these names.",
 		Lists: []cli.List{list},
 		Common: []cli.ListRow{
 			{Name: "info"},
@@ -184,14 +184,14 @@ func overview() *cli.Page {
 			{Name: "leaks"},
 			{Name: "top", Text: "print who allocates most"},
 			{Name: "diff", Text: "print what grew between two traces or moments"},
-			{Name: "timeline", Text: "show how much is allocated in the course of a trace"},
-			{Name: "heapmap", Text: "draw what is allocated where in the memory"},
+			{Name: "timeline", Text: "show how much is allocated over time"},
+			{Name: "heapmap", Text: "draw which memory is allocated, by address"},
 			{Name: "resolve", Text: "name functions and source lines in a trace"},
 			{Name: "convert"},
 			{Name: "replay", Text: "try the calls of a trace with other mallocs"},
 		},
 		Examples: []cli.Example{
-			{Does: "show what a trace holds", Command: "rtrace info rtrace-raw-4711-0"},
+			{Does: "show what a trace contains", Command: "rtrace info rtrace-raw-4711-0"},
 			{Does: "print the calls as one JSON object per line", Command: "rtrace convert -f jsonl rtrace-raw-4711-0"},
 		},
 	}

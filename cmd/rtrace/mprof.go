@@ -20,35 +20,36 @@ func mprofCommand() command {
 		page: cli.Page{
 			Summary:  "print the four views of mpatrol's mprof: sizes, functions, leaks, call graph",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Adds up all allocations of a trace, and what of them was not freed. The tables are those of mpatrol's mprof; the trace may be any, not only mpatrol's.\n\n" +
-				"In the columns s, m, l and x stand the shares of small, medium, large and extra large blocks in per cent of the bytes: empty for none, . for up to 0.5, %% from 99.5 on. " +
-				"In the tables of functions the whole is that of the last line, in the call graph that of the same line. A realloc is a free and an allocation.\n\n" +
-				"In the call graph a function and a call of one by another count once for each stack they are in, so that recursion makes nothing count twice. " +
-				"The call graph needs stacks. Without, as in mpatrol's own traces, functions are the callers that the trace states.\n\n" +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			About: "Adds up all allocations of a trace, and those that were not freed. The tables are those of mpatrol's mprof, but the trace may have any format.\n\n" +
+				"The columns s, m, l and x contain the shares of small, medium, large and extra large blocks in per cent of the bytes: empty for none, . for up to 0.5, " +
+				"%% from 99.5 on. In the tables of functions, the whole is the last line; in the call graph, it is the same line. A realloc is a free and an " +
+				"allocation.\n\n" +
+				"In the call graph, a function and a call of one function by another count once for each stack, so recursion does not count twice. The call graph needs " +
+				"stacks. Without them, as in mpatrol's own traces, functions are the callers in the trace.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists: []cli.List{{Title: "Tables", Rows: []cli.ListRow{
 				{Name: "ALLOCATION BINS", Text: "how many blocks there were of each size"},
-				{Name: "DIRECT ALLOCATIONS", Text: "what each function allocated itself"},
-				{Name: "MEMORY LEAKS", Text: "what was not freed, of each function or stack, and how much of what it allocated that is"},
-				{Name: "ALLOCATION CALL GRAPH", Text: "what was allocated on behalf of each function: above it who called it, below whom it called"},
+				{Name: "DIRECT ALLOCATIONS", Text: "allocations by each function itself"},
+				{Name: "MEMORY LEAKS", Text: "blocks that were not freed, by function or stack, and their share of its allocations"},
+				{Name: "ALLOCATION CALL GRAPH", Text: "allocations through each function: its callers above it, its callees below"},
 			}}, {Title: "Differences from mpatrol's mprof", Rows: []cli.ListRow{
-				{Name: "unnamed callers", Text: "are one line, ??, in mpatrol's tracing files, which have no addresses of code; mprof reads a profile, which has"},
-				{Name: "blocks of size 0", Text: "have a line; mprof's bins begin at 1"},
-				{Name: "the call graph", Text: "has numbers of blocks and what functions allocate themselves, too, and begins with who has most, not with the lowest address"},
+				{Name: "unnamed callers", Text: "are one line, ??, for mpatrol's tracing files, which have no code addresses; mprof reads profiles, which have them"},
+				{Name: "blocks of size 0", Text: "have a line; the bins of mprof begin at 1"},
+				{Name: "the call graph", Text: "also has numbers of blocks and the functions' own allocations, and begins with the largest function, not with the lowest address"},
 			}}},
 			Examples: []cli.Example{
 				{Does: "print sizes, functions and leaks, with names", Command: "rtrace mprof -r rtrace-raw-4711-0"},
 				{Does: "print leaks by stacks of up to four functions, and the call graph", Command: "rtrace mprof -r -v -n 4 rtrace-raw-4711-0"},
-				{Does: "draw the call graph of what leaked", Command: "rtrace mprof -r -l -g leaks.dot rtrace-raw-4711-0 && dot -Tsvg -O leaks.dot"},
+				{Does: "draw the call graph of the leaks", Command: "rtrace mprof -r -l -g leaks.dot rtrace-raw-4711-0 && dot -Tsvg -O leaks.dot"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(mprofOptions)
 			what := f.group("What to print")
 			what.BoolVarP(&o.callGraph, "call-graph", "v", false, "print the call graph, too")
-			what.StringVarP(&o.graphFile, "graph-file", "g", "", "write the call graph to `FILE` for Graphviz' dot; - is standard output, without the tables then")
-			what.BoolVarP(&o.leaks, "leaks", "l", false, "make the graph of --graph-file from what was not freed only")
-			what.IntVarP(&o.depth, "stack-depth", "n", 1, "tell leaks apart by stacks of `N` functions; 0 is all")
+			what.StringVarP(&o.graphFile, "graph-file", "g", "", "write the call graph to `FILE` for Graphviz' dot; - is standard output, without the tables")
+			what.BoolVarP(&o.leaks, "leaks", "l", false, "use only blocks that were not freed for the graph of --graph-file")
+			what.IntVarP(&o.depth, "stack-depth", "n", 1, "distinguish leaks by stacks of `N` functions; 0 is all functions")
 			what.BoolVarP(&o.counts, "counts", "c", false, "sort by numbers of blocks instead of bytes")
 			what.StringVar(&o.bounds, "bounds", "32,256,2048", "the largest `SIZES` of small, medium and large blocks")
 			what.IntVar(&o.bins, "bins", 1024, "print one line for all blocks of `SIZE` and larger")
@@ -98,7 +99,7 @@ func (o *mprofOptions) check() error {
 		o.classes[i] = n
 	}
 	if !ok {
-		return cli.Usagef("--bounds %s: write three sizes, each larger than the one before, as 32,256,2048", o.bounds)
+		return cli.Usagef("--bounds %s: write three increasing sizes, such as 32,256,2048", o.bounds)
 	}
 	return nil
 }

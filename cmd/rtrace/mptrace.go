@@ -23,37 +23,35 @@ func mptraceCommand() command {
 		page: cli.Page{
 			Summary:  "print the statistics or the events of a trace as mpatrol's mptrace does",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints how many blocks and bytes were allocated, freed and live, with -v behind a table of all events. " +
-				"A trace of another format than mpatrol's is shown as the events that the latter would hold. " +
-				"Rows appear as the events come, also from a pipe.\n\n" +
-				"Numbers are right where those of mptrace are not: frees and reallocs of blocks that are not allocated do not count, " +
-				"and a block whose index is allocated again counts as freed; warnings tell. Of a trace that is cut the statistics are printed, too. " +
-				"All streams of a file are printed, one behind the other, as forked processes write them; " +
-				"the files of -H and -S for the second stream get .2 into their names, and so on. docs/formats/mptrace.md has it all in detail.\n\n" +
-				"It takes memory for the blocks that are live at a time; with --legacy for all that ever were, and then " +
-				"the exit code for a trace that is cut is 1.\n\n" +
-				"Without FILE the trace is read from standard input, or from mpatrol.trace if that is a terminal. " +
-				"Linked under the name mptrace, the program is this subcommand and FILE is mpatrol.trace by default.",
+			About: "Prints how many blocks and bytes were allocated, freed and live; with -v after a table of all events. A trace in another format than mpatrol's is " +
+				"shown as the events that the same trace would have in mpatrol's format. Rows appear as the events come, also from a pipe.\n\n" +
+				"Where mptrace prints wrong numbers, rtrace prints the right ones: frees and reallocs of blocks that are not allocated do not count, and a block whose " +
+				"index is allocated again counts as freed; warnings report both. If a trace is cut, the statistics are still printed. All streams of a file are " +
+				"printed, one after the other, as written by forked processes. The files of -H and -S for the second stream have .2 in their names, and so on. " +
+				"docs/formats/mptrace.md has all details.\n\n" +
+				"Memory use grows with the number of live blocks; with --legacy, of all blocks. With --legacy, the exit code for a trace that is cut is 1.\n\n" +
+				"Without FILE, rtrace reads the trace from standard input, or from mpatrol.trace if standard input is a terminal. If the program is started under the " +
+				"name mptrace, it runs this subcommand, and the default for FILE is mpatrol.trace.",
 			Examples: []cli.Example{
 				{Does: "print the statistics", Command: "rtrace mptrace mpatrol.trace"},
-				{Does: "print all events and where they come from", Command: "rtrace mptrace -v -s mpatrol.trace"},
+				{Does: "print all events with their call sites", Command: "rtrace mptrace -v -s mpatrol.trace"},
 				{Does: "write the events with times and threads", Command: "rtrace mptrace -H trace.hatf --hatf=full rtrace-raw-4711-0"},
-				{Does: "print byte for byte what mptrace prints", Command: "rtrace mptrace --legacy -v mpatrol.trace"},
+				{Does: "print the same bytes as mptrace", Command: "rtrace mptrace --legacy -v mpatrol.trace"},
 				{Does: "compile a program that makes the same allocations", Command: "rtrace mptrace -S stdout mpatrol.trace | cc -o again -x c -"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var o mptraceOptions
 			what := f.group("What to print")
-			what.BoolVarP(&o.verbose, "verbose", "v", false, "print a row for each event in front of the statistics")
-			what.BoolVarP(&o.source, "source", "s", false, "below each row, print where the event came from, as far as the trace says")
+			what.BoolVarP(&o.verbose, "verbose", "v", false, "print a row for each event before the statistics")
+			what.BoolVarP(&o.source, "source", "s", false, "print the call site of the event below each row, if the trace has it")
 			what.StringVarP(&o.hatfFile, "hatf-file", "H", "",
-				"write the Heap Allocation Trace Format to `FILE`, or to stdout or stderr; all else goes to the other one then")
+				"write the Heap Allocation Trace Format to `FILE`, or to stdout or stderr; all other output then goes to the other one")
 			what.Var(groups.Word(&o.hatf, "mptrace", "mptrace", "full"), "hatf",
-				"of that format, write what `FORM` says: mptrace, or full, with times, threads and blocks that realloc does not move")
+				"form of that format, `FORM`: mptrace, or full with times, threads and blocks that realloc does not move")
 			what.StringVarP(&o.simFile, "sim-file", "S", "", "write a C program that makes the allocations again to `FILE`, as with -H")
 			what.Var(groups.Word(&o.legacy, "", legacyAuto, "fixed64", "asis64", "asis32"), "legacy",
-				"print byte for byte what mptrace prints, its errors included, in the `BUILD` auto, fixed64, asis64 or asis32; "+
+				"print the same bytes as mptrace, including its errors, in the `BUILD` auto, fixed64, asis64 or asis32; "+
 					"auto is fixed64 for 64-bit traces and asis32 for 32-bit ones")
 			what.Lookup("legacy").NoOptDefVal = legacyAuto
 			what.BoolVarP(&o.gui, "gui", "w", false, "accepted, but 'rtrace heapmap' draws the picture")

@@ -71,7 +71,7 @@ func (s *mtrcSource) verdict(warn func(format string, args ...any)) error {
 		{stats.Undefined, "names that were not defined are left out"},
 		{stats.ZeroIDs + stats.HighIDs, "names with ids at which the real mptrace crashes"},
 		{stats.LongNames, "names that are too long for the real mptrace"},
-		{uint64(stats.Junk), "bytes behind the end of the trace are left out"},
+		{uint64(stats.Junk), "bytes after the end of the trace are left out"},
 	} {
 		if w.count > 0 {
 			warn("%s: %d", w.text, w.count)

@@ -116,7 +116,7 @@ func TestMptraceComplaints(t *testing.T) {
 rtrace mptrace: warning: blocks whose indices are allocated again count as freed: 1
 rtrace mptrace: warning: event 1: no block with index 7 is allocated
 rtrace mptrace: warning: frees and reallocs of blocks that are not allocated do not count: 1
-rtrace mptrace: warning: bytes behind the end of the trace are left out: 4
+rtrace mptrace: warning: bytes after the end of the trace are left out: 4
 `
 	if d := cmp.Diff(want, errOut); d != "" || code != cli.OK {
 		t.Errorf("exit code %d (-want +got):\n%s", code, d)

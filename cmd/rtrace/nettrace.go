@@ -20,9 +20,9 @@ type nettraceFlags struct {
 }
 
 func (n *nettraceFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&n.version, "nettrace-version", nettrace.V4, "of nettrace: the version of its container, `4|6`; all readers take 4, which tells them of one process")
-	f.Var(groups.Word(&n.view, nettrace.ViewNone, nettrace.ViewAllocTick), "nettrace-view", "of nettrace: write besides what `VIEW` needs: alloctick, the views of PerfView of the memory of .NET, which count the bytes of each allocation then")
-	f.BoolVar(&n.symbols, "nettrace-symbols", false, "of nettrace: name the functions of frames without names from the files of this machine, where they are those of the trace")
+	f.IntVar(&n.version, "nettrace-version", nettrace.V4, "nettrace: the version of its container, `4|6`; all readers accept 4, which describes one process")
+	f.Var(groups.Word(&n.view, nettrace.ViewNone, nettrace.ViewAllocTick), "nettrace-view", "nettrace: add events for `VIEW`: alloctick, so that PerfView's views of .NET memory count the bytes of each allocation")
+	f.BoolVar(&n.symbols, "nettrace-symbols", false, "nettrace: name the functions of frames without names from the files of this machine, if they are those of the trace")
 }
 
 // check says what is wrong with the flags for a format.

@@ -88,7 +88,7 @@ func nettraceInfo(t *testing.T, name string, want *nettraceVerdict) {
 	if strings.Contains(name, "/v6/") {
 		version = "6.0\n"
 	}
-	for _, text := range []string{"nettrace " + version, fmt.Sprintf("%d AllocationTick alloc", want.ticks()), "samples that stand for", "frees are not recorded"} {
+	for _, text := range []string{"nettrace " + version, fmt.Sprintf("%d AllocationTick alloc", want.ticks()), "samples that represent", "frees are not recorded"} {
 		if !strings.Contains(out, text) {
 			t.Errorf("no %q in\n%s", text, out)
 		}
@@ -172,7 +172,7 @@ func nettracePostproc(t *testing.T, name string, want *nettraceVerdict) {
 func nettraceSamples(t *testing.T, name string) {
 	for _, args := range [][]string{{"postproc", "-l"}, {"leaks"}, {"top"}, {"convert", "-f", "pprof", "-o", filepath.Join(t.TempDir(), "x")}} {
 		_, errOut := says(t, append(args, name)...)
-		if strings.Count(errOut, "Nothing can be said of leaks") != 1 {
+		if strings.Count(errOut, "Leaks and live blocks are therefore not known") != 1 {
 			t.Errorf("%v: %q", args, errOut)
 		}
 	}
@@ -200,10 +200,10 @@ func nettraceConvert(t *testing.T, name string, want *nettraceVerdict) {
 			function = "malloc" // it has numbers for the functions of C
 		}
 		info, _ := says(t, "info", out)
-		if !strings.Contains(info, fmt.Sprintf("%d %s alloc", want.ticks(), function)) || !strings.Contains(info, "samples that stand for") {
+		if !strings.Contains(info, fmt.Sprintf("%d %s alloc", want.ticks(), function)) || !strings.Contains(info, "samples that represent") {
 			t.Errorf("%s: %s", f.Name, info)
 		}
-		if _, errOut := says(t, "leaks", out); !strings.Contains(errOut, "Nothing can be said of leaks") {
+		if _, errOut := says(t, "leaks", out); !strings.Contains(errOut, "Leaks and live blocks are therefore not known") {
 			t.Errorf("%s: leaks of samples: %q", f.Name, errOut)
 		}
 	}

@@ -55,12 +55,14 @@ type folderError struct {
 	content content
 }
 
-func (e *folderError) Error() string { return e.name + " is a directory, and the output is one file" }
+func (e *folderError) Error() string {
+	return e.name + " is a directory, but the output is a single file"
+}
 
 // explain returns the error with the name to use, for a subcommand.
 func (e *folderError) explain(command string, _ []string) error {
 	file := strings.TrimRight(e.name, "/") + "/" + command + cmp.Or(e.content.suffix, ".txt")
-	return cli.WithHint(&cli.UsageError{Err: e}, "name the file, as "+cli.Word(file))
+	return cli.WithHint(&cli.UsageError{Err: e}, "name the file, such as "+cli.Word(file))
 }
 
 // explained is an error that is explained with what was called.

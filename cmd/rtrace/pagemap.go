@@ -28,17 +28,17 @@ func pagemapCommand() command {
 		page: cli.Page{
 			Summary:  "print the writable memory of a process page by page, as sp-rtrace-pagemap does",
 			Synopsis: []string{"-p|-d|-c [-s] [flags] [FILE]", "-N NAME|-A ADDRESS|-P TYPES [flags] [FILE]"},
-			About: "Prints a map of each writable area of the process, a character for a page: what kind of memory it is, how much of it is allocated, or how many times it is mapped. " +
-				"What the kernel says of the areas and pages comes from two files that the pagemap module of sp-rtrace attaches to a trace when tracing stops, called maps and pageflags. " +
-				"They are looked for beside the trace.\n\n" +
-				"-d, -T and -B are about the blocks that are live at the end of the trace, since the pages are of that moment. -d needs no pageflags. " +
-				"Of areas above 4 GiB, -d leaves out lines that are as the one before.\n\n" +
-				"Without a map, and with one of the filters, it prints the trace as rtrace postproc does, with the calls of blocks in the areas that are meant. " +
-				"Beside a map, -N and -A choose the areas that it shows.",
+			About: "Prints a map of each writable area of the process, a character per page: the kind of memory, how much of it is allocated, or how many times it is " +
+				"mapped. The kernel's data about areas and pages come from two files, maps and pageflags, which the pagemap module of sp-rtrace attaches to a trace " +
+				"when tracing stops. They must be next to the trace.\n\n" +
+				"-d, -T and -B use the blocks that are live at the end of the trace, because the pages are from that moment. -d needs no pageflags. For areas above 4 " +
+				"GiB, -d leaves out repeated lines.\n\n" +
+				"With a filter and without a map, it prints the trace like rtrace postproc, with the calls for blocks in the selected areas. With a map, -N and -A " +
+				"select the areas of the map.",
 			Examples: []cli.Example{
-				{Does: "see which pages are kept by how much, and by which of their blocks", Command: "rtrace pagemap -d -T 3 -B 3 trace.rtrace"},
-				{Does: "see what kind of memory the heap is", Command: "rtrace pagemap -p -s -N heap trace.rtrace"},
-				{Does: "print what is leaked in the heap", Command: "rtrace postproc -l trace.rtrace >trace.txt && rtrace pagemap -N heap trace.txt"},
+				{Does: "show how full each page is, and the first and last blocks of each area", Command: "rtrace pagemap -d -T 3 -B 3 trace.rtrace"},
+				{Does: "show the kind of memory in the heap", Command: "rtrace pagemap -p -s -N heap trace.rtrace"},
+				{Does: "print the leaks in the heap", Command: "rtrace postproc -l trace.rtrace >trace.txt && rtrace pagemap -N heap trace.txt"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -65,17 +65,17 @@ func (o *pagemapOptions) declare(f *flags) {
 	in.StringVarP(&o.output, "output-file", "o", "", "write to the file `OUT`; - is standard output (the default)")
 	in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
 	what := f.group("Maps")
-	what.BoolVarP(&o.types, "pages", "p", false, "what kind of memory each page is, with counts")
-	what.BoolVarP(&o.density, "density", "d", false, "how much of each page is allocated")
-	what.BoolVarP(&o.count, "count", "c", false, "how many times each page is mapped")
+	what.BoolVarP(&o.types, "pages", "p", false, "print the kind of memory of each page, with counts")
+	what.BoolVarP(&o.density, "density", "d", false, "print how much of each page is allocated")
+	what.BoolVarP(&o.count, "count", "c", false, "print how many times each page is mapped")
 	what.BoolVarP(&o.summary, "summary", "s", false, "print at the end how many pages have which flags")
-	what.VarP(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "T", "print the `N` highest allocations of each area, too")
-	what.VarP(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "bottom", "B", "print the `N` lowest allocations of each area, too")
-	what.BoolVar(&o.legacy, "legacy", false, "take all allocations of the trace as they are, and print filtered ones byte for byte as the original does")
+	what.VarP(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "T", "also print the `N` highest allocations of each area")
+	what.VarP(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "bottom", "B", "also print the `N` lowest allocations of each area")
+	what.BoolVar(&o.legacy, "legacy", false, "use all allocations of the trace, and print filtered ones with the same bytes as the original")
 	which := f.group("Filters")
-	which.StringVarP(&o.name, "filter-name", "N", "", "areas whose path holds `NAME`")
-	which.StringVarP(&o.address, "filter-address", "A", "", "the area that `ADDRESS` is in (hexadecimal); -N goes before")
-	which.StringVarP(&o.pages, "filter-page", "P", "", "calls of blocks that begin in a page with one of the flags in `TYPES`; see --help-pages")
+	which.StringVarP(&o.name, "filter-name", "N", "", "only areas whose path contains `NAME`")
+	which.StringVarP(&o.address, "filter-address", "A", "", "only the area that contains `ADDRESS` (hexadecimal); -N takes precedence")
+	which.StringVarP(&o.pages, "filter-page", "P", "", "only calls for blocks that begin in a page with one of the flags in `TYPES`; see --help-pages")
 	help := f.group("More help")
 	help.BoolVar(&o.helpFilter, "help-filter", false, "print what the filters do")
 	help.BoolVar(&o.helpPages, "help-pages", false, "print the flags of pages")
@@ -159,7 +159,7 @@ func (o *pagemapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	case report && mask != 0:
 		return cli.Usagef("--filter-page is for printing the trace, not for maps")
 	case !report && mask == 0 && !areas.some:
-		return cli.Usagef("say what to print: a map with -p, -d or -c, a summary with -s, or the trace with -N, -A or -P")
+		return cli.Usagef("nothing to print is selected: use -p, -d or -c for a map, -s for a summary, or -N, -A or -P for the trace")
 	case kind == pageview.None && (o.top > 0 || o.bottom > 0):
 		return cli.Usagef("--top and --bottom need a map: -p, -d or -c")
 	}
@@ -203,7 +203,7 @@ func (o *pagemapOptions) filter(p *postprocess, which areaFilter, mask uint64) e
 		}
 		which.check(p, files.areas)
 		if mask != 0 && !strings.Contains(env.header.Filter, wire.FilterLeaks) {
-			p.warning(errors.New("pages are of the end of the trace, but the trace has calls of blocks that are freed; rtrace postproc -l leaves them out"))
+			p.warning(errors.New("the pages are from the end of the trace, but the trace has calls for blocks that were freed; rtrace postproc -l leaves them out"))
 		}
 		find := pagemap.NewFind(files.areas)
 		p.chosen.Keep = func(c *trace.Call) bool {
@@ -287,7 +287,7 @@ func (o *pagemapOptions) blocks(p *postprocess, env *environment, areas []pagema
 	var src trace.Reader = t
 	switch leaks := strings.Contains(env.header.Filter, wire.FilterLeaks); {
 	case !leaks && o.legacy:
-		p.warning(errors.New("the trace has blocks that are freed; rtrace postproc -l leaves them out"))
+		p.warning(errors.New("the trace has blocks that were freed; rtrace postproc -l leaves them out"))
 	case !leaks:
 		src = filter.NewLeaks(t)
 	}

@@ -29,7 +29,7 @@ func (a *attachments) open(p *postprocess, env *environment, needed bool) error 
 	}
 	defer f.Close()
 	if size > maxMaps {
-		return fmt.Errorf("attachment %s: it has %d bytes, and more than %d are not read", f.Name(), size, maxMaps)
+		return fmt.Errorf("attachment %s has %d bytes; the limit is %d", f.Name(), size, maxMaps)
 	}
 	if a.areas, err = pagemap.ReadMaps(f); err != nil {
 		return fmt.Errorf("attachment %s: %w", f.Name(), err)
@@ -92,13 +92,13 @@ func openAttachment(p *postprocess, env *environment, name string) (f *os.File, 
 	doing := "opening the attachment " + name
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s: %s is no regular file", doing, path)
+		return nil, 0, fmt.Errorf("%s: %s is not a regular file", doing, path)
 	}
 	if err == nil {
 		f, err = os.Open(path)
 	}
 	if err != nil {
-		return nil, 0, cli.WithHint(cli.FileError(doing, path, err), "it has to be beside the trace, where it was recorded")
+		return nil, 0, cli.WithHint(cli.FileError(doing, path, err), "it must be next to the trace, as recorded")
 	}
 	return f, info.Size(), nil
 }

@@ -93,7 +93,7 @@ func TestPagemapFilterCorpus(t *testing.T) {
 	if strings.Count(all, ". [") <= strings.Count(only, ". [") || !strings.Contains(all, " free(0x") || strings.Contains(only, " free(0x") {
 		t.Errorf("with frees:\n%s\nwithout:\n%s", all, only)
 	}
-	if _, errOut, code := runRtrace("", "pagemap", "-P", "b", plain); code != cli.OK || !strings.Contains(errOut, "warning: pages are of the end") {
+	if _, errOut, code := runRtrace("", "pagemap", "-P", "b", plain); code != cli.OK || !strings.Contains(errOut, "warning: the pages are from the end") {
 		t.Errorf("exit code %d, stderr %q", code, errOut)
 	}
 	if _, errOut, _ := runRtrace("", "pagemap", "-q", "-P", "b", plain); errOut != "" {
@@ -177,10 +177,10 @@ func TestPagemapAttachments(t *testing.T) {
 	}
 	fails("no attachments", `has no attachment "maps"`, "-p", leaksFile)
 	put(flags, nil)
-	fails("empty pageflags", "not what the pagemap module writes", "-p", text)
-	fails("empty pageflags, filter", "not what the pagemap module writes", "-P", "b", text)
+	fails("empty pageflags", "not written by the pagemap module", "-p", text)
+	fails("empty pageflags, filter", "not written by the pagemap module", "-P", "b", text)
 	put(flags, bytes.Repeat([]byte("x"), 5000))
-	fails("other pageflags", "not what the pagemap module writes", "-c", text)
+	fails("other pageflags", "not written by the pagemap module", "-c", text)
 
 	// A cut one: what is there is printed, and the exit code says so.
 	put(flags, good[:400])
@@ -190,7 +190,7 @@ func TestPagemapAttachments(t *testing.T) {
 	}
 	put(flags, good)
 	put(maps, []byte("no maps\n"))
-	fails("other maps", "no line of it is one of /proc/PID/maps", "-p", text)
+	fails("other maps", "it contains no line of /proc/PID/maps", "-p", text)
 	if err := os.Remove(maps); err != nil {
 		t.Fatal(err)
 	}
@@ -198,9 +198,9 @@ func TestPagemapAttachments(t *testing.T) {
 	if err := os.Mkdir(maps, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fails("a folder", "no regular file", "-d", text)
+	fails("a folder", "not a regular file", "-d", text)
 	put(filepath.Join(dir, "x.txt"), []byte("version=2.0, pid=1, \n& maps : /dev/zero\n1. malloc(1) = 0x10\n\n"))
-	fails("a device", "no regular file", "-d", filepath.Join(dir, "x.txt"))
+	fails("a device", "not a regular file", "-d", filepath.Join(dir, "x.txt"))
 }
 
 // TestPagemapHostileMaps: an area of any size costs what its blocks cost, and its
@@ -257,7 +257,7 @@ func TestPagemapWarnings(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"rtrace pagemap: warning: pages are of the end of the trace, but ", []string{"-P", "a", filepath.Join(dir, "pagemap.rtrace")}},
+		{"rtrace pagemap: warning: the pages are from the end of the trace, but ", []string{"-P", "a", filepath.Join(dir, "pagemap.rtrace")}},
 		{"rtrace pagemap: warning: no writable area has a path with \"nope\"; -p -s prints all areas\n", []string{"-N", "nope", text}},
 		{"rtrace pagemap: warning: no writable area has a path with \"nope\"; -p -s prints all areas\n", []string{"-N", "nope", "-p", text}},
 		{"rtrace pagemap: warning: 0x12 is in no writable area; -p -s prints all areas\n", []string{"-A", "12", "-c", text}},

@@ -16,21 +16,20 @@ func postprocCommand() command {
 	return command{
 		name: "postproc",
 		page: cli.Page{
-			Summary:  "print a trace, or what it leaks, as sp-rtrace-postproc does",
+			Summary:  "print a trace, or its leaks, like sp-rtrace-postproc",
 			Synopsis: []string{"[flags] [FILE]", "[flags] -i FILE"},
-			About: "Prints the calls of a trace with their stacks, one after the other, behind the mappings and " +
-				"registries they refer to. With -l only the allocations are left that nothing frees, and a summary " +
-				"for each kind of resource follows. With -c calls that have the same stack stand above it, with their number and the sum of their sizes.\n\n" +
-				"What is chosen is done in this order, whatever that of the flags: -b, -R, --call-address, --include, --exclude, -C, -l, -c. " +
-				"Calls keep the numbers that they have in the trace. A block did not leak if anything frees it, whether that call is chosen or not; " +
-				"with --legacy as in the original only if it is.\n\n" +
-				"The output is a trace again: rtrace postproc reads it, and so do the tools of sp-rtrace. " +
-				"A trace that is read from a pipe is copied to a temporary file unless -l or -c is given. " +
-				"-l takes memory for the blocks that are live at a time, -c some 15 bytes for each call that is left.",
+			About: "Prints the mappings and declarations of a trace, and then its calls with their stacks, one after the other. With -l, it prints only allocations that " +
+				"nothing frees, followed by a summary for each kind of resource. With -c, calls with the same stack are grouped before it, with their number and the " +
+				"sum of their sizes.\n\n" +
+				"The filters are applied in this order, whatever the order of the flags: -b, -R, --call-address, --include, --exclude, -C, -l, -c. Calls keep their " +
+				"numbers in the trace. A block is not a leak if any call frees it, whether that call is selected or not; with --legacy only a selected call counts, as " +
+				"in the original.\n\n" +
+				"The output is a trace again: rtrace postproc and the tools of sp-rtrace can read it. A trace from a pipe is copied to a temporary file unless you give " +
+				"-l or -c. With -l, memory use grows with the number of live blocks; -c uses about 15 bytes for each remaining call.",
 			Examples: []cli.Example{
-				{Does: "print what leaked, with function names", Command: "rtrace postproc -l -r rtrace-raw-4711-0"},
-				{Does: "the same in two steps", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace postproc -r"},
-				{Does: "print where most was leaked, that first", Command: "rtrace postproc -l -c -s size -r rtrace-raw-4711-0"},
+				{Does: "print the leaks, with function names", Command: "rtrace postproc -l -r rtrace-raw-4711-0"},
+				{Does: "do the same in two steps", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace postproc -r"},
+				{Does: "print leaks by stack, the largest first", Command: "rtrace postproc -l -c -s size -r rtrace-raw-4711-0"},
 				{Does: "print the calls of the first and the third kind of resource", Command: "rtrace postproc -R 5 rtrace-raw-4711-0"},
 			},
 		},

@@ -18,7 +18,7 @@ type callAddress struct {
 
 // parseCallAddress reads MODULE:START+SIZE.
 func parseCallAddress(text string) (a callAddress, err error) {
-	bad := cli.Usagef("--call-address takes MODULE:START+SIZE with hexadecimal numbers, as libc.so.6:2a1c0+7f, not %q", text)
+	bad := cli.Usagef("--call-address takes MODULE:START+SIZE with hexadecimal numbers, such as libc.so.6:2a1c0+7f, not %q", text)
 	colon := strings.LastIndexByte(text, ':')
 	if colon <= 0 {
 		return a, bad

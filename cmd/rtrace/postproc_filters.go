@@ -39,7 +39,7 @@ func (c *callFilters) selection(warn func(error)) (*filter.Selection, error) {
 	}
 	switch {
 	case c.Include != "" && c.Exclude != "":
-		warn(errors.New("--exclude has no effect beside --include"))
+		warn(errors.New("--exclude has no effect with --include"))
 		fallthrough
 	case c.Include != "":
 		s.Include, err = readIndexes(c.Include)
@@ -80,7 +80,7 @@ func readIndexes(name string) ([]uint64, error) {
 		}
 		index, err := strconv.ParseUint(text, 0, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %q is no number of a call", name, n, text)
+			return nil, fmt.Errorf("%s: line %d: %q is not the number of a call", name, n, text)
 		}
 		if len(all) == maxIndexes {
 			return nil, fmt.Errorf("%s: more than %d numbers", name, maxIndexes)

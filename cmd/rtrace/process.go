@@ -18,7 +18,7 @@ type processFlags struct {
 }
 
 func (p *processFlags) add(f *pflag.FlagSet) {
-	f.Var(groups.Number(&p.number, 1, 1, groups.Unbounded), "process", "of a trace of several processes take the `N`th, in the order in which they appear")
+	f.Var(groups.Number(&p.number, 1, 1, groups.Unbounded), "process", "if the trace has several processes, use the `N`th, in order of appearance")
 }
 
 func (p *processFlags) reader(src trace.Reader) (*processReader, error) {
@@ -100,7 +100,7 @@ func (p *processReader) check(warn func(error)) error {
 	case n < p.wanted && p.wanted > 1:
 		return cli.Usagef("--process %d: the trace has %d", p.wanted, n)
 	case n > 1:
-		warn(fmt.Errorf("the trace has %d processes, this is number %d; see --process", n, p.wanted))
+		warn(fmt.Errorf("the trace has %d processes, this is number %d; --process selects another", n, p.wanted))
 	}
 	return nil
 }

@@ -17,15 +17,15 @@ func renameCommand() command {
 	return command{
 		name: "rename",
 		page: cli.Page{
-			Summary:  "name the files of a process by a word instead of its id",
+			Summary:  "rename the files of a process after a word instead of its id",
 			Synopsis: []string{"[flags] PID [NAME]", "[flags] PID NAME PID NAME..."},
-			About: "Renames the files of the process PID in the current folder: rtrace-raw-PID-…, PID.rtrace… and PID-….rtrace…, as 4711-0.rtrace.txt. NAME takes the place of the id; " +
-				"if it is not given or is -, the name of the process, as a trace tells it.\n\n" +
-				"Side files go along, and so do attachments whose names begin with the id; traces name them as they are called then. " +
-				"No file is overwritten without --force: if one would be, or anything else goes wrong, the files of that process keep their names.",
+			About: "Renames the files of the process PID in the current folder: rtrace-raw-PID-…, PID.rtrace… and PID-….rtrace…, for example 4711-0.rtrace.txt. NAME " +
+				"replaces the id. The default, also with -, is the name of the process, if a trace contains it.\n\n" +
+				"Side files are renamed too, and so are attachments whose names begin with the id; the names in traces are updated. No file is overwritten without " +
+				"--force. If a file exists, or anything else fails, the files of that process keep their names.",
 			Examples: []cli.Example{
 				{Does: "name the recordings of a process after it", Command: "rtrace rename 4711"},
-				{Does: "name those of two processes, and see what would happen", Command: "rtrace rename --dry-run 4711 before 4712 after"},
+				{Does: "name those of two processes, and only print what would happen", Command: "rtrace rename --dry-run 4711 before 4712 after"},
 			},
 			Exit: []cli.ExitRow{
 				{Code: cli.OK, Text: "done"},
@@ -76,12 +76,12 @@ func pidsAndNames(args []string) ([][2]string, error) {
 	for i := 0; i < len(args); i += 2 {
 		pid, name := args[i], args[i+1]
 		if n, err := strconv.ParseUint(pid, 10, 31); err != nil || strconv.FormatUint(n, 10) != pid {
-			return nil, cli.Usagef("%s: not a process ID; write one and a name, as rtrace rename 4711 web", pid)
+			return nil, cli.Usagef("%s: not a process ID; write one and a name, such as rtrace rename 4711 web", pid)
 		}
 		if name == "-" {
 			name = ""
 		} else if !renaming.IsName(name) || name == pid {
-			return nil, cli.Usagef("%q cannot stand for %s: a name is made of letters, digits, and . _ + - behind the first", name, pid)
+			return nil, cli.Usagef("%q cannot replace %s: a name begins with a letter or digit, and may also contain . _ + -", name, pid)
 		}
 		pairs = append(pairs, [2]string{pid, name})
 	}
@@ -95,7 +95,7 @@ func rename(s cli.Streams, dir, pid, name string, force, dry bool) (int, error) 
 	case errors.Is(err, renaming.ErrNoFiles):
 		return 0, cli.WithHint(fmt.Errorf("no files of process %s in %s", pid, dir), "they are called rtrace-raw-"+pid+"-0 or "+pid+"-0.rtrace; see -C")
 	case errors.Is(err, renaming.ErrNoName):
-		return 0, cli.WithHint(fmt.Errorf("no file of process %s tells its name", pid), "give a NAME behind the id")
+		return 0, cli.WithHint(fmt.Errorf("no file of process %s contains its name", pid), "give a NAME after the id")
 	case err != nil:
 		return 0, err
 	}
@@ -119,7 +119,7 @@ func rename(s cli.Streams, dir, pid, name string, force, dry bool) (int, error) 
 // exists adds what can be done about a file that is in the way.
 func exists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return cli.WithHint(err, "no file of this process is renamed; remove that one, or choose another name")
+		return cli.WithHint(err, "no file of this process was renamed; remove that file, or choose another name")
 	}
 	return err
 }

@@ -21,25 +21,25 @@ func replayCommand() command {
 	return command{
 		name: "replay",
 		page: cli.Page{
-			Summary:  "make the calls of a trace again under other mallocs, and compare time and memory",
+			Summary:  "make the calls of a trace again with other mallocs, and compare time and memory",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Compiles a small C program with cc (or what the environment variable CC names) and has it make the trace's calls of malloc and its kin, thread by thread, " +
-				"with each malloc library in turn. Prints the time that took, the memory, and how they compare with the first row. Linux only.\n\n" +
-				"Only the calls are replayed, not what the program did between them; docs/replay.md says what that means for the figures. " +
-				"Environment variables that tune a malloc, as MALLOC_CONF and GLIBC_TUNABLES, have their effect. " +
-				"It takes 8 bytes of memory for each call, here and in the replay, beside what the calls allocate.",
+			About: "Compiles a small C program with cc (or the compiler in the environment variable CC). The program makes the trace's calls of malloc and related " +
+				"functions again, thread by thread, with each malloc library in turn. Prints time and memory of each, compared with the first row. Linux only.\n\n" +
+				"Only the calls are replayed, not the program's work between them; docs/replay.md explains what that means for the figures. Environment variables that " +
+				"configure a malloc, such as MALLOC_CONF and GLIBC_TUNABLES, take effect. It uses 8 bytes of memory for each call, both here and in the replay, in " +
+				"addition to the allocated blocks.",
 			Lists: []cli.List{{Title: "Columns", Rows: []cli.ListRow{
-				{Name: "time", Text: "from the first call to the last, the median of the runs, as all that follows; spread: how far apart the middle half of the runs is, in per cent of that"},
+				{Name: "time", Text: "from the first call to the last; like all columns, the median of the runs. spread: how far apart the middle half of the runs is, in per cent of the time"},
 				{Name: "cpu", Text: "user and system time of all threads"},
-				{Name: "peak", Text: "how far the memory of the process (RSS) grew at most from before the first call"},
-				{Name: "peak/live", Text: "that over what the trace had live at its peak: 1 would be without any loss"},
-				{Name: "faults", Text: "pages that the kernel had to put in place (minor faults)"},
+				{Name: "peak", Text: "maximum growth of the process's memory (RSS) since before the first call"},
+				{Name: "peak/live", Text: "peak divided by the live bytes of the trace at its peak: 1 would be without any waste"},
+				{Name: "faults", Text: "pages that the kernel had to map (minor faults)"},
 			}}},
 			Examples: []cli.Example{
-				{Does: "would another malloc have been better? (all that are installed)", Command: "rtrace replay rtrace-raw-4711-0"},
+				{Does: "would another malloc do better? (compare all that are installed)", Command: "rtrace replay rtrace-raw-4711-0"},
 				{Does: "compare two, with 11 runs each", Command: "rtrace replay --malloc glibc --malloc jemalloc --runs 11 rtrace-raw-4711-0"},
 				{Does: "try a library of your own, in the exact order of the trace", Command: "rtrace replay --malloc glibc --malloc ./libmine.so --order trace rtrace-raw-4711-0"},
-				{Does: "keep the C program, to look at it under a debugger or perf", Command: "rtrace replay --keep replay.d rtrace-raw-4711-0"},
+				{Does: "keep the C program, for a debugger or perf", Command: "rtrace replay --keep replay.d rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -49,12 +49,12 @@ func replayCommand() command {
 			groups.Offer(what, "malloc", replay.MallocNames()...)
 			what.Var(groups.Number(&o.runs, 5, 1, maxRuns), "runs", "replay `N` times with each, in turn")
 			how := f.group("How to replay")
-			how.Var(groups.Word(&o.order, "dependencies", "dependencies", "trace"), "order", "`ORDER` of the calls of different threads: dependencies (only what the history of a block demands) or trace (that of the trace; the time says little then)")
-			how.Var(groups.Word(&o.touch, string(replay.TouchFirst), string(replay.TouchNone), string(replay.TouchFirst), string(replay.TouchAll)), "touch", "write to blocks as the program may have done: `WHAT` is none, first (one byte of each page) or all (bytes)")
-			how.BoolVar(&o.force, "force", false, "replay although the blocks would not fit into the available memory")
+			how.Var(groups.Word(&o.order, "dependencies", "dependencies", "trace"), "order", "`ORDER` of the calls of different threads: dependencies (calls for the same block keep their order) or trace (the order of the trace; the time then means little)")
+			how.Var(groups.Word(&o.touch, string(replay.TouchFirst), string(replay.TouchNone), string(replay.TouchFirst), string(replay.TouchAll)), "touch", "write to blocks, as the program may have done: `WHAT` is none, first (one byte of each page) or all (bytes)")
+			how.BoolVar(&o.force, "force", false, "replay even if the blocks do not fit into the available memory")
 			out := f.group("Output")
 			out.BoolVar(&o.json, "json", false, "print one JSON object with all runs instead of a table")
-			out.StringVar(&o.keep, "keep", "", "keep the C source, the program made of it and what it replays in the folder `DIR`")
+			out.StringVar(&o.keep, "keep", "", "keep the C source, the program and its input in the folder `DIR`")
 			o.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return o.run(ctx, s, args)
@@ -104,7 +104,7 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	debug.FreeOSMemory() // of use for the replay
 	rows, err := runner.Compare(ctx, mallocs, replay.Touch(o.touch), o.runs, o.progress(s))
 	if errors.Is(err, fs.ErrPermission) {
-		err = cli.WithHint(err, "if no program may be run from there, name another folder with --keep or in TMPDIR")
+		err = cli.WithHint(err, "if programs cannot run from there, name another folder with --keep or in TMPDIR")
 	}
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (o *replayOptions) fits(p *replay.Program) error {
 	}
 	if need > available || need < p.Stats.ProgramSize {
 		return cli.WithHint(fmt.Errorf("the replay needs at least %s of memory, and %s are available", bytesText(need), bytesText(available)),
-			"--force replays all the same")
+			"--force replays anyway")
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (r *replayReport) writeLeftOut(p *page) {
 		{t.Unmatched, "free of a block from before the trace is left out", "frees of blocks from before the trace are left out"},
 		{t.Adopted, "move of such a block is an allocation", "moves of such blocks are allocations"},
 		{t.AddedFrees, "free is added where the trace lacks it", "frees are added where the trace lacks them"},
-		{t.Other, "call that concerns no memory is left out", "calls that concern no memory are left out"},
+		{t.Other, "call for another resource than memory is left out", "calls for other resources than memory are left out"},
 		{t.Processes, "call of another process is left out", "calls of other processes are left out"},
 		{t.LostEvents, "event was lost while recording", "events were lost while recording"},
 	} {
@@ -139,10 +139,10 @@ func (r *replayReport) writeNotes(p *page) {
 			live, failed = max(live, r.Rows[i].Runs[j].Live), max(failed, r.Rows[i].Runs[j].Failed)
 		}
 		if failed > 0 {
-			fmt.Fprintf(p, "note: %s: %s of a run got no memory\n", r.Rows[i].Name, quantity(failed, "call", "calls"))
+			fmt.Fprintf(p, "note: %s: %s of a run failed for lack of memory\n", r.Rows[i].Name, quantity(failed, "call", "calls"))
 		}
 		if t := r.Trace.PeakBytes; live > t+t/20 {
-			fmt.Fprintf(p, "note: %s: up to %s were live at once in a run, more than in the trace: threads overlapped in another way (--order trace keeps it)\n",
+			fmt.Fprintf(p, "note: %s: up to %s were live at once in a run, more than in the trace: threads overlapped differently (--order trace keeps the order)\n",
 				r.Rows[i].Name, bytesText(live))
 		}
 	}

@@ -183,11 +183,11 @@ func (r *report) writeText(w io.Writer) error {
 	for i, res := range r.Resources {
 		text := fmt.Sprintf("%s, %d bytes; at the peak %d, %d bytes", r.typeOf(res.ID), res.Live.Bytes, res.Peak.Blocks, res.Peak.Bytes)
 		if res.Sampled {
-			text = fmt.Sprintf("%s, samples that stand for %d bytes; frees are not recorded", r.typeOf(res.ID), res.Live.Bytes)
+			text = fmt.Sprintf("%s, samples that represent %d bytes; frees are not recorded", r.typeOf(res.ID), res.Live.Bytes)
 		}
 		p.count(i, "live", res.Live.Blocks, text)
 	}
-	r.writeAmounts(&p, "unknown", ": live when the recording had a gap, when frees were not seen", func(x *resourceReport) amount { return x.Unknown })
+	r.writeAmounts(&p, "unknown", ": live when the recording had a gap, in which frees were not recorded", func(x *resourceReport) amount { return x.Unknown })
 	r.writeAmounts(&p, "temporary", "", func(x *resourceReport) amount { return x.Temporary })
 	if g := r.RSS; g != nil {
 		p.line("rss", "%d bytes at the start, %d at the end", g.Start, g.End)
@@ -199,10 +199,10 @@ func (r *report) writeText(w io.Writer) error {
 		r.Heap.write(&p, r.clock)
 	}
 	if r.Unmatched > 0 {
-		p.line("unmatched", "%d frees of blocks that were not seen allocated", r.Unmatched)
+		p.line("unmatched", "%d frees of blocks whose allocation is not in the trace", r.Unmatched)
 	}
 	if r.Replaced > 0 {
-		p.line("twice", "%d allocations of blocks that were not seen freed", r.Replaced)
+		p.line("twice", "%d allocations at the address of a live block, whose free is not in the trace", r.Replaced)
 	}
 	r.writeLost(&p)
 	r.writeStacks(&p)
@@ -218,7 +218,7 @@ func (r *report) writeFile(p *page) {
 	}
 	p.line("format", "%s", format)
 	if !r.File.Complete {
-		note := "no; the figures are of what could be read"
+		note := "no; the figures cover the part that could be read"
 		if r.File.Skipped > 0 {
 			note += ", without " + plural(r.File.Skipped, "record")
 		}
@@ -299,7 +299,7 @@ func (r *report) writeLost(p *page) {
 	}
 	p.line("lost", "%s", text)
 	if len(gaps) > 0 {
-		p.line("gaps", "%s: nothing was recorded for so long", strings.Join(gaps, ", "))
+		p.line("gaps", "%s: nothing was recorded for that long", strings.Join(gaps, ", "))
 	}
 }
 

@@ -20,30 +20,29 @@ func reportCommand() command {
 		page: cli.Page{
 			Summary:  "write a page about a trace: curves, flame graph, leaks, sizes",
 			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
-			About: "Writes a page of HTML that needs nothing else and no network, to open in a browser: how the trace was made and what is missing from it, " +
-				"what was live in the course of it with the peak, rates, a flame graph, what is still live at the end by stack, sizes and lifetimes of blocks, and " +
-				"what each function, module, thread and process allocated.\n\n" +
-				"The flame graph shows what is still live at the end, what was live at the peak, all that was allocated or what was temporary, in bytes or blocks; " +
-				"a click zooms, and a search says how much of it matches. " +
-				"What a trace cannot know, as times, sizes or frees, the page says.\n\n" +
-				"All processes of a trace are added up, and each type of resource has its own part. What is still live is what rtrace leaks prints. " +
-				"Stacks get names from the files that were mapped, if they are there and are those that were traced, and where those have debugging information " +
-				"source lines and inlined functions, which are marked.\n\n" +
-				"The page is at most about 5 MB large: the stacks and names beyond that are added up as (other). " +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			About: "Writes an HTML page that needs no other file and no network. It shows how the trace was made and what is missing from it; live bytes over time, with " +
+				"the peak; rates; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
+				"thread and process.\n\n" +
+				"The flame graph shows blocks that are still live at the end, that were live at the peak, all allocations or temporary ones, in bytes or blocks. A " +
+				"click zooms, and a search shows how much matches. The page lists what a trace does not contain, such as times, sizes or frees.\n\n" +
+				"All processes of a trace are added up, and each type of resource has its own section. The blocks that are still live are those that rtrace leaks " +
+				"prints. Stacks get names from the mapped files, if these still exist and are the ones that were traced. If the files have debugging information, " +
+				"stacks also get source lines and inlined functions, which are marked.\n\n" +
+				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
+				"stacks.",
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
-				{Does: "see what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
-				{Does: "leave the files of this machine alone, as the trace is of another one", Command: "rtrace report --resolve=false -o report.html other.rtrace"},
+				{Does: "show what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
+				{Does: "do not use the files of this machine, because the trace is from another one", Command: "rtrace report --resolve=false -o report.html other.rtrace"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(reportOptions)
 			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			names := f.group("Names")
-			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the files that were mapped")
-			names.BoolVar(&o.names.lines, "lines", true, "with them, show source lines and inlined functions, from debugging information")
-			names.BoolVar(&o.names.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the mapped files")
+			names.BoolVar(&o.names.lines, "lines", true, "also show source lines and inlined functions, from debugging information")
+			names.BoolVar(&o.names.mangled, "no-demangle", false, "print linker names of callers (mangled)")
 			o.cache.add(names)
 			o.names.in.add(f.group("Input"))
 			return o.run

@@ -24,17 +24,17 @@ func resolveCommand() command {
 		page: cli.Page{
 			Summary:  "name the functions and source lines of the stacks of a trace",
 			Synopsis: []string{"[flags] [FILE]", "[flags] -i FILE"},
-			About: "Writes the trace with a text behind the address of each frame: the function, and where the files have debugging information " +
-				"the source line and the functions that are inlined there, the innermost first:\n\n" +
+			About: "Writes the trace with a text after the address of each frame. The text has the function and, if the files have debugging information, the source line " +
+				"and the functions that are inlined there, the innermost first:\n\n" +
 				"    read_all() at io.c:12 (inlined by) main() at main.c:40\n\n" +
-				"Other texts are \"name() from /path\" if no line is known, \"from /path\" if no function is, and \"in ??\" where nothing was mapped. " +
-				"Of a text trace everything else stays as it is, byte for byte; traces in other formats become text.\n\n" +
-				"Files are used if they are those that were traced, as far as the trace tells: by build-id with traces of rtrace-bpf that have their side file, " +
-				"by the machine they are for with others. With build-ids they are also found after they were moved or replaced: below --debug-dir, and with --debuginfod on a server. " +
-				"docs/symbols.md says more.",
+				"Other texts are \"name() from /path\" if no line is known, \"from /path\" if no function is known, and \"in ??\" if nothing was mapped there. Everything " +
+				"else in a text trace stays the same, byte for byte. Traces in other formats become text.\n\n" +
+				"A file is used only if it is the one that was traced, as far as the trace shows. Traces of rtrace-bpf with their side file identify files by build ID, " +
+				"others by the machine that a file is for. With build IDs, files are also found after they were moved or replaced: below --debug-dir, and with " +
+				"--debuginfod on a server. docs/symbols.md has the details.",
 			Examples: []cli.Example{
-				{Does: "name what leaked, with lines", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace resolve"},
-				{Does: "do so on another machine, with a copy of the traced one's files", Command: "rtrace resolve -r /mnt/target -o named.txt rtrace-raw-4711-0"},
+				{Does: "name the leaks, with lines", Command: "rtrace postproc -l rtrace-raw-4711-0 | rtrace resolve"},
+				{Does: "do so on another machine, with a copy of the traced machine's files", Command: "rtrace resolve -r /mnt/target -o named.txt rtrace-raw-4711-0"},
 				{Does: "get debugging information from a server", Command: "rtrace resolve --debuginfod=https://debuginfod.debian.net rtrace-raw-4711-0"},
 			},
 		},
@@ -47,12 +47,12 @@ func resolveCommand() command {
 			o.in.add(in)
 			in.BoolVarP(&o.quiet, "quiet", "q", false, "print no warnings")
 			what := f.group("What to print")
-			what.VarP(groups.Word(&o.method, "bfd", "bfd", "elf"), "method", "t", "`METHOD` bfd: lines and inlined functions; elf: functions from symbols alone")
+			what.VarP(groups.Word(&o.method, "bfd", "bfd", "elf"), "method", "t", "`METHOD` bfd: lines and inlined functions; elf: only functions, from symbols")
 			what.BoolVarP(&o.fullPath, "full-path", "p", false, "print source files with their folders")
-			what.BoolVarP(&o.keep, "keep-resolved", "k", false, "keep the texts that frames have already (default: replace them where more is known)")
+			what.BoolVarP(&o.keep, "keep-resolved", "k", false, "keep existing texts of frames (default: replace them if more is known)")
 			o.symbols.add(f.group("Where files are"))
 			other := f.group("Compatibility")
-			other.VarP(groups.Word(&o.mode, "", "multi-pass", "single-cache"), "mode", "m", "accepted for sp-rtrace-resolve, whose memory it saved: `MODE` multi-pass or single-cache")
+			other.VarP(groups.Word(&o.mode, "", "multi-pass", "single-cache"), "mode", "m", "no effect; accepted for sp-rtrace-resolve, where it saved memory: `MODE` multi-pass or single-cache")
 			return o.run
 		},
 	}

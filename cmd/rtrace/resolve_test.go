@@ -23,9 +23,9 @@ func TestResolveUsage(t *testing.T) {
 	}{
 		{[]string{trace}, cli.OK, ""},
 		{[]string{"--method=bfd", "--mode", "single-cache", "--full-path", "--keep-resolved", "--quiet", "--input-file", trace}, cli.OK, ""},
-		{[]string{"-t", "other", trace}, cli.Usage, "-t other: it is none of bfd, elf"},
-		{[]string{"-m", "other", trace}, cli.Usage, "-m other: it is none of multi-pass, single-cache"},
-		{[]string{"-f", "mtrc", trace}, cli.Usage, "-f mtrc: it is none of text, jsonl"},
+		{[]string{"-t", "other", trace}, cli.Usage, "-t other: not one of bfd, elf"},
+		{[]string{"-m", "other", trace}, cli.Usage, "-m other: not one of multi-pass, single-cache"},
+		{[]string{"-f", "mtrc", trace}, cli.Usage, "-f mtrc: not one of text, jsonl"},
 		{[]string{"-i", trace, trace}, cli.Usage, "one FILE at most"},
 		{[]string{"-o", trace, trace}, cli.Usage, "both input and output"},
 		{[]string{"-r", "/nonesuch", trace}, cli.Failed, "--root /nonesuch: no such file"},

@@ -21,19 +21,19 @@ func sortCommand() command {
 		page: cli.Page{
 			Summary:  "print the live blocks with the highest addresses",
 			Synopsis: []string{"[flags] FILE [N [LINES]]"},
-			About: "Prints address and size of the N blocks (10 if N is not given) with the highest addresses of those that are still live at the end, by ascending address. " +
-				"Such blocks keep the heap from shrinking. With LINES it prints of each at most so many lines of what the trace tells of it: arguments and stack.\n\n" +
-				"It takes memory for the blocks that are live at a time.",
+			About: "Prints address and size of the N blocks (default 10) with the highest addresses among those that are still live at the end, in ascending order. Such " +
+				"blocks keep the heap from shrinking. With LINES it also prints, for each block, at most that many lines of its arguments and stack.\n\n" +
+				"Memory use grows with the number of live blocks.",
 			Examples: []cli.Example{
-				{Does: "see what is at the top of the heap", Command: "rtrace sort rtrace-raw-4711-0"},
-				{Does: "see where the five topmost blocks come from", Command: "rtrace sort -r rtrace-raw-4711-0 5 8"},
+				{Does: "show the blocks at the top of the heap", Command: "rtrace sort rtrace-raw-4711-0"},
+				{Does: "show the call sites of the five topmost blocks", Command: "rtrace sort -r rtrace-raw-4711-0 5 8"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			b := blockFlags{liveOnly: true}
 			b.addAnyResource(f.group("Which allocations"))
 			in := f.group("Input")
-			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 			b.in.add(in)
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				blocks, lines := 10, 0
@@ -43,7 +43,7 @@ func sortCommand() command {
 					}
 					var err error
 					if *n, err = strconv.Atoi(args[1+i]); err != nil || *n < 1 {
-						return cli.Usagef("%s: not a whole number from 1 on; write rtrace sort FILE N, as rtrace sort %s 10", args[1+i], args[0])
+						return cli.Usagef("%s: not a whole number from 1 on; write rtrace sort FILE N, such as rtrace sort %s 10", args[1+i], args[0])
 					}
 				}
 				if len(args) > 3 {

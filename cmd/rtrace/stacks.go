@@ -18,21 +18,21 @@ func stacksCommand() command {
 	return command{
 		name: "stacks",
 		page: cli.Page{
-			Summary:  "print each stack of a trace and how often it is there",
+			Summary:  "print each stack of a trace and how often it occurs",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints the different stacks of calls, samples and other events, the most frequent first, innermost frame first. " +
-				"Names of code that a runtime made come from the trace, also where it tells them behind the stacks; with -r those of other code come from the files that were mapped.\n\n" +
-				"It takes memory for each distinct stack.",
+			About: "Prints the distinct stacks of calls, samples and other events, the most frequent first, each with its innermost frame first. Names of code that a " +
+				"runtime compiled come from the trace, even if they come after the stacks in it. With -r, names of other code come from the mapped files.\n\n" +
+				"Memory use grows with the number of distinct stacks.",
 			Examples: []cli.Example{
-				{Does: "see the ten stacks that a sampler found most often", Command: "rtrace stacks --kind sample --top 10 trace.nettrace"},
-				{Does: "see all stacks that allocate, with the names of native functions", Command: "rtrace stacks -r --kind call rtrace-raw-4711-0"},
+				{Does: "show the ten most frequent stacks of a sampler", Command: "rtrace stacks --kind sample --top 10 trace.nettrace"},
+				{Does: "show all stacks that allocate, with the names of native functions", Command: "rtrace stacks -r --kind call rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := new(stacksOptions)
 			what := f.group("What to print")
-			what.Var(groups.Word(&o.kind, "", stackKinds...), "kind", "only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
-			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "print only the `N` stacks that are there most often")
+			what.Var(groups.Word(&o.kind, "", stackKinds...), "kind", "print only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
+			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "print only the `N` most frequent stacks")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.names.addNames(f.group("Names"))
 			o.names.in.add(f.group("Input"))

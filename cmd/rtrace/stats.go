@@ -20,10 +20,10 @@ func statsCommand() command {
 		page: cli.Page{
 			Summary:  "compare the numbers of still live blocks of each size in several traces",
 			Synopsis: []string{"[flags] FILE FILE..."},
-			About: "Prints for each trace but the first which sizes have more or fewer blocks that are still live at the end than in the trace before, by ascending size. " +
-				"Sizes whose number grows with every repetition of what a program does are leaks, however small; " +
-				"'rtrace leaks' and 'rtrace calltree --size-range' show where they come from.\n\n" +
-				"It takes memory for the blocks that are live at a time.",
+			About: "For each trace except the first, prints the sizes that have more or fewer blocks still live at the end than in the previous trace, in ascending order. " +
+				"If the number of blocks of a size grows with each repetition of some action, these blocks are leaks, however small. 'rtrace leaks' and 'rtrace " +
+				"calltree --size-range' show where they come from.\n\n" +
+				"Memory use grows with the number of live blocks.",
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "compare three recordings of one program", Command: "rtrace stats rtrace-raw-4711-0 rtrace-raw-4711-1 rtrace-raw-4711-2"},

@@ -20,11 +20,13 @@ func swapCallsCommand() command {
 		page: cli.Page{
 			Summary:  "list the calls of a trace with their parameters and results",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints a row for each call that the trace tells of: of the allocator in traces of every format, and in SWAP also of the functions, system calls, files, threads, locks, sockets and so on that it has messages of. " +
-				"A call of which beginning and end have a message is printed where it ends, with the time that it took; one that did not end, at the end. Rows are numbered in the order of the beginnings; times are seconds since the first call.\n\n" +
-				"Parameters and results of SWAP's messages are written as 'rtrace dump' writes them, with the letter of their type; those of calls that made or ended something as NAME=VALUE." + swapAbout,
+			About: "Prints a row for each call in the trace. In every format these are calls of the allocator. SWAP also has messages for functions, system calls, files, " +
+				"threads, locks, sockets and so on. If a call has messages for its beginning and its end, its row is at the end, with the time that it took. Calls that " +
+				"did not end come last. Rows are numbered in the order of the beginnings; times are seconds since the first call.\n\n" +
+				"Parameters and results of SWAP's messages are printed as in 'rtrace dump', with the letter of their type. Those of calls that created or ended " +
+				"something are printed as NAME=VALUE." + swapAbout,
 			Examples: []cli.Example{
-				{Does: "see the calls that failed", Command: "rtrace swap-calls --failed trace.swap"},
+				{Does: "print the calls that failed", Command: "rtrace swap-calls --failed trace.swap"},
 				{Does: "open all calls in a spreadsheet", Command: "rtrace swap-calls --tsv trace.swap >calls.tsv"},
 			},
 		},
@@ -55,7 +57,7 @@ func (o *callsOptions) run(ctx context.Context, s cli.Streams, args []string) er
 		in.names, in.syscalls, in.functions = side.APIs, side.Syscalls, side.Functions
 		err := in.read(t)
 		if in.lost > 0 {
-			warner(s.Err, "swap-calls")(fmt.Errorf("%s lost while recording: calls are missing, and ends of others", plural(in.lost, "event")))
+			warner(s.Err, "swap-calls")(fmt.Errorf("%s lost while recording: some calls are missing, and the ends of others", plural(in.lost, "event")))
 		}
 		return err
 	}

@@ -16,11 +16,11 @@ func swapHeapCommand() command {
 		page: cli.Page{
 			Summary:  "print the live bytes of each library over time",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints at every step a row for each library whose live bytes have changed, and one for each process, whose library is total. " +
-				"The library of a block is the file that the caller of the allocator lies in; see 'rtrace swap-libraries'." + swapAbout,
+			About: "At every step, prints a row for each library whose live bytes have changed, and one for each process, with the library total. The library of a block " +
+				"is the file that contains the caller of the allocator; see 'rtrace swap-libraries'." + swapAbout,
 			Lists: []cli.List{pointList},
 			Examples: []cli.Example{
-				{Does: "see every second how the heap grows", Command: "rtrace swap-heap trace.swap"},
+				{Does: "print the growth of the heap every second", Command: "rtrace swap-heap trace.swap"},
 				{Does: "draw the curve of one library elsewhere", Command: "rtrace swap-heap --every 100ms --tsv trace.swap | awk -F '\\t' '$5 ~ /libfoo/' >libfoo.tsv"},
 			},
 		},
@@ -28,7 +28,7 @@ func swapHeapCommand() command {
 			o := new(swapFlags)
 			var every string
 			what := f.group("What to print")
-			what.StringVar(&every, "every", "1s", "print rows every `STEP`: a time like 100ms or 5s, or a number of calls")
+			what.StringVar(&every, "every", "1s", "print rows every `STEP`: a time such as 100ms or 5s, or a number of calls")
 			o.addWindow(what)
 			o.addInput(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {

@@ -16,14 +16,15 @@ func swapLibrariesCommand() command {
 	return command{
 		name: "swap-libraries",
 		page: cli.Page{
-			Summary:  "print what each library allocated, and what of that is live",
+			Summary:  "print what each library allocated, and how much of it is live",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "The library of a block is the file whose mapping, valid at that moment, the caller of the allocator lies in: of a library that was unloaded, addresses are used again. " +
-				"Allocations, bytes and frees are those of the window; persistent is what was allocated in it and is live at its end. " +
-				"Start, end, lowest and highest are all live bytes of the library, also from before. A free counts for the library that had allocated the block." + swapAbout,
+			About: "The library of a block is the file whose mapping contains the caller of the allocator at that moment. (After a library is unloaded, its addresses may " +
+				"be used again.) Allocations, bytes and frees are those of the window. persistent is the blocks that were allocated in the window and are live at its " +
+				"end. Start, end, lowest and highest are all live bytes of the library, including earlier blocks. A free counts for the library that allocated the " +
+				"block." + swapAbout,
 			Lists: []cli.List{pointList},
 			Examples: []cli.Example{
-				{Does: "see which library holds what", Command: "rtrace swap-libraries trace.swap"},
+				{Does: "show the memory of each library", Command: "rtrace swap-libraries trace.swap"},
 				{Does: "compare libraries between two marks, in a spreadsheet", Command: "rtrace swap-libraries --from begin --to end --tsv trace.swap >libraries.tsv"},
 			},
 		},
@@ -66,7 +67,7 @@ func (o *swapFlags) account(in trace.Reader, account *library.Account, warn func
 	}
 	calls.warn(warn)
 	if account.Unmatched > 0 {
-		warn(fmt.Errorf("%s of blocks that were allocated before the trace or are not known", plural(account.Unmatched, "free")))
+		warn(fmt.Errorf("%s of blocks that were allocated before the trace or are unknown", plural(account.Unmatched, "free")))
 	}
 	if errors.Is(err, io.EOF) {
 		err = calls.missing()

@@ -16,12 +16,12 @@ func swapMapsCommand() command {
 	return command{
 		name: "swap-maps",
 		page: cli.Page{
-			Summary:  "print the executable mappings of a trace, and when each came and went",
+			Summary:  "print the executable mappings of a trace, and when each appeared and disappeared",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints a row for each mapping in the order in which they appeared: from when to when it was there, in seconds since the first record with a time, its process, size in bytes, name and bounds. " +
-				"A mapping that is replaced by another, or whose process runs another program, is gone." + swapAbout,
+			About: "Prints a row for each mapping, in order of appearance: when it appeared and disappeared, in seconds since the first record with a time; its process, " +
+				"size in bytes, name and bounds. A mapping disappears when another one replaces it or its process executes another program." + swapAbout,
 			Examples: []cli.Example{
-				{Does: "see which libraries were loaded and unloaded", Command: "rtrace swap-maps trace.swap"},
+				{Does: "show which libraries were loaded and unloaded", Command: "rtrace swap-maps trace.swap"},
 				{Does: "list those that were unloaded", Command: "rtrace swap-maps --tsv trace.swap | awk -F '\\t' '$2 != \"-\"'"},
 			},
 		},

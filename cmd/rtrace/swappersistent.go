@@ -22,14 +22,14 @@ func swapPersistentCommand() command {
 		page: cli.Page{
 			Summary:  "list the blocks that were allocated in an interval and not freed by its end",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Without --from and --to the interval is the whole trace. Each block has its time, thread, address and size, the function that allocated it, " +
-				"and who called that: library and, with -r, function. With --stack its call stack follows, a row for each frame.\n\n" +
-				"With --freed those that were freed are listed, too, and a column leak says no of them and yes of the others.\n\n" +
-				"It takes memory for the blocks that are live at a time, and with --freed room on the disk for all calls." + swapAbout,
+			About: "Without --from and --to, the interval is the whole trace. Each block has its time, thread, address and size, the function that allocated it, and its " +
+				"caller: the library and, with -r, the function. With --stack, its call stack follows, a row per frame.\n\n" +
+				"With --freed, blocks that were freed are listed too. The column leak is no for these and yes for the others.\n\n" +
+				"Memory use grows with the number of live blocks. --freed needs disk space for all calls." + swapAbout,
 			Lists: []cli.List{pointList},
 			Examples: []cli.Example{
-				{Does: "list what the second minute left behind", Command: "rtrace swap-persistent -r --from 1m --to 2m trace.swap"},
-				{Does: "see the call stack of each block", Command: "rtrace swap-persistent -r --stack trace.swap"},
+				{Does: "list the blocks that the second minute left behind", Command: "rtrace swap-persistent -r --from 1m --to 2m trace.swap"},
+				{Does: "show the call stack of each block", Command: "rtrace swap-persistent -r --stack trace.swap"},
 				{Does: "list all blocks of an interval, and which of them leaked", Command: "rtrace swap-persistent --freed --from begin --to end trace.swap"},
 			},
 		},
@@ -37,7 +37,7 @@ func swapPersistentCommand() command {
 			o := new(persistentOptions)
 			what := f.group("What to print")
 			what.BoolVar(&o.stack, "stack", false, "print the call stack of each block below it: function, address and file of each frame")
-			what.BoolVar(&o.freed, "freed", false, "list the blocks that were freed by the end of the interval as well, and say of each block whether it was not")
+			what.BoolVar(&o.freed, "freed", false, "also list blocks that were freed by the end of the interval, and whether each block is a leak")
 			o.addWindow(what)
 			o.addNames(f.group("Names"))
 			o.addInput(f.group("Input"))

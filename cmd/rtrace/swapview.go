@@ -33,12 +33,12 @@ func (o *swapFlags) addWindow(f *pflag.FlagSet) {
 }
 
 func (o *swapFlags) addNames(f *pflag.FlagSet) {
-	f.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
-	f.BoolVar(&o.mangled, "no-demangle", false, "leave the names of callers as the linker knows them")
+	f.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+	f.BoolVar(&o.mangled, "no-demangle", false, "print linker names of callers (mangled)")
 }
 
 // swapAbout is what the help of all of them ends with.
-const swapAbout = "\n\nIt is one of the tables of Tizen's Dynamic Analyzer, made of a trace of any format. With --tsv it is as spreadsheets read it."
+const swapAbout = "\n\nThis is one of the tables of Tizen's Dynamic Analyzer, for a trace of any format. With --tsv a spreadsheet can read it."
 
 // sheet is a table that is printed in aligned columns or with tabs.
 type sheet struct {
@@ -127,7 +127,7 @@ func parseStep(text string) (s step, err error) {
 		return s, nil
 	}
 	if s.time, err = time.ParseDuration(text); err != nil || s.time <= 0 {
-		return s, cli.Usagef("--every %s: write a time as 100ms or 5s, or a number of calls as 1000", text)
+		return s, cli.Usagef("--every %s: write a time such as 100ms or 5s, or a number of calls such as 1000", text)
 	}
 	return s, nil
 }

@@ -18,7 +18,7 @@ type symbolCache struct{ dir string }
 const noCache = "off"
 
 func (c *symbolCache) add(f *pflag.FlagSet) {
-	f.StringVar(&c.dir, "symbol-cache", "", "keep in the folder `DIR|off` what debugging information says of addresses, for the next run (default: rtrace/symbols in the user's cache folder)")
+	f.StringVar(&c.dir, "symbol-cache", "", "cache results from debugging information for the next run in the folder `DIR|off` (default: rtrace/symbols in your cache folder)")
 }
 
 // open returns the cache, or nil for none. Without a folder that the user asked for

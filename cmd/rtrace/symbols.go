@@ -34,10 +34,10 @@ type symbolFlags struct {
 const fromEnvironment = "DEBUGINFOD_URLS"
 
 func (o *symbolFlags) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps below `DIR` first, a copy of the traced machine's root folder")
-	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and by build-id for all files, in `DIR` and not in "+symbol.DebugDir+"; several times for several folders")
-	f.StringVar(&o.perfMap, "perf-map", "", "names of generated code are in `FILE` (default: /tmp/perf-PID.map if it is yours, root's or the process's; none: not used)")
-	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found, without =URL those that the environment variable "+fromEnvironment+" names; what it sends is kept in the user's cache folder, below rtrace/debuginfod")
+	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps first below `DIR`, a copy of the traced machine's root folder")
+	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and for all files by build ID, in `DIR` instead of "+symbol.DebugDir+"; may be repeated")
+	f.StringVar(&o.perfMap, "perf-map", "", "read names of generated code from `FILE`, or none (default: /tmp/perf-PID.map if it belongs to you, root or the process's user)")
+	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found (default: the servers in the environment variable "+fromEnvironment+"); downloads are kept in your cache folder, below rtrace/debuginfod")
 	o.cache.add(f)
 	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
 }

@@ -17,51 +17,51 @@ func timelineCommand() command {
 	return command{
 		name: "timeline",
 		page: cli.Page{
-			Summary:  "show how much is allocated in the course of a trace",
+			Summary:  "show how much is allocated over time",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Divides the trace into intervals of equal length and prints for each what was live, how much memory the allocator had got from the system " +
-				"if the trace tells, and what was allocated and freed. Least and most are taken after each event of the interval, so no peak is lost however few the intervals are; " +
-				"the one with the peak is marked.\n\n" +
-				"An event is a call: they are numbered from 1, whatever they did. A realloc is an allocation and a free. " +
-				"Blocks of before the trace are not known, and their frees do not count. A trace in mtrc has no times, only events.\n\n" +
-				"With --lifetimes it prints instead how long blocks lived, and with --by who allocated them. A block belongs to who allocated it, or last moved it by realloc; " +
-				"realloc does not restart its life.\n\n" +
-				"It takes memory for the blocks that are live at a time.\n\n" +
-				"With -t, -a, -l, -c and -s it makes the reports of sp-rtrace-timeline instead, of every kind of resource and by context: " +
-				"their figures as text, or with -o OUT pictures in SVG. Several pictures are OUT-totals.svg, OUT-activity.svg and so on. " +
-				"All options of sp-rtrace-timeline are taken, but that there is SVG only, and -W does nothing, since no working files are left. " +
-				"The numbers are the right ones, not always those of the original: see Differences, and --legacy. " +
-				"A stream is copied to a temporary file for these reports, and they take memory for the blocks that are live at a time and for each distinct size.",
+			About: "Divides the trace into intervals of equal length. For each, prints the live memory, how much memory the allocator had got from the system (if the " +
+				"trace has it), and how much was allocated and freed. Minimum and maximum are taken after each event of the interval, so no peak is lost however few " +
+				"the intervals are; the interval with the peak is marked.\n\n" +
+				"An event is a call: they are numbered from 1, whatever they did. A realloc is an allocation and a free. Blocks from before the trace are not known, " +
+				"and their frees do not count. A trace in mtrc has no times, only events.\n\n" +
+				"With --lifetimes it instead prints how long blocks lived, and with --by who allocated them. A block belongs to the thread or function that allocated " +
+				"it, or last moved it with realloc; realloc does not restart its lifetime.\n\n" +
+				"Memory use grows with the number of live blocks.\n\n" +
+				"With -t, -a, -l, -c and -s it instead makes the reports of sp-rtrace-timeline, for every kind of resource and by context: their figures as text, or " +
+				"with -o OUT pictures in SVG. Several pictures are called OUT-totals.svg, OUT-activity.svg and so on. It accepts all options of sp-rtrace-timeline, but " +
+				"writes only SVG, and -W has no effect because no working files are left. The numbers are the right ones, not always those of the original: see " +
+				"Differences, and --legacy. For these reports a stream is copied to a temporary file, and memory use grows with the number of live blocks and distinct " +
+				"sizes.",
 			Lists: []cli.List{{Title: "Differences", Rows: []cli.ListRow{
-				{Name: "median", Text: "of an even number of blocks is the mean of the two in the middle, not of the second of them and the next"},
-				{Name: "both", Text: "in histograms is the sum of freed and unfreed, not 0; there is one for each kind of resource"},
-				{Name: "slice", Text: "is a twentieth of the time as the manual says, not 200 ms; one that is given is taken as it is, not rounded to one digit"},
-				{Name: "activity", Text: "has a value for every half slice, of every resource and context, however far calls are apart; peaks do not count the call behind the slice"},
-				{Name: "contexts", Text: "have the blocks that were allocated in them, wherever those are freed; their series have their names"},
-				{Name: "refcount", Text: "resources are live until as many frees as allocations were seen"},
-				{Name: "end", Text: "of blocks that are not freed is the last call, not the last allocation; a block whose address is allocated again ends there"},
-				{Name: "sizes", Text: "have 64 bits; --filter-size looks at blocks of size 0, too"},
-				{Name: "midnight", Text: "does not turn time back"},
+				{Name: "median", Text: "of an even number of blocks is the mean of the two middle ones; the original takes the second of these and the next one"},
+				{Name: "both", Text: "in histograms is the sum of freed and unfreed, not 0; there is one histogram for each kind of resource"},
+				{Name: "slice", Text: "is a twentieth of the time, as in the manual, not 200 ms; a given slice is not rounded to one digit"},
+				{Name: "activity", Text: "has a value for every half slice, for every resource and context, however far apart calls are; peaks do not count the call after the slice"},
+				{Name: "contexts", Text: "have the blocks that were allocated in them, wherever they are freed; series have the names of contexts"},
+				{Name: "refcount", Text: "resources are live until there are as many frees as allocations"},
+				{Name: "end", Text: "of blocks that are not freed is the last call, not the last allocation; a block ends when its address is allocated again"},
+				{Name: "sizes", Text: "have 64 bits; --filter-size also applies to blocks of size 0"},
+				{Name: "midnight", Text: "does not reset the time"},
 			}}},
 			Examples: []cli.Example{
-				{Does: "see when most was allocated", Command: "rtrace timeline rtrace-raw-4711-0"},
+				{Does: "show when most memory was allocated", Command: "rtrace timeline rtrace-raw-4711-0"},
 				{Does: "draw it over time", Command: "rtrace timeline --x time -o timeline.svg rtrace-raw-4711-0"},
-				{Does: "see which functions had the memory at the peak", Command: "rtrace timeline -r --by function rtrace-raw-4711-0"},
-				{Does: "draw what is allocated, how fast and how long, with the numbers for gnuplot", Command: "rtrace timeline -t -a -l -o report --data numbers rtrace-raw-4711-0"},
-				{Does: "see which sizes of small blocks are not freed", Command: "rtrace timeline -c --filter-size -1k rtrace-raw-4711-0"},
-				{Does: "get 1000 intervals for another program", Command: "rtrace timeline --csv --points 1000 -o timeline.csv rtrace-raw-4711-0"},
+				{Does: "show which functions had the memory at the peak", Command: "rtrace timeline -r --by function rtrace-raw-4711-0"},
+				{Does: "draw totals, activity and lifetimes, and write the numbers for gnuplot", Command: "rtrace timeline -t -a -l -o report --data numbers rtrace-raw-4711-0"},
+				{Does: "show which sizes of small blocks are not freed", Command: "rtrace timeline -c --filter-size -1k rtrace-raw-4711-0"},
+				{Does: "write 1000 intervals for another program", Command: "rtrace timeline --csv --points 1000 -o timeline.csv rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			var o timelineOptions
 			out := f.group("Output")
-			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, else text; of the reports below text without -o, else svg)", "text", "csv", "svg")
+			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, otherwise text; for the reports below text without -o, otherwise svg)", "text", "csv", "svg")
 			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
 			what := f.group("What to show")
 			what.VarP(groups.Word(&o.x, "", "event", "time"), "x", "x", "divide by `AXIS`: event or time (default: event, for the reports below time)")
-			what.Var(groups.Number(&o.points, 0, 0, 1<<20), "points", "divide into at most `N` intervals (default: 20 in text, 1000 else)")
+			what.Var(groups.Number(&o.points, 0, 0, 1<<20), "points", "divide into at most `N` intervals (default: 20 in text, otherwise 1000)")
 			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
-			what.Var(groups.Word(&o.by, "", "thread", "function"), "by", "print the sums of each `KEY`: thread or function")
+			what.Var(groups.Word(&o.by, "", "thread", "function"), "by", "print sums by `KEY`: thread or function")
 			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "with --by: print only the `N` with most bytes at the peak")
 			o.addWhat(what)
 			own := o.report.add(f, &o.viewFlags)
@@ -163,7 +163,7 @@ func (o *timelineOptions) verdict(t *timeline.Timeline, known bool) error {
 	total := t.Totals()
 	switch {
 	case !known:
-		return cli.Usagef("--resource %s: the trace has none of this type; rtrace info shows those that it has", o.blocks.resource)
+		return cli.Usagef("--resource %s: the trace has none of this type; rtrace info lists its types", o.blocks.resource)
 	case total.Events == 0:
 		return errors.New("nothing to show: the trace has no calls")
 	case o.axis == timeline.ByTime && total.Duration == 0:

@@ -19,10 +19,10 @@ type filterFlags struct {
 
 func (o *filterFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.sizes, "filter-size", nil, "only blocks of a size in `FROM-TO` bytes; either may be missing (suffixes k, m, g: powers of 1024)")
-	f.StringArrayVar(&o.indexes, "filter-index", nil, "only calls with an index in `FROM-TO`, as rtrace postproc prints it (suffixes k, m, g: powers of 1000)")
-	f.StringArrayVar(&o.times, "filter-time", nil, "only calls at a time in `FROM-TO`, each as [HH:][MM:]SS[.sss] of the trace's clock; with + in front FROM counts from the first call, TO from the first that passes the other filters")
+	f.StringArrayVar(&o.indexes, "filter-index", nil, "only calls with an index in `FROM-TO`, as printed by rtrace postproc (suffixes k, m, g: powers of 1000)")
+	f.StringArrayVar(&o.times, "filter-time", nil, "only calls at a time in `FROM-TO`, each as [HH:][MM:]SS[.sss] of the trace's clock; with a + before it, FROM counts from the first call, TO from the first that passes the other filters")
 	f.StringArrayVar(&o.contexts, "filter-context", nil, "only calls in one of the contexts of the hexadecimal `MASK`; 0: in none")
-	f.StringVar(&o.resource, "filter-resource", "", "only resources of the type `NAME`, as rtrace info shows it")
+	f.StringVar(&o.resource, "filter-resource", "", "only resources of the type `NAME`, as printed by rtrace info")
 }
 
 // filter reads the values.
@@ -31,28 +31,28 @@ func (o *filterFlags) filter() (consumption.Filter, error) {
 	for _, text := range o.sizes {
 		r, ok := parseRange(text, 1024)
 		if !ok {
-			return f, cli.Usagef("--filter-size %s: write a range as 100-200, 10k- or -1m", text)
+			return f, cli.Usagef("--filter-size %s: write a range such as 100-200, 10k- or -1m", text)
 		}
 		f.Sizes = append(f.Sizes, r)
 	}
 	for _, text := range o.indexes {
 		r, ok := parseRange(text, 1000)
 		if !ok {
-			return f, cli.Usagef("--filter-index %s: write a range as 100-200, 10k- or -1m", text)
+			return f, cli.Usagef("--filter-index %s: write a range such as 100-200, 10k- or -1m", text)
 		}
 		f.Indexes = append(f.Indexes, r)
 	}
 	for _, text := range o.times {
 		r, ok := parseTimes(text)
 		if !ok {
-			return f, cli.Usagef("--filter-time %s: write a range as 10.5-12, 10:00-+30 or +1:00-", text)
+			return f, cli.Usagef("--filter-time %s: write a range such as 10.5-12, 10:00-+30 or +1:00-", text)
 		}
 		f.Times = append(f.Times, r)
 	}
 	for _, text := range o.contexts {
 		mask, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)
 		if err != nil {
-			return f, cli.Usagef("--filter-context %s: write a hexadecimal mask of contexts as 3, or 0 for calls in none", text)
+			return f, cli.Usagef("--filter-context %s: write a hexadecimal mask of contexts such as 3, or 0 for calls in none", text)
 		}
 		f.Contexts = append(f.Contexts, uint32(mask))
 	}

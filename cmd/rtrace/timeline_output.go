@@ -24,14 +24,14 @@ func (o *timelineOptions) writePoints(w io.Writer, t *timeline.Timeline) error {
 	p.line("freed", "%s", amount(total.Freed))
 	p.line("live", "%s at the end", amount(total.Live))
 	if total.Unknown.Blocks > 0 {
-		p.line("unknown", "%s: live when the recording had a gap, when frees were not seen; the intervals have them", amount(total.Unknown))
+		p.line("unknown", "%s: live when the recording had a gap, in which frees were not recorded; the intervals include them", amount(total.Unknown))
 	}
 	p.line("peak", "%d bytes after event %d; %s after event %d", total.PeakBytes, total.PeakBytesEvent, plural(total.PeakBlocks, "block"), total.PeakBlocksEvent)
 	if total.Reserved.Blocks > 0 {
-		p.line("system", "%d bytes for blocks, %d for what records the trace", total.Reserved.Bytes, total.Internal.Bytes)
+		p.line("system", "%d bytes for blocks, %d for recording the trace", total.Reserved.Bytes, total.Internal.Bytes)
 	}
 	if total.Unmatched > 0 {
-		p.line("unmatched", "%s of blocks that were not seen allocated", plural(total.Unmatched, "free"))
+		p.line("unmatched", "%s of blocks whose allocation is not in the trace", plural(total.Unmatched, "free"))
 	}
 	points := table.New(o.columns(&total)...)
 	for _, pt := range t.Points() {

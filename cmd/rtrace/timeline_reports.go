@@ -43,22 +43,22 @@ type reportFlags struct {
 func (o *reportFlags) add(f *flags, v *viewFlags) *pflag.FlagSet {
 	what := f.group("Reports of sp-rtrace-timeline")
 	for i, x := range []struct{ name, short, text string }{
-		{"totals", "t", "what is allocated and not freed, and how often was allocated"},
-		{"activity", "a", "what is allocated and freed in a slice of time"},
+		{"totals", "t", "memory that is allocated and not freed, and the number of allocations"},
+		{"activity", "a", "memory that is allocated and freed in each slice of time"},
 		{"lifetime", "l", "when each block was allocated and freed"},
 		{"histogram-count", "c", "how many blocks there are of each size"},
-		{"histogram-size", "s", "how many bytes there are in blocks of each size"},
+		{"histogram-size", "s", "how many bytes the blocks of each size have"},
 	} {
 		what.BoolVarP(&o.wanted[i], x.name, x.short, false, x.text)
 	}
 	what.BoolVarP(&o.svg, "svg", "g", false, "draw pictures, even without -o; the same as -f svg")
-	what.StringVarP(&o.slice, "slice", "S", "", "of -a: `MS` milliseconds (default: a twentieth of the time)")
-	what.StringVarP(&o.logBase, "logscale-size", "L", "10", "of -l: `BASE` of the logarithmic axis of sizes; up to 1, the axis is in proportion")
+	what.StringVarP(&o.slice, "slice", "S", "", "with -a: a slice has `MS` milliseconds (default: a twentieth of the time)")
+	what.StringVarP(&o.logBase, "logscale-size", "L", "10", "with -l: `BASE` of the logarithmic axis of sizes; with 1 or less the axis is linear")
 	what.Var(groups.Number(&o.scale, 100, 10, 1000), "scale", "size of the pictures in `PERCENT`")
 	what.Var(groups.Number(&o.scaleX, 100, 10, 1000), "scalex", "width of the pictures in `PERCENT`")
 	what.Var(groups.Number(&o.scaleY, 100, 10, 1000), "scaley", "height of the pictures in `PERCENT`")
-	what.StringVar(&o.data, "data", "", "write the numbers that are drawn to files in the new folder `DIR`, as gnuplot reads them")
-	what.BoolVar(&o.legacy, "legacy", false, "count as sp-rtrace-timeline does, its errors included")
+	what.StringVar(&o.data, "data", "", "write the numbers of the pictures to files for gnuplot in the new folder `DIR`")
+	what.BoolVar(&o.legacy, "legacy", false, "count like sp-rtrace-timeline, including its errors")
 	filters := f.group("Filters of these reports")
 	o.filters.add(filters)
 	hidden := f.Hidden()
@@ -95,13 +95,13 @@ func (o *timelineOptions) checkReports() error {
 	r := &o.report
 	switch {
 	case r.eps:
-		return cli.WithHint(cli.Usagef("there is no EPS output"), "write SVG with -g; inkscape and rsvg-convert make EPS of it")
+		return cli.WithHint(cli.Usagef("there is no EPS output"), "write SVG with -g; inkscape and rsvg-convert convert it to EPS")
 	case r.window:
 		return cli.WithHint(cli.Usagef("there is no window"), "write SVG with -g -o OUT.svg and open it in a browser")
 	case o.lifetimes || o.by != "" || o.points != 0 || o.csv || o.top != 0:
 		return cli.Usagef("--lifetimes, --by, --top, --points and --csv are not for -t, -a, -l, -c and -s")
 	case r.legacy && o.x == "event":
-		return cli.Usagef("--legacy knows no axis of events")
+		return cli.Usagef("--legacy has no axis of events")
 	}
 	r.byCall = o.x == "event"
 	several := r.reports&(r.reports-1) != 0
@@ -134,7 +134,7 @@ func (o *timelineOptions) checkReports() error {
 		return err
 	}
 	if r.base, err = strconv.ParseFloat(r.logBase, 64); err != nil || math.IsNaN(r.base) || math.IsInf(r.base, 0) {
-		return cli.Usagef("--logscale-size %q: not a number; write one as 10", r.logBase)
+		return cli.Usagef("--logscale-size %q: not a number; write one such as 10", r.logBase)
 	}
 	if r.base > 1 && r.base < 1.01 {
 		return cli.Usagef("--logscale-size %s: the number is too small for a base; write one from 1.01 on", r.logBase)
@@ -275,7 +275,7 @@ func (o *timelineOptions) count(in *twice, s cli.Streams, sink consumption.Sink)
 	}
 	u.Finish()
 	if r.legacy && r.reports&(consumption.Count|consumption.Size) != 0 && len(u.Kinds()) > 1 {
-		return nil, name, cli.WithHint(errors.New("sp-rtrace-timeline makes no histograms of several types of resources"), "choose one with --filter-resource")
+		return nil, name, cli.WithHint(errors.New("sp-rtrace-timeline makes no histograms for several types of resources"), "choose one with --filter-resource")
 	}
 	return u, name, err
 }

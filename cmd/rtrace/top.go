@@ -18,17 +18,17 @@ func topCommand() command {
 		page: cli.Page{
 			Summary:  "print who allocates most: in all, for a moment, at the end, at the peak",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Adds up all allocations of a trace by where they come from, the most bytes first. " +
-				"Live is what is still live at the end, or at --to. Peak is the most that was live of a group at a time, at peak what of it was live when most of all groups was. " +
-				"A block that realloc made counts where realloc was called.\n\n" +
-				"Where a trace has stacks, frames of the C++ operator new at their beginning are left out. Where it has none, the caller that the trace states is all that is known.\n\n" +
-				"It takes memory for the blocks that are live at a time, and for each distinct stack.",
+			About: "Adds up all allocations of a trace by call site, the most bytes first. Live is the memory that is still live at the end, or at --to. Peak is the most " +
+				"memory of a group that was live at a time. At peak is the live memory of the group at the moment when the live memory of all groups was largest. A " +
+				"block from realloc counts at the call of realloc.\n\n" +
+				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "sort"}),
 			Examples: []cli.Example{
-				{Does: "see the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
-				{Does: "see which stacks make blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
-				{Does: "see what had the memory at the peak of the second minute", Command: "rtrace top -r --from 1m --to 2m --sort at-peak rtrace-raw-4711-0"},
+				{Does: "show the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
+				{Does: "show which stacks allocate blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
+				{Does: "show what had the memory at the peak of the second minute", Command: "rtrace top -r --from 1m --to 2m --sort at-peak rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {

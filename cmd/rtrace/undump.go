@@ -19,16 +19,16 @@ func undumpCommand() command {
 	return command{
 		name: "undump",
 		page: cli.Page{
-			Summary:  "turn the output of 'rtrace dump' back into a trace",
+			Summary:  "convert the output of 'rtrace dump' back to a trace",
 			Synopsis: []string{"[-o OUT] [FILE]"},
-			About:    "FILE is what 'rtrace dump' printed of a binary trace, changed by hand or not. Records as jsonl are a trace already; see 'rtrace convert'.",
+			About:    "FILE is the output of 'rtrace dump' for a binary trace. You may have edited it. Records as jsonl are already a trace; see 'rtrace convert'.",
 			Examples: []cli.Example{
-				{Does: "make a trace of a text", Command: "rtrace undump -o trace trace.dump"},
-				{Does: "check that a trace survives", Command: "rtrace dump trace | rtrace undump | cmp - trace"},
+				{Does: "convert a dump to a trace", Command: "rtrace undump -o trace trace.dump"},
+				{Does: "check that a trace survives both conversions", Command: "rtrace dump trace | rtrace undump | cmp - trace"},
 			},
 			Exit: []cli.ExitRow{
 				{Code: cli.OK, Text: "done"},
-				{Code: cli.Failed, Text: "failed, or the text is no dump"},
+				{Code: cli.Failed, Text: "failed, or the text is not a dump"},
 				{Code: cli.Usage, Text: "the command line is wrong"},
 			},
 		},

@@ -81,11 +81,11 @@ func TestMistakes(t *testing.T) {
 		"nonsense":                     "rtrace: unknown subcommand \"nonsense\"",
 		"help reprot":                  "rtrace: unknown subcommand \"reprot\"; did you mean rtrace report?",
 		"leaks --minsize 4K " + trace:  "rtrace leaks: unknown flag --minsize; did you mean --min-size?",
-		"leaks --by functon " + trace:  "rtrace leaks: --by functon: it is none of stack, function, file, line, module, size, thread, process; did you mean --by function?",
-		"leaks --min-size 4Q " + trace: "rtrace leaks: --min-size 4Q: not a size; write bytes as 4096, or a number with K, M or G as 8M",
+		"leaks --by functon " + trace:  "rtrace leaks: --by functon: not one of stack, function, file, line, module, size, thread, process; did you mean --by function?",
+		"leaks --min-size 4Q " + trace: "rtrace leaks: --min-size 4Q: not a size; write bytes such as 4096, or a number with K, M or G such as 8M",
 		"leaks --top -1 " + trace:      "rtrace leaks: --top -1: the number is too small; write one from 0 on",
 		"leaks -top 1 " + trace:        "rtrace leaks: unknown flag -top; did you mean --top?",
-		"convert -f jsnl " + trace:     "rtrace convert: -f jsnl: it is none of sprtrace, text, jsonl, mtrc, swap, nettrace, pprof, folded, speedscope; did you mean -f jsonl?",
+		"convert -f jsnl " + trace:     "rtrace convert: -f jsnl: not one of sprtrace, text, jsonl, mtrc, swap, nettrace, pprof, folded, speedscope; did you mean -f jsonl?",
 		"timeline --width 5 " + trace:  "rtrace timeline: --width 5: the number is too small; write one from 480 to 16384",
 		"timeline --in":                "rtrace timeline: --in: the value is missing; write --in FILE",
 	} {
@@ -102,7 +102,7 @@ func TestKindOf(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	for text, want := range map[string]string{
 		elf + "\x04\x00": "a core file", elf + "\x00\x04": "a core file", elf + "\x03\x00": "a program or a library", elf: "a program or a library",
-		"notes\nof mine": "a text, and no trace that rtrace knows", "\x00\x01": "no trace that rtrace knows", "\xff\xfe": "no trace that rtrace knows",
+		"notes\nof mine": "a text, and not a trace that rtrace knows", "\x00\x01": "not a trace that rtrace knows", "\xff\xfe": "not a trace that rtrace knows",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

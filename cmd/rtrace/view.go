@@ -36,13 +36,13 @@ const (
 func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string, words ...string) {
 	f.StringVarP(&v.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 	f.VarP(groups.Word(&v.format, "", words...), "format", "f", "write `FORMAT`: "+formats)
-	f.Var(groups.Number(&v.width, 1200, leastWidth, mostWidth), "width", "of an SVG picture: `PIXELS`")
+	f.Var(groups.Number(&v.width, 1200, leastWidth, mostWidth), "width", "width of an SVG picture in `PIXELS`")
 }
 
 // addWhat adds the flags that choose the process and its names.
 func (v *viewFlags) addWhat(f *pflag.FlagSet) {
 	v.process.add(f)
-	f.BoolVarP(&v.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the files that were mapped")
+	f.BoolVarP(&v.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 }
 
 // suffix is that of the output's name, in lower case and without the dot.

@@ -21,14 +21,14 @@ type windowFlags struct {
 }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
-	w.addFrom(f, "count only what is allocated after `POINT`")
+	w.addFrom(f, "count only allocations after `POINT`")
 }
 
 // addFrom is add for a command to which --from means something else.
 func (w *windowFlags) addFrom(f *pflag.FlagSet, from string) {
-	f.StringVar(&w.from, "from", "", from+": a time since the first call like 10s or 5m, a number of calls, or the name of a mark; see Points")
-	f.StringVar(&w.to, "to", "", "look at what is so at `POINT` instead of at the end of the trace")
-	f.StringSliceVar(&w.contexts, "context", nil, "count only what is allocated in one of the contexts `NAMES`, separated by commas")
+	f.StringVar(&w.from, "from", "", from+": a time since the first call such as 10s or 5m, a number of calls, or the name of a mark; see Points")
+	f.StringVar(&w.to, "to", "", "end at `POINT` instead of the end of the trace")
+	f.StringSliceVar(&w.contexts, "context", nil, "count only allocations in one of the contexts `NAMES`, separated by commas")
 }
 
 // whole reports whether the flags choose the whole trace.
@@ -37,8 +37,8 @@ func (w *windowFlags) whole() bool { return w.from == "" && w.to == "" && len(w.
 // pointList explains what --from and --to take.
 var pointList = cli.List{Title: "Points", Rows: []cli.ListRow{
 	{Name: "10s, 5m, 1h30m", Text: "a time since the first call of the trace"},
-	{Name: "1000", Text: "after call 1000, as the commands number them"},
-	{Name: "NAME, mark:NAME", Text: "where the trace declares the context or mark NAME; for --to the first time after --from"},
+	{Name: "1000", Text: "after call 1000, by the numbers that the commands print"},
+	{Name: "NAME, mark:NAME", Text: "the place where the trace declares the context or mark NAME; for --to the first one after --from"},
 }}
 
 // check reads the points.
@@ -196,7 +196,7 @@ func (w *window) missing() error {
 func (w *window) noPoint(name string) string {
 	text := w.noMark(name)
 	if strings.ContainsAny(name[:min(1, len(name))], "0123456789") {
-		text += "; a time is written as 10s or 5m, a number of calls as 1000"
+		text += "; write a time such as 10s or 5m, or a number of calls such as 1000"
 	}
 	return text
 }

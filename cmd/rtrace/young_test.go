@@ -68,22 +68,22 @@ func TestYoungBlocks(t *testing.T) {
 		{
 			"a steady cache, attached to for less than its entries live",
 			func(c *calls) { c.cache(1000, 1000, true) },
-			"the recording is short compared with the lives of blocks: in its 1.999s it saw the frees of 1000 blocks from before it. Many of the live blocks may be freed later; record longer",
-			"The recording is short compared with the lives of blocks: meanwhile 1,000 blocks from before it were freed, and 1,000 of its own are still live.",
+			"the recording is short compared with the lifetimes of blocks: in its 1.999s, 1000 blocks from before it were freed. Many of the live blocks may be freed later; record longer",
+			"The recording is short compared with the lifetimes of blocks: 1,000 blocks from before it were freed during it, and 1,000 of its own are still live.",
 			"many-from-before", 0,
 		},
 		{
 			"a cache from its beginning",
 			func(c *calls) { c.cache(20_000, 400, false) },
-			"most of these blocks are young: 100.00 % were allocated in the last 1s of the recording, and 99 of 100 blocks that were freed lived less long; --min-age 1s leaves them out",
+			"most of these blocks are young: 100.00 % were allocated in the last 1s of the recording, and 99 of 100 freed blocks lived less than that; --min-age 1s leaves them out",
 			"Most of the blocks that are still live are young: 100 % were allocated in the last 1 s of the recording",
 			"mostly-young", 400,
 		},
 		{
 			"a cache that has just begun to lose entries",
 			func(c *calls) { c.cache(1200, 1000, false) },
-			"the recording is short compared with the lives of blocks: it lasted 1.399s, and 1 of 100 blocks that were freed lived about as long. Many of the live blocks may be freed later; record longer",
-			"it lasted 1.4 s, and 1 of 100 blocks that were freed lived about as long",
+			"the recording is short compared with the lifetimes of blocks: it lasted 1.399s, and 1 of 100 freed blocks lived about as long. Many of the live blocks may be freed later; record longer",
+			"it lasted 1.4 s, and 1 in 100 of the freed blocks lived about as long",
 			"short-recording", 1000,
 		},
 		{

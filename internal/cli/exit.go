@@ -46,7 +46,7 @@ func Usagef(format string, args ...any) error {
 var ErrIncomplete = errors.New("incomplete")
 
 // ErrReported is a failure that the user was already told of.
-var ErrReported = errors.New("failed, as was said")
+var ErrReported = errors.New("failed; already reported")
 
 type incompleteError struct {
 	err error

@@ -48,7 +48,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	case err == nil && t >= 0:
 		return t, nil
 	case err == nil:
-		return 0, &ValueError{Wrong: "a time cannot be negative", Write: "one as 10s or 5m"}
+		return 0, &ValueError{Wrong: "a time cannot be negative", Write: "one such as 10s or 5m"}
 	}
 	plain := strings.ToLower(strings.Join(strings.Fields(text), ""))
 	number := strings.TrimRight(plain, "abcdefghijklmnopqrstuvwxyz")
@@ -62,7 +62,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		for _, u := range units {
 			if unit == u.unit || strings.Contains(" "+u.others+" ", " "+unit+" ") {
-				return 0, &ValueError{Wrong: "it is not written as a time", Meant: number + u.unit}
+				return 0, &ValueError{Wrong: "not a time", Meant: number + u.unit}
 			}
 		}
 	}

@@ -27,9 +27,9 @@ var _ pflag.Value = (*oneOf)(nil)
 // Set takes one of the words.
 func (w *oneOf) Set(text string) error {
 	if !slices.Contains(w.words, text) && (text != "" || !w.empty) {
-		e := &ValueError{Wrong: "it is none of " + strings.Join(w.words, ", "), Meant: cli.Nearest(text, w.words)}
+		e := &ValueError{Wrong: "not one of " + strings.Join(w.words, ", "), Meant: cli.Nearest(text, w.words)}
 		if len(w.words) == 1 {
-			e.Wrong = "it is not " + w.words[0]
+			e.Wrong = "not " + w.words[0]
 		}
 		return e
 	}

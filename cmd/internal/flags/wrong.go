@@ -44,15 +44,15 @@ type form struct {
 
 // forms are those of the types that the flag library and this package have.
 var forms = map[string]form{
-	"bool":        {"it is a switch", "true or false, or nothing", ""},
-	"count":       {"not a whole number", "one as 2", "2"},
-	"int":         {"not a whole number", "one as 10", "10"},
-	"uint64":      {"not a whole number from 0 on", "one as 10", "10"},
-	"float64":     {"not a number", "one as 10 or 2.5", "10"},
-	"duration":    {"not a time", "a number and its unit, as 10s or 5m", "10s"},
-	"BYTES":       {"not a size", "bytes as 4096, or a number with K, M or G as 8M", "64K"},
-	"N":           {"not a number", "one as 4000 or 4k", "4k"},
-	"PID":         {"not a process ID", "a number as 4711", "4711"},
+	"bool":        {"the flag is a switch", "true or false, or nothing", ""},
+	"count":       {"not a whole number", "one such as 2", "2"},
+	"int":         {"not a whole number", "one such as 10", "10"},
+	"uint64":      {"not a whole number from 0 on", "one such as 10", "10"},
+	"float64":     {"not a number", "one such as 10 or 2.5", "10"},
+	"duration":    {"not a time", "a number and its unit, such as 10s or 5m", "10s"},
+	"BYTES":       {"not a size", "bytes such as 4096, or a number with K, M or G such as 8M", "64K"},
+	"N":           {"not a number", "one such as 4000 or 4k", "4k"},
+	"PID":         {"not a process ID", "a number such as 4711", "4711"},
 	"stringSlice": {"not a list", "names with commas between them, without quotation marks", ""},
 }
 
@@ -180,9 +180,9 @@ func valueless(all *pflag.FlagSet, args []string, flag *pflag.Flag) error {
 	value, _ := pflag.UnquoteUsage(flag)
 	text := fmt.Sprintf("%s: the value is missing; write %s %s", name, name, value)
 	if words := Words(flag); len(words) > 0 {
-		text += ", as " + name + " " + words[0]
+		text += ", such as " + name + " " + words[0]
 	} else if f := forms[flag.Value.Type()]; f.example != "" {
-		text += ", as " + name + " " + f.example
+		text += ", such as " + name + " " + f.example
 	}
 	return errors.New(text)
 }

@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// maxVDSO bounds the size of the vdso; real ones have a few pages.
+// maxVDSO is the most bytes that a vdso may have. Real ones have a few pages.
 const maxVDSO = 1 << 20
 
-// openVDSO opens the code that the kernel maps into every process, as it is
-// mapped into this one. It is that of the traced process if the build ID is.
-// Systems without /proc have none: the error is errNoFile.
+// openVDSO opens the code that the kernel maps into every process, from this process. If
+// the build ID is the same, so is the code of the traced process. Systems without /proc
+// have none: the error is errNoFile.
 func openVDSO() (*symbol.File, error) {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
