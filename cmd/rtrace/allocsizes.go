@@ -13,16 +13,15 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// What the lists of alloc-sizes hold, as in the original.
+// Limits of the lists of alloc-sizes, as in the original.
 const (
-	histogramBytes = 64 << 10 // that allocations of a size take in all, at least
+	histogramBytes = 64 << 10 // least bytes of all allocations of a listed size
 	histogramWidth = 60
-	wasteBytes     = 4096 // more than that
+	wasteBytes     = 4096 // least wasted bytes for a warning, exclusive
 	mmapThreshold  = 128  // of glibc, in kB
 )
 
-// allocSizesCommand prints which sizes were allocated, as rtrace-alloc-sizes of
-// sp-rtrace did.
+// allocSizesCommand prints which sizes were allocated, like rtrace-alloc-sizes of sp-rtrace.
 func allocSizesCommand() command {
 	return command{
 		name: "alloc-sizes",
@@ -66,7 +65,7 @@ func allocSizesCommand() command {
 	}
 }
 
-// kilobytes rounds as the original does: halves to even numbers.
+// kilobytes rounds like the original: halves to even numbers.
 func kilobytes(bytes float64) uint64 { return uint64(math.RoundToEven(bytes / 1024)) }
 
 // writeSizes prints the report for a limit of the heap in bytes.

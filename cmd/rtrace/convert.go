@@ -88,14 +88,14 @@ type convert struct {
 	nettrace nettraceFlags
 	profile  profileFlags
 
-	encoder trace.Writer
-	side    *sidefile.Writer
-	swap    sidefile.Swap             // of the input
-	heap    func() *sidefile.HeapInfo // of the input, when that is read; may be nil
-	told    *sidefile.HeapInfo        // what a comment says of the heap
+	encoder  trace.Writer
+	side     *sidefile.Writer
+	swap     sidefile.Swap             // of the input
+	heap     func() *sidefile.HeapInfo // of the input, while it is read; may be nil
+	heapNote *sidefile.HeapInfo        // the side file's note on the state of the heap
 }
 
-// target finds out the format that is asked for.
+// target returns the requested format.
 func (c *convert) target() (encoder.Format, error) {
 	name := c.format
 	if name == "" {
@@ -159,7 +159,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 
 	c.format = format.Name
 	c.options.KeepSeq = in.Format == "text"
-	c.options.KeepOpaque = true // what was in the trace stays in it
+	c.options.KeepOpaque = true // other contents of the trace stay in it
 	c.options.Nettrace = c.nettrace.encoding(ctx, in, name, decoder.Options{Strict: c.input.strict, NoSide: c.input.noSide})
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	return err
 }
 
-// finish completes what was written unless err makes it worthless.
+// finish completes the output, or discards it if err makes it worthless.
 func (c *convert) finish(err error) error {
 	if isIncomplete(err) {
 		if e := c.encoder.Close(); e != nil {
@@ -203,7 +203,7 @@ func (c *convert) finish(err error) error {
 			err = e
 		}
 	}
-	about := c.told
+	about := c.heapNote
 	if c.heap != nil {
 		about = cmp.Or(c.heap(), about)
 	}
@@ -218,13 +218,13 @@ func (c *convert) finish(err error) error {
 	return err
 }
 
-// WriteRecord gives r to the encoder and to the side file. The name of a side
-// file in the trace is that of the new one, or is dropped.
+// WriteRecord passes r to the encoder and to the side file. It replaces the name of a side
+// file in the trace with that of the new one, or drops it.
 func (c *convert) WriteRecord(r *trace.Record) error {
 	if r.Kind == trace.KindComment {
 		if about, ok := sidefile.ParseComment(r.Comment); ok {
 			about.Time = r.Time
-			c.told = &about
+			c.heapNote = &about
 		}
 	}
 	if r.Kind == trace.KindAttachment && r.Attachment.Name == "side" {

@@ -85,7 +85,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	case two:
 		err = r.read(ctx, s, args[:1], r.before)
 		if isIncomplete(err) {
-			// What is wrong with the first one is said, too.
+			// Errors of the first one are reported, too.
 			if e := r.read(ctx, s, args[1:], r.after); err == nil || !isIncomplete(e) {
 				err = e
 			} else if e != nil {
@@ -104,7 +104,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	return err
 }
 
-// read adds up a trace and gives that to add.
+// read sums up a trace and passes the result to add.
 func (r *diffReport) read(ctx context.Context, s cli.Streams, args []string, add func(*tally)) error {
 	o := r.options
 	file, err := oneFile(s, args)

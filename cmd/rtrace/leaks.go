@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// leaksCommand prints what is allocated at the end of a trace, as mleak did.
+// leaksCommand prints the blocks that are live at the end of a trace, like mleak.
 func leaksCommand() command {
 	return command{
 		name: "leaks",
@@ -85,7 +85,7 @@ type leaksOptions struct {
 	age    time.Duration // --min-age in time
 }
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (o *leaksOptions) check() error {
 	o.readGroups()
 	err := o.window.check()
@@ -118,7 +118,7 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	})
 }
 
-// find reads the trace and returns what was found, also with an error.
+// find reads the trace. Its result is usable even with an error.
 func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
 	account := rss.NewReader(in)
 	calls := newCallReader(account, o.resource)
@@ -135,7 +135,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 		return r, cli.Usagef("--min-age %s: the trace has no times; give a number of calls", o.minAge)
 	}
 	resolver := o.resolver()
-	// As in postproc: of some mappings a trace tells late.
+	// As in postproc: some mappings come late in a trace.
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}

@@ -12,8 +12,7 @@ import (
 	"rtrace-bpf/internal/printable"
 )
 
-// statsCommand compares the leaks of several traces by size, as rtrace-stats of
-// sp-rtrace did.
+// statsCommand compares the leaks of several traces by size, like rtrace-stats of sp-rtrace.
 func statsCommand() command {
 	return command{
 		name: "stats",
@@ -44,12 +43,12 @@ func statsCommand() command {
 	}
 }
 
-// compare prints what changed from each trace to the next.
+// compare prints the changes from each trace to the next.
 func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string) error {
 	var (
 		before *sizes.Counts
 		title  string
-		cut    error // of the first that is incomplete
+		cut    error // of the first incomplete trace
 	)
 	for i, file := range files {
 		after := new(sizes.Counts)
@@ -73,7 +72,7 @@ func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string)
 		}
 		before = after
 	}
-	// Under a long list, the title once more.
+	// The title again, below a long list.
 	_, err := fmt.Fprint(s.Out, title)
 	return errors.Join(err, cut)
 }

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// timelineCommand shows how much was allocated in the course of a trace.
+// timelineCommand shows how much was allocated over time.
 func timelineCommand() command {
 	return command{
 		name: "timeline",
@@ -97,7 +97,7 @@ type timelineOptions struct {
 	report      reportFlags
 }
 
-// check finds what is wrong with the flags and settles the format and the axis.
+// check checks the flags and determines the format and the axis.
 func (o *timelineOptions) check() error {
 	if o.csv {
 		if o.format != "" && o.format != "csv" {
@@ -158,7 +158,7 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 	})
 }
 
-// verdict says whether there is something to show.
+// verdict returns an error if there is nothing to show.
 func (o *timelineOptions) verdict(t *timeline.Timeline, known bool) error {
 	total := t.Totals()
 	switch {

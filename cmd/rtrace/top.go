@@ -56,7 +56,7 @@ func topCommand() command {
 	}
 }
 
-// topOrder is a figure of groups that they are sorted by.
+// topOrder is a figure by which groups can be sorted.
 type topOrder struct {
 	name string
 	of   func(*usage.Usage) uint64

@@ -12,7 +12,7 @@ type Count uint64
 
 var _ pflag.Value = (*Count)(nil)
 
-// Set reads a number with an optional suffix k, M or G, powers of 1000.
+// Set parses a number with an optional suffix k, M or G, powers of 1000.
 func (c *Count) Set(text string) error {
 	number, unit := text, uint64(1)
 	if text != "" {
@@ -29,7 +29,7 @@ func (c *Count) Set(text string) error {
 	return nil
 }
 
-// String returns the number, and nothing for 0.
+// String returns the number, or "" for 0.
 func (c *Count) String() string {
 	if c == nil || *c == 0 {
 		return ""
@@ -37,5 +37,5 @@ func (c *Count) String() string {
 	return strconv.FormatUint(uint64(*c), 10)
 }
 
-// Type names the value in help texts that do not.
+// Type is the name of the value in help texts that give none.
 func (c *Count) Type() string { return "N" }
