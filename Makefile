@@ -1,4 +1,4 @@
-# Targets are thin: what they do can be typed by hand. CI calls the same ones
+# Targets are short: you can type their commands by hand. CI calls the same targets
 # (.ci/run). Commands that a machine lacks are installed (.ci/need).
 
 GO ?= go
@@ -11,17 +11,16 @@ TESTFLAGS ?=
 # Tests of the tracer take two minutes on an idle machine, and far longer on a busy one.
 TEST_TIMEOUT ?= 40m
 
-# The committed objects are made by Debian 12's compiler. Another version
-# makes others, just as good, but not the same bytes; another clang-format has
-# other opinions.
+# The committed objects are compiled with Debian 12's clang. Another version makes
+# equivalent objects with different bytes, and another clang-format formats differently.
 CLANG_VERSION := 14
 PINNED = $(shell command -v $(1)-$(CLANG_VERSION) || echo $(1))
 CLANG ?= $(call PINNED,clang)
 CLANG_FORMAT ?= $(call PINNED,clang-format)
 C_FILES = $(shell git ls-files 'bpf/*.[ch]' 'testdata/progs/*.[ch]' 'testdata/progs/*.cpp' 'internal/unwind/*.cpp' 'internal/replay/*.[ch]')
 
-# What --version prints, and packages are called. A copy of the sources has one without
-# git, too.
+# The version that --version prints and that names packages. A copy of the sources without
+# git has one as well.
 VERSION ?= $(shell .ci/version)
 
 # Built without cgo and without paths of this machine, so that the programs run
@@ -29,13 +28,13 @@ VERSION ?= $(shell .ci/version)
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X rtrace-bpf/internal/cli.linked=$(VERSION)'
 TOOL = $(GO) tool -modfile=tools.mod
 
-# Names under which `make install` links rtrace: rtrace-NAME, for what the
-# original programs had sp-rtrace-NAME, and names as they are.
+# Names of the links to rtrace that `make install` makes: rtrace-NAME for the original
+# programs' sp-rtrace-NAME, and other names unchanged.
 RTRACE_LINKS := alloc-sizes allocmap calltree convert diff dump from-function function-address graphs heapmap info leaks mprof mptrace pagemap postproc rename replay report resolve sort stacks stats swap-calls swap-heap swap-libraries swap-maps swap-persistent timeline top undump
 SP_RTRACE_LINKS := allocmap pagemap postproc resolve timeline
 OTHER_LINKS := mptrace rtrace-allocmap-animate rtrace-graphs-function rtrace-graphs-overview
 
-# Packages that know Linux. All others must be right on any system.
+# Packages that work only on Linux. All others must pass vet for any system.
 LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/linux/|/vmtest/cmd/
 
 .DEFAULT_GOAL := help
@@ -57,20 +56,20 @@ run: build ## trace a Python program for a few seconds, print its leak, write a 
 	@.ci/need 'to have a program to trace' python3=python3
 	@.ci/demo
 
-# What `make test` needs: a compiler, python3 and small tools: 142 MB to fetch on a new Debian 12.
+# What `make test` needs: a compiler, python3 and small tools, a download of 142 MB on a new Debian 12.
 .PHONY: need-test
 need-test: need-go
 	@.ci/need 'tests trace programs that they compile' gcc=gcc g++=g++ /usr/include/stdlib.h=libc6-dev
-	@.ci/need 'tests compare with what these say' readelf=binutils gdb=gdb strace=strace git=git cpio=cpio xz=xz-utils /usr/share/doc/libc6-dbg=libc6-dbg
-	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests look at 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
+	@.ci/need 'tests compare results with these tools' readelf=binutils gdb=gdb strace=strace git=git cpio=cpio xz=xz-utils /usr/share/doc/libc6-dbg=libc6-dbg
+	@[ "$$(uname -m)" != x86_64 ] || .ci/need 'tests trace 32-bit programs' /usr/lib32/crt1.o=gcc-multilib "/usr/lib/gcc/$$(gcc -dumpmachine)/$$(gcc -dumpversion)/32/libstdc++.so=g++-multilib"
 	@.ci/need 'tests trace these, also in a container' /usr/bin/python3=python3 sqlite3=sqlite3 musl-gcc=musl-tools unshare=util-linux
 
-# What the other tests need besides.
+# What the other tests need in addition.
 .PHONY: need-test-all
 need-test-all: need-test
-	@.ci/need 'tests compare with what these say' clang=clang dot=graphviz dwz=dwz llvm-symbolizer=llvm
-	@.ci/need 'tests look at stacks through code that is made at run time' node=nodejs npm=npm javac=default-jdk-headless
-	@.ci/need 'tests refuse programs under an emulator' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
+	@.ci/need 'tests compare results with these tools' clang=clang dot=graphviz dwz=dwz llvm-symbolizer=llvm
+	@.ci/need 'tests unwind code that is generated at run time' node=nodejs npm=npm javac=default-jdk-headless
+	@.ci/need 'tests check that programs in an emulator are refused' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
 	@.ci/need 'tests open the pages that the program makes' chromium=chromium
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace and replay with other allocators' "$$lib/libjemalloc.so.2=libjemalloc2" "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep
@@ -88,15 +87,15 @@ test-rest: need-test-all ## run what the last `make test` left out
 test-all: need-test-all ## run all tests in one go
 	@GO='$(GO)' TEST_TIMEOUT='$(TEST_TIMEOUT)' .ci/test all $(TESTFLAGS)
 
-# THROTTLE=N gives all of it together N % of one processor.
+# THROTTLE=N gives everything together N % of one processor.
 THROTTLE ?=
 .PHONY: test-loaded
-test-loaded: need-test ## run `make test` beside stress-ng, or with THROTTLE=30 in a cgroup with 30 % of a processor
+test-loaded: need-test ## run `make test` next to stress-ng, or with THROTTLE=30 in a cgroup with 30 % of a processor
 	@.ci/need 'to load the machine' stress-ng=stress-ng
 	@GO='$(GO)' .ci/loaded '$(THROTTLE)' $(MAKE) --no-print-directory test
 
 .PHONY: test-bpf
-test-bpf: need-test-all ## run the tests of the tracer as root; BPF that does not work is a failure
+test-bpf: need-test-all ## run the tests of the tracer as root; they fail if BPF does not work
 	@if [ "$$(id -u)" = 0 ]; then exec=; else exec="-exec=sudo -E env PATH=$$PATH"; fi; \
 	RTRACE_REQUIRE_BPF=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $${exec:+"$$exec"} ./tracer/... ./cmd/rtrace-bpf/...
 
@@ -124,7 +123,7 @@ soak-rounds: need-test-all ## attach and detach SOAK_ROUNDS times under load, st
 		$(GO) test -count=1 -v -p 1 -timeout 0 -run '^(TestRoundsUnderLoad|TestHarmless|TestLaunchMany|Test.*KilledAtRandom)$$' $(TESTFLAGS) $${exec:+"$$exec"} \
 		./tracer ./cmd/rtrace-bpf
 
-# Machines of another kind than this one have programs of their own.
+# Virtual machines of another architecture need their own programs.
 ARCH ?= $(shell $(GO) env GOHOSTARCH)
 KERNELS ?= $(if $(filter arm64,$(ARCH)),,5.10 )6.1 6.12 6.12:preempt 6.12:lockdown 6.18
 BACKEND ?= auto
@@ -144,31 +143,31 @@ vmtest: need-vmtest ## run the tests of the tracer on the KERNELS, in virtual ma
 	@bin/vmtest matrix --arch '$(ARCH)' --backend '$(BACKEND)' --kernels '$(KERNELS)' $(VMTESTFLAGS) || \
 		{ status=$$?; [ $$status = 4 ] || exit $$status; }
 
-# Of each kind of test one: programs load, exact counts with one and eight threads,
-# exact stacks of C and C++, the end of a trace, the command. One kernel by each
-# way to boot; what has no test of its name is a failure.
+# One test of each kind: programs load, exact counts with one and eight threads, exact
+# stacks of C and C++, the end of a trace, the command. Each way to boot has one kernel.
+# A name without a test is a failure.
 SMOKE_KERNELS := 6.1:qemu 6.12:vng
 SMOKE_TESTS := TestProgramsLoad//^(best|oldest)$$|TestEveryCallOfEveryThread//-ring-task-cookie|TestStacksOfEveryVariant//-frees|^TestStop$$|TestRecordsUntilTheProcessEnds
 
 .PHONY: vmtest-smoke
-vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 by QEMU and on 6.12 by virtme-ng
+vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 with QEMU and on 6.12 with virtme-ng
 	@.ci/need-vng bin/vmtest || printf '\n*** virtme-ng cannot be installed, see above ***\n\n'
 	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 150s --limit 15m \
 		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
 
 .PHONY: vmtest-mutants
-vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose: the tests must see it, in virtual machines
+vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose, in virtual machines: the tests must fail
 	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)
 
 .PHONY: check
 check: check-format check-vet check-cross check-lint check-generate check-mutants check-modules check-text check-guarantees ## run all checks
 
 .PHONY: check-mutants
-check-mutants: need-git need-clang ## the mutants of bpf/ can still be made (make vmtest-mutants runs them)
+check-mutants: need-git need-clang ## check that the mutants of bpf/ can be made (make vmtest-mutants runs them)
 	vmtest/mutants/check '$(CLANG)'
 
 .PHONY: check-format
-check-format: need-go need-git ## check the form of Go and C
+check-format: need-go need-git ## check the format of Go and C
 	$(TOOL) golangci-lint fmt --diff
 	@.ci/need 'to check the form of C files' $(CLANG_FORMAT)=clang-format
 	@if $(CLANG_FORMAT) --version | grep -q 'version $(CLANG_VERSION)\.'; then \
@@ -178,7 +177,7 @@ check-format: need-go need-git ## check the form of Go and C
 	fi
 
 .PHONY: check-vet
-check-vet: need-go ## vet for Linux, and portable packages for others and for big-endian
+check-vet: need-go ## vet for Linux; portable packages also for other systems and for big-endian
 	GOARCH=amd64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
 	@portable=$$($(GO) list ./... | grep -vE '$(LINUX_ONLY)') && for on in darwin/arm64 windows/amd64 linux/s390x; do \
@@ -186,9 +185,9 @@ check-vet: need-go ## vet for Linux, and portable packages for others and for bi
 		GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet $$portable || exit; \
 	done
 
-# The tests are linked and not run. vmtest runs them. GLib is there for this machine alone.
+# The tests are only linked; vmtest runs them. GLib is available only for this machine.
 .PHONY: check-cross
-check-cross: need-go ## tests and the programs that they trace compile for arm64
+check-cross: need-go ## check that tests and the programs that they trace compile for arm64
 	@echo 'GOARCH=arm64 $(GO) test -exec true ./...'; \
 		out=$$(GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test -count=1 -exec true ./... 2>&1) || { echo "$$out"; exit 1; }
 	@.ci/need 'to compile C for arm64' clang=clang /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross
@@ -198,26 +197,26 @@ check-cross: need-go ## tests and the programs that they trace compile for arm64
 	done
 
 .PHONY: check-lint
-check-lint: need-go ## staticcheck, the rules of packages, and others (.golangci.yml)
+check-lint: need-go ## run staticcheck, the rules for imports, and other linters (.golangci.yml)
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: check-generate
-check-generate: need-clang ## generate into a copy and compare with what is committed
+check-generate: need-clang ## generate in a copy and compare with the committed files
 	@.ci/same-generated '$(GO)' '$(CLANG)' $(CLANG_VERSION)
 
 .PHONY: check-modules
-check-modules: need-go ## go.mod and go.sum are complete and true
+check-modules: need-go ## check that go.mod and go.sum are complete and correct
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
 .PHONY: check-text
-check-text: need-git ## no loose ends, no paths of somebody's machine, no turns that are not plain English
+check-text: need-git ## check for loose ends, for paths of somebody's machine, and for turns that are not plain English
 	@! git grep -nIwE 'TOD[O]|FIXM[E]|XX[X]' -- ':!testdata/corpus' || { echo 'error: loose ends' >&2; exit 1; }
 	@! git grep -nIE '(^|[^[:alnum:]_.])/(roo[t]|wor[k]|far[m]|home/[[:alnum:]]+)/' -- ':!testdata/corpus' ':!*_test.go' || { echo 'error: paths of a machine' >&2; exit 1; }
 	@.ci/banned-turns
 
 .PHONY: check-guarantees
-check-guarantees: need-git ## the tests that docs/guarantees.md names exist
+check-guarantees: need-git ## check that the tests that docs/guarantees.md names exist
 	@for test in $$(grep -o '`Test[A-Za-z0-9]*`' docs/guarantees.md | tr -d '`' | sort -u); do \
 		git grep -q "^func $$test(" -- '*_test.go' || { echo "error: docs/guarantees.md names $$test, which is no test" >&2; exit 1; }; \
 	done
@@ -235,7 +234,7 @@ generate: need-clang ## compile bpf/ into tracer/
 	BPF2GO_CC=$(CLANG) $(GO) generate .
 
 .PHONY: fmt
-fmt: need-go need-git ## put Go and C into form
+fmt: need-go need-git ## format Go and C
 	$(TOOL) golangci-lint fmt
 	@.ci/need 'to put C files into form' $(CLANG_FORMAT)=clang-format
 	$(CLANG_FORMAT) -i $(C_FILES)
@@ -256,8 +255,8 @@ bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: need-go ## write the generated pages of docs/cli and docs/formats
-	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap -update
+docs: need-go ## write the generated pages of docs/cli, docs/formats and docs/design
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage|TestPackagePage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap ./internal/testutil -update
 
 .PHONY: share
 share: build ## write manual pages and completion for bash, zsh and fish into bin/share
@@ -268,7 +267,7 @@ share: build ## write manual pages and completion for bash, zsh and fish into bi
 .PHONY: install
 install: share install-files ## install into PREFIX (/usr/local) under DESTDIR, with the links of rtrace
 
-# BIN is where the programs are; what they say of themselves is in bin/share.
+# BIN is the folder of the programs; their manual pages and completion are in bin/share.
 BIN ?= bin
 .PHONY: install-files
 install-files:
@@ -281,7 +280,7 @@ install-files:
 		install -D -m 644 "bin/share/$$file" "$(DESTDIR)$(PREFIX)/share/$$file" || exit; \
 	done
 
-# Programs without cgo are static. Debian has another folder for zsh.
+# Programs without cgo are static. Debian has a different folder for zsh.
 .PHONY: release
 release: share ## make archives and .deb packages for amd64 and arm64 in dist/
 	@.ci/need 'to make packages' ar=binutils

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a process does beside allocations: where its threads are at regular
- * times, when they leave a processor and get one, which system calls they make.
- * The events of all processes come here; those of others are left at once.
+ * What a process does besides allocating: where its threads are at regular intervals, when they
+ * leave a processor and get one, which system calls they make. The events of all processes run
+ * these programs; those of other processes return at once.
  *
  * Needs Linux 5.10, and no tracefs: raw tracepoints and a perf event per CPU.
  */
@@ -12,14 +12,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Keeps the types in the object's debug information, for their Go twins. */
+/* Keeps the types in the object's debug information, for the generated Go types. */
 const struct activity *unused_activity __attribute__((unused));
 const struct activity_call *unused_activity_call __attribute__((unused));
 const enum activity_kind *unused_activity_kind __attribute__((unused));
 const enum activity_abi *unused_activity_abi __attribute__((unused));
 const enum activity_loss *unused_activity_loss __attribute__((unused));
 
-volatile const bool cfg_state_first = false; /* sched_switch has prev and next one place later */
+volatile const bool cfg_state_first = false; /* sched_switch has prev and next one argument later */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -29,15 +29,15 @@ struct {
 } calls SEC(".maps");
 
 struct known_thread {
-	__u64 start; /* when it began, which no other one with its number has */
+	__u64 start; /* in the tracer's namespace */
 	__u32 tid; /* in the tracer's namespace */
 	__u32 reserved;
 };
 
 /*
- * Threads by their number in the initial pid namespace. In the tracer's they have
- * one only as long as they are the current task and not about to end. Used with
- * cfg_pid_namespace; entries of dead threads are displaced by others.
+ * Threads by their ID in the initial PID namespace. In the tracer's namespace they have an ID
+ * only while they are the current task and not about to end. Used with cfg_pid_namespace; other
+ * threads displace the entries of dead ones.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct known_thread);
 } threads SEC(".maps");
 
-/* find_thread returns what the tracer's namespace calls a task that was seen before, else 0. */
+/* find_thread returns the ID in the tracer's namespace of a task that was seen before, else 0. */
 static __always_inline __u32 find_thread(__u32 global, __u64 start)
 {
 	struct known_thread *known = bpf_map_lookup_elem(&threads, &global);
@@ -54,7 +54,7 @@ static __always_inline __u32 find_thread(__u32 global, __u64 start)
 	return known && known->start == start ? known->tid : 0;
 }
 
-/* thread_in_namespace is current_thread where the numbers are others. */
+/* thread_in_namespace is current_thread for a tracer outside of the initial PID namespace. */
 static __always_inline __u32 thread_in_namespace(__u32 global)
 {
 	struct task_struct *task = bpf_get_current_task();
@@ -74,7 +74,7 @@ static __always_inline __u32 thread_in_namespace(__u32 global)
 	return ids.pid;
 }
 
-/* current_thread returns the thread id, 0 if the process is another one. */
+/* current_thread returns the thread ID, 0 if the task belongs to another process. */
 static __always_inline __u32 current_thread(void)
 {
 	__u64 global = bpf_get_current_pid_tgid();
@@ -95,7 +95,7 @@ static __always_inline __u32 thread_of(struct task_struct *task)
 	if (!enabled)
 		return 0;
 	if (!cfg_pid_namespace) {
-		/* Most tasks are those of other processes. */
+		/* Most tasks belong to other processes. */
 		if (READ_KERNEL(tgid, task->tgid) || tgid != cfg_pid)
 			return 0;
 		READ_KERNEL(tid, task->pid);
@@ -116,7 +116,7 @@ static __always_inline void emit(__u8 kind, __u32 tid, __u64 pc)
 	bpf_ringbuf_submit(a, BPF_RB_NO_WAKEUP);
 }
 
-/* sampled runs at each tick of a CPU's clock. In the kernel pc is where it was entered. */
+/* sampled runs at each tick of a CPU's clock. In the kernel, pc is the place of entry into it. */
 SEC("perf_event")
 int sampled(void *ctx)
 {
@@ -140,7 +140,7 @@ int switched(struct bpf_raw_tracepoint_args *ctx)
 
 	if (tid)
 		emit(ACTIVITY_OFF, tid, 0);
-	/* Assembly, or the compiler makes one load at a computed place of the two. */
+	/* In assembly, because the compiler would make one load at a computed address of the two. */
 	if (cfg_state_first)
 		asm volatile("%0 = *(u64 *)(%1 + 24)" : "=r"(next) : "r"(ctx));
 	else
@@ -151,7 +151,7 @@ int switched(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* rule_of returns what is wanted of a system call, NULL for nothing. */
+/* rule_of returns the rule for a system call, NULL if it is not recorded. */
 static __always_inline struct call_rule *rule_of(__u64 number, __u32 abi)
 {
 	__u32 at = abi * CALL_NUMBERS + number;
@@ -171,21 +171,21 @@ static __always_inline void describe(struct activity *a, __u8 kind, __u32 tid, s
 	a->abi = abi;
 }
 
-/* read_text reads the argument that n counts from 1, and returns whether it could not. */
+/* read_text reads the text in argument n, from 1, and returns whether it failed. */
 static __always_inline bool read_text(__u8 *to, struct activity_call *c, __u32 n)
 {
 	__u64 from;
 
 	to[0] = 0;
 	n--;
-	asm volatile("" : "+r"(n)); /* keeps the check in front of the use */
+	asm volatile("" : "+r"(n)); /* keeps the check before the use */
 	if (n >= CALL_ARGUMENTS)
 		return true;
 	from = c->args[n];
 	return bpf_probe_read_user_str(to, TEXT_BYTES, (void *)from) < 0;
 }
 
-/* send_call sends a system call that has so many texts. */
+/* send_call sends a system call with the given number of texts. */
 static __always_inline void send_call(struct pt_regs *regs, __u32 tid, __u64 number, __u32 abi,
 				      struct call_rule *rule, __u32 texts)
 {

@@ -7,7 +7,7 @@
 
 #ifdef WORD_32
 
-/* A place in a packed site from this number on is a word of the stack. */
+/* From this number on, a place in a packed site is a word of the stack. */
 #define STACK_ARGUMENT 16
 
 /* stack_argument reads argument n, from 0, of the call whose return address is at slot. */
@@ -20,7 +20,7 @@ static __always_inline __u64 stack_argument(__u64 slot, __u32 n)
 	return value;
 }
 
-/* argument reads what a packed site says the place of. */
+/* argument reads the argument at a place of a packed site. */
 static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 slot)
 {
 	if (place < STACK_ARGUMENT)
@@ -43,8 +43,8 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 sl
 #endif
 
 /*
- * keep_argument keeps what else the call tells of. Of a product one factor is enough,
- * where it is not 0 and has room.
+ * keep_argument keeps the additional argument of a call. Of a product, one factor is enough if it
+ * is not 0 and fits.
  */
 static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, __u64 site,
 					  __u64 slot)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Waits for the next process that executes a program of some name, and keeps it from
- * its first instruction until somebody holds it by ptrace.
+ * Waits for the next process that executes a program with a given name, and keeps it from its
+ * first instruction until a holder seizes it with ptrace.
  *
- * The tracepoint is at the end of exec, in front of the place where a process stops
- * whose holder wants to see it exec. So the program tells the holder and waits, some
- * milliseconds at most, until the process is held; the stop that follows is one that
- * parents do not see. A process that nobody holds by then gets SIGSTOP, which it
- * takes in front of its first instruction. Parents can see that.
+ * The tracepoint is at the end of exec, before the place where a process stops whose holder wants
+ * to see it exec. So the program notifies the holder and waits, at most a few milliseconds, until
+ * the process is seized. Parents do not see the stop that follows. If the process is not seized
+ * in time, it gets SIGSTOP, which takes effect before its first instruction. Parents can see
+ * that.
  *
  * Needs Linux 5.10, and no tracefs.
  */
@@ -16,23 +16,23 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The flavor keeps it apart from what others read of a task. */
+/* The flavor distinguishes it from other partial definitions of a task. */
 struct task_struct___traced {
-	__u32 ptrace; /* not 0: somebody traces it */
+	__u32 ptrace; /* not 0: the task is traced */
 } __attribute__((preserve_access_index));
 
-/* Keeps the types in the object's debug information, for their Go twins. */
+/* Keeps the types in the object's debug information, for the generated Go types. */
 const struct arrival *unused_arrival __attribute__((unused));
 const enum arrival_state *unused_arrival_state __attribute__((unused));
 
 /* Settings, fixed before the programs are loaded. */
-volatile const __u8 cfg_comm[COMM_BYTES] = {}; /* the name, NULs behind it */
-volatile const __u32 cfg_pidns = 0; /* the inode of the tracer's pid namespace */
+volatile const __u8 cfg_comm[COMM_BYTES] = {}; /* the name, padded with NULs */
+volatile const __u32 cfg_pidns = 0; /* the inode of the tracer's PID namespace */
 volatile const __u64 cfg_patience = 0; /* ns to wait for the holder */
 
 /*
- * The process, at key 0. There is none as long as nobody has come. Who puts it in is
- * the first, whether that is a process or who waits no longer. Never deleted.
+ * The process, at key 0. There is none until a process has arrived. Whoever adds the entry is the
+ * first, whether that is a process or the holder that stops waiting. Never deleted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -47,7 +47,7 @@ struct {
 	__uint(max_entries, 4096);
 } wakes SEC(".maps");
 
-/* stay, for its calls of itself. Filled by the loader. */
+/* stay, so that it can call itself. Filled by the loader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -55,11 +55,11 @@ struct {
 	__type(value, __u32);
 } stays SEC(".maps");
 
-__u64 came = 0; /* when the process did, ns of CLOCK_MONOTONIC */
+__u64 came = 0; /* when the process arrived, ns of CLOCK_MONOTONIC */
 
 #define NAMESPACE_LEVELS 32 /* MAX_PID_NS_LEVEL */
 
-/* number_of returns what the tracer's namespace calls a task, 0 if it is not in there. */
+/* number_of returns the ID of a task in the tracer's namespace, 0 if it has none. */
 static __always_inline __u32 number_of(struct task_struct *task)
 {
 	struct pid_namespace *ns;
@@ -79,7 +79,7 @@ static __always_inline __u32 number_of(struct task_struct *task)
 	return 0;
 }
 
-/* is_wanted says whether the current task has the name. */
+/* is_wanted reports whether the current task has the name. */
 static __always_inline bool is_wanted(void)
 {
 	__u8 comm[COMM_BYTES] = {};
@@ -123,8 +123,8 @@ int executed(void *ctx)
 	return 0;
 }
 
-#define LOOKS 1024 /* of one program: the verifier follows each, and not too many branches */
-#define READS 6 /* of one look, so that all of them take longer than anybody waits */
+#define LOOKS 1024 /* per program: the verifier follows each, and not too many branches */
+#define READS 6 /* per look, so that all of them take longer than the patience */
 
 /* stay waits for the holder. It may call itself some thirty times. */
 SEC("raw_tp/sched_process_exec")

@@ -5,18 +5,18 @@
 
 #include "helpers.h"
 
-#define COMM_BYTES 16 /* of a command name with its NUL (TASK_COMM_LEN) */
+#define COMM_BYTES 16 /* bytes of a command name with its NUL (TASK_COMM_LEN) */
 
-/* What has become of the one process that is taken. */
+/* What has become of the selected process. */
 enum arrival_state {
-	ARRIVAL_WAITS = 1, /* it waits in the kernel for somebody to hold it by ptrace */
-	ARRIVAL_HELD, /* somebody does, or nothing could be done to it */
-	ARRIVAL_STOPPED, /* nobody was there in time: it was sent SIGSTOP */
-	ARRIVAL_CLOSED, /* there is none and will be none */
+	ARRIVAL_WAITS = 1, /* it waits in the kernel until it is seized with ptrace */
+	ARRIVAL_HELD, /* it is seized, or nothing could be done */
+	ARRIVAL_STOPPED, /* it was not seized in time: SIGSTOP was sent to it */
+	ARRIVAL_CLOSED, /* there is no process and will be none */
 };
 
 struct arrival {
-	__u32 pid; /* as the namespace of the tracer numbers it */
+	__u32 pid; /* in the tracer's PID namespace */
 	__u32 state; /* enum arrival_state */
 	__u64 waited; /* ns that it waited in the kernel */
 };

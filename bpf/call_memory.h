@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is remembered of open calls: where they write, and texts that were not in memory. */
+/* What is stored about open calls: where they write, and texts that were not in memory. */
 #ifndef RTRACE_CALL_MEMORY_H
 #define RTRACE_CALL_MEMORY_H
 
@@ -13,8 +13,8 @@ struct out_key {
 };
 
 /*
- * Where open calls write what is wanted of them. Old ones go where there is no room:
- * calls that were left otherwise than by a return stay behind.
+ * Where open calls write the data to record. Old entries are displaced if there is no room: calls
+ * that were left without a return leave theirs.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -24,11 +24,11 @@ struct {
 } outs SEC(".maps");
 
 /*
- * Texts of open calls that were not in memory when they began: the function has read
- * them when it returns, so they are there then.
+ * Texts of open calls that were not in memory when the calls began. The function has read them
+ * when it returns, so they are in memory then.
  */
 struct unread {
-	__u64 from[CALL_TEXTS]; /* 0: it was read */
+	__u64 from[CALL_TEXTS]; /* 0: the text was read */
 };
 
 struct {
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct unread);
 } unreads SEC(".maps");
 
-/* keep_out notes where a call writes. */
+/* keep_out stores where a call writes. */
 static __always_inline void keep_out(__u64 *words, __u32 n, __u32 tid, __u64 slot)
 {
 	struct out_key key = { .slot = slot, .tid = tid };
@@ -48,11 +48,11 @@ static __always_inline void keep_out(__u64 *words, __u32 n, __u32 tid, __u64 slo
 	asm volatile("" : "+r"(n));
 	if (n >= CALL_WORDS)
 		return;
-	at = words[n]; /* Linux 5.10 takes no value from a record of a ring */
+	at = words[n]; /* Linux 5.10 does not accept a value from a ring's record */
 	bpf_map_update_elem(&outs, &key, &at, BPF_ANY);
 }
 
-/* keep_unread notes the texts of a call that could not be read. */
+/* keep_unread stores the texts of a call that could not be read. */
 static __always_inline void keep_unread(struct call_entry *e, struct call_site *site, __u8 unread,
 					__u32 tid, __u64 slot)
 {
@@ -73,7 +73,7 @@ static __always_inline void keep_unread(struct call_entry *e, struct call_site *
 	bpf_map_update_elem(&unreads, &key, &u, BPF_ANY);
 }
 
-/* read_out reads what a call has written. It returns 0 if it could. */
+/* read_out reads what a call has written. It returns 0 on success. */
 static __always_inline long read_out(__u8 *to, struct call_site *site, __u32 tid, __u64 slot)
 {
 	struct out_key key = { .slot = slot, .tid = tid };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a call has at its entry: registers, words of the stack, and what they point to. */
+/* The words of a call at its entry: registers, words of the stack, and what they point to. */
 #ifndef RTRACE_CALL_WORDS_H
 #define RTRACE_CALL_WORDS_H
 
@@ -7,7 +7,7 @@
 
 volatile const bool cfg_narrow = false; /* the process is a 32-bit one on x86-64 */
 
-/* narrow returns what a register of a 32-bit program has. */
+/* narrow returns the value of a register in a 32-bit program. */
 static __always_inline __u64 narrow(__u64 value)
 {
 	return cfg_narrow ? (__u32)value : value;
@@ -15,7 +15,7 @@ static __always_inline __u64 narrow(__u64 value)
 
 #define WORD_BYTES (cfg_narrow ? 4 : 8)
 
-/* read_word reads a word of the program's memory. It returns 0 if it could. */
+/* read_word reads a word of the program's memory. It returns 0 on success. */
 static __always_inline long read_word(__u64 *value, __u64 addr)
 {
 	__u32 half = 0;
@@ -28,7 +28,7 @@ static __always_inline long read_word(__u64 *value, __u64 addr)
 	return failed;
 }
 
-/* any_register is read_reg with the registers that this leaves out. */
+/* any_register is read_reg with the registers that read_reg leaves out. */
 static __always_inline __u64 any_register(struct pt_regs *ctx, __u32 n)
 {
 	if (n == PLACE_SP)
@@ -89,21 +89,21 @@ static __always_inline __u64 caller_of(struct pt_regs *ctx, __u64 slot)
 
 #endif
 
-/* read_text reads the text that word n points to, from 1, and returns whether it could not. */
+/* read_text reads the text that word n, from 1, points to, and returns whether it failed. */
 static __always_inline bool read_text(__u8 *to, __u64 *words, __u32 n)
 {
 	__u64 from;
 
 	to[0] = 0;
 	n--;
-	asm volatile("" : "+r"(n)); /* keeps the check in front of the use */
+	asm volatile("" : "+r"(n)); /* keeps the check before the use */
 	if (n >= CALL_WORDS)
 		return true;
 	from = words[n];
 	return bpf_probe_read_user_str(to, TEXT_BYTES, (void *)from) < 0;
 }
 
-/* read_counted is read_text for bytes whose number is in the word behind the pointer. */
+/* read_counted is read_text for bytes whose number is in the word after the pointer. */
 static __always_inline bool read_counted(__u8 *to, __u64 *words, __u32 n)
 {
 	__u64 from, length;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Records on their way to the tracer: one ring per CPU, so that CPUs do not
- * wait for each other, and no wake-up, since waking costs more than the record
- * itself. The tracer polls; one forced wake-up when a ring gets half full
- * protects against bursts.
+ * Sends records to the tracer: one ring per CPU, so that CPUs do not wait for each other, and no
+ * wake-up, because waking costs more than the record itself. The tracer polls. One forced wake-up
+ * when a ring gets half full protects against bursts.
  *
- * The time of a record is read after its place is reserved. The tracer relies
- * on it: a record that is not in the ring when the tracer looks is younger
- * than the look.
+ * The time of a record is read after its place is reserved. The tracer relies on this: a record
+ * that is not in the ring when the tracer looks is younger than the look.
  */
 #ifndef RTRACE_EMIT_H
 #define RTRACE_EMIT_H
@@ -24,11 +22,10 @@ struct {
 #define WAKE_STEP 16384
 
 /*
- * wake_flags wakes the tracer when the ring passes its mark. It looks at one
- * record in 32, chosen by the time, since each look costs as much as a tenth
- * of the event; a step holds some 300 records. A mark that is passed unseen is
- * no loss: the tracer comes by itself. New libraries wake it at once: their
- * code cannot be unwound before it has looked at them.
+ * wake_flags wakes the tracer when the ring passes its mark. It checks one record in 32, chosen
+ * by the time, because a check costs as much as a tenth of the event; a step is some 300 records.
+ * A mark that passes unnoticed is not a loss: the tracer polls anyway. New libraries wake it at
+ * once: their code cannot be unwound before it has read them.
  */
 static __always_inline __u64 wake_flags(void *ring, __u8 kind, __u64 time)
 {
@@ -44,22 +41,22 @@ static __always_inline __u64 wake_flags(void *ring, __u8 kind, __u64 time)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* reserve takes room in the CPU's ring; NULL: there is none. */
+/* reserve reserves space in the CPU's ring; NULL if there is none. */
 static __always_inline void *reserve(void **ring, __u64 size)
 {
 	*ring = cpu_ring();
 	return *ring ? bpf_ringbuf_reserve(*ring, size, 0) : NULL;
 }
 
-/* output passes a record through a perf event buffer and says whether there was room. */
+/* output sends a record through a perf event buffer and reports whether there was space. */
 static __always_inline bool output(void *ctx, void *record, __u64 size)
 {
 	return !bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, record, size);
 }
 
 /*
- * lose_record counts a record that found no room. Each call of the program has one
- * record that says what it did, and only that one is an event.
+ * lose_record counts a record for which there was no space. Each call of the program has one
+ * record that holds its effect, and only that one counts as an event.
  */
 static __always_inline void lose_record(__u8 kind)
 {
@@ -69,7 +66,7 @@ static __always_inline void lose_record(__u8 kind)
 		lose(LOSS_LATE);
 	else if (kind == RECORD_CALL_STACK)
 		lose(LOSS_STACK);
-	else if (kind != RECORD_MOVE_ENTER) /* its return will tell */
+	else if (kind != RECORD_MOVE_ENTER) /* the return counts */
 		lose(LOSS_RING_FULL);
 }
 
@@ -88,7 +85,7 @@ static __always_inline void fill_event(struct event *e, struct thread *t, __u8 k
 	e->head.time = bpf_ktime_get_ns();
 }
 
-/* tell_argument adds what a call had beside its size. */
+/* tell_argument adds the additional argument of a call. */
 static __always_inline void tell_argument(struct event *e, struct call *c)
 {
 	if (!cfg_args)
@@ -97,7 +94,7 @@ static __always_inline void tell_argument(struct event *e, struct call *c)
 	e->argument = c->argument;
 }
 
-/* emit_event sends a record and says whether it got through. */
+/* emit_event sends a record and reports whether it was sent. */
 static __always_inline bool emit_event(void *ctx, struct thread *t, __u8 kind, __u16 function,
 				       __u64 addr, __u64 size, __u64 stack)
 {
@@ -181,7 +178,7 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 	return true;
 }
 
-/* emit_stack sends the thread's scratch stack and says whether it got through. */
+/* emit_stack sends the thread's scratch stack and reports whether it was sent. */
 static __always_inline bool emit_stack(void *ctx, struct thread *t, __u32 depth)
 {
 	__u64 size;

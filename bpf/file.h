@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Files behind descriptors. All of it is read without locks: a descriptor that
- * another thread closes meanwhile may be taken for another file, or for none.
+ * The files of descriptors. Everything is read without locks: a descriptor that another thread is
+ * closing may appear as another file, or as none.
  */
 #ifndef RTRACE_FILE_H
 #define RTRACE_FILE_H
@@ -57,7 +57,7 @@ static __always_inline struct files_struct *current_files(void)
 	return files;
 }
 
-/* file_of returns the file behind a descriptor, NULL if there is none. */
+/* file_of returns the file of a descriptor, NULL if there is none. */
 static __always_inline struct file *file_of(struct files_struct *files, __u32 fd)
 {
 	struct fdtable *table = NULL;

@@ -2,9 +2,9 @@
 /*
  * What other processes do with files that a process has open.
  *
- * The system calls of all processes come here. Most are left after a look at their
- * number; those that use a descriptor after a look at which file that is. A file is
- * its inode: while the process has it open no other one can be at that address.
+ * The system calls of all processes run these programs. Most return after a look at the number;
+ * those that use a descriptor, after a look at its file. A file is identified by its inode: while
+ * the process has it open, no other one can be at that address.
  *
  * Needs Linux 5.10: raw tracepoints, and an iterator for what is open at the start.
  */
@@ -17,7 +17,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Keeps the types in the object's debug information, for their Go twins. */
+/* Keeps the types in the object's debug information, for the generated Go types. */
 const struct activity_file *unused_activity_file __attribute__((unused));
 const struct file_rule *unused_file_rule __attribute__((unused));
 const enum file_kind *unused_file_kind __attribute__((unused));
@@ -30,14 +30,14 @@ struct {
 	__type(value, struct file_rule);
 } file_rules SEC(".maps");
 
-/* The system call that a thread is in, if its end is to be told. */
+/* The system call that a thread is in, if its end is recorded. */
 struct pending {
-	__u64 start; /* when the thread began: who is killed in a call leaves this behind */
+	__u64 start; /* when the thread began: a thread that is killed in a call leaves this behind */
 	__u32 number;
-	__u32 ends; /* how many are to be told */
+	__u32 ends; /* how many ends are recorded */
 };
 
-/* By the number of the thread. */
+/* By thread ID. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct pending);
 } pending SEC(".maps");
 
-/* ids are the numbers of the current task where the tracer is; 0 where it has none. */
+/* ids are the IDs of the current task in the tracer's namespace; 0 if it has none there. */
 struct ids {
 	__u32 pid, tid;
 };
@@ -67,7 +67,7 @@ static __always_inline void current_ids(struct ids *ids)
 	ids->tid = info.pid;
 }
 
-/* use is what is done with a file. */
+/* use is a use of a file. */
 struct use {
 	struct ids ids;
 	__s32 fd;
@@ -100,7 +100,7 @@ static __always_inline void send_done(struct ids *ids, __u64 result)
 	bpf_ringbuf_submit(a, BPF_RB_NO_WAKEUP);
 }
 
-/* hold notes that the process has a file open. */
+/* hold records that the process has a file open. */
 static __always_inline void hold(struct files_struct *files, struct file *file, __u32 fd)
 {
 	struct inode *inode = inode_of(file);
@@ -117,7 +117,7 @@ struct bpf_iter__task_file {
 	struct file *file;
 };
 
-/* is_process tells whether a task is of the process, which is not the current one. */
+/* is_process reports whether a task belongs to the process, which is not the current one. */
 static __always_inline bool is_process(struct task_struct *task)
 {
 	struct task_struct *leader = NULL;
@@ -138,7 +138,7 @@ static __always_inline bool is_process(struct task_struct *task)
 	return number == cfg_pid && inum == cfg_pidns_ino;
 }
 
-/* opened_before runs for each open file of the machine when the tracer asks for it. */
+/* opened_before runs for each open file of the machine when the tracer reads the iterator. */
 SEC("iter/task_file")
 int opened_before(struct bpf_iter__task_file *ctx)
 {
@@ -165,10 +165,9 @@ static __always_inline struct file_rule *file_rule_of(__u64 number, __u32 abi)
 }
 
 /*
- * tell tells of the use of a descriptor, and returns whether there is something to tell.
- * The path is told with the first use since the process has opened the file. The
- * parameters are the parts of struct use: before Linux 5.12 only numbers can be passed to
- * what is verified once.
+ * tell sends the use of a descriptor, and reports whether there was anything to send. The first
+ * use after the process has opened the file includes the path. The parameters are the parts of
+ * struct use: before Linux 5.12 only numbers can be passed to a function that is verified once.
  */
 __noinline int tell(__u64 ids, __u64 fd_event, __u64 lock, __u64 start, __u64 length)
 {
@@ -208,7 +207,7 @@ static __always_inline __u32 tell_use(struct use *use)
 		(__u64)use->lock.whence << 32 | use->lock.type, use->lock.start, use->lock.length);
 }
 
-/* tell_open tells of a descriptor that was made, and of its end at once. */
+/* tell_open sends that a descriptor was made, and the end of that at once. */
 static __always_inline void tell_open(struct use *use, void *path)
 {
 	struct file *file = file_of(current_files(), use->fd);
@@ -230,10 +229,10 @@ static __always_inline void tell_open(struct use *use, void *path)
 	send_done(&use->ids, use->fd);
 }
 
-/* argument returns the one that n counts from 1. */
+/* argument returns argument n, from 1. */
 static __always_inline __u64 argument(__u64 *args, __u32 n)
 {
-	/* One by one: an index that is not known at load needs a proof for each kernel. */
+	/* One by one: an index that is unknown at load time needs a proof for each kernel. */
 	return n == 1 ? args[0] : n == 2 ? args[1] : args[2];
 }
 
@@ -260,7 +259,7 @@ static __always_inline void expect_end(__u32 number, __u32 ends)
 		lose(ACTIVITY_RING_FULL);
 }
 
-/* take_ends returns how many ends of a system call are to be told. */
+/* take_ends returns how many ends of a system call are recorded. */
 static __always_inline __u32 take_ends(__u32 number)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), ends = 0;
@@ -319,7 +318,7 @@ int use_begins(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* own_ends follows which files the process has open. */
+/* own_ends tracks which files the process has open. */
 static __always_inline void own_ends(struct file_rule *rule, __u64 *args, __s64 result)
 {
 	struct files_struct *files = current_files();

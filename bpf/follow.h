@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What pointers lead to that a call has or returns. */
+/* Follows pointers that a call has as arguments or returns. */
 #ifndef RTRACE_FOLLOW_H
 #define RTRACE_FOLLOW_H
 
 #include "call_words.h"
 
-/* follow goes on from a pointer, by as many as the site says; 0 if they lead nowhere. */
+/* follow follows the site's chain of pointers from at; the result is 0 if it leads nowhere. */
 static __always_inline __u64 follow(struct call_site *site, __u64 at)
 {
 	for (int i = 0; i < VALUE_STEPS && at; i++) {
@@ -17,7 +17,7 @@ static __always_inline __u64 follow(struct call_site *site, __u64 at)
 	return at;
 }
 
-/* follow_word adds what pointers lead to from an argument. */
+/* follow_word adds the end of the chain of pointers that starts at an argument. */
 static __always_inline void follow_word(struct call_entry *e, struct call_site *site)
 {
 	__u32 n = site->follow - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From frame to frame: by the rules of the unwind tables, by frame pointer
- * where there are none. Of the registers that a caller may keep, only the frame
- * pointer is followed; rules that need others are marked in the tables.
+ * From frame to frame: with the rules of the unwind tables, or with the frame pointer where there
+ * are none. Of the registers that a callee may preserve, only the frame pointer is tracked; rules
+ * that need others are marked in the tables.
  */
 #ifndef RTRACE_FRAME_H
 #define RTRACE_FRAME_H
@@ -25,13 +25,13 @@ static __always_inline __u64 mix(__u64 hash, __u64 value)
 	return hash ^ hash >> 32;
 }
 
-/* user_code strips the signature that a saved return address may carry. */
+/* user_code strips the signature that a saved return address may have. */
 static __always_inline __u64 user_code(__u64 addr)
 {
 	return SIGNED_RETURNS ? addr & cfg_address_mask : addr;
 }
 
-/* frame_pointer reads the frame pointer of the frame to be left. */
+/* frame_pointer reads the frame pointer of the current frame. */
 VERIFIED_ONCE bool frame_pointer(struct thread *t)
 {
 	__u64 value = 0;
@@ -60,7 +60,7 @@ static __always_inline void fp_saved_at(struct thread *t, __u64 addr)
 	t->walk.fp_at = FP_SAVED;
 }
 
-/* keep_slot remembers where the return address that frame n consists of was. */
+/* keep_slot stores where the return address of frame n was. */
 static __always_inline void keep_slot(struct thread *t, __u32 n, __u64 addr)
 {
 	__u64 at = addr - t->walk.first_sp;
@@ -76,17 +76,17 @@ static __always_inline void keep_slot(struct thread *t, __u32 n, __u64 addr)
 }
 
 /*
- * enter_frame goes on to the caller, whose address ra was found at slot and
- * whose stack begins at sp.
+ * enter_frame continues with the caller, whose address ra was found at slot and whose stack
+ * begins at sp.
  */
 static __always_inline long enter_frame(struct thread *t, __u64 ra, __u64 sp, __u64 slot)
 {
 	__u32 n = t->walk.depth;
 
-	/* A word that ends the stack decides it, too. */
+	/* A word that ends the stack also decides it. */
 	if (unlikely(!ra || n >= cfg_depth || n >= MAX_DEPTH)) {
 		keep_extra(t, slot);
-		/* Zero is the outermost frame of some threads; in the first step it is none. */
+		/* Zero marks the outermost frame of some threads, but not in the first step. */
 		if (ra)
 			return stop(t, STACK_TRUNCATED);
 		return stop(t, n > 1 ? STACK_COMPLETE : STACK_BAD_FRAME);
@@ -104,8 +104,8 @@ static __always_inline long enter_frame(struct thread *t, __u64 ra, __u64 sp, __
 }
 
 /*
- * follow_frame_pointer takes a step where no table helps. The first word at the
- * frame pointer is the caller's, the second the return address.
+ * follow_frame_pointer takes a step where no table helps. The first word at the frame pointer is
+ * the caller's frame pointer, the second the return address.
  */
 static __noinline long follow_frame_pointer(struct thread *t)
 {
@@ -119,8 +119,8 @@ static __noinline long follow_frame_pointer(struct thread *t)
 		return stop(t, STACK_BAD_POINTER);
 	fp = t->walk.fp;
 	/*
-	 * Zero is the ABI's mark of the outermost frame. Without a step before,
-	 * the register rather holds something else.
+	 * By the ABI, zero marks the outermost frame. Without a step before, the register more
+	 * likely holds something else.
 	 */
 	if (!fp)
 		return stop(t, again ? STACK_COMPLETE : STACK_BAD_POINTER);
@@ -152,7 +152,7 @@ static long hash_frame(__u64 n, struct hashing *h)
 	return GO_ON;
 }
 
-/* hash_frames hashes all frames anew. */
+/* hash_frames computes the hash of all frames again. */
 static __noinline __u64 hash_frames(struct thread *t)
 {
 	struct hashing h = { .t = t };
@@ -163,9 +163,9 @@ static __noinline __u64 hash_frames(struct thread *t)
 }
 
 /*
- * follow_unmapped looks behind a return probe's stub, which is in no mapping of
- * the program. Other code that is in none has just been mapped; whether the
- * frame pointer means anything there the tracer knows when it gets the stack.
+ * follow_unmapped looks for a return probe's stub, which is in no mapping of the program. Other
+ * code outside of mappings has just been mapped. Whether the frame pointer means anything there,
+ * the tracer knows when it gets the stack.
  */
 static __noinline long follow_unmapped(struct thread *t)
 {
@@ -192,9 +192,9 @@ static __noinline long follow_unmapped(struct thread *t)
 }
 
 /*
- * leave_handler leaves a signal handler: the kernel has put the registers of
- * the interrupted code on the stack. The return address leads to the code that
- * ends the handler, with sp at the frame (see regs.h).
+ * leave_handler leaves a signal handler: the kernel has put the registers of the interrupted code
+ * on the stack. The return address leads to the code that ends the handler, with sp at the frame
+ * (see regs.h).
  */
 static __always_inline long leave_handler(struct thread *t, __u64 offset)
 {
@@ -232,10 +232,7 @@ static __noinline long follow_old_signal(struct thread *t)
 }
 #endif
 
-/*
- * unusual_cfa finds the CFA where it is not an offset from sp. It returns 0 if
- * it cannot.
- */
+/* unusual_cfa finds the CFA if it is not an offset from sp. It returns 0 if it cannot. */
 static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 {
 	__u64 base = 0;
@@ -254,13 +251,13 @@ static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 			return 0;
 		return base + RULE_ADDEND(rule);
 	case RULE_PLT:
-		/* slot has, in words, the offset behind the push within an entry of 16 bytes */
+		/* slot is the offset after the push within an entry of 16 bytes, in words */
 		return t->walk.sp + sizeof(word) +
 		       ((t->walk.pc & 15) * sizeof(word) >= RULE_SLOT(rule) ? sizeof(word) : 0);
 	case RULE_SP:
 		/*
-		 * sp is lost. The frame pointer leads to where the caller's was saved
-		 * (AAPCS64, frame records).
+		 * sp is lost. The frame pointer points to where the caller's was saved (AAPCS64,
+		 * frame records).
 		 */
 		return frame_pointer(t) ? t->walk.fp - RULE_SLOT(rule) : 0;
 	case RULE_REG:
@@ -273,7 +270,7 @@ static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 	return 0;
 }
 
-/* return_slot says where the return address of a frame is saved; 0 if it is not known. */
+/* return_slot returns where the return address of a frame is saved; 0 if that is unknown. */
 static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa, __u64 fp_slot)
 {
 #if defined(__TARGET_ARCH_arm64)
@@ -285,7 +282,7 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 	case RULE_RA_AT_CFA:
 		return cfa + RULE_SLOT(rule);
 	case RULE_RA_LINK:
-		/* It has been overwritten by a call, unless the function was interrupted. */
+		/* A call has overwritten it, unless the function was interrupted. */
 		return t->walk.interrupted ? t->walk.interrupted + SIGNAL_REGISTER(30) : 0;
 	}
 #endif
@@ -295,9 +292,9 @@ static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa
 #ifdef WORD_32
 
 /*
- * find_sp corrects sp behind a frame-pointer step. Functions of 32-bit x86 that
- * align their stack, as main does, have a copy of the return address behind the
- * frame pointer, and below it, among the registers that they save, the caller's sp.
+ * find_sp corrects sp after a frame-pointer step. Functions of 32-bit x86 that align their stack,
+ * as main does, have a copy of the return address after the frame pointer. Below it, among the
+ * registers that they save, is the caller's sp.
  */
 static __noinline long find_sp(struct thread *t)
 {
@@ -321,7 +318,7 @@ static __noinline long find_sp(struct thread *t)
 
 #endif
 
-/* follow_rule takes a step by a rule of the tables. */
+/* follow_rule takes a step with a rule of the tables. */
 static __always_inline long follow_rule(struct thread *t, __u64 rule)
 {
 	__u32 kind = RULE_KIND(rule), fp_rule = RULE_FP_RULE(rule);

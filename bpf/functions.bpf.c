@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Calls of functions that the user names: when a thread enters one and with which
- * arguments, when it leaves it and with what result, and values on the way. What
- * belongs together is found out by the tracer, which sees all events of a thread in
- * order: the programs remember nothing from one event to the next, so no depth of
- * calls is too much.
+ * Calls of functions that the user names: when a thread enters one and with which arguments, when
+ * it leaves it and with what result, and values at places in the code. The tracer, which gets all
+ * events of a thread in order, finds out what belongs together. The programs keep no state about
+ * nesting from one event to the next, so no depth of calls is too much.
  *
  * Needs Linux 5.10. Without attach cookies each site has its own copy of a program.
  */
@@ -15,7 +14,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Keeps the types in the object's debug information, for their Go twins. */
+/* Keeps the types in the object's debug information, for the generated Go types. */
 const struct call_entry *unused_entry __attribute__((unused));
 const struct call_exit *unused_exit __attribute__((unused));
 const struct call_text *unused_text __attribute__((unused));
@@ -25,11 +24,11 @@ const enum call_loss *unused_loss __attribute__((unused));
 const enum call_stack *unused_stack __attribute__((unused));
 
 /* Settings, fixed before the programs are loaded. */
-volatile const __u32 cfg_pid = 0; /* the process, as the tracer's namespace numbers it */
+volatile const __u32 cfg_pid = 0; /* the process, in the tracer's PID namespace */
 volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */
 volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
-volatile const bool cfg_cookies = true; /* else cfg_site is the site */
+volatile const bool cfg_cookies = true; /* otherwise cfg_site is the site */
 volatile const __u32 cfg_site = 0;
 
 /* The only value is 1 while calls are recorded. Copies of the programs share it. */
@@ -40,7 +39,7 @@ struct {
 	__type(value, __u32);
 } switches SEC(".maps");
 
-/* By the number of the site. The tracer adds what it attaches. */
+/* By site number. The tracer adds a site when it attaches its probe. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_SITES);
@@ -65,8 +64,8 @@ static __always_inline void lose(__u32 reason)
 }
 
 /*
- * The programs that record the stack of a call, those of rtrace.bpf.c, by enum
- * call_stack. They run last, so a stack comes right behind its event.
+ * The programs that record the stack of a call, from rtrace.bpf.c, by enum call_stack. They run
+ * last, so a stack directly follows its event.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -75,7 +74,7 @@ struct {
 	__type(value, __u32);
 } stackers SEC(".maps");
 
-/* current_thread returns the thread id, 0 if nothing of it is recorded. */
+/* current_thread returns the thread ID, 0 if the thread is not recorded. */
 static __always_inline __u32 current_thread(void)
 {
 	__u32 zero = 0, *on = bpf_map_lookup_elem(&switches, &zero);
@@ -119,7 +118,7 @@ static __always_inline void fill(struct call_head *h, __u8 kind, __u32 tid, __u3
 	h->time = bpf_ktime_get_ns();
 }
 
-/* send_entry sends an entry that has so many texts. */
+/* send_entry sends an entry with the given number of texts. */
 static __always_inline void send_entry(struct pt_regs *ctx, __u32 tid, __u32 number,
 				       struct call_site *site, __u32 texts)
 {
@@ -186,8 +185,8 @@ int entered(struct pt_regs *ctx)
 }
 
 /*
- * send_exit sends a return with so many bytes: none, a text's, a word that the result
- * leads to, or what the call wrote.
+ * send_exit sends a return with the given number of bytes: none, those of a text, a word that the
+ * result leads to, or what the call wrote.
  */
 static __always_inline void send_exit(struct pt_regs *ctx, __u32 tid, __u32 number, __u64 slot,
 				      struct call_site *site, __u32 bytes)
@@ -212,7 +211,7 @@ static __always_inline void send_exit(struct pt_regs *ctx, __u32 tid, __u32 numb
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* send_unread sends the texts of a call that were not there at its entry. */
+/* send_unread sends the texts of a call that could not be read at its entry. */
 static __always_inline void send_unread(__u32 tid, __u32 number, __u64 slot)
 {
 	struct out_key key = { .slot = slot, .tid = tid };
@@ -241,7 +240,7 @@ static __always_inline void send_unread(__u32 tid, __u32 number, __u64 slot)
 	bpf_map_delete_elem(&unreads, &key);
 }
 
-/* left runs at the return instructions of functions, or behind their return. */
+/* left runs at the return instructions of functions, or after their return. */
 SEC("uprobe/left")
 int left(struct pt_regs *ctx)
 {
@@ -272,7 +271,8 @@ int left(struct pt_regs *ctx)
 	return 0;
 }
 
-/* find_value returns where a value is, or it itself; failed says that it was not reached. */
+/* find_value returns where a value is, or the value itself; failed reports that it was not
+ * reached. */
 static __always_inline __u64 find_value(struct pt_regs *ctx, struct call_site *site, bool *failed)
 {
 	__u64 at = any_register(ctx, site->from);
@@ -290,7 +290,7 @@ static __always_inline __u64 find_value(struct pt_regs *ctx, struct call_site *s
 	return at;
 }
 
-/* send_value sends a value that needs no more than room. */
+/* send_value sends a value of at most room bytes. */
 static __always_inline void send_value(struct pt_regs *ctx, __u32 tid, __u32 number,
 				       struct call_site *site, __u32 room)
 {
@@ -316,7 +316,7 @@ static __always_inline void send_value(struct pt_regs *ctx, __u32 tid, __u32 num
 	bpf_ringbuf_submit(v, BPF_RB_NO_WAKEUP);
 }
 
-/* looked runs where a value is to be read. */
+/* looked runs where a value is read. */
 SEC("uprobe/looked")
 int looked(struct pt_regs *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which files a process has open. Of each that it ever opened the descriptors are kept
- * under which it did; whether one of them has it still is looked up when it is asked
- * for. So no way of closing can be missed.
+ * Which files a process has open. For each file that it ever opened, the descriptors are kept
+ * under which it did. Whether one of them still has the file is checked when it is needed. So no
+ * way of closing can be missed.
  */
 #ifndef RTRACE_HELD_H
 #define RTRACE_HELD_H
@@ -12,11 +12,11 @@
 #define HOLDS 8
 
 struct held {
-	__u32 fds[HOLDS]; /* the descriptors that it was seen under, each one higher; 0 for none */
-	__u32 told; /* 1: the tracer knows its path */
+	__u32 fds[HOLDS]; /* descriptors of the file, ascending; 0 for none */
+	__u32 told; /* 1: the path was sent to the tracer */
 };
 
-/* Files by their inodes. Those that were not looked up for longest are displaced. */
+/* Files by their inodes. The least recently looked up ones are displaced. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -24,7 +24,8 @@ struct {
 	__type(value, struct held);
 } held SEC(".maps");
 
-/* The process's descriptors. It has others after it shared them with another one and execs. */
+/* The process's descriptor tables. It gets a new one when it has shared its table with another
+ * process and execs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -48,7 +49,7 @@ static __always_inline void know_files(struct files_struct *files)
 	bpf_map_update_elem(&table, &zero, &value, BPF_ANY);
 }
 
-/* still_held tells whether the process has the file open now. */
+/* still_held reports whether the process has the file open now. */
 static __always_inline bool still_held(struct held *h, struct inode *inode)
 {
 	struct files_struct *files = known_files();
@@ -63,7 +64,7 @@ static __always_inline bool still_held(struct held *h, struct inode *inode)
 	return false;
 }
 
-/* note_held notes that the process has a file under a descriptor. */
+/* note_held records that the process has a file under a descriptor. */
 static __always_inline void note_held(struct files_struct *files, struct inode *inode, __u32 fd)
 {
 	struct held *known, first = {};
@@ -85,12 +86,12 @@ static __always_inline void note_held(struct files_struct *files, struct inode *
 		if (place == HOLDS && (!was || inode_of(file_of(files, was - 1)) != inode))
 			place = i;
 	}
-	/* Where all have it, one more is not needed. */
+	/* If all places are in use, one more is not needed. */
 	if (place < HOLDS)
 		known->fds[place] = fd + 1;
 }
 
-/* find_held returns what is known of a file if the process has it open now. */
+/* find_held returns what is known about a file if the process has it open now. */
 static __always_inline struct held *find_held(struct inode *inode)
 {
 	__u64 key = (__u64)inode;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The few types, helper numbers and map macros that the programs need, so that
- * building them takes a compiler and nothing else. Helper numbers are kernel
- * ABI (include/uapi/linux/bpf.h).
+ * The few types, helper numbers and map macros that the programs need, so that building them
+ * requires only a compiler. Helper numbers are kernel ABI (include/uapi/linux/bpf.h).
  */
 #ifndef RTRACE_HELPERS_H
 #define RTRACE_HELPERS_H
@@ -24,8 +23,8 @@ typedef __u8 bool;
 #define __noinline __attribute__((noinline))
 
 /*
- * The verifier looks at a global function once, at a static one at every call.
- * Global ones take pointers since Linux 5.12 and return a number.
+ * The verifier checks a global function once, but a static one at every call. Global ones take
+ * pointers since Linux 5.12 and return a number.
  */
 #ifdef BOUNDED
 #define VERIFIED_ONCE static __noinline

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Since Linux 6.13 programs of this type may get one stack per CPU, on the ground
- * that a program does not begin twice on a CPU. Programs on uprobes do: they can be
- * preempted, and the next thread's program overwrites what the first one has on its
- * stack. Linux 7.3 was seen to crash of that with targets of several threads.
+ * Since Linux 6.13 programs of this type may get one stack per CPU, on the assumption that a
+ * program does not start twice on a CPU. Programs on uprobes do: they can be preempted, and the
+ * next thread's program overwrites the first one's stack. Linux 7.3 was seen to crash because of
+ * that with targets of several threads.
  *
- * Programs with a tail call keep the kernel's stack, also if the call is never
- * reached: the verifier notes it before it removes dead code.
+ * Programs with a tail call keep the kernel's stack, even if the call is never reached: the
+ * verifier records it before it removes dead code.
  */
 #ifndef RTRACE_KERNEL_STACK_H
 #define RTRACE_KERNEL_STACK_H

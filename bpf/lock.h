@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Locks on files, as the system calls for them have them. */
+/* Locks on files, from the arguments of the system calls. */
 #ifndef RTRACE_LOCK_H
 #define RTRACE_LOCK_H
 
@@ -10,7 +10,7 @@ struct lock {
 	__u64 start, length;
 };
 
-/* As the kernel has them in include/uapi/asm-generic/fcntl.h, and linux/compat.h. */
+/* The values in the kernel's include/uapi/asm-generic/fcntl.h and linux/compat.h. */
 enum {
 	F_DUPFD = 0,
 	F_SETLK = 6,
@@ -55,7 +55,7 @@ struct lock_32_large {
 		!failed;                                                \
 	})
 
-/* fcntl_lock reads what is to be locked by fcntl, and returns whether something is. */
+/* fcntl_lock reads what fcntl locks, and reports whether it locks anything. */
 static __always_inline bool fcntl_lock(struct lock *lock, __u64 *args, __u32 abi)
 {
 	__u32 command = args[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long a text is that an argument points to, where nobody wants its bytes. */
+/* Measures the length of a text that an argument points to, if its bytes are not recorded. */
 #ifndef RTRACE_MEASURE_H
 #define RTRACE_MEASURE_H
 
@@ -10,11 +10,11 @@
 #define MEASURE_WORDS 16 /* of a text of wide characters, read at once */
 #define MEASURE_WIDE_CHUNKS 128
 
-volatile const bool cfg_measures = false; /* some sites want it */
+volatile const bool cfg_measures = false; /* some sites measure texts */
 
 /*
- * What is read goes here, and is not looked at: only how much it was counts. So it does
- * no harm that another program may interrupt this one and write here, too.
+ * Data is read into this map and not used: only its length counts. So it does no harm if another
+ * program interrupts this one and writes here as well.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -37,7 +37,7 @@ static __always_inline __u64 text_length(__u64 at)
 
 		if (n < 0)
 			return NOT_MEASURED;
-		if (n) /* kernels before 6.13 or so do not count the NUL of an empty one */
+		if (n) /* kernels before 6.13 or so do not count the NUL of an empty text */
 			length += n - 1;
 		if (n < MEASURE_CHUNK)
 			return length;
@@ -46,8 +46,8 @@ static __always_inline __u64 text_length(__u64 at)
 }
 
 /*
- * wide_length returns the number of characters of four bytes before the one that is 0.
- * It reads up to the ends of lines of the cache, so never beyond the last page.
+ * wide_length returns the number of characters of four bytes before the terminating 0. It reads
+ * up to the ends of cache lines, so never beyond the last page.
  */
 static __always_inline __u64 wide_length(__u64 at)
 {
@@ -60,7 +60,7 @@ static __always_inline __u64 wide_length(__u64 at)
 		__u32 n = MEASURE_WORDS - (at >> 2 & (MEASURE_WORDS - 1));
 
 		__builtin_memset(words, 0xff, sizeof(words));
-		asm volatile("" : "+r"(n)); /* keeps the check in front of the use */
+		asm volatile("" : "+r"(n)); /* keeps the check before the use */
 		if (n > MEASURE_WORDS || bpf_probe_read_user(words, n * 4, (void *)at))
 			return NOT_MEASURED;
 #pragma unroll

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Calls that are open in a thread, and which calls allocators make themselves while
- * one is.
- */
+/* Calls that are open in a thread, and calls that allocators make themselves while one is. */
 #ifndef RTRACE_NESTED_H
 #define RTRACE_NESTED_H
 
@@ -10,9 +7,9 @@
 #include "trampoline.h"
 
 /*
- * forget_call takes the top of the open calls away: it has never returned. Where
- * every return instruction has a probe that means an exception, or a longjmp from
- * a new_handler: nothing was allocated and nothing is missing.
+ * forget_call removes the top of the open calls: it has never returned. If every return
+ * instruction has a probe, this means an exception, or a longjmp from a new_handler: nothing was
+ * allocated and nothing is missing.
  */
 static __always_inline void forget_call(struct thread *t, __u32 top)
 {
@@ -23,7 +20,7 @@ static __always_inline void forget_call(struct thread *t, __u32 top)
 		lose(LOSS_MISSED_RETURN);
 }
 
-/* forget_at forgets the innermost open call if it was at slot. */
+/* forget_at removes the innermost open call if it was at slot. */
 static __always_inline void forget_at(struct thread *t, __u64 slot)
 {
 	__u32 top = t->depth - 1;
@@ -32,7 +29,7 @@ static __always_inline void forget_at(struct thread *t, __u64 slot)
 		forget_call(t, top);
 }
 
-/* drop_stale forgets calls below slot: their frames are gone. */
+/* drop_stale removes calls below slot: their frames are gone. */
 static __always_inline void drop_stale(struct thread *t, __u64 slot)
 {
 	for (int i = 0; i < MAX_CALLS; i++) {
@@ -44,16 +41,16 @@ static __always_inline void drop_stale(struct thread *t, __u64 slot)
 	}
 }
 
-/* text_start returns where the page is with which the code of the site's allocator begins. */
+/* text_start returns the page with which the code of the site's allocator begins. */
 static __always_inline __u64 text_start(struct pt_regs *ctx, __u64 site)
 {
 	return (REG_PC(ctx) & ~(cfg_page_size - 1)) - SITE_PAGES(site) * cfg_page_size;
 }
 
 /*
- * place_text corrects where the code of an allocator is that may call another one.
- * Right after exec the tracer has not said it yet, and the other one's site knows
- * where that is but not where its caller is.
+ * place_text corrects the place of the code of an allocator that may call another one. Right
+ * after exec the tracer has not set it yet, and the other allocator's site knows its own code but
+ * not its caller's.
  */
 static __always_inline void place_text(struct pt_regs *ctx, struct thread *t, __u64 site)
 {
@@ -73,9 +70,8 @@ static __always_inline void place_text(struct pt_regs *ctx, struct thread *t, __
 }
 
 /*
- * is_allocator says whether an address is in the code of an allocator that is
- * probed. Right after exec the tracer has not said yet where that is, but the site
- * that was hit knows it of its own.
+ * is_allocator reports whether an address is in the code of a probed allocator. Right after exec
+ * the tracer has not set that place yet, but the site that was hit knows its own.
  */
 static __always_inline bool is_allocator(struct pt_regs *ctx, struct thread *t, __u64 site,
 					 __u64 addr)
@@ -99,9 +95,9 @@ static __always_inline bool is_allocator(struct pt_regs *ctx, struct thread *t, 
 }
 
 /*
- * is_own says whether the call at slot comes from an allocator. What one of its
- * probed functions has jumped to returns behind that one's caller, by way of the
- * kernel's stub: 32-bit glibc's reallocarray calls realloc, which jumps to malloc.
+ * is_own reports whether the call at slot comes from an allocator. If one of its probed functions
+ * has jumped to this one, the return address is that function's caller's, or the kernel's stub:
+ * 32-bit glibc's reallocarray calls realloc, which jumps to malloc.
  */
 static __always_inline bool is_own(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
 				   __u64 caller)
@@ -113,9 +109,9 @@ static __always_inline bool is_own(struct pt_regs *ctx, struct thread *t, __u64 
 }
 
 /*
- * is_stub says whether a function was entered by a jump of one that has a return
- * probe, which has replaced the return address that both have: the kernel's stub is
- * at the start of a page of its own (xol_area in kernel/events/uprobes.c).
+ * is_stub reports whether a function was entered by a jump from one with a return probe, which
+ * has replaced the return address that both share: the kernel's stub is at the start of a page of
+ * its own (xol_area in kernel/events/uprobes.c).
  */
 static __always_inline bool is_stub(__u64 caller)
 {
@@ -123,9 +119,8 @@ static __always_inline bool is_stub(__u64 caller)
 }
 
 /*
- * is_nested says whether the call at slot was made by the allocator itself, on
- * behalf of a call that is still open. A call from elsewhere while one is open
- * comes from a signal handler and counts.
+ * is_nested reports whether the allocator itself made the call at slot, on behalf of a call that
+ * is still open. A call from elsewhere while one is open comes from a signal handler and counts.
  */
 static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
 				      __u64 caller)
@@ -135,7 +130,7 @@ static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u
 	if (top >= MAX_CALLS)
 		return false;
 	if (t->calls[top].slot == slot) {
-		/* Same frame: entered by a jump, or the open call left by longjmp. */
+		/* Same frame: entered by a jump, or the open call was left by longjmp. */
 		bool jumps = t->calls[top].entered == SITE_FUNCTION(site)
 				     ? t->calls[top].reenters
 				     : t->calls[top].tail_calls;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * C++ operators new and delete. They may throw, so that no return probe must be
- * put on them, and most end in a function of the allocator, which has probes: so
- * an operator leaves a note in the thread's state, and the call that it makes
- * takes its name from there.
+ * C++ operators new and delete. They may throw, so they must not have a return probe. Most end in
+ * a function of the allocator, which has probes: so an operator leaves a note in the thread's
+ * state, and the call that it makes takes its name from there.
  *
- * A note is not removed when the operator is left, which no probe sees (by a
- * return, an exception or longjmp). So it says nothing by itself: a call is the
- * operator's if the operator's own code has made it. Every way into that code
- * but a jump to the middle of it renews the note, and so what the code calls
- * belongs to the newest note.
+ * No probe sees an operator end (by a return, an exception or longjmp), so a note is not removed
+ * then and proves nothing by itself: a call is the operator's if the operator's own code has made
+ * it. Every way into that code, except a jump into the middle, renews the note, so a call from
+ * the code belongs to the newest note.
  */
 #ifndef RTRACE_OPERATOR_H
 #define RTRACE_OPERATOR_H
@@ -18,7 +16,7 @@
 #include "kernel_stack.h"
 #include "site.h"
 
-/* return_address reads where the function at whose entry the probe sits returns to. */
+/* return_address reads the return address of the function at whose entry the probe is. */
 static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
 {
 #if defined(__TARGET_ARCH_arm64)
@@ -33,9 +31,9 @@ static __always_inline __u64 return_address(struct pt_regs *ctx, __u64 slot)
 }
 
 /*
- * is_made_by says whether the function entered with its return address, caller, at
- * slot was entered by the operator: by a jump, which leaves both as the operator
- * had them, or by a call from its code, from a frame below.
+ * is_made_by reports whether the operator entered the function whose return address, caller, is
+ * at slot: by a jump, which leaves both as they were for the operator, or by a call from its
+ * code, from a frame below.
  */
 static __always_inline bool is_made_by(const struct operator_note *o, __u64 slot, __u64 caller)
 {
@@ -45,9 +43,9 @@ static __always_inline bool is_made_by(const struct operator_note *o, __u64 slot
 }
 
 /*
- * note_operator notes that an operator was entered. The outermost of operators
- * that lead to each other gives the name. A note that has given its name is over:
- * the operator makes one call, and then only tries the same again.
+ * note_operator records that an operator was entered. The outermost of operators that lead to
+ * each other determines the name. A note that was used is finished: the operator makes one call,
+ * and then only repeats it.
  */
 static __always_inline void note_operator(struct pt_regs *ctx, struct operator_note *o, __u64 site,
 					  __u64 slot)
@@ -64,9 +62,9 @@ static __always_inline void note_operator(struct pt_regs *ctx, struct operator_n
 }
 
 /*
- * named returns the function that a call of the allocator counts as: the operator
- * that made it, or its own. An operator that has called, and not jumped, calls again
- * from the same frame if that failed, behind the new_handler.
+ * named returns the function that a call of the allocator counts as: the operator that made it,
+ * or its own. An operator that has called, and not jumped, repeats a failed call from the same
+ * frame after the new_handler.
  */
 static __always_inline __u16 named(struct pt_regs *ctx, struct operator_note *o, __u64 slot,
 				   __u16 function)
@@ -81,7 +79,7 @@ static __always_inline __u16 named(struct pt_regs *ctx, struct operator_note *o,
 	return o->function;
 }
 
-/* operate sits at the entries of C++ operators that end in another function. */
+/* operate is at the entries of C++ operators that end in another function. */
 static __always_inline void on_operate(struct pt_regs *ctx)
 {
 	struct thread *t;
@@ -93,7 +91,7 @@ static __always_inline void on_operate(struct pt_regs *ctx)
 	slot = REG_SP(ctx) + SITE_PUSHED(site) * sizeof(word);
 	if (SITE_OPERATION(site) != OPERATION_FREE)
 		note_operator(ctx, &t->new, site, slot);
-	else if (argument(ctx, SITE_BLOCK_REG(site), slot)) /* deleting nothing leads nowhere */
+	else if (argument(ctx, SITE_BLOCK_REG(site), slot)) /* deleting null leads nowhere */
 		note_operator(ctx, &t->delete, site, slot);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths of files, from the kernel's own entries: nobody need have the file open later. */
+/* Paths of files, from the kernel's directory entries, so that the file need not stay open. */
 #ifndef RTRACE_PATH_H
 #define RTRACE_PATH_H
 
@@ -12,7 +12,7 @@ struct mount {
 	struct vfsmount mnt;
 } __attribute__((preserve_access_index));
 
-#define BYTE_OFFSET 0 /* what __builtin_preserve_field_info shall tell */
+#define BYTE_OFFSET 0 /* the property that __builtin_preserve_field_info returns */
 
 static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 {
@@ -21,12 +21,12 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (struct mount *)((__u64)mnt - offset);
 }
 
-/* Parts of a path that are read; where there are more the beginning is missing. */
+/* The most parts of a path that are read. If there are more, the beginning is missing. */
 #define PATH_PARTS 32
 
 /*
- * read_path writes the parts of a file's path, the last one first, and returns how many
- * bytes they have. An empty one behind them is the root: the path is whole.
+ * read_path writes the parts of a file's path, the last one first, and returns their length in
+ * bytes. If an empty part for the root follows, the path is complete.
  */
 static __always_inline __u32 read_path(__u8 *to, struct file *file)
 {
@@ -60,7 +60,7 @@ static __always_inline __u32 read_path(__u8 *to, struct file *file)
 			return length;
 		if (length >= PATH_BYTES)
 			return length;
-		/* For verifiers that forget the bounds of what was on the stack. */
+		/* For verifiers that drop the bounds of what was on the stack. */
 		at = length;
 		asm volatile("" : "+r"(at));
 		n = bpf_probe_read_kernel_str(to + (at & (PATH_BYTES - 1)), NAME_BYTES, name);

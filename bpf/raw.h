@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Raw copies of stacks, which the tracer unwinds: to check the programs
- * (--verify-unwind), and where these had no table yet.
+ * Raw copies of stacks, which the tracer unwinds: to check the programs (--verify-unwind), and
+ * where these had no table yet.
  */
 #ifndef RTRACE_RAW_H
 #define RTRACE_RAW_H
@@ -9,10 +9,10 @@
 #include "emit.h"
 #include "window.h"
 
-/* A raw stack is sent only into a ring that has plenty of room, so that no event is lost for it. */
+/* A raw stack is sent only to a ring with plenty of space, so that it does not displace events. */
 #define RAW_SHARE 4
 
-/* copy_pages copies the pages from the one of addr on, up to one that is not readable. */
+/* copy_pages copies pages, from the page of addr up to the first unreadable one. */
 static __always_inline __u32 copy_pages(__u8 *data, __u64 addr, __u32 pages)
 {
 	__u32 copied = 0;
@@ -34,9 +34,9 @@ static __always_inline void describe(struct raw_stack *raw, int range, __u64 add
 	raw->length[range] = length;
 }
 
-/* What a raw stack is sent for. */
+/* Why a raw stack is sent. */
 enum raw_purpose {
-	RAW_CHECK, /* what the programs made of it is checked */
+	RAW_CHECK, /* to check the result of the programs */
 	RAW_LATE, /* the programs had no table yet for some of its code */
 };
 
@@ -46,8 +46,8 @@ struct raw_request {
 };
 
 /*
- * send_bytes sends the registers and size bytes of stack, half of them from
- * where a signal came if that is far away.
+ * send_bytes sends the registers and size bytes of stack; half of them come from the place of a
+ * signal if that is far away.
  */
 static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, struct raw_request *r,
 				       __u32 size)
@@ -81,7 +81,7 @@ static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, st
 	return true;
 }
 
-/* send_raw sends what the stack was unwound from, and says whether there was room. */
+/* send_raw sends what the stack was unwound from, and reports whether there was space. */
 static __noinline bool send_raw(struct pt_regs *ctx, struct thread *t, struct raw_request *r)
 {
 	__u64 span;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs and the tracer share: records in the rings, numbers of
- * operations and loss reasons, the packed description of a probe site. Fixed
- * widths, no padding. tracer/event_test.go compares the layout with the object.
+ * What the programs and the tracer share: records in the rings, numbers of operations and loss
+ * reasons, the packed description of a probe site. Fixed widths, no padding. tracer/event_test.go
+ * compares the layout with the object.
  */
 #ifndef RTRACE_RECORDS_H
 #define RTRACE_RECORDS_H
@@ -10,15 +10,15 @@
 #include "helpers.h"
 #include "regs.h"
 
-/* Deepest stack that can be recorded; more is cut and marked. */
+/* Deepest stack that can be recorded; deeper ones are truncated and marked. */
 #define MAX_DEPTH 512
 
 enum record_kind {
-	RECORD_ALLOC = 1, /* struct event: addr came to life with size */
-	RECORD_FREE, /* struct event: addr ended */
+	RECORD_ALLOC = 1, /* struct event: addr was allocated with size */
+	RECORD_FREE, /* struct event: addr was freed */
 	RECORD_MOVE_ENTER, /* struct event: realloc of addr began */
-	RECORD_MOVE, /* struct move_event: old ended, addr came to life with size */
-	RECORD_MOVE_UNDONE, /* struct event: realloc of addr failed, addr lives on */
+	RECORD_MOVE, /* struct move_event: old was freed, addr was allocated with size */
+	RECORD_MOVE_UNDONE, /* struct event: realloc of addr failed, addr stays allocated */
 	RECORD_STACK, /* struct stack_record: frames of a stack hash */
 	RECORD_MAPS, /* struct event, head only: the dynamic loader changed the mappings */
 	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
@@ -32,10 +32,10 @@ enum stack_end {
 	STACK_TRUNCATED,
 	STACK_BAD_POINTER, /* the frame pointer chain breaks */
 	STACK_UNREADABLE, /* user memory could not be read */
-	STACK_NO_RULE, /* code without a rule, or with one that takes a full interpreter */
+	STACK_NO_RULE, /* code without a rule, or with one that requires a full interpreter */
 	STACK_UNMAPPED, /* code in no mapping that the tracer knows */
 	STACK_BAD_FRAME, /* the rules lead downwards */
-	STACK_HELPER, /* from the kernel's walker, which does not say */
+	STACK_HELPER, /* from the kernel's walker, which does not report why */
 };
 
 struct head {
@@ -46,11 +46,11 @@ struct head {
 	__u8 told; /* enum told: what struct event has in argument */
 };
 
-/* What an event tells of the call beside its size, where arguments are asked for. */
+/* What an event contains of the call besides its size, if arguments are recorded. */
 enum told {
 	TOLD_NOTHING,
 	TOLD_COUNT, /* the second factor of the size */
-	TOLD_ELEMENT, /* the first one: the second has no room, or is 0 */
+	TOLD_ELEMENT, /* the first factor, because the second does not fit or is 0 */
 	TOLD_ALIGNMENT,
 };
 
@@ -82,14 +82,14 @@ struct stack_record {
 #define RAW_BYTES 65536
 #define RAW_RANGES 2
 
-/* A stack as it is in memory, for the tracer to unwind again. */
+/* A copy of a stack in memory, for the tracer to unwind again. */
 struct raw_stack {
 	struct head head;
-	__u64 hash; /* of what the programs made of it */
+	__u64 hash; /* of the programs' result */
 	__u64 pc, sp; /* where unwinding began */
 	struct pt_regs regs;
 	__u64 start[RAW_RANGES]; /* addresses that data was copied from */
-	__u32 at[RAW_RANGES]; /* where in data */
+	__u32 at[RAW_RANGES]; /* offsets in data */
 	__u32 length[RAW_RANGES];
 	__u8 data[RAW_BYTES]; /* at most */
 };
@@ -103,7 +103,7 @@ _Static_assert(sizeof(struct event) == 48, "event");
 _Static_assert(sizeof(struct move_event) == 64, "move_event");
 _Static_assert(STACK_HEAD_SIZE == 32, "stack_record");
 
-/* Reasons for an event, or a part of it, that did not reach the tracer. */
+/* Reasons why an event, or a part of it, did not reach the tracer. */
 enum loss {
 	LOSS_RING_FULL, /* no room in the ring: the event is missing */
 	LOSS_STATE, /* no memory for the state of a thread */
@@ -111,8 +111,8 @@ enum loss {
 	LOSS_MISSED_RETURN, /* a call was entered but its return never seen */
 	LOSS_STACK, /* the frames of a stack could not be sent */
 	LOSS_ARGUMENT, /* an argument in user memory could not be read */
-	LOSS_LATE, /* how a realloc stands to its neighbours is not known */
-	LOSS_SIDEBAND, /* the tracer was not told that the mappings changed */
+	LOSS_LATE, /* the order of a realloc and other events is unknown */
+	LOSS_SIDEBAND, /* the tracer was not notified of changed mappings */
 	LOSS_COUNT,
 };
 
@@ -128,18 +128,16 @@ enum operation {
 };
 
 /*
- * A probe site packed into the 64-bit cookie of its attachment:
- * bits 0-9 function, 10-13 operation, 14-18 register of the size, 19-23 of its
- * second factor, 24-28 of the block or out pointer, 29-36 words pushed before
- * the site, 37 ends in a jump to another probed function, 38 the size is a
- * product whose overflow the processor's flags show or, where there is a second
- * factor, that is none but the alignment, 39 counts only while a call
- * is open. Behind a call for memory the register of the block is that of the
- * result. In 32-bit programs registers from 16 on are words of the stack.
- * 40-58 pages from the start of the allocator's code to the site, 59 it may call
- * those of another allocator, 60 a free that is open until it returns, since it may
- * lead to that of another one, 61 jumps back to its own start, 62-63 which of the
- * process's texts it is in.
+ * A probe site packed into the 64-bit cookie of its attachment: bits 0-9 function, 10-13
+ * operation, 14-18 register of the size, 19-23 of its second factor, 24-28 of the block or out
+ * pointer, 29-36 words pushed before the site, 37 ends in a jump to another probed function, 38
+ * the size is a product whose overflow the processor's flags show or, where there is a second
+ * factor, that is not a factor but the alignment, 39 counts only while a call is open. After a
+ * call for memory the register of the block is that of the result. In 32-bit programs registers
+ * from 16 on are words of the stack. 40-58 pages from the start of the allocator's code to the
+ * site, 59 it may call the functions of another allocator, 60 a free that is open until it
+ * returns, because it may lead to another allocator's, 61 jumps back to its own start, 62-63
+ * which of the process's texts it is in.
  */
 #define SITE_FUNCTION(s) ((__u16)((s)&0x3ff))
 #define SITE_OPERATION(s) ((__u32)((s) >> 10) & 0xf)
@@ -157,7 +155,7 @@ enum operation {
 #define SITE_REENTERS(s) ((__u32)((s) >> 61) & 1)
 #define SITE_TEXT(s) ((s) >> 62)
 
-/* At entries 39 is: the function's return instructions are probed, since it may throw. */
+/* At entries bit 39 means: the function's return instructions are probed, because it may throw. */
 #define SITE_EXITS(s) ((__u32)((s) >> 39) & 1)
 
 /* C++ operators: 40-46 bytes from the entry to the site, 47-62 length of the code. */
@@ -167,7 +165,7 @@ enum operation {
 /* Files whose allocators are probed in one process. */
 #define MAX_TEXTS 4
 
-/* Code of a file that has an allocator in it; both 0 where there is none. */
+/* Code of a file that contains an allocator; both 0 if there is none. */
 struct text {
 	__u64 start, end;
 };
@@ -191,19 +189,19 @@ enum unwind_mode {
 	UNWIND_HELPER,
 };
 
-/* One program in so many is timed. A prime: calls of malloc and free take turns. */
+/* One program in this many is timed. A prime, because calls of malloc and free alternate. */
 #define TIMED_OF 31
-#define TIMED_LONGEST 100000 /* ns; one that took longer was interrupted */
+#define TIMED_LONGEST 100000 /* ns; a program that took longer was interrupted */
 
-/* Counters of work, for the tracer's statistics. */
+/* Work counters, for the tracer's statistics. */
 enum work_kind {
 	WORK_WALK, /* stacks that were not in the stack cache */
 	WORK_SEARCH, /* addresses whose rule was not in the rule cache */
 	WORK_UNCHECKED, /* raw stacks that found no room in the ring */
-	WORK_HIT, /* probes that were hit, but for return probes */
+	WORK_HIT, /* probes that were hit, except return probes */
 	WORK_RETURN, /* return probes that were hit */
-	WORK_BEGAN, /* when the program began that is being timed; 0: none is */
-	WORK_TIME, /* nanoseconds of those that were: see TIMED_OF */
+	WORK_BEGAN, /* when the program that is being timed began; 0: none is */
+	WORK_TIME, /* nanoseconds of the timed programs: see TIMED_OF */
 	WORK_COUNT,
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The user registers at a probe. Their layout is ABI (asm/ptrace.h), so no
- * kernel header is needed. Registers are numbered as the machine encodes them;
- * tracer/site uses the same numbers.
+ * The user registers at a probe. Their layout is ABI (asm/ptrace.h), so no kernel header is
+ * needed. Registers are numbered as the machine encodes them; tracer/site uses the same numbers.
  */
 #ifndef RTRACE_REGS_H
 #define RTRACE_REGS_H
@@ -12,9 +11,9 @@
 #define NO_REG 31
 
 /*
- * The context may only be read at constant offsets from its start. Plain C
- * loads behind a choice are merged by the compiler into one load at a computed
- * address, which the verifier refuses; assembly is left alone.
+ * The context may be read only at constant offsets from its start. The compiler merges plain C
+ * loads after a choice into one load at a computed address, which the verifier refuses; it does
+ * not change assembly.
  */
 #define CONTEXT_WORD(ctx, field)                                                          \
 	({                                                                                \
@@ -47,20 +46,20 @@ struct pt_regs {
 #define REG_ARG3(r) ((r)->rcx)
 #define REG_OVERFLOW(r) ((r)->eflags >> 11 & 1)
 
-/* A call pushes its return address: behind the return sp is one word higher. */
+/* A call pushes its return address: after the return sp is one word higher. */
 #define RETURN_POP 8
 
 /*
- * The signal frame (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h):
- * behind the return address is the ucontext, whose registers follow its head
- * of 40 bytes: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+ * The signal frame (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h): the ucontext follows
+ * the return address. Its registers follow its head of 40 bytes: r8 to r15, rdi, rsi, rbp, rbx,
+ * rdx, rax, rcx, rsp, rip.
  */
 #define SIGNAL_REGS 40
 #define SIGNAL_FP (10 * 8)
 #define SIGNAL_SP (15 * 8)
 #define SIGNAL_PC (16 * 8)
 
-/* Where it has the register that DWARF numbers n: a nibble each, from rax on. */
+/* Offset of the register with DWARF number n: a nibble each, from rax on. */
 #define SIGNAL_REGISTER(n) ((0x76543210fa89becdULL >> ((n)*4 & 63) & 15) * 8)
 
 #define SP_CAN_BE_LOST 0
@@ -121,13 +120,12 @@ struct pt_regs {
 #define REG_LR(r) ((r)->regs[30])
 #define REG_OVERFLOW(r) ((r)->pstate >> 28 & 1)
 
-/* The return address is in a register: sp is the same before and behind a call. */
+/* The return address is in a register: sp is the same before and after a call. */
 #define RETURN_POP 0
 
 /*
- * The signal frame (arch/arm64/kernel/signal.c, uapi/asm/sigcontext.h): behind
- * the siginfo of 128 bytes the ucontext, with x0 to x30, sp and pc from its
- * byte 184 on.
+ * The signal frame (arch/arm64/kernel/signal.c, uapi/asm/sigcontext.h): the ucontext follows the
+ * siginfo of 128 bytes, with x0 to x30, sp and pc from its byte 184 on.
  */
 #define SIGNAL_REGS 312
 #define SIGNAL_FP (29 * 8)
@@ -135,13 +133,13 @@ struct pt_regs {
 #define SIGNAL_PC (32 * 8)
 #define SIGNAL_REGISTER(n) ((__u64)(n)*8)
 
-/* A frame record is not at the frame's end: behind a frame-pointer step sp is not known. */
+/* A frame record is not at the frame's end: after a frame-pointer step sp is unknown. */
 #define SP_CAN_BE_LOST 1
 
 /* Pointer authentication: a signature is in the bits that addresses do not have. */
 #define SIGNED_RETURNS 1
 
-/* Arguments are in x0-x7, copies of them can be anywhere below x29. */
+/* Arguments are in x0-x7; copies of them can be anywhere below x29. */
 #define ONE_REG(i)                                       \
 	do {                                             \
 		if (n == i)                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * 32-bit programs on an x86-64 kernel: their registers are the low halves of the
- * kernel's, their arguments are on the stack. Included by regs.h.
+ * 32-bit programs on an x86-64 kernel: their registers are the low halves of the kernel's, their
+ * arguments are on the stack. Included by regs.h.
  */
 #ifndef RTRACE_REGS_I386_H
 #define RTRACE_REGS_I386_H
@@ -15,12 +15,11 @@
 #define RETURN_POP 4
 
 /*
- * The signal frames (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h): at
- * the end of a handler sp is behind the return address, at the number of the
- * signal. Then comes, for handlers with siginfo, two pointers, the siginfo of 128
- * bytes and the ucontext, whose registers follow its head of 20 bytes; for others
- * the registers. These are, behind 16 bytes of segments: edi, esi, ebp, esp, ebx,
- * edx, ecx, eax, two words, eip.
+ * The signal frames (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h): at the end of a
+ * handler sp is past the return address, at the number of the signal. Then follow, for handlers
+ * with siginfo, two pointers, the siginfo of 128 bytes and the ucontext, whose registers follow
+ * its head of 20 bytes; for others the registers. These are, after 16 bytes of segments: edi,
+ * esi, ebp, esp, ebx, edx, ecx, eax, two words, eip.
  */
 #define SIGNAL_REGS 160
 #define SIGNAL_OLD_REGS 4
@@ -28,13 +27,13 @@
 #define SIGNAL_SP 28
 #define SIGNAL_PC 56
 
-/* Where it has the register that DWARF numbers n, which is as the machine does. */
+/* Offset of the register with DWARF number n, which is also the machine's. */
 #define SIGNAL_REGISTER(n) ((__u64)(11 - ((n)&7)) * 4)
 
 #define SP_CAN_BE_LOST 0
 #define SIGNED_RETURNS 0
 
-/* What functions that align their stack save in front of the caller's sp, and it. */
+/* The registers that functions which align their stack save before the caller's sp, and that sp. */
 #define SAVED_REGISTERS 4
 #define ALIGNED_STACK 16
 

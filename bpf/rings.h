@@ -10,7 +10,8 @@ struct ring {
 	__uint(max_entries, 4096);
 };
 
-/* Index is the CPU. A CPU that came up later has no ring; its events are counted as lost. */
+/* The index is the CPU. A CPU that comes online later has no ring; its events are counted as
+ * lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);

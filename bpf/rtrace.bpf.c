@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Probes of the allocation tracer. One program serves every entry site, one
- * every return; a packed site says which function it is and where its arguments
- * are.
+ * Probes of the allocation tracer. One program serves every entry site, one every return; a
+ * packed site contains the function and where its arguments are.
  *
- * Rules (docs/architecture.md, "In the kernel"): a free counts at its entry,
- * an allocation at its return; only the outermost call of an allocator counts;
- * whatever is not recorded is counted as lost, by reason.
+ * Rules (docs/design/calls.md): a free counts at its entry, an allocation at its return;
+ * only the outermost call of an allocator counts; whatever is not recorded is counted as lost,
+ * by reason.
  *
- * Needs Linux 5.10; attach cookies, task storage, bpf_loop and uprobe_multi are
- * used where the kernel has them.
+ * Needs Linux 5.10; attach cookies, task storage, bpf_loop and uprobe_multi are used if the
+ * kernel has them.
  */
 #include "argument.h"
 #include "growth.h"
@@ -21,7 +20,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Keeps the records' types in the object's debug information, for their Go twins. */
+/* Keeps the records' types in the object's debug information, for the generated Go types. */
 const struct event *unused_event __attribute__((unused));
 const struct move_event *unused_move_event __attribute__((unused));
 const struct stack_record *unused_stack_record __attribute__((unused));
@@ -50,20 +49,20 @@ static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u6
 	if (!count)
 		return 0;
 	limit = (word)~0ULL / count;
-	/* Keeps clang from a 128-bit multiplication, which BPF has not. */
+	/* Keeps clang from using a 128-bit multiplication, which BPF lacks. */
 	asm volatile("" : "+r"(limit));
 	if (size > limit)
-		return ~0ULL; /* the allocator refuses it, too */
+		return ~0ULL; /* the allocator refuses it too */
 	return size * count;
 }
 
-/* open_call makes room for a call that goes on until its return is seen. */
+/* open_call adds a call that stays open until its return is seen. */
 static __always_inline struct call *open_call(struct thread *t, __u64 site, __u64 slot)
 {
 	__u64 depth = t->depth;
 	struct call *c;
 
-	/* Keeps clang from leaving out the check where it knows more than the verifier. */
+	/* Keeps clang from omitting the check where it knows more than the verifier. */
 	asm volatile("" : "+r"(depth));
 	if (depth >= MAX_CALLS) {
 		lose(LOSS_NESTING);
@@ -89,7 +88,7 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 	__u64 block = argument(ctx, SITE_BLOCK_REG(site), slot), stack = 0;
 
 	if (!block) {
-		/* Its return must not be taken for that of a call which never returned. */
+		/* Its return must not be taken for the return of a call that never returned. */
 		if (unlikely(SITE_OPENS(site)))
 			forget_at(t, slot);
 		return;
@@ -176,8 +175,8 @@ int enter(struct pt_regs *ctx)
 }
 
 /*
- * finish_realloc reports what a realloc with an old block did. If nothing was told
- * of its entry, another thread may have got the block before, by the trace's order.
+ * finish_realloc reports the effect of a realloc with an old block. If its entry was not sent,
+ * another thread may have got the block before, in the order of the trace.
  */
 static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t, struct call *c,
 					   __u64 result, __u64 stack)
@@ -195,8 +194,8 @@ static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t
 }
 
 /*
- * finish_call reports what the innermost open call did. It returns to pc with the
- * stack pointer sp.
+ * finish_call reports the effect of the innermost open call. It returns to pc with the stack
+ * pointer sp.
  */
 static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, struct call *c,
 					__u64 pc, __u64 sp)
@@ -245,7 +244,7 @@ static __always_inline void on_leave(struct pt_regs *ctx)
 			return;
 		c = &t->calls[top];
 		if (c->slot != slot)
-			return; /* a nested call, or one that was entered before the probes */
+			return; /* a nested call, or a call from before the probes */
 	}
 	t->depth = top;
 	finish_call(ctx, t, c, REG_PC(ctx), REG_SP(ctx));
@@ -262,9 +261,8 @@ int leave(struct pt_regs *ctx)
 }
 
 /*
- * exit_call takes away the open call of a function that may throw, where a probe is at
- * one of its ends. Code of theirs that others use, too, is told apart by the place of
- * the return address.
+ * exit_call removes the open call of a function that may throw, if a probe is at one of its ends.
+ * If several functions share that code, the place of the return address distinguishes them.
  */
 static __always_inline struct call *exit_call(struct thread *t, __u64 slot)
 {
@@ -279,7 +277,7 @@ static __always_inline struct call *exit_call(struct thread *t, __u64 slot)
 	return &t->calls[top];
 }
 
-/* leave_at sits on the return instructions of functions that may throw. */
+/* leave_at is at the return instructions of functions that may throw. */
 static __always_inline void on_leave_at(struct pt_regs *ctx)
 {
 	__u64 slot = REG_SP(ctx);
@@ -303,8 +301,8 @@ int leave_at(struct pt_regs *ctx)
 }
 
 /*
- * hand_over sits where such functions end in a jump to another that is traced: that
- * one's call counts, under the name of the first.
+ * hand_over is where such functions end in a jump to another traced function: that function's
+ * call counts, under the name of the first.
  */
 static __always_inline void on_hand_over(struct pt_regs *ctx)
 {
@@ -317,7 +315,7 @@ static __always_inline void on_hand_over(struct pt_regs *ctx)
 		return;
 	t->new.slot = c->slot;
 	t->new.caller = c->block;
-	t->new.length = 0; /* it calls nothing any more */
+	t->new.length = 0; /* it makes no further call */
 	t->new.used_at = 0;
 	t->new.function = c->function;
 }
@@ -333,9 +331,9 @@ int hand_over(struct pt_regs *ctx)
 }
 
 /*
- * internal_free sits on the calls of free that the allocator makes for itself,
- * to empty a thread's cache at its end: these blocks the program has freed
- * already. It tells the probe in free by the place of the return address.
+ * internal_free is at the calls of free that the allocator makes for itself, to empty a thread's
+ * cache at its end: the program has already freed these blocks. It notifies the probe in free
+ * through the place of the return address.
  */
 static __always_inline void on_internal_free(struct pt_regs *ctx)
 {
@@ -356,7 +354,7 @@ int internal_free(struct pt_regs *ctx)
 	return 0;
 }
 
-/* grow sits on the calls by which the allocator asks the system for memory. */
+/* grow is at the calls with which the allocator gets memory from the system. */
 SEC("uprobe")
 int grow(struct pt_regs *ctx)
 {
@@ -371,7 +369,7 @@ int grow(struct pt_regs *ctx)
 	return 0;
 }
 
-/* grown sits behind these calls, where their result is known. */
+/* grown is after these calls, where their result is known. */
 SEC("uprobe")
 int grown(struct pt_regs *ctx)
 {
@@ -386,7 +384,7 @@ int grown(struct pt_regs *ctx)
 	return 0;
 }
 
-/* maps_changed sits where the dynamic loader tells debuggers of a new or removed library. */
+/* maps_changed is where the dynamic loader notifies debuggers of a new or removed library. */
 SEC("uprobe")
 int maps_changed(struct pt_regs *ctx)
 {
@@ -401,8 +399,8 @@ int maps_changed(struct pt_regs *ctx)
 }
 
 /*
- * call_stack runs where a function begins or returns, behind a program of
- * functions.bpf.c that has told of it.
+ * call_stack runs where a function begins or returns, after a program of functions.bpf.c that has
+ * sent the event.
  */
 SEC("uprobe")
 int call_stack(struct pt_regs *ctx)
@@ -420,7 +418,7 @@ int call_stack(struct pt_regs *ctx)
 	return 0;
 }
 
-/* returned_stack is call_stack behind the return of a function. */
+/* returned_stack is call_stack after the return of a function. */
 SEC("uprobe")
 int returned_stack(struct pt_regs *ctx)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which site a probe has hit: the cookie of its attachment says it, or the
- * address on kernels without cookies (before 5.15).
+ * Which site a probe has hit: the cookie of its attachment or, on kernels without cookies (before
+ * 5.15), the address determines it.
  */
 #ifndef RTRACE_SITE_H
 #define RTRACE_SITE_H
 
 #include "state.h"
 
-/* Programs that need to know. Sites of two of them can be at the same address. */
+/* Programs that look up their site. Sites of two of them can be at the same address. */
 enum site_program {
 	SITE_ENTER,
 	SITE_GROW,
@@ -17,10 +17,10 @@ enum site_program {
 };
 
 /*
- * Packed sites by what is the same wherever the library is mapped: by the
- * address within its page where no other site of the program has that, since
- * it is right at once after exec, else by the distance from the code of its
- * allocator, and which that is. The tracer fills it.
+ * Packed sites by what is the same wherever the library is mapped. That is the address within its
+ * page if no other site of the program has the same, because it is right at once after exec;
+ * otherwise the distance from the code of its allocator, and which allocator that is. The tracer
+ * fills it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -30,7 +30,7 @@ struct {
 } sites SEC(".maps");
 
 #define SITE_KEY(place, program) ((place) << 2 | (program))
-#define SITE_DISTANCE (1ULL << 63) /* in a key: it is made of the distance */
+#define SITE_DISTANCE (1ULL << 63) /* in a key: it consists of the distance */
 #define SITE_TEXT_SHIFT 60 /* in such a key: the number of the text */
 
 static __always_inline __u64 *site_at(__u32 pid, __u64 pc, __u64 program)
@@ -44,7 +44,7 @@ static __always_inline __u64 *site_at(__u32 pid, __u64 pc, __u64 program)
 	process = bpf_map_lookup_elem(&targets, &pid);
 	if (!process)
 		return NULL;
-	key = 0; /* no site has it */
+	key = 0; /* no site has this key */
 	for (__u64 i = 0; i < MAX_TEXTS; i++) {
 		struct text *t = &process->texts[i];
 
@@ -55,7 +55,7 @@ static __always_inline __u64 *site_at(__u32 pid, __u64 pc, __u64 program)
 	return bpf_map_lookup_elem(&sites, &key);
 }
 
-/* find_site finds the packed site that was hit. Without it nothing is known of the call. */
+/* find_site finds the packed site that was hit. Without it nothing is known about the call. */
 static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
 				      enum site_program program, __u64 *site)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * User stacks: the true return address first, then its callers. The frames of
- * a stack are sent once, events carry its hash.
+ * User stacks: the true return address first, then its callers. The frames of a stack are sent
+ * once, events contain its hash.
  */
 #ifndef RTRACE_STACK_H
 #define RTRACE_STACK_H
@@ -13,8 +13,8 @@
 #define SEEN_SLOTS 65536
 
 /*
- * Hashes whose frames the tracer already has, direct-mapped: a collision only
- * sends frames twice. A hash is entered after its record got through.
+ * Hashes whose frames the tracer already has, direct-mapped: a collision only sends frames twice.
+ * A hash is entered after its record was sent.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -41,7 +41,7 @@ static __always_inline bool make_known(void *ctx, struct thread *t)
 	return true;
 }
 
-/* ask_helper has the kernel walk the stack, which it does by frame pointer. */
+/* ask_helper makes the kernel walk the stack, which it does with the frame pointer. */
 static __noinline void ask_helper(struct pt_regs *ctx, struct thread *t)
 {
 	long bytes;
@@ -79,9 +79,9 @@ static __always_inline void find_frames(struct pt_regs *ctx, struct thread *t, _
 }
 
 /*
- * send_late leaves a stack to the tracer that leads through code whose table is
- * not there yet. It returns an id of its own for it: stacks that begin alike
- * may go on in different ways. 0 means that there was no room.
+ * send_late leaves the unwinding of a stack to the tracer if the stack leads through code whose
+ * table is not there yet. It returns an ID of its own for the stack, because stacks with the same
+ * beginning may differ later. 0 means that there was no space.
  */
 static __noinline __u64 send_late(struct pt_regs *ctx, struct thread *t, __u64 pc, __u64 sp)
 {
@@ -106,9 +106,8 @@ static __noinline void send_check(struct pt_regs *ctx, struct thread *t, __u64 h
 }
 
 /*
- * record_stack returns the hash of the stack whose innermost return address is
- * pc, with sp and fp as behind that return, after its frames were sent if the
- * tracer has not seen them.
+ * record_stack returns the hash of the stack whose innermost return address is pc, with sp and fp
+ * after that return. It sends the frames if the tracer has not seen them.
  */
 static __always_inline __u64 record_stack(struct pt_regs *ctx, struct thread *t, __u64 pc, __u64 fp,
 					  __u64 sp)

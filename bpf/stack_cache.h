@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks that were unwound lately. What a stack is follows from the address,
- * the stack pointer, at times the frame pointer, and the few words of memory
- * that unwinding read. Where all of them are as they were, the stack is the
- * same: this is no guess.
+ * Stacks that were unwound recently. A stack is determined by the address, the stack pointer,
+ * sometimes the frame pointer, and the few words of memory that unwinding read. If all of them
+ * are unchanged, the stack is the same: this is not a guess.
  */
 #ifndef RTRACE_STACK_CACHE_H
 #define RTRACE_STACK_CACHE_H
@@ -15,20 +14,20 @@
 #define CACHE_SLOTS (MAX_SLOTS + MAX_EXTRA)
 
 /*
- * A look costs about half of what a hit saves. So a thread in whose stacks less
- * than a third are found looks at one in eight only, until it finds some again.
+ * A lookup costs about half of what a hit saves. So a thread that finds less than a third of its
+ * stacks looks up only one in eight, until it finds some again.
  */
 #define HIT_LUCK 2
 #define MAX_LUCK 64
 #define UNLUCKY_TURNS 8
 
 struct cached_stack {
-	__u32 version; /* odd while the entry is written; another one afterwards */
-	__u32 written; /* 1: some program writes */
+	__u32 version; /* odd while the entry is being written; changes with each write */
+	__u32 written; /* 1: a program is writing */
 	__u64 pc, sp, fp;
 	__u64 epoch; /* of the mappings, and so of the process */
 	__u64 hash;
-	__u32 length; /* bytes of stack that have the slots */
+	__u32 length; /* bytes of stack that contain the slots */
 	__u32 fars;
 	__u32 far_at[MAX_FAR];
 	__u64 far_value[MAX_FAR];
@@ -53,7 +52,7 @@ struct {
 
 #define BARRIER() asm volatile("" : : : "memory")
 
-/* An atomic whose result is used orders all that is before it and all behind it. */
+/* An atomic operation whose result is used orders everything before and after it. */
 static __always_inline __u32 ordered_add(__u32 *to, __u32 n)
 {
 	__u32 old = __sync_fetch_and_add(to, n);
@@ -62,7 +61,7 @@ static __always_inline __u32 ordered_add(__u32 *to, __u32 n)
 	return old;
 }
 
-/* read_version reads the version, and nothing else of the entry before or after it. */
+/* read_version reads the version, ordered before and after the rest of the entry. */
 static __always_inline __u32 read_version(struct cached_stack *e)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -101,7 +100,7 @@ static __always_inline bool same_far_words(struct cached_stack *e)
 	return true;
 }
 
-/* same_words says whether the slots of an entry have the values they had. */
+/* same_words reports whether the slots of an entry still have the same values. */
 VERIFIED_ONCE int same_words(struct thread *t, struct cached_stack *e)
 {
 	__u64 differ = 0;
@@ -143,7 +142,7 @@ VERIFIED_ONCE __u64 match(struct thread *t, struct cached_stack *e, __u64 pc, __
 	return hash;
 }
 
-/* find_stack returns the hash of a stack that is known, or 0. */
+/* find_stack returns the hash of a cached stack, or 0. */
 static __noinline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
 {
 	struct cache_set *set;
@@ -181,7 +180,7 @@ static __always_inline void keep_word(struct thread *t, struct cached_stack *e, 
 
 	asm volatile("" : "+r"(n));
 	if (n >= CACHE_SLOTS || at > LAST_WORD) {
-		e->pc = 0; /* no stack: something that decides it is missing */
+		e->pc = 0; /* not a valid stack: something that decides it is missing */
 		return;
 	}
 	e->slot[n] = at;
@@ -196,7 +195,7 @@ struct keeping {
 	struct cached_stack *e;
 };
 
-/* keep_frame keeps what decided the frame behind frame n. */
+/* keep_frame keeps what decided the frame after frame n. */
 static long keep_frame(__u64 n, struct keeping *k)
 {
 	__u32 slot, at;
@@ -213,7 +212,7 @@ static long keep_frame(__u64 n, struct keeping *k)
 	return GO_ON;
 }
 
-/* keep_other keeps what was read beside the frames. */
+/* keep_other keeps what was read besides the frames. */
 static long keep_other(__u64 n, struct keeping *k)
 {
 	if (n >= MAX_EXTRA || n >= k->t->walk.extras)
@@ -255,7 +254,7 @@ static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp
 	if (!set)
 		return;
 	e = &set->ways[t->stack.hash % CACHE_WAYS];
-	/* Whoever comes second does without. */
+	/* A second writer gives up. */
 	if (__sync_lock_test_and_set(&e->written, 1))
 		return;
 	ordered_add(&e->version, 1);
@@ -272,7 +271,7 @@ static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp
 
 #else
 
-/* The entries' lock takes atomic operations that kernels without bpf_loop may not have. */
+/* The entries' lock needs atomic operations that kernels without bpf_loop may lack. */
 static __always_inline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
 {
 	return 0;

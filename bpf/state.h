@@ -6,29 +6,29 @@
 #include "records.h"
 
 /* Settings, fixed before the programs are loaded. */
-volatile const bool cfg_task_storage = true; /* else state is a hash by thread id */
+volatile const bool cfg_task_storage = true; /* otherwise state is a hash by thread ID */
 volatile const bool cfg_no_storage = false; /* for tests: as if none could be made */
-volatile const bool cfg_cookies = true; /* else sites are found by address */
+volatile const bool cfg_cookies = true; /* otherwise sites are found by address */
 volatile const bool cfg_perf_buffer = false; /* perf event arrays instead of ring buffers */
-volatile const bool cfg_backtrace_all = false; /* frees have a stack, too */
+volatile const bool cfg_backtrace_all = false; /* frees have a stack too */
 volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */
 volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
-volatile const bool cfg_args = false; /* events tell of arguments besides sizes */
+volatile const bool cfg_args = false; /* events contain arguments besides sizes */
 volatile const __u64 cfg_min_size = 0; /* smaller allocations are not reported */
 volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks */
 volatile const __u32 cfg_unwind = UNWIND_AUTO;
-volatile const bool cfg_stack_cache = true; /* stacks that are known are not unwound again */
-volatile const __u32 cfg_verify = 0; /* every so many stacks are sent raw as well */
+volatile const bool cfg_stack_cache = true; /* cached stacks are not unwound again */
+volatile const __u32 cfg_verify = 0; /* one in this many stacks is also sent raw */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 volatile const __u64 cfg_page_size = 4096;
 volatile const __u64 cfg_address_mask =
 	(1ULL << 48) - 1; /* bits that addresses of the target have */
 
-/* Switched by the tracer while the programs run. */
+/* Changed by the tracer while the programs run. */
 volatile __u32 enabled = 0;
 volatile __u32 generation = 1; /* grows whenever targets, enabled or pauses change */
-volatile __u32 pauses = 0; /* how often the probes were taken out and put in again */
+volatile __u32 pauses = 0; /* how often the probes were removed and attached again */
 
 struct call {
 	__u64 slot; /* where the return address is or would be on the stack; identifies the call */
@@ -38,22 +38,22 @@ struct call {
 	__u16 function; /* that it counts as: perhaps an operator */
 	__u16 entered;
 	__u8 operation;
-	__u8 skip; /* its return tells nothing: below the size limit, or a free */
+	__u8 skip; /* its return is not sent: below the size limit, or a free */
 	__u8 tail_calls : 1;
 	__u8 reenters : 1;
-	__u8 exits : 1; /* probes are on its return instructions, and it may throw */
-	__u8 entry_lost : 1; /* realloc: no record says that it was entered */
-	__u8 told; /* enum told: what argument is */
+	__u8 exits : 1; /* its return instructions have probes, and it may throw */
+	__u8 entry_lost : 1; /* realloc: no record contains its entry */
+	__u8 told; /* enum told: the meaning of argument */
 	__u32 argument;
 	__u32 reserved;
 };
 
 #define MAX_CALLS 8
 
-/* A call by which the allocator asks the system for memory. */
+/* A call with which the allocator gets memory from the system. */
 struct growth {
-	__u64 slot; /* where its return address will be; 0: there is none */
-	__u64 addr; /* of the memory, where the call says it */
+	__u64 slot; /* where its return address will be; 0: there is no call */
+	__u64 addr; /* of the memory, if the call passes it */
 	__u64 size;
 	__u64 old_size; /* mremap */
 	__u32 operation;
@@ -62,7 +62,7 @@ struct growth {
 
 /* A C++ operator that was entered: see operator.h. */
 struct operator_note {
-	__u64 slot; /* where its return address is or would be on the stack; 0: there is none */
+	__u64 slot; /* where its return address is or would be on the stack; 0: there is no operator */
 	__u64 caller; /* its return address */
 	__u64 start; /* of its code */
 	__u32 used_at; /* low half of the slot of the call that took the name; 0: none yet */
@@ -78,48 +78,47 @@ struct window {
 	__u64 base; /* address of the first word */
 	__u64 top; /* copies that crossed this address failed */
 	__u32 length; /* bytes */
-	__u16 span; /* bytes that the stack before this one took, at most those of a window */
-	__u16 beyond; /* frames that it had outside of its first window */
+	__u16 span; /* bytes that the previous stack took, at most those of a window */
+	__u16 beyond; /* its frames outside of its first window */
 	word words[WINDOW_WORDS];
 };
 
-/* Stacks up to so deep can be in the stack cache. */
+/* Stacks up to this depth can be in the stack cache. */
 #define MAX_SLOTS 96
 #define MAX_EXTRA 32
 #define SLOT_PAIR 1 /* in a slot: the word below decides as well */
 #define SLOT_FAR 0xfffe /* in a slot: the word is a far one */
 
 /*
- * A large frame moves its callers out of the window. A few words there are read
- * one by one and do not keep a stack out of the cache.
+ * A large frame moves its callers out of the window. A few words there are read one by one and do
+ * not keep a stack out of the cache.
  */
 #define MAX_FAR 6
 #define FAR_LIMIT (1 << 20) /* bytes from the first sp */
 
 /*
- * Where unwinding has got to. What decided the stack is kept as slots, offsets
- * in bytes within the first window: of each frame's return address, and of the
- * other words that were read.
+ * The state of unwinding. What decided the stack is kept as slots, offsets in bytes within the
+ * first window: of each frame's return address, and of the other words that were read.
  */
 struct walk {
 	__u64 pc, sp; /* of the frame that is about to be left */
 	__u64 fp; /* its frame pointer, or where that was saved: see fp_at */
-	__u64 ra_slot; /* what a return probe knows the return address in pc by */
-	__u64 interrupted; /* registers in the signal frame if a signal came at pc */
+	__u64 ra_slot; /* how a return probe identifies the return address in pc */
+	__u64 interrupted; /* registers in the signal frame if a signal interrupted pc */
 	__u64 first_sp;
-	__u64 other_sp; /* of the stack that was left for the one a signal handler has, else 0 */
+	__u64 other_sp; /* of the stack that was left for that of a signal handler, else 0 */
 	__u64 hash; /* of the frames */
 	__u32 depth;
-	__u16 extras; /* words read beside return addresses */
+	__u16 extras; /* words read besides return addresses */
 	__u8 end; /* enum stack_end */
 	__u8 fp_at; /* enum fp_at */
 	__u8 called; /* pc is a return address: the call is before it */
-	__u8 fp_step; /* 1: the last step took the frame pointer */
+	__u8 fp_step; /* 1: the last step used the frame pointer */
 	__u8 fp_used; /* 1: some step did */
 	__u8 fp_needed; /* 1: the stack depends on the frame pointer it began with */
 	__u8 uncached; /* 1: the stack depends on more than slot lists */
 	__u8 sp_lost; /* 1: sp is only known not to be lower */
-	__u8 late; /* 1: it leads through code that the tables do not know yet */
+	__u8 late; /* 1: it leads through code that has no table yet */
 	__u8 fars; /* far words that were read */
 	__u16 beyond; /* frames outside of the first window */
 	__u32 far_at[MAX_FAR]; /* bytes from the first sp */
@@ -129,7 +128,7 @@ struct walk {
 };
 
 enum fp_at {
-	FP_FIRST, /* fp has what it had in the beginning */
+	FP_FIRST, /* fp has its initial value */
 	FP_VALUE,
 	FP_SAVED, /* fp is an address where the value was saved */
 	FP_UNKNOWN,
@@ -140,23 +139,23 @@ struct thread {
 	__u32 pid;
 	__u32 tid;
 	__u32 depth; /* open calls */
-	__u32 pauses; /* before which they were entered */
+	__u32 pauses; /* value of pauses when they were entered */
 	__u32 reserved;
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
 	struct call calls[MAX_CALLS];
 	struct growth growth;
 	struct operator_note new, delete;
-	/* Scratch. A program can be preempted, so it is the thread's own. */
+	/* Scratch. A program can be preempted, so it belongs to the thread. */
 	__u32 unverified; /* stacks since one was sent raw */
-	__u16 luck; /* grows where the stack cache helps */
+	__u16 luck; /* grows if the stack cache helps */
 	__u16 turn; /* stacks without luck */
 	struct walk walk;
 	struct window window;
 	struct stack_record stack;
 };
 
-/* The kernel's allocator rounds up to 8 KiB, of which it needs some for itself. */
+/* The kernel's allocator rounds up to 8 KiB, some of which it needs itself. */
 _Static_assert(sizeof(struct thread) <= 8192 - 128, "thread");
 
 /* State of the threads of the targets. The kernel frees it with the thread. */
@@ -168,9 +167,9 @@ struct {
 } threads SEC(".maps");
 
 /*
- * The same for kernels without task storage, and for threads whose storage could
- * not be made: while a program is preempted within the helper, no other one on its
- * CPU can make any. The tracer deletes dead threads.
+ * The same for kernels without task storage, and for threads whose storage could not be made:
+ * while a program is preempted within the helper, no other program on its CPU can make any. The
+ * tracer deletes the entries of dead threads.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -188,7 +187,7 @@ struct {
 	__type(value, struct thread);
 } blank_threads SEC(".maps");
 
-/* Traced processes by process id. The tracer adds and deletes. */
+/* Traced processes by process ID. The tracer adds and deletes them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
@@ -210,7 +209,7 @@ struct {
 	__type(value, __u64);
 } work SEC(".maps");
 
-/* count is right but for programs that preempt each other: it is for statistics. */
+/* count is exact except for programs that preempt each other: it is for statistics. */
 static __always_inline void count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&work, &what);
@@ -220,9 +219,9 @@ static __always_inline void count(__u32 what)
 }
 
 /*
- * hit counts a probe that was hit, and times one in TIMED_OF. What it notes is in a map,
- * so that the verifier has no second way through the program to look at. A program that
- * preempts one which is timed may be timed in its place.
+ * hit counts a probe that was hit, and times one in TIMED_OF. It stores the start time in a map,
+ * so that the verifier has no second path through the program to check. A program that preempts a
+ * timed one may be timed instead.
  */
 static __always_inline void hit(__u32 what)
 {
@@ -302,7 +301,7 @@ static __always_inline struct thread *new_thread(void)
 	return hashed_thread();
 }
 
-/* current_ids returns process and thread id as the tracer's namespace numbers them. */
+/* current_ids returns process and thread ID in the tracer's namespace. */
 static __always_inline __u64 current_ids(void)
 {
 	struct bpf_pidns_info ids;
@@ -315,8 +314,8 @@ static __always_inline __u64 current_ids(void)
 }
 
 /*
- * forget_open forgets what was under way before a pause: its end was not seen, and
- * what is at its place on the stack now is something else.
+ * forget_open drops calls that were open before a pause: their ends were not seen, and other
+ * calls are in their places on the stack now.
  */
 static __always_inline void forget_open(struct thread *t)
 {
@@ -328,15 +327,14 @@ static __always_inline void forget_open(struct thread *t)
 }
 
 /*
- * refresh_thread makes or renews the state of the current thread, or returns
- * NULL if its process is not traced or no memory is left. That loses a call where
- * one begins.
+ * refresh_thread makes or renews the state of the current thread. It returns NULL if its process
+ * is not traced or there is no memory, which loses a call if one begins here.
  */
 static __noinline struct thread *refresh_thread(bool begins)
 {
 	__u64 ids = current_ids();
 	__u32 pid = ids >> 32;
-	/* Read first: what changes from here on makes the state old again. */
+	/* Read first: a change from here on makes the state outdated again. */
 	__u32 now = generation;
 	struct process *process;
 	struct thread *t;
@@ -367,9 +365,9 @@ static __noinline struct thread *refresh_thread(bool begins)
 }
 
 /*
- * current_thread returns the state of the current thread if it is traced. What
- * is the same for all threads, as being switched off, is checked only where the
- * generation has changed. begins says whether a call begins here.
+ * current_thread returns the state of the current thread if it is traced. What is the same for
+ * all threads, such as being switched off, is checked only when the generation has changed.
+ * begins reports whether a call begins here.
  */
 static __always_inline struct thread *current_thread(bool begins)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many frames at once, where they are of the usual kinds: what changes from one to
- * the next stays in registers. The step of frame.h does the same and is slower.
+ * Many frames at once, if they are of the usual kinds: what changes from one to the next stays in
+ * registers. The step of frame.h does the same and is slower.
  */
 #ifndef RTRACE_STRIDE_H
 #define RTRACE_STRIDE_H
 
 #include "frame.h"
 
-/* So many frames are taken at once where they are usual ones. */
+/* The most frames that are taken at once. */
 #define STRIDE 32
 
 /*
- * Rules that count from sp, with the return address below the CFA and the
- * caller's frame pointer where it was or saved.
+ * Rules that are relative to sp, with the return address below the CFA and the caller's frame
+ * pointer unchanged or saved.
  */
 #if defined(__TARGET_ARCH_x86)
 #define IS_USUAL(r) (((r)&0x6f) == RULE_SP)
@@ -27,14 +27,14 @@
 #define HAS_STRIDE 0
 #endif
 
-/* Behind a frame-pointer step of 32-bit programs follow_rule looks for sp. */
+/* After a frame-pointer step of 32-bit programs follow_rule looks for sp. */
 #ifdef WORD_32
 #define SP_IS_KNOWN(t) (!(t)->walk.fp_step)
 #else
 #define SP_IS_KNOWN(t) 1
 #endif
 
-/* can_stride says whether the window is the first one, and holds the next frame. */
+/* can_stride reports whether the window is the first one and contains the next frame. */
 static __always_inline bool can_stride(struct thread *t)
 {
 	return t->window.base == t->walk.first_sp && t->window.length <= WINDOW_BYTES &&
@@ -42,7 +42,7 @@ static __always_inline bool can_stride(struct thread *t)
 	       SP_IS_KNOWN(t);
 }
 
-/* end_stride notes where strides have led to. */
+/* end_stride stores where strides have led. */
 static __always_inline void end_stride(struct thread *t, __u64 pc, __u64 at, __u32 n, __u64 hash)
 {
 	if (n == t->walk.depth)
@@ -57,10 +57,9 @@ static __always_inline void end_stride(struct thread *t, __u64 pc, __u64 at, __u
 }
 
 /*
- * stride takes steps as long as they are of the most usual kind: a return
- * address whose rule is known and counts from sp, with all that is needed in
- * the first window. What it takes follow would take in the same way; this is
- * quicker, since what changes stays in registers.
+ * stride takes steps as long as they are of the most usual kind: a return address whose rule is
+ * known and relative to sp, with everything that is needed in the first window. follow would take
+ * the same steps; this is faster, because what changes stays in registers.
  */
 VERIFIED_ONCE int stride(struct thread *t)
 {
@@ -107,9 +106,9 @@ VERIFIED_ONCE int stride(struct thread *t)
 }
 
 /*
- * stride_by_pointer does the same where functions keep a frame pointer: the rule
- * is then the same everywhere but in prologues, the caller's frame pointer in
- * the word below the return address. The slots tell of both words.
+ * stride_by_pointer does the same where functions keep a frame pointer. There the rule is the
+ * same everywhere except in prologues, with the caller's frame pointer in the word below the
+ * return address. The slots cover both words.
  */
 VERIFIED_ONCE int stride_by_pointer(struct thread *t)
 {
@@ -137,7 +136,7 @@ VERIFIED_ONCE int stride_by_pointer(struct thread *t)
 		if (fp < at || fp & ODD || fp >= length - sizeof(word) || n >= MAX_SLOTS ||
 		    n >= cfg_depth)
 			break;
-		/* For the verifier, which does not know that length is within bounds, too. */
+		/* For the verifier, which does not know that length is within bounds too. */
 		if (fp > WINDOW_BYTES - 2 * sizeof(word))
 			break;
 		ra = word_at(t, fp + sizeof(word));

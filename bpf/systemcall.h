@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls as raw tracepoints have them: whose numbers they are, and their arguments. */
+/* System calls at raw tracepoints: the ABI of their numbers, and their arguments. */
 #ifndef RTRACE_SYSTEMCALL_H
 #define RTRACE_SYSTEMCALL_H
 
@@ -59,7 +59,7 @@ static __always_inline __u32 abi_of(void)
 	return ABI_NATIVE; /* 32-bit programs of this machine are not traced */
 }
 
-/* any_abi_of is abi_of for any program; ABI_COUNT is one whose numbers are not known. */
+/* any_abi_of is abi_of for any program; ABI_COUNT means an unknown ABI. */
 static __always_inline __u32 any_abi_of(void)
 {
 	struct task_struct *task = bpf_get_current_task();

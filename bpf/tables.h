@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Unwind tables: for every address of code the rule that leads to the caller.
- * The tracer makes them from .eh_frame (internal/unwind) and keeps them up to
- * date. What it changes is swapped in as a whole: a map behind a slot of an
- * outer map is complete before it is there.
+ * Unwind tables: for every address of code, the rule that leads to the caller. The tracer makes
+ * them from .eh_frame (internal/unwind) and keeps them up to date. Changes are swapped in as a
+ * whole: a map in a slot of an outer map is complete before it is put there.
  */
 #ifndef RTRACE_TABLES_H
 #define RTRACE_TABLES_H
@@ -11,9 +10,9 @@
 #include "state.h"
 
 /*
- * A rule, packed by internal/unwind: bits 0-3 kind, 4-6 the caller's frame
- * pointer, 7-8 the return address, 9-13 a register or a gap, 16-39 slot and 40-63
- * CFA. Gap, slot and CFA are signed and in words.
+ * A rule, packed by internal/unwind: bits 0-3 kind, 4-6 the caller's frame pointer, 7-8 the
+ * return address, 9-13 a register or a gap, 16-39 slot and 40-63 CFA. Gap, slot and CFA are
+ * signed and in words.
  */
 enum rule_kind {
 	RULE_NONE, /* no rule: code that was not compiled with tables, or made at run time */
@@ -21,13 +20,13 @@ enum rule_kind {
 	RULE_FP, /* CFA = fp + cfa */
 	RULE_SP_DEREF, /* CFA = *(sp + offset) + addend */
 	RULE_FP_DEREF,
-	RULE_PLT, /* CFA = sp + 1 word, or + 2 behind the push of a PLT entry */
+	RULE_PLT, /* CFA = sp + 1 word, or + 2 after the push of a PLT entry */
 	RULE_SIGNAL, /* the registers are in the kernel's signal frame at sp */
 	RULE_END, /* the outermost frame of a thread */
 	RULE_REG, /* CFA = register + cfa */
 	RULE_UNSUPPORTED,
 	RULE_SIGNAL_OLD, /* the same for handlers without siginfo, of 32-bit programs */
-	RULE_UNMAPPED = 15, /* not in tables: no known mapping has the address */
+	RULE_UNMAPPED = 15, /* not in tables: no known mapping contains the address */
 };
 
 enum rule_fp {
@@ -39,7 +38,7 @@ enum rule_fp {
 
 enum rule_ra {
 	RULE_RA_BELOW_CFA,
-	RULE_RA_AFTER_FP, /* behind the saved frame pointer, or a gap farther */
+	RULE_RA_AFTER_FP, /* after the saved frame pointer, or a gap farther */
 	RULE_RA_AT_CFA, /* at CFA + slot */
 	RULE_RA_LINK, /* in the link register */
 };
@@ -48,13 +47,13 @@ enum rule_ra {
 #define RULE_FP_RULE(r) ((__u32)(r) >> 4 & 7)
 #define RULE_RA_RULE(r) ((__u32)(r) >> 7 & 3)
 #define RULE_REGISTER(r) ((__u32)(r) >> 9 & 0x1f)
-#define RULE_GAP(r) ((__u64)((__s64)((r) << 50) >> 59) * sizeof(word)) /* not of RULE_REG */
+#define RULE_GAP(r) ((__u64)((__s64)((r) << 50) >> 59) * sizeof(word)) /* not for RULE_REG */
 #define RULE_SLOT(r) ((__u64)((__s64)((r) << 24) >> 40) * sizeof(word))
 #define RULE_CFA(r) ((__u64)((__s64)(r) >> 40) * sizeof(word))
 #define RULE_OFFSET(r) ((__u64)((__s64)((r) << 12) >> 52) * sizeof(word))
 #define RULE_ADDEND(r) ((__u64)((__s64)(r) >> 52) * sizeof(word))
 
-/* From pc on, counted from the start of the table, up to the next row. */
+/* From pc, relative to the start of the table, up to the next row. */
 struct row {
 	__u32 pc;
 	__u32 rule; /* index into rules */
@@ -68,7 +67,7 @@ struct table {
 	__type(value, struct row);
 };
 
-/* One table a file, whichever processes map it. */
+/* One table per file, whichever processes map it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 8192);
@@ -76,7 +75,7 @@ struct {
 	__array(values, struct table);
 } tables SEC(".maps");
 
-/* The distinct rules of all tables. The tracer adds. */
+/* The distinct rules of all tables. The tracer adds them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -88,7 +87,7 @@ struct {
 /* An executable mapping of a process. */
 struct mapping {
 	__u64 start, end;
-	__u64 origin; /* address that the rows count from */
+	__u64 origin; /* address that the rows are relative to */
 	__u32 table; /* slot in tables */
 	__u32 rows; /* 0 for code without a table */
 };
@@ -102,8 +101,8 @@ struct space {
 };
 
 /*
- * The mappings of a process, by address. Before them is an element that is none: its
- * rows say how many follow. So they are swapped with their number.
+ * The mappings of a process, by address. The first element is not a mapping: its rows is the
+ * number of mappings that follow. So they are swapped together with their number.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -113,8 +112,8 @@ struct {
 } spaces SEC(".maps");
 
 /*
- * Rules that were looked for lately, direct-mapped by address. CPUs share it
- * without a lock: check fits no rule but its own, so a torn entry is none.
+ * Rules that were looked up recently, direct-mapped by address. CPUs share it without a lock:
+ * check matches only its own rule, so a torn entry is invalid.
  */
 struct known_rule {
 	__u64 check;
@@ -123,16 +122,17 @@ struct known_rule {
 
 #define KNOWN_RULES 65536
 
-/* A variable and no map of entries: no call to find one, and no check of what it gave. */
+/* A variable and not a map of entries: it needs no call to find an entry, and no check of the
+ * result. */
 struct known_rule known_rules[KNOWN_RULES];
 
 #define GOLDEN 0x9e3779b97f4a7c15ULL
 
-/* Steps of a binary search over so many elements. */
+/* Steps of a binary search over this many elements. */
 #define MAPPING_STEPS 17
 #define ROW_STEPS 23
 
-/* find_mapping returns the mapping that pc is in, or NULL. */
+/* find_mapping returns the mapping that contains pc, or NULL. */
 static __noinline struct mapping *find_mapping(struct thread *t, __u64 pc)
 {
 	__u32 at = 0, slot, last;
@@ -162,7 +162,7 @@ static __noinline struct mapping *find_mapping(struct thread *t, __u64 pc)
 	return m && pc >= m->start && pc < m->end ? m : NULL;
 }
 
-/* find_row returns the number of the rule that holds at offset pc of a table. */
+/* find_row returns the number of the rule that applies at offset pc of a table. */
 __noinline __u32 find_row(__u32 slot, __u32 n, __u32 pc)
 {
 	void *table = bpf_map_lookup_elem(&tables, &slot);
@@ -201,22 +201,22 @@ VERIFIED_ONCE __u64 search_rule(struct thread *t, __u64 pc)
 	return rule ? *rule : RULE_NONE;
 }
 
-/* rule_tag tells addresses apart, of all processes and at all times. */
+/* rule_tag distinguishes addresses of all processes and at all times. */
 static __always_inline __u64 rule_tag(struct thread *t, __u64 pc)
 {
 	return pc ^ t->target.epoch;
 }
 
 /*
- * known_rule_of returns the place of a rule. The next frame cannot be looked for
- * before it is known, so it is found by the quickest of hashes.
+ * known_rule_of returns the place of a rule. The next frame depends on it, so the place is found
+ * with the fastest of hashes.
  */
 static __always_inline volatile struct known_rule *known_rule_of(__u64 tag)
 {
 	return &known_rules[(tag ^ tag >> 16) % KNOWN_RULES];
 }
 
-/* find_rule returns the rule that holds at pc. */
+/* find_rule returns the rule that applies at pc. */
 static __always_inline __u64 find_rule(struct thread *t, __u64 pc)
 {
 	__u64 tag = rule_tag(t, pc), rule;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is read of the kernel's own structures. */
+/* The parts of the kernel's own structures that are read. */
 #ifndef RTRACE_TASK_H
 #define RTRACE_TASK_H
 
 #include "helpers.h"
 
-/* Only what is read; the loader finds the places in the running kernel's types. */
+/* Only the fields that are read; the loader finds their offsets in the running kernel's types. */
 struct thread_info {
 	unsigned long flags;
 	__u32 status;
@@ -34,7 +34,7 @@ struct upid {
 	struct pid_namespace *ns;
 } __attribute__((preserve_access_index));
 
-/* The last of its numbers is the one in its own namespace. */
+/* The last of its IDs is the one in its own namespace. */
 struct pid {
 	__u32 level;
 	struct upid numbers[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Return probes, ours and other people's, replace the return address of the
- * function that they wait for. The true one is in the kernel's list of the
- * task's pending returns (include/linux/uprobes.h).
+ * Return probes, ours and other people's, replace the return address of the function that they
+ * wait for. The true one is in the kernel's list of the task's pending returns
+ * (include/linux/uprobes.h).
  */
 #ifndef RTRACE_TRAMPOLINE_H
 #define RTRACE_TRAMPOLINE_H
@@ -10,7 +10,7 @@
 #include "state.h"
 #include "turns.h"
 
-/* Only what is read; the loader finds the places in the running kernel's types. */
+/* Only the fields that are read; the loader finds their offsets in the running kernel's types. */
 struct return_instance {
 	struct return_instance *next;
 	unsigned long orig_ret_vaddr;
@@ -25,7 +25,7 @@ struct task_struct {
 	struct uprobe_task *utask;
 } __attribute__((preserve_access_index));
 
-/* As many probed functions the kernel lets wait in one task (MAX_URETPROBE_DEPTH). */
+/* The most probed functions that the kernel keeps pending in one task (MAX_URETPROBE_DEPTH). */
 #define MAX_RETURNS 64
 
 #define READ_KERNEL(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
@@ -36,7 +36,7 @@ struct pending {
 	__u64 found;
 };
 
-/* check_pending looks at one of the pending returns. */
+/* check_pending checks one of the pending returns. */
 static long check_pending(__u64 n, struct pending *p)
 {
 	struct return_instance *r = p->next;
@@ -52,10 +52,9 @@ static long check_pending(__u64 n, struct pending *p)
 }
 
 /*
- * true_return returns the address that belongs behind pc, which was found at
- * slot, if pc is the kernel's stub; else 0. Where a function ended in a jump to
- * another probed one there are two entries for the slot, the outer one of them
- * with the address.
+ * true_return returns the address that pc, found at slot, stands for, if pc is the kernel's stub;
+ * else 0. If a function ended in a jump to another probed one there are two entries for the slot,
+ * and the outer one has the address.
  *
  * A global function that takes no pointers is verified once on all kernels.
  */

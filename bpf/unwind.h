@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * From the innermost frame to the last one, and what is recorded of the way.
- */
+/* From the innermost frame to the last one, and what is recorded on the way. */
 #ifndef RTRACE_UNWIND_H
 #define RTRACE_UNWIND_H
 
@@ -22,8 +20,8 @@ VERIFIED_ONCE int advance(struct thread *t)
 #ifdef BOUNDED
 
 /*
- * For kernels without bpf_loop. A global function that takes nothing is
- * verified once and not for each turn of the loop.
+ * For kernels without bpf_loop. A global function without parameters is verified once and not for
+ * each turn of the loop.
  */
 #define MAX_STEPS 128
 
@@ -46,7 +44,7 @@ static long advance_next(__u64 index, struct thread **t)
 	return advance(*t) ? STOP : GO_ON;
 }
 
-/* Most stacks end after so many turns, and are spared the price of bpf_loop. */
+/* Most stacks end after this many turns, and avoid the cost of bpf_loop. */
 #define FIRST_TURNS 3
 
 static __always_inline void walk_frames(struct thread *t)
@@ -54,17 +52,17 @@ static __always_inline void walk_frames(struct thread *t)
 	for (int i = 0; i < FIRST_TURNS; i++)
 		if (advance(t))
 			return;
-	/* Beside the frames, the end and stubs of return probes take a step. */
+	/* In addition to the frames, the end and stubs of return probes take a step. */
 	bpf_loop(cfg_depth + MAX_RETURNS, advance_next, &t, 0);
 }
 
 #endif
 
-/* What a first copy takes beyond what the last stack took, and at least, in bytes. */
+/* What a first copy takes beyond what the last stack took, and the least, in bytes. */
 #define WINDOW_SPARE 256
 #define WINDOW_FIRST 1024
 
-/* look_ahead copies the part of the stack where the walk will come. */
+/* look_ahead copies the part of the stack that the walk will reach. */
 static __always_inline void look_ahead(struct thread *t)
 {
 	__u64 want = t->window.span + WINDOW_SPARE;
@@ -75,7 +73,7 @@ static __always_inline void look_ahead(struct thread *t)
 		move_window(t, t->walk.first_sp, want);
 }
 
-/* start_walk begins at the return address pc, with the stack behind the return. */
+/* start_walk begins at the return address pc, with the stack after the return. */
 static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
 {
 	struct walk *w = &t->walk;
@@ -98,7 +96,7 @@ static __always_inline void start_walk(struct thread *t, __u64 pc, __u64 fp, __u
 	t->stack.frames[0] = pc;
 }
 
-/* finish_walk fills the head of the stack record. */
+/* finish_walk fills in the head of the stack record. */
 static __always_inline void finish_walk(struct thread *t)
 {
 	struct walk *w = &t->walk;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all programs that see what a process does beside allocations share: which
- * process that is, and the way of their records to the tracer.
+ * What the programs share that record what a process does besides allocating: which process that
+ * is, and how their records get to the tracer.
  */
 #ifndef RTRACE_WATCH_H
 #define RTRACE_WATCH_H
@@ -10,12 +10,12 @@
 #include "rings.h"
 
 /* Settings, fixed before the programs are loaded. */
-volatile const __u32 cfg_pid = 0; /* the process, as the tracer's namespace numbers it */
+volatile const __u32 cfg_pid = 0; /* the process, in the tracer's PID namespace */
 volatile const bool cfg_pid_namespace = false; /* the tracer is not in the initial one */
 volatile const __u64 cfg_pidns_dev = 0;
 volatile const __u64 cfg_pidns_ino = 0;
 
-/* Switched by the tracer while the programs run. */
+/* Changed by the tracer while the programs run. */
 volatile __u32 enabled = 0;
 
 struct {

@@ -5,13 +5,12 @@
 
 #include "state.h"
 
-/* The smallest page there is. Where pages are larger, copies are cut short at times. */
+/* The smallest page size. Where pages are larger, copies are sometimes cut short. */
 #define PAGE 4096
 
 /*
- * move_window copies length bytes from addr, or what there is up to the end of
- * the stack. A copy that runs over that end fails as a whole and is slow, so
- * the end is learnt from it.
+ * move_window copies length bytes from addr, or what there is up to the end of the stack. A copy
+ * that crosses that end fails as a whole and is slow, so the end is remembered from it.
  */
 VERIFIED_ONCE int move_window(struct thread *t, __u64 addr, __u32 length)
 {
@@ -23,7 +22,7 @@ VERIFIED_ONCE int move_window(struct thread *t, __u64 addr, __u32 length)
 	w->base = addr;
 	if (w->top > addr && w->top - addr < length)
 		length = w->top - addr;
-	/* The helper's length is 32 bits, and verifiers before 5.11 forget bounds of the whole. */
+	/* The helper's length is 32 bits, and verifiers before 5.11 drop bounds of the whole. */
 	asm volatile("" : "+r"(length));
 	if (length > WINDOW_BYTES)
 		length = WINDOW_BYTES;
@@ -81,7 +80,7 @@ VERIFIED_ONCE bool read_far(struct thread *t, __u64 addr, __u64 *value)
 	if (w->base == t->walk.first_sp) {
 		if (w->beyond <= MAX_FAR && read_alone(t, addr, value))
 			return true;
-		/* The stack is longer than the one before. */
+		/* The stack is longer than the previous one. */
 		at = addr - w->base;
 		if (at < WINDOW_BYTES && !(at & ODD)) {
 			move_window(t, w->base, WINDOW_BYTES);
@@ -115,7 +114,7 @@ static __always_inline bool read_word(struct thread *t, __u64 addr, __u64 *value
 	return read_far(t, addr, value);
 }
 
-/* keep_extra remembers that the word at addr decides how the stack goes on. */
+/* keep_extra records that the word at addr decides how the stack continues. */
 static __always_inline void keep_extra(struct thread *t, __u64 addr)
 {
 	__u64 at = addr - t->walk.first_sp;
@@ -131,7 +130,7 @@ static __always_inline void keep_extra(struct thread *t, __u64 addr)
 	}
 }
 
-/* read_extra reads a word that decides how the stack goes on. */
+/* read_extra reads a word that decides how the stack continues. */
 static __always_inline bool read_extra(struct thread *t, __u64 addr, __u64 *value)
 {
 	keep_extra(t, addr);

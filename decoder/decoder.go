@@ -158,13 +158,21 @@ type Trace struct {
 	Compression []string // outermost first: "gzip", "zstd"
 	Side        string   // path of the side file that is used, or ""
 
-	// Swap is what the side file of a SWAP stream tells of it.
-	Swap sidefile.Swap
+	// Facts is what the side file holds about this stream for the readers of its
+	// format alone, as JSON, or nil. The package of the format parses it.
+	Facts []byte
 
 	stats  func() Stats
 	close  []func() error
-	swap   *swap.Reader
+	facts  factReader // nil if the format needs no facts
 	ending *ending
+}
+
+// factReader is the reader of a format whose streams leave out facts that their
+// readers need and that a side file can hold.
+type factReader interface {
+	// SetFacts takes the facts as JSON. It is called before the first ReadRecord.
+	SetFacts(facts []byte) error
 }
 
 // HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
@@ -211,14 +219,14 @@ func Open(r io.Reader, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, errors.Join(in.explain(err), in.Close())
 	}
-	messages, _ := reader.(*swap.Reader)
+	facts, _ := reader.(factReader)
 	if len(in.layers) > 0 {
 		reader = &checked{reader, in}
 	}
 	e := &ending{Reader: reader, in: in, format: f.name, always: f.ends}
 	return &Trace{
 		Reader: e, Format: f.name, Compression: in.Compression,
-		stats: stats, close: []func() error{in.Close}, swap: messages, ending: e,
+		stats: stats, close: []func() error{in.Close}, facts: facts, ending: e,
 	}, nil
 }
 

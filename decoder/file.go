@@ -70,8 +70,8 @@ func (t *Trace) addSide(path string, warn func(error)) {
 		_ = side.Close() // only read
 		return
 	}
-	if t.swap != nil {
-		if err := t.readSwap(side.Name()); err != nil && warn != nil {
+	if t.facts != nil {
+		if err := t.readFacts(side.Name()); err != nil && warn != nil {
 			warn(fmt.Errorf("side file: %w", err))
 		}
 	}
@@ -81,8 +81,8 @@ func (t *Trace) addSide(path string, warn func(error)) {
 	t.close = append(t.close, in.Close, side.Close)
 }
 
-// readSwap tells the reader of a SWAP stream what the side file at path knows.
-func (t *Trace) readSwap(path string) error {
+// readFacts gives the reader of the format the facts that the side file at path holds.
+func (t *Trace) readFacts(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return plain(err)
@@ -92,12 +92,12 @@ func (t *Trace) readSwap(path string) error {
 	if err != nil {
 		return err
 	}
-	found, ok, err := sidefile.ReadSwap(in)
-	if err = errors.Join(err, in.Close()); err != nil || !ok {
+	facts, err := sidefile.ReadFacts(in, t.Format)
+	if err = errors.Join(err, in.Close()); err != nil || facts == nil {
 		return err
 	}
-	t.Swap = found
-	return t.swap.SetSide(found.CPUs, len(found.Devices), found.APIs)
+	t.Facts = facts
+	return t.facts.SetFacts(facts)
 }
 
 // openFirst opens the first of the names that is a regular file.

@@ -14,7 +14,7 @@ type Reader interface {
 	ReadRecord(r *Record) error
 }
 
-// Writer is a sink of records: an encoder or an analysis.
+// Writer is a sink of records: an encoder, or what keeps records for one.
 type Writer interface {
 	// WriteRecord takes over what it needs of r before it returns. A kind
 	// that the format has no place for is dropped without an error; the

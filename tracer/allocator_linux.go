@@ -67,7 +67,7 @@ func (p *Plan) chooseAllocators() (err error) {
 func (p *Plan) findAllocators(program *programFile) ([]*library, error) {
 	choice := newChoice(&p.options)
 	served := map[string]bool{}
-	libs, err := p.target.libraries(func(l *library) bool {
+	libs, err := openLibraries(p.target, func(l *library) bool {
 		choice.prepare(l)
 		if l.program {
 			program.read(l)
@@ -120,7 +120,7 @@ func (p *Plan) warnOfFreeless() {
 	for i := range p.allocators {
 		a := &p.allocators[i]
 		if _, free := a.lib.function(a.Prefix + "free"); a.Traced && !free {
-			p.options.warn("%s is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed", a.Path)
+			p.options.warnf("%s is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed", a.Path)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (p *Plan) tracedLibraries() []*library {
 			}
 			if len(texts) == maxTexts {
 				a.Traced, a.Why = false, fmt.Sprintf("more than %d files", maxTexts)
-				p.options.warn("the allocator of %s is not traced: it is one more than %d files: choose by --library", a.Path, maxTexts)
+				p.options.warnf("the allocator of %s is not traced: it is one more than %d files: choose by --library", a.Path, maxTexts)
 				continue
 			}
 			texts = append(texts, a.lib)

@@ -81,7 +81,7 @@ func linkings(t *testing.T) map[string]linking {
 // eight threads is in the trace as in the program's own log, and nothing that the
 // allocators do among themselves.
 func TestAllocators(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for name, how := range linkings(t) {
 		t.Run(name, func(t *testing.T) {
 			every, alloc := testutil.Build(t, "every", how.flags...), testutil.Build(t, "alloc", how.flags...)
@@ -104,7 +104,7 @@ func TestAllocators(t *testing.T) {
 
 // The ways that old kernels have know whose function was called as well.
 func TestAllocatorsByAddress(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	how := linkings(t)["mimalloc preloaded"]
 	_, report, records := traceLinked(t, &how, oldest, "every")
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
@@ -112,7 +112,7 @@ func TestAllocatorsByAddress(t *testing.T) {
 
 // Static programs of the other width.
 func TestStaticAllocator(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		_, report, records := traceRun(t, nil, build(t, "every", "-static"))
 		compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
@@ -122,7 +122,7 @@ func TestStaticAllocator(t *testing.T) {
 // A library that stands before the C library's allocator: a call counts once,
 // whether it ends in a jump to the other one or makes calls of it.
 func TestWrappedAllocator(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		wrap, every, alloc := build(t, "wrap", "-shared", "-fPIC"), build(t, "every"), build(t, "alloc")
 		execs := build(t, "exec")
@@ -147,7 +147,7 @@ func TestWrappedAllocator(t *testing.T) {
 // Several allocators in one program: those with a known prefix are traced beside
 // malloc, others by their names. Which was called is in the trace.
 func TestPrefixedAllocators(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, test := range map[string]struct {
 			choice []string
@@ -184,7 +184,7 @@ func TestPrefixedAllocators(t *testing.T) {
 
 // Functions with a prefix beside the C library's, from a library of Debian's.
 func TestAllocatorBehindLibc(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", linked(t, "libmimalloc.so.2.0")}}
 	r, report, records := traceLinked(t, &how, nil, "every")
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
@@ -199,7 +199,7 @@ func TestAllocatorBehindLibc(t *testing.T) {
 // A stripped static program says what is missing, and can be traced by addresses
 // or by its debug file.
 func TestStrippedAllocator(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		whole := build(t, "every", "-static", "-Wl,--build-id")
 		dir := t.TempDir()
@@ -240,7 +240,7 @@ func symbolTable(t *testing.T, path string) map[string]uint64 {
 
 // What is chosen and is not there is said, with what there is.
 func TestAllocatorChoice(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
 	child.Ready()
 	for name, test := range map[string]struct {
@@ -256,12 +256,12 @@ func TestAllocatorChoice(t *testing.T) {
 	} {
 		o := Options{PID: child.PID}
 		test.change(&o)
-		plan, err := NewPlan(o)
+		p, err := NewPlan(o)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 		if err == nil {
-			plan.Close()
+			p.Close()
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestAllocatorChoice(t *testing.T) {
 // A program can become one in which another allocator serves, before the C
 // library that both have: its calls are said to be missing.
 func TestExecOfAnotherAllocator(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", linked(t, "libjemalloc.a"), "-lm", "-ldl"),
 		"20", testutil.Build(t, "exec"), "30", "/nowhere")
 	child.Ready()
@@ -295,8 +295,8 @@ func TestExecOfAnotherAllocator(t *testing.T) {
 }
 
 // serves returns the allocator whose definition of a function the process calls.
-func serves(plan *Plan, function string) Allocator {
-	for _, a := range plan.Allocators() {
+func serves(p *Plan, function string) Allocator {
+	for _, a := range p.Allocators() {
 		if slices.Contains(a.Serves, function) {
 			return a
 		}

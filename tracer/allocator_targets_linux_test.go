@@ -17,26 +17,26 @@ import (
 // An allocator whose file was deleted, or replaced by another one, since it was
 // mapped: what is mapped is traced.
 func TestAllocatorFiles(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	jemalloc, tcmalloc := libraryFile(t, "libjemalloc.so.2"), libraryFile(t, "libtcmalloc_minimal.so.4")
 	inside := testutil.Build(t, "every", linked(t, "libjemalloc.a"), "-lm", "-ldl")
 	for name, change := range map[string]func(t *testing.T, path string){
 		"deleted": func(t *testing.T, path string) { must(t, os.Remove(path)) },
 		"replaced": func(t *testing.T, path string) {
-			copyFile(t, tcmalloc, path+".new")
+			testutil.CopyFile(t, tcmalloc, path+".new")
 			must(t, os.Rename(path+".new", path))
 		},
 	} {
 		t.Run("library "+name, func(t *testing.T) {
 			lib := filepath.Join(t.TempDir(), "libjemalloc.so.2")
-			copyFile(t, jemalloc, lib)
+			testutil.CopyFile(t, jemalloc, lib)
 			cmd := exec.Command(testutil.Build(t, "every"))
 			cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib)
 			tracedAfter(t, cmd, "jemalloc", func() { change(t, lib) })
 		})
 		t.Run("program "+name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "every")
-			copyFile(t, inside, program)
+			testutil.CopyFile(t, inside, program)
 			tracedAfter(t, exec.Command(program), "jemalloc", func() { change(t, program) })
 		})
 	}
@@ -62,7 +62,7 @@ func tracedAfter(t *testing.T, cmd *exec.Cmd, kind string, change func()) {
 // In a container, with mounts and process ids of its own, the program and its
 // allocator have names that lead nowhere here.
 func TestAllocatorInContainer(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	jemalloc, every := libraryFile(t, "libjemalloc.so.2"), testutil.Build(t, "every")
 	installed(t, "unshare")
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func only(t *testing.T, pid int) int {
 // A Rust program that nobody made for this, below a library of glibc's that counts
 // its calls: the counts are those of the trace.
 func TestRustProgram(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	rg, memusage := installed(t, "rg"), libraryFile(t, "libmemusage.so")
 	files := t.TempDir()
 	for i := range 20 {
@@ -158,7 +158,7 @@ func counted(t *testing.T, text []byte, function string) int {
 // A compiler driver does its work in children, which are not traced: the driver's
 // own calls are, and the children come to no harm.
 func TestDriverAndItsChildren(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	installed(t, "as") // it does not come with g++ in virtual machines
 	gxx, memusage := installed(t, "g++"), libraryFile(t, "libmemusage.so")
 	dir := t.TempDir()

@@ -47,54 +47,57 @@ type innerMaps struct {
 }
 
 // attach loads the programs, opens the rings and puts the probes of plan in.
-func attach(plan *Plan) (*kernel, error) {
+func attach(p *Plan) (*kernel, error) {
 	k := &kernel{}
-	if err := k.attach(plan); err != nil {
+	if err := k.attach(p); err != nil {
 		return nil, errors.Join(err, k.Close())
 	}
 	return k, nil
 }
 
-func (k *kernel) attach(plan *Plan) error {
+func (k *kernel) attach(p *Plan) error {
 	cpus, err := onlineCPUs()
 	if err != nil {
 		return err
 	}
-	measureInBackground(plan.mechanism)
-	err = k.load(plan, cpus,
+	measureInBackground(p.Mechanism())
+	err = k.load(p, cpus,
 		k.startKeeper,
-		func() error { return k.openRings(plan, cpus) },
-		func() error { return k.register(plan) },
+		func() error { return k.openRings(p, cpus) },
+		func() error { return k.register(p) },
 	)
 	if err != nil {
 		return err
 	}
-	if err := k.putSites(plan); err != nil {
+	if err := k.putSites(p); err != nil {
 		return err
 	}
-	size := plan.options.ringBytes(len(cpus))
-	if err := k.openActivity(plan, cpus, size); err != nil {
+	size := p.options.ringBytes(len(cpus))
+	if err := k.openActivity(p, cpus, size); err != nil {
 		return err
 	}
-	if err := k.openNamed(plan, cpus, size); err != nil {
+	if err := k.openNamed(p, cpus, size); err != nil {
 		return err
 	}
-	if k.sideband, err = openSideband(plan, cpus); err != nil {
+	if k.sideband, err = openSideband(p, cpus); err != nil {
 		return err
 	}
-	if err := k.probe(plan, false); err != nil {
+	if err := k.probe(p, false); err != nil {
 		return err
 	}
 	k.losses = &lossCounters{
 		counters: k.objects.Losses, work: k.objects.Work,
 		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
-		activity: k.activity, named: k.named,
+		activity: k.activity,
+	}
+	if k.named != nil {
+		k.losses.calls = k.named.losses
 	}
 	if err := k.watch(cpus); err != nil {
 		return err
 	}
 	if k.named != nil {
-		if err := k.named.attach(plan.named, int(k.task.Load())); err != nil {
+		if err := k.named.attach(p.named, int(k.task.Load())); err != nil {
 			return err
 		}
 		if err := k.named.functions.Enable(); err != nil {
@@ -106,42 +109,42 @@ func (k *kernel) attach(plan *Plan) error {
 
 // load makes the maps, and loads the programs while steps are taken that do not need
 // these: each takes some ten milliseconds.
-func (k *kernel) load(plan *Plan, cpus []int, beside ...func() error) error {
-	programs, err := k.makeMaps(plan, cpus)
+func (k *kernel) load(p *Plan, cpus []int, beside ...func() error) error {
+	programs, err := k.makeMaps(p, cpus)
 	if err != nil {
 		return err
 	}
 	loading := func() error { return programs.load(&k.objects.probePrograms) }
 	err = together(append([]func() error{loading}, beside...)...)
-	plan.preparation = preparation{} // it is large
+	p.preparation = preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }
 
 // makeMaps makes the maps and returns the programs, which are to be loaded.
-func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
-	o := plan.options
-	spec, err := plan.preparation.object()
+func (k *kernel) makeMaps(p *Plan, cpus []int) (*programs, error) {
+	o := p.options
+	spec, err := p.preparation.object()
 	if err != nil {
 		return nil, fmt.Errorf("read BPF object: %w", err)
 	}
 	ringSize := o.ringBytes(len(cpus))
 	settings := map[string]any{
-		"cfg_task_storage":  plan.state == StateTask,
-		"cfg_no_storage":    o.noStorage,
-		"cfg_cookies":       plan.sites == SitesCookie,
+		"cfg_task_storage":  p.state == StateTask,
+		"cfg_no_storage":    o.testing.noStorage,
+		"cfg_cookies":       p.sites == SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_args":          o.Args,
 		"cfg_min_size":      o.MinSize,
-		"cfg_depth":         uint32(o.depth()),
+		"cfg_depth":         uint32(o.frames()),
 		"cfg_unwind":        o.Unwind.bpf(),
 		"cfg_verify":        uint32(o.VerifyUnwind),
-		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.noStackCache,
+		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.testing.noStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),
-		"cfg_address_mask":  uint64(1)<<plan.target.addressBits - 1,
+		"cfg_address_mask":  uint64(1)<<p.target.addressBits - 1,
 	}
-	if ns := plan.namespace; ns != nil {
+	if ns := p.namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
 		settings["cfg_pidns_dev"] = ns.dev
 		settings["cfg_pidns_ino"] = ns.inode
@@ -154,7 +157,7 @@ func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
 	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
-	if plan.state == StateTask {
+	if p.state == StateTask {
 		spec.Maps["threads_by_tid"].MaxEntries = sparedThreads
 	} else {
 		// The programs never touch the map then, but the kernel wants one to exist.
@@ -163,47 +166,47 @@ func (k *kernel) makeMaps(plan *Plan, cpus []int) (*programs, error) {
 		t.KeySize = 4
 		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
 	}
-	if o.fewThreads > 0 {
-		spec.Maps["threads_by_tid"].MaxEntries = o.fewThreads
+	if o.testing.fewThreads > 0 {
+		spec.Maps["threads_by_tid"].MaxEntries = o.testing.fewThreads
 	}
-	if plan.sites == SitesAddress {
-		spec.Maps["sites"].MaxEntries = max(1, uint32(len(plan.siteTable())))
+	if p.sites == SitesAddress {
+		spec.Maps["sites"].MaxEntries = max(1, uint32(len(p.siteTable())))
 	}
-	if plan.bounded || o.depth() == 0 {
+	if p.bounded || o.frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
 	k.inner = innerMaps{table: spec.Maps["tables"].InnerMap, space: spec.Maps["spaces"].InnerMap}
-	plan.empty(spec)
-	if plan.mechanism == MechanismMulti {
-		for _, p := range spec.Programs {
-			p.AttachType = ebpf.AttachTraceUprobeMulti
+	p.empty(spec)
+	if p.Mechanism() == MechanismMulti {
+		for _, program := range spec.Programs {
+			program.AttachType = ebpf.AttachTraceUprobeMulti
 		}
 	}
-	p := &programs{
-		specs: spec.Programs, types: plan.preparation.types,
-		options: ebpf.ProgramOptions{LogLevel: o.verifierLog},
+	made := &programs{
+		specs: spec.Programs, types: p.preparation.types,
+		options: ebpf.ProgramOptions{LogLevel: o.testing.verifierLog},
 	}
 	spec.Programs = nil
-	if p.own, err = ebpf.NewCollection(spec); err != nil {
+	if made.own, err = ebpf.NewCollection(spec); err != nil {
 		return nil, loadError(err)
 	}
-	p.maps = maps.Clone(p.own.Maps)
-	if err := errors.Join(p.own.Assign(&k.objects.probeMaps), p.own.Assign(&k.objects.probeVariables)); err != nil {
-		return nil, errors.Join(loadError(err), p.Close())
+	made.maps = maps.Clone(made.own.Maps)
+	if err := errors.Join(made.own.Assign(&k.objects.probeMaps), made.own.Assign(&k.objects.probeVariables)); err != nil {
+		return nil, errors.Join(loadError(err), made.Close())
 	}
-	return p, nil
+	return made, nil
 }
 
 // register tells the programs what they need to know of the process. Its
 // unwind tables are there when the first program runs.
-func (k *kernel) register(plan *Plan) error {
-	t := plan.target
+func (k *kernel) register(p *Plan) error {
+	t := p.target
 	k.registry = registry{pid: uint32(t.pid), targets: k.objects.Targets, renew: k.renew}
 	for i := range t.texts {
 		x := &k.registry.process.Texts[i]
 		x.Start, x.End = t.texts[i].code.start, t.texts[i].code.end
 	}
-	if plan.options.depth() == 0 || !plan.options.Unwind.tables() {
+	if p.options.frames() == 0 || !p.options.Unwind.tables() {
 		return k.registry.put()
 	}
 	var err error
@@ -212,7 +215,7 @@ func (k *kernel) register(plan *Plan) error {
 	}
 	k.follower = newFollower(&space{
 		target: t, tables: k.tables, outer: newOuter(k.objects.Spaces), inner: k.inner.space,
-		log: plan.options.log, warn: plan.options.warn,
+		log: p.options.logf, warn: p.options.warnf,
 	}, k.registry.remap)
 	return k.follower.look()
 }
@@ -224,15 +227,24 @@ func (k *kernel) forget(tid uint32) {
 	_ = k.objects.ThreadsByTid.Delete(tid)
 }
 
-func (k *kernel) openRings(plan *Plan, cpus []int) (err error) {
-	size := plan.options.ringBytes(len(cpus))
-	if plan.options.Buffer == BufferPerf {
+func (k *kernel) openRings(p *Plan, cpus []int) (err error) {
+	size := p.options.ringBytes(len(cpus))
+	if p.options.Buffer == BufferPerf {
 		k.grace = startGrace(func() error { return gracePeriod(cpus) })
 		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size, k.grace)
 	} else {
 		k.sources, err = openRings(k.objects.Rings, cpus, size)
 	}
 	return err
+}
+
+// installed returns the mappings whose unwind tables are in the kernel, and whether the
+// programs use tables at all.
+func (k *kernel) installed() (all []mapping, tables bool) {
+	if k.follower == nil {
+		return nil, false
+	}
+	return k.follower.space.mappings(), true
 }
 
 // leave has the probes removed, without waiting for that.

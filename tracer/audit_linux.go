@@ -35,12 +35,14 @@ type auditor struct {
 // doubt is why the records about a process may be incomplete.
 type doubt uint8
 
+// The reasons, the stronger ones last.
 const (
 	doubtOthers  doubt = iota // records were dropped from buffers that all processes fill
 	doubtTight                // there was little room in buffers that this process alone fills
 	doubtDropped              // the kernel said that it dropped records from those
 )
 
+// newAuditor returns the auditor of a process.
 func newAuditor(t *target) *auditor { return &auditor{target: t, found: make(chan side, 1)} }
 
 // ask wants an audit, of what may have been dropped after since.

@@ -51,8 +51,7 @@ func TestAudit(t *testing.T) {
 		"a mapping, a name, a thread": {nil, []mapping{library, other}, threads("other", "worker"), 3, "/other at 0x6000, thread 7 (other), thread 8 (worker)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracer := fedTracer()
-			s := &tracer.stream
+			s := fedStream()
 			var said strings.Builder
 			s.warn = func(format string, args ...any) { fmt.Fprintf(&said, format, args...) }
 			s.ended = func(uint32) {}
@@ -88,8 +87,7 @@ func TestAudit(t *testing.T) {
 // before counts for nothing in its place.
 func TestRecordsBeforeTheBaseline(t *testing.T) {
 	library := mapping{start: 0x2000, end: 0x4000, inode: 1, path: "/library", seen: 50}
-	tracer := fedTracer()
-	s := &tracer.stream
+	s := fedStream()
 	s.mappings = mappings{modules: map[string]bool{}, emit: s.emit}
 	s.mappings.file, s.mappings.moved = func(mapping) fileInfo { return fileInfo{} }, func(mapping, fileInfo) {}
 	s.mappings.add(library, 50)

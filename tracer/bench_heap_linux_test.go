@@ -70,7 +70,7 @@ func (s samples) report(b *testing.B) {
 // where it begins and where it returns.
 func inFunction(b *testing.B, name string) func(pid int) func() {
 	return func(pid int) func() {
-		plan := planFor(b, Options{PID: pid})
+		p := planFor(b, Options{PID: pid})
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 			Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
 			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
@@ -78,7 +78,7 @@ func inFunction(b *testing.B, name string) func(pid int) func() {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lib, err := link.OpenExecutable(plan.Functions()[0].Probe.File)
+		lib, err := link.OpenExecutable(p.Functions()[0].Probe.File)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func inFunction(b *testing.B, name string) func(pid int) func() {
 			b.Fatal(err)
 		}
 		return func() {
-			if err := errors.Join(entry.Close(), ret.Close(), program.Close(), plan.Close()); err != nil {
+			if err := errors.Join(entry.Close(), ret.Close(), program.Close(), p.Close()); err != nil {
 				b.Error(err)
 			}
 		}

@@ -70,7 +70,7 @@ func untraced(int) func() { return func() {} }
 // kernel takes for the traps alone.
 func empty(b *testing.B) func(pid int) func() {
 	return func(pid int) func() {
-		plan := planFor(b, Options{PID: pid})
+		p := planFor(b, Options{PID: pid})
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 			Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
 			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
@@ -79,14 +79,14 @@ func empty(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		if err := k.equipKeeper(plan, []placement{{program, plan.returns(), true}, {program, plan.entries(), false}}); err != nil {
+		if err := k.equipKeeper(p, []placement{{program: program, probes: p.returns(), ret: true}, {program: program, probes: p.entries()}}); err != nil {
 			b.Fatal(err)
 		}
-		if err := k.probe(plan, false); err != nil {
+		if err := k.probe(p, false); err != nil {
 			b.Fatal(err)
 		}
 		return func() {
-			if err := errors.Join(k.Close(), program.Close(), plan.Close()); err != nil {
+			if err := errors.Join(k.Close(), program.Close(), p.Close()); err != nil {
 				b.Error(err)
 			}
 		}
@@ -95,11 +95,11 @@ func empty(b *testing.B) func(pid int) func() {
 
 func planFor(b *testing.B, o Options) *Plan {
 	b.Helper()
-	plan, err := NewPlan(o)
+	p, err := NewPlan(o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return plan
+	return p
 }
 
 // traced records with the given options and throws the records away. It fails
@@ -269,17 +269,17 @@ func BenchmarkAttach(b *testing.B) {
 	child.Ready()
 	s := samples{}
 	for b.Loop() {
-		plan := planFor(b, Options{PID: child.PID})
+		p := planFor(b, Options{PID: child.PID})
 		cpus, err := onlineCPUs()
 		if err != nil {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		if err := errors.Join(k.load(plan, cpus), k.openRings(plan, cpus)); err != nil {
+		if err := errors.Join(k.load(p, cpus), k.openRings(p, cpus)); err != nil {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		if err := k.probe(plan, false); err != nil {
+		if err := k.probe(p, false); err != nil {
 			b.Fatal(err)
 		}
 		s.add("attach-ms", float64(time.Since(start).Microseconds())/1000)
@@ -288,7 +288,7 @@ func BenchmarkAttach(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.add("detach-ms", float64(time.Since(start).Microseconds())/1000)
-		if err := errors.Join(k.Close(), plan.Close()); err != nil {
+		if err := errors.Join(k.Close(), p.Close()); err != nil {
 			b.Error(err)
 		}
 	}

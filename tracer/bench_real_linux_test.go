@@ -65,7 +65,7 @@ func (w *workload) compare(b *testing.B) {
 	}{
 		{"events/F", Options{}},
 		{"cached/F", Options{Depth: DefaultDepth, Unwind: UnwindEH}},
-		{"unwound/F", Options{Depth: DefaultDepth, Unwind: UnwindEH, noStackCache: true}},
+		{"unwound/F", Options{Depth: DefaultDepth, Unwind: UnwindEH, testing: testOptions{noStackCache: true}}},
 		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},
 	}
 	s := samples{}

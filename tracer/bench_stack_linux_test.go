@@ -13,7 +13,7 @@ import (
 func BenchmarkStacks(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, frames := range []int{6, 20, 40} {
-		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-4, omitFramePointers) })
+		b.Run(fmt.Sprintf("frames=%d", frames), func(b *testing.B) { compareStacks(b, frames-4, testutil.OmitFramePointers) })
 	}
 	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 16) })
 }
@@ -27,7 +27,7 @@ func compareStacks(b *testing.B, depth int, flags ...string) {
 	}{
 		{"events/F", Options{}},
 		{"cached/F", Options{Depth: DefaultDepth}},
-		{"unwound/F", Options{Depth: DefaultDepth, noStackCache: true}},
+		{"unwound/F", Options{Depth: DefaultDepth, testing: testOptions{noStackCache: true}}},
 		{"bounded/F", Options{Depth: DefaultDepth, Bounded: true}},
 		{"fp/F", Options{Depth: DefaultDepth, Unwind: UnwindFP}},
 		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},

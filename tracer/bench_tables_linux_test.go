@@ -62,13 +62,13 @@ func measureTables(b *testing.B, pid int) {
 	}
 	s := samples{}
 	for b.Loop() {
-		plan := planFor(b, Options{PID: pid, Depth: DefaultDepth})
+		p := planFor(b, Options{PID: pid, Depth: DefaultDepth})
 		k := &kernel{}
-		if err := k.load(plan, cpus); err != nil {
+		if err := k.load(p, cpus); err != nil {
 			b.Fatal(err)
 		}
-		register(b, s, k, plan)
-		if err := errors.Join(k.Close(), plan.Close()); err != nil {
+		register(b, s, k, p)
+		if err := errors.Join(k.Close(), p.Close()); err != nil {
 			b.Error(err)
 		}
 	}
@@ -78,11 +78,11 @@ func measureTables(b *testing.B, pid int) {
 }
 
 // register measures what makes the tables of a process known to the programs.
-func register(b *testing.B, s samples, k *kernel, plan *Plan) {
+func register(b *testing.B, s samples, k *kernel, p *Plan) {
 	b.Helper()
 	before := ownMemory(b)
 	start, busy := time.Now(), cpu(b)
-	if err := k.register(plan); err != nil {
+	if err := k.register(p); err != nil {
 		b.Fatal(err)
 	}
 	spent := float64(time.Since(start).Microseconds()) / 1000

@@ -79,15 +79,3 @@ func (b *breakpoints) missing() bool {
 }
 
 func (b *breakpoints) Close() { b.memory.Close() }
-
-// address returns where a process with these mappings has the probe, or 0.
-func (p *Probe) address(maps []proc.Map) uint64 {
-	at := slices.IndexFunc(maps, func(m proc.Map) bool {
-		return fileID{m.Major, m.Minor, m.Inode} == p.file && m.Perms&proc.Exec != 0 &&
-			p.Offset >= m.Offset && p.Offset-m.Offset < m.End-m.Start
-	})
-	if at < 0 {
-		return 0
-	}
-	return maps[at].Start + p.Offset - maps[at].Offset
-}

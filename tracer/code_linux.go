@@ -17,9 +17,6 @@ const (
 	maxInternal = 8 // direct calls of free
 )
 
-// extent is addresses [start, end).
-type extent struct{ start, end uint64 }
-
 // code is the machine code of an allocator's library.
 type code struct {
 	lib      *library
@@ -123,7 +120,7 @@ func (c *code) traced(name string, ok bool) (string, bool) {
 
 // extent returns where the process has the code.
 func (c *code) extent() extent {
-	return extent{c.bias + c.base, c.bias + c.base + uint64(len(c.text))}
+	return extent{start: c.bias + c.base, end: c.bias + c.base + uint64(len(c.text))}
 }
 
 // probe describes a probe at an address of the file. It reports false if that is
@@ -132,7 +129,7 @@ func (c *code) probe(function string, addr uint64) (Probe, bool) {
 	offset, ok := c.lib.file.FileOffset(addr)
 	return Probe{
 		Function: function, Path: c.lib.mapping.path, File: c.lib.path, Offset: offset,
-		file: c.lib.id(), text: c.number, distance: c.distance(addr),
+		id: c.lib.id(), text: c.number, distance: c.distance(addr),
 	}, ok
 }
 
@@ -146,8 +143,8 @@ func (c *code) distance(addr uint64) uint64 {
 // glibc whatever frees on behalf of the program goes through the PLT, so that
 // it can be interposed; the direct calls are those that empty a thread's cache
 // at its end, of blocks that the program has freed already, and one inside
-// realloc (decision 14). Other C libraries and static programs are linked with
-// direct calls everywhere, so nothing can be told from them.
+// realloc (docs/design/decisions.md, 14). Other C libraries and static programs are
+// linked with direct calls everywhere, so a direct call proves nothing there.
 func (c *code) internal() []Probe {
 	base := filepath.Base(c.lib.mapping.path)
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {

@@ -10,33 +10,17 @@ import (
 	"rtrace-bpf/tracer/keeper"
 )
 
-// Limits of the queue between the rings and the reader of records. When it is
-// full the rings take the rest, and when those are full the programs count.
-const (
-	batchEvents = 4096
-	batchQueue  = 32
-)
+// batchQueue is how many batches wait for the reader of records. When that many do the
+// rings take the rest, and when those are full the programs count.
+const batchQueue = 32
 
-// The rings are polled, since waking the tracer per event costs more than the
-// event (limits.md section 3).
+// The rings are polled, because waking the tracer for each event costs more than the
+// event (docs/design/decisions.md, 41).
 const (
 	pollShortest = time.Millisecond
 	pollLongest  = 20 * time.Millisecond
 	drainLimit   = 2 * time.Second // without progress, for records that a program does not complete
 )
-
-// batch is a run of events in their final order. Stacks and sides stand in the
-// batch of their first use or an earlier one.
-type batch struct {
-	events []event
-	stacks []stackDef
-	raws   []rawStack
-	acts   []numberedActivity
-	calls  []numberedCall
-	sides  []side // the addr of a kindSide event counts them from the start of the trace
-	err    error  // why the collector ended early
-	exited bool   // the process has ended
-}
 
 // collector moves records from the rings to batches, in order.
 type collector struct {
@@ -118,13 +102,6 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 		}
 	}
 	return c, nil
-}
-
-// clock reads CLOCK_MONOTONIC, the clock of the events.
-func clock() uint64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail with these arguments
-	return uint64(ts.Nano())
 }
 
 // stop asks run to end; it may be called at any time, more than once.
@@ -313,7 +290,7 @@ func (c *collector) pass(bound uint64) error {
 		}
 		c.next = nil
 		b.events, more = c.merger.merge(b.events, bound, batchEvents-len(b.events))
-		if len(b.events) == 0 && len(b.stacks) == 0 && len(b.raws) == 0 && len(b.acts) == 0 && len(b.calls) == 0 && len(b.sides) == 0 {
+		if b.empty() {
 			c.next = b
 			break
 		}
@@ -326,11 +303,10 @@ func (c *collector) pass(bound uint64) error {
 func (c *collector) batch() *batch {
 	select {
 	case b := <-c.free:
-		clear(b.raws) // they are large
-		b.events, b.stacks, b.raws, b.acts, b.calls, b.sides, b.err, b.exited = b.events[:0], b.stacks[:0], b.raws[:0], b.acts[:0], b.calls[:0], b.sides[:0], nil, false
+		b.reset()
 		return b
 	default:
-		return &batch{events: make([]event, 0, batchEvents)}
+		return newBatch()
 	}
 }
 

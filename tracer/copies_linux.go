@@ -23,22 +23,9 @@ type copies struct {
 	code    *mappings            // what is mapped, as events pass by
 }
 
-// moduleKey tells mappings apart.
-type moduleKey struct {
-	start, end, offset uint64
-	file               fileID
-}
-
-func (m *mapping) key() moduleKey {
-	return moduleKey{m.start, m.end, m.offset, fileID{m.major, m.minor, m.inode}}
-}
-
-// place returns where the mapping is.
-func (k moduleKey) place() mapping { return mapping{start: k.start, end: k.end} }
-
 func newCopies(t *target, o *Options, code *mappings) *copies {
 	c := &copies{
-		target: t, machine: t.machine.elf, depth: o.depth(), pointer: o.Unwind == UnwindAuto, code: code,
+		target: t, machine: t.machine.elf, depth: o.frames(), pointer: o.Unwind == UnwindAuto, code: code,
 		files: map[tableKey]*cfi.Index{}, modules: map[moduleKey]reference.Module{},
 		images: map[moduleKey][]byte{}, words: map[uint64]codeWord{},
 	}

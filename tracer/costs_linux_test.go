@@ -19,7 +19,7 @@ func TestCost(t *testing.T) {
 
 // What a probe costs can be measured with each way to attach, and is something.
 func TestMeasureCosts(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, m := range []Mechanism{MechanismMulti, MechanismPerf} {
 		t.Run(m.String(), func(t *testing.T) {
 			if err := (kernelFeatures{}).UprobeMulti(); m == MechanismMulti && err != nil {
@@ -37,18 +37,18 @@ func TestMeasureCosts(t *testing.T) {
 // Hits count each probe that was hit: of malloc two, of free one, whether the call is
 // recorded, left out for its size, or lost.
 func TestHits(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const pairs = 1000
 	for name, o := range map[string]Options{"recorded": {}, "too small": {MinSize: 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1000")
 			child.Ready()
 			o.PID = child.PID
-			plan, err := NewPlan(o)
+			p, err := NewPlan(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tracer, err := Open(plan)
+			tracer, err := Open(p)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,7 +29,7 @@ type staleCode struct {
 }
 
 // everything is the code of a whole process.
-var everything = extent{0, ^uint64(0)}
+var everything = extent{start: 0, end: ^uint64(0)}
 
 // mapped says that m appeared, by the record of a number.
 func (c *coverage) mapped(m mapping, number uint64) {
@@ -42,7 +42,7 @@ func (c *coverage) mapped(m mapping, number uint64) {
 		return old.overlaps(m) && (m.inode != 0 || old.inode != 0)
 	}
 	if slices.ContainsFunc(c.covered, replaces) || slices.ContainsFunc(c.pending, replaces) {
-		c.stale = append(c.stale, staleCode{extent{m.start, m.end}, number})
+		c.stale = append(c.stale, staleCode{extent{start: m.start, end: m.end}, number})
 	}
 	m.seen = number
 	c.pending = append(c.pending, m)

@@ -13,7 +13,8 @@ func (p *Plan) Covers(o *Plan) bool {
 		return false
 	}
 	// What the programs are told of each place must be the same as well.
-	had, want := (&kernel{}).placements(p), (&kernel{}).placements(o)
+	var none probeObjects
+	had, want := p.placements(&none), o.placements(&none)
 	for i := range want {
 		for j := range want[i].probes {
 			if !slices.ContainsFunc(had[i].probes, want[i].probes[j].same) {
@@ -26,5 +27,5 @@ func (p *Plan) Covers(o *Plan) bool {
 
 // same says whether two probes are in the same place of the same file, for the same.
 func (p *Probe) same(o Probe) bool {
-	return p.file == o.file && p.Offset == o.Offset && p.site == o.site
+	return p.id == o.id && p.Offset == o.Offset && p.site == o.site
 }

@@ -11,5 +11,5 @@
 // the order of their times (merger) up to a time before which nothing can come
 // any more, and sends them in batches to the reader of the Tracer, which
 // decides what each realloc was (moves), follows the mappings and turns events
-// into records (stream). docs/architecture.md says why it is so.
+// into records (stream). docs/architecture.md shows all of it.
 package tracer

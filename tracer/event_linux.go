@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -159,4 +160,32 @@ func isRaw(b []byte) bool {
 // bytesOf returns the memory of words.
 func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+}
+
+// ends says whether e is the return of a realloc of block.
+func (e *event) ends(block uint64) bool {
+	if e.kind == kindMove {
+		return e.old == block
+	}
+	return e.addr == block
+}
+
+// asAlloc returns the second half of a move.
+func (e *event) asAlloc() event {
+	alloc := *e
+	alloc.kind, alloc.entry = kindAlloc, 0
+	return alloc
+}
+
+// identify hashes all that is known of a stack; never 0.
+func (d *stackDef) identify() uint64 {
+	h := uint64(d.end)<<1 | 1
+	if d.framePointer {
+		h |= 1 << 8
+	}
+	for _, addr := range d.frames {
+		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
+		h = hi ^ lo
+	}
+	return max(h, 1)
 }

@@ -14,7 +14,7 @@ import (
 // calls, if it uses the same C library. Each way to know sites gets on with the
 // library being elsewhere then.
 func TestExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, execTracedAllWays)
 }
 
@@ -78,7 +78,7 @@ func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *Options)) {
 // that the trace began with are in it, those of the other one are said to be
 // missing while that is in use.
 func TestExecOfTheOtherWidth(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, execOtherWidth)
 }
 
@@ -130,7 +130,7 @@ func execOtherWidth(t *testing.T, build testutil.Builder) {
 // A process can become another program while the probes go in. Calls of one with
 // another library are missing from the start, those of one with the same are not.
 func TestExecBeforeTheProbes(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for name, test := range map[string]struct {
 		flags    []string
 		unprobed bool
@@ -138,13 +138,13 @@ func TestExecBeforeTheProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", test.flags...), "20", "/nowhere")
 			child.Ready()
-			plan, err := NewPlan(Options{PID: child.PID})
+			p, err := NewPlan(Options{PID: child.PID})
 			if err != nil {
 				t.Fatal(err)
 			}
 			child.Go()
 			child.Ready() // of the second program
-			tracer, err := Open(plan)
+			tracer, err := Open(p)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 // Calls that the allocator makes of itself until then count once all the same. Here
 // nobody reads before the second program has ended.
 func TestNestedCallsAfterExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
 			t.Run(name, func(t *testing.T) { nestedAfterExec(t, build, change) })
@@ -27,11 +27,11 @@ func nestedAfterExec(t *testing.T, build testutil.Builder, change func(o *Option
 	if change != nil {
 		change(&o)
 	}
-	plan, err := NewPlan(o)
+	p, err := NewPlan(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}

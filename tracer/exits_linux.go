@@ -63,7 +63,7 @@ func (p *Plan) sortOperators(c *code, functions, own []Function) (counting, nami
 		counts, err := w.counts(&op)
 		switch {
 		case err != nil:
-			p.options.warn("calls of %s in %s are not recorded: %v", op.Name, c.lib.mapping.path, err)
+			p.options.warnf("calls of %s in %s are not recorded: %v", op.Name, c.lib.mapping.path, err)
 		case counts:
 			counting = append(counting, op)
 		default:
@@ -165,7 +165,7 @@ func (w *operatorFlow) behindNull(op *Function) uint64 {
 	if err != nil {
 		return op.addr
 	}
-	addr, err := site.BehindNull(w.code.sites(), f)
+	addr, err := site.AfterNullCheck(w.code.sites(), f)
 	if err != nil {
 		return op.addr
 	}

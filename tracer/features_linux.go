@@ -66,6 +66,7 @@ const (
 	capBPF       = 39
 )
 
+// Capabilities implements Features.
 func (kernelFeatures) Capabilities() error {
 	if err := checkUserNamespace(); err != nil {
 		return err
@@ -114,6 +115,7 @@ func checkUserNamespace() error {
 // kernelTypes is where kernels have theirs since Linux 5.4.
 const kernelTypes = "/sys/kernel/btf/vmlinux"
 
+// Types implements Features.
 func (kernelFeatures) Types() error {
 	// They are read when programs are loaded; to read them twice would cost 10 ms.
 	if info, err := os.Stat(kernelTypes); err == nil && info.Size() > 0 {
@@ -138,6 +140,7 @@ func (kernelFeatures) KernelReads() error {
 	return feature(err, "bpf_probe_read_kernel", "5.5")
 }
 
+// PerfUprobes implements Features.
 func (kernelFeatures) PerfUprobes() error {
 	const events = "/sys/bus/event_source/devices/uprobe/type"
 	if _, err := os.Stat(events); err != nil {
@@ -174,10 +177,12 @@ func perfRefused(err error) error {
 	return err
 }
 
+// RingBuffer implements Features.
 func (kernelFeatures) RingBuffer() error {
 	return feature(features.HaveMapType(ebpf.RingBuf), "BPF ring buffers", "5.8")
 }
 
+// AttachCookie implements Features.
 func (kernelFeatures) AttachCookie() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie), "attach cookies", "5.15")
 }
@@ -188,10 +193,12 @@ func (kernelFeatures) TaskStorage() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnTaskStorageGet), "task storage in uprobe programs", "5.16")
 }
 
+// Loop implements Features.
 func (kernelFeatures) Loop() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnLoop), "bpf_loop", "5.17")
 }
 
+// UprobeMulti implements Features.
 func (kernelFeatures) UprobeMulti() error {
 	if err := feature(features.HaveBPFLinkUprobeMulti(), "uprobe_multi", "6.6"); err != nil {
 		return err

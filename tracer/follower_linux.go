@@ -30,6 +30,8 @@ type follower struct {
 	running  sync.WaitGroup
 }
 
+// newFollower returns the follower of a space. register is called after each change with
+// a number that grows.
 func newFollower(s *space, register func(epoch uint64) error) *follower {
 	return &follower{
 		space: s, register: register,

@@ -77,7 +77,7 @@ func TestFollowerHoldsNobodyUp(t *testing.T) {
 	f := follows(t)
 	for range 3 {
 		f.changed()
-		f.told(&side{kind: sideMap, mapping: oldCode, number: 1})
+		f.told(&side{kind: sideMap, mapping: oneMapping, number: 1})
 		if err := f.look(); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestFollowerThatCannotRegister(t *testing.T) {
 
 // Each of the two who write to a target keeps what the other wrote.
 func TestRegistry(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	spec, err := loadProbe()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestRegistry(t *testing.T) {
 		p.Texts[1].Start, p.Texts[1].End = start, end
 		return p
 	}
-	if err := r.relocate(1, extent{1, 2}); err != nil {
+	if err := r.relocate(1, extent{start: 1, end: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.remap(44); err != nil {
@@ -163,7 +163,7 @@ func TestRegistry(t *testing.T) {
 	if got, want := read(), made(1, 2); got != want || renewed != 2 {
 		t.Errorf("%+v after %d renewals, want %+v", got, renewed, want)
 	}
-	if err := r.relocate(1, extent{5, 6}); err != nil {
+	if err := r.relocate(1, extent{start: 5, end: 6}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := read(), made(5, 6); got != want {
@@ -185,3 +185,6 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("remap: %v", err)
 	}
 }
+
+// oneMapping is a mapping of no file that there is.
+var oneMapping = mapping{start: 0x1000, end: 0x3000, inode: 1, path: "/old"}

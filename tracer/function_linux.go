@@ -39,7 +39,7 @@ type Probe struct {
 	Path     string // file, as the process names it
 	File     string // the same, to be opened from here
 	Offset   uint64 // in the file
-	file     fileID // as the process has it mapped
+	id       fileID // of the file, as the process has it mapped
 	site     uint64 // packed for the programs, see bpf/records.h; 0 where they need nothing
 	text     int    // number of the allocator's code
 	distance uint64 // from the start of the page where that begins
@@ -63,7 +63,7 @@ func (p *Plan) chooseFunctions(lib *library) (namingOperators, error) {
 		p.functions = append(p.functions, functions[i])
 		switch err := p.chooseSite(c, at); {
 		case err != nil && functions[i].optional:
-			p.options.warn("%s of %s is not traced: %v", functions[i].Name, lib.mapping.path, err)
+			p.options.warnf("%s of %s is not traced: %v", functions[i].Name, lib.mapping.path, err)
 			p.functions = p.functions[:at]
 		case err != nil:
 			return namingOperators{}, err

@@ -10,8 +10,7 @@ import (
 // What a tracer counts as live, unknown, unmatched and replaced is what a reader of its
 // records finds, whatever gaps there are. Losses that are counted make nothing unknown.
 func TestStatsAcrossGaps(t *testing.T) {
-	tracer := fedTracer()
-	s := &tracer.stream
+	s := fedStream()
 	s.blocks, s.pid = live.NewBlocks(), 7
 	readers := live.NewBlocks()
 	next := uint64(1)
@@ -34,7 +33,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 	}
 	check := func(after string, blocks, unknown int) {
 		t.Helper()
-		got := tracer.Stats()
+		got := s.summary()
 		want := Stats{}
 		want.LiveBlocks, want.LiveBytes = readers.Live()
 		want.UnknownBlocks, want.UnknownBytes = readers.Unknown()
@@ -65,7 +64,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 	check("a free of the unknown, and a free that was lost", 2, 3)
 	tell(side{kind: sidePause, reason: LossProbesMoved, seen: 3, time: 4})
 	check("another gap", 0, 5)
-	if sites := tracer.LiveSites(9); len(sites) != 0 || tracer.LiveBytes() != 0 {
-		t.Errorf("%d sites with %d bytes", len(sites), tracer.LiveBytes())
+	if sites := s.liveSites(9); len(sites) != 0 || s.liveBytes() != 0 {
+		t.Errorf("%d sites with %d bytes", len(sites), s.liveBytes())
 	}
 }

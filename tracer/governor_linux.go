@@ -66,18 +66,18 @@ const (
 	governOver // the process has ended
 )
 
-func newGovernor(limit uint64, k *kernel, plan *Plan) *governor {
+func newGovernor(limit uint64, k *kernel, p *Plan) *governor {
 	g := &governor{
-		limit: limit, mainThread: plan.target.pid, carrier: plan.target.carrier,
+		limit: limit, mainThread: p.target.pid, carrier: p.target.carrier,
 		task:    func() int { return int(k.task.Load()) },
 		suspend: k.suspend, detach: k.detach, resume: k.enable,
-		reattach: func() error { return k.reattach(plan) },
-		revive:   func() error { return k.revive(plan) },
+		reattach: func() error { return k.reattach(p) },
+		revive:   func() error { return k.revive(p) },
 		moved:    make(chan error, 1),
 	}
-	if plan.mechanism == MechanismMulti {
+	if p.Mechanism() == MechanismMulti {
 		g.watch = k.breakpoints
-		g.hold = func(tid int) error { return k.hold(plan, tid) }
+		g.hold = func(tid int) error { return k.hold(p, tid) }
 	}
 	return g
 }

@@ -155,19 +155,19 @@ func TestPauseThatCannotEnd(t *testing.T) {
 // call is recorded, and the trace says so. On the average there are as many as are
 // allowed. What was under way at the beginning of a pause confuses nothing behind it.
 func TestMaxRate(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const limit, threads, enough = 10_000, 2, 2
 	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
 		t.Run(mechanism.String(), func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "loop"), "2")
 			child.Ready()
 			o := Options{PID: child.PID, MaxRate: limit, Mechanism: mechanism}
-			plan, err := NewPlan(o)
+			p, err := NewPlan(o)
 			needWay(t, &o, err)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tracer, err := Open(plan)
+			tracer, err := Open(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,14 +262,14 @@ func pausesHold(t *testing.T, records []*trace.Record, threads int) {
 
 // A trace can end in a pause, which ends with it.
 func TestEndInAPause(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
 	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID, MaxRate: 1})
+	p, err := NewPlan(Options{PID: child.PID, MaxRate: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}

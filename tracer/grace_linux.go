@@ -51,6 +51,7 @@ func (g *grace) bound(now uint64) uint64 {
 	return g.passed.Load()
 }
 
+// Close waits for the grace period that is under way.
 func (g *grace) Close() error {
 	close(g.wanted)
 	g.running.Wait()

@@ -39,13 +39,13 @@ func (p *Plan) chooseGrowths(c *code, functions []Function) {
 	}
 	calls := c.growthCalls(functions, wrappers)
 	if len(calls) == 0 || len(calls) > maxGrowths {
-		p.options.warn("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.path)
+		p.options.warnf("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.path)
 		return
 	}
 	for _, call := range calls {
 		g, ok := p.chooseGrowth(c, call, wrappers[call.To])
 		if !ok {
-			p.options.warn("growth of the heap by %s at %#x is not recorded: the result cannot be probed", wrappers[call.To].symbol, call.From)
+			p.options.warnf("growth of the heap by %s at %#x is not recorded: the result cannot be probed", wrappers[call.To].symbol, call.From)
 			continue
 		}
 		p.growths = append(p.growths, g)
@@ -65,7 +65,7 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	g := Growth{Function: r.symbol, Nested: call.nested, addr: call.From}
 	var err error
 	g.Site, err = site.Choose(c.sites(), site.Function{
-		Name: r.symbol, Entry: call.Next, Code: call.rest, Args: []int{0}, Behind: true, Incoming: call.branches,
+		Name: r.symbol, Entry: call.Next, Code: call.rest, Args: []int{0}, AfterCall: true, Incoming: call.branches,
 	})
 	if err != nil {
 		return g, false

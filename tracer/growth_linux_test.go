@@ -16,22 +16,22 @@ import (
 // The calls that are probed are calls, of these functions, according to objdump;
 // each is probed once, and threads are not made by the allocator.
 func TestGrowthCalls(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, growthCalls)
 }
 
 func growthCalls(t *testing.T, build testutil.Builder) {
 	child := testutil.Spawn(t, build(t, "loop"), "1", "1")
 	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID, HeapGrowth: true, Warn: t.Errorf})
+	p, err := NewPlan(Options{PID: child.PID, HeapGrowth: true, Warn: t.Errorf})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plan.Close()
-	lib := disassembled(t, plan.Functions()[0].Probe.Path)
+	defer p.Close()
+	lib := disassembled(t, p.Functions()[0].Probe.Path)
 	seen := map[string]bool{}
 	at := map[uint64]bool{}
-	for _, g := range plan.Growths() {
+	for _, g := range p.Growths() {
 		line := lib.lines[g.addr]
 		if !strings.HasPrefix(line.text, "call") && !strings.HasPrefix(line.text, "bl\t") || lib.named[line.target] != g.Function {
 			t.Errorf("%#x is no call of %s but %q", g.addr, g.Function, line.text)
@@ -56,7 +56,7 @@ func growthCalls(t *testing.T, build testutil.Builder) {
 		}
 	}
 	var text bytes.Buffer
-	if err := plan.WriteText(&text); err != nil {
+	if err := p.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	for addr := range at {
@@ -96,7 +96,7 @@ func disassembled(t *testing.T, path string) disassembly {
 		return n
 	}
 	output := func(args ...string) []byte {
-		out, err := exec.Command(installed(t, "objdump"), append(args, path)...).Output()
+		out, err := exec.Command(testutil.Installed(t, "objdump"), append(args, path)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ const leaves = "jumps"
 // Programs that a tracer could disturb do what they do untraced: the same output
 // and the same exit code. That their calls are in the trace other tests show.
 func TestHarmless(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	turn := byTurn
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for i, p := range harmlessPrograms {
@@ -97,7 +97,7 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 				t.Errorf("%d × %s", s.Lost[LossMissedReturn], LossMissedReturn)
 			}
 			s.Lost[LossMissedReturn] = 0
-			if r.tracer.plan.mechanism == MechanismPerf {
+			if r.tracer.plan.Mechanism() == MechanismPerf {
 				s.Lost[LossProbesMoved] = 0 // the main thread may end before the others
 			}
 			if n := s.Losses(); n > 0 {

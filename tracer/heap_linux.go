@@ -28,8 +28,8 @@ func (h *heap) told(e *event) bool {
 	return false
 }
 
-// heap finds what the allocator has. It is empty if the process has ended.
-func (t *target) heap() heap {
+// readHeap finds what the allocator has. It is empty if the process has ended.
+func readHeap(t *target) heap {
 	maps, err := proc.Maps(t.pid)
 	if err != nil {
 		return heap{}
@@ -72,7 +72,7 @@ func (f *heapFinder) find() []extent {
 		// Neighbours with other flags are mappings of their own.
 		end := f.run(&i, m)
 		if m.Path == "[heap]" {
-			found = append(found, extent{m.Start, end})
+			found = append(found, extent{start: m.Start, end: end})
 			continue
 		}
 		reserved, j := end, i
@@ -82,7 +82,7 @@ func (f *heapFinder) find() []extent {
 		step := f.machine.arenaHeap
 		for at := (m.Start + step - 1) &^ (step - 1); at < end; at += step {
 			if size, ok := f.arena(at, end, reserved); ok {
-				found = append(found, extent{at, at + size})
+				found = append(found, extent{start: at, end: at + size})
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 			continue
 		case trace.KindHeapGrow:
 			grown++
-			heap.add(extent{rec.HeapGrow.Address, rec.HeapGrow.Address + rec.HeapGrow.Size})
+			heap.add(extent{start: rec.HeapGrow.Address, end: rec.HeapGrow.Address + rec.HeapGrow.Size})
 			continue
 		case trace.KindCall:
 		default:
@@ -62,7 +62,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 		if c.Op == trace.OpMove && !known && c.OldID == c.ID {
 			continue
 		}
-		if !heap.has(extent{c.ID, c.ID + max(c.Size, 1)}) {
+		if !heap.has(extent{start: c.ID, end: c.ID + max(c.Size, 1)}) {
 			if bad++; bad < 5 {
 				t.Errorf("call %d, %s %s: %d bytes at %#x are outside of the heap", c.Seq, c.Op, c.Function, c.Size, c.ID)
 			}
@@ -77,7 +77,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 
 // The blocks of programs that we have are in the heap, however events get here.
 func TestBlocksAreInTheHeap(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, program := range [][]string{
 		{"heapgrow"}, {"alloc", "8", "500", "log"}, {"threads_exit", "200"}, {"realloc_race", "3", "50", "log"}, {"every"}, {"cxx", "50"},
 	} {
@@ -102,7 +102,7 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 
 // What the reading at the start has seen is not told twice.
 func TestHeapTold(t *testing.T) {
-	h := heap{regions: []extent{{0x1000, 0x5000}, {0x9000, 0xa000}}, seen: 100}
+	h := heap{regions: []extent{{start: 0x1000, end: 0x5000}, {start: 0x9000, end: 0xa000}}, seen: 100}
 	for _, test := range []struct {
 		name             string
 		time, addr, size uint64
@@ -122,7 +122,7 @@ func TestHeapTold(t *testing.T) {
 
 // Without the option there is nothing about the heap, and no probe for it.
 func TestNoHeapGrowth(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	r, _, records := traceRun(t, nil, testutil.Build(t, "heapgrow"))
 	if n := len(ofKind(records, trace.KindHeapGrow)); n != 0 {
 		t.Errorf("%d growths in the trace", n)
@@ -155,14 +155,14 @@ func findHeap(t *testing.T, m *machine) {
 		want  []extent
 	}{
 		"none": {},
-		"brk":  {maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}}, want: []extent{{0x1000, 0x5000}}},
+		"brk":  {maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}}, want: []extent{{start: 0x1000, end: 0x5000}}},
 		"brk in pieces": {
 			maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}, {Start: 0x5000, End: 0x7000, Perms: rw, Path: "[heap]"}},
-			want: []extent{{0x1000, 0x7000}},
+			want: []extent{{start: 0x1000, end: 0x7000}},
 		},
 		"arena": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x20500, 0x21000), want: []extent{{at, at + 0x21000}},
+			words: arena(at, 0x20500, 0x21000), want: []extent{{start: at, end: at + 0x21000}},
 		},
 		"two arenas that touch, the first one full": {
 			maps: []proc.Map{{Start: at, End: at + arenaHeap + 0x3000, Perms: rw}, {Start: at + arenaHeap + 0x3000, End: at + 2*arenaHeap}},
@@ -170,11 +170,11 @@ func findHeap(t *testing.T, m *machine) {
 				at: at + 0x30, at + 2*word: arenaHeap, at + 3*word: arenaHeap,
 				at + arenaHeap: at + 0x30, at + arenaHeap + 2*word: 0x3000, at + arenaHeap + 3*word: 0x3000,
 			},
-			want: []extent{{at, at + arenaHeap}, {at + arenaHeap, at + arenaHeap + 0x3000}},
+			want: []extent{{start: at, end: at + arenaHeap}, {start: at + arenaHeap, end: at + arenaHeap + 0x3000}},
 		},
 		"behind something else": {
 			maps:  []proc.Map{{Start: at - 0x2000, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x21000, 0x21000), want: []extent{{at, at + 0x21000}},
+			words: arena(at, 0x21000, 0x21000), want: []extent{{start: at, end: at + 0x21000}},
 		},
 		"in pieces": {
 			maps: []proc.Map{
@@ -183,14 +183,14 @@ func findHeap(t *testing.T, m *machine) {
 				{Start: at + 0x3000, End: at + 0x4000},
 				{Start: at + 0x4000, End: at + arenaHeap},
 			},
-			words: arena(at, 0x3000, 0x3000), want: []extent{{at, at + 0x3000}},
+			words: arena(at, 0x3000, 0x3000), want: []extent{{start: at, end: at + 0x3000}},
 		},
 		"program's memory at such an address": {
 			maps: []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
 		},
 		"grown meanwhile": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x22000, 0x22000), want: []extent{{at, at + 0x21000}},
+			words: arena(at, 0x22000, 0x22000), want: []extent{{start: at, end: at + 0x21000}},
 		},
 		"larger than its accessible part": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},

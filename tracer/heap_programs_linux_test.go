@@ -14,7 +14,7 @@ import (
 // Programs that nobody made for us, with threads, and before the programs a
 // heap of their start.
 func TestBlocksOfRealProgramsAreInTheHeap(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	grows := func(o *Options) { o.HeapGrowth = true }
 	t.Run("python3", func(t *testing.T) {
 		const script = `import os, json, sqlite3, threading
@@ -89,7 +89,7 @@ last.set(); [x.join() for x in threads]`
 
 // After exec the heap is the new program's, which grows from nothing.
 func TestHeapAfterExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapAfterExec)
 }
 
@@ -112,7 +112,7 @@ func heapAfterExec(t *testing.T, build testutil.Builder) {
 
 // What the oldest kernels have records the same.
 func TestHeapGrowthOldest(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthOldest)
 }
 
@@ -128,7 +128,7 @@ func heapGrowthOldest(t *testing.T, build testutil.Builder) {
 // A signal between the allocator's call for memory and its return: what cannot
 // be known of the growth then is counted, and what comes after it is right.
 func TestHeapGrowthAndSignals(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthAndSignals)
 }
 
@@ -145,14 +145,14 @@ func heapGrowthAndSignals(t *testing.T, build testutil.Builder) {
 		t.Run(how, func(t *testing.T) {
 			child := testutil.Spawn(t, build(t, "heapsignal"), how)
 			child.Ready()
-			plan, err := NewPlan(Options{PID: child.PID})
+			p, err := NewPlan(Options{PID: child.PID})
 			if errors.Is(err, ErrReturnProbes) {
 				t.Skipf("SKIPPED: %v", err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := plan.Close(); err != nil {
+			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
 			r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })

@@ -22,7 +22,7 @@ import (
 // of the same process at the same time, without what the program asked for
 // itself.
 func TestHeapGrowthAsStraceSeesIt(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthAsStraceSeesIt)
 }
 
@@ -50,7 +50,7 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 			atAttach, got := map[string]int{}, map[int][]extent{}
 			began := records[0].Time
 			for _, rec := range ofKind(records, trace.KindHeapGrow) {
-				x := extent{rec.HeapGrow.Address, rec.HeapGrow.Address + rec.HeapGrow.Size}
+				x := extent{start: rec.HeapGrow.Address, end: rec.HeapGrow.Address + rec.HeapGrow.Size}
 				if rec.TID == 0 && rec.Time == began {
 					atAttach[fmt.Sprintf("%#x", x)]++
 				} else {
@@ -104,7 +104,7 @@ func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 		arena := m.Path == "" && m.Perms == proc.Read|proc.Write && m.Start%arenaHeap == 0 && m.End <= m.Start+arenaHeap &&
 			rest.Start == m.End && rest.Perms == 0 && rest.End >= m.Start+arenaHeap
 		if m.Path == "[heap]" || arena {
-			all[fmt.Sprintf("%#x", extent{m.Start, m.End})]++
+			all[fmt.Sprintf("%#x", extent{start: m.Start, end: m.End})]++
 		}
 	}
 	return all
@@ -169,18 +169,18 @@ func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Ran
 		var x extent
 		switch m[2] {
 		case "brk":
-			x, end = extent{end, result}, result
+			x, end = extent{start: end, end: result}, result
 		case "mmap", "mmap2": // the latter in 32-bit programs
 			if writable && strings.Contains(args[3], "MAP_ANONYMOUS") {
-				x = extent{result, result + (number(args[1])+4095)&^4095}
+				x = extent{start: result, end: result + (number(args[1])+4095)&^4095}
 			}
 		case "mprotect":
 			if writable {
-				x = extent{number(args[0]), number(args[0]) + number(args[1])}
+				x = extent{start: number(args[0]), end: number(args[0]) + number(args[1])}
 			}
 		case "mremap":
-			was := extent{number(args[0]), number(args[0]) + number(args[1])}
-			x = extent{result, result + number(args[2])}
+			was := extent{start: number(args[0]), end: number(args[0]) + number(args[1])}
+			x = extent{start: result, end: result + number(args[2])}
 			if result == was.start {
 				x.start = was.end
 			}

@@ -14,7 +14,7 @@ import (
 // it has none, so that the answer is no: nothing is put in, and whoever else, of all
 // tracers of the machine, leaves one of the places takes the breakpoint out. A perf
 // event at the same place that is attached to another thread wants it.
-func (k *kernel) hold(plan *Plan, tid int) error {
+func (k *kernel) hold(p *Plan, tid int) error {
 	groups := heldGroups(k.probed, tid)
 	if err := k.keeper.Hold(groups); err != nil {
 		return fmt.Errorf("hold the probes: %w", perfRefused(err))
@@ -24,7 +24,7 @@ func (k *kernel) hold(plan *Plan, tid int) error {
 			return err
 		}
 	}
-	plan.options.log("process %d: the main thread has ended, thread %d holds the probes", plan.target.pid, tid)
+	p.options.logf("process %d: the main thread has ended, thread %d holds the probes", p.target.pid, tid)
 	return nil
 }
 

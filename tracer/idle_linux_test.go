@@ -9,7 +9,7 @@ import (
 
 // Idle is called when all that there is was returned, while the process waits.
 func TestIdle(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "phases"), "1", "25")
 	child.Ready()
 	calls, idle := 0, make(chan bool, 1) // calls is for the reading goroutine

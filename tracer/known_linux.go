@@ -14,9 +14,10 @@ const anyKnown = -1
 // module says whether the function is one that a module knows.
 func (n *namedProbe) module() bool { return n.function != nil && n.function.Module != 0 }
 
-// lookForKnown looks for the functions of modules in a file. Several of them may be one
-// function, which has the name of the first then (decision 15). What the file does not
-// have is no error, and what cannot be probed is said.
+// lookForKnown looks for the functions of resource modules in a file. Where several of
+// them have the same address, the first gives the name (docs/design/decisions.md, 15).
+// A function that the file lacks is no error; one that cannot be probed goes to
+// s.unprobed.
 func (s *namedSearch) lookForKnown(lib *library) {
 	s.found[namedFile{anyKnown, lib.id()}] = true
 	if lib.file.Machine() != s.target.machine.elf {
@@ -48,7 +49,7 @@ func (c *code) passes(all []knownHere) func(site.Branch) bool {
 	for i := range all {
 		if all[i].probe.function.Passed {
 			if _, end, ok := c.around(all[i].Addr); ok {
-				from = append(from, extent{all[i].Addr, end})
+				from = append(from, extent{start: all[i].Addr, end: end})
 			}
 		}
 	}
@@ -113,16 +114,17 @@ func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
 // named should be somewhere; the others are where their libraries are.
 func (s *namedSearch) warn(o *Options) {
 	for _, err := range s.unprobed {
-		o.warn("%v", err)
+		o.warnf("%v", err)
 	}
 	for i := range s.known {
 		f := &s.known[i]
 		if f.Owner != "" && !slices.ContainsFunc(s.probes, func(n namedProbe) bool { return n.function == f }) {
-			o.warn("no file of process %d has the function %s of --resource %s so far: it is traced from when one is mapped that has", s.target.pid, f.Symbol, f.Owner)
+			o.warnf("no file of process %d has the function %s of --resource %s so far: it is traced from when one is mapped that has", s.target.pid, f.Symbol, f.Owner)
 		}
 	}
 }
 
+// locateKnown finds where a function of a module is entered and left in a file.
 func (s *namedSearch) locateKnown(c *code, n *namedProbe, sym symbol.Symbol) error {
 	if err := c.read(sym.Addr); err != nil {
 		return err

@@ -72,13 +72,13 @@ func someCalls() func(child *testutil.Child, rec *trace.Record) bool {
 // ends before the others they are attached to another, and the trace says from when
 // to when calls are missing. Uprobe_multi links stay.
 func TestMainThreadEndsFirst(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, way := range ways(t) {
 		t.Run(way.name, func(t *testing.T) {
 			r, report, records := leaderless(t, way.set, someCalls())
 			s := r.tracer.Stats()
 			made := report.Ops["alloc"] + report.Ops["free"]
-			if r.tracer.plan.mechanism == MechanismMulti {
+			if r.tracer.plan.Mechanism() == MechanismMulti {
 				r.whole()
 				if s.Calls != made {
 					t.Errorf("%d calls recorded, %d made", s.Calls, made)
@@ -123,8 +123,8 @@ func TestMainThreadEndedBefore(t *testing.T) {
 	child.Ready()
 	child.Go()
 	waitLeaderless(t, child.PID)
-	if plan, err := NewPlan(Options{PID: child.PID}); !errors.Is(err, ErrLeaderless) {
-		t.Errorf("plan %v: %v", plan, err)
+	if p, err := NewPlan(Options{PID: child.PID}); !errors.Is(err, ErrLeaderless) {
+		t.Errorf("plan %v: %v", p, err)
 	}
 	child.Close()
 	child.Succeed()
@@ -161,7 +161,7 @@ func passBy(t *testing.T) {
 // When the main thread has ended and another tracer comes and goes, the kernel takes the
 // probes away. They are put in again, and the trace says when they may have been out.
 func TestProbesComeBack(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	held := make(chan struct{})
 	var once sync.Once
 	passed := false
@@ -198,16 +198,16 @@ func TestProbesComeBack(t *testing.T) {
 
 // Probes that are out of the process are noticed, and those that a thread holds stay.
 func TestMissingProbesAreNoticed(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, leaderlessProgram(t), "0")
 	child.Ready()
 	o := Options{PID: child.PID, Mechanism: MechanismMulti}
-	plan, err := NewPlan(o)
+	p, err := NewPlan(o)
 	needWay(t, &o, err)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := attach(plan)
+	k, err := attach(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,13 +227,13 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 	look("at first", false)
 	passBy(t)
 	look("after another tracer", true)
-	if err := k.hold(plan, tid); err != nil {
+	if err := k.hold(p, tid); err != nil {
 		t.Error(err)
 	}
 	look("held", false)
 	passBy(t)
 	look("held, after another tracer", false)
-	if err := errors.Join(k.Close(), plan.Close()); err != nil {
+	if err := errors.Join(k.Close(), p.Close()); err != nil {
 		t.Error(err)
 	}
 	look("detached", true)
@@ -244,7 +244,7 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 
 // After a pause the probes are in again, also when the main thread has ended.
 func TestPauseWithoutMainThread(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
 		t.Run(mechanism.String(), func(t *testing.T) {
 			pauses, after := 0, 0
@@ -276,7 +276,7 @@ func TestErrorIsSaidEachTime(t *testing.T) {
 // When the process that holds the probes is killed the recording ends with an error,
 // and what was recorded is there.
 func TestKeeperKilled(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "leaderless"), "1000")
 	child.Ready()
 	seen := 0

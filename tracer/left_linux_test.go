@@ -27,7 +27,7 @@ func leaving(t *testing.T, build testutil.Builder, change func(o *Options), how 
 }
 
 // lost fails the test unless exactly this is missing.
-func (s *Stats) lost(t *testing.T, want map[Loss]int) {
+func checkLost(t *testing.T, s *Stats, want map[Loss]int) {
 	t.Helper()
 	for reason, n := range s.Lost {
 		if n != uint64(want[Loss(reason)]) {
@@ -39,14 +39,14 @@ func (s *Stats) lost(t *testing.T, want map[Loss]int) {
 // A call that was left by longjmp does not pass for the next one in its frame,
 // though realloc ends in a jump to malloc, which has the frame of realloc, too.
 func TestCallsLeftByLongjmp(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
 				const n = 100
 				report, records, s := leaving(t, build, way.set, "jump", n)
 				compare(t, records, report)
-				s.lost(t, map[Loss]int{LossMissedReturn: n})
+				checkLost(t, &s, map[Loss]int{LossMissedReturn: n})
 			})
 		}
 	})
@@ -55,7 +55,7 @@ func TestCallsLeftByLongjmp(t *testing.T) {
 // Calls that are open at a time, each in a signal handler of the one before: those
 // beyond the eighth are lost, and so are those that never return.
 func TestCallsOpenAtATime(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestCallsOpenAtATime(t *testing.T) {
 					return c.Function == "malloc" && c.Size >= places && c.Size <= n
 				})
 				compare(t, records, report)
-				s.lost(t, map[Loss]int{LossMissedReturn: places, LossNesting: n - places + n - places + 1})
+				checkLost(t, &s, map[Loss]int{LossMissedReturn: places, LossNesting: n - places + n - places + 1})
 				if s.Unmatched != n-places+1 {
 					t.Errorf("%d frees of blocks that the trace has not, want %d", s.Unmatched, n-places+1)
 				}
@@ -77,7 +77,7 @@ func TestCallsOpenAtATime(t *testing.T) {
 
 // A block whose address cannot be read is lost.
 func TestUnreadableResult(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	if !testutil.Has32Bit() {
 		t.Skip("SKIPPED: the program steps itself, as on x86 alone")
 	}
@@ -86,19 +86,19 @@ func TestUnreadableResult(t *testing.T) {
 		report, records, s := leaving(t, build, nil, "hidden", n)
 		report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return c.Function == "posix_memalign" })
 		compare(t, records, report)
-		s.lost(t, map[Loss]int{LossArgument: n})
+		checkLost(t, &s, map[Loss]int{LossArgument: n})
 	})
 }
 
 // A thread that ends inside a call has no call that is missing: it got no block.
 func TestThreadsThatEndInsideACall(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for _, state := range []State{StateTask, StateHash} {
 			t.Run(fmt.Sprintf("state=%d", state), func(t *testing.T) {
 				const n = 20
 				_, records, s := leaving(t, build, func(o *Options) { o.State = state }, "thread", n)
-				s.lost(t, nil)
+				checkLost(t, &s, nil)
 				made, freed := 0, 0
 				live := map[uint64]bool{}
 				for _, rec := range ofKind(records, trace.KindCall) {
@@ -125,16 +125,16 @@ func TestThreadsThatEndInsideACall(t *testing.T) {
 // More threads than there are places for their state: all calls of those without one
 // are lost, each once, and none of the others.
 func TestMoreThreadsThanPlaces(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, set := range map[string]func(o *Options){
-			"hash": func(o *Options) { o.State = StateHash }, "storage": func(o *Options) { o.State, o.noStorage = StateTask, true }, "oldest": oldest,
+			"hash": func(o *Options) { o.State = StateHash }, "storage": func(o *Options) { o.State, o.testing.noStorage = StateTask, true }, "oldest": oldest,
 		} {
 			t.Run(name, func(t *testing.T) {
 				const threads, places, rounds = 8, 3, 200
 				child := testutil.Spawn(t, build(t, "alloc"), strconv.Itoa(threads), strconv.Itoa(rounds), "log")
 				child.Ready()
-				r := attachTo(t, child.PID, func(o *Options) { set(o); o.fewThreads = places })
+				r := attachTo(t, child.PID, func(o *Options) { set(o); o.testing.fewThreads = places })
 				child.Go()
 				report := child.Report()
 				records := r.end()
@@ -142,7 +142,7 @@ func TestMoreThreadsThanPlaces(t *testing.T) {
 				report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return len(all[c.TID]) == 0 })
 				compare(t, records, report)
 				s := r.tracer.Stats()
-				s.lost(t, map[Loss]int{LossState: (threads - places) * (5*rounds + 1)})
+				checkLost(t, &s, map[Loss]int{LossState: (threads - places) * (5*rounds + 1)})
 			})
 		}
 	})
@@ -152,7 +152,7 @@ func TestMoreThreadsThanPlaces(t *testing.T) {
 // records. One of which the entry alone was recorded can look like a free; with perf
 // buffers it then is not always counted as lost as well.
 func TestRingsTooSmallForReallocs(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
 		t.Run(fmt.Sprintf("buffer=%d", buffer), func(t *testing.T) {
 			const threads, rounds = 4, 10_000

@@ -14,11 +14,9 @@ type LiveSite struct {
 	Bytes  uint64
 }
 
-// LiveSites returns the n stacks that hold most live bytes, the largest first. What is
+// liveSites returns the n stacks that hold most live bytes, the largest first. What is
 // unknown is not live.
-// It must not be called while ReadRecord runs.
-func (t *Tracer) LiveSites(n int) []LiveSite {
-	s := &t.stream
+func (s *stream) liveSites(n int) []LiveSite {
 	if s.blocks == nil {
 		return nil
 	}
@@ -50,13 +48,12 @@ func (t *Tracer) LiveSites(n int) []LiveSite {
 	return all[:min(n, len(all))]
 }
 
-// LiveBytes returns the bytes of the blocks that are live behind the record that
-// ReadRecord returned last, without those that are unknown; 0 if live blocks are not
-// followed. It must not be called while ReadRecord runs.
-func (t *Tracer) LiveBytes() uint64 {
-	if t.stream.blocks == nil {
+// liveBytes returns the bytes of the blocks that are live, without those that are unknown;
+// 0 if live blocks are not tracked.
+func (s *stream) liveBytes() uint64 {
+	if s.blocks == nil {
 		return 0
 	}
-	_, bytes := t.stream.blocks.Live()
+	_, bytes := s.blocks.Live()
 	return bytes
 }

@@ -18,7 +18,7 @@ import (
 // Each program passes the kernel's verifier in each form that this kernel can
 // need; the numbers of instructions that the verifier looked at are printed.
 func TestProgramsLoad(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, programsLoad)
 }
 
@@ -42,32 +42,32 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 	}
 	for name, change := range forms {
 		t.Run(name, func(t *testing.T) {
-			o := Options{PID: child.PID, Depth: DefaultDepth, HeapGrowth: true, verifierLog: ebpf.LogLevelStats, everyProgram: true}
+			o := Options{PID: child.PID, Depth: DefaultDepth, HeapGrowth: true, testing: testOptions{verifierLog: ebpf.LogLevelStats, everyProgram: true}}
 			change(&o)
-			plan, err := NewPlan(o)
+			p, err := NewPlan(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer plan.Close()
+			defer p.Close()
 			k := &kernel{}
 			defer k.Close()
-			if err := k.load(plan, []int{0}); err != nil {
+			if err := k.load(p, []int{0}); err != nil {
 				t.Fatal(err, lastOf(err))
 			}
-			p := &k.objects.probePrograms
+			all := &k.objects.probePrograms
 			for _, x := range []struct {
 				name    string
 				program *ebpf.Program
 			}{
-				{"enter", p.Enter},
-				{"leave", p.Leave},
-				{"operate", p.Operate},
-				{"leave_at", p.LeaveAt},
-				{"hand_over", p.HandOver},
-				{"grow", p.Grow},
-				{"grown", p.Grown},
-				{"internal_free", p.InternalFree},
-				{"maps_changed", p.MapsChanged},
+				{"enter", all.Enter},
+				{"leave", all.Leave},
+				{"operate", all.Operate},
+				{"leave_at", all.LeaveAt},
+				{"hand_over", all.HandOver},
+				{"grow", all.Grow},
+				{"grown", all.Grown},
+				{"internal_free", all.InternalFree},
+				{"maps_changed", all.MapsChanged},
 			} {
 				n := verified.FindStringSubmatch(x.program.VerifierLog)
 				if n == nil {

@@ -19,7 +19,7 @@ func (p *Plan) findLoader() error {
 	}
 	seen := map[fileID]bool{}
 	for _, m := range maps {
-		id := fileID{m.major, m.minor, m.inode}
+		id := fileID{major: m.major, minor: m.minor, inode: m.inode}
 		if m.inode == 0 || seen[id] || !strings.HasPrefix(filepath.Base(m.path), "ld") {
 			continue
 		}
@@ -34,10 +34,10 @@ func (p *Plan) findLoader() error {
 			return fmt.Errorf("close %s: %w", path, err)
 		}
 		if ok && inFile {
-			p.debugger = []Probe{{Function: notifier, Path: m.path, File: path, Offset: offset, file: id}}
+			p.debugger = []Probe{{Function: notifier, Path: m.path, File: path, Offset: offset, id: id}}
 			return nil
 		}
 	}
-	p.options.log("no dynamic loader: unmapped libraries are noticed late")
+	p.options.logf("no dynamic loader: unmapped libraries are noticed late")
 	return nil
 }

@@ -7,18 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loading reports whether a process with these mappings is still being loaded: the
-// kernel's library, which exec maps last, is not there, or there is a dynamic loader and
-// no library with an allocator so far.
-func (t *target) loading(all []mapping) bool {
-	loader, done := false, false
-	for _, m := range all {
-		done = done || m.path == vdso
-		loader = loader || m.inode != 0 && rank(m, fileID{}) == rankLoader
-	}
-	return !done || loader && !slices.ContainsFunc(all, func(m mapping) bool { return m.inode != 0 && t.defines(m) })
-}
-
 // mostLooks is how often a process is looked at that becomes another program, with a
 // millisecond between two looks: it may have to wait for a processor.
 const mostLooks = 500

@@ -7,13 +7,14 @@ import (
 
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/functions"
 )
 
 // Loss is a reason for events, or parts of events, that are missing.
 type Loss uint8
 
-// The loss reasons (decision 21). The first ones are counted by the BPF
-// programs, in the order of enum loss in bpf/records.h.
+// The loss reasons (docs/design/decisions.md, 21). The BPF programs count the first
+// ones, in the order of enum loss in bpf/records.h.
 const (
 	LossRingFull Loss = iota
 	LossState
@@ -51,8 +52,8 @@ type lossCounters struct {
 	counters *ebpf.Map
 	work     *ebpf.Map
 	programs []*ebpf.Program
-	activity *activity.Activity // nil without
-	named    *namedCalls        // nil without
+	activity *activity.Activity                                     // nil without
+	calls    func() (lost functions.Losses, late uint64, err error) // of named functions; nil without
 	before   [lossCount]uint64
 	perCPU   []uint64
 }
@@ -82,14 +83,14 @@ func (c *lossCounters) grown() ([lossCount]uint64, error) {
 		delta[LossRingFull] += lost.Full
 		delta[LossSkipped] += lost.Skipped
 	}
-	if c.named != nil {
-		lost, err := c.named.functions.Grown()
+	if c.calls != nil {
+		lost, late, err := c.calls()
 		if err != nil {
 			return delta, err
 		}
 		delta[LossRingFull] += lost.Full
 		delta[LossSkipped] += lost.Skipped
-		delta[LossProbedLate] += c.named.late.Swap(0)
+		delta[LossProbedLate] += late
 	}
 	return delta, nil
 }

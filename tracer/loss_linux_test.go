@@ -2,12 +2,14 @@ package tracer
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/hosttest"
 )
 
 // overflowing records a program with the smallest rings, and reads when it is over.
@@ -15,11 +17,11 @@ func overflowing(t *testing.T, buffer Buffer, program string, args ...string) *r
 	t.Helper()
 	child := testutil.Spawn(t, testutil.Build(t, program), args...)
 	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
+	p, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,7 @@ func overflowing(t *testing.T, buffer Buffer, program string, args ...string) *r
 // What does not fit is counted: with a reader that does not read and the
 // smallest rings, recorded and lost events add up to those made.
 func TestLossIsCounted(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const pairs = 200_000
 	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
 		r := overflowing(t, buffer, "loop", "1", "200000")
@@ -61,15 +63,15 @@ func TestLossIsCounted(t *testing.T) {
 // A reader that is slow at the end costs nothing: draining waits for it as long
 // as it goes on, here beyond any time limit.
 func TestDrainWaitsForTheReader(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const pairs = 150_000 // more than the queue holds, less than the ring
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "150000")
 	child.Ready()
-	plan, err := NewPlan(Options{PID: child.PID, RingSize: 64 << 20, drainLimit: 1})
+	p, err := NewPlan(Options{PID: child.PID, RingSize: 64 << 20, testing: testOptions{drainLimit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestDrainWaitsForTheReader(t *testing.T) {
 
 // That the tracer tells its programs something new hides no call that is open.
 func TestNewGenerationsLoseNothing(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const pairs = 30_000
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2", "30000")
 	child.Ready()
@@ -109,30 +111,14 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 	}
 }
 
-// fakeFeatures is a kernel without some features.
-type fakeFeatures struct {
-	capabilities, types, kernelReads, ringBuffer, attachCookie, taskStorage, loop, uprobeMulti, perfUprobes, narrowSteps error
-}
-
-func (f fakeFeatures) Capabilities() error { return f.capabilities }
-func (f fakeFeatures) Types() error        { return f.types }
-func (f fakeFeatures) KernelReads() error  { return f.kernelReads }
-func (f fakeFeatures) PerfUprobes() error  { return f.perfUprobes }
-func (f fakeFeatures) RingBuffer() error   { return f.ringBuffer }
-func (f fakeFeatures) AttachCookie() error { return f.attachCookie }
-func (f fakeFeatures) TaskStorage() error  { return f.taskStorage }
-func (f fakeFeatures) Loop() error         { return f.loop }
-func (f fakeFeatures) UprobeMulti() error  { return f.uprobeMulti }
-func (f fakeFeatures) NarrowSteps() error  { return f.narrowSteps }
-
 func TestKernelsThatLackSomething(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
 	child.Ready()
-	old := func(name string) error { return unsupported(name, "9.9") }
+	old := func(name string) error { return fmt.Errorf("%s: %w: it needs Linux 9.9", name, ErrUnsupported) }
 	locked := errors.New("the kernel is locked down")
 	tests := map[string]struct {
-		features fakeFeatures
+		features hosttest.Features
 		change   func(o *Options)
 		refused  string // empty: it works
 		state    State
@@ -140,24 +126,24 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		sites    Sites // cookies if not said
 	}{
 		"all there":                    {state: StateTask, attach: MechanismMulti},
-		"no task storage":              {features: fakeFeatures{taskStorage: old("task storage")}, state: StateHash, attach: MechanismMulti},
-		"no uprobe_multi":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, state: StateTask, attach: MechanismPerf},
-		"neither":                      {features: fakeFeatures{uprobeMulti: old("x"), taskStorage: old("y")}, state: StateHash, attach: MechanismPerf},
-		"no ring buffer":               {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, refused: "BPF ring buffers: not supported by this kernel: it needs Linux 9.9"},
-		"no ring buffer, perf buffers": {features: fakeFeatures{ringBuffer: old("BPF ring buffers")}, change: func(o *Options) { o.Buffer = BufferPerf }, state: StateTask, attach: MechanismMulti},
-		"no cookies":                   {features: fakeFeatures{attachCookie: old("attach cookies")}, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
-		"no cookies, asked for":        {features: fakeFeatures{attachCookie: old("attach cookies")}, change: func(o *Options) { o.Sites = SitesCookie }, refused: "attach cookies"},
-		"addresses asked for":          {features: fakeFeatures{attachCookie: locked}, change: func(o *Options) { o.Sites = SitesAddress }, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
-		"asking for cookies fails":     {features: fakeFeatures{attachCookie: locked}, refused: "locked down"},
-		"locked down":                  {features: fakeFeatures{taskStorage: locked}, refused: "locked down"},
-		"multi asked for":              {features: fakeFeatures{uprobeMulti: old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
+		"no task storage":              {features: hosttest.Features{"TaskStorage": old("task storage")}, state: StateHash, attach: MechanismMulti},
+		"no uprobe_multi":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, state: StateTask, attach: MechanismPerf},
+		"neither":                      {features: hosttest.Features{"UprobeMulti": old("x"), "TaskStorage": old("y")}, state: StateHash, attach: MechanismPerf},
+		"no ring buffer":               {features: hosttest.Features{"RingBuffer": old("BPF ring buffers")}, refused: "BPF ring buffers: not supported by this kernel: it needs Linux 9.9"},
+		"no ring buffer, perf buffers": {features: hosttest.Features{"RingBuffer": old("BPF ring buffers")}, change: func(o *Options) { o.Buffer = BufferPerf }, state: StateTask, attach: MechanismMulti},
+		"no cookies":                   {features: hosttest.Features{"AttachCookie": old("attach cookies")}, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
+		"no cookies, asked for":        {features: hosttest.Features{"AttachCookie": old("attach cookies")}, change: func(o *Options) { o.Sites = SitesCookie }, refused: "attach cookies"},
+		"addresses asked for":          {features: hosttest.Features{"AttachCookie": locked}, change: func(o *Options) { o.Sites = SitesAddress }, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
+		"asking for cookies fails":     {features: hosttest.Features{"AttachCookie": locked}, refused: "locked down"},
+		"locked down":                  {features: hosttest.Features{"TaskStorage": locked}, refused: "locked down"},
+		"multi asked for":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
 		"perf asked for":               {change: func(o *Options) { o.Mechanism = MechanismPerf }, state: StateTask, attach: MechanismPerf},
 		"hash asked for":               {change: func(o *Options) { o.State = StateHash }, state: StateHash, attach: MechanismMulti},
-		"no types":                     {features: fakeFeatures{types: old("types of the kernel")}, refused: "types of the kernel"},
-		"no reads of the kernel":       {features: fakeFeatures{kernelReads: locked}, refused: "locked down"},
-		"no uprobes at all":            {features: fakeFeatures{uprobeMulti: old("uprobe_multi"), perfUprobes: old("uprobes as perf events")}, refused: "uprobes as perf events"},
-		"no perf uprobes":              {features: fakeFeatures{perfUprobes: old("uprobes as perf events")}, state: StateTask, attach: MechanismMulti},
-		"no privilege":                 {features: fakeFeatures{capabilities: checkCapabilities(0)}, refused: "missing privilege CAP_BPF"},
+		"no types":                     {features: hosttest.Features{"Types": old("types of the kernel")}, refused: "types of the kernel"},
+		"no reads of the kernel":       {features: hosttest.Features{"KernelReads": locked}, refused: "locked down"},
+		"no uprobes at all":            {features: hosttest.Features{"UprobeMulti": old("uprobe_multi"), "PerfUprobes": old("uprobes as perf events")}, refused: "uprobes as perf events"},
+		"no perf uprobes":              {features: hosttest.Features{"PerfUprobes": old("uprobes as perf events")}, state: StateTask, attach: MechanismMulti},
+		"no privilege":                 {features: hosttest.Features{"Capabilities": fmt.Errorf("%w CAP_BPF", ErrNotPrivileged)}, refused: "missing privilege CAP_BPF"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +151,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			plan, err := NewPlan(o)
+			p, err := NewPlan(o)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
 					t.Errorf("error %v, want one with %q", err, test.refused)
@@ -175,12 +161,12 @@ func TestKernelsThatLackSomething(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer plan.Close()
-			if plan.state != test.state || plan.mechanism != test.attach {
-				t.Errorf("state %d by %s, want %d by %s", plan.state, plan.mechanism, test.state, test.attach)
+			defer p.Close()
+			if p.state != test.state || p.Mechanism() != test.attach {
+				t.Errorf("state %d by %s, want %d by %s", p.state, p.Mechanism(), test.state, test.attach)
 			}
-			if want := max(test.sites, SitesCookie); plan.sites != want {
-				t.Errorf("sites known by %d, want %d", plan.sites, want)
+			if want := max(test.sites, SitesCookie); p.sites != want {
+				t.Errorf("sites known by %d, want %d", p.sites, want)
 			}
 		})
 	}
@@ -188,7 +174,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 
 // The preflights' own machinery works here: this kernel has what they look for.
 func TestPreflights(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	if err := (kernelFeatures{}).UprobeMulti(); err != nil {
 		if !errors.Is(err, ErrUnsupported) {
 			t.Error(err)
@@ -211,7 +197,7 @@ func TestPreflights(t *testing.T) {
 
 // Traces can be begun at the same time.
 func TestPreflightsAtATime(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	want := (kernelFeatures{}).UprobeMulti()
 	var all sync.WaitGroup
 	for range 8 {

@@ -41,12 +41,12 @@ func watched(t *testing.T, pid int, change func(o *Options), watch func(r *recor
 	if change != nil {
 		change(&o)
 	}
-	plan, err := NewPlan(o)
+	p, err := NewPlan(o)
 	needWay(t, &o, err)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatalf("attach: %+v", err)
 	}
@@ -173,10 +173,4 @@ func ofKind(records []*trace.Record, k trace.Kind) []*trace.Record {
 		}
 	}
 	return out
-}
-
-// privileged skips the test where uprobes cannot be used.
-func privileged(t *testing.T) {
-	t.Helper()
-	testutil.NeedBPF(t)
 }

@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strings"
 
-	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/trace"
 )
 
@@ -17,16 +16,6 @@ type mappings struct {
 	file    func(mapping) fileInfo
 	emit    func(trace.Record)
 	moved   func(mapping, fileInfo) // is told of every new mapping of a file
-}
-
-// fileInfo is what the file of a mapping tells.
-type fileInfo struct {
-	buildID string
-	fixed   bool   // linked at fixed addresses
-	bias    uint64 // what was added to its addresses when it was mapped
-	known   bool
-
-	segments []symbol.Segment
 }
 
 // add records that m appeared, and says whether that is news. What it overlaps is
@@ -55,7 +44,7 @@ func (ms *mappings) add(m mapping, time uint64) bool {
 			Path: m.path, BuildID: info.buildID, Inode: m.inode, Major: m.major, Minor: m.minor, Fixed: info.fixed,
 		}})
 	}
-	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: m.record(info)})
+	ms.emit(trace.Record{Kind: trace.KindMapping, Time: int64(time), Mapping: mappingRecord(m, info)})
 	ms.moved(m, info)
 	return true
 }
@@ -168,20 +157,9 @@ func (ms *mappings) remove(time uint64, gone func(mapping) bool) {
 // gone records that a mapping is no longer there.
 func (ms *mappings) gone(old mapping, time uint64) {
 	if named(old) {
-		ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: old.record(fileInfo{})})
+		ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: mappingRecord(old, fileInfo{})})
 	}
 }
-
-// same says whether two descriptions are of one mapping; a file may have been
-// renamed or deleted in between.
-func (m mapping) same(o mapping) bool {
-	return m.start == o.start && m.end == o.end && m.offset == o.offset && m.inode == o.inode
-}
-
-func (m mapping) contains(addr uint64) bool { return addr >= m.start && addr < m.end }
-
-// overlaps says whether both have an address in common.
-func (m mapping) overlaps(o mapping) bool { return m.start < o.end && o.start < m.end }
 
 // named says whether addresses in m can be named: it is a file or an area of
 // the kernel's with code.
@@ -190,8 +168,8 @@ func named(m mapping) bool {
 		m.path == vdso || m.path == "[vsyscall]"
 }
 
-// record returns m in the words of a trace.
-func (m mapping) record(info fileInfo) trace.Mapping {
+// mappingRecord returns m as traces hold it.
+func mappingRecord(m mapping, info fileInfo) trace.Mapping {
 	r := trace.Mapping{Start: m.start, End: m.end, Offset: m.offset, Path: m.path}
 	switch {
 	case info.known && info.fixed:

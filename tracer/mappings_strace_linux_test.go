@@ -19,7 +19,7 @@ import (
 // do at the same time, in that order: with and without the dynamic loader. The end of the
 // last mapping may fall together with that of the process.
 func TestSwapMapsAsStraceSeesThem(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
 	for program, least := range map[string]int{"mmapexec": 4, "dl": 4} {
 		t.Run(program, func(t *testing.T) {

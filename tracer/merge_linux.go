@@ -133,6 +133,7 @@ func (m *merger) heads() (first int, second uint64) {
 	return first, second
 }
 
+// compact gives back memory that passed events took.
 func (m *merger) compact() {
 	for i := range m.queues {
 		m.queues[i].compact()

@@ -15,9 +15,9 @@ const (
 
 // moves decides what each realloc was. Between its entry and its return the
 // old block may be freed and handed to another thread at any moment, so events
-// behind the entry wait for the return. If none of them took the block, the
-// realloc is one move at its return; else it is a free at its entry and an
-// allocation at its return (decision 11).
+// after the entry wait for the return. If none of them took the block, the
+// realloc is one move at its return; otherwise it is a free at its entry and an
+// allocation at its return (docs/design/decisions.md, 11).
 type moves struct {
 	held  []event
 	next  int               // first event still held
@@ -89,21 +89,6 @@ func (m *moves) finish(e *event) {
 	if e.kind == kindMove {
 		m.held = append(m.held, e.asAlloc())
 	}
-}
-
-// ends says whether e is the return of a realloc of block.
-func (e *event) ends(block uint64) bool {
-	if e.kind == kindMove {
-		return e.old == block
-	}
-	return e.addr == block
-}
-
-// asAlloc returns the second half of a move.
-func (e *event) asAlloc() event {
-	alloc := *e
-	alloc.kind, alloc.entry = kindAlloc, 0
-	return alloc
 }
 
 // taken says whether a held event behind i brought block to life.

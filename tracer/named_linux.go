@@ -46,28 +46,28 @@ type keptProbes struct {
 }
 
 // openNamed loads the programs and opens their rings, if functions are named.
-func (k *kernel) openNamed(plan *Plan, cpus []int, size int) error {
-	if !plan.options.calls() {
+func (k *kernel) openNamed(p *Plan, cpus []int, size int) error {
+	if !p.options.calls() {
 		return nil
 	}
-	t := functions.Target{PID: uint32(plan.target.pid), Narrow: plan.target.narrow()}
-	if ns := plan.namespace; ns != nil {
+	t := functions.Target{PID: uint32(p.target.pid), Narrow: p.target.narrow()}
+	if ns := p.namespace; ns != nil {
 		t.NamespaceDev, t.NamespaceInode = ns.dev, ns.inode
 	}
 	mode := functions.Mode{
-		Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie,
-		Measures: slices.ContainsFunc(plan.known, func(f functions.Function) bool { return f.Measures() }),
+		Multi: p.Mechanism() == MechanismMulti, Cookies: p.sites == SitesCookie,
+		Measures: slices.ContainsFunc(p.known, func(f functions.Function) bool { return f.Measures() }),
 	}
-	f, err := functions.Load(t, plan.options.Functions, mode, cpus[len(cpus)-1], size, plan.options.verifierLog)
+	f, err := functions.Load(t, p.options.Functions, mode, cpus[len(cpus)-1], size, p.options.testing.verifierLog)
 	if err != nil {
 		return err
 	}
-	if len(plan.options.Modules) > 0 {
+	if len(p.options.Modules) > 0 {
 		if err := f.Stackers(k.objects.CallStack, k.objects.ReturnedStack); err != nil {
 			return errors.Join(err, f.Close())
 		}
 	}
-	k.named = &namedCalls{plan: plan, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
+	k.named = &namedCalls{plan: p, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
 	sources, err := openRings(f.Rings(), cpus, size)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (n *namedCalls) follow(watch func(fd int) error) error {
 			}
 			// What was not attached stays unseen, and is said to be.
 			if err := n.look(); err != nil && !errors.Is(err, ErrNoProcess) {
-				n.plan.options.warn("probe functions of new files: %v", err)
+				n.plan.options.warnf("probe functions of new files: %v", err)
 			}
 			pause.Reset(lookPause) // for a program that maps files all the time
 			select {
@@ -219,7 +219,7 @@ func (n *namedCalls) look() error {
 		return err
 	}
 	for _, err := range s.errs {
-		n.plan.options.warn("%v", err)
+		n.plan.options.warnf("%v", err)
 	}
 	if len(s.probes) == 0 {
 		return nil
@@ -232,9 +232,9 @@ func (n *namedCalls) look() error {
 	}
 	for i := range s.probes {
 		n.late.Add(1)
-		say := n.plan.options.warn
+		say := n.plan.options.warnf
 		if s.probes[i].module() {
-			say = n.plan.options.log // so many of them
+			say = n.plan.options.logf // so many of them
 		}
 		say("%s: %s was mapped while recording: calls before now are missing", s.probes[i].place(), s.probes[i].entry.Path)
 	}
@@ -244,6 +244,13 @@ func (n *namedCalls) look() error {
 		return n.watch(n.kept[before].keeper.FD())
 	}
 	return nil
+}
+
+// losses returns what was lost since the last call, and how many functions had been
+// mapped before their probes were in.
+func (n *namedCalls) losses() (lost functions.Losses, late uint64, err error) {
+	lost, err = n.functions.Grown()
+	return lost, n.late.Swap(0), err
 }
 
 // stop ends following.
@@ -369,7 +376,7 @@ func (b *namedBatch) add(made functions.Probe, file int, p *Probe, ret bool) {
 		at = len(b.groups)
 		b.groups = append(b.groups, probeGroup{Group: keeper.Group{
 			Program: program, File: file, Return: ret,
-			Multi: b.named.plan.mechanism == MechanismMulti, Cookies: b.named.plan.sites == SitesCookie,
+			Multi: b.named.plan.Mechanism() == MechanismMulti, Cookies: b.named.plan.sites == SitesCookie,
 		}})
 	}
 	g := &b.groups[at]

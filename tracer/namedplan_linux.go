@@ -56,6 +56,7 @@ type namedSearch struct {
 	unprobed  []error              // why some of these have no probes
 }
 
+// newNamedSearch returns a search for what a plan's options name and its modules know.
 func newNamedSearch(p *Plan) *namedSearch {
 	o := &p.options.Functions
 	s := &namedSearch{
@@ -92,7 +93,7 @@ func (p *Plan) findNamed() error {
 		}
 	}
 	p.namedFound = map[namedFile]bool{}
-	p.known = modules.Functions(p.options.Modules, p.options.depth() > 0)
+	p.known = modules.Functions(p.options.Modules, p.options.frames() > 0)
 	s := newNamedSearch(p)
 	if err := s.look(); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (p *Plan) findNamed() error {
 				return err
 			}
 		default:
-			p.options.warn("%s: process %d has no file %s mapped: when it maps one, calls before that is seen are missing; the file's path would have its probes in before", place, p.target.pid, place.Library)
+			p.options.warnf("%s: process %d has no file %s mapped: when it maps one, calls before that is seen are missing; the file's path would have its probes in before", place, p.target.pid, place.Library)
 		}
 	}
 	s.warn(&p.options)

@@ -13,7 +13,7 @@ import (
 // A program in which news fail, in every form and place, prints and returns the same
 // with the tracer as without, and what was thrown is not missing from the trace.
 func TestFailingNewLives(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "bad_alloc")
 	for _, path := range append([]string{""}, allocatorLibraries(t)...) {
 		if strings.Contains(path, "mimalloc") {

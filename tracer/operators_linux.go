@@ -106,7 +106,7 @@ func (p *Plan) chooseOperators() error {
 			continue
 		}
 		if files++; files > maxOperatorFiles {
-			p.options.warn("operators of %s are not named: it is one file too many", m.path)
+			p.options.warnf("operators of %s are not named: it is one file too many", m.path)
 		} else {
 			p.addOperators(lib, found)
 		}
@@ -159,7 +159,7 @@ func operatorsIn(rows []row, defined func(name string) (symbol.Symbol, bool)) []
 func (p *Plan) addOperators(lib *library, found []Function) {
 	c, err := newCode(p.target.machine, lib, 0, found)
 	if err != nil {
-		p.options.warn("operators of %s are not named: %v", lib.mapping.path, err)
+		p.options.warnf("operators of %s are not named: %v", lib.mapping.path, err)
 		return
 	}
 	namingOperators{code: c, operators: found}.add(p)
@@ -185,7 +185,7 @@ func (p *Plan) addOperator(c *code, op Function) {
 	}
 	number := len(p.functions) + len(p.operators)
 	if number >= maxFunctions {
-		p.options.warn("%s of %s is not named: it is one too many", op.Name, c.lib.mapping.path)
+		p.options.warnf("%s of %s is not named: it is one too many", op.Name, c.lib.mapping.path)
 		return
 	}
 	if op.row.operation == opAlloc {
@@ -194,7 +194,7 @@ func (p *Plan) addOperator(c *code, op Function) {
 		op.row = &r
 	}
 	if err := c.choose(&op); err != nil {
-		p.options.warn("%s of %s is not named: %v", op.Name, c.lib.mapping.path, err)
+		p.options.warnf("%s of %s is not named: %v", op.Name, c.lib.mapping.path, err)
 		return
 	}
 	op.Probe.site = op.pack(number, c.machine.word) |
@@ -216,7 +216,7 @@ func (p *Plan) leaveOutAmbiguous() {
 	}
 	for i := range p.operators {
 		if op := &p.operators[i]; at[op.Site.Addr&mask] > 1 {
-			p.options.warn("%s of %s is not named: another one is at the same place of a page", op.Name, op.Probe.Path)
+			p.options.warnf("%s of %s is not named: another one is at the same place of a page", op.Name, op.Probe.Path)
 			op.ambiguous = true
 		}
 	}

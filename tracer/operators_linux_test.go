@@ -15,7 +15,7 @@ func withOperators(o *Options) { o.Operators = OperatorsAll }
 // Each form of operator new and delete has its name, and counts once; what is no
 // operator's has none, whatever operator was called, or has thrown, before.
 func TestOperatorsAreNamed(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	all := ways(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program := build(t, "operators")
@@ -71,7 +71,7 @@ func withoutExceptions(t *testing.T, records []*trace.Record, report *testutil.R
 // Operators that the program defines itself give their names, too, and one that
 // often makes no call gives it to that of nobody else.
 func TestOwnOperatorsAreNamed(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		_, report, records := traceRun(t, withOperators, build(t, "operators_own"), "50")
 		compare(t, records, report)
@@ -80,7 +80,7 @@ func TestOwnOperatorsAreNamed(t *testing.T) {
 
 // In a statically linked program the operators are in the allocator's file.
 func TestOperatorsOfStaticPrograms(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		_, report, records := traceRun(t, withOperators, build(t, "operators", "-static"), "5")
 		compare(t, withoutExceptions(t, records, report), report)
@@ -90,7 +90,7 @@ func TestOperatorsOfStaticPrograms(t *testing.T) {
 // Without the option names are those of the functions underneath, and nothing else
 // differs.
 func TestOperatorsWithoutNames(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for name, which := range OperatorChoices() {
 		t.Run(name, func(t *testing.T) { operatorsWithoutNames(t, which) })
 	}

@@ -16,7 +16,7 @@ import (
 // them: each call counts once, under the name of the operator, or of the first of
 // those that are the same code.
 func TestOperatorsOfAllocators(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program, all := testutil.Build(t, "operators"), ways(t)
 	for _, path := range allocatorLibraries(t) {
 		whose := "3"
@@ -35,7 +35,7 @@ func TestOperatorsOfAllocators(t *testing.T) {
 // The same of an allocator of ours, whose operators jump to its malloc and to code
 // that they share with it, at all widths.
 func TestOperatorsThatJump(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program, library := build(t, "operators"), build(t, "fastalloc", "-shared", "-fPIC")
 		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {
@@ -47,7 +47,7 @@ func TestOperatorsThatJump(t *testing.T) {
 // Operators of an allocator that stands before libc's, and that call libc's: each call
 // counts once, also a delete, which goes on after it was counted.
 func TestOperatorsBeforeLibc(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program, library := build(t, "operators"), build(t, "operators_wrap", "-shared", "-fPIC")
 		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {

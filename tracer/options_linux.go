@@ -13,19 +13,6 @@ import (
 	"rtrace-bpf/tracer/modules"
 )
 
-// Mechanism is a way to attach probes.
-type Mechanism uint8
-
-// The mechanisms.
-const (
-	MechanismAuto  Mechanism = iota // the best one that works here
-	MechanismMulti                  // uprobe_multi links (kernel 6.6)
-	MechanismPerf                   // one perf event per probe
-)
-
-// String names the mechanism as flags and --dry-run do.
-func (m Mechanism) String() string { return [...]string{"auto", "multi", "perf"}[m] }
-
 // Buffer is a way for events to leave the kernel.
 type Buffer uint8
 
@@ -160,13 +147,7 @@ type Options struct {
 
 	Features Features // what the kernel offers; nil: ask it
 
-	drainLimit   time.Duration // for tests, see collector.limit
-	noStorage    bool          // for tests: no thread gets the task storage that the kernel has
-	fewThreads   uint32        // for tests: most threads in the hash, 0 for as many as ever
-	sidebandSize int           // for tests: bytes of a buffer for records of mappings and names, 0 for as many as ever
-	noStackCache bool          // for benchmarks: every stack is unwound
-	verifierLog  ebpf.LogLevel // for tests: what the kernel says of programs that it takes
-	everyProgram bool          // for tests: load those that no probe needs, too
+	testing testOptions
 
 	// Idle is called by ReadRecord when it has returned all that there is and is
 	// about to wait. With it the buffers are read every few milliseconds, however
@@ -179,6 +160,17 @@ type Options struct {
 	// Warn takes lines about what went wrong and does not end the trace, and
 	// what VerifyUnwind finds; nil for none. Any goroutine may call it.
 	Warn func(format string, args ...any)
+}
+
+// testOptions are set by tests and benchmarks of the tracer only.
+type testOptions struct {
+	drainLimit   time.Duration // without progress at the end, after which unfinished records are given up; 0 for the default
+	noStorage    bool          // no thread gets the task storage that the kernel has
+	fewThreads   uint32        // most threads in the hash; 0 for the default
+	sidebandSize int           // bytes of a buffer for records of mappings and names; 0 for the default
+	noStackCache bool          // every stack is unwound
+	verifierLog  ebpf.LogLevel // of the kernel's verifier
+	everyProgram bool          // load the programs that no probe needs, too
 }
 
 // tickInterval is how often Options.Tick is called.
@@ -211,8 +203,8 @@ func (o *Options) Check() error {
 	return o.checkAllocators()
 }
 
-// depth returns the most frames of a stack.
-func (o *Options) depth() int {
+// frames returns the most frames of a stack.
+func (o *Options) frames() int {
 	if o.Unwind == UnwindNone {
 		return 0
 	}
@@ -242,13 +234,15 @@ func (o *Options) ringBytes(cpus int) int {
 // calls says whether calls of functions are told of beside those of allocators.
 func (o *Options) calls() bool { return o.Functions.Any() || len(o.Modules) > 0 }
 
-func (o *Options) warn(format string, args ...any) {
+// warnf calls Warn, if there is one.
+func (o *Options) warnf(format string, args ...any) {
 	if o.Warn != nil {
 		o.Warn(format, args...)
 	}
 }
 
-func (o *Options) log(format string, args ...any) {
+// logf calls Log, if there is one.
+func (o *Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		o.Log(format, args...)
 	}

@@ -52,8 +52,8 @@ func TestUnwinds(t *testing.T) {
 		if !ok || way.String() != name {
 			t.Errorf("%s is %v, %v", name, way, ok)
 		}
-		if o := (Options{Depth: 8, Unwind: way}); way.tables() != w.tables || (o.depth() == 8) != w.stacks {
-			t.Errorf("%s: tables %v, depth %d", name, way.tables(), o.depth())
+		if o := (Options{Depth: 8, Unwind: way}); way.tables() != w.tables || (o.frames() == 8) != w.stacks {
+			t.Errorf("%s: tables %v, depth %d", name, way.tables(), o.frames())
 		}
 	}
 }

@@ -28,6 +28,7 @@ const maxWaiting = 16
 // lookAgain is how often a change is looked for that has just been made.
 const lookAgain = 50 * time.Microsecond
 
+// newOuter returns the map of maps m, which stays the caller's to close after Close.
 func newOuter(m *ebpf.Map) *outer {
 	return &outer{Map: m, few: make(chan struct{}, maxWaiting), held: map[uint32]*ebpf.Map{}}
 }

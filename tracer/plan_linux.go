@@ -107,7 +107,7 @@ func (p *Plan) chooseKernel() error {
 		case p.sites == SitesCookie || !errors.Is(err, ErrUnsupported):
 			return err
 		default:
-			p.options.log("sites found by address: %v", err)
+			p.options.logf("sites found by address: %v", err)
 			p.sites = SitesAddress
 		}
 	}
@@ -120,7 +120,7 @@ func (p *Plan) chooseKernel() error {
 		case p.state == StateTask || !errors.Is(err, ErrUnsupported):
 			return err
 		default:
-			p.options.log("state of threads in a hash: %v", err)
+			p.options.logf("state of threads in a hash: %v", err)
 			p.state = StateHash
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Plan) chooseKernel() error {
 		case p.mechanism == MechanismMulti || !errors.Is(err, ErrUnsupported):
 			return err
 		default:
-			p.options.log("one perf event per probe: %v", err)
+			p.options.logf("one perf event per probe: %v", err)
 			p.mechanism = MechanismPerf
 		}
 	}
@@ -146,8 +146,8 @@ func (p *Plan) chooseKernel() error {
 	if err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
-	if p.bounded = p.options.Bounded || err != nil; p.bounded && p.options.depth() > MaxBounded {
-		p.options.warn("stacks are cut at %d frames: this takes a kernel with bpf_loop", MaxBounded)
+	if p.bounded = p.options.Bounded || err != nil; p.bounded && p.options.frames() > MaxBounded {
+		p.options.warnf("stacks are cut at %d frames: this takes a kernel with bpf_loop", MaxBounded)
 		p.options.Depth = MaxBounded
 	}
 	p.namespace, err = ownPIDNamespace()
@@ -165,6 +165,7 @@ func (p *Plan) returns() []Probe {
 	return out
 }
 
+// entries lists the probes on the entries of functions.
 func (p *Plan) entries() []Probe {
 	var out []Probe
 	for i := range p.functions {

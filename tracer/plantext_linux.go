@@ -122,7 +122,7 @@ func (p *Plan) bufferName() string {
 
 // stackText says how stacks are found.
 func (p *Plan) stackText() string {
-	depth := p.options.depth()
+	depth := p.options.frames()
 	if depth == 0 {
 		return "none"
 	}

@@ -16,8 +16,8 @@ type preparation struct {
 
 // prepareTypes begins to read the types of the kernel.
 func (p *preparation) prepareTypes(f Features) {
-	if r, ok := f.(*rememberedFeatures); ok {
-		p.types = r.types
+	if r, ok := f.(*cachedFeatures); ok {
+		p.types = r.spec
 		return
 	}
 	p.types = ahead(btf.LoadKernelSpec)
@@ -25,7 +25,7 @@ func (p *preparation) prepareTypes(f Features) {
 
 // prepareObject begins to read the programs.
 func (p *preparation) prepareObject(f Features, read func() (*ebpf.CollectionSpec, error)) {
-	if _, ok := f.(*rememberedFeatures); ok {
+	if _, ok := f.(*cachedFeatures); ok {
 		p.object = read // many plans are made, and not all of them are opened
 		return
 	}

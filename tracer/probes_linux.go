@@ -11,33 +11,6 @@ import (
 	"rtrace-bpf/tracer/keeper"
 )
 
-// placement is probes that run one program.
-type placement struct {
-	program *ebpf.Program
-	probes  []Probe
-	ret     bool
-}
-
-// placements returns what is to be attached, in this order: the return probes first,
-// since a return without an entry is ignored, but an entry without a return would
-// count as lost.
-func (k *kernel) placements(plan *Plan) []placement {
-	exits, jumps := plan.exitProbes()
-	calls, results := plan.growthProbes()
-	o := &k.objects
-	return []placement{
-		{program: o.Leave, probes: plan.returns(), ret: true},
-		{program: o.LeaveAt, probes: exits},
-		{program: o.HandOver, probes: jumps},
-		{program: o.InternalFree, probes: plan.internal},
-		{program: o.Operate, probes: plan.operatorProbes()},
-		{program: o.Enter, probes: plan.entries()},
-		{program: o.Grown, probes: results},
-		{program: o.Grow, probes: calls},
-		{program: o.MapsChanged, probes: plan.debugger},
-	}
-}
-
 // probeGroup is a group that the keeper is asked to attach, with its probes.
 type probeGroup struct {
 	keeper.Group
@@ -46,14 +19,14 @@ type probeGroup struct {
 }
 
 // probe puts the probes in. replace says that those there are have lost their process.
-func (k *kernel) probe(plan *Plan, replace bool) error {
-	tid := plan.target.pid // never none: that would be all processes
-	if carrier, _ := plan.target.carrier(); carrier != 0 {
+func (k *kernel) probe(p *Plan, replace bool) error {
+	tid := p.target.pid // never none: that would be all processes
+	if carrier, _ := p.target.carrier(); carrier != 0 {
 		tid = carrier
 	}
 	k.task.Store(int32(tid))
 	if !k.equipped {
-		if err := k.equipKeeper(plan, k.placements(plan)); err != nil {
+		if err := k.equipKeeper(p, p.placements(&k.objects)); err != nil {
 			return err
 		}
 	}
@@ -61,8 +34,8 @@ func (k *kernel) probe(plan *Plan, replace bool) error {
 	for i := range groups {
 		groups[i] = k.probed[i].Group
 		groups[i].PID = tid
-		if plan.mechanism == MechanismMulti {
-			groups[i].PID = plan.target.pid
+		if p.Mechanism() == MechanismMulti {
+			groups[i].PID = p.target.pid
 		}
 	}
 	attach := k.keeper.Attach
@@ -72,9 +45,9 @@ func (k *kernel) probe(plan *Plan, replace bool) error {
 	if err := attach(groups); err != nil {
 		return k.explain(err)
 	}
-	if plan.mechanism == MechanismMulti && tid != plan.target.pid {
+	if p.Mechanism() == MechanismMulti && tid != p.target.pid {
 		// The main thread has ended, so that the kernel has put nothing in.
-		return k.hold(plan, tid)
+		return k.hold(p, tid)
 	}
 	return nil
 }
@@ -101,7 +74,7 @@ func (k *kernel) startKeeper() (err error) {
 // equipKeeper opens the files and hands them over. The keeper keeps them open: another one
 // may be there by that name when the probes are put in again, or the thread be gone by
 // which it is named.
-func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
+func (k *kernel) equipKeeper(p *Plan, placements []placement) (err error) {
 	var programs []*ebpf.Program
 	var files []*os.File
 	defer func() {
@@ -110,8 +83,8 @@ func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
 		}
 	}()
 	numbers := map[string]int{}
-	for _, p := range placements {
-		for _, probe := range p.probes {
+	for _, at := range placements {
+		for _, probe := range at.probes {
 			if _, ok := numbers[probe.File]; ok {
 				continue
 			}
@@ -122,8 +95,8 @@ func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
 			numbers[probe.File] = len(files)
 			files = append(files, f)
 		}
-		k.place(plan, &p, len(programs), numbers, files)
-		programs = append(programs, p.program)
+		k.place(p, &at, len(programs), numbers, files)
+		programs = append(programs, at.program)
 	}
 	if k.keeper == nil {
 		if err := k.startKeeper(); err != nil {
@@ -135,16 +108,16 @@ func (k *kernel) equipKeeper(plan *Plan, placements []placement) (err error) {
 }
 
 // place groups probes by their files.
-func (k *kernel) place(plan *Plan, p *placement, program int, numbers map[string]int, files []*os.File) {
+func (k *kernel) place(p *Plan, at *placement, program int, numbers map[string]int, files []*os.File) {
 	groups := map[int]*probeGroup{}
 	var order []*probeGroup
-	for _, probe := range p.probes {
+	for _, probe := range at.probes {
 		file := numbers[probe.File]
 		g := groups[file]
 		if g == nil {
 			g = &probeGroup{Group: keeper.Group{
-				Program: program, File: file, Return: p.ret,
-				Multi: plan.mechanism == MechanismMulti, Cookies: plan.sites == SitesCookie,
+				Program: program, File: file, Return: at.ret,
+				Multi: p.Mechanism() == MechanismMulti, Cookies: p.sites == SitesCookie,
 			}}
 			groups[file], order = g, append(order, g)
 		}
@@ -162,23 +135,23 @@ func (k *kernel) place(plan *Plan, p *placement, program int, numbers map[string
 
 // reattach puts the probes in that detach has removed. The programs forget the calls
 // that were open then.
-func (k *kernel) reattach(plan *Plan) error { return k.probeAgain(plan, false) }
+func (k *kernel) reattach(p *Plan) error { return k.probeAgain(p, false) }
 
 // revive is reattach for perf events whose thread has ended, by which they have lost
 // their process: no program runs for them any more. Removing them takes seconds.
-func (k *kernel) revive(plan *Plan) error {
-	if err := k.probeAgain(plan, true); err != nil || k.named == nil {
+func (k *kernel) revive(p *Plan) error {
+	if err := k.probeAgain(p, true); err != nil || k.named == nil {
 		return err
 	}
 	return k.named.replace(int(k.task.Load()))
 }
 
-func (k *kernel) probeAgain(plan *Plan, replace bool) error {
+func (k *kernel) probeAgain(p *Plan, replace bool) error {
 	k.pauses++
 	if err := k.objects.Pauses.Set(k.pauses); err != nil {
 		return fmt.Errorf("tell the probes of a pause: %w", err)
 	}
-	return k.probe(plan, replace)
+	return k.probe(p, replace)
 }
 
 // detach removes the probes.

@@ -15,7 +15,7 @@ import (
 // Threads that end: the frees by which the C library empties a thread's cache
 // are not the program's.
 func TestThreadsThatExit(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, threadsThatExit)
 }
 
@@ -34,14 +34,14 @@ func threadsThatExit(t *testing.T, build testutil.Builder) {
 // Without task storage the tracer deletes the state of threads that ended, be it
 // that the kernel has none or that a thread could not get any.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, eachDeadThreadsLeaveNoState)
 }
 
 func eachDeadThreadsLeaveNoState(t *testing.T, build testutil.Builder) {
 	for name, change := range map[string]func(o *Options){
 		"none":   func(o *Options) { o.State = StateHash },
-		"denied": func(o *Options) { o.State, o.noStorage = StateTask, true },
+		"denied": func(o *Options) { o.State, o.testing.noStorage = StateTask, true },
 	} {
 		t.Run(name, func(t *testing.T) { deadThreads(t, build, change) })
 	}
@@ -79,7 +79,7 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *Options)) 
 // Addresses that a realloc gives up are taken by other threads at once: no
 // address may be live twice, whatever the order in which the rings are read.
 func TestReallocRace(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, reallocRace)
 }
 
@@ -121,7 +121,7 @@ func reallocRace(t *testing.T, build testutil.Builder) {
 // The C++ allocator counts once, as the malloc underneath, and a program that
 // catches bad_alloc lives.
 func TestCxx(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, cxx)
 }
 
@@ -157,7 +157,7 @@ func cxx(t *testing.T, build testutil.Builder) {
 // A library that is mapped for a millisecond appears, in order: its mapping
 // before the calls from it, its end after them.
 func TestShortLivedLibrary(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, shortLivedLibrary)
 }
 
@@ -208,7 +208,7 @@ func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 
 // Executable mappings that the dynamic loader knows nothing of.
 func TestMmapExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, mmapExec)
 }
 
@@ -235,7 +235,7 @@ func mmapExec(t *testing.T, build testutil.Builder) {
 
 // However the process ends, everything up to that moment is in the trace.
 func TestTargetEnds(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, targetEnds)
 }
 
@@ -273,7 +273,7 @@ func targetEnds(t *testing.T, build testutil.Builder) {
 
 // Stop ends the trace while the process goes on, unharmed and without probes.
 func TestStop(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2")
 	child.Ready()
 	r := attachTo(t, child.PID, nil)

@@ -16,7 +16,7 @@ import (
 // A process that strace watches can be traced, too: both see all, and it does what
 // it does alone.
 func TestUnderStrace(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for _, p := range harmlessPrograms {
 		if p.how != "signals" && p.how != "jumps" && p.how != "exit" && p.how != "fork" {
 			continue
@@ -58,7 +58,7 @@ func childOf(t *testing.T, pid int) int {
 // Debuggers come and go while a process is traced: strace is there before the
 // tracer and gdb comes after it, and each leaves while the process goes on.
 func TestDebuggersComeAndGo(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "churn"), "4")
 	child.Ready()
 	said, says, err := os.Pipe()

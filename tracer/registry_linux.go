@@ -56,6 +56,7 @@ func (r *registry) refresh() error {
 	return nil
 }
 
+// put writes the entry of the process.
 func (r *registry) put() error {
 	if err := r.targets.Put(r.pid, r.process); err != nil {
 		return fmt.Errorf("register process %d: %w", r.pid, err)

@@ -6,21 +6,21 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// rememberedFeatures asks the kernel once for what takes long to find out.
-type rememberedFeatures struct {
+// cachedFeatures asks the kernel once for what takes long to find out.
+type cachedFeatures struct {
 	kernelFeatures
 	multi func() error
-	types func() (*btf.Spec, error)
+	spec  func() (*btf.Spec, error)
 }
 
-// RememberedFeatures returns what the kernel offers, for who makes many plans: Options
+// RememberFeatures returns what the kernel offers, for who makes many plans: Options
 // that have it need not ask again.
-func RememberedFeatures() Features {
-	return &rememberedFeatures{
+func RememberFeatures() Features {
+	return &cachedFeatures{
 		multi: sync.OnceValue(kernelFeatures{}.UprobeMulti),
-		types: sync.OnceValues(btf.LoadKernelSpec),
+		spec:  sync.OnceValues(btf.LoadKernelSpec),
 	}
 }
 
 // UprobeMulti probes this process to find out.
-func (f *rememberedFeatures) UprobeMulti() error { return f.multi() }
+func (f *cachedFeatures) UprobeMulti() error { return f.multi() }

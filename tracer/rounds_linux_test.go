@@ -34,7 +34,7 @@ func rounds(t *testing.T) int {
 // Attached to and left again and again, under full load, a process comes to no
 // harm and keeps nothing, and neither does the tracer or the kernel.
 func TestRoundsUnderLoad(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "churn"), "8")
 	child.Ready()
 	child.Go()
@@ -71,16 +71,16 @@ func TestRoundsUnderLoad(t *testing.T) {
 // oneRound traces a process for some calls and sees that nothing is left of that.
 func oneRound(t *testing.T, pid int) Stats {
 	t.Helper()
-	plan, err := NewPlan(Options{PID: pid, Depth: DefaultDepth, HeapGrowth: true})
+	p, err := NewPlan(Options{PID: pid, Depth: DefaultDepth, HeapGrowth: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := testutil.KernelObjectsOf(t, os.Getpid())
-	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.mechanism == MechanismMulti && len(made.Links) == 0) {
+	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.Mechanism() == MechanismMulti && len(made.Links) == 0) {
 		t.Fatalf("the tracer has nothing in the kernel: %+v", made)
 	}
 	if code := testutil.CodeOf(t, pid); len(code.Changed) == 0 || code.Uprobes > 1 {

@@ -12,7 +12,7 @@ import (
 // last call and go the way they go untraced; or they are refused with the
 // reason, and live on, where the kernel's return probes would run into the filter.
 func TestSeccomp(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "seccomp")
 	for _, how := range []string{"probes", "others", "strict"} {
 		for _, way := range ways(t) {
@@ -32,7 +32,7 @@ func sandboxed(t *testing.T, program, how string, change func(o *Options)) {
 	child.Ready()
 	o := Options{PID: child.PID}
 	change(&o)
-	plan, err := NewPlan(o)
+	p, err := NewPlan(o)
 	needWay(t, &o, err)
 	if errors.Is(err, ErrReturnProbes) {
 		t.Logf("refused: %v", err)
@@ -43,7 +43,7 @@ func sandboxed(t *testing.T, program, how string, change func(o *Options)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.Close(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r := attachTo(t, child.PID, change)

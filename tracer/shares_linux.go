@@ -16,8 +16,8 @@ const (
 
 // sidebandBytes returns the size of one of these buffers.
 func (o *Options) sidebandBytes() int {
-	if o.sidebandSize != 0 {
-		return o.sidebandSize
+	if o.testing.sidebandSize != 0 {
+		return o.testing.sidebandSize
 	}
 	size := sidebandSize
 	for size > sidebandLeast && size*o.Shares > sidebandSize {
@@ -25,6 +25,10 @@ func (o *Options) sidebandBytes() int {
 	}
 	return size
 }
+
+// mostTaskEvents bounds the perf events of subscriptions to single threads: each has a
+// file descriptor.
+const mostTaskEvents = 4096
 
 // subscriptionLimit returns how many perf events a subscription to the records of
 // single threads may have: a quarter of this process's descriptors at most, since each

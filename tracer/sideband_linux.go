@@ -5,14 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/linux/proc"
-	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/tracer/ring"
 )
 
@@ -23,6 +19,7 @@ const clockSlack = 2_000_000
 // sideKind says what a side describes.
 type sideKind uint8
 
+// The kinds of sides.
 const (
 	sideMap      sideKind = iota // an executable mapping appeared
 	sideName                     // a thread changed its name
@@ -55,22 +52,6 @@ type side struct {
 	reason   Loss
 	work     Work
 	number   uint64 // of a sideMap or sideExec, as they arrived; sideTables: the last one that was heeded
-}
-
-// mapping is an executable mapping as the kernel names it.
-type mapping struct {
-	start, end   uint64
-	offset       uint64
-	major, minor uint32
-	inode        uint64
-	path         string
-	deleted      bool
-	seen         uint64 // when it was first seen to be there
-}
-
-// bias returns what was added to the addresses of its file, which has these segments.
-func (m *mapping) bias(segments []symbol.Segment) uint64 {
-	return symbol.Bias(segments, m.start, m.end, m.offset)
 }
 
 // Layout of perf records (include/uapi/linux/perf_event.h), after the head.
@@ -116,11 +97,11 @@ type lastRecord struct {
 }
 
 // openSideband makes the buffers and subscribes to the records of the plan's process.
-func openSideband(plan *Plan, cpus []int) (*sideband, error) {
-	o := &plan.options
+func openSideband(p *Plan, cpus []int) (*sideband, error) {
+	o := &p.options
 	s := &sideband{
-		pid: uint32(plan.target.pid), cpus: cpus, last: make([]lastRecord, len(cpus)),
-		limit: o.subscriptionLimit(), log: o.log, way: o.Sideband,
+		pid: uint32(p.target.pid), cpus: cpus, last: make([]lastRecord, len(cpus)),
+		limit: o.subscriptionLimit(), log: o.logf, way: o.Sideband,
 	}
 	for i := range s.whole {
 		s.whole[i] = clock()
@@ -206,6 +187,7 @@ func (s *sideband) renew() (bool, error) {
 	return true, before.Close()
 }
 
+// Close ends the subscription and frees the buffers.
 func (s *sideband) Close() error {
 	var all []error
 	if s.subscription != nil {
@@ -335,35 +317,4 @@ func text(b []byte) string {
 		b = b[:i]
 	}
 	return string(b)
-}
-
-// onlineCPUs returns the numbers of the CPUs that are up.
-func onlineCPUs() ([]int, error) {
-	b, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		return nil, fmt.Errorf("list cpus: %w", err)
-	}
-	return parseCPUList(strings.TrimSpace(string(b)))
-}
-
-// parseCPUList reads the kernel's list form "0-3,8".
-func parseCPUList(list string) ([]int, error) {
-	var cpus []int
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(from)
-		if err != nil {
-			return nil, fmt.Errorf("list cpus: parse %q: %w", list, err)
-		}
-		last := first
-		if isRange {
-			if last, err = strconv.Atoi(to); err != nil {
-				return nil, fmt.Errorf("list cpus: parse %q: %w", list, err)
-			}
-		}
-		for cpu := first; cpu <= last; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus, nil
 }

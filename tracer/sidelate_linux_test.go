@@ -26,13 +26,12 @@ func TestLateSides(t *testing.T) {
 		"exit":                                       {side{kind: sideExit, time: 150}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracer := fedTracer()
-			s := &tracer.stream
+			s := fedStream()
 			s.ended = func(uint32) {}
 			s.mappings.modules, s.mappings.emit = map[string]bool{}, s.emit
 			s.mappings.file, s.mappings.moved = func(mapping) fileInfo { return fileInfo{} }, func(mapping, fileInfo) {}
 			s.mappings.current = append(s.mappings.current, mapping{start: 0x1000, end: 0x2000, inode: 3, seen: 60})
-			s.stacks[7] = &stackDef{hash: 7, frames: []uint64{0x1000, 0x2800}, end: probeStackEndSTACK_COMPLETE}
+			s.byHash[7] = &stackDef{hash: 7, frames: []uint64{0x1000, 0x2800}, end: probeStackEndSTACK_COMPLETE}
 			for _, time := range []uint64{100, 200} {
 				s.record(&event{kind: kindAlloc, stack: 7, time: time}, &trace.Record{})
 			}

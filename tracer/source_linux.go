@@ -100,6 +100,7 @@ type ringSource struct {
 	functions *functions.Functions
 }
 
+// poll implements source.
 func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	to.cpu = s.cpu
 	s.ring.Begin()
@@ -131,9 +132,13 @@ func (s *ringSource) poll(now uint64, to *intake) uint64 {
 	return s.bound
 }
 
+// used implements source.
 func (s *ringSource) used() float64 { return s.ring.Used() }
-func (s *ringSource) fd() int       { return s.ebpf.FD() }
 
+// fd implements source.
+func (s *ringSource) fd() int { return s.ebpf.FD() }
+
+// Close implements source.
 func (s *ringSource) Close() error {
 	return errors.Join(s.ring.Close(), s.ebpf.Close())
 }
@@ -254,6 +259,7 @@ func openPerfRings(array *ebpf.Map, cpus []int, size int, g *grace) ([]source, e
 	return sources, nil
 }
 
+// closeSources closes all of them.
 func closeSources(sources []source) error {
 	var all []error
 	for _, s := range sources {

@@ -98,13 +98,13 @@ func (f *files) serves(m mapping, want *unwind.Table) {
 // name, size and time; the table of the one that is mapped still is of that one.
 func TestSpaceOfReplacedFile(t *testing.T) {
 	f := newFiles(t)
-	flags := []string{"-shared", "-fPIC", "-g0", omitFramePointers, "-Wl,--build-id=none"}
+	flags := []string{"-shared", "-fPIC", "-g0", testutil.OmitFramePointers, "-Wl,--build-id=none"}
 	one, two := testutil.Build(t, "plugs", append(flags, "-DROOM=200")...), testutil.Build(t, "plugs", append(flags, "-DROOM=2008")...)
 	path, at := filepath.Join(t.TempDir(), "plug.so"), time.Unix(1_000_000_000, 0)
-	copyFile(t, one, path)
+	testutil.CopyFile(t, one, path)
 	stamp(t, path, at)
 	first := f.mapFile(path, 0)
-	fates["replaced"](t, path, two) // before anyone has looked
+	testutil.ReplaceFile(t, path, two) // before anyone has looked
 	stamp(t, path, at)
 	f.look(true)
 	second := f.mapFile(path, 0)
@@ -119,7 +119,7 @@ func TestSpaceOfReplacedFile(t *testing.T) {
 // A file that is mapped twice keeps its table until both are gone.
 func TestSpaceOfFileMappedTwice(t *testing.T) {
 	f := newFiles(t)
-	path, _ := plugs(t, testutil.Build)
+	path, _ := testutil.Plugs(t, testutil.Build)
 	first, second := f.mapFile(path, 0), f.mapFile(path, 0)
 	f.look(true)
 	f.now = []mapping{second}
@@ -152,7 +152,7 @@ func rewrite(t *testing.T, path string, content []byte) {
 // What tells a file that was changed in place from the one before.
 func TestSpaceOfChangedFile(t *testing.T) {
 	build := func(room, id string) string {
-		return testutil.Build(t, "plugs", "-shared", "-fPIC", "-g0", omitFramePointers, "-DROOM="+room, "-Wl,--build-id="+id)
+		return testutil.Build(t, "plugs", "-shared", "-fPIC", "-g0", testutil.OmitFramePointers, "-DROOM="+room, "-Wl,--build-id="+id)
 	}
 	early := time.Unix(1_000_000_000, 0)
 	for name, test := range map[string]struct {
@@ -167,7 +167,7 @@ func TestSpaceOfChangedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFiles(t)
 			path := filepath.Join(t.TempDir(), "plug.so")
-			copyFile(t, test.before, path)
+			testutil.CopyFile(t, test.before, path)
 			stamp(t, path, early)
 			first := f.mapFile(path, 0)
 			f.look(true)
@@ -204,9 +204,9 @@ func contents(t *testing.T, path string) []byte {
 // list of mappings. The kernel's record of the new mapping tells.
 func TestSpaceOfFileMappedAnew(t *testing.T) {
 	f := newFiles(t)
-	one, two := plugs(t, testutil.Build)
+	one, two := testutil.Plugs(t, testutil.Build)
 	path := filepath.Join(t.TempDir(), "plug.so")
-	copyFile(t, one, path)
+	testutil.CopyFile(t, one, path)
 	first := f.mapFile(path, 0)
 	f.look(true)
 	slot := f.at(f.space, first).Table

@@ -38,10 +38,6 @@ type placed struct {
 // have a table: it is not looked for again.
 var noTable = &table{}
 
-// trampolines is the mapping that probed functions return through. Addresses in
-// it stand for others (bpf/trampoline.h).
-const trampolines = "[uprobes]"
-
 const (
 	maxMappings = 1<<17 - 1 // MAPPING_STEPS in bpf/tables.h
 	maxRows     = 1 << 23   // ROW_STEPS

@@ -88,6 +88,6 @@ func frames(t *testing.T, library []byte) *elf.Section {
 
 // withoutFrames returns a library that was compiled and linked without frames.
 func withoutFrames(t *testing.T) []byte {
-	flags := append([]string{"-shared", "-fPIC", "-nostdlib"}, withoutTables...)
+	flags := append([]string{"-shared", "-fPIC", "-nostdlib"}, testutil.WithoutTables...)
 	return contents(t, testutil.Build(t, "plugs", append(flags, testutil.WithoutLinkerTables()...)...))
 }

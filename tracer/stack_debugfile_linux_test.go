@@ -11,7 +11,7 @@ import (
 
 // debugFrame has the compiler write tables for debuggers alone (.debug_frame),
 // which are not loaded with the program.
-var debugFrame = []string{"-g", omitFramePointers, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
+var debugFrame = []string{"-g", testutil.OmitFramePointers, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
 
 // tool runs a program that makes a file.
 func tool(t *testing.T, name string, args ...string) {
@@ -37,7 +37,7 @@ func stripped(t *testing.T, program, dir, debug string) string {
 // Tables in .debug_frame, of the program itself or of its debug file, serve as
 // well as .eh_frame.
 func TestStacksFromDebugFrame(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)
 	t.Run("itself", func(t *testing.T) {
 		tracedStacks(t, byTables(UnwindEH, nil), program, "2000").allShadowed(false)
@@ -54,7 +54,7 @@ func TestStacksFromDebugFrame(t *testing.T) {
 
 // A debug file that belongs to another build is not used.
 func TestStacksWithForeignDebugFile(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)
 	other := testutil.Build(t, "shadow", append(debugFrame, "-O1")...)
 	dir := t.TempDir()

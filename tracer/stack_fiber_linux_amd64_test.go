@@ -11,7 +11,7 @@ import (
 // stack cache notwithstanding: one where that word is zero, and one where it is a
 // return address. The same goes for a stack that ends at the depth limit.
 func TestStacksThatDifferAtTheirEnd(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const blocks = 1000
 	for name, tt := range map[string]struct {
 		depth  int
@@ -22,7 +22,7 @@ func TestStacksThatDifferAtTheirEnd(t *testing.T) {
 		"limit": {2, trace.StackTruncated, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child := testutil.Spawn(t, testutil.Build(t, "fiber", omitFramePointers), "1000")
+			child := testutil.Spawn(t, testutil.Build(t, "fiber", testutil.OmitFramePointers), "1000")
 			child.Ready()
 			r := attachTo(t, child.PID, func(o *Options) { o.Depth = tt.depth })
 			child.Go()

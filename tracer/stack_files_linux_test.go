@@ -12,17 +12,6 @@ import (
 )
 
 // copyFile copies a program to a path of its own.
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // inFile returns the mappings of a trace as if path were the file at to, which
 // has the same content and is still there to take names from.
 func inFile(records []*trace.Record, path, to string) []*trace.Record {
@@ -44,24 +33,19 @@ var fates = map[string]func(t *testing.T, path, other string){
 			t.Fatal(err)
 		}
 	},
-	"replaced": func(t *testing.T, path, other string) {
-		copyFile(t, other, path+".new")
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
-	},
+	"replaced": func(t *testing.T, path, other string) { testutil.ReplaceFile(t, path, other) },
 }
 
 // The tables are those of the file that is mapped, whatever its path leads to.
 func TestStacksOfReplacedProgram(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "stacks", omitFramePointers)
-	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
+	other := testutil.Build(t, "stacks", testutil.OmitFramePointers, "-O1")
 	for name, befall := range fates {
 		t.Run(name, func(t *testing.T) {
 			log := testutil.StackLogPath(t)
 			mine := filepath.Join(t.TempDir(), "stacks")
-			copyFile(t, program, mine)
+			testutil.CopyFile(t, program, mine)
 			child := testutil.Spawn(t, mine, log, "20", "2")
 			child.Ready()
 			befall(t, mine, other)
@@ -76,14 +60,14 @@ func TestStacksOfReplacedProgram(t *testing.T) {
 
 // A library that is gone or another one on disk before the trace begins.
 func TestStacksOfReplacedLibrary(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "stacks_late", omitFramePointers)
-	small, large := plugs(t, testutil.Build)
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "stacks_late", testutil.OmitFramePointers)
+	small, large := testutil.Plugs(t, testutil.Build)
 	for name, befall := range fates {
 		t.Run(name, func(t *testing.T) {
 			log := testutil.StackLogPath(t)
 			mine := filepath.Join(t.TempDir(), "plugs.so")
-			copyFile(t, small, mine)
+			testutil.CopyFile(t, small, mine)
 			cmd := exec.Command(program, log, "0", mine)
 			cmd.Env = append(os.Environ(), "LD_PRELOAD="+mine) // so that it is mapped at the gate
 			child := testutil.Start(t, cmd)
@@ -96,13 +80,13 @@ func TestStacksOfReplacedLibrary(t *testing.T) {
 
 // A process that sees other files under the same paths: its own are read.
 func TestStacksInOtherMountNamespace(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "stacks", omitFramePointers)
-	other := testutil.Build(t, "stacks", omitFramePointers, "-O1")
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
+	other := testutil.Build(t, "stacks", testutil.OmitFramePointers, "-O1")
 	dir, hidden := t.TempDir(), t.TempDir()
 	mine := filepath.Join(dir, "stacks")
-	copyFile(t, other, mine) // what the path is to us
-	copyFile(t, program, filepath.Join(hidden, "stacks"))
+	testutil.CopyFile(t, other, mine) // what the path is to us
+	testutil.CopyFile(t, program, filepath.Join(hidden, "stacks"))
 	log := testutil.StackLogPath(t)
 	const script = `mount -t tmpfs none "$1" && cp "$2/stacks" "$1" && exec "$1/stacks" "$3" 20 2`
 	child := testutil.Start(t, exec.Command("unshare", "--mount", "sh", "-c", script, "sh", dir, hidden, log))

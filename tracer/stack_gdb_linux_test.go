@@ -79,7 +79,7 @@ func debugged(t *testing.T, pid int) []uint64 {
 
 // Deep stacks of Python are those that gdb finds, all the way out.
 func TestStacksOfPythonAgainstGDB(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	installed(t, "gdb")
 	child := testutil.Start(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", pythonScript))
 	child.Ready()

@@ -14,7 +14,7 @@ import (
 // where the processor signs, so that what is found in a stack is no address
 // before the signature is taken off.
 func TestStacksOfHardenedPrograms(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	if cpu, err := os.ReadFile("/proc/cpuinfo"); runtime.GOARCH == "arm64" && err == nil {
 		t.Logf("the processor signs: %v", strings.Contains(string(cpu), " paca"))
 	}
@@ -25,7 +25,7 @@ func TestStacksOfHardenedPrograms(t *testing.T) {
 				continue // each way to harden has one of the programs
 			}
 			t.Run(p.name+strings.Join(slices.Concat(p.flags, flags), ""), func(t *testing.T) {
-				program := testutil.Build(t, p.name, slices.Concat([]string{omitFramePointers}, p.flags, flags)...)
+				program := testutil.Build(t, p.name, slices.Concat([]string{testutil.OmitFramePointers}, p.flags, flags)...)
 				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = 3 }), program, "10", "2")
 				r.exact(p.scope)
 				if s := r.tracer.Stats(); s.VerifyDiffers != 0 {
@@ -34,7 +34,7 @@ func TestStacksOfHardenedPrograms(t *testing.T) {
 			})
 		}
 		t.Run("frame-pointers"+flags[0], func(t *testing.T) {
-			program := testutil.Build(t, "shadow", slices.Concat(flags, withoutTables)...)
+			program := testutil.Build(t, "shadow", slices.Concat(flags, testutil.WithoutTables)...)
 			r := tracedStacks(t, byTables(UnwindAuto, nil), program, "200")
 			r.allShadowed(true)
 		})

@@ -9,8 +9,8 @@ import (
 // Code that was written to memory at run time has no tables: its frame pointers
 // are used, and tables again below it.
 func TestStacksThroughJIT(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "shadow", omitFramePointers)
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)
 	t.Run("auto", func(t *testing.T) {
 		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
 	})

@@ -12,7 +12,7 @@ import (
 // Virtual machines that compile at run time: their code has frame pointers and
 // no tables.
 func TestStacksOfVirtualMachines(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const enough = 0.99
 	t.Run("node", func(t *testing.T) {
 		const script = `const fs = require("fs"), zlib = require("zlib");

@@ -84,25 +84,17 @@ func (r *stackRun) settled(s scope) {
 	r.t.Logf("%d of %d stacks are complete", complete, n)
 }
 
-// plugs are two libraries of the same layout with different frames.
-func plugs(t *testing.T, build testutil.Builder) (small, large string) {
-	t.Helper()
-	flags := []string{"-shared", "-fPIC", "-g0", omitFramePointers}
-	return build(t, "plugs", append(flags, "-DROOM=200")...),
-		build(t, "plugs", append(flags, "-DROOM=2008")...)
-}
-
 // Libraries that are opened while the trace goes on: from the first call on no
 // stack through them is wrong, soon all are complete. When another one comes to
 // the address of one that was closed, the tables of the old one do not serve.
 func TestStacksThroughLateLibraries(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, throughLateLibraries)
 }
 
 func throughLateLibraries(t *testing.T, build testutil.Builder) {
-	program := build(t, "stacks_late", omitFramePointers)
-	small, large := plugs(t, build)
+	program := build(t, "stacks_late", testutil.OmitFramePointers)
+	small, large := testutil.Plugs(t, build)
 	tests := map[string][]string{
 		"one":         {"0", small},
 		"in-turn":     {"100", small, large},
@@ -156,14 +148,14 @@ func (r *stackRun) sameAddress(a, b string) {
 // After exec the tables of the new program serve, at once or a little later,
 // and those of the old one no more.
 func TestStacksAfterExec(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAfterExec)
 }
 
 func stacksAfterExec(t *testing.T, build testutil.Builder) {
 	needSteps(t)
-	first := build(t, "exec", omitFramePointers)
-	second := build(t, "stacks_late", omitFramePointers)
+	first := build(t, "exec", testutil.OmitFramePointers)
+	second := build(t, "stacks_late", testutil.OmitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			log := testutil.StackLogPath(t)

@@ -11,9 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// omitFramePointers builds a program as distributions do.
-const omitFramePointers = "-fomit-frame-pointer"
-
+// testutil.OmitFramePointers builds a program as distributions do.
 // stackRun is the trace of a program that logged its own stacks.
 type stackRun struct {
 	*recording

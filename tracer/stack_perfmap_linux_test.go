@@ -56,7 +56,7 @@ func perfMap(t *testing.T, path string) []perfEntry {
 // The frames of compiled JavaScript are those of the program's chain of calls,
 // as node's own map of its code names them.
 func TestStacksOfNodeAgainstPerfMap(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	dir := t.TempDir()
 	script := filepath.Join(dir, "chain.js")
 	if err := os.WriteFile(script, []byte(chainScript), 0o600); err != nil {

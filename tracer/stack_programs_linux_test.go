@@ -25,14 +25,14 @@ var stackPrograms = []struct {
 // whatever the frames between: callbacks of libraries, signal handlers, the
 // dynamic loader, exceptions.
 func TestStacksAreExact(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreExact)
 }
 
 func stacksAreExact(t *testing.T, build testutil.Builder) {
 	total := 0
 	for i, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 			t.Run(fmt.Sprintf("%s-%d-%s", p.name, i, way), func(t *testing.T) {
 				r := tracedStacks(t, byTables(way, nil), program, p.rounds, "4")
@@ -54,14 +54,14 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 // 32-bit programs are quite another code when they are linked at fixed addresses,
 // keep frame pointers although they have tables, or are not optimised.
 func TestStacksOfBuildsFor32Bit(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.Need32Bit(t)
 	for _, test := range []struct {
 		name, program string
 		flags         []string
 	}{
-		{"fixed", "stacks", []string{omitFramePointers, "-no-pie"}},
-		{"fixed", "stacks_cxx", []string{omitFramePointers, "-no-pie"}},
+		{"fixed", "stacks", []string{testutil.OmitFramePointers, "-no-pie"}},
+		{"fixed", "stacks_cxx", []string{testutil.OmitFramePointers, "-no-pie"}},
 		{"frame-pointers", "stacks", []string{"-fno-omit-frame-pointer"}},
 		{"unoptimised", "stacks", []string{"-O0"}},
 	} {
@@ -75,7 +75,7 @@ func TestStacksOfBuildsFor32Bit(t *testing.T) {
 // Every way to attach, to keep state and to move events, and the stacks of
 // frees.
 func TestStacksOfEveryVariant(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksOfEveryVariant)
 }
 
@@ -93,12 +93,12 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
 		{"oldest", true, oldest},
 		{"bounded", true, func(o *Options) { o.Bounded = true }},
-		{"no-stack-cache", true, func(o *Options) { o.noStackCache = true }},
+		{"no-stack-cache", true, func(o *Options) { o.testing.noStackCache = true }},
 		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
 	}
 	sweep := testutil.Sweep(t)
 	for i, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for j, v := range variants {
 			if !sweep && (i+j)%len(stackPrograms) != 0 {
 				continue // each variant has one of the programs
@@ -120,12 +120,12 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 
 // A limit cuts a stack and says so; what is left is right.
 func TestStacksAreCutAtTheLimit(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreCutAtTheLimit)
 }
 
 func stacksAreCutAtTheLimit(t *testing.T, build testutil.Builder) {
-	program := build(t, "stacks", omitFramePointers)
+	program := build(t, "stacks", testutil.OmitFramePointers)
 	for _, depth := range []int{1, 2, 8, 13} {
 		t.Run(strconv.Itoa(depth), func(t *testing.T) {
 			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = depth }), program, "10", "2")
@@ -160,7 +160,7 @@ func (r *stackRun) cut(depth int) {
 
 // Stacks as deep as the limit can be, one frame less and one more.
 func TestDeepStacks(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, eachDeepStacks)
 }
 
@@ -171,7 +171,7 @@ func eachDeepStacks(t *testing.T, build testutil.Builder) {
 }
 
 func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
-	program := build(t, "stacks", omitFramePointers)
+	program := build(t, "stacks", testutil.OmitFramePointers)
 	deep := func(n, limit int) *stackRun {
 		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth, o.Bounded = limit, bounded }), program, "deep", strconv.Itoa(n))
 	}
@@ -205,12 +205,12 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 // While the dynamic loader binds a function, a register that the programs in the
 // kernel do not follow leads to the caller. Such stacks are flagged.
 func TestStacksDuringLazyBinding(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksDuringLazyBinding)
 }
 
 func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
-	program := build(t, "stacks", omitFramePointers, "-Wl,-z,lazy")
+	program := build(t, "stacks", testutil.OmitFramePointers, "-Wl,-z,lazy")
 	r := tracedStacks(t, byTables(UnwindEH, nil), program, "bind", "1")
 	complete := 0
 	n := r.honest(allCalls, func(_ *trace.Record, ok bool) {
@@ -224,14 +224,14 @@ func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
 // The Go unwinder, which knows all registers and expressions, finds the same
 // stacks as the programs in the kernel.
 func TestStacksAreVerified(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreVerified)
 }
 
 func stacksAreVerified(t *testing.T, build testutil.Builder) {
 	var verified uint64
 	for _, p := range stackPrograms {
-		program := build(t, p.name, append([]string{omitFramePointers}, p.flags...)...)
+		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for _, every := range []int{1, 7} {
 			t.Run(fmt.Sprintf("%s-%d", p.name, every), func(t *testing.T) {
 				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = every }), program, "10", "2")

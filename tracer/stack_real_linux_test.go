@@ -46,16 +46,16 @@ func (c *tally) add(s *trace.Stack) {
 // tallied traces child while it does its work, until its end.
 func tallied(t *testing.T, way Unwind, child *testutil.Child, work func()) *tally {
 	t.Helper()
-	plan, err := NewPlan(Options{PID: child.PID, Unwind: way, Depth: MaxDepth, BacktraceAll: true})
+	p, err := NewPlan(Options{PID: child.PID, Unwind: way, Depth: MaxDepth, BacktraceAll: true})
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
-	tracer, err := Open(plan)
+	tracer, err := Open(p)
 	if err != nil {
 		t.Fatalf("attach: %+v", err)
 	}
 	c := &tally{others: map[string]int{}}
-	if plan.bounded {
+	if p.bounded {
 		c.bounded = MaxBounded
 	}
 	done := make(chan error, 1)
@@ -220,7 +220,7 @@ func compiling(t testing.TB, cmd *exec.Cmd) (child *testutil.Child, feed io.Writ
 // Programs of the distribution, which have no frame pointers: unwind tables
 // alone lead to the end of practically every stack.
 func TestStacksOfRealPrograms(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	const enough = 0.999
 	t.Run("python3", func(t *testing.T) {
 		const script = `import os, json, sqlite3, re, threading

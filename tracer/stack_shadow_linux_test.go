@@ -10,9 +10,6 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// withoutTables has the compiler leave out what stacks can be unwound by.
-var withoutTables = []string{"-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
-
 // shadowed checks a stack of the program "shadow", whose log ends where libc
 // called main or the thread's function. What is to follow is libc's start
 // code and, in the main thread, the program's _start.
@@ -92,13 +89,13 @@ func (r *stackRun) each(fault func(s *trace.Stack, logged []uint64) string) {
 // Programs without unwind tables: by their frame pointers if they have them,
 // and not at all otherwise, which is said.
 func TestStacksWithoutTables(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, withoutTablesAtAll)
 }
 
 func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 	bare := func(t *testing.T, flags ...string) string {
-		return build(t, "shadow", append(flags, withoutTables...)...)
+		return build(t, "shadow", append(flags, testutil.WithoutTables...)...)
 	}
 	t.Run("frame-pointers-auto", func(t *testing.T) {
 		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t), "2000")
@@ -109,11 +106,11 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-eh", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, omitFramePointers), "2000")
+		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, testutil.OmitFramePointers), "2000")
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-auto", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, omitFramePointers), "2000")
+		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, testutil.OmitFramePointers), "2000")
 		guessed := func(s *trace.Stack, _ []uint64) string {
 			if len(s.Frames) > 1 && !s.FramePointer {
 				return "frames were guessed and that is not said"
@@ -141,7 +138,7 @@ func onlyCaller(s *trace.Stack, _ []uint64) string {
 // A program whose compiler kept frame pointers, by these alone, and by the
 // kernel's own helper, whose stacks are merely there.
 func TestStacksByFramePointersAlone(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, byFramePointersAlone)
 }
 

@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"math/bits"
 	"slices"
 
 	"rtrace-bpf/trace"
@@ -10,7 +9,7 @@ import (
 // describe fills in the stack of a hash and returns its definition, nil if that
 // was lost.
 func (s *stream) describe(hash uint64, to *trace.Stack) *stackDef {
-	def := s.stacks[hash]
+	def := s.byHash[hash]
 	if def == nil {
 		to.End, to.Reason = trace.StackFailed, "lost"
 		return nil
@@ -20,7 +19,7 @@ func (s *stream) describe(hash uint64, to *trace.Stack) *stackDef {
 	to.Frames, to.FramePointer = def.frames, def.framePointer
 	to.End, to.Reason = stackEnd(def.end)
 	if late {
-		delete(s.stacks, hash) // no other event has it
+		delete(s.byHash, hash) // no other event has it
 	} else if s.coverage.doubtful() {
 		s.coverage.limit(to)
 	}
@@ -41,7 +40,7 @@ func (s *stream) settle(def *stackDef) *stackDef {
 	}
 	id := def.identify()
 	if same := s.checked[id]; same != nil {
-		s.stacks[def.hash] = same
+		s.byHash[def.hash] = same
 		return same
 	}
 	def.id = id
@@ -65,19 +64,6 @@ func (s *stream) cut(def *stackDef) {
 		def.framePointer = i > 0
 		return
 	}
-}
-
-// identify hashes all that is known of a stack; never 0.
-func (d *stackDef) identify() uint64 {
-	h := uint64(d.end)<<1 | 1
-	if d.framePointer {
-		h |= 1 << 8
-	}
-	for _, addr := range d.frames {
-		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
-		h = hi ^ lo
-	}
-	return max(h, 1)
 }
 
 // stackEnd says in the words of a trace how a stack ended.
@@ -110,10 +96,10 @@ func (s *stream) raw(id uint64) {
 	switch {
 	case raw == nil:
 	case raw.late:
-		s.stacks[raw.hash] = s.copies.late(raw)
+		s.byHash[raw.hash] = s.copies.late(raw)
 		s.stats.Late++
 	case s.verifier != nil && !s.coverage.doubtful():
-		if def := s.stacks[raw.hash]; def != nil {
+		if def := s.byHash[raw.hash]; def != nil {
 			s.verifier.check(raw, s.settle(def))
 		}
 	}

@@ -8,33 +8,34 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// fedTracer is a tracer without a kernel: the test says what came from there.
-// All addresses below 0x10000 are code.
-func fedTracer() *Tracer {
-	t := &Tracer{stream: stream{
-		functions: []string{"malloc"}, stacks: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{},
-		raws: map[uint64]*rawStack{}, sides: map[uint64]side{}, stats: Stats{Broken: map[string]uint64{}},
-		calls: functions.NewCalls(4096), called: map[uint64]functions.Event{},
-		things: things{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
-		roster: newRoster(nil, 0), warn: func(string, ...any) {},
-	}}
-	s := &t.stream
+// fedStream is a stream without a kernel: the test says what came from there. All
+// addresses below 0x10000 are code.
+func fedStream() *stream {
+	s := &stream{
+		settings: settings{functions: []string{"malloc"}},
+		stacks:   stacks{byHash: map[uint64]*stackDef{}, checked: map[uint64]*stackDef{}},
+		waiting:  newWaiting(), feed: feed{moves: newMoves()},
+		functionCalls: functionCalls{calls: functions.NewCalls(4096)},
+		things:        things{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
+		roster:        newRoster(nil, 0), hooks: hooks{warn: func(string, ...any) {}},
+		stats: Stats{Broken: map[string]uint64{}},
+	}
 	s.mappings.current = []mapping{{start: 0, end: 0x10000}}
 	s.copies = newCopies(&target{machine: &machines[0]}, &Options{Depth: 8, Unwind: UnwindEH}, &s.mappings)
-	return t
+	return s
 }
 
-// alloc passes an allocation with a stack on and returns that.
-func (t *Tracer) alloc(stack uint64) trace.Stack {
+// passAlloc passes an allocation with a stack on and returns that.
+func (s *stream) passAlloc(stack uint64) trace.Stack {
 	var r trace.Record
-	t.stream.record(&event{kind: kindAlloc, stack: stack}, &r)
+	s.record(&event{kind: kindAlloc, stack: stack}, &r)
 	return r.Call.Stack
 }
 
 // Stacks are counted by end, those with frame-pointer steps apart, and broken
 // ones by reason.
 func TestStatsOfStacks(t *testing.T) {
-	tracer := fedTracer()
+	stream := fedStream()
 	frames := func(n uint64) []uint64 { return []uint64{0x1000, 0x2000 + n} }
 	for n, def := range []struct {
 		calls        int
@@ -54,18 +55,18 @@ func TestStatsOfStacks(t *testing.T) {
 		{11, probeStackEndSTACK_HELPER, true},
 	} {
 		hash := uint64(n + 1)
-		tracer.stream.stacks[hash] = &stackDef{hash: hash, frames: frames(hash), end: def.end, framePointer: def.framePointer}
+		stream.byHash[hash] = &stackDef{hash: hash, frames: frames(hash), end: def.end, framePointer: def.framePointer}
 		for range def.calls {
-			tracer.alloc(hash)
+			stream.passAlloc(hash)
 		}
 	}
 	for range 12 {
-		tracer.alloc(999) // its frames did not come
+		stream.passAlloc(999) // its frames did not come
 	}
 	for range 13 {
-		tracer.alloc(0)
+		stream.passAlloc(0)
 	}
-	s := tracer.Stats()
+	s := stream.summary()
 	want := [5]uint64{trace.StackUnknown: 11, trace.StackComplete: 1 + 2, trace.StackTruncated: 3 + 4, trace.StackFailed: 5 + 6 + 7 + 8 + 9 + 10 + 12}
 	if s.Stacks != want {
 		t.Errorf("by end %d, want %d", s.Stacks, want)
@@ -82,7 +83,7 @@ func TestStatsOfStacks(t *testing.T) {
 		t.Errorf("%d distinct stacks of %d calls", s.DistinctStacks, s.Calls)
 	}
 	s.Broken["no-rule"] = 0
-	if tracer.Stats().Broken["no-rule"] == 0 {
+	if stream.summary().Broken["no-rule"] == 0 {
 		t.Error("what Stats returned is still the tracer's")
 	}
 }
@@ -90,17 +91,17 @@ func TestStatsOfStacks(t *testing.T) {
 // Stacks that are the same but for their hash are one; a different end makes
 // another one.
 func TestStatsOfDistinctStacks(t *testing.T) {
-	tracer := fedTracer()
+	stream := fedStream()
 	for hash, end := range map[uint64]probeStackEnd{
 		1: probeStackEndSTACK_COMPLETE, 2: probeStackEndSTACK_COMPLETE, 3: probeStackEndSTACK_TRUNCATED,
 	} {
-		tracer.stream.stacks[hash] = &stackDef{hash: hash, frames: []uint64{0x1000, 0x2000}, end: end}
-		tracer.alloc(hash)
+		stream.byHash[hash] = &stackDef{hash: hash, frames: []uint64{0x1000, 0x2000}, end: end}
+		stream.passAlloc(hash)
 	}
-	if n := tracer.Stats().DistinctStacks; n != 2 {
+	if n := stream.summary().DistinctStacks; n != 2 {
 		t.Errorf("%d stacks, want 2", n)
 	}
-	if defs := tracer.stream.stacks; defs[1] != defs[2] || defs[1] == defs[3] {
+	if defs := stream.byHash; defs[1] != defs[2] || defs[1] == defs[3] {
 		t.Error("the frames are kept twice, or are those of another stack")
 	}
 }
@@ -108,23 +109,23 @@ func TestStatsOfDistinctStacks(t *testing.T) {
 // A stack that came as a copy is unwound when its event comes, for that event
 // alone.
 func TestStatsOfLateStacks(t *testing.T) {
-	tracer := fedTracer()
+	stream := fedStream()
 	raw := &rawStack{id: 5, late: true, hash: 77}
 	for n := range uint64(len(raw.regs.R)) {
 		raw.regs.Set(n, 0x500000) // where no code is
 	}
-	tracer.stream.raws[5] = raw
+	stream.raws[5] = raw
 	for range 2 { // the second time it is gone
-		tracer.stream.record(&event{kind: kindRaw, addr: 5}, &trace.Record{})
+		stream.record(&event{kind: kindRaw, addr: 5}, &trace.Record{})
 	}
-	got := tracer.alloc(77)
+	got := stream.passAlloc(77)
 	if len(got.Frames) != 1 || got.Frames[0] != 0x500000 || got.End != trace.StackFailed || got.Reason != reasonUnmapped {
 		t.Errorf("got %#x %s %q", got.Frames, got.End, got.Reason)
 	}
-	if again := tracer.alloc(77); again.Reason != "lost" {
+	if again := stream.passAlloc(77); again.Reason != "lost" {
 		t.Errorf("another event has the stack, too: %+v", again)
 	}
-	if s := tracer.Stats(); s.Late != 1 || s.Broken[reasonUnmapped] != 1 || s.Verified != 0 {
+	if s := stream.summary(); s.Late != 1 || s.Broken[reasonUnmapped] != 1 || s.Verified != 0 {
 		t.Errorf("late %d, broken %v", s.Late, s.Broken)
 	}
 }
@@ -132,8 +133,7 @@ func TestStatsOfLateStacks(t *testing.T) {
 // Copies are compared with what the programs made of them only while no table
 // may be wrong.
 func TestStatsOfCheckedStacks(t *testing.T) {
-	tracer := fedTracer()
-	s := &tracer.stream
+	s := fedStream()
 	s.coverage.tables = true
 	s.verifier = &verifier{copies: s.copies, log: t.Logf}
 	check := func() {
@@ -142,17 +142,17 @@ func TestStatsOfCheckedStacks(t *testing.T) {
 			raw.regs.Set(n, 0x500000)
 		}
 		s.raws[1] = raw
-		s.stacks[7] = &stackDef{hash: 7, frames: []uint64{0x400000}, end: probeStackEndSTACK_NO_RULE}
+		s.byHash[7] = &stackDef{hash: 7, frames: []uint64{0x400000}, end: probeStackEndSTACK_NO_RULE}
 		s.record(&event{kind: kindRaw, addr: 1}, &trace.Record{})
 	}
 	s.coverage.replaced(10)
 	check()
-	if got := tracer.Stats(); got.Verified != 0 || got.VerifyDiffers != 0 {
+	if got := s.summary(); got.Verified != 0 || got.VerifyDiffers != 0 {
 		t.Errorf("checked behind an exec: %d, %d differ", got.Verified, got.VerifyDiffers)
 	}
 	s.coverage.installed(nil, 11)
 	check()
-	if got := tracer.Stats(); got.Verified != 1 || got.VerifyDiffers != 1 {
+	if got := s.summary(); got.Verified != 1 || got.VerifyDiffers != 1 {
 		t.Errorf("%d checked, %d differ, want 1 each", got.Verified, got.VerifyDiffers)
 	}
 }
@@ -160,13 +160,13 @@ func TestStatsOfCheckedStacks(t *testing.T) {
 // The work is what was counted up to the last report, and lost raw stacks are
 // no stack of their own.
 func TestStatsOfWork(t *testing.T) {
-	tracer := fedTracer()
+	stream := fedStream()
 	for n := range uint64(2) {
-		tracer.stream.sides[n] = side{kind: sideWork, work: Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
-		tracer.stream.record(&event{kind: kindSide, addr: n}, &trace.Record{})
+		stream.sides[n] = side{kind: sideWork, work: Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
+		stream.record(&event{kind: kindSide, addr: n}, &trace.Record{})
 	}
-	tracer.stream.record(&event{kind: kindRaw, addr: 123}, &trace.Record{})
-	if s := tracer.Stats(); s.Work != (Work{2, 3, 4}) || s.Late != 0 {
+	stream.record(&event{kind: kindRaw, addr: 123}, &trace.Record{})
+	if s := stream.summary(); s.Work != (Work{Walks: 2, Searches: 3, Unchecked: 4}) || s.Late != 0 {
 		t.Errorf("got %+v, late %d", s.Work, s.Late)
 	}
 }

@@ -2,31 +2,24 @@ package tracer
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/hosttest"
 )
-
-// needSteps skips a test of 32-bit programs without address randomization where the kernel
-// would let them hang.
-func needSteps(t *testing.T) {
-	t.Helper()
-	if err := (kernelFeatures{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {
-		t.Skipf("SKIPPED-KERNEL: %v", err)
-	}
-}
 
 // A 32-bit program with its stack at the very top is traced only if the kernel has a place
 // for the page that it steps instructions in; others are traced either way.
 func TestStackAtTheTop(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	if !testutil.Has32Bit() {
 		t.Skip("SKIPPED: not on x86-64")
 	}
 	narrow, wide := testutil.Build32(t, "alloc"), testutil.Build(t, "alloc")
-	lacks := fakeFeatures{narrowSteps: unsupported("it", "7.0")}
+	lacks := hosttest.Features{"NarrowSteps": fmt.Errorf("it: %w: it needs Linux 7.0", ErrUnsupported)}
 	for name, test := range map[string]struct {
 		argv    []string
 		refused bool // where the kernel lacks it

@@ -30,21 +30,21 @@ func fullyPreemptible(t *testing.T) bool {
 // thread's then. A virtual machine is booted with such a kernel for this test
 // (vmtest/README.md, "Cases").
 func TestStormOfThreads(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	full := fullyPreemptible(t)
 	if want := testutil.VMCase() == "preempt"; want && !full {
 		t.Fatal("this kernel was to be booted with preempt=full, and is not preemptible")
 	}
-	program := testutil.Build(t, "storm", omitFramePointers)
+	program := testutil.Build(t, "storm", testutil.OmitFramePointers)
 	threads := max(12, 4*runtime.NumCPU())
 	for _, v := range []struct {
 		name   string
 		change func(o *Options)
 	}{
 		{"best", nil},
-		{"no-stack-cache", func(o *Options) { o.noStackCache = true }},
+		{"no-stack-cache", func(o *Options) { o.testing.noStackCache = true }},
 		{"hash", func(o *Options) { o.State = StateHash }},
-		{"no-storage", func(o *Options) { o.State, o.noStorage = StateTask, true }},
+		{"no-storage", func(o *Options) { o.State, o.testing.noStorage = StateTask, true }},
 		{"perf-events", func(o *Options) { o.Mechanism = MechanismPerf }},
 		{"perf-buffer", func(o *Options) { o.Buffer = BufferPerf }},
 		{"perf-buffer-hash", func(o *Options) { o.Buffer, o.State = BufferPerf, StateHash }},

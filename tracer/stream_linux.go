@@ -16,114 +16,74 @@ const MemoryResource = 1
 
 // stream turns the collector's events into records.
 type stream struct {
-	functions []string      // by the number the events carry
-	args      []argumentsOf // likewise; nil: calls have none
-	minSize   uint64
-	blocks    *live.Blocks         // nil: live blocks are not tracked; Value is the id of the stack
-	stacks    map[uint64]*stackDef // by hash
-	raws      map[uint64]*rawStack // by id
-	// activities wait here, by number, for the events that have their places.
-	activities       map[uint64]activity.Event
-	describeActivity func(*activity.Event, *trace.Record) bool
-	// Events of named functions wait likewise.
-	called       map[uint64]functions.Event
-	calls        *functions.Calls
-	describeCall func(*functions.Event, *trace.Record) bool
-	things       things
-	backtraceAll bool
-	noMemory     bool // no allocator is traced
-	pid          int32
-	copies       *copies
-	verifier     *verifier // nil: nothing is checked
-	coverage     coverage
-	checked      map[uint64]*stackDef // by id
-	moves        *moves
-	ended        func(tid uint32) // is told of threads that ended
-	mappings     mappings
-	roster       roster
-	baseline     uint64 // when reading the first mappings and threads began
-	replaced     uint64 // when the process became another program; 0: it has not
-	heap         heap
-	early        map[uint64]uint64 // sizes of blocks that kindFreeEarly took
-
-	queue []trace.Record // rare records that are due before the next event
-	head  int
-	// sides wait here, by number, for the event that has their place in the order.
-	sides     map[uint64]side
-	sideCount uint64
-
-	execed      bool // the process has become another program
-	stranger    bool // what serves that one has no probes
-	leaderEnded bool // the process's main thread, which need not be its end
-	loading     bool // since an exec nothing was mapped
-	warn        func(format string, args ...any)
+	settings
+	outbox
+	feed
+	waiting
+	stacks
+	program
+	functionCalls
+	things   things
+	mappings mappings
+	roster   roster
+	heap     heap
+	memory
+	hooks
 
 	stats Stats
 	seq   uint64
-	last  int64
+	last  int64 // time of the last call
 }
 
-// Stats counts what a tracer has seen so far.
-type Stats struct {
-	Calls, Allocs, Frees, Moves uint64
-	Things                      []ThingCount // of the modules
-	LiveBlocks                  int
-	LiveBytes                   uint64
-	UnknownBlocks               int // live when nothing was recorded for a while, not in LiveBlocks
-	UnknownBytes                uint64
-	Unmatched                   uint64            // frees of blocks whose allocation was not seen
-	Replaced                    uint64            // allocations at an address that still counted as live
-	Stacks                      [5]uint64         // calls with a stack, by trace.StackEnd
-	FramePointer                [5]uint64         // of these, with a frame-pointer step
-	Broken                      map[string]uint64 // failed stacks, by reason
-	DistinctStacks              int
-	Work                        Work
-	Late                        uint64            // stacks through code too new for the programs, unwound from copies
-	Verified, VerifyDiffers     uint64            // stacks checked by the Go unwinder, and those it found different
-	Forks                       uint64            // processes that the process made
-	Unprobed                    bool              // since an exec the process uses another allocator, whose calls are missing
-	WasUnprobed                 bool              // it did so between two execs
-	LeftBehind                  bool              // since an exec by another thread than the main one no probe fires
-	Lost                        [lossCount]uint64 // by Loss
-	Paused                      time.Duration     // how long nothing was recorded, for MaxRate
+// settings do not change while a trace lasts.
+type settings struct {
+	functions    []string      // by the number the events carry
+	args         []argumentsOf // likewise; nil: calls have none
+	minSize      uint64
+	backtraceAll bool
+	noMemory     bool // no allocator is traced
+	anyAllocator bool // whatever serves the process is traced
+	pid          int32
+	process      *target
 }
 
-// LostEvents is how many events are missing as a whole.
-func (s *Stats) LostEvents() uint64 {
-	var n uint64
-	for reason, lost := range s.Lost {
-		if Loss(reason).Incomplete() {
-			n += lost
-		}
-	}
-	return n
+// hooks are what the stream calls.
+type hooks struct {
+	describeActivity func(*activity.Event, *trace.Record) bool
+	warn             func(format string, args ...any)
+	ended            func(tid uint32)              // after a thread has ended
+	moved            func(number int, code extent) // after the code of an allocator has moved
 }
 
-// MissesPrograms says whether the process was or is a program whose calls are
-// missing as a whole.
-func (s *Stats) MissesPrograms() bool { return s.Unprobed || s.WasUnprobed || s.LeftBehind }
-
-// Losses is how much is missing or doubtful, for any reason.
-func (s *Stats) Losses() uint64 {
-	var n uint64
-	for _, lost := range s.Lost {
-		n += lost
-	}
-	return n
+// memory is what is known of the blocks of the allocators.
+type memory struct {
+	blocks *live.Blocks      // nil: live blocks are not tracked; Value is the id of the stack
+	early  map[uint64]uint64 // sizes of blocks that kindFreeEarly took
 }
 
-func (s *stream) emit(r trace.Record) { s.queue = append(s.queue, r) }
+// stacks is the stacks of calls, and what checks them.
+type stacks struct {
+	byHash   map[uint64]*stackDef
+	checked  map[uint64]*stackDef // by id
+	copies   *copies
+	verifier *verifier // nil: nothing is checked
+	coverage coverage
+}
 
-// pop returns the next rare record.
-func (s *stream) pop(r *trace.Record) bool {
-	if s.head == len(s.queue) {
-		s.queue, s.head = s.queue[:0], 0
-		return false
-	}
-	*r = s.queue[s.head]
-	s.queue[s.head] = trace.Record{}
-	s.head++
-	return true
+// functionCalls is the calls of functions that the user names.
+type functionCalls struct {
+	calls        *functions.Calls
+	describeCall func(*functions.Event, *trace.Record) bool
+}
+
+// program is what is known of the program that the process runs.
+type program struct {
+	baseline    uint64 // when reading the first mappings and threads began
+	replaced    uint64 // when the process became another program; 0: it has not
+	execed      bool   // the process has become another program
+	stranger    bool   // what serves that one has no probes
+	leaderEnded bool   // the process's main thread, which need not be its end
+	loading     bool   // since an exec nothing was mapped
 }
 
 // record turns e into a record and says whether there is one: rare records go
@@ -150,7 +110,7 @@ func (s *stream) record(e *event, r *trace.Record) bool {
 	case kindGrowth:
 		return s.growth(e, r)
 	case kindSide:
-		s.side(e.addr)
+		s.handleSide(e.addr)
 	case kindRaw:
 		s.raw(e.addr)
 	case kindActivity:
@@ -240,7 +200,7 @@ func (s *stream) call(e *event, r *trace.Record, op trace.Op) uint64 {
 	r.Call.Function, r.Call.Resource = s.functions[e.function], MemoryResource
 	stack := s.change(e, r, op)
 	if s.args != nil {
-		r.Call.Args = s.args[e.function].of(e, op)
+		r.Call.Args = callArguments(s.args[e.function], e, op)
 	}
 	return stack
 }
@@ -275,13 +235,12 @@ func (s *stream) change(e *event, r *trace.Record, op trace.Op) uint64 {
 	return def.id
 }
 
-// side handles a rare record.
-func (s *stream) side(id uint64) {
-	x, ok := s.sides[id]
+// handleSide handles a rare record.
+func (s *stream) handleSide(id uint64) {
+	x, ok := s.side(id)
 	if !ok {
 		return
 	}
-	delete(s.sides, id)
 	r := trace.Record{Time: int64(x.time), PID: int32(x.pid), TID: int32(x.tid)}
 	switch x.kind {
 	case sideMap:

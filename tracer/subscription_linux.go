@@ -16,9 +16,8 @@ import (
 // each CPU from the kernel (docs/performance.md has what that costs). On a machine with
 // more CPUs than mostTaskCPUs it is made only when other processes fill the buffers.
 const (
-	mostTaskEvents = 4096
-	mostTaskCPUs   = 16
-	mostListings   = 16 // of the threads, while new ones appear
+	mostTaskCPUs = 16
+	mostListings = 16 // of the threads, while new ones appear
 )
 
 // errManyThreads is why a process has no subscription to single threads.
@@ -140,6 +139,7 @@ func (s *subscription) open(attr *unix.PerfEventAttr, tid, cpu int, to *ring.Per
 	return to.Redirect(fd)
 }
 
+// Close ends the subscription.
 func (s *subscription) Close() error {
 	var all []error
 	for _, fd := range s.fds {

@@ -38,7 +38,7 @@ func subscribed(t *testing.T, pid int, way Sideband) *sideband {
 }
 
 // bytes returns how much is in the buffers.
-func (s *sideband) bytes() (n float64) {
+func sidebandBytes(s *sideband) (n float64) {
 	for _, r := range s.rings {
 		r.Begin()
 		n += r.Used()
@@ -48,7 +48,7 @@ func (s *sideband) bytes() (n float64) {
 
 // What other processes map fills the buffers of the machine-wide way alone.
 func TestOthersFillNoBuffers(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	program := testutil.Build(t, "mapcode")
 	for name, test := range map[string]struct {
 		way  Sideband
@@ -61,7 +61,7 @@ func TestOthersFillNoBuffers(t *testing.T) {
 			s := subscribed(t, traced.PID, test.way)
 			neighbour.Go()
 			neighbour.Ready()
-			if got := s.bytes(); (got > 0) != test.some {
+			if got := sidebandBytes(s); (got > 0) != test.some {
 				t.Errorf("%v of the buffers is full", got)
 			}
 			traced.Go()
@@ -82,7 +82,7 @@ func TestOthersFillNoBuffers(t *testing.T) {
 // A process with more threads than may have events of their own is followed with
 // events of the whole machine.
 func TestSubscriptionOfManyThreads(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "8", "1")
 	child.Ready()
 	s := subscribed(t, child.PID, SidebandTask)
@@ -107,7 +107,7 @@ func TestSubscriptionOfManyThreads(t *testing.T) {
 
 // Records come once, also of threads that are subscribed to twice.
 func TestSubscribedTwice(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "mapcode"), "50")
 	child.Ready()
 	s := subscribed(t, child.PID, SidebandTask)
@@ -128,13 +128,13 @@ func TestSubscribedTwice(t *testing.T) {
 // The kernel takes the events away from a process that executes a set-user-ID program.
 // The trace goes on with the records of that one, and of the ones that follow.
 func TestExecOfSetUID(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	for name, way := range map[string]Sideband{"task": SidebandTask, "machine": SidebandMachine} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			plain, program := filepath.Join(dir, "plain"), filepath.Join(dir, "setuid")
-			copyFile(t, testutil.Build(t, "exec"), plain)
-			copyFile(t, plain, program)
+			testutil.CopyFile(t, testutil.Build(t, "exec"), plain)
+			testutil.CopyFile(t, plain, program)
 			const nobody = 65534
 			err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755), os.Chmod(plain, 0o755),
 				os.Chown(program, nobody, 0), os.Chmod(program, 0o755|os.ModeSetuid))

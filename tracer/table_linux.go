@@ -3,8 +3,8 @@ package tracer
 // none marks an argument that a function does not have.
 const none = -1
 
-// row describes a function that is traced: what it does and which of its
-// arguments, counted from 0, say what with (decision 33).
+// row describes a traced function of an allocator: what it does, and which of its
+// arguments, counted from 0, hold its operands (docs/design/decisions.md, 33).
 type row struct {
 	symbol    string
 	name      string // canonical name, if that is not the symbol
@@ -15,6 +15,7 @@ type row struct {
 	alignment int // what the block's address is a multiple of, counted from 1; 0: it is not asked for
 }
 
+// What functions do.
 const (
 	opAlloc    = probeOperationOPERATION_ALLOC
 	opAllocOut = probeOperationOPERATION_ALLOC_OUT
@@ -22,8 +23,8 @@ const (
 	opRealloc  = probeOperationOPERATION_REALLOC
 )
 
-// memoryModule is the C library's allocator. Where two functions have one
-// address the first of them gives the name (decision 15).
+// memoryModule is the C library's allocator. Where two functions have the same
+// address, the first of them gives the name (docs/design/decisions.md, 15).
 var memoryModule = []row{
 	{symbol: "malloc", operation: opAlloc, size: 0, count: none, block: none},
 	{symbol: "calloc", operation: opAlloc, size: 1, count: 0, block: none},

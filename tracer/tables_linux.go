@@ -93,7 +93,7 @@ func (t *tables) number(r unwind.Rule) uint32 {
 
 // keyOf returns the key of an open file that m maps.
 func keyOf(m mapping, f *symbol.File) tableKey {
-	key := tableKey{id: fileID{m.major, m.minor, m.inode}, buildID: f.BuildID()}
+	key := tableKey{id: fileID{major: m.major, minor: m.minor, inode: m.inode}, buildID: f.BuildID()}
 	key.size, key.changed = f.Stamp()
 	return key
 }

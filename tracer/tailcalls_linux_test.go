@@ -9,7 +9,7 @@ import (
 // Functions that lead to malloc by jumps through others count once, as themselves,
 // and are not taken for calls that never came back.
 func TestAlignmentsOfMalloc(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
 			t.Run(name, func(t *testing.T) {

@@ -30,12 +30,6 @@ type target struct {
 	addressBits int // of the highest address in use
 }
 
-// fileID tells files apart whatever their names.
-type fileID struct {
-	major, minor uint32
-	inode        uint64
-}
-
 // probedText is the code of a file with a probed allocator.
 type probedText struct {
 	file fileID
@@ -46,7 +40,7 @@ type probedText struct {
 // in returns where the code is when its file is mapped at m.
 func (x *probedText) in(m mapping, info fileInfo) extent {
 	if !info.known {
-		return extent{m.start, m.end}
+		return extent{start: m.start, end: m.end}
 	}
 	start := info.bias + x.base
 	return extent{start, start + x.code.end - x.code.start}
@@ -159,6 +153,7 @@ func checkProcess(pid int) error {
 	return nil
 }
 
+// processError wraps ErrNoProcess if an error of /proc means that the process has ended.
 func processError(pid int, err error) error {
 	if errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
@@ -238,7 +233,7 @@ func (t *target) image(m mapping) ([]byte, error) {
 // fileInfo reads what the mapping's file tells. Once that is not possible any
 // more, it is what was read of the file last.
 func (t *target) fileInfo(m mapping) fileInfo {
-	id := fileID{m.major, m.minor, m.inode}
+	id := fileID{major: m.major, minor: m.minor, inode: m.inode}
 	info := t.files[id]
 	if f, _, err := t.open(m); err == nil && f != nil {
 		info = fileInfo{buildID: f.BuildID(), fixed: f.Fixed(), known: true, segments: f.Segments()}
@@ -266,6 +261,7 @@ func (t *target) ended() bool {
 	return err == nil && n > 0
 }
 
+// Close lets go of the process.
 func (t *target) Close() error { return unix.Close(t.pidfd) }
 
 // pidNamespace is the tracer's own process id namespace.

@@ -38,7 +38,7 @@ func (s *stream) textLength(addr uint64, unit int) (uint64, bool) {
 		return 1
 	})
 	for _, m := range all[max(i-1, 0):min(i+1, len(all))] {
-		if length, ok := m.lengthAt(addr, unit); ok {
+		if length, ok := lengthAt(&m, addr, unit); ok {
 			return length, true
 		}
 	}
@@ -46,7 +46,7 @@ func (s *stream) textLength(addr uint64, unit int) (uint64, bool) {
 }
 
 // lengthAt is textLength for a constant of a mapping's file.
-func (m *mapping) lengthAt(addr uint64, unit int) (uint64, bool) {
+func lengthAt(m *mapping, addr uint64, unit int) (uint64, bool) {
 	file, err := os.Open(m.path)
 	if err != nil {
 		return 0, false

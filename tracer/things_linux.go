@@ -36,25 +36,27 @@ type ThingCount struct {
 	Allocs, Frees uint64
 }
 
-func newThings(plan *Plan, length func(addr uint64, unit int) (uint64, bool)) things {
+// newThings returns the resources of a plan's modules. length returns how long a text of
+// the process is.
+func newThings(p *Plan, length func(addr uint64, unit int) (uint64, bool)) things {
 	first := uint32(MemoryResource + 1)
-	if plan.options.NoMemory {
+	if p.options.NoMemory {
 		first = MemoryResource
 	}
-	t := things{calls: functions.NewCalls(os.Getpagesize()), waiting: map[uint32]actions{}, first: first, stacks: plan.options.depth() > 0}
-	if len(plan.options.Modules) == 0 {
+	t := things{calls: functions.NewCalls(os.Getpagesize()), waiting: map[uint32]actions{}, first: first, stacks: p.options.frames() > 0}
+	if len(p.options.Modules) == 0 {
 		return t
 	}
-	t.recorder = modules.NewRecorder(plan.options.Modules, first, modules.Process{
-		PID: plan.target.pid, Narrow: plan.target.narrow(), Open: plan.open, Kind: plan.target.descriptor,
+	t.recorder = modules.NewRecorder(p.options.Modules, first, modules.Process{
+		PID: p.target.pid, Narrow: p.target.narrow(), Open: p.open, Kind: p.target.descriptor,
 		Length: length,
 	})
-	_, t.program = plan.target.linkOrder()
-	for i := range plan.debugger {
-		t.loader = plan.debugger[i].file
+	_, t.program = p.target.linkOrder()
+	for i := range p.debugger {
+		t.loader = p.debugger[i].id
 	}
-	for i := range plan.target.texts {
-		t.allocators = append(t.allocators, plan.target.texts[i].file)
+	for i := range p.target.texts {
+		t.allocators = append(t.allocators, p.target.texts[i].file)
 	}
 	for _, r := range t.recorder.Resources() {
 		t.counts = append(t.counts, ThingCount{Type: r.Type})

@@ -13,7 +13,7 @@ import (
 // Every way to attach, to know sites, to keep state and to move events gives the same calls,
 // event for event, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	all := everyWay()
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		everyCallOfEveryThread(t, build(t, "alloc"), all)
@@ -41,7 +41,7 @@ func everyCallOfEveryThread(t *testing.T, program string, all []way) {
 
 // Each function of the memory module, its failures and its corner cases.
 func TestEveryFunction(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, everyFunction)
 }
 
@@ -83,7 +83,7 @@ func canonicalCalls(all []testutil.Call) []testutil.Call {
 // Stacks of a program with frame pointers: the true return address first, then
 // its callers by name, and nothing that is no code.
 func TestStacksByFramePointer(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksByFramePointer)
 }
 
@@ -130,7 +130,7 @@ func stacksByFramePointer(t *testing.T, build testutil.Builder) {
 }
 
 func TestDepthCutsStacks(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, depthCutsStacks)
 }
 
@@ -161,7 +161,7 @@ func depthCutsStacks(t *testing.T, build testutil.Builder) {
 // Blocks below the limit are left out with their frees; a realloc across the
 // limit becomes an allocation or a free.
 func TestMinSize(t *testing.T) {
-	privileged(t)
+	testutil.NeedBPF(t)
 	testutil.EachWidth(t, minSize)
 }
 

@@ -20,7 +20,7 @@ func (p *Plan) unused() []string {
 	if len(p.options.Modules) == 0 {
 		names = append(names, "call_stack", "returned_stack")
 	}
-	if p.options.everyProgram {
+	if p.options.testing.everyProgram {
 		return names
 	}
 	exits, jumps := p.exitProbes()

@@ -1,12 +1,15 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cilium/ebpf"
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/internal/unwind"
@@ -83,20 +86,28 @@ type warnings struct {
 func (r *recording) spoil(path string) {
 	r.t.Helper()
 	k := r.tracer.kernel
-	w := &world{t: r.t, tables: k.tables, spaces: k.objects.Spaces, rules: k.objects.Rules}
 	space := k.follower.space
 	i := slices.IndexFunc(space.code, func(p placed) bool { return p.path == path })
-	rows, rules := w.table(space.code[i].table.slot)
+	var rows *ebpf.Map
+	if err := k.objects.Tables.Lookup(space.code[i].table.slot, &rows); err != nil {
+		r.t.Fatal(err)
+	}
+	defer rows.Close()
 	uses, numbers := map[unwind.Rule]int{}, map[unwind.Rule]uint32{}
-	for j, rule := range rules {
+	for j := range rows.MaxEntries() {
+		var row probeRow
+		var rule unwind.Rule
+		if err := errors.Join(rows.Lookup(j, &row), k.objects.Rules.Lookup(row.Rule, &rule)); err != nil {
+			r.t.Fatal(err)
+		}
 		if rule.Kind() == unwind.SP {
 			uses[rule]++
-			numbers[rule] = rows[j].Rule
+			numbers[rule] = row.Rule
 		}
 	}
 	for range 3 {
 		most := slices.MaxFunc(slices.Collect(maps.Keys(uses)), func(a, b unwind.Rule) int { return uses[a] - uses[b] })
-		if err := w.rules.Put(numbers[most], most+1<<40); err != nil {
+		if err := k.objects.Rules.Put(numbers[most], most+1<<40); err != nil {
 			r.t.Fatal(err)
 		}
 		delete(uses, most)
@@ -122,8 +133,8 @@ func tells(text string) bool {
 
 // What is wrong in the kernel is found, counted and told, the first few times.
 func TestVerifierFindsDifferences(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "stacks", omitFramePointers)
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			var w warnings

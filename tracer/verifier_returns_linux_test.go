@@ -9,8 +9,8 @@ import (
 // A copy of a stack has the address of the stub where a return probe of somebody
 // else is pending. That is no difference: from there on nothing can be told.
 func TestVerifierUnderForeignReturnProbes(t *testing.T) {
-	privileged(t)
-	program := testutil.Build(t, "shadow", omitFramePointers)
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)
 	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			child := testutil.Spawn(t, program, testutil.StackLogPath(t), "100")

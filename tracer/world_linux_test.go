@@ -26,7 +26,7 @@ type world struct {
 // newWorld makes the maps; change alters what they are like and may be nil.
 func newWorld(t *testing.T, change func(maps map[string]*ebpf.MapSpec)) *world {
 	t.Helper()
-	privileged(t)
+	testutil.NeedBPF(t)
 	if err := rlimit.RemoveMemlock(); err != nil {
 		t.Fatal(err)
 	}

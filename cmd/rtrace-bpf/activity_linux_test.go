@@ -40,6 +40,7 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	side := swapSide(t, in)
 	var parser decoderswap.Parser
 	var fields decoderswap.Fields
 	all := map[int][]deed{}
@@ -61,7 +62,7 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 		}
 		if e, ok := parser.Event(&decoderswap.Message{ID: d.id, Data: r.Opaque.Data}, &fields, nil); ok {
 			d.Event = e
-			if d.Function = in.Swap.Syscalls[e.PC]; d.Function == "" {
+			if d.Function = side.Syscalls[e.PC]; d.Function == "" {
 				t.Fatalf("the side file does not name the system call %#x", e.PC)
 			}
 		}
@@ -323,8 +324,8 @@ func TestSwapActivityRefused(t *testing.T) {
 		"--format jsonl --swap-switches":          "go with --format swap",
 		"--format nettrace --swap-syscalls file":  "go with --format swap",
 		"--format swap --dotnet --swap-switches":  "not with --dotnet",
-		"--format swap --swap-sample 1s":          "1s between samples is not within 1ms to 100ms",
-		"--format swap --swap-sample 10us":        "10µs between samples is not within 1ms to 100ms",
+		"--format swap --swap-sample 1s":          "the time between samples, 1s, is not within 1ms to 100ms",
+		"--format swap --swap-sample 10us":        "the time between samples, 10µs, is not within 1ms to 100ms",
 		"--format swap --swap-syscalls file,disk": `unknown class "disk" of system calls (known: file, ipc, process, signal, network, descriptor, all)`,
 	} {
 		res := finish(t, command(t, append([]string{"-p", "1"}, strings.Fields(line)...)...))

@@ -49,7 +49,7 @@ func (a *askConfig) request() remote.Request {
 
 // tell tells it.
 func (a *askConfig) tell(ctx context.Context, w io.Writer, quiet bool) error {
-	said, err := remote.Tell(ctx, a.request())
+	said, err := remote.Send(ctx, a.request())
 	if !quiet {
 		for _, text := range said {
 			fmt.Fprintln(w, printable.Text(name+": "+text))

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/cmd/internal/renaming"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/renaming"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )

@@ -208,7 +208,7 @@ func TestLaunchWithoutItsLibrary(t *testing.T) {
 	}
 	l := launchCommand(t, nil, program)
 	l.ends(127) // the loader's
-	l.says("the command has ended before its libraries were there: there is no trace")
+	l.says("the command ended before its libraries were mapped: there is no trace")
 	l.says("cannot open shared object file")
 }
 

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/encoder/swap"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/internal/spool"
+	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -75,7 +76,7 @@ func (f *files) Close() error {
 	}
 	if f.side != nil {
 		if apis, start, ok := encoder.SwapSide(f.encoder); ok {
-			about := &sidefile.Swap{Version: encoder.SwapVersion, Start: start, APIs: apis}
+			about := &wire.Side{Version: encoder.SwapVersion, Start: start, APIs: apis}
 			if f.syscalls != nil {
 				about.Syscalls = f.syscalls()
 			}
@@ -85,7 +86,7 @@ func (f *files) Close() error {
 			if f.processors > 0 {
 				about.CPUs, about.Devices = f.processors, swap.SystemDevices()
 			}
-			e := f.side.Swap(about)
+			e := f.side.Facts(wire.Format, about)
 			f.sideFailed = f.sideFailed || e != nil
 			err = errors.Join(err, e)
 		}

@@ -39,7 +39,7 @@ func (r *recording) follow() error {
 	wake := make(chan os.Signal, 1)
 	signal.Notify(wake, unix.SIGCHLD)
 	r.following = &following{Family: family.New(wake), most: r.config.follow.most, sessions: map[int]*session{}, ended: map[int]bool{}, above: map[int]bool{}}
-	r.options.Features = tracer.RememberedFeatures()
+	r.options.Features = tracer.RememberFeatures()
 	if r.held != nil {
 		return nil // it is when it is let go
 	}

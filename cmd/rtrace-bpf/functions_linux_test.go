@@ -40,6 +40,7 @@ func readTold(t *testing.T, path string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
+	side := swapSide(t, in)
 	var parser decoderswap.Parser
 	var fields decoderswap.Fields
 	all := &told{map[int][]string{}, map[uint32][][]byte{}, map[string]uint64{}, map[string]uint64{}}
@@ -65,9 +66,9 @@ func readTold(t *testing.T, path string) *told {
 		}
 		last = r.Time
 		e, ok := parser.Event(&decoderswap.Message{ID: r.Opaque.ID, Data: r.Opaque.Data}, &fields, nil)
-		name := in.Swap.Functions[e.PC]
+		name := side.Functions[e.PC]
 		if !ok || name == "" {
-			t.Fatalf("the function %#x of message %#x has no name (%v)", e.PC, r.Opaque.ID, in.Swap.Functions)
+			t.Fatalf("the function %#x of message %#x has no name (%v)", e.PC, r.Opaque.ID, side.Functions)
 		}
 		line := strings.TrimSpace(fmt.Sprintf("enter %s %s", name, e.Args))
 		if r.Opaque.ID == wire.FunctionExit {
@@ -267,11 +268,11 @@ func TestNamedFunctionsRefused(t *testing.T) {
 		"--function :main()d":                            "go with --format swap",
 		"--format jsonl --fbi :main@1=rax/8":             "go with --format swap",
 		"--format swap --dotnet --function :main()d":     "not with --dotnet",
-		"--format swap --function main()d":               "no LIB: in front of the function",
+		"--format swap --function main()d":               "LIB: is missing before the function",
 		"--format swap --function :main":                 "letters of arguments are missing",
 		"--format swap --function :main(q)d":             "unknown letter 'q' of an argument (known: b c d x p s f w)",
 		"--format swap --function :main(D)d":             "arrays (D) cannot be read",
-		"--format swap --function :main(d)w":             "probes cannot read the registers of floating point numbers",
+		"--format swap --function :main(d)w":             "probes cannot read floating-point registers",
 		"--format swap --function :main(d)dd":            "a function has one result",
 		"--format swap --function :main(sssss)d":         "more than 4 texts",
 		"--format swap --fbi :main@1=[rdi/4":             "a value is a register",
@@ -279,7 +280,7 @@ func TestNamedFunctionsRefused(t *testing.T) {
 		"--format swap --fbi :main@1=[rdi]":              "no /SIZE",
 		"--format swap --fbi :main@1=[rdi]/0":            "is not a number from 1 to 512",
 		"--format swap --fbi :main@x=[rdi]/4":            "is not one from 0 to 4294967295",
-		"--format swap --fbi :main+0xzz@1=[rdi]/4":       "is no hexadecimal number",
+		"--format swap --fbi :main+0xzz@1=[rdi]/4":       "is not a hexadecimal number",
 		"--format swap --fbi :main@1=[[rdi+8]+nonsense]": "no /SIZE",
 	} {
 		res := finish(t, command(t, append([]string{"-p", "1"}, strings.Fields(line)...)...))

@@ -42,6 +42,16 @@ func (r *running) swapTrace() ([]*trace.Record, *decoder.Trace) {
 	return records, in
 }
 
+// swapSide returns the facts about SWAP in the side file of an open trace.
+func swapSide(t *testing.T, in *decoder.Trace) wire.Side {
+	t.Helper()
+	side, err := swap.ParseSide(in.Facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return side
+}
+
 // message is a message that has no kind of record of its own. The values of each field
 // are listed by its name, in their order, floats by their bits.
 type message struct {
@@ -178,10 +188,11 @@ func TestSwapProcess(t *testing.T) {
 			}
 
 			// The first state of the machine is of the start, when the process waited.
-			if want := strings.Count(readFile(t, "/proc/stat"), "\ncpu"); in.Swap.CPUs != want || len(in.Swap.Devices) != 5 {
-				t.Errorf("the side file says %d processors and devices %v, want %d", in.Swap.CPUs, in.Swap.Devices, want)
+			side := swapSide(t, in)
+			if want := strings.Count(readFile(t, "/proc/stat"), "\ncpu"); side.CPUs != want || len(side.Devices) != 5 {
+				t.Errorf("the side file says %d processors and devices %v, want %d", side.CPUs, side.Devices, want)
 			}
-			all, at := messagesOf(t, records, wire.System, in.Swap.CPUs)
+			all, at := messagesOf(t, records, wire.System, side.CPUs)
 			if len(all) == 0 || all[0].Time != p.Time || at[0] < i {
 				t.Fatalf("%d states of the machine", len(all))
 			}
@@ -260,11 +271,12 @@ func TestSwapSystem(t *testing.T) {
 	r.ends(cli.OK)
 	readsAfter, writesAfter := diskNow(t)
 	records, in := r.swapTrace()
-	all, at := messagesOf(t, records, wire.System, in.Swap.CPUs)
+	side := swapSide(t, in)
+	all, at := messagesOf(t, records, wire.System, side.CPUs)
 	if len(all) < 3 {
 		t.Fatalf("%d states of the machine", len(all))
 	}
-	n := float64(in.Swap.CPUs)
+	n := float64(side.CPUs)
 	var used, ofThreads, ofProcessors float64 // ns
 	var held, longest float64                 // ns that threads have been told to have the same load, but none, in one go
 	var read, written, live uint64
@@ -307,7 +319,7 @@ func TestSwapSystem(t *testing.T) {
 			held += passed
 		}
 		longest = max(longest, held)
-		for j := range in.Swap.CPUs {
+		for j := range side.CPUs {
 			load := s.float("cpu_load_percent[]", j)
 			if load < 0 || load > 100 {
 				t.Errorf("message %d: load %v of processor %d", i, load, j)

@@ -105,7 +105,7 @@ func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.Ex
 	case c.wait.on:
 		err = recordNext(ctx, s, &c, env.hurry)
 	default:
-		err = record(ctx, s, &c, env.hurry)
+		err = recordAll(ctx, s, &c, env.hurry)
 	}
 	code := cli.Report(s.Err, name, err)
 	if code == cli.Usage && (c.command != nil || slices.Contains(args, "--")) {

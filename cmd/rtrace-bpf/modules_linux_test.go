@@ -130,7 +130,7 @@ func TestModuleFlags(t *testing.T) {
 		"--resource pool:alloc=f(bytes=1)":   `unknown field "bytes"`,
 		"--resource pool:alloc=f(ok=maybe)":  "ok is zero, nonzero or any",
 		"--resource pool:alloc=f(id=arg1":    "a closing parenthesis is missing",
-		"--resource pool:free=f(id=*arg1)":   "what is freed is an argument itself",
+		"--resource pool:free=f(id=*arg1)":   "the id of what is freed must be an argument",
 	} {
 		var errOut strings.Builder
 		code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errOut}, append(strings.Fields(flag), "-p", "1"), settings{})

@@ -203,7 +203,8 @@ func (c *config) suffix() string {
 	return encoder.Suffix(c.format)
 }
 
-// output opens what -o and --format say (decision 2). ctx ends waiting for a reader.
+// output opens the file that -o and --format select (decision 2 of docs/design/decisions.md).
+// Cancelling ctx ends the wait for a reader of a FIFO.
 func (x *session) output(ctx context.Context) (*outfile.File, error) {
 	c := x.config
 	if c.toStdout() {

@@ -47,8 +47,8 @@ type end struct {
 	err     error
 }
 
-// record does what the command line asks for.
-func record(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}) error {
+// recordAll does what the command line asks for.
+func recordAll(ctx context.Context, s cli.Streams, c *config, hurry <-chan struct{}) error {
 	options, err := c.options()
 	if err != nil {
 		return err

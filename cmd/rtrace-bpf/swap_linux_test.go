@@ -41,8 +41,8 @@ func TestSwap(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkSwap(t, records, report, name == "stacks")
-				if !o.NoSide && in.Swap.APIs[424] != "malloc" {
-					t.Errorf("the side file has no names of functions: %+v", in.Swap)
+				if side := swapSide(t, in); !o.NoSide && side.APIs[424] != "malloc" {
+					t.Errorf("the side file has no names of functions: %+v", side)
 				}
 			}
 		})

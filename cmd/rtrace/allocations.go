@@ -18,19 +18,26 @@ func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 	f.StringVar(&b.resource, "resource", "", "use only resources of the type `NAME`, as printed by rtrace info (default: all)")
 }
 
-// allocations passes the calls and resources of a trace to add: all calls, or those whose
-// blocks are still live at the end, by the rules of the post-processor or (b.still) of
-// package live. Frames have the names that r knows. It passes reasons to doubt the figures,
-// such as the number of unknown blocks, to warn.
-func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
+// addAllocations adds the flags of commands that use all allocations, or with one of them
+// only live ones.
+func (b *blockFlags) addAllocations(f *pflag.FlagSet) {
+	f.BoolVarP(&b.liveOnly, "filter-leaks", "l", false, "count only blocks that are still live at the end")
+	b.addAnyResource(f)
+}
+
+// allocations passes the calls and resources of a trace to add: all calls, or (b.liveOnly)
+// those whose blocks are still live at the end, by the rules of the post-processor or
+// (b.still) of package live. Frames have the names that r knows. It passes reasons to doubt
+// the figures, such as the number of unknown blocks, to warn.
+func (b *blockFlags) allocations(src trace.Reader, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
 	calls := newCallReader(src, b.resource)
-	calls.original = leaks && !b.still
+	calls.original = b.liveOnly && !b.still
 	var (
 		kept    trace.Reader = calls
 		still   *filter.Leaks
 		unknown amount
 	)
-	if leaks {
+	if b.liveOnly {
 		still = filter.NewLeaks(calls)
 		if b.still {
 			still = filter.NewStill(calls)
@@ -62,7 +69,7 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 		warn(errors.New(unknownText(unknown) + "; they are left out"))
 	}
 	calls.warnSums(warn)
-	if leaks {
+	if b.liveOnly {
 		calls.warnUnknown(warn)
 	}
 	return err
@@ -70,11 +77,11 @@ func (b *blockFlags) allocations(src trace.Reader, leaks bool, r *resolve.Resolv
 
 // examineAllocations opens the trace that args name, passes its calls to add, and then calls
 // show, also if the trace is cut.
-func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string, leaks bool,
+func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string,
 	add func(*trace.Record), show func() error,
 ) error {
 	read := func(in *input) error {
-		return b.allocations(in, leaks, b.resolver(), warner(s.Err, command), add)
+		return b.allocations(in, b.resolver(), warner(s.Err, command), add)
 	}
 	return b.in.examine(ctx, s, command, args, read, func(*input) error { return show() })
 }

@@ -34,18 +34,13 @@ func allocSizesCommand() command {
 				"All allocations of the trace count. With -l, or if the trace was filtered like that, only blocks that are still live at its end count. Memory use " +
 				"grows with the number of distinct sizes.",
 			Examples: []cli.Example{
-				{Does: "look at all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
-				{Does: "look at leaks of a program with M_MMAP_THRESHOLD=16384", Command: "rtrace alloc-sizes -l rtrace-raw-4711-0 16"},
+				{Does: "examine all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
+				{Does: "examine leaks of a program with M_MMAP_THRESHOLD=16384", Command: "rtrace alloc-sizes -l rtrace-raw-4711-0 16"},
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var (
-				b     blockFlags
-				leaks bool
-			)
-			what := f.group("Which allocations")
-			what.BoolVarP(&leaks, "filter-leaks", "l", false, "count only blocks that are still live at the end")
-			b.addAnyResource(what)
+			var b blockFlags
+			b.addAllocations(f.group("Which allocations"))
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				threshold := uint64(mmapThreshold)
@@ -57,7 +52,7 @@ func allocSizesCommand() command {
 					args = args[:1]
 				}
 				var counts sizes.Counts
-				return b.examineAllocations(ctx, s, "alloc-sizes", args, leaks, counts.Add, func() error {
+				return b.examineAllocations(ctx, s, "alloc-sizes", args, counts.Add, func() error {
 					return writeSizes(s.Out, &counts, threshold<<10)
 				})
 			}

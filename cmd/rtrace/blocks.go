@@ -32,6 +32,7 @@ type blockFlags struct {
 	mangled   bool
 	cache     *linecache.Cache // the source of names; may be nil
 	addresses bool
+	liveOnly  bool // use only allocations whose blocks are still live at the end
 	still     bool // live blocks are those of package live, not of the post-processor
 }
 

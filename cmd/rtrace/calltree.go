@@ -63,7 +63,6 @@ type calltreeOptions struct {
 	typ       string
 	direction string
 	sizes     string
-	leaks     bool
 	ends      yesNo
 	middles   yesNo
 	showBelow yesNo
@@ -94,7 +93,7 @@ func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
 }
 
 func (o *calltreeOptions) addAllocations(f *pflag.FlagSet) {
-	f.BoolVarP(&o.leaks, "filter-leaks", "l", false, "use only blocks that are still live at the end")
+	f.BoolVarP(&o.blocks.liveOnly, "filter-leaks", "l", false, "use only blocks that are still live at the end")
 	f.StringVar(&o.sizes, "size-range", "", "use only allocations of `MIN-MAX` bytes; either may be missing (suffixes K, M, G)")
 	o.blocks.addAnyResource(f)
 	f.StringArrayVar(&o.tree.Only, "include-only", nil, "use only stacks with a node whose name begins with `PREFIX`")
@@ -187,7 +186,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 		if !o.middles {
 			tree.TrimMiddles()
 		}
-		o.graph.About = about.label(o.leaks, o.blocks.resolve)
+		o.graph.About = about.label(o.blocks.liveOnly, o.blocks.resolve)
 		return callgraph.Write(out, tree, &o.graph)
 	}))
 }
@@ -198,5 +197,5 @@ func (o *calltreeOptions) read(src trace.Reader, warn func(error)) (*calltree.Bu
 	framer := o.blocks.framer(resolver)
 	o.tree.Name, o.tree.Source = framer.Name, framer.Source
 	builder := calltree.NewBuilder(o.tree)
-	return builder, o.blocks.allocations(src, o.leaks, resolver, warn, builder.Add)
+	return builder, o.blocks.allocations(src, resolver, warn, builder.Add)
 }

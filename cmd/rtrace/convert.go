@@ -9,9 +9,11 @@ import (
 
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/decoder"
+	"rtrace-bpf/decoder/swap"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/sidefile"
+	wire "rtrace-bpf/internal/wire/swap"
 	"rtrace-bpf/trace"
 )
 
@@ -90,7 +92,7 @@ type convert struct {
 
 	encoder  trace.Writer
 	side     *sidefile.Writer
-	swap     sidefile.Swap             // of the input
+	swap     wire.Side                 // of the input
 	heap     func() *sidefile.HeapInfo // of the input, while it is read; may be nil
 	heapNote *sidefile.HeapInfo        // the side file's note on the state of the heap
 }
@@ -164,7 +166,8 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
 	}
-	c.swap, c.heap = in.Swap, in.HeapInfo
+	c.swap, _ = swap.ParseSide(in.Facts) // the decoder warns of an error
+	c.heap = in.HeapInfo
 	if out.regular() && !format.Whole && !c.input.noSide && (in.Format == "jsonl" || in.Format == "nettrace" || in.Side != "" || format.Name == "swap") {
 		if sameFile(c.output+".side", in.Side) {
 			return cli.Usagef("%s is both input and output", in.Side)
@@ -199,7 +202,7 @@ func (c *convert) finish(err error) error {
 	}
 	if apis, start, ok := encoder.SwapSide(c.encoder); ok {
 		c.swap.Version, c.swap.Start, c.swap.APIs = encoder.SwapVersion, start, apis
-		if e := c.side.Swap(&c.swap); e != nil {
+		if e := c.side.Facts(wire.Format, &c.swap); e != nil {
 			err = e
 		}
 	}

@@ -26,17 +26,8 @@ func diffCommand() command {
 				"where a function is not known, the printed address is that in its file, and threads are identified by name, the first thread of a process as main. If " +
 				"the traces are of two versions of a program, use -r and --by function, which leaves lines out.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "from"},
-				{Name: "to", Text: "compare at POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(),
 			Examples: []cli.Example{
 				{Does: "show what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
 				{Does: "show which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
@@ -49,9 +40,7 @@ func diffCommand() command {
 			o.addGroups(what, sites.ByFunction)
 			what.BoolVar(&o.allocated, "allocated", false, "compare all blocks allocated up to that moment, freed or not, instead of live blocks")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			what.StringVar(&o.window.from, "from", "", "one trace: compare with `POINT`: a time since the first call such as 10s or 5m, a number of calls, or the name of a mark; see Points")
-			what.StringVar(&o.window.to, "to", "", "compare at `POINT` instead of the end of the trace")
-			what.StringSliceVar(&o.window.contexts, "context", nil, "count only allocations in one of the contexts `NAMES`, separated by commas")
+			o.window.addFrom(what, "one trace: compare with `POINT`")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))

@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
 )
 
@@ -18,17 +19,17 @@ type diffReport struct {
 	options *diffOptions
 	rows    map[string]*diffRow // by their printed text
 	total   diffRow
-	unknown [2]usage.Amount // unknown blocks, before and after
-	lasted  [2]int64        // ns from the first call to the compared moment; 0 if not known
-	moments bool            // both moments are of one trace
-	running bool            // a recording freed earlier blocks: the process was running
+	unknown [2]live.Amount // unknown blocks, before and after
+	lasted  [2]int64       // ns from the first call to the compared moment; 0 if not known
+	moments bool           // both moments are of one trace
+	running bool           // a recording freed earlier blocks: the process was running
 }
 
 // diffRow is a group, or all groups, before and after.
 type diffRow struct {
 	texts         []string
 	identity      groupIdentity
-	before, after usage.Amount
+	before, after live.Amount
 }
 
 // grown returns the growth of the group; it is negative if it shrank.
@@ -37,7 +38,7 @@ func (d *diffRow) grown() (blocks, bytes int64) {
 }
 
 // figure is the compared amount of a group.
-func (r *diffReport) figure(u usage.Usage) usage.Amount {
+func (r *diffReport) figure(u usage.Usage) live.Amount {
 	if r.options.allocated {
 		return u.Allocated
 	}
@@ -51,7 +52,7 @@ func (r *diffReport) before(t *tally) {
 	r.unknown[0], r.lasted[0] = t.counter.Total().Unknown, t.calls.stats.last-t.calls.stats.first
 	r.running = r.running || t.counter.Unmatched() > 0
 	for n := range t.counter.Len() {
-		add(&r.row(t, n).before, r.figure(t.counter.Of(n)))
+		r.row(t, n).before.Add(r.figure(t.counter.Of(n)))
 	}
 }
 
@@ -60,7 +61,7 @@ func (r *diffReport) after(t *tally) {
 	r.unknown[1], r.lasted[1] = t.counter.Total().Unknown, t.calls.stats.last-t.calls.stats.first
 	r.running = r.running || t.counter.Unmatched() > 0
 	for n := range t.counter.Len() {
-		add(&r.row(t, n).after, r.figure(t.counter.Of(n)))
+		r.row(t, n).after.Add(r.figure(t.counter.Of(n)))
 	}
 }
 
@@ -73,13 +74,8 @@ func (r *diffReport) both(t *tally) {
 	r.total.before = r.figure(t.total)
 	r.unknown[0], r.lasted[0] = t.total.Unknown, t.started-t.calls.stats.first
 	for n, u := range t.before {
-		add(&r.row(t, n).before, r.figure(u))
+		r.row(t, n).before.Add(r.figure(u))
 	}
-}
-
-func add(to *usage.Amount, a usage.Amount) {
-	to.Blocks += a.Blocks
-	to.Bytes += a.Bytes
 }
 
 // row returns the row of a group. A group of the other trace has the same row if both print
@@ -144,8 +140,8 @@ func (r *diffReport) sorted() (rows []*diffRow, more int, rest diffRow) {
 	})
 	if top := r.options.top; top > 0 && top < len(rows) {
 		for _, d := range rows[top:] {
-			add(&rest.before, d.before)
-			add(&rest.after, d.after)
+			rest.before.Add(d.before)
+			rest.after.Add(d.after)
 		}
 		return rows[:top], len(rows) - top, rest
 	}
@@ -168,7 +164,7 @@ func (r *diffReport) rated() bool {
 }
 
 // rate is an amount per second of the trace, before or after.
-func (r *diffReport) rate(a usage.Amount, after int) diffRate {
+func (r *diffReport) rate(a live.Amount, after int) diffRate {
 	s := float64(r.lasted[after]) / 1e9
 	return diffRate{float64(a.Blocks) / s, float64(a.Bytes) / s}
 }
@@ -203,7 +199,7 @@ func (r *diffReport) in(after int) string {
 
 // unknownLine returns the line about unknown blocks. It is empty if there are none, or if
 // they do not matter.
-func (r *diffReport) unknownLine(when string, u usage.Amount) string {
+func (r *diffReport) unknownLine(when string, u live.Amount) string {
 	if u.Blocks == 0 || r.options.allocated {
 		return ""
 	}

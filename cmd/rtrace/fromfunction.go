@@ -30,13 +30,8 @@ func fromFunctionCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var (
-				b     blockFlags
-				leaks bool
-			)
-			what := f.group("Which allocations")
-			what.BoolVarP(&leaks, "filter-leaks", "l", false, "count only blocks that are still live at the end")
-			b.addAnyResource(what)
+			var b blockFlags
+			b.addAllocations(f.group("Which allocations"))
 			in := f.group("Input")
 			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 			b.in.add(in)
@@ -54,7 +49,7 @@ func fromFunctionCommand() command {
 						found.Bytes += r.Call.Size
 					}
 				}
-				return b.examineAllocations(ctx, s, "from-function", args[1:], leaks, add, func() error {
+				return b.examineAllocations(ctx, s, "from-function", args[1:], add, func() error {
 					_, err := fmt.Fprintf(s.Out, "\n%d allocations, totaling %d bytes + %d bytes overhead\noriginate from: '*%s*'!\n\n(overhead is estimated to be %d bytes/alloc)\n",
 						found.Blocks, found.Bytes, sizes.Overhead*found.Blocks, printable.Name(args[0]), sizes.Overhead)
 					return err

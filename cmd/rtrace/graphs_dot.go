@@ -50,9 +50,10 @@ func (g *graphs) leaks() error {
 // with the flags of the original's scripts.
 func (g *graphs) callGraph() error {
 	o := &calltreeOptions{
-		typ: callgraph.Bytes.String(), direction: "tb", leaks: true, ends: true, middles: true, blocks: g.blocks,
+		typ: callgraph.Bytes.String(), direction: "tb", ends: true, middles: true, blocks: g.blocks,
 		graph: callgraph.Options{Limit: g.limit, EmphLimit: 10, OwnLimit: 1.2, Depth: 3},
 	}
+	o.blocks.liveOnly = true
 	for i := range ignoreShortcuts {
 		switch ignoreShortcuts[i].flag {
 		case "ignore-libc-allocs":

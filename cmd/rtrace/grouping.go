@@ -38,6 +38,16 @@ var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
 	{Name: "process", Text: "the process, in a trace of several processes"},
 }}
 
+// commonGroupFlags lists the flags that most users of a command with groupFlags, a
+// window and --min-size need; own are those of the command itself.
+func commonGroupFlags(own ...cli.ListRow) []cli.ListRow {
+	return slices.Concat(
+		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}},
+		own,
+		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT"}, {Name: "json"}},
+	)
+}
+
 func (g *groupFlags) addGroups(f *pflag.FlagSet, by sites.Key) {
 	f.Var(groups.Word(&g.by, by.String(), sites.KeyNames()...), "by", "add up the blocks with the same `KEY`; see Keys")
 	f.VarP(groups.Number(&g.depth, 0, 0, groups.Unbounded), "max-stack", "n", "use the innermost `N` frames of each stack (default: all)")

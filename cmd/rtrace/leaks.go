@@ -33,18 +33,8 @@ func leaksCommand() command {
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
 				"its source file and line.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "min-age", Text: "leave out blocks younger than AGE at the end"},
-				{Name: "from"},
-				{Name: "to", Text: "print what is live at POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
 				{Does: "show the largest leaks, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
 				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},

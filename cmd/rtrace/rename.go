@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"strconv"
 
+	"rtrace-bpf/cmd/internal/renaming"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/renaming"
 )
 
 // renameCommand renames recorded files with a word instead of the process id, like

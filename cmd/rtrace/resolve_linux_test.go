@@ -180,8 +180,8 @@ func TestResolveElsewhere(t *testing.T) {
 	}{
 		{"as it was", []string{root("traced")}, named, ""},
 		{"symbols alone", []string{root("traced"), "-telf"}, "plain() " + bare, ""},
-		{"gone", []string{root("empty")}, bare, "functions in " + where + " have no names: no such file or directory"},
-		{"another build", []string{root("other")}, bare, "it is another build than was traced (build-id " + other.buildID + ", not " + c.buildID + ")"},
+		{"gone", []string{root("empty")}, bare, "no function names for " + where + ": no such file or directory"},
+		{"another build", []string{root("other")}, bare, "it is a different build from the traced file (build ID " + other.buildID + ", not " + c.buildID + ")"},
 		{"another build, quietly", []string{root("other"), "-q"}, bare, ""},
 		{"the file by build-id", []string{root("empty"), folder("files")}, named, ""},
 		{"in place of another build", []string{root("other"), folder("files")}, named, ""},
@@ -313,7 +313,7 @@ func TestResolveOtherMachine(t *testing.T) {
 		in := fmt.Sprintf("version=2.0, arch=%s, pid=7, \n: %s => %#x-%#x\n1. f(1) = 0x5\n\t%#x\n\n", arch, c.path,
 			c.code.Vaddr, toPage(c.code.Vaddr+c.code.Filesz), c.text.Addr+8)
 		out, errOut, code := runRtrace(in, "resolve")
-		if code != cli.OK || strings.Contains(out, " at ") != named || strings.Contains(errOut, "for another machine") == named {
+		if code != cli.OK || strings.Contains(out, " at ") != named || strings.Contains(errOut, "for a different machine") == named {
 			t.Errorf("%s: exit code %d, %q\n%s", arch, code, errOut, out)
 		}
 	}

@@ -30,7 +30,7 @@ func sortCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			var b blockFlags
+			b := blockFlags{liveOnly: true}
 			b.addAnyResource(f.group("Which allocations"))
 			in := f.group("Input")
 			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
@@ -50,7 +50,7 @@ func sortCommand() command {
 					return cli.Usagef("FILE, N and LINES at most, not %d arguments", len(args))
 				}
 				found := topmost.New(blocks)
-				return b.examineAllocations(ctx, s, "sort", args[:min(1, len(args))], true, found.Add, func() error {
+				return b.examineAllocations(ctx, s, "sort", args[:min(1, len(args))], found.Add, func() error {
 					return writeTopmost(s.Out, found.List(), lines)
 				})
 			}

@@ -30,7 +30,7 @@ func statsCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			b := blockFlags{still: true}
+			b := blockFlags{still: true, liveOnly: true}
 			b.addAnyResource(f.group("Which allocations"))
 			b.in.add(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
@@ -52,7 +52,7 @@ func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string)
 	)
 	for i, file := range files {
 		after := new(sizes.Counts)
-		err := b.examineAllocations(ctx, s, "stats", []string{file}, true, after.Add, func() error { return nil })
+		err := b.examineAllocations(ctx, s, "stats", []string{file}, after.Add, func() error { return nil })
 		if !isIncomplete(err) {
 			return err
 		}

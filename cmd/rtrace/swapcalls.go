@@ -53,7 +53,8 @@ func (o *callsOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	in.sheet = newSheet(s.Out, o.tsv, right("index"), right("time"), right("elapsed"), right("pid"), right("tid"), left("kind"), left("function"),
 		left("parameters"), left("return"), right("error"), right("caller"), left("library"))
 	read := func(t *input) error {
-		in.names, in.syscalls, in.functions = t.Swap.APIs, t.Swap.Syscalls, t.Swap.Functions
+		side, _ := swap.ParseSide(t.Facts) // the decoder warns of an error
+		in.names, in.syscalls, in.functions = side.APIs, side.Syscalls, side.Functions
 		err := in.read(t)
 		if in.lost > 0 {
 			warner(s.Err, "swap-calls")(fmt.Errorf("%s lost while recording: some calls are missing, and the ends of others", plural(in.lost, "event")))

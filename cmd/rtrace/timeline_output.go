@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/figure"
 	"rtrace-bpf/internal/report/table"
 )
@@ -18,7 +19,7 @@ func (o *timelineOptions) writePoints(w io.Writer, t *timeline.Timeline) error {
 	if total.Duration > 0 {
 		p.line("time", "%s s", seconds(total.Duration))
 	}
-	amount := func(a timeline.Amount) string { return fmt.Sprintf("%s, %d bytes", plural(a.Blocks, "block"), a.Bytes) }
+	amount := func(a live.Amount) string { return fmt.Sprintf("%s, %d bytes", plural(a.Blocks, "block"), a.Bytes) }
 	p.line("allocated", "%s", amount(total.Allocated))
 	p.line("freed", "%s", amount(total.Freed))
 	p.line("live", "%s at the end", amount(total.Live))
@@ -123,7 +124,7 @@ func (o *timelineOptions) writeLifetimes(w io.Writer, t *timeline.Timeline) erro
 	heading := map[timeline.Axis]string{timeline.ByEvent: "lived events", timeline.ByTime: "lived"}[o.axis]
 	out := table.New(table.Column{Title: "from", Group: heading}, table.Column{Title: "to", Group: heading},
 		table.Column{Title: "blocks"}, table.Column{Title: "%"}, table.Column{Title: "bytes"}, table.Column{Title: "%"})
-	row := func(from, to string, a timeline.Amount) {
+	row := func(from, to string, a live.Amount) {
 		out.Row(from, to, number(a.Blocks), percent(a.Blocks, total.Allocated.Blocks), number(a.Bytes), percent(a.Bytes, total.Allocated.Bytes))
 	}
 	// If times are in milliseconds, blocks that lived less are in the row of 0, and the rows

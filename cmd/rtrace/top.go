@@ -23,18 +23,8 @@ func topCommand() command {
 				"block from realloc counts at the call of realloc.\n\n" +
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
-			Lists: []cli.List{keyList, pointList, countList},
-			Common: []cli.ListRow{
-				{Name: "by"},
-				{Name: "top"},
-				{Name: "max-stack"},
-				{Name: "resolve"},
-				{Name: "min-size"},
-				{Name: "sort"},
-				{Name: "from"},
-				{Name: "to", Text: "add up until POINT"},
-				{Name: "json"},
-			},
+			Lists:  []cli.List{keyList, pointList, countList},
+			Common: commonGroupFlags(cli.ListRow{Name: "sort"}),
 			Examples: []cli.Example{
 				{Does: "show the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
 				{Does: "show which stacks allocate blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},

@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
 )
 
@@ -54,7 +55,7 @@ func (r *topReport) print(w io.Writer) error {
 	fmt.Fprintf(&lines, "calls:     %d: %s, %s, %s\n", calls.All, plural(calls.Allocations, "allocation"), plural(calls.Frees, "free"), plural(calls.Reallocs, "realloc"))
 	for _, line := range [...]struct {
 		title string
-		usage.Amount
+		live.Amount
 	}{
 		{"allocated: ", total.Allocated}, {"temporary: ", total.Temporary}, {"live:      ", total.Live}, {"at peak:   ", total.AtPeak},
 	} {

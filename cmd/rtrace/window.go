@@ -21,7 +21,12 @@ type windowFlags struct {
 }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&w.from, "from", "", "count only allocations after `POINT`: a time since the first call such as 10s or 5m, a number of calls, or the name of a mark; see Points")
+	w.addFrom(f, "count only allocations after `POINT`")
+}
+
+// addFrom is add for a command in which --from has another meaning.
+func (w *windowFlags) addFrom(f *pflag.FlagSet, from string) {
+	f.StringVar(&w.from, "from", "", from+": a time since the first call such as 10s or 5m, a number of calls, or the name of a mark; see Points")
 	f.StringVar(&w.to, "to", "", "end at `POINT` instead of the end of the trace")
 	f.StringSliceVar(&w.contexts, "context", nil, "count only allocations in one of the contexts `NAMES`, separated by commas")
 }

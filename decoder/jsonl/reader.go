@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/internal/jsontext"
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
@@ -24,7 +26,7 @@ type Options struct {
 // Reader decodes records. All errors are sticky.
 type Reader struct {
 	lines   *jsontext.Lines
-	p       *Parser
+	p       *jsonrecord.Parser
 	started bool // the format line was read
 	err     error
 }
@@ -33,7 +35,7 @@ var _ trace.Reader = (*Reader)(nil)
 
 // New returns a Reader of r.
 func New(r io.Reader, opts Options) *Reader {
-	return &Reader{lines: jsontext.NewLines(r, wire.MaxLine), p: NewParser(opts.Strict)}
+	return &Reader{lines: jsontext.NewLines(r, wire.MaxLine), p: jsonrecord.NewParser(opts.Strict)}
 }
 
 // ReadRecord fills r with the next record. Fields that the line does not name
@@ -57,7 +59,7 @@ func (d *Reader) read(r *trace.Record) error {
 		}
 		if !d.started {
 			d.started = true
-			d.p.formatLine()
+			d.formatLine()
 			if d.p.Err() != nil {
 				return d.syntax(offset, line)
 			}
@@ -68,6 +70,33 @@ func (d *Reader) read(r *trace.Record) error {
 			return d.syntax(offset, line)
 		}
 		return nil
+	}
+}
+
+// formatLine reads the first line of a file.
+func (d *Reader) formatLine() {
+	var (
+		p       = d.p
+		format  string
+		version uint64
+	)
+	for p.Open('{'); p.More('}'); {
+		switch key := p.Key(); string(key) {
+		case "format":
+			format = p.String()
+		case "version":
+			version = p.Uint(math.MaxUint64)
+		default:
+			p.Unknown(key)
+		}
+	}
+	p.End()
+	switch {
+	case p.Err() != nil:
+	case format != wire.Format:
+		p.Fail(0, fmt.Errorf("the first line does not say \"format\":%q", wire.Format))
+	case version == 0 || version > wire.Version:
+		p.Fail(0, fmt.Errorf("version %d is %w", version, trace.ErrUnsupported))
 	}
 }
 

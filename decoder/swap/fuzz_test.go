@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/decoder/swap"
-	"rtrace-bpf/encoder/jsonl"
 	encoder "rtrace-bpf/encoder/swap"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/trace"
 )
 
@@ -66,7 +66,7 @@ func checkError(t *testing.T, err error, data []byte) {
 func lines(t *testing.T, records []*trace.Record) (all []string) {
 	t.Helper()
 	for _, r := range records {
-		line, err := jsonl.AppendRecord(nil, r)
+		line, err := jsonrecord.Append(nil, r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,19 +91,6 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	return d, nil
 }
 
-// SetSide tells what a side file says: how many processors and devices SYSTEM has,
-// 0 if it does not say, and names of functions. It must come before the first
-// ReadRecord.
-func (d *Reader) SetSide(cpus, devices int, apis map[uint32]string) error {
-	o := Options{CPUs: cpus, Devices: devices}
-	if err := o.check(); err != nil {
-		return err
-	}
-	d.parser.opts.CPUs, d.parser.opts.Devices = cpus, devices
-	maps.Copy(d.names, apis)
-	return nil
-}
-
 // Stats returns the counters so far.
 func (d *Reader) Stats() Stats {
 	stats := d.stats

@@ -6,80 +6,45 @@
 package jsonl
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"strconv"
 
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/jsonrecord"
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
 )
 
-// flushAt is the number of buffered bytes at which they are written.
-const flushAt = 64 << 10
-
 // Writer encodes records. Each Write on the underlying writer is made of whole
 // lines.
-type Writer struct {
-	w   io.Writer
-	buf []byte
-	err error // sticky
-}
+type Writer struct{ out binio.Output }
 
 var _ trace.Writer = (*Writer)(nil)
 
-var errClosed = errors.New("jsonl: writer is closed")
-
 // New returns a Writer to w.
 func New(w io.Writer) *Writer {
-	jw := &Writer{w: w, buf: make([]byte, 0, flushAt+4096)}
-	jw.buf = append(jw.buf, `{"format":"`+wire.Format+`","version":`...)
-	jw.buf = strconv.AppendInt(jw.buf, wire.Version, 10)
-	jw.buf = append(jw.buf, "}\n"...)
+	jw := &Writer{binio.NewOutput(w, "jsonl", 4096)}
+	b := append(jw.out.Buf, `{"format":"`+wire.Format+`","version":`...)
+	b = strconv.AppendInt(b, wire.Version, 10)
+	jw.out.Buf = append(b, "}\n"...)
 	return jw
 }
 
 // WriteRecord encodes r. Every kind has a place in this format.
 func (w *Writer) WriteRecord(r *trace.Record) error {
-	if w.err != nil {
-		return w.err
+	if err := w.out.Err(); err != nil {
+		return err
 	}
-	b, err := AppendRecord(w.buf, r)
+	b, err := jsonrecord.Append(w.out.Buf, r)
 	if err != nil {
 		return err
 	}
-	w.buf = append(b, '\n')
-	if len(w.buf) >= flushAt {
-		return w.Flush()
-	}
-	return nil
+	w.out.Buf = append(b, '\n')
+	return w.out.Pass()
 }
 
 // Flush writes the buffered lines.
-func (w *Writer) Flush() error {
-	if w.err != nil {
-		return w.err
-	}
-	if len(w.buf) == 0 {
-		return nil
-	}
-	err := binio.Write(w.w, w.buf)
-	w.buf = w.buf[:0]
-	if err != nil {
-		w.err = fmt.Errorf("writing jsonl: %w", err)
-	}
-	return w.err
-}
+func (w *Writer) Flush() error { return w.out.Flush() }
 
 // Close flushes the output; the format has no trailer of its own.
-func (w *Writer) Close() error {
-	if errors.Is(w.err, errClosed) {
-		return nil
-	}
-	err := w.Flush()
-	if err == nil {
-		w.err = errClosed
-	}
-	return err
-}
+func (w *Writer) Close() error { return w.out.Close() }

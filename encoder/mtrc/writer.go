@@ -2,7 +2,6 @@ package mtrc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
@@ -11,19 +10,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// flushAt is the number of buffered bytes at which they are written.
-const flushAt = 64 << 10
-
 // Writer is a trace.Writer. Each Write on the underlying writer ends behind a
 // whole record.
 //
 // A Header begins a stream, as does what follows an End; a file may have several.
 // All processes between are in one stream. A file without any event is valid, too.
 type Writer struct {
-	w    io.Writer
+	out  binio.Output
 	opts Options
-	buf  []byte
-	err  error // sticky
 
 	header  wire.Header
 	state   state
@@ -48,8 +42,6 @@ const (
 
 var _ trace.Writer = (*Writer)(nil)
 
-var errClosed = errors.New("mtrc: writer is closed")
-
 // New returns a Writer to w.
 func New(w io.Writer, opts Options) (*Writer, error) {
 	if w == nil {
@@ -58,7 +50,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	m := &Writer{w: w, opts: opts, buf: make([]byte, 0, flushAt+4096), indexer: NewIndexer()}
+	m := &Writer{out: binio.NewOutput(w, "mtrc", 4096), opts: opts, indexer: NewIndexer()}
 	if opts.Legacy {
 		m.legacy = newLegacy()
 		m.indexer = newIndexer(wire.LegacyLimit)
@@ -83,8 +75,8 @@ func (m *Writer) Positions() int { return m.blocks }
 // WriteRecord implements trace.Writer. Header, Call and HeapGrow have a place in
 // the format; Resource, Exec and Exit say which calls have.
 func (m *Writer) WriteRecord(r *trace.Record) error {
-	if m.err != nil {
-		return m.err
+	if err := m.out.Err(); err != nil {
+		return err
 	}
 	m.blocks = 0
 	switch r.Kind {
@@ -107,10 +99,7 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 			m.blocks = len(events)
 		}
 	}
-	if len(m.buf) >= flushAt {
-		return m.pass()
-	}
-	return nil
+	return m.out.Pass()
 }
 
 // setHeader decides what the header of the next stream says.
@@ -139,9 +128,9 @@ func (m *Writer) beginStream() {
 	}
 	m.state = open
 	order := binio.Order{Big: m.header.Big, Pointer: m.header.Words}
-	m.buf = append(m.buf, wire.Magic...)
-	m.buf = order.AppendPtr(m.buf, 1)
-	m.buf = order.AppendPtr(m.buf, m.header.Version)
+	m.out.Buf = append(m.out.Buf, wire.Magic...)
+	m.out.Buf = order.AppendPtr(m.out.Buf, 1)
+	m.out.Buf = order.AppendPtr(m.out.Buf, m.header.Version)
 	m.source = m.header.HasSource()
 }
 
@@ -153,7 +142,7 @@ func (m *Writer) endStream() {
 	if m.state != open {
 		return
 	}
-	m.buf = append(m.buf, wire.Magic...)
+	m.out.Buf = append(m.out.Buf, wire.Magic...)
 	m.state = behind
 	m.reset()
 }
@@ -177,10 +166,10 @@ func (m *Writer) write(e *wire.Event, pid int32) {
 	if m.header.Words == 4 && (e.Index|e.Address|e.Size|e.Source.Thread|e.Source.Line) > math.MaxUint32 {
 		m.wide++
 	}
-	b := append(m.buf, byte(e.Kind))
+	b := append(m.out.Buf, byte(e.Kind))
 	switch e.Kind {
 	case wire.Heap, wire.Internal:
-		m.buf = binio.AppendUleb128(binio.AppendUleb128(b, e.Address), e.Size)
+		m.out.Buf = binio.AppendUleb128(binio.AppendUleb128(b, e.Address), e.Size)
 		return
 	case wire.Free:
 		b = binio.AppendUleb128(b, e.Index)
@@ -200,49 +189,25 @@ func (m *Writer) write(e *wire.Event, pid int32) {
 		}
 		b = binio.AppendUleb128(b, e.Source.Line)
 	}
-	m.buf = b
-}
-
-// pass writes the buffer.
-func (m *Writer) pass() error {
-	err := binio.Write(m.w, m.buf)
-	m.buf = m.buf[:0]
-	if err != nil {
-		m.err = fmt.Errorf("writing mtrc: %w", err)
-	}
-	return m.err
+	m.out.Buf = b
 }
 
 // Flush implements trace.Writer. It writes the header of a stream that was
 // begun.
 func (m *Writer) Flush() error {
-	if m.err != nil {
-		return m.err
-	}
-	if m.state == due {
+	if m.out.Err() == nil && m.state == due {
 		m.beginStream()
 	}
-	if len(m.buf) == 0 {
-		return nil
-	}
-	return m.pass()
+	return m.out.Flush()
 }
 
 // Close implements trace.Writer. It writes the trailer.
 func (m *Writer) Close() error {
-	if errors.Is(m.err, errClosed) {
-		return nil
+	if m.out.Err() == nil {
+		if m.state == fresh {
+			m.state = due
+		}
+		m.endStream()
 	}
-	if m.err != nil {
-		return m.err
-	}
-	if m.state == fresh {
-		m.state = due
-	}
-	m.endStream()
-	err := m.Flush()
-	if err == nil {
-		m.err = errClosed
-	}
-	return err
+	return m.out.Close()
 }

@@ -85,7 +85,7 @@ func (m *Writer) call(r *trace.Record) {
 	api := m.api(c, r.Time)
 	m.begin(wire.ProbeMemory, r.Time)
 	number := m.seq - 1
-	b := binary.LittleEndian.AppendUint32(m.buf, api.ID)
+	b := binary.LittleEndian.AppendUint32(m.out.Buf, api.ID)
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.PID))
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.TID))
 	b = appendArgs(b, api, c)
@@ -106,7 +106,7 @@ func (m *Writer) call(r *trace.Record) {
 	b = binary.LittleEndian.AppendUint64(b, 0) // reserved
 	b = binary.LittleEndian.AppendUint64(b, size)
 	b = binary.LittleEndian.AppendUint32(b, kind)
-	m.buf = binary.LittleEndian.AppendUint64(b, c.ID)
+	m.out.Buf = binary.LittleEndian.AppendUint64(b, c.ID)
 	m.end()
 	if len(c.Stack.Frames) > 1 && !m.opts.NoStacks {
 		m.frames(r.Time, number, c.Stack.Frames)
@@ -190,9 +190,9 @@ func (m *Writer) frames(now int64, number uint32, frames []uint64) {
 	m.begin(wire.Stack, now)
 	m.u32(number)
 	m.u32(uint32(len(frames)))
-	at := len(m.buf)
-	m.buf = slices.Grow(m.buf, 8*len(frames))[:at+8*len(frames)]
-	for b := m.buf[at:]; len(frames) > 0; b, frames = b[8:], frames[1:] {
+	at := len(m.out.Buf)
+	m.out.Buf = slices.Grow(m.out.Buf, 8*len(frames))[:at+8*len(frames)]
+	for b := m.out.Buf[at:]; len(frames) > 0; b, frames = b[8:], frames[1:] {
 		binary.LittleEndian.PutUint64(b, frames[0])
 	}
 	m.end()

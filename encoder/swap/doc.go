@@ -3,10 +3,7 @@
 // trace has no place in it.
 package swap
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Dialect is whose layouts are written where the protocol document and real devices
 // differ.
@@ -66,5 +63,3 @@ func (s Stats) Remarks() (list []string) {
 	add(s.Long, "texts or lists were cut at the limit of a message")
 	return list
 }
-
-var errClosed = errors.New("swap: writer is closed")

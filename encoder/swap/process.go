@@ -80,7 +80,7 @@ func (m *Writer) endProcess() {
 		m.bounds(p.pid, &p.maps[program])
 		m.text(p.maps[program].Path)
 	}
-	at := len(m.buf)
+	at := len(m.out.Buf)
 	m.u32(0)
 	n := uint32(0)
 	for i := range p.maps {
@@ -90,7 +90,7 @@ func (m *Writer) endProcess() {
 			n++
 		}
 	}
-	binary.LittleEndian.PutUint32(m.buf[at:], n)
+	binary.LittleEndian.PutUint32(m.out.Buf[at:], n)
 	m.end()
 	if p.task != "" && m.opts.Dialect == Document && p.task != taskName(name) {
 		m.comm(p.pid, p.time, p.task)

@@ -113,7 +113,7 @@ func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 	} else if itself && !begins {
 		result.Number = c.ID
 	}
-	m.buf = result.appendTo(m.buf)
+	m.out.Buf = result.appendTo(m.out.Buf)
 	m.u64(0) // errno
 	m.u32(callType)
 	caller := uint64(UnknownCaller)
@@ -141,7 +141,7 @@ func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 		m.u64(0) // object
 		m.u64(fd)
 		m.u32(kind)
-		m.buf = append(m.buf, ip[:]...)
+		m.out.Buf = append(m.out.Buf, ip[:]...)
 		m.u32(port)
 		m.u64(0) // bytes moved
 	case wire.ProbeThread:
@@ -161,7 +161,7 @@ func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 // items writes the arguments: the parameters, then what the vocabulary tells besides, as
 // texts NAME=VALUE.
 func (m *Writer) items(c *trace.Call, params []wire.Param) {
-	at, n := len(m.buf), uint32(0)
+	at, n := len(m.out.Buf), uint32(0)
 	m.u32(0)
 	var taken [maxItems]bool
 	for i := range params {
@@ -188,13 +188,13 @@ func (m *Writer) items(c *trace.Call, params []wire.Param) {
 			n++
 		}
 	}
-	binary.LittleEndian.PutUint32(m.buf[at:], n)
+	binary.LittleEndian.PutUint32(m.out.Buf[at:], n)
 }
 
 // item writes an argument. A text that is too long is cut.
 func (m *Writer) item(i *Item) {
 	if i.Letter != 's' {
-		m.buf = i.appendTo(m.buf)
+		m.out.Buf = i.appendTo(m.out.Buf)
 		return
 	}
 	text := i.Text
@@ -202,7 +202,7 @@ func (m *Writer) item(i *Item) {
 		text = text[:maxText]
 		m.stats.Long++
 	}
-	m.buf = append(m.buf, 's')
+	m.out.Buf = append(m.out.Buf, 's')
 	m.text(text)
 }
 

@@ -12,17 +12,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// flushAt is the number of buffered bytes at which they are written.
-const flushAt = 64 << 10
-
 // Writer is a trace.Writer. Each Write on the underlying writer ends behind a whole
 // message.
 type Writer struct {
-	w    io.Writer
+	out  binio.Output
 	opts Options
-	buf  []byte
-	at   int   // of the message that is being written
-	err  error // sticky
+	at   int // of the message that is being written
 
 	seq       uint32
 	gap       uint64 // how many numbers were left out behind the last message
@@ -51,7 +46,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 		return nil, fmt.Errorf("swap: unknown dialect %d", opts.Dialect)
 	}
 	m := &Writer{
-		w: w, opts: opts, buf: make([]byte, 0, flushAt+wire.MaxPayload),
+		out: binio.NewOutput(w, "swap", wire.MaxPayload), opts: opts,
 		mapped: map[place]uint64{}, apis: map[string]*wire.API{}, others: map[string]*wire.API{}, sockets: map[descriptor]bool{},
 		ownAPI: wire.FirstNamedAPI,
 	}
@@ -89,8 +84,8 @@ func (m *Writer) Start() int64 { return m.first }
 
 // WriteRecord implements trace.Writer.
 func (m *Writer) WriteRecord(r *trace.Record) error {
-	if m.err != nil {
-		return m.err
+	if err := m.out.Err(); err != nil {
+		return err
 	}
 	if m.process.open && !m.process.continues(r) {
 		m.endProcess()
@@ -137,10 +132,7 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 			m.opaque(r)
 		}
 	}
-	if len(m.buf) >= flushAt {
-		return m.pass()
-	}
-	return nil
+	return m.out.Pass()
 }
 
 // lost leaves numbers out, and says in a message why. In front of the first message
@@ -174,8 +166,8 @@ func (m *Writer) opaque(r *trace.Record) {
 		return
 	}
 	m.begin(o.ID, r.Time)
-	m.buf = append(m.buf, o.Data...)
-	if data := m.buf[m.at+wire.HeaderSize:]; m.opts.Formula && o.ID == wire.AppSetupStage && len(data) == 24 {
+	m.out.Buf = append(m.out.Buf, o.Data...)
+	if data := m.out.Buf[m.at+wire.HeaderSize:]; m.opts.Formula && o.ID == wire.AppSetupStage && len(data) == 24 {
 		for _, t := range [][]byte{data[8:16], data[16:24]} {
 			v := binary.LittleEndian.Uint64(t)
 			binary.LittleEndian.PutUint64(t, v<<32|v>>32)
@@ -195,7 +187,7 @@ func (m *Writer) beginAt(id uint32, wall int64) {
 		m.u32(0)
 		m.end()
 	}
-	m.at = len(m.buf)
+	m.at = len(m.out.Buf)
 	m.u32(id)
 	m.u32(m.seq)
 	m.seq++
@@ -209,11 +201,11 @@ func (m *Writer) beginAt(id uint32, wall int64) {
 
 // end completes the message.
 func (m *Writer) end() {
-	binary.LittleEndian.PutUint32(m.buf[m.at+16:], uint32(len(m.buf)-m.at-wire.HeaderSize))
+	binary.LittleEndian.PutUint32(m.out.Buf[m.at+16:], uint32(len(m.out.Buf)-m.at-wire.HeaderSize))
 }
 
-func (m *Writer) u32(v uint32) { m.buf = binary.LittleEndian.AppendUint32(m.buf, v) }
-func (m *Writer) u64(v uint64) { m.buf = binary.LittleEndian.AppendUint64(m.buf, v) }
+func (m *Writer) u32(v uint32) { m.out.Buf = binary.LittleEndian.AppendUint32(m.out.Buf, v) }
+func (m *Writer) u64(v uint64) { m.out.Buf = binary.LittleEndian.AppendUint64(m.out.Buf, v) }
 
 // time appends a time in ns since 1970.
 func (m *Writer) time(wall int64) {
@@ -233,7 +225,7 @@ func (m *Writer) time(wall int64) {
 func (m *Writer) text(s string) {
 	// What else the message may have takes less than this.
 	const others = 256
-	room := wire.MaxPayload - others - (len(m.buf) - m.at - wire.HeaderSize)
+	room := wire.MaxPayload - others - (len(m.out.Buf) - m.at - wire.HeaderSize)
 	if len(s) > room {
 		s = s[:max(room, 0)]
 		m.stats.Long++
@@ -244,41 +236,19 @@ func (m *Writer) text(s string) {
 			break
 		}
 	}
-	m.buf = append(append(m.buf, s...), 0)
-}
-
-// pass writes the buffer.
-func (m *Writer) pass() error {
-	err := binio.Write(m.w, m.buf)
-	m.buf = m.buf[:0]
-	if err != nil {
-		m.err = fmt.Errorf("writing swap: %w", err)
-	}
-	return m.err
+	m.out.Buf = append(append(m.out.Buf, s...), 0)
 }
 
 // Flush implements trace.Writer.
 func (m *Writer) Flush() error {
-	if m.err != nil {
-		return m.err
-	}
-	if m.process.open {
+	if m.out.Err() == nil && m.process.open {
 		m.endProcess()
 	}
-	if len(m.buf) == 0 {
-		return nil
-	}
-	return m.pass()
+	return m.out.Flush()
 }
 
 // Close implements trace.Writer.
 func (m *Writer) Close() error {
-	if errors.Is(m.err, errClosed) {
-		return nil
-	}
-	err := m.Flush()
-	if err == nil {
-		m.err = errClosed
-	}
-	return err
+	_ = m.Flush() // out.Close returns its error
+	return m.out.Close()
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"rtrace-bpf/decoder/jsonl"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/internal/jsontext"
 	"rtrace-bpf/trace"
 )
@@ -77,7 +77,7 @@ type placed struct {
 // source reads the lines of a side file.
 type source struct {
 	lines  *jsontext.Lines
-	p      *jsonl.Parser
+	p      *jsonrecord.Parser
 	at     uint64 // of the record being read
 	lastAt uint64 // of the last record
 	lastTo uint64 // of the last chunk
@@ -85,7 +85,7 @@ type source struct {
 }
 
 func newSource(r io.Reader) *source {
-	return &source{lines: jsontext.NewLines(r, maxLine), p: jsonl.NewParser(false)}
+	return &source{lines: jsontext.NewLines(r, maxLine), p: jsonrecord.NewParser(false)}
 }
 
 func (s *source) begin() error {
@@ -126,8 +126,8 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 		if s.p.Blank() {
 			continue
 		}
-		if bytes.HasPrefix(line, []byte(swapLine)) {
-			continue // for ReadSwap
+		if isFacts(line) {
+			continue // for ReadFacts
 		}
 		if bytes.HasPrefix(line, []byte(heapInfoLine)) {
 			if s.heap, err = parseHeapInfo(line); err != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strconv"
 
-	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/atomicfile"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/internal/jsontext"
 	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/trace"
@@ -127,7 +127,7 @@ func (w *Writer) call(r *trace.Record, n uint64) {
 }
 
 func (w *Writer) record(r *trace.Record) {
-	line, err := jsonl.AppendRecord(w.line[:0], r)
+	line, err := jsonrecord.Append(w.line[:0], r)
 	if err != nil {
 		w.err = err
 		return

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"rtrace-bpf/decoder/jsonl"
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/trace"
 )
 
@@ -23,7 +23,7 @@ type Reader struct {
 	bad    bool  // the block is not what a writer makes
 	table  table
 	last   last
-	parser *jsonl.Parser
+	parser *jsonrecord.Parser
 	frames []uint64 // of stacks that are not in the table
 	names  []string
 	args   []trace.Arg
@@ -35,7 +35,7 @@ var _ trace.Reader = (*Reader)(nil)
 var errDamaged = errors.New("spool: the temporary file is damaged")
 
 func newReader(from *source) *Reader {
-	return &Reader{from: from, end: io.EOF, parser: jsonl.NewParser(false)}
+	return &Reader{from: from, end: io.EOF, parser: jsonrecord.NewParser(false)}
 }
 
 // ReadRecord implements trace.Reader.

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"rtrace-bpf/encoder/jsonl"
 	"rtrace-bpf/internal/binio"
+	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/trace"
 )
 
@@ -47,7 +47,7 @@ func (e *encoder) take() []byte {
 }
 
 // record adds r to the block. It fails, and adds nothing, if r is no record
-// that package jsonl could write.
+// that package jsonrecord can write.
 func (e *encoder) record(r *trace.Record) error {
 	if r.Kind == trace.KindCall {
 		s := &r.Call.Stack
@@ -57,7 +57,7 @@ func (e *encoder) record(r *trace.Record) error {
 		e.call(r)
 		return nil
 	}
-	line, err := jsonl.AppendRecord(e.line[:0], r)
+	line, err := jsonrecord.Append(e.line[:0], r)
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// keep holds what a benchmark measures the size of.
+// keep holds the result of a benchmark, so that its size can be measured.
 var keep any
 
 // loadAll measures opening a file, reading its symbols and the memory that
@@ -48,7 +48,7 @@ func BenchmarkLoadLibc(b *testing.B) {
 	loadAll(b, func() (*File, error) { return Open("/lib/x86_64-linux-gnu/libc.so.6") })
 }
 
-// large is a file with 100,000 functions with names of usual length.
+// large returns a file with 100,000 functions whose names have the usual length.
 func large() []byte {
 	f := standard()
 	for i := range 100_000 {
@@ -57,7 +57,7 @@ func large() []byte {
 		})
 	}
 	data := f.build()
-	// Room for the code: only the headers know of it.
+	// Make room for the code. Only the headers claim it: the file does not contain it.
 	size := []byte{0, 0, 0x40, 0, 0, 0, 0, 0}
 	copy(data[64+56+40:], size)
 	return data

@@ -8,12 +8,12 @@ import (
 // noteBuildID is NT_GNU_BUILD_ID, a note of the owner "GNU".
 const noteBuildID = 3
 
-// maxBuildID is the longest build-id that is believed; linkers make 8 to 32
+// maxBuildID is the longest build ID that is accepted, in bytes. Linkers make 8 to 32
 // bytes.
 const maxBuildID = 64
 
-// buildID returns the GNU build-id in hexadecimal, or nothing. It looks at the
-// note sections first: in a debug file the segments hold nothing.
+// buildID returns the GNU build ID in hexadecimal, or "" if the file has none. It reads the
+// note sections first, because the segments of a debug file have no contents.
 func (img *image) buildID() string {
 	for i := range img.sections {
 		s := &img.sections[i]

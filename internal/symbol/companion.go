@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// SplitSections returns sections of a file that debugging information names, with
-// its folder if it has one, as the compiler wrote it beside its output (.dwo). It is
-// looked for where the compiler put it, below the root, and beside f. accept says
-// whether the contents are those that are meant, which the caller then owns; without
-// such a file the result is nil. f may be closed.
+// SplitSections returns sections of a split DWARF file (.dwo). name is the file's name as
+// the debugging information gives it, with the compiler's folder if it is known. The file
+// is looked for under that name, below the root, and then next to f. accept reports whether
+// the contents are the right ones; it then owns them. limit bounds the bytes that are read.
+// SplitSections returns nil if no file is accepted. f may be closed.
 func (f *File) SplitSections(limit uint64, name string, accept func([][]byte) bool, sections ...string) [][]byte {
 	if f.path == "" || name == "" {
 		return nil
@@ -24,8 +24,8 @@ func (f *File) SplitSections(limit uint64, name string, accept func([][]byte) bo
 	return f.sectionsOf(limit, candidates, accept, sections)
 }
 
-// PackageSections is SplitSections for the file that all of those were collected
-// in: the name of f, or of its debug file, with .dwp behind it.
+// PackageSections is SplitSections for the file that holds the .dwo files of a whole
+// program (.dwp): the name of f, or of its debug file, with ".dwp" appended.
 func (f *File) PackageSections(limit uint64, sections ...string) [][]byte {
 	if f.path == "" {
 		return nil
@@ -39,7 +39,7 @@ func (f *File) PackageSections(limit uint64, sections ...string) [][]byte {
 	return f.sectionsOf(limit, candidates, func(all [][]byte) bool { return len(all[0]) > 0 }, sections)
 }
 
-// sectionsOf returns the sections of the first file that is accepted.
+// sectionsOf returns the sections of the first candidate that accept takes, or nil.
 func (f *File) sectionsOf(limit uint64, candidates []string, accept func([][]byte) bool, sections []string) [][]byte {
 	for _, name := range candidates {
 		d := f.try(name)
@@ -55,11 +55,10 @@ func (f *File) sectionsOf(limit uint64, candidates []string, accept func([][]byt
 	return nil
 }
 
-// AlternateSections returns sections of the file that dwz moved to what several
-// files have in common, nil if f has no such file or it is not there. It is looked
-// for under the name that f, or its debug file, has for it, below the root, and in
-// the folders of debug files; it must have the build-id that is written there. The
-// file must not be closed.
+// AlternateSections returns sections of the file to which dwz moved what several files have
+// in common. It returns nil if f refers to no such file or the file is missing. The file is
+// looked for under the name that f or its debug file gives, below the root, and in the
+// folders of debug files. Its build ID must be the one that f gives. f must be open.
 func (f *File) AlternateSections(limit uint64, sections ...string) [][]byte {
 	img, name, done := f.debugImage(".debug_info")
 	if img == nil || f.path == "" {
@@ -100,9 +99,8 @@ func (f *File) AlternateSections(limit uint64, sections ...string) [][]byte {
 // maxLink is the longest section that names another file, in bytes.
 const maxLink = 1 << 12
 
-// alternate returns the name and the build-id of the file with what was moved out:
-// from .gnu_debugaltlink, a string and the build-id, or from .debug_sup of DWARF 5
-// (7.3.6).
+// alternate returns the name and the build ID of the file that dwz made. They come from
+// .gnu_debugaltlink (a string and the build ID) or, in DWARF 5, from .debug_sup (7.3.6).
 func (img *image) alternate() (name string, id []byte) {
 	if s := img.named(".gnu_debugaltlink"); s != nil && s.stored() {
 		b, err := img.read(s.offset, s.size, maxLink, "link to an alternate file")
@@ -119,7 +117,7 @@ func (img *image) alternate() (name string, id []byte) {
 	return name, id
 }
 
-// supplement returns the identifier of a file that holds what others have in common.
+// supplement returns the identifier of a file that dwz made, or nil if the file is not one.
 func (img *image) supplement() []byte {
 	if supplementary, _, id := img.supplementary(); supplementary && len(id) > 0 {
 		return id
@@ -127,8 +125,9 @@ func (img *image) supplement() []byte {
 	return []byte{}
 }
 
-// supplementary reads .debug_sup: a version, whether this is the file for others,
-// the name of that otherwise, and its identifier with the length as LEB128 before it.
+// supplementary reads .debug_sup: a version, whether this is the file that others refer to,
+// the name of that file if it is not, and the file's identifier, preceded by its length as
+// LEB128.
 func (img *image) supplementary() (is bool, name string, id []byte) {
 	s := img.named(".debug_sup")
 	if s == nil || !s.stored() {

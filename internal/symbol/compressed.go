@@ -12,12 +12,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxRatio is how many times longer than in the file a section may be when it
-// is unpacked. Compilers' output gets to about ten.
+// maxRatio is the largest accepted ratio of a section's unpacked size to its size in the
+// file. What compilers write reaches about ten.
 const maxRatio = 100
 
-// contents returns the bytes of a section, unpacked, of which there must not
-// be more than limit.
+// contents returns the bytes of a section, unpacked. More than limit bytes are an error.
 func (img *image) contents(s *section, limit uint64, what string) ([]byte, error) {
 	data, err := img.read(s.offset, s.size, limit, what)
 	if err != nil || s.flags&elf.SHF_COMPRESSED == 0 {

@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// packed returns a compressed section that says how long it is unpacked.
+// packed returns a compressed section whose header gives length as the unpacked size.
 func packed(method elf.CompressionType, length uint64, body []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(method))
 	b = binary.LittleEndian.AppendUint32(b, 0)

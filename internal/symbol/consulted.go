@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Consulted is a file that was looked for besides an ELF file, because it might
-// have its symbols or debugging information.
+// Consulted is a file that was looked for because it might hold the symbols or the
+// debugging information of an ELF file.
 type Consulted struct {
 	Name    string
 	Size    int64 // bytes; -1 if there is none
 	Changed int64 // time of the last change, in ns since 1970; 0 if there is none
 }
 
-// Consult says what a name stands for now.
+// Consult returns the size and the time of the last change that a file has now.
 func Consult(name string) Consulted {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -39,8 +39,8 @@ func (f *File) Consulted() []Consulted {
 	return slices.Clone(f.consulted)
 }
 
-// Name returns the name that the file was opened by on this machine, or nothing if
-// it is no file on disk.
+// Name returns the path under which the file was opened on this machine, or "" if it is not
+// a file on disk.
 func (f *File) Name() string {
 	if f.info == nil {
 		return ""

@@ -7,15 +7,15 @@ import (
 	"rtrace-bpf/internal/xz"
 )
 
-// Limits of .gnu_debugdata, which has a tenth of the size of the code.
+// Limits of .gnu_debugdata, which is about a tenth of the size of the code.
 const (
 	maxPackedData = 1 << 26 // bytes as stored
 	maxDebugData  = 1 << 28 // bytes unpacked
 )
 
-// debugData returns the ELF file that is stored in .gnu_debugdata, packed by xz:
-// Fedora puts the symbols there that are not in .dynsym. It returns nil if there
-// is none, or the file has a symbol table.
+// debugData returns the ELF file in .gnu_debugdata, which is packed with xz. Fedora puts
+// the symbols that are not in .dynsym there. It returns nil if there is none, or if the
+// file has a symbol table.
 func (f *File) debugData() *image {
 	s := f.image.named(".gnu_debugdata")
 	if s == nil || !s.stored() || f.image.has(elf.SHT_SYMTAB) {

@@ -51,8 +51,8 @@ func TestDebugData(t *testing.T) {
 	}
 }
 
-// TestBuildID: a file is found by its build-id, the whole one before its debug
-// file, and never another one.
+// TestOpenBuildID opens files by their build ID. The file itself is preferred to its debug
+// file, and a file with another build ID is never used.
 func TestOpenBuildID(t *testing.T) {
 	prog, debug := split(t, "-Wl,--build-id")
 	_, other := split(t, "-Wl,--build-id", "-O1")
@@ -98,7 +98,7 @@ func TestOpenBuildID(t *testing.T) {
 	}
 	for _, id := range []string{"", "ab", "../../../etc/passwd", "ABCD", id + "/"} {
 		if _, err := places.OpenBuildID(id); err == nil {
-			t.Errorf("build-id %q found", id)
+			t.Errorf("build ID %q found", id)
 		}
 	}
 }

@@ -15,9 +15,9 @@ type debugFile struct {
 	path   string
 }
 
-// openDebug finds the debug file, for symbols where one is to be expected: the
-// file has no symbol table of its own, or a link that says where the rest is. It
-// returns nil if there is none. The build-id or the checksum must agree.
+// openDebug opens the separate debug file, or returns nil if there is none. For symbols it
+// looks for one only if the file has no symbol table of its own or has a debug link. The
+// build ID or the checksum must match.
 func (f *File) openDebug(forSymbols bool) *debugFile {
 	if f.path == "" {
 		return nil
@@ -51,8 +51,8 @@ func (f *File) openDebug(forSymbols bool) *debugFile {
 	return nil
 }
 
-// belongs says whether a file that was found by build-id is the debug file of f.
-// If it is not, it is closed. d may be nil.
+// belongs reports whether d, a file that was found by build ID, is the debug file of f, and
+// closes it if it is not. d may be nil.
 func (d *debugFile) belongs(f *File) bool {
 	if d == nil {
 		return false
@@ -64,7 +64,7 @@ func (d *debugFile) belongs(f *File) bool {
 	return false
 }
 
-// has says whether the file stores a section of the given type.
+// has reports whether the file stores a section of the given type.
 func (img *image) has(typ elf.SectionType) bool {
 	for i := range img.sections {
 		if s := &img.sections[i]; s.typ == typ && s.stored() {
@@ -110,7 +110,8 @@ func openDebugFile(name string) *debugFile {
 	return &debugFile{image: img, closer: f, path: name}
 }
 
-// try is openDebugFile for a file that f may need.
+// try is openDebugFile for a file that f may need; it also notes that the file was
+// consulted.
 func (f *File) try(name string) *debugFile {
 	if name == "" {
 		return nil
@@ -119,8 +120,8 @@ func (f *File) try(name string) *debugFile {
 	return openDebugFile(name)
 }
 
-// maxChecked is the largest debug file, in bytes, whose checksum is taken: the
-// size of a sparse file costs its owner nothing.
+// maxChecked is the largest debug file, in bytes, whose checksum is computed. There is a
+// limit because a sparse file of any size costs its owner nothing.
 const maxChecked = 2 << 30
 
 // checksum returns the CRC-32 of the whole file, and whether it could be read.

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// split compiles funcs.c and moves its symbols into a debug file. It returns
-// both, and a function that is only named in the latter.
+// split compiles funcs.c and moves its symbols into a debug file. It returns both paths.
 func split(t *testing.T, flags ...string) (prog, debug string) {
 	t.Helper()
 	prog = compile(t, "funcs.c", append(flags, "-O2", "-g")...)
@@ -28,7 +27,7 @@ func move(t *testing.T, from, to string) {
 	}
 }
 
-// named says whether the file knows its local function.
+// named reports whether the file knows its local function.
 func named(t *testing.T, f *File) bool {
 	t.Helper()
 	if err := f.Load(); err != nil {
@@ -56,7 +55,7 @@ func TestDebugFileByBuildID(t *testing.T) {
 		id := plain.BuildID()
 		plain.Close()
 		if len(id) != 40 || !strings.Contains(run(t, "", "readelf", "-n", prog), id) {
-			t.Fatalf("build-id %q", id)
+			t.Fatalf("build ID %q", id)
 		}
 		root := t.TempDir()
 		name := prog
@@ -71,7 +70,7 @@ func TestDebugFileByBuildID(t *testing.T) {
 			f, err = OpenIn(root, name)
 		} else {
 			f, err = OpenIn("", name)
-			f.places = new(Places) // only this machine's folder is looked at
+			f.places = new(Places) // do not look in this machine's folder as well
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +144,7 @@ func TestDebugFileByLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.BuildID() != "" {
-				t.Errorf("build-id %q", f.BuildID())
+				t.Errorf("build ID %q", f.BuildID())
 			}
 			if got := named(t, f); got == damaged {
 				t.Errorf("%s, damaged %v: named %v", place, damaged, got)

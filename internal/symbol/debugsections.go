@@ -9,11 +9,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// DebugSections returns the contents of sections that hold debugging
-// information, unpacked; nil for those that are missing. All are taken from
-// one file: the file itself if it stores the first of them, else its separate
-// debug file. The caller owns what is returned, which is limit bytes at most.
-// The file must not be closed.
+// DebugSections returns the contents of sections of debugging information, unpacked; nil
+// for sections that are missing. All come from one file: the file itself if it has contents
+// for the first section, else its separate debug file. The caller owns the result, which
+// has at most limit bytes. The file must be open.
 func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
 	img, _, done := f.debugImage(names[0])
 	if img == nil {
@@ -23,9 +22,9 @@ func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
 	return img.debugSections(limit, names)
 }
 
-// debugImage returns what stores a section of debugging information: the file
-// itself, or else its debug file, nil if there is none; and its name. done closes
-// what was opened.
+// debugImage returns the image that has contents for a section of debugging information,
+// and its file's name. The image is that of the file itself or of its debug file; it is nil
+// if neither has the section. done closes what was opened.
 func (f *File) debugImage(section string) (img *image, name string, done func()) {
 	if f.image.debugSection(section) != nil {
 		return f.image, f.name, func() {}
@@ -55,8 +54,8 @@ func (img *image) debugSections(limit uint64, names []string) ([][]byte, error) 
 	return all, nil
 }
 
-// oldPrefix stands for ".debug_" in the names of sections that are packed in
-// the way from before SHF_COMPRESSED.
+// oldPrefix replaces ".debug_" in the names of sections that are packed in the old way,
+// from before SHF_COMPRESSED.
 const oldPrefix = ".zdebug_"
 
 // debugSection returns the section of the given name whose bytes are in the
@@ -72,8 +71,8 @@ func (img *image) debugSection(name string) *section {
 	return s
 }
 
-// debugContents returns the bytes of a section, unpacked, of which there must
-// not be more than limit.
+// debugContents returns the bytes of a section, unpacked. More than limit bytes are an
+// error.
 func (img *image) debugContents(s *section, limit uint64, what string) ([]byte, error) {
 	data, err := img.contents(s, limit, what)
 	const head = 12 // "ZLIB" and the length as a big-endian number

@@ -12,16 +12,15 @@ const (
 	demangledPow = 14      // results are cut at 1<<demangledPow bytes
 )
 
-// Demangle returns the name that a C++ or Rust function has in the source,
-// with its parameters if the symbol tells them. Other names come back
-// unchanged and with false.
+// Demangle returns the name that a C++ or Rust function has in the source, with its
+// parameters if the symbol contains them. It returns other names unchanged, and false.
 func Demangle(name string) (text string, ok bool) {
 	if len(name) < 3 || len(name) > maxMangled || name[0] != '_' {
 		return name, false
 	}
 	defer func() {
-		// The demangler panics on some names that no compiler makes; those
-		// are no mangled names then.
+		// The demangler panics on some names that no compiler makes. They are treated as
+		// not mangled.
 		if recover() != nil {
 			text, ok = name, false
 		}
@@ -36,10 +35,10 @@ func Demangle(name string) (text string, ok bool) {
 	return text, true
 }
 
-// Source returns the name that a function has in the source, and whether the
-// symbol was mangled. GTK's prefix for its internal aliases is left out, and
-// control characters, which only a hostile file has, become question marks:
-// they must not end a line or steer a terminal.
+// Source returns the name that a function has in the source, and whether the symbol was
+// mangled. It leaves out GTK's prefix for internal aliases. It replaces control characters,
+// which only a hostile file has, with question marks, so that a name cannot end a line or
+// control a terminal.
 func Source(name string) (text string, mangled bool) {
 	text, mangled = Demangle(name)
 	if !mangled {
@@ -48,7 +47,7 @@ func Source(name string) (text string, mangled bool) {
 	return Printable(text), mangled
 }
 
-// Printable replaces control characters by question marks.
+// Printable replaces control characters with question marks.
 func Printable(text string) string { return strings.Map(printable, text) }
 
 func printable(c rune) rune {
@@ -58,8 +57,8 @@ func printable(c rune) rune {
 	return c
 }
 
-// Text returns how a function is printed: a C++ or Rust name as in the source,
-// any other with () behind it.
+// Text returns a function's name for printing: a C++ or Rust name as in the source, any
+// other name followed by "()".
 func Text(name string) string {
 	text, mangled := Source(name)
 	if mangled {

@@ -11,7 +11,7 @@ func TestDemangleLikeBinutils(t *testing.T) {
 	path := compile(t, "names.cc", "-O0", "-static")
 	names := strings.Split(run(t, "", "nm", "-p", path), "\n")
 	wants := strings.Split(run(t, "", "nm", "-p", "-C", path), "\n")
-	// Closing brackets, and commas after empty packs, are set in two ways.
+	// The two put different spaces between closing brackets and after empty packs.
 	brackets := strings.NewReplacer("> >", ">>", ", >", ">")
 	compared := 0
 	for i, line := range names {

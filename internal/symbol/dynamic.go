@@ -2,8 +2,8 @@ package symbol
 
 import "debug/elf"
 
-// Alone says whether the file needs no other library: a statically linked
-// program, or a library that is not built on one, as a C library may be.
+// Alone reports whether the file needs no other library. That holds for a statically linked
+// program and for a library that builds on none, as a C library may.
 func (f *File) Alone() bool {
 	alone := true
 	ok := f.image.dynamic(func(tag elf.DynTag, _ uint64) {
@@ -12,9 +12,9 @@ func (f *File) Alone() bool {
 	return ok && alone
 }
 
-// GOT returns the address that position-independent code of i386 holds in ebx
-// while it calls through the PLT: that of the table of pointers which the
-// dynamic loader fills in. It is 0 if the file does not say.
+// GOT returns the address that position-independent i386 code holds in ebx while it calls
+// through the PLT: the table of pointers that the dynamic loader fills in. It is 0 if the
+// file does not give it.
 func (f *File) GOT() uint64 {
 	var addr uint64
 	ok := f.image.dynamic(func(tag elf.DynTag, value uint64) {
@@ -28,8 +28,8 @@ func (f *File) GOT() uint64 {
 	return addr
 }
 
-// dynamic calls yield for each entry of the dynamic segment, of which a static
-// program has none. It reports false if there is one that cannot be read.
+// dynamic calls yield for each entry of the dynamic segment; a static program has none. It
+// reports false if an entry cannot be read.
 func (img *image) dynamic(yield func(tag elf.DynTag, value uint64)) bool {
 	for i := range img.segments {
 		s := &img.segments[i]

@@ -13,10 +13,10 @@ const (
 	encHdrRel4 = 0x3b // signed, from the start of the header
 )
 
-// findFrames finds .eh_frame through its search table, .eh_frame_hdr, which a
-// segment leads to (LSB 5.0, 10.6.2). Its length is written nowhere: it ends
-// where the last entry does that the table names, or at its first terminator if
-// there is no table. n is 0 if the file has no such header.
+// findFrames finds .eh_frame through its search table, .eh_frame_hdr, to which a segment
+// points (LSB 5.0, 10.6.2). The file does not give the section's length. The section ends
+// where the last entry of the table ends or, without a table, at the first terminator. n is
+// 0 if the file has no .eh_frame_hdr.
 func (img *image) findFrames() (addr, off, n uint64, err error) {
 	for i := range img.segments {
 		s := &img.segments[i]
@@ -56,7 +56,7 @@ func (img *image) findFrames() (addr, off, n uint64, err error) {
 	return 0, 0, 0, nil
 }
 
-// entryEnd returns how many bytes the entry of .eh_frame at off takes.
+// entryEnd returns the length of the entry of .eh_frame at off, in bytes.
 func (img *image) entryEnd(off, rest uint64) (uint64, error) {
 	b, err := img.read(off, 4, 4, "entry of .eh_frame")
 	if err != nil {
@@ -64,13 +64,13 @@ func (img *image) entryEnd(off, rest uint64) (uint64, error) {
 	}
 	n := uint64(img.order.Uint32(b)) + 4
 	if n > rest {
-		return rest, nil // a long length, or broken: the reader will see
+		return rest, nil // a 64-bit length or a malformed one: cfi decides
 	}
 	return n, nil
 }
 
-// untilTerminator returns how long .eh_frame is, of rest bytes at most, if it
-// ends with an entry of length zero. Other data may follow.
+// untilTerminator returns the length of .eh_frame, at most rest bytes, if it ends with an
+// entry of length zero. Other data may follow.
 func (img *image) untilTerminator(addr, off, rest uint64) (uint64, uint64, uint64, error) {
 	data, err := img.read(off, rest, maxFrames, ".eh_frame")
 	if err != nil {

@@ -2,15 +2,15 @@ package symbol
 
 import "debug/elf"
 
-// Exported returns the function with the given name that the file offers to
-// others: what the dynamic loader finds, which looks at nothing but .dynsym. The
-// other symbols need not be read for it.
+// Exported returns the function with the given name that the file exports: the one that the
+// dynamic loader finds. Like the loader, it looks only at .dynsym and does not load the
+// other symbols.
 func (f *File) Exported(name string) (Symbol, bool) {
 	f.exporting.Do(func() {
 		b := newBuilder(f.image)
 		for _, src := range f.image.sources() {
 			if src.dynamic {
-				_ = b.addSource(f.image, &src) // what could be read is there
+				_ = b.addSource(f.image, &src) // use what could be read
 			}
 		}
 		f.exports = b.finish()
@@ -27,8 +27,8 @@ func symbolNamed(t *table, name string) (Symbol, bool) {
 	return t.symbol(i), true
 }
 
-// Dynamic returns where the dynamic segment is loaded, before the load bias is
-// added, and its size in bytes. A static program may have none.
+// Dynamic returns the address of the dynamic segment, before the load bias is added, and
+// its size in bytes. A static program may have none.
 func (f *File) Dynamic() (addr, size uint64, ok bool) {
 	for i := range f.image.segments {
 		if s := &f.image.segments[i]; s.typ == elf.PT_DYNAMIC {
@@ -38,8 +38,8 @@ func (f *File) Dynamic() (addr, size uint64, ok bool) {
 	return 0, 0, false
 }
 
-// Protected says whether the file has data that its loader makes read-only when it has
-// relocated it.
+// Protected reports whether the file has data that its loader makes read-only after
+// relocation.
 func (f *File) Protected() bool {
 	for i := range f.image.segments {
 		if s := &f.image.segments[i]; s.typ == elf.PT_GNU_RELRO && s.memsz > 0 {

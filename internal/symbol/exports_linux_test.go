@@ -8,8 +8,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// What a library and a program offer to others is what readelf's reader in Go's
-// own library lists in .dynsym; what they have besides is not.
+// A library and a program export what debug/elf lists in .dynsym, and nothing else.
 func TestExported(t *testing.T) {
 	for _, path := range []string{testutil.Build(t, "plug", "-shared", "-fPIC"), testutil.Build(t, "prefixes"), testutil.Build(t, "prefixes", "-rdynamic")} {
 		f, oracle := openedTwice(t, path)
@@ -44,8 +43,7 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// The dynamic segment is where the section of that name is; a static program has
-// none.
+// The dynamic segment is where the section of that name is. A static program has none.
 func TestDynamic(t *testing.T) {
 	f, oracle := openedTwice(t, testutil.Build(t, "plug", "-shared", "-fPIC"))
 	want := oracle.Section(".dynamic")
@@ -58,7 +56,7 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// openedTwice opens a file as this package does and as Go's own does.
+// openedTwice opens a file with this package and with debug/elf.
 func openedTwice(t *testing.T, path string) (*File, *elf.File) {
 	t.Helper()
 	f, err := Open(path)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// forge makes ELF files with the tables that a test needs: one data and one
-// code segment, a code section of 0x1000 bytes at 0x401000 and another one of
-// 0x100 bytes behind it at 0x402000.
+// forge makes ELF files with the tables that a test needs. They have one data and one code
+// segment, a code section of 0x1000 bytes at 0x401000 and a following one of 0x100 bytes at
+// 0x402000.
 type forge struct {
 	wide    bool
 	order   binary.AppendByteOrder
@@ -21,7 +21,7 @@ type forge struct {
 	bare    bool // no section headers
 }
 
-// forged is a symbol. Its section follows from the address unless it is set.
+// forged is a symbol. Its section is derived from its address unless it is set.
 type forged struct {
 	name    string
 	addr    uint64
@@ -40,7 +40,7 @@ const (
 	object = byte(elf.STT_OBJECT)
 )
 
-// Places in a forged file.
+// Addresses in a forged file.
 const (
 	codeAddr, codeOffset, codeSize = 0x401000, 0x1000, 0x1000
 	tailAddr, tailSize             = 0x402000, 0x100

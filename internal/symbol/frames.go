@@ -5,26 +5,26 @@ import (
 	"encoding/binary"
 )
 
-// maxFrames is how many bytes of call frame information are read. The largest
-// programs have some fifty megabytes.
+// maxFrames is the most bytes of call frame information that are read. The largest programs
+// have about fifty megabytes.
 const maxFrames = 1 << 28
 
 // Frames is the call frame information of a file, as it is stored. Package
-// internal/unwind/cfi reads it.
+// internal/unwind/cfi decodes it.
 type Frames struct {
 	Data []byte // the caller's; empty if there is none
 	Addr uint64 // where it is loaded, as linked; 0 for .debug_frame
 	EH   bool   // .eh_frame, else .debug_frame
 
-	// Text and Got are the addresses of .text and .got, from which some
-	// compilers count; 0 if not known.
+	// Text and Got are the addresses of .text and .got, to which some compilers' addresses
+	// are relative; 0 if unknown.
 	Text, Got uint64
 }
 
 // Order returns the byte order of the file.
 func (f *File) Order() binary.ByteOrder { return f.image.order }
 
-// EHFrame returns .eh_frame, which the dynamic loader maps with the code. In a
+// EHFrame returns .eh_frame, which the dynamic loader maps together with the code. In a
 // file without section headers it is found through .eh_frame_hdr.
 func (f *File) EHFrame() (Frames, error) {
 	img := f.image
@@ -39,8 +39,8 @@ func (f *File) EHFrame() (Frames, error) {
 	return Frames{Data: data, Addr: addr, EH: true}, err
 }
 
-// DebugFrame returns .debug_frame, which debuggers use and no program maps, of
-// the file itself or else of its separate debug file.
+// DebugFrame returns .debug_frame, which debuggers use and no program maps. It comes from
+// the file itself or else from its separate debug file.
 func (f *File) DebugFrame() (Frames, error) {
 	if s := f.image.named(".debug_frame"); s != nil && s.typ != elf.SHT_NOBITS {
 		return f.image.frames(s, false)

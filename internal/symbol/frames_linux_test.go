@@ -73,7 +73,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestGOT compares with the symbol that linkers define where ebx points to.
+// TestGOT compares GOT with the symbol that linkers define at the address that ebx holds.
 func TestGOT(t *testing.T) {
 	for _, flags := range []string{
 		"-m32 -shared", "-m32 -shared -Wl,-z,now", "-m32 -shared -fno-plt", "-m32 -pie", "-m32 -no-pie",

@@ -1,8 +1,9 @@
 package symbol
 
-// Functions is the names of code that no file has, as a trace tells them: that of
-// a just-in-time compiler. Where code was put to where other code was, the later
-// function counts, whenever the address was used. The zero value has none.
+// Functions holds the names of code that is in no file, such as that of a just-in-time
+// compiler, as the records of a trace give them. If a function was put where another one
+// was, the later one counts for all addresses, no matter when they were recorded. The zero
+// value is empty.
 type Functions struct {
 	spans   PerfMap
 	modules []string // of the entries of spans
@@ -10,7 +11,7 @@ type Functions struct {
 	sorted  int // entries that spans finds
 }
 
-// Add adds the function at [start, end). Names are copied and made printable.
+// Add adds the function at [start, end). It copies the names and makes them printable.
 func (f *Functions) Add(name, module string, start, end uint64) {
 	if end <= start || name == "" || len(f.spans.entries) >= maxPerfEntries {
 		return
@@ -27,8 +28,8 @@ func (f *Functions) Add(name, module string, start, end uint64) {
 	f.modules = append(f.modules, path)
 }
 
-// Lookup returns the name of the function at an address and the file that it was
-// made from, empty if that is unknown.
+// Lookup returns the name of the function at addr and the file that it was compiled from,
+// which is empty if unknown.
 func (f *Functions) Lookup(addr uint64) (name, module string, ok bool) {
 	all := f.spans.entries
 	if added := len(all) - f.sorted; added > max(maxAdded, f.sorted/8) {
@@ -49,6 +50,6 @@ func (f *Functions) Lookup(addr uint64) (name, module string, ok bool) {
 	return all[i].name, f.modules[i], true
 }
 
-// maxAdded is how many functions are looked through one by one before they are
-// sorted with the others.
+// maxAdded is how many added functions are searched one by one before they are sorted in
+// with the others.
 const maxAdded = 64

@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// seeds are small files of all classes and orders.
+// seeds returns small files of all classes and byte orders.
 func seeds() [][]byte {
 	var all [][]byte
 	for _, wide := range []bool{false, true} {
@@ -29,8 +29,8 @@ func seeds() [][]byte {
 				dynsym: []forged{{name: "outer", addr: codeAddr, size: 64, info: global | fn, version: 2}},
 			}
 			data := f.build()
-			// The empty code takes most of the file; a fuzzer has better uses
-			// for its time.
+			// The code, which is all zeros, takes up most of the file. A fuzzer should not
+			// spend its time on it.
 			all = append(all, data, data[:len(data)/2])
 		}
 	}
@@ -79,7 +79,7 @@ func checkFrames(t *testing.T, f *File, size int) {
 	}
 }
 
-// checkDebug reads debugging information.
+// checkDebug reads the debugging information.
 func checkDebug(t *testing.T, f *File, size int) {
 	const limit = 1 << 20
 	all, err := f.DebugSections(limit, ".debug_info", ".debug_abbrev", ".text")
@@ -95,8 +95,7 @@ func checkDebug(t *testing.T, f *File, size int) {
 	}
 }
 
-// check calls everything that a File offers and holds what must be true of any
-// file.
+// check calls every method of a File and checks what must be true of any file.
 func check(t *testing.T, f *File, size int) {
 	checkFrames(t, f, size)
 	checkDebug(t, f, size)
@@ -146,7 +145,7 @@ func check(t *testing.T, f *File, size int) {
 	f.Lookup(math.MaxUint64)
 	f.Defined("")
 	if len(f.BuildID()) > 2*maxBuildID || f.Class() != 32 && f.Class() != 64 || f.DebugFile() != "" {
-		t.Fatalf("build-id %q, class %d", f.BuildID(), f.Class())
+		t.Fatalf("build ID %q, class %d", f.BuildID(), f.Class())
 	}
 	_, _, _ = f.Base()
 	_ = f.Machine()
@@ -192,7 +191,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Bad section headers leave a file without names, not without code.
+// Bad section headers leave a file without names, but its code can still be read.
 func TestBadSections(t *testing.T) {
 	good := standard(forged{name: "a", addr: codeAddr, size: 1, info: global | fn})
 	for name, at := range map[string]int{"far away": 0x28, "count": 0x3c, "size": 0x3a} {
@@ -212,7 +211,7 @@ func TestBadSections(t *testing.T) {
 	}
 }
 
-// A bad table does not hide the names of the other one.
+// A bad symbol table does not hide the names of the other one.
 func TestBadTable(t *testing.T) {
 	f := standard(forged{name: "a", addr: codeAddr, size: 1, info: global | fn})
 	f.dynsym = []forged{{name: "b", addr: codeAddr + 1, size: 1, info: global | fn}}
@@ -231,8 +230,7 @@ func TestBadTable(t *testing.T) {
 	}
 }
 
-// Many names that share one long text must neither be copied nor compared at
-// length.
+// Many names that share one long text must be neither copied nor compared in full.
 func TestSharedNames(t *testing.T) {
 	const long, count = 1 << 17, 1 << 12
 	f := standard(forged{name: string(bytes.Repeat([]byte{'a'}, long)), addr: codeAddr, size: 1, info: global | fn})

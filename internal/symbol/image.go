@@ -10,19 +10,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of what is read of a file, whatever its size.
+// Limits of what is read from a file, whatever its size.
 const (
 	maxSegments = 1 << 12
-	maxSections = 1 << 16 // linkers make some dozens
-	maxSymbols  = 1 << 24 // of one table
-	maxStrings  = 1 << 28 // bytes of one string table; the holes of a sparse file cost its owner nothing
+	maxSections = 1 << 16 // linkers make a few dozen
+	maxSymbols  = 1 << 24 // in one table
+	maxStrings  = 1 << 28 // bytes of one string table, because a sparse file of any size costs its owner nothing
 	maxTitles   = 1 << 20 // bytes of the names of all sections
 	maxHash     = 1 << 26 // bytes of a hash table of symbols
 	maxNotes    = 1 << 20 // bytes of one note section
 	maxDynamic  = 1 << 16 // bytes of the dynamic segment
 )
 
-// image is the frame of an ELF file: its headers, and access to its bytes.
+// image is the structure of an ELF file: its headers, and access to its bytes.
 type image struct {
 	r        io.ReaderAt
 	size     uint64
@@ -43,7 +43,7 @@ type segment struct {
 	align                       uint64
 }
 
-// code says whether the segment is loaded as code.
+// code reports whether the segment is loaded as code.
 func (s *segment) code() bool {
 	return s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0
 }
@@ -57,7 +57,7 @@ type section struct {
 	align, entsize     uint64
 }
 
-// stored says whether the section's bytes are in the file as they are.
+// stored reports whether the file contains the section's bytes.
 func (s *section) stored() bool {
 	return s.typ != elf.SHT_NOBITS && s.typ != elf.SHT_NULL && s.flags&elf.SHF_COMPRESSED == 0
 }
@@ -67,8 +67,8 @@ func fail(offset uint64, err error, what string) error {
 	return &trace.SyntaxError{Format: "elf", Offset: int64(offset), Err: fmt.Errorf("%s: %w", what, err)}
 }
 
-// open reads the headers of an ELF file of the given size. Section headers
-// that make no sense are left out: the kernel does not need them.
+// open reads the headers of an ELF file of the given size. Section headers that make no
+// sense are ignored, because the kernel does not need them.
 func open(r io.ReaderAt, size int64) (*image, error) {
 	img := &image{r: r, size: uint64(max(size, 0))}
 	ident, err := img.read(0, elf.EI_NIDENT, elf.EI_NIDENT, "identification")
@@ -122,7 +122,7 @@ func open(r io.ReaderAt, size int64) (*image, error) {
 	return img, nil
 }
 
-// read returns n bytes at off, of which there must not be more than limit.
+// read returns n bytes at off. More than limit bytes are an error.
 func (img *image) read(off, n, limit uint64, what string) ([]byte, error) {
 	if off > img.size || n > img.size-off {
 		return nil, fail(off, trace.ErrTruncated, what)
@@ -140,7 +140,7 @@ func (img *image) read(off, n, limit uint64, what string) ([]byte, error) {
 func (img *image) readInto(b []byte, off uint64, what string) error {
 	if n, err := img.r.ReadAt(b, int64(off)); n < len(b) {
 		if err == io.EOF {
-			return fail(off, trace.ErrTruncated, what) // it shrank
+			return fail(off, trace.ErrTruncated, what) // the file shrank
 		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -199,7 +199,7 @@ func (img *image) readSections(off uint64, entsize, count, names uint16) error {
 		return fail(off, trace.ErrMalformed, "size of a section header")
 	}
 	n, nameIndex := uint64(count), uint32(names)
-	if n == 0 || names == uint16(elf.SHN_XINDEX) { // the first one holds what has no place in the file header
+	if n == 0 || names == uint16(elf.SHN_XINDEX) { // the first section header holds the counts that do not fit into the file header
 		b, err := img.read(off, want, want, "section header")
 		if err != nil {
 			return err
@@ -253,8 +253,8 @@ func (img *image) named(name string) *section {
 	return nil
 }
 
-// offset returns where the byte that is loaded at addr is in the file, and how
-// many bytes of the segment follow there.
+// offset returns the file offset of the byte that is loaded at addr, and how many bytes of
+// the segment follow it.
 func (img *image) offset(addr uint64) (off, rest uint64, ok bool) {
 	for i := range img.segments {
 		s := &img.segments[i]
@@ -265,7 +265,7 @@ func (img *image) offset(addr uint64) (off, rest uint64, ok bool) {
 	return 0, 0, false
 }
 
-// cursor takes numbers off a slice that is known to be long enough.
+// cursor reads numbers from a slice that is known to be long enough.
 type cursor struct {
 	b     []byte
 	order binary.ByteOrder
@@ -288,7 +288,7 @@ func (c *cursor) u32() uint32 {
 	return v
 }
 
-// word takes a number of the file's word size.
+// word reads a number of the file's word size.
 func (c *cursor) word() uint64 {
 	if !c.wide {
 		return uint64(c.u32())

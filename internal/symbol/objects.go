@@ -9,12 +9,12 @@ import (
 // Object is a variable.
 type Object struct {
 	Addr uint64 // before the load bias is added
-	Size uint64 // bytes; 0 if the file does not say
+	Size uint64 // bytes; 0 if unknown
 }
 
-// Objects returns where the variables with the given names are; those that no symbol
-// tells of are missing. Symbols of the file itself go before those of its separate
-// debug file. The file must not be closed.
+// Objects returns the variables with the given names; those without a symbol are missing.
+// Symbols of the file itself take precedence over those of its separate debug file. The
+// file must be open.
 func (f *File) Objects(names ...string) map[string]Object {
 	found := make(map[string]Object)
 	f.image.objects(found, names)
@@ -27,8 +27,8 @@ func (f *File) Objects(names ...string) map[string]Object {
 	return found
 }
 
-// objects adds the variables of all symbol tables that are not yet found. What cannot
-// be read is left out.
+// objects adds the variables of all symbol tables that were not found yet. It skips what
+// cannot be read.
 func (img *image) objects(found map[string]Object, names []string) {
 	for _, src := range img.sources() {
 		if img.check(&src) != nil || src.strings > img.size || src.nstrings > min(img.size-src.strings, maxStrings, math.MaxUint32) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Variables are found in all tables of all kinds of files, whatever functions are called.
+// Variables are found in all tables of all kinds of files, even if functions have the same
+// names.
 func TestObjects(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -31,7 +32,7 @@ func TestObjects(t *testing.T) {
 			if got := fmt.Sprint(file.Objects("state", "seen", "missing", "stat")); got != want {
 				t.Errorf("wide %v, %v: %s, want %s", wide, order, got, want)
 			}
-			// Whatever is missing of the file, nothing worse happens.
+			// A truncated file causes no worse than a missing variable.
 			for n := range data {
 				if file, err := New(bytes.NewReader(data[:n]), int64(n)); err == nil {
 					file.Objects("state")

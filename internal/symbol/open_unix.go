@@ -4,9 +4,9 @@ package symbol
 
 import "syscall"
 
-// unblocked keeps the opening of a pipe from waiting for its other end, and that
-// of a terminal from making it ours.
+// unblocked keeps open from waiting for the other end of a pipe, and from making a terminal
+// the process's controlling terminal.
 const unblocked = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// noFollow keeps the opening from following a link.
+// noFollow keeps open from following a symbolic link.
 const noFollow = syscall.O_NOFOLLOW

@@ -85,8 +85,8 @@ func readelf(t *testing.T, path string) (all []known) {
 	return all
 }
 
-// TestEveryFunction compares the answer for places in and behind each function
-// with what readelf lists.
+// TestEveryFunction looks up addresses inside and after each function and compares the
+// results with readelf's list.
 func TestEveryFunction(t *testing.T) {
 	for _, b := range builds {
 		for _, source := range []string{"funcs.c", "names.cc"} {
@@ -160,8 +160,8 @@ func checkEvery(t *testing.T, path string) {
 	}
 }
 
-// agrees says what is wrong with an answer: it must be a function that holds
-// addr if one with a size does, and the innermost one.
+// agrees reports what is wrong with a result. If a function with a size contains addr, the
+// result must be such a function, and the innermost one.
 func agrees(all []known, starts map[uint64]map[string]known, addr uint64, got Symbol, ok bool) error {
 	covered, inner := false, uint64(0)
 	for _, k := range all {
@@ -189,8 +189,8 @@ func agrees(all []known, starts map[uint64]map[string]known, addr uint64, got Sy
 	return nil
 }
 
-// TestAddr2line compares all functions of programs with addr2line, which takes
-// any of the names at an address.
+// TestAddr2line compares all functions of programs with addr2line, which may choose any of
+// the names at an address.
 func TestAddr2line(t *testing.T) {
 	for _, b := range builds {
 		t.Run(b.name, func(t *testing.T) {
@@ -218,14 +218,14 @@ func TestAddr2line(t *testing.T) {
 					same = same || s.Name == want
 				}
 				if !same {
-					t.Errorf("%#x is %s, %v; addr2line says %s", addr, got.Name, ok, want)
+					t.Errorf("%#x is %s, %v; addr2line prints %s", addr, got.Name, ok, want)
 				}
 			}
 		})
 	}
 }
 
-// TestGDB compares with what gdb calls the functions of a program.
+// TestGDB compares the names of a program's functions with gdb's.
 func TestGDB(t *testing.T) {
 	path := compile(t, "funcs.c", "-O2", "-no-pie")
 	f, err := Open(path)
@@ -255,12 +255,12 @@ func TestGDB(t *testing.T) {
 		name, _, _ := strings.Cut(line, " ")
 		name = strings.Replace(name, "[cold]", ".cold", 1) // as gdb prints split parts
 		if !strings.Contains(" "+want[i]+" ", " "+name+" ") {
-			t.Errorf("gdb says %q, want one of %s", line, want[i])
+			t.Errorf("gdb prints %q, want one of %s", line, want[i])
 		}
 	}
 }
 
-// TestPreferredNames holds the choice among names of one function.
+// TestPreferredNames checks which of the names of one function is chosen.
 func TestPreferredNames(t *testing.T) {
 	f, err := Open(compile(t, "funcs.c", "-O2", "-no-pie"))
 	if err != nil {
@@ -310,7 +310,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestWithoutSections finds the symbols as the dynamic loader does.
+// TestWithoutSections finds the symbols in the way of the dynamic loader.
 func TestWithoutSections(t *testing.T) {
 	for _, style := range []string{"sysv", "gnu", "both"} {
 		t.Run(style, func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestWithoutSections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bare.BuildID() == "" || bare.BuildID() != whole.BuildID() {
-				t.Errorf("build-id %q, want %q", bare.BuildID(), whole.BuildID())
+				t.Errorf("build ID %q, want %q", bare.BuildID(), whole.BuildID())
 			}
 			for _, name := range []string{"weak_one", "plain", "parts", "picked", "asm_func", "main"} {
 				want, ok1 := whole.Defined(name)
@@ -360,7 +360,7 @@ func Test32(t *testing.T) {
 	}
 	defer f.Close()
 	if f.Class() != 32 || f.Machine() != elf.EM_386 || f.BuildID() == "" {
-		t.Errorf("class %d, machine %v, build-id %q", f.Class(), f.Machine(), f.BuildID())
+		t.Errorf("class %d, machine %v, build ID %q", f.Class(), f.Machine(), f.BuildID())
 	}
 	checkEvery(t, path)
 }

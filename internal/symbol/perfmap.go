@@ -12,17 +12,17 @@ import (
 	"strconv"
 )
 
-// Limits of a map of generated code.
+// Limits of a perf map.
 const (
 	maxPerfMap     = 64 << 20 // bytes of the file
 	maxPerfEntries = 1 << 20
-	maxPerfLine    = 1 << 16 // bytes; longer ones are left out
+	maxPerfLine    = 1 << 16 // bytes; longer lines are ignored
 )
 
-// PerfMap is the names of code that a process made, as a just-in-time compiler
-// writes them for perf: lines with start and size in base 16 and a name. Of code
-// that was put where other code was before, the later line counts, whenever the
-// address was used. A nil map has no names.
+// PerfMap holds the names of code that a process generated, as just-in-time compilers write
+// them for perf: lines with the start and the size in hexadecimal and a name. If code was
+// put where other code was, the later line counts for all addresses, no matter when they
+// were recorded. A nil map has no names.
 type PerfMap struct {
 	path    string
 	entries []perfEntry
@@ -35,10 +35,10 @@ type perfEntry struct {
 	name       string
 }
 
-// OpenPerfMap reads the map file at path, or returns nil if there is none. It
-// reads regular files only. Lines that are none are left out. If trusted is not nil,
-// a file for which that is false is an error, and a symbolic link is not followed.
-// The error of ReadPerfMap is no reason to leave the map alone.
+// OpenPerfMap reads the map file at path, or returns nil if there is none. It reads only
+// regular files and skips malformed lines. If trusted is not nil, a symbolic link is not
+// followed, and a file for which trusted returns false is an error. After an error of
+// ReadPerfMap, the returned map can be used.
 func OpenPerfMap(path string, trusted func(fs.FileInfo) bool) (*PerfMap, error) {
 	flags := 0
 	if trusted != nil {
@@ -50,13 +50,13 @@ func OpenPerfMap(path string, trusted func(fs.FileInfo) bool) (*PerfMap, error) 
 	}
 	defer f.Close()
 	if trusted != nil && !trusted(info) {
-		return nil, fmt.Errorf("%s was made by another user than the process's: its names are not used", path)
+		return nil, fmt.Errorf("ignoring the names in %s: the file belongs to another user than the process", path)
 	}
 	return ReadPerfMap(f, path)
 }
 
-// ReadPerfMap reads a map; path is what Path returns. Of a map that is too large, it
-// returns the beginning and an error.
+// ReadPerfMap reads a map; path is the value for Path. If the map is too large, ReadPerfMap
+// returns its beginning and an error.
 func ReadPerfMap(r io.Reader, path string) (*PerfMap, error) {
 	m := &PerfMap{path: Printable(path)}
 	limited := &io.LimitedReader{R: r, N: maxPerfMap + 1}
@@ -65,7 +65,7 @@ func ReadPerfMap(r io.Reader, path string) (*PerfMap, error) {
 	for skip := false; ; {
 		line, err := b.ReadSlice('\n')
 		if limited.N == 0 || len(m.entries) == maxPerfEntries && len(line) > 0 {
-			tooLarge = fmt.Errorf("the perf map %s has more than %d MiB or %d functions: the others have no names", path, maxPerfMap>>20, maxPerfEntries)
+			tooLarge = fmt.Errorf("the perf map %s has more than %d MiB or %d functions: the rest is ignored", path, maxPerfMap>>20, maxPerfEntries)
 			break
 		}
 		switch {
@@ -85,7 +85,7 @@ func ReadPerfMap(r io.Reader, path string) (*PerfMap, error) {
 	return m, tooLarge
 }
 
-// add takes over a line.
+// add adds the function of a line.
 func (m *PerfMap) add(line []byte) {
 	start, rest, ok1 := perfNumber(line)
 	size, name, ok2 := perfNumber(rest)
@@ -95,14 +95,14 @@ func (m *PerfMap) add(line []byte) {
 	}
 }
 
-// perfNumber takes a number in base 16 off a line. Some writers put 0x before it.
+// perfNumber reads a hexadecimal number from a line. Some writers put 0x before it.
 func perfNumber(line []byte) (n uint64, rest []byte, ok bool) {
 	word, rest, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte{' '})
 	n, err := strconv.ParseUint(string(bytes.TrimPrefix(word, []byte("0x"))), 16, 64)
 	return n, rest, err == nil
 }
 
-// spans finds out which entry owns which addresses: at each the last one.
+// spans finds which entry owns which addresses: for each address, the last entry.
 func (m *PerfMap) spans() {
 	byStart := make([]int32, len(m.entries))
 	for i := range byStart {
@@ -138,7 +138,7 @@ func (m *PerfMap) spans() {
 	}
 }
 
-// latest is entries, the last one of the file first.
+// latest is a heap of entries whose first element is the last one of the file.
 type latest []int32
 
 func (l latest) Len() int           { return len(l) }
@@ -170,8 +170,8 @@ func (m *PerfMap) Lookup(addr uint64) (name string, ok bool) {
 	return m.entries[m.owners[i]].name, true
 }
 
-// Code returns the name of the code at an address, and from where to where around
-// that it is.
+// Code returns the name of the code at an address, and the range around the address to
+// which the name applies.
 func (m *PerfMap) Code(addr uint64) (name string, start, end uint64, ok bool) {
 	if m == nil {
 		return "", 0, 0, false
@@ -188,7 +188,7 @@ func (m *PerfMap) Code(addr uint64) (name string, start, end uint64, ok bool) {
 	return e.name, m.starts[i], end, true
 }
 
-// find returns the index in m.starts of what an entry owns at an address.
+// find returns the index in m.starts of the span that contains an address.
 func (m *PerfMap) find(addr uint64) (span int, ok bool) {
 	i, found := slices.BinarySearch(m.starts, addr)
 	if !found {

@@ -47,7 +47,8 @@ func TestPerfMap(t *testing.T) {
 	}
 }
 
-// A map of somebody else, or behind a link, is not used; the size of others is bounded.
+// A map that belongs to another user, or is a link, is not used. The size of others is
+// limited.
 func TestPerfMapOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perf-7.map")
 	link := path + ".link"
@@ -90,7 +91,7 @@ func TestPerfMapTooLarge(t *testing.T) {
 	}
 }
 
-// endless is a text without an end of lines.
+// endless is a text without a line break.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) {
@@ -100,7 +101,7 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestPerfMapOverlaps compares random maps with the rule: the last line counts.
+// TestPerfMapOverlaps checks with random maps that the last line counts.
 func TestPerfMapOverlaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Places says where files and their debug files are. The zero value is this
-// machine. It does not change once a file was opened.
+// Places holds where files and their debug files are. The zero value means this machine. A
+// Places must not change after it has opened a file.
 type Places struct {
-	// Root is put before the paths of files and of Debug: a copy of the traced
-	// machine's files, or /proc/PID/root.
+	// Root is put before the paths of files and of Debug: the folder of a copy of the
+	// traced machine's files, or /proc/PID/root.
 	Root string
-	// Debug are the folders of debug files, of which each is looked for below
-	// Root and then as it is; none means DebugDir.
+	// Debug holds the folders of debug files. Each is looked for below Root and then
+	// without Root. If Debug is empty, DebugDir is used.
 	Debug []string
-	// Fetch, if not nil, is asked for a file that no folder has: that with the
-	// given build-id, or its debug file. It returns the path of a copy on this
-	// machine, or nothing. What is there is only used if it has the build-id.
+	// Fetch, if not nil, is called for a file that no folder has: the file with the given
+	// build ID, or its debug file. It returns the path of a copy on this machine, or "".
+	// The copy is used only if it has the build ID.
 	Fetch func(buildID string, debug bool) string
 }
 
@@ -53,11 +53,11 @@ func openFile(name string) (*File, error) {
 	return file, nil
 }
 
-// OpenBuildID opens the file with the given build-id, in hexadecimal: from the
+// OpenBuildID opens the file with the given build ID, in hexadecimal. It looks in the
 // folders of debug files, where .build-id/xx/yyyy is the file itself and
-// .build-id/xx/yyyy.debug its debug file, or else from what Fetch knows. The
-// debug file stands for the file if that is nowhere (see [File.Detached]). The
-// error is fs.ErrNotExist if there is none.
+// .build-id/xx/yyyy.debug its debug file, and then calls Fetch. If only the debug file is
+// found, that is returned (see [File.Detached]). The error is fs.ErrNotExist if neither is
+// found.
 func (p *Places) OpenBuildID(buildID string) (*File, error) {
 	if len(buildID) <= 2 || strings.Trim(buildID, "0123456789abcdef") != "" {
 		return nil, fs.ErrNotExist
@@ -77,7 +77,7 @@ func (p *Places) OpenBuildID(buildID string) (*File, error) {
 	return nil, fs.ErrNotExist
 }
 
-// openAs opens a file that is found by build-id, or returns nil.
+// openAs opens a file that was found by build ID, or returns nil.
 func (p *Places) openAs(name, buildID string) *File {
 	if name == "" {
 		return nil
@@ -90,15 +90,15 @@ func (p *Places) openAs(name, buildID string) *File {
 		f.Close()
 		return nil
 	}
-	// Debug files are found by the build-id, too: the root is in the name.
+	// Debug files are found by the build ID as well. The root is already part of the name.
 	f.places, f.path = &Places{Debug: p.folders(), Fetch: p.Fetch}, name
 	return f
 }
 
-// debugSuffix is what the names of debug files below .build-id end in.
+// debugSuffix ends the names of debug files below .build-id.
 const debugSuffix = ".debug"
 
-// byBuildID returns the names that a file with a build-id may have.
+// byBuildID returns the names that a file with a build ID may have.
 func (p *Places) byBuildID(buildID, suffix string) (names []string) {
 	for _, dir := range p.folders() {
 		names = append(names, dir+"/.build-id/"+buildID[:2]+"/"+buildID[2:]+suffix)
@@ -106,8 +106,8 @@ func (p *Places) byBuildID(buildID, suffix string) (names []string) {
 	return names
 }
 
-// folders returns the folders of debug files. Those of this machine may serve
-// another root, too: their files are only used if they belong to the file.
+// folders returns the folders of debug files. This machine's folders may serve another root
+// as well, because a debug file is used only if it belongs to the file.
 func (p *Places) folders() []string {
 	dirs := p.Debug
 	if len(dirs) == 0 {
@@ -123,7 +123,7 @@ func (p *Places) folders() []string {
 	return append(all, dirs...)
 }
 
-// linked returns the names that a file which a debug link names may have.
+// linked returns the names that the file that a debug link names may have.
 func (p *Places) linked(dir, link string) (names []string) {
 	roots := []string{p.Root, ""}
 	for _, root := range slices.Compact(roots) {

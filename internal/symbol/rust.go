@@ -12,7 +12,7 @@ import (
 // is core::fmt::write. The hash is left out.
 func legacyRust(name string) (string, bool) {
 	if at := strings.LastIndex(name, "E."); at >= 0 {
-		name = name[:at+1] // what the optimiser appended
+		name = name[:at+1] // drop what the optimiser appended
 	}
 	const hash = len("17h0123456789abcdefE")
 	rest, ok := strings.CutPrefix(name, "_ZN")
@@ -36,8 +36,8 @@ func legacyRust(name string) (string, bool) {
 	return out.String(), true
 }
 
-// isHash says whether a name ends as Rust's do. A real hash has at least five
-// different digits; that tells it from a C++ name.
+// isHash reports whether a name ends as Rust's do. A real hash has at least five different
+// digits, which distinguishes it from part of a C++ name.
 func isHash(end string) bool {
 	if !strings.HasPrefix(end, "17h") || end[len(end)-1] != 'E' {
 		return false
@@ -56,13 +56,13 @@ func isHash(end string) bool {
 	return bits.OnesCount16(seen) >= 5
 }
 
-// rustEscapes is how characters that linkers do not take are spelled.
+// rustEscapes holds the spellings of characters that linkers do not accept.
 var rustEscapes = map[string]string{
 	"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ",",
 }
 
-// unescapeRust writes one part of a name: $LT$ is <, $u7e$ is the character
-// with that number, .. is ::, and an underscore protects a $ at the start.
+// unescapeRust writes one part of a name: $LT$ is <, $u7e$ is the character with that
+// number, .. is ::, and an underscore protects a $ at the start.
 func unescapeRust(out *strings.Builder, part string) {
 	if strings.HasPrefix(part, "_$") {
 		part = part[1:]
@@ -86,7 +86,7 @@ func unescapeRust(out *strings.Builder, part string) {
 	}
 }
 
-// rustCharacter returns what stands between two $, or nothing if that is no
+// rustCharacter returns the character for the text between two $, or "" if that is no
 // escape.
 func rustCharacter(code string) string {
 	if text, ok := rustEscapes[code]; ok {

@@ -6,7 +6,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// source says where a symbol table and what belongs to it are in a file.
+// source is the place of a symbol table, and of what belongs to it, in a file.
 type source struct {
 	offset, count     uint64 // the symbols
 	strings, nstrings uint64 // their names, bytes
@@ -64,7 +64,7 @@ func (img *image) sectionSource(index uint32, s *section) (source, bool) {
 	return src, true
 }
 
-// dynamicSource finds .dynsym as the dynamic loader does.
+// dynamicSource finds .dynsym in the way of the dynamic loader.
 func (img *image) dynamicSource() (source, bool) {
 	for i := range img.segments {
 		s := &img.segments[i]
@@ -114,8 +114,8 @@ func (img *image) parseDynamic(b []byte) (source, bool) {
 	return src, ok
 }
 
-// hashCount returns the number of symbols from a DT_HASH table: its second
-// word is the length of the chain, one element per symbol.
+// hashCount returns the number of symbols according to a DT_HASH table: its second word is
+// the length of the chain, which has one element per symbol.
 func (img *image) hashCount(addr uint64) (uint64, bool) {
 	off, rest, ok := img.offset(addr)
 	if !ok || rest < 8 {
@@ -128,8 +128,8 @@ func (img *image) hashCount(addr uint64) (uint64, bool) {
 	return uint64(img.order.Uint32(b[4:])), true
 }
 
-// gnuHashCount returns the number of symbols from a DT_GNU_HASH table: the
-// chain of the bucket with the highest symbol ends with the last symbol.
+// gnuHashCount returns the number of symbols according to a DT_GNU_HASH table: the chain of
+// the bucket with the highest symbol ends with the last symbol.
 func (img *image) gnuHashCount(addr uint64) (uint64, bool) {
 	off, rest, ok := img.offset(addr)
 	if !ok {
@@ -153,7 +153,7 @@ func (img *image) gnuHashCount(addr uint64) (uint64, bool) {
 		last = max(last, uint64(img.order.Uint32(b[at+4*i:])))
 	}
 	if last < first {
-		return first, true // no symbol is hashed
+		return first, true // no symbol is in the hash table
 	}
 	chain := b[at+4*buckets:]
 	for i := last - first; i < uint64(len(chain))/4; i++ {
@@ -164,7 +164,7 @@ func (img *image) gnuHashCount(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// check compares the bounds of src with the file and the limits.
+// check checks the bounds of src against the file and the limits.
 func (img *image) check(src *source) error {
 	if src.count > maxSymbols {
 		return fail(src.offset, trace.ErrLimit, "count of symbols")

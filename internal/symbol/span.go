@@ -2,29 +2,29 @@ package symbol
 
 import "math"
 
-// group is the entries of one address.
+// group is the entries at one address.
 type group struct {
-	first      int32 // the entry they are known by
+	first      int32 // the preferred entry
 	addr, size uint64
 	label      bool   // untyped
 	inner      bool   // a label that is not visible outside
 	stop       uint64 // where it ends at the latest if it has no size
 }
 
-// spans fills starts and owners: which entry owns which addresses.
+// spans fills in starts and owners: which entry owns which addresses.
 //
-// A symbol with a size owns that many bytes. One without owns the bytes up to
-// the next function or visible label, but not beyond the end of its section.
-// Where symbols lie in one another, the inner one owns its part. A label owns
-// nothing where a function does.
+// A symbol with a size owns that many bytes. One without a size owns the bytes up to the
+// next function or visible label, but not beyond the end of its section. Where symbols are
+// nested, the inner one owns its part. A label owns nothing that a function owns.
 func (b *builder) spans() {
 	groups := b.groups()
 	t := &b.table
-	// A gap behind every eighth function is more than most programs have.
+	// Leave room for a gap after every eighth function, which is more than most programs
+	// have.
 	t.starts, t.owners = make([]uint64, 0, len(groups)*9/8), make([]int32, 0, len(groups)*9/8)
 	var open []span
-	// give notes that owner has everything from start on. Later notes of the
-	// same start replace it.
+	// give records that owner has everything from start on. A later call for the same start
+	// replaces it.
 	give := func(start uint64, owner int32) {
 		if n := len(t.starts); n > 0 && t.starts[n-1] == start {
 			t.owners[n-1] = owner
@@ -66,15 +66,15 @@ func (b *builder) spans() {
 	leave(math.MaxUint64)
 }
 
-// span is addresses up to end.
+// span is the addresses up to end.
 type span struct {
 	end   uint64
 	owner int32
 	label bool
 }
 
-// groups returns the entries of one address each, with where they stop if they
-// have no size.
+// groups returns the entries grouped by address, and where each group stops if it has no
+// size.
 func (b *builder) groups() []group {
 	entries := b.entries
 	groups := make([]group, 0, len(entries))

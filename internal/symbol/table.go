@@ -12,17 +12,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxName is the longest name that is taken over, in bytes.
+// maxName is the longest name that is kept, in bytes.
 const maxName = math.MaxUint16
 
-// entry is a function symbol. Its name lies in the table's strings.
+// entry is a function symbol. Its name is in the table's strings.
 type entry struct {
 	addr   uint64
-	size   uint32 // bytes, 0 if the symbol does not say
-	name   uint32 // where it begins
+	size   uint32 // bytes, 0 if the symbol does not give it
+	name   uint32 // offset in strings
 	length uint16 // without a version suffix
 	flags  entryFlags
-	under  uint8 // underscores before the name proper
+	under  uint8 // leading underscores
 }
 
 type entryFlags uint8
@@ -36,8 +36,8 @@ const (
 	flagDynamic                        // also in .dynsym
 )
 
-// table is the functions of a file, by address. It keeps all names; lookups by
-// address go through spans.
+// table holds the functions of a file, by address. It keeps all names. Lookups by address
+// use the spans.
 type table struct {
 	entries []entry // by address, then by preference
 	strings []byte  // string tables one after another
@@ -50,15 +50,15 @@ type builder struct {
 	table
 	code     []extent // executable sections; empty if the file has no section headers
 	segments []extent // executable segments
-	arm      bool     // bit 0 of an address is the instruction set
-	mapping  bool     // names with $ mark data in code
+	arm      bool     // bit 0 of an address selects the instruction set
+	mapping  bool     // names that begin with $ mark data in code
 	err      error
 }
 
-// extent is addresses [start, end).
+// extent is the addresses [start, end).
 type extent struct{ start, end uint64 }
 
-// within returns the extent of a list ordered by start that holds addr.
+// within returns the extent that contains addr, from a list sorted by start.
 func within(list []extent, addr uint64) (extent, bool) {
 	i, found := slices.BinarySearchFunc(list, addr, func(e extent, a uint64) int { return cmp.Compare(e.start, a) })
 	if !found {
@@ -90,8 +90,8 @@ func newBuilder(img *image) *builder {
 	return b
 }
 
-// add takes over the functions of all symbol tables of img. What is wrong with
-// one of them is kept in b.err, and the others are still read.
+// add adds the functions of all symbol tables of img. It keeps the error of a table in
+// b.err and continues with the others.
 func (b *builder) add(img *image) {
 	for _, src := range img.sources() {
 		if err := b.addSource(img, &src); err != nil {
@@ -108,8 +108,8 @@ func (b *builder) addSource(img *image, src *source) error {
 	if err := b.addStrings(img, src); err != nil {
 		return err
 	}
-	const sure = 1 << 16                                            // entries: a claim alone must not take much memory
-	b.entries = slices.Grow(b.entries, int(min(src.count/2, sure))) // the rest is data, most often
+	const sure = 1 << 16                                            // entries: a claim in the file must not take much memory
+	b.entries = slices.Grow(b.entries, int(min(src.count/2, sure))) // most of the rest is data
 	var versions []byte
 	if src.versions != 0 {
 		// Without versions the names are still right.
@@ -135,7 +135,7 @@ func (b *builder) addSource(img *image, src *source) error {
 	return nil
 }
 
-// addStrings reads the names of a symbol table behind those that are there.
+// addStrings appends the names of a symbol table to those that are there.
 func (b *builder) addStrings(img *image, src *source) error {
 	have := uint64(len(b.strings))
 	if src.strings > img.size || src.nstrings > img.size-src.strings {
@@ -177,8 +177,8 @@ func readSymbol(c *cursor) (s rawSymbol) {
 // versionHidden is VERSYM_HIDDEN: the version is not the default one.
 const versionHidden = 0x8000
 
-// addSymbol takes over a symbol if it is a function. Its name is at base+name
-// of b.strings, in a table of nstrings bytes.
+// addSymbol adds a symbol if it is a function. Its name is at base+name of b.strings, in a
+// table of nstrings bytes.
 func (b *builder) addSymbol(raw rawSymbol, base, nstrings uint64, dynamic bool, version uint16) {
 	var flags entryFlags
 	switch elf.ST_TYPE(raw.info) {
@@ -238,15 +238,15 @@ func (b *builder) addSymbol(raw rawSymbol, base, nstrings uint64, dynamic bool, 
 	})
 }
 
-// label says whether an untyped symbol may mark code: it belongs to a section,
-// and lies in an executable one.
+// label reports whether an untyped symbol may mark code: it belongs to a section, and its
+// address is in an executable one.
 func (b *builder) label(raw rawSymbol, addr uint64) bool {
 	_, ok := within(b.code, addr)
 	return ok && raw.index < elf.SHN_LORESERVE
 }
 
-// underscores counts the underscores before a C name. The start of a C++ or
-// Rust name is no decoration.
+// underscores counts the underscores before a C name. Those at the start of a C++ or Rust
+// name are part of the mangling and do not count.
 func underscores(name []byte) uint8 {
 	if bytes.HasPrefix(name, []byte("_Z")) || bytes.HasPrefix(name, []byte("_R")) {
 		return 0
@@ -255,7 +255,7 @@ func underscores(name []byte) uint8 {
 	return uint8(min(n, math.MaxUint8))
 }
 
-// held returns the bytes of the table.
+// held returns how many bytes of memory the table occupies.
 func (t *table) held() uint64 {
 	const entrySize, startSize, ownerSize = uint64(unsafe.Sizeof(entry{})), 8, 4
 	return uint64(cap(t.entries))*entrySize + uint64(cap(t.strings)) + uint64(cap(t.starts))*startSize + uint64(cap(t.owners))*ownerSize
@@ -265,14 +265,13 @@ func (t *table) name(e *entry) []byte {
 	return t.strings[e.name : uint64(e.name)+uint64(e.length)]
 }
 
-// maxCompared bounds how much of two names is compared, so that a file with
-// many long equal names takes no time without end to sort.
+// maxCompared is how many bytes of two names are compared. It bounds the time for sorting a
+// file with many long equal names.
 const maxCompared = 256
 
-// compare orders entries by address and, at one address, the name that
-// addresses are known by first: functions before labels, the longest first,
-// visible before local, current versions before old ones, few underscores
-// before many, strong before weak, short before long, and then by bytes.
+// compare orders entries by address and, at one address, by preference: functions before
+// labels, the longest first, visible before local, current versions before old ones, few
+// underscores before many, strong before weak, short before long, and then by bytes.
 func (t *table) compare(a, b entry) int {
 	if c := cmp.Compare(a.addr, b.addr); c != 0 {
 		return c
@@ -293,7 +292,7 @@ func (t *table) compare(a, b entry) int {
 	return bytes.Compare(x[:min(len(x), maxCompared)], y[:min(len(y), maxCompared)])
 }
 
-// finish sorts what was added and makes it ready for lookups.
+// finish sorts the entries and prepares the table for lookups.
 func (b *builder) finish() *table {
 	t := &b.table
 	slices.SortFunc(t.entries, t.compare)
@@ -302,8 +301,8 @@ func (b *builder) finish() *table {
 	return &table{slices.Clone(t.entries), t.strings, slices.Clone(t.starts), slices.Clone(t.owners)}
 }
 
-// unite removes what is in .symtab and in .dynsym. Both sort side by side
-// unless they differ in more than where they come from.
+// unite removes entries that are in both .symtab and .dynsym. The two are adjacent after
+// sorting unless they differ in more than where they come from.
 func (t *table) unite() {
 	kept := t.entries[:0]
 	for _, e := range t.entries {
@@ -341,9 +340,8 @@ func (t *table) at(addr uint64) (from, to int) {
 	return from, to
 }
 
-// defined returns the best entry with the given name, or -1: a visible one
-// before a local one, the default version before others, the lowest address
-// at last.
+// defined returns the best entry with the given name, or -1: a visible one before a local
+// one, then the default version before others, then the lowest address.
 func (t *table) defined(name string) int {
 	best, bestRank := -1, 0
 	for i := range t.entries {
@@ -365,10 +363,10 @@ func (t *table) defined(name string) int {
 	return best
 }
 
-// text returns the name of an entry as a string of its own.
+// text returns a copy of the name of an entry.
 func (t *table) text(e *entry) string { return string(t.name(e)) }
 
-// symbol returns the i-th entry as callers see it.
+// symbol returns the i-th entry as a Symbol.
 func (t *table) symbol(i int) Symbol {
 	e := &t.entries[i]
 	return Symbol{

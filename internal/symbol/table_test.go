@@ -233,7 +233,7 @@ func TestClassesAndOrders(t *testing.T) {
 					class = 64
 				}
 				if file.Class() != class || file.Type() != elf.ET_EXEC || !file.Fixed() || file.Machine() != elf.EM_MIPS || file.BuildID() != "abcdef01" {
-					t.Errorf("class %d, type %v, machine %v, build-id %s", file.Class(), file.Type(), file.Machine(), file.BuildID())
+					t.Errorf("class %d, type %v, machine %v, build ID %s", file.Class(), file.Type(), file.Machine(), file.BuildID())
 				}
 				if got := lookups(file, codeAddr+4, codeAddr+20, codeAddr+33); got != "a - b" {
 					t.Error(got)

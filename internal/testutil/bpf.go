@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// NeedBPF skips the test, and says why, if this process may not load BPF
-// programs and attach uprobes. With RTRACE_REQUIRE_BPF set the test fails
-// instead. `make test` lists what was skipped.
+// NeedBPF skips the test, with the reason, if this process may not load BPF programs and attach
+// uprobes. With RTRACE_REQUIRE_BPF set the test fails instead. `make test` lists what was
+// skipped.
 func NeedBPF(t testing.TB) {
 	t.Helper()
 	if Preparing() {

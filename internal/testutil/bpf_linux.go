@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noBPF returns what stands in the way of BPF and uprobes, nil if nothing does.
-// It tries both rather than to ask for the user or the kernel's version.
+// noBPF returns what prevents the use of BPF and uprobes, or nil. It tries both instead of
+// checking the user and the kernel's version.
 var noBPF = sync.OnceValue(func() error {
 	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe/type"); err != nil {
 		return fmt.Errorf("the kernel has no uprobes: %w", err)
@@ -21,7 +21,7 @@ var noBPF = sync.OnceValue(func() error {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			return fmt.Errorf("user %d may not load BPF programs (run as root, or with CAP_BPF and CAP_PERFMON): %w", os.Getuid(), err)
 		}
-		return fmt.Errorf("the kernel takes no BPF program: %w", err)
+		return fmt.Errorf("the kernel accepts no BPF program: %w", err)
 	}
 	return nil
 })
@@ -34,8 +34,8 @@ type bpfInstruction struct {
 	immediate int32
 }
 
-// bpfProgLoad is the start of union bpf_attr for BPF_PROG_LOAD; the kernel
-// takes the rest as zero.
+// bpfProgLoad is the start of union bpf_attr for BPF_PROG_LOAD. The kernel takes the rest as
+// zero.
 type bpfProgLoad struct {
 	programType      uint32
 	instructionCount uint32
@@ -48,8 +48,8 @@ type bpfProgLoad struct {
 	flags            uint32
 }
 
-// loadEmptyProgram loads a program of the type that uprobes take and drops it.
-// It is written out here because only package tracer may know the BPF library.
+// loadEmptyProgram loads a program of the type that uprobes use, and closes it. It makes the
+// system call itself because only package tracer may import the BPF library.
 func loadEmptyProgram() error {
 	program := [2]bpfInstruction{
 		{code: unix.BPF_ALU64 | unix.BPF_MOV}, // r0 = 0

@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// defaultFlags keep frame pointers, so that stacks can be walked without
-// tables, and keep the compiler from seeing through calls of the allocator.
+// defaultFlags keep frame pointers, so that stacks can be walked without tables, and keep the
+// compiler from optimising calls of the allocator.
 var defaultFlags = []string{"-O2", "-g", "-fno-omit-frame-pointer", "-fno-builtin", "-pthread", "-Wall", "-Wextra"}
 
-// programs are the ones built so far by this test binary.
+// programs holds the programs that this test binary has built so far.
 var programs struct {
 	sync.Mutex
 	dir   string // empty unless Main runs the tests
@@ -27,14 +27,13 @@ var programs struct {
 type program struct {
 	once sync.Once
 	path string
-	text string // what the compiler said
+	text string // the compiler's output
 	err  error
 }
 
-// Main runs the tests of a package whose tests build programs; its TestMain
-// calls it and returns. The programs are then built once for all tests and
-// removed at the end, rather than for each test. It also declares -update for
-// Golden.
+// Main runs the tests of a package whose tests build programs; TestMain calls it and returns.
+// The programs are then built once for all tests and removed at the end, instead of once per
+// test. Main also declares -update for Golden.
 func Main(m *testing.M) {
 	declareUpdate()
 	dir, err := os.MkdirTemp("", "rtrace-progs-")
@@ -46,11 +45,10 @@ func Main(m *testing.M) {
 	m.Run()
 }
 
-// Build compiles testdata/progs/name.c (or name.cpp) and returns the path of
-// the program. flags are added to the compiler's, after the source file; the
-// same program with other flags is another file with the same name. One that is a flag
-// itself is a library that the program is linked with. CC and CXX name the compilers,
-// gcc and g++ by default.
+// Build compiles testdata/progs/name.c (or name.cpp) and returns the path of the program. flags
+// are added to the compiler's command line, after the source file. The same program with other
+// flags is another file with the same name. A flag that is the path of a program is a library
+// to link with. CC and CXX name the compilers; the defaults are gcc and g++.
 func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	source := Source(t, name)
@@ -88,8 +86,8 @@ func Build(t testing.TB, name string, flags ...string) string {
 	return p.use(t, name)
 }
 
-// BuildText compiles the text of a C program with these flags and no others, and
-// returns the path of what the compiler made. CC names the compiler, gcc by default.
+// BuildText compiles the text of a C program with only these flags, and returns the path of the
+// output. CC names the compiler; the default is gcc.
 func BuildText(t testing.TB, text string, flags ...string) string {
 	t.Helper()
 	const name = "text"
@@ -111,8 +109,8 @@ func BuildText(t testing.TB, text string, flags ...string) string {
 	return p.use(t, strings.Join(flags, " "))
 }
 
-// programKey tells programs of one name apart. It does not depend on where those are
-// that they are linked with.
+// programKey distinguishes programs of one name. It does not depend on the folder of the
+// libraries that they are linked with.
 func programKey(name string, flags []string) string {
 	all := []string{name}
 	for _, flag := range flags {
@@ -137,8 +135,8 @@ func builtBy(flag string) (key string, ok bool) {
 	return key, err == nil && len(b) == keyBytes
 }
 
-// linked returns flags in which libraries are such that the loader finds them also
-// when all programs are elsewhere.
+// linked returns flags with libraries replaced so that the loader still finds them if all
+// programs are moved to another folder.
 func linked(flags []string) (all []string) {
 	for _, flag := range flags {
 		if key, ok := builtBy(flag); ok {
@@ -171,8 +169,8 @@ func compile(to, source string, flags []string) *program {
 	return &program{path: to, text: string(text), err: err}
 }
 
-// Musl is a flag for Build: the program is one of musl's, not of the C library that
-// the compiler takes by itself. MUSL_SPECS names musl's file for the compiler.
+// Musl is a flag for Build: the program uses musl instead of the compiler's default C library.
+// MUSL_SPECS names musl's specs file.
 const Musl = "-specs=musl"
 
 func muslSpecs() string {
@@ -201,8 +199,8 @@ func Source(t testing.TB, name string) string {
 	return ""
 }
 
-// Root returns the folder of the module, from where this file was compiled or,
-// in a binary built with -trimpath, from the working directory upwards.
+// Root returns the folder of the module, found from where this file was compiled or, in a
+// binary built with -trimpath, from the working directory upwards.
 func Root(t testing.TB) string {
 	t.Helper()
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {

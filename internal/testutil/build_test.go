@@ -15,7 +15,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("one program for different flags: %s", one)
 	}
 	if got := fatal(func(r *recorder) { Build(r, "leak", "-Dmain=(") }); !strings.Contains(got, "build leak") || !strings.Contains(got, "error") {
-		t.Errorf("message %q, want what the compiler said", got)
+		t.Errorf("message %q, want the compiler's message", got)
 	}
 	if got := fatal(func(r *recorder) { Build(r, "no-such-program") }); !strings.Contains(got, "no program no-such-program") {
 		t.Errorf("message %q for a program that does not exist", got)

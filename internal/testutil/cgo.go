@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BuildCgo builds the Go program with C in it that is in testdata/progs/name, and
-// returns its path. The compiler of its C part is CC, gcc by default.
+// BuildCgo builds the Go program with C code in testdata/progs/name, and returns its path. CC
+// is the compiler of the C code; the default is gcc.
 func BuildCgo(t testing.TB, name string) string {
 	t.Helper()
 	key := programKey(name, []string{"cgo"})

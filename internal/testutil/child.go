@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Child is a process that a test started. It ends with the test at the latest.
+// Child is a process that a test started. It is killed at the end of the test if it still runs.
 type Child struct {
 	PID int
 
@@ -32,9 +32,9 @@ func Spawn(t testing.TB, path string, args ...string) *Child {
 	return Start(t, exec.Command(path, args...))
 }
 
-// Start starts cmd, with ordinary priority, and with the two pipes of the gate: on descriptor 3 the child
-// says "ready", from 4 it reads the byte that lets it go. A program that knows
-// no gate just runs. Its output is collected unless cmd says where to put it.
+// Start starts cmd with ordinary priority and the two pipes of the gate: on descriptor 3 the
+// child writes "ready", from 4 it reads the byte that lets it continue. A program without a
+// gate just runs. Its output is collected unless cmd redirects it.
 func Start(t testing.TB, cmd *exec.Cmd) *Child {
 	t.Helper()
 	NoteStart(t)
@@ -48,7 +48,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Child {
 		cmd.Stderr = &c.stderr
 	}
 	cmd.ExtraFiles = []*os.File{readyWrite, goRead}
-	// A grandchild that holds our pipes open must not hold up the test.
+	// A grandchild that holds our pipes open must not delay the test.
 	cmd.WaitDelay = 10 * time.Second
 	err := ordinary(cmd.Start)
 	readyWrite.Close()
@@ -64,7 +64,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Child {
 		close(c.exited)
 	}()
 	t.Cleanup(func() {
-		// Kill knows whether the process was waited for: no other one is hit.
+		// Kill does nothing if the process was waited for, so no other process is hit.
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("kill %s: %v", cmd.Path, err)
 		}
@@ -84,7 +84,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// Ready waits until the child says that it is ready.
+// Ready waits until the child reports that it is ready.
 func (c *Child) Ready() {
 	c.t.Helper()
 	line, err := c.ready.ReadString('\n')
@@ -93,11 +93,11 @@ func (c *Child) Ready() {
 		c.t.Fatalf("%s ended before it was ready: %v\n%s", c.cmd.Path, c.err, c.stderr.Bytes())
 	}
 	if err != nil || line != "ready\n" {
-		c.t.Fatalf("%s said %q, not ready: %v", c.cmd.Path, line, err)
+		c.t.Fatalf("%s printed %q, not ready: %v", c.cmd.Path, line, err)
 	}
 }
 
-// Go lets the child go. A second call is what some programs end at.
+// Go lets the child continue. At a second call, some programs end.
 func (c *Child) Go() {
 	c.t.Helper()
 	if _, err := c.gate.Write([]byte{1}); err != nil {
@@ -105,8 +105,8 @@ func (c *Child) Go() {
 	}
 }
 
-// Close closes the gate: the child reads the end of file. One that is not yet
-// through the gate ends.
+// Close closes the gate: the child reads the end of file. A child that has not passed the gate
+// ends.
 func (c *Child) Close() {
 	c.t.Helper()
 	if err := c.gate.Close(); err != nil {
@@ -160,8 +160,8 @@ func (c *Child) Stderr() []byte {
 	return c.stderr.Bytes()
 }
 
-// Report waits for the end of a program of testdata/progs, which must exit
-// with code 0, and returns what it says it did.
+// Report waits for the end of a program of testdata/progs, which must exit with code 0, and
+// returns the program's report about its own calls.
 func (c *Child) Report() *Report {
 	c.t.Helper()
 	c.Succeed()

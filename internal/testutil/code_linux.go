@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Code is what the code of a process looks like from outside.
+// Code is the state of the code of a process, as seen from outside.
 type Code struct {
-	Changed []uint64 // addresses of bytes that are not as in their files
-	Uprobes int      // mappings of the kernel's for uprobes; one at most is right
+	Changed []uint64 // addresses of bytes that differ from their files
+	Uprobes int      // the kernel's mappings for uprobes; at most one is right
 }
 
-// CodeOf compares the executable mappings of a running process, byte by byte, with
-// the files that they are of. It knows nothing of probes.
+// CodeOf compares the executable mappings of a running process, byte by byte, with their files.
+// It knows nothing about probes.
 func CodeOf(t testing.TB, pid int) Code {
 	t.Helper()
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
@@ -44,13 +44,13 @@ func CodeOf(t testing.TB, pid int) Code {
 		if inode == 0 || !strings.Contains(access, "x") {
 			continue
 		}
-		// The file itself, whatever has its name by now.
+		// Open the mapped file itself, whatever has its name by now.
 		file, err := os.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, start, end))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, got := make([]byte, end-start), make([]byte, end-start)
-		n, _ := file.ReadAt(want, int64(offset)) // it may end before the mapping does
+		n, _ := file.ReadAt(want, int64(offset)) // the file may end before the mapping does
 		file.Close()
 		if _, err := memory.ReadAt(got, int64(start)); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
@@ -68,8 +68,8 @@ func CodeOf(t testing.TB, pid int) Code {
 	return code
 }
 
-// BecomesOriginal waits until the code of a process is as in its files. The test fails
-// if that takes minutes.
+// BecomesOriginal waits until the code of a process equals its files. The test fails if that
+// takes minutes.
 func BecomesOriginal(t testing.TB, pid int) {
 	t.Helper()
 	code := CodeOf(t, pid)
@@ -83,8 +83,8 @@ func BecomesOriginal(t testing.TB, pid int) {
 	code.Original(t)
 }
 
-// Original fails the test unless the code of a process is as in its files, and the
-// kernel's page for uprobes the only thing that may be left.
+// Original fails the test unless the code of a process equals its files. Only the kernel's page
+// for uprobes may be left.
 func (c Code) Original(t testing.TB) {
 	t.Helper()
 	if len(c.Changed) > 0 || c.Uprobes > 1 {

@@ -16,8 +16,8 @@ type DocumentedCommand struct {
 	Words []string // its program's name first
 }
 
-// DocumentedCommands returns the command lines of a program in README.md and the pages of
-// docs/ that are not generated from help: in blocks of code, and in code within text.
+// DocumentedCommands returns the command lines of a program in README.md and those pages of
+// docs/ that are not generated from help, both in code blocks and in code within text.
 func DocumentedCommands(t testing.TB, program string) (all []DocumentedCommand) {
 	t.Helper()
 	root := Root(t)
@@ -25,11 +25,14 @@ func DocumentedCommands(t testing.TB, program string) (all []DocumentedCommand) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	formats, err := filepath.Glob(filepath.Join(root, "docs", "formats", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"formats", "design"} {
+		more, err := filepath.Glob(filepath.Join(root, "docs", folder, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
 	}
-	for _, file := range append(append(files, formats...), filepath.Join(root, "README.md")) {
+	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -64,8 +67,8 @@ func codeIn(page string) (all []string) {
 	return all
 }
 
-// CommandLines returns the commands of a line for a shell, without sudo, each up to its
-// comment or redirection.
+// CommandLines returns the commands of a shell line, without sudo, each up to its comment or
+// redirection.
 func CommandLines(line string) (all [][]string) {
 	for _, words := range split(line) {
 		if len(words) > 0 && words[0] == "sudo" {
@@ -78,7 +81,7 @@ func CommandLines(line string) (all [][]string) {
 	return all
 }
 
-// split takes a line apart as a shell does, as far as documents need it.
+// split splits a line like a shell, as far as documents need it.
 func split(line string) (all [][]string) {
 	var words []string
 	word, quote, some := "", rune(0), false

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WaitFile waits until path exists. by is the process that is to create it: if
-// that one ends first, the test fails. With by nil, WaitFile waits as long as
-// the test may run.
+// WaitFile waits until path exists. by is the process that is to create it; if that ends first,
+// the test fails. If by is nil, WaitFile waits as long as the test may run.
 func WaitFile(t testing.TB, path string, by *Child) {
 	t.Helper()
 	if !FileOrEnd(t, path, by) {
@@ -19,8 +18,8 @@ func WaitFile(t testing.TB, path string, by *Child) {
 	}
 }
 
-// FileOrEnd waits until path exists, and returns false if the process that is to
-// create it ends first.
+// FileOrEnd waits until path exists. It returns false if the process that is to create it ends
+// first.
 func FileOrEnd(t testing.TB, path string, by *Child) bool {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -38,13 +37,13 @@ func FileOrEnd(t testing.TB, path string, by *Child) bool {
 		go func() {
 			select {
 			case <-by.Exited():
-				// An earlier deadline ends the read below.
+				// A deadline in the past ends the read below.
 				_ = events.SetReadDeadline(time.Unix(1, 0))
 			case <-done:
 			}
 		}()
 	}
-	// The first look comes after the watch began, so no creation is missed.
+	// The first check comes after the watch began, so no creation is missed.
 	buf := make([]byte, 4096)
 	for {
 		if _, err := os.Stat(path); err == nil {

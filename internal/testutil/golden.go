@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// updateFlag is the switch that has golden files written rather than compared
-// with. Main declares it for packages that do not themselves.
+// updateFlag is the flag that writes golden files instead of comparing with them. Main declares
+// it for packages that do not declare it themselves.
 const updateFlag = "update"
 
 func declareUpdate() {

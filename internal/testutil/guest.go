@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// What vmtest tells the tests that it runs in a virtual machine.
+// Environment variables that vmtest sets for the tests in a virtual machine.
 const (
 	vmCase     = "RTRACE_VM_CASE"
 	guestLacks = "RTRACE_GUEST_LACKS"
 )
 
-// VMCase names what is special about the virtual machine that vmtest runs the
-// tests in ("preempt"; vmtest/README.md lists them), and is empty elsewhere.
-// Tests that a machine was booted for demand there what they cannot be without.
+// VMCase returns what is special about the virtual machine that vmtest runs the tests in
+// ("preempt"; vmtest/README.md lists the cases). It is "" elsewhere. In a machine that was
+// booted for a test, that test requires what it otherwise skips without.
 func VMCase() string { return os.Getenv(vmCase) }
 
-// GuestLacks tells whether the virtual machine that vmtest runs the tests in was
-// made without a program, or the package libc6-dbg, to be smaller: only there may a test
-// skip for that.
+// GuestLacks reports whether the virtual machine of vmtest was made without a program, or
+// without the package libc6-dbg, to make it smaller. Only there may a test skip for that
+// reason.
 func GuestLacks(program string) bool {
 	return slices.Contains(strings.Fields(os.Getenv(guestLacks)), program)
 }
 
-// Installed returns the path of a program that the Makefile installs for tests, given its
-// name or its path. A test skips without it only where GuestLacks says so; one of the
-// large programs leaves the test out of `make test`, as Extra does.
+// Installed returns the path of a program that the Makefile installs for tests, given its name
+// or its path. A test skips without it only if GuestLacks reports true. If the program is one
+// of the large ones, `make test` leaves the test out, as with Extra.
 func Installed(t testing.TB, program string) string {
 	t.Helper()
 	if need, ok := large[filepath.Base(program)]; ok {

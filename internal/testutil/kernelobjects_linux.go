@@ -15,11 +15,11 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// KernelObjects are the kernel's numbers of what a process has open of BPF.
+// KernelObjects holds the kernel's IDs of the BPF objects that a process has open.
 type KernelObjects struct{ Programs, Maps, Links []uint32 }
 
-// KernelObjectsOf lists what the descriptors of a process and its children say. Who
-// has closed one in the meantime has no use for it.
+// KernelObjectsOf lists the BPF objects of the descriptors of a process and its children. It
+// skips descriptors that are closed in the meantime.
 func KernelObjectsOf(t testing.TB, pid int) (all KernelObjects) {
 	t.Helper()
 	others, err := proc.Processes()
@@ -40,14 +40,14 @@ func (all *KernelObjects) add(t testing.TB, pid int) {
 	dir := fmt.Sprintf("/proc/%d/fdinfo/", pid)
 	open, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return // it has ended
+		return // the process has ended
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, fd := range open {
 		text, _ := os.ReadFile(dir + fd.Name())
-		// A link names its program, too.
+		// The text for a link contains its program as well.
 		for line := range strings.Lines(string(text)) {
 			for prefix, to := range map[string]*[]uint32{"prog_id:\t": &all.Programs, "map_id:\t": &all.Maps, "link_id:\t": &all.Links} {
 				var id uint32
@@ -59,24 +59,24 @@ func (all *KernelObjects) add(t testing.TB, pid int) {
 	}
 }
 
-// Commands of bpf(2) that return the next number after one. They take no reference:
-// to open a map and close it again is not without effect, since a map of programs
-// that is opened and closed twice before the kernel has emptied it is never freed
-// (prog_array_map_clear in kernel/bpf/arraymap.c takes a reference each time).
+// Commands of bpf(2) that return the next ID after a given one. They take no reference, unlike
+// opening the object: if a map of programs is opened and closed twice before the kernel has
+// emptied it, it is never freed (prog_array_map_clear in kernel/bpf/arraymap.c takes a
+// reference each time).
 const (
 	nextProgram = 11
 	nextMap     = 12
 	nextLink    = 31
 )
 
-// enough is how long an object is waited for. It takes a few grace periods, and then
-// workers of the kernel, which may have to wait for a CPU; what is there after this time
-// is held by somebody. (Grace periods may be expedited: a thousand of them were over in
-// less than a second while the other work was not.)
+// enough is how long to wait for an object to disappear. That takes a few grace periods, and
+// then kernel workers, which may have to wait for a CPU. An object that exists after this time
+// is held by a process. (Grace periods may be expedited: a thousand of them were over in less
+// than a second while the other work was not.)
 const enough = 5 * time.Minute
 
-// Gone waits until the kernel has freed all of it, which takes grace periods. If
-// something stays, the test fails and says who holds it.
+// Gone waits until the kernel has freed all the objects, which takes grace periods. If one
+// stays, the test fails and lists who holds it.
 func (all *KernelObjects) Gone(t testing.TB) {
 	t.Helper()
 	for _, of := range []struct {
@@ -117,7 +117,7 @@ func waitGrace() {
 	_, _, _ = unix.Syscall(unix.SYS_MEMBARRIER, global, 0, 0)
 }
 
-// holders lists the descriptors of all processes that name a BPF object.
+// holders lists the descriptors of all processes that refer to a BPF object.
 func holders(name string, id uint32) (found []string) {
 	descriptors, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/fdinfo/*")
 	line := fmt.Sprintf("%s:\t%d\n", name, id)

@@ -10,11 +10,10 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// TraceRows lists the events of a tracing file of mpatrol as the table of
-// mptrace does, reduced to the columns that say what the file holds. Compare
-// its String with MptraceTable.
+// TraceRows lists the events of an mpatrol tracing file in the form of mptrace's table, reduced
+// to the columns that show the contents of the file. Compare its String with MptraceTable.
 type TraceRows struct {
-	Words int // bytes of a word of the tool that printed the table
+	Words int // word size in bytes of the tool that printed the table
 
 	out    strings.Builder
 	n      int
@@ -39,7 +38,7 @@ func (t *TraceRows) Add(e *wire.Event) {
 	block := [2]uint64{e.Address, e.Size}
 	old, known := t.blocks[e.Index]
 	if !known && e.Kind != wire.Alloc {
-		return // mptrace prints no row for it, only a complaint
+		return // mptrace prints no row for it, only a warning
 	}
 	name := "alloc"
 	switch e.Kind {
@@ -69,7 +68,7 @@ func (t *TraceRows) Add(e *wire.Event) {
 // String returns the rows so far.
 func (t *TraceRows) String() string { return t.out.String() }
 
-// mptraceRow matches what is wanted of a row of a table.
+// mptraceRow matches the compared columns of a row of a table.
 var mptraceRow = regexp.MustCompile(`^ *(\d+)? +([a-z]+) +(\d+)? +(0x[0-9A-F]+) +(\d+)`)
 
 // MptraceTable reads a table that mptrace printed (--verbose --source) and
@@ -100,7 +99,7 @@ func MptraceTable(tb testing.TB, path string) string {
 	return out.String()
 }
 
-// FirstDifference says in which line two texts differ first.
+// FirstDifference describes the first line in which two texts differ.
 func FirstDifference(got, want string) string {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {

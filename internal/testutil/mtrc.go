@@ -7,19 +7,18 @@ import (
 	"testing"
 )
 
-// MTRCRules are the rules of a compatible writer of mpatrol's tracing files.
+// MTRCRules are the rules for a compatible writer of mpatrol's tracing files.
 type MTRCRules struct {
-	// Limit is what all numbers must be below; 0 is no limit.
+	// Limit is the bound that all numbers must be below; 0 means no limit.
 	Limit uint64
-	// Shared says that live blocks may have the same address, as those of
-	// different processes do.
+	// Shared allows live blocks to have the same address, like those of different processes.
 	Shared bool
 }
 
-// Check fails the test where a file breaks the rules. It reads the bytes by
-// itself: numbers must be as short as can be, ids of names 1 to 32 and defined
-// before they are referred to, names 1 to 1023 bytes, indices live from A to F,
-// and each stream must have its trailer.
+// Check fails the test if a file breaks the rules. It parses the bytes independently of the
+// decoder. Numbers must be as short as possible. IDs of names must be 1 to 32 and defined
+// before they are used, names must have 1 to 1023 bytes, indices must be live from A to F, and
+// each stream must have its trailer.
 func (r MTRCRules) Check(tb testing.TB, file []byte) {
 	tb.Helper()
 	for rest := file; ; {
@@ -33,7 +32,7 @@ func (r MTRCRules) Check(tb testing.TB, file []byte) {
 	}
 }
 
-// mtrcStream is a stream that is checked.
+// mtrcStream is the stream being checked.
 type mtrcStream struct {
 	tb         testing.TB
 	rules      MTRCRules
@@ -94,7 +93,7 @@ func (s *mtrcStream) header() {
 	s.source = version >= 10405
 }
 
-// record checks a record, and returns false behind the trailer.
+// record checks a record, and returns false after the trailer.
 func (s *mtrcStream) record() bool {
 	kind := s.take(1)[0]
 	switch kind {

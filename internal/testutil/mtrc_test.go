@@ -24,7 +24,7 @@ func TestMTRCRules(t *testing.T) {
 		{name: "version", file: strings.Replace(header, "\x05\x29", "\x68\x29", 1) + end, want: "version 10600"},
 		{name: "no trailer", file: header + alloc, want: "offset 34: 0 bytes are left, not 1"},
 		{name: "bad trailer", file: header + "MTRX", want: "trailer"},
-		{name: "behind the trailer", file: header + end + "junk", want: "magic"},
+		{name: "after the trailer", file: header + end + "junk", want: "magic"},
 		{name: "unknown record", file: header + "X" + end, want: "record 'X'"},
 		{name: "long number", file: header + "H\x81\x00\x01" + end, want: "number 1 in 2 bytes"},
 		{name: "limit", file: header + "H\x80\x02\x01" + end, rules: MTRCRules{Limit: 256}, want: "number 256"},

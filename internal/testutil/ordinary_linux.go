@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ordinary calls start, which starts a process, with ordinary priority, whatever
-// that of the test is. What a test traces is no tracer: if it had a tracer's
-// priority, eight busy threads of it would leave nothing to anybody else.
+// ordinary calls start, which starts a process, with ordinary priority, whatever the priority
+// of the test is. A traced program must not inherit a tracer's priority: eight busy threads of
+// it would leave nothing for anything else.
 func ordinary(start func() error) error {
-	// A process inherits the priority of the thread that makes it.
+	// A process inherits the priority of the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		return err
 	}
-	nice := 20 - raw // as the system call returns it
+	nice := 20 - raw // raw is the system call's encoding
 	if nice >= 0 {
 		return start()
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// originalNames are the names of options, variables, modules and packets of the original
-// programs, with where they are from.
+// originalNames lists the names of options, variables, modules and packets of the original
+// programs, with their source.
 //
 //go:embed testdata/originals.txt
 var originalNames string
@@ -19,11 +19,11 @@ var originalNames string
 type Original struct {
 	Heading string
 	Names   []string
-	Typed   string // what becomes of the name: taken, refused …
+	Typed   string // what became of the name: taken, refused …
 	Ours    string
 }
 
-// codes returns what a text has between back quotes.
+// codes returns the parts of a text that are between back quotes.
 func codes(text string) (all []string) {
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
@@ -31,8 +31,8 @@ func codes(text string) (all []string) {
 	return all
 }
 
-// Originals returns the rows of the document at path. It fails the test for each known
-// name without a row and for each row of a name that nobody knows.
+// Originals returns the rows of the document at path. It fails the test for each known name
+// without a row and for each row of an unknown name.
 func Originals(t *testing.T, path string) []Original {
 	t.Helper()
 	document, err := os.ReadFile(path)
@@ -74,15 +74,15 @@ func Originals(t *testing.T, path string) []Original {
 	for _, r := range rows {
 		for _, name := range r.Names {
 			if !known[r.Heading+": "+name] {
-				t.Errorf("%s tells of %s under %q, which is not in the list", path, name, r.Heading)
+				t.Errorf("%s has a row for %s under %q, which is not in the list", path, name, r.Heading)
 			}
 		}
 	}
 	return rows
 }
 
-// OwnFlags returns the flags of a command, as "rtrace-bpf" or "rtrace mprof", that a text
-// names behind it.
+// OwnFlags returns the flags of a command, such as "rtrace-bpf" or "rtrace mprof", that follow
+// the command in a text.
 func OwnFlags(text, command string) (all []string) {
 	for _, code := range codes(text) {
 		rest, ok := strings.CutPrefix(code, command+" ")

@@ -11,21 +11,22 @@ import (
 	"testing"
 )
 
-// Tests also run where there is no compiler: in the virtual machines of vmtest.
-// What they need built is built before, by a run of the same tests that goes as
-// far as the start of each program (Start).
+// Tests also run where there is no compiler: in the virtual machines of vmtest. What they need
+// built is built in advance by a run of the same tests that stops at the start of each program
+// (Start).
 const (
-	// preparedDir names a folder of programs, each under the key that Build
-	// makes of its name and its flags. One that is there is not built.
+	// preparedDir names a folder of programs, each under the key that Build makes from its name
+	// and flags. A program that is there is not built.
 	preparedDir = "RTRACE_PREPARED"
-	// preparing asks for the run that fills this folder.
+	// preparing, if set, makes the run fill this folder.
 	preparing = "RTRACE_PREPARING"
-	// sharedDir names a folder that the packages of one run have in common: what the
-	// tests of one have built, those of the others use. `make test` makes and removes it.
+	// sharedDir names a folder that the packages of one run share: each uses what others have
+	// built. `make test` makes and removes it.
 	sharedDir = "RTRACE_PROGRAMS"
 )
 
-// programFolder returns the folder of programs built before or by others, or "".
+// programFolder returns the folder of programs that were built in advance or by other packages,
+// or "".
 func programFolder() string {
 	if dir := os.Getenv(preparedDir); dir != "" {
 		return dir
@@ -33,8 +34,8 @@ func programFolder() string {
 	return os.Getenv(sharedDir)
 }
 
-// prepared returns the path of a program that was built before. A run that
-// prepares builds all of them.
+// prepared returns the path of a program that was built earlier. A run that prepares builds all
+// of them.
 func prepared(key, name string) (string, bool) {
 	dir := programFolder()
 	if dir == "" || Preparing() {
@@ -45,8 +46,8 @@ func prepared(key, name string) (string, bool) {
 	return path, err == nil
 }
 
-// prepare copies a program that was built to where prepared finds it, and returns
-// its path. It does nothing in a run that has no such folder, or a filled one.
+// prepare copies a program that was built to where prepared finds it, and returns its path. It
+// does nothing in a run without such a folder, or with a filled one.
 func prepare(key, built string) (string, error) {
 	if !Preparing() && os.Getenv(sharedDir) == "" {
 		return built, nil
@@ -68,11 +69,11 @@ func prepare(key, built string) (string, error) {
 	return to, os.Rename(part, to)
 }
 
-// started has the names of the tests that started a program and go on.
+// started holds the names of the running tests that have started a program.
 var started sync.Map
 
-// NoteStart notes that a test starts a program: the run that prepares ends it here. Who
-// starts one by Start need not say so.
+// NoteStart records that a test starts a program. A run that only prepares ends the test here.
+// Start calls it.
 func NoteStart(t testing.TB) {
 	t.Helper()
 	if Preparing() {
@@ -83,8 +84,8 @@ func NoteStart(t testing.TB) {
 	t.Cleanup(func() { started.Delete(name) })
 }
 
-// beforeStart fails a test that needs something built after it, or the test that it is
-// a part of, started a program: the run that prepares does not come as far.
+// beforeStart fails a test that builds something after it, or its parent test, has started a
+// program: the run that prepares does not get that far.
 func beforeStart(t testing.TB, what string) {
 	t.Helper()
 	for name := t.Name(); name != ""; name = name[:max(0, strings.LastIndexByte(name, '/'))] {
@@ -94,8 +95,8 @@ func beforeStart(t testing.TB, what string) {
 	}
 }
 
-// Preparing says whether this run only builds programs, perhaps for another machine,
-// which GOARCH names then.
+// Preparing reports whether this run only builds programs. They may be for another machine,
+// which GOARCH then names.
 func Preparing() bool { return os.Getenv(preparedDir) != "" && os.Getenv(preparing) != "" }
 
 // BuildCommand builds a command of this module, given its import path, and

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A run that prepares fills the folder and starts nothing; a later one takes
-// what is there, and needs no compiler for it.
+// A run that prepares fills the folder and starts nothing. A later run uses what is there and
+// needs no compiler for it.
 func TestPrepared(t *testing.T) {
 	if programs.dir == "" {
 		t.Fatal("Build keeps no programs")
@@ -30,7 +30,7 @@ func TestPrepared(t *testing.T) {
 		t.Errorf("a program started, %q", got)
 	}
 
-	forget := func() { // as another process
+	forget := func() { // like another process
 		programs.Lock()
 		defer programs.Unlock()
 		delete(programs.built, programKey("leak", []string{flag}))
@@ -54,7 +54,7 @@ func TestPrepared(t *testing.T) {
 	forget()
 }
 
-// What would be missing where programs are built before is missing everywhere.
+// What would be missing with prepared programs is an error everywhere.
 func TestBuiltBeforeTheStart(t *testing.T) {
 	Start(t, exec.Command("true"))
 	const want = "leak is built after TestBuiltBeforeTheStart started a program"

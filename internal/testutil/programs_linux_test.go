@@ -10,17 +10,17 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// TestPrograms runs each program of testdata/progs without a tracer: what it
-// says about its calls must be what its comment promises.
+// TestPrograms runs each program of testdata/progs without a tracer. Its report about its own
+// calls must match what its comment promises.
 func TestPrograms(t *testing.T) {
 	tests := []struct {
 		name  string
 		run   func(t *testing.T) *Report
 		calls map[string]uint64 // by function
 		ops   map[string]uint64
-		live  int // blocks left, by the log; or unordered
+		live  int // blocks left, according to the log; or unordered
 		bytes uint64
-		more  func(r *Report) bool // what else must hold, if anything
+		more  func(r *Report) bool // what else must be true, if anything
 	}{
 		{
 			name:  "alloc",
@@ -141,8 +141,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// unordered is the live count of a program whose threads share addresses: the
-// logs of the threads do not say in which order.
+// unordered is the live count of a program whose threads share addresses: the logs of the
+// threads do not contain the order between threads.
 const unordered = -1
 
 // gated runs a program through its gate.

@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// Frame is what readelf says of the call frame information of one function.
+// Frame is readelf's output for the call frame information of one function.
 type Frame struct {
 	Section    string // .eh_frame or .debug_frame
 	Start, End uint64
-	CIE        string // its augmentation
+	CIE        string // the augmentation of the CIE
 	Rows       []FrameRow
-	// Expressions are the instructions that have one, as they are written out:
+	// Expressions holds the instructions with an expression, as readelf prints them:
 	// "DW_CFA_def_cfa_expression (DW_OP_breg6 (rbp): -8; DW_OP_deref)".
 	Expressions []string
 }
 
-// FrameRow is a row as readelf prints it: "rsp+16" or "exp" for the CFA, for a
-// register "c-16" where it is saved, "s" if it is unchanged, "u" without a rule.
+// FrameRow is a row as readelf prints it: "rsp+16" or "exp" for the CFA; for a register "c-16"
+// where it is saved, "s" if it is unchanged, "u" without a rule.
 type FrameRow struct {
 	Start     uint64
 	CFA       string
@@ -36,8 +36,8 @@ var (
 	fdeLine       = regexp.MustCompile(`^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
 )
 
-// ReadFrames returns the call frame information that readelf finds in a file,
-// in its order. It skips the test where there is no readelf.
+// ReadFrames returns the call frame information that readelf finds in a file, in readelf's
+// order. It skips the test if readelf is missing.
 func ReadFrames(t testing.TB, path string) []Frame {
 	t.Helper()
 	if _, err := exec.LookPath("readelf"); err != nil {
@@ -67,7 +67,7 @@ type framesParser struct {
 	columns []string
 }
 
-// read runs readelf and gives each line within an entry to body.
+// read runs readelf and passes each line within an entry to body.
 func (p *framesParser) read(what, path string, body func(text string, fields []string)) {
 	p.t.Helper()
 	out, err := exec.Command("readelf", "-W", "--debug-dump=no-follow-links,"+what, path).Output()
@@ -95,7 +95,7 @@ func (p *framesParser) read(what, path string, body func(text string, fields []s
 func (p *framesParser) begin(cie string, start, end uint64) {
 	parent := p.cies[cie]
 	if parent == nil {
-		p.t.Fatalf("readelf names no CIE %s", cie)
+		p.t.Fatalf("readelf prints no CIE %s", cie)
 	}
 	p.now = &Frame{Section: p.section, Start: start, End: end, CIE: parent.CIE}
 	p.all, p.parents = append(p.all, p.now), append(p.parents, parent)
@@ -134,7 +134,7 @@ func (p *framesParser) number(hex string) uint64 {
 	return n
 }
 
-// frames gives functions without rows the one of their CIE.
+// frames gives functions without rows the row of their CIE.
 func (p *framesParser) frames() []Frame {
 	all := make([]Frame, len(p.all))
 	for i, f := range p.all {

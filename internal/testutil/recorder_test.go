@@ -31,7 +31,7 @@ func (r *recorder) end(message string) {
 	runtime.Goexit()
 }
 
-// fatal returns what do ended with, empty if it returned.
+// fatal returns the message with which do ended, or "" if it returned.
 func fatal(do func(r *recorder)) string {
 	var r recorder
 	done := make(chan struct{})

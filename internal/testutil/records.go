@@ -7,8 +7,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Payloads names the field of trace.Record that each kind gives meaning to,
-// empty for none.
+// Payloads names the field of trace.Record that each kind uses, or "".
 var Payloads = map[trace.Kind]string{
 	trace.KindHeader: "Header", trace.KindProcess: "Process", trace.KindThread: "Thread",
 	trace.KindTracerModule: "TracerModule", trace.KindResource: "Resource",
@@ -19,16 +18,15 @@ var Payloads = map[trace.Kind]string{
 	trace.KindFunction: "Function", trace.KindSample: "Sample", trace.KindEvent: "Event", trace.KindRSS: "RSS", trace.KindEnd: "",
 }
 
-// FullRecord returns a record each of whose fields, at any depth, has a value
-// that is not zero and differs from the others of its type.
+// FullRecord returns a record in which every field, at any depth, has a value that is not zero
+// and differs from the other values of its type.
 func FullRecord() *trace.Record {
 	r, n := new(trace.Record), uint64(0)
 	fill(reflect.ValueOf(r).Elem(), &n)
 	return r
 }
 
-// OfKind returns a record of kind k with what that gives meaning to in from,
-// and nothing else.
+// OfKind returns a record of kind k with only the field of from that k uses.
 func OfKind(k trace.Kind, from *trace.Record) *trace.Record {
 	r := &trace.Record{Kind: k, Time: from.Time, PID: from.PID, TID: from.TID, CPU: from.CPU}
 	if payload := Payloads[k]; payload != "" {
@@ -37,7 +35,7 @@ func OfKind(k trace.Kind, from *trace.Record) *trace.Record {
 	return r
 }
 
-// Payload returns what r's kind gives meaning to, nil for nothing.
+// Payload returns the field that r's kind uses, or nil.
 func Payload(r *trace.Record) any {
 	if payload := Payloads[r.Kind]; payload != "" {
 		return reflect.ValueOf(r).Elem().FieldByName(payload).Interface()
@@ -71,7 +69,7 @@ func fill(v reflect.Value, n *uint64) {
 	}
 }
 
-// RandomRecord makes a record of the bytes of a fuzz input.
+// RandomRecord makes a record from the bytes of a fuzz input.
 func RandomRecord(data []byte) *trace.Record {
 	s := &source{data}
 	kinds := uint8(trace.KindEnd)
@@ -92,7 +90,7 @@ func RandomRecord(data []byte) *trace.Record {
 	return r
 }
 
-// source turns the bytes of a fuzz input into values.
+// source converts the bytes of a fuzz input to values.
 type source struct{ data []byte }
 
 func (s *source) next() byte {
@@ -104,7 +102,7 @@ func (s *source) next() byte {
 	return b
 }
 
-// number has a random width, so that small and large ones are likely.
+// number returns a number of random width, so that small and large ones are likely.
 func (s *source) number() uint64 {
 	v := uint64(0)
 	for range s.next() % 9 {
@@ -134,7 +132,7 @@ func (s *source) set(v reflect.Value) {
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(s.number() & (1<<v.Type().Bits() - 1))
 	case reflect.Int:
-		v.SetInt(int64(int32(s.number()))) // formats hold it to 32 bits
+		v.SetInt(int64(int32(s.number()))) // formats store it in 32 bits
 	case reflect.Int32, reflect.Int64:
 		shift := 64 - v.Type().Bits()
 		v.SetInt(int64(s.number()) << shift >> shift)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Report is what a program of testdata/progs says about its own calls: the
-// ground truth for a trace of it. testdata/progs/prog.h has the format.
+// Report is the report of a program of testdata/progs about its own calls: the ground truth for
+// a trace of it. The format is in testdata/progs/prog.h.
 type Report struct {
 	PID       int
 	TIDs      []int
@@ -26,14 +26,14 @@ type Report struct {
 	Thrown    uint64            // exceptions that the C++ runtime had a block for (operators)
 	Wrong     uint64            // blocks with a wrong content (churn)
 
-	// Calls are the logged ones, thread by thread, each thread's in order.
+	// Calls holds the logged calls, thread by thread, each thread's in order.
 	Calls []Call `json:"-"`
 }
 
 // Count sums up the calls of one function.
 type Count struct {
 	Calls uint64
-	Bytes uint64 // asked for by the calls that gave a block
+	Bytes uint64 // requested by the calls that returned a block
 }
 
 // Call is one logged call.
@@ -41,11 +41,11 @@ type Call struct {
 	TID      int
 	Op       string // alloc, free, move, or none: it failed or did nothing
 	Function string // as in C, or "operator new", "operator delete"
-	Caller   string // function that made it, if the program says so
+	Caller   string // function that made the call, if the program reports it
 	Line     uint64 // of Caller
 	Old      uint64 // block that was freed or moved
-	Ptr      uint64 // block that was made
-	Size     uint64 // asked for; 0 for a free
+	Ptr      uint64 // block that was returned
+	Size     uint64 // requested; 0 for a free
 }
 
 // OpenFile is a regular file that the program has open.
@@ -70,7 +70,7 @@ func ParseReport(output []byte) (*Report, error) {
 	return all[0], nil
 }
 
-// ParseReports reads the output of a program that became another one (exec).
+// ParseReports reads the output of a program that executed another one (exec).
 func ParseReports(output []byte) ([]*Report, error) {
 	var all []*Report
 	r := new(Report)
@@ -101,8 +101,7 @@ func ParseReports(output []byte) ([]*Report, error) {
 	return all, nil
 }
 
-// parseCall reads what follows "call": TID OP OLD PTR SIZE FUNCTION, and perhaps
-// @CALLER:LINE.
+// parseCall parses what follows "call": TID OP OLD PTR SIZE FUNCTION, and perhaps @CALLER:LINE.
 func parseCall(text string) (Call, error) {
 	f := strings.SplitN(text, " ", 6)
 	if len(f) != 6 {
@@ -133,7 +132,7 @@ func parseCall(text string) (Call, error) {
 	return c, nil
 }
 
-// Done returns the calls that had an effect: those that a trace records.
+// Done returns the calls that had an effect, which are those that a trace records.
 func (r *Report) Done() []Call {
 	var out []Call
 	for _, c := range r.Calls {
@@ -144,9 +143,9 @@ func (r *Report) Done() []Call {
 	return out
 }
 
-// Live returns the blocks that are left according to the log, by address.
-// The calls of one thread are taken in their order, those of several only if
-// no block of one is freed or used again by another.
+// Live returns the blocks that are left according to the log, by address. The calls of one
+// thread are applied in their order. With several threads the result is right only if no block
+// of one is freed or reused by another.
 func (r *Report) Live() map[uint64]Call {
 	live := make(map[uint64]Call)
 	for _, c := range r.Done() {

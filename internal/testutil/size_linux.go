@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WaitSize waits until the file at path, which exists, has so many bytes. If by,
-// the process that writes it, ends before, the test fails.
+// WaitSize waits until the file at path, which must exist, has the given number of bytes. If
+// by, the process that writes it, ends earlier, the test fails.
 func WaitSize(t testing.TB, path string, size int64, by *Child) {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -30,7 +30,7 @@ func WaitSize(t testing.TB, path string, size int64, by *Child) {
 		case <-done:
 		}
 	}()
-	// The first look comes after the watch began, so no change is missed.
+	// The first check comes after the watch began, so no change is missed.
 	buf := make([]byte, 4096)
 	for {
 		info, err := os.Stat(path)

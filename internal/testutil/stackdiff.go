@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// StackDiff compares a stack of a trace with the one that the program logged
-// for the same call. It returns an empty text if they agree: in all return
-// addresses but the first, of which only the function is compared, by sameCode.
-// Else the text shows both, frame by frame, with the names that name gives.
+// StackDiff compares a stack of a trace with the one that the program logged for the same call.
+// It returns "" if all return addresses are equal; of the first, sameCode compares only the
+// function. Otherwise the text shows both stacks, frame by frame, with names from name.
 func StackDiff(got, logged []uint64, sameCode func(a, b uint64) bool, name func(uint64) string) string {
 	differs := func(i int) bool {
 		switch {
@@ -31,7 +30,7 @@ func StackDiff(got, logged []uint64, sameCode func(a, b uint64) bool, name func(
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "frame %d of %d differs (logged: %d frames)\n", first, len(got), len(logged))
-	// A frame or two before it, and some after.
+	// Show two frames before the difference, and some after.
 	for i := max(0, first-2); i < min(first+6, max(len(got), len(logged))); i++ {
 		mark := " "
 		if differs(i) {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// LoggedCall is a call of the allocator with the stack that the program itself
-// found, by backtrace() unless it says otherwise: the ground truth for a trace.
+// LoggedCall is a call of the allocator with the stack that the program itself found, with
+// backtrace() unless the program documents another way: the ground truth for a trace.
 type LoggedCall struct {
 	Call // Function is empty
 
-	// Frames are return addresses, the innermost first. The first lies in the
-	// function that called the allocator, but where that called the logger.
+	// Frames holds return addresses, the innermost first. The first is in the function that
+	// called the allocator, but at the call of the logger.
 	Frames []uint64
 }
 
@@ -25,14 +25,14 @@ const (
 	stackLogMost = 1 << 20 // words of an entry
 )
 
-// StackLogPath returns a path for the log of a program that logs its stacks,
-// and removes the log with the test.
+// StackLogPath returns a path for the log of a program that logs its stacks. The log is removed
+// with the test.
 func StackLogPath(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "stacks.log")
 }
 
-// StackLog reads the log at path of a program that has ended or holds still.
+// StackLog reads the log of a program that has ended or is at its gate.
 func StackLog(t testing.TB, path string) []LoggedCall {
 	t.Helper()
 	words, err := readStackLog(path)
@@ -49,7 +49,7 @@ func StackLog(t testing.TB, path string) []LoggedCall {
 	return log
 }
 
-// readStackLog returns the words in use; the file is much larger, and sparse.
+// readStackLog returns the words in use. The file is much larger, and sparse.
 func readStackLog(path string) ([]uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,11 +79,10 @@ func readStackLog(path string) ([]uint64, error) {
 	return words[1:], nil
 }
 
-// loggedOps are the operations as Call has them, by enum op of prog.h.
+// loggedOps holds the operations as in Call, by enum op of prog.h.
 var loggedOps = [...]string{1: "alloc", 2: "free", 3: "move"}
 
-// parseStackLog takes the words after the length. The frames it returns are
-// parts of words.
+// parseStackLog parses the words after the length. The returned frames are parts of words.
 func parseStackLog(words []uint64) ([]LoggedCall, error) {
 	var log []LoggedCall
 	for at := 0; at < len(words); {

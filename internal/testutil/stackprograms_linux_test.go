@@ -2,8 +2,8 @@ package testutil
 
 import "testing"
 
-// The programs that log their stacks, by themselves: each stack of the log goes
-// out to where the thread or the context began.
+// The programs that log their stacks, run without a tracer: each stack of the log reaches the
+// start of the thread or the context.
 func TestStackPrograms(t *testing.T) {
 	plug := func(t *testing.T) string { return Build(t, "plugs", "-shared", "-fPIC") }
 	tests := map[string]struct {

@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stuckAfter is far above what anything takes that Unstuck guards, also in a
-// virtual machine.
+// stuckAfter is far longer than anything that Unstuck guards takes, even in a virtual machine.
 const stuckAfter = 20 * time.Minute
 
-// Unstuck ends a process that a test waits for in vain, and fails the test with
-// what each thread of the process and each goroutine does. It returns what says
-// that the wait is over.
+// Unstuck kills a process that a test waits for in vain, and fails the test with the state of
+// each thread of the process and of each goroutine. Call over when the wait has ended.
 func Unstuck(t testing.TB, pid int) (over func()) {
 	t.Helper()
 	timer := time.AfterFunc(stuckAfter, func() {
@@ -30,7 +28,7 @@ func Unstuck(t testing.TB, pid int) (over func()) {
 	return func() { timer.Stop() }
 }
 
-// threadsOf tells what the threads of a process do, as the kernel says.
+// threadsOf returns the state of the threads of a process, from the kernel.
 func threadsOf(pid int) string {
 	var out strings.Builder
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))

@@ -5,17 +5,16 @@ import (
 	"testing"
 )
 
-// tier names the variable that says which tests are to run. Unset, all do.
+// tier names the variable that selects the tests to run. If it is unset, all run.
 const tier = "RTRACE_TESTS"
 
-// first is the value of tier for `make test`: tests that need gcc, python3 and the
-// kernel, and of long sweeps a part.
+// first is the value of tier in `make test`: it selects tests that need only gcc, python3 and
+// the kernel, and a part of long sweeps.
 const first = "first"
 
-// Extra leaves the rest of a test out of `make test`; `make test-rest` and `make
-// test-all` run it. need says what makes it so: a program or library that is large to
-// install, or the time that the test takes. The report of `make test` lists what was
-// left out and why.
+// Extra skips the rest of a test in `make test`; `make test-rest` and `make test-all` run it.
+// need is the reason: a program or library that is large to install, or the time that the test
+// takes. The report of `make test` lists what was left out and why.
 func Extra(t testing.TB, need string) {
 	t.Helper()
 	if FirstOnly() {
@@ -23,9 +22,9 @@ func Extra(t testing.TB, need string) {
 	}
 }
 
-// Sweep reports whether a test that goes through combinations goes through all of
-// them. It does not in `make test`, which leaves the whole sweep to `make test-rest`,
-// nor in `go test -short`, as virtual machines run it.
+// Sweep reports whether a test should run all combinations. It reports false in `make test`,
+// which leaves the whole sweep to `make test-rest`, and in `go test -short`, which virtual
+// machines use.
 func Sweep(t testing.TB) bool {
 	t.Helper()
 	if FirstOnly() {
@@ -35,14 +34,13 @@ func Sweep(t testing.TB) bool {
 	return !testing.Short()
 }
 
-// large lists programs that `make test` does without, and what they are called in its
-// report.
+// large lists the programs that `make test` does without, with their names in its report.
 var large = map[string]string{
 	"chromium": "Chromium", "clang": "clang", "clang++": "clang", "dot": "Graphviz", "dwz": "dwz",
 	"java": "a JDK", "javac": "a JDK", "llvm-dwp": "LLVM", "llvm-symbolizer": "LLVM", "node": "node", "npm": "node",
 	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "rg": "ripgrep",
 }
 
-// FirstOnly reports whether this is a run of `make test`, which leaves out what Extra
-// marks. A script skips with "LEFT-OUT: " and what it needs then.
+// FirstOnly reports whether this is a run of `make test`, which leaves out what Extra marks. A
+// script then skips with "LEFT-OUT: " and what it needs.
 func FirstOnly() bool { return os.Getenv(tier) == first }

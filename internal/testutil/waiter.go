@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// waiters are programs that do nothing but wait for a signal, for kinds of
-// machines that no compiler here may know.
+// waiters holds programs that only wait for a signal, for machines that no compiler here may
+// support.
 var waiters = map[elf.Class]map[elf.Machine][]byte{
 	elf.ELFCLASS32: {
 		// mov $29,%eax; int $0x80: pause; jmp back
@@ -34,8 +34,8 @@ func words(all ...uint32) []byte {
 	return b
 }
 
-// Waiter writes a program for a machine, which waits until it is killed, and
-// returns its path. It has no C library and no sections.
+// Waiter writes a program for a machine, which waits until it is killed, and returns its path.
+// It has no C library and no sections.
 func Waiter(t testing.TB, class elf.Class, machine elf.Machine) string {
 	t.Helper()
 	code := waiters[class][machine]
@@ -48,7 +48,7 @@ func Waiter(t testing.TB, class elf.Class, machine elf.Machine) string {
 		Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1,
 	}
 	if machine == elf.EM_ARM {
-		head.Flags = 5 << 24 // EF_ARM_EABI_VER5: kernels run no others
+		head.Flags = 5 << 24 // kernels run no other version
 	}
 	copy(head.Ident[:], elf.ELFMAG)
 	head.Ident[elf.EI_CLASS], head.Ident[elf.EI_DATA], head.Ident[elf.EI_VERSION] = byte(class), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
@@ -83,8 +83,8 @@ func Waiter(t testing.TB, class elf.Class, machine elf.Machine) string {
 	return path
 }
 
-// StartWaiter starts the program at path, as Waiter made it, and skips the test if
-// the kernel does not run such programs.
+// StartWaiter starts a program made by Waiter. It skips the test if the kernel cannot run such
+// programs.
 func StartWaiter(t testing.TB, path string) *Child {
 	t.Helper()
 	probe := exec.Command(path)

@@ -22,8 +22,8 @@ func Build32(t testing.TB, name string, flags ...string) string {
 	return Build(t, name, slices.Concat([]string{"-m32"}, flags)...)
 }
 
-// EachWidth runs a test for 64-bit programs and, on x86-64, for 32-bit ones, as
-// subtests "64-bit" and "32-bit".
+// EachWidth runs a test for 64-bit programs and, on x86-64, for 32-bit ones, as subtests
+// "64-bit" and "32-bit".
 func EachWidth(t *testing.T, test func(t *testing.T, build Builder)) {
 	t.Helper()
 	t.Run("64-bit", func(t *testing.T) { test(t, Build) })
@@ -36,7 +36,7 @@ func EachWidth(t *testing.T, test func(t *testing.T, build Builder)) {
 	})
 }
 
-// Has32Bit says whether 32-bit programs belong to what is tested: on x86-64.
+// Has32Bit reports whether 32-bit programs are among what is tested: on x86-64.
 func Has32Bit() bool {
 	if runtime.GOARCH != "amd64" {
 		return false
@@ -50,8 +50,8 @@ var buildsX86 = sync.OnceValue(func() bool {
 	return err != nil || strings.HasPrefix(string(out), "x86_64")
 })
 
-// Need32Bit skips the test if 32-bit programs do not belong to what is tested, or the
-// kernel runs none. A test that has 64-bit cases, too, calls it in a subtest.
+// Need32Bit skips the test if 32-bit programs are not tested here, or if the kernel cannot run
+// them. A test that also has 64-bit cases calls it in a subtest.
 func Need32Bit(t testing.TB) {
 	t.Helper()
 	if !Has32Bit() {
@@ -62,8 +62,8 @@ func Need32Bit(t testing.TB) {
 	}
 }
 
-// Runs32Bit reports whether 32-bit programs belong to what is tested, and the kernel
-// runs them. A run that only builds takes that for granted.
+// Runs32Bit reports whether 32-bit programs are tested here and the kernel can run them. A run
+// that only builds assumes the latter.
 func Runs32Bit(t testing.TB) bool {
 	t.Helper()
 	if !Has32Bit() || Preparing() {

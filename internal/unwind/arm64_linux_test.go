@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// armSource has frames of all shapes: a leaf, a frame for calls, one whose size
-// is not known before, saved floating-point registers, a large one.
+// armSource has frames of all shapes: a leaf, a frame for calls, one of variable size, saved
+// floating-point registers, a large one.
 const armSource = `
 int g(int); int h(void *); double d(double);
 int leaf(int a) { return a * 3; }
@@ -21,8 +21,8 @@ double floating(double a) { double x = d(a); return x * a + d(x); }
 int large(int n) { char b[1 << 17]; g(n); return h(b); }
 `
 
-// TestARM64Compiled compares what clang makes for arm64 with what readelf says
-// of it, in both byte orders.
+// TestARM64Compiled compares what clang compiles for arm64 with readelf's output, in both byte
+// orders.
 func TestARM64Compiled(t *testing.T) {
 	clang := testutil.Installed(t, "clang")
 	for _, target := range []string{"aarch64-linux-gnu", "aarch64_be-linux-gnu"} {
@@ -42,8 +42,8 @@ func TestARM64Compiled(t *testing.T) {
 	}
 }
 
-// load turns an object file into one that can be loaded, in the way of a
-// linker: all of it is mapped at one address.
+// load turns an object file into a loadable one, as a linker does: all of it is mapped at one
+// address.
 func load(t *testing.T, path string) {
 	t.Helper()
 	const base = 0x400000

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// BenchmarkBuild makes the tables of files of this machine, from opening them.
+// BenchmarkBuild opens files of this machine and builds their tables.
 func BenchmarkBuild(b *testing.B) {
 	const lib = "/usr/lib/*-linux-gnu/"
 	for _, path := range installed(lib+"libLLVM-14.so.1", lib+"libc.so.6", lib+"libstdc++.so.6", "/usr/bin/gdb", "/usr/bin/python3") {

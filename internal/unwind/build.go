@@ -11,16 +11,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// MaxRows is how many rows a table has at most, which is what the program in
-// the kernel can search. The largest known program needs 2.8 million.
+// MaxRows is the most rows of a table that the program in the kernel can search. The largest
+// known program needs 2.8 million.
 const MaxRows = 1 << 23
 
-// Build makes the table of a file. It reads all that it needs, so that the
-// file may be closed.
+// Build builds the table of a file. It reads all that it needs, so the file may be closed
+// afterwards.
 //
-// Broken entries are left out and counted. The error is ErrNoFrames if the
-// file has no call frame information for its code, else one of reading the
-// file or a *trace.SyntaxError.
+// It skips and counts broken entries. The error is ErrNoFrames if the file has no call frame
+// information for its code, else an error from reading the file or a *trace.SyntaxError.
 func Build(f *symbol.File) (*Table, error) {
 	sections, err := cfi.Sections(f)
 	if _, ok := errors.AsType[*trace.SyntaxError](err); err != nil && (!ok || len(sections) == 0) {
@@ -38,38 +37,38 @@ func Build(f *symbol.File) (*Table, error) {
 		return nil, ErrNoFrames
 	}
 	if err := b.fill(); err != nil {
-		return nil, fmt.Errorf("make unwind table: %w", err)
+		return nil, fmt.Errorf("build unwind table: %w", err)
 	}
 	return &b.Table, nil
 }
 
-// function is code that has rules. Only this is kept of an FDE, since a file
-// may have hundreds of thousands.
+// function is code that has rules. Of an FDE nothing else is kept, because a file may have
+// hundreds of thousands.
 type function struct {
 	start, end uint64
 	offset     uint32 // of the FDE
-	section    int8   // that it is in; of code without an FDE, see ofRestorer and outermost
+	section    int8   // index of the FDE's section; for code without an FDE, see ofRestorer and outermost
 }
 
-// builder makes a table.
+// builder builds a table.
 type builder struct {
 	translator
 	file      *symbol.File
 	sections  []*cfi.Section
 	readers   []*cfi.Reader
 	functions []function
-	signals   bool // an FDE is marked as that of a signal frame
+	signals   bool // an FDE is marked as a signal frame
 	broken    error
 
 	writer
 
-	// Of the FDE that rows are being made of, kept to allocate nothing for each.
+	// The current FDE; reused so that no FDE needs an allocation.
 	fde   cfi.FDE
-	until uint64 // where its part of the code ends
+	until uint64 // end of the part of the code that belongs to it
 	yield func(*cfi.Span) error
 }
 
-// size returns how many bytes the sections have.
+// size returns the total size of the sections in bytes.
 func (b *builder) size() (n int) {
 	for _, s := range b.sections {
 		n += len(s.Data)
@@ -77,11 +76,11 @@ func (b *builder) size() (n int) {
 	return n
 }
 
-// collect finds the functions, by address.
+// collect finds the functions and sorts them by address.
 func (b *builder) collect() error {
 	code := b.file.Segments()
 	slices.SortFunc(code, func(x, y symbol.Segment) int { return cmp.Compare(x.Addr, y.Addr) })
-	b.functions = make([]function, 0, min(b.size()/48, 1<<18)) // of 50 bytes and more
+	b.functions = make([]function, 0, min(b.size()/48, 1<<18)) // an entry takes 50 bytes and more
 	for i, s := range b.sections {
 		b.readers = append(b.readers, cfi.NewReader(s))
 		for f, err := range s.FDEs {
@@ -93,8 +92,8 @@ func (b *builder) collect() error {
 			if len(b.functions) == MaxRows {
 				return errFull
 			}
-			// Linkers leave entries of functions that they removed, at zero or
-			// nowhere.
+			// Linkers keep entries of functions that they removed, at address zero or outside
+			// the code.
 			if end, ok := within(code, f.Start); ok && f.Start < f.End {
 				b.functions = append(b.functions, function{f.Start, min(f.End, end), uint32(f.Offset), int8(i)})
 				b.signals = b.signals || f.CIE.Signal
@@ -121,7 +120,7 @@ func (b *builder) collect() error {
 	return nil
 }
 
-// within returns the end of the segment that addr is in.
+// within returns the end of the segment that contains addr.
 func within(code []symbol.Segment, addr uint64) (end uint64, ok bool) {
 	i, found := slices.BinarySearchFunc(code, addr, func(s symbol.Segment, addr uint64) int { return cmp.Compare(s.Addr, addr) })
 	if !found {

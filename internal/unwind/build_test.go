@@ -11,8 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// text writes all rows of a table, addresses counting from the start of the
-// code.
+// text returns all rows of a table; addresses are relative to the start of the code.
 func (t *Table) text() string {
 	var all []string
 	for _, r := range t.Rows {
@@ -35,7 +34,7 @@ func TestBuild(t *testing.T) {
 			f.function(0x10, 0x21)
 			f.function(0x30, 0x40)
 		}, "10: cfa=sp+8; 40: none"},
-		{"padding behind another rule", func(f *made) {
+		{"padding after another rule", func(f *made) {
 			f.function(0x10, 0x21, 0x41, 0x0e, 16)
 			f.function(0x30, 0x40)
 		}, "10: cfa=sp+8; 11: cfa=sp+16; 21: none; 30: cfa=sp+8; 40: none"},
@@ -110,8 +109,8 @@ func TestBuild(t *testing.T) {
 // TestCounts checks the figures of a table.
 func TestCounts(t *testing.T) {
 	f := newMade(elf.EM_X86_64)
-	f.function(0x10, 0x20, 0x0e, 12) // no multiple of 8
-	f.function(0x20, 0x30, 0x3f)     // the same rule goes on
+	f.function(0x10, 0x20, 0x0e, 12) // not a multiple of 8
+	f.function(0x20, 0x30, 0x3f)     // the same rule continues
 	f.function(0x40, 0x50)
 	f.function(0x60, 0x70, 0x41, 0x3f)
 	f.entry(uint32(len(f.frames)+4), 1, 2, 3)
@@ -147,8 +146,8 @@ func syntax(err error) bool {
 	return ok
 }
 
-// TestARM64 has what compilers make: both registers saved as a pair, a leaf
-// function, and signed return addresses; in both byte orders.
+// TestARM64 covers what compilers make: both registers saved as a pair, a leaf function, and
+// signed return addresses, in both byte orders.
 func TestARM64(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		f := &made{machine: elf.EM_AARCH64, order: order}

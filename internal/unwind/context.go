@@ -6,14 +6,13 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// outermost marks the byte in front of the code where contexts begin that a
-// program makes (makecontext). glibc for arm64 lets their first function return
-// to the start of a function of its own, whose entry does not say that there is
-// no caller. Unwinders look for a return address one byte lower, where there is
-// nothing at all.
+// outermost marks the byte before the code to which the first function of a context returns, if
+// a program made the context (makecontext). In glibc for arm64 that code is the start of a
+// function whose rules do not mark the end of the stack. Unwinders look up a return address
+// minus one byte, where there is no rule at all.
 const outermost = -1 << 7
 
-// findContexts adds that byte. It looks only into a library that makes contexts.
+// findContexts adds the code of outermost. It searches only a library that makes contexts.
 func (b *builder) findContexts() error {
 	if b.machine != cfi.ARM64 {
 		return nil
@@ -38,9 +37,9 @@ func (b *builder) findContexts() error {
 	return nil
 }
 
-// startsContext says whether this is the code (sysdeps/unix/sysv/linux/aarch64/
-// setcontext.S of glibc): a nop or landing pad; mov x0, x19; cbnz x0, setcontext;
-// b exit.
+// startsContext reports whether code is that function
+// (sysdeps/unix/sysv/linux/aarch64/setcontext.S of glibc): a nop or landing pad; mov x0, x19;
+// cbnz x0, setcontext; b exit.
 func startsContext(code []byte) bool {
 	if len(code) != 16 {
 		return false

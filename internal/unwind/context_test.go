@@ -2,7 +2,7 @@ package unwind
 
 import "testing"
 
-// The code of Debian 12's libc, and what is nearly that.
+// TestStartsContext has the code of Debian 12's libc, and near matches.
 func TestStartsContext(t *testing.T) {
 	const mov, toSetcontext, toExit = "\xe0\x03\x13\xaa", "\xc0\xf9\xff\xb5", "\x52\xf5\xff\x17"
 	tests := map[string]struct {

@@ -6,14 +6,14 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// entryBytes is how long the code is that a file begins with, at most. glibc's loader for
-// x86-64 has 61 bytes, which end with the jump to the program.
+// entryBytes is the most bytes of code that are marked at the entry point of a file. glibc's
+// loader for x86-64 has 61 bytes, which end with the jump to the program.
 const entryBytes = 64
 
-// findEntry marks the code where the dynamic loader, or a static program, begins as
-// outermost, if no FDE tells of it: nobody has called it. Constructors of libraries are
-// called from the loader's. That of other programs has an FDE, or says by a frame pointer
-// of zero that it is the outermost.
+// findEntry marks the code at the entry point of the dynamic loader or of a static program as
+// outermost, unless an FDE covers it, because nothing called that code. Constructors of
+// libraries are called from the loader's entry code. The entry code of other programs has an
+// FDE, or marks itself as outermost with a frame pointer of zero.
 func (b *builder) findEntry(code []symbol.Segment) {
 	entry := b.file.Entry()
 	end, ok := within(code, entry)

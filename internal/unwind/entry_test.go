@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The code that a loader or a static program begins with is the outermost one, if no FDE
-// tells of it.
+// The code at the entry point of a loader or a static program is outermost, unless an FDE
+// covers it.
 func TestEntry(t *testing.T) {
 	const none = "10: cfa=sp+8; 20: none; 40: cfa=sp+8; 50: none"
 	tests := map[string]struct {
@@ -15,7 +15,7 @@ func TestEntry(t *testing.T) {
 		want  string
 	}{
 		"between functions": {0x30, false, "10: cfa=sp+8; 20: none; 30: end; 40: cfa=sp+8; 50: none"},
-		"behind one":        {0x20, false, "10: cfa=sp+8; 20: end; 40: cfa=sp+8; 50: none"},
+		"after one":         {0x20, false, "10: cfa=sp+8; 20: end; 40: cfa=sp+8; 50: none"},
 		"with an FDE":       {0x40, false, none},
 		"at the end":        {0x50, false, "10: cfa=sp+8; 20: none; 40: cfa=sp+8; 50: end; 90: none"},
 		"of a library":      {0x30, true, none},

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// registers are names as readelf has them, of a machine.
+// registers holds the names that readelf has for the registers of a machine.
 type registers struct {
 	sp, fp string
 	word   int64
@@ -38,9 +38,9 @@ func split(s string) (reg string, n int64) {
 	return s[:at], n
 }
 
-// expected returns how the rule for a row may print, by what readelf says of
-// the row. Of several expressions in a function it does not say which is the
-// row's.
+// expected returns the texts that the rule for a row may have, according to readelf's output
+// for the row. If a function has several expressions, the output does not show which one
+// belongs to the row.
 func expected(reg *registers, f *testutil.Frame, row testutil.FrameRow) []string {
 	ra := row.Registers["ra"]
 	switch {
@@ -67,12 +67,12 @@ func expected(reg *registers, f *testutil.Frame, row testutil.FrameRow) []string
 	return all
 }
 
-// oldSignal is what readelf says of the old signal frame.
+// oldSignal is readelf's output for the old signal frame.
 const oldSignal = "DW_CFA_expression: r8 (eip) (DW_OP_breg4 (esp): 60)"
 
-// expectedSignal tells the signal frames of i386 apart by where the interrupted
-// eip is said to be saved: at 56 in struct sigcontext, which is 4 above the stack
-// pointer in the old one. Behind the first instruction it moved.
+// expectedSignal distinguishes the signal frames of i386 by the place of the interrupted eip:
+// 56 in struct sigcontext, which is 4 above the stack pointer in the old one. After the first
+// instruction the stack pointer has moved.
 func expectedSignal(f *testutil.Frame, row testutil.FrameRow) string {
 	switch {
 	case !slices.Contains(f.Expressions, oldSignal):
@@ -141,7 +141,7 @@ func expectedFP(f *testutil.Frame, based bool, rule string) (all []string) {
 	return all
 }
 
-// expectedRA is about a machine with a link register.
+// expectedRA returns the text for the return address; link: the machine has a link register.
 func expectedRA(link bool, fp, ra string) string {
 	if !link {
 		return ""

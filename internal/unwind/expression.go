@@ -6,8 +6,7 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// Operations of DWARF expressions (DWARF 5, section 7.7.1) that occur where
-// the place of a frame is computed.
+// Operations of DWARF expressions (DWARF 5, section 7.7.1) that compute the place of a frame.
 const (
 	opDeref      = 0x06
 	opConst1u    = 0x08
@@ -21,8 +20,7 @@ const (
 	opBregx      = 0x92
 )
 
-// place is what a simple expression computes: reg+offset, or with deref
-// *(reg+offset)+addend.
+// place is the result of a simple expression: reg+offset or, with deref, *(reg+offset)+addend.
 type place struct {
 	reg            uint8
 	offset, addend int64
@@ -75,9 +73,8 @@ func (p *place) add(n uint64) {
 	}
 }
 
-// pltSlot recognises the expression that linkers give a procedure linkage
-// table: sp + word + (((pc & 15) >= n) << the word's logarithm). The entry's
-// push ends at byte n.
+// pltSlot recognises the expression that linkers write for a procedure linkage table: sp + word
+// + (((pc & 15) >= n) << the word's logarithm). The entry's push ends at byte n.
 func (t *translator) pltSlot(expr []byte) (int64, bool) {
 	const place = 6 // of n
 	var want [11]byte
@@ -94,8 +91,7 @@ func (t *translator) pltSlot(expr []byte) (int64, bool) {
 	return int64(expr[place] - opLit0), [len(want)]byte(expr) == want
 }
 
-// reader takes operands off an expression. After a read beyond the end its
-// slice is nil.
+// reader reads operands from an expression. After a read beyond the end its slice is nil.
 type reader struct{ b []byte }
 
 func (x *reader) byte() byte {
@@ -118,7 +114,7 @@ func (x *reader) uleb() uint64 {
 	return v
 }
 
-// sleb takes a signed number. The ones that are used fit into 63 bits.
+// sleb reads a signed number. The numbers in use fit into 63 bits.
 func (x *reader) sleb() int64 {
 	before := len(x.b)
 	v := x.uleb()

@@ -32,7 +32,7 @@ func same(t *testing.T, what string, got, want *Table) {
 	}
 }
 
-// TestNoSectionHeaders reads files of which only what is mapped is left.
+// TestNoSectionHeaders reads files that contain only what is mapped.
 func TestNoSectionHeaders(t *testing.T) {
 	for _, path := range append(installed("/usr/lib/*-linux-gnu/libc.so.6", "/usr/lib/*-linux-gnu/libstdc++.so.6"),
 		testutil.Build(t, "alloc"), testutil.Build(t, "cxx")) {
@@ -51,8 +51,8 @@ func TestNoSectionHeaders(t *testing.T) {
 	}
 }
 
-// TestDebugFrame has programs whose tables are in .debug_frame only: of the
-// file itself, compressed, and of its separate debug file.
+// TestDebugFrame has programs whose tables are only in .debug_frame: of the file itself,
+// compressed, or of its separate debug file.
 func TestDebugFrame(t *testing.T) {
 	flags := []string{"-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
 	path := testutil.Build(t, "alloc", flags...)
@@ -81,8 +81,8 @@ func TestDebugFrame(t *testing.T) {
 	}
 }
 
-// TestDebugFrameByBuildID has the debug file where distributions put it. The
-// program still has its symbols, so nothing but the tables is missing.
+// TestDebugFrameByBuildID has the debug file where distributions put it. The program still has
+// its symbols, so only the tables are missing.
 func TestDebugFrameByBuildID(t *testing.T) {
 	path := testutil.Build(t, "alloc", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-Wl,--build-id")
 	want := build(t, path)
@@ -106,7 +106,7 @@ func TestDebugFrameByBuildID(t *testing.T) {
 	same(t, "debug file", got, want)
 }
 
-// symbolOf returns where a function is.
+// symbolOf returns the address of a function.
 func symbolOf(t *testing.T, path, name string) (uint64, bool) {
 	t.Helper()
 	f, err := symbol.Open(path)
@@ -118,7 +118,7 @@ func symbolOf(t *testing.T, path, name string) (uint64, bool) {
 	return s.Addr, ok
 }
 
-// TestRemovedSection: without any call frame information there is no table.
+// TestRemovedSection checks that without any call frame information there is no table.
 func TestRemovedSection(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "alloc")
 	run(t, "objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", testutil.Build(t, "alloc"), out)
@@ -127,13 +127,13 @@ func TestRemovedSection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// objcopy leaves the segment that led to them.
+	// objcopy leaves the segment that led to the tables.
 	if table, err := Build(f); !errors.Is(err, ErrNoFrames) && !syntax(err) {
 		t.Errorf("table %+v, error %v", table, err)
 	}
 }
 
-// TestVDSO reads the kernel's library out of this process.
+// TestVDSO reads the kernel's vDSO from this process.
 func TestVDSO(t *testing.T) {
 	data, path := vdso(t, "self")
 	table, err := buildBytes(t, data)
@@ -146,7 +146,7 @@ func TestVDSO(t *testing.T) {
 	compare(t, path)
 }
 
-// vdso returns the kernel's library in a process, and a file with it.
+// vdso returns the kernel's vDSO from a process, and a file with it.
 func vdso(t *testing.T, pid string) (data []byte, path string) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/" + pid + "/maps")

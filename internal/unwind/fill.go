@@ -7,16 +7,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// errEnd says that the part of a function that is its own has ended.
+// errEnd reports that the part of a function that belongs to its FDE has ended.
 var errEnd = errors.New("end of the function")
 
 // fill makes the rows of all functions.
 func (b *builder) fill() error {
-	// Compilers write six to seven bytes per row; some slack saves copying.
+	// Compilers write six to seven bytes per row. Some slack saves copying.
 	b.begin(b.functions[0].start, min(b.size()/5, 64*len(b.functions), MaxRows)+2)
 	in := b.interpreter()
 	b.yield = b.span
-	barrier := uint64(0) // no FDE may begin within a restorer
+	barrier := uint64(0) // where the last restorer ends: no FDE may begin before
 	for i := range b.functions {
 		f := &b.functions[i]
 		if f.start < barrier {
@@ -76,7 +76,7 @@ func (b *builder) interpret(in *cfi.Interpreter, f *function) error {
 	return nil
 }
 
-// span makes the row for a span of the function that is being interpreted.
+// span makes the row for a span of the current function.
 func (b *builder) span(s *cfi.Span) error {
 	if s.Start >= b.until {
 		return errEnd

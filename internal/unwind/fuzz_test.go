@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// FuzzBuild makes tables of anything that passes for an ELF file.
+// FuzzBuild builds tables from anything that can be read as an ELF file.
 func FuzzBuild(f *testing.F) {
 	for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64, elf.EM_386} {
 		for _, bare := range []bool{false, true} {

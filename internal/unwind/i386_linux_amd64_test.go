@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// TestSystemFilesI386 compares the tables of 32-bit libraries with what readelf
-// says, and with the restorers that objdump shows in those of glibc.
+// TestSystemFilesI386 compares the tables of 32-bit libraries with readelf's output, and with
+// the restorers that objdump shows in glibc's.
 func TestSystemFilesI386(t *testing.T) {
 	for _, name := range []string{"libc.so.6", "ld-linux.so.2", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1"} {
 		path := filepath.Join("/usr/lib32", name)
@@ -57,8 +57,8 @@ func TestProgramsI386(t *testing.T) {
 	t.Run("c++", func(t *testing.T) { compare(t, testutil.Build(t, "cxx", "-m32")) })
 }
 
-// restorersOf returns the code of a C library that is returned to without a call
-// and has no FDE, as if it had one. There are two restorers in glibc.
+// restorersOf returns the code of a C library that is returned to without a call and has no
+// FDE, in the form of FDEs. glibc has two restorers.
 func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 	t.Helper()
 	out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", path).Output()
@@ -72,7 +72,7 @@ func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 			t.Fatal(err)
 		}
 		f := testutil.Frame{Section: ".eh_frame", Start: at - 1, End: at + 7, CIE: "zRS", Rows: []testutil.FrameRow{{Start: at - 1}}}
-		if string(m[2]) == "77" { // behind a pop
+		if string(m[2]) == "77" { // after a pop
 			f.Start--
 			f.Rows = []testutil.FrameRow{{Start: at - 2}, {Start: at}}
 			f.Expressions = []string{oldSignal}
@@ -82,8 +82,8 @@ func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 	if len(all) != 2 {
 		t.Fatalf("objdump shows %d restorers in %s", len(all), path)
 	}
-	// Where functions of makecontext return to is behind its FDE, which ends at
-	// the ret before.
+	// Functions of makecontext return to an address after its FDE, which ends at the ret
+	// before.
 	context := regexp.MustCompile(`(?m)^ *([0-9a-f]+):\tlea +\(%esp,%ebx,4\),%esp\n.*\tcmpl +\$0x0,\(%esp\)`)
 	m := context.FindSubmatch(out)
 	if has := m != nil; has != (filepath.Base(path) == "libc.so.6") {
@@ -100,7 +100,7 @@ func restorersOf(t *testing.T, path string) (all []testutil.Frame) {
 	return all
 }
 
-// TestVDSOI386 reads the kernel's library out of a 32-bit process.
+// TestVDSOI386 reads the kernel's vDSO from a 32-bit process.
 func TestVDSOI386(t *testing.T) {
 	testutil.Need32Bit(t)
 	c := testutil.Spawn(t, testutil.Build(t, "alloc", "-m32"), "1", "1")
@@ -121,8 +121,8 @@ func TestVDSOI386(t *testing.T) {
 	compare(t, path)
 }
 
-// TestRealignedMain: GCC lets main begin with lea 4(%esp), %ecx, and finds its
-// frame by a word on the stack then.
+// TestRealignedMain covers main as GCC compiles it: it begins with lea 4(%esp), %ecx, and its
+// frame is found through a word on the stack.
 func TestRealignedMain(t *testing.T) {
 	path := testutil.Build(t, "alloc", "-m32", "-O0")
 	main, ok := symbolOf(t, path, "main")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestI386 has what compilers make: a frame with and without a frame pointer, a
-// stack that is realigned, and the last function.
+// TestI386 covers what compilers make: a frame with and without a frame pointer, a realigned
+// stack, and the last function.
 func TestI386(t *testing.T) {
 	f := newMade(elf.EM_386)
 	f.function(0x10, 0x20, 0x41, 0x0e, 8, 0x85, 2, 0x42, 0x0d, 5)
@@ -25,8 +25,8 @@ func TestI386(t *testing.T) {
 	}
 }
 
-// TestRestorersI386: the two signal frames are told apart by the code, and the
-// old one is not believed where the stack pointer has moved.
+// TestRestorersI386 checks that the two signal frames are distinguished by their code, and that
+// the rule of the old one ends where the stack pointer has moved.
 func TestRestorersI386(t *testing.T) {
 	f := newMade(elf.EM_386)
 	copy(f.code[0x28:], mov173)

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// Where a made file has its code and its .eh_frame.
+// Offsets of the code and the .eh_frame in a made file.
 const (
 	codeAddr, codeOffset = 0x401200, 0x200
 	codeSize             = 0x200
@@ -22,14 +22,13 @@ type made struct {
 	order   binary.AppendByteOrder
 	code    [codeSize]byte
 	frames  []byte
-	signal  int  // where the CIE of signal frames is, 0 if there is none
+	signal  int  // offset of the CIE of signal frames, 0 if there is none
 	needs   bool // needs a library
 	bare    bool // no section headers but a search table
 	begin   uint64
 }
 
-// Common entries: augmentation zR with absolute addresses. CFA=rsp+8, ra at
-// c-8; or CFA=sp.
+// Common entries: augmentation zR with absolute addresses. CFA=rsp+8, ra at c-8; or CFA=sp.
 var (
 	commonAMD64 = []byte{1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1}
 	commonARM64 = []byte{1, 'z', 'R', 0, 4, 0x78, 30, 1, 0, 0x0c, 31, 0}
@@ -49,7 +48,7 @@ func newMade(m elf.Machine) *made {
 	return f
 }
 
-// short says whether the file is of 32 bits.
+// short reports whether the file is a 32-bit file.
 func (f *made) short() bool { return f.machine == elf.EM_386 }
 
 // word appends a number of the size of an address.
@@ -60,13 +59,13 @@ func (f *made) word(b []byte, v uint64) []byte {
 	return f.order.AppendUint64(b, v)
 }
 
-// entry adds an entry whose CIE is so far away; 0 makes a CIE.
+// entry appends an entry; link is the distance to its CIE, or 0 to make a CIE.
 func (f *made) entry(link uint32, body ...byte) {
 	f.frames = f.order.AppendUint32(f.frames, uint32(len(body)+4))
 	f.frames = append(f.order.AppendUint32(f.frames, link), body...)
 }
 
-// function adds an FDE for addresses that count from the start of the code.
+// function adds an FDE for addresses that are relative to the start of the code.
 func (f *made) function(start, end int64, program ...byte) { f.functionOf(0, start, end, program...) }
 
 func (f *made) functionOf(cie int, start, end int64, program ...byte) {
@@ -74,7 +73,7 @@ func (f *made) functionOf(cie int, start, end int64, program ...byte) {
 	f.entry(uint32(len(f.frames)+4-cie), append(body, program...)...)
 }
 
-// signalFunction adds an FDE that says it is of a signal frame.
+// signalFunction adds an FDE that is marked as a signal frame.
 func (f *made) signalFunction(start, end int64) {
 	if f.signal == 0 {
 		f.signal = len(f.frames)
@@ -98,7 +97,7 @@ func (f *made) bytes() []byte {
 	header := uint64(len(body))
 	body = append(body, 1, 0x1b, 0x03, 0x3b)
 	body = o.AppendUint32(body, uint32(frames-header-4))
-	body = o.AppendUint32(body, 0) // fewer entries than there are
+	body = o.AppendUint32(body, 0) // fewer than there are entries
 	dynamic := uint64(len(body))
 	tag := elf.DT_SONAME
 	if f.needs {
@@ -168,7 +167,7 @@ func (f *made) header(sections uint64, count uint16, frames, header, dynamic, si
 	return b
 }
 
-// build makes the table of the file.
+// build builds the table of the file.
 func (f *made) build(t testing.TB) (*Table, error) {
 	t.Helper()
 	return buildBytes(t, f.bytes())
@@ -183,7 +182,7 @@ func buildBytes(t testing.TB, data []byte) (*Table, error) {
 	return Build(file)
 }
 
-// table is build for files that are right.
+// table is build for files that are valid.
 func (f *made) table(t testing.TB) *Table {
 	t.Helper()
 	table, err := f.build(t)

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// installed returns files of this machine that match, whichever of them there
-// are.
+// installed returns those files of this machine that match.
 func installed(patterns ...string) (all []string) {
 	for _, p := range patterns {
 		found, _ := filepath.Glob(p)
@@ -23,7 +22,7 @@ func installed(patterns ...string) (all []string) {
 	return all
 }
 
-// TestSystemFiles compares the tables of real files with what readelf says.
+// TestSystemFiles compares the tables of real files with readelf's output.
 func TestSystemFiles(t *testing.T) {
 	const lib = "/usr/lib/*-linux-gnu/"
 	for _, path := range installed(lib+"libc.so.6", lib+"ld-linux-*.so.*", lib+"libstdc++.so.6", lib+"libcrypto.so.3",
@@ -53,7 +52,7 @@ func TestPrograms(t *testing.T) {
 	t.Run("c++", func(t *testing.T) { compare(t, testutil.Build(t, "cxx")) })
 }
 
-// build makes the table of a file.
+// build builds the table of a file.
 func build(t testing.TB, path string) *Table {
 	t.Helper()
 	f, err := symbol.Open(path)
@@ -82,7 +81,7 @@ func machine(t *testing.T, path string) elf.Machine {
 	return f.Machine
 }
 
-// entry returns the address where a file begins to run, 0 if it does not.
+// entry returns the entry point of a file, or 0 if it has none.
 func entry(t *testing.T, path string) uint64 {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -93,9 +92,8 @@ func entry(t *testing.T, path string) uint64 {
 	return f.Entry
 }
 
-// compare checks a table at both ends of each row that readelf prints, and
-// that there is nothing between the functions. More are functions that have no
-// FDE.
+// compare checks a table at both ends of each row that readelf prints, and that there is
+// nothing between the functions. more holds functions without an FDE.
 func compare(t *testing.T, path string, more ...testutil.Frame) {
 	t.Helper()
 	table, frames := build(t, path), append(testutil.ReadFrames(t, path), more...)
@@ -113,7 +111,7 @@ func compare(t *testing.T, path string, more ...testutil.Frame) {
 		t.Helper()
 		if got := table.Find(addr).Frame(table.Word).String(); !slices.Contains(want, got) {
 			if bad++; bad < 20 {
-				t.Errorf("%#x: rule %q, readelf says %q (%v)", addr, got, want, what)
+				t.Errorf("%#x: rule %q, readelf prints %q (%v)", addr, got, want, what)
 			}
 		}
 	}
@@ -127,7 +125,7 @@ func compare(t *testing.T, path string, more ...testutil.Frame) {
 	end := uint64(0)
 	for _, f := range frames {
 		if gap := f.Start - end; gap >= 16 || gap > 0 && f.Start%16 != 0 {
-			nothing(end, "behind a function")
+			nothing(end, "after a function")
 			nothing(f.Start-1, "before a function")
 		}
 		end = f.End
@@ -141,11 +139,11 @@ func compare(t *testing.T, path string, more ...testutil.Frame) {
 			check(last, row, want...)
 		}
 	}
-	nothing(end, "behind all functions")
+	nothing(end, "after all functions")
 }
 
-// ordered returns the frames that a table has, by address and without
-// overlaps: the later one has what two cover.
+// ordered returns the frames of a table, sorted by address and without overlaps: what two cover
+// belongs to the later one.
 func ordered(frames []testutil.Frame) []testutil.Frame {
 	eh := slices.ContainsFunc(frames, func(f testutil.Frame) bool { return f.Section == ".eh_frame" })
 	frames = slices.DeleteFunc(frames, func(f testutil.Frame) bool { return f.Start == f.End || f.Start == 0 && eh })
@@ -159,7 +157,7 @@ func ordered(frames []testutil.Frame) []testutil.Frame {
 	return frames
 }
 
-// checkTable holds what is true of any table.
+// checkTable checks what is true of any table.
 func checkTable(t testing.TB, table *Table) {
 	t.Helper()
 	if err := invalid(table); err != nil {

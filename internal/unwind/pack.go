@@ -2,7 +2,7 @@ package unwind
 
 import "fmt"
 
-// Frame is what a rule says, before it is packed.
+// Frame is the contents of a rule, unpacked.
 type Frame struct {
 	Kind           Kind
 	Register       uint8 // of kind Reg
@@ -14,8 +14,8 @@ type Frame struct {
 	Slot           int64 // bytes
 }
 
-// Pack returns the rule for a machine with words of so many bytes, or
-// RuleUnsupported if a number does not fit or is no multiple of the word.
+// Pack returns the rule for a machine with words of the given number of bytes, or
+// RuleUnsupported if a number does not fit or is not a multiple of the word.
 func (f *Frame) Pack(word int64) Rule {
 	r := Rule(f.Kind) | Rule(f.FP)<<fpShift | Rule(f.RA)<<raShift
 	slot := f.Slot
@@ -41,14 +41,14 @@ func (f *Frame) Pack(word int64) Rule {
 	return r
 }
 
-// put stores a number of bytes as words in the bits [from, to).
+// put stores a number of bytes, converted to words, in the bits [from, to).
 func (r *Rule) put(bytes, word int64, from, to uint) bool {
 	words, bits := bytes/word, to-from
 	*r |= Rule(uint64(words) << (64 - bits) >> (64 - to))
 	return bytes%word == 0 && words<<(64-bits)>>(64-bits) == words
 }
 
-// Frame returns what the rule says on a machine with words of so many bytes.
+// Frame returns the contents of the rule for a machine with words of the given number of bytes.
 func (r Rule) Frame(word int64) Frame {
 	f := Frame{Kind: r.Kind(), FP: r.FP(), RA: r.RA(), Slot: r.slot()}
 	if f.Kind != PLT {

@@ -9,14 +9,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// restorer is code by which a signal handler returns to the kernel: a system
-// call and nothing else. The stack pointer is at the kernel's signal frame. Or it
-// is code that is returned to without a call in another way.
+// restorer is code that is returned to without a call: the code with which a signal handler
+// returns to the kernel (a single system call, with the stack pointer at the kernel's signal
+// frame), or other such code.
 type restorer struct {
 	code []byte
 	rule Rule
-	// holds is how many bytes of the code the rule holds for, if not for all:
-	// behind them the stack pointer has moved.
+	// holds is the number of bytes of the code for which the rule is right, if not for all.
+	// After them the stack pointer has moved.
 	holds uint64
 }
 
@@ -31,29 +31,29 @@ var restorers = map[cfi.Machine][]restorer{
 	cfi.I386: {
 		{code: []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignal},                    // mov $173, %eax; int $0x80
 		{code: []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80}, rule: RuleSignalOld, holds: 1}, // pop %eax; mov $119, %eax; int $0x80
-		// What functions of makecontext return to, behind the end of its FDE: lea
+		// Functions of makecontext return to this code, which follows the end of its FDE: lea
 		// (%esp,%ebx,4),%esp; cmpl $0,(%esp).
 		{code: []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}, rule: RuleEnd},
 	},
 }
 
-// ofRestorer turns the number of a restorer into that of a function's section,
-// and back. The latter is negative, so that it sorts before those with an FDE.
+// ofRestorer converts the index of a restorer to the section number of a function, and back.
+// The number is negative, so that it sorts before those with an FDE.
 func ofRestorer(n int8) int8 { return -1 - n }
 
 // Limits of the search for restorers.
 const (
-	chunk        = 1 << 20 // bytes of code at a time
-	maxSearched  = 1 << 28 // bytes of code in all
+	chunk        = 1 << 20 // bytes of code that are read at a time
+	maxSearched  = 1 << 28 // bytes of code in total
 	maxRestorers = 16
 )
 
-// lead is how many bytes of an FDE may come before a restorer, which is a
-// return address although nothing called it: unwinders look at the byte before.
+// lead is how many bytes of an FDE may precede a restorer. A restorer is a return address
+// although nothing called it, and unwinders look up the byte before it.
 const lead = 4
 
-// coverSignal makes the rows of an FDE that is marked as that of a signal frame.
-// Only the kernel's frames are known, so the code has to be a restorer.
+// coverSignal makes the rows of an FDE that is marked as a signal frame. Only the kernel's
+// frames are supported, so the code has to be a restorer.
 func (b *builder) coverSignal(f *function) error {
 	code, err := b.file.Code(f.start, 2*alignment)
 	if err != nil {
@@ -71,8 +71,8 @@ func (b *builder) coverSignal(f *function) error {
 	return b.cover(f.start, f.end, RuleUnsupported)
 }
 
-// coverRestorer makes the rows of a function that has a restorer at the given
-// distance from its start.
+// coverRestorer makes the rows of a function that has a restorer at the given offset from its
+// start.
 func (b *builder) coverRestorer(f *function, r *restorer, at uint64) error {
 	end := f.end
 	if r.holds > 0 {
@@ -84,9 +84,9 @@ func (b *builder) coverRestorer(f *function, r *restorer, at uint64) error {
 	return b.cover(end, f.end, RuleUnsupported)
 }
 
-// restores says whether the file may have restorers without an FDE. A file that
-// needs no other library is or has its own C library; glibc gives its restorers
-// on I386 none, and needs the dynamic loader.
+// restores reports whether the file may have restorers without an FDE. A file that needs no
+// other library is or contains a C library. glibc on I386 needs the dynamic loader, and its
+// restorers have no FDE.
 func (b *builder) restores() bool {
 	if b.machine != cfi.I386 || b.file.Alone() {
 		return b.file.Alone()
@@ -95,7 +95,7 @@ func (b *builder) restores() bool {
 	return ok
 }
 
-// findRestorers adds the restorers of a C library that gives them no FDE.
+// findRestorers adds the restorers that have no FDE.
 func (b *builder) findRestorers(code []symbol.Segment) error {
 	left := uint64(maxSearched)
 	for _, s := range code {
@@ -127,8 +127,8 @@ func (b *builder) search(addr uint64, code []byte) {
 	}
 }
 
-// notSyntax returns the error unless it says that the file is malformed: then
-// there is no code to look at.
+// notSyntax returns err, or nil if err reports that the file is malformed: then there is no
+// code to search.
 func notSyntax(err error) error {
 	if _, ok := errors.AsType[*trace.SyntaxError](err); ok {
 		return nil

@@ -11,36 +11,36 @@ var (
 	movEAX = []byte{0xb8, 15, 0, 0, 0, 0x0f, 0x05}
 	movX8  = []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}
 	mov173 = []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80}
-	mov119 = []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80} // behind pop %eax
+	mov119 = []byte{0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80} // after pop %eax
 )
 
-// TestSignalFunctions: an FDE of a signal frame is believed where the code is
-// the one that leaves a signal handler.
+// TestSignalFunctions checks that an FDE of a signal frame is accepted only if its code leaves
+// a signal handler.
 func TestSignalFunctions(t *testing.T) {
 	f := newMade(elf.EM_X86_64)
 	f.needs = true
 	copy(f.code[0x20:], movRAX)
 	f.function(0x10, 0x1f)
-	f.signalFunction(0x1f, 0x29) // as glibc does, from one byte before
+	f.signalFunction(0x1f, 0x29) // like glibc, from one byte before
 	copy(f.code[0x30:], movEAX)
 	f.signalFunction(0x30, 0x37)
 	f.signalFunction(0x50, 0x60) // something else
 	copy(f.code[0x70+5:], movEAX)
-	f.signalFunction(0x70, 0x80) // more than that
+	f.signalFunction(0x70, 0x80) // more code than the restorer
 	want := "10: cfa=sp+8; 1f: signal; 29: none; 30: signal; 37: none; 50: unsupported; 60: none; 70: unsupported; 80: none"
 	if got := f.table(t).text(); got != want {
 		t.Errorf("rows\n%s, want\n%s", got, want)
 	}
 }
 
-// TestRestorers: a C library that has no FDE for that code.
+// TestRestorers covers a C library that has no FDE for that code.
 func TestRestorers(t *testing.T) {
 	f := newMade(elf.EM_X86_64)
 	copy(f.code[0x28:], movRAX)
 	copy(f.code[0x60:], movEAX)
-	copy(f.code[0x80:], movRAX[:8]) // not whole
+	copy(f.code[0x80:], movRAX[:8]) // truncated
 	f.function(0x10, 0x25)
-	f.function(0x40, 0x62) // goes on within the second
+	f.function(0x40, 0x62) // ends within the second
 	f.function(0x61, 0x70) // begins there
 	f.function(0x90, 0xa0)
 	want := "10: cfa=sp+8; 25: none; 27: signal; 31: none; 40: cfa=sp+8; 5f: signal; 67: none; 90: cfa=sp+8; a0: none"
@@ -63,8 +63,7 @@ func TestRestorers(t *testing.T) {
 	}
 }
 
-// TestChunks searches code in which a restorer crosses from one part that is
-// read into the next.
+// TestChunks searches code in which a restorer begins in one chunk and ends in the next.
 func TestChunks(t *testing.T) {
 	for at := chunk - len(movRAX) - 1; at < chunk+2; at++ {
 		code := make([]byte, chunk+2*alignment)

@@ -2,9 +2,9 @@ package unwind
 
 import "fmt"
 
-// Rule says how to get from a frame to its caller's. Its numbers are in words of
-// the machine, so that rules of any machine can be in one map. It is packed as
-// bpf/tables.h reads it:
+// Rule is how to get from a frame to its caller's frame. Its numbers are in words of the
+// machine, so that rules of any machine can be in one map. It is packed as bpf/tables.h reads
+// it:
 //
 //	bits  0-3   [Kind]
 //	bits  4-6   [FPRule]: the caller's frame pointer
@@ -15,7 +15,7 @@ import "fmt"
 //	bits 40-63  cfa, signed, in words; for kinds SPDeref and FPDeref the low 12
 //	            bits are the offset and the high 12 the addend
 //
-// [Rule.Frame] gives the numbers in bytes.
+// [Rule.Frame] returns the numbers in bytes.
 type Rule uint64
 
 // Rules that are only a kind.
@@ -27,7 +27,7 @@ const (
 	RuleUnsupported = Rule(Unsupported)
 )
 
-// Kind says what the CFA is: the stack pointer of the caller before the call.
+// Kind is how to compute the CFA: the stack pointer of the caller before the call.
 type Kind uint8
 
 // The kinds of rules.
@@ -37,17 +37,17 @@ const (
 	FP                      // CFA = fp + cfa
 	SPDeref                 // CFA = *(sp + offset) + addend
 	FPDeref                 // CFA = *(fp + offset) + addend
-	PLT                     // CFA = sp + a word, or two words from the byte slot of an entry of 16 bytes on
+	PLT                     // CFA = sp + a word, or + two words from byte slot of a 16-byte entry on
 	Signal                  // the registers are in the kernel's signal frame at sp
 	End                     // the outermost frame of a thread
-	Reg                     // CFA = register + cfa; the register is known right below a signal frame only
-	Unsupported             // there is a rule, of a kind that is not here
-	SignalOld               // I386: as Signal, for a handler that got no siginfo; the return address is off the stack
+	Reg                     // CFA = register + cfa; the register is known only right below a signal frame
+	Unsupported             // there is a rule, but none of these kinds can express it
+	SignalOld               // I386: like Signal, for a handler that got no siginfo; the return address is off the stack
 )
 
 var kindNames = [...]string{"none", "sp", "fp", "*sp", "*fp", "plt", "signal", "end", "reg", "unsupported", "old signal"}
 
-// FPRule says where the frame pointer of the caller is: rbp, x29 or ebp.
+// FPRule is where the frame pointer of the caller is: rbp, x29 or ebp.
 type FPRule uint8
 
 // The rules for the frame pointer.
@@ -58,8 +58,7 @@ const (
 	FPUnknown               // lost, or not to be found in a simple way
 )
 
-// RARule says where the return address is. On AMD64 and I386 it always is
-// RABelowCFA.
+// RARule is where the return address is. On AMD64 and I386 it is always RABelowCFA.
 type RARule uint8
 
 // The rules for the return address.
@@ -70,7 +69,7 @@ const (
 	RALink                   // in the link register
 )
 
-// Places of the fields.
+// Bit positions of the fields.
 const (
 	fpShift     = 4
 	raShift     = 7
@@ -93,18 +92,18 @@ func (r Rule) RA() RARule { return RARule(r >> raShift & 3) }
 // Register returns the DWARF number of the register of kind Reg.
 func (r Rule) Register() uint8 { return uint8(r >> regShift & 0x1f) }
 
-// gap is by how many words the return address of RAAfterFP is farther away than in
-// the word after the caller's frame pointer; not for kind Reg.
+// gap is how many words the return address of RAAfterFP is above the word after the caller's
+// frame pointer; not for kind Reg.
 func (r Rule) gap() int64 { return int64(r<<(64-gapEnd)) >> (64 - gapEnd + regShift) }
 
-// slot is that of the rule in words, except for kind PLT, where it is the offset
-// in an entry from which on a word more is on the stack.
+// slot is the rule's slot in words. For kind PLT it is the offset in an entry from which on one
+// more word is on the stack.
 func (r Rule) slot() int64 { return int64(r<<(64-cfaShift)) >> (64 - cfaShift + slotShift) }
 
-// cfa is what to add for the CFA, in words; not for kinds SPDeref and FPDeref.
+// cfa is what to add to get the CFA, in words; not for kinds SPDeref and FPDeref.
 func (r Rule) cfa() int64 { return int64(r) >> cfaShift }
 
-// offset is where from the register the base of the CFA is saved, in words, for
+// offset is the offset from the register at which the base of the CFA is saved, in words, for
 // kinds SPDeref and FPDeref.
 func (r Rule) offset() int64 { return int64(r<<(64-addendShift)) >> (64 - addendShift + cfaShift) }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fields takes a rule apart as the macros of bpf/tables.h do.
+// fields unpacks a rule like the macros of bpf/tables.h.
 func fields(r uint64, word int64) (kind, fp, ra, register uint32, gap, slot, cfa, offset, addend int64) {
 	kind, fp, ra, register = uint32(r)&0xf, uint32(r)>>4&7, uint32(r)>>7&3, uint32(r)>>9&0x1f
 	gap = int64(r<<50) >> 59 * word
@@ -16,7 +16,7 @@ func fields(r uint64, word int64) (kind, fp, ra, register uint32, gap, slot, cfa
 	return kind, fp, ra, register, gap, slot, cfa, offset, addend
 }
 
-// unpacked is the frame of a rule as the program in the kernel takes it.
+// unpacked returns the frame of a rule as the program in the kernel reads it.
 func unpacked(r Rule, word int64) Frame {
 	kind, fp, ra, register, gap, slot, cfa, offset, addend := fields(uint64(r), word)
 	f := Frame{Kind: Kind(kind), FP: FPRule(fp), RA: RARule(ra), Slot: slot}
@@ -62,7 +62,7 @@ func TestPack(t *testing.T) {
 		{Frame{Kind: End}, "end"},
 		{Frame{}, "none"},
 		{Frame{Kind: Unsupported}, "unsupported"},
-		// What does not fit.
+		// Numbers that do not fit.
 		{Frame{Kind: SP, CFA: 12}, "unsupported"},
 		{Frame{Kind: SP, CFA: -1}, "unsupported"},
 		{Frame{Kind: SP, CFA: max24 + 8}, "unsupported"},
@@ -85,7 +85,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestPackWords has the same rules for words of four bytes.
+// TestPackWords packs the same rules for words of four bytes.
 func TestPackWords(t *testing.T) {
 	const max24, max12 = (1<<23 - 1) * 4, (1<<11 - 1) * 4
 	for _, tt := range []struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// invalid returns what is wrong with a table, if anything is.
+// invalid returns what is wrong with a table, or nil.
 func invalid(table *Table) error {
 	if len(table.Rows) < 2 || table.Rows[0].PC != 0 || table.Rules[0] != RuleNone {
 		return fmt.Errorf("table of %d rows begins wrong", len(table.Rows))

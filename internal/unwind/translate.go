@@ -2,7 +2,7 @@ package unwind
 
 import "rtrace-bpf/internal/unwind/cfi"
 
-// translator makes rules of the rows of a machine.
+// translator converts the rows of a machine to rules.
 type translator struct {
 	machine    cfi.Machine
 	word       int64 // bytes
@@ -20,12 +20,12 @@ func newTranslator(m cfi.Machine) translator {
 	return translator{machine: m, word: int64(m.Word()), fp: m.FP(), sp: m.SP(), ra: m.RA()}
 }
 
-// interpreter returns one that yields spans for rule.
+// interpreter returns an interpreter that yields spans for rule.
 func (t *translator) interpreter() *cfi.Interpreter {
 	return cfi.NewInterpreter(t.machine, t.fp, t.ra, t.sp)
 }
 
-// rule returns the rule for a row. In doubt that is RuleUnsupported.
+// rule returns the rule for a row. In case of doubt, that is RuleUnsupported.
 func (t *translator) rule(s *cfi.Span) Rule {
 	ra, sp := &s.Rules[columnRA], &s.Rules[columnSP]
 	switch {
@@ -87,8 +87,8 @@ func (t *translator) framePointer(f *Frame, r *cfi.Rule) {
 	f.FP = FPUnknown
 	switch r.How {
 	case cfi.Unset, cfi.SameValue:
-		// A frame pointer that leads to this frame is not the caller's, whether
-		// or not somebody forgot to say where that is.
+		// A frame pointer that leads to this frame is not the caller's, even if the rule for
+		// the caller's was omitted.
 		if f.Kind != FP && f.Kind != FPDeref {
 			f.FP = FPSame
 		}
@@ -106,7 +106,7 @@ func (t *translator) framePointer(f *Frame, r *cfi.Rule) {
 	}
 }
 
-// saved notes where the frame pointer is saved.
+// saved records where the frame pointer is saved.
 func (t *translator) saved(f *Frame, where FPRule, slot int64) {
 	if f.Kind == PLT || slot%t.word != 0 {
 		return // it stays unknown
@@ -114,8 +114,7 @@ func (t *translator) saved(f *Frame, where FPRule, slot int64) {
 	f.FP, f.Slot = where, slot
 }
 
-// returnAddress sets the rule for the return address. It is false if there is
-// none that fits.
+// returnAddress sets the rule for the return address. It reports false if no rule fits.
 func (t *translator) returnAddress(f *Frame, ra, fp *cfi.Rule) bool {
 	if t.machine != cfi.ARM64 {
 		return ra.How == cfi.AtCFA && ra.Offset == -t.word

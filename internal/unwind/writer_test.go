@@ -27,7 +27,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNumbers: a rule has one number, whatever came between.
+// TestNumbers checks that a rule has one number, whatever came between.
 func TestNumbers(t *testing.T) {
 	var w writer
 	w.begin(0, 0)

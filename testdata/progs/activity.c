@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * activity THREADS ROUNDS MILLISECONDS [pinned]: threads that make system calls, sleep,
- * and compute, all of them on the first processor if that is asked for.
+ * and compute. With "pinned" all run on the first processor.
  *
- * After the gate each thread, ROUNDS times, opens the root directory, reads from
- * it, which fails, closes it, and makes some more calls, some of which fail; and
- * sleeps a moment. Then it computes for so many milliseconds of its own time, in
- * code that has a section of its own. Every call is made by its number, so that
- * no other one is among them. Around this are marks: lseek on no descriptor, to
- * MARK + N, N from 1 to 6.
+ * After the gate each thread, ROUNDS times, opens the root directory, reads from it,
+ * which fails, closes it, makes some more calls, some of which fail, and sleeps for a
+ * moment. Then it computes for MILLISECONDS of its own CPU time, in code that has a
+ * section of its own. Every call is made by its number, so that no other calls are
+ * among them. Marks delimit the parts: lseek on no descriptor, to MARK + N, N from 1
+ * to 6.
  *
  * Output: "hot START END", the section; for each thread
- * "thread TID SWITCHES CPU_NS RUNS", how often it left a processor between the marks 1
- * and 4 by what the kernel counts (asked for between 1 and 2, and between 3 and 4),
- * the time that it computed, between the marks 5 and 6, and how often it got a
- * processor by another count of the kernel's, asked for where SWITCHES is; 0 if the
- * kernel has none.
+ * "thread TID SWITCHES CPU_NS RUNS". SWITCHES is how often the thread left a processor
+ * between the marks 1 and 4 according to the kernel (read between 1 and 2, and between
+ * 3 and 4), CPU_NS the time that it computed, between the marks 5 and 6, and RUNS how
+ * often it got a processor according to another counter of the kernel, read at the same
+ * time as SWITCHES; 0 if the kernel lacks that counter.
  */
 #include "prog.h"
 #include <pthread.h>
@@ -62,7 +62,7 @@ static char *content(char *text, size_t size, const char *path)
 	return text;
 }
 
-/* runs asks how often the thread has got a processor. */
+/* runs returns how often the thread has got a processor. */
 static unsigned long runs(void)
 {
 	char text[200];
@@ -72,7 +72,7 @@ static unsigned long runs(void)
 	return n;
 }
 
-/* switches asks how often the thread has left a processor. */
+/* switches returns how often the thread has left a processor. */
 static unsigned long switches(void)
 {
 	char text[8192];

@@ -2,10 +2,9 @@
 /*
  * aligned N: blocks of small and large alignments, logged.
  *
- * After the gate, N times for each alignment from 1 to 4096: memalign,
- * aligned_alloc and posix_memalign (from the size of a pointer on) of 100 bytes, and a
- * free of each. An alignment that malloc gives anyway is what some C libraries call
- * or jump to malloc for.
+ * After the gate, N times for each alignment from 1 to 4096: memalign, aligned_alloc and
+ * posix_memalign (from the size of a pointer on) of 100 bytes, and a free of each. For an
+ * alignment that malloc guarantees anyway, some C libraries call or jump to malloc.
  */
 #include "prog.h"
 #include <malloc.h>

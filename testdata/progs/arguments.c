@@ -3,13 +3,13 @@
  * arguments: calls of the allocator with arguments of all kinds.
  *
  * Output: for each call that is in a trace "OP FUNCTION memory BLOCK SIZE" and its
- * arguments as NAME=VALUE; FUNCTION is several with | between where the C library may
- * have one function for them.
+ * arguments as NAME=VALUE. FUNCTION is several names with | between them if the C library
+ * may have one function for them.
  */
 #include "prog.h"
 #include <malloc.h>
 
-/* No call may be seen through by the compiler. */
+/* The compiler must not know the sizes. */
 static volatile size_t none, many = (size_t)1 << (sizeof(size_t) * 4);
 
 #define AT(p) ((unsigned long)(uintptr_t)(p))
@@ -45,7 +45,7 @@ static void products(void)
 	out("alloc calloc memory %#lx 0 nmemb=0 size=24\n", AT(calloc(none, 24)));
 	out("alloc calloc memory %#lx 0 nmemb=7 size=0\n", AT(calloc(7, none)));
 	out("alloc calloc memory %#lx 0 nmemb=0 size=0\n", AT(calloc(none, none)));
-	/* The first factor is one more than a half of a word can be; there may be no memory. */
+	/* The first factor is one more than half a word can hold; there may not be enough memory. */
 	p = sizeof(size_t) == 8 ? calloc(many, 1) : NULL;
 	if (p)
 		out("alloc calloc memory %#lx %zu nmemb=%zu size=1\n", AT(p), many, many);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * bad_alloc [uncaught]: news that fail, in every form, in two threads one after the
- * other, from below and from a destructor; what was caught is printed.
+ * other, from nested calls and from a destructor. It prints what was caught.
  *
  * The exit status is 7. With "uncaught" the last exception is not caught, and the
  * program is ended by SIGABRT.
@@ -17,7 +17,7 @@ static volatile size_t huge = SIZE_MAX / 2 + 1;
 static const char *thread_name;
 static void *volatile kept;
 
-/* attempt says what came of it. */
+/* attempt prints the result. */
 template <typename F> static NOINLINE void attempt(const char *what, F make)
 {
 	try {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * churn THREADS [FILE]: threads that allocate without end and look after their
- * blocks.
+ * churn THREADS [FILE]: threads that allocate endlessly and check their blocks.
  *
- * After the gate each thread makes calls of malloc, calloc, realloc and free, at
- * random from a fixed seed, of blocks that it fills and whose content it checks
- * before it gives them up. A byte or the end of file behind the gate's byte ends
- * that: each thread frees what it has. The threads exist before the gate and have
- * not ended when the program does.
+ * After the gate each thread makes calls of malloc, calloc, realloc and free, at random from
+ * a fixed seed. It fills its blocks and checks their contents before it gives them up. A
+ * byte or the end of file after the gate's byte ends that: each thread frees its blocks. The
+ * threads exist before the gate and have not ended when the program does.
  *
- * FILE gets two numbers of 64 bits for each thread: how many calls it has begun,
- * and how many are over. They are right at any moment, also when the program was
- * killed. At SIGUSR2 it becomes /bin/true. The JSON also has "wrong", the blocks with a wrong content.
+ * FILE gets two numbers of 64 bits for each thread: how many calls it has begun, and how many
+ * have ended. They are right at any moment, even if the program was killed. On SIGUSR2 the
+ * program executes /bin/true. The JSON also has "wrong", the blocks with wrong contents.
  */
 #include "prog.h"
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * crash HOW N: ends badly after N calls.
  *
  * After the gate: N times malloc(100), whose blocks are kept, logged; then it
- * prints its report and ends as HOW says: segv (writes to address 8), abort,
+ * prints its report and ends according to HOW: segv (writes to address 8), abort,
  * kill (SIGKILL to itself), or exit (with code 7).
  */
 #include "prog.h"

@@ -6,10 +6,10 @@
  * array, of 256 aligned to 64, of 50 without exceptions; a new that fails and
  * throws bad_alloc, which is caught; an int that is thrown and caught; a vector
  * that grows from 1 to 8 numbers; a map of 5; a string of 100 characters. At
- * last leak_new makes new char[4000], the one block that is left.
+ * the end leak_new makes new char[4000], the one block that is left.
  *
  * The log has operator new and operator delete, the containers' through an
- * allocator that notes them. libstdc++'s operator new makes a malloc of the
+ * allocator that logs them. libstdc++'s operator new makes a malloc of the
  * same size (of 1 for 0), the aligned one an aligned_alloc. What the C++
  * runtime allocates for an exception, and frees, is not in the log. "caught"
  * counts the exceptions.
@@ -39,7 +39,7 @@ static void do_delete(void *p)
 	note(&l, FN_DELETE, OP_FREE, old, 0, 0);
 }
 
-/* Noted is an allocator whose calls are in the log. */
+/* Noted is an allocator that logs its calls. */
 template <typename T> struct Noted {
 	using value_type = T;
 

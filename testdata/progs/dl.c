@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dl PLUG N: a library that is there for about a millisecond, N times.
+ * dl PLUG N: a library that is loaded for about a millisecond, N times.
  *
- * After the gate, N times: dlopen(PLUG), call its plug_leak(100 + i), which
- * makes malloc(100 + i), and dlclose it at once. N blocks are left. Logged are
- * the calls of plug_leak; the dynamic loader's own ones are not.
+ * After the gate, N times: dlopen(PLUG), call its plug_leak(100 + i), which makes
+ * malloc(100 + i), and dlclose it at once. N blocks are left. The calls of plug_leak are
+ * logged; the dynamic loader's own calls are not.
  */
 #include "prog.h"
 #include <dlfcn.h>

@@ -20,7 +20,7 @@
 #include "prog.h"
 #include <malloc.h>
 
-/* No call may be seen through by the compiler. */
+/* The compiler must not know the size. */
 static volatile size_t huge = SIZE_MAX / 2 + 1;
 static volatile size_t gigabyte = (size_t)1 << 30;
 static volatile size_t zero;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * exec N PROGRAM ARGS...: becomes another program.
+ * exec N PROGRAM ARGS...: executes another program.
  *
  * After the gate: N times malloc(100), whose blocks are kept, logged; then it
  * prints its report and executes PROGRAM, which finds the gate's pipes open. So

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * execagain N: becomes itself again and again, N times, with malloc(100) in between;
- * with 0 without end. Its gate is before the first time.
+ * execagain N: executes itself N times in a row, with malloc(100) in between; with 0
+ * endlessly. Its gate is before the first exec.
  */
 #include "prog.h"
 

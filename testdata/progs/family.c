@@ -2,14 +2,13 @@
 /*
  * family DIR WAY: makes other processes.
  *
- * After the gate it calls the allocator, makes processes in the way that is named, and
- * waits for them. Each process writes a report of its own calls to DIR/PID; one that
- * becomes another program appends to that. A process begins with freeing a block that it
- * has inherited.
+ * After the gate it calls the allocator, makes processes in the way WAY, and waits for them.
+ * Each process writes a report of its own calls to DIR/PID; a process that executes another
+ * program appends to that. A process first frees a block that it has inherited.
  *
- *	fork		a child, before and behind which the parent goes on
+ *	fork		a child; the parent makes calls before and after
  *	generations	a child, its child, and so on, four
- *	orphan		a child that ends at once, whose child goes on
+ *	orphan		a child that ends at once, whose child continues
  *	killed		a child that is killed
  *	vfork		a child that calls the allocator, and then executes this program
  *	spawn		posix_spawn of this program
@@ -72,7 +71,7 @@ static void work(struct ledger *l)
 	}
 }
 
-/* whole is what a process does that was made by fork. */
+/* whole is what a process made by fork does. */
 static void whole(void)
 {
 	begin(&mine);
@@ -130,7 +129,7 @@ static void orphan(void)
 		if (forked() != 0)
 			_exit(0);
 		close(gone[1]);
-		read_byte(gone[0]); /* the end of file: it comes when the first one has ended */
+		read_byte(gone[0]); /* end of file, which comes when the first process has ended */
 		whole();
 		write_all(pipes[1], "x", 1);
 		_exit(0);
@@ -211,7 +210,7 @@ static void *one_thread(void *arg)
 
 	(void)arg;
 	if (pid == 0) {
-		kept = NULL; /* each would free it */
+		kept = NULL; /* otherwise both would free it */
 		whole();
 		_exit(0);
 	}
@@ -315,7 +314,7 @@ int main(int argc, char **argv)
 	if (strcmp(way, "leaf") != 0)
 		gate();
 	begin(&mine);
-	if (strcmp(way, "threads") == 0) /* the C library makes calls for them */
+	if (strcmp(way, "threads") == 0) /* the C library makes calls for the threads */
 		threads();
 	work(&mine);
 	if (strcmp(way, "fork") == 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fastalloc: an allocator to be preloaded, whose operator new does not reach its
- * malloc in most cases, as those of jemalloc and others.
+ * fastalloc: an allocator to preload, whose operator new usually does not reach its
+ * malloc, as in jemalloc and others.
  *
- * Blocks are never used again. Small ones are made in operator new itself, middle ones
- * in malloc, to which it jumps, large ones in a function that both end in a jump to,
- * and what there is no room for goes to the new_handler.
+ * Blocks are never reused. Small ones are made in operator new itself, middle ones in
+ * malloc, to which it jumps, large ones in a function that both end in a jump to. If there
+ * is no room, the new_handler is called.
  */
 #include <errno.h>
 #include <new>
@@ -20,7 +20,7 @@ enum { SMALL = 100, MIDDLE = 4096, HEAD = 64, AREA = 1 << 26 };
 
 static __thread char *next, *limit;
 
-/* map makes memory with room for the size in front of the block. */
+/* map maps memory with room for the size before the block. */
 static LIKELY_INLINE void *map(size_t n, size_t align)
 {
 	char *p;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fiber N: N blocks on a stack of its own whose outermost return address is zero,
- * then N with the address of a function that the tables call outermost.
+ * fiber N: N blocks on a stack of its own whose outermost return address is zero, then N
+ * with the address of a function that the tables mark as outermost.
  *
- * All else on that stack is the same both times: who takes the one for the other
- * has not looked at that word. x86-64 only.
+ * Everything else on that stack is the same both times: a tracer that takes the one for the
+ * other has not checked that word. x86-64 only.
  */
 #include "prog.h"
 
@@ -21,8 +21,8 @@ void body(void)
 }
 
 /*
- * call_on runs body on the stack that ends at top, where a return address is, and
- * returns on its own.
+ * call_on runs body on the stack that ends at top, which holds a return address, and returns on
+ * its own stack.
  */
 void call_on(uint64_t *top);
 extern char outermost[];

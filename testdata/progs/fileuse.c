@@ -3,20 +3,20 @@
  * fileuse DIR: one process has files open, another one uses them.
  *
  * Before the gate it starts another process, which has none of the files, and opens
- * DIR/early. After the gate both go on in turns: what the first one has open
- * changes, then the other one uses all files in the same way: DIR/early,
- * DIR/later, DIR/copy, DIR/moved and DIR/never. Of these
+ * DIR/early. After the gate both continue in turns: the first one changes what it has open,
+ * then the other one uses all files in the same way: DIR/early, DIR/later, DIR/copy,
+ * DIR/moved and DIR/never. Of these the first one has open
  *
- *	turn 1	early is open
- *	turn 2	early and later, which was opened twice, copy as a duplicate of what
- *		is closed, moved under a descriptor that something else had
+ *	turn 1	early
+ *	turn 2	early and later, which was opened twice, copy as a duplicate of a descriptor
+ *		that was closed, moved under a descriptor that another file had
  *	turn 3	early, and later under its second descriptor
  *	turn 4	none: all were closed, by close, close_range, and dup2 of a pipe
  *
- * At the end the other process says, a line each, what it did with files that were
- * open then: "use TID FD EVENT PATH RESULT", with the numbers that SWAP has for
- * events, and " ARGUMENT" behind it: the path as it was given of 0; TYPE WHENCE START
- * LENGTH of 14 and 16. At the beginning is "user PID".
+ * At the end the other process prints, one line each, what it did with files that were open
+ * at that time: "use TID FD EVENT PATH RESULT", with SWAP's numbers for events, followed by
+ * " ARGUMENT": for 0 the path as it was passed, for 14 and 16 TYPE WHENCE START LENGTH. The
+ * first line is "user PID".
  */
 #include "prog.h"
 #include <pthread.h>
@@ -31,7 +31,7 @@ static const char *const names[FILES] = { "early", "later", "copy", "moved", "ne
 static char paths[FILES][300];
 static int to_user[2], to_holder[2];
 
-/* In turn n what bit f of held[n] says: whether file f is open. */
+/* held[n] has bit f set if file f is open in turn n. */
 static const unsigned held[] = {
 	0,
 	1U << EARLY,
@@ -42,7 +42,7 @@ static const unsigned held[] = {
 
 static unsigned open_now;
 
-/* Of what goes on with two files at once a line stands for each. */
+/* If something is done with two files at once, there is a line for each. */
 static void say(int file, int fd, int event, long result, const char *more)
 {
 	if (open_now & 1U << file)
@@ -90,7 +90,7 @@ static void use(int file)
 	say(file, fd, 4, pwrite(fd, text, 5, 20), "");
 	say(file, fd, 4, writev(fd, parts, 2), "");
 	say(file, fd, 4, pwritev(fd, parts, 2, 3), "");
-	lseek(fd, 0, SEEK_SET); /* of which nothing is told */
+	lseek(fd, 0, SEEK_SET); /* not recorded */
 	say(file, fd, 2, read(fd, text, 9), "");
 	say(file, fd, 2, pread(fd, text, 50, 2), "");
 	say(file, fd, 2, readv(fd, parts, 2), "");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * freeless: behind the gate ten times malloc, of 100 bytes and up. It calls nothing that
- * may lead to free, so that a C library which links each function for itself, as musl
- * does in static programs, leaves free out.
+ * freeless: after the gate, ten calls of malloc, of 100 bytes and up. It calls nothing that
+ * may lead to free, so that free is missing if a C library links each function separately,
+ * as musl does in static programs.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * functions THREADS ROUNDS [WAY]: threads that call functions and write down each call.
+ * functions THREADS ROUNDS [WAY]: threads that call functions and record each call.
  *
- * Each thread, ROUNDS times, calls functions with arguments of all kinds, in
- * registers and on the stack, texts that are there and such that are not; one that
- * calls itself; one that ends in a jump to another one, and one that does so through
- * a pointer; and one that calls itself and is left by longjmp.
+ * Each thread, ROUNDS times, calls functions with arguments of all kinds, in registers and on
+ * the stack, with readable and unreadable texts; a function that calls itself; one that ends
+ * in a jump to another one, and one that does so through a pointer; and one that calls itself
+ * and is left by longjmp.
  *
- * Output: for each call "TID enter NAME ARGUMENTS" and "TID leave NAME RESULT", in
- * the order of the thread, as a trace spells them. A function that was left has only
- * the first one. peek is not told: its argument points to a pair that has the round,
- * behind a pointer to one that has the round plus 7.
+ * Output: for each call "TID enter NAME ARGUMENTS" and "TID leave NAME RESULT", in the order
+ * of the thread, in the spelling of a trace. A function that was left has only the first
+ * line. peek is not printed: its argument points to a pair that has the round, after a
+ * pointer to a pair that has the round plus 7.
  *
- * WAY is "leaderless": the main thread calls them, too, and ends before the others
- * begin; or one of those of sandbox.h: then it calls them alone.
+ * WAY is "leaderless": the main thread also calls them, and ends before the others begin; or
+ * one of the ways of sandbox.h: then the main thread alone calls them.
  */
 #include "sandbox.h"
 #include <pthread.h>
@@ -72,7 +72,7 @@ TOLD int many(int a, int b, int c, int d, int e, int f, int g, const char *h, in
 	return a + i;
 }
 
-/* texts logs pointers where no text can be read; a long text is cut at 511 bytes. */
+/* texts logs pointers where no text can be read; a long text is truncated to 511 bytes. */
 TOLD const char *texts(const char *a, const char *b, const char *c)
 {
 	tell("enter texts s:\"%s\" p:0x%lx s:\"%.511s\"", a, (unsigned long)b, c);
@@ -103,14 +103,14 @@ TOLD int second(int n)
 	return n * 2;
 }
 
-/* first ends in a jump to second. Who calls it tells its end. */
+/* first ends in a jump to second. Its caller records its end. */
 TOLD int first(int n)
 {
 	tell("enter first d:%d", n);
 	return second(n + 1);
 }
 
-/* through ends in a jump to whatever f is. */
+/* through ends in a jump to the function f. */
 TOLD int through(int (*f)(int), int n)
 {
 	tell("enter through p:0x%lx d:%d", (unsigned long)f, n);
@@ -125,7 +125,7 @@ TOLD int leaper(int n)
 	if (n == 0 && leaves)
 		longjmp(back, 1);
 	below = leaper(n - 1);
-	__asm__ volatile("" : "+r"(below)); /* else the compiler makes a loop of it */
+	__asm__ volatile("" : "+r"(below)); /* otherwise the compiler makes a loop of it */
 	return below + 1;
 }
 
@@ -185,7 +185,7 @@ static pthread_t first_thread;
 static char *logs[17];
 static unsigned long threads;
 
-/* call_in_threads waits for the threads, too, and writes what they wrote down. */
+/* call_in_threads also waits for the threads, and writes what they recorded. */
 static void *call_in_threads(void *arg)
 {
 	pthread_t all[16];
@@ -209,13 +209,13 @@ static void *leave(void *arg)
 	pthread_exit(arg);
 }
 
-/* leaderless leaves the others alone. */
+/* leaderless ends the main thread and leaves the others running. */
 static void leaderless(void)
 {
 	pthread_t t;
 
 	first_thread = pthread_self();
-	/* What glibc loads at the first pthread_exit is loaded before the gate. */
+	/* Load what glibc loads at the first pthread_exit before the gate. */
 	if (pthread_create(&t, NULL, leave, NULL))
 		die("no thread");
 	pthread_join(t, NULL);

@@ -3,7 +3,7 @@
  * functions_cxx ROUNDS: functions of C++ that throw through each other, and one of the
  * C library.
  *
- * Output: each call as functions.c writes it; functions that an exception leaves have no
+ * Output: each call in the form of functions.c; functions that an exception leaves have no
  * line for their end.
  */
 #include "prog.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * harmless HOW N: does N times what a tracer could get in the way of, and prints
- * what came of it. That says the same each time, whoever watches. It allocates in
- * between, below frames that are left in unusual ways. HOW is one of
+ * harmless HOW N: does N times what a tracer could disturb, and prints the result. The
+ * output is the same each time, with and without a tracer. It allocates in between, below
+ * frames that are left in unusual ways. HOW is one of
  *
  *	badalloc	new that fails, whose exception is caught
  *	handler		new that fails in a new handler, which throws itself
@@ -28,7 +28,7 @@
 static unsigned long rounds;
 static volatile size_t huge = SIZE_MAX / 2 + 1;
 
-/* use keeps the compiler from leaving an allocation out. */
+/* use keeps the compiler from omitting an allocation. */
 static ALWAYS_INLINE void use(void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
@@ -106,7 +106,7 @@ static void exceptions()
 	out("exceptions %lu\n", length);
 }
 
-/* Coroutines: each allocates, switches, and frees what it has on its own stack. */
+/* Coroutines: each allocates, switches, and frees its blocks on its own stack. */
 enum { FIBERS = 8, FIBER_STACK = 64 << 10 };
 
 static ucontext_t fiber[FIBERS], scheduler;
@@ -245,7 +245,7 @@ static void jumps()
 	catch_signal(SIGUSR1, jump, 0);
 	catch_signal(SIGABRT, jump, 0);
 	catch_signal(SIGSEGV, jump, 0);
-	quiet(); /* what the C library says of the bad block */
+	quiet(); /* discard the C library's message about the bad block */
 	for (volatile unsigned long i = 0; i < rounds; i = i + 1) {
 		if (setjmp(to))
 			plain = plain + 1;
@@ -259,7 +259,7 @@ static void jumps()
 			faulted = faulted + 1;
 		else
 			*wild = 1;
-		/* No block: realloc finds that out and aborts, from inside. */
+		/* Not a block: realloc detects that and aborts, from inside. */
 		if (i % 4 == 0) {
 			if (sigsetjmp(behind, 1))
 				aborted = aborted + 1;

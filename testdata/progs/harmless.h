@@ -11,7 +11,7 @@
 
 static unsigned long look_rounds;
 
-/* quiet throws away what the C library prints on standard error. */
+/* quiet discards what the C library prints on standard error. */
 static void quiet()
 {
 	int fd = open("/dev/null", O_WRONLY);
@@ -20,7 +20,7 @@ static void quiet()
 		die("no silence");
 }
 
-/* A digest of the code that the program itself consists of. */
+/* A digest of the program's own code. */
 static int digest(struct dl_phdr_info *info, size_t, void *sum)
 {
 	uint64_t *h = (uint64_t *)sum;
@@ -34,7 +34,7 @@ static int digest(struct dl_phdr_info *info, size_t, void *sum)
 		for (size_t n = 0; n < p->p_memsz; n++)
 			*h = (*h ^ at[n]) * 0x100000001b3ULL;
 	}
-	return 1; /* the program is the first */
+	return 1; /* the program is the first object */
 }
 
 static uint64_t own_code()
@@ -48,8 +48,8 @@ static uint64_t own_code()
 enum { LOOK_DEPTH = 12 };
 
 /*
- * look_back descends, allocates, and compares what backtrace finds with the return
- * addresses that each frame has for itself.
+ * look_back descends, allocates, and compares the result of backtrace with the return addresses
+ * that each frame finds for itself.
  */
 static NOINLINE unsigned long look_back(void **expect, int depth)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * harmless_ends HOW N: ends, or has others end, in ways that a tracer could get
- * in the way of. What it prints and its exit code are the same each time, whoever
- * watches. It allocates up to the end. HOW is one of
+ * harmless_ends HOW N: ends, or makes others end, in ways that a tracer could disturb. Its
+ * output and its exit code are the same each time, with and without a tracer. It allocates up
+ * to the end. HOW is one of
  *
  *	exit		exit in the middle of eight busy threads; code 7
- *	main		the first thread ends, the others go on; code 0
+ *	main		the first thread ends, the others continue; code 0
  *	vfork		N children by vfork, which exec or end
  *	fork		N children by fork, which allocate and end with a code
  *	spawn		N children by posix_spawn

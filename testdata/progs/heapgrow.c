@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapgrow: an allocator that grows in all ways, and a program that maps memory
- * itself; logged.
+ * heapgrow: an allocator that grows in all ways, and a program that maps memory itself;
+ * logged.
  *
- * Four threads act one after the other, each with blocks of 1000 bytes that take
- * its heap beyond what it has, and all blocks are left:
+ * Four threads act one after the other, each with blocks of 1000 bytes that make its heap
+ * grow. All blocks are left:
  *
- *	0	the first one: 5000 blocks in the heap of brk; blocks of their own
- *		mapping, of which some are moved, extended in place and shrunk
- *	1	3000 blocks in an arena that it has had before the gate
+ *	0	the first one: 5000 blocks in the heap of brk; blocks with mappings of their own,
+ *		some of which are moved, extended in place and shrunk
+ *	1	3000 blocks in an arena that it has had since before the gate
  *	2	3000 blocks in an arena that it makes with the first of them
- *	3	frees a block of thread 0 first, which makes its arena, then 3000 blocks
+ *	3	first frees a block of thread 0, which makes its arena, then 3000 blocks
  *
- * Before the gate, thread 0 has a block with a mapping of its own, too, which it
- * moves behind it. In between, thread 0 calls sbrk, mmap, mprotect and mremap
- * itself: "maps" of the JSON is the memory that was given by these.
+ * Before the gate, thread 0 also makes a block with a mapping of its own, which it moves after
+ * the gate. In between, thread 0 calls sbrk, mmap, mprotect and mremap itself: "maps" of the
+ * JSON is the memory that it got from these.
  */
 #include "prog.h"
 #include <malloc.h>
@@ -42,7 +42,7 @@ static void note_own(void *p, size_t size)
 	own[owns++].size = size;
 }
 
-/* map_own does what the allocator does, but is not it. */
+/* map_own does what the allocator does, but outside of the allocator. */
 static void map_own(void)
 {
 	char *p = (char *)mmap(NULL, 300000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -55,7 +55,7 @@ static void map_own(void)
 	if (p == MAP_FAILED || mprotect(p, 8192, PROT_READ | PROT_WRITE))
 		die("no memory of the program's own");
 	note_own(p, 8192);
-	/* Not a multiple of what malloc aligns to: it must correct for it. */
+	/* Not a multiple of malloc's alignment: malloc must correct for it. */
 	note_own(sbrk(5000), 5000);
 }
 
@@ -66,7 +66,7 @@ static void small_blocks(struct ledger *l, int n)
 			die("no memory");
 }
 
-/* large_blocks are mapped one below the other. */
+/* large_blocks makes blocks that are mapped one below the other. */
 static void large_blocks(struct ledger *l)
 {
 	struct rlimit before, none;
@@ -81,7 +81,7 @@ static void large_blocks(struct ledger *l)
 	c = do_calloc(l, 3, MEGABYTE / 3);
 	do_free(l, a);
 	b = do_realloc(l, b, MEGABYTE + 400000); /* into the hole */
-	c = do_realloc(l, c, 4 * MEGABYTE); /* b is in its way */
+	c = do_realloc(l, c, 4 * MEGABYTE); /* b is in the way */
 	c = do_realloc(l, c, 4 * MEGABYTE + 10); /* the same pages */
 	b = do_realloc(l, b, 500000);
 	c = note_moved(l, FN_REALLOCARRAY, (uintptr_t)c, reallocarray(c, 7, MEGABYTE), 7 * MEGABYTE,
@@ -135,7 +135,7 @@ int main(void)
 	pthread_t t;
 	int i, n = 0;
 
-	/* Fixed limits: otherwise they grow with what is freed. */
+	/* Fixed thresholds: otherwise they grow with what is freed. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	handed = malloc(SMALL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapinfo THREADS: a heap of all kinds of blocks, and what mallinfo2 says of it.
+ * heapinfo THREADS: a heap of all kinds of blocks, and the result of mallinfo2 for it.
  *
- * After the gate THREADS threads, and the program itself, allocate and free so that
- * blocks are left in use, in the caches of threads, in fast bins, in bins of small and
- * large sizes, and in mappings of their own, some of them resized or aligned. Then
- * everything stands still, the output is written, and the program waits at the gate again.
+ * After the gate THREADS threads, and the program itself, allocate and free so that blocks
+ * are left in use, in the caches of threads, in fast bins, in bins of small and large sizes,
+ * and in mappings of their own, some of them resized or aligned. Then nothing changes any
+ * more, the output is written, and the program waits at the gate again.
  *
  * Output: for each field of mallinfo2 "NAME VALUE", and "break VALUE".
  */
@@ -36,7 +36,7 @@ static void work(unsigned seed)
 	free(mapped[2]);
 	for (i = 0; i < SMALL; i += 3)
 		free(small[i]);
-	/* Puts what was freed into the bins of its sizes. */
+	/* Moves what was freed into the bins of its sizes. */
 	if (!malloc(5000))
 		die("no memory");
 	for (i = 1; i < SMALL; i += 3)

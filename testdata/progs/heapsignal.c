@@ -2,12 +2,12 @@
 /*
  * heapsignal inside|leave: a signal while the allocator waits for memory; logged.
  *
- * A seccomp filter turns the mmap of one length into a signal, so that its
- * handler runs inside of malloc, between the call of mmap and its return:
+ * A seccomp filter turns the mmap of one length into a signal, so that its handler runs
+ * inside of malloc, between the call of mmap and its return:
  *
- *	inside	the handler allocates a block, which takes an mmap of its own, and
- *		then gives the interrupted malloc what it wanted
- *	leave	the handler leaves malloc by longjmp
+ *	inside	the handler allocates a block, which needs an mmap of its own, and then gives
+ *		the interrupted malloc what it requested
+ *	leave	the handler leaves malloc with longjmp
  *
  * Then one more block is allocated. All of them have mappings of their own.
  */
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	sigaction(SIGSYS, &action, NULL);
 	ledger.tid = thread_id();
 	ledger_open(&ledger, 10);
-	free(malloc(1)); /* the thread's cache exists */
+	free(malloc(1)); /* makes the thread's cache */
 	trap();
 	gate();
 	for (i = 0; i < 2; i++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * launch: allocates from its constructor on, and logs that. It has no gate.
+ * launch: allocates from its constructor on, logged. It has no gate.
  *
- * With LIBRARY defined it is a library (-shared -fPIC) whose constructor allocates.
- * With NEEDS_LIBRARY the program is linked with that. The calls of one thread, in this
+ * With LIBRARY defined it is a library (-shared -fPIC) whose constructor allocates. With
+ * NEEDS_LIBRARY the program is linked with that library. The calls of one thread are, in this
  * order: those of the library's constructor, those of the program's, those of main.
  */
 #include "prog.h"

@@ -2,9 +2,9 @@
 /*
  * leaderless PAIRS: a process whose main thread ends before the others.
  *
- * After the gate the main thread makes PAIRS times malloc(48) and free, and ends by
- * pthread_exit. Then another thread does the same without end, until a byte or the end
- * of file arrives behind the gate's byte.
+ * After the gate the main thread makes PAIRS times malloc(48) and free, and ends with
+ * pthread_exit. Then another thread does the same endlessly, until a byte or the end of file
+ * follows the gate's byte.
  */
 #include "prog.h"
 #include <poll.h>
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	pairs = number(argv[1]);
 	first = pthread_self();
 	ledgers[0].tid = thread_id();
-	/* What glibc loads at the first pthread_exit is loaded before the gate. */
+	/* Load what glibc loads at the first pthread_exit before the gate. */
 	if (pthread_create(&t, NULL, leave, NULL))
 		die("no thread");
 	pthread_join(t, NULL);

@@ -2,17 +2,16 @@
 /*
  * leak: seven functions, alloc_a to alloc_g, that leak, and calls that do not.
  *
- * After the gate main calls each once. alloc_x number i (from 1) makes
- * malloc(1000 * i), which it keeps, and malloc(10 * i), which it frees.
- * alloc_g's are made by calloc, and its kept block is moved once by realloc.
- * alloc_f calls alloc_g, so alloc_g's leak has alloc_f and main above it.
- * Left: seven blocks with 28000 bytes. The JSON names them under "leaks".
+ * After the gate main calls each once. alloc_x number i (from 1) makes malloc(1000 * i),
+ * which it keeps, and malloc(10 * i), which it frees. alloc_g uses calloc, and its kept
+ * block is moved once by realloc. alloc_f calls alloc_g, so alloc_g's leak has alloc_f and
+ * main above it. Left: seven blocks with 28000 bytes. The JSON lists them under "leaks".
  *
  * Built with frame pointers, so that each function can be seen on the stack.
  */
 #include "prog.h"
 
-/* kept holds the leaks, so that the compiler may not drop them. */
+/* kept holds the leaks, so that the compiler does not omit them. */
 static void *volatile kept[7];
 static struct ledger l;
 

@@ -2,21 +2,21 @@
 /*
  * left HOW N: calls of the allocator that never return, logged.
  *
- * A realloc of what is no block finds that out and aborts, from inside; the
- * handler of SIGABRT jumps away. Such calls are in the log as ones without an
- * effect. After the gate
+ * A realloc of something that is not a block detects that and aborts, from inside, and the
+ * handler of SIGABRT jumps away. Such calls are logged as calls without an effect. After the
+ * gate
  *
- *	jump	N times such a realloc, and behind it, from the same place of the
- *		stack, a malloc, a realloc of its block, and a free
- *	nest	one such realloc, whose handler makes a malloc, a free and the next
- *		one, N deep, and the last handler leaves them all
- *	thread	N threads, one by one, that make a malloc and a free and end in the
+ *	jump	N times such a realloc and then, from the same place of the stack, a malloc, a
+ *		realloc of its block, and a free
+ *	nest	one such realloc, whose handler makes a malloc, a free and the next realloc, N
+ *		deep, and the last handler leaves them all
+ *	thread	N threads, one after the other, that make a malloc and a free and end in the
  *		handler of such a realloc
- *	hidden	N times posix_memalign that stores its block where nobody can read
- *		it any more when it returns (x86 only)
+ *	hidden	N times posix_memalign that stores its block where it cannot be read any more
+ *		when it returns (x86 only)
  *
- * and at last a malloc from a frame above all that, so that whoever looks at the
- * stack can know that those calls are gone.
+ * and finally a malloc from a frame above all that, so that a tracer that looks at the stack
+ * can know that those calls are gone.
  */
 #include "prog.h"
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void catch_signal(int sig, void (*handler)(int, siginfo_t *, void *))
 		die("no handler");
 }
 
-/* abort_inside makes a realloc that does not return. It is noted before. */
+/* abort_inside makes a realloc that does not return. It is logged before. */
 static NOINLINE void abort_inside(void)
 {
 	note(&l, FN_REALLOC, OP_NONE, (uintptr_t)no_block + 24, 0, 1000);
@@ -57,7 +57,7 @@ static void jump(int sig, siginfo_t *info, void *context)
 /* same_slot calls one of two functions from one place of the stack. */
 static NOINLINE void *same_slot(int good, void *p, size_t n)
 {
-	/* Volatile, so that it is one call. */
+	/* Volatile, so that it is a single call. */
 	void *(*volatile call)(void *, size_t) = realloc;
 
 	return call(good ? p : no_block + 24, n);
@@ -129,7 +129,7 @@ enum { TRAP_FLAG = 0x100 };
 
 static void **out_page;
 
-/* stepped comes after each instruction until the block is stored, and hides it. */
+/* stepped runs after each instruction until the block is stored, and hides the block. */
 static void stepped(int sig, siginfo_t *info, void *context)
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -142,7 +142,7 @@ static void stepped(int sig, siginfo_t *info, void *context)
 	registers[REG_EFL] &= ~TRAP_FLAG;
 }
 
-/* step_from_here sets the processor's flag, below the red zone. */
+/* step_from_here sets the processor's trap flag, below the red zone. */
 static ALWAYS_INLINE void step_from_here(void)
 {
 #ifdef __x86_64__
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 	wanted = number(argv[2]);
 	l.tid = thread_id();
 	ledger_open(&l, wanted * 4 + 10);
-	null = open("/dev/null", O_WRONLY); /* for what the C library says of the blocks */
+	null = open("/dev/null", O_WRONLY); /* for the C library's messages about the blocks */
 	gate();
 	if (dup2(null, STDERR_FILENO) < 0)
 		die("not quiet");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop THREADS [PAIRS [SIZE [DEPTH]]]: malloc(SIZE) and free of the block, in a
- * loop below DEPTH more functions.
+ * loop THREADS [PAIRS [SIZE [DEPTH]]]: malloc(SIZE) and free of the block, in a loop below
+ * DEPTH more functions.
  *
- * Each thread makes PAIRS pairs, or with PAIRS 0 (the default) goes on until a
- * byte or the end of file arrives after the gate's byte, or until SIGTERM or
- * SIGINT. SIZE is 32 and DEPTH 0 by default. The threads exist before the gate and have
- * not ended when the program does: nothing else reaches the allocator.
+ * Each thread makes PAIRS pairs. With PAIRS 0 (the default) it continues until a byte or the
+ * end of file follows the gate's byte, or until SIGTERM or SIGINT. SIZE is 32 and DEPTH 0 by
+ * default. The threads exist before the gate and have not ended when the program does:
+ * nothing else reaches the allocator.
  *
  * The JSON also has "pairs", and the cost of the loop in nanoseconds: "cpu_ns",
  * user and system time of the threads together, "wall_ns", from the start of
@@ -19,7 +19,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-#ifndef MAKE /* loop_cxx has others */
+#ifndef MAKE /* loop_cxx has its own */
 #define MAKE(size) malloc(size)
 #define END(p, size) free(p)
 #endif

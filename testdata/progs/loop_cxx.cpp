@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop_cxx is loop with operator new and the sized operator delete, as compilers of
- * C++ call them, in place of malloc and free.
+ * loop_cxx is loop with operator new and the sized operator delete instead of malloc and
+ * free, as C++ compilers call them.
  */
 #include <new>
 #define MAKE(size) ::operator new(size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * makethreads: threads that come and go all the time, each with a name of its own.
+ * makethreads: threads that start and end all the time, each with its own name.
  *
- * One thread makes others, about one in a millisecond, which name themselves "tID" by
- * their ids and stay until 32 younger ones are there. After the gate no more are made;
- * each that is left makes malloc(100) and ends, and then the process ends.
+ * One thread makes others, about one per millisecond, which name themselves "tID" after their
+ * IDs and stay until there are 32 younger ones. After the gate no more are made; each that is
+ * left makes malloc(100) and ends, and then the process ends.
  */
 #include "prog.h"
 #include <pthread.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mapcode N [FILE]: executable mappings that come and go, each a record of the kernel's
- * for whoever watches mappings.
+ * mapcode N [FILE]: executable mappings that appear and disappear, each of which makes the
+ * kernel write a record for tracers that watch mappings.
  *
- * After the gate, on one processor: N times a page of its own program is mapped
- * executable and unmapped; with 0 without end. Then, if FILE is given, FILE is mapped
- * executable and stays, and the thread names itself "mapped". At a second gate it
- * waits, and ends after it.
+ * After the gate, on one processor: N times a page of its own program is mapped executable
+ * and unmapped; with 0 endlessly. Then, if FILE is given, FILE is mapped executable and
+ * stays, and the thread names itself "mapped". It waits at a second gate, and then ends.
  */
 #include "prog.h"
 #include <sched.h>

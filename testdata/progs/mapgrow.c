@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mapgrow MIB: behind the gate it maps MIB MiB, touches each page of them, and keeps one
- * block of 1000 bytes from malloc. Behind the next gate it ends.
+ * mapgrow MIB: after the gate it maps MIB MiB, touches each page of them, and keeps one block
+ * of 1000 bytes from malloc. After the next gate it ends.
  */
 #include "prog.h"
 

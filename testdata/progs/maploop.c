@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * maploop own|arena N: a thread that asks the system for memory N times.
+ * maploop own|arena N: a thread that gets memory from the system N times.
  *
- * own: mmap and munmap of a page, by the program itself. arena: malloc(1000) of
- * blocks that are left, in an arena that glibc makes accessible page by page,
- * so that every fourth call is an mprotect; the first one was made before the
- * gate.
+ * own: mmap and munmap of a page, by the program itself. arena: malloc(1000) of blocks that
+ * are left, in an arena that glibc makes accessible page by page, so that every fourth call
+ * causes an mprotect; the first block is made before the gate.
  *
- * The JSON has "pairs", N, and "ns_per_pair", the CPU time of each in
- * nanoseconds.
+ * The JSON has "pairs", N, and "ns_per_pair", the CPU time of each in nanoseconds.
  */
 #include "prog.h"
 #include <pthread.h>

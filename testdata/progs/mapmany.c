@@ -2,9 +2,9 @@
 /*
  * mapmany TIMES PAIRS FILE...: executable mappings that are there from the start.
  *
- * Before the gate it maps the first page of each FILE TIMES times with PROT_READ
- * and PROT_EXEC, and leaves them. After the gate it makes PAIRS times malloc(100)
- * and free of the block.
+ * Before the gate it maps the first page of each FILE TIMES times with PROT_READ and
+ * PROT_EXEC. The mappings stay. After the gate it makes PAIRS times malloc(100) and free of
+ * the block.
  */
 #include "prog.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * misread: a function whose first instruction Linux would take for another one if it had
- * a probe, as it knows instructions with a VEX prefix by their opcode alone.
+ * misread: a function whose first instruction Linux would take for another one if it had a
+ * probe, because Linux classifies instructions with a VEX prefix by their opcode alone.
  *
- * It calls lanes, which copies the lowest byte of its second argument 32
- * times, where the processor can do that.
+ * It calls lanes, which copies the lowest byte of its second argument 32 times, if the
+ * processor can do that.
  *
  * Output: "right" or "wrong".
  */

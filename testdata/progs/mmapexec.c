@@ -2,9 +2,9 @@
 /*
  * mmapexec FILE N: executable mappings without the dynamic loader.
  *
- * After the gate, N times (at most 100): map the whole FILE with PROT_READ and
- * PROT_EXEC, make malloc(64), whose block is kept, and remove the mapping
- * again, the last one excepted. The JSON has the mappings under "maps".
+ * After the gate, N times (at most 100): map the whole FILE with PROT_READ and PROT_EXEC,
+ * make malloc(64), whose block is kept, and remove the mapping again, except the last one.
+ * The JSON lists the mappings under "maps".
  */
 #include "prog.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names N: after the gate, a thread gives itself a new name N times, each a record
- * of the kernel's for whoever watches names.
+ * names N: after the gate, a thread gives itself a new name N times, each of which makes the
+ * kernel write a record for tracers that watch names.
  */
 #include "prog.h"
 #include <sys/prctl.h>

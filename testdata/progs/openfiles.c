@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * openfiles DIR THREADS MEGABYTES: what can be seen of a process from outside.
+ * openfiles DIR THREADS MEGABYTES: what is visible of a process from outside.
  *
- * Before the gate it makes five files in DIR, which stay open, one of them twice
- * and one without a name, and opens DIR and a pipe; starts THREADS threads that
- * do nothing, and touches MEGABYTES of memory. After the gate it makes 1000 times
- * malloc(1000), of which every second block is freed, and waits for a byte or the
- * end of file. The JSON has the open files under "files".
+ * Before the gate it makes five files in DIR, which stay open, one of them twice and one
+ * without a name, and opens DIR and a pipe. It starts THREADS threads that do nothing, and
+ * touches MEGABYTES of memory. After the gate it makes 1000 times malloc(1000), frees every
+ * second block, and waits for a byte or the end of file. The JSON lists the open files under
+ * "files".
  */
 #include "prog.h"
 #include <pthread.h>

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * operators ROUNDS [WHOSE]: all forms of operator new and delete, by themselves and by what
- * the compiler and the library make of them, each under its name in the log.
+ * operators ROUNDS [WHOSE]: all forms of operator new and delete, called directly and through
+ * what the compiler and the library make of them, each logged under its name.
  *
- * After the gate, ROUNDS times: each form once; new expressions, also of a class with
- * operators of its own and of one whose constructor throws; containers; new that
- * fails, with and without a new_handler that helps; deleting null; and calls of malloc
- * and free where an operator was before, from the same frame and the same instruction.
+ * After the gate, ROUNDS times: each form once; new expressions, including those of a class
+ * with its own operators and of one whose constructor throws; containers; new that fails, with
+ * and without a new_handler that helps; deleting null; and calls of malloc and free where an
+ * operator was called before, from the same frame and the same instruction.
  *
- * WHOSE is 0 for libstdc++'s operators, else the sum of what is different: 1, no byte
- * is made where none are wanted; 2, operators without exceptions do not catch one; 4,
- * operators end the program instead of throwing, so that no new must fail. The log has no allocations of the C++ runtime for exceptions: "thrown" counts them,
- * and each has a malloc and a free.
+ * WHOSE is 0 for libstdc++'s operators, otherwise the sum of the differences: 1, zero bytes
+ * are requested as zero; 2, operators without exceptions do not catch one; 4, operators end
+ * the program instead of throwing, so no new may fail. The log does not contain the C++
+ * runtime's allocations for exceptions: "thrown" counts them, and each has a malloc and a
+ * free.
  */
 #include "oplog.h"
 #include <map>
@@ -91,7 +92,7 @@ struct Throws {
 	char bytes[56];
 };
 
-/* forget keeps the compiler from leaving out a pair of new and delete. */
+/* forget keeps the compiler from omitting a pair of new and delete. */
 template <typename T> static NOINLINE T *forget(T *p)
 {
 	asm volatile("" : "+r"(p) : : "memory");
@@ -220,7 +221,7 @@ static NOINLINE void failing()
 
 static char *reserve;
 
-/* let_in is the new_handler: it gives back a block, takes one, and then it works. */
+/* let_in is the new_handler: it frees a block and takes one, and then the allocation succeeds. */
 static void let_in()
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -240,7 +241,7 @@ static NOINLINE void handled()
 	const size_t big = 200 << 20;
 	struct rlimit limit;
 
-	plain(200); /* so that there is room for the handler's */
+	plain(200); /* so that there is room for the handler's block */
 	reserve = (char *)log_new(NEW_ARRAY, ::operator new[](400), 400);
 	std::set_new_handler(let_in);
 	if (getrlimit(RLIMIT_AS, &limit))
@@ -303,7 +304,7 @@ int main(int argc, char **argv)
 	unsigned long rounds = number(argv[1]);
 	if (argc > 2)
 		whose = number(argv[2]);
-	/* In static programs the first exception has the unwinder sort its tables. */
+	/* In static programs the unwinder sorts its tables at the first exception. */
 	try {
 		throw 7;
 	} catch (int) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * operators_own ROUNDS: a program that defines operators itself, logged as operators
- * does.
+ * operators_own ROUNDS: a program that defines operators itself, logged like those of
+ * operators.
  *
- * new calls malloc and delete ends in a jump to free; new without exceptions ends in
- * a jump to malloc. new[] gives out pieces of a chunk and makes a malloc for every
- * fourth alone; its pieces come back to it, so that delete[] frees nothing. What it
- * does not define libstdc++ does, by what it defines.
+ * new calls malloc and delete ends in a jump to free; new without exceptions ends in a jump to
+ * malloc. new[] hands out pieces of a chunk and calls malloc only for every fourth; the pieces
+ * are returned to it, so that delete[] frees nothing. The operators that it does not define are
+ * libstdc++'s, which use those that it defines.
  *
- * After the gate, ROUNDS times: all of these, with calls of malloc and free between
- * them, from the same frame and from below.
+ * After the gate, ROUNDS times: all of these, with calls of malloc and free between them, from
+ * the same frame and from nested ones.
  */
 #include "oplog.h"
 #include <new>
@@ -72,7 +72,7 @@ static NOINLINE void pieces()
 
 		log_new("malloc", q, 16);
 		plain(32);
-		/* libstdc++'s operator makes nothing of it, as the program's does not. */
+		/* libstdc++'s operator ignores the size, and so does the program's. */
 		::operator delete[](p, (size_t)PIECE);
 		log_delete("free", (uintptr_t)q);
 		free(q);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * operators_wrap: a library to be preloaded (-shared -fPIC) that stands before glibc's
- * allocator, as wrap.c, with operators that go past its malloc and free: they call
- * glibc's.
+ * operators_wrap: a library to preload (-shared -fPIC) that wraps glibc's allocator, like
+ * wrap.c, with operators that bypass its malloc and free: they call glibc's.
  */
 #include <new>
 #include <stddef.h>
@@ -10,7 +9,7 @@
 extern "C" void *__libc_malloc(size_t n);
 extern "C" void __libc_free(void *p);
 
-/* As found by dlsym: the compiler must not know where they lead. */
+/* As if found with dlsym: the compiler must not know the functions. */
 static void *(*volatile next_malloc)(size_t) = __libc_malloc;
 static void (*volatile next_free)(void *) = __libc_free;
 static volatile size_t deleted;
@@ -39,7 +38,7 @@ void *operator new(size_t n)
 	}
 }
 
-/* Not by a jump. */
+/* Not with a jump. */
 void operator delete(void *p) noexcept
 {
 	next_free(p);

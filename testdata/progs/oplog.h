@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log of C++ operators, by their full names. It is the report of prog.h with the
- * operators as functions; the sizes are what the operator of libstdc++ asks the
- * allocator for.
+ * A log of C++ operators, by their full names. It is the report of prog.h with the operators
+ * as functions; the sizes are those that libstdc++'s operator requests from the allocator.
  */
 #ifndef OPLOG_H
 #define OPLOG_H
 
 #include "prog.h"
 
-/* What size_t is called in the names of operators. */
+/* The name of size_t in the names of operators. */
 #define SIZE_NAME (sizeof(size_t) == 4 ? "unsigned int" : "unsigned long")
 
 struct logged {
-	const char *op, *name; /* $ in a name is SIZE_NAME */
+	const char *op, *name; /* $ in a name stands for SIZE_NAME */
 	uintptr_t old, ptr;
 	size_t size;
 };
@@ -31,7 +30,7 @@ static ALWAYS_INLINE void log_call(const char *op, const char *name, uintptr_t o
 	log_calls[log_length++] = { op, name, old, ptr, size };
 }
 
-/* log_new notes a block that came from the function of that name. */
+/* log_new logs a block from the function with that name. */
 static ALWAYS_INLINE void *log_new(const char *name, void *p, size_t size)
 {
 	if (!p)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pace compute|calls|asks|reads|switches|locks|copies|opens|threads N: what an operation costs, for
- * benchmarks.
+ * pace compute|calls|asks|reads|switches|locks|copies|opens|threads N: the cost of an
+ * operation, for benchmarks.
  *
- * After the gate it does N operations: a thousand steps of a computation, a system
- * call that fails at once (close of no descriptor) or does nothing (getppid) or reads a
- * byte of its program's file, or a byte to another thread on
- * the same processor and one back, which takes two switches each way at most; or it takes
- * and gives back a lock, copies 32 bytes, opens and closes a file, or makes a thread and
- * waits for its end. Output:
- * "pace NS", the processor time of the process for one.
+ * After the gate it does N operations: a thousand steps of a computation; a system call that
+ * fails at once (close of no descriptor), does nothing (getppid) or reads a byte of its
+ * program's file; a byte to another thread on the same processor and one back, which takes at
+ * most two switches each way; locking and unlocking; copying 32 bytes; opening and closing a
+ * file; or making a thread and waiting for its end. Output: "pace NS", the CPU time of the
+ * process for one operation.
  */
 #include "prog.h"
 #include <pthread.h>

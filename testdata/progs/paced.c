@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * paced ROUNDS PAIRS: after the gate, ROUNDS times, PAIRS times malloc(32) and free of
- * the block, and a system call that fails: lseek on no descriptor, to the number of the
- * round, counted from 0. The JSON has the counts.
+ * paced ROUNDS PAIRS: after the gate, ROUNDS times, PAIRS times malloc(32) and free of the
+ * block, and a system call that fails: lseek on no descriptor, to the number of the round,
+ * from 0. The JSON has the counts.
  */
 #include "prog.h"
 

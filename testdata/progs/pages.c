@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pages: memory of all kinds that holds still.
+ * pages: memory of all kinds that does not change.
  *
- * Before the gate it maps and locks an area of PAGES pages, of which every third one is
- * written to, and one of the file of its own program; after the gate it allocates some
- * blocks and waits at the gate again.
+ * Before the gate it maps and locks an area of PAGES pages, writes to every third one, and
+ * maps an area of its own program's file; after the gate it allocates some blocks and waits
+ * at the gate again.
  *
  * Output: "START END" of the area, in hexadecimal.
  */

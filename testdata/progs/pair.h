@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block that comes and goes. */
+/* A block that is allocated and freed. */
 #ifndef PAIR_H
 #define PAIR_H
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * phases N ROUNDS: N phases, each behind the gate. In phase i, counted from 0, it makes
- * ROUNDS times
+ * phases N ROUNDS: N phases, each after a gate. In phase i, from 0, it makes ROUNDS times
  *
  *	p = malloc(1000 + i)
  *	free(p)
  *
- * and keeps the block of the last. All calls are logged. At the end it waits once more.
+ * and keeps the last block. All calls are logged. At the end it waits once more.
  */
 #include "prog.h"
 

@@ -2,7 +2,7 @@
 /*
  * plug: a library for dl and mmapexec (-shared -fPIC).
  *
- * plug_leak(n) makes malloc(n) and returns the block; nobody frees it.
+ * plug_leak(n) makes malloc(n) and returns the block; it is never freed.
  */
 #include <stdlib.h>
 

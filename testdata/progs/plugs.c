@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plugs: a library for stacks_late (-shared -fPIC), whose frames are ROOM bytes
- * larger than those of any other ROOM above 128, while the code has the same
- * length at the same places: the unwind tables of one are wrong for another.
+ * plugs: a library for stacks_late (-shared -fPIC). Its frames are ROOM bytes larger than
+ * those with any other ROOM above 128, while the code has the same length at the same
+ * addresses: the unwind tables of one are wrong for another.
  *
- * plug_make(n) calls malloc(n) below a few of such frames.
+ * plug_make(n) calls malloc(n) below a few such frames.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * prefixes ROUNDS: three allocators in one program, logged. Beside the C
- * library's there are two of the program's own, whose functions have the
- * prefixes je_ (which is known for jemalloc) and own_ (which is known for
- * nothing). Blocks of 4096 bytes and more they take from malloc; je_realloc is
- * made of je_malloc and je_free.
+ * prefixes ROUNDS: three allocators in one program, logged. In addition to the C library's
+ * there are two of the program's own, whose functions have the prefixes je_ (known as
+ * jemalloc's) and own_ (unknown). They take blocks of 4096 bytes and more from malloc;
+ * je_realloc consists of je_malloc and je_free.
  *
  * Each round:
  *
@@ -12,13 +11,13 @@
  *	je_calloc(3, 7), je_realloc of the block of 20 to 200 and of that to 7000, and
  *	then je_free, own_free and free of all but own_malloc's 30
  *
- * The log says with @PREFIX:0 which function was called.
+ * In the log, @PREFIX:0 shows which function was called.
  */
 #include "prog.h"
 
 enum { LARGE = 4096, HEAD = 16 };
 
-/* Blocks that are not malloc's come from here and are not used again. */
+/* Blocks that are not malloc's come from here and are not reused. */
 static char arena[1 << 22] __attribute__((aligned(HEAD)));
 static size_t used;
 

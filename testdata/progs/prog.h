@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of this directory share: the gate at which a test holds
- * them, a ledger of the calls that they make, and output that does not
- * allocate. The ledger is the ground truth that a trace is compared with.
+ * What the programs of this directory share: the gate at which a test holds them, a ledger of
+ * the calls that they make, and output that does not allocate. The ledger is the ground truth
+ * that a trace is compared with.
  *
  * Output, on standard output, at the end:
  *
  *	call TID OP OLD PTR SIZE FUNCTION	one line per call, in the order of
  *						the thread, if the program logs;
- *						with @CALLER:LINE behind it if
+ *						followed by @CALLER:LINE if
  *						it knows where it made it
  *	{"pid":...}				one line of JSON: the counts
  *
@@ -40,7 +40,7 @@
 /* Descriptors of the gate. */
 enum { GATE_READY = 3, GATE_GO = 4 };
 
-/* is_gate tells whether fd is a pipe that was opened for the given access. */
+/* is_gate reports whether fd is a pipe that was opened for the given access. */
 static ALWAYS_INLINE int is_gate(int fd, int access)
 {
 	struct stat st;
@@ -77,9 +77,9 @@ static ALWAYS_INLINE void write_all(int fd, const char *s, size_t n)
 }
 
 /*
- * gate says "ready" and waits to be let go. Without the two pipes (a program
- * started by hand) it does nothing. If the other end closes instead, whoever
- * held us is gone and so are we.
+ * gate writes "ready" and waits for a byte. Without the two pipes (a program started by hand) it
+ * does nothing. If the other end closes instead, the test that holds the program is gone, and the
+ * program ends.
  */
 static ALWAYS_INLINE void gate(void)
 {
@@ -90,7 +90,7 @@ static ALWAYS_INLINE void gate(void)
 		_exit(98);
 }
 
-/* die prints what went wrong and ends the program. */
+/* die prints an error and ends the program. */
 static __attribute__((format(printf, 1, 2), noreturn, unused)) void die(const char *format, ...)
 {
 	char line[512];
@@ -109,7 +109,7 @@ static __attribute__((format(printf, 1, 2), noreturn, unused)) void die(const ch
 	_exit(97);
 }
 
-/* out_buffer is what was not yet written to standard output. */
+/* out_buffer holds what was not yet written to standard output. */
 enum { OUT_LONGEST = 8192 };
 static char out_buffer[1 << 16];
 static size_t out_length;
@@ -120,7 +120,7 @@ static ALWAYS_INLINE void out_flush(void)
 	out_length = 0;
 }
 
-/* out prints; only %s, %d, %lu, %lx and the like, which do not allocate. */
+/* out prints formatted text; only %s, %d, %lu, %lx and similar, which do not allocate. */
 static __attribute__((format(printf, 1, 2), unused)) void out(const char *format, ...)
 {
 	va_list args;
@@ -136,7 +136,7 @@ static __attribute__((format(printf, 1, 2), unused)) void out(const char *format
 	out_length += (size_t)n;
 }
 
-/* park holds a thread that is done until the program ends. */
+/* park blocks a thread that has finished until the program ends. */
 static ALWAYS_INLINE void *park(void)
 {
 	while (1)
@@ -190,7 +190,7 @@ struct call {
 	uint64_t size;
 	uint32_t function;
 	uint32_t op;
-	const char *caller; /* function that made it, if the program says so */
+	const char *caller; /* function that made the call, if the program logs it */
 	uint32_t line;
 };
 
@@ -198,7 +198,7 @@ struct call {
 struct ledger {
 	pid_t tid;
 	uint64_t done[FN_COUNT]; /* calls */
-	uint64_t bytes[FN_COUNT]; /* asked for by the calls that gave a block */
+	uint64_t bytes[FN_COUNT]; /* requested by the calls that returned a block */
 	uint64_t ops[4];
 	struct call *calls;
 	size_t length, capacity;
@@ -271,7 +271,7 @@ static ALWAYS_INLINE void *note_new(struct ledger *l, enum function f, void *p, 
 	return p;
 }
 
-/* note_moved takes realloc's result: a block moved, made, freed, or nothing. */
+/* note_moved logs realloc's result: a block moved, made, freed, or nothing. */
 static ALWAYS_INLINE void *note_moved(struct ledger *l, enum function f, uintptr_t old, void *p,
 				      size_t size, int failed)
 {
@@ -285,7 +285,7 @@ static ALWAYS_INLINE void *note_moved(struct ledger *l, enum function f, uintptr
 	return p;
 }
 
-/* The allocator, with the call noted. */
+/* The allocator's functions, with the call logged. */
 
 static ALWAYS_INLINE void *do_malloc(struct ledger *l, size_t n)
 {
@@ -330,8 +330,8 @@ static __attribute__((unused)) void report_calls(const struct ledger *l)
 }
 
 /*
- * report prints the logs and the counts of n ledgers. more is what else the
- * program has to say: members of a JSON object, or "".
+ * report prints the logs and the counts of n ledgers. more holds additional members of the JSON
+ * object, or "".
  */
 static __attribute__((unused)) void report(const struct ledger *ledgers, size_t n, const char *more)
 {

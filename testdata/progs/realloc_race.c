@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * realloc_race PAIRS ROUNDS [log]: blocks that move while other threads take
- * the addresses they leave.
+ * realloc_race PAIRS ROUNDS [log]: blocks that move while other threads get the addresses
+ * that they leave.
  *
  * There are PAIRS growing threads and as many taking ones. After the gate, a
  * growing thread does ROUNDS times: malloc(2048), then seven times realloc to
@@ -9,7 +9,7 @@
  * ROUNDS times: malloc of 2048, 4096 … 256 KiB in turn, eight blocks, then
  * frees the eight. So there are PAIRS * ROUNDS * (9 + 16) calls, and no block is
  * left. All sizes are beyond glibc's thread caches, and all threads use one
- * arena, so that an address left by one is soon given to another.
+ * arena, so that an address that one leaves is soon given to another.
  */
 #include "prog.h"
 #include <malloc.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes that kill, by which a program forbids itself system calls that it never
- * makes:
+ * Sandboxes that kill: a program forbids itself system calls that it never makes:
  *
  *	probes	335 and 336, which on x86-64 the kernel's own code for probes makes
  *	others	all but read, write, brk and exit
- *	strict	the same by the kernel's strict mode, without a filter: all but
+ *	strict	the same with the kernel's strict mode, without a filter: all but
  *		read, write and exit
  */
 #ifndef SANDBOX_H
@@ -42,7 +41,7 @@ static ALWAYS_INLINE void filter(struct sock_filter *filter, size_t n)
 		die("no seccomp");
 }
 
-/* forbid takes a way of these, before the gate. */
+/* forbid enters one of these sandboxes, before the gate. */
 static ALWAYS_INLINE void forbid(const char *how)
 {
 	if (strcmp(how, "probes") == 0)
@@ -55,7 +54,7 @@ static ALWAYS_INLINE void forbid(const char *how)
 		die("no strict mode");
 }
 
-/* sandbox_gate is the gate, by the calls that are allowed. */
+/* sandbox_gate is the gate with only the allowed calls. */
 static ALWAYS_INLINE void sandbox_gate(void)
 {
 	write_all(GATE_READY, "ready\n", 6);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * schedule SEED THREADS OPERATIONS END [PLUG]: a program that does everything that
- * can be done with an allocator, as SEED chooses.
+ * schedule SEED THREADS OPERATIONS END [PLUG]: a program that does everything that can be done
+ * with an allocator, chosen by SEED.
  *
- * After the gate each of THREADS threads makes OPERATIONS operations of
- * schedule_ops.h: blocks of their own and of each other of all sizes, by all
- * functions of the allocator, with and without success, and one in a hundred of
- * schedule_ways.h: longjmp, siglongjmp out of a handler, exceptions, threads that
- * end, are left and are cancelled, a library (PLUG) that comes and goes. One in
- * ten thousand, but at least one of each thread, is another process: by fork,
- * vfork, or posix_spawn.
+ * After the gate each of THREADS threads makes OPERATIONS operations of schedule_ops.h: blocks
+ * of their own and of each other, of all sizes, with all functions of the allocator, with and
+ * without success. One in a hundred is an operation of schedule_ways.h: longjmp, siglongjmp
+ * out of a handler, exceptions, threads that end, are left and are cancelled, a library (PLUG)
+ * that is loaded and unloaded. One in ten thousand, but at least one of each thread, is another
+ * process: by fork, vfork, or posix_spawn.
  *
- * It ends as END says: return, exit, _exit, quick_exit, abort, kill, segv,
- * thread (by pthread_exit of the main one, others last), running (by _exit
- * while the threads go on), exec (becomes "schedule SEED+1 … return", which has
- * no gate: EXECUTED is in its environment), or threadexec (so does a thread that is
- * not the main one, while others go on).
+ * END is how it ends: return, exit, _exit, quick_exit, abort, kill, segv, thread (by
+ * pthread_exit of the main thread, with the others ending last), running (by _exit while the
+ * threads continue), exec (it executes "schedule SEED+1 … return", which has no gate: EXECUTED
+ * is in its environment), or threadexec (a thread other than the main one does the same while
+ * others continue).
  *
- * It keeps no log. What it prints does not matter.
+ * It keeps no log. Its output does not matter.
  */
 #include "schedule_ways.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator's part of schedule.cpp: what one thread does with its blocks, as its
- * random numbers choose.
+ * The allocator's part of schedule.cpp: what one thread does with its blocks, chosen by its
+ * random numbers.
  */
 #ifndef SCHEDULE_OPS_H
 #define SCHEDULE_OPS_H
@@ -14,7 +14,7 @@
 
 enum { OWN = 64, SHARED = 256 };
 
-/* Blocks that any thread puts down and any other one frees. */
+/* Blocks that any thread stores and any other one frees. */
 static void *shared_blocks[SHARED];
 
 struct worker {
@@ -36,7 +36,7 @@ static ALWAYS_INLINE size_t below(struct worker *w, size_t n)
 	return (size_t)(draw(w) % n);
 }
 
-/* a_size is mostly small, sometimes for mmap, and now and then 0. */
+/* a_size returns mostly small sizes, sometimes sizes for mmap, and now and then 0. */
 static size_t a_size(struct worker *w)
 {
 	switch (below(w, 64)) {
@@ -54,8 +54,8 @@ static size_t a_size(struct worker *w)
 }
 
 /*
- * a_huge_size is one that no allocator can give. Where pointers have 32 bits there
- * may be room for PTRDIFF_MAX.
+ * a_huge_size returns a size that no allocator can provide. Where pointers have 32 bits there may
+ * be room for PTRDIFF_MAX.
  */
 static size_t a_huge_size(struct worker *w)
 {
@@ -72,7 +72,7 @@ static void **own_place(struct worker *w)
 	return &w->own[below(w, OWN)];
 }
 
-/* keep puts a block into a place of the worker's, and frees what was there. */
+/* keep stores a block in one of the worker's places, and frees what was there. */
 static void keep(struct worker *w, void *p)
 {
 	void **place = own_place(w);
@@ -98,7 +98,7 @@ static void op_calloc(struct worker *w)
 	keep(w, below(w, 16) ? calloc(n, below(w, 100)) : calloc(a_huge_size(w), 3));
 }
 
-/* op_hand_over leaves a block for another thread and frees what lay there. */
+/* op_hand_over leaves a block for another thread and frees what was there. */
 static void op_hand_over(struct worker *w)
 {
 	void *p = malloc(a_size(w));
@@ -106,7 +106,7 @@ static void op_hand_over(struct worker *w)
 	free(__atomic_exchange_n(&shared_blocks[below(w, SHARED)], p, __ATOMIC_ACQ_REL));
 }
 
-/* op_take_over makes a block of another thread one's own and moves it. */
+/* op_take_over takes a block of another thread and moves it. */
 static void op_take_over(struct worker *w)
 {
 	void **at = &shared_blocks[below(w, SHARED)], *p, *q;
@@ -129,7 +129,7 @@ static void op_realloc(struct worker *w)
 		size = below(w, 3) ? size * 2 : size / 3 + 1;
 	}
 	if (!below(w, 8) && *place)
-		*place = realloc(*place, 0); /* which frees it, or makes it small */
+		*place = realloc(*place, 0); /* frees it, or makes it small */
 }
 
 static void op_realloc_fails(struct worker *w)
@@ -158,7 +158,7 @@ static void op_huge(struct worker *w)
 	if (p || calloc(1, a_huge_size(w)) || posix_memalign(&q, 64, a_huge_size(w)) == 0 ||
 	    memalign(64, a_huge_size(w)))
 		die("a block of half of the memory");
-	if (sizeof(p) == 8 && !below(w, 8)) /* and one that is never touched */
+	if (sizeof(p) == 8 && !below(w, 8)) /* and a block that is never touched */
 		free(malloc((size_t)3 << 30));
 }
 
@@ -181,7 +181,7 @@ static void op_aligned(struct worker *w)
 		p = pvalloc(n);
 		break;
 	case 4:
-		if (!posix_memalign(&p, 3, n)) /* no power of two */
+		if (!posix_memalign(&p, 3, n)) /* not a power of two */
 			die("a block at a multiple of 3");
 		p = NULL;
 		break;
@@ -229,7 +229,7 @@ static void op_cxx(struct worker *w)
 
 typedef void operation(struct worker *w);
 
-/* What is done, and how often in relation to the others. */
+/* The operations, with their relative frequencies. */
 static const struct {
 	operation *run;
 	unsigned weight;

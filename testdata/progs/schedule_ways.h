@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ways out of functions, threads and processes of schedule.cpp. Each makes
- * calls of the allocator before, in the middle and behind.
+ * The ways out of functions, threads and processes of schedule.cpp. Each makes calls of the
+ * allocator before, in the middle and after.
  */
 #ifndef SCHEDULE_WAYS_H
 #define SCHEDULE_WAYS_H
@@ -36,7 +36,7 @@ static void way_longjmp(struct worker *w)
 static __thread struct worker *signalled;
 static __thread sigjmp_buf *signal_target;
 
-/* on_signal allocates, and jumps out of the handler if there is somewhere to go. */
+/* on_signal allocates, and jumps out of the handler if there is a target. */
 static void on_signal(int number)
 {
 	(void)number;
@@ -159,7 +159,7 @@ static void way_thread(struct worker *w)
 		free(result);
 }
 
-/* way_fork leaves the other threads behind: in the child there is nobody. */
+/* way_fork leaves the other threads behind: the child has only one thread. */
 static void way_fork(struct worker *w)
 {
 	pid_t child = fork();
@@ -183,7 +183,7 @@ static void way_vfork(struct worker *w)
 	if (child < 0)
 		die("vfork: %s", strerror(errno));
 	if (child == 0) {
-		free(malloc(123)); /* in our memory, by another process */
+		free(malloc(123)); /* in the parent's memory, by another process */
 		_exit(0);
 	}
 	op_malloc(w);

@@ -2,7 +2,7 @@
 /*
  * seccomp HOW N: N calls in a sandbox that kills.
  *
- * Before the gate it forbids itself system calls, as sandbox.h has them.
+ * Before the gate it forbids itself system calls, see sandbox.h.
  *
  * After the gate: N times malloc(100), whose blocks are kept, logged.
  */

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shadow LOG N [jit]: stacks that need no tables to be known.
+ * shadow LOG N [jit]: stacks that are known without tables.
  *
- * Each function below notes its return address when it is entered, so the
- * program knows its stack up to main's return address although backtrace()
- * may not: this is for programs without unwind tables. After the gate, in the
- * main thread and in another one, N times: malloc of 1 to 999 bytes below one to
- * twenty functions, and free. The log of stackfile.h has the calls of malloc.
+ * Each function below stores its return address when it is entered, so the program knows its
+ * stack up to main's return address even if backtrace() does not: this is for programs without
+ * unwind tables. After the gate, in the main thread and in another one, N times: malloc of 1 to
+ * 999 bytes below one to twenty functions, and free. The log of stackfile.h has the calls of
+ * malloc.
  *
- * With "jit", malloc and some of the functions are called by code that was
- * written into an anonymous mapping, with frame pointers, as a just-in-time
- * compiler does. Only x86.
+ * With "jit", malloc and some of the functions are called by code that was written into an
+ * anonymous mapping, with frame pointers, like a just-in-time compiler's. Only x86.
  */
 #include "stackfile.h"
 #include <pthread.h>
@@ -85,7 +84,7 @@ static NOINLINE void odd(size_t size, unsigned long n)
 /*
  * The code of
  *	void *jit(void *(*function)(size_t), size_t argument, void **noted)
- * which notes its return address and returns function(argument).
+ * which stores its return address and returns function(argument).
  */
 static const unsigned char jit_code[] = {
 	0x55, /* push %rbp */
@@ -115,7 +114,7 @@ static void jit_open(void)
 	memcpy(&jit, &p, sizeof(jit));
 }
 
-/* jit_make has malloc called by the code in memory. */
+/* jit_make calls malloc from the generated code. */
 static NOINLINE void *jit_make(size_t size)
 {
 	void *p;
@@ -129,7 +128,7 @@ static NOINLINE void *jit_make(size_t size)
 	return p;
 }
 
-/* jit_nested has n functions called by the code, which call it again. */
+/* jit_nested calls n functions from the generated code, which call it again. */
 static NOINLINE void *jit_nested(size_t size)
 {
 	void *p;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shim: a library for LD_PRELOAD that logs every call of the allocator by a
- * program and its libraries and passes it on to the next allocator, as a rule the C
- * library's. The log (shim_log.h) is what a trace is compared with. Built by
+ * shim: a library for LD_PRELOAD that logs every call of the allocator by a program and its
+ * libraries and passes it on to the next allocator, usually the C library's. The log
+ * (shim_log.h) is what a trace is compared with. Built with
  *
  *	-shared -fPIC -static-libgcc
  *
- * With SHIM_LOG=DIR in the environment each process logs to a file of its own
- * in DIR; without it, nothing is logged. With SHIM_DEPTH=N an entry has up to N
- * return addresses of its caller.
+ * With SHIM_LOG=DIR in the environment each process logs to a file of its own in DIR; without
+ * it, nothing is logged. With SHIM_DEPTH=N an entry has up to N return addresses of its
+ * caller.
  *
- * In the log is each call by name, so also those of libc itself (strdup, fopen,
- * getline, pthread_create …) and of the dynamic loader once it uses libc's
- * allocator. What is not, and what a tracer of the C library sees of it:
+ * The log contains each call by name, including those of libc itself (strdup, fopen, getline,
+ * pthread_create …) and of the dynamic loader once it uses libc's allocator. What it does not
+ * contain, and what a tracer of the C library sees of that:
  *
  *	calls before the C library has its environment	counted in the file; seen
  *	calls while the shim looks up the functions	served here; not seen
@@ -20,12 +20,11 @@
  *	calls by a child of vfork before it execs	counted; of another process
  *	frees of the cache of a thread that ends	direct calls within libc, which
  *							the tracer takes for libc's own
- *	calls of __libc_malloc and the like, and of	not known here; seen
+ *	calls of __libc_malloc and similar, and of	unknown here; seen
  *	libraries loaded with RTLD_DEEPBIND or dlmopen
  *
- * A child of fork has a log of its own from its first call on. A signal handler
- * that allocates must not interrupt the allocator. Each thread leaves a mapping of
- * 64 KiB when it ends.
+ * A child of fork has a log of its own from its first call on. A signal handler that allocates
+ * must not interrupt the allocator. Each thread leaves a mapping of 64 KiB when it ends.
  */
 #include "shim_log.h"
 #include "shim_next.h"
@@ -39,7 +38,7 @@ static inline uint64_t product(size_t n, size_t each)
 	return __builtin_mul_overflow(n, each, &size) ? UINT64_MAX : size;
 }
 
-/* made passes a call on that makes a block, and logs it. */
+/* made passes on a call that makes a block, and logs it. */
 #define made(function, old, size, call)                           \
 	({                                                        \
 		uint64_t *entry = log_begin(function, old, size); \
@@ -80,7 +79,7 @@ static __attribute__((noinline)) void *logged_realloc(void *p, size_t n)
 
 EXPORT void *realloc(void *p, size_t n)
 {
-	/* By a jump, so that for whoever looks the allocator has called itself. */
+	/* With a jump, so that to an observer the allocator has called itself. */
 	if (log_own.inside)
 		return next.realloc(p, n);
 	if (is_early(p) || !next_ready())
@@ -144,7 +143,7 @@ EXPORT void *pvalloc(size_t n)
 	return made(LOG_PVALLOC, NULL, n, next.pvalloc(n));
 }
 
-/* A program may not allocate before it has threads. */
+/* A program must not allocate before it has threads. */
 static __attribute__((constructor(101))) void shim_start(void)
 {
 	if (next_ready())

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of shim.c: a file per process image, DIR/PID-N, N counting up from 0
- * with each exec. It is mapped, so what is written stays however the process ends.
- * It is made of blocks of LOG_BLOCK bytes. The first one begins with struct
- * log_file. Each other one belongs to a thread, and the blocks of a thread
- * are in the order in which it filled them. Such a block is 64-bit words: the id of
- * the thread, then entries
+ * The log of shim.c: a file per process image, DIR/PID-N, where N counts up from 0 with each
+ * exec. It is mapped, so that what is written stays however the process ends. It consists of
+ * blocks of LOG_BLOCK bytes. The first one begins with struct log_file. Each other one belongs
+ * to a thread; the blocks of a thread are in the order in which it filled them. Such a block
+ * consists of 64-bit words: the ID of the thread, then entries
  *
  *	state | function << 8 | frames << 16
  *	block that was passed: freed, moved
  *	block that was made, 0 for none
- *	bytes asked for; all ones if a product does not fit
- *	time before the call and time behind it, CLOCK_MONOTONIC in ns
+ *	requested bytes; all ones if a product does not fit
+ *	time before the call and time after it, CLOCK_MONOTONIC in ns
  *	return addresses, the innermost first
  *
- * up to a state of 0 or the end of the block. An entry is open while the call
- * lasts; of a thread that was killed the last one may stay so.
+ * up to a state of 0 or the end of the block. An entry is open while the call lasts; the last
+ * entry of a thread that was killed may stay open.
  *
- * Nothing here allocates, and errno is the caller's.
+ * Nothing here allocates, and errno is preserved.
  */
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H
@@ -64,29 +63,29 @@ enum log_function {
 	LOG_FUNCTIONS
 };
 
-/* What a file begins with. All that counts is updated by atomic additions. */
+/* The beginning of a file. All counters are updated with atomic additions. */
 struct log_file {
 	char magic[8];
 	uint64_t version;
 	uint64_t word; /* bytes of a pointer */
 	uint64_t pid;
-	uint64_t blocks; /* that threads have taken */
-	uint64_t start, end; /* of the shim in memory */
+	uint64_t blocks; /* taken by threads */
+	uint64_t start, end; /* addresses of the shim */
 	uint64_t unlogged; /* calls before there was a log */
 	uint64_t foreign; /* calls by children of vfork, who share the memory */
-	uint64_t next[LOG_FUNCTIONS]; /* where each function goes on */
+	uint64_t next[LOG_FUNCTIONS]; /* address of the next allocator's function */
 };
 
-/* What belongs to one process. A child of fork finds it empty. */
+/* The state of one process. A child of fork finds it empty. */
 struct log_process {
 	struct log_file *file;
 	int opening;
 	char path[512];
 };
 
-/* What a thread knows of its block. */
+/* The state of a thread and its block. */
 struct log_thread {
-	struct log_file *file; /* that the block is in */
+	struct log_file *file; /* file of the block */
 	uint64_t *block, *at;
 	pid_t tid;
 	int inside; /* functions of the allocator that call others by name */
@@ -101,11 +100,11 @@ static int log_depth; /* most frames of an entry */
 static char log_dir[256];
 static const uint64_t *log_next; /* LOG_FUNCTIONS addresses */
 
-static uintptr_t log_image_start, log_image_end; /* of the shim in memory */
+static uintptr_t log_image_start, log_image_end; /* addresses of the shim */
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-/* log_find_image finds out where the shim is. */
+/* log_find_image finds the addresses of the shim. */
 static void log_find_image(void)
 {
 	const char *start = (const char *)&__ehdr_start;
@@ -137,8 +136,8 @@ static inline uint64_t log_clock(void)
 }
 
 /*
- * log_map maps n bytes of the file at path, which grows to hold them. It must not
- * make the allocator a place where threads can be cancelled.
+ * log_map maps n bytes of the file at path, which grows to hold them. It must not make the
+ * allocator a cancellation point.
  */
 static void *log_map(const char *path, int flags, uint64_t offset, size_t n)
 {
@@ -193,7 +192,7 @@ static int log_setup(void)
 	const char *dir, *depth;
 
 	if (!environ)
-		return 0; /* the C library is not that far */
+		return 0; /* the C library is not initialised yet */
 	dir = getenv("SHIM_LOG");
 	if (!dir || strlen(dir) >= sizeof(log_dir))
 		return 1;
@@ -243,10 +242,10 @@ static void log_take(struct log_thread *t)
 	t->at = t->block + 1;
 }
 
-/* log_join makes a thread known that logs for the first time, or after a fork. */
+/* log_join adds a thread that logs for the first time, or for the first time after a fork. */
 static int log_join(struct log_thread *t, struct log_file *f, pid_t tid)
 {
-	if ((uint64_t)syscall(SYS_getpid) != f->pid) { /* vfork: the thread is its parent's */
+	if ((uint64_t)syscall(SYS_getpid) != f->pid) { /* vfork: the state is the parent's */
 		__atomic_fetch_add(&f->foreign, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
@@ -274,7 +273,7 @@ static _Unwind_Reason_Code log_frame(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-/* log_room returns where the thread's next entry goes, NULL if it has none. */
+/* log_room returns the place for the thread's next entry, NULL if there is none. */
 static uint64_t *log_room(void)
 {
 	struct log_file *f = log_of_process();

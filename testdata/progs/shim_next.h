@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator behind shim.c, and what serves the calls that finding it makes.
+ * The allocator that shim.c wraps, and what serves the calls made while it is looked up.
  */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -28,11 +28,11 @@ static union {
 static enum {
 	NEXT_UNKNOWN,
 	NEXT_LOOKING,
-	NEXT_FOUND, /* but what to do with the calls is not known yet */
+	NEXT_FOUND, /* but it is not decided yet what to do with the calls */
 	NEXT_READY,
 } next_state;
 
-/* next_find looks the functions up. It runs before there are threads. */
+/* next_find looks up the functions. It runs before there are threads. */
 static int next_find(void)
 {
 	static const char *const names[LOG_FUNCTIONS] = {
@@ -60,13 +60,13 @@ static int next_find(void)
 	return 1;
 }
 
-/* next_ready says whether calls can be passed on. */
+/* next_ready reports whether calls can be passed on. */
 static inline int next_ready(void)
 {
 	return __builtin_expect(next_state == NEXT_READY, 1) || next_find();
 }
 
-/* Blocks for whoever allocates while the allocator is looked for. */
+/* Blocks for calls made while the allocator is looked up. */
 static char early_room[16 << 10] __attribute__((aligned(16)));
 static size_t early_used;
 
@@ -85,7 +85,7 @@ static void *early_malloc(size_t n)
 	return early_room + at;
 }
 
-/* early_realloc takes a block of early_room, or none, to where it can be now. */
+/* early_realloc moves a block of early_room, or NULL, to the best available allocator. */
 static void *early_realloc(void *p, size_t n)
 {
 	size_t room = p ? (size_t)(early_room + sizeof(early_room) - (char *)p) : 0;

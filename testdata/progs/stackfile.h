@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log of calls with their stacks. It is a file that is mapped, so that
- * writing takes no allocation and what is written stays when the program dies. It
- * consists of 64-bit words: first the number of those used, this one included,
- * then entries of
+ * A log of calls with their stacks. It is a mapped file, so that writing needs no allocation and
+ * what is written stays when the program dies. It consists of 64-bit words: first the number of
+ * words in use, including this one, then entries of
  *
- *	words of this entry, this one included
- *	thread id
+ *	words of this entry, including this one
+ *	thread ID
  *	operation, as enum op in prog.h
  *	old block, freed or moved
  *	new block
- *	size asked for, 0 for a free
+ *	requested size, 0 for a free
  *	return addresses, the innermost first
  *
- * The first address lies anywhere in the function that called the allocator; the
- * others are what any unwinder must find at the call. Entries of one thread
- * are in the order of its calls. A call that fails is not logged.
+ * The first address is anywhere in the function that called the allocator; the others are what
+ * any unwinder must find at the call. Entries of one thread are in the order of its calls. A
+ * call that fails is not logged.
  */
 #ifndef STACKFILE_H
 #define STACKFILE_H

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator of a program that logs its own stacks: each call of malloc,
- * calloc, realloc, reallocarray, free, posix_memalign, aligned_alloc or memalign,
- * whoever makes it, notes what backtrace() says of its caller, in the log of
- * stackfile.h. The program defines these functions, so that the calls of libc,
- * libstdc++ and the dynamic loader come here, too, and passes them on to the C
+ * The allocator of a program that logs its own stacks: each call of malloc, calloc, realloc,
+ * reallocarray, free, posix_memalign, aligned_alloc or memalign logs the result of backtrace()
+ * for its caller, in the log of stackfile.h. The program defines these functions, so that the
+ * calls of libc, libstdc++ and the dynamic loader come here as well, and passes them on to the C
  * library.
  *
- * With -DSTACKLOG_DIRECT the program calls the C library's functions, by
- * inline functions that note the stack; what libraries allocate is not logged.
+ * With -DSTACKLOG_DIRECT the program calls the C library's functions through inline functions
+ * that log the stack; what libraries allocate is not logged.
  *
- * Whoever allocates in a signal handler must have interrupted neither the
- * allocator nor the logger.
+ * A signal handler that allocates must have interrupted neither the allocator nor the logger.
  */
 #ifndef STACKLOG_H
 #define STACKLOG_H
@@ -29,8 +27,8 @@ static __thread void *log_frames[LOG_MOST_FRAMES];
 #ifdef __i386__
 
 /*
- * Where call frame information ends, backtrace() of 32-bit x86 goes on by what may
- * be a frame pointer. So libgcc's unwinder, which does not, is asked itself.
+ * Where call frame information ends, backtrace() of 32-bit x86 continues with what may be a frame
+ * pointer. So this calls libgcc's unwinder, which does not.
  */
 struct log_walk {
 	void **frames;
@@ -48,13 +46,13 @@ static _Unwind_Reason_Code log_frame(struct _Unwind_Context *context, void *to)
 	return _URC_NO_REASON;
 }
 
-/* log_backtrace finds what backtrace() would in its place. */
+/* log_backtrace finds what backtrace() would find in its place. */
 static NOINLINE int log_backtrace(void **frames, int most)
 {
 	struct log_walk w = { frames, 0, most };
 
 	_Unwind_Backtrace(log_frame, &w);
-	if (w.n > 0) /* without ours */
+	if (w.n > 0) /* without our own frame */
 		memmove(frames, frames + 1, (size_t)--w.n * sizeof(*frames));
 	return w.n;
 }
@@ -63,7 +61,7 @@ static NOINLINE int log_backtrace(void **frames, int most)
 #define log_backtrace backtrace
 #endif
 
-/* The log of C++ programs is used from C functions as well. */
+/* C functions also use the log of C++ programs. */
 #ifdef __cplusplus
 #define LOG_C extern "C"
 #else
@@ -73,7 +71,7 @@ static NOINLINE int log_backtrace(void **frames, int most)
 /* The C library exports it under no other name. */
 static int (*next_posix_memalign)(void **p, size_t align, size_t n);
 
-/* stacklog_open begins the log. What backtrace loads at its first call, it loads here. */
+/* stacklog_open starts the log, and makes backtrace load what it loads at its first call. */
 static __attribute__((unused)) void stacklog_open(const char *path)
 {
 	*(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
@@ -94,10 +92,10 @@ static NOINLINE __attribute__((unused)) void log_call(enum op op, uintptr_t old,
 	n = log_backtrace(log_frames, LOG_MOST_FRAMES);
 	if (n < 2 || n == LOG_MOST_FRAMES)
 		die("backtrace() finds %d frames", n);
-	log_add(op, old, ptr, size, log_frames + 1, (size_t)n - 1); /* without ours */
+	log_add(op, old, ptr, size, log_frames + 1, (size_t)n - 1); /* without our own frame */
 }
 
-/* log_new notes the block p, if there is one. */
+/* log_new logs the block p, if there is one. */
 static ALWAYS_INLINE void *log_new(void *p, size_t size)
 {
 	if (p)
@@ -105,7 +103,7 @@ static ALWAYS_INLINE void *log_new(void *p, size_t size)
 	return p;
 }
 
-/* log_moved notes what realloc did: a block made, moved or freed. */
+/* log_moved logs what realloc did: a block made, moved or freed. */
 static ALWAYS_INLINE void *log_moved(uintptr_t old, void *p, size_t size)
 {
 	if (p)
@@ -115,7 +113,7 @@ static ALWAYS_INLINE void *log_moved(uintptr_t old, void *p, size_t size)
 	return p;
 }
 
-#define LOG_KEEP() __asm__ volatile("" ::: "memory") /* the call before is no tail call */
+#define LOG_KEEP() __asm__ volatile("" ::: "memory") /* the call before is not a tail call */
 
 #ifdef STACKLOG_DIRECT
 #define LOG_DEFINE static ALWAYS_INLINE
@@ -183,7 +181,7 @@ LOG_DEFINE void *LOG_NAME(reallocarray)(void *p, size_t n, size_t each)
 #ifdef STACKLOG_DIRECT
 	return log_moved(old, reallocarray(p, n, each), n * each);
 #else
-	/* That of the C library would come back to our realloc. */
+	/* The C library's function would call our realloc. */
 	return log_moved(old, __libc_realloc(p, n * each), n * each);
 #endif
 }

@@ -2,19 +2,18 @@
 /*
  * stacks LOG ROUNDS THREADS: allocations below frames of every shape.
  *
- * After the gate each of THREADS threads (the main one is the first) goes
- * ROUNDS times through all the shapes below, each of which makes some blocks
- * and frees them. The log of stacklog.h has every call of the allocator, with
- * the stack that backtrace() finds.
+ * After the gate each of THREADS threads (the main one is the first) makes, ROUNDS times, all
+ * the shapes below, each of which makes some blocks and frees them. The log of stacklog.h has
+ * every call of the allocator, with the stack that backtrace() finds.
  *
  *	stacks LOG deep N
  *
- * makes one block below N nested calls instead, and
+ * instead makes one block below N nested calls, and
  *
  *	stacks LOG bind 1
  *
- * those of a signal handler at every instruction of the binding of a function
- * by the dynamic loader.
+ * makes blocks in a signal handler at every instruction while the dynamic loader binds a
+ * function.
  */
 #include "stacklog.h"
 #include "stacks_shapes.h"
@@ -25,7 +24,7 @@
 static unsigned long rounds;
 static pthread_barrier_t start;
 
-/* once_per_run are the shapes that take long. */
+/* once_per_run makes the shapes that take long. */
 static NOINLINE void once_per_run(void)
 {
 	signals_by_timer(100);

@@ -2,11 +2,10 @@
 /*
  * stacks_cxx LOG ROUNDS THREADS: allocations below the frames of C++.
  *
- * After the gate each of THREADS threads (the main one is the first) goes ROUNDS
- * times through the functions below: containers that grow, comparators, virtual
- * functions, lambdas, exceptions whose unwinding frees, signal handlers. The
- * log of stacklog.h has every call of the allocator, those of operator new and
- * of the C++ runtime included.
+ * After the gate each of THREADS threads (the main one is the first) runs ROUNDS times through
+ * the functions below: containers that grow, comparators, virtual functions, lambdas, exceptions
+ * whose unwinding frees, signal handlers. The log of stacklog.h has every call of the allocator,
+ * including those of operator new and of the C++ runtime.
  */
 #include "stacklog.h"
 #include <algorithm>

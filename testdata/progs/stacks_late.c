@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stacks_late LOG ROUNDS PLUG...: libraries that come and go, logged.
+ * stacks_late LOG ROUNDS PLUG...: libraries that are loaded and unloaded, logged.
  *
- * After the gate, ROUNDS times for each PLUG in turn (see plugs.c): dlopen, a
- * block of 50000 bytes by plug_make, free, dlclose; meanwhile another thread makes
- * blocks of 60000 to 60999 bytes by a function of its own. Then, with the last PLUG
- * open, or with none at all by a function of its own, it makes blocks of 20000
- * to 20999 bytes, one after the other, until a byte comes through the gate; then 500
- * blocks of 30000 to 30499 bytes. The log of stacklog.h has every call of the
- * allocator, those of the dynamic loader included.
+ * After the gate, ROUNDS times for each PLUG in turn (see plugs.c): dlopen, a block of 50000
+ * bytes from plug_make, free, dlclose; in the meantime another thread makes blocks of 60000 to
+ * 60999 bytes with a function of its own. Then, with the last PLUG open, or without any and with
+ * a function of its own, it makes blocks of 20000 to 20999 bytes, one after the other, until a
+ * byte comes through the gate; then 500 blocks of 30000 to 30499 bytes. The log of stacklog.h
+ * has every call of the allocator, including those of the dynamic loader.
  */
 #include "stacklog.h"
 #include <poll.h>
@@ -63,14 +62,14 @@ static NOINLINE void come_and_go(char *const *plugs, int n, unsigned long rounds
 	}
 }
 
-/* bystander makes blocks as long as others come and go, which is nothing to it. */
+/* bystander makes blocks as long as libraries are loaded and unloaded, which must not affect it. */
 static void *bystander(void *arg)
 {
 	volatile int *going = (volatile int *)arg;
 	struct timespec moment = { .tv_nsec = 20000 };
 	size_t i = 0;
 
-	/* At least once, however late the thread gets its turn. */
+	/* At least once, however late the thread starts. */
 	do {
 		use(own_make, 60000 + i++ % 1000);
 		nanosleep(&moment, NULL);
@@ -78,7 +77,7 @@ static void *bystander(void *arg)
 	return NULL;
 }
 
-/* let_go says whether the second byte has come, within a moment. */
+/* let_go reports whether the second byte has arrived, and waits a moment for it. */
 static int let_go(void)
 {
 	struct pollfd gate_go = { .fd = GATE_GO, .events = POLLIN };

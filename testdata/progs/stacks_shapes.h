@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames that stand still while their callee allocates, each of a shape that
- * compilers or libraries make. OPAQUE keeps the compiler from knowing a variable,
- * USE from dropping an array, and both what follows from being a tail call.
+ * Frames that stay while their callee allocates, each of a shape that compilers or libraries
+ * make. OPAQUE hides the value of a variable from the compiler, USE keeps it from omitting an
+ * array, and both keep what precedes them from being a tail call.
  */
 #ifndef STACKS_SHAPES_H
 #define STACKS_SHAPES_H
@@ -80,7 +80,7 @@ static NOINLINE void *below_array(size_t n)
 BIG_FRAME(below_5k, 5 << 10)
 BIG_FRAME(below_70k, 70 << 10)
 
-/* A frame that aligns the stack finds its caller by an expression. */
+/* A frame that aligns the stack, whose caller is found with an expression. */
 static NOINLINE void *below_aligned(size_t n)
 {
 	char room[64] __attribute__((aligned(64)));
@@ -151,7 +151,7 @@ static NOINLINE void by_callback(unsigned long seed)
 		(void)tdelete(&numbers[i], &tree, compare);
 }
 
-/* What libc allocates. */
+/* Allocations by libc. */
 static NOINLINE void inside_libc(void)
 {
 	char *text = NULL, *copy = strdup("a text");
@@ -191,7 +191,7 @@ static NOINLINE void every_function(size_t n)
 	free(malloc(200 << 10));
 }
 
-/* longjmp leaves frames behind, from a call that is the last instruction. */
+/* longjmp abandons frames, from a call that is the last instruction. */
 
 static __thread jmp_buf escape;
 
@@ -243,7 +243,7 @@ static NOINLINE void two_stacks(void)
 	swapcontext(&home, &away);
 }
 
-/* shapes goes through all of them. */
+/* shapes makes all of them. */
 static NOINLINE void shapes(unsigned long seed)
 {
 	static const maker makers[] = { below_alloca,	 below_array,

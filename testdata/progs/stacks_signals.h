@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signal handlers that allocate. What they interrupt is never the allocator.
+ * Signal handlers that allocate. They never interrupt the allocator.
  */
 #ifndef STACKS_SIGNALS_H
 #define STACKS_SIGNALS_H
@@ -50,7 +50,7 @@ static void signals_install(void)
 	install(SIG_TIMER, handler, SA_RESTART);
 }
 
-/* signals_open gives the thread its signal stack. */
+/* signals_open sets up the thread's signal stack. */
 static void signals_open(void)
 {
 	stack_t stack;
@@ -89,7 +89,7 @@ static NOINLINE void signals(void)
 	below_raise(SIG_ALTERNATE);
 }
 
-/* spin_leaf has no frame of its own, or a part of one, at any instruction. */
+/* spin_leaf has no frame of its own, or only a part of one, at any instruction. */
 static NOINLINE unsigned long spin_leaf(unsigned long n)
 {
 	unsigned long saved[8], i;
@@ -103,14 +103,14 @@ static NOINLINE unsigned long spin_leaf(unsigned long n)
 }
 
 /*
- * spin goes through a leaf, the vDSO and the C library. What it calls of the vDSO
- * does not try again when the clock went on meanwhile: a program that is stopped at
- * each instruction of clock_gettime may never come out of it.
+ * spin calls a leaf, the vDSO and the C library. The function of the vDSO does not retry when the
+ * clock changed in the meantime: a program that is stopped at each instruction of clock_gettime
+ * may never leave it.
  */
 static NOINLINE unsigned long spin(unsigned long n)
 {
 #ifdef __aarch64__
-	/* Neither its vDSO nor its PLT has tables: backtrace() does not get out of them. */
+	/* Neither its vDSO nor its PLT has tables: backtrace() cannot unwind through them. */
 	return spin_leaf(n) + 1;
 #else
 	time_t now = 0;
@@ -123,7 +123,7 @@ static NOINLINE unsigned long spin(unsigned long n)
 #endif
 }
 
-/* spin_at_clock reads the clock, which takes turns in the vDSO. */
+/* spin_at_clock reads the clock, which loops in the vDSO. */
 static NOINLINE unsigned long spin_at_clock(unsigned long n)
 {
 	struct timespec now = { 0, 0 };
@@ -134,13 +134,13 @@ static NOINLINE unsigned long spin_at_clock(unsigned long n)
 	return n + (unsigned long)now.tv_nsec;
 }
 
-/* signals_by_timer has a timer interrupt n times what stands anywhere in the spins. */
+/* signals_by_timer makes a timer interrupt the spins n times, at any place. */
 static NOINLINE void signals_by_timer(unsigned long n)
 {
 	struct sigevent event;
 	struct itimerspec once;
 	timer_t timer;
-	unsigned long i, sum = spin_at_clock(spin(0)); /* binds what they call */
+	unsigned long i, sum = spin_at_clock(spin(0)); /* binds the functions that they call */
 
 	memset(&event, 0, sizeof(event));
 	event.sigev_notify = SIGEV_THREAD_ID;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps for processors whose step flag a program cannot set for itself: a child
- * traces the thread, has it execute one instruction at a time, and sends it into a
- * handler after each. The handler, up to its return, runs without stops but for
- * those at system calls.
+ * Steps for processors whose step flag a program cannot set itself: a child traces the thread,
+ * makes it execute one instruction at a time, and runs a handler in it after each. The handler,
+ * up to its return, runs without stops except those at system calls.
  */
 #ifndef STACKS_STEPPER_H
 #define STACKS_STEPPER_H
@@ -30,7 +29,7 @@ static void steps_install(void)
 	install(SIGTRAP, step, SA_RESTART);
 }
 
-/* resume lets the thread go on in some way and waits for its next stop. */
+/* resume lets the thread run in some way and waits for its next stop. */
 static int resume(enum __ptrace_request how, pid_t tid, int sig)
 {
 	int status;
@@ -41,7 +40,7 @@ static int resume(enum __ptrace_request how, pid_t tid, int sig)
 	return WSTOPSIG(status);
 }
 
-/* over_handler runs a handler to behind the system call by which it returns. */
+/* over_handler runs a handler until after the system call with which it returns. */
 static void over_handler(pid_t tid)
 {
 	struct __ptrace_syscall_info call;
@@ -97,7 +96,7 @@ static ALWAYS_INLINE void steps_begin(void)
 	if (!stepper)
 		step_thread(tid, step_state);
 	while (*step_state == STEP_WAIT)
-		; /* calls nothing, since from somewhere in here on it is stepped */
+		; /* must not call anything, because the thread is stepped from somewhere in here on */
 	if (*step_state == STEP_FAILED)
 		die("the stepper cannot trace");
 }

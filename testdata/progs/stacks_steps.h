@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal at every single instruction, so that prologues, epilogues, PLT entries
- * and the vDSO are interrupted at each place that they have.
+ * A signal at every single instruction, so that prologues, epilogues, PLT entries and the vDSO
+ * are interrupted at every place.
  */
 #ifndef STACKS_STEPS_H
 #define STACKS_STEPS_H
@@ -81,7 +81,7 @@ static NOINLINE unsigned long aligned_leaf(unsigned long n)
 	return n + 1;
 }
 
-/* search is bsearch, on arm64 not through the PLT: see spin. */
+/* search is bsearch, on arm64 not called through the PLT: see spin. */
 #ifdef __aarch64__
 static void *(*volatile search)(const void *key, const void *base, size_t n, size_t size,
 				int (*compare)(const void *a, const void *b)) = bsearch;
@@ -106,7 +106,7 @@ static NOINLINE void steps(void)
 	steps_end();
 }
 
-/* binding_steps goes through the first call of a function, which the dynamic loader binds. */
+/* binding_steps steps through the first call of a function, which the dynamic loader binds. */
 static NOINLINE void binding_steps(void)
 {
 	int n = 1;

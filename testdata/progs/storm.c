@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * storm LOG BURSTS THREADS: many threads that allocate at once, below stacks
- * that differ in depth, frames and size.
+ * storm LOG BURSTS THREADS: many threads that allocate at the same time, below stacks that
+ * differ in depth, frames and size.
  *
- * After the gate each of THREADS threads makes BURSTS bursts. A burst is a way
- * down through 4 to 59 frames that a thread's own random numbers choose, and
- * at its end some mallocs and frees from one place. Its stack is found once, by
- * backtrace(), and noted for each call, so that the threads are mostly in the
- * allocator: whoever watches it is interrupted there. Every other thread sleeps
- * a moment between bursts, and interrupts another one when it wakes up.
+ * After the gate each of THREADS threads makes BURSTS bursts. A burst is a path down through 4
+ * to 59 frames that the thread's own random numbers choose, with some mallocs and frees from one
+ * place at its end. Its stack is found once, with backtrace(), and logged for each call, so that
+ * the threads are mostly in the allocator: a tracer is interrupted there. Every other thread
+ * sleeps for a moment between bursts, and interrupts another one when it wakes up.
  *
  * The log is that of stackfile.h.
  */
@@ -26,7 +25,7 @@ static pthread_barrier_t start;
 
 struct path {
 	uint64_t seed;
-	unsigned left; /* frames yet to make */
+	unsigned left; /* frames still to make */
 };
 
 static ALWAYS_INLINE uint64_t draw(struct path *p)
@@ -124,7 +123,7 @@ int main(int argc, char **argv)
 	n = number(argv[3]);
 	if (n < 1 || n > 64)
 		die("from 1 to 64 threads");
-	(void)backtrace(first, 2); /* it loads what it needs */
+	(void)backtrace(first, 2); /* loads what backtrace needs */
 	log_open(argv[1]);
 	pthread_barrier_init(&start, NULL, (unsigned)n);
 	gate();

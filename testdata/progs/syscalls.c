@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * syscalls FIRST END: makes every system call from FIRST up to END, and none takes
- * place: a filter refuses them all with ENOSYS but the one that ends the process.
- * For who wants to know what a tool takes each number for.
+ * syscalls FIRST END: makes every system call from FIRST up to END, and none takes place: a
+ * filter refuses all with ENOSYS except the one that ends the process. It serves to find out
+ * what a tool takes each number for.
  */
 #include "prog.h"
 #include <linux/filter.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs have in common whose things the tracer's modules follow. They have
- * no gate. Each says, at its end and on standard output, what changed hands, a line each,
- * in the order of one thread:
+ * What the programs share whose resources the tracer's modules record. They have no gate. Each
+ * prints, at its end and on standard output, what was allocated and freed, one line each, in the
+ * order of one thread:
  *
  *	OP FUNCTION RESOURCE ID SIZE [NAME=VALUE]...
  *
- * with OP alloc or free, ID in hexadecimal and SIZE in decimal. A number of which the
- * program only knows the limits is LEAST..MOST.
+ * with OP alloc or free, ID in hexadecimal and SIZE in decimal. A number of which the program
+ * knows only the limits is LEAST..MOST.
  */
 #ifndef THINGS_H
 #define THINGS_H
@@ -55,7 +55,7 @@ static __attribute__((unused)) void freed(const char *function, const char *reso
 	say("free %s %s 0x%lx 0", function, resource, (unsigned long)id);
 }
 
-/* need ends the program where something failed that it cannot do without. */
+/* need ends the program if a necessary operation failed. */
 static __attribute__((unused)) void need(int ok, const char *what)
 {
 	if (ok)
@@ -64,7 +64,7 @@ static __attribute__((unused)) void need(int ok, const char *what)
 	_exit(1);
 }
 
-/* tell writes what was said. */
+/* tell writes the lines of say. */
 static __attribute__((unused)) int tell(void)
 {
 	for (size_t at = 0; at < things_logged;) {

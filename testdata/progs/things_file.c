@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_file: opens and closes descriptors and streams in all ways, in the directory
- * that it is started in. See things.h.
+ * things_file: opens and closes descriptors and streams in all ways, in its working directory.
+ * See things.h.
  */
 #include "things.h"
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@
 
 static char args[600];
 
-/* with makes the arguments of a line. */
+/* with formats the arguments of a line. */
 static __attribute__((format(printf, 1, 2))) const char *with(const char *format, ...)
 {
 	va_list list;
@@ -122,7 +122,7 @@ static void special(void)
 		closed(opened("posix_openpt", fd, " flags=0x2"));
 }
 
-/* passes sends a descriptor to itself. */
+/* passes sends a descriptor to the program itself. */
 static void passes(int from, int to, int what)
 {
 	char data = 'x', room[CMSG_SPACE(sizeof(int))];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_glib: makes objects of GLib, takes and drops references in all ways, and says
- * what module gobject tells of it. See things.h.
+ * things_glib: makes objects of GLib, takes and drops references in all ways, and prints what
+ * module gobject records. See things.h.
  */
 #include "things.h"
 #include <glib-object.h>
@@ -17,7 +17,7 @@ typedef struct {
 	GObjectClass base;
 } WholeClass;
 
-/* One whose first reference nobody owns. */
+/* A type whose first reference nobody owns. */
 typedef struct {
 	GInitiallyUnowned base;
 	int number;
@@ -96,7 +96,7 @@ static void floating_class_init(FloatingClass *class)
 	(void)class;
 }
 
-/* drop says first what it does: what the object drops of its own comes behind that. */
+/* drop logs before it acts, because what the object itself drops comes after it. */
 static void drop(void *object)
 {
 	dropped("g_object_unref", object);
@@ -143,14 +143,14 @@ static void derived(void)
 	drop(w);
 	f = g_object_new(floating_get_type(), NULL);
 	taken("g_object_new", f, sizeof(Floating), "Floating");
-	g_object_ref_sink(f); /* takes the one that was there */
+	g_object_ref_sink(f); /* takes the existing reference */
 	g_object_ref_sink(f);
 	taken("g_object_ref_sink", f, sizeof(Floating), "Floating");
 	drop(f);
 	drop(f);
 }
 
-/* Functions for each of a list: the compiler makes jumps of these calls. */
+/* Functions for each element of a list: the compiler makes jumps of these calls. */
 static void take_each(gpointer object, gpointer data)
 {
 	(void)data;
@@ -163,7 +163,7 @@ static void drop_each(gpointer object, gpointer data)
 	g_object_unref(object);
 }
 
-/* borrowed has the library take and drop references, for the program or for itself. */
+/* borrowed makes the library take and drop references, for the program or for itself. */
 static void borrowed(void)
 {
 	GObject *a = g_object_new(G_TYPE_OBJECT, NULL), *b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_memory MODULE: maps and shares memory, and says what module shmposix, shmsysv or
- * mmap tells of it. See things.h.
+ * things_memory MODULE: maps and shares memory, and prints what module shmposix, shmsysv or mmap
+ * records. See things.h.
  */
 #include "things.h"
 #include <sys/ipc.h>
@@ -40,7 +40,7 @@ static void anonymous(size_t page)
 	const char *args = " prot=0x3 flags=0x22", *fixed = " prot=0x3 flags=0x32";
 	char *p = mapped(mmap(NULL, 8 * page, prot, flags, -1, 0), 8 * page, "shmmap", args), *q;
 
-	/* A piece out of the middle leaves two. */
+	/* Unmapping a piece in the middle leaves two. */
 	need(munmap(p + 2 * page, page) == 0, "munmap");
 	if (is("mmap")) {
 		freed("munmap", "mmap", (uintptr_t)p);
@@ -51,7 +51,7 @@ static void anonymous(size_t page)
 		allocated("munmap", "shmmap", (uintptr_t)p, 2 * page, "");
 		allocated("munmap", "shmmap", (uintptr_t)(p + 3 * page), 5 * page, "");
 	}
-	/* A mapping at a place that has one, and beyond its end. */
+	/* A mapping over an existing one, and beyond its end. */
 	q = mmap(p + 6 * page, 2 * page, prot, flags | MAP_FIXED, -1, 0);
 	need(q == p + 6 * page, "mmap");
 	if (is("mmap") || is("shmposix")) {
@@ -97,7 +97,7 @@ static void objects(size_t page)
 	need(fd >= 0 && ftruncate(fd, (off_t)(2 * page)) == 0, "shm_open");
 	if (is("shmposix")) {
 		allocated("shm_open", "pshmobj", 0x90d75aa8, 1,
-			  posix); /* one-at-a-time of the name */
+			  posix); /* one-at-a-time hash of the name */
 		allocated("shm_open", "pshmfd", (uintptr_t)fd, 1, posix);
 	}
 	snprintf(args, sizeof(args), " prot=0x3 flags=0x1 fd=%d offset=0x0 name=%s mode=0x42", fd,

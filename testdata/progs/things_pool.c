@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_pool: has allocators of its own, as functions that no other file can call. The
- * pool's are told by --resource as
+ * things_pool: has allocators of its own, in functions that no other file can call. The pool's
+ * are traced with --resource and
  *
  *	pool:alloc=pool_get(size=arg2),alloc=pool_make(id=*arg2,size=arg3*arg4,ok=zero),
  *	realloc=pool_resize(id=arg2,size=arg3),free=pool_put(id=arg2)
@@ -29,7 +29,7 @@ __attribute__((noinline)) void *pool_get(struct pool *p, size_t size)
 	return at;
 }
 
-/* Its own call of pool_get is no other thing. */
+/* Its own call of pool_get is not recorded separately. */
 __attribute__((noinline)) int pool_make(struct pool *p, void **out, size_t count, size_t size)
 {
 	void *at = pool_get(p, count * size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_qt: makes objects of Qt in all places, and says what module qobject tells of
- * it. See things.h.
+ * things_qt: makes objects of Qt in all places, and prints what module qobject records. See
+ * things.h.
  */
 #include "things.h"
 #include <QObject>
@@ -22,7 +22,7 @@ void gone(const void *object)
 	freed("QObject::~QObject", "qobject", (uintptr_t)object);
 }
 
-/* One with a member that is an object, too. */
+/* An object with a member that is an object as well. */
 class Outer : public QObject
 {
 public:
@@ -41,7 +41,7 @@ private:
 	QObject inner;
 };
 
-/* The same place again, with other constructors: of the program, and of Qt itself. */
+/* The same address again, with other constructors: of the program, and of Qt itself. */
 void again()
 {
 	alignas(QTimer) char room[sizeof(QTimer)];
@@ -66,7 +66,7 @@ void family()
 	auto *first = new QObject(parent), *second = new QObject(parent);
 	made(first);
 	made(second);
-	/* The parent's destructor has children deleted. */
+	/* The parent's destructor deletes its children. */
 	gone(parent);
 	gone(first);
 	gone(second);
@@ -81,7 +81,7 @@ int main()
 		QObject local;
 
 		made(&local);
-		made(QThread::currentThread()); /* by Qt, for the first object of a thread */
+		made(QThread::currentThread()); /* made by Qt, for the first object of a thread */
 		gone(&local);
 	}
 	{
@@ -95,7 +95,7 @@ int main()
 	delete timer;
 	again();
 	family();
-	made(new QObject); /* stays */
+	made(new QObject); /* remains */
 	tell();
-	_exit(0); /* what Qt destroys is not told of */
+	_exit(0); /* what Qt destroys is not recorded */
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_threads MODULE: makes threads and takes locks, and says what module thread or
- * lock tells of it. Only one thread at a time does what is told. See things.h.
+ * things_threads MODULE: makes threads and takes locks, and prints what module thread or lock
+ * records. Only one thread at a time does what is recorded. See things.h.
  */
 #include "things.h"
 #include <pthread.h>
@@ -64,13 +64,15 @@ static void threads(void)
 	allocated("pthread_create", "thread", (uintptr_t)t, 1, start);
 }
 
-/* waited says that a lock was got, for which it was waited so long at most, in ns. */
+/* waited logs that a lock was acquired, and the longest time, in ns, that the thread can have
+ * waited. */
 static void waited(const char *function, const char *resource, void *lock, uint64_t since)
 {
 	say("alloc %s %s %p 0..%lu", function, resource, lock, (unsigned long)(now() - since));
 }
 
-/* held says that it was let go, at least so long after and at most so long. */
+/* held logs that a lock was released, with the least and the most time that it can have been
+ * held. */
 static void held(const char *function, const char *resource, void *lock, uint64_t asked,
 		 uint64_t got, uint64_t letting)
 {
@@ -90,7 +92,7 @@ static void held(const char *function, const char *resource, void *lock, uint64_
 		held(#unlock_function, resource, &lock, asked, got, letting);   \
 	} while (0)
 
-/* spin waits until a thread sleeps: the one that is to be waited for. */
+/* until_asleep waits until a thread sleeps. */
 static void until_asleep(pid_t tid)
 {
 	char path[60], stat[300], *state;
@@ -109,7 +111,7 @@ static void until_asleep(pid_t tid)
 
 static volatile pid_t waiter;
 
-/* wait_for_mutex gets the mutex when main lets it go, and says so. */
+/* wait_for_mutex acquires the mutex when main releases it, and logs that. */
 static void *wait_for_mutex(void *arg)
 {
 	uint64_t asked = now(), got, letting;
@@ -124,7 +126,8 @@ static void *wait_for_mutex(void *arg)
 	return arg;
 }
 
-/* wait_for_condition waits until main has set it, and gives the mutex up meanwhile. */
+/* wait_for_condition waits until main has set the condition, and releases the mutex in the
+ * meantime. */
 static void *wait_for_condition(void *arg)
 {
 	uint64_t asked = now(), got, letting, again;
@@ -136,7 +139,7 @@ static void *wait_for_condition(void *arg)
 	letting = now();
 	pthread_cond_wait(&condition, &mutex);
 	again = now();
-	/* What main has done meanwhile is said by it. */
+	/* main logs what it has done in the meantime. */
 	say("alloc pthread_cond_wait mutex %p 0", (void *)&mutex);
 	say("alloc pthread_cond_wait condition %p 0..%lu", (void *)&condition,
 	    (unsigned long)(again - letting));
@@ -161,7 +164,7 @@ static void wait_each_other(void)
 		sched_yield();
 	until_asleep(waiter);
 	letting = now();
-	/* Said before, since the other one goes on at once. */
+	/* Logged before, because the other thread continues at once. */
 	say("free pthread_mutex_unlock mutex %p 0 held=%lu..", (void *)&mutex,
 	    (unsigned long)(letting - got));
 	need(pthread_mutex_unlock(&mutex) == 0, "pthread_mutex_unlock");
@@ -172,7 +175,7 @@ static void wait_each_other(void)
 	while (!waiter)
 		sched_yield();
 	until_asleep(waiter);
-	/* The other one has let the mutex go by now. */
+	/* The other thread has released the mutex by now. */
 	say("free pthread_cond_wait mutex %p 0 held=0..", (void *)&mutex);
 	asked = now();
 	need(pthread_mutex_lock(&mutex) == 0, "pthread_mutex_lock");

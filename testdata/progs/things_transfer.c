@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_transfer: copies and fills memory by each function that module memtransfer knows,
- * and says what it tells of that. See things.h. Some C libraries have one function for
- * memcpy and memmove.
+ * things_transfer: copies and fills memory with each function that module memtransfer knows, and
+ * prints what that records. See things.h. Some C libraries have one function for memcpy and
+ * memmove.
  */
 #include "things.h"
 #include <strings.h>
@@ -14,7 +14,7 @@ extern void *__memset_chk(void *to, int c, size_t n, size_t room);
 extern char *__strcpy_chk(char *to, const char *from, size_t room);
 extern wchar_t *__wcscpy_chk(wchar_t *to, const wchar_t *from, size_t room);
 
-/* The compiler must not do it itself, or in another way. */
+/* The compiler must not replace the call. */
 #define CALL(f) (*(__typeof__(&(f)) volatile *)&(__typeof__(&(f))){ f })
 
 enum { LONG = 20000, WIDE = 1500 };

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * threads_cxx ROUNDS: threads that use all of C++'s ways to allocate, logged
- * with the function and line of the call.
+ * threads_cxx ROUNDS: threads that use all of C++'s ways to allocate, logged with the function
+ * and line of the call.
  *
- * After the gate each of the THREADS threads does ROUNDS times: blocks of the
- * allocator's functions; new and delete of objects and arrays; a chain of
- * reallocs, one of which changes nothing and one of which frees; texts of
- * strdup; a vector, a string and a shared pointer; and blocks that the next
- * thread frees, which then makes blocks of the same sizes. At last each leaves
- * a block of 100 bytes and its number.
+ * After the gate each of the THREADS threads does ROUNDS times: blocks of the allocator's
+ * functions; new and delete of objects and arrays; a chain of reallocs, one of which changes
+ * nothing and one of which frees; texts of strdup; a vector, a string and a shared pointer; and
+ * blocks that the next thread frees, which then makes blocks of the same sizes. At the end each
+ * leaves a block of 100 bytes plus its number.
  *
- * The threads exist before the gate; they call the allocator after it only.
- * What the program cannot know of a call is not in its log: the line of frees at
- * the end of a block.
+ * The threads exist before the gate and call the allocator only after it. The log does not
+ * contain what the program cannot know of a call: the line of frees at the end of a block.
  */
 #include "prog.h"
 #include <memory>
@@ -28,7 +26,7 @@ static struct ledger *ledgers;
 static unsigned long rounds;
 static void *handed[THREADS][HANDED];
 
-/* The calls. Each is on one line of the function that the log names. */
+/* The calls. Each is on one line of the function that is logged. */
 #define MADE(f, to, expression, n) \
 	((to) = (expression),      \
 	 note_at(l, f, (to) ? OP_ALLOC : OP_NONE, 0, (uintptr_t)(to), n, __func__, __LINE__))
@@ -152,7 +150,7 @@ NOINLINE void *leave(struct ledger *l, size_t n)
 
 } /* extern "C" */
 
-/* Noted is an allocator whose calls are in the log, with their place. */
+/* Noted is an allocator that logs its calls, with their place. */
 template <typename T> struct Noted {
 	using value_type = T;
 	struct ledger *l;
@@ -165,7 +163,7 @@ template <typename T> struct Noted {
 	template <typename U> bool operator!=(const Noted<U> &) const { return false; }
 };
 
-/* regrown notes that a container has replaced its memory. */
+/* regrown logs that a container has replaced its memory. */
 static ALWAYS_INLINE void regrown(struct ledger *l, const void *&was, const void *now, size_t n,
 				  const char *caller, int line)
 {

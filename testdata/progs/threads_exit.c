@@ -2,17 +2,16 @@
 /*
  * threads_exit ROUNDS: eight threads that end, logged.
  *
- * After the gate each thread makes ROUNDS times malloc(24), malloc(40) and
- * malloc(1032) and frees the three, so that its cache of small blocks is
- * filled, which the C library empties by itself when the thread ends: those
- * frees are not the program's and are not logged. Then it makes malloc(200),
- * which a destructor of thread-specific data frees, and malloc(300), which is
- * left. Threads with an odd number end by pthread_exit, the others by return.
- * So there are 8 * (6 * ROUNDS + 3) calls, and 8 blocks of 300 bytes are left.
+ * After the gate each thread makes ROUNDS times malloc(24), malloc(40) and malloc(1032) and
+ * frees the three, so that its cache of small blocks is filled. The C library empties it when
+ * the thread ends: those frees are not the program's and are not logged. Then the thread makes
+ * malloc(200), which a destructor of thread-specific data frees, and malloc(300), which is left.
+ * Threads with an odd number end with pthread_exit, the others by returning. So there are
+ * 8 * (6 * ROUNDS + 3) calls, and 8 blocks of 300 bytes are left.
  *
- * The threads exist before the gate. What glibc loads at the first
- * pthread_exit is loaded before, and the stacks are small enough for its cache,
- * so that no other call reaches the allocator.
+ * The threads exist before the gate. What glibc loads at the first pthread_exit is loaded
+ * before, and the stacks are small enough for its cache, so that no other call reaches the
+ * allocator.
  */
 #include "prog.h"
 #include <pthread.h>

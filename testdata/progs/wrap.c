@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wrap: a library to be preloaded (-shared -fPIC) that stands before glibc's
- * allocator, as interposers do, in each of their ways:
+ * wrap: a library to preload (-shared -fPIC) that wraps glibc's allocator, as interposers do, in
+ * each of their ways:
  *
  *	malloc, free	end in a jump to glibc's
- *	calloc		calls glibc's malloc, and free for a block that it asks for besides
+ *	calloc		calls glibc's malloc, and free for an additional block
  *	realloc		calls glibc's malloc and free if the block grows, else glibc's realloc
  *
- * The other functions it leaves to glibc. It makes no calls on its own account.
+ * It leaves the other functions to glibc. It makes no calls for itself.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void *__libc_malloc(size_t n);
 void *__libc_realloc(void *p, size_t n);
 void __libc_free(void *p);
 
-/* As found by dlsym: the compiler must not know where they lead. */
+/* As if found with dlsym: the compiler must not know the functions. */
 static void *(*volatile next_malloc)(size_t) = __libc_malloc;
 static void *(*volatile next_realloc)(void *, size_t) = __libc_realloc;
 static void (*volatile next_free)(void *) = __libc_free;

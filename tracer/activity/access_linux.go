@@ -7,23 +7,23 @@ import (
 	"unsafe"
 )
 
-// Access is how another process uses a file.
+// Access is a use of a file by another process.
 type Access struct {
-	FD   int32  // its descriptor
+	FD   int32  // unique as long as the process has the file open
 	File uint64 // as long as the process has it open no other one has this number
-	// Path is as who uses the file sees it from the root of its mounts; it begins with
-	// "..." if it is too long or deep. It is told with the first use after the process
-	// has opened the file; then it is empty.
+	// Path is the file's path as seen by the other process, from the root of its mounts. It
+	// begins with "..." if it is too long or too deep. Only the first use after the process has
+	// opened the file has it; later it is empty.
 	Path   string
 	Event  FileEvent // what begins
-	Opened string    // FileOpens: the path that the program gave, cut at 511 bytes; empty if it was not in memory
+	Opened string    // FileOpens: the path that the program passed, truncated to 511 bytes; empty if it was not in memory
 	Lock   Lock      // FileLocks, FileUnlocks
 }
 
-// FileEvent is what is done to a file. The numbers are those that SWAP has.
+// FileEvent is what is done to a file. The numbers are SWAP's.
 type FileEvent uint32
 
-// What is done to files.
+// The operations on files.
 const (
 	FileOpens   = FileEvent(filesFileEventFILE_OPENED)
 	FileCloses  = FileEvent(filesFileEventFILE_CLOSES)
@@ -33,24 +33,24 @@ const (
 	FileUnlocks = FileEvent(filesFileEventFILE_UNLOCKS)
 )
 
-// Lock is a part of a file, with the numbers of fcntl.
+// Lock is a lock on a part of a file, with the numbers of fcntl.
 type Lock struct {
 	Type, Whence  uint32
-	Start, Length int64 // bytes; a length of 0 is up to the end
+	Start, Length int64 // bytes; a length of 0 extends to the end of the file
 }
 
 const (
 	accessSize       = int(unsafe.Offsetof(filesActivityFile{}.Path)) // of a record without a path
-	accessPathSize   = int(unsafe.Offsetof(filesActivityFile{}.Text)) // and with one
-	accessOpenedSize = int(unsafe.Sizeof(filesActivityFile{}))        // and with what the program gave
+	accessPathSize   = int(unsafe.Offsetof(filesActivityFile{}.Text)) // with a path
+	accessOpenedSize = int(unsafe.Sizeof(filesActivityFile{}))        // with a path and the program's path
 )
 
-// decodeAccess reads a record about a file; e has what all records have.
+// decodeAccess decodes a record about a file. e has the fields that all records have.
 func decodeAccess(b []byte, e *Event) bool {
 	if len(b) < accessSize {
 		return false
 	}
-	var record filesActivityFile // the ring's may be shorter
+	var record filesActivityFile // the ring's record may be shorter
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&record)), accessOpenedSize), b)
 	e.User = record.Pid
 	e.Access = &Access{
@@ -69,8 +69,8 @@ func decodeAccess(b []byte, e *Event) bool {
 	return true
 }
 
-// joinPath makes a path of its parts, the last one of which stands first. Where an
-// empty one for the root is not behind them they are not all.
+// joinPath makes a path from its parts, which are in reverse order. If an empty part for the root
+// does not follow them, parts are missing.
 func joinPath(parts []byte) string {
 	list := strings.Split(strings.TrimSuffix(string(parts), "\x00"), "\x00")
 	if len(parts) == 0 {
@@ -83,7 +83,7 @@ func joinPath(parts []byte) string {
 	return strings.Join(list, "/")
 }
 
-// text returns what stands in front of the first NUL.
+// text returns what precedes the first NUL.
 func text(b []byte) string {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return string(b)

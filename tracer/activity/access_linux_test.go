@@ -22,7 +22,7 @@ func TestJoinPath(t *testing.T) {
 	}
 }
 
-// A record becomes the access that it says, with as much of it as was sent.
+// A record becomes the corresponding access, with as much of it as was sent.
 func TestDecodeAccess(t *testing.T) {
 	var record filesActivityFile
 	record.Head.Time, record.Head.Tid, record.Head.Kind = 5, 7, uint8(Use)
@@ -63,7 +63,7 @@ func TestDecodeAccess(t *testing.T) {
 	}
 }
 
-// Each rule is of a system call that there is.
+// Each rule is for an existing system call.
 func TestFileRules(t *testing.T) {
 	for name := range fileRules {
 		found := false

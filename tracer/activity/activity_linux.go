@@ -11,34 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Target is the process that is watched.
+// Target is the traced process.
 type Target struct {
-	PID uint32 // as the tracer numbers it
-	// NamespaceDev and NamespaceInode are those of the tracer's pid namespace; 0 in
-	// the initial one.
+	PID uint32 // in the tracer's PID namespace
+	// NamespaceDev and NamespaceInode identify the tracer's PID namespace; they are 0 in the
+	// initial one.
 	NamespaceDev, NamespaceInode uint64
 }
 
-// Activity is what watches a process. It does nothing before Attach.
+// Activity holds the programs for a process. It does nothing before Attach.
 type Activity struct {
 	options Options
 	objects activityObjects
 	calls   callTable
-	files   *fileWatch // nil: they are not watched
+	files   *fileWatch // nil: files are not watched
 	links   []link.Link
-	events  []int // descriptors of the perf events
+	events  []int // file descriptors of the perf events
 	before  Losses
 	perCPU  []uint64
 }
 
-// Losses is what is missing of the events.
+// Losses counts missing events.
 type Losses struct {
 	Full    uint64 // events that found no room in a ring
-	Skipped uint64 // programs that the kernel did not run
+	Skipped uint64 // program runs that the kernel skipped
 }
 
-// Load loads the programs, for CPUs with numbers up to last and rings of so many
-// bytes. log says what is to be told of them (for tests).
+// Load loads the programs, for CPUs with numbers up to last and rings of ringBytes bytes. log
+// selects what the verifier logs (for tests).
 func Load(t Target, o Options, last, ringBytes int, log ebpf.LogLevel) (*Activity, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Load(t Target, o Options, last, ringBytes int, log ebpf.LogLevel) (*Activit
 		a.calls = newCallTable(o.Calls, kernelSymbols())
 		put := func(index uint32, rule *activityCallRule) error { return a.objects.Calls.Put(index, rule) }
 		if err := a.calls.rules(put); err != nil {
-			return nil, errors.Join(fmt.Errorf("choose system calls: %w", err), a.Close())
+			return nil, errors.Join(fmt.Errorf("set the recorded system calls: %w", err), a.Close())
 		}
 	}
 	if o.Files {
@@ -78,7 +78,7 @@ func Load(t Target, o Options, last, ringBytes int, log ebpf.LogLevel) (*Activit
 	return a, nil
 }
 
-// set tells programs which process it is.
+// set sets the process in the programs' configuration.
 func (t *Target) set(spec *ebpf.CollectionSpec) error {
 	for name, value := range map[string]any{
 		activityVarCfgPid:          t.PID,
@@ -93,8 +93,8 @@ func (t *Target) set(spec *ebpf.CollectionSpec) error {
 	return nil
 }
 
-// stateFirst says whether sched_switch passes the task's state in front of the tasks,
-// as Linux 5.18 does. A kernel that does not tell is taken for another one.
+// stateFirst reports whether sched_switch passes the task's state before the tasks, as Linux 5.18
+// does. If the kernel does not provide the types, the result is false.
 func stateFirst() bool {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
@@ -108,7 +108,7 @@ func stateFirst() bool {
 	if !ok {
 		return false
 	}
-	// Behind the context and whether the switch is a preemption.
+	// After the context and whether the switch is a preemption.
 	proto, ok := pointer.Target.(*btf.FuncProto)
 	if !ok || len(proto.Params) < 5 {
 		return false
@@ -117,7 +117,7 @@ func stateFirst() bool {
 	return !task
 }
 
-// Rings is the map for the ring buffer of each CPU.
+// Rings returns the map with the ring buffer of each CPU.
 func (a *Activity) Rings() *ebpf.Map { return a.objects.Rings }
 
 // Options returns what is recorded.
@@ -134,7 +134,7 @@ func (a *Activity) Calls(yield func(*Call)) {
 	}
 }
 
-// Attach begins to record, on these CPUs. The rings must be in place.
+// Attach starts recording, on these CPUs. The rings must be in place.
 func (a *Activity) Attach(cpus []int) error {
 	o := &a.options
 	if o.Switches {
@@ -159,7 +159,7 @@ func (a *Activity) Attach(cpus []int) error {
 	if o.Sample != 0 {
 		for _, cpu := range cpus {
 			if err := a.sample(cpu); err != nil {
-				return fmt.Errorf("sample cpu %d: %w", cpu, err)
+				return fmt.Errorf("sample CPU %d: %w", cpu, err)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// privileged skips the test where BPF may not be used. Kernels before 5.11 charge BPF
-// memory to RLIMIT_MEMLOCK, which who plans a trace has removed already.
+// privileged skips the test where BPF must not be used. Kernels before 5.11 charge BPF memory to
+// RLIMIT_MEMLOCK, which a tracer has already removed at this point.
 func privileged(t *testing.T) {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -28,7 +28,8 @@ func privileged(t *testing.T) {
 	}
 }
 
-// processed is how verifiers of all kernels say how many instructions they looked at.
+// processed matches how the verifiers of all kernels print the number of instructions they
+// processed.
 var processed = regexp.MustCompile(`processed (\d+) insns`)
 
 // Each program passes the kernel's verifier with each of its settings, and attaches.
@@ -52,7 +53,7 @@ func TestProgramsLoad(t *testing.T) {
 			} {
 				n := processed.FindStringSubmatch(p.VerifierLog)
 				if n == nil {
-					t.Fatalf("%s: the verifier said %q", name, p.VerifierLog)
+					t.Fatalf("%s: the verifier printed %q", name, p.VerifierLog)
 				}
 				t.Logf("%s: %s instructions verified", name, n[1])
 			}
@@ -72,7 +73,7 @@ func TestProgramsLoad(t *testing.T) {
 	}
 }
 
-// Events that find no ring are counted.
+// Events without a ring are counted.
 func TestLossIsCounted(t *testing.T) {
 	privileged(t)
 	a, err := Load(Target{PID: uint32(os.Getpid())}, Options{Calls: File}, 0, 1<<16, 0)
@@ -85,7 +86,7 @@ func TestLossIsCounted(t *testing.T) {
 	}
 	const calls = 10
 	for range calls {
-		_, _ = os.Lstat("/") // no ring was made, so none of it arrives
+		_, _ = os.Lstat("/") // no ring was made, so none of the events arrives
 	}
 	if err := a.Disable(); err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestLossIsCounted(t *testing.T) {
 	}
 }
 
-// A record becomes the event that it says, and nothing that is cut or unknown does.
+// A record becomes the corresponding event. Truncated and unknown records become none.
 func TestDecode(t *testing.T) {
 	a := &Activity{calls: newCallTable(File|Descriptor, symbols{"__x64_sys_openat": 0xffff, "__arm64_sys_openat": 0xffff})}
 	openat := 0
@@ -169,8 +170,8 @@ func TestParseClasses(t *testing.T) {
 	}
 }
 
-// Addresses are of the function that serves the call, and its number where the kernel
-// shows none.
+// The address of a call is that of its function in the kernel, or the call's number if the kernel
+// does not show the address.
 func TestSymbols(t *testing.T) {
 	s := readSymbols(strings.NewReader("ffffffff81000010 T __x64_sys_newstat\nffffffff81000020 T __x64_sys_stat\n" +
 		"ffffffff81000030 T __ia32_compat_sys_openat\nffffffff81000040 T __ia32_sys_openat\nffffffff81000050 T __arm64_sys_openat\n" +
@@ -202,8 +203,8 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// The table has each call once, with letters that there are, as many as the kernel
-// passes, and no more texts than a record has room for.
+// The table has each call once, with valid letters, as many as the kernel passes, and no more
+// texts than a record has room for.
 func TestTable(t *testing.T) {
 	for column := range 3 {
 		seen := map[int16]string{}

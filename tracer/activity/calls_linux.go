@@ -4,12 +4,12 @@ import (
 	"runtime"
 )
 
-// Call is a system call of the kind of programs that made it.
+// Call is a system call for one kind of program.
 type Call struct {
 	Name  string
-	Class Classes // one
-	// Address is that of the kernel's function; its number where the kernel hides
-	// its symbols or has none of that name.
+	Class Classes // a single class
+	// Address is that of the kernel's function, or the call's number if the kernel hides its
+	// symbols or has none of that name.
 	Address uint64
 
 	letters string
@@ -20,7 +20,7 @@ const (
 	callNumbers = 512 // CALL_NUMBERS in bpf/activity.h
 )
 
-// callTable has the calls that are recorded, by the numbers of each kind of programs.
+// callTable holds the calls that are recorded, by kind of program and number.
 type callTable [abis][]*Call
 
 func (t *callTable) find(abi, number int) *Call {
@@ -30,8 +30,8 @@ func (t *callTable) find(abi, number int) *Call {
 	return t[abi][number]
 }
 
-// columns says which of systemCall.numbers each kind of programs has here; -1: there
-// is no such kind.
+// columns returns the index in systemCall.numbers of each kind of program, or -1 if there is no
+// such kind here.
 func columns() [abis]int {
 	if runtime.GOARCH == "arm64" {
 		return [abis]int{1, -1}
@@ -39,7 +39,7 @@ func columns() [abis]int {
 	return [abis]int{0, 2}
 }
 
-// newCallTable returns the calls of the classes.
+// newCallTable returns the calls of the given classes.
 func newCallTable(wanted Classes, names symbols) (t callTable) {
 	for abi, column := range columns() {
 		if column < 0 {
@@ -65,7 +65,7 @@ func newCallTable(wanted Classes, names symbols) (t callTable) {
 	return t
 }
 
-// rules calls put for each call that the programs are to report.
+// rules calls put for each call that the programs must report.
 func (t *callTable) rules(put func(index uint32, rule *activityCallRule) error) error {
 	for abi := range t {
 		for number, call := range t[abi] {

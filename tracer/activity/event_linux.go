@@ -2,7 +2,7 @@ package activity
 
 import "unsafe"
 
-// Kind is what an event tells.
+// Kind is what an event reports.
 type Kind uint8
 
 // The kinds of events.
@@ -11,21 +11,21 @@ const (
 	Off    = Kind(activityActivityKindACTIVITY_OFF)    // it leaves the processor
 	On     = Kind(activityActivityKindACTIVITY_ON)     // it runs again
 	Begin  = Kind(activityActivityKindACTIVITY_CALL)   // it begins a system call
-	End    = Kind(activityActivityKindACTIVITY_RETURN) // and has ended it
+	End    = Kind(activityActivityKindACTIVITY_RETURN) // it has ended the system call
 
-	Use  = Kind(activityActivityKindACTIVITY_FILE_USE)  // another process uses a file that it has open
-	Done = Kind(activityActivityKindACTIVITY_FILE_DONE) // and has ended that
+	Use  = Kind(activityActivityKindACTIVITY_FILE_USE)  // another process uses a file that the process has open
+	Done = Kind(activityActivityKindACTIVITY_FILE_DONE) // the other process has ended that
 )
 
-// Event is something that a thread did.
+// Event is an event of a thread.
 type Event struct {
 	Kind   Kind
 	Time   uint64 // ns of CLOCK_MONOTONIC
 	TID    uint32
-	PC     uint64  // of the program; 0 if unknown. Within the kernel where that was entered
+	PC     uint64  // program counter; 0 if unknown. In the kernel, the place of entry into it
 	Call   *Call   // Begin, End: which system call
-	Result int64   // End, Done: as the kernel returns it, a negative error number if it failed; Begin: a bit for each text that was not there
-	User   uint32  // Use, Done: the other process, which TID is a thread of; both are 0 if the tracer's pid namespace has no numbers for them
+	Result int64   // End, Done: the value that the kernel returns, a negative error number if it failed; Begin: a bit for each text that could not be read
+	User   uint32  // Use, Done: the other process, to which TID belongs; both are 0 if the tracer's PID namespace has no numbers for them
 	Access *Access // Use
 
 	args  [activityArguments]uint64
@@ -40,15 +40,15 @@ const (
 	callSize          = int(unsafe.Offsetof(activityActivityCall{}.Text))
 )
 
-// Argument is one of a system call.
+// Argument is an argument of a system call.
 type Argument struct {
-	Letter byte // as SWAP has them: d, x, p or s
+	Letter byte // in SWAP's letters: d, x, p or s
 	Number uint64
-	Text   string // of letter s
+	Text   string // for letter s
 }
 
-// Arguments appends the arguments of a system call to list. A text that was null or
-// not in memory is the pointer.
+// Arguments appends the arguments of a system call to list. A text that was null or not in memory
+// becomes the pointer.
 func (e *Event) Arguments(list []Argument) []Argument {
 	text := 0
 	for i := range len(e.Call.letters) {
@@ -66,8 +66,8 @@ func (e *Event) Arguments(list []Argument) []Argument {
 	return list
 }
 
-// Decode reads a record of the programs, aligned to 8 bytes. It copies what it keeps.
-// It returns false for what the programs never send.
+// Decode reads a record of the programs, aligned to 8 bytes. It copies what it keeps. It returns
+// false for records that the programs never send.
 func (a *Activity) Decode(b []byte, e *Event) bool {
 	if len(b) < headSize {
 		return false

@@ -9,13 +9,13 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// fileWatch sees what other processes do with files that the process has open.
+// fileWatch observes what other processes do with files that the traced process has open.
 type fileWatch struct {
 	objects filesObjects
 }
 
-// fileRules are what system calls do to files, by name. Those that make a descriptor
-// of the process, in whatever way, are among them: from then on its file is watched.
+// fileRules holds what system calls do to files, by name. It includes all calls that make a
+// descriptor of the traced process: from then on its file is watched.
 var fileRules = map[string]filesFileRule{
 	"read":            {Kind: uint8(filesFileKindFILE_MOVES), Reads: 1},
 	"pread64":         {Kind: uint8(filesFileKindFILE_MOVES), Reads: 1},
@@ -70,8 +70,7 @@ func putFileRules(put func(index uint32, rule filesFileRule) error) error {
 	return nil
 }
 
-// openFiles loads the programs. Their records go into the same rings as those of
-// activity, and their losses are counted with its own.
+// openFiles loads the programs. They share the rings and the loss counters of activity.
 func openFiles(t Target, with *activityObjects, log ebpf.LogLevel) (*fileWatch, error) {
 	spec, err := loadFiles()
 	if err != nil {
@@ -93,31 +92,31 @@ func openFiles(t Target, with *activityObjects, log ebpf.LogLevel) (*fileWatch, 
 	}
 	err = putFileRules(func(index uint32, rule filesFileRule) error { return w.objects.FileRules.Put(index, rule) })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("choose system calls that use files: %w", err), w.objects.Close())
+		return nil, errors.Join(fmt.Errorf("set the system calls that use files: %w", err), w.objects.Close())
 	}
 	return w, nil
 }
 
-// seed looks at the files that the process has open already. The programs must see
-// its system calls by then, or what it opens meanwhile would be missed.
+// seed adds the files that the process has open already. The programs must be attached before, so
+// that they see what the process opens in the meantime.
 func (w *fileWatch) seed() error {
 	iter, err := link.AttachIter(link.IterOptions{Program: w.objects.OpenedBefore})
 	if err != nil {
-		return fmt.Errorf("look at open files: %w", err)
+		return fmt.Errorf("read open files: %w", err)
 	}
-	defer func() { _ = iter.Close() }() // it has run
+	defer func() { _ = iter.Close() }() // it was read to its end
 	files, err := iter.Open()
 	if err != nil {
-		return fmt.Errorf("look at open files: %w", err)
+		return fmt.Errorf("read open files: %w", err)
 	}
 	defer files.Close()
 	if _, err := io.Copy(io.Discard, files); err != nil {
-		return fmt.Errorf("look at open files: %w", err)
+		return fmt.Errorf("read open files: %w", err)
 	}
 	return nil
 }
 
-// programs returns those that are run by system calls.
+// programs returns the programs that system calls run.
 func (w *fileWatch) programs() []*ebpf.Program {
 	return []*ebpf.Program{w.objects.UseBegins, w.objects.UseEnds}
 }

@@ -8,47 +8,46 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options says what is recorded. The zero value records nothing.
+// Options selects what is recorded. The zero value records nothing.
 type Options struct {
-	Sample   time.Duration // from one look at where the threads are to the next; 0 for none
-	Switches bool          // when threads leave a processor and run again
-	Calls    Classes       // system calls of these classes
-	Files    bool          // what other processes do with files that it has open
-	// Record makes a record of an event, and says whether there is one. Time,
-	// process, thread and CPU are there already. What it gives must not hold on to
-	// the event.
+	Sample   time.Duration // time between two samples of where the threads are; 0 for none
+	Switches bool          // record when threads leave a processor and run again
+	Calls    Classes       // record system calls of these classes
+	Files    bool          // record what other processes do with files that the process has open
+	// Record fills in a record for an event, and reports whether there is one. Time, process,
+	// thread and CPU are set before. The record must not refer to the event's memory.
 	Record func(e *Event, r *trace.Record) bool
 }
 
-// Limits of Options.Sample, those of SWAP.
+// Limits of Options.Sample, as in SWAP.
 const (
 	MinSample = time.Millisecond
 	MaxSample = 100 * time.Millisecond
 )
 
-// Any says whether anything is recorded.
+// Any reports whether anything is recorded.
 func (o *Options) Any() bool { return o.Sample != 0 || o.Switches || o.Calls != 0 || o.Files }
 
-// Check says what is wrong with the options.
+// Check returns an error if the options are invalid.
 func (o *Options) Check() error {
 	if o.Sample != 0 && (o.Sample < MinSample || o.Sample > MaxSample) {
-		return fmt.Errorf("%v between samples is not within %v to %v", o.Sample, MinSample, MaxSample)
+		return fmt.Errorf("the time between samples, %v, is not within %v to %v", o.Sample, MinSample, MaxSample)
 	}
 	return nil
 }
 
-// Classes is a set of classes of system calls. A class is one bit, with the number
-// that SWAP has for it.
+// Classes is a set of classes of system calls. A class is one bit, with the number that SWAP has
+// for it.
 type Classes uint8
 
 // The classes.
 const (
-	File       Classes = 0x01 // what takes the name of a file
+	File       Classes = 0x01 // calls that take the name of a file
 	IPC        Classes = 0x02 // queues, semaphores and shared memory of System V
-	Process    Classes = 0x04 // what begins, replaces, ends or waits for processes
+	Process    Classes = 0x04 // calls that begin, replace, end or wait for processes
 	Signal     Classes = 0x08
 	Network    Classes = 0x10
-	Descriptor Classes = 0x20 // what takes or makes a file descriptor
+	Descriptor Classes = 0x20 // calls that take or make a file descriptor
 )
 
 var classNames = []struct {
@@ -56,7 +55,7 @@ var classNames = []struct {
 	name  string
 }{{File, "file"}, {IPC, "ipc"}, {Process, "process"}, {Signal, "signal"}, {Network, "network"}, {Descriptor, "descriptor"}}
 
-// ClassNames lists the names that ParseClasses takes.
+// ClassNames lists the names that ParseClasses accepts.
 func ClassNames() string {
 	var all []string
 	for _, c := range classNames {
@@ -85,6 +84,6 @@ next:
 	return set, nil
 }
 
-// first returns the class that stands first in the list, which a call of several has
-// in a trace.
+// first returns the first class in the list that c contains. In a trace, a call of several
+// classes has this one.
 func (c Classes) first() Classes { return c & -c }

@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The classes of the system calls, and their numbers, are those that strace has.
+// The classes of the system calls, and their numbers, are the same as in strace.
 func TestClassesAreThoseOfStrace(t *testing.T) {
 	if testutil.GuestLacks("strace") {
 		t.Skip("SKIPPED-GUEST: this virtual machine was made without strace (vmtest --userland)")
@@ -21,15 +21,15 @@ func TestClassesAreThoseOfStrace(t *testing.T) {
 	testutil.EachWidth(t, classesAreThoseOfStrace)
 }
 
-// Strace has a name for a call, and the numbers of those that it does not know.
+// strace prints a name for a call, or the number of a call that it does not know.
 var (
 	calledName   = regexp.MustCompile(`(?m)^([a-z_0-9]+)\(`)
 	calledNumber = regexp.MustCompile(`(?m)^syscall_0x`)
 )
 
-// Where we differ on purpose: socketcall stands for what it calls, and close_range takes
-// descriptors, whatever strace 6.1 says; no kernel has the next two, and the others end
-// the program or its filter does not see them.
+// Intentional differences: socketcall stands for the calls that it makes, and close_range takes
+// descriptors, unlike in strace 6.1. No kernel has the next two. The others end the program, or
+// its filter does not see them.
 var notCompared = []string{"socketcall", "getpmsg", "putpmsg", "exit_group", "rt_sigreturn", "sigreturn", "execve", "close_range"}
 
 func classesAreThoseOfStrace(t *testing.T, build testutil.Builder) {
@@ -41,8 +41,8 @@ func classesAreThoseOfStrace(t *testing.T, build testutil.Builder) {
 	traced := func(what string) map[string]bool {
 		t.Helper()
 		names := map[string]bool{}
-		// Two numbers in the middle of x86-64 belong to the kernel's uprobes, which end
-		// who calls them.
+		// Two numbers in the middle of x86-64 belong to the kernel's uprobes, which kill a
+		// process that uses them.
 		for _, bounds := range [][2]string{{"0", "335"}, {"337", "452"}} {
 			out := filepath.Join(t.TempDir(), "out")
 			cmd := exec.Command("strace", "-qq", "-o", out, "-e", "trace="+what, program, bounds[0], bounds[1])
@@ -71,7 +71,7 @@ func classesAreThoseOfStrace(t *testing.T, build testutil.Builder) {
 		theirs := traced(name)
 		for i := range systemCalls {
 			s := &systemCalls[i]
-			// By the numbers that it was called with, strace knows it.
+			// strace knows the call by the number that was used.
 			if s.numbers[column] < 0 || s.numbers[column] >= 452 || !known[s.name] || slices.Contains(notCompared, s.name) {
 				continue
 			}

@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// symbols are the kernel's functions for system calls, by name.
+// symbols holds the addresses of the kernel's functions for system calls, by name.
 type symbols map[string]uint64
 
-// prefixes begin the names of these functions, for each kind of programs; the first
-// that is there counts.
+// prefixes returns the prefixes of the names of these functions, for each kind of program. The
+// first one that exists counts.
 func prefixes() [abis][]string {
 	if runtime.GOARCH == "arm64" {
 		return [abis][]string{{"__arm64_sys_"}, nil}
@@ -22,7 +22,7 @@ func prefixes() [abis][]string {
 	return [abis][]string{{"__x64_sys_"}, {"__ia32_compat_sys_", "__ia32_sys_"}}
 }
 
-// otherNames has the functions of calls whose names differ.
+// otherNames holds the functions of calls whose names differ.
 var otherNames = [abis]map[string]string{
 	{"stat": "newstat", "lstat": "newlstat", "fstat": "newfstat", "umount2": "umount", "sendfile": "sendfile64"},
 	{
@@ -34,7 +34,7 @@ var otherNames = [abis]map[string]string{
 	},
 }
 
-// address returns the address of a call's function, or number if it is not known.
+// address returns the address of a call's function, or number if it is unknown.
 func (s symbols) address(abi int, name string, number uint64) uint64 {
 	if other := otherNames[abi][name]; other != "" {
 		name = other
@@ -47,8 +47,8 @@ func (s symbols) address(abi int, name string, number uint64) uint64 {
 	return number
 }
 
-// kernelSymbols reads the functions once. It is empty if the kernel does not show
-// them (kernel.kptr_restrict, or no CONFIG_KALLSYMS).
+// kernelSymbols reads the functions once. It is empty if the kernel does not show them
+// (kernel.kptr_restrict, or no CONFIG_KALLSYMS).
 var kernelSymbols = sync.OnceValue(func() symbols {
 	f, err := os.Open("/proc/kallsyms")
 	if err != nil {
@@ -58,8 +58,7 @@ var kernelSymbols = sync.OnceValue(func() symbols {
 	return readSymbols(f)
 })
 
-// readSymbols reads lines of an address, a type and a name. Addresses that are hidden
-// are 0.
+// readSymbols reads lines of an address, a type and a name. Hidden addresses are 0.
 func readSymbols(r io.Reader) symbols {
 	all := symbols{}
 	known := prefixes()
@@ -70,7 +69,7 @@ func readSymbols(r io.Reader) symbols {
 		}
 		fields := strings.Fields(line)
 		if len(fields) != 3 {
-			continue // of a module
+			continue // it belongs to a module
 		}
 		for _, list := range known {
 			for _, prefix := range list {

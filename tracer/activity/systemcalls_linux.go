@@ -4,20 +4,19 @@ package activity
 type systemCall struct {
 	name    string
 	classes Classes
-	// letters are the kinds of its arguments as SWAP has them: d and x numbers of 4
-	// and 8 bytes, p pointers, s texts.
+	// letters are the kinds of its arguments, as in SWAP: d and x are numbers of 4 and 8 bytes, p
+	// pointers, s texts.
 	letters string
-	// narrow are those of 32-bit programs where they are others: a number of 64
-	// bits is two words there, and the oldest calls take a pointer to the rest.
+	// narrow are those of 32-bit programs, if they differ: there a number of 64 bits takes two
+	// words, and the oldest calls get a pointer to their arguments.
 	narrow string
-	// numbers of x86-64, arm64 and i386 programs; -1 where there is none.
+	// numbers in x86-64, arm64 and i386 programs; -1 if there is none.
 	numbers [3]int16
 }
 
-// systemCalls lists the calls with a class, with the classes of strace, which
-// SWAP's are; a call may have several. The numbers are those of the kernel's
-// arch/*/entry/syscalls/*.tbl and asm-generic/unistd.h, the letters those of the
-// prototypes in include/linux/syscalls.h.
+// systemCalls lists the calls with a class. The classes are those of strace, as in SWAP; a call
+// may have several. The numbers come from the kernel's arch/*/entry/syscalls/*.tbl and
+// asm-generic/unistd.h, the letters from the prototypes in include/linux/syscalls.h.
 var systemCalls = []systemCall{
 	{"_llseek", Descriptor, "dxxpd", "", [3]int16{-1, -1, 140}},
 	{"_newselect", Descriptor, "dpppp", "", [3]int16{-1, -1, 142}},

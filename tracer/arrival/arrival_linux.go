@@ -15,29 +15,28 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// Name is the name of the holder, argv[0], by which it knows what it is. It has nothing
-// of the tracer's, so that who kills that by name does not kill both.
+// Name is the name of the holder, argv[0], by which it knows its task. It has nothing in common
+// with the tracer's name, so that killing processes by that name does not kill both.
 const Name = "rtrace-holder"
 
-// ErrGone says that the holder has ended, and that the process that it held runs on.
-var ErrGone = errors.New("rtrace-holder has ended: the process that it was to hold runs untraced")
+// ErrGone reports that the holder has ended, and that the process that it held continues to run.
+var ErrGone = errors.New("rtrace-holder has ended: the process that it held runs untraced; start the trace again")
 
-// question is what the tracer wants of the holder.
+// question is a request to the holder.
 type question struct {
-	Release bool // let the process go; else: go on to the next place for probes
+	Release bool // let the process go; otherwise run it to the next place for probes
 }
 
-// answer is what the holder says when it waits, when the process is there, and to each
+// answer is the holder's message when it is waiting, when the process has arrived, and after each
 // question.
 type answer struct {
 	PID   int    // of the process
-	There bool   // there is a place for probes
+	There bool   // the process is at a place for probes
 	Ended bool   // the process has ended
-	Err   string // empty if nothing went wrong
+	Err   string // empty if nothing failed
 }
 
-// Arrival is the waiting for a process, and then the process. Its methods are for one
-// goroutine at a time.
+// Arrival waits for a process, and then holds it. Its methods must not be called concurrently.
 type Arrival struct {
 	objects   *arrivalObjects
 	pid       int // of the holder
@@ -46,11 +45,11 @@ type Arrival struct {
 	questions *gob.Encoder
 	answers   *gob.Decoder
 	released  bool
-	inOrder   bool // it was the holder who has let the process go
+	inOrder   bool // the holder has let the process go as requested
 }
 
-// Start begins to wait for the next process that executes a program under a name, of
-// which 15 bytes count. The caller must Close it.
+// Start starts to wait for the next process that executes a program with the given name, of which
+// 15 bytes are compared. The caller must call Close.
 func Start(name string) (*Arrival, error) {
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {
@@ -80,7 +79,7 @@ func (a *Arrival) startHolder() error {
 	a.pid, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
 		Dir:   "/",
 		Files: []uintptr{uintptr(pair[1]), none, none, uintptr(o.Executed.FD()), uintptr(o.Arrivals.FD()), uintptr(o.Wakes.FD()), uintptr(o.Stays.FD())},
-		Sys:   &syscall.SysProcAttr{Setsid: true}, // no terminal's signals reach it, nor who kills the tracer's group
+		Sys:   &syscall.SysProcAttr{Setsid: true}, // signals from a terminal or to the tracer's process group do not reach it
 	})
 	if err := errors.Join(err, unix.Close(pair[1])); err != nil {
 		return errors.Join(fmt.Errorf("start the process that holds: %w", err), unix.Close(pair[0]))
@@ -90,49 +89,48 @@ func (a *Arrival) startHolder() error {
 	return nil
 }
 
-// answer waits for what the holder says next.
+// answer waits for the holder's next message.
 func (a *Arrival) answer() (answer, error) {
-	var said answer
-	if err := a.answers.Decode(&said); err != nil {
-		return said, ErrGone
+	var got answer
+	if err := a.answers.Decode(&got); err != nil {
+		return got, ErrGone
 	}
 	switch {
-	case said.Ended:
-		return said, launch.ErrEnded
-	case said.Err != "":
-		return said, errors.New(said.Err)
+	case got.Ended:
+		return got, launch.ErrEnded
+	case got.Err != "":
+		return got, errors.New(got.Err)
 	}
-	return said, nil
+	return got, nil
 }
 
-// Await waits for the process and returns its id. It is held from then on. The error is
-// that of ctx if it ends before.
+// Await waits for the process and returns its ID. The process is held from then on. The error is
+// that of ctx if it ends first.
 func (a *Arrival) Await(ctx context.Context) (pid int, err error) {
 	defer context.AfterFunc(ctx, func() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) })()
-	said, err := a.answer()
+	got, err := a.answer()
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	return said.PID, err
+	return got.PID, err
 }
 
-// Waited says how long the process that has come waited in the kernel, and whether it
-// was stopped by a signal then, since the holder was not there: its parent may have
-// seen that.
+// Waited returns how long the process waited in the kernel, and whether it was stopped by a
+// signal because the holder was not ready. Its parent may have noticed that.
 func (a *Arrival) Waited() (d time.Duration, stopped bool) {
 	all := arrivals{a.objects.Arrivals}
 	now, _ := all.taken() // it was found before
 	return time.Duration(now.Waited), all.stopped()
 }
 
-// Next is that of launch.Command: the error is launch.ErrEnded if the process ended on
-// its way.
+// Next is like launch.Command.Next: the error is launch.ErrEnded if the process ended on the way.
 func (a *Arrival) Next() (there bool, err error) {
-	said, err := a.ask(question{})
-	return said.There, err
+	got, err := a.ask(question{})
+	return got.There, err
 }
 
-// Release lets the process go. After an error it runs, too, but had begun before.
+// Release lets the process go. It runs even after an error, but then it may have been running
+// before.
 func (a *Arrival) Release() error {
 	if a.released {
 		return nil
@@ -150,7 +148,7 @@ func (a *Arrival) ask(q question) (answer, error) {
 	return a.answer()
 }
 
-// Close ends the waiting, lets the process go if it is held, and ends the holder.
+// Close stops waiting, lets the process go if it is held, and ends the holder.
 func (a *Arrival) Close() error {
 	err := a.socket.Close()
 	for {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	testutil.Main(m)
 }
 
-// begun waits for the program launch under a name of its own.
+// begun starts to wait for the program launch under a name of its own.
 func begun(t *testing.T) (a *Arrival, path string) {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -39,7 +39,7 @@ func begun(t *testing.T) (a *Arrival, path string) {
 	return a, path
 }
 
-// stops waits until a child of ours stops (or ends, which fails the test).
+// stops waits until a child of ours stops. If it ends, the test fails.
 func stops(t *testing.T, pid int) {
 	t.Helper()
 	var info unix.Siginfo
@@ -61,14 +61,14 @@ func send(t *testing.T, pid int, sig unix.Signal) {
 	}
 }
 
-// freeze stops the holder, so that it comes too late.
+// freeze stops the holder, so that it is too late.
 func freeze(t *testing.T, a *Arrival) {
 	t.Helper()
 	send(t, a.pid, unix.SIGSTOP)
 	stops(t, a.pid)
 }
 
-// complete demands that the program has done all that it does.
+// complete checks that the program has done everything.
 func complete(t *testing.T, child *testutil.Child) {
 	t.Helper()
 	if n := len(child.Report().Done()); n < 9 {
@@ -76,8 +76,8 @@ func complete(t *testing.T, child *testutil.Child) {
 	}
 }
 
-// A process that nobody holds in time is stopped in front of its first instruction, and
-// held all the same when the holder comes.
+// A process that is not held in time is stopped before its first instruction, and is held when
+// the holder is ready.
 func TestLateHolder(t *testing.T) {
 	a, path := begun(t)
 	freeze(t, a)
@@ -89,7 +89,7 @@ func TestLateHolder(t *testing.T) {
 		t.Fatalf("%d, %v; want %d", pid, err, child.PID)
 	}
 	if _, stopped := a.Waited(); !stopped {
-		t.Error("it was not stopped, it says")
+		t.Error("it reports that it was not stopped")
 	}
 	if there, err := a.Next(); !there || err != nil {
 		t.Errorf("%v, %v", there, err)
@@ -103,7 +103,8 @@ func TestLateHolder(t *testing.T) {
 	complete(t, child)
 }
 
-// However holder and tracer end while the process is stopped or held, it runs.
+// However holder and tracer end while the process is stopped or held, the process continues to
+// run.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *Arrival){
 		"holder": func(t *testing.T, a *Arrival) {
@@ -140,7 +141,7 @@ func TestEnds(t *testing.T) {
 			stops(t, child.PID)
 			end(t, a)
 			complete(t, child)
-			_ = a.Close() // a second time it has nothing to do
+			_ = a.Close() // a second call has nothing to do
 		})
 		t.Run(name+", nobody", func(t *testing.T) {
 			a, path := begun(t)
@@ -176,8 +177,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Signals that come while it is held find it when it is let go, but for stops that were
-// taken back.
+// Signals that arrive while the process is held are delivered when it is released, except stops
+// that were undone.
 func TestSignalsWhileHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		signals []unix.Signal

@@ -11,15 +11,15 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// catch is the process that has come.
+// catch is the process that has arrived.
 type catch struct {
 	pid      int
 	taken    *launch.Taken // nil if it is not held
-	err      error         // why it never was
-	requests chan func()   // for the thread that holds it, the only one that may
+	err      error         // why it could not be held
+	requests chan func()   // functions for the thread that holds it, because no other thread may
 }
 
-// do has the thread that holds the process do something.
+// do runs f in the thread that holds the process.
 func (c *catch) do(f func()) {
 	done := make(chan bool)
 	c.requests <- func() { f(); close(done) }
@@ -29,17 +29,17 @@ func (c *catch) do(f func()) {
 func (c *catch) answer() answer {
 	a := answer{PID: c.pid, Ended: errors.Is(c.err, launch.ErrEnded)}
 	if c.err != nil {
-		a.Err = fmt.Sprintf("process %d has come, but cannot be held: %v; it runs untraced", c.pid, c.err)
+		a.Err = fmt.Sprintf("process %d started but cannot be held: %v; it runs untraced", c.pid, c.err)
 	}
 	return a
 }
 
-// watch starts the threads that wait for the process. There are two, each on one half
-// of the processors: the process keeps one of these busy until it is held.
+// watch starts the threads that wait for the process. There are two, each on one half of the
+// processors, because the process keeps one of the processors busy until it is held.
 func (h *holder) watch() error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return fmt.Errorf("ask for own processors: %w", err)
+		return fmt.Errorf("find the usable processors: %w", err)
 	}
 	var halves [2]unix.CPUSet
 	n := 0
@@ -56,10 +56,10 @@ func (h *holder) watch() error {
 	return nil
 }
 
-// wait waits for the process. The first thread that sees it holds it.
+// wait waits for the process. The first thread that sees the process holds it.
 func (h *holder) wait(processors *unix.CPUSet, come *atomic.Bool) {
-	runtime.LockOSThread()                   // for good
-	_ = unix.SchedSetaffinity(0, processors) // it works on any, too
+	runtime.LockOSThread()                   // never unlocked
+	_ = unix.SchedSetaffinity(0, processors) // not required, only faster
 	fds := []unix.PollFd{{Fd: wakesFD, Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)

@@ -16,40 +16,40 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// Descriptors that the holder is given.
+// Descriptors that the holder inherits.
 const (
 	programFD = 3 + iota
 	arrivalsFD
 	wakesFD
-	staysFD // held open for the kernel, which would empty it
+	staysFD // held open for the kernel, which would otherwise empty it
 )
 
-// holdLimit is how long a process may be held. It is far more than it takes.
+// holdLimit is how long a process may be held. It is far longer than necessary.
 const holdLimit = time.Minute
 
-// lookEvery is how often it is looked whether the process is held for nothing.
+// lookEvery is how often the holder checks whether the process is still needed.
 const lookEvery = 100 * time.Millisecond
 
 // holder is the process that waits and holds.
 type holder struct {
 	arrivals arrivals
 	answers  *gob.Encoder
-	tracer   int // process id of who has started it
+	tracer   int // process ID of the process that started it
 
-	caught chan *catch // the process, once
-	found  *catch      // it
-	since  time.Time   // when it was found
-	why    string      // the process was let go before it was to be; empty if not
+	caught chan *catch // receives the process, once
+	found  *catch      // the process
+	since  time.Time   // when found was set
+	why    string      // why the process was released early; empty if it was not
 }
 
-// Run is the holder: it does what the tracer asks until that is gone, and lets the
-// process go that it holds.
+// Run is the holder. It executes the tracer's requests until the tracer is gone, and then lets
+// the process go.
 func Run() {
-	// The end of the tracer is its only end.
+	// Only the end of the tracer ends the holder.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP)
-	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for who lists or kills processes by it
-	// Its session has a share of the processors of its own, where there are such, and its
-	// nice value counts within that alone. A process must not wait for it.
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for those who list or kill processes by name
+	// With autogroups, the holder's session has its own share of the processors, and its nice
+	// value matters only within that. A process must not have to wait for the holder.
 	_ = os.WriteFile("/proc/self/autogroup", []byte("-20"), 0)
 	socket := os.NewFile(0, "tracer")
 	h := &holder{answers: gob.NewEncoder(socket), tracer: unix.Getppid(), caught: make(chan *catch, 1)}
@@ -65,7 +65,7 @@ func Run() {
 		for {
 			var q question
 			if from.Decode(&q) != nil {
-				return // the tracer has closed the socket or ended
+				return // the tracer has closed the socket or has ended
 			}
 			questions <- q
 		}
@@ -77,14 +77,14 @@ func Run() {
 	h.end()
 }
 
-// begin has the waiting begin.
+// begin starts the waiting.
 func (h *holder) begin() (link.Link, error) {
 	program, err := ebpf.NewProgramFromFD(programFD)
 	if err != nil {
-		return nil, fmt.Errorf("take over a program: %w", err)
+		return nil, fmt.Errorf("take over program: %w", err)
 	}
 	if h.arrivals.Map, err = ebpf.NewMapFromFD(arrivalsFD); err != nil {
-		return nil, fmt.Errorf("take over a map: %w", err)
+		return nil, fmt.Errorf("take over map: %w", err)
 	}
 	if err := h.watch(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *holder) begin() (link.Link, error) {
 	return l, nil
 }
 
-// serve does what the tracer asks, until there is nothing left to do.
+// serve answers the tracer's questions until there is nothing left to do.
 func (h *holder) serve(questions <-chan question) {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
@@ -154,14 +154,14 @@ func (h *holder) release() (err error) {
 	return err
 }
 
-// look lets the process go if the tracer is stopped, or is not done with it.
+// look lets the process go if the tracer is stopped, or does not finish in time.
 func (h *holder) look() {
 	stat, err := proc.ReadStat(h.tracer)
 	switch {
 	case err == nil && (stat.State == 'T' || stat.State == 't'):
-		h.why = "rtrace-bpf was stopped: the process was let go before the probes were in"
+		h.why = "rtrace-bpf was stopped: the process was released before the probes were attached"
 	case time.Since(h.since) > holdLimit:
-		h.why = fmt.Sprintf("the probes were not in after %v: the process was let go", holdLimit)
+		h.why = fmt.Sprintf("the probes were not attached after %v: the process was released", holdLimit)
 	default:
 		return
 	}
@@ -170,20 +170,20 @@ func (h *holder) look() {
 	}
 }
 
-// end lets a process go that is held, or is on its way to be.
+// end lets a process go that is held, or is about to be.
 func (h *holder) end() {
 	if h.found == nil {
 		if nobody, err := h.arrivals.shut(); nobody || err != nil {
 			return
 		}
 		select {
-		case h.found = <-h.caught: // somebody had come, which those who wait are told
+		case h.found = <-h.caught: // a process had arrived, which the waiting threads report
 		case <-time.NewTimer(settling).C:
 			_ = h.arrivals.resume()
 			return
 		}
 	}
 	if h.found.taken != nil {
-		_ = h.release() // there is nobody left to tell
+		_ = h.release() // nobody is left to report an error to
 	}
 }

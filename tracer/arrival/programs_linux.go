@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a process waits in the kernel for its holder before it is
-// stopped by a signal. Its processor does nothing else meanwhile.
+// patience is how long a process waits in the kernel for its holder before a signal stops it. Its
+// processor does nothing else in that time.
 const patience = 5 * time.Millisecond
 
-// maxName is how much of a command name the kernel keeps.
+// maxName is how many bytes of a command name the kernel keeps.
 const maxName = 15
 
-// key is that of the one entry of the map of arrivals.
+// key is the key of the only entry of the map of arrivals.
 const key = uint32(0)
 
-// load loads the programs that wait for a name. processors is how many there are.
+// load loads the programs that wait for a name, for the given number of processors.
 func load(name string, processors int) (*arrivalObjects, error) {
-	// Kernels before 5.11 charge BPF memory to it.
+	// Kernels before 5.11 charge BPF memory to the limit of locked memory.
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
@@ -38,7 +38,7 @@ func load(name string, processors int) (*arrivalObjects, error) {
 	var comm [maxName + 1]uint8
 	copy(comm[:maxName], name)
 	wait := uint64(patience)
-	if processors == 1 { // the holder would not run meanwhile
+	if processors == 1 { // the holder could not run in the meantime
 		wait = 0
 	}
 	for name, value := range map[string]any{
@@ -55,16 +55,16 @@ func load(name string, processors int) (*arrivalObjects, error) {
 		return nil, fmt.Errorf("load BPF programs: %w", err)
 	}
 	if err := o.Stays.Put(key, o.Stay); err != nil {
-		return nil, errors.Join(fmt.Errorf("have a BPF program call itself: %w", err), o.Close())
+		return nil, errors.Join(fmt.Errorf("make a BPF program call itself: %w", err), o.Close())
 	}
 	return &o, nil
 }
 
-// arrivals is the map with the process that was taken.
+// arrivals is the map with the process that was selected.
 type arrivals struct{ *ebpf.Map }
 
-// taken returns the process, as it is now. There is none if its state is 0, or that of
-// one that nobody waits for.
+// taken returns the process in its current state. There is no process if the state is 0 or that
+// of a process that is not waited for.
 func (a arrivals) taken() (arrivalArrival, error) {
 	var now arrivalArrival
 	if err := a.Lookup(key, &now); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -73,14 +73,14 @@ func (a arrivals) taken() (arrivalArrival, error) {
 	return now, nil
 }
 
-// stopped says whether the process was sent SIGSTOP. It is for when that has been
+// stopped reports whether SIGSTOP was sent to the process. Call it only when that has been
 // decided.
 func (a arrivals) stopped() bool {
 	now, err := a.taken()
-	return err != nil || now.State == uint32(arrivalArrivalStateARRIVAL_STOPPED) // to continue one that runs does no harm
+	return err != nil || now.State == uint32(arrivalArrivalStateARRIVAL_STOPPED) // continuing a running process does no harm
 }
 
-// shut ends the waiting. It says whether nobody had come; nobody will, then.
+// shut stops waiting. It reports whether no process had arrived; none can arrive afterwards.
 func (a arrivals) shut() (nobody bool, err error) {
 	closed := arrivalArrival{State: uint32(arrivalArrivalStateARRIVAL_CLOSED)}
 	err = a.Update(key, &closed, ebpf.UpdateNoExist)
@@ -94,12 +94,11 @@ func (a arrivals) shut() (nobody bool, err error) {
 	return now.State == uint32(arrivalArrivalStateARRIVAL_CLOSED), err
 }
 
-// settling is how long the kernel may take to decide what becomes of a process that
-// was taken, with much to spare.
+// settling is how long the kernel may take to decide what happens to a selected process, with
+// ample margin.
 const settling = 10 * time.Second
 
-// resume continues the process if it was stopped by the signal. It waits until that is
-// decided.
+// resume continues the process if the signal has stopped it. It waits until that is decided.
 func (a arrivals) resume() error {
 	ticks := time.NewTicker(time.Millisecond)
 	defer ticks.Stop()
@@ -114,10 +113,10 @@ func (a arrivals) resume() error {
 		case now.State != uint32(arrivalArrivalStateARRIVAL_STOPPED):
 			return nil
 		}
-		// To continue one that runs does nothing to a program that has only begun.
+		// Continuing a program that has only just begun has no effect on it.
 		err = unix.Kill(int(now.Pid), unix.SIGCONT)
 		if err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("continue process %d, which was stopped until it could be held: %w; do kill -CONT %d", now.Pid, err, now.Pid)
+			return fmt.Errorf("continue process %d, which was stopped until it could be held: %w; run kill -CONT %d", now.Pid, err, now.Pid)
 		}
 		return nil
 	}

@@ -11,63 +11,63 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// Kind says what has happened to a process.
+// Kind is what has happened to a process.
 type Kind uint8
 
-// What happens.
+// The kinds of events.
 const (
-	Born   Kind = iota // another one has made it; it is held
-	Became             // it has become another program, the libraries of which are mapped; it is held
-	Gone               // it has ended, or is held no more
+	Born   Kind = iota // another process has made it; it is held
+	Became             // it has executed another program, whose libraries are mapped; it is held
+	Gone               // it has ended, or is not followed any more
 )
 
 // Event is what has happened to a process.
 type Event struct {
 	Kind   Kind
 	PID    int
-	Parent int  // of Born; 0 if that is not known
-	Thread bool // of Became: another thread than the main one did it
-	Last   bool // of Became: Next leads nowhere
-	Left   int  // of Gone: processes that are still followed
+	Parent int  // for Born; 0 if unknown
+	Thread bool // for Became: a thread other than the main one made the exec
+	Last   bool // for Became: there is no further place for Next
+	Left   int  // for Gone: number of processes that are still followed
 }
 
-// Family is the processes that are followed. Its methods may be called by several
-// goroutines. Who has a family takes its events: what is held waits for that.
+// Family is the processes that are followed. Several goroutines may call its methods. The owner
+// of a family must receive its events: processes that are held wait for that.
 type Family struct {
 	wake     <-chan os.Signal
 	events   chan Event
 	requests chan func()
-	over     chan struct{} // closed when nothing is done any more
+	over     chan struct{} // closed when the thread has finished
 	closing  sync.Once
 	end      chan struct{} // closed to end the thread
 
-	// What follows is the thread's.
+	// The following fields belong to the thread.
 	tid       int
 	threads   map[int]*thread
 	processes map[int]*process
 	queue     []Event
 }
 
-// process is one that is followed.
+// process is a process that is followed.
 type process struct {
 	threads map[int]*thread
-	command *launch.Command // that it is; nil if this program has not started it
+	command *launch.Command // nil if this program has not started the process
 	held    bool
-	other   bool // another thread than the main one made the last exec
+	other   bool // a thread other than the main one made the last exec
 }
 
-// thread is one of a followed process.
+// thread is a thread of a followed process.
 type thread struct {
 	tid, pid  int
-	beginning *launch.Beginning // it is on its way through the loader; else nil
-	calls     int               // system calls that it may still make on that way
-	stops     []unix.Signal     // that it is to have when it runs
-	waking    bool              // a SIGSTOP that nobody has sent is on its way to it
-	leaving   bool              // it is let go at its next stop
+	beginning *launch.Beginning // set while the thread is on its way through the loader
+	calls     int               // system calls that it may still make on the way
+	stops     []unix.Signal     // signals to send when it runs
+	waking    bool              // a SIGSTOP of our own is pending
+	leaving   bool              // to be released at its next stop
 }
 
-// New returns a family without processes. wake must be told of each SIGCHLD from before
-// on. The caller must Close it.
+// New returns a family without processes. wake must receive every SIGCHLD from before the call.
+// The caller must call Close.
 func New(wake <-chan os.Signal) *Family {
 	f := &Family{
 		wake: wake, events: make(chan Event), requests: make(chan func()), over: make(chan struct{}), end: make(chan struct{}),
@@ -106,7 +106,7 @@ func fit() bool {
 	return unix.Gettid() != os.Getpid() && childless()
 }
 
-// serve is what the thread does.
+// serve is the main loop of the thread.
 func (f *Family) serve() {
 	defer close(f.over)
 	for {
@@ -128,7 +128,7 @@ func (f *Family) serve() {
 	}
 }
 
-// do has the thread do something. It is not done if the family is closed.
+// do runs what in the thread. It does nothing if the family is closed.
 func (f *Family) do(what func()) {
 	done := make(chan struct{})
 	select {
@@ -138,7 +138,7 @@ func (f *Family) do(what func()) {
 	}
 }
 
-// Events returns the channel of what happens, in that order.
+// Events returns the channel of events, in their order.
 func (f *Family) Events() <-chan Event { return f.events }
 
 // Go lets a process run that is held.
@@ -151,12 +151,11 @@ func (f *Family) Go(pid int) {
 	})
 }
 
-// callsToNext is how many system calls a process makes at most on its way to a
-// further place.
+// callsToNext is the most system calls that a process makes on its way to a further place.
 const callsToNext = 512
 
-// Next lets a process that has become another program, and has no allocator where it
-// is held, run to where more is mapped. Another event tells when it is there.
+// Next is for a process that has executed another program and has no allocator at the place where
+// it is held. It lets the process run until more is mapped. Another event follows then.
 func (f *Family) Next(pid int) {
 	f.do(func() {
 		if t := f.held(pid); t != nil {
@@ -166,7 +165,7 @@ func (f *Family) Next(pid int) {
 	})
 }
 
-// Drop lets a process go that is held, and follows it no longer.
+// Drop lets a process go that is held, and stops following it.
 func (f *Family) Drop(pid int) {
 	f.do(func() {
 		if t := f.held(pid); t != nil {
@@ -176,7 +175,7 @@ func (f *Family) Drop(pid int) {
 	})
 }
 
-// held returns the thread of a process that is held, which runs from then on.
+// held returns the thread of a process that is held, and marks the process as running.
 func (f *Family) held(pid int) *thread {
 	p := f.processes[pid]
 	if p == nil || !p.held {
@@ -186,7 +185,7 @@ func (f *Family) held(pid int) *thread {
 	return p.threads[pid]
 }
 
-// PIDs returns the processes that are followed.
+// PIDs returns the IDs of the processes that are followed.
 func (f *Family) PIDs() (all []int) {
 	f.do(func() {
 		for pid := range f.processes {
@@ -196,15 +195,15 @@ func (f *Family) PIDs() (all []int) {
 	return all
 }
 
-// lookEvery is how often it is looked whether a thread has ended.
+// lookEvery is how often Close checks whether the thread has ended.
 const lookEvery = time.Millisecond
 
-// Close lets go of all processes. When it returns they are held no more.
+// Close lets go of all processes. When it returns, none is held any more.
 func (f *Family) Close() {
 	f.closing.Do(func() {
 		close(f.end)
 		<-f.over
-		// The kernel lets go of them before it forgets the thread.
+		// The kernel releases them before the thread disappears.
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		for unix.Tgkill(os.Getpid(), f.tid, 0) == nil {

@@ -22,8 +22,8 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// The test binary follows the process of this number, and lets nobody go, when it is
-// started with this in its environment.
+// If this is in its environment, the test binary follows the process with this ID, and lets no
+// process go.
 const asHolder = "RTRACE_FAMILY_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func children() <-chan os.Signal {
 	return wake
 }
 
-// needPtrace skips a test where processes may not be held.
+// needPtrace skips a test where processes must not be held.
 func needPtrace(t *testing.T) {
 	t.Helper()
 	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(text)) == "3" {
@@ -58,8 +58,9 @@ func needPtrace(t *testing.T) {
 	}
 }
 
-// waiting is a program that is held at its gate. It is the child of a shell, which ends
-// as it does: of a child of the test, the test would be told instead of the family.
+// waiting is a program that is held at its gate. It is the child of a shell, which ends in the
+// same way. If it were a child of the test, the test would get its wait status instead of the
+// family.
 type waiting struct {
 	*testutil.Child
 	pid  int
@@ -90,7 +91,7 @@ func starts(t *testing.T, argv ...string) *waiting {
 	return w
 }
 
-// seen counts what is told of a family, and lets all go, up to its end.
+// seen counts the events of a family, and lets all processes go, until the family is empty.
 func seen(t *testing.T, f *Family) (counts [3]int) {
 	t.Helper()
 	living := map[int]bool{}
@@ -111,7 +112,7 @@ func seen(t *testing.T, f *Family) (counts [3]int) {
 			delete(living, e.PID)
 			if e.Left == 0 {
 				if len(living) > 0 {
-					t.Errorf("the end of %v was not told", living)
+					t.Errorf("there was no event for the end of %v", living)
 				}
 				return counts
 			}
@@ -121,7 +122,7 @@ func seen(t *testing.T, f *Family) (counts [3]int) {
 	return counts
 }
 
-// mapped counts the files with code of a process.
+// mapped counts the mapped files with code of a process.
 func mapped(t *testing.T, pid int) int {
 	t.Helper()
 	all, err := proc.Maps(pid)
@@ -137,8 +138,8 @@ func mapped(t *testing.T, pid int) int {
 	return len(files)
 }
 
-// All that comes from a process is told, and does what it does alone: the program ends
-// with success only if its children end, stop and get signals as they should.
+// Every descendant of a process causes events, and behaves as without tracing: the program
+// succeeds only if its children end, stop and get signals as they should.
 func TestFollow(t *testing.T) {
 	for _, test := range []struct {
 		way                string
@@ -175,12 +176,12 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A command that is held by who started it is followed from there.
+// A command that is held by the thread that started it is followed from there.
 func TestAdopt(t *testing.T) {
 	needPtrace(t)
 	logs := t.TempDir()
 	argv := []string{testutil.Build(t, "family"), logs, "signals"}
-	for range 20 { // it may have taken the signal that stops it or not
+	for range 20 { // it may or may not have taken the signal that stops it
 		c, err := launch.Start(argv, launch.Options{Files: [3]*os.File{os.Stdin, os.Stderr, os.Stderr}})
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +203,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Who is killed while it is held is told to have ended, and so is a command.
+// A process that is killed while it is held is reported as ended, and so is a command.
 func TestKilledWhileHeld(t *testing.T) {
 	child := waits(t, "killed")
 	f := New(children())
@@ -221,13 +222,13 @@ func TestKilledWhileHeld(t *testing.T) {
 	if gone := <-f.Events(); gone.Kind != Gone || gone.PID != born.PID || gone.Left != 1 {
 		t.Errorf("%+v", gone)
 	}
-	f.Go(born.PID) // nobody
+	f.Go(born.PID) // no such process
 	if code := child.Wait(); code == 0 {
 		t.Error("the program has not missed its child")
 	}
 }
 
-// What is let go is no longer followed, nor is who comes from it.
+// A process that was dropped is not followed any more, nor are its descendants.
 func TestDrop(t *testing.T) {
 	child := waits(t, "generations")
 	f := New(children())
@@ -249,7 +250,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// A closed family holds nobody, not even who was held, whoever closes it.
+// A closed family holds no process, not even one that was held, whoever closes it.
 func TestClose(t *testing.T) {
 	for _, how := range []string{"closed", "killed"} {
 		t.Run(how, func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestClose(t *testing.T) {
 				if status, err := proc.ReadStatus(child.pid); err == nil && status.TracerPID != 0 {
 					t.Errorf("it is still held: %+v", status)
 				}
-				f.Go(child.pid) // nobody
+				f.Go(child.pid) // no such process
 			} else {
 				holder := held(t, child.pid)
 				child.Go()
@@ -277,7 +278,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// holder is another process that follows one.
+// holder is another process that follows a process.
 type holder struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -304,11 +305,11 @@ func held(t *testing.T, pid int) *holder {
 	return h
 }
 
-// next waits for what the holder tells next.
+// next waits for the holder's next line.
 func (h *holder) next() {
 	h.t.Helper()
 	if line, err := h.lines.ReadString('\n'); err != nil || line != "follows\n" {
-		h.t.Fatalf("the holder says %q, %v", line, err)
+		h.t.Fatalf("the holder printed %q, %v", line, err)
 	}
 }
 
@@ -317,11 +318,11 @@ func (h *holder) kill() {
 	if err := h.cmd.Process.Kill(); err != nil {
 		h.t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, h.lines) // up to its end
+	_, _ = io.Copy(io.Discard, h.lines) // to its end
 	_ = h.cmd.Wait()                    // it was killed
 }
 
-// Only one can follow a process.
+// Only one process can follow a process.
 func TestAlreadyTraced(t *testing.T) {
 	child := waits(t, "fork")
 	h := held(t, child.pid)
@@ -330,14 +331,14 @@ func TestAlreadyTraced(t *testing.T) {
 	defer f.Close()
 	err := f.Follow(child.pid)
 	if !errors.Is(err, ErrTraced) || !strings.Contains(err.Error(), filepath.Base(h.cmd.Path)[:8]) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("it is said: %v", err)
+		t.Errorf("the error is: %v", err)
 	}
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Follow(gone.Process.Pid); !errors.Is(err, ErrGone) {
-		t.Errorf("of a process that has ended it is said: %v", err)
+		t.Errorf("the error for a process that has ended is: %v", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// Programs that whoever holds them could disturb do what they do alone.
+// Programs that a holder could disturb behave as without tracing.
 func TestHarmless(t *testing.T) {
 	for _, p := range []struct {
 		name   string
@@ -47,7 +47,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// A process that is stopped as a job stays so, and goes on when it is continued.
+// A process that is stopped as a job stays so, and continues when it gets SIGCONT.
 func TestFollowStopped(t *testing.T) {
 	child := waits(t, "fork")
 	kill := func(sig unix.Signal) {
@@ -73,7 +73,7 @@ func TestFollowStopped(t *testing.T) {
 	if err := f.Follow(child.pid); err != nil {
 		t.Fatal(err)
 	}
-	kill(unix.SIGUSR1) // it ends by that, but not while it is stopped
+	kill(unix.SIGUSR1) // the signal ends the process, but not while it is stopped
 	f.do(f.look)
 	if s := state(); s != 'T' && s != 't' {
 		t.Errorf("it is not stopped but in state %c", s)

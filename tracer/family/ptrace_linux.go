@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// options has the kernel give us the threads and processes that a thread makes, stop
-// it at an exec, and mark its stops at system calls.
+// options makes the kernel attach the threads and processes that a thread makes, stop it at an
+// exec, and mark its stops at system calls.
 const options = unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
 
@@ -33,7 +33,7 @@ func ptrace(request, tid int, data uintptr) error {
 	return nil
 }
 
-// childInfo is the head of siginfo_t as waitid fills it, on machines of 64 bits.
+// childInfo is the beginning of siginfo_t as filled in by waitid, on 64-bit machines.
 type childInfo struct {
 	signo, errno, code int32
 	_                  int32
@@ -50,13 +50,13 @@ const (
 	codeDumped = 3
 )
 
-// ended says that the thread has.
+// ended reports whether the thread has ended.
 func (c *childInfo) ended() bool {
 	return c.code == codeExited || c.code == codeKilled || c.code == codeDumped
 }
 
-// peek returns the next status change of a thread held by this one, and leaves it to be
-// taken. It does not wait.
+// peek returns the next status change of a thread that this one holds, without consuming it. It
+// does not wait.
 func peek() (info childInfo, there bool) {
 	err := wait(&info)
 	return info, err == nil && info.pid != 0
@@ -84,7 +84,7 @@ func wait(info *childInfo) error {
 	}
 }
 
-// take takes what is to be told of a thread.
+// take consumes the status change of a thread.
 func take(tid int) (status unix.WaitStatus, there bool) {
 	for {
 		got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG|unix.WNOTHREAD, nil)

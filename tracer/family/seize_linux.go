@@ -11,14 +11,14 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// Why a process cannot be followed.
+// Reasons why a process cannot be followed.
 var (
 	ErrTraced = errors.New("it is held by ptrace already") // by gdb, strace or the like
 	ErrGone   = errors.New("it has ended")
 )
 
-// Follow begins to follow a process that runs, all its threads, and who comes from it
-// from now on. It is not held.
+// Follow starts to follow a running process, all its threads, and its future descendants. The
+// process is not held.
 func (f *Family) Follow(pid int) error {
 	err := ErrGone
 	f.do(func() { err = f.seizeAll(pid) })
@@ -28,8 +28,8 @@ func (f *Family) Follow(pid int) error {
 	return nil
 }
 
-// seizeAll takes all threads of a process, also those that come meanwhile. After an
-// error they are let go.
+// seizeAll seizes all threads of a process, including those that are made in the meantime. After
+// an error they are released.
 func (f *Family) seizeAll(pid int) error {
 	for more := true; more; {
 		more = false
@@ -58,8 +58,8 @@ func (f *Family) seizeAll(pid int) error {
 	return nil
 }
 
-// seize takes a thread. One that ends, or that the kernel has given to us with the
-// thread that made it, is not taken.
+// seize seizes a thread. It does nothing for a thread that ends, or that the kernel has attached
+// together with the thread that made it.
 func (f *Family) seize(tid int) (taken bool, err error) {
 	err = ptraceSeize(tid)
 	if err == nil {
@@ -76,10 +76,10 @@ func (f *Family) seize(tid int) (taken bool, err error) {
 	if holder, err := proc.ReadStatus(status.TracerPID); err == nil {
 		who = fmt.Sprintf("%s (process %d)", printable.Name(holder.Name), holder.TGID)
 	}
-	return false, fmt.Errorf("%w, by %s, and only one can do that", ErrTraced, who)
+	return false, fmt.Errorf("%w by %s, and only one process can do that", ErrTraced, who)
 }
 
-// add begins to follow a thread.
+// add starts to follow a thread.
 func (f *Family) add(pid, tid int) *thread {
 	p := f.processes[pid]
 	if p == nil {
@@ -103,7 +103,7 @@ func (f *Family) leave(pid int) {
 	}
 }
 
-// Adopt follows a command that is held by who started it, and lets it run.
+// Adopt follows a command that is held by the thread that started it, and lets it run.
 func (f *Family) Adopt(c *launch.Command) error {
 	err := error(nil)
 	f.do(func() { err = f.adopt(c) })
@@ -113,9 +113,9 @@ func (f *Family) Adopt(c *launch.Command) error {
 	return nil
 }
 
-// adopt takes the command from the thread that has held it. Whoever is killed between
-// the two leaves it stopped; there is no way without such a moment, for who is held from
-// its start cannot be seized.
+// adopt takes the command over from the thread that holds it. If this program is killed between
+// the two steps, the command stays stopped. Such a moment is unavoidable, because a process that
+// is held from its start cannot be seized.
 func (f *Family) adopt(c *launch.Command) error {
 	stops, err := c.HandOver()
 	if err != nil {

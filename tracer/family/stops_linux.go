@@ -7,11 +7,11 @@ import (
 	"rtrace-bpf/tracer/launch"
 )
 
-// callsInLoader is how many system calls a program may make before its libraries are
-// mapped. One that makes more begins in a way that is not known.
+// callsInLoader is the most system calls that a program may make before its libraries are mapped.
+// A program that makes more begins in an unknown way.
 const callsInLoader = 1 << 16
 
-// look handles all that there is to be told of threads.
+// look handles all pending status changes of threads.
 func (f *Family) look() {
 	for {
 		info, there := peek()
@@ -27,7 +27,7 @@ func (f *Family) look() {
 		status, there := take(tid)
 		switch {
 		case !there:
-			return // what was there is there again: a SIGCHLD comes
+			return // the same status is there again: a SIGCHLD will follow
 		case status.Stopped():
 			f.stopped(tid, status)
 		default:
@@ -36,7 +36,7 @@ func (f *Family) look() {
 	}
 }
 
-// command returns the command that a thread is the main one of, or nil.
+// command returns the command whose main thread is tid, or nil.
 func (f *Family) command(tid int) *launch.Command {
 	if p := f.processes[tid]; p != nil {
 		return p.command
@@ -76,8 +76,7 @@ func (f *Family) stopped(tid int, status unix.WaitStatus) {
 	}
 }
 
-// first handles the first stop of a thread that another one has made: a new process is
-// held.
+// first handles the first stop of a thread that another one has made: a new process is held.
 func (f *Family) first(tid, event int, sig unix.Signal) {
 	status, err := proc.ReadStatus(tid)
 	if err != nil {
@@ -96,7 +95,7 @@ func (f *Family) first(tid, event int, sig unix.Signal) {
 	}
 }
 
-// woken handles the first stop of a command that was given to us stopped.
+// woken handles the first stop of a command that was handed over stopped.
 func (f *Family) woken(t *thread, event int, sig unix.Signal) {
 	switch {
 	case event == unix.PTRACE_EVENT_STOP && launch.Stops(sig): // it has taken the signal
@@ -113,8 +112,7 @@ func (f *Family) woken(t *thread, event int, sig unix.Signal) {
 	t.stops = nil
 }
 
-// became handles an exec. Of the threads one is left, which has the number of the main
-// one from now on.
+// became handles an exec. Only one thread is left, which now has the ID of the main thread.
 func (f *Family) became(t *thread) {
 	p := f.processes[t.pid]
 	for tid := range p.threads {
@@ -154,14 +152,14 @@ func (f *Family) called(t *thread) {
 	}
 }
 
-// hold holds a process where another program has begun.
+// hold holds a process at the start of another program.
 func (f *Family) hold(t *thread, last bool) {
 	p := f.processes[t.pid]
 	p.held = true
 	f.queue = append(f.queue, Event{Kind: Became, PID: t.pid, Thread: p.other, Last: last})
 }
 
-// resume lets a thread run on, with a signal or 0 for none.
+// resume lets a thread run, with a signal or 0 for none.
 func (f *Family) resume(t *thread, sig unix.Signal) {
 	how := unix.PtraceCont
 	if t.beginning != nil {
@@ -170,7 +168,7 @@ func (f *Family) resume(t *thread, sig unix.Signal) {
 	_ = how(t.tid, int(sig)) // it may have been killed
 }
 
-// forget forgets a thread that has ended or is held no more.
+// forget removes a thread that has ended or is not held any more.
 func (f *Family) forget(tid int) {
 	t := f.threads[tid]
 	if t == nil {
@@ -179,7 +177,7 @@ func (f *Family) forget(tid int) {
 	delete(f.threads, tid)
 	p := f.processes[t.pid]
 	delete(p.threads, tid)
-	// The main thread's end is told last.
+	// The end of the main thread is reported last.
 	if len(p.threads) > 0 && tid != t.pid {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// steps plays events of threads and writes down what comes of them.
+// steps plays events of threads and writes down the results.
 type steps struct {
 	calls *Calls
 	lines []string
@@ -45,7 +45,7 @@ func TestCalls(t *testing.T) {
 	s.enter(1, g, 950, 0x13)
 	s.leave(1, 1000)
 	s.enter(1, f, 1000, 0x10)
-	s.enter(1, g, 1000, 0x10) // at its place, from the same call: f does not jump
+	s.enter(1, g, 1000, 0x10) // at the same place and from the same call: f does not jump
 	s.leave(1, 1000)
 	s.enter(1, jumper, 1000, 0x10)
 	s.enter(1, g, 1000, 0x10)

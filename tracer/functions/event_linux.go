@@ -8,46 +8,45 @@ import (
 	"unsafe"
 )
 
-// Kind is what an event tells.
+// Kind is what an event reports.
 type Kind uint8
 
 // The kinds of events.
 const (
 	Entered = Kind(functionsCallKindCALL_ENTERED) // a thread enters a function
 	Left    = Kind(functionsCallKindCALL_LEFT)    // it returns from one
-	Looked  = Kind(functionsCallKindCALL_VALUE)   // it comes to where a value is read
-	Read    = Kind(functionsCallKindCALL_TEXT)    // a text of a call that was entered could be read
+	Looked  = Kind(functionsCallKindCALL_VALUE)   // it reaches a place where a value is read
+	Read    = Kind(functionsCallKindCALL_TEXT)    // a text of an entered call could be read
 )
 
-// Event is something that a thread did.
+// Event is an event of a thread.
 type Event struct {
 	Kind Kind
 	Time uint64 // ns of CLOCK_MONOTONIC
 	TID  uint32
-	// Function is what is entered or left. A return says which only with the entry
-	// that it belongs to, see Calls.
+	// Function is the function that is entered or left. A return alone does not identify it, only
+	// together with its entry; see Calls.
 	Function *Function
 	Value    *Value // Looked
 	PC       uint64 // of the function's first instruction, or where the value was read
 	Caller   uint64 // the return address; 0 if unknown
 
-	// Entry is what a call was entered with, of one that has ended and that package
-	// modules knows.
+	// Entry is the entry of a call that has ended, if the function belongs to package modules.
 	Entry *Event
-	// Inner says of such a call that another one made it, which counts in its place.
+	// Inner reports that such a call made another one, which counts instead of it.
 	Inner bool
-	// Slot is where the return address is on the stack, or was.
+	// Slot is the place on the stack of the return address, even if it was overwritten.
 	Slot uint64
 
 	site   *site
 	unread uint8
-	words  [MaxArguments]uint64 // of a return the result
+	words  [MaxArguments]uint64 // for a return: the result
 	texts  [MaxTexts]string
-	which  int // Read: which of them
+	which  int // Read: the number of the text
 	data   []byte
 }
 
-// counted says whether the text of an entry is bytes whose number another argument says.
+// counted reports whether the text of an entry is bytes whose number is in another argument.
 func (s *site) counted(text int) bool {
 	for i := range len(s.function.Args) {
 		letter := s.function.Args[i]
@@ -62,15 +61,15 @@ func (s *site) counted(text int) bool {
 	return false
 }
 
-// Argument is one of a call, or its result.
+// Argument is an argument of a call, or its result.
 type Argument struct {
-	Letter byte // as SWAP has them, see Function
+	Letter byte // the type in SWAP's letters, see Function
 	Number uint64
-	Text   string // of letter s
+	Text   string // for letter s
 }
 
-// Arguments appends the arguments of a call that begins to list. A text that was null
-// or not in memory is the pointer, p.
+// Arguments appends the arguments of an entry to list. A text that was null or not in memory
+// becomes the pointer, p.
 func (e *Event) Arguments(list []Argument) []Argument {
 	text, word := 0, 0
 	for i := range len(e.Function.Args) {
@@ -110,14 +109,14 @@ func (e *Event) number(letter byte, word int) uint64 {
 		return 0
 	case !e.site.narrow:
 	case letter == 'x':
-		return uint64(int32(n)) // a long, or an int that the user takes for one
+		return uint64(int32(n)) // a long, or an int that the user declared as one
 	case letter == 'w':
 		return n | e.words[word+1]<<32
 	}
 	return n
 }
 
-// text makes a the text with that number, or the pointer if it is not there.
+// text sets a to the text with the given number, or to the pointer if it could not be read.
 func (e *Event) text(a *Argument, number int) {
 	if e.unread>>number&1 != 0 {
 		a.Letter = 'p'
@@ -126,8 +125,8 @@ func (e *Event) text(a *Argument, number int) {
 	a.Text = e.texts[number]
 }
 
-// Words returns the arguments of an entry as they are in registers and on the stack, or
-// the result.
+// Words returns the arguments of an entry as they were in registers and on the stack, or the
+// result.
 func (e *Event) Words() *[MaxArguments]uint64 { return &e.words }
 
 // Text returns one of the texts of an entry, and whether it could be read.
@@ -135,21 +134,21 @@ func (e *Event) Text(number int) (string, bool) {
 	return e.texts[number], e.unread>>number&1 == 0
 }
 
-// Words of an entry that are no arguments, as in bpf/functions.h.
+// Words of an entry that are not arguments, as in bpf/functions.h.
 const (
 	wordMeasured = 13
 	wordFollowed = 14
-	wordBeside   = 15
+	wordExtra    = 15
 )
 
-// Measured returns the length of the text that an argument of an entry points to, in
-// characters; false if that was not in memory, or is too long to be measured at an entry.
+// Measured returns the length in characters of the text that an argument of an entry points to.
+// ok is false if the text was not in memory, or is too long to be measured at an entry.
 func (e *Event) Measured() (length uint64, ok bool) {
 	return e.words[wordMeasured], e.words[wordMeasured] != math.MaxUint64
 }
 
-// Followed returns what pointers lead to from an argument, or in the data of a return
-// from the result; 0 if they lead nowhere.
+// Followed returns the end of the chain of pointers that starts at an argument of an entry or, in
+// the data of a return, at the result; 0 if it leads nowhere.
 func (e *Event) Followed() uint64 {
 	if e.Kind == Left {
 		if len(e.data) < 8 {
@@ -160,11 +159,11 @@ func (e *Event) Followed() uint64 {
 	return e.words[wordFollowed]
 }
 
-// Beside returns the word beside the first of these pointers.
-func (e *Event) Beside() uint64 { return e.words[wordBeside] }
+// Extra returns the word at Function.Extra.
+func (e *Event) Extra() uint64 { return e.words[wordExtra] }
 
-// Data returns the bytes of a value, or those that a call has written; none if they
-// could not be read.
+// Data returns the bytes of a value, or those that a call has written; nil if they could not be
+// read.
 func (e *Event) Data() []byte {
 	if e.unread != 0 {
 		return nil
@@ -180,11 +179,11 @@ const (
 	textSize   = int(unsafe.Sizeof(functionsCallText{}))
 	valueStart = int(unsafe.Offsetof(functionsCallValue{}.Data))
 
-	followedBytes = 8 // of what the result of a call leads to
+	followedBytes = 8 // of what the result of a call points to
 )
 
-// Decode reads a record of the programs, aligned to 8 bytes. It copies what it keeps.
-// It returns false for what the programs never send.
+// Decode reads a record of the programs, aligned to 8 bytes. It copies what it keeps. It returns
+// false for records that the programs never send.
 func (f *Functions) Decode(b []byte, e *Event) bool {
 	if len(b) < headSize {
 		return false

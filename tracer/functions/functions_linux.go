@@ -9,25 +9,25 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Target is the process that is watched.
+// Target is the traced process.
 type Target struct {
-	PID uint32 // as the tracer numbers it
-	// NamespaceDev and NamespaceInode are those of the tracer's pid namespace; 0 in
-	// the initial one.
+	PID uint32 // in the tracer's PID namespace
+	// NamespaceDev and NamespaceInode identify the tracer's PID namespace; they are 0 in the
+	// initial one.
 	NamespaceDev, NamespaceInode uint64
 	Narrow                       bool // it is a 32-bit program on x86-64
 }
 
-// Mode is how the programs are attached, and what they must be able to do.
+// Mode is how the programs are attached, and what they must support.
 type Mode struct {
-	Multi   bool // by uprobe_multi links, else by perf events
-	Cookies bool // with cookies, else each site has programs of its own
-	// Measures is set if the length of texts may be wanted.
+	Multi   bool // attached with uprobe_multi links, otherwise with perf events
+	Cookies bool // attached with cookies; otherwise each site has programs of its own
+	// Measures is set if lengths of texts may be recorded.
 	Measures bool
 }
 
-// Functions is what watches a process. Its methods may be called by several goroutines,
-// but for Grown and Close.
+// Functions holds the programs for a process. Several goroutines may call its methods, except
+// Grown and Close.
 type Functions struct {
 	options Options
 	mode    Mode
@@ -45,20 +45,20 @@ type Functions struct {
 
 // site is a probe.
 type site struct {
-	function *Function // of an entry
-	value    *Value    // of a value
+	function *Function // for an entry
+	value    *Value    // for a value
 	narrow   bool
-	stub     bool // the function returns by the kernel's stub: it has a return probe
+	stub     bool // the function returns through the kernel's stub: it has a return probe
 	jumps    bool // it may end in a jump to another function
 }
 
-// Losses is what is missing of the events.
+// Losses counts missing events.
 type Losses struct {
-	Full    uint64 // events that found no room in a ring
+	Full    uint64 // program runs that the kernel skipped
 	Skipped uint64 // programs that the kernel did not run
 }
 
-// ErrSites says that there is no room for more probes.
+// ErrSites reports that there are too many probes.
 var ErrSites = fmt.Errorf("more than %d probes: name fewer functions", maxSites)
 
 const (
@@ -67,8 +67,8 @@ const (
 	measureWide = 0x80 // MEASURE_WIDE there
 )
 
-// Load loads the programs, for CPUs with numbers up to last and rings of so many bytes.
-// log says what is to be told of them (for tests).
+// Load loads the programs, for CPUs with numbers up to last and rings of ringBytes bytes. log
+// selects what the verifier logs (for tests).
 func Load(t Target, o Options, m Mode, last, ringBytes int, log ebpf.LogLevel) (*Functions, error) {
 	spec, err := loadFunctions()
 	if err != nil {
@@ -103,27 +103,27 @@ func Load(t Target, o Options, m Mode, last, ringBytes int, log ebpf.LogLevel) (
 	return f, nil
 }
 
-// Rings is the map for the ring buffer of each CPU.
+// Rings returns the map with the ring buffer of each CPU.
 func (f *Functions) Rings() *ebpf.Map { return f.objects.Rings }
 
 // Options returns what is recorded.
 func (f *Functions) Options() *Options { return &f.options }
 
-// Ways says how calls of a function end, for Entry.
+// Ways is how calls of a function end, for Entry.
 type Ways struct {
-	Stub  bool // by a return probe
+	Stub  bool // through a return probe
 	Jumps bool // perhaps in a jump to another function
 }
 
-// Probe is a program to be attached with a cookie, which is its site's number. The
-// program belongs to Functions.
+// Probe is a program to attach with a cookie, which is its site's number. The program belongs to
+// Functions.
 type Probe struct {
 	Program *ebpf.Program
 	Cookie  uint64
 }
 
-// Entry makes the probe for entries of a function, so many bytes behind its first
-// instruction: nothing in between may change registers or the stack.
+// Entry makes the probe for entries of a function, back bytes after its first instruction. The
+// instructions in between must not change registers or the stack.
 func (f *Functions) Entry(fn *Function, back uint64, w Ways) (Probe, error) {
 	s := &site{function: fn, narrow: f.narrow, stub: w.Stub, jumps: w.Jumps}
 	rule := functionsCallSite{Back: uint32(back)}
@@ -145,7 +145,7 @@ func (f *Functions) Entry(fn *Function, back uint64, w Ways) (Probe, error) {
 			rule.Out = rule.Words + 1
 		case fn.Follow:
 			f.follow(&rule, rule.Words+1, fn)
-			rule.Beside = uint8(fn.Beside * int(wordBytes(f.narrow)))
+			rule.Beside = uint8(fn.Extra * int(wordBytes(f.narrow)))
 		}
 		rule.Words += uint8(wordsOf(fn.Args[i], f.narrow))
 	}
@@ -158,7 +158,7 @@ func (f *Functions) Entry(fn *Function, back uint64, w Ways) (Probe, error) {
 	return f.add(s, &rule, functionsProgEntered)
 }
 
-// follow has pointers followed from a word.
+// follow sets rule to follow fn's chain of pointers from a word.
 func (f *Functions) follow(rule *functionsCallSite, from uint8, fn *Function) {
 	rule.Follow, rule.Steps = from, uint8(len(fn.Steps))
 	for i, n := range fn.Steps {
@@ -166,18 +166,18 @@ func (f *Functions) follow(rule *functionsCallSite, from uint8, fn *Function) {
 	}
 }
 
-// Leaving says what is wanted where functions return. Several may do so in one place.
+// Leaving is what to record where functions return. Several functions may return at one place.
 type Leaving struct {
-	Stub  bool // by a return probe
+	Stub  bool // through a return probe
 	text  bool // the result may be a text
 	stack bool
 	wrote int // bytes
 	via   int
-	again bool // texts that could not be read at the entry
+	again bool // read texts that could not be read at the entry
 	from  *Function
 }
 
-// Add adds what is wanted of a function.
+// Add adds what a function needs.
 func (l *Leaving) Add(fn *Function) {
 	l.text = l.text || fn.Result == 's'
 	l.again = l.again || fn.Module != 0 && strings.ContainsRune(fn.Args, 's')
@@ -188,7 +188,7 @@ func (l *Leaving) Add(fn *Function) {
 	}
 }
 
-// Return makes the probe for returns, at an instruction or by a return probe.
+// Return makes the probe for returns, at an instruction or as a return probe.
 func (f *Functions) Return(l Leaving) (Probe, error) {
 	rule := functionsCallSite{Size: uint32(l.wrote), Via: uint8(l.via)}
 	if l.text {
@@ -212,14 +212,14 @@ func (f *Functions) Return(l Leaving) (Probe, error) {
 	return f.add(&site{narrow: f.narrow}, &rule, functionsProgLeft)
 }
 
-// Stackers sets the programs that record the stack of a call: where a function begins
-// or returns, and behind a return.
-func (f *Functions) Stackers(here, behind *ebpf.Program) error {
+// Stackers sets the programs that record the stack of a call: here at an entry or a return
+// instruction, and after where a return probe runs, after the return.
+func (f *Functions) Stackers(here, after *ebpf.Program) error {
 	for at, p := range map[functionsCallStack]*ebpf.Program{
-		functionsCallStackCALL_STACK_HERE: here, functionsCallStackCALL_STACK_BEHIND: behind,
+		functionsCallStackCALL_STACK_HERE: here, functionsCallStackCALL_STACK_BEHIND: after,
 	} {
 		if err := f.objects.Stackers.Put(uint32(at), p); err != nil {
-			return fmt.Errorf("have stacks of calls recorded: %w", err)
+			return fmt.Errorf("cannot record stacks of calls: %w", err)
 		}
 	}
 	return nil
@@ -233,7 +233,7 @@ func (f *Functions) Look(v *Value) (Probe, error) {
 	return f.add(&site{value: v, narrow: f.narrow}, &rule, functionsProgLooked)
 }
 
-// add makes a site known to the programs.
+// add adds a site to the programs' map.
 func (f *Functions) add(s *site, rule *functionsCallSite, program string) (Probe, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +252,8 @@ func (f *Functions) add(s *site, rule *functionsCallSite, program string) (Probe
 	return Probe{Program: p, Cookie: uint64(number)}, nil
 }
 
-// program returns the program of a site: without cookies a copy that knows it.
+// program returns the program for a site. Without cookies it is a copy that contains the site's
+// number.
 func (f *Functions) program(name string, number uint32) (*ebpf.Program, error) {
 	if f.mode.Cookies {
 		return map[string]*ebpf.Program{
@@ -292,7 +293,7 @@ func (f *Functions) site(number int) *site {
 	return f.sites[number]
 }
 
-// Enable begins to record. Disable ends it, for good.
+// Enable starts recording. Disable stops it for good.
 func (f *Functions) Enable() error { return f.set(1) }
 
 // Disable makes the programs return at once. Any goroutine may call it.
@@ -329,8 +330,8 @@ func (f *Functions) Grown() (Losses, error) {
 	return grown, nil
 }
 
-// Close frees the programs. Those that are attached go on, and find themselves switched
-// off, until their links are closed.
+// Close frees the programs. Programs that are attached stay until their links are closed, but
+// find themselves disabled.
 func (f *Functions) Close() error {
 	var all []error
 	for _, p := range f.copies {

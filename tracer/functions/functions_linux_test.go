@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// processed is how verifiers of all kernels say how many instructions they looked at.
+// processed matches how the verifiers of all kernels print the number of instructions they
+// processed.
 var processed = regexp.MustCompile(`processed (\d+) insns`)
 
 // Each program passes the kernel's verifier with each of its settings.
@@ -33,7 +34,7 @@ func TestProgramsLoad(t *testing.T) {
 			for name, p := range map[string]*ebpf.Program{"entered": f.objects.Entered, "left": f.objects.Left, "looked": f.objects.Looked} {
 				n := processed.FindStringSubmatch(p.VerifierLog)
 				if n == nil {
-					t.Fatalf("%s: the verifier said %q", name, p.VerifierLog)
+					t.Fatalf("%s: the verifier printed %q", name, p.VerifierLog)
 				}
 				t.Logf("%s: %s instructions verified", name, n[1])
 			}
@@ -60,7 +61,7 @@ func TestProgramsLoad(t *testing.T) {
 	}
 }
 
-// A record becomes the event that it says, and nothing that is cut or unknown does.
+// A record becomes the corresponding event. Truncated and unknown records become none.
 func TestDecode(t *testing.T) {
 	fn, value := &Function{Args: "bsdxs", Result: 's'}, &Value{Size: 5}
 	f := &Functions{sites: []*site{{function: fn}, {}, {value: value}, {function: &Function{Args: "xwd"}, narrow: true}}}

@@ -18,8 +18,8 @@ var (
 	narrowNames = []string{"eax", "ecx", "edx", "ebx", "", "ebp", "esi", "edi"}
 )
 
-// names returns the registers by the numbers that instructions give them; those with
-// numbers of their own are empty.
+// names returns the registers by their numbers in instructions; registers with numbers of their
+// own are empty.
 func names(narrow bool) (all []string, sp, pc string) {
 	switch {
 	case narrow:
@@ -33,7 +33,7 @@ func names(narrow bool) (all []string, sp, pc string) {
 	return wideNames, "rsp", "rip"
 }
 
-// register returns the number that the programs have for a register.
+// register returns the programs' number for a register.
 func register(name string, narrow bool) (number uint8, ok bool) {
 	all, sp, pc := names(narrow)
 	switch name {

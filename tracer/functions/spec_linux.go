@@ -9,13 +9,13 @@ import (
 
 // Place is a place in the code of a file.
 type Place struct {
-	Library string // path or base name of a file; empty for the program
-	Symbol  string // as symbol tables have it, or as in the source; empty for an address
-	// Offset is from the symbol, in bytes, or the address as symbol tables have it.
+	Library string // path or base name of a file; empty for the program itself
+	Symbol  string // as in symbol tables or in the source; empty for an address
+	// Offset is the distance from the symbol in bytes, or the address as in symbol tables.
 	Offset uint64
 }
 
-// String returns the place as the user has written it.
+// String returns the place in the form in which the user writes it.
 func (p Place) String() string {
 	switch {
 	case p.Symbol == "":
@@ -26,66 +26,67 @@ func (p Place) String() string {
 	return p.Library + ":" + p.Symbol
 }
 
-// Function is one whose calls are told.
+// Function is a function whose calls are recorded.
 type Function struct {
 	Place
 	Args   string // a letter for each argument
-	Result byte   // letter; 0: only its entries are told
+	Result byte   // letter; 0: only entries are recorded
 
-	// For those that package modules knows.
-	Module int // its number there from 1; 0: the user has named the function
-	// Owner is empty for those of C libraries and their like. What others call inside of
-	// one with the same owner does not count.
+	// For functions of package modules.
+	Module int // its number there, from 1; 0: the user has named the function
+	// Owner is empty for functions of C libraries and similar. Calls made inside a function with
+	// the same owner do not count.
 	Owner string
-	Stack bool // the stack is told, too: where it returns, or is entered if only that is told
+	Stack bool // record the stack too: at the return, or at the entry if only that is recorded
 	Out   int  // argument that points to what the call writes, from 1; 0: none
-	Wrote int  // bytes of that, at most MaxOut
-	Via   int  // word of that which points to what is wanted, before its length; 0: it is that itself
+	Wrote int  // number of these bytes, at most MaxOut
+	Via   int  // word of these bytes that points to the wanted data, followed by its length; 0: the bytes are the data
 
-	// Passed is set if others of the module may pass their calls on by a jump, also to a
-	// place behind the first instruction: who takes the events leaves those out.
+	// Passed is set if other functions of the module may pass their calls on to this one by a
+	// jump, perhaps to a place after its first instruction. The receiver of the events must
+	// ignore those.
 	Passed bool
 
-	Follow int     // argument that Steps lead on from, from 1; FollowResult; 0: none
-	Steps  []int64 // words from what was found last to the pointer, or value, to find next
-	Beside int     // words from the argument's to one that is wanted, too; 0: none
+	Follow int     // argument that Steps start from, from 1; FollowResult; 0: none
+	Steps  []int64 // words from the last address to the pointer, or value, to read next
+	Extra  int     // words from the argument's address to one more word to record; 0: none
 }
 
-// FollowResult is Function.Follow for pointers that the result leads to.
+// FollowResult is the value of Function.Follow for pointers that start at the result.
 const FollowResult = -1
 
-// Letters of arguments, those of SWAP; the two last ones are for 32-bit programs, which
-// pass floating point numbers on the stack.
+// Letters of arguments, as in SWAP. The last two are for 32-bit programs, which pass
+// floating-point numbers on the stack.
 const (
 	argumentLetters = "bcdxpsfw"
 	resultLetters   = "bcdxpsvn"
 	floatLetters    = "fw"
 	arrayLetters    = "DFW"
-	// countedLetter is for package modules: bytes, as many as the next argument says.
+	// countedLetter is for package modules: as many bytes as the next argument counts.
 	countedLetter = 'B'
-	// These, too: a text, or one of characters of four bytes, of which only the length is
-	// wanted. There is no text beside one.
+	// So are these: a text, or a text with characters of four bytes, of which only the length is
+	// recorded. A function with one of them has no other texts.
 	measuredLetter, wideLetter = 'L', 'U'
 )
 
-// Limits of what is told of a call.
+// Limits of what is recorded of a call.
 const (
-	MaxArguments = len(functionsCallEntry{}.Words) // words: a w of a 32-bit program is two
+	MaxArguments = len(functionsCallEntry{}.Words) // words: a w of a 32-bit program takes two
 	MaxTexts     = len(functionsCallSite{}.Text)
 	MaxValue     = len(functionsCallValue{}.Data) // bytes
 	MaxOut       = 64                             // bytes, OUT_BYTES in bpf/functions.h
 )
 
-// ErrFloats refuses floating point numbers in registers.
+// ErrFloats refuses floating-point numbers in registers.
 var ErrFloats = errors.New("floating point numbers are in vector registers, which probes cannot read: " +
 	"leave their letters out, the other arguments keep their places")
 
-// ParseFunction reads LIB:SYM(ARGS)RET.
+// ParseFunction parses LIB:SYM(ARGS)RET.
 func ParseFunction(text string) (f Function, err error) {
 	wrong := func(format string, args ...any) (Function, error) {
 		return Function{}, fmt.Errorf("%q: %s", text, fmt.Sprintf(format, args...))
 	}
-	// The names of C++ functions may have parentheses, too.
+	// Names of C++ functions may contain parentheses as well.
 	open, end := strings.LastIndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
 		return wrong("letters of arguments are missing: write LIB:SYM(ARGS)RET, as libc.so.6:open(sd)d")
@@ -119,7 +120,7 @@ func ParseFunction(text string) (f Function, err error) {
 	case len(result) > 1:
 		return wrong("a function has one result, not %q", result)
 	case strings.Contains(floatLetters, result):
-		return wrong("the result %s: probes cannot read the registers of floating point numbers; n tells the end without it", result)
+		return wrong("the result %s: probes cannot read floating-point registers; use n to record the end without it", result)
 	case !strings.Contains(resultLetters, result):
 		return wrong("unknown letter %q of a result (known: %s)", result, spaced(resultLetters))
 	default:
@@ -130,12 +131,12 @@ func ParseFunction(text string) (f Function, err error) {
 
 func spaced(letters string) string { return strings.Join(strings.Split(letters, ""), " ") }
 
-// parsePlace reads LIB:SYM, LIB:SYM+0xOFFSET or LIB:+0xADDR.
+// parsePlace parses LIB:SYM, LIB:SYM+0xOFFSET or LIB:+0xADDR.
 func parsePlace(text string) (Place, error) {
 	lib, symbol, ok := strings.Cut(text, ":")
 	p := Place{Library: lib, Symbol: symbol}
 	if !ok || symbol == "" || strings.HasPrefix(symbol, ":") {
-		return p, errors.New("no LIB: in front of the function; the program itself is an empty one, as :main")
+		return p, errors.New("LIB: is missing before the function; for the program itself leave LIB empty, as in :main")
 	}
 	at := strings.LastIndex(symbol, "+0x")
 	if at < 0 {
@@ -143,13 +144,13 @@ func parsePlace(text string) (Place, error) {
 	}
 	var err error
 	if p.Offset, err = strconv.ParseUint(symbol[at+3:], 16, 64); err != nil {
-		return p, fmt.Errorf("%q is no hexadecimal number", symbol[at+1:])
+		return p, fmt.Errorf("%q is not a hexadecimal number", symbol[at+1:])
 	}
 	p.Symbol = symbol[:at]
 	return p, nil
 }
 
-// Check says what is wrong with the letters for programs of this kind.
+// Check returns an error if the letters are invalid for programs of this kind.
 func (f *Function) Check(narrow bool) error {
 	if narrow {
 		words := 0
@@ -167,12 +168,12 @@ func (f *Function) Check(narrow bool) error {
 	return nil
 }
 
-// Reads says whether what arguments point to is looked at when a call begins.
+// Reads reports whether memory that arguments point to is read when a call begins.
 func (f *Function) Reads() bool {
 	return f.Follow > 0 || f.Measures() || strings.IndexByte(f.Args, 's') >= 0 || strings.IndexByte(f.Args, countedLetter) >= 0
 }
 
-// Measures says whether the length of a text is wanted.
+// Measures reports whether the length of a text is recorded.
 func (f *Function) Measures() bool {
 	return strings.IndexByte(f.Args, measuredLetter) >= 0 || strings.IndexByte(f.Args, wideLetter) >= 0
 }

@@ -53,7 +53,7 @@ func TestParseValue(t *testing.T) {
 	}
 }
 
-// Letters and registers are those of the programs' machine.
+// Letters and registers depend on the programs' machine.
 func TestCheck(t *testing.T) {
 	float := Function{Args: "dw"}
 	if err := float.Check(false); err == nil || !strings.Contains(err.Error(), "argument 2 (w)") {

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Value is one that is read when a thread comes to a place.
+// Value is a value that is read when a thread reaches a place.
 type Value struct {
 	Place
-	ID       uint32 // that messages have
+	ID       uint32 // in the messages
 	Size     uint32 // in bytes
 	Register string
-	// Adds has a number for each pointer that is followed from the register to the
-	// value, which is added to it first. Without any the value is the register's.
+	// Adds has a number for each pointer that is followed from the register to the value; it is
+	// added to the pointer first. If Adds is empty, the value is that of the register.
 	Adds []int64
 }
 
 const maxSteps = len(functionsCallSite{}.Add)
 
-// ParseValue reads LIB:SYM+0xOFFSET@ID=EXPR/SIZE. EXPR is a register, or [EXPR], or
-// [EXPR+N] or [EXPR-N] for what is in memory there.
+// ParseValue parses LIB:SYM+0xOFFSET@ID=EXPR/SIZE. EXPR is a register, or [EXPR], [EXPR+N] or
+// [EXPR-N] for the contents of memory.
 func ParseValue(text string) (v Value, err error) {
 	wrong := func(format string, args ...any) (Value, error) {
 		return Value{}, fmt.Errorf("%q: %s", text, fmt.Sprintf(format, args...))
 	}
-	// From the end, since names may have any of these, as operator/= has.
+	// Parse from the end, because names may contain any of these characters, as in operator/=.
 	slash := strings.LastIndexByte(text, '/')
 	if slash < 0 {
 		return wrong("no /SIZE: write LIB:SYM+0xOFFSET@ID=EXPR/SIZE, as :work+0x1c@7=[rdi+8]/4")
@@ -57,7 +57,7 @@ func ParseValue(text string) (v Value, err error) {
 
 var errExpression = errors.New("a value is a register, as rdi, or what is in memory, as [rdi+8] or [[rdi]-0x10]")
 
-// parseExpression reads a register within brackets.
+// parseExpression parses a register within brackets.
 func (v *Value) parseExpression(text string) error {
 	inner := strings.TrimLeft(text, "[")
 	depth := len(text) - len(inner)
@@ -88,7 +88,7 @@ func (v *Value) parseExpression(text string) error {
 			}
 			var err error
 			if n, err = strconv.ParseInt(part, 0, 64); err != nil {
-				return fmt.Errorf("%q is no number of bytes", part)
+				return fmt.Errorf("%q is not a number of bytes", part)
 			}
 		}
 		v.Adds = append(v.Adds, n)
@@ -96,7 +96,7 @@ func (v *Value) parseExpression(text string) error {
 	return nil
 }
 
-// Check says what is wrong with the value for programs of this kind.
+// Check returns an error if the value is invalid for programs of this kind.
 func (v *Value) Check(narrow bool) error {
 	if _, ok := register(v.Register, narrow); !ok {
 		return fmt.Errorf("%s: unknown register %q of these programs (known: %s)", v.Place, v.Register, registerNames(narrow))

@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holder is what the child has.
+// holder is the state of the child.
 type holder struct {
 	programs []*ebpf.Program
 	files    []int         // descriptors
-	unready  error         // why there are none
+	unready  error         // why there are no files
 	nothing  *ebpf.Program // does nothing; nil until it is needed
 	links    []link.Link
-	holds    []link.Link    // that have breakpoints in
-	closing  sync.WaitGroup // of links that are without effect
+	holds    []link.Link    // links that keep breakpoints in place
+	closing  sync.WaitGroup // closing of links that have no effect
 }
 
-// Run is the child: it does what the tracer asks until that is gone, and takes all
-// probes out.
+// Run is the child. It executes the tracer's requests until the tracer is gone, and then removes
+// all probes.
 func Run() {
-	// The end of the tracer is its only end.
+	// Only the end of the tracer ends the child.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
-	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for who lists or kills processes by it
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for those who list or kill processes by name
 	socket := os.NewFile(0, "tracer")
 	requests, answers := gob.NewDecoder(socket), gob.NewEncoder(socket)
 	h := &holder{}
@@ -43,23 +43,23 @@ func Run() {
 	for {
 		var r request
 		if err := requests.Decode(&r); err != nil {
-			break // the tracer has closed the socket or ended
+			break // the tracer has closed the socket or has ended
 		}
 		if err := answers.Encode(h.do(&r)); err != nil {
 			break
 		}
 	}
-	_ = h.detach() // there is nobody left to tell
+	_ = h.detach() // nobody is left to report an error to
 	h.closing.Wait()
 }
 
-// takeOver makes the descriptors that were received its own.
+// takeOver makes the received descriptors its own.
 func (h *holder) takeOver(programs, files []int, err error) {
 	h.files, h.unready = files, err
 	for _, fd := range programs {
 		p, err := ebpf.NewProgramFromFD(fd)
 		if err != nil {
-			h.unready = fmt.Errorf("take over a program: %w", err)
+			h.unready = fmt.Errorf("take over program: %w", err)
 		}
 		h.programs = append(h.programs, p)
 	}
@@ -93,7 +93,7 @@ func (h *holder) do(r *request) (a answer) {
 	return a
 }
 
-// discard closes links that have no effect any more, without waiting for it.
+// discard closes links that have no effect any more, without waiting.
 func (h *holder) discard(links []link.Link) {
 	for _, l := range links {
 		h.closing.Go(func() { _ = l.Close() })
@@ -106,7 +106,7 @@ func failed(err error) *Error {
 	return e
 }
 
-// attach returns which of the group's sites failed.
+// attach returns the index of the group's site that failed.
 func (h *holder) attach(g *Group) (site int, err error) {
 	program := h.programs[g.Program]
 	exe, err := link.OpenExecutable(h.file(g))
@@ -131,7 +131,7 @@ func (h *holder) attach(g *Group) (site int, err error) {
 	return 0, nil
 }
 
-// multi puts all probes of a group into one link.
+// multi attaches all probes of a group with one link.
 func (h *holder) multi(g *Group, exe *link.Executable, program *ebpf.Program) error {
 	o := &link.UprobeMultiOptions{PID: uint32(g.PID)}
 	for _, s := range g.Sites {
@@ -152,13 +152,13 @@ func (h *holder) multi(g *Group, exe *link.Executable, program *ebpf.Program) er
 	return nil
 }
 
-// file is the name under which the child finds the file of a group.
+// file returns the name under which the child opens the file of a group.
 func (h *holder) file(g *Group) string {
 	return fmt.Sprintf("/proc/self/fd/%d", h.files[g.File])
 }
 
-// detach closes the links side by side, since each perf event waits for a grace period
-// of the kernel.
+// detach closes the links in parallel, because each perf event waits for a grace period of the
+// kernel.
 func (h *holder) detach() error {
 	links := slices.Concat(h.links, h.holds)
 	h.links, h.holds = nil, nil

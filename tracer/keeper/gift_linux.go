@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gift says how many descriptors are handed over.
+// gift counts the descriptors that are handed over.
 type gift struct{ programs, files uint32 }
 
-// giftSize is how many bytes one is, in each of the messages that descriptors come with.
+// giftSize is the size of a gift in bytes. Each message with descriptors contains one.
 const giftSize = 8
 
-// maxDescriptors is how many a message takes (SCM_MAX_FD).
+// maxDescriptors is the most descriptors in a message (SCM_MAX_FD).
 const maxDescriptors = 253
 
-// give sends descriptors, those of programs first.
+// give sends descriptors, starting with those of programs.
 func give(to *os.File, g gift, fds []int) error {
 	var head [giftSize]byte
 	binary.NativeEndian.PutUint32(head[:], g.programs)

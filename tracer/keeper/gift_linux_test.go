@@ -26,7 +26,7 @@ func sockets(t *testing.T) (tracer, child *os.File) {
 	return tracer, child
 }
 
-// inode tells open files apart.
+// inode distinguishes open files.
 func inode(t *testing.T, fd int) uint64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -36,8 +36,8 @@ func inode(t *testing.T, fd int) uint64 {
 	return st.Ino
 }
 
-// Descriptors arrive in their order, however many messages they take, and nothing of
-// what is sent behind them is taken.
+// Descriptors arrive in their order, however many messages they need, and nothing that follows
+// them is consumed.
 func TestDescriptorsArrive(t *testing.T) {
 	for _, n := range []int{0, 3, maxDescriptors, maxDescriptors + 1, 2*maxDescriptors + 5} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestDescriptorsArrive(t *testing.T) {
 			sent := make(chan error, 1)
 			go func() {
 				err := give(tracer, gift{uint32(count), uint32(n - count)}, fds)
-				_, errBehind := tracer.WriteString("behind")
-				sent <- errors.Join(err, errBehind)
+				_, errAfter := tracer.WriteString("after!")
+				sent <- errors.Join(err, errAfter)
 			}()
 			programs, files, err := take(child)
 			if err := errors.Join(err, <-sent); err != nil {
@@ -74,15 +74,15 @@ func TestDescriptorsArrive(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			behind := make([]byte, 6)
-			if _, err := io.ReadFull(child, behind); err != nil || string(behind) != "behind" {
-				t.Errorf("behind them there is %q, %v", behind, err)
+			after := make([]byte, 6)
+			if _, err := io.ReadFull(child, after); err != nil || string(after) != "after!" {
+				t.Errorf("what follows is %q, %v", after, err)
 			}
 		})
 	}
 }
 
-// A tracer that ends before it has given anything is the child's end.
+// A tracer that ends before it has given anything ends the child.
 func TestNothingIsGiven(t *testing.T) {
 	tracer, child := sockets(t)
 	if err := tracer.Close(); err != nil {

@@ -37,7 +37,7 @@ func doNothing() (*ebpf.Program, error) {
 	return p, nil
 }
 
-// holdGroup returns which site failed.
+// holdGroup returns the index of the site that failed.
 func (h *holder) holdGroup(g *Group) (site int, err error) {
 	exe, err := link.OpenExecutable(h.file(g))
 	if err != nil {

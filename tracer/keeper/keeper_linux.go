@@ -1,9 +1,9 @@
 // Package keeper puts probes into a process and takes them out, in a process of its own.
 //
-// The kernel gives up on a breakpoint while who installs or removes it is being killed
-// ("failed to unregister, leaking uprobe"), and leaves it in the traced process. So the
-// links belong to a child, the keeper, which takes all probes out when the tracer tells
-// it to, or has ended in whatever way.
+// The kernel gives up on a breakpoint if the process that installs or removes it is being killed
+// ("failed to unregister, leaking uprobe"), and leaves it in the traced process. So the links
+// belong to a child, the keeper. It removes all probes when the tracer requests it or has ended
+// in any way.
 package keeper
 
 import (
@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is the name of the child, argv[0], by which it knows what it is. It has nothing
-// of the tracer's, so that who kills that by name does not kill both.
+// Name is the name of the child, argv[0], by which it knows its task. It has nothing in common
+// with the tracer's name, so that killing processes by that name does not kill both.
 const Name = "rtrace-keeper"
 
-// Group is probes in one file that run the same program.
+// Group is a set of probes in one file that run the same program.
 type Group struct {
-	Program int  // its number among those given to Start; not for Hold
-	File    int  // the same for files
+	Program int  // its index among those passed to Give; not for Hold
+	File    int  // the file's index
 	Return  bool // at the functions' returns
 	Multi   bool // as one uprobe_multi link; otherwise as a perf event each
-	PID     int  // of the process for Multi, otherwise of one of its threads, as for Hold
+	PID     int  // a process for Multi; otherwise, and for Hold, one of its threads
 	Cookies bool // the sites have cookies
 	Sites   []Site
 }
@@ -38,11 +38,11 @@ type Site struct {
 	Cookie uint64
 }
 
-// Error says which probe could not be put in and why. It unwraps to a unix.Errno if the
-// kernel gave one.
+// Error reports which probe could not be attached and why. It unwraps to a unix.Errno if the
+// kernel returned one.
 type Error struct {
-	Group int // its number
-	Site  int // the number of the first one in it that failed; 0 for Multi
+	Group int // its index
+	Site  int // the index of the first site that failed; 0 for Multi
 	Text  string
 	Errno unix.Errno // 0: none
 }
@@ -57,21 +57,21 @@ func (e *Error) Unwrap() error {
 	return e.Errno
 }
 
-// ErrEnded says that the child has ended, and with it the probes.
+// ErrEnded reports that the child has ended, and with it the probes.
 var ErrEnded = errors.New("rtrace-keeper, which holds the probes, has ended: start the trace again")
 
-// request is what the tracer wants of the child, in this order.
+// request is what the child has to do, in this order.
 type request struct {
 	Detach  bool // close all links, and return when they are closed
-	Discard bool // close those there were, behind the answer
+	Discard bool // close the previous links after answering
 	Attach  []Group
 	Hold    []Group
 }
 
-// answer is nil in Err if all was done.
+// answer has a nil Err if everything was done.
 type answer struct{ Err *Error }
 
-// Keeper is the child. Its methods are not for several goroutines at a time.
+// Keeper controls the child. Its methods must not be called concurrently, except Wake.
 type Keeper struct {
 	pid, pidfd int
 	socket     *os.File
@@ -89,7 +89,7 @@ func Start() (*Keeper, error) {
 	k := newKeeper(os.NewFile(uintptr(pair[0]), "keeper"))
 	k.pid, err = syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
 		Dir: "/", Files: []uintptr{uintptr(pair[1]), none, none},
-		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd}, // who kills the tracer's group does not kill it
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd}, // a signal to the tracer's group does not reach it
 	})
 	if err := errors.Join(err, unix.Close(pair[1])); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the process that holds the probes: %w", err), k.socket.Close())
@@ -101,8 +101,8 @@ func newKeeper(socket *os.File) *Keeper {
 	return &Keeper{socket: socket, requests: gob.NewEncoder(socket), answers: gob.NewDecoder(socket)}
 }
 
-// Give gives the child the programs and the files that Groups name, before anything else
-// and once. The caller may close them then.
+// Give passes the programs and the files that Groups refer to to the child. Call it once, before
+// any other request. The caller may close them afterwards.
 func (k *Keeper) Give(programs []*ebpf.Program, files []*os.File) error {
 	var fds []int
 	for _, p := range programs {
@@ -117,26 +117,26 @@ func (k *Keeper) Give(programs []*ebpf.Program, files []*os.File) error {
 	return nil
 }
 
-// PID returns the child's process id.
+// PID returns the child's process ID.
 func (k *Keeper) PID() int { return k.pid }
 
 // FD returns a descriptor that is readable when the child has ended. It belongs to the
 // Keeper.
 func (k *Keeper) FD() int { return k.pidfd }
 
-// Attach puts probes in, one group after the other. After an error, an *Error or
-// ErrEnded, those before it are in.
+// Attach attaches probes, one group after the other. After an error, an *Error or ErrEnded, the
+// groups before the failed one are attached.
 func (k *Keeper) Attach(groups []Group) error { return k.ask(&request{Attach: groups}) }
 
-// Replace is Attach in place of the probes that there are, which must be without effect
-// by now: they are removed later.
+// Replace attaches probes in place of the existing ones, which must have no effect any more: they
+// are removed later.
 func (k *Keeper) Replace(groups []Group) error { return k.ask(&request{Discard: true, Attach: groups}) }
 
-// Hold puts perf events beside the probes that do nothing but have the breakpoints in.
-// They stay until Detach: to remove one could take a breakpoint away.
+// Hold attaches additional perf events that do nothing but keep the breakpoints in place. They
+// stay until Detach, because removing one could remove a breakpoint.
 func (k *Keeper) Hold(groups []Group) error { return k.ask(&request{Hold: groups}) }
 
-// Detach takes all probes out.
+// Detach removes all probes.
 func (k *Keeper) Detach() error { return k.ask(&request{Detach: true}) }
 
 func (k *Keeper) ask(r *request) error {
@@ -153,28 +153,28 @@ func (k *Keeper) ask(r *request) error {
 	return nil
 }
 
-// ended is ErrEnded with what the connection said, as text alone: its io.EOF is not that
-// of a trace.
+// ended returns ErrEnded with the text of the connection's error. That error may be io.EOF, which
+// must not be taken for the end of a trace.
 func ended(err error) error { return fmt.Errorf("%w (%s)", ErrEnded, err.Error()) }
 
-// Close takes all probes out and ends the child. Probes of a child that has ended are
-// out already.
+// Close removes all probes and ends the child. If the child has ended already, so have its
+// probes.
 func (k *Keeper) Close() error {
 	k.Wake()
 	return errors.Join(k.socket.Close(), k.reap())
 }
 
-// Wake lets a child go on that was stopped by a signal: it has to take the probes out. It
-// may be called while another method waits for the child's answer.
+// Wake resumes a child that was stopped by a signal, because it has to remove the probes. It may
+// be called while another method waits for the child's answer.
 func (k *Keeper) Wake() {
-	_ = unix.PidfdSendSignal(k.pidfd, unix.SIGCONT, nil, 0) // one that has ended needs none
+	_ = unix.PidfdSendSignal(k.pidfd, unix.SIGCONT, nil, 0) // no effect if the child has ended
 }
 
-// Leave is Close without waiting for it. The child does its work also when this process
-// has ended.
+// Leave closes the Keeper without waiting. The child does its work even after this process has
+// ended.
 func (k *Keeper) Leave() error {
 	k.Wake()
-	go func() { _ = k.reap() }() // for one that goes on
+	go func() { _ = k.reap() }() // needed if this process continues
 	return k.socket.Close()
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A child that ends over a request is an error, and no end of a trace, which is what
-// io.EOF would be taken for.
+// A child that ends during a request causes an error, and not io.EOF, which would be taken for
+// the end of a trace.
 func TestEndOverARequest(t *testing.T) {
 	tracer, child := sockets(t)
 	taken := make(chan error, 1)

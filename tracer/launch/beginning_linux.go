@@ -2,15 +2,15 @@ package launch
 
 import "rtrace-bpf/internal/linux/proc"
 
-// Beginning is how the program begins that a process has just become, for those who
-// hold processes that they have not started.
+// Beginning is how the program that a process has just executed begins, for callers that hold
+// processes they have not started.
 type Beginning struct {
 	pid   int
 	start start
-	files int // with code, when the process was last looked at
+	files int // number of mapped files with code at the last look
 }
 
-// BeginningOf looks at a process that ptrace has stopped at its exec.
+// BeginningOf examines a process that ptrace has stopped at its exec.
 func BeginningOf(pid int) (*Beginning, error) {
 	head, err := proc.ProgramHead(pid)
 	if err != nil {
@@ -24,19 +24,19 @@ func BeginningOf(pid int) (*Beginning, error) {
 	return b, err
 }
 
-// AtOnce says that the process need not run any further: its allocator is in the
-// program itself, or in the loader.
+// AtOnce reports that the process need not run any further: its allocator is in the program
+// itself, or in the loader.
 func (b *Beginning) AtOnce() bool { return b.start == startStatic || b.start == startOwnLoader }
 
-// Static says that nothing will be mapped beside the program.
+// Static reports that nothing but the program will be mapped.
 func (b *Beginning) Static() bool { return b.start == startStatic }
 
-// Mapped says, of a process that ptrace has stopped at a system call, whether all
-// libraries have been mapped since it was last asked, and nothing of them has run.
+// Mapped reports whether a process that ptrace has stopped at a system call has mapped all its
+// libraries since the last call of Mapped, and has not run anything of them.
 func (b *Beginning) Mapped() (bool, error) { return allMapped(b.pid, &b.files) }
 
-// allMapped says whether a process that has stopped at a system call has mapped all its
-// libraries, and more than so many files since.
+// allMapped reports whether a process that has stopped at a system call has mapped all its
+// libraries, and more than files files since the last look.
 func allMapped(pid int, files *int) (bool, error) {
 	stop, err := stopOf(pid)
 	if err != nil || !stop.entersMapped() {

@@ -13,31 +13,30 @@ import (
 	"rtrace-bpf/internal/printable"
 )
 
-// ErrEnded says that the command has ended while it was held: before it could have
-// been traced.
-var ErrEnded = errors.New("the command has ended before its libraries were there")
+// ErrEnded reports that the command has ended while it was held, before it could be traced.
+var ErrEnded = errors.New("the command ended before its libraries were mapped")
 
-// Options say how a command is started. Its user, directory, environment and limits
-// are those of this process.
+// Options is how a command is started. Its user, directory, environment and limits are those of
+// this process.
 type Options struct {
 	Files [3]*os.File // its standard streams
 	Nice  int         // its nice value
 }
 
-// Command is a command that was started. Next, Release and Kill are for one goroutine
-// at a time; Signal and Wait may be called besides.
+// Command is a command that was started. Next, Release and Kill must not be called concurrently;
+// Signal and Wait may be called at any time.
 type Command struct {
 	pid      int
-	requests chan func() // for the thread that holds it, the only one that may
+	requests chan func() // functions for the thread that holds the command, because no other thread may
 	hold     hold
 
-	mu     sync.Mutex // of status and ended
+	mu     sync.Mutex // protects status and ended
 	status unix.WaitStatus
-	ended  bool // it was waited for: its process id may be another's
+	ended  bool // it was waited for: its process ID may have been reused
 }
 
-// Start starts the program that argv[0] names, looked for as shells do, and holds it
-// where its program begins. The caller must Release or Kill it, and Wait. Errors wrap
+// Start starts the program named by argv[0], which it finds in the way of a shell, and holds it
+// where its program begins. The caller must call Release or Kill, and then Wait. Errors wrap
 // ErrNotFound or ErrNotExecutable if they are about the program.
 func Start(argv []string, o Options) (*Command, error) {
 	path, err := find(argv[0], os.Getenv("PATH"))
@@ -50,7 +49,7 @@ func Start(argv []string, o Options) (*Command, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	if err := c.do(c.hold.begin); err != nil && !errors.Is(err, ErrEnded) { // Next tells of that
+	if err := c.do(c.hold.begin); err != nil && !errors.Is(err, ErrEnded) { // Next returns that error
 		c.Kill()
 		c.Wait()
 		return nil, fmt.Errorf("hold %s: %w", printable.Name(path), err)
@@ -58,10 +57,10 @@ func Start(argv []string, o Options) (*Command, error) {
 	return c, nil
 }
 
-// serve is the thread that starts the command: for the kernel it is the one that holds
-// it. It ends with the last request, since it has the command's priority.
+// serve is the thread that starts the command: to the kernel, it is the thread that holds it. The
+// thread ends with the last request, because it has the command's priority.
 func (c *Command) serve(start func() error, started chan<- error) {
-	runtime.LockOSThread() // for good
+	runtime.LockOSThread() // never unlocked
 	err := start()
 	started <- err
 	if err != nil {
@@ -90,27 +89,27 @@ func (c *Command) start(path string, argv []string, o Options) error {
 	return nil
 }
 
-// do has the thread that holds the command do something.
+// do runs f in the thread that holds the command.
 func (c *Command) do(f func() error) error {
 	done := make(chan error)
 	c.requests <- func() { done <- f() }
 	return <-done
 }
 
-// note keeps how the command has ended.
+// note stores how the command has ended.
 func (c *Command) note(status unix.WaitStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status, c.ended = status, true
 }
 
-// PID returns the command's process id.
+// PID returns the command's process ID.
 func (c *Command) PID() int { return c.pid }
 
-// Next lets the command run to the next place where probes may be put in, and says
-// whether there is one. The first is before any code that calls an allocator may have
-// run, unless its file was not there yet: then the next one is to be tried. The error
-// is ErrEnded if the command ended on its way.
+// Next runs the command to the next place where probes may be attached, and reports whether there
+// is one. The first place is before any code that calls an allocator may have run. If the
+// allocator's file is not mapped there yet, call Next again. The error is ErrEnded if the command
+// ended on the way.
 func (c *Command) Next() (there bool, err error) {
 	err = c.do(func() (err error) {
 		there, err = c.hold.next()
@@ -119,14 +118,14 @@ func (c *Command) Next() (there bool, err error) {
 	return there, err
 }
 
-// Release lets the command go. It runs from then on as if nobody had held it.
+// Release lets the command run. From then on it runs as if it had never been held.
 func (c *Command) Release() error {
 	err := c.do(c.hold.release)
 	close(c.requests)
 	return err
 }
 
-// Kill ends a command that is still held.
+// Kill kills a command that is still held.
 func (c *Command) Kill() {
 	c.Signal(unix.SIGKILL)
 	close(c.requests)
@@ -137,12 +136,12 @@ func (c *Command) Signal(sig unix.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
-		_ = unix.Kill(c.pid, sig) // it may have ended, or be another user's by now
+		_ = unix.Kill(c.pid, sig) // it may have ended, or belong to another user by now
 	}
 }
 
-// Wait waits for the end of the command, and returns its exit status as shells do:
-// 128+n if signal n has ended it.
+// Wait waits for the end of the command, and returns its exit status as shells do: 128+n if
+// signal n has ended it.
 func (c *Command) Wait() int {
 	for {
 		c.mu.Lock()
@@ -151,7 +150,7 @@ func (c *Command) Wait() int {
 		if ended {
 			break
 		}
-		// Without taking it, so that Signal can still tell whose the process id is.
+		// Leave the zombie, so that Signal still knows that the process ID is the command's.
 		err := unix.Waitid(unix.P_PID, c.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -164,7 +163,7 @@ func (c *Command) Wait() int {
 	return c.status.ExitStatus()
 }
 
-// take takes the status of a command that has ended.
+// take reaps a command that has ended and stores its status.
 func (c *Command) take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

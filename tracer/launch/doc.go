@@ -1,12 +1,11 @@
-// Package launch starts a command and holds it, by ptrace, until a tracer has its
-// probes in: before the program or one of its libraries has called anything.
+// Package launch starts a command and holds it with ptrace until a tracer has attached its
+// probes, before the program or one of its libraries has called anything.
 //
-// Where that is depends on how the program begins. A static one is held at its first
-// instruction. For a dynamic one the loader maps all libraries, then sets up the
-// storage of the first thread, relocates, and runs constructors; each part makes
-// system calls that the others do not make, so it is held at the first one behind the
-// mapping. A C library that is its own loader (musl) calls constructors from the
-// program's entry point, and the program is held there.
+// The place depends on how the program begins. A static program is held at its first instruction.
+// For a dynamic one, the loader maps all libraries, then sets up the storage of the first thread,
+// relocates, and runs constructors. Each of these parts makes system calls that the others do not
+// make, so the program is held at the first one after the mapping. A C library that is its own
+// loader (musl) calls constructors from the program's entry point, and the program is held there.
 //
-// If the tracer ends meanwhile, the kernel kills the command.
+// If the tracer ends in the meantime, the kernel kills the command.
 package launch

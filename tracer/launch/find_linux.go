@@ -13,17 +13,17 @@ import (
 	"rtrace-bpf/internal/printable"
 )
 
-// Why a command cannot be started.
+// Reasons why a command cannot be started.
 var (
 	ErrNotFound      = errors.New("command not found")
 	ErrNotExecutable = errors.New("command cannot be executed")
 )
 
-// find returns the path of a program: the name if it has a slash, else the first file
-// of that name in the folders of path that may be executed.
+// find returns the path of a program: the name if it contains a slash, otherwise the first
+// executable file of that name in the folders of path.
 func find(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil // the kernel says what is wrong with it
+		return name, nil // the kernel reports what is wrong with it
 	}
 	why := ErrNotFound
 	for _, folder := range filepath.SplitList(path) {
@@ -43,13 +43,13 @@ func find(name, path string) (string, error) {
 	return "", fmt.Errorf("%s: %w", printable.Name(name), why)
 }
 
-// startError says why the kernel does not start the program at path.
+// startError returns why the kernel did not start the program at path.
 func startError(path string, err error) error {
 	why := error(nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		why = ErrNotFound
-		if _, e := os.Stat(path); e == nil { // its interpreter is not there
+		if _, e := os.Stat(path); e == nil { // its interpreter is missing
 			err = fmt.Errorf("its interpreter: %w", err)
 		}
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ETXTBSY),

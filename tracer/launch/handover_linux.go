@@ -2,9 +2,9 @@ package launch
 
 import "golang.org/x/sys/unix"
 
-// HandOver lets the command go as Release does, but stopped, so that another thread can
-// hold it: a SIGSTOP is on its way to it, and nothing of it runs before a SIGCONT. It
-// returns the signals that were to stop it meanwhile, which it is to have then.
+// HandOver lets the command go like Release, but stopped, so that another thread can seize it: a
+// SIGSTOP is pending, and the command does not run before a SIGCONT. HandOver returns the stop
+// signals that arrived in the meantime, which must be sent to the command afterwards.
 func (c *Command) HandOver() (stops []unix.Signal, err error) {
 	err = c.do(func() error {
 		stops, c.hold.stops = c.hold.stops, []unix.Signal{unix.SIGSTOP}
@@ -14,6 +14,6 @@ func (c *Command) HandOver() (stops []unix.Signal, err error) {
 	return stops, err
 }
 
-// Take takes the exit status of the command, which has ended, so that nobody else
-// need wait for it. Wait returns it.
+// Take reaps the command, which has ended, so that nobody else needs to wait for it. Wait returns
+// the status.
 func (c *Command) Take() { c.take() }

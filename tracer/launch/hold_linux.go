@@ -9,30 +9,29 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// hold is a process that is held. Its methods are for the thread that started it.
+// hold is a process that is held. Only the thread that started the process may call its methods.
 type hold struct {
 	pid  int
-	note func(unix.WaitStatus) // is told of its end
+	note func(unix.WaitStatus) // called with the status when the process ends
 
 	start  start
-	files  int    // with code, when the process was last looked at
-	entry  uint64 // where its program begins
-	saved  []byte // what the breakpoint there has replaced; nil: there is none
-	last   bool   // it has got to the last place
+	files  int    // number of mapped files with code at the last look
+	entry  uint64 // entry point of its program
+	saved  []byte // what the breakpoint there has replaced; nil: no breakpoint
+	last   bool   // it has reached the last place
 	ended  bool
 	stops  []unix.Signal
-	signal int // for the process when it goes on
+	signal int // to deliver when the process continues
 }
 
-// begin is called when the process has been started: it is stopped where it has
-// become the program.
+// begin is called after the process was started, when it is stopped at its exec.
 func (h *hold) begin() error {
 	if _, err := h.wait(); err != nil {
 		return err
 	}
-	// From here on the process ends with this one.
+	// From here on the kernel kills the process when this one ends.
 	if err := unix.PtraceSetOptions(h.pid, unix.PTRACE_O_EXITKILL|unix.PTRACE_O_TRACESYSGOOD); err != nil {
-		return fmt.Errorf("have it end with rtrace-bpf: %w", err)
+		return fmt.Errorf("make it end with rtrace-bpf: %w", err)
 	}
 	head, err := proc.ProgramHead(h.pid)
 	if err != nil {
@@ -48,7 +47,7 @@ func (h *hold) begin() error {
 	return err
 }
 
-// next is Command.Next.
+// next implements Command.Next.
 func (h *hold) next() (bool, error) {
 	switch {
 	case h.ended:
@@ -66,7 +65,7 @@ func (h *hold) next() (bool, error) {
 	return true, h.run()
 }
 
-// run lets the process run to the next place.
+// run runs the process to the next place.
 func (h *hold) run() error {
 	for {
 		resume := unix.PtraceCont
@@ -75,8 +74,8 @@ func (h *hold) run() error {
 		}
 		signal := h.signal
 		h.signal = 0
-		if err := resume(h.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: wait tells
-			return fmt.Errorf("let the command run: %w", err)
+		if err := resume(h.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: wait returns that
+			return fmt.Errorf("resume the command: %w", err)
 		}
 		status, err := h.wait()
 		if err != nil {
@@ -89,7 +88,7 @@ func (h *hold) run() error {
 	}
 }
 
-// at says whether the place where the process has stopped is one for probes.
+// at reports whether the process has stopped at a place for probes.
 func (h *hold) at(status unix.WaitStatus) (bool, error) {
 	switch sig := status.StopSignal(); {
 	case sig == unix.SIGTRAP|syscallStop:
@@ -105,7 +104,7 @@ func (h *hold) at(status unix.WaitStatus) (bool, error) {
 		}
 		h.signal = int(sig)
 	case Stops(sig):
-		h.stops = append(h.stops, sig) // it stops when it is let go
+		h.stops = append(h.stops, sig) // the process stops when it is released
 	default:
 		h.signal = int(sig)
 	}
@@ -134,11 +133,11 @@ func (h *hold) release() error {
 			return err
 		}
 	}
-	for _, sig := range h.stops { // they take effect when nobody holds it any more
+	for _, sig := range h.stops { // they take effect when the process is not held any more
 		_ = unix.Kill(h.pid, sig)
 	}
 	if err := unix.PtraceDetach(h.pid); err != nil && !errors.Is(err, unix.ESRCH) { // it was killed
-		return fmt.Errorf("let the command go: %w", err)
+		return fmt.Errorf("release the command: %w", err)
 	}
 	return nil
 }
@@ -149,17 +148,17 @@ func (h *hold) setBreakpoint() error {
 		return fmt.Errorf("read the command's first instruction: %w", err)
 	}
 	if _, err := unix.PtracePokeText(h.pid, uintptr(h.entry), breakpoint); err != nil {
-		return fmt.Errorf("put a breakpoint on the command's first instruction: %w", err)
+		return fmt.Errorf("set a breakpoint on the command's first instruction: %w", err)
 	}
 	h.saved = saved
 	return nil
 }
 
-// removeBreakpoint takes the breakpoint out. back says that the process has run into
-// it and is to go on at its place.
+// removeBreakpoint removes the breakpoint. back reports that the process has hit it and must
+// continue at its address.
 func (h *hold) removeBreakpoint(back bool) error {
 	if _, err := unix.PtracePokeText(h.pid, uintptr(h.entry), h.saved); err != nil {
-		return fmt.Errorf("take the breakpoint on the command's first instruction out: %w", err)
+		return fmt.Errorf("remove the breakpoint from the command's first instruction: %w", err)
 	}
 	h.saved = nil
 	if !back {

@@ -18,8 +18,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The test binary is a tracer that holds a command and then waits to be killed when it
-// is started with this in its environment.
+// If this is in its environment, the test binary is a tracer that holds a command and then waits
+// to be killed.
 const asHolder = "RTRACE_LAUNCH_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func started(t *testing.T, argv ...string) (c *Command, output *os.File) {
 	return c, output
 }
 
-// next demands another place.
+// next runs the command to another place, which must exist.
 func next(t *testing.T, c *Command) {
 	t.Helper()
 	if there, err := c.Next(); !there || err != nil {
@@ -58,8 +58,8 @@ func next(t *testing.T, c *Command) {
 	}
 }
 
-// A command is held when the loader has mapped all that it needs, as ldd has it, and
-// nothing of it has run; then at its first instruction, which is as it was.
+// A command is held when the loader has mapped everything that it needs according to ldd, and
+// nothing of it has run. Then it is held at its first instruction, which is unchanged.
 func TestHeld(t *testing.T) {
 	library := testutil.Build(t, "launch", "-DLIBRARY", "-shared", "-fPIC")
 	program := testutil.Build(t, "launch", "-DNEEDS_LIBRARY", library)
@@ -70,7 +70,7 @@ func TestHeld(t *testing.T) {
 	}
 	next(t, c)
 	if there, err := c.Next(); there || err != nil {
-		t.Errorf("behind the last place: %v, %v", there, err)
+		t.Errorf("after the last place: %v, %v", there, err)
 	}
 	testutil.CodeOf(t, c.PID()).Original(t)
 	if err := c.Release(); err != nil {
@@ -84,11 +84,11 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := testutil.ParseReport(text); err != nil || len(r.Done()) < 15 {
-		t.Errorf("it says %q, %v", text, err)
+		t.Errorf("it printed %q, %v", text, err)
 	}
 }
 
-// mapped lists the files with code of a process, but for the loader.
+// mapped lists the mapped files with code of a process, except the loader.
 func mapped(t *testing.T, pid int) []string {
 	t.Helper()
 	all, err := proc.Maps(pid)
@@ -105,14 +105,14 @@ func mapped(t *testing.T, pid int) []string {
 	return slices.Compact(paths)
 }
 
-// ldd is what the script of that name does, which not all machines have (ld.so(8)).
+// ldd does what the script of that name does, which not all machines have (ld.so(8)).
 func ldd(program string) ([]byte, error) {
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "LD_TRACE_LOADED_OBJECTS=1")
 	return cmd.Output()
 }
 
-// needs lists a program and what ldd says of it, but for the loader.
+// needs lists a program and the libraries that ldd prints for it, except the loader.
 func needs(t *testing.T, program string) []string {
 	t.Helper()
 	text, err := ldd(program)
@@ -134,7 +134,7 @@ func needs(t *testing.T, program string) []string {
 	return slices.Compact(paths)
 }
 
-// A loader that is told what to run is no static program.
+// A loader that is started with a program as an argument is not a static program.
 func TestHeldByHand(t *testing.T) {
 	program := testutil.Build(t, "launch")
 	loader := ""
@@ -158,15 +158,15 @@ func TestHeldByHand(t *testing.T) {
 	}
 }
 
-// A command ends with who holds it, without having done anything.
+// A command ends with the process that holds it, without having run.
 func TestHolderKilled(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	holder := exec.Command(exe)
-	var said strings.Builder
-	holder.Env, holder.Stderr = append(os.Environ(), asHolder+"="+testutil.Build(t, "launch")), &said
+	var output strings.Builder
+	holder.Env, holder.Stderr = append(os.Environ(), asHolder+"="+testutil.Build(t, "launch")), &output
 	out, err := holder.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestHolderKilled(t *testing.T) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	pid, e := strconv.Atoi(strings.TrimSuffix(line, " <nil>\n"))
 	if err != nil || e != nil {
-		t.Fatalf("the holder says %q", line)
+		t.Fatalf("the holder printed %q", line)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -187,16 +187,16 @@ func TestHolderKilled(t *testing.T) {
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Standard error is complete when the command has closed it, too.
-	if err := holder.Wait(); err == nil || said.Len() > 0 {
-		t.Errorf("%v; the command has said %q", err, said.String())
+	// Standard error is complete when the command has closed it as well.
+	if err := holder.Wait(); err == nil || output.Len() > 0 {
+		t.Errorf("%v; the command printed %q", err, output.String())
 	}
 	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && !errors.Is(err, unix.EINTR) {
 		t.Error(err)
 	}
 }
 
-// Signals that come while it is held find it when it is let go.
+// Signals that arrive while the command is held are delivered when it is released.
 func TestSignalsWhileHeld(t *testing.T) {
 	c, _ := started(t, testutil.Build(t, "launch"))
 	c.Signal(unix.SIGSTOP) // that of a terminal does not stop a group of processes without a parent
@@ -226,7 +226,7 @@ func TestSignalsWhileHeld(t *testing.T) {
 	}
 }
 
-// Programs are found as shells find them.
+// Programs are found in the way of a shell.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for path, mode := range map[string]os.FileMode{"a/x": 0o600, "b/x": 0o700, "a/y": 0o600} {

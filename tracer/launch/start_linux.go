@@ -12,19 +12,19 @@ type start uint8
 
 const (
 	startLoader    start = iota // the dynamic loader maps the libraries and runs constructors
-	startOwnLoader              // the C library is the loader; constructors run from the entry point on
-	startStatic                 // there is none
-	startByHand                 // the program is the dynamic loader, told what to run
+	startOwnLoader              // the C library is the loader; constructors run after the entry point
+	startStatic                 // no loader
+	startByHand                 // the program is the dynamic loader, with a program as its argument
 )
 
-// Functions by which files are known.
+// Functions that identify the kinds of files.
 const (
 	loaderFunction = "__tls_get_addr"    // of dynamic loaders
 	libcFunction   = "__libc_start_main" // of C libraries; calls main
 )
 
-// startOf finds out how a process begins, the pointers of which have so many bytes. It
-// must be where its program has just been mapped.
+// startOf finds how a process begins. word is the size of its pointers in bytes. Its program must
+// have just been mapped.
 func startOf(pid, word int) (start, error) {
 	base, err := proc.Interpreter(pid, word)
 	if err != nil {
@@ -53,7 +53,7 @@ func startOf(pid, word int) (start, error) {
 	return startLoader, nil
 }
 
-// roles says whether an ELF file is a dynamic loader, a C library, or both.
+// roles reports whether an ELF file is a dynamic loader, a C library, or both.
 func roles(path string) (loader, libc bool, err error) {
 	f, err := symbol.Open(path)
 	if err != nil {

@@ -9,37 +9,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stop is where a process has stopped: the head of struct ptrace_syscall_info.
+// stop is where a process has stopped: the beginning of struct ptrace_syscall_info.
 type stop struct {
 	op   uint8 // PTRACE_SYSCALL_INFO_…
 	_    [3]uint8
 	arch uint32 // AUDIT_ARCH_…
 	pc   uint64
-	_    uint64 // the stack pointer
+	_    uint64 // stack pointer
 	call uint64 // the number of the system call that is entered
 	args [6]uint64
 }
 
-// stopOf asks the kernel where the process has stopped. It says so in the same way for
+// stopOf returns where the process has stopped. The kernel reports it in the same form for
 // programs of each width (since Linux 5.3).
 func stopOf(pid int) (stop, error) {
 	var s stop
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid),
 		unsafe.Sizeof(s), uintptr(unsafe.Pointer(&s)), 0, 0)
 	if errno != 0 {
-		return s, fmt.Errorf("ask where the command has stopped: %w", errno)
+		return s, fmt.Errorf("find where the command has stopped: %w", errno)
 	}
 	return s, nil
 }
 
-// Stops says whether a signal stops a process as a job. Who holds a process would have to
-// keep it stopped then.
+// Stops reports whether a signal stops a process as a job. Whoever holds the process must then
+// keep it stopped.
 func Stops(sig unix.Signal) bool {
 	return sig == unix.SIGSTOP || sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// waitStop waits until a process that the calling thread holds stops, and returns how.
-// The error is ErrEnded, and the status that of its end, if it ends instead.
+// waitStop waits until a process that the calling thread holds stops, and returns the status. If
+// the process ends instead, the error is ErrEnded and the status is that of its end.
 func waitStop(pid int) (unix.WaitStatus, error) {
 	for {
 		var status unix.WaitStatus
@@ -56,19 +56,19 @@ func waitStop(pid int) (unix.WaitStatus, error) {
 	}
 }
 
-// calls are the numbers of the system calls of one kind of programs by which the
-// loader is known to have mapped all libraries.
+// calls holds the numbers of the system calls of one kind of program that show that the loader
+// has mapped all libraries.
 type calls struct {
-	// thread are those that set up the first thread: the place of its storage, or where
-	// the kernel clears its id. They come before the first relocation.
+	// thread holds the calls that set up the first thread: the place of its storage, or where the
+	// kernel clears its ID. They come before the first relocation.
 	thread []uint64
-	// protect is mprotect, by which relocated data is made read-only. The same call is
-	// made while mapping, for the holes between segments, but never with that argument.
+	// protect is mprotect, with which relocated data is made read-only. The loader also calls it
+	// while mapping, for the holes between segments, but never with that argument.
 	protect uint64
 }
 
-// entersMapped says that the process is entering a system call that the loader makes
-// when all libraries are mapped.
+// entersMapped reports whether the process is entering a system call that the loader makes after
+// all libraries are mapped.
 func (s *stop) entersMapped() bool {
 	if s.op != unix.PTRACE_SYSCALL_INFO_ENTRY {
 		return false

@@ -10,23 +10,23 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// Taken is a process that somebody else has started, held from its exec on. Nothing is
-// written into it, so that it goes on as if nothing had been when its holder ends in
-// whatever way. Its methods are for the thread that has taken it.
+// Taken is a process that another process has started, held from its exec on. Nothing is written
+// into it, so it continues undisturbed when its holder ends in any way. Only the thread that has
+// taken it may call its methods.
 type Taken struct {
 	pid   int
 	start start
-	files int // with code, when the process was last looked at
+	files int // number of mapped files with code at the last look
 	last  bool
 	ended bool
 
-	loader    file // that maps its libraries; none if it is static
+	loader    file // the file that maps its libraries; zero if it is static
 	stops     []unix.Signal
-	signal    int  // for the process when it goes on
-	continued bool // by us: the signal is not for the process
+	signal    int  // to deliver when the process continues
+	continued bool // we have sent SIGCONT: the signal is not for the process
 }
 
-// file is a file as the lists of mappings name it.
+// file identifies a file as lists of mappings do.
 type file struct {
 	major, minor uint32
 	inode        uint64
@@ -34,13 +34,13 @@ type file struct {
 
 func fileOf(m *proc.Map) file { return file{m.Major, m.Minor, m.Inode} }
 
-// Take takes a process that is executing a program, and returns when it has got to its
-// first instruction. stopped is called then, and says whether it was sent SIGSTOP for
-// this to be possible, which is undone. After an error the process runs on.
+// Take takes a process that is executing a program, and returns when it has reached its first
+// instruction. It then calls stopped, which reports whether SIGSTOP was sent to the process to
+// make this possible; Take undoes that. After an error the process continues to run.
 func Take(pid int, stopped func() bool) (*Taken, error) {
 	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEEXEC
-	// One that is still in its exec stops there. The interruption is for one that is
-	// behind that.
+	// A process that is still in its exec stops there. The interruption is for one that is
+	// already past it.
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, options, 0, 0); errno != 0 {
 		err := error(errno)
 		if status, e := proc.ReadStatus(pid); e == nil && status.TracerPID != 0 {
@@ -48,7 +48,7 @@ func Take(pid int, stopped func() bool) (*Taken, error) {
 		}
 		return nil, err
 	}
-	if err := unix.PtraceInterrupt(pid); err != nil && !errors.Is(err, unix.ESRCH) { // killed: the wait tells
+	if err := unix.PtraceInterrupt(pid); err != nil && !errors.Is(err, unix.ESRCH) { // killed: the wait returns that
 		return nil, fmt.Errorf("interrupt it: %w", err)
 	}
 	t := &Taken{pid: pid}
@@ -56,13 +56,13 @@ func Take(pid int, stopped func() bool) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	if status>>16 == 0 { // none of ours, but a signal's
+	if status>>16 == 0 { // not a ptrace stop but one for a signal
 		t.keep(status.StopSignal())
 	}
 	if stopped() {
-		t.stops = nil // it may have stopped for this very signal, which is not to be given back
+		t.stops = nil // it may have stopped for this very signal, which must not be delivered again
 		t.continued = true
-		_ = unix.Kill(pid, unix.SIGCONT) // one that was killed needs none
+		_ = unix.Kill(pid, unix.SIGCONT) // not needed if it was killed
 	}
 	if err := t.look(); err != nil {
 		return nil, errors.Join(err, t.Release())
@@ -70,7 +70,7 @@ func Take(pid int, stopped func() bool) (*Taken, error) {
 	return t, nil
 }
 
-// look finds out how the process begins.
+// look finds how the process begins.
 func (t *Taken) look() error {
 	head, err := proc.ProgramHead(t.pid)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *Taken) look() error {
 		return err
 	}
 	at, err := proc.Interpreter(t.pid, word)
-	if err == nil && at == 0 { // started by hand: it is the program
+	if err == nil && at == 0 { // started by hand: the loader is the program
 		at, err = proc.Entry(t.pid, word)
 	}
 	if err != nil {
@@ -97,14 +97,14 @@ func (t *Taken) look() error {
 		}
 	}
 	if t.start == startOwnLoader && !protects(t.pid) {
-		t.start = startStatic // there is no sign of the loader's end: the libc is there, at least
+		t.start = startStatic // nothing marks the loader's end, but at least the libc is mapped
 	}
 	t.files, err = codeFiles(t.pid)
 	return err
 }
 
-// protects says whether the program has data that its loader makes read-only when it
-// has mapped and relocated all.
+// protects reports whether the program has data that its loader makes read-only after it has
+// mapped and relocated everything.
 func protects(pid int) bool {
 	f, err := symbol.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -114,10 +114,10 @@ func protects(pid int) bool {
 	return f.Protected()
 }
 
-// PID returns the process id.
+// PID returns the process ID.
 func (t *Taken) PID() int { return t.pid }
 
-// Next is that of Command.
+// Next is like Command.Next.
 func (t *Taken) Next() (there bool, err error) {
 	switch {
 	case t.ended:
@@ -131,8 +131,8 @@ func (t *Taken) Next() (there bool, err error) {
 	for {
 		signal := t.signal
 		t.signal = 0
-		if err := unix.PtraceSyscall(t.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: the wait tells
-			return false, fmt.Errorf("let process %d run: %w", t.pid, err)
+		if err := unix.PtraceSyscall(t.pid, signal); err != nil && !errors.Is(err, unix.ESRCH) { // killed: the wait returns that
+			return false, fmt.Errorf("resume process %d: %w", t.pid, err)
 		}
 		status, err := t.wait()
 		if err != nil {
@@ -144,23 +144,23 @@ func (t *Taken) Next() (there bool, err error) {
 	}
 }
 
-// at says whether the place where the process has stopped is one for probes.
+// at reports whether the process has stopped at a place for probes.
 func (t *Taken) at(status unix.WaitStatus) (bool, error) {
 	switch sig := status.StopSignal(); {
 	case sig == unix.SIGTRAP|syscallStop:
 		return t.atCall()
-	case status>>16 != 0: // of ours: exec, or the interruption
+	case status>>16 != 0: // a ptrace stop: exec, or the interruption
 	default:
 		t.keep(sig)
 	}
 	return false, nil
 }
 
-// keep keeps a signal for the process.
+// keep stores a signal for the process.
 func (t *Taken) keep(sig unix.Signal) {
 	switch {
 	case Stops(sig):
-		t.stops = append(t.stops, sig) // it stops when it is let go
+		t.stops = append(t.stops, sig) // the process stops when it is released
 	case sig == unix.SIGCONT && t.continued:
 		t.continued = false
 	case sig == unix.SIGCONT:
@@ -171,7 +171,7 @@ func (t *Taken) keep(sig unix.Signal) {
 	}
 }
 
-// atCall says whether a system call is a sign that the libraries are there.
+// atCall reports whether a system call shows that the libraries are mapped.
 func (t *Taken) atCall() (bool, error) {
 	s, err := stopOf(t.pid)
 	if err != nil || s.op != unix.PTRACE_SYSCALL_INFO_ENTRY {
@@ -189,12 +189,13 @@ func (t *Taken) atCall() (bool, error) {
 			return err == nil, err
 		}
 	}
-	// Others than the loader make calls when it has called the first of them.
+	// Code outside of the loader makes calls only after the loader has called the first
+	// constructor.
 	t.last, err = t.isOutside(s.pc)
 	return t.last, err
 }
 
-// isOutside says whether code is of a file other than the loader.
+// isOutside reports whether code belongs to a file other than the loader.
 func (t *Taken) isOutside(pc uint64) (bool, error) {
 	all, err := proc.Maps(t.pid)
 	if err != nil {
@@ -215,17 +216,17 @@ func (t *Taken) wait() (unix.WaitStatus, error) {
 	return status, err
 }
 
-// Release lets the process go. It runs from then on as if nobody had held it.
+// Release lets the process go. From then on it runs as if it had never been held.
 func (t *Taken) Release() error {
 	if t.ended {
 		return nil
 	}
-	for _, sig := range t.stops { // they take effect when nobody holds it any more
+	for _, sig := range t.stops { // they take effect when the process is not held any more
 		_ = unix.Kill(t.pid, sig)
 	}
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(t.pid), 0, uintptr(t.signal), 0, 0)
-	if errno != 0 && errno != unix.ESRCH { // it was killed
-		return fmt.Errorf("let process %d go: %w", t.pid, errno)
+	if errno != 0 && errno != unix.ESRCH { // the process may have been killed
+		return fmt.Errorf("release process %d: %w", t.pid, errno)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// Act is what changed hands by a call.
+// Act is an allocation or a free of a resource by a call.
 type Act struct {
 	Op       trace.Op // OpAlloc or OpFree
 	Function string
@@ -25,8 +25,8 @@ type call struct {
 	function string // its canonical name
 	module   *Module
 	entry    *functions.Event
-	exit     *functions.Event // nil at the beginning
-	ends     []*end           // what is over
+	exit     *functions.Event // nil at the entry
+	ends     []*end           // what the call ends
 	acts     []Act
 }
 
@@ -46,7 +46,7 @@ func (c *call) text(n int) (string, bool) {
 
 func (c *call) result() uint64 { return c.exit.Words()[0] }
 
-// written returns the n-th number of 32 bits that the call has written.
+// written returns the n-th 32-bit number that the call has written.
 func (c *call) written(n int) (uint64, bool) {
 	data := c.exit.Data()
 	if len(data) < 4*n+4 {
@@ -67,7 +67,7 @@ func (c *call) pointer() (uint64, bool) {
 	return 0, false
 }
 
-// alloc tells that something came to life.
+// alloc records an allocation.
 func (c *call) alloc(resource string, id, size uint64, args ...argument) {
 	c.allocAs(c.number(c.module, resource), id, size, args...)
 }
@@ -88,12 +88,12 @@ func (c *call) describe(args []argument) (all []trace.Arg) {
 	return all
 }
 
-// free tells that something ended.
+// free records a free.
 func (c *call) free(resource string, id uint64) {
 	c.acts = append(c.acts, Act{Op: trace.OpFree, Function: c.function, Resource: c.number(c.module, resource), ID: id})
 }
 
-// The numbers of rows.
+// The numbers in rows.
 
 func result(c *call) uint64 { return c.result() }
 
@@ -103,7 +103,7 @@ func arg(n int) num { return func(c *call) uint64 { return c.word(n) } }
 
 func fdArg(n int) num { return func(c *call) uint64 { return uint64(uint32(c.word(n))) } }
 
-// What tells success.
+// The conditions for success in rows.
 
 func notMinusOne(c *call) bool { return int32(c.result()) != -1 }
 
@@ -111,13 +111,13 @@ func notNull(c *call) bool { return c.result() != 0 }
 
 func zero(c *call) bool { return int32(c.result()) == 0 }
 
-// The arguments of rows.
+// The arguments in rows.
 
 func text(name string, n int) argument {
 	return argument{name, func(c *call) (string, bool) { return c.text(n) }}
 }
 
-// hex is a number of 32 bits, and long one of a word.
+// hex is a number of 32 bits; long is a number of a word.
 func hex(name string, n int) argument {
 	return argument{name, func(c *call) (string, bool) { return fmt.Sprintf("0x%x", uint32(c.word(n))), true }}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Kind returns what sp-rtrace calls a descriptor whose link in /proc/PID/fd has this
-// text.
+// Kind returns sp-rtrace's name for the kind of a descriptor, given the text of its link in
+// /proc/PID/fd.
 func Kind(link string) string {
 	kind, _, special := strings.Cut(link, ":")
 	inner := strings.Trim(strings.TrimPrefix(link, "anon_inode:"), "[]")
@@ -25,21 +25,21 @@ func Kind(link string) string {
 	return "(unknown)"
 }
 
-// descriptors is what is known of the process's file descriptors.
+// descriptors holds what is known about the process's file descriptors.
 type descriptors struct {
-	now   func(fd int) string // what a descriptor is at this moment; the process is ahead of its events
+	now   func(fd int) string // returns what a descriptor is at this moment; the process is ahead of its events
 	known map[uint32]descriptor
 }
 
 type descriptor struct {
 	kind   string
 	path   string // that a socket is bound to
-	name   string // by which a file or a shared memory object was opened
-	mode   uint32 // and how
+	name   string // name with which a file or a shared memory object was opened
+	mode   uint32 // and its mode
 	closed bool
 }
 
-// begin takes over what was open before the trace.
+// begin adds the descriptors that were open before the trace.
 func (d *descriptors) begin(open map[uint32]string) {
 	d.known = make(map[uint32]descriptor, len(open))
 	for fd, kind := range open {
@@ -47,7 +47,7 @@ func (d *descriptors) begin(open map[uint32]string) {
 	}
 }
 
-// executed forgets what another program did not get.
+// executed drops the descriptors that were closed by an exec.
 func (d *descriptors) executed() {
 	for fd := range d.known {
 		if d.now != nil && d.now(int(fd)) == "" {
@@ -56,8 +56,8 @@ func (d *descriptors) executed() {
 	}
 }
 
-// get returns what is known of a descriptor. One that no event told of is closed, but
-// what it is may be told.
+// get returns what is known about a descriptor. A descriptor without an event has no kind, unless
+// now returns one.
 func (d *descriptors) get(fd uint32) descriptor {
 	x, ok := d.known[fd]
 	if !ok {
@@ -73,7 +73,7 @@ func (d *descriptors) open(fd uint32, kind string) { d.known[fd] = descriptor{ki
 
 func (d *descriptors) close(fd uint32) { d.known[fd] = descriptor{closed: true} }
 
-// describe returns what sp-rtrace calls a descriptor.
+// describe returns sp-rtrace's name for the kind of a descriptor.
 func (x descriptor) describe() string {
 	switch {
 	case x.closed && x.kind == "":

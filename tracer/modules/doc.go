@@ -1,8 +1,8 @@
-// Package modules says which functions of libraries allocate and free things other than
-// memory of the heap: descriptors, mappings, threads, locks. A module is rows of a table:
-// a function, the places of its arguments, and what a call does. Package tracer puts
-// the probes in and brings the calls; this package makes of them what changed hands.
+// Package modules defines which functions of libraries allocate and free resources other than
+// heap memory: descriptors, mappings, threads, locks. A module is a table; a row has a function,
+// the places of its arguments, and the effects of a call. Package tracer attaches the probes and
+// provides the calls; this package derives the allocations and frees from them.
 //
-// What each module tells is that of sp-rtrace's module of the same name where there is
-// one (docs/modules.md has both).
+// If sp-rtrace has a module of the same name, this one records the same (docs/modules.md
+// describes both).
 package modules

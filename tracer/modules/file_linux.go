@@ -16,8 +16,8 @@ const (
 	messageControl = 4 // word of struct msghdr
 )
 
-// file is descriptors and streams. It has what sp-rtrace's module has, and besides the
-// functions by which programs of today open files.
+// file is the module for descriptors and streams. It has the functions of sp-rtrace's module and,
+// in addition, those with which current programs open files.
 var file = Module{
 	Name: "file", Desc: "file descriptors and streams",
 	Resources: []trace.Resource{{Type: fd, Desc: "file descriptor"}, {Type: fp, Desc: "file pointer"}},
@@ -112,19 +112,20 @@ var file = Module{
 			symbols: []string{"fdopendir"}, args: "d", result: 'p', ok: notNull,
 			frees: []freeing{{resource: fd, id: fdArg(0)}}, does: []step{closes(fdArg(0)), allocates(fp, decimal("fd", 0))},
 		},
-		// These end whatever they return: an error is one of writing what was left.
+		// These end the stream whatever they return: an error means that the remaining data could
+		// not be written.
 		{symbols: []string{"fclose"}, args: "p", result: 'd', frees: []freeing{{resource: fp, id: arg(0)}}},
 		{symbols: []string{"pclose"}, args: "p", result: 'd', ok: notMinusOne, frees: []freeing{{resource: fp, id: arg(0)}}},
 		{symbols: []string{"closedir"}, args: "p", result: 'd', ok: zero, frees: []freeing{{resource: fp, id: arg(0)}}},
 	},
 }
 
-// allocates is a step that makes something whose id is the result.
+// allocates is a step that records an allocation whose ID is the result.
 func allocates(resource string, args ...argument) step {
 	return func(c *call) { c.alloc(resource, c.result(), 1, args...) }
 }
 
-// opens is a step that makes the descriptor that is the result.
+// opens is a step that records the descriptor that is the result.
 func opens(kind string, args ...argument) step {
 	return func(c *call) {
 		c.fds.open(uint32(c.result()), kind)
@@ -132,7 +133,7 @@ func opens(kind string, args ...argument) step {
 	}
 }
 
-// opensPair is a step that makes two descriptors.
+// opensPair is a step that records two descriptors.
 func opensPair(kind string, args ...argument) step {
 	return func(c *call) {
 		for n := range 2 {
@@ -146,7 +147,7 @@ func opensPair(kind string, args ...argument) step {
 
 func closes(id num) step { return func(c *call) { c.fds.close(uint32(id(c))) } }
 
-// duplicates is dup, and fcntl where that does the same.
+// duplicates is the step for dup, and for fcntl where that does the same.
 func duplicates(c *call) {
 	from := c.fds.get(uint32(c.word(0)))
 	to := from
@@ -155,29 +156,29 @@ func duplicates(c *call) {
 	c.alloc(fd, fdResult(c), 1, decimal("oldfd", 0), argument{"type", func(*call) (string, bool) { return from.describe(), true }})
 }
 
-// duplicatesOther is dup2: with twice the same descriptor it does nothing.
+// duplicatesOther is the step for dup2. With the same descriptor twice it does nothing.
 func duplicatesOther(c *call) {
 	if uint32(c.word(0)) != uint32(c.word(1)) {
 		duplicates(c)
 	}
 }
 
-// replaces says whether dup2 closes a descriptor.
+// replaces reports whether dup2 closes a descriptor.
 func replaces(c *call) bool {
 	return uint32(c.word(0)) != uint32(c.word(1)) && !c.fds.get(uint32(c.word(1))).closed
 }
 
-// duplicated says whether fcntl has made a descriptor.
+// duplicated reports whether fcntl has made a descriptor.
 func duplicated(c *call) bool {
 	command := uint32(c.word(1))
 	return notMinusOne(c) && (command == unix.F_DUPFD || command == unix.F_DUPFD_CLOEXEC)
 }
 
-// newSignals says whether signalfd has made a descriptor; else it has changed one.
+// newSignals reports whether signalfd has made a descriptor. Otherwise it has changed one.
 func newSignals(c *call) bool { return notMinusOne(c) && uint32(c.word(0)) == math.MaxUint32 }
 
-// names is bind or connect. As in sp-rtrace the descriptor ends and begins anew, with the
-// address.
+// names is the step for bind and connect. As in sp-rtrace, the descriptor is freed and allocated
+// again, with the address.
 func names(c *call) {
 	family, path, args := addressOf(c)
 	x := c.fds.get(uint32(c.word(0)))
@@ -187,26 +188,26 @@ func names(c *call) {
 	}
 	c.fds.known[uint32(c.word(0))] = x
 	if family != "" {
-		args = append([]argument{said("family", family)}, args...)
+		args = append([]argument{fixed("family", family)}, args...)
 	}
 	c.alloc(fd, fdArg(0)(c), 1, args...)
 }
 
-// accepts is accept and accept4.
+// accepts is the step for accept and accept4.
 func accepts(c *call) {
 	args := []argument{decimal("sockfd", 0)}
 	if path := c.fds.get(uint32(c.word(0))).path; path != "" {
-		args = append(args, said("path", path))
+		args = append(args, fixed("path", path))
 	}
 	opens("socket", args...)(c)
 }
 
-// said is an argument with this text.
-func said(name, text string) argument {
+// fixed returns an argument with this text.
+func fixed(name, text string) argument {
 	return argument{name, func(*call) (string, bool) { return text, true }}
 }
 
-// writtenPath is the beginning of what the call has written.
+// writtenPath returns the beginning of what the call has written.
 func writtenPath(c *call) (string, bool) {
 	data := c.exit.Data()
 	for i, b := range data {
@@ -217,13 +218,13 @@ func writtenPath(c *call) (string, bool) {
 	return string(data), len(data) > 0
 }
 
-// received says whether recvmsg has got something.
+// received reports whether recvmsg has received something.
 func received(c *call) bool { return int64(c.result()) >= 0 && len(c.exit.Data()) > 0 }
 
-// receives is recvmsg, which may bring descriptors (SCM_RIGHTS).
+// receives is the step for recvmsg, which may receive descriptors (SCM_RIGHTS).
 func receives(c *call) {
 	for _, id := range passed(c.exit.Data(), c.narrow) {
 		c.fds.open(id, "")
-		c.alloc(fd, uint64(id), 1, said("sockfd", strconv.Itoa(int(int32(c.word(0))))))
+		c.alloc(fd, uint64(id), 1, fixed("sockfd", strconv.Itoa(int(int32(c.word(0))))))
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 const objectResource = "gobject"
 
-// gobject is references to objects of GLib. What libgobject takes and drops for itself
-// is not among them. Each way to make an object is a function of its own here: they call
-// each other in some versions, but these are calls of the library itself.
+// gobject is the module for references to objects of GLib. References that libgobject takes and
+// drops for itself do not count. Each way to make an object is a separate function here. In some
+// versions these functions call each other, but those are calls of the library itself.
 var gobject = Module{
 	Name: "gobject", Desc: "references to objects of GLib",
 	Resources: []trace.Resource{{Type: objectResource, Desc: "GObject instance", RefCount: true}},
@@ -25,7 +25,7 @@ var gobject = Module{
 			args:    "p", result: 'p', follow: functions.FollowResult, steps: toType, first: firstOfReference, ok: notNull, does: []step{makesObject},
 		},
 		{symbols: []string{"g_object_ref", "g_object_add_toggle_ref"}, args: "p", follow: 1, steps: toType, first: firstOfReference, ok: isObject, does: []step{takesObject}},
-		{symbols: []string{"g_object_ref_sink"}, args: "p", follow: 1, steps: toType, beside: dataWord, first: firstOfReference, ok: isOwned, does: []step{takesObject}},
+		{symbols: []string{"g_object_ref_sink"}, args: "p", follow: 1, steps: toType, extra: dataWord, first: firstOfReference, ok: isOwned, does: []step{takesObject}},
 		{
 			symbols: []string{"g_object_unref", "g_object_remove_toggle_ref", "g_type_free_instance"}, args: "p", first: firstOfReference, ok: isObject,
 			frees: []freeing{{resource: objectResource, id: arg(0)}},
@@ -62,26 +62,26 @@ var firstOfReference = notJumped(func(from, to string) bool {
 	return from != to && slices.Contains(makers, from) && slices.Contains(makers, to)
 })
 
-// The layout of GObject and GTypeInfo is that of their headers, in words: it is part of
-// the interface. Where GObject's data is, with a bit that says that nobody owns the
-// first reference yet, has been so since there is such a bit.
+// The layout of GObject and GTypeInfo comes from their headers, in words: it is part of the
+// interface. GObject's data, with a bit that is set while nobody owns the first reference, has
+// had its place since that bit exists.
 const (
 	dataWord = 2
 	floating = 2
 	sizeWord = 6 // of GTypeInfo, with the size of an instance
 )
 
-// toType leads from an instance by its class to the type.
+// toType leads from an instance through its class to the type.
 var toType = []int64{0, 0}
 
-// The type of GObject itself, which has a number in the interface, and its size in words.
+// The type of GObject itself, which has a fixed number in the interface, and its size in words.
 const (
 	plainObject = 20 << 2
 	plainWords  = 3
 )
 
-// objectType is what is known of a type. Only those are known that the process has
-// registered while it was traced.
+// objectType is what is known about a type. Only types that the process has registered while it
+// was traced are known.
 type objectType struct {
 	name string
 	size uint64
@@ -98,7 +98,7 @@ func (c *call) types() map[uint64]objectType {
 	return c.state[c.module].(map[uint64]objectType)
 }
 
-// registers is the registration of a type whose name is an argument.
+// registers is the step that registers a type whose name is an argument.
 func registers(name int) step {
 	return func(c *call) {
 		if text, ok := c.text(name); ok {
@@ -109,20 +109,20 @@ func registers(name int) step {
 
 func isObject(c *call) bool { return c.word(0) != 0 }
 
-// isOwned says that the object of g_object_ref_sink has an owner already: else no
+// isOwned reports whether the object of g_object_ref_sink has an owner already. If not, no
 // reference is added.
-func isOwned(c *call) bool { return isObject(c) && c.entry.Beside()&floating == 0 }
+func isOwned(c *call) bool { return isObject(c) && c.entry.Extra()&floating == 0 }
 
 func makesObject(c *call) { c.object(c.result(), c.exit.Followed()) }
 
 func takesObject(c *call) { c.object(c.word(0), c.entry.Followed()) }
 
-// object tells of a reference to an object of a type.
+// object records a reference to an object of a type.
 func (c *call) object(id, number uint64) {
 	t, known := c.types()[number]
 	if !known {
 		c.alloc(objectResource, id, 0)
 		return
 	}
-	c.alloc(objectResource, id, t.size, said("type", t.name))
+	c.alloc(objectResource, id, t.size, fixed("type", t.name))
 }

@@ -1,19 +1,19 @@
 package modules
 
-// past is a call that has been told of.
+// past is a call that was recorded.
 type past struct {
 	symbol       string
 	slot, caller uint64
 }
 
-// pasts are the calls of threads, without those whose place on the stack is gone.
+// pasts holds the last calls of threads, except those whose place on the stack is gone.
 type pasts map[uint32][]past
 
 func (p pasts) forget(tid uint32) { delete(p, tid) }
 
-// notJumped returns what says that a call is not the end of another one of the module
-// that has jumped there: such a call has the same return address, at the same place, as
-// if the program had made it. jumps says which functions may do that.
+// notJumped returns a condition that a call is not the end of another call of the module that has
+// jumped there. Such a call has the same return address, at the same place, as if the program had
+// made it. jumps reports which functions may do that.
 func notJumped(jumps func(from, to string) bool) func(c *call) bool {
 	return func(c *call) bool {
 		if c.pasts[c.module] == nil {

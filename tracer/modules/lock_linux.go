@@ -16,9 +16,9 @@ const (
 	semaphore = "semaphore"
 )
 
-// lock is locks of threads. What is allocated is a lock while it is held; its size is how
-// long the thread has waited for it. Spin locks are not among them: their functions begin
-// with the loop, so that a probe there would count rounds.
+// lock is the module for locks of threads. An allocation is a lock while it is held; its size is
+// how long the thread has waited for it. Spin locks are left out: their functions begin with the
+// loop, so a probe there would count iterations.
 var lock = Module{
 	Name: "lock", Desc: "locks: who holds them, and how long they were waited for",
 	Resources: []trace.Resource{
@@ -50,7 +50,8 @@ var lock = Module{
 	},
 }
 
-// locked says whether the thread has the lock: also if who had it before has died.
+// locked reports whether the thread has the lock, which it also gets if the previous owner has
+// died.
 func locked(c *call) bool { return zero(c) || int32(c.result()) == int32(unix.EOWNERDEAD) }
 
 // holder is a thread that holds a lock.
@@ -59,7 +60,7 @@ type holder struct {
 	tid  uint32
 }
 
-// held is when a thread got a lock, in ns.
+// held returns the times, in ns, at which threads got locks.
 func (c *call) held() map[holder][]uint64 {
 	if c.state[c.module] == nil {
 		c.state[c.module] = map[holder][]uint64{}
@@ -69,7 +70,7 @@ func (c *call) held() map[holder][]uint64 {
 
 func (c *call) waited() uint64 { return c.exit.Time - c.entry.Time }
 
-// acquires is a step by which the thread gets the lock of the first argument.
+// acquires is a step in which the thread gets the lock in the first argument.
 func acquires(resource string) step {
 	return func(c *call) { c.acquire(resource, c.word(0), c.waited()) }
 }
@@ -82,13 +83,13 @@ func (c *call) acquire(resource string, id, waited uint64) {
 	c.alloc(resource, id, waited)
 }
 
-// releases is the end of the lock of an argument.
+// releases is the end of the lock in an argument.
 func releases(resource string, n int) freeing {
 	return freeing{resource: resource, id: arg(n), args: func(c *call) []argument {
 		at := holder{c.word(n), c.entry.TID}
 		since := c.held()[at]
 		if len(since) == 0 {
-			return nil // from before the trace
+			return nil // acquired before the trace
 		}
 		last := since[len(since)-1]
 		if since = since[:len(since)-1]; len(since) == 0 {
@@ -96,13 +97,13 @@ func releases(resource string, n int) freeing {
 		} else {
 			c.held()[at] = since
 		}
-		return []argument{said("held", strconv.FormatUint(c.entry.Time-last, 10))}
+		return []argument{fixed("held", strconv.FormatUint(c.entry.Time-last, 10))}
 	}}
 }
 
-// waits is the wait for a condition, while which the mutex is free.
+// waits is the step for a wait for a condition, during which the mutex is free.
 func waits(c *call) {
-	c.acquire(mutex, c.word(1), 0) // which says first that whoever had it has not any more
+	c.acquire(mutex, c.word(1), 0) // also records that the previous holder has released it
 	c.alloc(condition, c.word(0), c.waited())
 	c.free(condition, c.word(0))
 }

@@ -6,12 +6,12 @@ import (
 
 const transferResource = "memtransfer"
 
-// wide is the bytes of a wchar_t, on every machine that is known here.
+// wide is the size of a wchar_t in bytes, on every supported machine.
 const wide = 4
 
-// memtransfer is bytes that are copied or filled. Nothing frees them. A C library has
-// some of these functions end in a jump to others, or run on into them: that is one
-// transfer, of the function that was called. Those of a library itself do not count.
+// memtransfer is the module for bytes that are copied or filled. Nothing frees them. In a C
+// library some of these functions end in a jump to others, or run on into them. That is one
+// transfer, by the function that was called. Transfers of the library itself do not count.
 var memtransfer = Module{
 	Name: "memtransfer", Desc: "bytes that are copied or filled",
 	Resources: []trace.Resource{{Type: transferResource, Desc: "memory transfer operations in bytes"}},
@@ -41,13 +41,14 @@ var memtransfer = Module{
 		transfer("ppx", 1, wideCounted(2), "wcpncpy", "__wcpncpy_chk"),
 		transfer("ppx", 1, wideCounted(2), "wcsncat", "__wcsncat_chk"),
 		transfer("U", 0, wideMeasured(0), "wcsdup"),
-		// Nothing is told of these, but that what they jump to is not the program's call.
+		// These are not recorded. They are needed to recognise that a function they jump to was
+		// not called by the program.
 		{symbols: []string{"calloc", "memccpy"}, first: firstOfTransfer, passed: true},
 	},
 }
 
-// transfer is a row for a transfer that begins at an argument, from 0: what is copied, or
-// filled.
+// transfer returns a row for a transfer that begins at an argument, from 0: the source, or the
+// memory that is filled.
 func transfer(args string, from int, size num, symbols ...string) row {
 	return row{symbols: symbols, args: args, first: firstOfTransfer, passed: true, does: []step{func(c *call) {
 		c.alloc(transferResource, c.word(from), size(c))
@@ -64,8 +65,8 @@ func measured(n int) num { return func(c *call) uint64 { return c.length(n, 1) }
 
 func wideMeasured(n int) num { return func(c *call) uint64 { return wide * c.length(n, wide) } }
 
-// length returns the number of characters of a text, each of so many bytes. What was not
-// in memory when the call began is looked at now, and counts as empty if it is gone.
+// length returns the number of characters of a text, each of unit bytes. If the text was not in
+// memory when the call began, it is measured now, and counts as empty if it is gone.
 func (c *call) length(n, unit int) uint64 {
 	if length, ok := c.entry.Measured(); ok {
 		return length

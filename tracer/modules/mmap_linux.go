@@ -18,7 +18,7 @@ var (
 	mmapArgs    = "pxdddx"
 )
 
-// mmap is the memory that the program itself asks the system for. What allocators ask for
+// mmap is the module for memory that the program itself gets from the system. What allocators get
 // is growth of the heap.
 var mmap = Module{
 	Name: "mmap", Desc: "memory mappings of the program itself", ownOnly: true,
@@ -33,13 +33,13 @@ var mmap = Module{
 	},
 }
 
-// isMapped says whether a call has not returned MAP_FAILED.
+// isMapped reports whether a call has returned something other than MAP_FAILED.
 func isMapped(c *call) bool {
 	return c.result() != math.MaxUint64 && (!c.narrow || c.result() != math.MaxUint32)
 }
 
-// remaps is what is over with mremap. With an old size of 0 it maps the same memory once
-// more (mremap(2)).
+// remaps returns what mremap ends. With an old size of 0 it maps the same memory once more
+// (mremap(2)) and ends nothing.
 func remaps(c *call) []key {
 	if c.word(1) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func remapped(c *call) {
 	c.mapped(mapping, c.result(), c.word(2), long("old_address", 0), long("old_size", 1), hex("flags", 3))
 }
 
-// increment is the argument of sbrk.
+// increment returns the argument of sbrk.
 func (c *call) increment() int64 {
 	if c.narrow {
 		return int64(int32(c.word(0)))
@@ -62,8 +62,8 @@ func (c *call) increment() int64 {
 	return int64(c.word(0))
 }
 
-// shrinks is what is over with sbrk. Where the end of the heap is, is known then only
-// from what the program itself has added.
+// shrinks returns what sbrk ends. The end of the heap is then known only from what the program
+// itself has added.
 func shrinks(c *call) []key {
 	rs := *c.regions()
 	if n := len(rs); c.increment() < 0 && n > 0 {

@@ -9,61 +9,61 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// Module is a number of functions that handle the same kinds of things.
+// Module is a set of functions that handle the same kinds of resources.
 type Module struct {
 	Name      string
 	Desc      string
 	Resources []trace.Resource // without numbers
-	// ownOnly leaves out what allocators do that are traced.
+	// ownOnly leaves out calls of traced allocators.
 	ownOnly bool
-	// everywhere is for functions of the user's choice: calls within their own file count,
-	// too, and they need not be for other files.
+	// everywhere is for functions that the user names: calls within their own file count too, and
+	// the functions need not be exported.
 	everywhere bool
 	rows       []row
 }
 
-// row is a function and what a call of it does.
+// row is a function and the effects of a call.
 type row struct {
-	// symbols are names of the function, of which the first is canonical. A file may
-	// have several of them, also at different places.
+	// symbols are names of the function; the first is canonical. A file may define several of
+	// them, also at different addresses.
 	symbols []string
-	args    string // letters of package functions
+	args    string // letters, as in package functions
 	result  byte   // likewise; 0: a call counts when it begins
 	out     int    // argument that points to what a call writes, from 1
-	wrote   int    // bytes of that
-	via     int    // word of that which points to what is wanted, before its length
+	wrote   int    // number of these bytes
+	via     int    // word of these bytes that points to the wanted data, followed by its length
 
-	// name is that of the function in its source, where that is not the symbol's.
+	// name is the function's name in its source, if the symbol's differs.
 	name       string
-	follow     int     // argument that steps lead on from, from 1; functions.FollowResult
-	steps      []int64 // words to what was found last
-	passed     bool    // functions.Function.Passed, which first must see to
-	beside     int     // words from that argument's to one that is wanted, too
-	everywhere bool    // calls of the library itself count, too
+	follow     int     // argument that steps start from, from 1; functions.FollowResult
+	steps      []int64 // words from the last address
+	passed     bool    // functions.Function.Passed; first must handle it
+	extra      int     // words from that argument's address to one more word to record
+	everywhere bool    // calls of the library itself count too
 
-	first func(c *call) bool  // says when a call begins whether it is not another one's doing; nil: it is not
-	ok    func(c *call) bool  // says whether it counts, as it was successful; nil: always
-	frees []freeing           // what is over when a call begins that will succeed
-	ends  func(c *call) []key // likewise, where it is not one thing
-	tells []argument          // that the trace tells of these
-	does  []step              // what a successful call does besides
+	first  func(c *call) bool  // reports at the entry whether the call is not part of another one; nil: it is not
+	ok     func(c *call) bool  // reports whether the call counts because it was successful; nil: always
+	frees  []freeing           // what a call that will succeed frees, known at its entry
+	ends   func(c *call) []key // likewise, if it is not a single resource
+	detail []argument          // arguments recorded with these
+	does   []step              // further effects of a successful call
 }
 
-// freeing is the end of something.
+// freeing is the end of a resource.
 type freeing struct {
 	resource string
 	id       num
-	only     func(c *call) bool       // says whether there is something; nil: there is
-	args     func(c *call) []argument // that the trace tells of it; nil for none
+	only     func(c *call) bool       // reports whether there is a resource; nil: there is
+	args     func(c *call) []argument // recorded with it; nil for none
 }
 
-// step is something that a call does.
+// step is an effect of a call.
 type step func(c *call)
 
-// num is a number that a call has.
+// num is a number from a call.
 type num func(c *call) uint64
 
-// argument is one that the trace tells.
+// argument is an argument that is recorded.
 type argument struct {
 	name  string
 	value func(c *call) (text string, ok bool)
@@ -89,19 +89,19 @@ func Select(names []string) (selected []*Module, err error) {
 	return selected, nil
 }
 
-// group is a function with the rows of all modules that know it.
+// group is a function with the rows of all modules that have it.
 type group struct {
 	symbol string
 	rows   []known
 }
 
-// known is a row and whose it is.
+// known is a row and its module.
 type known struct {
 	*row
 	module *Module
 }
 
-// groups returns the functions of modules.
+// groups returns the functions of modules, with their rows.
 func groups(selected []*Module) (all []group) {
 	for _, m := range selected {
 		for i := range m.rows {
@@ -119,8 +119,8 @@ func groups(selected []*Module) (all []group) {
 	return all
 }
 
-// Functions returns what probes are wanted for modules. Function.Module is what a
-// Recorder of the same modules knows it by. stacks says whether stacks are wanted.
+// Functions returns the functions that need probes for modules. Function.Module is the number
+// that a Recorder of the same modules uses. stacks selects whether stacks are recorded.
 func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 	for i, g := range groups(selected) {
 		f := functions.Function{Place: functions.Place{Symbol: g.symbol}, Module: i + 1, Stack: stacks}
@@ -139,7 +139,7 @@ func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 			}
 			f.Passed = f.Passed || r.passed
 			if r.follow != 0 {
-				f.Follow, f.Steps, f.Beside = r.follow, r.steps, r.beside
+				f.Follow, f.Steps, f.Extra = r.follow, r.steps, r.extra
 			}
 		}
 		all = append(all, f)
@@ -147,7 +147,7 @@ func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 	return all
 }
 
-// List returns the functions of a module as --list prints them.
+// List returns the functions of a module in the form of --list.
 func (m *Module) List() string {
 	var names []string
 	for i := range m.rows {

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// Rows of different modules for one function ask for the same arguments, as one probe
-// reads them, and every resource that a module tells of is declared.
+// Rows of different modules for one function need the same arguments, because one probe reads
+// them, and every resource of a module is declared.
 func TestTable(t *testing.T) {
 	for _, g := range groups(All()) {
 		for _, r := range g.rows {
@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 			}
 			texts := strings.Count(r.args, "s") + strings.Count(r.args, "B")
 			if texts > functions.MaxTexts || r.wrote > functions.MaxOut || r.out > len(r.args) {
-				t.Errorf("%s of module %s cannot be told", g.symbol, r.module.Name)
+				t.Errorf("%s of module %s cannot be recorded", g.symbol, r.module.Name)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// What is cut out of regions leaves their ends.
+// Cutting out the middle of regions leaves their ends.
 func TestRegions(t *testing.T) {
 	var rs regions
 	rs.put(region{0x5000, 0x9000, 1})
@@ -69,8 +69,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// The hash of a name is what sp-rtrace has for it (corpus sp-rtrace, multi.rtrace); a name
-// with the hash of another one has the next number.
+// The hash of a name equals sp-rtrace's (corpus sp-rtrace, multi.rtrace). A name with the hash of
+// another one gets the next number.
 func TestObjectID(t *testing.T) {
 	s := &shared{objects: map[string]uint64{"/other": 0x95ef6eef}}
 	if id, there := s.objectID("/rtrtest"); id != 0x95ef6ef0 || there {
@@ -81,7 +81,8 @@ func TestObjectID(t *testing.T) {
 	}
 }
 
-// Descriptors in control messages are found, whatever else is there and however it is cut.
+// Descriptors in control messages are found, whatever else the messages contain and wherever they
+// are truncated.
 func TestPassed(t *testing.T) {
 	for _, narrow := range []bool{false, true} {
 		message := func(kind uint32, fds ...uint32) []byte {
@@ -123,8 +124,8 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// What is open before the trace is asked once. What the process opens unseen is closed
-// for us, whenever we ask: it is ahead of its events. An exec closes some.
+// A descriptor that was open before the trace is looked up once. One that the process opens
+// unseen counts as closed, because the process is ahead of its events. An exec closes some.
 func TestDescriptors(t *testing.T) {
 	now := map[int]string{3: "socket", 4: "pipe", 5: "file", 6: "file"}
 	r := NewRecorder(nil, 1, Process{
@@ -149,8 +150,8 @@ func TestDescriptors(t *testing.T) {
 	check(7, "(closed)", true)
 }
 
-// A descriptor that a thread is closing, and that another thread has got anew, is freed
-// first; one whose close fails is not freed.
+// A descriptor that a thread is closing and that another thread has opened again is freed first.
+// If closing fails, it is not freed.
 func TestOvertaken(t *testing.T) {
 	const closes, opens = 1, 2
 	var m Module
@@ -184,7 +185,7 @@ func TestOvertaken(t *testing.T) {
 	for i, step := range []struct{ got, want string }{
 		{leave(2, opens, 0, 7), "free close 7, alloc open 7"},
 		{leave(1, closes, 7, 0), ""},
-		{leave(1, closes, 7, 0), ""}, // of a call from before
+		{leave(1, closes, 7, 0), ""}, // of a call from before the trace
 	} {
 		if step.got != step.want {
 			t.Errorf("step %d: %q, want %q", i, step.got, step.want)

@@ -8,9 +8,9 @@ const (
 	qtDestructor  = "QObject::~QObject"
 )
 
-// qobject is objects of Qt. Each goes through one constructor and destructor of QObject,
-// whoever makes it: so the calls of Qt itself count, too. One of these functions may call
-// another one for the same object, as those that also free it do.
+// qobject is the module for objects of Qt. Each object passes through one constructor and
+// destructor of QObject, whoever makes it, so calls of Qt itself count too. One of these
+// functions may call another one for the same object, as those that also free it do.
 var qobject = Module{
 	Name: "qobject", Desc: "objects of Qt",
 	Resources: []trace.Resource{{Type: qtResource, Desc: "QObject instance"}},
@@ -31,20 +31,20 @@ var qobject = Module{
 	},
 }
 
-// lastObject is what a thread has last made or destroyed, and by which function.
+// lastObject is the object that a thread has last made or destroyed, and the function.
 type lastObject struct {
 	id           uint64
 	kind, symbol string
 }
 
-// lastObjects is that of each thread.
+// lastObjects holds the last object of each thread.
 type lastObjects map[uint32]lastObject
 
-// firstOfObject says that a function is not called by another one for the same object.
+// firstOfObject reports that the call is not made by another one for the same object.
 func firstOfObject(c *call) bool {
 	this := lastObject{c.word(0), c.function, c.entry.Function.Symbol}
 	last := c.objects[c.entry.TID]
-	for tid, other := range c.objects { // its place is there for a new object
+	for tid, other := range c.objects { // the address is free for a new object
 		if other.id == this.id {
 			delete(c.objects, tid)
 		}

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// Recorder makes of calls what changed hands. It is told of the calls of all threads in
-// the order of their times.
+// Recorder derives allocations and frees from calls. It must get the calls of all threads in the
+// order of their times.
 type Recorder struct {
 	groups    []group
 	modules   []*Module
@@ -19,43 +19,43 @@ type Recorder struct {
 	pid       int // of the process
 	measure   func(addr uint64, unit int) (uint64, bool)
 
-	// ending is what open calls will have freed when they return. Another thread may get
-	// the same thing before that is seen.
+	// ending holds what open calls will have freed when they return. Another thread may get the
+	// same resource before that return is seen.
 	ending map[key][]*end
 	calls  map[callKey][]*call
 	fds    descriptors
-	state  map[*Module]any // what a module remembers of its own
+	state  map[*Module]any // state of a module
 
 	mappings map[*Module]*regions
 	pasts    map[*Module]pasts
 	objects  lastObjects
 }
 
-// key tells a thing.
+// key identifies a resource.
 type key struct {
 	resource uint32
 	id       uint64
 }
 
-// callKey tells an open call.
+// callKey identifies an open call.
 type callKey struct {
 	tid      uint32
 	slot     uint64
-	function int // its number: one may end in a jump to another
+	function int // its number: a function may end in a jump to another one
 }
 
-// Process is whose calls a Recorder is told of.
+// Process describes the process whose calls a Recorder gets.
 type Process struct {
 	PID    int
-	Narrow bool                // it is a 32-bit program on a 64-bit machine
-	Open   map[uint32]string   // the descriptors that were open before, and what they are, as Kind says
-	Kind   func(fd int) string // says what a descriptor is now; empty if it is not open
-	// Length returns the number of characters, of so many bytes each, of the text that is
-	// at an address now.
+	Narrow bool                // a 32-bit program on a 64-bit machine
+	Open   map[uint32]string   // the descriptors that were open before the trace, with their kinds, as returned by the function Kind
+	Kind   func(fd int) string // returns what a descriptor is now; "" if it is not open
+	// Length returns the number of characters, of unit bytes each, of the text that is at an
+	// address now.
 	Length func(addr uint64, unit int) (uint64, bool)
 }
 
-// NewRecorder returns one for modules, whose resources are numbered from first on.
+// NewRecorder returns a Recorder for modules. Their resources are numbered from first.
 func NewRecorder(selected []*Module, first uint32, p Process) *Recorder {
 	r := &Recorder{
 		groups: groups(selected), modules: selected, first: first, narrow: p.Narrow, pid: p.PID, measure: p.Length,
@@ -72,7 +72,7 @@ func NewRecorder(selected []*Module, first uint32, p Process) *Recorder {
 	return r
 }
 
-// Resources returns those of all modules.
+// Resources returns the resources of all modules.
 func (r *Recorder) Resources() []trace.Resource { return r.resources }
 
 // number returns the number of a module's resource.
@@ -87,13 +87,13 @@ func (r *Recorder) number(m *Module, name string) uint32 {
 	return 0
 }
 
-// Executed says that the process has become another program.
+// Executed records that the process has executed another program.
 func (r *Recorder) Executed() {
 	r.forget()
 	r.fds.executed()
 }
 
-// forget forgets all but the descriptors.
+// forget drops all state but the descriptors.
 func (r *Recorder) forget() {
 	r.ending, r.calls, r.state = map[key][]*end{}, map[callKey][]*call{}, map[*Module]any{}
 	r.mappings, r.pasts, r.objects = map[*Module]*regions{}, map[*Module]pasts{}, lastObjects{}
@@ -101,12 +101,12 @@ func (r *Recorder) forget() {
 
 // Caller is who makes a call.
 type Caller struct {
-	Allocator bool // an allocator that is traced
-	Inner     bool // the function's own library, for another call or for itself
+	Allocator bool // a traced allocator
+	Inner     bool // the function's own library, as part of another call or for itself
 }
 
-// Enter is told of a call that begins, and Leave of one that has ended. A call of a
-// function whose end nobody tells counts when it begins: Enter returns what it did.
+// Enter processes the entry of a call, and Leave its return. A call of a function whose return is
+// not recorded counts at its entry: Enter returns its effects.
 func (r *Recorder) Enter(e *functions.Event, by Caller) (acts []Act) {
 	entry := *e
 	at := callKey{e.TID, e.Slot, e.Function.Module}
@@ -132,9 +132,9 @@ func (r *Recorder) Enter(e *functions.Event, by Caller) (acts []Act) {
 	return acts
 }
 
-// open notes calls that will return.
+// open stores calls that will return.
 func (r *Recorder) open(at callKey, calls []*call) {
-	for _, c := range r.calls[at] { // which has never returned
+	for _, c := range r.calls[at] { // a call that has never returned
 		r.settle(c)
 	}
 	r.calls[at] = calls
@@ -146,8 +146,8 @@ func (r *Recorder) open(at callKey, calls []*call) {
 	}
 }
 
-// called returns the name of a function in its source: those that the C library has for
-// checked calls are called by other names.
+// called returns the name of a function in its source. The C library's names for checked calls
+// are replaced by the plain ones.
 func (r *row) called(symbol string) string {
 	if r.name != "" {
 		return r.name
@@ -158,7 +158,7 @@ func (r *row) called(symbol string) string {
 	return symbol
 }
 
-// Leave returns what a call did.
+// Leave processes the return of a call and returns the call's effects.
 func (r *Recorder) Leave(e *functions.Event) (acts []Act) {
 	at := callKey{e.TID, e.Slot, e.Function.Module}
 	open := r.calls[at]
@@ -174,15 +174,15 @@ func (r *Recorder) Leave(e *functions.Event) (acts []Act) {
 	return acts
 }
 
-// end is something that a call ends.
+// end is a resource that a call ends.
 type end struct {
 	key
 	call *call
 	from *freeing // nil: of row.ends
-	told bool
+	done bool     // recorded already
 }
 
-// begin finds out what the call will have freed, by what is known when it begins.
+// begin finds what the call will have freed, from what is known at its entry.
 func (c *call) begin() {
 	for i := range c.row.frees {
 		f := &c.row.frees[i]
@@ -197,10 +197,10 @@ func (c *call) begin() {
 	}
 }
 
-// run does what the call does.
+// run applies the effects of the call.
 func (c *call) run() {
 	for _, e := range c.ends {
-		if !e.told {
+		if !e.done {
 			c.acts = append(c.acts, c.freed(e))
 		}
 	}
@@ -209,19 +209,19 @@ func (c *call) run() {
 	}
 }
 
-// freed tells of an end.
+// freed returns the record of an end.
 func (c *call) freed(e *end) Act {
 	a := Act{Op: trace.OpFree, Function: c.function, Resource: e.resource, ID: e.id}
 	switch {
 	case e.from == nil:
-		a.Args = c.describe(c.row.tells)
+		a.Args = c.describe(c.row.detail)
 	case e.from.args != nil:
 		a.Args = c.describe(e.from.args(c))
 	}
 	return a
 }
 
-// settle forgets what an open call was about to free.
+// settle removes what an open call was going to free.
 func (r *Recorder) settle(c *call) {
 	for _, e := range c.ends {
 		left := slices.DeleteFunc(r.ending[e.key], func(x *end) bool { return x == e })
@@ -233,11 +233,12 @@ func (r *Recorder) settle(c *call) {
 	}
 }
 
-// overtake has a thing end that another thread is just freeing, since it is there anew.
+// overtake records the end of a resource that another open call is freeing, because the resource
+// was allocated again.
 func (r *Recorder) overtake(k key, by *call) {
 	for _, x := range r.ending[k] {
-		if x.call != by && !x.told {
-			x.told = true
+		if x.call != by && !x.done {
+			x.done = true
 			by.acts = append(by.acts, x.call.freed(x))
 			return
 		}

@@ -12,16 +12,16 @@ type region struct {
 	resource   uint32
 }
 
-// regions are ordered; none overlaps another one.
+// regions is sorted by address, without overlaps.
 type regions []region
 
-// roundUp rounds a length to pages.
+// roundUp rounds a length up to pages.
 func roundUp(length uint64) uint64 {
 	page := uint64(os.Getpagesize())
 	return (length + page - 1) &^ (page - 1)
 }
 
-// overlapped returns which regions have addresses in [start, end): from to to.
+// overlapped returns the index range, from to to, of the regions that overlap [start, end).
 func (rs regions) overlapped(start, end uint64) (from, to int) {
 	from = sort.Search(len(rs), func(i int) bool { return rs[i].end > start })
 	for to = from; to < len(rs) && rs[to].start < end; to++ {
@@ -29,7 +29,7 @@ func (rs regions) overlapped(start, end uint64) (from, to int) {
 	return from, to
 }
 
-// keys returns the things that are over when [start, end) is unmapped.
+// keys returns the resources that end when [start, end) is unmapped.
 func (rs regions) keys(start, end uint64) (all []key) {
 	from, to := rs.overlapped(start, end)
 	for _, r := range rs[from:to] {
@@ -38,7 +38,7 @@ func (rs regions) keys(start, end uint64) (all []key) {
 	return all
 }
 
-// cut takes [start, end) away and returns what is left of the regions there.
+// cut removes [start, end) and returns what is left of the regions there.
 func (rs *regions) cut(start, end uint64) (left regions) {
 	from, to := rs.overlapped(start, end)
 	for _, r := range (*rs)[from:to] {
@@ -59,7 +59,7 @@ func (rs *regions) put(r region) {
 	*rs = slices.Insert(*rs, at, r)
 }
 
-// regions returns those of the call's module.
+// regions returns the regions of the call's module.
 func (c *call) regions() *regions {
 	if c.mappings[c.module] == nil {
 		c.mappings[c.module] = new(regions)
@@ -67,7 +67,8 @@ func (c *call) regions() *regions {
 	return c.mappings[c.module]
 }
 
-// unmap takes memory away. What is left of mappings begins anew there.
+// unmap records that memory is unmapped. The rest of each mapping is recorded as a new
+// allocation.
 func (c *call) unmap(start, end uint64) {
 	for _, r := range c.regions().cut(start, end) {
 		c.allocAs(r.resource, r.start, r.end-r.start)
@@ -85,7 +86,7 @@ func (c *call) mapped(resource string, start, length uint64, args ...argument) {
 	c.alloc(resource, start, length, args...)
 }
 
-// unmaps is the end of munmap's mappings.
+// unmaps returns the mappings that munmap ends.
 func unmaps(c *call) []key { return c.regions().keys(c.word(0), c.word(0)+roundUp(c.word(1))) }
 
 func unmapped(c *call) { c.unmap(c.word(0), c.word(0)+roundUp(c.word(1))) }

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// ParseResource reads NAME:KIND=SYMBOL(FIELD=VALUE,...),..., and returns the module that
+// ParseResource parses NAME:KIND=SYMBOL(FIELD=VALUE,...),..., and returns the module that
 // traces it. KIND is alloc, free or realloc. The fields are
 //
 //	id    what is allocated or freed: ret, argN, or *argN for what the call writes there
@@ -39,7 +39,7 @@ func ParseResource(text string) (*Module, error) {
 	return m, nil
 }
 
-// splitOutside splits at commas that are in no parentheses.
+// splitOutside splits at commas outside of parentheses.
 func splitOutside(text string) (items []string) {
 	depth, from := 0, 0
 	for i := range len(text) {
@@ -57,10 +57,10 @@ func splitOutside(text string) (items []string) {
 	return append(items, text[from:])
 }
 
-// userRow is a row as it is being read.
+// userRow is a row that is being parsed.
 type userRow struct {
 	row
-	args int // how many are needed
+	args int // number of arguments that are needed
 	id   num
 	out  bool
 	size num
@@ -91,7 +91,7 @@ func parseRow(resource, item string) (row, error) {
 	return u.row, nil
 }
 
-// argument reads argN, counted from 1.
+// argument parses argN, counted from 1.
 func (u *userRow) argument(text string) (int, error) {
 	digits, ok := strings.CutPrefix(text, "arg")
 	n, err := strconv.Atoi(digits)
@@ -157,7 +157,7 @@ func (u *userRow) setSize(value string) error {
 	return nil
 }
 
-// finish makes the row of what was read.
+// finish makes the row from what was parsed.
 func (u *userRow) finish(kind, resource string) error {
 	switch kind {
 	case "free", "realloc":
@@ -165,7 +165,7 @@ func (u *userRow) finish(kind, resource string) error {
 			u.id, u.args = arg(0), max(u.args, 1)
 		}
 		if u.out {
-			return errors.New("what is freed is an argument itself")
+			return errors.New("the id of what is freed must be an argument")
 		}
 		u.frees = []freeing{{resource: resource, id: u.id, only: func(c *call) bool { return u.id(c) != 0 }}}
 	case "alloc":
@@ -174,7 +174,7 @@ func (u *userRow) finish(kind, resource string) error {
 	}
 	u.row.args = strings.Repeat("x", u.args)
 	if kind == "free" {
-		u.result = 0 // it counts when it begins
+		u.result = 0 // the call counts at its entry
 		return nil
 	}
 	id := u.id

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The resources of module shmposix, by the names that sp-rtrace gives them.
+// The resources of module shmposix, with sp-rtrace's names.
 const (
 	objectMapping = "pshmmap"
 	fileMapping   = "fshmmap"
@@ -17,10 +17,10 @@ const (
 	object        = "pshmobj"
 	objectFD      = "pshmfd"
 
-	objectKind = "shared memory object" // of a descriptor
+	objectKind = "shared memory object" // kind of a descriptor
 )
 
-// shmposix is shared memory objects, and mappings by what is mapped.
+// shmposix is the module for shared memory objects, and for mappings by what they map.
 var shmposix = Module{
 	Name: "shmposix", Desc: "POSIX shared memory, and mappings by what is mapped", ownOnly: true,
 	Resources: []trace.Resource{
@@ -42,11 +42,11 @@ var shmposix = Module{
 			does:  []step{closes(fdArg(0))},
 		},
 		{symbols: mmapSymbols, args: mmapArgs, result: 'p', ok: isMapped, does: []step{maps}},
-		{symbols: []string{"munmap"}, args: "px", result: 'd', ok: zero, ends: unmaps, tells: []argument{long("length", 1)}, does: []step{unmapped}},
+		{symbols: []string{"munmap"}, args: "px", result: 'd', ok: zero, ends: unmaps, detail: []argument{long("length", 1)}, does: []step{unmapped}},
 	},
 }
 
-// shared is what the module remembers.
+// shared is the state of the module.
 type shared struct {
 	objects map[string]uint64 // ids
 }
@@ -58,7 +58,7 @@ func (c *call) shared() *shared {
 	return c.state[c.module].(*shared)
 }
 
-// hash is the one-at-a-time function of Bob Jenkins, which sp-rtrace makes ids with.
+// hash is the one-at-a-time function of Bob Jenkins, from which sp-rtrace derives IDs.
 func hash(name string) uint32 {
 	var h uint32
 	for i := range len(name) {
@@ -71,8 +71,8 @@ func hash(name string) uint32 {
 	return h + h<<15
 }
 
-// objectID returns the id of a name, and whether it has had one. Names with the same hash
-// have ids that follow each other.
+// objectID returns the ID of a name, and whether it had one before. Names with the same hash have
+// consecutive IDs.
 func (s *shared) objectID(name string) (uint64, bool) {
 	if id, ok := s.objects[name]; ok {
 		return id, true
@@ -106,7 +106,7 @@ func unlinksObject(c *call) {
 	c.acts = append(c.acts, Act{Op: trace.OpFree, Function: c.function, Resource: c.number(c.module, object), ID: id, Args: c.describe([]argument{text("name", 0)})})
 }
 
-// opensFile notes what a descriptor is of. mode is the argument with the flags, or none.
+// opensFile records what a descriptor refers to. mode is the argument with the flags, or -1.
 func opensFile(path, mode int) step {
 	return func(c *call) {
 		x := descriptor{kind: "file"}
@@ -118,7 +118,7 @@ func opensFile(path, mode int) step {
 	}
 }
 
-// maps is mmap.
+// maps is the step for mmap.
 func maps(c *call) {
 	args := []argument{long("length", 1), hex("prot", 2), hex("flags", 3)}
 	resource := otherMapping
@@ -132,7 +132,7 @@ func maps(c *call) {
 			resource = fileMapping
 		}
 		if x.name != "" {
-			args = append(args, said("name", x.name), said("mode", fmt.Sprintf("0x%x", x.mode)))
+			args = append(args, fixed("name", x.name), fixed("mode", fmt.Sprintf("0x%x", x.mode)))
 		}
 	}
 	c.mapped(resource, c.result(), c.word(1), args...)

@@ -8,14 +8,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The resources of module shmsysv, by the names that sp-rtrace gives them.
+// The resources of module shmsysv, with sp-rtrace's names.
 const (
 	segment    = "segment"
 	attachment = "address"
 	control    = "control"
 )
 
-// shmsysv is shared memory of System V.
+// shmsysv is the module for shared memory of System V.
 var shmsysv = Module{
 	Name: "shmsysv", Desc: "System V shared memory",
 	Resources: []trace.Resource{
@@ -31,7 +31,7 @@ var shmsysv = Module{
 	},
 }
 
-// segments is what the module remembers.
+// segments is the state of the module.
 type segments struct {
 	known    map[uint32]*sysvSegment
 	attached map[uint64]uint32 // segments by address
@@ -40,8 +40,8 @@ type segments struct {
 type sysvSegment struct {
 	size     uint64
 	own      bool // the process has made it
-	removed  bool // it goes with the last attachment
-	attached int  // by the process
+	removed  bool // it ends with the last attachment
+	attached int  // number of attachments by the process
 }
 
 func (c *call) segments() *segments {
@@ -74,7 +74,7 @@ func attaches(c *call) {
 	all.attached[c.result()] = id
 	args := []argument{hex("shmid", 0)}
 	if x.own {
-		args = append(args, said("cpid", strconv.Itoa(c.pid)))
+		args = append(args, fixed("cpid", strconv.Itoa(c.pid)))
 	}
 	c.alloc(attachment, c.result(), x.size, args...)
 }
@@ -93,7 +93,8 @@ func detaches(c *call) {
 	}
 }
 
-// removes is shmctl with IPC_RMID: the segment goes when nobody is attached any more.
+// removes is the step for shmctl with IPC_RMID: the segment ends when nothing is attached to it
+// any more.
 func removes(c *call) {
 	if c.word(1)&^ipc64 != unix.IPC_RMID {
 		return

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addressOf takes apart the address that bind or connect is called with: its family,
-// its path, if it has one, and the rest as arguments.
+// addressOf parses the address that is passed to bind or connect: its family, its path, if it has
+// one, and the rest as arguments.
 func addressOf(c *call) (family, path string, args []argument) {
 	data, ok := c.text(1)
 	if !ok {
@@ -27,30 +27,30 @@ func addressOf(c *call) (family, path string, args []argument) {
 	switch number := binary.NativeEndian.Uint16(b); {
 	case number == unix.AF_UNIX:
 		path = unixPath(rest)
-		return "AF_UNIX", path, []argument{said("path", path)}
+		return "AF_UNIX", path, []argument{fixed("path", path)}
 	case number == unix.AF_INET && len(rest) >= 6:
 		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte(rest[2:6])), binary.BigEndian.Uint16(rest))
-		return "AF_INET", "", []argument{said("address:port", at.String())}
+		return "AF_INET", "", []argument{fixed("address:port", at.String())}
 	case number == unix.AF_INET6 && len(rest) >= 22:
 		at := netip.AddrPortFrom(netip.AddrFrom16([16]byte(rest[6:22])), binary.BigEndian.Uint16(rest))
-		return "AF_INET6", "", []argument{said("address:port", at.String())}
+		return "AF_INET6", "", []argument{fixed("address:port", at.String())}
 	case number == unix.AF_NETLINK && len(rest) >= 10:
 		return "AF_NETLINK", "", []argument{
-			said("pid", fmt.Sprint(binary.NativeEndian.Uint32(rest[2:]))),
-			said("groups", fmt.Sprintf("0x%x", binary.NativeEndian.Uint32(rest[6:]))),
+			fixed("pid", fmt.Sprint(binary.NativeEndian.Uint32(rest[2:]))),
+			fixed("groups", fmt.Sprintf("0x%x", binary.NativeEndian.Uint32(rest[6:]))),
 		}
 	case number == unix.AF_PACKET && len(rest) >= 6:
 		return "AF_PACKET", "", []argument{
-			said("protocol", fmt.Sprintf("0x%x", binary.BigEndian.Uint16(rest))),
-			said("ifindex", fmt.Sprint(int32(binary.NativeEndian.Uint32(rest[2:])))),
+			fixed("protocol", fmt.Sprintf("0x%x", binary.BigEndian.Uint16(rest))),
+			fixed("ifindex", fmt.Sprint(int32(binary.NativeEndian.Uint32(rest[2:])))),
 		}
 	default:
 		return fmt.Sprintf("0x%x", number), "", nil
 	}
 }
 
-// unixPath returns the path of a socket. One that begins with a NUL is no file (unix(7)),
-// and is written with an @ as ss and netstat do.
+// unixPath returns the path of a socket. A name that begins with a NUL is not a file (unix(7)),
+// and is written with an @, as in ss and netstat.
 func unixPath(b []byte) string {
 	if len(b) > 1 && b[0] == 0 {
 		return "@" + strings.ReplaceAll(string(b[1:]), "\x00", "@")

@@ -6,7 +6,8 @@ import (
 
 const threadResource = "thread"
 
-// thread is threads that somebody has to join. When one ends the trace says besides.
+// thread is the module for threads that must be joined. Other records of the trace contain the
+// ends of threads.
 var thread = Module{
 	Name: "thread", Desc: "threads that are to be joined",
 	Resources: []trace.Resource{{Type: threadResource, Desc: "joinable thread"}},
@@ -26,7 +27,7 @@ var thread = Module{
 	},
 }
 
-// attributes are the places of those by which threads are detached from the beginning.
+// attributes returns the addresses of attributes with which threads are detached from the start.
 func (c *call) attributes() map[uint64]bool {
 	if c.state[c.module] == nil {
 		c.state[c.module] = map[uint64]bool{}
@@ -46,8 +47,8 @@ func setsDetached(c *call) {
 
 func forgetsAttributes(c *call) { delete(c.attributes(), c.word(0)) }
 
-// creates is pthread_create. A thread that is detached from the beginning is nobody's to
-// join.
+// creates is the step for pthread_create. A thread that is detached from the start cannot be
+// joined.
 func creates(c *call) {
 	id, ok := c.pointer()
 	if !ok {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Record heads of a BPF ring buffer (include/uapi/linux/bpf.h).
+// Record headers of a BPF ring buffer (include/uapi/linux/bpf.h).
 const (
 	headSize   = 8
 	busyBit    = 1 << 31
 	discardBit = 1 << 30
 )
 
-// publishEvery is how many bytes are read before the kernel is told that their
-// room is free again: each time costs a write to a page that the producers read.
+// publishEvery is how many bytes are read before their space is given back to the kernel. Each
+// time costs a write to a page that the producers read.
 const publishEvery = 64 << 10
 
 // BPF is the consumer side of a BPF ring buffer (kernel 5.8).
@@ -34,8 +34,8 @@ type BPF struct {
 	published uint64
 }
 
-// NewBPF maps the ring buffer map with file descriptor fd and size bytes of
-// data, a power of two. The descriptor stays the caller's.
+// NewBPF maps the ring buffer map with file descriptor fd and size bytes of data, a power of two.
+// The caller keeps the descriptor.
 func NewBPF(fd, size int) (*BPF, error) {
 	page := os.Getpagesize()
 	meta, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -60,11 +60,11 @@ func NewBPF(fd, size int) (*BPF, error) {
 	return r, nil
 }
 
-// Begin notes how far the producers have come; Next reads up to there.
+// Begin reads the producers' position; Next reads up to there.
 func (r *BPF) Begin() { r.end = r.producer.Load() }
 
-// Next returns the next record, or nil if there is none or it is not complete
-// yet (see Caught). The bytes are valid until Release.
+// Next returns the next record, or nil if there is none or it is incomplete (see Caught). The
+// bytes are valid until Release.
 func (r *BPF) Next() []byte {
 	for r.pos < r.end {
 		at := unsafe.Add(r.data, r.pos&r.mask)
@@ -75,7 +75,7 @@ func (r *BPF) Next() []byte {
 		size := uint64(head &^ discardBit)
 		r.pos += (size + headSize + 7) &^ 7
 		if r.pos-r.published > publishEvery {
-			// Everything before this record has been consumed by the caller.
+			// The caller has consumed everything before this record.
 			r.publish(r.pos - (size+headSize+7)&^7)
 		}
 		if head&discardBit == 0 {
@@ -85,14 +85,13 @@ func (r *BPF) Next() []byte {
 	return nil
 }
 
-// Caught says whether Next has read everything up to End.
+// Caught reports whether Next has read everything up to End.
 func (r *BPF) Caught() bool { return r.pos == r.end }
 
-// Pos returns the position of the next record, End the producers' position at
-// the last Begin, both in bytes since the ring was made.
+// Pos returns the position of the next record, in bytes since the ring was made.
 func (r *BPF) Pos() uint64 { return r.pos }
 
-// End returns the producers' position at the last Begin.
+// End returns the producers' position at the last Begin, in bytes since the ring was made.
 func (r *BPF) End() uint64 { return r.end }
 
 // Used returns the share of the ring that was filled at the last Begin.
@@ -100,7 +99,7 @@ func (r *BPF) Used() float64 {
 	return float64(r.end-r.published) / float64(r.mask+1)
 }
 
-// Release gives the room of all records read so far back to the producers.
+// Release gives the space of all records read so far back to the producers.
 func (r *BPF) Release() {
 	if r.pos != r.published {
 		r.publish(r.pos)

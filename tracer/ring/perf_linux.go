@@ -21,11 +21,11 @@ type Perf struct {
 	pos     uint64
 	end     uint64
 	freed   uint64 // tail before the last Release
-	scratch []byte // a record that wraps is put together here
+	scratch []byte // holds a copy of a record that wraps
 }
 
-// Record is a record of a perf event buffer: type and misc of its head and the
-// bytes behind the head, valid until Release.
+// Record is a record of a perf event buffer: type and misc of its header and the bytes after the
+// header, valid until Release.
 type Record struct {
 	Type uint32
 	Misc uint16
@@ -34,9 +34,9 @@ type Record struct {
 
 const perfHeadSize = 8
 
-// NewPerf opens a perf event on cpu for process pid (-1: all) with a buffer of
-// size bytes, a power of two of at least one page. It wakes a poller when half
-// full. The event is enabled unless attr says otherwise.
+// NewPerf opens a perf event on cpu for process pid (-1: all) with a buffer of size bytes, a
+// power of two of at least one page. It wakes a poller when the buffer is half full. The event is
+// enabled unless attr disables it.
 func NewPerf(attr *unix.PerfEventAttr, pid, cpu, size int) (*Perf, error) {
 	attr.Bits |= unix.PerfBitWatermark
 	attr.Wakeup = uint32(size / 2)
@@ -61,8 +61,8 @@ func NewPerf(attr *unix.PerfEventAttr, pid, cpu, size int) (*Perf, error) {
 	}, nil
 }
 
-// OpenPerf opens a perf event on cpu for the thread or process pid (-1: all) without a
-// buffer, and returns its file descriptor.
+// OpenPerf opens a perf event on cpu for the thread or process pid (-1: all) without a buffer,
+// and returns its file descriptor.
 func OpenPerf(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
 	attr.Size = uint32(unsafe.Sizeof(*attr))
 	fd, err := unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -75,24 +75,24 @@ func OpenPerf(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
 // FD returns the event's file descriptor, for polling and for perf event arrays.
 func (p *Perf) FD() int { return p.fd }
 
-// Begin notes how far the kernel has come; Next reads up to there.
+// Begin reads the kernel's position; Next reads up to there.
 func (p *Perf) Begin() { p.end = p.head.Load() }
 
 // Used returns the share of the buffer that was filled at the last Begin.
 func (p *Perf) Used() float64 { return float64(p.end-p.pos) / float64(len(p.data)) }
 
-// Next fills rec with the next record and says whether there was one.
+// Next fills rec with the next record and reports whether there was one.
 func (p *Perf) Next(rec *Record) bool {
 	if p.pos >= p.end {
 		return false
 	}
-	// Heads are 8-byte aligned and never wrap.
+	// Headers are aligned to 8 bytes and never wrap.
 	head := unsafe.Pointer(&p.data[p.pos&p.mask])
 	size := uint64(*(*uint16)(unsafe.Add(head, 6)))
 	rec.Type = *(*uint32)(head)
 	rec.Misc = *(*uint16)(unsafe.Add(head, 4))
 	if size < perfHeadSize || size > p.end-p.pos {
-		// Never written by the kernel; give up on this round rather than loop.
+		// The kernel never writes this; end this round instead of looping.
 		p.pos = p.end
 		return false
 	}
@@ -111,20 +111,20 @@ func (p *Perf) bytes(pos, size uint64) []byte {
 	return p.scratch
 }
 
-// Tight reports whether a record of size bytes, or a larger one, may have found no
-// room between the Begin before the last one and the last Begin.
+// Tight reports whether a record of size bytes, or a larger one, may have lacked space between
+// the Begin before the last one and the last Begin.
 func (p *Perf) Tight(size int) bool {
 	return p.end-p.freed+uint64(size) > uint64(len(p.data))
 }
 
-// Release gives the room of all records read so far back to the kernel.
+// Release gives the space of all records read so far back to the kernel.
 func (p *Perf) Release() {
 	p.freed = p.tail.Load()
 	p.tail.Store(p.pos)
 }
 
-// Redirect has the event of the file descriptor fd write its records into this
-// buffer. Both must be of the same CPU and have the same clock.
+// Redirect makes the event with file descriptor fd write its records into this buffer. Both must
+// have the same CPU and the same clock.
 func (p *Perf) Redirect(fd int) error {
 	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, p.fd); err != nil {
 		return fmt.Errorf("redirect perf event: %w", err)

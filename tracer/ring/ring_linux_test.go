@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeBPF is a ring in ordinary memory whose producer is the test.
+// fakeBPF is a ring in ordinary memory; the test is the producer.
 type fakeBPF struct {
 	BPF
 	memory   []byte // the data, twice in a row as the kernel maps it
@@ -49,7 +49,7 @@ func TestBPFReadsInOrderAcrossTheEnd(t *testing.T) {
 			t.Fatalf("round %d: got %v, want %v", round, got, want)
 		}
 		if got := f.Next(); got != nil || !f.Caught() {
-			t.Fatalf("round %d: %v behind the last record", round, got)
+			t.Fatalf("round %d: %v after the last record", round, got)
 		}
 		f.Release()
 		if f.consumed.Load() != f.produced.Load() {
@@ -104,8 +104,8 @@ func TestBPFReadsNoFurtherThanBegin(t *testing.T) {
 	}
 }
 
-// A long read gives room back before it ends, but never that of the record in
-// the caller's hands.
+// A long read gives space back before it ends, but never that of the record that the caller
+// holds.
 func TestBPFReleasesOnTheWay(t *testing.T) {
 	f := newFakeBPF(4 * publishEvery)
 	record := make([]byte, 1000)
@@ -153,7 +153,7 @@ func TestPerfReadsRecordsThatWrap(t *testing.T) {
 			t.Fatalf("round %d: got %+v", round, rec)
 		}
 		if p.Next(&rec) {
-			t.Fatalf("round %d: %+v behind the last record", round, rec)
+			t.Fatalf("round %d: %+v after the last record", round, rec)
 		}
 		p.Release()
 		if p.tail.Load() != head.Load() {
@@ -177,8 +177,8 @@ func TestPerfGivesUpOnSizesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A buffer is tight as long as the kernel may have found too little room since the
-// Begin before the last one.
+// A buffer is tight as long as the kernel may have lacked space since the Begin before the last
+// one.
 func TestPerfTight(t *testing.T) {
 	p, head := fakePerf(128)
 	var rec Record

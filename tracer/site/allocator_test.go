@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// allocator has the functions that a tracer of memory looks at, with what it
-// wants to know of their calls.
+// allocator lists the functions that a tracer of memory probes, with what it needs from their
+// calls.
 var allocator = map[string]Function{
 	"malloc":         {Args: []int{0}, Return: true},
 	"calloc":         {Args: []int{1, 0}, Factors: [2]int{1, 0}, Return: true},
@@ -20,8 +20,8 @@ var allocator = map[string]Function{
 	"pvalloc":        {Args: []int{0}, Return: true},
 }
 
-// TestLibcAllocator demands a site in each function of the C library's
-// allocator, and prints them.
+// TestLibcAllocator checks that each function of the C library's allocator has a site, and prints
+// the sites.
 func TestLibcAllocator(t *testing.T) { forLibcs(t, testLibcAllocator) }
 
 func testLibcAllocator(t *testing.T, l *libc) {

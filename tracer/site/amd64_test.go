@@ -12,7 +12,7 @@ import (
 // entry is where the functions of the tables start.
 const entry = 0x1000
 
-// code decodes bytes written like a disassembler prints them.
+// code decodes bytes in the form in which disassemblers print them.
 func code(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
@@ -22,7 +22,7 @@ func code(t testing.TB, s string) []byte {
 	return b
 }
 
-// regs are places of plain arguments.
+// regs returns places of plain arguments.
 func regs(rs ...uint8) []Place {
 	var places []Place
 	for _, r := range rs {
@@ -31,8 +31,8 @@ func regs(rs ...uint8) []Place {
 	return places
 }
 
-// choiceTest is a function and the site that it has to get. The verdicts on
-// the other instructions are only compared where a test gives them.
+// choiceTest is a function and the site that must be chosen. The verdicts on the other
+// instructions are compared only if a test has them.
 type choiceTest struct {
 	name string
 	code string
@@ -61,8 +61,7 @@ func (c *choiceTest) run(t *testing.T, arch Arch) {
 	}
 }
 
-// Functions of real libraries, as Debian 12 has them, cut behind their first
-// branches.
+// Functions of real libraries, from Debian 12, truncated after their first branches.
 var realAMD64 = []choiceTest{
 	{
 		name: "glibc malloc",

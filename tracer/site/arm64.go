@@ -8,9 +8,9 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
-// arm64 decodes A64 code. Its instructions are told apart by the groups of the
-// Arm Architecture Reference Manual, C4.1; arm64asm only prints them, since it
-// does not know later additions and hides which operands are written.
+// arm64 decodes A64 code. It classifies instructions by the groups of the Arm Architecture
+// Reference Manual, C4.1. arm64asm is used only for printing, because it does not know later
+// additions and does not show which operands are written.
 type arm64 struct{ o Options }
 
 // Numbers of registers. 31 is the stack pointer or zero, by instruction.
@@ -53,8 +53,8 @@ func (m arm64) decode(code []byte, pc uint64) insn {
 	case group&0x7 == 0x5:
 		registerARM64(w, &in)
 	case group&0x7 == 0x7:
-		// Floating point and vectors. Some write a general register, some the
-		// flags: take it that each does.
+		// Floating point and vectors. Some write a general register and some the flags: assume
+		// that each does both.
 		in.fx.flags = true
 		in.fx.killARM64(w)
 	default:
@@ -63,7 +63,7 @@ func (m arm64) decode(code []byte, pc uint64) insn {
 	return in
 }
 
-// killARM64 kills Rd or Rt, bits 4:0, where 31 is the zero register.
+// killARM64 adds Rd or Rt, bits 4:0, to the killed registers; 31 is the zero register.
 func (fx *effects) killARM64(w uint32) {
 	if rd := uint8(w & 31); rd != spOrZero {
 		fx.killReg(rd)
@@ -71,7 +71,7 @@ func (fx *effects) killARM64(w uint32) {
 	}
 }
 
-// reads notes that a register is used.
+// reads records that registers are used.
 func (fx *effects) reads(regs ...uint32) {
 	for _, r := range regs {
 		fx.linkRead = fx.linkRead || r&31 == x30
@@ -80,7 +80,7 @@ func (fx *effects) reads(regs ...uint32) {
 
 // branchARM64 decodes the branches whose target is in the instruction.
 func branchARM64(w uint32, pc uint64) (kind, uint64, bool) {
-	// imm is a signed field of the given width, in words, in bytes.
+	// imm returns a signed field of the given width, which counts words, in bytes.
 	imm := func(shift, width uint) uint64 {
 		return uint64(int64(int32(w<<(32-shift-width))) >> (32 - width) << 2)
 	}
@@ -105,8 +105,8 @@ func (arm64) branchAt(code []byte, pc uint64) (kind, uint64, bool) {
 	return branchARM64(binary.LittleEndian.Uint32(code), pc)
 }
 
-// branch handles branches, exceptions and system instructions. Which of them
-// the kernel simulates, steps or refuses is in arm_probe_decode_insn of Linux,
+// branch decodes branches, exceptions and system instructions. Which of them the kernel
+// simulates, steps or refuses is decided in arm_probe_decode_insn of Linux,
 // arch/arm64/kernel/probes/decode-insn.c.
 func (m arm64) branch(w uint32, pc uint64, in *insn) {
 	if kind, target, ok := branchARM64(w, pc); ok {
@@ -123,7 +123,7 @@ func (m arm64) branch(w uint32, pc uint64, in *insn) {
 	}
 	switch {
 	case w&0xfe000000 == 0xd6000000:
-		// br, blr, ret; those that authenticate are refused.
+		// br, blr, ret; the kernel refuses the variants that authenticate.
 		in.kind = leave
 		switch w >> 21 & 3 {
 		case 0:
@@ -144,13 +144,13 @@ func (m arm64) branch(w uint32, pc uint64, in *insn) {
 	case w&0xfff00000 == 0xd5300000: // mrs
 		in.fx.killARM64(w)
 	default:
-		// svc, brk, msr, sys and the like.
+		// svc, brk, msr, sys and similar.
 		in.kind, in.cost = unknown, Refused
 		in.traps = w&0xffe0001f == 0xd4200000 // brk
 	}
 }
 
-// hint handles nop and its relatives, by number. The kernel steps those of
+// hint decodes nop and other hints, by number. The kernel steps those in
 // aarch64_insn_is_steppable_hint and refuses the others.
 func (m arm64) hint(w uint32, in *insn) {
 	in.cost = Refused
@@ -203,7 +203,7 @@ func (arm64) text(code []byte, pc uint64) string {
 	}
 }
 
-// absoluteARM64 is arm64asm.GNUSyntax with addresses in place of distances.
+// absoluteARM64 is arm64asm.GNUSyntax with addresses instead of distances.
 func absoluteARM64(x arm64asm.Inst, pc uint64) string {
 	s := arm64asm.GNUSyntax(x)
 	for _, a := range x.Args {

@@ -1,6 +1,6 @@
 package site
 
-// immediate handles data processing with an immediate operand.
+// immediate decodes data processing with an immediate operand.
 func (m arm64) immediate(w uint32, in *insn) {
 	fx := &in.fx
 	rd, rn := w&31, w>>5&31
@@ -36,7 +36,7 @@ func (m arm64) immediate(w uint32, in *insn) {
 	fx.killARM64(w)
 }
 
-// addSP handles additions to the stack pointer.
+// addSP decodes additions to the stack pointer.
 func addSP(w uint32, known bool, fx *effects) {
 	if !known || w>>5&31 != spOrZero || w>>31 == 0 {
 		fx.stackLost = true
@@ -52,7 +52,7 @@ func addSP(w uint32, known bool, fx *effects) {
 	fx.stack = n
 }
 
-// registerARM64 handles data processing with register operands.
+// registerARM64 decodes data processing with register operands.
 func registerARM64(w uint32, in *insn) {
 	fx := &in.fx
 	rd, rn, rm := uint8(w&31), uint8(w>>5&31), uint8(w>>16&31)
@@ -78,26 +78,25 @@ func registerARM64(w uint32, in *insn) {
 	case op == 0x1a: // with carry, conditional, one and two sources
 		fx.flags = w>>29&1 == 1
 		if w>>21&7 == 2 {
-			return // ccmp, ccmn: the low bits are no register
+			return // ccmp, ccmn: the low bits are not a register
 		}
 	case op == 0x1b: // three sources
-		// A product does not say whether it overflowed: other than on x86 no flag
-		// does, so it is of no use.
+		// Unlike on x86, no flag shows whether a product overflowed, so it cannot be used.
 		fx.reads(w >> 10)
 	}
 	fx.killARM64(w)
 }
 
-// loadStoreARM64 handles loads and stores. Exclusive ones, atomic ones and
-// those of several vectors are not modelled: a site in front of them will do.
+// loadStoreARM64 decodes loads and stores. Exclusive and atomic ones and those of several vectors
+// are not modelled, because a site before them is good enough.
 func loadStoreARM64(w uint32, in *insn) {
 	fx := &in.fx
 	rt, rn := w&31, w>>5&31
 	vector := w>>26&1 == 1
 	switch op := w >> 27 & 7; {
 	case w&0x3b000000 == 0x18000000:
-		// Literals: a copy elsewhere would read from elsewhere. Kernels before
-		// 6.12 simulate them, but wrongly for user code.
+		// Literals: a copy elsewhere would read from another address. Kernels before 6.12
+		// simulate them, but incorrectly for user code.
 		in.cost = Refused
 		if !vector {
 			fx.killARM64(w)
@@ -119,7 +118,7 @@ func loadStoreARM64(w uint32, in *insn) {
 	fx.reads(rn)
 }
 
-// pairARM64 handles ldp, stp and their relatives.
+// pairARM64 decodes ldp, stp and similar.
 func pairARM64(w uint32, vector bool, fx *effects) {
 	if !vector {
 		fx.reads(w >> 10)
@@ -144,7 +143,7 @@ func pairARM64(w uint32, vector bool, fx *effects) {
 	writeBack(w, int(int32(w<<10)>>25)<<scale, fx)
 }
 
-// singleARM64 handles ldr, str and their relatives.
+// singleARM64 decodes ldr, str and similar.
 func singleARM64(w uint32, vector bool, fx *effects) bool {
 	offset := w>>24&1 == 1
 	if !offset {

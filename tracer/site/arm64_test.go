@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// Functions of real arm64 libraries, as Debian 12 has them, cut behind their
-// first branches, and functions made for a rule. They were not run: there was
-// no arm64 machine.
+// Functions of real arm64 libraries, from Debian 12, truncated after their first branches, and
+// functions made for a rule. They were not run, because no arm64 machine was available.
 var choicesARM64 = []choiceTest{
 	{
 		name: "glibc malloc",
@@ -17,15 +16,15 @@ var choicesARM64 = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "stp x29, x30, [sp,#-64]!", Args: regs(0)},
 	},
 	{
-		name: "glibc, behind the call of sbrk",
+		name: "glibc, after the call of sbrk",
 		code: `1f 04 00 b1 60 00 00 54 fd 7b c1 a8 c0 03 5f d6`,
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Offset: 4, Cost: Emulated, Insn: "b.eq 0x1010", Args: regs(0)},
 	},
 	{
-		name: "glibc, behind the call of mprotect",
+		name: "glibc, after the call of mprotect",
 		code: `e7 3b 40 f9 c0 f3 ff 35 76 32 40 f9`,
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Offset: 4, Cost: Emulated, Insn: "cbnz w0, 0xe7c", Args: regs(0)},
 	},
 	{
@@ -118,19 +117,19 @@ var choicesARM64 = []choiceTest{
 		want: Site{Offset: 4, Cost: Emulated, Insn: "cbz x0, 0x1014", Args: regs(0), StackAdjust: 16},
 	},
 	{
-		name: "behind the null check",
+		name: "after the null check",
 		code: `80 08 00 b4 02 00 00 d0 c0 03 5f d6`, // cbz x0; adrp x2; ret
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 4, Cost: Emulated, Insn: "adrp x2, 0x3000", Args: regs(0), SkipsNull: true},
 	},
 	{
-		name: "behind the null check by flags",
+		name: "after the null check by flags",
 		code: `1f 00 00 f1 80 08 00 54 02 00 00 d0`, // cmp x0, #0; b.eq; adrp x2
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 8, Cost: Emulated, Insn: "adrp x2, 0x3000", Args: regs(0), SkipsNull: true},
 	},
 	{
-		name: "behind the null check by tst",
+		name: "after the null check by tst",
 		code: `1f 00 00 ea 80 08 00 54 02 00 00 d0`, // tst x0, x0
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 8, Cost: Emulated, Insn: "adrp x2, 0x3000", Args: regs(0), SkipsNull: true},
@@ -218,7 +217,7 @@ func TestChooseARM64(t *testing.T) {
 	}
 }
 
-// TestBranchARM64 checks the ends of the ranges of displacements.
+// TestBranchARM64 checks the limits of the ranges of displacements.
 func TestBranchARM64(t *testing.T) {
 	const pc = 1 << 32
 	for _, c := range []struct {

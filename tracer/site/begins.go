@@ -1,8 +1,8 @@
 package site
 
-// Begins says whether an instruction begins at addr, of code that begins at base with
-// one and is decoded in order. It is false where that meets what it does not know: a
-// breakpoint within an instruction would make another one of it.
+// Begins reports whether an instruction begins at addr. code begins at base with an instruction
+// and is decoded in order. If an unknown instruction comes first, Begins reports false: a
+// breakpoint inside an instruction would turn it into another one.
 func Begins(arch Arch, code []byte, base, addr uint64) bool {
 	m, err := machineOf(Options{Arch: arch})
 	if err != nil {
@@ -21,12 +21,12 @@ func Begins(arch Arch, code []byte, base, addr uint64) bool {
 	return false
 }
 
-// Keeps says whether the instruction at the start of code, at address pc, still does the
-// same where it has a probe. The kernel puts a breakpoint in its place, and emulates it or
-// runs a copy of it. It knows those with a VEX or EVEX prefix by the byte of their opcode
-// alone, without the map: vpbroadcastb, with 78 or 7a, reads as a conditional jump, which
-// is emulated, so that nothing is broadcast, and the program goes on with what was in the
-// register. Others it refuses. What is not known here does not count as kept.
+// Keeps reports whether the instruction at the start of code, at address pc, still has the same
+// effect with a probe. The kernel replaces it with a breakpoint, and emulates it or runs a copy.
+// It classifies instructions with a VEX or EVEX prefix by their opcode byte alone and ignores the
+// opcode map. So vpbroadcastb, with 78 or 7a, looks like a conditional jump, which the kernel
+// emulates. Nothing is broadcast then, and the program continues with the register's old value.
+// Others it refuses. Instructions that this package does not know count as not kept.
 func Keeps(arch Arch, code []byte, pc uint64) bool {
 	m, err := machineOf(Options{Arch: arch})
 	if err != nil {

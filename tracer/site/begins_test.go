@@ -6,7 +6,7 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Begins knows the boundaries of instructions, and nothing behind what it does not know.
+// Begins knows the boundaries of instructions, and none after an unknown instruction.
 func TestBegins(t *testing.T) {
 	// push %rbp; mov %rsp,%rbp; sub $0x10,%rsp; call +0; ret; an invalid one; nop
 	code := []byte{0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0, 0, 0, 0xc3, 0x06, 0x90}
@@ -18,7 +18,7 @@ func TestBegins(t *testing.T) {
 		}
 	}
 	if site.Begins(site.AMD64, code, base, base-1) {
-		t.Error("in front of the code")
+		t.Error("before the code")
 	}
 	arm := []byte{0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91} // stp x29, x30, [sp, #-16]!; mov x29, sp
 	for offset := range uint64(8) {
@@ -28,8 +28,8 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// An instruction that the kernel would take for another one has no probe, nor one that it
-// refuses or that is not known.
+// Keeps reports false for an instruction that the kernel would take for another one, that it
+// refuses, or that is unknown.
 func TestKeeps(t *testing.T) {
 	for text, want := range map[string]bool{
 		"\x55":                     true,  // push %rbp

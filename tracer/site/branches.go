@@ -10,31 +10,28 @@ import (
 type Branch struct {
 	From uint64 // address of the instruction
 	To   uint64
-	Next uint64 // address behind the instruction: where a call returns to
+	Next uint64 // address after the instruction, where a call returns to
 	Call bool   // a call, as opposed to a jump
 }
 
-// Branches returns the direct branches in code, which is at address base,
-// whose target is one of the entries or less than [Window] bytes behind one,
-// in the order of From. It reads the whole code of a library once for all of
-// its functions.
+// Branches returns the direct branches in code, which is at address base, whose target is one of
+// the entries or less than [Window] bytes after one, in the order of From. It reads the whole
+// code of a library once for all of its functions.
 //
-// Where instructions start on x86 is not known, so each byte is taken for
-// the start of a branch with a displacement of four bytes. A wrong branch is
-// as unlikely as it is that four random bytes point at a window. Branches with
-// a displacement of one byte would be found everywhere that way. They are only
-// looked for around the entries, in instructions as decoded. Compiled functions
-// have none that leave them; in a C library written by hand some lead into the
-// neighbour (mempcpy into memcpy).
+// It is not known where instructions start on x86, so each byte is treated as the start of a
+// branch with a displacement of four bytes. A wrong branch is as unlikely as it is that four
+// random bytes point into a window. Branches with a displacement of one byte would be found
+// everywhere in that way. They are searched only around the entries, in decoded instructions.
+// Compiled functions have none that lead out of them; in a C library written by hand, some lead
+// into the next function (mempcpy into memcpy).
 func Branches(arch Arch, code []byte, base uint64, entries []uint64) []Branch {
 	return find(arch, code, base, newTargets(entries, Window))
 }
 
-// InternalCallers returns the addresses to which the direct calls of target in
-// code return, and the addresses of the direct jumps to it. Code is that of
-// the library in which target is, at address base: so these calls are made
-// by the library itself and cannot be replaced by another library, as calls
-// through the PLT can. It finds branches as [Branches] does.
+// InternalCallers returns the return addresses of the direct calls of target in code, and the
+// addresses of the direct jumps to it. code is the code of the library that contains target, at
+// address base. So the library itself makes these calls, and they cannot be replaced by another
+// library, unlike calls through the PLT. It finds branches as [Branches] does.
 func InternalCallers(arch Arch, code []byte, base, target uint64) (returns, jumps []uint64) {
 	for _, b := range find(arch, code, base, newTargets([]uint64{target}, 1)) {
 		if b.Call {
@@ -64,7 +61,7 @@ func find(arch Arch, code []byte, base uint64, t *targets) []Branch {
 type targets struct {
 	entries  []uint64 // ascending
 	length   uint64
-	low, all uint64 // first address, and length of what covers all ranges
+	low, all uint64 // first address, and length of the range that covers all ranges
 }
 
 func newTargets(entries []uint64, length uint64) *targets {
@@ -77,7 +74,7 @@ func newTargets(entries []uint64, length uint64) *targets {
 	return t
 }
 
-// covers is the cheap test that comes first.
+// covers is a fast check that comes first.
 func (t *targets) covers(addr uint64) bool { return addr-t.low < t.all }
 
 func (t *targets) has(addr uint64) bool {
@@ -106,13 +103,12 @@ func scanX86(m x86, code []byte, base uint64, t *targets) []Branch {
 	return found
 }
 
-// shortReach is how far away from an address a branch to it with a displacement
-// of one byte can be.
+// shortReach is the largest distance to a target of a branch with a displacement of one byte.
 const shortReach = 130
 
-// scanShortX86 adds the branches that scanX86 leaves out to found.
+// scanShortX86 appends the branches that scanX86 leaves out to found.
 func scanShortX86(m x86, code []byte, base uint64, t *targets, found []Branch) []Branch {
-	end := 0 // of what has been read
+	end := 0 // end of what was decoded
 	for _, entry := range t.entries {
 		if entry < base || entry >= base+uint64(len(code)) {
 			continue
@@ -137,9 +133,9 @@ func scanShortX86(m x86, code []byte, base uint64, t *targets, found []Branch) [
 	return found
 }
 
-// startBefore returns where an instruction starts, as near behind from as
-// possible, given that one starts at the later offset at. Decoding code from
-// any offset soon falls into step with it, so it starts well before.
+// startBefore returns the offset of an instruction that is as close after from as possible, given
+// that one starts at the later offset at. Decoding from an arbitrary offset soon falls into step
+// with the instructions, so it starts well before.
 func startBefore(m x86, code []byte, base uint64, at, from int) int {
 	const run = 96
 	for back := range resync {
@@ -160,7 +156,7 @@ func startBefore(m x86, code []byte, base uint64, at, from int) int {
 
 func scanARM64(code []byte, base uint64, t *targets) []Branch {
 	var found []Branch
-	// Instructions are aligned even where the section is not.
+	// Instructions are aligned even if the section is not.
 	for i := int(-base & 3); i+4 <= len(code); i += 4 {
 		pc := base + uint64(i)
 		kind, to, ok := branchARM64(binary.LittleEndian.Uint32(code[i:]), pc)
@@ -171,10 +167,9 @@ func scanARM64(code []byte, base uint64, t *targets) []Branch {
 	return found
 }
 
-// Direct returns the direct branches in code, which is at address base, in the
-// order of From. Unlike [Branches] it needs code that starts with an instruction,
-// as a function does: it decodes one after the other. What cannot be decoded is
-// stepped over.
+// Direct returns the direct branches in code, which is at address base, in the order of From.
+// Unlike for [Branches], code must start with an instruction, as a function does: Direct decodes
+// one after the other. It skips what it cannot decode.
 func Direct(arch Arch, code []byte, base uint64) []Branch {
 	m, err := machineOf(Options{Arch: arch})
 	if err != nil {
@@ -192,8 +187,8 @@ func Direct(arch Arch, code []byte, base uint64) []Branch {
 	return found
 }
 
-// Open says whether code, as [Direct] takes it, has jumps whose targets are not in
-// it: in a register, or in memory.
+// Open reports whether code, as for [Direct], has jumps whose targets are not in the instruction
+// but in a register or in memory.
 func Open(arch Arch, code []byte, base uint64) bool {
 	m, err := machineOf(Options{Arch: arch})
 	if err != nil {

@@ -31,7 +31,7 @@ func TestBranches(t *testing.T) {
 		},
 		{
 			name: "short, from the neighbours", arch: AMD64,
-			// ret; mov $..., of which eb 04 are a part; jmp +1 behind the entry; nops;
+			// ret; mov $..., which contains eb 04; jmp +1 past the entry; nops;
 			// entry: push; mov; ret; short jump to the mov
 			code:    `c3 b8 eb 04 00 00 eb 03 90 90 55 48 89 f8 c3 eb fa`,
 			entries: []uint64{base + 10},
@@ -114,8 +114,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestBranchesUnaligned checks that arm64 instructions are found in code that
-// does not start on one.
+// TestBranchesUnaligned checks that arm64 instructions are found in code that does not start with
+// one.
 func TestBranchesUnaligned(t *testing.T) {
 	b := append([]byte{0, 0}, code(t, `3f 00 00 94`)...)
 	got := Branches(ARM64, b, 0x1002, []uint64{0x1100})
@@ -135,7 +135,7 @@ func TestInternalCallers(t *testing.T) {
 	rel(0x10, 0xe8)
 	rel(0x21, 0xe9)
 	rel(0x1501, 0xe8)
-	// One byte behind the target is another function's.
+	// One byte after the target belongs to another function.
 	rel(0x40, 0xe8)
 	b[0x41]++
 	returns, jumps := InternalCallers(AMD64, b, base, target)
@@ -162,8 +162,8 @@ func TestInternalCallers(t *testing.T) {
 	}
 }
 
-// BenchmarkBranches scans as much code as a C library has. Random bytes have
-// about the share of branch opcodes that code has.
+// BenchmarkBranches scans as much code as a C library has. Random bytes have about the same share
+// of branch opcodes as code.
 func BenchmarkBranches(b *testing.B) {
 	text := make([]byte, 1<<20+1<<19)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -194,7 +194,7 @@ func TestDirect(t *testing.T) {
 		want []Branch
 	}{
 		{
-			// mov $..., of which e8 00 00 00 00 are a part; call +0x10; je -2; jmp *%rax; jmp 0
+			// mov $..., which contains e8 00 00 00 00; call +0x10; je -2; jmp *%rax; jmp 0
 			"amd64", AMD64, `48 b8 e8 00 00 00 00 00 00 00 e8 10 00 00 00 74 fc ff e0 e9 e8 ff ff ff`,
 			[]Branch{
 				{From: base + 10, To: base + 0x1f, Next: base + 15, Call: true},
@@ -203,12 +203,12 @@ func TestDirect(t *testing.T) {
 			},
 		},
 		{
-			// a byte that is no instruction; call +1
+			// an invalid byte; call +1
 			"amd64, not all decoded", AMD64, `06 e8 01 00 00 00`,
 			[]Branch{{From: base + 1, To: base + 7, Next: base + 6, Call: true}},
 		},
 		{
-			// inc %eax; mov $..., of which e8 is a part; call +0x10; jecxz -2; jmp *%eax
+			// inc %eax; mov $..., which contains e8; call +0x10; jecxz -2; jmp *%eax
 			"32-bit", I386, `40 b8 e8 00 00 00 e8 10 00 00 00 e3 fc ff e0`,
 			[]Branch{
 				{From: base + 6, To: base + 0x1b, Next: base + 11, Call: true},

@@ -2,13 +2,13 @@ package site
 
 import "testing"
 
-// TestCostAMD64 has the kernel's classes, by instruction: Linux,
+// TestCostAMD64 compares with the kernel's classes, by instruction: Linux,
 // arch/x86/kernel/uprobes.c.
 func TestCostAMD64(t *testing.T) {
 	for _, c := range []struct {
 		code string
 		pc   uint64
-		old  Cost // what each kernel does
+		old  Cost // on every kernel
 		all  Cost // with Nops and Nop5
 	}{
 		{"50", 0, Emulated, Emulated}, // push
@@ -71,8 +71,8 @@ func TestCostAMD64(t *testing.T) {
 	}
 }
 
-// checkCost compares the class of an instruction at pc: what each kernel does,
-// and what one does that has Nops and Nop5.
+// checkCost compares the class of an instruction at pc, on every kernel and on one with Nops and
+// Nop5.
 func checkCost(t *testing.T, arch Arch, hex string, pc uint64, old, all Cost) {
 	t.Helper()
 	b := code(t, hex)
@@ -97,12 +97,12 @@ func checkCost(t *testing.T, arch Arch, hex string, pc uint64, old, all Cost) {
 	}
 }
 
-// TestCostI386 has the kernel's classes for 32-bit programs. Those that differ
-// from x86-64 come first.
+// TestCostI386 compares with the kernel's classes for 32-bit programs. Those that differ from
+// x86-64 come first.
 func TestCostI386(t *testing.T) {
 	for _, c := range []struct {
 		code string
-		old  Cost // what each kernel does
+		old  Cost // on every kernel
 		all  Cost // with Nops and Nop5
 	}{
 		{"40", SingleStep, SingleStep}, // inc, dec: no prefixes
@@ -161,11 +161,11 @@ func TestCostI386(t *testing.T) {
 	}
 }
 
-// TestCostARM64 has the kernel's classes, by instruction: Linux,
+// TestCostARM64 compares with the kernel's classes, by instruction: Linux,
 // arch/arm64/kernel/probes/decode-insn.c.
 func TestCostARM64(t *testing.T) {
 	for _, c := range []struct {
-		word     string // as in memory
+		word     string // bytes in memory
 		name     string
 		old, all Cost
 	}{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestChooseErrors checks that what cannot work is an error.
+// TestChooseErrors checks that invalid arguments are errors.
 func TestChooseErrors(t *testing.T) {
 	one := []byte{0xc3}
 	for _, c := range []struct {
@@ -26,9 +26,9 @@ func TestChooseErrors(t *testing.T) {
 		{"16-bit jump", Options{Arch: I386}, Function{Code: []byte{0x66, 0xe9, 0, 0}}, ErrNoSite, "refused by the kernel"},
 		{"negative", Options{Arch: ARM64}, Function{Code: one, Args: []int{-1}}, nil, "argument -1"},
 		{"factors", Options{Arch: AMD64}, Function{Code: one, Args: []int{0}, Factors: [2]int{0, 1}}, nil, "factors [0 1]"},
-		{"null", Options{Arch: AMD64}, Function{Code: one, SkipNull: true}, nil, "null value"},
-		{"behind, argument 1", Options{Arch: AMD64}, Function{Code: one, Args: []int{1}, Behind: true}, nil, "result alone"},
-		{"behind, return", Options{Arch: AMD64}, Function{Code: one, Args: []int{0}, Behind: true, Return: true}, nil, "result alone"},
+		{"null", Options{Arch: AMD64}, Function{Code: one, SkipNull: true}, nil, "SkipNull"},
+		{"after a call, argument 1", Options{Arch: AMD64}, Function{Code: one, Args: []int{1}, AfterCall: true}, nil, "only its result"},
+		{"after a call, return", Options{Arch: AMD64}, Function{Code: one, Args: []int{0}, AfterCall: true, Return: true}, nil, "only its result"},
 		{"refused", Options{Arch: AMD64}, Function{Code: []byte{0x0f, 0x0b}}, ErrNoSite, "refused by the kernel"},
 		{"refused vector", Options{Arch: AMD64}, Function{Code: []byte{0xc5, 0xf8, 0x77}}, ErrNoSite, "refused"},
 		{"undecodable", Options{Arch: AMD64}, Function{Code: []byte{0x06}}, ErrNoSite, "cannot be decoded"},
@@ -43,7 +43,7 @@ func TestChooseErrors(t *testing.T) {
 				t.Errorf("error %q is not %q", err, c.is)
 			}
 			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %q does not say %q", err, c.want)
+				t.Errorf("error %q does not contain %q", err, c.want)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// FuzzChoose gives arbitrary bytes as a function.
+// FuzzChoose takes arbitrary bytes for a function.
 func FuzzChoose(f *testing.F) {
 	for _, c := range slices.Concat(realAMD64, rules) {
 		f.Add(code(f, c.code), uint64(entry), uint8(AMD64), c.f.Return, c.f.SkipNull, uint8(len(c.f.Args)), false)
@@ -47,7 +47,7 @@ func FuzzChoose(f *testing.F) {
 	})
 }
 
-// checkSite checks what must hold for each site.
+// checkSite checks what must be true of each site.
 func checkSite(t *testing.T, o Options, f *Function, s *Site) {
 	t.Helper()
 	if s.Offset < 0 || s.Offset >= min(len(f.Code), Window) || s.Addr != f.Entry+uint64(s.Offset) {
@@ -96,7 +96,7 @@ func checkSite(t *testing.T, o Options, f *Function, s *Site) {
 	}
 }
 
-// checkPathX86 decodes with x86asm alone up to the site.
+// checkPathX86 decodes up to the site with x86asm alone.
 func checkPathX86(t *testing.T, o Options, f *Function, s *Site, bits int) {
 	t.Helper()
 	branches := 0
@@ -109,12 +109,12 @@ func checkPathX86(t *testing.T, o Options, f *Function, s *Site, bits int) {
 		}
 		x, err := x86asm.Decode(b, bits)
 		if err != nil || x.Op == 0 {
-			t.Fatalf("site at +%d behind something unknown at +%d", s.Offset, offset)
+			t.Fatalf("site at +%d after something unknown at +%d", s.Offset, offset)
 		}
 		if _, ok := x.Args[0].(x86asm.Rel); ok {
 			branches++
 			if x.Op != x86asm.JE {
-				t.Errorf("site at +%d behind %v", s.Offset, x)
+				t.Errorf("site at +%d after %v", s.Offset, x)
 			}
 		}
 		offset += x.Len
@@ -123,14 +123,14 @@ func checkPathX86(t *testing.T, o Options, f *Function, s *Site, bits int) {
 		t.Fatalf("site at +%d is inside of an instruction that ends at +%d", s.Offset, offset)
 	}
 	if branches > 0 && !s.SkipsNull {
-		t.Errorf("site at +%d behind a branch", s.Offset)
+		t.Errorf("site at +%d after a branch", s.Offset)
 	}
 	if cheap := cheapX86(f.Code[offset:], o.Nops, bits); cheap != (s.Cost >= Emulated) {
 		t.Errorf("% x is %v", f.Code[offset:min(len(f.Code), offset+8)], s.Cost)
 	}
 }
 
-// cheapX86 is another reading of the kernel's rules, by x86asm.
+// cheapX86 is an independent implementation of the kernel's rules, with x86asm.
 func cheapX86(b []byte, nops bool, bits int) bool {
 	if _, ok := landingPad(b); ok {
 		return false
@@ -159,7 +159,7 @@ func cheapX86(b []byte, nops bool, bits int) bool {
 	return rel && (x.PCRel != 0 || legacy) && x.Op != x86asm.XBEGIN
 }
 
-// checkPathARM64 checks alignment and that no branch comes before the site.
+// checkPathARM64 checks the alignment, and that no branch precedes the site.
 func checkPathARM64(t *testing.T, f *Function, s *Site) {
 	t.Helper()
 	if s.Offset%4 != 0 {
@@ -172,10 +172,10 @@ func checkPathARM64(t *testing.T, f *Function, s *Site) {
 			branches++
 		}
 		if w == 0xd503233f {
-			t.Errorf("site at +%d behind paciasp", s.Offset)
+			t.Errorf("site at +%d after paciasp", s.Offset)
 		}
 	}
 	if branches > 0 && !s.SkipsNull {
-		t.Errorf("site at +%d behind a branch", s.Offset)
+		t.Errorf("site at +%d after a branch", s.Offset)
 	}
 }

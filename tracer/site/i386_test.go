@@ -2,7 +2,7 @@ package site
 
 import "testing"
 
-// words are places of arguments that are where the caller has put them.
+// words returns places of arguments that are where the caller has put them.
 func words(ks ...uint8) []Place {
 	var places []Place
 	for _, k := range ks {
@@ -11,8 +11,7 @@ func words(ks ...uint8) []Place {
 	return places
 }
 
-// Functions of glibc 2.36, as Debian 12 has them for i386, cut behind their
-// first branches.
+// Functions of glibc 2.36, from Debian 12 for i386, truncated after their first branches.
 var realI386 = []choiceTest{
 	{
 		name: "glibc malloc",
@@ -34,15 +33,15 @@ var realI386 = []choiceTest{
 		want: Site{Cost: Emulated, Insn: "push %ebp", Args: words(0)},
 	},
 	{
-		name: "glibc reallocarray, behind the call of the thunk",
+		name: "glibc reallocarray, after the call of the thunk",
 		code: `83 ec 08 8b 44 24 14 f7 64 24 18 70 15 83 ec 08 50`,
 		f:    Function{Args: []int{2, 3}, Factors: [2]int{2, 3}},
 		want: Site{Offset: 11, Cost: Emulated, Insn: "jo 0x1022", Args: words(2, 3), StackAdjust: 8},
 	},
 	{
-		name: "glibc, behind the call of sbrk",
+		name: "glibc, after the call of sbrk",
 		code: `83 c4 10 83 f8 ff 74 08`, // add $16,%esp; cmp $-1,%eax; je
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Cost: SingleStep, Insn: "add $0x10,%esp", Args: regs(0)},
 	},
 }

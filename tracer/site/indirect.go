@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Arguments returns the places of the integer arguments at a function's entry, as
-// [Place] numbers them; none for what is not known.
+// Arguments returns the places of the integer arguments at a function's entry, numbered as in
+// [Place]; nil for an unknown architecture.
 func Arguments(o Options) []uint8 {
 	m, err := machineOf(o)
 	if err != nil {
@@ -15,11 +15,10 @@ func Arguments(o Options) []uint8 {
 	return m.arguments()
 }
 
-// Selectable returns the addresses that the code of an IFUNC at addr makes, in their
-// order: those of the functions of which it selects one, and perhaps others that it
-// uses. It knows how compilers make the address of a function of the same file: lea
-// relative to rip, or to the GOT on i386; mov of a number in programs of fixed addresses;
-// adrp and add.
+// Selectable returns the addresses that the code of an IFUNC at addr computes, in their order.
+// They are those of the functions from which it selects one, and perhaps of others that it uses.
+// It recognises how compilers compute the address of a function in the same file: lea relative to
+// rip, or to the GOT on i386; mov of a number in programs at fixed addresses; adrp and add.
 func Selectable(o Options, code []byte, addr uint64) (all []uint64) {
 	switch o.Arch {
 	case AMD64, I386:
@@ -59,7 +58,7 @@ func selectableX86(o Options, code []byte, addr uint64) (all []uint64) {
 		case b[0] != 0x8d || len(b) != 6: // lea
 		case o.Arch == AMD64 && mod&0xc7 == 5: // n(%rip)
 			all = append(all, pc+uint64(in.size)+number)
-		case o.Arch == I386 && mod&0xc0 == 0x80 && o.GOT != 0: // n(%reg), which has the GOT
+		case o.Arch == I386 && mod&0xc0 == 0x80 && o.GOT != 0: // n(%reg), where reg holds the GOT
 			all = append(all, m.addr(o.GOT+number))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// libc is a C library of this machine, as debug/elf and objdump see it.
+// libc is a C library of this machine, as read by debug/elf and objdump.
 type libc struct {
 	arch      Arch
 	text      []byte // its executable segment
@@ -25,7 +25,7 @@ type libc struct {
 	jumps     map[uint64][]uint64
 }
 
-// errNoLibc says why there is nothing to compare with.
+// errNoLibc reports why there is nothing to compare with.
 var errNoLibc = errors.New("SKIPPED")
 
 // forLibcs runs a test for the C library of each architecture.
@@ -137,8 +137,8 @@ func (l *libc) function(s elf.Symbol) Function {
 	return Function{Name: s.Name, Entry: s.Value, Code: l.text[s.Value-l.base:][:s.Size]}
 }
 
-// TestLibcSites compares the sites of every exported function of the C library
-// with those that a model, which only knows objdump's text, expects.
+// TestLibcSites compares the sites of every exported function of the C library with those of a
+// model, which knows only objdump's text.
 func TestLibcSites(t *testing.T) { forLibcs(t, testLibcSites) }
 
 func testLibcSites(t *testing.T, l *libc) {
@@ -200,9 +200,9 @@ func testLibcSites(t *testing.T, l *libc) {
 	}
 }
 
-// TestLibcPaths compares what is known in front of each instruction that a
-// function begins with, not only of the chosen one: the places of the first
-// arguments and the distance of the stack pointer.
+// TestLibcPaths compares what is known before each of the first instructions of a function, not
+// only of the chosen one: the places of the first arguments and the distance of the stack
+// pointer.
 func TestLibcPaths(t *testing.T) { forLibcs(t, testLibcPaths) }
 
 func testLibcPaths(t *testing.T, l *libc) {
@@ -215,7 +215,7 @@ func testLibcPaths(t *testing.T, l *libc) {
 		for _, st := range walk(m, &f).steps {
 			want, ok := seen[st.offset]
 			if !ok {
-				break // the model stopped before
+				break // the model stopped earlier
 			}
 			steps++
 			for _, a := range f.Args {
@@ -241,7 +241,7 @@ func testLibcPaths(t *testing.T, l *libc) {
 	}
 }
 
-// misread reports whether a candidate was rejected for a branch that is none:
+// misread reports whether a candidate was rejected because of a branch that does not exist.
 // Branches looks at every byte, and here at the windows of all functions.
 func (l *libc) misread(s Site) bool {
 	for _, c := range s.Candidates {
@@ -253,8 +253,8 @@ func (l *libc) misread(s Site) bool {
 	return false
 }
 
-// TestLibcText checks that each instruction of the library's functions has the
-// length that objdump gives it, as far as it is decoded at all.
+// TestLibcText checks that each instruction of the library's functions has the length that
+// objdump prints, if it is decoded at all.
 func TestLibcText(t *testing.T) { forLibcs(t, testLibcText) }
 
 func testLibcText(t *testing.T, l *libc) {

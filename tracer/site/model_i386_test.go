@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// address returns the distance of a register from the entry's stack pointer.
+// address returns the distance of the address in a register from the entry's stack pointer.
 func (m *model) address(reg int) (int, bool) {
 	if reg == 4 && m.word == 4 {
 		return -m.depth, true
@@ -18,8 +18,7 @@ func (m *model) address(reg int) (int, bool) {
 
 var atRegister = regexp.MustCompile(`^(-?0x[0-9a-f]+)?\((%e[a-d]x|%e[sb]p|%e[sd]i)(?:,%eiz,1)?\)$`)
 
-// stackAddress returns the distance of an operand from the entry's stack
-// pointer.
+// stackAddress returns the distance of an operand's address from the entry's stack pointer.
 func (m *model) stackAddress(operand string) (at int, ok bool) {
 	found := atRegister.FindStringSubmatch(operand)
 	if found == nil {
@@ -46,7 +45,7 @@ func (m *model) wordAt(operand string) (int, bool) {
 	return 16 + at/4 - 1, true
 }
 
-// store forgets the words that a store of size bytes may have changed.
+// store drops the words that a store of size bytes may have changed.
 func (m *model) store(operand string, size int) {
 	at, ok := m.stackAddress(operand)
 	for k := range 8 {
@@ -59,8 +58,7 @@ func (m *model) store(operand string, size int) {
 	}
 }
 
-// storeSize is how many bytes an instruction writes to memory, 0 if that is not
-// known here.
+// storeSize returns how many bytes an instruction writes to memory, or 0 if that is unknown.
 func storeSize(x line) int {
 	op, src := x.mnemonic, x.operands[0]
 	switch {
@@ -87,8 +85,7 @@ func storeSize(x line) int {
 	return 0
 }
 
-// memory follows the instructions of i386 that read or write memory; done is
-// not set for others.
+// memory applies the i386 instructions that read or write memory. done is false for others.
 func (m *model) memory(x line, dst int, isReg, zero bool) (done, known bool) {
 	op, n := x.mnemonic, len(x.operands)
 	if n == 0 || strings.HasPrefix(op, "nop") || strings.HasPrefix(op, "prefetch") {
@@ -145,7 +142,7 @@ func (m *model) memory(x line, dst int, isReg, zero bool) (done, known bool) {
 	return false, false
 }
 
-// reads has the instructions that do not write to their last operand.
+// reads lists the instructions that do not write to their last operand.
 func reads(op string) bool {
 	for _, p := range []string{"push", "cmp", "test", "mul", "imul", "div", "idiv", "bt", "j", "call", "ucomis", "comis"} {
 		if strings.HasPrefix(op, p) {

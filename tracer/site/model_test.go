@@ -13,7 +13,7 @@ var names64 = []string{
 
 var names32 = []string{"%eax", "%ecx", "%edx", "%ebx", "%esp", "%ebp", "%esi", "%edi"}
 
-// whole returns the number of the register of which name is a part.
+// whole returns the number of the register that contains the register name.
 func whole(name string) (int, bool) {
 	n := strings.TrimPrefix(name, "%")
 	for i, r := range names64 {
@@ -36,18 +36,18 @@ func whole(name string) (int, bool) {
 	return 0, false
 }
 
-// model finds sites in text, with sets of places per argument.
+// model finds sites in text. It keeps a set of places per argument.
 type model struct {
 	names   []string // whole registers
-	word    int      // their size
+	word    int      // their size in bytes
 	body    []line
 	f       *Function
-	holders map[int]map[int]bool // argument: places
-	onStack map[int]int          // i386: register: its distance from the entry's stack pointer
+	holders map[int]map[int]bool // for each argument: its places
+	onStack map[int]int          // i386: for each register: its distance from the entry's stack pointer
 	depth   int
 	frame   bool
 	nonNull bool
-	zero    bool // the flags say whether Args[0] is zero
+	zero    bool // the flags show whether Args[0] is zero
 	entered int
 }
 
@@ -87,8 +87,7 @@ func newModel(arch Arch, body []line, jumps map[uint64][]uint64, f *Function) *m
 	return m
 }
 
-// choose returns the place, or false if the model meets an instruction that it
-// does not know.
+// choose returns the place, or false if the model meets an unknown instruction.
 func (m *model) choose() (expected, bool) {
 	var good []expected
 	known := m.follow(func(x line, offset int) {
@@ -113,15 +112,15 @@ func (m *model) choose() (expected, bool) {
 	return first.here(0), !first.body[0].bad() && first.body[0].prefix != "cs" && first.body[0].prefix != "lock"
 }
 
-// path returns what the model knows in front of each instruction, by offset.
+// path returns what the model knows before each instruction, by offset.
 func (m *model) path() map[int]expected {
 	seen := map[int]expected{}
 	m.follow(func(_ line, offset int) { seen[offset] = m.here(offset) })
 	return seen
 }
 
-// follow calls see in front of each instruction up to the first branch. It
-// reports false if it ended at one that the model does not know.
+// follow calls see before each instruction up to the first branch. It reports false if it stopped
+// at an unknown instruction.
 func (m *model) follow(see func(x line, offset int)) bool {
 	for n, x := range m.body {
 		offset := int(x.addr - m.f.Entry)
@@ -205,7 +204,7 @@ func (m *model) kill(r int) {
 	}
 }
 
-// apply follows one instruction; it reports false for unknown ones.
+// apply applies one instruction; it reports false for unknown ones.
 func (m *model) apply(x line) bool {
 	op, n := x.mnemonic, len(x.operands)
 	var last string
@@ -313,15 +312,15 @@ func (m *model) moveStack(x line) bool {
 		n, err = strconv.ParseInt(strings.TrimSuffix(src, "("+m.names[4]+")"), 0, 64)
 		n = -n
 	default:
-		m.depth = -1 // the search ends, as with a known instruction
+		m.depth = -1 // the search ends, as after a known instruction
 		return true
 	}
 	m.depth += int(n)
 	return err == nil
 }
 
-// writesLast knows the instructions whose only effect is on the last operand,
-// and whether they keep the flags.
+// writesLast returns whether an instruction's only effect is on its last operand, and whether it
+// keeps the flags.
 func writesLast(op string) (keepsFlags, known bool) {
 	for _, p := range []string{"mov", "lea", "set", "cmov", "not", "bswap", "pxor", "xorps", "punpck"} {
 		if strings.HasPrefix(op, p) {

@@ -17,7 +17,7 @@ type line struct {
 
 func (x line) bad() bool { return x.mnemonic == "(bad)" || x.mnemonic == ".byte" }
 
-// target is the address that a branch names.
+// target returns the address that a branch names.
 func (x line) target() (uint64, bool) {
 	m := x.mnemonic
 	branch := strings.HasPrefix(m, "j") || strings.HasPrefix(m, "call") || strings.HasPrefix(m, "loop")
@@ -29,7 +29,7 @@ func (x line) target() (uint64, bool) {
 	return to, err == nil
 }
 
-// branchIn reads the verdict on a candidate that a branch makes useless.
+// branchIn parses the verdict on a candidate that was rejected because of a branch.
 func branchIn(verdict string) (from uint64, to int, ok bool) {
 	n, _ := fmt.Sscanf(verdict, "branch at 0x%x leads to +%d", &from, &to)
 	return from, to, n == 2
@@ -68,7 +68,7 @@ func parseObjdump(out []byte) []line {
 	return lines
 }
 
-// splitOperands cuts at the commas outside of parentheses.
+// splitOperands splits at the commas outside of parentheses.
 func splitOperands(s string) []string {
 	var ops []string
 	depth, start := 0, 0

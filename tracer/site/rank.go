@@ -2,7 +2,7 @@ package site
 
 import "fmt"
 
-// choice is a step that satisfies all conditions, with what ranks it.
+// choice is a step that satisfies all conditions, with its properties for the ranking.
 type choice struct {
 	step     *step
 	index    int
@@ -10,8 +10,7 @@ type choice struct {
 	products int
 }
 
-// pick returns the best step of the path as a site, with the verdict on each
-// of the others.
+// pick returns the best step of the path as a site, with a verdict on each of the others.
 func pick(w *path, b *body, f *Function) (Site, error) {
 	var best *choice
 	candidates := make([]Candidate, len(w.steps))
@@ -53,14 +52,14 @@ func pick(w *path, b *body, f *Function) (Site, error) {
 	}, nil
 }
 
-// reject says why a step cannot be a site, or nothing if it can.
+// reject returns why a step cannot be a site, or "" if it can.
 func (c *choice) reject(m machine, b *body, f *Function) string {
 	st := c.step
 	if st.cost == Refused {
 		return "refused by the kernel"
 	}
-	// Who enters behind the entry reaches the site without a call, or skips
-	// what the state was computed from.
+	// Whoever enters after the entry reaches the site without a call, or skips what the state was
+	// computed from.
 	if b.entered >= 0 && b.entered <= st.offset {
 		return fmt.Sprintf("branch at %#x leads to +%d", b.from, b.entered)
 	}
@@ -70,16 +69,15 @@ func (c *choice) reject(m machine, b *body, f *Function) string {
 		return fmt.Sprintf("argument %d is overwritten", missing)
 	}
 	if st.state.linkSet {
-		// The probe could not tell its caller.
+		// The probe could not find its caller.
 		return "link register has changed"
 	}
 	if !f.Return {
 		return ""
 	}
-	// The kernel overwrites [rsp] with the address of its trampoline. On
-	// arm64 it overwrites the link register, but there, too, it compares
-	// stack pointers to find out which pending returns have become void, and
-	// the one of the entry is what the callees' are compared with.
+	// The kernel overwrites [rsp] with the address of its trampoline. On arm64 it overwrites the
+	// link register. There, too, it compares stack pointers to find out which pending returns are
+	// obsolete, and it compares the entry's with the callees'.
 	if st.state.stack != 0 {
 		return fmt.Sprintf("stack pointer has moved by %d, return probe impossible", st.state.stack)
 	}
@@ -89,8 +87,8 @@ func (c *choice) reject(m machine, b *body, f *Function) string {
 	return ""
 }
 
-// beats says in what c is better than d, or nothing if d is the better one.
-// The rules in the order of their weight:
+// beats returns in what way c is better than d, or "" if d is better. The rules, in the order of
+// their weight:
 //
 //  1. The cheaper instruction, as it decides the price of every call.
 //  2. An unchanged frame pointer, as stacks without unwind tables need it.

@@ -6,49 +6,48 @@ import (
 	"slices"
 )
 
-// maxFlow is how many instructions of a function [Returns] follows, with those of
-// the functions that it jumps to. mimalloc's slowest path has some hundred.
+// maxFlow is how many instructions of a function [Returns] follows, including those of the
+// functions that it jumps to. mimalloc's slowest path has some hundred.
 const maxFlow = 1 << 13
 
 // ErrFlow is returned by [Returns] if it cannot follow the code.
 var ErrFlow = errors.New("the code cannot be followed")
 
-// Flow describes a function whose ways out are looked for.
+// Flow describes a function whose exits are searched.
 type Flow struct {
 	Entry uint64
 	Code  []byte // of the whole library; only read
 	Base  uint64 // virtual address of Code[0]
 
-	// Bounds returns the end of the function, or of the part of one, that addr is
-	// in. A way that runs over the end does not exist: it ends in a call that does
-	// not return. Nil, and false, is for not known; then there may be returns too
-	// many.
+	// Bounds returns the end of the function, or of the part of a function, that contains addr. A
+	// path that runs past that end does not exist: it ends in a call that does not return. If
+	// Bounds is nil or returns false, the end is unknown; there may then be too many returns.
 	Bounds func(addr uint64) (end uint64, ok bool)
 
-	// Slot returns the function of the library that the pointer at addr, an entry of
-	// the GOT, leads to. Nil knows none.
+	// Slot returns the function of the library to which the pointer at addr, an entry of the GOT,
+	// leads. If Slot is nil, none is known.
 	Slot func(addr uint64) (function uint64, ok bool)
 
-	// Stop says that a way need not be followed beyond a jump or a call to target.
-	// Nil stops at none.
+	// Stop reports whether a path need not be followed beyond a jump or a call to target. If Stop
+	// is nil, all paths are followed.
 	Stop func(target uint64, call bool) bool
 }
 
-// Exits are the ways by which a function returns to its caller.
+// Exits describes where a function returns to its caller.
 type Exits struct {
 	Returns []uint64 // addresses of return instructions, ascending
-	Cost    Cost     // of the dearest of them
-	Stopped bool     // some way has met Flow.Stop
-	Jumps   []uint64 // addresses of the jumps that did, ascending
-	Conds   []uint64 // of the conditional ones
-	Calls   []uint64 // of the calls that did, ascending
+	Cost    Cost     // of the most expensive of them
+	Stopped bool     // a path has met Flow.Stop
+	Jumps   []uint64 // addresses of the jumps that met it, ascending
+	Conds   []uint64 // addresses of the conditional ones, ascending
+	Calls   []uint64 // addresses of the calls that met it, ascending
 }
 
-// Returns finds all return instructions that a call of the function can end in,
-// also those of functions of the same library that it jumps to. The stack pointer at
-// one is what it was at the function's entry. A way that ends in a trap, or only by
-// an exception, is none. It refuses code that it cannot follow, and returns that
-// cannot be probed.
+// Returns finds all return instructions in which a call of the function can end, including those
+// of functions of the same library that it jumps to. At each of them, the stack pointer has the
+// value that it had at the function's entry. Paths that end in a trap, or only by an exception,
+// have none. Returns reports an error for code that it cannot follow, and for returns that cannot
+// be probed.
 func Returns(o Options, f Flow) (Exits, error) {
 	m, err := machineOf(o)
 	if err != nil {
@@ -75,11 +74,11 @@ type flow struct {
 	options Options
 	machine machine
 	seen    map[uint64]bool
-	open    []uint64 // where ways go on
+	open    []uint64 // where paths continue
 	exits   Exits
 }
 
-// follow goes from pc to where the way ends.
+// follow follows a path from pc to its end.
 func (w *flow) follow(pc uint64) error {
 	end := w.end(pc)
 	for !w.seen[pc] && pc < end {
@@ -87,7 +86,7 @@ func (w *flow) follow(pc uint64) error {
 			return fmt.Errorf("%w: it has more than %d instructions", ErrFlow, maxFlow)
 		}
 		if pc < w.Base || pc-w.Base >= uint64(len(w.Code)) {
-			return fmt.Errorf("%w: it leads to %#x, which is in no code", ErrFlow, pc)
+			return fmt.Errorf("%w: it leads to %#x, which is not in code", ErrFlow, pc)
 		}
 		w.seen[pc] = true
 		in := w.machine.decode(w.Code[pc-w.Base:], pc)
@@ -106,7 +105,7 @@ func (w *flow) follow(pc uint64) error {
 	return nil
 }
 
-// end returns where the function that has the code at pc ends.
+// end returns the end of the function that contains the code at pc.
 func (w *flow) end(pc uint64) uint64 {
 	if w.Bounds != nil {
 		if end, ok := w.Bounds(pc); ok {
@@ -116,8 +115,8 @@ func (w *flow) end(pc uint64) uint64 {
 	return ^uint64(0)
 }
 
-// step returns where the way goes on behind an instruction, 0 where it ends. Where
-// it parts, the other way is kept for later.
+// step returns where the path continues after an instruction, or 0 where it ends. Where the path
+// forks, the other branch is kept for later.
 func (w *flow) step(in *insn, pc uint64) (next uint64, err error) {
 	next = pc + uint64(in.size)
 	switch {
@@ -139,7 +138,7 @@ func (w *flow) step(in *insn, pc uint64) (next uint64, err error) {
 			return function, nil
 		}
 		return 0, fmt.Errorf("%w: it jumps through a pointer at %#x", ErrFlow, pc)
-	case in.direct && w.stops(w.behind(in.target), in.kind == call):
+	case in.direct && w.stops(w.throughStub(in.target), in.kind == call):
 		w.exits.Stopped = true
 		switch in.kind {
 		case cond:
@@ -152,9 +151,9 @@ func (w *flow) step(in *insn, pc uint64) (next uint64, err error) {
 		}
 		return 0, nil
 	case in.direct && in.kind == jump:
-		return w.behind(in.target), nil
+		return w.throughStub(in.target), nil
 	case in.direct && in.kind == cond:
-		w.open = append(w.open, w.behind(in.target))
+		w.open = append(w.open, w.throughStub(in.target))
 	}
 	return next, nil
 }
@@ -170,9 +169,9 @@ func (w *flow) stops(target uint64, call bool) bool {
 	return w.Stop != nil && w.Stop(target, call)
 }
 
-// behind returns where a branch to target leads: if that is a PLT stub of a function
-// of the library, there.
-func (w *flow) behind(target uint64) uint64 {
+// throughStub returns where a branch to target leads: if target is a PLT stub for a function of
+// the library, to that function.
+func (w *flow) throughStub(target uint64) uint64 {
 	if w.Slot == nil || target < w.Base || target-w.Base >= uint64(len(w.Code)) {
 		return target
 	}

@@ -28,11 +28,11 @@ func TestReturns(t *testing.T) {
 		// test rdi,rdi; je +1; ret; ret
 		"two returns": {arch: AMD64, code: "\x48\x85\xff\x74\x01\xc3\xc3", want: []uint64{base + 5, base + 6}, cost: SingleStep},
 		// jmp +2; ud2; repz ret
-		"behind a jump": {arch: AMD64, code: "\xeb\x02\x0f\x0b\xf3\xc3", want: []uint64{base + 4}, cost: SingleStep},
+		"after a jump": {arch: AMD64, code: "\xeb\x02\x0f\x0b\xf3\xc3", want: []uint64{base + 4}, cost: SingleStep},
 		// test; jne -5; ret
 		"a loop": {arch: AMD64, code: "\x48\x85\xff\x75\xfb\xc3", want: []uint64{base + 5}, cost: SingleStep},
 		// je +1; ret; ud2
-		"a trap is none": {arch: AMD64, code: "\x74\x01\xc3\x0f\x0b", want: []uint64{base + 2}, cost: SingleStep},
+		"a trap is not an exit": {arch: AMD64, code: "\x74\x01\xc3\x0f\x0b", want: []uint64{base + 2}, cost: SingleStep},
 		// call +1; ret; ret: the call is of the second one
 		"calls come back": {arch: AMD64, code: "\xe8\x01\x00\x00\x00\xc3\xc3", want: []uint64{base + 5}, cost: SingleStep},
 		// call *%rax; ret
@@ -43,17 +43,17 @@ func TestReturns(t *testing.T) {
 			arch: AMD64, code: "\x74\x01\xc3\xeb\x00\xc3", bounds: func(addr uint64) (uint64, bool) { return base + 5, addr < base+5 },
 			want: []uint64{base + 2, base + 5}, cost: SingleStep,
 		},
-		// jmp +0x10, which is where to stop
+		// jmp +0x10, to the stop
 		"stops at a jump": {arch: AMD64, code: "\xeb\x10\xc3", stop: base + 0x12, stopped: true, jumps: []uint64{base}, cost: NopOptimised},
-		// je there; call there; ret
+		// je to the stop; call of the stop; ret
 		"stops at a call": {arch: AMD64, code: "\x74\x10\xe8\x0b\x00\x00\x00\xc3", stop: base + 0x12, stopped: true, conds: []uint64{base}, calls: []uint64{base + 2}, cost: NopOptimised},
-		// jne +5; call there; ret; the other way returns alone
+		// jne +5; call to the stop; ret; the other path only returns
 		"goes by": {arch: AMD64, code: "\x75\x05\xe8\x0b\x00\x00\x00\xc3", stop: base + 0x12, stopped: true, calls: []uint64{base + 2}, want: []uint64{base + 7}, cost: SingleStep},
-		// jmp *0x10(%rip), whose slot is of a function at its end: ret
+		// jmp *0x10(%rip), whose slot leads to a function at the end: ret
 		"through the GOT": {arch: AMD64, code: "\xff\x25\x0a\x00\x00\x00\xc3", want: []uint64{base + 6}, cost: SingleStep},
-		// jmp to the stub behind it; stub: jmp *0x8(%rip); ret
+		// jmp to the following stub: jmp *0x8(%rip); ret
 		"through a PLT stub":        {arch: AMD64, code: "\xeb\x00\xff\x25\x08\x00\x00\x00\xc3", want: []uint64{base + 8}, cost: SingleStep},
-		"stops behind a PLT stub":   {arch: AMD64, code: "\xeb\x00\xff\x25\x08\x00\x00\x00\xc3", stop: base + 8, stopped: true, jumps: []uint64{base}, cost: NopOptimised},
+		"stops after a PLT stub":    {arch: AMD64, code: "\xeb\x00\xff\x25\x08\x00\x00\x00\xc3", stop: base + 8, stopped: true, jumps: []uint64{base}, cost: NopOptimised},
 		"a jump through a pointer":  {arch: AMD64, code: "\xff\xe0", err: "jumps through a pointer at 0x1000"},
 		"a jump through a slot":     {arch: AMD64, code: "\xff\x25\x00\x00\x00\x00", err: "jumps through a pointer at 0x1000"},
 		"a jump out of the library": {arch: AMD64, code: "\xe9\x00\x10\x00\x00", err: "leads to 0x2005"},
@@ -98,7 +98,7 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// Code without end is not followed without end.
+// Endless code is not followed endlessly.
 func TestReturnsAreBounded(t *testing.T) {
 	code := make([]byte, 1<<16)
 	for i := range code {
@@ -128,7 +128,7 @@ func TestBehindNull(t *testing.T) {
 		"arm64": {ARM64, "\x40\x00\x00\xb4\x01\x00\x00\x14", base + 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := BehindNull(Options{Arch: test.arch}, Function{Name: "delete", Entry: base, Code: []byte(test.code), Args: []int{0}})
+			got, err := AfterNullCheck(Options{Arch: test.arch}, Function{Name: "delete", Entry: base, Code: []byte(test.code), Args: []int{0}})
 			if err != nil || got != test.want {
 				t.Errorf("%#x, %v, want %#x", got, err, test.want)
 			}

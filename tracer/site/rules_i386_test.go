@@ -2,7 +2,7 @@ package site
 
 import "testing"
 
-// Each rule of i386 by a function that is made for it.
+// Each rule for i386, with a function that is made for it.
 var rulesI386 = []choiceTest{
 	{
 		name: "landing pad first",
@@ -131,7 +131,7 @@ var rulesI386 = []choiceTest{
 		want: Site{Offset: 10, Cost: Emulated, Insn: "jmp 0x101a", Args: words(1)},
 	},
 	{
-		name: "vector written beside an argument",
+		name: "vector written next to an argument",
 		code: `83 ec 0c 0f 11 04 24 53`, // sub $12,%esp; movups %xmm0,(%esp); push %ebx
 		f:    Function{Args: []int{0}},
 		want: Site{Offset: 7, Cost: Emulated, Insn: "push %ebx", Args: words(0), StackAdjust: 12},
@@ -143,7 +143,7 @@ var rulesI386 = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "sub $0xc,%esp", Args: words(0)},
 	},
 	{
-		name: "popped into memory, whose address is that behind the pop",
+		name: "popped into memory, with the address after the pop",
 		code: `83 ec 08 8f 44 24 04 53`, // sub $8,%esp; pop 4(%esp); push %ebx
 		f:    Function{Args: []int{0}},
 		want: Site{Cost: SingleStep, Insn: "sub $0x8,%esp", Args: words(0)},
@@ -277,7 +277,7 @@ var rulesI386 = []choiceTest{
 		},
 	},
 	{
-		name: "thunk over a slot of a GOT that is not known",
+		name: "thunk over a slot of a GOT that is unknown",
 		code: `ff 63 0c`,
 		f:    Function{Args: []int{0}, Return: true, Slot: func(uint64) (string, bool) { return "malloc", true }},
 		want: Site{Cost: SingleStep, Insn: "jmp *0xc(%ebx)", Args: words(0)},
@@ -304,9 +304,9 @@ var rulesI386 = []choiceTest{
 		},
 	},
 	{
-		name: "behind a call, the result on the stack",
+		name: "after a call, the result on the stack",
 		code: `89 44 24 08 31 c0 eb 0e`, // mov %eax,8(%esp); xor %eax,%eax; jmp
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Cost: SingleStep, Insn: "mov %eax,0x8(%esp)", Args: regs(0)},
 	},
 }

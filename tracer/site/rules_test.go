@@ -2,7 +2,7 @@ package site
 
 import "testing"
 
-// Each rule by a function that is made for it, x86-64.
+// Each rule for x86-64, with a function that is made for it.
 var rules = []choiceTest{
 	{
 		name: "landing pad first",
@@ -17,7 +17,7 @@ var rules = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "lea 0x1(%rdi),%rax", Args: regs(7)},
 	},
 	{
-		name: "argument overwritten in front of the push",
+		name: "argument overwritten before the push",
 		code: `31 ff 53 c3`, // xor %edi,%edi; push %rbx
 		f:    Function{Args: []int{0}},
 		want: Site{
@@ -142,13 +142,13 @@ var rules = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "test %rsi,%rsi", Args: regs(7)},
 	},
 	{
-		name: "branch behind the site",
+		name: "branch to a place after the site",
 		code: `48 85 f6 53 90 eb fd`, // test; push; nop; jmp back to the nop
 		f:    Function{Args: []int{0}},
 		want: Site{Offset: 3, Cost: Emulated, Insn: "push %rbx", Args: regs(7)},
 	},
 	{
-		name: "branch into the window behind something unknown",
+		name: "branch into the window after something unknown",
 		code: `48 85 f6 53 c3 06 06 eb fa`, // test; push; ret; invalid; jmp back to the push
 		f:    Function{Args: []int{0}},
 		want: Site{Cost: SingleStep, Insn: "test %rsi,%rsi", Args: regs(7)},
@@ -160,7 +160,7 @@ var rules = []choiceTest{
 		want: Site{Cost: SingleStep, Insn: "test %rsi,%rsi", Args: regs(7)},
 	},
 	{
-		name: "branches to the entry, behind the site and elsewhere",
+		name: "branches to the entry, after the site and elsewhere",
 		code: `48 85 f6 53 c3`,
 		f: Function{Args: []int{0}, Incoming: []Branch{
 			{From: 0x9000, To: entry, Call: true},
@@ -183,13 +183,13 @@ var rules = []choiceTest{
 		want: Site{Cost: Emulated, Insn: "push %rbx", Args: regs(7)},
 	},
 	{
-		name: "behind a branch that is no null check",
+		name: "after a branch that is not a null check",
 		code: `48 85 f6 74 10 53`, // test %rsi,%rsi
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 3, Cost: Emulated, Insn: "je 0x1015", Args: regs(7)},
 	},
 	{
-		name: "behind a null check that continues with null",
+		name: "after a null check that continues with null",
 		code: `48 85 ff 75 10 53`, // test %rdi,%rdi; jne
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 3, Cost: Emulated, Insn: "jne 0x1015", Args: regs(7)},
@@ -219,7 +219,7 @@ var rules = []choiceTest{
 		want: Site{Offset: 8, Cost: Emulated, Insn: "je 0x1015", Args: regs(7), SkipsNull: true},
 	},
 	{
-		name: "null check behind which nothing is cheap",
+		name: "null check after which nothing is cheap",
 		code: `48 85 ff 74 02 8b 07 c3`,
 		f:    Function{Args: []int{0}, SkipNull: true},
 		want: Site{Offset: 3, Cost: Emulated, Insn: "je 0x1007", Args: regs(7)},
@@ -299,7 +299,7 @@ var rules = []choiceTest{
 		want: Site{Cost: NopOptimised, Insn: "nopl (%rax,%rax)", Args: regs(7)},
 	},
 	{
-		name: "nop5 behind a store, which may be below the stack pointer",
+		name: "nop5 after a store, which may be below the stack pointer",
 		code: `48 89 7c 24 f8 0f 1f 44 00 00 c3`,
 		f:    Function{Args: []int{0}, Return: true},
 		o:    Options{Nops: true, Nop5: true},
@@ -312,45 +312,45 @@ var rules = []choiceTest{
 		want: Site{Offset: 5, Cost: Emulated, Insn: "push %rbx", Args: regs(7)},
 	},
 	{
-		name: "glibc, behind the call of sbrk",
+		name: "glibc, after the call of sbrk",
 		code: `48 83 f8 ff 74 08 48 83 c4 08 c3`, // cmp $-1,%rax; je; add $8,%rsp; ret
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Offset: 4, Cost: Emulated, Insn: "je 0x100e", Args: regs(0)},
 	},
 	{
-		name: "glibc, behind the call of mremap",
+		name: "glibc, after the call of mremap",
 		code: `48 89 c1 48 83 f8 ff 0f 84 8c 00 00 00`, // mov %rax,%rcx; cmp $-1,%rax; je
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Offset: 7, Cost: Emulated, Insn: "je 0x1099", Args: regs(0)},
 	},
 	{
-		name: "behind a call, the result copied and the original gone",
+		name: "after a call, the result copied and the original gone",
 		code: `48 89 c3 31 c0 53 c3`, // mov %rax,%rbx; xor %eax,%eax; push %rbx; ret
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Offset: 5, Cost: Emulated, Insn: "push %rbx", Args: regs(3)},
 	},
 	{
-		name: "behind a call, the result gone at once",
+		name: "after a call, the result gone at once",
 		code: `48 83 c0 01 74 08`, // add $1,%rax; je
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Cost: SingleStep, Insn: "add $0x1,%rax", Args: regs(0)},
 	},
 	{
-		name: "behind a call, in a loop that begins there",
+		name: "after a call, in a loop that begins there",
 		code: `48 83 f8 ff 74 08 c3`,
-		f:    Function{Args: []int{0}, Behind: true, Incoming: []Branch{{From: 0x2000, To: 0x1004}}},
+		f:    Function{Args: []int{0}, AfterCall: true, Incoming: []Branch{{From: 0x2000, To: 0x1004}}},
 		want: Site{Cost: SingleStep, Insn: "cmp $-0x1,%rax", Args: regs(0)},
 	},
 	{
-		name: "behind a call, higher on the stack",
+		name: "after a call, higher on the stack",
 		code: `48 83 c4 08 74 08 c3`, // add $8,%rsp; je; ret
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Cost: SingleStep, Insn: "add $0x8,%rsp", Args: regs(0)},
 	},
 	{
-		name: "behind a call, deeper on the stack",
+		name: "after a call, deeper on the stack",
 		code: `50 50 74 08 c3`, // push %rax; push %rax; je; ret
-		f:    Function{Args: []int{0}, Behind: true},
+		f:    Function{Args: []int{0}, AfterCall: true},
 		want: Site{Cost: Emulated, Insn: "push %rax", Args: regs(0)},
 	},
 	{

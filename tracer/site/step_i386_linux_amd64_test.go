@@ -18,8 +18,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// stepper runs a 32-bit program instruction by instruction and compares what it
-// finds with what walk says, in front of each instruction of each call.
+// stepper runs a 32-bit program instruction by instruction and compares the state before each
+// instruction of each call with the result of walk.
 type stepper struct {
 	t         *testing.T
 	pid       int
@@ -38,8 +38,8 @@ type followed struct {
 	words  [8]uint32
 }
 
-// TestStepPlaces runs functions that were compiled in many ways, and those of
-// the C library which they call.
+// TestStepPlaces runs functions that were compiled in many ways, and the functions of the C
+// library that they call.
 func TestStepPlaces(t *testing.T) {
 	testutil.Need32Bit(t)
 	total, ran := map[string]int{}, 0
@@ -77,7 +77,7 @@ func TestStepPlaces(t *testing.T) {
 // startSteps runs a program up to the breakpoint in main.
 func startSteps(t *testing.T, program string) *stepper {
 	t.Helper()
-	runtime.LockOSThread() // ptrace is of a thread
+	runtime.LockOSThread() // ptrace is per thread
 	t.Cleanup(runtime.UnlockOSThread)
 	cmd := exec.Command(program)
 	cmd.SysProcAttr = &unix.SysProcAttr{Ptrace: true, Pdeathsig: unix.SIGKILL}
@@ -91,7 +91,7 @@ func startSteps(t *testing.T, program string) *stepper {
 		}
 	})
 	if sig := s.wait(); sig != unix.SIGTRAP {
-		t.Fatalf("%v behind exec", sig)
+		t.Fatalf("%v after exec", sig)
 	}
 	if err := unix.PtraceCont(s.pid, 0); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func startSteps(t *testing.T, program string) *stepper {
 	return s
 }
 
-// add walks through the functions of a file whose first mapping is at base.
+// add walks the functions of a file whose first mapping is at base.
 func (s *stepper) add(file string, base uint64) {
 	s.t.Helper()
 	f, err := elf.Open(file)
@@ -163,7 +163,7 @@ func (s *stepper) add(file string, base uint64) {
 	}
 }
 
-// wait returns the signal of the next stop, 0 at the end.
+// wait returns the signal of the next stop, or 0 at the end.
 func (s *stepper) wait() unix.Signal {
 	var status unix.WaitStatus
 	for {
@@ -201,15 +201,14 @@ func (s *stepper) run() {
 	s.t.Fatalf("not at the end after %d instructions", most)
 }
 
-// registers are those of struct user_regs_struct of a 32-bit kernel, in its order.
+// registers has the registers of struct user_regs_struct of a 32-bit kernel, in its order.
 type registers struct {
 	bx, cx, dx, si, di, bp, ax         uint32
 	ds, es, fs, gs, origAX, ip, cs, fl uint32
 	sp, ss                             uint32
 }
 
-// registers asks for NT_PRSTATUS, which the kernel gives in the form of the
-// traced program.
+// registers requests NT_PRSTATUS, which the kernel provides in the form of the traced program.
 func (s *stepper) registers() registers {
 	var r registers
 	iov := unix.Iovec{Base: (*byte)(unsafe.Pointer(&r))}
@@ -222,7 +221,7 @@ func (s *stepper) registers() registers {
 	return r
 }
 
-// look compares, if the program is where walk knows something.
+// look compares the state if walk knows something about this place.
 func (s *stepper) look(r *registers) {
 	if w := s.functions[uint64(r.ip)]; w != nil && len(w.steps) > 0 {
 		s.call = &followed{entry: uint64(r.ip), steps: w.steps, sp: r.sp, bp: r.bp}
@@ -253,7 +252,7 @@ func (s *stepper) words(at uint32) []uint32 {
 	return all
 }
 
-// compare holds the state of st against the registers and the stack.
+// compare compares the state of st with the registers and the stack.
 func (s *stepper) compare(c *followed, st *step, r *registers) {
 	places := [NoReg]uint32{r.ax, r.cx, r.dx, r.bx, r.sp, r.bp, r.si, r.di}
 	copy(places[StackWord:], s.words(c.sp+4))

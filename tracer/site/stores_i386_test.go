@@ -2,8 +2,8 @@ package site
 
 import "testing"
 
-// TestStoreSizes holds how many bytes each form of store writes: less than it
-// does would leave words that are overwritten.
+// TestStoreSizes checks how many bytes each form of store writes. If a size were too small,
+// overwritten words would count as kept.
 func TestStoreSizes(t *testing.T) {
 	for _, c := range []struct {
 		code string

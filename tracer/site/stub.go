@@ -2,11 +2,11 @@ package site
 
 import "encoding/binary"
 
-// StubSize is how many bytes of a PLT stub [Stub] looks at, at most.
+// StubSize is the most bytes of a PLT stub that [Stub] reads.
 const StubSize = 24
 
-// Stub returns the address of the pointer, an entry of the GOT, through which
-// the PLT stub at addr jumps. Code that does anything else is none.
+// Stub returns the address of the pointer, an entry of the GOT, through which the PLT stub at
+// addr jumps. ok is false for code that does anything else.
 func Stub(o Options, code []byte, addr uint64) (slot uint64, ok bool) {
 	code = code[:min(len(code), StubSize)]
 	if o.Arch == ARM64 {
@@ -19,7 +19,7 @@ func Stub(o Options, code []byte, addr uint64) (slot uint64, ok bool) {
 	return stubX86(m, code, addr)
 }
 
-// stubX86 reads landing pads and a jump through memory.
+// stubX86 recognises landing pads followed by a jump through memory.
 func stubX86(m machine, code []byte, addr uint64) (uint64, bool) {
 	for offset := 0; offset < len(code); {
 		in := m.decode(code[offset:], addr+uint64(offset))
@@ -31,11 +31,10 @@ func stubX86(m machine, code []byte, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// stubARM64 reads what linkers write, in this order: a landing pad, or none;
-// adrp x16, slot; ldr x17, [x16, slot]; add x16, x16, slot; where pointers are
-// signed autia1716; br x17.
+// stubARM64 recognises what linkers write, in this order: an optional landing pad; adrp x16,
+// slot; ldr x17, [x16, slot]; add x16, x16, slot; autia1716 if pointers are signed; br x17.
 func stubARM64(code []byte, addr uint64) (uint64, bool) {
-	const page = uint64(4096) // of adrp, whatever the size of the kernel's is
+	const page = uint64(4096) // of adrp, whatever page size the kernel uses
 	var base, slot uint64
 	for ; len(code) >= 4; code, addr = code[4:], addr+4 {
 		switch w := binary.LittleEndian.Uint32(code); {

@@ -2,8 +2,8 @@ package site
 
 import "testing"
 
-// Stubs as linkers write them: those of Debian 12's libc, of GNU ld for
-// -z force-bti, -z pac-plt and -z ibtplt, and code that is nearly one.
+// Stubs written by linkers: those of Debian 12's libc, of GNU ld for -z force-bti, -z pac-plt and
+// -z ibtplt, and near matches.
 func TestStub(t *testing.T) {
 	tests := map[string]struct {
 		arch Arch

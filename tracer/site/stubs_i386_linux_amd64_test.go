@@ -32,8 +32,8 @@ func execute(t *testing.T, program string, args ...string) []byte {
 	return out
 }
 
-// TestStubs finds the slots of PLT stubs. That objdump names a stub and readelf
-// a slot after the same function is the truth.
+// TestStubs finds the slots of PLT stubs. A result is right if objdump names the stub and readelf
+// the slot after the same function.
 func TestStubs(t *testing.T) {
 	const source = `
 #include <stdlib.h>

@@ -2,24 +2,24 @@ package site
 
 import "slices"
 
-// resync is how many positions are tried as branches behind code that could
-// not be decoded: an instruction of x86 has at most 15 bytes.
+// resync is how many positions are tried as branches after code that could not be decoded: an
+// instruction of x86 has at most 15 bytes.
 const resync = 15
 
-// body is what the branches of a function say about it.
+// body holds what the branches of a function show about it.
 type body struct {
 	entered int      // lowest offset > 0 that a branch leads to, or -1
-	from    uint64   // where that branch is
+	from    uint64   // address of that branch
 	jumps   []uint64 // targets outside of the code, and the entry
-	slots   []uint64 // where targets outside of the code are read from
+	slots   []uint64 // slots from which targets outside of the code are read
 }
 
-// sweep decodes all of f in the order of addresses and collects its branches.
-// Where that fails it takes every byte that could start a branch for one: that
-// can only cost a site, never make a wrong one.
+// sweep decodes all of f in the order of addresses and collects its branches. Where decoding
+// fails, it treats every byte that could start a branch as one. That can only cost a site, never
+// make a wrong one.
 func sweep(m machine, f *Function) *body {
 	b := &body{entered: -1}
-	guess := 0 // offsets below are tried as branches as well
+	guess := 0 // offsets below are also tried as branches
 	for offset := 0; offset < len(f.Code); {
 		pc := f.Entry + uint64(offset)
 		code := f.Code[offset:]
@@ -54,7 +54,7 @@ func sweep(m machine, f *Function) *body {
 	return b
 }
 
-// branch notes a branch of f's own code.
+// branch records a branch of f's own code.
 func (b *body) branch(f *Function, kind kind, from, target uint64) {
 	offset := target - f.Entry
 	switch {
@@ -71,8 +71,8 @@ func (b *body) enter(offset int, from uint64) {
 	}
 }
 
-// tailCalls returns the names of the probed functions that f jumps to, each
-// once, in the order of the jumps.
+// tailCalls returns the names of the probed functions that f jumps to, without repetitions, in
+// the order of the jumps.
 func (b *body) tailCalls(f *Function) []string {
 	var names []string
 	add := func(name string) {

@@ -1,7 +1,6 @@
 package site
 
-// value is what a register or a word of the stack holds, as far as it concerns
-// arguments.
+// value is the contents of a register or a word of the stack, as far as they depend on arguments.
 type value struct {
 	kind   valueKind
 	a, b   uint8 // indexes of arguments, a < b in a product
@@ -17,10 +16,10 @@ const (
 	stackAddress
 )
 
-// state is what is known in front of an instruction.
+// state is what is known before an instruction.
 type state struct {
-	regs     [32]value // registers, and from StackWord on words of the stack
-	tested   value     // the flags say equal exactly if this is zero
+	regs     [32]value // registers, and from StackWord words of the stack
+	tested   value     // the flags mean equal exactly if this is zero
 	stack    int       // bytes by which the stack pointer is below the entry's
 	stored   bool      // memory was written
 	linkRead bool
@@ -31,7 +30,7 @@ type state struct {
 
 func newState(m machine, f *Function) state {
 	var s state
-	if f.Behind {
+	if f.AfterCall {
 		s.regs[m.result()] = value{kind: argument}
 		return s
 	}
@@ -42,8 +41,8 @@ func newState(m machine, f *Function) state {
 	return s
 }
 
-// apply changes s to what holds behind a plain instruction. It reports false
-// if too little is known about the stack from there on.
+// apply changes s to the state after a plain instruction. It reports false if too little is known
+// about the stack afterwards.
 func (s *state) apply(fx *effects, frameReg uint8) bool {
 	fx = s.locate(fx)
 	var next [len(fx.sets)]value
@@ -74,7 +73,7 @@ func (s *state) apply(fx *effects, frameReg uint8) bool {
 	return !fx.stackLost && s.stack >= 0
 }
 
-// result returns the value that x makes; disp belongs to addressOf.
+// result returns the value that x computes; disp is used with addressOf.
 func (s *state) result(x set, disp int) value {
 	a := s.regs[x.a&31]
 	switch {
@@ -90,7 +89,7 @@ func (s *state) result(x set, disp int) value {
 	return value{kind: product, a: min(a.a, b.a), b: max(a.a, b.a)}
 }
 
-// find returns the place that holds v, the preferred one if it does.
+// find returns the place that holds v, and preferred if that is one.
 func (s *state) find(m machine, v value, preferred uint8) (uint8, bool) {
 	if preferred < NoReg && s.regs[preferred] == v {
 		return preferred, true
@@ -103,14 +102,13 @@ func (s *state) find(m machine, v value, preferred uint8) (uint8, bool) {
 	return NoReg, false
 }
 
-// places says where the arguments of f are. If one is in no place, missing is
-// its index.
+// places returns where the arguments of f are. If one is in no place, missing is its index.
 func (s *state) places(m machine, f *Function) (places []Place, products, missing int) {
 	missing = -1
 	places = make([]Place, len(f.Args))
 	for i, arg := range f.Args {
 		preferred := m.arguments()[arg]
-		if f.Behind {
+		if f.AfterCall {
 			preferred = m.result()
 		}
 		r, ok := s.find(m, value{kind: argument, a: uint8(arg)}, preferred)

@@ -1,42 +1,41 @@
 package site
 
-// maxSteps bounds the walk together with [Window].
+// maxSteps bounds the walk, in addition to [Window].
 const maxSteps = 40
 
-// step is an instruction of the walk and what is known in front of it.
+// step is an instruction of the walk and what is known before it.
 type step struct {
 	offset int
 	cost   Cost
 	state  state
 }
 
-// path is the straight line from a function's entry that every call takes.
+// path is the straight path from a function's entry that every call takes.
 type path struct {
 	machine machine
 	steps   []step
 	thunk   *Thunk
 }
 
-// walk follows f from its entry to the first branch, or to the first
-// instruction whose effects are not known; both are part of the path, since a
-// probe sees the state in front of them. It goes on behind the check for a
-// null pointer if calls with one may be missed.
+// walk follows f from its entry to the first branch, or to the first instruction whose effects
+// are unknown. Both are part of the path, because a probe sees the state before them. If calls
+// with a null pointer may be missed, walk continues after the check for one.
 func walk(m machine, f *Function) *path {
 	w := &path{machine: m}
 	s := newState(m, f)
 	code := f.Code[:min(len(f.Code), Window)]
-	work := false // something but hints was seen
+	work := false // an instruction other than a hint was seen
 	for offset := 0; offset < len(code) && len(w.steps) < maxSteps; {
 		pc := f.Entry + uint64(offset)
-		// The instruction may reach beyond the window.
+		// The instruction may extend beyond the window.
 		in := m.decode(f.Code[offset:], pc)
 		if in.size == 0 {
 			return w
 		}
 		cost := in.cost
 		if cost == NopOptimised && s.stored {
-			// The call that replaces the nop pushes. It may hit what the code
-			// in front of it stored below the stack pointer.
+			// The call that replaces the nop pushes an address. It may overwrite what the
+			// preceding code stored below the stack pointer.
 			cost = Emulated
 		}
 		w.steps = append(w.steps, step{offset, cost, s})
@@ -65,9 +64,9 @@ func walk(m machine, f *Function) *path {
 	return w
 }
 
-// BehindNull returns where those calls of f come whose Args[0] is not zero, behind
-// the check for that: the entry if there is none in the beginning.
-func BehindNull(o Options, f Function) (uint64, error) {
+// AfterNullCheck returns the address that calls of f whose Args[0] is not zero reach after the
+// check for null. It is the entry if the function does not begin with such a check.
+func AfterNullCheck(o Options, f Function) (uint64, error) {
 	m, err := machineOf(o)
 	if err != nil {
 		return 0, err
@@ -84,8 +83,7 @@ func BehindNull(o Options, f Function) (uint64, error) {
 	return f.Entry, nil
 }
 
-// sortsOutNull says whether a branch is taken exactly by calls whose Args[0]
-// is zero.
+// sortsOutNull reports whether a branch is taken exactly by calls whose Args[0] is zero.
 func (s *state) sortsOutNull(z zeroBranch, f *Function) bool {
 	v := value{kind: argument, a: uint8(f.Args[0])}
 	switch z.kind {

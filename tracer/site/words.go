@@ -1,26 +1,25 @@
 package site
 
-// On i386 the arguments are in memory. What the search follows there is their
-// words and the addresses of the stack that registers hold.
+// On i386 the arguments are in memory. The search tracks their words and the addresses of the
+// stack that registers hold.
 
 // stackWords is the set of places that are words of the stack.
 const stackWords = 0xff << StackWord
 
-// inMemory stands for the operand in memory where an effect names a register.
+// inMemory replaces the number of a register in an effect whose operand is in memory.
 const inMemory = 24
 
 // memoryOperand is an operand in memory, of size bytes at a distance from a
 // register.
 type memoryOperand struct {
-	known bool // else it may be anywhere
+	known bool // otherwise it may be anywhere
 	base  uint8
 	disp  int // in bytes
 	size  int // in bytes
 }
 
-// followStack makes s know that the stack pointer is an address of the stack,
-// if m passes arguments there. Behind a call it does not: the result is wanted
-// in a register.
+// followStack records in s that the stack pointer is an address of the stack, if m passes
+// arguments there. After a call it does not, because the result must be in a register.
 func (s *state) followStack(m machine) {
 	if m.arguments()[0] == StackWord {
 		s.regs[rsp] = value{kind: stackAddress}
@@ -35,8 +34,8 @@ func (s *state) moveStack(n int) {
 	}
 }
 
-// plus returns the value n bytes behind an address of the stack, and nothing
-// for other values.
+// plus returns the value n bytes above an address of the stack, and an unknown one for other
+// values.
 func (v value) plus(n int) value {
 	if v.kind != stackAddress {
 		return value{}
@@ -45,8 +44,8 @@ func (v value) plus(n int) value {
 	return v
 }
 
-// locate returns fx with the place of the operand in memory where it says
-// inMemory. Stores take the words that they may have written.
+// locate returns fx with inMemory replaced by the place of the operand in memory. A store also
+// kills the other words that it may have written.
 func (s *state) locate(fx *effects) *effects {
 	if !fx.mem.known {
 		return fx
@@ -70,14 +69,14 @@ func (s *state) locate(fx *effects) *effects {
 	return &out
 }
 
-// place returns the word of the stack that o is, or NoReg, and the set of those
+// place returns the place of the word of the stack that o is, or NoReg, and the set of places
 // that it may overlap.
 func (s *state) place(o memoryOperand) (uint8, uint32) {
 	at := s.regs[o.base&31]
 	if at.kind != stackAddress {
 		return NoReg, stackWords
 	}
-	// The return address is in front of the first word.
+	// The return address is just below the first word.
 	from := at.offset + o.disp - 4
 	var touched uint32
 	for i := range 8 {

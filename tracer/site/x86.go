@@ -11,10 +11,10 @@ import (
 // x86 decodes x86 code of 64 or 32 bits.
 type x86 struct {
 	o    Options
-	bits int // of addresses and general registers
+	bits int // width of addresses and general registers
 }
 
-// Registers as the machine numbers them, by their names in 64-bit code.
+// Register numbers of the machine, with the names in 64-bit code.
 const (
 	rax = 0
 	rdx = 2
@@ -54,7 +54,7 @@ func (m x86) readable() uint32 {
 // word is the size of a general register in bytes.
 func (m x86) word() int { return m.bits / 8 }
 
-// addr reduces an address to what the instruction pointer can hold.
+// addr truncates an address to the width of the instruction pointer.
 func (m x86) addr(a uint64) uint64 {
 	if m.bits == 32 {
 		return uint64(uint32(a))
@@ -62,9 +62,8 @@ func (m x86) addr(a uint64) uint64 {
 	return a
 }
 
-// landingPad returns the name of the landing pad of indirect branches at the
-// start of code, if there is one: x86asm does not decode them. The one of the
-// other mode is a nop.
+// landingPad returns the name of the landing pad of indirect branches at the start of code, if
+// there is one: x86asm does not decode them. The one of the other mode is a nop.
 func landingPad(code []byte) (string, bool) {
 	if len(code) < 4 {
 		return "", false
@@ -132,8 +131,8 @@ func (m x86) decode(code []byte, pc uint64) insn {
 	return in
 }
 
-// inst is x86asm.Decode without its peculiarities: it reports prefixes in
-// front of something unknown as an instruction, and it may look beyond the end.
+// inst is x86asm.Decode without two peculiarities: x86asm reports prefixes before something
+// unknown as an instruction, and may read beyond the end.
 func (m x86) inst(code []byte) (x86asm.Inst, bool) {
 	x, err := x86asm.Decode(code, m.bits)
 	if err != nil || x.Op == 0 || x.Len <= 0 || x.Len > len(code) {
@@ -142,8 +141,8 @@ func (m x86) inst(code []byte) (x86asm.Inst, bool) {
 	return x, true
 }
 
-// relative returns the target of a relative branch. In 32-bit code, one with
-// the operand size prefix has a target of 16 bits.
+// relative returns the target of a relative branch. In 32-bit code, a branch with the operand
+// size prefix has a target of 16 bits.
 func (m x86) relative(x *x86asm.Inst, a x86asm.Rel, pc uint64) uint64 {
 	to := m.addr(pc + uint64(x.Len) + uint64(int64(a)))
 	if m.bits == 32 && x.DataSize == 16 {
@@ -152,10 +151,10 @@ func (m x86) relative(x *x86asm.Inst, a x86asm.Rel, pc uint64) uint64 {
 	return to
 }
 
-// slot returns where the pointer is that a jump through memory reads, or 0 if
-// that is not known. In 32-bit code ebx holds the address of the GOT where the
-// slot is given relative to it: the ABI demands it of who enters the PLT, and a
-// function that ends in a jump has given its caller's ebx back before.
+// slot returns the address of the pointer that a jump through memory reads, or 0 if it is
+// unknown. In 32-bit code the slot may be relative to ebx, which then holds the address of the
+// GOT: the ABI requires it of whoever enters the PLT, and a function that ends in a jump has
+// restored its caller's ebx before.
 func (m x86) slot(a x86asm.Mem, next uint64) uint64 {
 	if a.Index != 0 || a.Segment != 0 {
 		return 0
@@ -183,8 +182,8 @@ func isCondX86(op x86asm.Op) bool {
 	return false
 }
 
-// branchAt knows the opcodes of relative branches only. With displacements of
-// a byte: 70 to 7f and e0 to e3, eb. Of four: e8, e9, 0f 80 to 0f 8f.
+// branchAt recognises only the opcodes of relative branches. With displacements of one byte: 70
+// to 7f and e0 to e3, eb. Of four: e8, e9, 0f 80 to 0f 8f.
 func (m x86) branchAt(code []byte, pc uint64) (kind, uint64, bool) {
 	if len(code) < 2 {
 		return plain, 0, false
@@ -200,7 +199,7 @@ func (m x86) branchAt(code []byte, pc uint64) (kind, uint64, bool) {
 	return m.nearBranch(code, pc)
 }
 
-// nearBranch reads the branches with a displacement of four bytes.
+// nearBranch recognises the branches with a displacement of four bytes.
 func (m x86) nearBranch(code []byte, pc uint64) (kind, uint64, bool) {
 	if len(code) < 5 {
 		return plain, 0, false
@@ -228,10 +227,10 @@ func (m x86) text(code []byte, pc uint64) string {
 		return "(bad)"
 	}
 	if a, ok := x.Args[0].(x86asm.Rel); ok {
-		// x86asm prints distances; addresses compare with a disassembly.
+		// x86asm prints distances. Addresses can be compared with a disassembly.
 		return fmt.Sprintf("%s %#x", strings.ToLower(x.Op.String()), m.relative(&x, a, pc))
 	}
-	// It leaves out the zero of %fs:0x0.
+	// x86asm leaves out the zero of %fs:0x0.
 	s := strings.Replace(x86asm.GNUSyntax(x, pc, nil), "s:,", "s:0x0,", 1)
 	if strings.HasSuffix(s, "s:") {
 		s += "0x0"

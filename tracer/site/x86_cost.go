@@ -50,8 +50,8 @@ prefixes:
 	return SingleStep
 }
 
-// branchCost is that of relative jumps and calls. With an operand size prefix
-// processors disagree about them.
+// branchCost returns the cost of relative jumps and calls. Processors disagree about those with
+// an operand size prefix.
 func branchCost(data16 bool) Cost {
 	if data16 {
 		return Refused
@@ -59,9 +59,9 @@ func branchCost(data16 bool) Cost {
 	return Emulated
 }
 
-// nopCost is that of opcode 90. With REX.B it is an exchange with r8, which
-// kernels that look at the opcode alone skip like a nop. With f3 it is pause.
-// With 66 kernels before 6.2 refuse it.
+// nopCost returns the cost of opcode 90. With REX.B it is an exchange with r8, which kernels that
+// look only at the opcode skip like a nop. With f3 it is pause. With 66, kernels before 6.2
+// refuse it.
 func (m x86) nopCost(data16, rep bool, rex byte) Cost {
 	switch {
 	case rex&1 != 0:
@@ -74,7 +74,7 @@ func (m x86) nopCost(data16, rep bool, rex byte) Cost {
 	return Emulated
 }
 
-// twoByteCost is that of opcodes 0f xx; code[i] is xx.
+// twoByteCost returns the cost of opcodes 0f xx; code[i] is xx.
 func (m x86) twoByteCost(code []byte, i int, data16 bool, pc uint64) Cost {
 	switch c := code[i]; {
 	case c >= 0x80 && c <= 0x8f:
@@ -96,8 +96,8 @@ func (m x86) twoByteCost(code []byte, i int, data16 bool, pc uint64) Cost {
 	return SingleStep
 }
 
-// refused has the one-byte opcodes of good_insns_64 and good_insns_32 that
-// compilers could generate, and loads of the stack segment.
+// refused reports whether code is one of the one-byte opcodes outside of good_insns_64 and
+// good_insns_32 that compilers could generate, or a load of the stack segment.
 func (m x86) refused(code []byte) bool {
 	switch c := code[0]; c {
 	case 0x6c, 0x6d, 0x6e, 0x6f, 0xcc, 0xcd, 0xce, 0xcf, 0xe4, 0xe5, 0xe6, 0xe7,

@@ -2,9 +2,9 @@ package site
 
 import "golang.org/x/arch/x86/x86asm"
 
-// effects returns what an instruction does that is not a branch. It reports
-// false for those it does not model: new ones, those of the system, string
-// operations, and what else compilers do not put into prologues.
+// effects returns the effects of an instruction that is not a branch. It reports false for those
+// that it does not model: new ones, system instructions, string operations, and others that
+// compilers do not put into prologues.
 func (m x86) effects(x *x86asm.Inst) (fx effects, ok bool) {
 	for _, p := range x.Prefix {
 		switch p &^ (x86asm.PrefixImplicit | x86asm.PrefixIgnored) {
@@ -63,7 +63,7 @@ func (m x86) effects(x *x86asm.Inst) (fx effects, ok bool) {
 		fx.flags = true
 		ok := m.writes(&fx, x, a)
 		if _, far := b.(x86asm.Reg); far && fx.stores {
-			// The number of the bit reaches beyond the operand.
+			// The number of the bit may reach beyond the operand.
 			fx.mem, fx.kill = memoryOperand{}, stackWords
 		}
 		return fx, ok
@@ -88,7 +88,7 @@ func (m x86) effects(x *x86asm.Inst) (fx effects, ok bool) {
 	return fx, false
 }
 
-// mov handles mov. Moves of less than a word do not keep the whole value.
+// mov models mov. Moves of less than a word do not keep the whole value.
 func (m x86) mov(x *x86asm.Inst) (fx effects, ok bool) {
 	d, whole := m.operand(&fx, x, x.Args[0])
 	s, from := m.operand(&fx, x, x.Args[1])
@@ -114,7 +114,7 @@ func (m x86) xchg(x *x86asm.Inst) (fx effects, ok bool) {
 	return fx, m.writes(&fx, x, x.Args[0]) && m.writes(&fx, x, x.Args[1])
 }
 
-// lea handles lea. In 32-bit code it makes addresses of the stack, and nops of
+// lea models lea. In 32-bit code it computes addresses of the stack, and serves as nops of
 // several lengths: lea 0(%esi),%esi.
 func (m x86) lea(x *x86asm.Inst) (fx effects, ok bool) {
 	d, whole := m.gpr(x.Args[0])
@@ -137,8 +137,8 @@ func (m x86) lea(x *x86asm.Inst) (fx effects, ok bool) {
 	return fx, m.writes(&fx, x, x.Args[0])
 }
 
-// stack handles push and pop. With the operand size prefix, which nobody
-// uses, they move the stack pointer by two.
+// stack models push and pop. With the operand size prefix, which nobody uses, they move the stack
+// pointer by two.
 func (m x86) stack(x *x86asm.Inst) (fx effects, ok bool) {
 	if x.DataSize == 16 {
 		return fx, false
@@ -149,7 +149,7 @@ func (m x86) stack(x *x86asm.Inst) (fx effects, ok bool) {
 	}
 	fx.stack = -m.word()
 	if _, is := x.Args[0].(x86asm.Mem); is && m.bits == 32 {
-		// The address is computed behind the pop.
+		// The address is computed after the pop.
 		fx.stores = true
 		fx.kill |= stackWords
 		return fx, true
@@ -157,8 +157,8 @@ func (m x86) stack(x *x86asm.Inst) (fx effects, ok bool) {
 	return fx, m.writes(&fx, x, x.Args[0])
 }
 
-// mul handles products. Only of two whole words they can be that of two
-// arguments; the upper half, in rdx, is of no use.
+// mul models products. Only the product of two whole words can be that of two arguments; the
+// upper half, in rdx, is not tracked.
 func (m x86) mul(x *x86asm.Inst) (fx effects, ok bool) {
 	fx.flags = true
 	switch {
@@ -180,8 +180,8 @@ func (m x86) mul(x *x86asm.Inst) (fx effects, ok bool) {
 	return fx, m.writes(&fx, x, x.Args[0])
 }
 
-// writesFirstX86 has the instructions that change their first operand only,
-// and not the flags. Of a comparison of vectors the result is a vector.
+// writesFirstX86 lists the instructions that change only their first operand, and not the flags.
+// The result of a comparison of vectors is a vector.
 func writesFirstX86(op x86asm.Op) bool {
 	switch op {
 	case x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.MOVBE, x86asm.MOVNTI, x86asm.NOT,

@@ -2,8 +2,8 @@ package site
 
 import "golang.org/x/arch/x86/x86asm"
 
-// gprX86 returns the number of the general register that r is, or is a part
-// of, and its width in bytes. A zero Reg is none.
+// gprX86 returns the number of the general register that r is or is a part of, and the width of r
+// in bytes.
 func gprX86(r x86asm.Reg) (number uint8, width int, ok bool) {
 	switch {
 	case r >= x86asm.RAX && r <= x86asm.R15:
@@ -28,8 +28,7 @@ func isVectorX86(r x86asm.Reg) bool {
 	return r >= x86asm.F0 && r <= x86asm.X15
 }
 
-// gpr returns the number of the general register that a is, if it is a whole
-// one.
+// gpr returns the number of the general register that a is, if it is a whole one.
 func (m x86) gpr(a x86asm.Arg) (uint8, bool) {
 	r, ok := a.(x86asm.Reg)
 	if !ok {
@@ -39,8 +38,8 @@ func (m x86) gpr(a x86asm.Arg) (uint8, bool) {
 	return n, ok && width == m.word()
 }
 
-// indirect returns the memory operand a as the search follows it: in 32-bit
-// code, where arguments are in memory, at a distance from a register.
+// indirect returns the memory operand a as the search tracks it: in 32-bit code, where arguments
+// are in memory, at a distance from a register.
 func (m x86) indirect(a x86asm.Mem, size int) memoryOperand {
 	n, width, ok := gprX86(a.Base)
 	if m.bits != 32 || !ok || width != 4 || a.Index != 0 || a.Segment != 0 {
@@ -49,8 +48,8 @@ func (m x86) indirect(a x86asm.Mem, size int) memoryOperand {
 	return memoryOperand{known: true, base: n, disp: int(int32(a.Disp)), size: size}
 }
 
-// operand returns the number under which the state has the value of a: that of
-// a whole register, or inMemory. x has at most one operand in memory.
+// operand returns the number of the place of a in the state: that of a whole register, or
+// inMemory. x has at most one operand in memory.
 func (m x86) operand(fx *effects, x *x86asm.Inst, a x86asm.Arg) (uint8, bool) {
 	mem, ok := a.(x86asm.Mem)
 	if !ok {
@@ -64,8 +63,7 @@ func (m x86) operand(fx *effects, x *x86asm.Inst, a x86asm.Arg) (uint8, bool) {
 	return inMemory, true
 }
 
-// writes adds the effect of a result in a. It reports false for registers of
-// the system.
+// writes adds the effect of a result in a. It reports false for system registers.
 func (m x86) writes(fx *effects, x *x86asm.Inst, a x86asm.Arg) bool {
 	switch a := a.(type) {
 	case x86asm.Mem:

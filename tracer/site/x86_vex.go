@@ -1,15 +1,14 @@
 package site
 
-// vexLength returns the length of an instruction with a VEX or EVEX prefix, or
-// 0 if code does not start with one. x86asm knows many of them but is wrong
-// about the length of some, vzeroupper for one.
+// vexLength returns the length of an instruction with a VEX or EVEX prefix, or 0 if code does not
+// start with one. x86asm knows many of them but has wrong lengths for some, such as vzeroupper.
 //
-// None of these instructions is a branch, and none can be a site: the kernel
-// knows them by the opcode byte alone, without the map, which for vzeroupper (77)
-// reads as a conditional jump.
+// None of these instructions is a branch, and none can be a site: the kernel classifies them by
+// the opcode byte alone and ignores the opcode map, so vzeroupper (77) looks like a conditional
+// jump.
 //
-// In 32-bit code the bytes are prefixes only in front of what would be a
-// register operand; else they are les, lds and bound.
+// In 32-bit code the bytes are prefixes only before what would be a register operand; otherwise
+// they are les, lds and bound.
 //
 // Intel SDM, volume 2, 2.3.5 and 2.7.1.
 func vexLength(code []byte, bits int) int {
@@ -35,7 +34,7 @@ func vexLength(code []byte, bits int) int {
 	return n
 }
 
-// vexOpcode returns the map of such an instruction, and the index of its opcode.
+// vexOpcode returns the map of such an instruction, and the index of its opcode byte.
 func vexOpcode(code []byte, bits int) (opcodes byte, i int, ok bool) {
 	if len(code) < 3 || bits == 32 && code[1] < 0xc0 {
 		return 0, 0, false
@@ -53,8 +52,8 @@ func vexOpcode(code []byte, bits int) (opcodes byte, i int, ok bool) {
 	return opcodes, i, i < len(code)
 }
 
-// vexPlain says that such an instruction changes vector registers only: what memset and
-// its like begin with, which spread a byte over a register.
+// vexPlain reports whether such an instruction changes only vector registers. memset and similar
+// functions begin with such instructions, which spread a byte over a register.
 func vexPlain(code []byte, bits int) bool {
 	opcodes, i, ok := vexOpcode(code, bits)
 	if !ok {
@@ -73,7 +72,7 @@ func vexPlain(code []byte, bits int) bool {
 	return false
 }
 
-// vexImmediate has the opcodes of map 1 that an immediate byte follows.
+// vexImmediate reports whether an opcode of map 1 is followed by an immediate byte.
 func vexImmediate(opcode byte) bool {
 	switch opcode {
 	case 0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6:
@@ -82,8 +81,8 @@ func vexImmediate(opcode byte) bool {
 	return false
 }
 
-// modrmLength returns the length of a ModRM byte with what belongs to it, or 0
-// if it is cut.
+// modrmLength returns the length of a ModRM byte with what belongs to it, or 0 if it is
+// truncated.
 func modrmLength(code []byte) int {
 	if len(code) == 0 {
 		return 0

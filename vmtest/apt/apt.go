@@ -1,7 +1,6 @@
-// Package apt gets packages from Debian's own suites without the system's
-// knowledge: with a configuration, lists and a cache of its own. The system's
-// settings for the network and its trust in keys still hold. Nothing is
-// installed, only unpacked.
+// Package apt downloads packages from Debian's suites independently of the system's apt: it has
+// its own configuration, lists and cache. The system's network settings and trusted keys still
+// apply. Packages are only unpacked, never installed.
 package apt
 
 import (
@@ -18,29 +17,29 @@ import (
 	"time"
 )
 
-// suites are what kernels are looked for in. Those of the archive that a mirror
-// does not have are left out with a message of apt.
+// suites lists the suites in which kernels are searched. For suites that a mirror's archive
+// does not have, apt prints a message and continues.
 var suites = struct{ archive, security []string }{
 	archive:  []string{"bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid", "experimental"},
 	security: []string{"bullseye-security", "bookworm-security", "trixie-security"},
 }
 
-// fresh is how long lists are used before they are fetched again.
+// fresh is how long lists are used before they are downloaded again.
 const fresh = 12 * time.Hour
 
-// Private is an apt that has all its state in one folder.
+// Private is an apt that keeps all its state in one folder.
 type Private struct {
 	dir  string
 	arch string
 }
 
-// Open makes a private apt in dir for the packages of an architecture, as Debian
-// names it.
+// Open sets up a private apt in dir for the packages of an architecture, given by Debian's
+// name.
 func Open(ctx context.Context, dir, arch string, mirror Mirror) (*Private, error) {
 	p := &Private{dir: filepath.Join(dir, arch), arch: arch}
 	for _, sub := range []string{"lists/partial", "cache/archives/partial", "packages", "no-parts"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, sub), 0o755); err != nil {
-			return nil, fmt.Errorf("make a private apt: %w", err)
+			return nil, fmt.Errorf("set up a private apt: %w", err)
 		}
 	}
 	unlock, err := p.lock(ctx)
@@ -55,14 +54,15 @@ func Open(ctx context.Context, dir, arch string, mirror Mirror) (*Private, error
 		"last.conf":    lastConfiguration,
 	} {
 		if err := p.write(name, text); err != nil {
-			return nil, fmt.Errorf("make a private apt: %w", err)
+			return nil, fmt.Errorf("set up a private apt: %w", err)
 		}
 	}
 	return p, nil
 }
 
-// write writes a file of the private apt, unless it is as it should be: for apt a
-// new one makes its cache an old one. Lists fetched with another are not fresh.
+// write writes a file of the private apt, unless it has these contents already: a newer file
+// would make apt discard its cache. Lists that were downloaded with other contents are not
+// fresh.
 func (p *Private) write(name, text string) error {
 	path := filepath.Join(p.dir, name)
 	if was, err := os.ReadFile(path); err == nil && string(was) == text {
@@ -77,7 +77,7 @@ func (p *Private) write(name, text string) error {
 // stamp is the file whose date is that of the lists.
 func (p *Private) stamp() string { return filepath.Join(p.dir, "updated") }
 
-// sourcesList lists the suites. Only their lists of packages are wanted.
+// sourcesList returns the sources list. Only package lists are downloaded.
 func sourcesList(m Mirror, arch string) string {
 	options := "arch=" + arch + " target=Packages lang=none"
 	if m.Keyring != "" {
@@ -110,11 +110,11 @@ Acquire::Retries "3";
 `, p.dir, p.arch)
 }
 
-// lastConfiguration is what must hold against the system's configuration, which
-// apt reads after APT_CONFIG. What the system does after an update (containers
-// remove their caches, desktops tell their programs) is not for lists of ours. A
-// list that did not come is an error, where apt would use an old one or none. And
-// apt keeps what it has read of its lists, which containers do not want.
+// lastConfiguration overrides the system's configuration, which apt reads after APT_CONFIG.
+// What the system does after an update (containers remove their caches, desktops notify their
+// programs) must not happen here. A list that cannot be downloaded is an error, where apt would
+// use an old one or none. And apt keeps its caches of parsed lists, which containers switch
+// off.
 const lastConfiguration = `#clear APT::Update;
 APT::Update::Error-Mode "any";
 Dir::Cache::pkgcache "pkgcache.bin";
@@ -126,22 +126,22 @@ func (p *Private) run(ctx context.Context, name string, args ...string) ([]byte,
 	cmd := exec.CommandContext(ctx, name, slices.Concat([]string{"-c", filepath.Join(p.dir, "last.conf")}, args)...)
 	cmd.Dir = filepath.Join(p.dir, "packages")
 	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(p.dir, "apt.conf"), "LC_ALL=C")
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("%s %s: %w: %s", name, args[0], err, lastLines(said.String(), 6))
+		return out.Bytes(), fmt.Errorf("%s %s: %w: %s", name, args[0], err, lastLines(stderr.String(), 6))
 	}
 	return out.Bytes(), nil
 }
 
-// lastLines returns the end of a text in one line.
+// lastLines returns the last n lines of a text as one line.
 func lastLines(text string, n int) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	return strings.Join(lines[max(0, len(lines)-n):], "; ")
 }
 
-// Update fetches the lists unless they are fresh. That a suite cannot be had is
-// no error as long as others can: it is returned as a warning.
+// Update downloads the lists unless they are fresh. A suite that cannot be downloaded is a
+// warning, as long as others can be.
 func (p *Private) Update(ctx context.Context) (warning, err error) {
 	unlock, err := p.lock(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *Private) Update(ctx context.Context) (warning, err error) {
 		return warning, err
 	}
 	if len(found) == 0 {
-		return nil, errors.Join(errors.New("fetch the lists of Debian's suites: there are none"), warning)
+		return nil, errors.Join(errors.New("cannot download the package lists of any Debian suite"), warning)
 	}
 	if warning != nil {
 		return warning, nil
@@ -165,8 +165,7 @@ func (p *Private) Update(ctx context.Context) (warning, err error) {
 	return nil, os.WriteFile(p.stamp(), nil, 0o644)
 }
 
-// Search returns the newest version of each package whose name matches a regular
-// expression.
+// Search returns the newest version of each package whose name matches a regular expression.
 func (p *Private) Search(ctx context.Context, names string) ([]Package, error) {
 	out, err := p.run(ctx, "apt-cache", "search", "--names-only", "--full", names)
 	if err != nil {
@@ -175,8 +174,8 @@ func (p *Private) Search(ctx context.Context, names string) ([]Package, error) {
 	return parsePackages(bytes.NewReader(out))
 }
 
-// Download fetches a package and returns the path of the file. apt checks what
-// it fetches against the signed lists.
+// Download downloads a package and returns the path of the file. apt verifies it against the
+// signed lists.
 func (p *Private) Download(ctx context.Context, pkg Package) (string, error) {
 	unlock, err := p.lock(ctx)
 	if err != nil {

@@ -81,7 +81,7 @@ deb http://security.test/debian-security bookworm-security main
 	}
 }
 
-// What a private apt reads and writes lies in its folder.
+// A private apt reads and writes only in its folder.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Open(t.Context(), dir, "arm64", Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security", Keyring: "/k.gpg"})
@@ -121,7 +121,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What the system wants to be done after an update is not done.
+// The system's hooks for updates are not run.
 func TestHooks(t *testing.T) {
 	p, err := Open(t.Context(), t.TempDir(), "amd64", Mirror{Archive: "http://mirror.test/debian"})
 	if err != nil {
@@ -145,7 +145,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Lists are fetched anew once the sources are others.
+// Lists are downloaded again when the sources have changed.
 func TestFresh(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
@@ -209,7 +209,7 @@ func TestParsePackages(t *testing.T) {
 			Summary: "Linux 6.18.15 for x86-64 cloud (signed)",
 		},
 	}
-	for i := range got { // what follows the summary is of no use
+	for i := range got { // what follows the summary is not needed
 		got[i].Summary, _, _ = strings.Cut(got[i].Summary, ") ")
 		if !strings.HasSuffix(got[i].Summary, ")") {
 			got[i].Summary += ")"
@@ -225,7 +225,7 @@ func TestParsePackages(t *testing.T) {
 	}
 }
 
-// dpkg is the judge of the order of versions.
+// Compare the order of versions with dpkg's.
 func TestCompareVersions(t *testing.T) {
 	versions := []string{
 		"7.3~rc7-1~exp1", "7.3.4-1", "7.3.4-1~bpo13+1", "7.3.4-1+b1", "6.12.117-1~deb12u1", "6.12.90+1", "6.12.117-1", "6.1.192-1", "6.1.0-9", "6.1.0-48",

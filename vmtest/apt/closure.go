@@ -13,25 +13,25 @@ import (
 	"strings"
 )
 
-// Closure is packages of a release with all that they depend on.
+// Closure is packages of a release with everything that they depend on.
 type Closure struct {
-	// Key names exactly these packages: other versions have another one.
+	// Key identifies exactly these packages and versions.
 	Key     string
 	from    *Private
 	install []string // arguments of apt-get
 }
 
-// Closure finds out what packages need to run. Release is a code name:
+// Closure finds which packages the named ones need to run. release is a code name, such as
 // bookworm.
 func (p *Private) Closure(ctx context.Context, release string, names []string) (*Closure, error) {
 	c := &Closure{from: p, install: []string{
 		"install", "-q", "-y", "--no-install-recommends",
-		// Others may use the same lists at the same time. Only they are read.
+		// Others may use the same lists at the same time, because they are only read.
 		"-o", "Debug::NoLocking=true",
 		"-o", "APT::Default-Release=/^" + release + "(-security)?$/",
 	}}
 	c.install = append(c.install, slices.Sorted(slices.Values(names))...)
-	// With no package downloaded yet, apt tells of all of them.
+	// If no package was downloaded yet, apt lists all of them.
 	empty, err := os.MkdirTemp(p.dir, "none-")
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (p *Private) Closure(ctx context.Context, release string, names []string) (
 	return c, nil
 }
 
-// aptGet runs apt-get with another folder for what it downloads.
+// aptGet runs apt-get with another folder for its downloads.
 func (p *Private) aptGet(ctx context.Context, archives string, args ...string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Join(archives, "partial"), 0o755); err != nil {
 		return nil, err
@@ -61,14 +61,13 @@ func (p *Private) aptGet(ctx context.Context, archives string, args ...string) (
 	return p.run(ctx, "apt-get", append(args, "-o", "Dir::Cache::archives="+archives)...)
 }
 
-// parseURIs returns the files that apt-get --print-uris lists, with size and
-// checksum, sorted.
+// parseURIs returns the files that apt-get --print-uris lists, with size and checksum, sorted.
 func parseURIs(out []byte) ([]string, error) {
 	var all []string
 	for line := range bytes.Lines(out) {
 		rest, ok := strings.CutPrefix(string(line), "'")
 		if !ok {
-			continue // what apt says to people
+			continue // apt's messages for people
 		}
 		_, file, ok := strings.Cut(rest, "' ")
 		if !ok || len(strings.Fields(file)) < 2 {
@@ -83,8 +82,8 @@ func parseURIs(out []byte) ([]string, error) {
 	return all, nil
 }
 
-// Unpack downloads the packages and unpacks what is wanted of them into dir. The
-// downloads are not kept.
+// Unpack downloads the packages and unpacks the files for which wanted returns true into dir.
+// It does not keep the downloads.
 func (c *Closure) Unpack(ctx context.Context, dir string, wanted func(name string) bool) error {
 	debs, err := os.MkdirTemp(c.from.dir, "closure-")
 	if err != nil {

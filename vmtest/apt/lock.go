@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// lock waits until no other process changes the folder. apt itself does not wait
-// for another one, and downloads of the same file would mix.
+// lock waits until no other process changes the folder. apt does not wait for other instances
+// by itself, and two downloads of the same file would get mixed up.
 func (p *Private) lock(ctx context.Context) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(p.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -19,8 +19,8 @@ func (p *Private) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case err = <-locked:
 	case <-ctx.Done():
-		go func() { // nothing ends its wait
-			<-locked //nolint:errcheck // of no interest any more
+		go func() { // its wait cannot be cancelled
+			<-locked //nolint:errcheck // the result is not needed any more
 			f.Close()
 		}()
 		return nil, ctx.Err()

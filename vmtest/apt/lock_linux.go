@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// lockFile waits for the lock of a file, which ends when the file is closed.
+// lockFile waits for the lock of a file. Closing the file releases it.
 func lockFile(f *os.File) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != syscall.EINTR {

@@ -96,7 +96,8 @@ func compareParts(a, b string) int {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// weight orders characters: a tilde before the end, letters before all others.
+// weight returns the sort order of a character: a tilde before the end, letters before all
+// others.
 func weight(s string, i int) int {
 	switch {
 	case i >= len(s) || digit(s[i]):
@@ -109,7 +110,7 @@ func weight(s string, i int) int {
 	return int(s[i]) + 256
 }
 
-// number cuts off a run of digits, and returns it without leading zeros.
+// number splits off a run of digits, and returns it without leading zeros.
 func number(s string) (digits, rest string) {
 	n := 0
 	for n < len(s) && digit(s[n]) {

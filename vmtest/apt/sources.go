@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Mirror is where a system gets Debian from.
+// Mirror is where a system downloads Debian from.
 type Mirror struct {
-	Archive  string // of releases
-	Security string // of their security updates; empty if the system has none
-	Keyring  string // with which both are signed; empty for apt's own trust
+	Archive  string // base URL of the releases
+	Security string // base URL of security updates; empty if the system has none
+	Keyring  string // that both are signed with; empty for apt's default trust
 }
 
 // source is a line of a sources list.
@@ -23,9 +23,8 @@ type source struct {
 	uri, suite, keyring string
 }
 
-// SystemMirror finds Debian's archive among the sources of the system whose root
-// is at root: the one whose address ends in "/debian". No address is known to
-// this program.
+// SystemMirror finds Debian's archive among the sources of the system at root: the one whose
+// address ends in "/debian". The program itself contains no addresses.
 func SystemMirror(root string) (Mirror, error) {
 	var files []string
 	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list", "etc/apt/sources.list.d/*.sources"} {
@@ -55,8 +54,8 @@ func SystemMirror(root string) (Mirror, error) {
 	return mirrorOf(all)
 }
 
-// SystemRelease returns the code name of the Debian that is at root, since what
-// is compiled there runs with the libraries of no older one.
+// SystemRelease returns the code name of the Debian at root. Programs that are compiled there
+// cannot run with the libraries of an older release.
 func SystemRelease(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "etc", "os-release"))
 	if err != nil {
@@ -68,7 +67,7 @@ func SystemRelease(root string) (string, error) {
 			return name, nil
 		}
 	}
-	return "sid", nil // newer than all that have a name here
+	return "sid", nil // newer than all releases that have a name here
 }
 
 func mirrorOf(all []source) (Mirror, error) {
@@ -82,7 +81,7 @@ func mirrorOf(all []source) (Mirror, error) {
 		}
 	}
 	if m.Archive == "" {
-		return m, errors.New("no source of this system is an archive of Debian; kernels are fetched on Debian only, else give --vmlinuz")
+		return m, errors.New("no source of this system is an archive of Debian: kernels are fetched only on Debian; use --vmlinuz")
 	}
 	return m, nil
 }
@@ -128,7 +127,7 @@ func parseParagraphs(r io.Reader) ([]source, error) {
 		}
 		keyring := p["signed-by"]
 		if !strings.HasPrefix(keyring, "/") {
-			keyring = "" // a key in the file itself
+			keyring = "" // the key is in the file itself
 		}
 		for uri := range strings.FieldsSeq(p["uris"]) {
 			for suite := range strings.FieldsSeq(p["suites"]) {
@@ -139,8 +138,8 @@ func parseParagraphs(r io.Reader) ([]source, error) {
 	return all, err
 }
 
-// readParagraphs reads paragraphs of "Name: value" lines, by lower-case name.
-// Lines that go on with a value are joined by spaces.
+// readParagraphs reads paragraphs of "Name: value" lines into maps with lower-case names.
+// Continuation lines are joined with spaces.
 func readParagraphs(r io.Reader) ([]map[string]string, error) {
 	var all []map[string]string
 	var now map[string]string

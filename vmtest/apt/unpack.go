@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Unpack unpacks what is wanted of a package into dir, files, folders and
-// symbolic links; owners are not kept.
+// Unpack unpacks the files, folders and symbolic links of a package for which wanted returns
+// true into dir. It does not keep owners.
 func Unpack(ctx context.Context, deb, dir string, wanted func(name string) bool) error {
 	cmd := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
 	out, err := cmd.StdoutPipe()
@@ -28,7 +28,7 @@ func Unpack(ctx context.Context, deb, dir string, wanted func(name string) bool)
 	if err == nil {
 		_, err = io.Copy(io.Discard, out)
 	}
-	out.Close() // dpkg-deb does not wait for a reader that gave up
+	out.Close() // so that dpkg-deb does not wait for a reader that gave up
 	if err := errors.Join(err, cmd.Wait()); err != nil {
 		return fmt.Errorf("unpack %s: %w", filepath.Base(deb), err)
 	}
@@ -43,7 +43,7 @@ func unpackTar(r io.Reader, dir string, wanted func(name string) bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // files are closed by themselves
+	defer func() { _ = root.Close() }() // files are closed separately
 	for in := tar.NewReader(r); ; {
 		h, err := in.Next()
 		if err == io.EOF {

@@ -1,6 +1,6 @@
-// Package cpio writes archives in the form that Linux takes as its first root
-// file system: "newc" (Documentation/driver-api/early-userspace/buffer-format.rst
-// of the kernel). Archives may follow each other in one file.
+// Package cpio writes archives in the format of Linux's first root file system: "newc"
+// (Documentation/driver-api/early-userspace/buffer-format.rst of the kernel). A file may
+// contain several archives, one after the other.
 package cpio
 
 import (
@@ -21,9 +21,9 @@ const (
 
 const trailer = "TRAILER!!!"
 
-// Writer writes an archive. Names are paths without a leading slash; a folder
-// comes before what is in it. All files belong to root and have no date, so that
-// the same files make the same bytes. Methods return the first error again.
+// Writer writes an archive. Names are paths without a leading slash. Add a folder before its
+// contents. All files belong to root and have no date, so that the same files make the same
+// bytes. After an error, all methods return that error.
 type Writer struct {
 	w     io.Writer
 	inode uint32
@@ -54,7 +54,7 @@ func (w *Writer) Device(name string, permissions, major, minor uint32) error {
 	return w.err
 }
 
-// File adds a file of size bytes, which are read from content.
+// File adds a file of size bytes, which it reads from content.
 func (w *Writer) File(name string, permissions uint32, size int64, content io.Reader) error {
 	w.header(name, typeFile|permissions, size, 0, 0)
 	if w.err != nil {
@@ -72,7 +72,7 @@ func (w *Writer) File(name string, permissions uint32, size int64, content io.Re
 	return w.err
 }
 
-// Close writes the end of the archive. It does not close the io.Writer.
+// Close writes the end of the archive. It does not close the underlying io.Writer.
 func (w *Writer) Close() error {
 	w.inode = 0
 	w.header(trailer, 0, 0, 0, 0)
@@ -93,7 +93,7 @@ func (w *Writer) header(name string, mode uint32, size int64, major, minor uint3
 		w.err = fmt.Errorf("archive: bad name %q", name)
 		return
 	case size > math.MaxUint32:
-		w.err = fmt.Errorf("archive %s: %d bytes are too many", name, size)
+		w.err = fmt.Errorf("archive %s: %d bytes are too many for the format", name, size)
 		return
 	}
 	links := uint32(1)
@@ -122,5 +122,5 @@ func (w *Writer) text(s string) {
 	w.at += int64(n)
 }
 
-// pad goes on to a multiple of four bytes.
+// pad pads the archive to a multiple of four bytes.
 func (w *Writer) pad() { w.text("\x00\x00\x00"[:-w.at&3]) }

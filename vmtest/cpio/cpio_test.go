@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// archive has one of each kind, with sizes that need each padding.
+// archive returns an archive with one file of each kind, with sizes that need all lengths of
+// padding.
 func archive(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -34,7 +35,7 @@ func archive(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// The cpio program is the independent reader.
+// The cpio program reads the archive independently.
 func TestCpioReads(t *testing.T) {
 	tool, err := exec.LookPath("cpio")
 	if err != nil {
@@ -78,7 +79,7 @@ func TestCpioReads(t *testing.T) {
 	}
 }
 
-// The kernel takes archives behind each other only from a multiple of four.
+// The kernel accepts a further archive only at a multiple of four bytes.
 func TestLengthIsPadded(t *testing.T) {
 	if n := len(archive(t)); n%4 != 0 {
 		t.Errorf("%d bytes", n)

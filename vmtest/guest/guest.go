@@ -1,10 +1,9 @@
-// Package guest is what the host and the init of a virtual machine agree on: the
-// plan of what to run, and the lines by which the guest says how it goes.
+// Package guest defines the interface between the host and the init of a virtual machine: the
+// plan of what to run, and the lines in which the guest reports progress.
 //
-// The guest has one way out, its console, on which the kernel may write as well.
-// So what init says stands in lines of its own that begin with a token, which
-// the host made up for this machine; all other lines between the start and the
-// end of a job are the job's output.
+// The guest's only output is its console, to which the kernel may write as well. So init writes
+// its reports in lines that begin with a token, which the host generated for this machine. All
+// other lines between the start and the end of a job are the job's output.
 package guest
 
 import (
@@ -16,29 +15,28 @@ import (
 // PlanPath is where init finds the plan.
 const PlanPath = "/vmtest/plan.json"
 
-// Plan is all that a machine is to do.
+// Plan is what a machine runs.
 type Plan struct {
 	Token string
 	Jobs  []Job
 }
 
-// CaseWord begins the word of the kernel's command line that names the machine's
-// case.
+// CaseWord begins the word of the kernel's command line that names the machine's case.
 const CaseWord = "vmtest.case="
 
 // Job is a program to run.
 type Job struct {
-	Case string // only in machines of this case; empty: only in those without one
-	Name string // for people
+	Case string // run only in machines of this case; empty: only in those without a case
+	Name string // for messages
 	Dir  string // the working directory
 	Args []string
 	Env  []string
-	// Files are files to send back, and folders, which end in a slash. Folders, and
-	// those that files lie in, are made before.
+	// Files lists the files to send back, and folders, which end in a slash. These folders, and
+	// the folders of the files, are made before the job starts.
 	Files []string
 }
 
-// Marshal returns the plan as init reads it.
+// Marshal returns the plan in the form that init reads.
 func (p *Plan) Marshal() ([]byte, error) { return json.MarshalIndent(p, "", "\t") }
 
 // ReadPlan reads a plan.
@@ -58,9 +56,9 @@ const (
 	wordUp    = "up"    // the kernel's release, quoted
 	wordStart = "start" // number of the job
 	wordEnd   = "end"   // number, exit status
-	wordError = "error" // number, quoted text: the job could not be run, or a file not be read
+	wordError = "error" // number, quoted text: the job could not be run, or a file could not be read
 	wordFile  = "file"  // number, quoted path
 	wordData  = "data"  // base64 of a part of a file, compressed
-	wordSum   = "sum"   // SHA-256 of the file as it was
+	wordSum   = "sum"   // SHA-256 of the uncompressed file
 	wordOver  = "over"  // all jobs have ended
 )

@@ -27,8 +27,8 @@ func all(t *testing.T, console string) ([]Event, error) {
 	}
 }
 
-// What the guest writes is what the host reads, also where the console adds
-// carriage returns and a job's last line has no end.
+// The host reads what the guest wrote, even if the console adds carriage returns and a job's
+// last line is incomplete.
 func TestRoundTrip(t *testing.T) {
 	profile := make([]byte, 5000)
 	for i := range profile {
@@ -82,7 +82,7 @@ func text(w io.Writer, s string) error {
 	return err
 }
 
-// A program cannot speak for init, nor can a line without an end.
+// A program cannot write lines of init, nor can an overlong line.
 func TestOnlyInitSpeaks(t *testing.T) {
 	got, err := all(t, "#token start 0\n#other end 0 0\n say #token end 0 0\n"+strings.Repeat("x", maxLine)+"#token end 0 0\n#token end 0 0")
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// Kind says what an Event is.
+// Kind is the kind of an Event.
 type Kind int
 
 // The kinds of events.
 const (
-	Console Kind = iota // Text: a line that is no job's: firmware, kernel
+	Console Kind = iota // Text: a line that belongs to no job: of the firmware or the kernel
 	Up                  // Text: the kernel's release
 	Start               // Job
 	Output              // Job, Text: a line, or a part of a long one
@@ -29,7 +29,7 @@ const (
 	Over
 )
 
-// Event is one thing that a guest says.
+// Event is one report of a guest.
 type Event struct {
 	Kind   Kind
 	Job    int
@@ -38,29 +38,29 @@ type Event struct {
 	Data   []byte
 }
 
-// Limits of what a guest can make the host keep.
+// Limits of what the host stores for a guest.
 const (
 	maxLine = 1 << 16
 	maxFile = 1 << 28
 )
 
-// Reader reads what a guest says.
+// Reader reads the reports of a guest.
 type Reader struct {
 	in     *bufio.Reader
 	prefix string
-	job    int    // the one that runs, -1 if none does
-	long   bool   // the last text was not the end of its line
-	file   *Event // that is being sent
+	job    int    // the running job, -1 if none
+	long   bool   // the last text did not complete its line
+	file   *Event // the file being received
 	packed []byte
 }
 
-// NewReader returns a Reader of the console of a machine with this token.
+// NewReader returns a Reader for the console of a machine with this token.
 func NewReader(r io.Reader, token string) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, maxLine), prefix: token + " ", job: -1}
 }
 
-// Next returns the next event; io.EOF at the end of the console. A line of init
-// that makes no sense is an error: the console was damaged.
+// Next returns the next event, and io.EOF at the end of the console. A malformed line of init
+// is an error: the console was damaged.
 func (r *Reader) Next() (Event, error) {
 	for {
 		raw, err := r.in.ReadSlice('\n')
@@ -73,16 +73,16 @@ func (r *Reader) Next() (Event, error) {
 		text := strings.ReplaceAll(string(raw), "\r", "")
 		startsLine := !r.long
 		r.long = !strings.HasSuffix(text, "\n")
-		said, ours := strings.CutPrefix(text, r.prefix)
+		report, ours := strings.CutPrefix(text, r.prefix)
 		if !ours || !startsLine || r.long {
 			if r.job < 0 {
 				return Event{Kind: Console, Text: text}, nil
 			}
 			return Event{Kind: Output, Job: r.job, Text: text}, nil
 		}
-		event, complete, err := r.line(strings.TrimSuffix(said, "\n"))
+		event, complete, err := r.line(strings.TrimSuffix(report, "\n"))
 		if err != nil {
-			return Event{}, fmt.Errorf("console: line %q: %w", strings.TrimSpace(said), err)
+			return Event{}, fmt.Errorf("console: line %q: %w", strings.TrimSpace(report), err)
 		}
 		if complete {
 			return event, nil
@@ -90,7 +90,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// line reads a line of init. Those of a file are one event together.
+// line parses a line of init. The lines of a file are one event together.
 func (r *Reader) line(text string) (e Event, complete bool, err error) {
 	word, rest, _ := strings.Cut(text, " ")
 	if (word == wordData || word == wordSum) != (r.file != nil) {
@@ -144,7 +144,7 @@ func unpack(packed []byte, sum string) ([]byte, error) {
 		return nil, err
 	}
 	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
-		return nil, errors.New("the file was damaged on its way")
+		return nil, errors.New("the file was damaged in transfer")
 	}
 	return content, nil
 }

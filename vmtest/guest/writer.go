@@ -11,16 +11,15 @@ import (
 	"sync"
 )
 
-// dataLine is how many bytes of a file a line carries.
+// dataLine is how many bytes of a file are in a line.
 const dataLine = 3 * 256
 
-// Writer writes what a guest says. Output of a job may come from several
-// goroutines.
+// Writer writes the reports of a guest. Several goroutines may write output of a job.
 type Writer struct {
 	mu      sync.Mutex
 	w       io.Writer
 	token   string
-	midLine bool // the last byte was not the end of a line
+	midLine bool // the last byte did not end a line
 }
 
 // NewWriter returns a Writer for the console of a machine with this token.
@@ -36,8 +35,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// say writes a line of init's own.
-func (w *Writer) say(format string, args ...any) error {
+// report writes a line of init.
+func (w *Writer) report(format string, args ...any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line := w.token + " " + fmt.Sprintf(format, args...) + "\n"
@@ -49,22 +48,22 @@ func (w *Writer) say(format string, args ...any) error {
 	return err
 }
 
-// Up says that the guest runs, and with which kernel.
-func (w *Writer) Up(release string) error { return w.say("%s %q", wordUp, release) }
+// Up reports that the guest runs, and its kernel.
+func (w *Writer) Up(release string) error { return w.report("%s %q", wordUp, release) }
 
-// Start says that a job starts.
-func (w *Writer) Start(job int) error { return w.say("%s %d", wordStart, job) }
+// Start reports that a job starts.
+func (w *Writer) Start(job int) error { return w.report("%s %d", wordStart, job) }
 
-// End says how a job ended.
-func (w *Writer) End(job, status int) error { return w.say("%s %d %d", wordEnd, job, status) }
+// End reports how a job ended.
+func (w *Writer) End(job, status int) error { return w.report("%s %d %d", wordEnd, job, status) }
 
-// Error says that something of a job could not be done.
+// Error reports that part of a job failed.
 func (w *Writer) Error(job int, err error) error {
-	return w.say("%s %d %q", wordError, job, err.Error())
+	return w.report("%s %d %q", wordError, job, err.Error())
 }
 
-// Over says that nothing more follows.
-func (w *Writer) Over() error { return w.say("%s", wordOver) }
+// Over reports that all jobs have ended.
+func (w *Writer) Over() error { return w.report("%s", wordOver) }
 
 // File sends a file back.
 func (w *Writer) File(job int, path string, content []byte) error {
@@ -76,16 +75,16 @@ func (w *Writer) File(job int, path string, content []byte) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	if err := w.say("%s %d %q", wordFile, job, path); err != nil {
+	if err := w.report("%s %d %q", wordFile, job, path); err != nil {
 		return err
 	}
 	for rest := packed.Bytes(); len(rest) > 0; {
 		n := min(len(rest), dataLine)
-		if err := w.say("%s %s", wordData, base64.StdEncoding.EncodeToString(rest[:n])); err != nil {
+		if err := w.report("%s %s", wordData, base64.StdEncoding.EncodeToString(rest[:n])); err != nil {
 			return err
 		}
 		rest = rest[n:]
 	}
 	sum := sha256.Sum256(content)
-	return w.say("%s %s", wordSum, hex.EncodeToString(sum[:]))
+	return w.report("%s %s", wordSum, hex.EncodeToString(sum[:]))
 }

@@ -1,5 +1,5 @@
-// Package image collects the files of a guest and writes them as the archive
-// that its kernel unpacks. Programs come with the libraries that they need.
+// Package image collects the files of a guest and writes them as the archive that its kernel
+// unpacks. Programs are added together with the libraries that they need.
 package image
 
 import (
@@ -17,28 +17,27 @@ import (
 	"rtrace-bpf/vmtest/cpio"
 )
 
-// Image is a tree of files, most of which lie at the same path in a root file
-// system of the host (Root), be it the host's own.
+// Image is a tree of files. Most have the same path in a root file system on the host (Root),
+// which may be the host's own.
 type Image struct {
 	root    string
 	entries map[string]entry // by path in the guest, without a leading slash
-	parsed  map[string]bool  // by path in the guest: the libraries of these are here
+	parsed  map[string]bool  // by path in the guest: files whose libraries were added
 }
 
 // entry is one file of the guest.
 type entry struct {
 	kind        fs.FileMode // ModeDir, ModeSymlink, ModeCharDevice, or 0 for a file
 	permissions uint32
-	target      string // of a link
+	target      string // of a symbolic link
 	from        string // the file on the host; empty if the bytes are in data
 	data        []byte
 	major       uint32
 	minor       uint32
 }
 
-// New returns an image without files. root is the host's folder that programs
-// and libraries are taken from: "/" for the host's own. Without a root no
-// libraries are looked for.
+// New returns an image without files. Programs and libraries are taken from root, a folder of
+// the host; "/" is the host's own root. Without a root, libraries are not added.
 func New(root string) *Image {
 	return &Image{root: root, entries: make(map[string]entry), parsed: make(map[string]bool)}
 }
@@ -46,7 +45,7 @@ func New(root string) *Image {
 // inGuest returns the key of a path.
 func inGuest(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// Dir adds an empty folder, and the ones above it.
+// Dir adds an empty folder, and its parents.
 func (im *Image) Dir(name string) {
 	for at := inGuest(name); at != ""; at = inGuest(path.Dir("/" + at)) {
 		if _, known := im.entries[at]; known {
@@ -68,14 +67,13 @@ func (im *Image) Symlink(name, target string) {
 	im.entries[inGuest(name)] = entry{kind: fs.ModeSymlink, target: target}
 }
 
-// Text adds a file that holds data.
+// Text adds a file with the given contents.
 func (im *Image) Text(name string, permissions uint32, data []byte) {
 	im.Dir(path.Dir("/" + name))
 	im.entries[inGuest(name)] = entry{permissions: permissions, data: data}
 }
 
-// File adds the file from of the host, wherever it lies, and the libraries that
-// it needs.
+// File adds the file from of the host, from any folder, and the libraries that it needs.
 func (im *Image) File(name, from string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -89,8 +87,8 @@ func (im *Image) File(name, from string) error {
 	return nil
 }
 
-// Tree adds what is in a folder of the host, wherever it lies: data, so that no
-// libraries are looked for.
+// Tree adds the contents of a folder of the host, from any place, as data: it does not add
+// libraries.
 func (im *Image) Tree(name, from string) error {
 	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -121,10 +119,10 @@ func (im *Image) Tree(name, from string) error {
 	})
 }
 
-// Path adds a file or a folder of the root at its own place: with all links on
-// the way, with all that is in a folder, and with the libraries that programs
-// need. Within a folder, a file may lack libraries: it does not run on the host
-// either, or it is loaded by a program that brings them, as those of Java are.
+// Path adds a file or a folder of the root at its own path: with all links on the way, with all
+// contents of a folder, and with the libraries that programs need. In a folder, a file may lack
+// libraries: it cannot run on the host either, or it is loaded by a program that brings them,
+// like Java's.
 func (im *Image) Path(name string) error {
 	at, err := im.resolve(inGuest(name))
 	if err != nil {
@@ -151,15 +149,15 @@ func (im *Image) Path(name string) error {
 		}
 		at, err := im.resolve(inGuest(below))
 		if err != nil {
-			return nil // a link to what is not there
+			return nil // a broken link
 		}
-		_ = im.libraries(at, filepath.Join(im.root, at)) // those that are there are added
+		_ = im.libraries(at, filepath.Join(im.root, at)) // adds the libraries that exist
 		return nil
 	})
 }
 
-// resolve adds what leads to a file of the root, and the file, and returns the
-// path of the file itself.
+// resolve adds the links that lead to a file of the root, and the file, and returns the path of
+// the file itself.
 func (im *Image) resolve(name string) (string, error) {
 	rest := strings.Split(name, "/")
 	at := ""
@@ -208,7 +206,7 @@ func permissions(info fs.FileInfo) uint32 { return uint32(info.Mode().Perm()) }
 // Write writes the archive.
 func (im *Image) Write(to io.Writer) error {
 	w := cpio.NewWriter(to)
-	// Sorted, a folder is before what is in it.
+	// In sorted order, a folder precedes its contents.
 	for _, name := range slices.Sorted(maps.Keys(im.entries)) {
 		if err := im.entries[name].write(w, name); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// root makes a small root file system with links as Debian has them.
+// root makes a small root file system with the links of Debian.
 func root(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// names lists the archive by the cpio program.
+// names lists the archive with the cpio program.
 func names(t *testing.T, im *Image) []string {
 	t.Helper()
 	var b bytes.Buffer
@@ -80,7 +80,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// The dynamic loader is the judge of what a program needs: it runs in the image.
+// The dynamic loader decides what a program needs: it runs in the image.
 func TestProgramHasItsLibraries(t *testing.T) {
 	im := New("/")
 	if err := im.Program("readelf"); err != nil {
@@ -112,12 +112,12 @@ func TestProgramHasItsLibraries(t *testing.T) {
 		}
 	}
 	if n < 2 {
-		t.Errorf("ldd says\n%s", out)
+		t.Errorf("ldd prints\n%s", out)
 	}
 }
 
-// musl's dynamic loader is the C library that its programs name, and has no file
-// of that name beside it.
+// musl's dynamic loader is the C library that its programs need, and no file next to it has
+// that library's name.
 func TestProgramForMusl(t *testing.T) {
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "empty.c"), filepath.Join(dir, "empty")
@@ -158,8 +158,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// What lacks a library in a folder is there all the same: a program that loads
-// it may bring the library.
+// A file of a folder is added even if it lacks a library, because a program that loads it may
+// bring the library.
 func TestPathWithoutLibraries(t *testing.T) {
 	dir := root(t)
 	path, err := exec.LookPath("readelf")

@@ -12,16 +12,15 @@ import (
 	"strings"
 )
 
-// triplets are the names that Debian gives the folders of libraries.
+// triplets are Debian's names for the folders of libraries.
 var triplets = map[elf.Machine]string{
 	elf.EM_X86_64:  "x86_64-linux-gnu",
 	elf.EM_386:     "i386-linux-gnu",
 	elf.EM_AARCH64: "aarch64-linux-gnu",
 }
 
-// libraries adds the interpreter and the libraries that a file needs, and those
-// that they need, as the dynamic loader would find them. Files that are not ELF
-// files need none.
+// libraries adds the interpreter and the libraries that a file needs, and those that they need,
+// in the way of the dynamic loader. Files that are not ELF files need none.
 func (im *Image) libraries(name, from string) error {
 	if im.root == "" {
 		return nil
@@ -29,16 +28,16 @@ func (im *Image) libraries(name, from string) error {
 	if im.parsed[name] {
 		return nil
 	}
-	im.parsed[name] = true // for circles
+	im.parsed[name] = true // for cycles
 	err := im.findLibraries(name, from)
-	im.parsed[name] = err == nil // what is missing may still come
+	im.parsed[name] = err == nil // what is missing may be added later
 	return err
 }
 
 func (im *Image) findLibraries(name, from string) error {
 	f, err := elf.Open(from)
 	if err != nil {
-		// Scripts, data, archives: also ELF files that no loader loads.
+		// Scripts, data, archives, and ELF files that no loader loads.
 		return nil //nolint:nilerr // not an ELF file
 	}
 	defer f.Close()
@@ -53,13 +52,13 @@ func (im *Image) findLibraries(name, from string) error {
 	}
 	needed, err := f.ImportedLibraries()
 	if err != nil {
-		return nil //nolint:nilerr // only with sections of debug information
+		return nil //nolint:nilerr // a file with only debugging information
 	}
 	dirs := im.searched(f, name)
 	var missing error
 	for _, library := range needed {
 		if library == "libc.so" {
-			continue // musl's, which is its loader, too: whoever is run brings that
+			continue // musl's libc is its loader, which the program brings
 		}
 		if err := im.library(library, dirs, f.Machine); err != nil {
 			missing = errors.Join(missing, fmt.Errorf("%s needs %s: %w", name, library, err))
@@ -96,7 +95,7 @@ func (im *Image) searched(f *elf.File, name string) []string {
 		}
 	}
 	if f.Class == elf.ELFCLASS32 {
-		dirs = append(dirs, "/lib32", "/usr/lib32") // of gcc -m32
+		dirs = append(dirs, "/lib32", "/usr/lib32") // for gcc -m32
 	}
 	triplet := triplets[f.Machine]
 	return append(dirs, "/lib/"+triplet, "/usr/lib/"+triplet, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -107,7 +106,7 @@ func (im *Image) library(library string, dirs []string, machine elf.Machine) err
 	for _, dir := range dirs {
 		at := path.Join(dir, library)
 		from := filepath.Join(im.root, at)
-		there := im.entries[inGuest(at)].from // not of the root: as a program's own library
+		there := im.entries[inGuest(at)].from // added from outside the root, such as a program's own library
 		if there != "" {
 			from = there
 		}
@@ -127,7 +126,7 @@ func (im *Image) library(library string, dirs []string, machine elf.Machine) err
 	return fmt.Errorf("it is not in %s", im.root)
 }
 
-// Program adds a program that is found as a shell finds it.
+// Program adds a program, which it finds in the way of a shell.
 func (im *Image) Program(name string) error {
 	for _, dir := range []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"} {
 		if err := im.Path(path.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {

@@ -16,15 +16,15 @@ import (
 
 // Kernel is a kernel in the cache.
 type Kernel struct {
-	Release string // as the package names it
+	Release string // according to the package
 	Version string // of the package
 	Image   string // path of the file to boot
 	Dir     string // where packages were unpacked
 }
 
-// Fetch finds the newest kernel of a series and unpacks it below cache. With
-// modules the whole of the packages is unpacked and depmod run, as virtme-ng
-// needs it; else only the image. What is there already is not fetched again.
+// Fetch finds the newest kernel of a series and unpacks it below cache. With modules it unpacks
+// the packages completely and runs depmod, as virtme-ng requires; otherwise it unpacks only the
+// image. It does not download what is there already.
 func Fetch(ctx context.Context, from *apt.Private, cache, series, flavour, arch string, modules bool) (*Kernel, error) {
 	pattern, err := Pattern(series, flavour, arch)
 	if err != nil {
@@ -59,8 +59,8 @@ func Fetch(ctx context.Context, from *apt.Private, cache, series, flavour, arch 
 	return k, nil
 }
 
-// bootable finds the kernel in an unpacked package: in boot/, in newer releases
-// beside its modules.
+// bootable finds the kernel in an unpacked package: in boot/ or, in newer releases, next to its
+// modules.
 func bootable(dir string) (string, error) {
 	for _, pattern := range []string{"boot/vmlinu*", "usr/lib/modules/*/vmlinu*", "lib/modules/*/vmlinu*"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -71,10 +71,10 @@ func bootable(dir string) (string, error) {
 			return found[0], nil
 		}
 	}
-	return "", errors.New("it has not one kernel")
+	return "", errors.New("want exactly one kernel in it")
 }
 
-// unpackAll makes dir whole or not at all.
+// unpackAll makes dir completely or not at all.
 func unpackAll(ctx context.Context, from *apt.Private, packages []apt.Package, dir string, wanted func(string) bool, modules bool) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -82,7 +82,7 @@ func unpackAll(ctx context.Context, from *apt.Private, packages []apt.Package, d
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	// Another run may make the same one at the same time.
+	// Another run may make the same folder at the same time.
 	part, err := os.MkdirTemp(filepath.Dir(dir), "part-")
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func unpackAll(ctx context.Context, from *apt.Private, packages []apt.Package, d
 	return nil
 }
 
-// indexModules makes modules.dep, which Debian's packages leave to be made.
+// indexModules makes modules.dep, which Debian's packages do not contain.
 func indexModules(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "lib")); err != nil {
 		if err := os.Symlink("usr/lib", filepath.Join(dir, "lib")); err != nil {

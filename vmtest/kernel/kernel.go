@@ -1,5 +1,5 @@
-// Package kernel finds, fetches and unpacks Debian's kernels. No version is
-// written down: of a series the newest that the suites have is taken.
+// Package kernel finds, downloads and unpacks Debian's kernels. It contains no versions: it
+// takes the newest kernel of a series that the suites have.
 package kernel
 
 import (
@@ -11,31 +11,30 @@ import (
 	"rtrace-bpf/vmtest/apt"
 )
 
-// ErrNotServed says that no suite has a kernel of the series. Debian drops old
-// ones.
+// ErrNotServed reports that no suite has a kernel of the series. Debian drops old ones.
 var ErrNotServed = errors.New("no suite has a kernel of this series")
 
 // Flavours of kernels.
 const (
 	// Cloud is small and has what an emulated machine needs, but no 9p.
 	Cloud = "cloud"
-	// Generic is what real machines run.
+	// Generic is the kernel for real machines.
 	Generic = ""
 )
 
 // Choice is the packages of a kernel.
 type Choice struct {
 	Image apt.Package
-	// Modules is a package of its own in newer releases; else they are in Image.
+	// Modules is a separate package in newer releases. Otherwise the modules are in Image.
 	Modules apt.Package
 }
 
-// Release is what uname would say, as far as the name of the package tells.
+// Release returns the release that uname prints, as far as the name of the package contains it.
 func (c Choice) Release() string { return releaseOf(c.Image.Name) }
 
-// There are two layouts. Up to about 6.18 linux-image-RELEASE holds all; later
-// it is an empty package that depends on linux-binary-RELEASE with the kernel
-// and on linux-modules-RELEASE.
+// There are two layouts. Up to about 6.18 linux-image-RELEASE contains everything. Later it is
+// an empty package that depends on linux-binary-RELEASE with the kernel and on
+// linux-modules-RELEASE.
 const (
 	imagePrefix   = "linux-image-"
 	binaryPrefix  = "linux-binary-"
@@ -46,11 +45,11 @@ func releaseOf(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, imagePrefix), binaryPrefix)
 }
 
-// seriesForm is what a series looks like: 6.12, or 7 for the newest of all 7.x.
+// seriesForm matches a series: 6.12, or 7 for the newest of all 7.x.
 var seriesForm = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
-// Pattern returns the regular expression of the names of all packages that
-// Choose wants to see for a series. arch is Debian's name of it.
+// Pattern returns a regular expression for the names of all packages that Choose needs for a
+// series. arch is Debian's name.
 func Pattern(series, flavour, arch string) (string, error) {
 	if !seriesForm.MatchString(series) {
 		return "", fmt.Errorf("series %q: want a number like 6.12, or 7 for the newest 7.x", series)
@@ -67,7 +66,7 @@ func suffix(flavour, arch string) string {
 
 // Choose returns the newest kernel among packages that match Pattern.
 func Choose(all []apt.Package) (Choice, error) {
-	// A release that has a package for the kernel itself has an empty image.
+	// A release with a separate package for the kernel has an empty image package.
 	split := make(map[string]bool)
 	for _, p := range all {
 		if strings.HasPrefix(p.Name, binaryPrefix) {

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/vmtest/apt"
 )
 
-// listed reads what apt-cache said of a suite: lines of name, version, and
-// perhaps a word that the summary has.
+// listed reads the recorded output of apt-cache for a suite: lines of name, version, and
+// perhaps a word of the summary.
 func listed(t *testing.T, pattern string) []apt.Package {
 	t.Helper()
 	text, err := os.ReadFile("testdata/packages")
@@ -41,7 +41,7 @@ func TestChoose(t *testing.T) {
 		{"6.1", Cloud, "arm64", "linux-image-6.1.0-56-cloud-arm64", ""},
 		{"6.12", Cloud, "amd64", "linux-image-6.12.117+deb13-cloud-amd64", ""},
 		{"6.18", Cloud, "amd64", "linux-image-6.18.15+deb13-cloud-amd64", ""},
-		{"6.19", Cloud, "amd64", "linux-binary-6.19.14+deb13-cloud-amd64", ""}, // its modules are not signed, and elsewhere,
+		{"6.19", Cloud, "amd64", "linux-binary-6.19.14+deb13-cloud-amd64", ""}, // its modules are not signed, and in another package,
 		{"7.2", Generic, "amd64", "linux-binary-7.2.13+deb14-amd64", "linux-modules-7.2.13+deb14-amd64"},
 		{"7.3", Cloud, "amd64", "linux-binary-7.3.4+deb13-cloud-amd64", "linux-modules-7.3.4+deb13-cloud-amd64"},
 		{"7", Cloud, "amd64", "linux-binary-7.3.4+deb13-cloud-amd64", "linux-modules-7.3.4+deb13-cloud-amd64"},
@@ -67,7 +67,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Only a release candidate is newer than nothing.
+// A release candidate is chosen only if there is nothing else.
 func TestChooseCandidate(t *testing.T) {
 	got, err := Choose([]apt.Package{{Name: "linux-image-7.3-cloud-amd64", Version: "7.3~rc7-1~exp1"}, {Name: "linux-binary-7.3-cloud-amd64", Version: "7.3~rc7-1~exp1"}})
 	if err != nil || got.Image.Name != "linux-binary-7.3-cloud-amd64" || got.Release() != "7.3-cloud-amd64" {

@@ -13,16 +13,16 @@ import (
 	"rtrace-bpf/vmtest/guest"
 )
 
-// lastLines is how much of the console is shown when a machine stops too early.
+// lastLines is how many lines of the console are shown when a machine stops too early.
 const lastLines = 25
 
-// ErrNoStart says that no job had started on a machine that stopped too early:
-// another one may be tried. Such an error is ErrNoEnd as well.
+// ErrNoStart reports that no job had started on a machine that stopped too early, so another
+// machine may be tried. Such an error is also an ErrNoEnd.
 var ErrNoStart = errors.New("the first test was not reached")
 
-// Boot runs a machine as Follow does. If it stops before any job has started, it
-// is booted again, up to limits.Tries times in all, and log says so: an emulator
-// may fail, a test that has begun may not be tried again.
+// Boot runs a machine like Follow. If it stops before any job has started, Boot logs that and
+// boots it again, up to limits.Tries times in all: an emulator may fail, but a test that has
+// started must not be repeated.
 func Boot(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), token string, limits Limits, log io.Writer, handle func(guest.Event) error) error {
 	for try := 1; ; try++ {
 		var last []string
@@ -36,7 +36,7 @@ func Boot(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), tok
 		if !errors.Is(err, ErrNoEnd) {
 			return err
 		}
-		fmt.Fprintf(log, "the last the machine said:\n")
+		fmt.Fprintf(log, "the last lines of the console:\n")
 		for _, line := range last {
 			fmt.Fprintf(log, "| %s\n", line)
 		}
@@ -53,9 +53,9 @@ func Boot(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), tok
 // KVMLimit bounds the trial boot. A usable KVM needs a second.
 const KVMLimit = 15 * time.Second
 
-// KVMWorks tells whether hardware virtualisation boots a machine: that of spec,
-// whose plan must have no jobs. That the device is there, and even that it makes
-// a virtual CPU, does not say that it can run a kernel.
+// KVMWorks returns an error if hardware virtualisation cannot boot the machine of spec, whose
+// plan must have no jobs. The device may exist, and may even make a virtual CPU, although it
+// cannot run a kernel.
 func KVMWorks(ctx context.Context, spec Spec, token string) error {
 	flags, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

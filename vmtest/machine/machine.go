@@ -1,4 +1,4 @@
-// Package machine boots virtual machines and follows what they say.
+// Package machine boots virtual machines and follows their output.
 package machine
 
 import (
@@ -17,18 +17,18 @@ import (
 type Spec struct {
 	Arch   string // Debian's name: amd64, arm64
 	Kernel string // the file to boot
-	Initrd string // the first root file system; init is in it
-	Memory string // as QEMU takes it: 2G
+	Initrd string // the first root file system, which contains init
+	Memory string // in QEMU's form: 2G
 	CPUs   int
 	KVM    bool   // hardware virtualisation; see KVMWorks
 	Append string // more words for the kernel's command line
 }
 
-// emulation is how QEMU emulates. Kernels that patch their code while other CPUs
-// run it have crashed where QEMU 7.2 emulated each CPU in a thread of its own.
+// emulation selects QEMU's emulation. Kernels that patch their code while other CPUs run it
+// have crashed when QEMU 7.2 emulated each CPU in a thread of its own.
 const emulation = "tcg,thread=single"
 
-// Command returns the QEMU that runs a machine, with its console on the standard
+// Command returns the command that runs a machine in QEMU, with its console on the standard
 // streams.
 func (s *Spec) Command(ctx context.Context) (*exec.Cmd, error) {
 	var program, console string
@@ -39,7 +39,7 @@ func (s *Spec) Command(ctx context.Context) (*exec.Cmd, error) {
 		args = []string{"-M", "q35", "-cpu", "max", "-vga", "none"}
 	case "arm64":
 		program, console = "qemu-system-aarch64", "ttyAMA0"
-		// The architecture's own way to sign pointers takes QEMU much longer.
+		// QEMU takes much longer for the architecture's standard algorithm to sign pointers.
 		args = []string{"-M", "virt", "-cpu", "max,pauth-impdef=on"}
 	default:
 		return nil, fmt.Errorf("architecture %q: want amd64 or arm64", s.Arch)
@@ -58,19 +58,19 @@ func (s *Spec) Command(ctx context.Context) (*exec.Cmd, error) {
 	return exec.CommandContext(ctx, program, args...), nil
 }
 
-// ErrNoEnd says that a machine stopped, or was stopped, before it had told how
-// all jobs ended.
-var ErrNoEnd = errors.New("the machine stopped before it said how all jobs ended")
+// ErrNoEnd reports that a machine stopped, or was stopped, before it had reported how all jobs
+// ended.
+var ErrNoEnd = errors.New("the machine stopped before it reported how all jobs ended")
 
-// Limits bound a machine in time.
+// Limits are time limits for a machine.
 type Limits struct {
 	Boot  time.Duration // until the first job starts
 	All   time.Duration
-	Tries int // how often Boot boots a machine in which no job starts
+	Tries int // the most tries of Boot for a machine in which no job starts
 }
 
-// Follow runs a machine and gives each event to handle. started tells whether
-// the first job had started: only before that is there any use in another try.
+// Follow runs a machine and passes each event to handle. started reports whether the first job
+// had started; another try is useful only if not.
 func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), token string, limits Limits, handle func(guest.Event) error) (started bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -84,12 +84,12 @@ func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), t
 		return false, err
 	}
 	asGroup(c)
-	// A pipe: QEMU writes over the start of a regular file.
+	// Use a pipe, because QEMU overwrites the start of a regular file.
 	out, in := io.Pipe()
 	c.Stdout, c.Stderr = in, in
 	c.WaitDelay = 5 * time.Second
 	if err := c.Start(); err != nil {
-		if cause := context.Cause(ctx); cause != nil { // its time was over before
+		if cause := context.Cause(ctx); cause != nil { // the time had expired before
 			return false, fmt.Errorf("%w: %w", ErrNoEnd, cause)
 		}
 		return false, fmt.Errorf("start the machine: %w", err)
@@ -97,7 +97,7 @@ func Follow(ctx context.Context, cmd func(context.Context) (*exec.Cmd, error), t
 	ended := make(chan error, 1)
 	go func() {
 		err := c.Wait()
-		_ = endGroup(c) // a QEMU whose virtme-ng has crashed, say
+		_ = endGroup(c) // for example a QEMU whose virtme-ng has crashed
 		_ = in.Close()  // never fails
 		ended <- err
 	}()

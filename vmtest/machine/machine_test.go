@@ -44,14 +44,14 @@ func TestCommandOfVNG(t *testing.T) {
 
 func limited(boot, all time.Duration) Limits { return Limits{Boot: boot, All: all, Tries: 2} }
 
-// A shell plays the machine.
+// A shell script acts as the machine.
 func TestFollow(t *testing.T) {
 	ample := limited(time.Minute, time.Minute)
 	tests := map[string]struct {
 		script  string
 		limits  Limits
 		started bool
-		end     bool // the status of the job came
+		end     bool // the status of the job was reported
 		err     string
 	}{
 		"whole":       {`echo '#t start 0'; echo ok; echo '#t end 0 0'; echo '#t over'`, ample, true, true, ""},
@@ -81,7 +81,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// What a machine's program started ends with it, also if the program crashes.
+// What a machine's program started ends with it, even if the program crashes.
 func TestFollowLeavesNothing(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -90,7 +90,7 @@ func TestFollowLeavesNothing(t *testing.T) {
 	defer read.Close()
 	_, err = Follow(t.Context(), func(ctx context.Context) (*exec.Cmd, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & exit 1")
-		cmd.ExtraFiles = []*os.File{write} // which sleep holds
+		cmd.ExtraFiles = []*os.File{write} // held by sleep
 		return cmd, nil
 	}, "#t", limited(time.Minute, time.Minute), func(guest.Event) error { return nil })
 	if !errors.Is(err, ErrNoEnd) {
@@ -102,7 +102,7 @@ func TestFollowLeavesNothing(t *testing.T) {
 	}
 }
 
-// What handle refuses ends the machine.
+// An error of handle stops the machine.
 func TestFollowStops(t *testing.T) {
 	refused := errors.New("refused")
 	_, err := Follow(t.Context(), func(ctx context.Context) (*exec.Cmd, error) {
@@ -120,7 +120,7 @@ func TestBoot(t *testing.T) {
 		first, second string
 		limits        Limits
 		boots         int
-		err           error // besides ErrNoEnd
+		err           error // in addition to ErrNoEnd
 		good          bool
 	}{
 		"at once":     {good, "", limited(time.Minute, time.Minute), 1, nil, true},

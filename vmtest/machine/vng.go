@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// VNG is a machine that virtme-ng makes: its root is the host's own, not to be
-// written to, over 9p. So it needs a kernel with that file system and its
-// modules, and no first root of ours; but it takes far longer to start.
+// VNG is a machine of virtme-ng: its root file system is the host's own, read-only, over 9p. So
+// it needs a kernel with that file system and with its modules, and no first root file system.
+// It takes far longer to start.
 type VNG struct {
-	Kernel string // beside lib/modules
+	Kernel string // next to its lib/modules
 	Memory string // 2G
 	CPUs   int
 	KVM    bool
@@ -20,17 +20,16 @@ type VNG struct {
 	Plan   string // path of the plan
 }
 
-// Command returns the virtme-ng that runs the machine.
+// Command returns the virtme-ng command that runs the machine.
 func (v *VNG) Command(ctx context.Context) (*exec.Cmd, error) {
 	args := []string{"--run", v.Kernel}
 	if !v.KVM {
-		// It would take an unusable /dev/kvm for a usable one, and hang. The other
-		// is as in Spec.Command.
+		// virtme-ng would take an unusable /dev/kvm for a usable one, and hang. For emulation
+		// see Spec.Command.
 		args = append(args, "--disable-kvm", "--qemu-opts=-accel "+emulation)
 	}
-	// Debian has no daemon that serves virtiofs to it.
-	// Where the guest has no udev, the console is the way of the output, and only
-	// a verbose one is passed on.
+	// Debian has no daemon that serves virtiofs to it. If the guest has no udev, the output
+	// goes through the console, which is passed on only with --verbose.
 	args = append(args, "--verbose", "--force-9p", "--memory", v.Memory, "--cpus", strconv.Itoa(v.CPUs), "--user", "root")
 	for word := range strings.FieldsSeq(v.Append) {
 		args = append(args, "--append", word)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// junit is the form that most continuous integration reads.
+// junit is the format that most continuous integration systems read.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// JUnit writes runs as JUnit's XML, a suite for each kernel.
+// JUnit writes runs as JUnit's XML, one suite per kernel.
 func JUnit(w io.Writer, runs []*Run) error {
 	var all junitSuites
 	for _, r := range runs {
@@ -121,7 +121,7 @@ func TAP(w io.Writer, runs []*Run) error {
 
 func (r *Run) name() string { return "linux-" + r.Title + "-" + r.Arch }
 
-// whole is what there is to say of a run but for its tests.
+// whole describes a run without its tests.
 func (r *Run) whole() string {
 	if r.Broken != "" {
 		return r.Broken
@@ -136,9 +136,9 @@ func (t *Test) title() string {
 	return t.Name
 }
 
-// Reason is why a test was skipped, without the place in the source.
+// Reason returns why a test was skipped, without the position in the source.
 func (t *Test) Reason() string {
-	var said []string
+	var lines []string
 	for line := range strings.Lines(t.Output) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "--- ") || line == "" {
@@ -147,12 +147,12 @@ func (t *Test) Reason() string {
 		if place, text, ok := strings.Cut(line, ": "); ok && strings.Contains(place, ".go:") && !strings.Contains(place, " ") {
 			line = text
 		}
-		said = append(said, line)
+		lines = append(lines, line)
 	}
-	if len(said) == 0 {
+	if len(lines) == 0 {
 		return "(no reason given)"
 	}
-	return oneLine(strings.Join(said, " "))
+	return oneLine(strings.Join(lines, " "))
 }
 
 func firstLine(text string) string {
@@ -166,7 +166,7 @@ func firstLine(text string) string {
 
 func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
 
-// printable leaves out what XML cannot hold and a terminal should not get.
+// printable removes what XML cannot contain and a terminal should not receive.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0xfffd || r == 0xfffe || r == 0xffff {

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Unmatched returns those alternatives of a pattern, as go test -run takes it,
-// that are the name of no test that ran: it was renamed, or never was. They
-// become a failure of each run that had tests. The pattern must be one that go
-// test has taken.
+// Unmatched returns the alternatives of a pattern, in the form of go test -run, that match the
+// name of no test that ran: the test was renamed or never existed. It adds a failure for them
+// to each run that had tests. go test must have accepted the pattern.
 func Unmatched(pattern string, runs []*Run) []string {
 	var out []string
 	for _, alternative := range split(pattern, '|') {
@@ -39,7 +38,7 @@ func matchesAny(parts []string, runs []*Run) bool {
 	return false
 }
 
-// matches tells whether each part has a match in its element of a test's name.
+// matches reports whether each part matches its element of a test's name.
 func matches(parts, name []string) bool {
 	if len(name) < len(parts) {
 		return false
@@ -52,8 +51,8 @@ func matches(parts, name []string) bool {
 	return true
 }
 
-// split cuts a pattern at a separator that is not in brackets or parentheses, as
-// package testing does.
+// split splits a pattern at a separator that is not in brackets or parentheses, like package
+// testing.
 func split(pattern string, at byte) []string {
 	var out []string
 	start, brackets, parentheses := 0, 0, 0
@@ -64,7 +63,7 @@ func split(pattern string, at byte) []string {
 		case c == '[':
 			brackets++
 		case c == ']':
-			brackets = max(0, brackets-1) // an unmatched one is itself
+			brackets = max(0, brackets-1) // an unmatched one stands for itself
 		case c == '(' && brackets == 0:
 			parentheses++
 		case c == ')' && brackets == 0:

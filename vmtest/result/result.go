@@ -1,5 +1,4 @@
-// Package result counts what tests said, and prints it for people, as JUnit and
-// as TAP.
+// Package result counts the results of tests, and prints them for people, as JUnit and as TAP.
 package result
 
 import (
@@ -12,7 +11,7 @@ import (
 // Status is how a test ended.
 type Status int
 
-// The ways to end. A test that never said how it ended has Failed.
+// The ways to end. A test that did not report its end has Failed.
 const (
 	Failed Status = iota
 	Passed
@@ -22,7 +21,7 @@ const (
 // Test is a test, or a subtest, of a package.
 type Test struct {
 	Package string
-	Name    string // empty: the package as a whole, which failed for no test's sake
+	Name    string // empty: the package as a whole, which failed although none of its tests did
 	Status  Status
 	Seconds float64
 	Output  string // what it printed
@@ -32,18 +31,18 @@ type Test struct {
 // Run is the tests on one kernel.
 type Run struct {
 	Title   string // the series, or the file
-	Version string // that the kernel says it is
+	Version string // according to the kernel
 	Arch    string
 	Backend string
 	Seconds float64
 	Tests   []*Test
-	// Missing is why nothing ran though nothing failed: the series is not served.
+	// Missing is why nothing ran although nothing failed: no suite has the series.
 	Missing string
-	// Broken is why the machine did not come to its end.
+	// Broken is why the machine did not finish.
 	Broken string
 }
 
-// Count returns how many tests ended so.
+// Count returns how many tests have a status.
 func (r *Run) Count(s Status) int {
 	n := 0
 	for _, t := range r.Tests {
@@ -54,7 +53,7 @@ func (r *Run) Count(s Status) int {
 	return n
 }
 
-// Good tells whether nothing is wrong with a run.
+// Good reports whether nothing failed in a run.
 func (r *Run) Good() bool {
 	return r.Broken == "" && (r.Missing != "" || r.Count(Failed) == 0 && r.Count(Passed) > 0)
 }
@@ -64,8 +63,8 @@ type Package struct {
 	run    *Run
 	path   string
 	tests  map[string]*Test
-	output strings.Builder // of no test
-	passed bool            // the program said so in its last line
+	output strings.Builder // output outside of tests
+	passed bool            // the program's last line reported success
 }
 
 // Package returns the collector of a package.
@@ -117,9 +116,9 @@ func (p *Package) add(e *event) {
 	}
 }
 
-// End takes the status of the package's program, or why there is none. It makes
-// failures of tests that never ended, and one of the package if its program
-// failed though all its tests passed, or never said that they had.
+// End records the exit status of the package's program, or why there is none. Tests that never
+// ended become failures. The package becomes a failure if its program failed although all tests
+// passed, or never reported that they had.
 func (p *Package) End(status int, broken error) {
 	failed := false
 	for _, t := range p.run.Tests {
@@ -128,7 +127,7 @@ func (p *Package) End(status int, broken error) {
 		}
 		if !t.ended {
 			t.Output += "it did not come to an end\n"
-			// test2json ends what is open as failed; so do we.
+			// test2json reports open tests as failed, and so do we.
 		}
 		failed = failed || t.Status == Failed
 	}
@@ -138,7 +137,7 @@ func (p *Package) End(status int, broken error) {
 	case status != 0 && !failed:
 		p.fail(fmt.Sprintf("the test program ended with status %d", status))
 	case !p.passed && !failed:
-		p.fail("the test program ended with status 0, and never said that its tests had passed")
+		p.fail("the test program ended with status 0, but never reported that its tests had passed")
 	}
 }
 

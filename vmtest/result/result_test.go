@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Output of a test program under -test.v=test2json, as go test asks for it.
-const said = "\x16=== RUN   TestPass\n\x16--- PASS: TestPass (1.50s)\n" +
+// Output of a test program with -test.v=test2json, which go test uses.
+const output = "\x16=== RUN   TestPass\n\x16--- PASS: TestPass (1.50s)\n" +
 	"\x16=== RUN   TestFail\n    a_test.go:7: want <1> & got\x1b[0m 2\n\x16--- FAIL: TestFail (0.00s)\n" +
 	"\x16=== RUN   TestSkip\n    a_test.go:9: SKIPPED: no # here\n\x16--- SKIP: TestSkip (0.00s)\n"
 
@@ -22,7 +22,7 @@ const (
 	fail = "\x16=== NAME  \n\x16FAIL\n"
 )
 
-// converted is what go tool test2json makes of it.
+// converted returns the output after go tool test2json.
 func converted(t *testing.T, text string) io.Reader {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "test2json", "-t", "-p", "m/a")
@@ -53,7 +53,7 @@ func TestCounts(t *testing.T) {
 		passed, failed, skipped int
 		good                    bool
 	}{
-		"all":            {said + fail, 1, nil, 1, 1, 1, false},
+		"all":            {output + fail, 1, nil, 1, 1, 1, false},
 		"passed":         {"\x16=== RUN   TestA\n\x16--- PASS: TestA (0.00s)\n" + pass, 0, nil, 1, 0, 0, true},
 		"only skipped":   {"\x16=== RUN   TestA\n\x16--- SKIP: TestA (0.00s)\n" + pass, 0, nil, 0, 0, 1, false},
 		"nothing ran":    {"testing: warning: no tests to run\n" + pass, 0, nil, 0, 0, 0, false},
@@ -76,10 +76,10 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// runs has a kernel of each fate.
+// runs returns runs of kernels with all outcomes.
 func runs(t *testing.T) []*Run {
 	return []*Run{
-		collected(t, said+fail, 1, nil),
+		collected(t, output+fail, 1, nil),
 		{Title: "5.10", Arch: "amd64", Missing: "no suite has it"},
 		{Title: "bzImage", Arch: "amd64", Broken: "the machine\nstopped"},
 	}

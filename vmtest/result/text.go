@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Failures writes what failed in a run, with all that these tests printed.
+// Failures writes what failed in a run, with all output of these tests.
 func Failures(w io.Writer, r *Run) {
 	for _, t := range r.Tests {
 		if t.Status == Failed {
@@ -43,7 +43,7 @@ func Skips(w io.Writer, r *Run) {
 	}
 }
 
-// Times worth a line: those of the slowest tests of a run that took this long.
+// Limits of the list of slowest tests of a run.
 const (
 	slowest = 12
 	slow    = 20 // seconds

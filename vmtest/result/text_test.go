@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The slowest tests come first, subtests and quick ones not at all, and no more than
-// fit a line.
+// The slowest tests come first. Subtests and quick ones are left out, and no more are listed
+// than fit into a line.
 func TestSlow(t *testing.T) {
 	r := &Run{Title: "6.1", Arch: "arm64", Tests: []*Test{
 		{Name: "TestQuick", Seconds: 19.9},

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// coverDir names a folder, which must be there.
+// coverDir names a folder, which must exist.
 const coverDir = "test.gocoverdir"
 
-// outputs are the flags of a test program that name what it writes.
+// outputs are the flags of a test program that name its output files.
 var outputs = map[string]bool{
 	"test.coverprofile": true, coverDir: true, "test.cpuprofile": true, "test.memprofile": true,
 	"test.blockprofile": true, "test.mutexprofile": true, "test.trace": true,
 }
 
-// Arguments takes the arguments that go test gives to a test program, and
-// returns those that it gets in a guest, and the files and folders that it will
-// write, as absolute paths (guest.Job.Files); dir is the working directory.
+// Arguments takes the arguments that go test passes to a test program. It returns those to pass
+// to it in a guest, and the files and folders that it will write, as absolute paths
+// (guest.Job.Files). dir is the working directory.
 func Arguments(args []string, dir string) (kept, files []string) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -26,12 +26,12 @@ func Arguments(args []string, dir string) (kept, files []string) {
 		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		switch {
 		case name == "test.testlogfile":
-			// For the cache of go test, which knows nothing of kernels.
+			// This flag is for the cache of go test, which does not take kernels into account.
 			if !joined {
 				i++
 			}
 		case name == "test.paniconexit0":
-			// go test looks for os.Exit(0) by it, and not under -exec.
+			// go test uses it to detect os.Exit(0), but not under -exec
 		case outputs[name]:
 			if !joined && i+1 < len(args) {
 				i++
@@ -53,7 +53,7 @@ func Arguments(args []string, dir string) (kept, files []string) {
 	return kept, files
 }
 
-// Selection returns those arguments of a test program that say which tests run.
+// Selection returns the arguments of a test program that select tests.
 func Selection(args []string) []string {
 	var out []string
 	for _, arg := range args {

@@ -8,11 +8,11 @@ import (
 	"rtrace-bpf/vmtest/image"
 )
 
-// GuestPrograms is where a guest has the programs that Prepare built.
+// GuestPrograms is the folder of a guest with the programs that Prepare built.
 const GuestPrograms = "/vmtest/programs"
 
-// AddTo adds to an image what the tests of a package need: at the paths that
-// they have here, since test programs know where they were built.
+// AddTo adds to an image what the tests of a package need, at the same paths as here, because
+// test programs know where they were built.
 func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	if err := im.File(p.Binary, p.Binary); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	for _, dir := range []string{
 		filepath.Join(p.Dir, "testdata"), filepath.Join(t.Root, "testdata", "progs"),
 		filepath.Join(t.Root, "testdata", "corpus"), // recorded streams, which tests play
-		filepath.Join(t.Root, "docs"),               // tests compare what programs say of themselves
+		filepath.Join(t.Root, "docs"),               // tests compare the programs' help with it
 	} {
 		if _, err := os.Stat(dir); err != nil {
 			continue
@@ -38,7 +38,7 @@ func (t *Target) AddTo(im *image.Image, p Package, programs string) error {
 	if err != nil {
 		return err
 	}
-	// Some need others, which must be there before.
+	// Some need others, which must be added first.
 	var again []string
 	for _, path := range built {
 		if addProgram(im, programs, path) != nil {
@@ -61,8 +61,8 @@ func addProgram(im *image.Image, programs, path string) error {
 	return im.File(filepath.Join(GuestPrograms, below), path)
 }
 
-// Job is the job that runs the tests of a package. programs is where the guest
-// has the prepared programs, env what its environment has besides.
+// Job returns the job that runs the tests of a package. programs is the guest's folder with the
+// prepared programs, env holds additional variables.
 func (p Package) Job(args, files []string, programs string, env []string) guest.Job {
 	return guest.Job{
 		Name: p.Path, Dir: p.Dir, Args: append([]string{p.Binary}, args...), Files: files,
@@ -70,7 +70,7 @@ func (p Package) Job(args, files []string, programs string, env []string) guest.
 			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			"HOME=/tmp", "TMPDIR=/tmp", "USER=root", "LANG=C.UTF-8",
 			"RTRACE_PREPARED=" + programs,
-			"RTRACE_REQUIRE_BPF=1", // that BPF does not work is a failure here
+			"RTRACE_REQUIRE_BPF=1", // without BPF the tests must fail
 		}, env...),
 	}
 }

@@ -1,6 +1,5 @@
-// Package suite builds the tests of a module for a guest: the test programs, and
-// the programs that they trace, which cannot be built where there is no compiler
-// (see Prepare).
+// Package suite builds the tests of a module for a guest: the test programs, and the programs
+// that they trace, which cannot be built in a guest without a compiler (see Prepare).
 package suite
 
 import (
@@ -19,11 +18,11 @@ import (
 
 // Target is what tests are built for.
 type Target struct {
-	Arch string // as Go names it, which is as Debian does: amd64, arm64
+	Arch string // Go's name, which equals Debian's: amd64, arm64
 	Root string // of the module
-	Work string // a folder for what is built
-	// Compilers returns the variables CC and CXX that make testutil.Build compile
-	// for an architecture that is not this machine's.
+	Work string // a folder for build results
+	// Compilers returns the variables CC and CXX with which testutil.Build compiles for another
+	// architecture than this machine's.
 	Compilers func(ctx context.Context) ([]string, error)
 }
 
@@ -34,20 +33,19 @@ type Package struct {
 	Binary string
 }
 
-// Triplet is how compilers name a machine.
+// Triplet returns the compilers' name for a machine.
 func Triplet(arch string) string {
 	return map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch]
 }
 
-// environment is that of builds for the target. What a build leaves behind that is
-// interrupted lies among what is removed at the end.
+// environment returns the environment for builds for the target. Temporary files of an
+// interrupted build are inside a folder that is removed at the end.
 func (t *Target) environment() []string {
 	return append(os.Environ(), "GOOS=linux", "GOARCH="+t.Arch, "CGO_ENABLED=0", "TMPDIR="+t.Work)
 }
 
-// Build builds the test programs of all packages that have tests and match the
-// patterns. cover, if not empty, are the patterns of packages whose coverage is
-// to be measured.
+// Build builds the test programs of all packages that have tests and match the patterns. If
+// cover is not empty, it holds the patterns of packages whose coverage is measured.
 func (t *Target) Build(ctx context.Context, patterns []string, cover string) ([]Package, error) {
 	list := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	list.Dir, list.Env = t.Root, t.environment()
@@ -91,13 +89,13 @@ func (t *Target) Build(ctx context.Context, patterns []string, cover string) ([]
 	return all, nil
 }
 
-// prepareLimit bounds the run of Prepare, which waits for compilers only.
+// prepareLimit bounds the run of Prepare, which only waits for compilers.
 const prepareLimit = "30m"
 
-// Prepare builds the programs that the tests of a package trace, by a run of
-// them on this machine that starts no program (RTRACE_PREPARING, see package
-// testutil). Their failures mean nothing then. args are those of the test
-// program. The folder of programs is returned.
+// Prepare builds the programs that the tests of a package trace. It runs the tests on this
+// machine without starting a program (RTRACE_PREPARING, see package testutil), so that their
+// failures mean nothing. args are the arguments of the test program. Prepare returns the folder
+// of programs.
 func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string, error) {
 	dir := filepath.Join(t.Work, "programs")
 	binary, env := p.Binary, append(t.environment(), "RTRACE_PREPARED="+dir, "RTRACE_PREPARING=1")
@@ -121,7 +119,7 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 		return "", err
 	}
 	defer log.Close()
-	// Some test programs are commands when they have no argument.
+	// Some test programs act as commands if they have no argument.
 	run := exec.CommandContext(ctx, binary, append([]string{"-test.v=true", "-test.timeout=" + prepareLimit}, args...)...)
 	run.Dir, run.Env = p.Dir, env
 	run.Stdout, run.Stderr = log, log
@@ -129,25 +127,25 @@ func (t *Target) Prepare(ctx context.Context, p Package, args []string) (string,
 	if err := run.Run(); err != nil && !errors.As(err, &exit) {
 		return "", fmt.Errorf("prepare the programs of %s: %w", p.Path, err)
 	}
-	said, err := os.ReadFile(log.Name())
+	text, err := os.ReadFile(log.Name())
 	if err != nil {
 		return "", err
 	}
-	if _, what, ok := strings.Cut(string(said), ": build "); ok {
+	if _, what, ok := strings.Cut(string(text), ": build "); ok {
 		return "", fmt.Errorf("prepare the programs of %s: build %.2000s", p.Path, what)
 	}
-	if strings.Contains(string(said), "\npanic: test timed out") {
+	if strings.Contains(string(text), "\npanic: test timed out") {
 		return "", fmt.Errorf("prepare the programs of %s: not done after %s", p.Path, prepareLimit)
 	}
 	return dir, nil
 }
 
-// output runs a command; what it says is part of the error.
+// output runs a command and returns its standard output. An error includes its standard error.
 func output(cmd *exec.Cmd) ([]byte, error) {
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, said.Bytes())
+		return nil, fmt.Errorf("%w\n%s", err, stderr.Bytes())
 	}
 	return out.Bytes(), nil
 }

@@ -12,24 +12,24 @@ import (
 	"rtrace-bpf/vmtest/apt"
 )
 
-// compilers names the packages of a cross compiler, by triplet. To install them
-// would remove gcc-multilib, which has the same folders.
+// compilers returns the packages of a cross compiler, by triplet. Installing them would remove
+// gcc-multilib, which uses the same folders.
 func compilers(triplet string) []string {
 	name := strings.ReplaceAll(triplet, "_", "-") // x86_64
 	return []string{"gcc-" + name, "g++-" + name}
 }
 
-// Compiler is a cross compiler that lies unpacked in a folder.
+// Compiler is a cross compiler that was unpacked into a folder.
 type Compiler struct {
-	root      string // of the compiler's packages
-	libraries string // what its programs need and this machine has not
+	root      string // folder of the compiler's packages
+	libraries string // libraries that its programs need and this machine lacks
 	triplet   string
-	search    string // where else the linker looks, if anywhere
+	search    string // further folders for the linker, if any
 }
 
-// CrossCompiler gets Debian's cross compiler for the machine of a triplet, with
-// headers and libraries, and unpacks it below cache unless it is there. From
-// serves this machine's architecture.
+// CrossCompiler gets Debian's cross compiler for the machine of a triplet, with headers and
+// libraries. It unpacks the compiler below cache unless it is there. from must serve this
+// machine's architecture.
 func CrossCompiler(ctx context.Context, from *apt.Private, release, cache, triplet string) (*Compiler, error) {
 	dir, err := unpacked(ctx, from, release, cache, compilers(triplet))
 	if err != nil {
@@ -39,8 +39,8 @@ func CrossCompiler(ctx context.Context, from *apt.Private, release, cache, tripl
 	return c, c.linkLibraries()
 }
 
-// linkLibraries collects the libraries of the compiler that this machine lacks.
-// Others, the C library above all, must be those that belong to its loader.
+// linkLibraries collects the libraries of the compiler that this machine lacks. For the others,
+// above all the C library, this machine's must be used, because they belong to its loader.
 func (c *Compiler) linkLibraries() error {
 	if err := os.MkdirAll(c.libraries, 0o755); err != nil {
 		return err
@@ -64,22 +64,22 @@ func (c *Compiler) linkLibraries() error {
 	return nil
 }
 
-// Command writes a script to path that compiles for the machine; name is gcc or
-// g++.
+// Command writes a script to path that compiles for the machine; name is gcc or g++.
 func (c *Compiler) Command(path, name string) error {
-	// Its programs are found beside it, headers and libraries in the sysroot.
+	// The compiler's programs are found next to it, headers and libraries in the sysroot.
 	script := fmt.Sprintf("#!/bin/sh\nLD_LIBRARY_PATH='%s' exec '%s' --sysroot='%s' \"$@\"%s\n",
 		c.libraries, filepath.Join(c.root, "usr", "bin", c.triplet+"-"+name), c.root, c.search)
 	return os.WriteFile(path, []byte(script), 0o755)
 }
 
-// allocators are what programs are linked with besides what comes with the compiler.
+// allocators are the libraries that programs are linked with in addition to those of the
+// compiler.
 var allocators = []string{"libjemalloc.*", "libtcmalloc_minimal.*", "libmimalloc.*"}
 
-// LinkWith lets programs be linked with the allocators that lie in a guest's root, by
-// links in a new folder below work: the root's C library is not the compiler's. The
-// file specs is written, by which the compiler makes programs of the root's musl, if
-// it has one.
+// LinkWith lets programs be linked with the allocators in a guest's root, through links in a
+// new folder below work. The root's C library is not used, because it is not the compiler's. If
+// the root has musl, LinkWith writes the file specs, with which the compiler makes programs for
+// it.
 func (c *Compiler) LinkWith(root, work, specs string) error {
 	dir, err := os.MkdirTemp(work, "linked-")
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"rtrace-bpf/vmtest/apt"
 )
 
-// unneeded are folders of packages that no program reads to run.
+// unneeded are folders of packages that programs do not read at run time.
 var unneeded = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/"}
 
-// merged are folders that Debian's installer makes links to those below /usr.
+// merged are folders that Debian's installer replaces with links to those below /usr.
 var merged = []string{"bin", "sbin", "lib", "lib64"}
 
-// Root returns a root file system with all that the named parts need, which is
-// unpacked below cache unless it is there: for machines that do not run the
-// host's programs. Nothing of it is configured, as an installation would.
+// Root returns a root file system with everything that the named parts need, for machines that
+// cannot run the host's programs. It unpacks it below cache unless it is there. The packages
+// are not configured, unlike in an installation.
 func Root(ctx context.Context, from *apt.Private, release, cache string, names []string) (string, error) {
 	packages := []string{"libc6"} // for the programs of the tests themselves
 	for _, p := range parts {
@@ -32,8 +32,7 @@ func Root(ctx context.Context, from *apt.Private, release, cache string, names [
 	return unpacked(ctx, from, release, cache, packages)
 }
 
-// unpacked returns the folder below cache that has packages and all that they
-// depend on.
+// unpacked returns the folder below cache with packages and everything that they depend on.
 func unpacked(ctx context.Context, from *apt.Private, release, cache string, packages []string) (string, error) {
 	closure, err := from.Closure(ctx, release, packages)
 	if err != nil {
@@ -46,7 +45,7 @@ func unpacked(ctx context.Context, from *apt.Private, release, cache string, pac
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	// Another run may make the same one at the same time.
+	// Another run may make the same folder at the same time.
 	part, err := os.MkdirTemp(cache, "part-")
 	if err != nil {
 		return "", err
@@ -78,7 +77,7 @@ func unpack(ctx context.Context, closure *apt.Closure, dir string) error {
 	return linkJava(dir)
 }
 
-// linkJava makes the links that an installation makes by update-alternatives.
+// linkJava makes the links that an installation makes with update-alternatives.
 func linkJava(dir string) error {
 	found, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "jvm", "*", "bin", "java*"))
 	if err != nil {

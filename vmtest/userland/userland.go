@@ -1,6 +1,6 @@
-// Package userland says which programs a guest gets, so that tests find there
-// what `make need-test` installs here: those of the host, or, for a machine of
-// another kind, those of the same packages for that.
+// Package userland selects the programs of a guest, so that tests find there what `make
+// need-test` installs here. They are the host's programs or, for a machine of another kind,
+// those of the same packages for that machine.
 package userland
 
 import (
@@ -14,21 +14,21 @@ import (
 	"rtrace-bpf/vmtest/image"
 )
 
-// Parts of a userland; each comes with all that its programs need to run.
+// Parts of a userland. Each includes everything that its programs need to run.
 var parts = []struct {
 	name     string
 	programs []string
 	paths    []string // patterns of files and folders
-	packages []string // of Debian, with the programs and the paths
+	packages []string // Debian packages with the programs and the paths
 }{
 	{
 		name:     "shell",
 		programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"},
-		paths:    []string{"/bin/sh"}, // with the link that /bin is
+		paths:    []string{"/bin/sh"}, // includes the link that /bin is
 		packages: []string{"dash", "coreutils", "util-linux", "mount", "procps"},
 	},
 	{
-		name: "libraries", // loaded by programs when they need them, so that no file says it
+		name: "libraries", // loaded by programs at run time, so that no file refers to them
 		paths: []string{
 			"/lib/*-linux-gnu/libgcc_s.so.1", "/lib/*-linux-gnu/libnss_files.so.2", "/usr/lib/*-linux-gnu/libstdc++.so.6",
 			"/usr/lib/*-linux-gnu/libjemalloc.so.2",
@@ -36,7 +36,7 @@ var parts = []struct {
 		packages: []string{"libc6", "libgcc-s1", "libstdc++6", "libjemalloc2"},
 	},
 	{
-		// Allocators, by the names under which tests link programs with them, too.
+		// Allocators, including the names with which tests link programs.
 		name: "allocators", programs: []string{"rg"},
 		paths: []string{
 			"/usr/lib/*-linux-gnu/libjemalloc.a", "/usr/lib/*-linux-gnu/libtcmalloc_minimal.*", "/usr/lib/*-linux-gnu/libmimalloc.so.*",
@@ -58,7 +58,7 @@ var parts = []struct {
 		packages: []string{"g++", "libc6-dev"},
 	},
 	{
-		// What else it takes to compile in the guest, where tests do that themselves.
+		// What else is needed to compile in the guest, where tests do that themselves.
 		name: "toolchain", programs: []string{"gcc", "as", "ld"},
 		paths: []string{
 			"/usr/lib/gcc/*/*/cc1", "/usr/lib/gcc/*/*/collect2", "/usr/lib/gcc/*/*/liblto_plugin.so",
@@ -84,8 +84,8 @@ func Names() []string {
 	return all
 }
 
-// Add adds the named parts to an image, from its root. What is not there is
-// returned: a test that needs it will say so.
+// Add adds the named parts to an image, from its root. It returns what is missing there; tests
+// that need it will report that.
 func Add(im *image.Image, root string, names []string) (missing []string, err error) {
 	for _, name := range names {
 		found := false
@@ -134,12 +134,11 @@ func addAll(im *image.Image, root, pattern string) error {
 	return nil
 }
 
-// Machine returns the machine of a program, which must be one that is built for
-// Linux.
+// Machine returns the machine of a program, which must be built for Linux.
 func Machine(path string) (elf.Machine, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no program: %w", path, err)
+		return 0, fmt.Errorf("%s is not a program: %w", path, err)
 	}
 	defer f.Close()
 	return f.Machine, nil

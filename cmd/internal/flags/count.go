@@ -14,19 +14,26 @@ var _ pflag.Value = (*Count)(nil)
 
 // Set parses a number with an optional suffix k, M or G, powers of 1000.
 func (c *Count) Set(text string) error {
-	number, unit := text, uint64(1)
-	if text != "" {
-		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
-			number, unit = text[:len(text)-1], [...]uint64{1e3, 1e6, 1e9}[i]
-		}
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n > (1<<63)/unit {
+	n, ok := scaled(text, 1000)
+	if !ok {
 		f := forms[c.Type()]
 		return &ValueError{Wrong: f.wrong, Write: f.write}
 	}
-	*c = Count(n * unit)
+	*c = Count(n)
 	return nil
+}
+
+// scaled parses a number with an optional suffix k, M or G, powers of base. It reports
+// false for any other text, and for a number above 1<<63.
+func scaled(text string, base uint64) (uint64, bool) {
+	number, unit := text, uint64(1)
+	if text != "" {
+		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
+			number, unit = text[:len(text)-1], [...]uint64{base, base * base, base * base * base}[i]
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	return n * unit, err == nil && n <= (1<<63)/unit
 }
 
 // String returns the number, or "" for 0.

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -14,18 +13,12 @@ var _ pflag.Value = (*Size)(nil)
 
 // Set parses a number with an optional suffix K, M or G, powers of 1024.
 func (s *Size) Set(text string) error {
-	number, shift := text, 0
-	if text != "" {
-		if i := strings.IndexByte("KMG", text[len(text)-1]&^0x20); i >= 0 {
-			number, shift = text[:len(text)-1], 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n > 1<<63>>shift {
+	n, ok := scaled(text, 1024)
+	if !ok {
 		f := forms[s.Type()]
 		return &ValueError{Wrong: f.wrong, Write: f.write}
 	}
-	*s = Size(n << shift)
+	*s = Size(n)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"rtrace-bpf/internal/live"
 )
 
 // SizeCount is how many blocks there were of a size.
@@ -26,7 +28,7 @@ func (k *Kind) Sizes() []SizeCount {
 
 // Summary is what the histograms say of some blocks of a type of resource.
 type Summary struct {
-	Amount
+	live.Amount
 	Median uint64 // of the sizes, rounded down; 0 if there are none
 }
 
@@ -47,7 +49,7 @@ func (u *Usage) Summaries(k *Kind) (freed, unfreed, both Summary) {
 	unfreed = sum((*SizeCount).Unfreed)
 	both = sum(func(s *SizeCount) uint64 { return s.Allocated })
 	if legacy {
-		both.Amount = Amount{}
+		both.Amount = live.Amount{}
 	}
 	return freed, unfreed, both
 }

@@ -1,13 +1,17 @@
 package consumption
 
-import "slices"
+import (
+	"slices"
+
+	"rtrace-bpf/internal/live"
+)
 
 // Kind is what is known of one type of resource.
 type Kind struct {
 	Type string
 	// Allocated and Freed sum up all blocks; those that another one replaced
 	// count as freed. Live is what is left at the end.
-	Allocated, Freed, Live Amount
+	Allocated, Freed, Live live.Amount
 	// Peak is the moment at which most bytes were live.
 	Peak Peak
 	// Rates are the peaks of activity.
@@ -42,7 +46,7 @@ func (k *Kind) Everything() []*Part { return append(slices.Clone(k.Parts), k.all
 
 // Peak is the state when most bytes were live, for the first time.
 type Peak struct {
-	Allocated, Live Amount
+	Allocated, Live live.Amount
 	At              int64 // on the axis of the reports
 	Place           int64 // on that of the curves
 }
@@ -78,8 +82,8 @@ func (k *Kind) begin(e *event) {
 		k.Smallest = Extreme{Size: e.size, At: e.at}
 		k.Largest = k.Smallest
 	}
-	k.Allocated.add(e.size)
-	k.Live.add(e.size)
+	k.Allocated.AddBlock(e.size)
+	k.Live.AddBlock(e.size)
 	k.lastAlloc = max(k.lastAlloc, e.at)
 	k.Smallest.see(e, e.size < k.Smallest.Size)
 	k.Largest.see(e, e.size > k.Largest.Size)
@@ -105,8 +109,8 @@ func (x *Extreme) see(e *event, further bool) {
 
 // end takes account of a block that ended by a free.
 func (k *Kind) end(e *event) {
-	k.Freed.add(e.size)
-	k.Live.sub(e.size)
+	k.Freed.AddBlock(e.size)
+	k.Live.SubBlock(e.size)
 	k.sizes[e.size].Freed++
 }
 

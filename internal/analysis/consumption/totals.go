@@ -1,5 +1,7 @@
 package consumption
 
+import "rtrace-bpf/internal/live"
+
 // totalsAlloc takes account of a block that began, in the report of totals.
 func (u *Usage) totalsAlloc(e *event) {
 	k := e.kind
@@ -70,7 +72,7 @@ func (u *Usage) point(c *Curve, series int, at, place int64, v uint64) {
 
 // totalsVoid says that nothing is live any more.
 func (u *Usage) totalsVoid(k *Kind, at, place int64) {
-	k.Live = Amount{}
+	k.Live = live.Amount{}
 	if k.Sum == nil {
 		return
 	}

@@ -49,15 +49,6 @@ func (r Report) Has(x Report) bool { return r&x == x }
 // Timed says whether a report of the set needs times.
 func (r Report) Timed() bool { return r&(Totals|Activity|Lifetime) != 0 }
 
-// Amount is a number of blocks and their bytes, both modulo 2^64.
-type Amount struct {
-	Blocks, Bytes uint64
-}
-
-func (a *Amount) add(bytes uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+bytes }
-
-func (a *Amount) sub(bytes uint64) { a.Blocks, a.Bytes = a.Blocks-1, a.Bytes-bytes }
-
 // Options of a Usage.
 type Options struct {
 	Reports Report

@@ -19,9 +19,6 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Amount is a number of blocks and their bytes.
-type Amount = timeline.Amount
-
 // Memory is the type of the resource that blocks of memory belong to. Calls of
 // resources that are not declared are of it, too.
 const Memory = "memory"
@@ -61,9 +58,7 @@ type Digest struct {
 	temporary live.Temporary
 	sampled   live.IDs
 	rows      []row
-	processes map[int32]*process
-	pid       int32
-	latest    *process // of pid
+	processes live.Processes[process]
 	resources map[uint32]*resource
 	types     []*resource
 	frames    frames
@@ -88,7 +83,7 @@ func New(o Options) *Digest {
 		o.Points = 512
 	}
 	return &Digest{
-		options: o, blocks: live.NewBlocks(), processes: make(map[int32]*process), resources: make(map[uint32]*resource),
+		options: o, blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }), resources: make(map[uint32]*resource),
 		contexts: [2]masks{{limit: o.Points}, {limit: o.Points}},
 		names:    make(map[threadKey]string), programs: make(map[int32]string), work: maxWork,
 		facts: Facts{Lost: make(map[string]*Loss)},
@@ -126,7 +121,7 @@ func (d *Digest) Add(r *trace.Record) {
 			d.names[threadKey{r.PID, uint64(uint32(r.TID))}] = strings.Clone(r.Thread.Name)
 		}
 	case trace.KindProcess:
-		d.process(r.PID)
+		d.processes.Of(r.PID)
 		if len(d.programs) < maxNames {
 			d.programs[r.PID] = strings.Clone(r.Process.Name)
 		}
@@ -224,8 +219,8 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 	if d.blocks.Retain(r.PID, c.Resource, c.ID) {
 		return
 	}
-	p := d.process(r.PID)
-	l.row, l.thread = d.row(p, of, c), thread
+	p := d.processes.Of(r.PID)
+	l.row, l.thread = d.row(p, of, r), thread
 	d.facts.size(c.Size)
 	if d.sampled.Has(c.Resource) {
 		of.allocated(&d.rows[l.row], thread, c.Size, at)
@@ -238,7 +233,7 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 	old, fate := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.Add(l))
 	if fate != live.Absent {
 		before := d.lives.Take(old.Value)
-		of.ended(&d.rows[before.row], before.thread, Amount{Blocks: 1, Bytes: old.Size}, sizeBin(old.Size), at.event)
+		of.ended(&d.rows[before.row], before.thread, live.Amount{Blocks: 1, Bytes: old.Size}, sizeBin(old.Size), at.event)
 	}
 	if fate == live.Known {
 		of.Replaced++
@@ -257,10 +252,10 @@ func (d *Digest) exec(r *trace.Record) {
 		for e := range blocks {
 			l := d.lives.Take(e.Value)
 			of := d.types[d.rows[l.row].resource]
-			of.ended(&d.rows[l.row], l.thread, Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
+			of.ended(&d.rows[l.row], l.thread, live.Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
 		}
 	}
-	for pid, p := range d.processes {
+	for pid, p := range d.processes.All() {
 		if r.PID != 0 && pid != r.PID {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -71,7 +72,7 @@ func check(t *testing.T, name string, r *digest.Result, of *digest.Resource, m *
 		threads[int32(of.Threads[i].ID)] = &of.Threads[i].Use
 	}
 	same("threads", threads, m.threads)
-	self, whole, modules := map[string]*digest.Use{}, map[string]*digest.Use{}, digest.Amount{}
+	self, whole, modules := map[string]*digest.Use{}, map[string]*digest.Use{}, live.Amount{}
 	for i := range of.Functions {
 		f := &of.Functions[i]
 		key := fmt.Sprintf("%s() from %s", f.Function, f.Module)
@@ -99,7 +100,7 @@ func check(t *testing.T, name string, r *digest.Result, of *digest.Resource, m *
 func checkBins(t *testing.T, name string, of *digest.Resource, m *model) {
 	t.Helper()
 	for _, b := range of.Sizes {
-		var want digest.Amount
+		var want live.Amount
 		for size, a := range m.sizes {
 			if b.From <= size && size <= b.To {
 				want.Blocks += a.Blocks
@@ -113,7 +114,7 @@ func checkBins(t *testing.T, name string, of *digest.Resource, m *model) {
 	var byEvent, byTime uint64
 	for i, bins := range [][]digest.Bin{of.LifeEvents, of.LifeTimes} {
 		for _, b := range bins {
-			var want digest.Amount
+			var want live.Amount
 			for _, l := range m.lives {
 				n := l.events
 				if i == 1 {
@@ -145,7 +146,7 @@ func checkCurves(t *testing.T, name string, of *digest.Resource, m *model) {
 		if len(c.Points) > 64 || bits.OnesCount64(c.Width) > 2 {
 			t.Errorf("%s: %d points of %d", name, len(c.Points), c.Width)
 		}
-		var allocated, freed digest.Amount
+		var allocated, freed live.Amount
 		most := uint64(0)
 		for _, p := range c.Points {
 			allocated.Bytes += p.Allocated.Bytes

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -24,7 +25,7 @@ type Facts struct {
 	Exited    bool   // the process ended while it was traced
 	Ended     bool   // the trace ended as planned
 	Lost      map[string]*Loss
-	HeapGrown Amount // got from the system for the program's blocks
+	HeapGrown live.Amount // got from the system for the program's blocks
 	// Unfollowed is how many calls are of resources beyond those that are told
 	// apart, Beyond that the sizes of all blocks together exceed 64 bits.
 	Unfollowed uint64
@@ -75,7 +76,7 @@ func (f *Facts) add(r *trace.Record) {
 		f.Ended = true
 	case trace.KindHeapGrow:
 		if !r.HeapGrow.Internal {
-			add(&f.HeapGrown, r.HeapGrow.Size)
+			f.HeapGrown.AddBlock(r.HeapGrow.Size)
 		}
 	}
 }

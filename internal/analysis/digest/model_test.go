@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/analysis/digest"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -66,16 +67,16 @@ func generate(seed uint64, calls int) []*trace.Record {
 // and looks at all of them after each call.
 type model struct {
 	total   digest.Use
-	freed   digest.Amount
+	freed   live.Amount
 	peak    uint64 // event
 	stacks  map[string]*digest.Use
 	threads map[int32]*digest.Use
 	self    map[string]*digest.Use // functions
 	whole   map[string]*digest.Use
-	sizes   map[uint64]digest.Amount // exact, allocated
-	lives   []life                   // of blocks that were freed
-	oldest  map[string]uint64        // event, by stack
-	live    []uint64                 // bytes after each event
+	sizes   map[uint64]live.Amount // exact, allocated
+	lives   []life                 // of blocks that were freed
+	oldest  map[string]uint64      // event, by stack
+	live    []uint64               // bytes after each event
 }
 
 type life struct {
@@ -118,12 +119,12 @@ func get[K comparable](m map[K]*digest.Use, k K) *digest.Use {
 	return m[k]
 }
 
-func grow(a *digest.Amount, size uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+size }
+func grow(a *live.Amount, size uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+size }
 
 func solve(records []*trace.Record, id uint32, counted bool) *model {
 	m := &model{
 		stacks: map[string]*digest.Use{}, threads: map[int32]*digest.Use{}, self: map[string]*digest.Use{}, whole: map[string]*digest.Use{},
-		sizes: map[uint64]digest.Amount{}, oldest: map[string]uint64{},
+		sizes: map[uint64]live.Amount{}, oldest: map[string]uint64{},
 	}
 	var (
 		live  []*block

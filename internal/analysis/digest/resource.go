@@ -12,11 +12,11 @@ import (
 
 // Use is what a stack, a function, a thread … did with one type of resource.
 type Use struct {
-	Allocated Amount
-	Live      Amount // at the end
-	Unknown   Amount // at the end: live when the recording had a gap; it may have been freed then
-	AtPeak    Amount // when most bytes were live, with what is unknown
-	Temporary Amount
+	Allocated live.Amount
+	Live      live.Amount // at the end
+	Unknown   live.Amount // at the end: live when the recording had a gap; it may have been freed then
+	AtPeak    live.Amount // when most bytes were live, with what is unknown
+	Temporary live.Amount
 }
 
 // use is a Use in the making.
@@ -47,11 +47,11 @@ const bins = 65
 // Bin counts the blocks with a size or life of From to To, both included.
 type Bin struct {
 	From, To uint64
-	Amount
-	Live Amount // of sizes: not freed
+	live.Amount
+	Live live.Amount // of sizes: not freed
 }
 
-func timeBinsOf(all []Amount) []Bin {
+func timeBinsOf(all []live.Amount) []Bin {
 	var out []Bin
 	n := 0
 	bounds := live.LifetimeBounds()
@@ -71,7 +71,7 @@ func timeBinsOf(all []Amount) []Bin {
 func sizeBin(n uint64) uint8 { return uint8(bits.Len64(n)) }
 
 // binsOf returns the bins up to the last that is not empty.
-func binsOf(all, live *[bins]Amount) []Bin {
+func binsOf(all, unfreed *[bins]live.Amount) []Bin {
 	var out []Bin
 	n := 0
 	for i := range all {
@@ -79,8 +79,8 @@ func binsOf(all, live *[bins]Amount) []Bin {
 		if i > 0 {
 			b.From, b.To = 1<<(i-1), 1<<(i-1)-1+1<<(i-1)
 		}
-		if live != nil {
-			b.Live = live[i]
+		if unfreed != nil {
+			b.Live = unfreed[i]
 		}
 		out = append(out, b)
 		if all[i].Blocks > 0 {
@@ -95,10 +95,10 @@ type resource struct {
 	Resource
 	number          int
 	byEvent, byTime *timeline.Series
-	live            Amount
-	sizes, unfreed  [bins]Amount
-	ages            [bins]Amount
-	times           []Amount // by steps of live.Lifetimes
+	live            live.Amount
+	sizes, unfreed  [bins]live.Amount
+	ages            [bins]live.Amount
+	times           []live.Amount // by steps of live.Lifetimes
 	lives           live.Lifetimes
 	threads         []thread
 	numbers         map[threadKey]uint32
@@ -123,7 +123,7 @@ func newResource(name string, number, points int) *resource {
 	return &resource{
 		Resource: Resource{Type: name}, number: number,
 		byEvent: timeline.NewSeries(points), byTime: timeline.NewSeries(points),
-		times:   make([]Amount, len(live.LifetimeBounds())),
+		times:   make([]live.Amount, len(live.LifetimeBounds())),
 		numbers: make(map[threadKey]uint32), apis: make(map[apiKey]*API),
 	}
 }
@@ -187,60 +187,54 @@ func (of *resource) deepest(n int) { of.Stacks.Deepest = max(of.Stacks.Deepest, 
 func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
 	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
 		u.settle(at.event, of.PeakEvent)
-		add(&u.Allocated, size)
-		add(&u.Live, size)
+		u.Allocated.AddBlock(size)
+		u.Live.AddBlock(size)
 	}
-	add(&of.Total.Allocated, size)
-	add(&of.live, size)
-	add(&at.one.Allocated, size)
-	add(&at.two.Allocated, size)
+	of.Total.Allocated.AddBlock(size)
+	of.live.AddBlock(size)
+	at.one.Allocated.AddBlock(size)
+	at.two.Allocated.AddBlock(size)
 	bin := sizeBin(size)
-	add(&of.sizes[bin], size)
-	add(&of.unfreed[bin], size)
+	of.sizes[bin].AddBlock(size)
+	of.unfreed[bin].AddBlock(size)
 	of.Largest = max(of.Largest, size)
 }
 
 // freed takes account of a block that was freed. Of an unknown one it is not known which
 // block that was, so how long it lived is not counted.
 func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live.Fate, at *moment) {
-	add(&of.Freed, size)
-	add(&at.one.Freed, size)
-	add(&at.two.Freed, size)
+	of.Freed.AddBlock(size)
+	at.one.Freed.AddBlock(size)
+	at.two.Freed.AddBlock(size)
 	if fate == live.Known {
 		if temporary {
-			add(&r.use.Temporary, size)
-			add(&of.threads[l.thread].use.Temporary, size)
-			add(&of.Total.Temporary, size)
+			r.use.Temporary.AddBlock(size)
+			of.threads[l.thread].use.Temporary.AddBlock(size)
+			of.Total.Temporary.AddBlock(size)
 		}
-		add(&of.ages[bits.Len64(at.event-l.event)], size)
-		add(&of.times[live.LifetimeStep(at.time-l.time)], size)
+		of.ages[bits.Len64(at.event-l.event)].AddBlock(size)
+		of.times[live.LifetimeStep(at.time-l.time)].AddBlock(size)
 		of.lives.Ended(at.time - l.made)
 	}
-	of.ended(r, l.thread, Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
+	of.ended(r, l.thread, live.Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
 }
 
 // ended takes blocks out of what is live.
-func (of *resource) ended(r *row, thread uint32, a Amount, bin uint8, event uint64) {
+func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event uint64) {
 	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
 		u.settle(event, of.PeakEvent)
-		sub(&u.Live, a)
+		u.Live.Sub(a)
 	}
-	sub(&of.live, a)
-	sub(&of.unfreed[bin], a)
+	of.live.Sub(a)
+	of.unfreed[bin].Sub(a)
 }
 
 // level takes account of what is live after a call.
 func (of *resource) level(at *moment) {
 	at.one.Level(at.event, at.time, of.live)
 	at.two.Level(at.event, at.time, of.live)
-	if of.live.Bytes > of.Peak.Bytes || of.live.Bytes == of.Peak.Bytes && of.live.Blocks > of.Peak.Blocks {
+	if of.live.Above(of.Peak) {
 		of.Peak, of.PeakEvent, of.PeakTime = of.live, at.event, at.time
 	}
 	of.PeakBlocks = max(of.PeakBlocks, of.live.Blocks)
 }
-
-func add(a *Amount, size uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+size }
-
-func sub(a *Amount, b Amount) { a.Blocks, a.Bytes = a.Blocks-b.Blocks, a.Bytes-b.Bytes }
-
-func sum(a *Amount, b Amount) { a.Blocks, a.Bytes = a.Blocks+b.Blocks, a.Bytes+b.Bytes }

@@ -31,14 +31,14 @@ type Resource struct {
 	Sampled    bool // some of its allocations are in the trace, each for many, and no frees
 	Calls      usage.Calls
 	Total      Use
-	Freed      Amount
+	Freed      live.Amount
 	Unmatched  uint64 // frees of blocks that were not live
 	Replaced   uint64 // live blocks that ended since another one began at their address
 	Young      Young
 	Largest    uint64 // size; if it is at most 1, sizes say nothing
 	// Peak is when most bytes, and with as many the most blocks, were live or unknown;
 	// PeakBlocks is the maximum of blocks.
-	Peak       Amount
+	Peak       live.Amount
 	PeakEvent  uint64
 	PeakTime   int64
 	PeakBlocks uint64
@@ -129,7 +129,7 @@ func (d *Digest) Finish() *Result {
 	for _, l := range r.Lost {
 		whole = whole && !l.HidesFrees
 	}
-	var memory, unknown Amount
+	var memory, unknown live.Amount
 	for _, of := range d.types {
 		of.Young.Recorded, of.Young.Live = time.Duration(r.Duration), of.Total.Live.Blocks
 		if whole {
@@ -184,10 +184,10 @@ func (d *Digest) fates() {
 				}
 				continue
 			}
-			sub(&of.unfreed[sizeBin(e.Size)], Amount{Blocks: 1, Bytes: e.Size})
+			of.unfreed[sizeBin(e.Size)].SubBlock(e.Size)
 			for _, u := range [...]*Use{&row.use.Use, &of.threads[l.thread].use.Use, &of.Total} {
-				sub(&u.Live, Amount{Blocks: 1, Bytes: e.Size})
-				add(&u.Unknown, e.Size)
+				u.Live.SubBlock(e.Size)
+				u.Unknown.AddBlock(e.Size)
 			}
 		}
 	}
@@ -298,11 +298,11 @@ func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []
 }
 
 func (u *Use) add(v *Use) {
-	sum(&u.Allocated, v.Allocated)
-	sum(&u.Live, v.Live)
-	sum(&u.Unknown, v.Unknown)
-	sum(&u.AtPeak, v.AtPeak)
-	sum(&u.Temporary, v.Temporary)
+	u.Allocated.Add(v.Allocated)
+	u.Live.Add(v.Live)
+	u.Unknown.Add(v.Unknown)
+	u.AtPeak.Add(v.AtPeak)
+	u.Temporary.Add(v.Temporary)
 }
 
 // compare orders by what is live, then by what was allocated, the most first.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -39,7 +40,7 @@ type process struct {
 	open   []uint32   // rows whose frames are not named yet
 	steps  steps
 	// sampled are the blocks of resources of which only some allocations are known.
-	sampled map[sampledKey]Amount
+	sampled map[sampledKey]live.Amount
 }
 
 type sampledKey struct {
@@ -50,30 +51,17 @@ type sampledKey struct {
 // keep takes a block that counts as live until exec.
 func (p *process) keep(l life, size uint64) {
 	if p.sampled == nil {
-		p.sampled = make(map[sampledKey]Amount)
+		p.sampled = make(map[sampledKey]live.Amount)
 	}
 	key := sampledKey{l.row, l.thread, sizeBin(size)}
 	a := p.sampled[key]
-	add(&a, size)
+	a.AddBlock(size)
 	p.sampled[key] = a
 }
 
-func (d *Digest) process(pid int32) *process {
-	if d.latest != nil && d.pid == pid {
-		return d.latest
-	}
-	p := d.processes[pid]
-	if p == nil {
-		p = &process{}
-		d.processes[pid] = p
-	}
-	d.pid, d.latest = pid, p
-	return p
-}
-
 // row returns the number of the row that a call belongs to.
-func (d *Digest) row(p *process, of *resource, c *trace.Call) uint32 {
-	place := p.places.Add(&c.Stack, &c.Caller, &p.names)
+func (d *Digest) row(p *process, of *resource, r *trace.Record) uint32 {
+	place := p.places.Add(&r.Call.Stack, &r.Call.Caller, &p.names)
 	for len(p.rows) <= of.number {
 		p.rows = append(p.rows, nil)
 	}
@@ -83,7 +71,7 @@ func (d *Digest) row(p *process, of *resource, c *trace.Call) uint32 {
 	}
 	p.rows[of.number] = rows
 	if rows[place] == 0 {
-		d.rows = append(d.rows, row{process: p, pid: d.pid, place: place, resource: uint16(of.number)})
+		d.rows = append(d.rows, row{process: p, pid: r.PID, place: place, resource: uint16(of.number)})
 		rows[place] = uint32(len(d.rows))
 		p.open = append(p.open, rows[place]-1)
 	}
@@ -120,14 +108,15 @@ func (d *Digest) mapping(r *trace.Record) {
 // that made no calls is the one without an id.
 func (d *Digest) settleAll(pid int32, start, end uint64) {
 	if pid == 0 {
-		for _, p := range d.processes {
+		for _, p := range d.processes.All() {
 			d.settle(p, start, end)
 		}
 		return
 	}
-	p := d.processes[pid]
+	all := d.processes.All()
+	p := all[pid]
 	if p == nil || len(p.rows) == 0 {
-		p = d.processes[0]
+		p = all[0]
 	}
 	if p != nil {
 		d.settle(p, start, end)

@@ -97,9 +97,7 @@ type Options struct {
 type Profile struct {
 	options   Options
 	blocks    *live.Blocks // Value is the number of the place
-	processes map[int32]*process
-	pid       int32
-	latest    *process // of pid
+	processes live.Processes[process]
 	bins      Bins
 	stacks    bool
 }
@@ -119,7 +117,7 @@ type block struct {
 // New returns a Profile of nothing.
 func New(o Options) *Profile {
 	return &Profile{
-		options: o, blocks: live.NewBlocks(), processes: make(map[int32]*process),
+		options: o, blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }),
 		bins: Bins{Allocated: newSizes(o.Bins), Unfreed: newSizes(o.Bins)},
 	}
 }
@@ -149,7 +147,7 @@ func (p *Profile) alloc(r *trace.Record) {
 	if p.blocks.Retain(r.PID, c.Resource, c.ID) {
 		return
 	}
-	of := p.process(r.PID)
+	of := p.processes.Of(r.PID)
 	n := of.places.Add(&c.Stack, &c.Caller, &of.names)
 	for int(n) >= len(of.usage) {
 		of.usage = append(of.usage, Usage{})
@@ -167,7 +165,7 @@ func (p *Profile) alloc(r *trace.Record) {
 
 func (p *Profile) free(pid int32, resource uint32, id uint64) {
 	if e, fate := p.blocks.Free(pid, resource, id); fate != live.Absent {
-		p.freed(p.process(pid), block{e.Value, e.Size})
+		p.freed(p.processes.Of(pid), block{e.Value, e.Size})
 	}
 }
 
@@ -179,7 +177,7 @@ func (p *Profile) freed(of *process, b block) {
 // exec frees all blocks of a process, as live.Blocks has it.
 func (p *Profile) exec(pid int32) {
 	for ended, entries := range p.blocks.Exec(pid) {
-		of := p.process(ended)
+		of := p.processes.Of(ended)
 		for e := range entries {
 			p.freed(of, block{e.Value, e.Size})
 		}
@@ -190,23 +188,10 @@ func (p *Profile) exec(pid int32) {
 	}
 }
 
-func (p *Profile) process(pid int32) *process {
-	if p.latest != nil && p.pid == pid {
-		return p.latest
-	}
-	of := p.processes[pid]
-	if of == nil {
-		of = &process{}
-		p.processes[pid] = of
-	}
-	p.pid, p.latest = pid, of
-	return of
-}
-
 // Total is the sum over the whole trace.
 func (p *Profile) Total() Usage {
 	var total Usage
-	for _, of := range p.processes {
+	for _, of := range p.processes.All() {
 		for i := range of.usage {
 			total.Add(&of.usage[i])
 		}

@@ -85,7 +85,7 @@ func (p *Profile) each(depth int, addresses bool, f func(frames []sites.Frame, u
 		addrs  []uint64
 		texts  []string
 	)
-	for pid, of := range p.processes {
+	for pid, of := range p.processes.All() {
 		for n := range of.usage {
 			if count, _ := of.usage[n].Allocated.Total(); count == 0 {
 				continue // number 0, if all calls have a place

@@ -1,5 +1,7 @@
 package timeline
 
+import "rtrace-bpf/internal/live"
+
 // Series is points of equal width over an axis, for analyses that follow blocks
 // themselves. When there are too many points, neighbours become one and the
 // width doubles.
@@ -17,14 +19,14 @@ func (s *Series) At(x uint64) *Point { return s.points.at(x) }
 
 // Level takes account of an event, which has the given number, and of what is
 // live after it. time is in nanoseconds since the first call.
-func (p *Point) Level(event uint64, time int64, live Amount) {
+func (p *Point) Level(event uint64, time int64, now live.Amount) {
 	if p.Events == 0 {
 		p.First, p.Time = event, time
 	}
 	p.Events++
 	p.Last = event
-	p.Blocks.add(live.Blocks, p.Events == 1)
-	p.Bytes.add(live.Bytes, p.Events == 1)
+	p.Blocks.add(now.Blocks, p.Events == 1)
+	p.Bytes.add(now.Bytes, p.Events == 1)
 }
 
 // Width is the width of an interval.

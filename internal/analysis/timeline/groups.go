@@ -7,6 +7,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/blocks"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -18,10 +19,10 @@ type Group struct {
 	// Frame is the function, without file and line. If its name is unknown, it
 	// has the return address and what else is known.
 	Frame     sites.Frame
-	Allocated Amount
-	Live      Amount // at the end
-	AtPeak    Amount // after the event at which most bytes were live
-	Peak      uint64 // most bytes at any time
+	Allocated live.Amount
+	Live      live.Amount // at the end
+	AtPeak    live.Amount // after the event at which most bytes were live
+	Peak      uint64      // most bytes at any time
 }
 
 // group is a Group in the making.
@@ -112,15 +113,15 @@ func (g *group) settle(event uint64, total *Totals) {
 func (s *groups) join(n uint32, size, event uint64, total *Totals) {
 	g := &s.all[n]
 	g.settle(event, total)
-	g.Live.add(size)
-	g.Allocated.add(size)
+	g.Live.AddBlock(size)
+	g.Allocated.AddBlock(size)
 	g.Peak = max(g.Peak, g.Live.Bytes)
 }
 
 func (s *groups) leave(n uint32, size, event uint64, total *Totals) {
 	g := &s.all[n]
 	g.settle(event, total)
-	g.Live.sub(size)
+	g.Live.SubBlock(size)
 }
 
 // list returns the groups, those with most bytes at the peak first.

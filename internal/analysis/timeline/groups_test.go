@@ -7,6 +7,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -74,7 +75,7 @@ func TestResourceAndExec(t *testing.T) {
 		tl.Add(r)
 	}
 	want := []timeline.Group{{
-		Frame: sites.Frame{Place: sites.Place{Function: "open_it"}}, Allocated: timeline.Amount{Blocks: 2, Bytes: 2}, AtPeak: timeline.Amount{Blocks: 2, Bytes: 2}, Peak: 2,
+		Frame: sites.Frame{Place: sites.Place{Function: "open_it"}}, Allocated: live.Amount{Blocks: 2, Bytes: 2}, AtPeak: live.Amount{Blocks: 2, Bytes: 2}, Peak: 2,
 	}}
 	if diff := cmp.Diff(want, tl.Functions()); diff != "" {
 		t.Errorf("functions (-want +got)\n%s", diff)

@@ -1,15 +1,10 @@
 package timeline
 
-import "math/bits"
+import (
+	"math/bits"
 
-// Amount is a number of blocks and their bytes.
-type Amount struct {
-	Blocks, Bytes uint64
-}
-
-func (a *Amount) add(bytes uint64) { a.Blocks, a.Bytes = a.Blocks+1, a.Bytes+bytes }
-
-func (a *Amount) sub(bytes uint64) { a.Blocks, a.Bytes = a.Blocks-1, a.Bytes-bytes }
+	"rtrace-bpf/internal/live"
+)
 
 // Range is a value in the course of an interval.
 type Range struct {
@@ -40,7 +35,7 @@ type Point struct {
 	// end of the interval, in bytes. What it gave back is not known.
 	Reserved uint64
 	// Allocated and Freed are what happened in the interval. A move is both.
-	Allocated, Freed Amount
+	Allocated, Freed live.Amount
 }
 
 // merge takes the next interval into p.
@@ -60,10 +55,8 @@ func (p *Point) merge(next *Point) {
 	p.Bytes.merge(next.Bytes)
 	p.Blocks.merge(next.Blocks)
 	p.Reserved = max(p.Reserved, next.Reserved)
-	p.Allocated.Blocks += next.Allocated.Blocks
-	p.Allocated.Bytes += next.Allocated.Bytes
-	p.Freed.Blocks += next.Freed.Blocks
-	p.Freed.Bytes += next.Freed.Bytes
+	p.Allocated.Add(next.Allocated)
+	p.Freed.Add(next.Freed)
 }
 
 func (r *Range) merge(next Range) {

@@ -89,10 +89,10 @@ func (t *Timeline) Add(r *trace.Record) {
 
 func (t *Timeline) grow(g *trace.HeapGrow) {
 	if g.Internal {
-		t.total.Internal.add(g.Size)
+		t.total.Internal.AddBlock(g.Size)
 		return
 	}
-	t.total.Reserved.add(g.Size)
+	t.total.Reserved.AddBlock(g.Size)
 	if t.blocks.Event() > 0 {
 		t.series.last().Reserved = t.total.Reserved.Bytes
 	}
@@ -141,8 +141,8 @@ func (t *Timeline) call(r *trace.Record) {
 // end takes account of a block that ended.
 func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
 	l := t.lives.At(e.Value)
-	p.Freed.add(e.Size)
-	t.total.Freed.add(e.Size)
+	p.Freed.AddBlock(e.Size)
+	t.total.Freed.AddBlock(e.Size)
 	count(&t.byAge, event-l.event, e.Size)
 	count(&t.byTime, uint64(max(0, now-l.time)), e.Size)
 	t.leave(e.Value, e.Size, event)
@@ -179,8 +179,8 @@ func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now in
 	if t.callers != nil {
 		t.callers.join(l.caller, c.Size, event, &t.total)
 	}
-	p.Allocated.add(c.Size)
-	t.total.Allocated.add(c.Size)
+	p.Allocated.AddBlock(c.Size)
+	t.total.Allocated.AddBlock(c.Size)
 	t.total.size(c.Size)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -126,7 +127,7 @@ func naive(records []*trace.Record) []state {
 	return all
 }
 
-func amount(sizes []uint64) (a timeline.Amount) {
+func amount(sizes []uint64) (a live.Amount) {
 	for _, n := range sizes {
 		a.Blocks++
 		a.Bytes += n
@@ -238,9 +239,9 @@ func compareTotals(t *testing.T, name string, tl *timeline.Timeline, states []st
 		}
 	}
 	end := &states[len(states)-1]
-	want.Live = timeline.Amount{Blocks: uint64(len(end.live)), Bytes: end.bytes()}
+	want.Live = live.Amount{Blocks: uint64(len(end.live)), Bytes: end.bytes()}
 	if got.Live.Blocks == 0 { // an exec after the last event
-		want.Live = timeline.Amount{}
+		want.Live = live.Amount{}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: totals (-want +got)\n%s", name, diff)
@@ -256,7 +257,7 @@ func compareTotals(t *testing.T, name string, tl *timeline.Timeline, states []st
 
 func compareLifetimes(t *testing.T, name string, tl *timeline.Timeline, states []state, axis timeline.Axis) {
 	t.Helper()
-	want := map[int]timeline.Amount{}
+	want := map[int]live.Amount{}
 	for i := range states {
 		lives := states[i].lives
 		if axis == timeline.ByTime {
@@ -291,7 +292,7 @@ func compareGroups(t *testing.T, name string, tl *timeline.Timeline, states []st
 		mine := func(b block) bool {
 			return uint64(b.tid) == g.Thread || b.function == g.Frame.Function && g.Thread == 0
 		}
-		sum := func(s *state) (a timeline.Amount) {
+		sum := func(s *state) (a live.Amount) {
 			for _, b := range s.live {
 				if mine(b) {
 					a.Blocks++
@@ -307,7 +308,7 @@ func compareGroups(t *testing.T, name string, tl *timeline.Timeline, states []st
 		if g.Peak != most {
 			t.Errorf("%s: %v: at most %d, want %d", name, g, g.Peak, most)
 		}
-		var at timeline.Amount
+		var at live.Amount
 		if peak > 0 {
 			at = sum(&states[peak-1])
 		}

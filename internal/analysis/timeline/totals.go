@@ -1,6 +1,10 @@
 package timeline
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"rtrace-bpf/internal/live"
+)
 
 // Totals are the figures of the whole trace, as mptrace counts them: a move is
 // an allocation and a free, the peaks of blocks and of bytes are maxima of
@@ -8,10 +12,10 @@ import "math/bits"
 type Totals struct {
 	Events    uint64
 	Duration  int64 // nanoseconds between the first and the last call; 0 without a clock
-	Allocated Amount
-	Freed     Amount
-	Live      Amount // at the end
-	Unknown   Amount // of what was live when the recording had a gap: it may have been freed then, and is not in Live
+	Allocated live.Amount
+	Freed     live.Amount
+	Live      live.Amount // at the end
+	Unknown   live.Amount // of what was live when the recording had a gap: it may have been freed then, and is not in Live
 	// PeakBlocks and PeakBytes are the most that was live, and the first events
 	// after which it was.
 	PeakBlocks, PeakBytes           uint64
@@ -19,10 +23,10 @@ type Totals struct {
 	// Smallest and Largest are sizes of allocations; of 0 bytes only if there
 	// are no others.
 	Smallest, Largest uint64
-	Reserved          Amount // memory from the system for the program's blocks
-	Internal          Amount // for what records the trace
-	Unmatched         uint64 // frees of blocks that were not live
-	Replaced          uint64 // blocks that ended because another began in their place
+	Reserved          live.Amount // memory from the system for the program's blocks
+	Internal          live.Amount // for what records the trace
+	Unmatched         uint64      // frees of blocks that were not live
+	Replaced          uint64      // blocks that ended because another began in their place
 }
 
 func (t *Totals) size(n uint64) {
@@ -55,13 +59,13 @@ func (t *Timeline) Totals() Totals {
 // Bin counts the blocks whose lives were From to To long, both included.
 type Bin struct {
 	From, To uint64
-	Amount
+	live.Amount
 }
 
 // bins is one for each length in bits of a 64-bit number, and one for 0.
 const bins = 65
 
-func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].add(size) }
+func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].AddBlock(size) }
 
 // Lifetimes returns how long the blocks lived that ended, in events or in
 // nanoseconds by the axis, in bins of 0, 1, 2 to 3, 4 to 7 and so on up to the

@@ -15,47 +15,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Amount is a number of blocks and the sum of their sizes, modulo 2^64.
-type Amount struct {
-	Blocks, Bytes uint64
-}
-
-func (a *Amount) add(b Amount) {
-	a.Blocks += b.Blocks
-	a.Bytes += b.Bytes
-}
-
-func (a *Amount) sub(b Amount) {
-	a.Blocks -= b.Blocks
-	a.Bytes -= b.Bytes
-}
-
-// above says whether a is more: more bytes, or as many in more blocks.
-func (a Amount) above(b Amount) bool {
-	return a.Bytes > b.Bytes || a.Bytes == b.Bytes && a.Blocks > b.Blocks
-}
-
 // Usage is what a group took.
 type Usage struct {
-	Allocated Amount // all of it
-	Temporary Amount // what of that was temporary
-	Live      Amount // now
+	Allocated live.Amount // all of it
+	Temporary live.Amount // what of that was temporary
+	Live      live.Amount // now
 	// Unknown was live when the recording had a gap; it may have been freed then. It is
 	// not in Live, but counts as live in Peak and AtPeak.
-	Unknown Amount
-	Peak    Amount // when most bytes of the group were live
-	AtPeak  Amount // when most bytes of all groups were live
+	Unknown live.Amount
+	Peak    live.Amount // when most bytes of the group were live
+	AtPeak  live.Amount // when most bytes of all groups were live
 }
 
 // Add adds v to u. Of peaks that were at different times it is a bound.
 func (u *Usage) Add(v *Usage) {
 	for _, s := range [...]struct {
-		to   *Amount
-		from Amount
+		to   *live.Amount
+		from live.Amount
 	}{
 		{&u.Allocated, v.Allocated}, {&u.Temporary, v.Temporary}, {&u.Live, v.Live}, {&u.Unknown, v.Unknown}, {&u.Peak, v.Peak}, {&u.AtPeak, v.AtPeak},
 	} {
-		s.to.add(s.from)
+		s.to.Add(s.from)
 	}
 }
 
@@ -71,7 +51,7 @@ type Counter struct {
 	total     Usage
 	peaks     uint64 // how often the bytes of all groups reached a new maximum
 	sampled   live.IDs
-	samples   live.Processes[map[int]Amount] // of sampled resources: by group
+	samples   live.Processes[map[int]live.Amount] // of sampled resources: by group
 	kinds     kinds
 	temporary live.Temporary
 	calls     Calls
@@ -114,7 +94,7 @@ func groupOf(mark uint64) int { return int(mark>>32) - 1 }
 // to, counted from 0, or None. There are less than 1<<32 groups.
 func New(group func(*trace.Record) int) *Counter {
 	c := &Counter{group: group, blocks: live.NewBlocks()}
-	c.samples = live.NewProcesses(func() *map[int]Amount { return &map[int]Amount{} })
+	c.samples = live.NewProcesses(func() *map[int]live.Amount { return &map[int]live.Amount{} })
 	return c
 }
 
@@ -157,10 +137,9 @@ func (c *Counter) alloc(r *trace.Record) {
 		return
 	}
 	c.sized = c.sized || k.Size != 0
-	size := Amount{1, k.Size}
 	n := c.group(r)
 	if c.sampled.Has(k.Resource) {
-		c.sample(r.PID, n, size)
+		c.sample(r.PID, n, k.Size)
 	} else {
 		number := c.temporary.Allocated(r, c.kinds.of[k.Resource])
 		old, fate := c.blocks.Insert(r.PID, k.Resource, k.ID, k.Size, mark(n, number))
@@ -170,27 +149,27 @@ func (c *Counter) alloc(r *trace.Record) {
 		return
 	}
 	g := c.at(n)
-	g.Allocated.add(size)
-	g.Live.add(size)
-	if g.Live.above(g.Peak) {
+	g.Allocated.AddBlock(k.Size)
+	g.Live.AddBlock(k.Size)
+	if g.Live.Above(g.Peak) {
 		g.Peak = g.Live
 	}
-	c.total.Allocated.add(size)
-	c.total.Live.add(size)
-	if c.total.Live.above(c.total.Peak) {
+	c.total.Allocated.AddBlock(k.Size)
+	c.total.Live.AddBlock(k.Size)
+	if c.total.Live.Above(c.total.Peak) {
 		c.total.Peak = c.total.Live
 		c.peaks++
 	}
 }
 
 // sample notes what is live in a process until that becomes another program.
-func (c *Counter) sample(pid int32, n int, size Amount) {
+func (c *Counter) sample(pid int32, n int, size uint64) {
 	if n < 0 {
 		return
 	}
 	of := *c.samples.Of(pid)
 	a := of[n]
-	a.add(size)
+	a.AddBlock(size)
 	of[n] = a
 }
 
@@ -217,9 +196,8 @@ func (c *Counter) free(r *trace.Record, id uint64) {
 	if fate != live.Known || n < 0 || !c.temporary.Freed(r, c.kinds.of[r.Call.Resource], uint32(old.Value)) {
 		return
 	}
-	size := Amount{1, old.Size}
-	c.groups[n].Temporary.add(size)
-	c.total.Temporary.add(size)
+	c.groups[n].Temporary.AddBlock(old.Size)
+	c.total.Temporary.AddBlock(old.Size)
 }
 
 // end takes a block that ended off its group.
@@ -228,22 +206,20 @@ func (c *Counter) end(e *live.Entry, fate live.Fate) {
 	if fate == live.Absent || n < 0 {
 		return
 	}
-	size := Amount{1, e.Size}
 	g := c.at(n)
-	g.Live.sub(size)
-	c.total.Live.sub(size)
+	g.Live.SubBlock(e.Size)
+	c.total.Live.SubBlock(e.Size)
 	if fate == live.Unknown {
-		g.Unknown.sub(size)
-		c.total.Unknown.sub(size)
+		g.Unknown.SubBlock(e.Size)
+		c.total.Unknown.SubBlock(e.Size)
 	}
 }
 
 // unknown takes a block that has become unknown.
 func (c *Counter) unknown(e live.Entry) {
 	if n := groupOf(e.Value); n >= 0 {
-		size := Amount{1, e.Size}
-		c.groups[n].Unknown.add(size)
-		c.total.Unknown.add(size)
+		c.groups[n].Unknown.AddBlock(e.Size)
+		c.total.Unknown.AddBlock(e.Size)
 	}
 }
 
@@ -256,8 +232,8 @@ func (c *Counter) exec(pid int32) {
 	}
 	for _, of := range c.samples.Drop(pid) {
 		for n, size := range *of {
-			c.at(n).Live.sub(size)
-			c.total.Live.sub(size)
+			c.at(n).Live.Sub(size)
+			c.total.Live.Sub(size)
 		}
 	}
 }
@@ -285,7 +261,7 @@ func (c *Counter) Total() Usage {
 // told is a Usage for others, which has Unknown once.
 func (u *Usage) told() Usage {
 	out := *u
-	out.Live.sub(u.Unknown)
+	out.Live.Sub(u.Unknown)
 	return out
 }
 
@@ -296,9 +272,9 @@ func (c *Counter) Calls() Calls { return c.calls }
 func (c *Counter) Unmatched() uint64 { return c.blocks.Unmatched() }
 
 // Replaced is what was live and ended since another block began at its address.
-func (c *Counter) Replaced() Amount {
+func (c *Counter) Replaced() live.Amount {
 	blocks, bytes := c.blocks.Replaced()
-	return Amount{blocks, bytes}
+	return live.Amount{Blocks: blocks, Bytes: bytes}
 }
 
 // Sized says whether any allocation had a size.

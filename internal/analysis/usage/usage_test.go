@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
 
@@ -27,10 +28,13 @@ func byTens(r *trace.Record) int {
 	return int(r.Call.Size / 10)
 }
 
-type amounts = [5]usage.Amount
+// amount is a live.Amount in the tables of this test.
+type amount live.Amount
+
+type amounts = [5]amount
 
 func of(u usage.Usage) amounts {
-	return amounts{u.Allocated, u.Temporary, u.Live, u.Peak, u.AtPeak}
+	return amounts{amount(u.Allocated), amount(u.Temporary), amount(u.Live), amount(u.Peak), amount(u.AtPeak)}
 }
 
 func paused() *trace.Record {
@@ -46,7 +50,7 @@ func of2(r *trace.Record) *trace.Record {
 func TestCounter(t *testing.T) {
 	exec := &trace.Record{Kind: trace.KindExec, PID: 1}
 	counted := &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{RefCount: true}}
-	none := usage.Amount{}
+	none := amount{}
 	for _, tt := range []struct {
 		name    string
 		records []*trace.Record
@@ -163,8 +167,8 @@ func TestLikeLeak(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		c, finder := usage.New(byTens), leak.NewStill()
-		var most usage.Amount
-		var peak [4]usage.Amount
+		var most live.Amount
+		var peak [4]live.Amount
 		for range 400 {
 			id := 1 + rnd.Uint64N(12)
 			r := alloc(id, rnd.Uint64N(40))
@@ -183,20 +187,20 @@ func TestLikeLeak(t *testing.T) {
 			}
 			c.Add(r)
 			finder.Add(r)
-			live, unknown, total := sums(finder)
+			known, unknown, total := sums(finder)
 			if total.Bytes > most.Bytes || total.Bytes == most.Bytes && total.Blocks > most.Blocks {
 				most = total
-				for n := range live {
-					peak[n] = usage.Amount{Blocks: live[n].Blocks + unknown[n].Blocks, Bytes: live[n].Bytes + unknown[n].Bytes}
+				for n := range known {
+					peak[n] = live.Amount{Blocks: known[n].Blocks + unknown[n].Blocks, Bytes: known[n].Bytes + unknown[n].Bytes}
 				}
 			}
-			for n := range live {
-				if got := c.Of(n); got.Live != live[n] || got.Unknown != unknown[n] || got.AtPeak != peak[n] {
-					t.Fatalf("group %d: live %v, unknown %v, at the peak %v, want %v, %v, %v", n, got.Live, got.Unknown, got.AtPeak, live[n], unknown[n], peak[n])
+			for n := range known {
+				if got := c.Of(n); got.Live != known[n] || got.Unknown != unknown[n] || got.AtPeak != peak[n] {
+					t.Fatalf("group %d: live %v, unknown %v, at the peak %v, want %v, %v, %v", n, got.Live, got.Unknown, got.AtPeak, known[n], unknown[n], peak[n])
 				}
 			}
 			got := c.Total()
-			if all := (usage.Amount{Blocks: got.Live.Blocks + got.Unknown.Blocks, Bytes: got.Live.Bytes + got.Unknown.Bytes}); got.Peak != most || all != total {
+			if all := (live.Amount{Blocks: got.Live.Blocks + got.Unknown.Blocks, Bytes: got.Live.Bytes + got.Unknown.Bytes}); got.Peak != most || all != total {
 				t.Fatalf("total %+v, want %v at the peak, %v live or unknown", got, most, total)
 			}
 		}
@@ -206,19 +210,19 @@ func TestLikeLeak(t *testing.T) {
 	}
 }
 
-func sums(f *leak.Finder) (live, unknown [4]usage.Amount, total usage.Amount) {
+func sums(f *leak.Finder) (known, unknown [4]live.Amount, total live.Amount) {
 	leaks := f.Leaks()
 	var r trace.Record
 	for i := range leaks.Len() {
 		leaks.Record(i, &r)
-		of := &live[byTens(&r)]
+		of := &known[byTens(&r)]
 		if leaks.Unknown(i) {
 			of = &unknown[byTens(&r)]
 		}
-		for _, a := range [...]*usage.Amount{of, &total} {
+		for _, a := range [...]*live.Amount{of, &total} {
 			a.Blocks++
 			a.Bytes += r.Call.Size
 		}
 	}
-	return live, unknown, total
+	return known, unknown, total
 }

@@ -9,32 +9,31 @@ import (
 	"time"
 )
 
-// Client asks the server of one process. Its methods may be called by several
-// goroutines.
+// Client sends commands to the server of one process. Several goroutines may call its methods.
 type Client struct {
-	// Timeout is how long an answer may take; 0 means 10 seconds. A process that
-	// is stopped does not answer at all.
+	// Timeout is how long an answer may take; 0 means 10 seconds. A stopped process never
+	// answers.
 	Timeout time.Duration
 
 	dial func(ctx context.Context) (net.Conn, error)
 }
 
-// usualTimeout is that of Client.Timeout.
+// usualTimeout is the default of Client.Timeout.
 const usualTimeout = 10 * time.Second
 
-// Info is what a server tells of its process.
+// Info is what a server reports about its process.
 type Info struct {
 	PID         uint64   // in the process's own namespace
-	Cookie      [16]byte // another for each start of a runtime
+	Cookie      [16]byte // different for each start of a runtime
 	CommandLine string
 	OS          string
 	Arch        string
 	Entry       string // name of the program's assembly; empty before .NET 6
 	Version     string // of the runtime; empty before .NET 6
-	Platform    string // as "linux-x64"; empty before .NET 8
+	Platform    string // such as "linux-x64"; empty before .NET 8
 }
 
-// ProcessInfo asks what runs in the process.
+// ProcessInfo asks the server for information about the process.
 func (c *Client) ProcessInfo(ctx context.Context) (*Info, error) {
 	var payload []byte
 	var err error
@@ -45,7 +44,7 @@ func (c *Client) ProcessInfo(ctx context.Context) (*Info, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the runtime what it is: %w", err)
+		return nil, fmt.Errorf("cannot get information from the .NET runtime: %w", err)
 	}
 	a := answer{data: payload}
 	if cmd == cmdProcessInfo3 {
@@ -61,32 +60,31 @@ func (c *Client) ProcessInfo(ctx context.Context) (*Info, error) {
 		i.Platform = a.text()
 	}
 	if a.bad {
-		return nil, fmt.Errorf("asking the runtime what it is: %w: %d bytes are too few", ErrProtocol, len(payload))
+		return nil, fmt.Errorf("cannot get information from the .NET runtime: %w: only %d bytes", ErrProtocol, len(payload))
 	}
 	return i, nil
 }
 
-// perfMapOnly is the type of perf map that has the functions of compiled code and
-// nothing else.
+// perfMapOnly is the type of perf map that contains only the functions of compiled code.
 const perfMapOnly = 3
 
-// EnablePerfMap makes the process write the functions that it has compiled, and
-// those that it compiles from then on, into perf-PID.map in /tmp.
+// EnablePerfMap makes the process write the functions that it has compiled, and those that it
+// compiles from then on, to perf-PID.map in /tmp.
 func (c *Client) EnablePerfMap(ctx context.Context) error {
 	_, err := c.ask(ctx, cmdEnablePerfMap, []byte{perfMapOnly, 0, 0, 0})
 	if unknownCommand(err) {
-		return errors.New("the runtime is older than .NET 8, and writes a perf map only if it is started with DOTNET_PerfMapEnabled=3")
+		return errors.New("the .NET runtime is older than .NET 8: start the program with DOTNET_PerfMapEnabled=3 to get a perf map")
 	}
 	if err != nil {
-		return fmt.Errorf("asking the runtime for a perf map: %w", err)
+		return fmt.Errorf("cannot get a perf map from the .NET runtime: %w", err)
 	}
 	return nil
 }
 
-// DisablePerfMap ends what EnablePerfMap has begun.
+// DisablePerfMap ends the perf map that EnablePerfMap started.
 func (c *Client) DisablePerfMap(ctx context.Context) error {
 	if _, err := c.ask(ctx, cmdDisablePerfMap, nil); err != nil {
-		return fmt.Errorf("telling the runtime to end its perf map: %w", err)
+		return fmt.Errorf("cannot end the perf map of the .NET runtime: %w", err)
 	}
 	return nil
 }
@@ -100,7 +98,8 @@ func (c *Client) ask(ctx context.Context, cmd command, payload []byte) ([]byte, 
 	return answer, conn.Close()
 }
 
-// open sends a command and returns the connection behind the answer.
+// open sends a command and returns the payload of the answer, and the connection, positioned
+// after the answer.
 func (c *Client) open(ctx context.Context, cmd command, payload []byte) (net.Conn, []byte, error) {
 	message, err := appendMessage(nil, cmd, payload)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *Client) open(ctx context.Context, cmd command, payload []byte) (net.Con
 	if err != nil {
 		return nil, nil, c.slow(ctx, err, timeout)
 	}
-	// The end of ctx ends waiting, too.
+	// Stop waiting when ctx ends.
 	done := context.AfterFunc(within, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	_, err = conn.Write(message)
 	var answer []byte
@@ -132,13 +131,13 @@ func (c *Client) open(ctx context.Context, cmd command, payload []byte) (net.Con
 	return conn, answer, nil
 }
 
-// slow says what the end of waiting means.
+// slow returns the error for an expired deadline.
 func (c *Client) slow(ctx context.Context, err error, timeout time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("it does not answer within %v; is the process stopped?", timeout)
+		return fmt.Errorf("no answer within %v; is the process stopped?", timeout)
 	}
 	return err
 }

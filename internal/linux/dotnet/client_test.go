@@ -46,7 +46,7 @@ func TestProcessInfo(t *testing.T) {
 	}
 }
 
-// Commands have the bytes of those that were recorded.
+// The bytes of commands equal those that were recorded.
 func TestRequests(t *testing.T) {
 	recorded := exchanges(t)
 	s := &server{}
@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %x, want %x", name, s.requests[i], recorded[name].request)
 		}
 	}
-	// The recorded session asks for a format that is none; ours is 1.
+	// The recorded session asks for a format that does not exist; ours is 1.
 	config := Config{BufferMB: 64, Stacks: true, Providers: []Provider{{Name: "Microsoft-Windows-DotNETRuntime", Keywords: 1, Level: 5}}}
 	got, err := appendMessage(nil, cmdCollectTracing2, config.payload(cmdCollectTracing2))
 	if err != nil {
@@ -89,11 +89,11 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Answers that are errors, as they were recorded.
+// Recorded answers that are errors.
 func TestErrors(t *testing.T) {
 	for name, want := range map[string]string{
-		"unknown-command": "does not know the command (0x80131385)", "unknown-set": "does not know the command (0x80131385)",
-		"bad-magic": "another version of the protocol (0x80131386)", "collect-format-2": "does not understand the command's payload (0x80131384)",
+		"unknown-command": "unknown command (0x80131385)", "unknown-set": "unknown command (0x80131385)",
+		"bad-magic": "unsupported version of the protocol (0x80131386)", "collect-format-2": "cannot read the command's payload (0x80131384)",
 	} {
 		_, err := readAnswer(bytes.NewReader(exchanges(t)[name].response))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -108,8 +108,8 @@ func TestErrors(t *testing.T) {
 // stream is a stream of events, long enough that no socket holds it.
 func stream() []byte { return append(bytes.Repeat([]byte("Nettrace"), 1<<18), 1) }
 
-// A session streams until it is stopped, and then to its end, in any version of
-// the command that the runtime knows.
+// A session streams until it is stopped and then to its end, with each version of the command
+// that the runtime knows.
 func TestCollect(t *testing.T) {
 	for name, unknown := range map[string]map[command]bool{
 		"4": nil, "3": {cmdCollectTracing4: true}, "2": {cmdCollectTracing4: true, cmdCollectTracing3: true},
@@ -150,9 +150,9 @@ func TestCollectRefused(t *testing.T) {
 		want   string
 	}{
 		"none":      {Config{}, "takes 1 to 1000 providers, not 0"},
-		"old":       {Config{Stacks: true, Providers: []Provider{{Name: "P"}}}, "asking the runtime for its events: it does not know the command"},
+		"old":       {Config{Stacks: true, Providers: []Provider{{Name: "P"}}}, "cannot get events from the .NET runtime: unknown command"},
 		"no stacks": {Config{Providers: []Provider{{Name: "P"}}}, "older than .NET 8"},
-		"too long":  {Config{Providers: []Provider{{Name: strings.Repeat("x", 40000)}}}, "longer than the protocol takes"},
+		"too long":  {Config{Providers: []Provider{{Name: strings.Repeat("x", 40000)}}}, "too long for the protocol"},
 	} {
 		if _, err := c.CollectTracing(t.Context(), tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
@@ -163,7 +163,7 @@ func TestCollectRefused(t *testing.T) {
 	}
 }
 
-// Whatever answers, it ends with one error.
+// Any malformed answer results in one error.
 func TestBadAnswers(t *testing.T) {
 	request := exchanges(t)["ProcessInfo3"]
 	for name, response := range map[string][]byte{
@@ -179,8 +179,8 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// A process that is stopped does not answer; nobody waits for it longer than
-// asked for, or than he lives.
+// A stopped process does not answer. The client waits no longer than its timeout or the context
+// allows.
 func TestSilence(t *testing.T) {
 	c := serve(t, &server{silent: true})
 	c.Timeout = time.Millisecond

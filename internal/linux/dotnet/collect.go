@@ -10,30 +10,27 @@ import (
 	"time"
 )
 
-// Provider names events of a process.
+// Provider selects events of a process.
 type Provider struct {
 	Name      string
 	Keywords  uint64 // sets of events, as the provider defines them
 	Level     uint32 // 1 critical to 5 verbose
-	Arguments string // as "key=value;key=value"
+	Arguments string // such as "key=value;key=value"
 }
 
-// Config says what is streamed. The zero value but for Providers is without
-// stacks.
+// Config is what a session streams. By default it streams no stacks.
 type Config struct {
-	BufferMB  uint32 // memory that the process may use for it; 0 for 256
+	BufferMB  uint32 // MiB of memory that the process may use for the session; 0 means 256
 	Providers []Provider
-	Stacks    bool // with the stack of each event
-	// Rundown tells at the end of the methods that were compiled, so that stacks
-	// have names.
+	Stacks    bool // stream the stack of each event
+	// Rundown ends the stream with the methods that were compiled, so that frames have names.
 	Rundown bool
 }
 
-// RundownKeywords are those of a full rundown: methods and modules, with what
-// places their code.
+// RundownKeywords select a full rundown: methods and modules, and where their code is.
 const RundownKeywords = 0x80020139
 
-// stopTimeout is how long the rundown may take: it is read meanwhile.
+// stopTimeout is how long the rundown may take. It is read in the meantime.
 const stopTimeout = 10 * time.Minute
 
 const (
@@ -42,19 +39,18 @@ const (
 	maxProviders = 1000
 )
 
-// Session is a stream of events. Read delivers it, to io.EOF.
+// Session is a stream of events. Read returns it, up to io.EOF.
 type Session struct {
 	client *Client
 	id     uint64
 	conn   net.Conn
 }
 
-// ID is by which the process knows the session.
+// ID returns the ID by which the process knows the session.
 func (s *Session) ID() uint64 { return s.id }
 
-// CollectTracing begins a session. The stream begins at once, and must be read
-// then: the process waits for it when the session is to end. ctx is for the
-// beginning alone.
+// CollectTracing starts a session. The stream starts at once, and the caller must read it: the
+// process waits for the reader when the session ends. ctx applies only to the start.
 func (c *Client) CollectTracing(ctx context.Context, config Config) (*Session, error) {
 	if len(config.Providers) == 0 || len(config.Providers) > maxProviders {
 		return nil, fmt.Errorf("a session takes 1 to %d providers, not %d", maxProviders, len(config.Providers))
@@ -64,7 +60,7 @@ func (c *Client) CollectTracing(ctx context.Context, config Config) (*Session, e
 	var err error
 	for _, cmd := range []command{cmdCollectTracing4, cmdCollectTracing3, cmdCollectTracing2} {
 		if cmd == cmdCollectTracing2 && !config.Stacks {
-			return nil, errors.New("the runtime is older than .NET 8, and does not stream events without stacks")
+			return nil, errors.New("the .NET runtime is older than .NET 8 and cannot stream events without stacks")
 		}
 		conn, payload, err = c.open(ctx, cmd, config.payload(cmd))
 		if !unknownCommand(err) {
@@ -72,18 +68,18 @@ func (c *Client) CollectTracing(ctx context.Context, config Config) (*Session, e
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the runtime for its events: %w", err)
+		return nil, fmt.Errorf("cannot get events from the .NET runtime: %w", err)
 	}
 	a := answer{data: payload}
 	s := &Session{client: c, id: a.u64(), conn: conn}
 	if a.bad {
-		return nil, errors.Join(fmt.Errorf("asking the runtime for its events: %w: no session", ErrProtocol), conn.Close())
+		return nil, errors.Join(fmt.Errorf("cannot get events from the .NET runtime: %w: no session", ErrProtocol), conn.Close())
 	}
 	return s, nil
 }
 
-// payload is that of a command: all versions have the same but for what is
-// between the format and the providers.
+// payload returns the payload of a command. Its versions differ only between the format and the
+// providers.
 func (c *Config) payload(cmd command) []byte {
 	buffer := c.BufferMB
 	if buffer == 0 {
@@ -125,26 +121,25 @@ func flag(v bool) byte {
 func (s *Session) Read(p []byte) (int, error) {
 	n, err := s.conn.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("reading the events of the runtime: %w", err)
+		err = fmt.Errorf("read events of the .NET runtime: %w", err)
 	}
 	return n, err
 }
 
-// Stop ends the session: what is left of the stream comes, the rundown last, and
-// then its end. Stop does not return before that is read, so another goroutine has
-// to.
+// Stop ends the session. The rest of the stream follows, with the rundown last, and then
+// io.EOF. Stop returns only after that was read, so another goroutine must read.
 func (s *Session) Stop(ctx context.Context) error {
 	patient := *s.client
 	patient.Timeout = stopTimeout
 	_, err := patient.ask(ctx, cmdStopTracing, binary.LittleEndian.AppendUint64(nil, s.id))
 	if err != nil {
-		return fmt.Errorf("telling the runtime to end its events: %w", err)
+		return fmt.Errorf("cannot end the events of the .NET runtime: %w", err)
 	}
 	return nil
 }
 
-// Close drops the connection. A session that was not stopped ends by that, too,
-// without its rundown. It may be closed twice.
+// Close closes the connection. A session that was not stopped then ends without its rundown.
+// Close may be called twice.
 func (s *Session) Close() error {
 	if err := s.conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

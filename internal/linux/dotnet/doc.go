@@ -1,11 +1,11 @@
-// Package dotnet talks to the diagnostics server that is in every process of .NET
-// since version 3: it tells of the process, streams its events as nettrace, and
-// makes it write a perf map. The protocol is Microsoft's "Diagnostic IPC Protocol"
-// (documentation of dotnet/diagnostics): one command a connection over a socket
-// in the temporary folder of the process.
+// Package dotnet is a client of the diagnostics server that every .NET process has since
+// version 3. The server reports information about the process, streams its events as nettrace,
+// and makes it write a perf map. The protocol is Microsoft's "Diagnostic IPC Protocol"
+// (documentation of dotnet/diagnostics): one command per connection over a socket in the
+// temporary folder of the process.
 //
-// What comes over a socket is the process's, and not trusted: lengths are
-// bounded, and nobody waits for an answer longer than asked for.
+// The process controls what comes over the socket, so it is not trusted: lengths are bounded,
+// and every wait has a timeout.
 package dotnet
 
 import (
@@ -13,21 +13,21 @@ import (
 	"fmt"
 )
 
-// Why a process cannot be asked.
+// Why a process has no usable server.
 var (
-	// ErrNoServer says that there is no socket: the process is none of .NET, has
-	// not started its runtime yet, or has its diagnostics switched off.
+	// ErrNoServer reports that there is no socket: the process is not a .NET process, has not
+	// started its runtime yet, or has its diagnostics switched off.
 	ErrNoServer = errors.New("no diagnostics server of .NET")
-	// ErrProtocol says that the other end does not speak the protocol.
-	ErrProtocol = errors.New("no answer of a diagnostics server of .NET")
+	// ErrProtocol reports that the other end does not follow the protocol.
+	ErrProtocol = errors.New("not the answer of a diagnostics server of .NET")
 )
 
-// Error is what a server answers to a command that it does not carry out.
+// Error is the answer of a server that did not execute a command.
 type Error struct {
 	Code uint32 // HRESULT
 }
 
-// The codes that servers answer with.
+// The codes in such answers.
 const (
 	CodeBadEncoding    = 0x80131384
 	CodeUnknownCommand = 0x80131385
@@ -40,11 +40,11 @@ const (
 )
 
 var codeTexts = map[uint32]string{
-	CodeBadEncoding:    "it does not understand the command's payload",
-	CodeUnknownCommand: "it does not know the command",
-	CodeUnknownMagic:   "it speaks another version of the protocol",
+	CodeBadEncoding:    "cannot read the command's payload",
+	CodeUnknownCommand: "unknown command",
+	CodeUnknownMagic:   "unsupported version of the protocol",
 	CodeUnknownError:   "unknown error",
-	CodeFail:           "failed; it takes 64 sessions at a time",
+	CodeFail:           "failed; at most 64 sessions are possible at a time",
 	CodeAccess:         "access denied",
 	CodeInvalid:        "invalid argument",
 	CodeNotSupported:   "not supported",
@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("error 0x%08x", e.Code)
 }
 
-// unknownCommand says that a server is too old for a command.
+// unknownCommand reports whether an error means that a server is too old for a command.
 func unknownCommand(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == CodeUnknownCommand

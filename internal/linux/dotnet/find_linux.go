@@ -17,9 +17,8 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// Find returns a Client for a running process, whatever namespaces that is in:
-// its socket is looked for in what it sees as its temporary folder. The error
-// wraps ErrNoServer if there is none.
+// Find returns a Client for a running process in any namespace. It looks for the socket in the
+// temporary folder as the process sees it. The error wraps ErrNoServer if there is none.
 func Find(pid int) (*Client, error) {
 	stat, err := proc.ReadStat(pid)
 	if err != nil {
@@ -42,16 +41,16 @@ func Find(pid int) (*Client, error) {
 	name, foreign, err := socket(dir, inner, stat.Start, owners)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("look into the temporary folder %s of process %d: %w", folder, pid, err)
+		return nil, fmt.Errorf("read the temporary folder %s of process %d: %w", folder, pid, err)
 	case name == "" && foreign != "":
-		return nil, fmt.Errorf("process %d has %w in %s: %s was made by another user", pid, ErrNoServer, folder, foreign)
+		return nil, fmt.Errorf("process %d has %w in %s: %s belongs to another user", pid, ErrNoServer, folder, foreign)
 	case name == "":
-		return nil, fmt.Errorf("process %d has %w in %s: it is no program of .NET, or DOTNET_EnableDiagnostics=0 is set", pid, ErrNoServer, folder)
+		return nil, fmt.Errorf("process %d has %w in %s: it is not a .NET program, or DOTNET_EnableDiagnostics=0 is set", pid, ErrNoServer, folder)
 	}
 	exact := name == exactName(inner, stat.Start)
 	return &Client{dial: func(ctx context.Context) (net.Conn, error) {
-		// By way of the folder: the whole path may be longer than the address of
-		// a socket can be, and mean another place here.
+		// Connect through the open folder: the full path may be too long for a socket address,
+		// and may lead elsewhere in this mount namespace.
 		dir, err := openIn(pid, folder)
 		if err != nil {
 			return nil, err
@@ -69,9 +68,8 @@ func Find(pid int) (*Client, error) {
 	}}, nil
 }
 
-// checkPeer refuses a server that another user listens with, and if the name of the
-// socket does not have the time at which the process was started, one of another
-// process.
+// checkPeer returns an error if another user owns the server or, unless the name of the socket
+// contains the time at which the process started, if another process does.
 func checkPeer(conn net.Conn, pid int, exact bool, owners proc.Owners) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -87,26 +85,26 @@ func checkPeer(conn net.Conn, pid int, exact bool, owners proc.Owners) error {
 	}
 	switch {
 	case !owners.Has(peer.Uid):
-		return fmt.Errorf("user %d listens, who is not that of the process", peer.Uid)
-	case !exact && peer.Pid != 0 && int(peer.Pid) != pid: // 0: it cannot be seen from here
-		return fmt.Errorf("process %d listens", peer.Pid)
+		return fmt.Errorf("its server belongs to user %d, not to the user of the process", peer.Uid)
+	case !exact && peer.Pid != 0 && int(peer.Pid) != pid: // 0: the peer is in a PID namespace that is not visible here
+		return fmt.Errorf("its server is process %d", peer.Pid)
 	}
 	return nil
 }
 
-// explainDial says why a socket cannot be connected to.
+// explainDial returns the error for a socket that cannot be connected to.
 func explainDial(err error, pid int, name string) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("connect to %s of process %d: %w; only its user and root may", name, pid, fs.ErrPermission)
+		return fmt.Errorf("connect to %s of process %d: %w; run as its user or as root", name, pid, fs.ErrPermission)
 	case errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("%w behind %s of process %d any more", ErrNoServer, name, pid)
+		return fmt.Errorf("%w at %s of process %d any more", ErrNoServer, name, pid)
 	}
 	return fmt.Errorf("connect to %s of process %d: %w", name, pid, err)
 }
 
-// innerID returns the id that a process has in its own namespace, by which it
-// names its socket.
+// innerID returns the ID that a process has in its own namespace, which is part of the socket's
+// name.
 func innerID(pid int) (int, error) {
 	status, err := proc.ReadStatus(pid)
 	if err != nil || len(status.NSPID) == 0 {
@@ -115,8 +113,8 @@ func innerID(pid int) (int, error) {
 	return status.NSPID[len(status.NSPID)-1], nil
 }
 
-// temporary returns the temporary folder of a process, as it sees it: runtimes
-// take what TMPDIR was when they started.
+// temporary returns the temporary folder of a process, as the process sees it. Runtimes use the
+// value that TMPDIR had when they started.
 func temporary(pid int) string {
 	if folder := variable(pid, "TMPDIR"); folder != "" {
 		return folder
@@ -124,8 +122,8 @@ func temporary(pid int) string {
 	return "/tmp"
 }
 
-// variable returns what a variable was in the environment of a process when that
-// started; empty if it was not set. What cannot be read shows again at the folder.
+// variable returns the value that an environment variable had when a process started; "" if it
+// was not set or cannot be read. In the latter case, opening the folder fails as well.
 func variable(pid int, name string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -139,8 +137,8 @@ func variable(pid int, name string) string {
 	return ""
 }
 
-// openIn opens a folder of a process as that sees it: links in it lead where they
-// lead the process.
+// openIn opens a folder as a process sees it: symbolic links are resolved as they are for the
+// process.
 func openIn(pid int, folder string) (*os.File, error) {
 	base := "root"
 	if !path.IsAbs(folder) {
@@ -162,19 +160,19 @@ func openIn(pid int, folder string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), folder), nil
 }
 
-// The name of a socket, around the id of the process and the time at which it was
+// The name of a socket contains the ID of the process and the time at which the process
 // started.
 const socketPrefix, socketSuffix = "dotnet-diagnostic-", "-socket"
 
-// exactName is the name of the socket of a process that was started at a time, in ticks.
+// exactName returns the name of the socket of a process that started at a time, in ticks.
 func exactName(id int, started uint64) string {
 	return socketPrefix + strconv.Itoa(id) + "-" + strconv.FormatUint(started, 10) + socketSuffix
 }
 
-// socket returns the name of the socket of a process that has the id and was
-// started at a time, in ticks: those of processes that were killed may be left. If
-// none has that time the newest is taken. The folder may be everybody's: what is none
-// of the owners' is left out, and foreign is one such.
+// socket returns the name of the socket of a process with the given ID that started at a time,
+// in ticks. Sockets of processes that were killed may remain in the folder. If no socket has
+// that time, the newest is returned. Everybody may be able to write to the folder, so sockets
+// of other users are skipped; foreign is the name of one.
 func socket(dir *os.File, id int, started uint64, owners proc.Owners) (name, foreign string, err error) {
 	names, err := dir.Readdirnames(-1)
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// asServer makes the test program a process with a socket like that of a
-// runtime, which answers what is asked with its own command line: its variable.
+// asServer, in the environment, makes the test program a process with a socket like a
+// runtime's. It answers each command with a fixed answer that contains the socket's name. The
+// variable holds the time in that name.
 const asServer = "DOTNET_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,7 @@ func serveAs(start string) error {
 		start = fmt.Sprint(parsed.Start)
 	}
 	folder := os.Getenv("TMPDIR")
-	// By a name that is short enough for the address of a socket.
+	// Use a name that is short enough for a socket address.
 	if err := os.Chdir(folder); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func child(t *testing.T, folder, start string, attr *syscall.SysProcAttr) int {
 	return cmd.Process.Pid
 }
 
-// stale leaves sockets of processes that were killed.
+// stale creates sockets of processes that were killed.
 func stale(t *testing.T, folder string, id int, starts ...string) {
 	t.Helper()
 	for _, s := range starts {
@@ -131,7 +132,7 @@ func stale(t *testing.T, folder string, id int, starts ...string) {
 	}
 }
 
-// The socket of a process is found wherever it has its temporary folder.
+// The socket of a process is found wherever the process has its temporary folder.
 func TestFind(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	if err := os.MkdirAll(long, 0o700); err != nil {

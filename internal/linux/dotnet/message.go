@@ -11,8 +11,8 @@ import (
 // magic begins each message.
 const magic = "DOTNET_IPC_V1\x00"
 
-// headSize is the bytes of a message in front of its payload: magic, size of the
-// whole, command set and command, two that are 0.
+// headSize is the size of a message without its payload, in bytes: magic, size of the message,
+// command set and command, two bytes that are 0.
 const headSize = len(magic) + 6
 
 // maxMessage is the most bytes that a message can have.
@@ -36,11 +36,11 @@ const (
 	answerError        command = 0xffff
 )
 
-// appendMessage adds a message.
+// appendMessage appends a message to dst.
 func appendMessage(dst []byte, cmd command, payload []byte) ([]byte, error) {
 	size := headSize + len(payload)
 	if size > maxMessage {
-		return dst, fmt.Errorf("a command of %d bytes is longer than the protocol takes", size)
+		return dst, fmt.Errorf("a command of %d bytes is too long for the protocol", size)
 	}
 	dst = append(dst, magic...)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(size))
@@ -48,7 +48,7 @@ func appendMessage(dst []byte, cmd command, payload []byte) ([]byte, error) {
 	return append(dst, payload...), nil
 }
 
-// readAnswer reads the payload of an answer. The error of a server is an *Error.
+// readAnswer reads the payload of an answer. An error from the server is an *Error.
 func readAnswer(r io.Reader) ([]byte, error) {
 	head := make([]byte, headSize)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -72,17 +72,17 @@ func readAnswer(r io.Reader) ([]byte, error) {
 	return payload, nil
 }
 
-// noAnswer says that an answer ends early; other errors of reading are as they
-// are.
+// noAnswer converts the error of an answer that ends early to ErrProtocol. It returns other
+// errors unchanged.
 func noAnswer(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fmt.Errorf("%w: it has closed the connection", ErrProtocol)
+		return fmt.Errorf("%w: the connection was closed", ErrProtocol)
 	}
 	return err
 }
 
-// appendString adds a string: a count of units with the NUL, and those; nothing
-// but the count if it is empty.
+// appendString appends a string: the number of UTF-16 units with the NUL, and the units. An
+// empty string has only the number.
 func appendString(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, 0, 0, 0, 0)
@@ -95,7 +95,7 @@ func appendString(dst []byte, s string) []byte {
 	return dst
 }
 
-// answer takes a payload apart. After the first error all values are zero.
+// answer reads fields from a payload. After the first error all values are zero.
 type answer struct {
 	data []byte
 	bad  bool

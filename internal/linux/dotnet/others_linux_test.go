@@ -30,8 +30,8 @@ func needRoot(t *testing.T) {
 // listenAs serves at a path as another user.
 func listenAs(t *testing.T, uid int, path string) {
 	t.Helper()
-	t.Chdir(filepath.Dir(path)) // the folders above may be root's alone
-	runtime.LockOSThread()      // users are of threads
+	t.Chdir(filepath.Dir(path)) // only root may be able to use the folders above
+	runtime.LockOSThread()      // the user ID is per thread
 	effective := func(uid int) {
 		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
 			t.Fatal(e)
@@ -61,8 +61,8 @@ func ask(t *testing.T, pid int) error {
 	return err
 }
 
-// In a folder like /tmp somebody else may have made a socket under the name of the
-// process's, or put the name of one of the process's user on his own.
+// In a folder like /tmp, another user may have made a socket with the name of the process's, or
+// a link with that name to a socket of the process's user.
 func TestSocketsOfOthers(t *testing.T) {
 	needRoot(t)
 	for name, tt := range map[string]struct {
@@ -71,10 +71,10 @@ func TestSocketsOfOthers(t *testing.T) {
 		err             string
 	}{
 		"its user's":              {0, 0, true, ""},
-		"another's":               {stranger, stranger, true, "was made by another user"},
-		"another's, newest":       {stranger, stranger, false, "was made by another user"},
-		"another listens":         {stranger, 0, true, "user 54321 listens"},
-		"another process listens": {0, 0, false, "listens"},
+		"another's":               {stranger, stranger, true, "belongs to another user"},
+		"another's, newest":       {stranger, stranger, false, "belongs to another user"},
+		"another listens":         {stranger, 0, true, "belongs to user 54321"},
+		"another process listens": {0, 0, false, "its server is process"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -101,7 +101,7 @@ func TestSocketsOfOthers(t *testing.T) {
 	}
 }
 
-// A socket of somebody else's does not hide that of the process.
+// A socket of another user does not hide that of the process.
 func TestOwnSocketAmongOthers(t *testing.T) {
 	needRoot(t)
 	folder := t.TempDir()
@@ -115,7 +115,7 @@ func TestOwnSocketAmongOthers(t *testing.T) {
 	}
 }
 
-// A perf map that somebody else has made is not opened, nor is what is no file.
+// A perf map of another user is not opened, nor is anything but a regular file.
 func TestPerfMapsOfOthers(t *testing.T) {
 	needRoot(t)
 	m, err := FindPerfMap(os.Getpid())

@@ -13,12 +13,12 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// PerfMap is the file that EnablePerfMap makes a process write. It is found also
-// when the process has ended meanwhile.
+// PerfMap is the file that EnablePerfMap makes a process write. It can be opened even after the
+// process has ended.
 type PerfMap struct {
 	Path string // as the process names it
-	// Lasting says that the process was started with a perf map, so that it is not
-	// to be ended.
+	// Lasting reports that the process was started with a perf map, which should therefore not
+	// be ended.
 	Lasting bool
 
 	dir    *os.File
@@ -26,11 +26,11 @@ type PerfMap struct {
 	owners proc.Owners // of the process when it was running
 }
 
-// perfMapFolder is where perf maps are unless the process was told otherwise: TMPDIR
-// is nothing to them, as perf looks for them there.
+// perfMapFolder is the default folder of perf maps. TMPDIR does not apply to them, because perf
+// looks for them there.
 const perfMapFolder = "/tmp"
 
-// FindPerfMap finds out where a process writes its perf map. The caller closes it.
+// FindPerfMap finds where a process writes its perf map. The caller must close the result.
 func FindPerfMap(pid int) (*PerfMap, error) {
 	inner, err := innerID(pid)
 	if err != nil {
@@ -50,8 +50,8 @@ func FindPerfMap(pid int) (*PerfMap, error) {
 	return &PerfMap{Path: path.Join(folder, name), Lasting: enabled != "0", dir: dir, name: name, owners: owners}, nil
 }
 
-// Open opens the file. It follows no links, and takes no file of another user than the
-// process's: the folder may be everybody's.
+// Open opens the file. It follows no links and refuses files of users other than the process's,
+// because everybody may be able to write to the folder.
 func (p *PerfMap) Open() (*os.File, error) {
 	fd, err := unix.Openat(int(p.dir.Fd()), p.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p *PerfMap) Open() (*os.File, error) {
 	f := os.NewFile(uintptr(fd), p.Path)
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open the perf map %s: it is no regular file: %w", p.Path, fs.ErrInvalid)
+		err = fmt.Errorf("open the perf map %s: not a regular file: %w", p.Path, fs.ErrInvalid)
 	}
 	if err == nil && !p.owners.Made(info) {
-		err = fmt.Errorf("open the perf map %s: it was made by another user than the process's: %w", p.Path, fs.ErrPermission)
+		err = fmt.Errorf("open the perf map %s: it belongs to another user than the process: %w", p.Path, fs.ErrPermission)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -71,5 +71,5 @@ func (p *PerfMap) Open() (*os.File, error) {
 	return f, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (p *PerfMap) Close() error { return p.dir.Close() }

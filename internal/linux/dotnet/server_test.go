@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// exchange is a request and what a runtime of .NET 10.0.9 answered to it.
+// exchange is a request and the answer of a .NET 10.0.9 runtime.
 type exchange struct{ request, response []byte }
 
 func unhex(t testing.TB, s string) []byte {
@@ -26,7 +26,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// exchanges are recorded ones, by name.
+// exchanges returns recorded exchanges, by name.
 func exchanges(t testing.TB) map[string]exchange {
 	t.Helper()
 	text, err := os.ReadFile("testdata/ipc-exchanges.json")
@@ -44,13 +44,13 @@ func exchanges(t testing.TB) map[string]exchange {
 	return all
 }
 
-// server is a runtime: it answers requests as recorded, and streams.
+// server acts as a runtime: it sends recorded answers, and streams.
 type server struct {
 	t        testing.TB
 	answers  map[string][]byte // by request
-	unknown  map[command]bool  // commands that it is too old for
+	unknown  map[command]bool  // commands that it does not know
 	stream   []byte
-	held     int // bytes of the stream that come once it is stopped
+	held     int // bytes of the stream that follow after it is stopped
 	silent   bool
 	listener net.Listener
 
@@ -60,7 +60,7 @@ type server struct {
 	drained  chan struct{}
 }
 
-// serve starts a server and returns a client of it.
+// serve starts a server and returns a client for it.
 func serve(t testing.TB, s *server) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -95,7 +95,7 @@ func serve(t testing.TB, s *server) *Client {
 	}}
 }
 
-// session is the id of all sessions.
+// session is the ID of all sessions.
 const session = 0x1234567890
 
 func (s *server) handle(conn net.Conn) {
@@ -128,7 +128,7 @@ func (s *server) handle(conn net.Conn) {
 			s.t.Errorf("stop of session % x", request[headSize:])
 		}
 		close(s.stopped)
-		<-s.drained // as the runtime does
+		<-s.drained // like the runtime
 		answer = ok
 	default:
 		_, _ = conn.Write(append(ok, s.stream[:len(s.stream)-s.held]...))

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices reads what disks, network and screen tell. What is missing is nil.
+// devices reads the state of disks, network and screen. What is missing is nil.
 type devices struct {
 	disks, interfaces   *source
 	brightness, voltage *source
@@ -24,7 +24,7 @@ type devices struct {
 	begun               bool
 }
 
-// seldomEvery is how often what hardly changes, and may take long to read, is read.
+// seldomEvery is how often slow or rarely changing values are read.
 const seldomEvery = time.Second
 
 func newDevices() *devices {
@@ -39,9 +39,9 @@ func newDevices() *devices {
 	return d
 }
 
-// first opens the first file of a pattern that is wanted, or returns nil.
+// first opens the first file of a pattern for which wanted returns true, or returns nil.
 func first(pattern string, wanted func(path string) bool) *source {
-	paths, _ := filepath.Glob(pattern) // the pattern is right
+	paths, _ := filepath.Glob(pattern) // the pattern is well-formed
 	for _, path := range paths {
 		if wanted(path) {
 			if s, err := openSource(path, 64); err == nil {
@@ -52,7 +52,7 @@ func first(pattern string, wanted func(path string) bool) *source {
 	return nil
 }
 
-// disk says whether a block device is a disk, and no part of one or made of others:
+// disk reports whether a block device is a disk and not a partition or made from other devices:
 // it belongs to a device of the machine.
 func (d *devices) disk(name string) bool {
 	is, known := d.isDisk[name]
@@ -64,7 +64,7 @@ func (d *devices) disk(name string) bool {
 	return is
 }
 
-// read reads what has happened since the reading before.
+// read reads what has happened since the last reading.
 func (d *devices) read(r *Reading) {
 	now := r.Time
 	r.Disks, r.Network = Disks{}, Network{}
@@ -95,7 +95,7 @@ func (d *devices) read(r *Reading) {
 	r.DriveUsed, r.Brightness, r.Voltage = d.driveUsed, d.brightnessIs, d.voltageIs
 }
 
-// number returns the number that a file has, 0 if it has none.
+// number returns the number in a file, or 0 if it has none.
 func (s *source) number() uint64 {
 	if s == nil {
 		return 0

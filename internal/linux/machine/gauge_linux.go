@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Gauge reads of one process how much memory of it is resident and how long it has used
-// processors. A reading takes two system calls, whatever the size of the process.
+// Gauge reads how much memory of one process is resident and how much processor time it has
+// used. A reading takes two system calls, whatever the size of the process.
 type Gauge struct {
 	pid   int
 	page  uint64 // bytes
 	statm *source
 }
 
-// NewGauge returns a Gauge of a process. The error is [ErrGone] if there is none.
+// NewGauge returns a Gauge for a process. The error is [ErrGone] if there is none.
 func NewGauge(pid int) (*Gauge, error) {
 	statm, err := openSource("/proc/"+strconv.Itoa(pid)+"/statm", 256)
 	if err != nil {
@@ -24,8 +24,8 @@ func NewGauge(pid int) (*Gauge, error) {
 	return &Gauge{pid: pid, page: uint64(os.Getpagesize()), statm: statm}, nil
 }
 
-// Resident returns how many bytes are resident. The error is [ErrGone] if the process has
-// no memory any more.
+// Resident returns the resident memory in bytes. The error is [ErrGone] if the process has no
+// memory any more.
 func (g *Gauge) Resident() (uint64, error) {
 	text, err := g.statm.once()
 	if err != nil {
@@ -38,8 +38,8 @@ func (g *Gauge) Resident() (uint64, error) {
 	return resident * g.page, nil
 }
 
-// CPU returns how long all threads of the process, those that have ended included, have
-// used processors. The error is [ErrGone] if it has ended.
+// CPU returns the processor time of all threads of the process, including those that have
+// ended. The error is [ErrGone] if the process has ended.
 func (g *Gauge) CPU() (time.Duration, error) {
 	ns, err := cpuClock(g.pid)
 	if err != nil {
@@ -48,7 +48,7 @@ func (g *Gauge) CPU() (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// Close closes the Gauge. It may be nil.
+// Close closes the Gauge, which may be nil.
 func (g *Gauge) Close() {
 	if g != nil {
 		g.statm.Close()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A Gauge reads of this process what it has, and of one that is not there that it is gone.
+// A Gauge reads the values of this process, and reports that a process without one is gone.
 func TestGauge(t *testing.T) {
 	g, err := NewGauge(os.Getpid())
 	if err != nil {

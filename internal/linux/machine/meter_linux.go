@@ -9,28 +9,28 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// Meter reads the state of the machine again and again. One goroutine may use it.
+// Meter reads the state of the machine repeatedly. Only one goroutine may use it.
 type Meter struct {
 	stat, memory *source
-	frequency    []*source // of each processor; nil where it does not tell
-	frequencies  []float32 // as they were read last
+	frequency    []*source // of each processor; nil if unknown
+	frequencies  []float32 // from the last reading
 	slower       pace      // of frequencies
 	cpus, were   []cpuTime
 	loads        []float32
 	target       *target
 	others       *others
 	devices      *devices
-	last         int64 // when it was read before
+	last         int64 // time of the last reading
 }
 
-// New returns a meter of the machine and a process of it. An error that is ErrGone says
-// that the process has ended.
+// New returns a meter of the machine and of a process. The error is ErrGone if the process has
+// ended.
 func New(pid int) (*Meter, error) {
-	// The clocks of processes are known by the ids of the own namespace.
+	// The CPU clocks of processes need IDs of our own PID namespace.
 	if self, err := proc.Self(); err != nil {
 		return nil, err
 	} else if self != os.Getpid() {
-		return nil, errors.New("/proc counts processes otherwise than this one: it is of another PID namespace")
+		return nil, errors.New("/proc belongs to a different PID namespace than this program: mount the /proc of this namespace")
 	}
 	m := &Meter{devices: newDevices()}
 	err := m.open(pid)
@@ -64,13 +64,14 @@ func (m *Meter) open(pid int) (err error) {
 	}
 	m.cpus, m.were = make([]cpuTime, n), make([]cpuTime, n)
 	m.loads, m.frequencies, m.frequency = make([]float32, n), make([]float32, n), make([]*source, n)
-	told := false
+	reported := false
 	for i := range m.frequency {
 		m.frequency[i], _ = openSource("/sys/devices/system/cpu/cpu"+strconv.Itoa(i)+"/cpufreq/scaling_cur_freq", 64)
-		told = told || m.frequency[i] != nil
+		reported = reported || m.frequency[i] != nil
 	}
-	if !told {
-		// Then it does not change while we look, either.
+	if !reported {
+		// Read the frequencies once: where the machine does not report them, they do not
+		// change.
 		if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 			parseMHz(text, m.frequencies)
 		}
@@ -78,12 +79,12 @@ func (m *Meter) open(pid int) (err error) {
 	return nil
 }
 
-// Processors returns how many elements the lists of a reading have that are about
-// processors: those of the machine, also those that are off.
+// Processors returns the length of the per-processor lists of a reading. It includes processors
+// that are off.
 func (m *Meter) Processors() int { return len(m.loads) }
 
-// Read reads the state as it is now. It reuses the lists of r. The error is ErrGone
-// when the process has ended.
+// Read reads the current state. It reuses the lists of r. The error is ErrGone if the process
+// has ended.
 func (m *Meter) Read(r *Reading) error {
 	text, err := m.stat.read()
 	if err != nil {
@@ -121,11 +122,10 @@ func (m *Meter) Read(r *Reading) error {
 	return nil
 }
 
-// load finds the load of a processor. Where no clock tick has passed it is that of
-// before.
+// load computes the load of a processor. If no clock tick has passed, the last load stays.
 func (m *Meter) load(i int) {
 	now, was := m.cpus[i], m.were[i]
-	if now == (cpuTime{}) || was == (cpuTime{}) { // it is or was off, or this is the first reading
+	if now == (cpuTime{}) || was == (cpuTime{}) { // the processor is or was off, or this is the first reading
 		m.loads[i] = 0
 		return
 	}

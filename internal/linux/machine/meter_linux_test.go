@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// worker starts a process that waits. The function lets it use a processor for a while,
-// and returns when it waits again.
+// worker starts a process that waits. work lets it use a processor for a while and returns when
+// it waits again.
 func worker(t *testing.T) (pid int, work func()) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while read x; do i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo; done")
@@ -47,7 +47,7 @@ func worker(t *testing.T) (pid int, work func()) {
 	}
 }
 
-// cpuUsed returns the time on processors of a process by /proc/PID/stat.
+// cpuUsed returns the processor time of a process according to /proc/PID/stat.
 func cpuUsed(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -66,8 +66,8 @@ func cpuUsed(t *testing.T, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// Loads of a busy process, of its thread, and as one of others, are what it used of the
-// processors by /proc/PID/stat.
+// The loads of a busy process, of its thread, and as one of the others, match the processor
+// time in /proc/PID/stat.
 func TestLoads(t *testing.T) {
 	busy, work := worker(t)
 	of, err := New(busy)
@@ -87,7 +87,7 @@ func TestLoads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The readings are somewhere between these times, on a busy machine anywhere.
+	// The readings are somewhere between these times; on a busy machine they may be anywhere.
 	outside, usedOutside := time.Now(), cpuUsed(t, busy)
 	read()
 	if r.Target.Percent != 0 || len(r.Others) != 0 || r.Disks != (Disks{}) || r.Network != (Network{}) || slices.Max(r.Loads) != 0 {
@@ -132,7 +132,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// Sizes are between those that /proc shows before and behind.
+// Sizes are between those that /proc shows before and after.
 func TestTargetSizes(t *testing.T) {
 	ballast := make([]byte, 64<<20)
 	for i := range ballast {
@@ -158,7 +158,7 @@ func TestTargetSizes(t *testing.T) {
 		}
 		return n
 	}
-	const slack = 16 << 20 // the runtime goes on, and counters lag
+	const slack = 16 << 20 // the runtime continues to run, and counters lag
 	near := func(what string, got, want uint64) {
 		t.Helper()
 		if got > want+slack || want > got+slack {
@@ -181,8 +181,7 @@ func TestTargetSizes(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
-// A process that has ended is said to be gone, before its parent has waited for it and
-// after that.
+// A process that has ended is reported as gone, before and after its parent has waited for it.
 func TestGone(t *testing.T) {
 	cmd := exec.Command("cat")
 	in, err := cmd.StdinPipe()
@@ -215,7 +214,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// What it costs to read: of this process, with the others of this machine.
+// BenchmarkRead measures a reading of this process and of the others of this machine.
 func BenchmarkRead(b *testing.B) {
 	m, err := New(os.Getpid())
 	if err != nil {
@@ -232,7 +231,7 @@ func BenchmarkRead(b *testing.B) {
 		if err := m.Read(&r); err != nil {
 			b.Fatal(err)
 		}
-		// As after a period: nothing is held up.
+		// Everything is due, as after a period.
 		m.slower.due, m.target.sizes.due, m.target.slower.due, m.others.slower.due, m.devices.slower.due = 0, 0, 0, 0, 0
 	}
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {

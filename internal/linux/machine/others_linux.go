@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// others reads which processes use the processors, but for one. The kernel tells the
-// processor time of any process by a clock, without a file to read.
+// others reads which other processes use the processors. The kernel provides the processor time
+// of any process as a clock, so no file needs to be read.
 type others struct {
 	except int
 	dir    *os.File
-	known  []process // ordered by id
+	known  []process // ordered by ID
 	listed pace
 	slower pace
 	readAt int64
@@ -24,10 +24,10 @@ type others struct {
 // process is another process.
 type process struct {
 	pid int
-	cpu int64 // ns on processors
+	cpu int64 // processor time in ns
 }
 
-// listEvery is how old the list of processes may be.
+// listEvery is the maximum age of the list of processes.
 const listEvery = time.Second
 
 func newOthers(except int) (*others, error) {
@@ -38,7 +38,7 @@ func newOthers(except int) (*others, error) {
 	return &others{except: except, dir: dir, listed: pace{least: int64(listEvery)}}, nil
 }
 
-// read appends the loads since the reading before.
+// read appends the loads since the last reading.
 func (o *others) read(dst []Load, now int64, processors int) []Load {
 	o.slower.run(now, spent, func() {
 		capacity := float64(now-o.readAt) * float64(processors)
@@ -50,7 +50,7 @@ func (o *others) read(dst []Load, now int64, processors int) []Load {
 			if err != nil {
 				continue // it has ended
 			}
-			// A clock that went back is that of another process with the id.
+			// A clock that went back belongs to another process that reuses the ID.
 			if load := percent(cpu-p.cpu, capacity); load > 0 {
 				o.loads = append(o.loads, Load{p.pid, load})
 			}
@@ -66,15 +66,14 @@ func (o *others) find(pid int) (int, bool) {
 	return slices.BinarySearchFunc(o.known, pid, func(p process, pid int) int { return p.pid - pid })
 }
 
-// list looks which processes there are. Of those that are new what they use counts from
-// now on.
+// list reads which processes exist. The processor time of new ones counts from now on.
 func (o *others) list() {
 	if _, err := o.dir.Seek(0, io.SeekStart); err != nil {
 		return
 	}
 	names, err := o.dir.Readdirnames(-1)
 	if err != nil {
-		return // those that are known stay
+		return // keep the known ones
 	}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)

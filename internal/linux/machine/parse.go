@@ -2,10 +2,10 @@ package machine
 
 import "bytes"
 
-// cpuTime is what a processor did since the start, in clock ticks.
+// cpuTime is what a processor has done since boot, in clock ticks.
 type cpuTime struct{ busy, idle uint64 }
 
-// number takes the next number off a text. ok is false if there is none.
+// number reads the next number of a text. ok is false if there is none.
 func number(text []byte) (n uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t') {
@@ -19,8 +19,7 @@ func number(text []byte) (n uint64, rest []byte, ok bool) {
 	return n, text[i:], i > begin
 }
 
-// numbers takes as many numbers off a text as there is room for in to, and says
-// whether there were that many.
+// numbers fills to with numbers from a text and reports whether there were enough.
 func numbers(text []byte, to []uint64) bool {
 	for i := range to {
 		n, rest, ok := number(text)
@@ -32,13 +31,13 @@ func numbers(text []byte, to []uint64) bool {
 	return true
 }
 
-// line takes the next line off a text.
+// line splits the first line off a text.
 func line(text []byte) (first, rest []byte) {
 	first, rest, _ = bytes.Cut(text, []byte{'\n'})
 	return first, rest
 }
 
-// word takes the next word off a text.
+// word splits the first word off a text.
 func word(text []byte) (first, rest []byte) {
 	text = bytes.TrimLeft(text, " ")
 	if i := bytes.IndexByte(text, ' '); i >= 0 {
@@ -47,11 +46,11 @@ func word(text []byte) (first, rest []byte) {
 	return text, nil
 }
 
-// parseCPUs reads /proc/stat into to, by the numbers of the processors, and returns how
-// many there are. Those that are off have no line, and no time.
+// parseCPUs reads /proc/stat into to, indexed by processor, and returns the number of
+// processors that are on. Those that are off have no line and keep no time.
 func parseCPUs(text []byte, to []cpuTime) (running int) {
 	clear(to)
-	_, text = line(text) // all together
+	_, text = line(text) // the sum of all processors
 	for len(text) > 0 {
 		var row []byte
 		row, text = line(text)
@@ -71,8 +70,8 @@ func parseCPUs(text []byte, to []cpuTime) (running int) {
 	return running
 }
 
-// parseKilobytes returns a line of /proc/meminfo or smaps_rollup in bytes; name has its
-// colon.
+// parseKilobytes returns the value of a line of /proc/meminfo or smaps_rollup in bytes; name
+// includes the colon.
 func parseKilobytes(text []byte, name string) (size uint64, ok bool) {
 	for len(text) > 0 {
 		var row []byte
@@ -85,7 +84,7 @@ func parseKilobytes(text []byte, name string) (size uint64, ok bool) {
 	return 0, false
 }
 
-// parseUsed returns how much of the memory is used, of /proc/meminfo.
+// parseUsed returns how much memory is in use according to /proc/meminfo, in bytes.
 func parseUsed(text []byte) uint64 {
 	total, _ := parseKilobytes(text, "MemTotal:")
 	available, ok := parseKilobytes(text, "MemAvailable:")
@@ -95,17 +94,18 @@ func parseUsed(text []byte) uint64 {
 	return total - available
 }
 
-// parseStatm returns sizes in pages: all, in memory, and of that shared with others.
+// parseStatm returns sizes in pages: all memory, resident memory, and the part of it that is
+// shared.
 func parseStatm(text []byte) (virtual, resident, shared uint64, ok bool) {
 	var n [3]uint64
 	ok = numbers(text, n[:])
 	return n[0], n[1], n[2], ok
 }
 
-// sectorSize is the unit of /proc/diskstats, whatever the disk has.
+// sectorSize is the unit of /proc/diskstats in bytes, whatever the disk uses.
 const sectorSize = 512
 
-// parseDisks adds up /proc/diskstats of what is a disk.
+// parseDisks sums up the disks in /proc/diskstats.
 func parseDisks(text []byte, isDisk func(name string) bool) (d Disks) {
 	for len(text) > 0 {
 		var row, name []byte
@@ -130,7 +130,7 @@ func parseDisks(text []byte, isDisk func(name string) bool) (d Disks) {
 	return d
 }
 
-// parseInterfaces adds up /proc/net/dev.
+// parseInterfaces sums up /proc/net/dev, without the loopback interface.
 func parseInterfaces(text []byte) (w Network) {
 	_, text = line(text)
 	_, text = line(text) // titles
@@ -149,7 +149,7 @@ func parseInterfaces(text []byte) (w Network) {
 	return w
 }
 
-// parseTicks returns the time on processors of /proc/PID/stat, in clock ticks.
+// parseTicks returns the processor time in /proc/PID/stat, in clock ticks.
 func parseTicks(text []byte) (ticks uint64, ok bool) {
 	end := bytes.LastIndexByte(text, ')')
 	if end < 0 {
@@ -164,7 +164,7 @@ func parseTicks(text []byte) (ticks uint64, ok bool) {
 	return n[0] + n[1], ok
 }
 
-// parsePresent returns how many processors a list like "0-3,6" needs numbers for.
+// parsePresent returns the length of a list indexed by the processors in a text like "0-3,6".
 func parsePresent(text []byte) int {
 	last, ok := uint64(0), false
 	for len(text) > 0 {
@@ -182,8 +182,8 @@ func parsePresent(text []byte) int {
 	return int(last) + 1
 }
 
-// parseMHz returns the frequencies of /proc/cpuinfo in kHz, in the order of the
-// processors that run, into to.
+// parseMHz stores the frequencies of /proc/cpuinfo in to, in kHz, in the order of the
+// processors that are on.
 func parseMHz(text []byte, to []float32) {
 	at := -1
 	for len(text) > 0 {
@@ -212,8 +212,8 @@ func parseMHz(text []byte, to []float32) {
 	}
 }
 
-// between returns how much a counter has grown. One that went back tells nothing: the
-// time that a processor waited for disks does, and so do sums when a device is removed.
+// between returns how much a counter has grown, and 0 if it went back: the time that a
+// processor waited for disks does that, and so do sums when a device is removed.
 func between(before, now uint64) uint64 {
 	if now < before {
 		return 0
@@ -221,7 +221,7 @@ func between(before, now uint64) uint64 {
 	return now - before
 }
 
-// since returns what was done after an earlier state.
+// since returns the difference to an earlier state.
 func (d *Disks) since(was *Disks) Disks {
 	return Disks{
 		between(was.Reads, d.Reads), between(was.BytesRead, d.BytesRead),
@@ -229,12 +229,12 @@ func (d *Disks) since(was *Disks) Disks {
 	}
 }
 
-// since returns what was moved after an earlier state.
+// since returns the difference to an earlier state.
 func (w *Network) since(was *Network) Network {
 	return Network{between(was.Sent, w.Sent), between(was.Received, w.Received)}
 }
 
-// percent returns what part of the time of all processors something used.
+// percent returns used as a percentage of the time of all processors.
 func percent(used int64, capacity float64) float32 {
 	if capacity <= 0 || used <= 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The texts are captured from machines, and cut.
+// The texts were captured on real machines and shortened.
 
 const statText = `cpu  137282 7375 16822 72662 564 0 204 101 0 0
 cpu0 68602 3421 7866 37427 145 0 29 47 0 0
@@ -26,7 +26,7 @@ func TestCPUs(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// One more than were there at the start.
+	// One more than there were at the start.
 	if n := parseCPUs([]byte(statText), got[:2]); n != 1 || got[0] != want[0] {
 		t.Errorf("%d, %v", n, got[:2])
 	}
@@ -50,7 +50,7 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%d bytes are used", got)
 	}
 	if got := parseUsed([]byte("MemTotal: 5 kB\n")); got != 0 {
-		t.Errorf("%d bytes are used of a machine that does not tell", got)
+		t.Errorf("%d bytes are used on a machine that reports none", got)
 	}
 	if got, ok := parseKilobytes([]byte(rollupText), "Pss:"); got != 281<<10 || !ok {
 		t.Errorf("pss %d, %v", got, ok)
@@ -167,7 +167,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What the kernel prints is trusted, but not with our life.
+// The kernel's output is trusted, but must not crash the program.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{statText, meminfoText, diskstatsText, netText, cpuinfoText, "0-3,6"} {
 		f.Add(text)

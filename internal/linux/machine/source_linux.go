@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// source is a file of the kernel that stays open and is read again and again.
+// source is a file of the kernel that stays open and is read repeatedly.
 type source struct {
 	f   *os.File
 	fd  int // of f
 	buf []byte
 }
 
-// openSource opens a file. Its text is expected to have less than size bytes; more are
-// read all the same.
+// openSource opens a file. Its text is expected to have less than size bytes; longer texts can
+// still be read.
 func openSource(path string, size int) (*source, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func openSource(path string, size int) (*source, error) {
 	return &source{f, int(f.Fd()), make([]byte, 0, size)}, nil
 }
 
-// read returns the whole text as it is now, valid until the next read.
+// read returns the whole current text, which is valid until the next read.
 func (s *source) read() ([]byte, error) {
 	s.buf = s.buf[:0]
 	for {
@@ -43,8 +43,8 @@ func (s *source) read() ([]byte, error) {
 	}
 }
 
-// once returns the text of a file that the kernel gives out in one piece, which saves
-// asking whether there is more.
+// once returns the text of a file that the kernel returns in one piece. It saves the read that
+// would find the end.
 func (s *source) once() ([]byte, error) {
 	n, err := unix.Pread(s.fd, s.buf[:cap(s.buf)], 0)
 	if errors.Is(err, unix.EINTR) {
@@ -73,9 +73,9 @@ func clock() int64 {
 	return ts.Nano()
 }
 
-// spent calls a function and returns for how long it used a processor, in ns.
+// spent calls a function and returns the processor time that it used, in ns.
 func spent(read func()) int64 {
-	runtime.LockOSThread() // whose clock is read
+	runtime.LockOSThread() // the clock is that of the thread
 	defer runtime.UnlockOSThread()
 	var before, after unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &before) // cannot fail with these arguments
@@ -84,7 +84,7 @@ func spent(read func()) int64 {
 	return after.Nano() - before.Nano()
 }
 
-// cpuClock returns how long a process, all its threads, has used processors, in ns.
+// cpuClock returns the processor time of all threads of a process, in ns.
 func cpuClock(pid int) (int64, error) {
 	const sched = 2 // CPUCLOCK_SCHED of the kernel's include/linux/posix-timers.h
 	var ts unix.Timespec

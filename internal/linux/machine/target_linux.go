@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// maxOpenThreads is for how many threads files stay open. Those of others are opened
-// each time.
+// maxOpenThreads is the number of threads whose files stay open. The files of further threads
+// are opened for each reading.
 const maxOpenThreads = 256
 
 // target reads the state of one process.
@@ -23,24 +23,24 @@ type target struct {
 	pid      int
 	page     uint64 // bytes
 	statm    *source
-	rollup   *source // nil if the kernel has none, or does not show it
+	rollup   *source // nil if the kernel has none or does not show it
 	tasks    *os.File
-	cpu      int64 // ns on processors
+	cpu      int64 // processor time in ns
 	threads  map[int]*thread
-	readAt   int64 // when threads were read
+	readAt   int64 // when threads were last read
 	round    uint64
 	sizes    pace
 	slower   pace
 	pss      uint64
 	loads    []Load
-	schedule bool // the kernel says how long threads ran in ns
+	schedule bool // the kernel reports the processor time of threads in ns
 }
 
-// thread is what was read of a thread.
+// thread is the last reading of a thread.
 type thread struct {
-	source *source // nil if it is not kept open
-	cpu    int64   // ns on processors
-	round  uint64  // when it was seen last
+	source *source // nil if it does not stay open
+	cpu    int64   // processor time in ns
+	round  uint64  // when it was last seen
 }
 
 func newTarget(pid int) (*target, error) {
@@ -63,7 +63,7 @@ func newTarget(pid int) (*target, error) {
 	return t, nil
 }
 
-// gone says that the process has ended where an error means that.
+// gone converts an error that means that the process has ended to ErrGone.
 func gone(err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) {
 		return ErrGone
@@ -71,8 +71,8 @@ func gone(err error) error {
 	return err
 }
 
-// read reads the state at a time; capacity is how many ns all processors have had since
-// the reading before, 0 in the first one.
+// read reads the state at a time. capacity is the time of all processors since the last
+// reading, in ns; 0 in the first one.
 func (t *target) read(p *Process, now int64, processors int, capacity float64) error {
 	cpu, err := cpuClock(t.pid)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *target) read(p *Process, now int64, processors int, capacity float64) e
 	}
 	virtual, resident, shared, ok := parseStatm(text)
 	if !ok {
-		return ErrGone // a process that is ending has no memory
+		return ErrGone // a process that is exiting has no memory
 	}
 	p.Virtual, p.Resident, p.Shared = virtual*t.page, resident*t.page, shared*t.page
 	if t.rollup != nil {
@@ -102,7 +102,7 @@ func (t *target) read(p *Process, now int64, processors int, capacity float64) e
 	return err
 }
 
-// readThreads reads how long each thread has run.
+// readThreads reads the processor time of each thread.
 func (t *target) readThreads(now int64, processors int) error {
 	if _, err := t.tasks.Seek(0, io.SeekStart); err != nil {
 		return gone(err)
@@ -130,7 +130,7 @@ func (t *target) readThreads(now int64, processors int) error {
 		}
 		cpu, err := t.ran(tid, x)
 		if err != nil {
-			continue // it has ended; it is forgotten below
+			continue // it has ended and is removed below
 		}
 		x.round = t.round
 		load := Load{ID: tid}
@@ -150,7 +150,7 @@ func (t *target) readThreads(now int64, processors int) error {
 	return nil
 }
 
-// ran returns how long a thread has run, in ns.
+// ran returns the processor time of a thread, in ns.
 func (t *target) ran(tid int, x *thread) (int64, error) {
 	from := x.source
 	if from == nil {

@@ -12,17 +12,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// What keeps the state from being read whole.
+// Reasons why the state cannot be read completely.
 var (
-	errChanged = errors.New("the heap has changed meanwhile")
+	errChanged = errors.New("the heap changed while it was read")
 	errLate    = errors.New("the heap has too many free blocks")
-	errBroken  = errors.New("the heap makes no sense")
+	errBroken  = errors.New("the heap is inconsistent")
 )
 
-// maxArenas is how many arenas are looked at: the library makes eight per processor.
+// maxArenas is the most arenas that are read: the library makes eight per processor.
 const maxArenas = 1 << 14
 
-// Bits of a block's size.
+// Flags in a block's size.
 const (
 	flagMapped = 2
 	flags      = 7
@@ -34,25 +34,25 @@ type reader struct {
 	layout            layout
 	arena, parameters uint64 // addresses of the variables
 	deadline          time.Time
-	since             uint // blocks since the deadline was looked at
+	since             uint // blocks since the deadline was checked
 }
 
-// arenas is what is compared to notice that the heap has changed: all arenas and the
-// parameters, as they are in memory.
+// arenas is what is compared to detect changes of the heap: copies of all arenas and the
+// parameters.
 type arenas struct {
 	at   []uint64
 	data [][]byte
 }
 
-// equal says whether two readings are the same.
+// equal reports whether two readings are the same.
 func (a *arenas) equal(b *arenas) bool {
 	return slices.Equal(a.at, b.at) && slices.EqualFunc(a.data, b.data, bytes.Equal)
 }
 
-// read returns what mallinfo2 says, without the bounds. The counts of free blocks are
-// only right if the process did not touch its heap meanwhile: of that it returns
-// errChanged. It returns what could be read with errChanged and errLate, too: all that
-// is in the arenas themselves.
+// read returns the values of mallinfo2, without the bounds of the heap. The counts of free
+// blocks are right only if the process did not use its heap in the meantime; otherwise read
+// returns errChanged. With errChanged and errLate, the result still holds what the arenas
+// themselves contain.
 func (r *reader) read() (trace.HeapInfo, error) {
 	before, err := r.snapshot()
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *reader) read() (trace.HeapInfo, error) {
 	return lists, nil
 }
 
-// snapshot reads all arenas, and the parameters behind them.
+// snapshot copies all arenas and the parameters.
 func (r *reader) snapshot() (*arenas, error) {
 	arenaSize, parameterSize := r.layout.sizes()
 	all := &arenas{}
@@ -117,8 +117,8 @@ func (r *reader) snapshot() (*arenas, error) {
 	return all, nil
 }
 
-// addLists adds an arena's free blocks, as int_mallinfo does: those of the fast bins, the
-// top and those of the other bins.
+// addLists adds an arena's free blocks, like int_mallinfo: those of the fast bins, the top and
+// those of the other bins.
 func (r *reader) addLists(at uint64, b []byte, info *trace.HeapInfo) error {
 	top, err := r.chunk(r.wordOf(b, r.layout.top))
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *reader) addLists(at uint64, b []byte, info *trace.HeapInfo) error {
 		}
 	}
 	for field := r.layout.bins; field < r.layout.binsEnd; field += 2 * w {
-		// The links of the list are where a block would have them.
+		// The head of the list is a block whose links are these two fields.
 		head := at + field - 2*w
 		for p := r.wordOf(b, field+w); p != head; {
 			c, err := r.chunk(p)
@@ -148,8 +148,8 @@ func (r *reader) addLists(at uint64, b []byte, info *trace.HeapInfo) error {
 	return nil
 }
 
-// addFast adds the blocks of a fast bin. Since glibc 2.32 links to the next block are
-// mixed with the address where they are.
+// addFast adds the blocks of a fast bin. Since glibc 2.32, links to the next block are combined
+// with their own address.
 func (r *reader) addFast(p uint64, info *trace.HeapInfo) error {
 	const shift = 12
 	for p != 0 {
@@ -173,8 +173,8 @@ func (r *reader) addFast(p uint64, info *trace.HeapInfo) error {
 	return nil
 }
 
-// isBlock says whether a link can be right: to a free block of the size of a fast bin,
-// or to none.
+// isBlock reports whether a link can be right: it leads to a free block of the size of a fast
+// bin, or is null.
 func (r *reader) isBlock(p uint64) bool {
 	const most = 1 << 12
 	if p == 0 {
@@ -187,10 +187,10 @@ func (r *reader) isBlock(p uint64) bool {
 	return err == nil && c.size > 0 && c.size <= most
 }
 
-// chunk is a block as the library sees it.
+// chunk is a block in the library's terms.
 type chunk struct{ before, head, size, forward, back uint64 }
 
-// chunk reads the head of a block at p.
+// chunk reads the header of a block at p.
 func (r *reader) chunk(p uint64) (chunk, error) {
 	const often = 1 << 8
 	if r.since++; r.since%often == 0 && time.Now().After(r.deadline) {
@@ -206,7 +206,7 @@ func (r *reader) chunk(p uint64) (chunk, error) {
 	return c, nil
 }
 
-// mapped returns how many bytes the mapping of a block has, if it has one of its own.
+// mapped returns the size of a block's own mapping in bytes, if it has one.
 func (r *reader) mapped(block uint64) (size uint64, ok bool) {
 	c, err := r.chunk(block - 2*r.layout.word)
 	if err != nil || c.head&flagMapped == 0 {
@@ -215,7 +215,7 @@ func (r *reader) mapped(block uint64) (size uint64, ok bool) {
 	return c.before + c.size, true
 }
 
-// bytes reads memory.
+// bytes reads n bytes of memory.
 func (r *reader) bytes(at, n uint64) ([]byte, error) {
 	b := make([]byte, n)
 	if at > 1<<63-1 {
@@ -227,7 +227,7 @@ func (r *reader) bytes(at, n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// wordOf returns a pointer or size. All machines that are traced are little-endian.
+// wordOf returns a pointer or size. All traced machines are little-endian.
 func (r *reader) wordOf(b []byte, at uint64) uint64 {
 	if r.layout.word == 4 {
 		return uint64(binary.LittleEndian.Uint32(b[at:]))

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// space is made memory from address 0x1000 on. changed is called before each reading.
+// space is a made memory that starts at address 0x1000. changed is called before each reading.
 type space struct {
 	b       []byte
 	changed func()
@@ -32,15 +32,15 @@ func (s *space) put(at uint64, words ...uint64) {
 	}
 }
 
-// Places in a made heap.
+// Addresses in a made heap.
 const (
 	arenaAt, otherAt, parametersAt = 0x1000, 0x2000, 0x3000
 	topAt, firstAt, secondAt       = 0x8000, 0x9000, 0x9100
 	fastAt, fastNextAt             = 0xa000, 0xa040
 )
 
-// madeHeap has two arenas. The first one has two blocks in a fast bin, linked in either
-// way, and two in a bin.
+// madeHeap makes two arenas. The first one has two blocks in a fast bin, linked in either way,
+// and two in a bin.
 func madeHeap(mixed bool) (*space, reader) {
 	l := layouts[sizes{2200, 136}]
 	s := &space{b: make([]byte, 0x10000)}
@@ -88,8 +88,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What runs meanwhile, or means harm, does not keep the reader for long, and no number
-// is made up.
+// A process that changes its heap or is hostile cannot occupy the reader for long, and no
+// number is made up.
 func TestReadOfChanging(t *testing.T) {
 	outer := trace.HeapInfo{Arena: 2 * 0x21000, HBlks: 7, HBlkHd: 0x70000, KeepCost: 0x5000}
 	for name, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestReadOfChanging(t *testing.T) {
 	}
 }
 
-// A block with a mapping of its own says so in its head.
+// The header of a block shows that it has a mapping of its own.
 func TestMapped(t *testing.T) {
 	s, r := madeHeap(true)
 	s.put(firstAt, 0x10, 0x1ff0|flagMapped)
@@ -131,7 +131,7 @@ func TestMapped(t *testing.T) {
 	}
 }
 
-// A layout from a file that means harm is not taken.
+// A layout from a hostile file is refused.
 func TestSaneLayouts(t *testing.T) {
 	for size, l := range layouts {
 		if arena, parameters := l.sizes(); !l.sane() || arena > size.arena || parameters > size.parameters {

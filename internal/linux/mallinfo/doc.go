@@ -1,8 +1,8 @@
-// Package mallinfo reads from outside what mallinfo2 says in a process: the state of the
-// GNU C library's malloc, from the process's memory.
+// Package mallinfo reads the values of mallinfo2 of another process: the state of the GNU C
+// library's malloc, from the memory of the process.
 //
-// The library's main_arena and mp_ are static variables: they are found by the symbol
-// table of the file that has them, or of its debug file. Where their fields are is said
-// by the debugging information, or known of the versions in [layouts]. Where neither is at
-// hand, what the list of mappings tells is all that is known.
+// The library's main_arena and mp_ are static variables. They are found in the symbol table of
+// the library or of its debug file. The offsets of their fields come from the debugging
+// information, or from [layouts] for known versions. Without these, the result is limited to
+// what the list of mappings shows.
 package mallinfo

@@ -5,34 +5,34 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// The variables of the library, and what they are of.
+// The library's variables and their types.
 const (
 	arenaVariable, arenaType         = "main_arena", "malloc_state"
 	parameterVariable, parameterType = "mp_", "malloc_par"
 )
 
-// layout is where fields are, in bytes from the start of what they are in.
+// layout holds the offsets of fields, in bytes from the start of their structure.
 type layout struct {
 	word uint64 // bytes of a pointer
 
-	// Of an arena. The lists of a size each end where the next field begins; without
-	// fast bins both ends are the same.
+	// In an arena. Each list of a size ends where the next field begins. Without fast bins both
+	// ends are the same.
 	fastBins, fastBinsEnd, top, bins, binsEnd, next, systemMem uint64
-	// Of the parameters.
+	// In the parameters.
 	mmaps, mmappedMem uint64
 }
 
-// size returns how many bytes of an arena and of the parameters are read.
+// sizes returns how many bytes of an arena and of the parameters are read.
 func (l *layout) sizes() (arena, parameters uint64) {
 	return max(l.systemMem, l.next, l.binsEnd, l.top) + l.word, max(l.mmaps+countBytes, l.mmappedMem+l.word)
 }
 
 const (
 	countBytes = 4       // of an int
-	maxField   = 1 << 14 // bytes: those of versions so far end before 2^12
+	maxField   = 1 << 14 // bytes: structures of all versions so far end before 2^12
 )
 
-// sane says whether the fields can be where the layout says.
+// sane reports whether the fields can have these offsets.
 func (l *layout) sane() bool {
 	for _, at := range []uint64{l.fastBins, l.fastBinsEnd, l.top, l.bins, l.binsEnd, l.next, l.systemMem, l.mmaps, l.mmappedMem} {
 		if at > maxField {
@@ -42,11 +42,11 @@ func (l *layout) sane() bool {
 	return l.fastBins <= l.fastBinsEnd && l.bins < l.binsEnd && (l.binsEnd-l.bins)%(2*l.word) == 0
 }
 
-// sizes are those of the variables main_arena and mp_, in bytes.
+// sizes are the sizes of the variables main_arena and mp_, in bytes.
 type sizes struct{ arena, parameters uint64 }
 
-// layouts are those of versions whose debugging information was looked at: glibc 2.36
-// of 64 bits, and of i386, where the alignment of blocks is 16.
+// layouts holds the layouts of versions whose debugging information was examined: glibc 2.36
+// for 64 bits, and for i386, where blocks are aligned to 16.
 var layouts = map[sizes]layout{
 	{2200, 136}: {
 		word: 8, fastBins: 16, fastBinsEnd: 96, top: 96, bins: 112, binsEnd: 2144, next: 2160, systemMem: 2184,
@@ -58,7 +58,7 @@ var layouts = map[sizes]layout{
 	},
 }
 
-// maxDebug is how many bytes of debugging information are read.
+// maxDebug is the most bytes of debugging information that are read.
 const maxDebug = 128 << 20
 
 // findLayout returns the layout of the variables of a file.
@@ -74,7 +74,7 @@ func findLayout(f *symbol.File, arena, parameters symbol.Object) (layout, bool) 
 	return l, a <= arena.Size && p <= parameters.Size
 }
 
-// describedLayout takes the layout from debugging information.
+// describedLayout returns the layout from debugging information.
 func describedLayout(f *symbol.File) (layout, bool) {
 	info, err := lines.Read(f, maxDebug)
 	if err != nil {

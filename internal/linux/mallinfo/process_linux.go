@@ -13,29 +13,29 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ErrGone says that the process has no memory any more, or other memory since it has
-// become another program.
+// ErrGone reports that the process has no memory any more, or has different memory because it
+// executed another program.
 var ErrGone = errors.New("the memory of the process is gone")
 
-// State is what is known of a heap.
+// State is the state of a heap as far as it is known.
 type State struct {
 	trace.HeapInfo
-	// Unknown are the fields that are 0 because they are not known, as jsonl calls them.
+	// Unknown lists the fields that are 0 because they are unknown, by their names in jsonl.
 	Unknown []string
-	// Why says why, in a clause; empty if all is known.
+	// Why is the reason, as a clause; empty if everything is known.
 	Why string
 }
 
-// Process is a process whose heap is looked at.
+// Process is a process whose heap is read.
 type Process struct {
 	pid    int
 	memory *os.File
 	reader reader
-	known  bool // where the library's variables are
-	glibc  bool // it uses that library
+	known  bool // the library's variables were found
+	glibc  bool // the process uses the GNU C library
 }
 
-// Open looks for the library in a process. Close comes last.
+// Open looks for the library in a process. The caller must close the result.
 func Open(pid int) (*Process, error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
@@ -59,20 +59,20 @@ func Open(pid int) (*Process, error) {
 	return p, nil
 }
 
-// isLibrary says whether a file is called like the GNU C library.
+// isLibrary reports whether a file has a name of the GNU C library.
 func isLibrary(name string) bool {
 	base := path.Base(name)
 	return base == "libc.so.6" || strings.HasPrefix(base, "libc-2.") && strings.HasSuffix(base, ".so")
 }
 
-// Close lets go of the memory.
+// Close closes the memory.
 func (p *Process) Close() error { return p.memory.Close() }
 
-// find looks for the library's variables in a file that is mapped.
+// find looks for the library's variables in a mapped file.
 func (p *Process) find(m proc.Map) {
 	f, err := openMapped(p.pid, m)
 	if err != nil {
-		return // it is not known what is in it
+		return // the file cannot be read
 	}
 	defer f.Close()
 	p.reader.layout.word = uint64(f.Class() / 8)
@@ -93,8 +93,8 @@ func (p *Process) find(m proc.Map) {
 	p.reader.arena, p.reader.parameters = arena.Addr+bias, parameters.Addr+bias
 }
 
-// openMapped opens the file of a mapping. Its debug file is looked for where the process
-// would look.
+// openMapped opens the file of a mapping. Its debug file is looked for below the root of the
+// process.
 func openMapped(pid int, m proc.Map) (*symbol.File, error) {
 	name := proc.Path(pid, m)
 	root := fmt.Sprintf("/proc/%d/root", pid)
@@ -104,41 +104,42 @@ func openMapped(pid int, m proc.Map) (*symbol.File, error) {
 	return symbol.Open(name)
 }
 
-// Known says whether all is known of the heap.
+// Known reports whether the library's variables were found, so that everything about the heap
+// can be read.
 func (p *Process) Known() bool { return p.known }
 
-// Mapped returns how many bytes the mapping of a live block has, if the library has made
-// one for it alone.
+// Mapped returns the size in bytes of a live block's own mapping, if the library has made one
+// for it.
 func (p *Process) Mapped(block uint64) (size uint64, ok bool) {
 	if !p.glibc || p.reader.layout.word == 0 {
 		return 0, false
 	}
-	p.reader.deadline = time.Now().Add(time.Minute) // one block takes no time
+	p.reader.deadline = time.Now().Add(time.Minute) // a single block takes no time
 	return p.reader.mapped(block)
 }
 
-// Fields that lists of free blocks tell, and those that all need the variables.
+// Fields that come from lists of free blocks, and fields that need the variables.
 var (
 	fromLists     = []string{"ordblks", "smblks", "fsmblks", "uordblks", "fordblks"}
 	fromVariables = append(fromLists, "keepcost")
 )
 
-// tries is how often the lists are read when they change meanwhile.
+// tries is how often the lists are read if they change in the meantime.
 const tries = 5
 
-// Read returns the state now. It takes some microseconds, and one for each free block;
-// behind the deadline those are given up. The process runs meanwhile: what changes is read
-// again, at most some times.
+// Read returns the current state. It takes a few microseconds, and one more for each free
+// block; after the deadline it stops counting free blocks. The process continues to run, so
+// Read repeats the reading a few times if the heap changes.
 func (p *Process) Read(deadline time.Time) (State, error) {
 	bounds, err := p.bounds()
 	if err != nil {
 		return State{}, err
 	}
 	if !p.known {
-		s := State{Unknown: fromVariables, Why: "there are no symbols of the C library's variables, or they are not of a version that is known"}
+		s := State{Unknown: fromVariables, Why: "the C library has no symbols for its variables, or its version is not supported"}
 		if !p.glibc {
 			s.Unknown = append([]string{"hblks", "hblkhd"}, s.Unknown...)
-			s.Why = "its C library is not that of GNU"
+			s.Why = "its C library is not the GNU C library"
 		}
 		s.Bottom, s.Top, s.Arena = bounds.start, bounds.end, bounds.end-bounds.start
 		return s, nil
@@ -163,11 +164,10 @@ func (p *Process) Read(deadline time.Time) (State, error) {
 	return s, nil
 }
 
-// extent is the addresses from start to before end.
+// extent is the addresses [start, end).
 type extent struct{ start, end uint64 }
 
-// bounds returns those of the memory that the program break has moved over, none for a
-// process without.
+// bounds returns the memory below the program break, which is empty for a process without any.
 func (p *Process) bounds() (extent, error) {
 	maps, err := proc.Maps(p.pid)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// ErrGone says that a process has no memory any more.
+// ErrGone reports that a process has no memory any more.
 var ErrGone = errors.New("the process has ended")
 
-// MaxSize is how many bytes are written of the pages: 700 GB of memory.
+// MaxSize is the most bytes that are written for the pages: it covers 700 GB of memory.
 const MaxSize = 4 << 30
 
-// Bits of what is written of a page.
+// Bits of a page's record.
 const (
 	infoSwapped = 1 << iota
 	infoPresent
@@ -32,13 +32,13 @@ const (
 	entryFrame   = 1<<55 - 1
 )
 
-// batch is how many pages are looked at together.
+// batch is how many pages are read together.
 const batch = 512
 
-// Process is a process whose pages are looked at.
+// Process is a process whose pages are read.
 type Process struct {
 	page               uint64 // bytes
-	word               int    // bytes of a pointer of the process
+	word               int    // size of a pointer of the process in bytes
 	maps               *os.File
 	memory, pagemap    *os.File
 	kpageflags, kcount *os.File
@@ -47,11 +47,11 @@ type Process struct {
 	data                   []byte
 }
 
-// Open checks that the pages of a process can be looked at. Close comes last.
+// Open checks that the pages of a process can be read. The caller must close the result.
 func Open(pid int) (*Process, error) {
 	head, err := proc.ProgramHead(pid)
 	if err != nil {
-		return nil, fmt.Errorf("look at pages: %w", err)
+		return nil, fmt.Errorf("read pages: %w", err)
 	}
 	p := &Process{
 		page: uint64(os.Getpagesize()), word: head.Bits / 8,
@@ -71,10 +71,10 @@ func Open(pid int) (*Process, error) {
 		var err error
 		if *f.to, err = os.Open(f.path); err != nil {
 			p.Close()
-			return nil, fmt.Errorf("look at pages: %w", err)
+			return nil, fmt.Errorf("read pages: %w", err)
 		}
 	}
-	// Without CAP_SYS_ADMIN the kernel tells no numbers of frames.
+	// Without CAP_SYS_ADMIN the kernel hides the numbers of frames.
 	if err := p.checkFrames(); err != nil {
 		p.Close()
 		return nil, err
@@ -82,19 +82,19 @@ func Open(pid int) (*Process, error) {
 	return p, nil
 }
 
-// checkFrames says why the flags of pages cannot be read.
+// checkFrames returns an error if the flags of pages cannot be read.
 func (p *Process) checkFrames() error {
 	if _, err := p.kpageflags.ReadAt(p.flags[:8], 0); err != nil {
-		return fmt.Errorf("look at pages: %w", err)
+		return fmt.Errorf("read pages: %w", err)
 	}
 	own, err := os.Open("/proc/self/pagemap")
 	if err != nil {
-		return fmt.Errorf("look at pages: %w", err)
+		return fmt.Errorf("read pages: %w", err)
 	}
 	defer own.Close()
 	maps, err := proc.Maps(os.Getpid())
 	if err != nil {
-		return fmt.Errorf("look at pages: %w", err)
+		return fmt.Errorf("read pages: %w", err)
 	}
 	for _, m := range maps {
 		if m.Perms&proc.Exec == 0 || !m.File() {
@@ -107,13 +107,13 @@ func (p *Process) checkFrames() error {
 			}
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("look at pages: %w", err)
+			return fmt.Errorf("read pages: %w", err)
 		}
 	}
-	return errors.New("look at pages: the kernel tells where they are with CAP_SYS_ADMIN only")
+	return errors.New("read pages: the kernel shows their frames only with CAP_SYS_ADMIN")
 }
 
-// Close lets go of the process.
+// Close closes the files of the process.
 func (p *Process) Close() {
 	for _, f := range []*os.File{p.kpageflags, p.kcount, p.maps, p.memory, p.pagemap} {
 		if f != nil {
@@ -122,8 +122,8 @@ func (p *Process) Close() {
 	}
 }
 
-// Write writes both files. Areas that would make the second one larger than limit bytes or
-// MaxSize are left out of it; it returns how many are.
+// Write writes both files. It leaves out areas that would make the second one larger than limit
+// bytes or MaxSize, and returns how many it left out.
 func (p *Process) Write(maps, flags io.Writer, limit int64) (left int, err error) {
 	if _, err := p.maps.Seek(0, io.SeekStart); err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (p *Process) Write(maps, flags io.Writer, limit int64) (left int, err error
 	for _, m := range areas {
 		pages := (m.End - m.Start) / p.page
 		size := pages * uint64(p.recordSize())
-		if m.Path == "[vsyscall]" { // it is the kernel's, at an address of its own
+		if m.Path == "[vsyscall]" { // it belongs to the kernel, at a fixed address
 			continue
 		}
 		if size > uint64(max(limit, 0)) {
@@ -159,9 +159,9 @@ func (p *Process) Write(maps, flags io.Writer, limit int64) (left int, err error
 	return left, w.Flush()
 }
 
-// headSize and recordSize are those of the structs that the original writes from within
-// the process: {from, to unsigned long; size unsigned} and {info unsigned; flags uint64;
-// count unsigned}, with the padding of x86-64, arm64 and i386.
+// headSize and recordSize are the sizes of the structs that the original writes from within the
+// process: {from, to unsigned long; size unsigned} and {info unsigned; flags uint64; count
+// unsigned}, with the padding of x86-64, arm64 and i386.
 func (p *Process) headSize() int {
 	if p.word == 8 {
 		return 24
@@ -176,7 +176,7 @@ func (p *Process) recordSize() int {
 	return 16
 }
 
-// area writes the head of an area and a record for each page.
+// area writes the header of an area and a record for each page.
 func (p *Process) area(w io.Writer, m *proc.Map, size uint32) error {
 	var b []byte
 	if p.word == 8 {
@@ -199,10 +199,10 @@ func (p *Process) area(w io.Writer, m *proc.Map, size uint32) error {
 	return nil
 }
 
-// pages writes the records of n pages from an address on.
+// pages writes the records of n pages that start at an address.
 func (p *Process) pages(w io.Writer, m *proc.Map, at uint64, n int) error {
 	got, _ := p.pagemap.ReadAt(p.entries[:8*n], int64(at/p.page*8))
-	clear(p.entries[got:]) // what is not mapped any more has nothing
+	clear(p.entries[got:]) // what is not mapped any more has no entry
 	clear(p.flags)
 	clear(p.counts)
 	if err := p.frames(n); err != nil {
@@ -221,7 +221,7 @@ func (p *Process) pages(w io.Writer, m *proc.Map, at uint64, n int) error {
 			if looks && p.isZero(at+uint64(i)*p.page) {
 				info |= infoZero
 			}
-		case looks && m.Inode == 0: // nothing was ever written there
+		case looks && m.Inode == 0: // such a page was never written
 			info = infoZero
 		}
 		b = binary.NativeEndian.AppendUint32(b, info)
@@ -240,7 +240,7 @@ func (p *Process) pages(w io.Writer, m *proc.Map, at uint64, n int) error {
 
 func entryAt(b []byte, i int) uint64 { return binary.NativeEndian.Uint64(b[8*i:]) }
 
-// frames reads what the kernel says of the frames of n pages: of neighbours at once.
+// frames reads the flags and counts of the frames of n pages, adjacent frames at once.
 func (p *Process) frames(n int) error {
 	frame := func(i int) (uint64, bool) {
 		e := entryAt(p.entries, i)
@@ -267,8 +267,8 @@ func (p *Process) frames(n int) error {
 	return nil
 }
 
-// isZero says whether all bytes of a page are 0. Only pages in memory are read: others
-// would be brought there.
+// isZero reports whether all bytes of a page are 0. It is called only for resident pages,
+// because reading others would make them resident.
 func (p *Process) isZero(at uint64) bool {
 	if _, err := p.memory.ReadAt(p.data, int64(at)); err != nil {
 		return false

@@ -15,16 +15,16 @@ import (
 // File is a regular file that a process has open.
 type File struct {
 	FD      int
-	Size    uint64 // bytes, as the file system has it at hand
-	Path    string // as seen from the own root, begins with a slash
-	Deleted bool   // that name was removed
+	Size    uint64 // bytes, as cached by the file system
+	Path    string // as seen from our own root, begins with a slash
+	Deleted bool   // the name was removed
 }
 
-// maxDescriptors bounds how many descriptors are looked at.
+// maxDescriptors is the most descriptors that are read.
 const maxDescriptors = 1 << 16
 
-// Files returns the regular files that the process has open now, ordered by descriptor.
-// Those that it closes meanwhile are left out.
+// Files returns the regular files that the process has open now, ordered by descriptor. It
+// leaves out files that the process closes in the meantime.
 func Files(pid int) ([]File, error) {
 	numbers, err := descriptors(pid)
 	if err != nil {
@@ -46,21 +46,21 @@ func Files(pid int) ([]File, error) {
 	return all, nil
 }
 
-// Descriptors returns the numbers of the descriptors that the process has open now, in
-// order; none of a process that has ended, or that may not be looked at.
+// Descriptors returns the descriptors that the process has open now, in order. It returns none
+// if the process has ended or must not be inspected.
 func Descriptors(pid int) []int {
 	numbers, _ := descriptors(pid)
 	return numbers
 }
 
-// descriptors fails where the list of them cannot be opened.
+// descriptors returns an error if the list cannot be opened.
 func descriptors(pid int) ([]int, error) {
 	dir, err := os.Open(file(pid, "fd"))
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(maxDescriptors) // cut where the process has ended
+	names, _ := dir.Readdirnames(maxDescriptors) // incomplete if the process has ended
 	numbers := make([]int, 0, len(names))
 	for _, name := range names {
 		if fd, err := strconv.Atoi(name); err == nil {
@@ -71,8 +71,8 @@ func descriptors(pid int) ([]int, error) {
 	return numbers, nil
 }
 
-// openFile looks at a descriptor. What a file system must ask another machine for is
-// not asked for: that may take any time.
+// openFile reads the properties of a descriptor. It does not ask for what a file system would
+// have to get from another machine, because that could take any time.
 func openFile(link string) (f File, regular bool, err error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_SIZE, &st); err != nil {

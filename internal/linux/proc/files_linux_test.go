@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Files lists regular files with their sizes, also one whose name is gone, and neither
-// pipes nor folders.
+// Files lists regular files with their sizes, including one without a name, and neither pipes
+// nor folders.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	kept, removed := filepath.Join(dir, "kept"), filepath.Join(dir, "removed")

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Head is what the head of an ELF file says of the machine it is for.
+// Head is the part of an ELF header that describes the machine.
 type Head struct {
-	Bits    int // of a pointer: 32 or 64
+	Bits    int // size of a pointer: 32 or 64
 	Machine elf.Machine
 }
 
@@ -19,7 +19,7 @@ const HeadSize = 20
 // ParseHead reads the first bytes of an ELF file.
 func ParseHead(head []byte) (Head, error) {
 	if len(head) < HeadSize || !bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
-		return Head{}, fmt.Errorf("no ELF file: %w", ErrSyntax)
+		return Head{}, fmt.Errorf("not an ELF file: %w", ErrSyntax)
 	}
 	var h Head
 	switch elf.Class(head[elf.EI_CLASS]) {
@@ -43,18 +43,18 @@ func ParseHead(head []byte) (Head, error) {
 	return h, nil
 }
 
-// atExecFile is AT_EXECFN of the auxiliary vector: where the name of the program
-// that was started is in the memory of the process.
+// atExecFile is AT_EXECFN of the auxiliary vector: the address of the name of the program that
+// was started.
 const atExecFile = 31
 
-// atEntry is AT_ENTRY: where the program, and not its interpreter, begins.
+// atEntry is AT_ENTRY: the entry point of the program, not of its interpreter.
 const atEntry = 9
 
-// atBase is AT_BASE: where the kernel has mapped the program's interpreter, which for
-// most is the dynamic loader.
+// atBase is AT_BASE: the address at which the kernel has mapped the program's interpreter,
+// usually the dynamic loader.
 const atBase = 7
 
-// auxiliary finds a value in an auxiliary vector of words of so many bytes.
+// auxiliary returns a value from an auxiliary vector with words of the given number of bytes.
 func auxiliary(auxv []byte, word int, kind uint64) (value uint64, ok bool) {
 	for ; len(auxv) >= 2*word; auxv = auxv[2*word:] {
 		if nativeWord(auxv, word) == kind {

@@ -8,28 +8,26 @@ import (
 	"math"
 )
 
-// Limits of what is read of another process's memory, which may say anything.
+// Limits of what is read from another process's memory, which may contain anything.
 const (
 	maxDynamic = 1 << 12 // entries of a dynamic segment
 	maxLinks   = 1 << 12 // libraries
 )
 
-// Link is an entry of the list that the dynamic loader keeps of what it has
-// loaded (struct link_map).
+// Link is an entry of the dynamic loader's list of loaded files (struct link_map).
 type Link struct {
-	Bias    uint64 // what was added to the addresses of the file
-	Dynamic uint64 // where the file's dynamic segment is in memory
+	Bias    uint64 // load bias of the file
+	Dynamic uint64 // address of the file's dynamic segment in memory
 }
 
-// Links returns the list of the dynamic loader in its order: the program, what
-// was preloaded, the libraries that are needed, breadth first, and those that
-// were opened later. In this order symbols are looked up.
+// Links returns the list of the dynamic loader in its order: the program, preloaded libraries,
+// needed libraries, breadth first, and libraries that were opened later. Symbols are looked up
+// in this order.
 //
-// memory is that of the process, word the size of its pointers in bytes. The list
-// is found by way of DT_DEBUG in the dynamic segment of size bytes at dynamic,
-// which must be the program's. The error wraps ErrSyntax if the loader has not
-// filled that in, or what is there is no list. Links that were read before that
-// are returned as well.
+// memory is the memory of the process, word the size of its pointers in bytes. The list is
+// found through DT_DEBUG in the program's dynamic segment, which has size bytes at address
+// dynamic. The error wraps ErrSyntax if the loader has not filled in DT_DEBUG, or if it does
+// not lead to a valid list. Links that were read before the error are returned as well.
 func Links(memory io.ReaderAt, word int, dynamic, size uint64) ([]Link, error) {
 	r := links{memory: memory, word: word}
 	debug, err := r.debug(dynamic, size)
@@ -70,7 +68,7 @@ func (r *links) debug(dynamic, size uint64) (uint64, error) {
 	return 0, fmt.Errorf("dynamic segment at %#x leads to no list of libraries: %w", dynamic, ErrSyntax)
 }
 
-// list follows the list from its first entry on.
+// list follows the list from its first entry.
 func (r *links) list(addr uint64) ([]Link, error) {
 	var all []Link
 	seen := map[uint64]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// space is the memory of a made process, from address 0 on.
+// space is the memory of a made process, from address 0.
 type space struct {
 	word int
 	b    []byte
@@ -27,8 +27,8 @@ func (s *space) put(addr uint64, words ...uint64) {
 	}
 }
 
-// Places in a made process: the program's dynamic segment, the loader's record,
-// and the entries of its list.
+// Addresses in a made process: the program's dynamic segment, the loader's record, and the
+// entries of its list.
 const (
 	madeDynamic = 0x100
 	madeDebug   = 0x200
@@ -36,7 +36,7 @@ const (
 	madeStep    = 0x40
 )
 
-// made has a list of n libraries.
+// made makes a process with a list of n libraries.
 func made(word, n int) *space {
 	s := &space{word, make([]byte, 0x1000)}
 	s.put(madeDynamic, uint64(elf.DT_NEEDED), 1, uint64(elf.DT_DEBUG), madeDebug, uint64(elf.DT_NULL), 0)
@@ -65,11 +65,11 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What a process says may be wrong in any way.
+// The memory of a process may contain anything.
 func TestLinksOfLiars(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(s *space)
-		links  int // that are returned all the same
+		links  int // number of links that are still returned
 	}{
 		"no loader yet":    {func(s *space) { s.put(madeDynamic+3*8, 0) }, 0},
 		"no DT_DEBUG":      {func(s *space) { s.put(madeDynamic, uint64(elf.DT_NULL)) }, 0},
@@ -91,7 +91,7 @@ func TestLinksOfLiars(t *testing.T) {
 	}
 }
 
-// A list that never comes back to where it was ends as well.
+// A list without an end that never repeats an address ends as well.
 func TestLinksWithoutEnd(t *testing.T) {
 	s := &space{8, make([]byte, madeLink+(maxLinks+10)*madeStep)}
 	copy(s.b, made(8, 1).b)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Processes returns the ids of the processes that there are now, ordered.
-// Those of kernel threads and zombies are among them.
+// Processes returns the IDs of all processes that exist now, in ascending order, including
+// kernel threads and zombies.
 func Processes() ([]int, error) {
 	dir, err := os.Open(root)
 	if err != nil {
@@ -29,8 +29,8 @@ func Processes() ([]int, error) {
 	return pids, nil
 }
 
-// Self returns the id of the calling process as /proc counts it. It is another
-// one than os.Getpid's if /proc is that of another PID namespace.
+// Self returns the ID that the calling process has in /proc. It differs from os.Getpid if /proc
+// belongs to another PID namespace.
 func Self() (int, error) {
 	name, err := os.Readlink(root + "/self")
 	if err != nil {

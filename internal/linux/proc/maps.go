@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Perms is what a mapping permits.
+// Perms is the permissions of a mapping.
 type Perms uint8
 
 // The permissions of a mapping.
@@ -40,46 +40,44 @@ func (p Perms) String() string {
 type Map struct {
 	Start, End uint64
 	Perms      Perms
-	Offset     uint64 // of the file, at Start
+	Offset     uint64 // offset in the file, at Start
 	Major      uint32 // device of the file, 0:0 if there is none
 	Minor      uint32
 	Inode      uint64
-	// Path is the file's name as the kernel prints it, so a line feed in it
-	// is spelled \012; or a name in brackets as [heap], [stack], [vdso],
-	// [uprobes], [anon:name]; or empty.
+	// Path is the file's name as the kernel prints it, with a line feed spelled \012; or a name
+	// in brackets such as [heap], [stack], [vdso], [uprobes], [anon:name]; or empty.
 	Path string
-	// Deleted says that the name was removed since it was mapped. A file whose
-	// name really ends in " (deleted)" cannot be told from that.
+	// Deleted reports that the name was removed after the file was mapped. A name that really
+	// ends in " (deleted)" looks the same.
 	Deleted bool
 }
 
-// File says whether m maps a file: one with a name of a file system, though it
-// may be deleted or exist only in memory.
+// File reports whether m maps a file that has a name in a file system. The file may be deleted
+// or exist only in memory.
 func (m *Map) File() bool {
 	return strings.HasPrefix(m.Path, "/") && m.Inode != 0
 }
 
-// deletedSuffix is what the kernel's d_path adds to names that are gone.
+// deletedSuffix is what the kernel's d_path appends to names that are gone.
 const deletedSuffix = " (deleted)"
 
-// maxLine is the longest line that is accepted: a path may have 4096 bytes, of
-// which each could be printed as four.
+// maxLine is the longest line that is accepted. A path may have 4096 bytes, each of which may
+// be printed as four.
 const maxLine = 1 << 15
 
-// maxNames bounds how many names a Reader keeps between calls.
+// maxNames is the most names that a MapsReader keeps between calls.
 const maxNames = 1 << 14
 
-// MapsReader reads the mappings of a process again and again without
-// allocating: the names and the buffer are kept. The zero value is ready for
-// use. It must not be used by two goroutines at once.
+// MapsReader reads the mappings of a process repeatedly without allocating, because it keeps
+// the names and the buffer. The zero value is ready for use. Two goroutines must not use it at
+// the same time.
 type MapsReader struct {
 	buf   []byte
 	names map[string]string
 }
 
-// Parse appends the mappings that r lists in the form of /proc/PID/maps to
-// dst. The result shares no memory with r or the reader. With an error, the
-// mappings before it are returned.
+// Parse reads mappings in the form of /proc/PID/maps from r and appends them to dst. The result
+// shares no memory with r or mr. If there is an error, the mappings before it are returned.
 func (mr *MapsReader) Parse(dst []Map, r io.Reader) ([]Map, error) {
 	if mr.buf == nil {
 		mr.buf = make([]byte, maxLine)
@@ -92,7 +90,7 @@ func (mr *MapsReader) Parse(dst []Map, r io.Reader) ([]Map, error) {
 		for {
 			end := bytes.IndexByte(rest, '\n')
 			if end < 0 && readErr == io.EOF && len(rest) > 0 {
-				end = len(rest) // the last line may lack its end
+				end = len(rest) // the last line may lack its line feed
 			}
 			if end < 0 {
 				break
@@ -117,8 +115,7 @@ func (mr *MapsReader) Parse(dst []Map, r io.Reader) ([]Map, error) {
 	}
 }
 
-// parse returns the mapping of one line. before holds the mappings of the
-// lines before it.
+// parse returns the mapping of one line. before holds the mappings of the previous lines.
 func (mr *MapsReader) parse(before []Map, text []byte) (Map, bool) {
 	m, path, ok := parseMap(text)
 	if !ok {
@@ -132,8 +129,8 @@ func (mr *MapsReader) parse(before []Map, text []byte) (Map, bool) {
 	return m, true
 }
 
-// name returns text as a string, the same one for the same text. Most lines
-// repeat the name of the line before.
+// name returns text as a string, and the same string for the same text. Most lines repeat the
+// name of the previous line.
 func (mr *MapsReader) name(before []Map, text []byte) string {
 	if len(text) == 0 {
 		return ""
@@ -152,8 +149,8 @@ func (mr *MapsReader) name(before []Map, text []byte) string {
 	return s
 }
 
-// ParseMaps reads mappings in the form of /proc/PID/maps. With an error, the
-// mappings before it are returned.
+// ParseMaps reads mappings in the form of /proc/PID/maps. If there is an error, the mappings
+// before it are returned.
 func ParseMaps(r io.Reader) ([]Map, error) {
 	var mr MapsReader
 	return mr.Parse(nil, r)
@@ -176,14 +173,14 @@ func parseMap(text []byte) (m Map, path []byte, ok bool) {
 	return m, bytes.TrimLeft(c.rest, " "), true
 }
 
-// fields cuts one field after another off a line. After the first one that is
-// not as expected, ok is false and all others are 0.
+// fields reads one field after another from a line. After the first malformed field, ok is
+// false and all others are 0.
 type fields struct {
 	rest []byte
 	ok   bool
 }
 
-// hex cuts off a hexadecimal number and the byte that ends it.
+// hex reads a hexadecimal number and the byte that ends it.
 func (c *fields) hex(end byte) (v uint64) {
 	for i, b := range c.rest {
 		switch {
@@ -207,7 +204,7 @@ func (c *fields) hex(end byte) (v uint64) {
 	return 0
 }
 
-// decimal cuts off a decimal number, up to a space or the end of the line.
+// decimal reads a decimal number, up to a space or the end of the line.
 func (c *fields) decimal() (v uint64) {
 	i := 0
 	for ; i < len(c.rest) && c.rest[i] != ' '; i++ {
@@ -223,7 +220,7 @@ func (c *fields) decimal() (v uint64) {
 	return v
 }
 
-// perms cuts off the permissions and the space behind.
+// perms reads the permissions and the space after them.
 func (c *fields) perms() (p Perms) {
 	if len(c.rest) < 5 || c.rest[4] != ' ' {
 		c.ok = false

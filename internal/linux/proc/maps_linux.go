@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Maps returns what the process has mapped, ordered by address. Kernel threads
-// and zombies have nothing mapped and give an empty list. The kernel hands the
-// list out in pieces of a page: each piece is true at one moment, and what
-// changes in between may be seen in both states. What ends in between is read again.
+// Maps returns the mappings of the process, ordered by address. For kernel threads and zombies
+// the list is empty. The kernel produces the list in pieces of a page. Each piece is
+// consistent; what changes between two pieces may appear in both states. If the process ends or
+// executes another program in between, Maps reads the list again.
 func Maps(pid int) ([]Map, error) {
 	var mr MapsReader
 	return mr.Read(nil, pid)
 }
 
-// Read appends what the process has mapped to dst, as Maps does.
+// Read appends the mappings of the process to dst, like Maps.
 func (mr *MapsReader) Read(dst []Map, pid int) ([]Map, error) {
 	have := len(dst)
 	err := withLeader(pid, func(pid int) error {
@@ -59,20 +59,19 @@ func (mr *MapsReader) read(dst []Map, pid int) ([]Map, error) {
 	}
 }
 
-// emptied says whether what f lists is gone, by exec or the end of the process. A list
-// that was read before may lack its end then.
+// emptied reports whether the memory that f lists is gone, because of exec or the end of the
+// process. A list that was read before may then be truncated.
 func emptied(f *os.File) bool {
 	var b [1]byte
 	n, _ := f.ReadAt(b[:], 0)
 	return n == 0
 }
 
-// Path returns a path through which the file that m maps can be opened from
-// the caller's mount namespace, whatever became of its name: below the
-// process's root, or else the caller's, if that is still the mapped file, or
-// else below /proc/PID/map_files. The latter needs CAP_SYS_ADMIN or
-// CAP_CHECKPOINT_RESTORE to be opened, and m to be mapped still, with
-// unchanged bounds. It is empty if m maps no file.
+// Path returns a path through which the file that m maps can be opened from the caller's mount
+// namespace, whatever became of its name. The path is below the process's root if that is still
+// the mapped file, else below the caller's root if that is, else below /proc/PID/map_files.
+// Opening the latter requires CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and m must still be
+// mapped with the same bounds. Path returns "" if m maps no file.
 func Path(pid int, m Map) string {
 	if !m.File() {
 		return ""
@@ -89,7 +88,7 @@ func Path(pid int, m Map) string {
 	return mapFile(tid, &m)
 }
 
-// mapFile is the kernel's link to what is mapped at m.
+// mapFile returns the kernel's link to what is mapped at m.
 func mapFile(pid int, m *Map) string {
 	return file(pid, "map_files/"+strconv.FormatUint(m.Start, 16)+"-"+strconv.FormatUint(m.End, 16))
 }
@@ -108,12 +107,11 @@ func namedPath(pid int, m *Map) (string, bool) {
 	return "", false
 }
 
-// isMapped says whether path is the file that m maps. Device and inode tell.
-// Where they differ nothing is said: a file system with several trees (btrfs)
-// shows another device number in maps than stat does, a stacked one
-// (overlayfs) the device and inode of the layer below. Then what the kernel
-// links to decides, as it goes through the same names as path; and without the
-// right to follow that link the inode alone.
+// isMapped reports whether path is the file that m maps. It is if device and inode are equal.
+// If they differ it may still be: a file system with several trees (btrfs) has another device
+// number in maps than in stat, and a stacked one (overlayfs) has the device and inode of the
+// layer below. Then the target of the kernel's link decides, because it passes through the same
+// layers as path. Without the right to follow that link, the inode alone decides.
 func isMapped(path string, pid int, m *Map) bool {
 	var named, mapped unix.Stat_t
 	if unix.Stat(path, &named) != nil || named.Mode&unix.S_IFMT != unix.S_IFREG {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFileNamed maps a new file into the test and returns it and its mapping.
+// mapFileNamed maps a new file into the test and returns the file and its mapping.
 func mapFileNamed(t *testing.T, name string) (*os.File, Map) {
 	t.Helper()
 	f, err := os.Create(name)
@@ -34,7 +34,7 @@ func mapFileNamed(t *testing.T, name string) (*os.File, Map) {
 	return f, ownMap(t, uint64(uintptr(unsafe.Pointer(&mem[0]))))
 }
 
-// ownMap returns what the test has mapped at addr.
+// ownMap returns the mapping of the test at addr.
 func ownMap(t *testing.T, addr uint64) Map {
 	t.Helper()
 	maps, err := Maps(os.Getpid())
@@ -104,8 +104,7 @@ func TestPathOfReplacedFile(t *testing.T) {
 	}
 }
 
-// A file system with several trees or layers shows other numbers in maps than
-// stat does.
+// A file system with several trees or layers has other numbers in maps than in stat.
 func TestPathWithForeignNumbers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "library")
 	_, m := mapFileNamed(t, path)
@@ -144,8 +143,8 @@ func BenchmarkMaps(b *testing.B) {
 	}
 }
 
-// A list that lost its end because the process ended between two pieces is not taken
-// for a whole one.
+// A list that is truncated because the process ended between two pieces is not taken for a
+// complete one.
 func TestMapsOfOneThatEndsMeanwhile(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {

@@ -145,7 +145,7 @@ func TestMapsReaderKeepsNames(t *testing.T) {
 	}
 }
 
-// line prints m as the kernel does.
+// line prints m in the kernel's format.
 func (m *Map) line() string {
 	path := m.Path
 	if m.Deleted {

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// Owners are the users whose files a process itself may have made, as they are
-// numbered here: its own, root, and root of its user namespace.
+// Owners holds the users whose files a process may have made itself, with their IDs in our user
+// namespace: its own user, root, and root of its user namespace.
 type Owners []uint32
 
-// FileOwners returns those of a process.
+// FileOwners returns the Owners of a process.
 func FileOwners(pid int) (Owners, error) {
 	status, err := ReadStatus(pid)
 	if err != nil {
@@ -28,8 +28,8 @@ func FileOwners(pid int) (Owners, error) {
 	return owners, nil
 }
 
-// rootsOf returns which user is root in a namespace, by the text of its uid_map; none
-// if it has no root.
+// rootsOf returns the user who is root in a namespace, given the text of its uid_map; nil if it
+// has no root.
 func rootsOf(uidMap []byte) []uint32 {
 	for line := range bytes.Lines(uidMap) {
 		var inside, outside, count uint32
@@ -40,10 +40,10 @@ func rootsOf(uidMap []byte) []uint32 {
 	return nil
 }
 
-// Has reports whether a user is one of them.
+// Has reports whether a user is one of o.
 func (o Owners) Has(uid uint32) bool { return slices.Contains(o, uid) }
 
-// Made reports whether a file belongs to one of them.
+// Made reports whether a file belongs to one of o.
 func (o Owners) Made(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && o.Has(st.Uid)

@@ -4,6 +4,6 @@ package proc
 
 import "io/fs"
 
-// MayHaveMade reports whether a running process may itself have made a file. Processes
-// are not known here.
+// MayHaveMade reports whether a running process may itself have made a file. Without /proc it
+// always reports false.
 func MayHaveMade(int, fs.FileInfo) bool { return false }

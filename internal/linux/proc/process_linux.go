@@ -15,8 +15,8 @@ import (
 // root is where the proc file system is mounted.
 const root = "/proc"
 
-// maxText bounds how much of a status, stat or cmdline file is read. The
-// kernel lets arguments have 6 MiB (fs/exec.c: three quarters of _STK_LIM).
+// maxText is the most bytes of a status, stat or cmdline file that are read. The kernel allows
+// 6 MiB of arguments (fs/exec.c: three quarters of _STK_LIM).
 const maxText = 6 << 20
 
 // file returns the path of a file about a process or thread.
@@ -24,15 +24,15 @@ func file(pid int, name string) string {
 	return root + "/" + strconv.Itoa(pid) + "/" + name
 }
 
-// Exists says whether a process or thread has the id, alive or a zombie.
+// Exists reports whether a process or thread has the ID, alive or a zombie.
 func Exists(pid int) bool {
 	_, err := os.Stat(file(pid, ""))
 	return err == nil
 }
 
-// explain turns the error of an access to /proc/PID into one of the package's
-// sentinels where it says that the process is not or no longer there.
-// missing is what it means that the process is there but has no such file.
+// explain converts the error of an access to /proc/PID to one of the package's errors if it
+// means that the process does not exist or has ended. missing is the error for a process that
+// exists but lacks the file.
 func explain(pid int, what string, err, missing error) error {
 	switch {
 	case err == nil:
@@ -64,7 +64,7 @@ func text(pid int, name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadStatus returns what /proc/PID/status tells. pid may be a thread's id.
+// ReadStatus returns the contents of /proc/PID/status. pid may be a thread's ID.
 func ReadStatus(pid int) (Status, error) {
 	data, err := text(pid, "status")
 	if err != nil {
@@ -77,7 +77,7 @@ func ReadStatus(pid int) (Status, error) {
 	return s, nil
 }
 
-// ReadStat returns what /proc/PID/stat tells. pid may be a thread's id.
+// ReadStat returns the contents of /proc/PID/stat. pid may be a thread's ID.
 func ReadStat(pid int) (Stat, error) {
 	data, err := text(pid, "stat")
 	if err != nil {
@@ -90,16 +90,15 @@ func ReadStat(pid int) (Stat, error) {
 	return s, nil
 }
 
-// IsKernelThread says whether pid is a thread of the kernel, which runs no
-// program.
+// IsKernelThread reports whether pid is a thread of the kernel, which runs no program.
 func IsKernelThread(pid int) (bool, error) {
 	s, err := ReadStat(pid)
 	return s.KernelThread(), err
 }
 
-// IsZombie says whether the process ended and only waits for its parent. A
-// process whose main thread ended while others run is not a zombie, although
-// the main thread's state says so.
+// IsZombie reports whether the process has ended and its parent has not waited for it. A
+// process whose main thread has ended while others run is not a zombie, although the main
+// thread's state is.
 func IsZombie(pid int) (bool, error) {
 	s, err := ReadStat(pid)
 	if err != nil || !s.State.Ended() {
@@ -109,7 +108,7 @@ func IsZombie(pid int) (bool, error) {
 	return !alive, nil
 }
 
-// alive returns the id of a thread of the process that has not ended.
+// alive returns the ID of a thread of the process that has not ended.
 func alive(pid int) (tid int, ok bool) {
 	tids, err := ThreadIDs(pid)
 	if err != nil {
@@ -123,9 +122,9 @@ func alive(pid int) (tid int, ok bool) {
 	return 0, false
 }
 
-// withLeader calls try for pid and, if that finds no program because the main
-// thread has ended while others still run, again for one of those. The files
-// of an ended main thread are empty.
+// withLeader calls try for pid. If that finds no program because the main thread has ended
+// while others still run, it calls try again for one of those: the files of an ended main
+// thread are empty.
 func withLeader(pid int, try func(pid int) error) error {
 	err := try(pid)
 	if !errors.Is(err, ErrNoProgram) {
@@ -137,9 +136,8 @@ func withLeader(pid int, try func(pid int) error) error {
 	return err
 }
 
-// Exe returns the name of the file that the process runs, as seen from its own
-// root, and whether that name was removed. The error is ErrNoProgram for
-// kernel threads and zombies.
+// Exe returns the name of the file that the process runs, as seen from its own root, and
+// whether that name was removed. The error is ErrNoProgram for kernel threads and zombies.
 func Exe(pid int) (path string, deleted bool, err error) {
 	err = withLeader(pid, func(pid int) error {
 		path, err = os.Readlink(file(pid, "exe"))
@@ -149,8 +147,8 @@ func Exe(pid int) (path string, deleted bool, err error) {
 	return path, deleted, err
 }
 
-// ProgramHead returns what the file that the process runs says of its machine.
-// The error is ErrNoProgram for kernel threads and zombies.
+// ProgramHead returns the head of the file that the process runs. The error is ErrNoProgram for
+// kernel threads and zombies.
 func ProgramHead(pid int) (head Head, err error) {
 	err = withLeader(pid, func(pid int) error {
 		head, err = fileHead(file(pid, "exe"))
@@ -162,8 +160,8 @@ func ProgramHead(pid int) (head Head, err error) {
 	return head, err
 }
 
-// fileHead reads the head of a file. A process may have given the name, so it may
-// be that of a pipe, from which nothing must be taken, or of a terminal.
+// fileHead reads the head of a file. A process may have chosen the name, so the file may be a
+// pipe, from which nothing must be read, or a terminal.
 func fileHead(path string) (Head, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -173,7 +171,7 @@ func fileHead(path string) (Head, error) {
 	if info, err := f.Stat(); err != nil {
 		return Head{}, err
 	} else if !info.Mode().IsRegular() {
-		return Head{}, fmt.Errorf("%s is no file with a program: %w", path, ErrSyntax)
+		return Head{}, fmt.Errorf("%s is not a program file: %w", path, ErrSyntax)
 	}
 	var head [HeadSize]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
@@ -182,9 +180,9 @@ func fileHead(path string) (Head, error) {
 	return ParseHead(head[:])
 }
 
-// StartedHead returns the head of the program that the process was started as.
-// It is another one than that of the file that it runs where the kernel started
-// an interpreter, as the emulators of binfmt_misc. head is of the latter.
+// StartedHead returns the head of the program that the process was started as. It differs from
+// the file that the process runs if the kernel started an interpreter, such as an emulator of
+// binfmt_misc. head is the head of that file.
 func StartedHead(pid int, head Head) (Head, error) {
 	auxv, err := text(pid, "auxv")
 	if err != nil {
@@ -192,7 +190,7 @@ func StartedHead(pid int, head Head) (Head, error) {
 	}
 	at, ok := auxiliary(auxv, head.Bits/8, atExecFile)
 	if !ok {
-		return Head{}, fmt.Errorf("program of process %d: the kernel does not say what was started", pid)
+		return Head{}, fmt.Errorf("program of process %d: the kernel does not provide its name", pid)
 	}
 	memory, err := os.Open(file(pid, "mem"))
 	if err != nil {
@@ -212,8 +210,8 @@ func StartedHead(pid int, head Head) (Head, error) {
 	return fileHead(file(pid, from) + "/" + string(name[:end]))
 }
 
-// Entry returns the address at which the program that the process runs begins,
-// which is in a mapping of its file. word is the size of its pointers in bytes.
+// Entry returns the entry point of the program that the process runs, which is in a mapping of
+// its file. word is the size of its pointers in bytes.
 func Entry(pid, word int) (uint64, error) {
 	auxv, err := text(pid, "auxv")
 	if err != nil {
@@ -221,14 +219,14 @@ func Entry(pid, word int) (uint64, error) {
 	}
 	addr, ok := auxiliary(auxv, word, atEntry)
 	if !ok {
-		return 0, fmt.Errorf("program of process %d: the kernel does not say where it begins", pid)
+		return 0, fmt.Errorf("program of process %d: the kernel does not provide its entry point", pid)
 	}
 	return addr, nil
 }
 
-// Interpreter returns the address at which the file begins that the kernel has mapped
-// for the program to be started by, as the dynamic loader; 0 if there is none, as for
-// static programs. word is the size of the program's pointers in bytes.
+// Interpreter returns the address at which the kernel has mapped the program's interpreter,
+// usually the dynamic loader; 0 if there is none, as for static programs. word is the size of
+// the program's pointers in bytes.
 func Interpreter(pid, word int) (uint64, error) {
 	auxv, err := text(pid, "auxv")
 	if err != nil {
@@ -263,8 +261,8 @@ type Thread struct {
 	Name string // at most 15 bytes, any but NUL
 }
 
-// Threads returns the threads that the process has now, ordered by id. Those
-// that end meanwhile are left out.
+// Threads returns the threads that the process has now, ordered by ID. It leaves out threads
+// that end in the meantime.
 func Threads(pid int) ([]Thread, error) {
 	tids, err := ThreadIDs(pid)
 	if err != nil {
@@ -287,8 +285,8 @@ func Threads(pid int) ([]Thread, error) {
 	return threads, nil
 }
 
-// ThreadIDs returns the ids of the threads that the process has now, in ascending order.
-// The list can lack a thread if another one ends while the kernel writes it.
+// ThreadIDs returns the IDs of the threads that the process has now, in ascending order. A
+// thread may be missing if another one ends while the kernel writes the list.
 func ThreadIDs(pid int) ([]int, error) {
 	dir, err := os.Open(file(pid, "task"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noPID is above the highest process id that Linux gives (PID_MAX_LIMIT, 2^22).
+// noPID is above the highest process ID that Linux assigns (PID_MAX_LIMIT, 2^22).
 const noPID = 1<<22 + 1
 
 func TestOwnStatus(t *testing.T) {
@@ -204,8 +204,8 @@ func TestGoneWhileRead(t *testing.T) {
 	}
 }
 
-// endedLeader's main thread ends; the other one waits until it is a zombie and
-// then lives until its input ends.
+// endedLeader is a program whose main thread ends. The other one waits until the main thread is
+// a zombie and then lives until its input ends.
 const endedLeader = `#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -294,8 +294,8 @@ func TestEndedMainThread(t *testing.T) {
 	}
 }
 
-// checkSameFile checks that path leads to the file want, or to that behind
-// open if it has no name any more.
+// checkSameFile checks that path leads to the file want, or to the file of open if it has no
+// name any more.
 func checkSameFile(t *testing.T, path, want string, open ...*os.File) {
 	t.Helper()
 	got, err := os.Stat(path)
@@ -315,7 +315,7 @@ func checkSameFile(t *testing.T, path, want string, open ...*os.File) {
 	}
 }
 
-// A pipe that a process names as its program keeps what is in it.
+// Reading the head of a pipe that a process names as its program takes nothing out of the pipe.
 func TestHeadOfPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -338,7 +338,7 @@ func TestHeadOfPipe(t *testing.T) {
 	}
 }
 
-// echo has a program that copies its input do that once.
+// echo makes a program that copies its input do that once.
 func echo(in io.Writer, out io.Reader) error {
 	if _, err := in.Write([]byte{'x'}); err != nil {
 		return err
@@ -347,8 +347,8 @@ func echo(in io.Writer, out io.Reader) error {
 	return err
 }
 
-// A dynamic program has an interpreter, which begins as ELF files do; one that is
-// started by hand has none, as /proc/PID/maps says of both.
+// A dynamic program has an interpreter, which begins like an ELF file. An interpreter that is
+// started by hand has none. Both agree with /proc/PID/maps.
 func TestInterpreter(t *testing.T) {
 	const loaders = "/lib*/ld-linux-*.so.*"
 	found, err := filepath.Glob(loaders)

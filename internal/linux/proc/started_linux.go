@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TicksPerSecond is how many clock ticks /proc counts in a second: USER_HZ, which
-// is 100 on every machine that programs are traced on.
+// TicksPerSecond is the number of /proc's clock ticks in a second: USER_HZ, which is 100 on
+// every machine that programs are traced on.
 const TicksPerSecond = 100
 
-// Started returns when the thread began, by the wall clock as it is set now. It is
-// exact to a clock tick, and too early rather than too late.
+// Started returns when the thread began, by the current setting of the wall clock. It is exact
+// to a clock tick, and rather too early than too late.
 func (s *Stat) Started() time.Time {
 	var boot unix.Timespec
 	now := time.Now()

@@ -8,55 +8,55 @@ import (
 	"strings"
 )
 
-// State is what a thread does, as the letter that the kernel prints.
+// State is the state of a thread, as the letter that the kernel prints.
 type State byte
 
-// The states that matter to a tracer. Others (running, sleeping, stopped …)
-// keep their letters.
+// The states that matter to a tracer. Other states (running, sleeping, stopped …) keep their
+// letters.
 const (
 	StateZombie State = 'Z' // ended, its parent has not waited for it yet
 	StateDead   State = 'X' // ended, about to disappear
 )
 
-// Ended says whether the thread runs no more.
+// Ended reports whether the thread has ended.
 func (s State) Ended() bool { return s == StateZombie || s == StateDead }
 
 // The modes of seccomp(2), as Status.Seccomp gives them.
 const (
-	SeccompUnknown  = -1 // the kernel does not say
+	SeccompUnknown  = -1 // the kernel does not report it
 	SeccompDisabled = 0
 	SeccompStrict   = 1
 	SeccompFilter   = 2
 )
 
-// Status is what /proc/PID/status tells of a process or thread.
+// Status is the contents of /proc/PID/status of a process or thread.
 type Status struct {
-	Name      string // of the main thread or of the thread asked for
+	Name      string // of the main thread, or of the thread that was read
 	State     State
-	PID       int // of the thread asked for
+	PID       int // of the thread that was read
 	TGID      int // of its process
 	PPID      int
-	TracerPID int // who traces it with ptrace, 0 if nobody
+	TracerPID int // the process that traces it with ptrace, 0 if none
 	Threads   int
 	UID       [4]uint32 // real, effective, saved, file system
 	CapEff    uint64    // effective capabilities, a bit mask
-	Pending   uint64    // signals on their way to the thread alone, a bit mask from signal 1 on
+	Pending   uint64    // signals pending for the thread alone, a bit mask starting with signal 1
 	Seccomp   int       // mode, see SeccompDisabled and its neighbours
-	// NSPID holds its id in each PID namespace, the tracer's own first and
-	// its innermost last; empty if the kernel does not say.
+	// NSPID holds its ID in each PID namespace, the tracer's own first and its innermost last;
+	// empty if the kernel does not report it.
 	NSPID []int
-	// ThreadFeatures are the processor features switched on for the thread,
-	// as "shstk" and "wrss" (x86 only).
+	// ThreadFeatures are the processor features that are on for the thread, such as "shstk" and
+	// "wrss" (x86 only).
 	ThreadFeatures []string
 }
 
-// ShadowStack says whether return addresses are checked against a shadow stack.
+// ShadowStack reports whether return addresses are checked against a shadow stack.
 func (s *Status) ShadowStack() bool {
 	return slices.Contains(s.ThreadFeatures, "shstk")
 }
 
-// ParseStatus reads the text of /proc/PID/status. Lines it does not know are
-// skipped; Name, State, Tgid and Pid must be there.
+// ParseStatus parses the text of /proc/PID/status. It skips unknown lines; Name, State, Tgid
+// and Pid must be present.
 func ParseStatus(text []byte) (Status, error) {
 	s := Status{Seccomp: SeccompUnknown}
 	seen := 0
@@ -81,7 +81,7 @@ func ParseStatus(text []byte) (Status, error) {
 	return s, nil
 }
 
-// set takes over one field and says whether it is one that must be there.
+// set stores one field and reports whether it is a mandatory one.
 func (s *Status) set(key, value string) (need bool, err error) {
 	switch key {
 	case "Name":
@@ -164,8 +164,8 @@ func syntax(err error) error {
 	return fmt.Errorf("%w: %w", ErrSyntax, err)
 }
 
-// unescape undoes what the status file does to a name: it spells a line feed
-// \n and a backslash \\.
+// unescape reverses the spelling of names in the status file, where a line feed is \n and a
+// backslash \\.
 func unescape(name string) string {
 	if !strings.Contains(name, `\`) {
 		return name
@@ -173,11 +173,11 @@ func unescape(name string) string {
 	return strings.NewReplacer(`\n`, "\n", `\\`, `\`).Replace(name)
 }
 
-// Flags of a thread, PF_ of the kernel's include/linux/sched.h.
+// Flags of a thread, PF_ in the kernel's include/linux/sched.h.
 const (
 	flagExiting      = 0x00000004 // PF_EXITING
 	flagSignaled     = 0x00000400 // PF_SIGNALED
-	flagKernelThread = 0x00200000 // PF_KTHREAD: it belongs to the kernel
+	flagKernelThread = 0x00200000 // PF_KTHREAD: a kernel thread
 )
 
 // Stat is the part of /proc/PID/stat that Status lacks.
@@ -187,24 +187,23 @@ type Stat struct {
 	State State
 	PPID  int
 	Flags uint64 // PF_ bits of the kernel
-	// Start is when the thread began, in clock ticks after boot. Together
-	// with PID it identifies a process: ids are used again.
+	// Start is when the thread began, in clock ticks after boot. Together with PID it
+	// identifies a process, because IDs are reused.
 	Start uint64
 }
 
-// Exiting says whether it is on its way to its end, or has come there.
+// Exiting reports whether the thread is exiting or has ended.
 func (s *Stat) Exiting() bool { return s.Flags&flagExiting != 0 }
 
-// Killed says whether a signal ended it, or the end of its process or an exec,
-// which kill the other threads.
+// Killed reports whether a signal ended the thread. The end of its process and an exec also
+// kill the other threads.
 func (s *Stat) Killed() bool { return s.Flags&flagSignaled != 0 }
 
-// KernelThread says whether it is a thread of the kernel.
+// KernelThread reports whether it is a kernel thread.
 func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
 
-// Positions of fields in /proc/PID/stat, counted from 1 (proc(5)); the name is
-// field 2 and may hold spaces and parentheses, so fields are counted from its
-// end.
+// Positions of fields in /proc/PID/stat, counted from 1 (proc(5)). The name is field 2 and may
+// contain spaces and parentheses, so fields are counted from its end.
 const (
 	statState = 3
 	statPPID  = 4
@@ -212,7 +211,7 @@ const (
 	statStart = 22
 )
 
-// ParseStat reads the text of /proc/PID/stat.
+// ParseStat parses the text of /proc/PID/stat.
 func ParseStat(text []byte) (Stat, error) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 0 || end < open {
@@ -240,8 +239,8 @@ func ParseStat(text []byte) (Stat, error) {
 	return s, nil
 }
 
-// ParseCmdline splits the text of /proc/PID/cmdline into arguments. A process
-// that overwrote its arguments with a title has one.
+// ParseCmdline splits the text of /proc/PID/cmdline into arguments. If a process has replaced
+// its arguments with a title, the title is the only one.
 func ParseCmdline(text []byte) []string {
 	if len(text) == 0 {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience is how long a caller may take to say what it wants.
+// patience is how long a caller may take to send its request.
 const patience = 5 * time.Second
 
-// Listener is where requests arrive.
+// Listener receives requests.
 type Listener struct {
 	socket  *net.UnixListener
 	pids    []int
@@ -20,21 +20,20 @@ type Listener struct {
 	running sync.WaitGroup
 }
 
-// Listen takes requests for these processes until Close. handle does what a request
-// says, and returns what is told of that, on one line. It is called by several
-// goroutines.
+// Listen accepts requests for these processes until Close. handle executes a request and
+// returns the answer, a single line. Several goroutines may call it.
 func Listen(pids []int, handle func(Request) (string, error)) (*Listener, error) {
 	name := fmt.Sprintf("%s%d", prefix, os.Getpid())
 	socket, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: name, Net: "unixpacket"})
 	if err != nil {
-		return nil, fmt.Errorf("listen for other runs of this program: %w", err)
+		return nil, fmt.Errorf("cannot accept requests from other runs of this program: %w", err)
 	}
 	l := &Listener{socket: socket, pids: slices.Clone(pids), handle: handle}
 	l.running.Go(l.accept)
 	return l, nil
 }
 
-// Close ends the listening. Requests that were read are answered first.
+// Close stops accepting requests. Requests that were read are answered first.
 func (l *Listener) Close() error {
 	err := l.socket.Close()
 	l.running.Wait()
@@ -56,7 +55,7 @@ func (l *Listener) accept() {
 }
 
 func (l *Listener) serve(c *net.UnixConn) {
-	defer func() { _ = c.Close() }()                // the answer was written, or nobody waits for it
+	defer func() { _ = c.Close() }()                // the answer was written, or the caller is gone
 	_ = c.SetReadDeadline(time.Now().Add(patience)) // of a socket that is open
 	b := make([]byte, maxMessage)
 	n, err := c.Read(b)
@@ -69,14 +68,14 @@ func (l *Listener) serve(c *net.UnixConn) {
 func (l *Listener) answer(text string) string {
 	r, ok := parse(text)
 	if !ok {
-		return failed + "this is no request that is known here"
+		return failed + "unknown request"
 	}
 	if !slices.Contains(l.pids, r.PID) {
 		return other
 	}
-	said, err := l.handle(r)
+	text, err := l.handle(r)
 	if err != nil {
 		return failed + err.Error()
 	}
-	return done + said
+	return done + text
 }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix is what the names of all sockets begin with; the process id of the one that
-// listens follows.
+// prefix begins the names of all sockets; the process ID of the listener follows.
 const prefix = "@rtrace-bpf/"
 
 // maxMessage is the size of the largest message, in bytes.
@@ -19,13 +18,13 @@ const maxMessage = 1024
 // MaxName is the length of the longest name of a mark, in bytes.
 const MaxName = 255
 
-// Request is what a tracer is told. One without a mark switches tracing on and off.
+// Request is a request to a tracer. Without a mark it switches tracing on and off.
 type Request struct {
-	PID  int    // the process that is traced
-	Mark string // the name of the mark to be set; empty to toggle
+	PID  int    // the traced process
+	Mark string // the name of the mark to set; empty to toggle
 }
 
-// Check says what is wrong with a request.
+// Check returns an error if the request is invalid.
 func (r *Request) Check() error {
 	switch {
 	case r.PID <= 0:
@@ -33,7 +32,7 @@ func (r *Request) Check() error {
 	case len(r.Mark) > MaxName:
 		return fmt.Errorf("the name of a mark has %d bytes, at most %d fit", len(r.Mark), MaxName)
 	case strings.ContainsFunc(r.Mark, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return fmt.Errorf("the name of a mark, %q, has control characters", r.Mark)
+		return fmt.Errorf("the name %q of a mark contains control characters", r.Mark)
 	}
 	return nil
 }
@@ -62,11 +61,11 @@ func parse(text string) (r Request, ok bool) {
 	return r, false
 }
 
-// What an answer begins with.
+// The beginnings of answers.
 const (
 	done   = "done "
 	failed = "failed "
-	other  = "other" // the process is not traced there
+	other  = "other" // the process is not traced by this one
 )
 
 // peer returns the user at the other end.
@@ -88,5 +87,5 @@ func peer(c *net.UnixConn) (uid uint32, err error) {
 	return cred.Uid, nil
 }
 
-// trusted says whether this program does what a user says, or believes it.
+// trusted reports whether this program accepts requests and answers from a user.
 func trusted(uid, own uint32) bool { return uid == 0 || uid == own }

@@ -15,9 +15,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// What the test binary does instead of testing, for the process that follows.
+// Variables that make the test binary another program, for the process ID that they hold.
 const (
-	listening = "RTRACE_REMOTE_TEST_LISTEN" // says that it has done everything
+	listening = "RTRACE_REMOTE_TEST_LISTEN" // prints what it did
 	telling   = "RTRACE_REMOTE_TEST_TELL"
 )
 
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	if pid, err := strconv.Atoi(os.Getenv(telling)); err == nil {
-		said, err := Tell(context.Background(), Request{PID: pid})
-		fmt.Printf("%q %v\n", said, err)
+		answers, err := Send(context.Background(), Request{PID: pid})
+		fmt.Printf("%q %v\n", answers, err)
 		os.Exit(0)
 	}
 	testutil.Main(m)
@@ -68,14 +68,14 @@ func TestRequests(t *testing.T) {
 		return "done it", nil
 	})
 	ctx := context.Background()
-	said, err := Tell(ctx, Request{PID: 5})
-	if err != nil || !slices.Equal(said, []string{"done it"}) {
-		t.Errorf("%q, %v", said, err)
+	answers, err := Send(ctx, Request{PID: 5})
+	if err != nil || !slices.Equal(answers, []string{"done it"}) {
+		t.Errorf("%q, %v", answers, err)
 	}
-	if _, err := Tell(ctx, Request{PID: 6, Mark: "a name  with blanks "}); err == nil || err.Error() != "not now" {
+	if _, err := Send(ctx, Request{PID: 6, Mark: "a name  with blanks "}); err == nil || err.Error() != "not now" {
 		t.Errorf("%v, want the error of the tracer", err)
 	}
-	if _, err := Tell(ctx, Request{PID: 7}); !errors.Is(err, ErrNotTraced) {
+	if _, err := Send(ctx, Request{PID: 7}); !errors.Is(err, ErrNotTraced) {
 		t.Errorf("%v, want ErrNotTraced", err)
 	}
 	if want := []Request{{5, ""}, {6, "a name  with blanks "}}; !slices.Equal(got, want) {
@@ -84,12 +84,12 @@ func TestRequests(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Tell(ctx, Request{PID: 5}); !errors.Is(err, ErrNotTraced) {
+	if _, err := Send(ctx, Request{PID: 5}); !errors.Is(err, ErrNotTraced) {
 		t.Errorf("after the end: %v, want ErrNotTraced", err)
 	}
 }
 
-// Who waits for an answer that does not come can give up.
+// A caller can stop waiting for an answer that does not come.
 func TestGiveUp(t *testing.T) {
 	heard, answer := make(chan bool), make(chan bool)
 	l := listen(t, []int{5}, func(Request) (string, error) {
@@ -102,7 +102,7 @@ func TestGiveUp(t *testing.T) {
 		<-heard
 		cancel()
 	}()
-	if _, err := Tell(ctx, Request{PID: 5}); !errors.Is(err, context.Canceled) {
+	if _, err := Send(ctx, Request{PID: 5}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %v", err, context.Canceled)
 	}
 	close(answer)
@@ -111,14 +111,14 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// What another user listens to is not believed, and what another user says is not heard.
+// Neither the answers nor the requests of another user are accepted.
 func TestOtherUsers(t *testing.T) {
 	l := listen(t, []int{5}, func(Request) (string, error) { return "done for anybody", nil })
 	defer l.Close()
 	child := testutil.Start(t, asNobody(t, telling, 5))
 	child.Succeed()
 	if out := string(child.Output()); !strings.Contains(out, ErrNotTraced.Error()) {
-		t.Errorf("another user is told %s", out)
+		t.Errorf("another user got the answer %s", out)
 	}
 	cmd := asNobody(t, listening, 9)
 	out, err := cmd.StdoutPipe()
@@ -137,8 +137,8 @@ func TestOtherUsers(t *testing.T) {
 	if _, err := out.Read(make([]byte, 8)); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := Tell(context.Background(), Request{PID: 9}); !errors.Is(err, ErrNotTraced) {
-		t.Errorf("another user's answer is believed: %q, %v", said, err)
+	if answers, err := Send(context.Background(), Request{PID: 9}); !errors.Is(err, ErrNotTraced) {
+		t.Errorf("another user's answer is accepted: %q, %v", answers, err)
 	}
 }
 

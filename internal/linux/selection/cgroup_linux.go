@@ -17,8 +17,8 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// cgroupProcesses returns the ids of the processes in the cgroups and in those
-// below them, ordered.
+// cgroupProcesses returns the IDs of the processes in the cgroups and their descendants, in
+// ascending order.
 func cgroupProcesses(cgroups []string) ([]int, error) {
 	var pids []int
 	for _, name := range cgroups {
@@ -34,8 +34,8 @@ func cgroupProcesses(cgroups []string) ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// cgroupDir returns the folder of a cgroup: its path, or its path below the
-// place where cgroup v2 is mounted, as /proc/PID/cgroup shows it.
+// cgroupDir returns the folder of a cgroup, given its path or its path below the mount point of
+// cgroup v2, as /proc/PID/cgroup shows it.
 func cgroupDir(name string) (string, error) {
 	dirs := []string{}
 	if filepath.IsAbs(name) {
@@ -61,9 +61,9 @@ func cgroupDir(name string) (string, error) {
 	return "", fmt.Errorf("cgroup %q: not found below %s", name, strings.Join(mounts, " or "))
 }
 
-// cgroupMounts returns where cgroup v2 is mounted, from the text of
-// /proc/self/mountinfo: "36 35 98:0 /root /mount options - type source options",
-// with a number of fields before the dash.
+// cgroupMounts returns the mount points of cgroup v2 from the text of /proc/self/mountinfo: "36
+// 35 98:0 /root /mount options - type source options", with a variable number of fields before
+// the dash.
 func cgroupMounts(text []byte) []string {
 	var mounts []string
 	for line := range bytes.Lines(text) {
@@ -77,12 +77,12 @@ func cgroupMounts(text []byte) []string {
 	return mounts
 }
 
-// unescape undoes what mountinfo does to names.
+// unescape reverses the escapes of names in mountinfo.
 func unescape(name string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(name)
 }
 
-// walkCgroup appends the processes in and below dir. What goes away meanwhile
+// walkCgroup appends the processes in dir and below. A cgroup that is removed in the meantime
 // has none.
 func walkCgroup(pids []int, dir string) ([]int, error) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -99,8 +99,8 @@ func walkCgroup(pids []int, dir string) ([]int, error) {
 	return pids, err
 }
 
-// cgroupMembers returns the processes in a cgroup without those below it. A
-// threaded cgroup does not say which they are, but lists its threads.
+// cgroupMembers returns the processes in a cgroup, without those below it. A threaded cgroup
+// lists only its threads, from which the processes are found.
 func cgroupMembers(dir string) ([]int, error) {
 	pids, err := numbers(dir + "/cgroup.procs")
 	if errors.Is(err, unix.EOPNOTSUPP) {
@@ -117,8 +117,8 @@ func cgroupMembers(dir string) ([]int, error) {
 	return pids, err
 }
 
-// numbers reads a file with a number per line. 0 stands for processes that this
-// PID namespace does not show; they are left out.
+// numbers reads a file with one number per line. It skips 0, which stands for processes that
+// are not visible in this PID namespace.
 func numbers(path string) ([]int, error) {
 	f, err := os.Open(path)
 	if err != nil {

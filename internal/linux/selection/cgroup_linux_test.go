@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/internal/linux/selection"
 )
 
-// cgroup makes a cgroup of v2 and returns its folder and where v2 is mounted.
+// cgroup makes a cgroup of v2 and returns its folder and the mount point of v2.
 func cgroup(t *testing.T) (dir, mount string) {
 	t.Helper()
 	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
@@ -81,7 +81,7 @@ func TestCgroup(t *testing.T) {
 	}
 	want(t, selection.Selection{Cgroups: []string{below}}, second)
 	want(t, selection.Selection{Cgroups: []string{below, dir, below}}, both...)
-	// The kinds narrow each other; an id adds.
+	// Criteria of different kinds restrict each other; an ID adds a process.
 	want(t, selection.Selection{Cgroups: []string{dir}, Comms: []string{own("g")}}, first)
 	want(t, selection.Selection{Cgroups: []string{below}, PIDs: []int{outside}}, outside, second)
 	none(t, selection.Selection{Cgroups: []string{below}, Comms: []string{own("g")}}, "in cgroup")
@@ -89,7 +89,7 @@ func TestCgroup(t *testing.T) {
 	none(t, selection.Selection{Cgroups: []string{"/proc/self"}}, "not found below")
 }
 
-// A threaded cgroup lists threads alone.
+// A threaded cgroup lists only threads.
 func TestThreadedCgroup(t *testing.T) {
 	dir, _ := cgroup(t)
 	threads := sub(t, dir, "threads")

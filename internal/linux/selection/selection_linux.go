@@ -9,27 +9,26 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// Selection says which processes are meant: those of PIDs, and besides all that
-// have one of the Comms, are in one of the Cgroups and belong to one of the
-// Users. An empty list of these three does not restrict; if all three are empty,
-// PIDs alone count.
+// Selection selects processes: those in PIDs, and additionally all that have one of the Comms,
+// are in one of the Cgroups and belong to one of the Users. An empty list of these three does
+// not restrict. If all three are empty, only PIDs count.
 type Selection struct {
 	PIDs    []int
 	Comms   []string // command names
-	Cgroups []string // folders of cgroup v2, each with those below it
-	Users   []string // names or numbers, of the effective user
+	Cgroups []string // folders of cgroup v2, each including those below it
+	Users   []string // names or numbers of effective users
 }
 
-// ErrNone says that no process is as it was described.
+// ErrNone reports that no process matches the selection.
 var ErrNone = errors.New("no process")
 
-// Empty says whether nothing is selected at all.
+// Empty reports whether s selects nothing at all.
 func (s *Selection) Empty() bool { return len(s.PIDs) == 0 && !s.describes() }
 
-// describes says whether processes are to be searched for.
+// describes reports whether s has criteria other than IDs.
 func (s *Selection) describes() bool { return len(s.Comms)+len(s.Cgroups)+len(s.Users) > 0 }
 
-// Check says what can be known to be wrong before any process is looked at.
+// Check returns an error if the selection is invalid. It does not look at processes.
 func (s *Selection) Check() error {
 	for _, pid := range s.PIDs {
 		if pid <= 0 {
@@ -43,11 +42,11 @@ func (s *Selection) Check() error {
 	return err
 }
 
-// Find returns the ids of the processes as they are now, each once: first those
-// that were named by id, then the others by number. Ids that were named are not
-// looked at, but the caller's own process is an error. Neither it nor processes
-// that it started are found by description, nor are kernel threads and zombies,
-// since there is nothing to trace in them.
+// Find returns the IDs of the processes that match now, without repetitions: first those in
+// PIDs, then the others in ascending order. It does not check those in PIDs, but the caller's
+// own process is an error. By other criteria it finds neither the caller nor processes that the
+// caller has started, and no kernel threads or zombies, because there is nothing to trace in
+// them.
 func (s *Selection) Find() ([]int, error) {
 	self, err := proc.Self()
 	if err != nil {
@@ -79,7 +78,7 @@ func (s *Selection) Find() ([]int, error) {
 	return found, nil
 }
 
-// candidates returns the processes of the cgroups, or all.
+// candidates returns the processes of the cgroups, or all processes.
 func (s *Selection) candidates() ([]int, error) {
 	if len(s.Cgroups) == 0 {
 		return proc.Processes()
@@ -87,8 +86,8 @@ func (s *Selection) candidates() ([]int, error) {
 	return cgroupProcesses(s.Cgroups)
 }
 
-// matches says whether pid is a process with a program that has one of the names
-// and users. A process that has ended does not match.
+// matches reports whether pid is a process with a program that has one of the names and users.
+// A process that has ended does not match.
 func (s *Selection) matches(pid int, users []uint32) bool {
 	status, err := proc.ReadStatus(pid)
 	if err != nil || status.TGID != pid {
@@ -107,18 +106,16 @@ func (s *Selection) matches(pid int, users []uint32) bool {
 	return err == nil && !zombie
 }
 
-// effective is the place of the effective user among those of a process.
+// effective is the index of the effective user in a process's user IDs.
 const effective = 1
 
-// maxComm is how much of a command name the kernel keeps (TASK_COMM_LEN without
-// the NUL).
+// maxComm is how many bytes of a command name the kernel keeps (TASK_COMM_LEN without the NUL).
 const maxComm = 15
 
-// cut returns a command name as the kernel keeps it.
+// cut truncates a command name as the kernel does.
 func cut(name string) string { return name[:min(len(name), maxComm)] }
 
-// descends says whether pid is ancestor or was started by it, or by one of those
-// that it started.
+// descends reports whether pid is ancestor or one of its descendants.
 func descends(pid, ancestor int) bool {
 	for pid > 1 && pid != ancestor {
 		status, err := proc.ReadStatus(pid)
@@ -130,7 +127,7 @@ func descends(pid, ancestor int) bool {
 	return pid == ancestor
 }
 
-// unique returns the ids without repetitions, in their order.
+// unique returns the IDs without repetitions, in their order.
 func unique(pids []int) []int {
 	var out []int
 	for _, pid := range pids {
@@ -141,7 +138,7 @@ func unique(pids []int) []int {
 	return out
 }
 
-// description says what was searched for.
+// description describes the criteria.
 func (s *Selection) description() string {
 	var parts []string
 	add := func(what string, names []string) {

@@ -19,8 +19,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The test binary searches for processes when this has a Selection: processes
-// that it has started itself would not be found.
+// If this variable holds a Selection, the test binary searches for processes. A separate
+// program is needed because processes that the searching program has started are not found.
 const searching = "RTRACE_TEST_SELECTION"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func search(t *testing.T, s selection.Selection) (pids []int, message string) {
 	return pids, ""
 }
 
-// want demands that exactly these are found.
+// want checks that exactly these processes are found.
 func want(t *testing.T, s selection.Selection, pids ...int) {
 	t.Helper()
 	got, message := search(t, s)
@@ -76,7 +76,7 @@ func want(t *testing.T, s selection.Selection, pids ...int) {
 	}
 }
 
-// none demands that nothing is found, and that the error says what was searched for.
+// none checks that nothing is found, and that the error contains the criteria.
 func none(t *testing.T, s selection.Selection, text string) {
 	t.Helper()
 	if got, message := search(t, s); len(got) > 0 || !strings.Contains(message, text) {
@@ -91,7 +91,7 @@ func named(t *testing.T, name string, credential *syscall.Credential) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "rtrace-select-") // where other users can read
+	dir, err := os.MkdirTemp("/tmp", "rtrace-select-") // other users can read it there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +127,11 @@ func TestComm(t *testing.T) {
 	all := append(pair, other)
 	slices.Sort(all)
 	want(t, selection.Selection{Comms: []string{own("a"), own("b")}}, all...)
-	// A named one comes first, and once.
+	// A process in PIDs comes first, and only once.
 	want(t, selection.Selection{PIDs: []int{other}, Comms: []string{own("b")}}, other)
 	want(t, selection.Selection{PIDs: []int{1, second}, Comms: []string{own("b")}}, 1, second, other)
 	none(t, selection.Selection{Comms: []string{own("c")}}, `no process named "`+own("c")+`"`)
-	// Those that the searcher has started itself are not found.
+	// Processes that the searching program has started are not found.
 	here := selection.Selection{Comms: []string{own("a")}}
 	if pids, err := here.Find(); !errors.Is(err, selection.ErrNone) {
 		t.Errorf("own children: %v, %v", pids, err)

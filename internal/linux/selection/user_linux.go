@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// userIDs returns the numbers of users given by name or number. Names are
-// looked up in /etc/passwd.
+// userIDs returns the IDs of users that are given by name or number. Names are looked up in
+// /etc/passwd.
 func userIDs(names []string) ([]uint32, error) {
 	var ids []uint32
 	for _, name := range names {
@@ -15,7 +15,7 @@ func userIDs(names []string) ([]uint32, error) {
 		if _, err := strconv.ParseUint(name, 10, 32); err != nil {
 			u, err := user.Lookup(name)
 			if err != nil {
-				return nil, fmt.Errorf("unknown user %q: give its number if it is not in /etc/passwd", name)
+				return nil, fmt.Errorf("unknown user %q: etc/etc/passwd", name)
 			}
 			text = u.Uid
 		}

@@ -9,15 +9,16 @@ import (
 
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/folded"
 )
 
 // profile has two stacks that read the same, one with nothing that is live, and
 // names that cannot stand in a line as they are.
 func profile() *stacks.Profile {
-	of := func(allocated, live uint64, stack ...int) stacks.Sample {
+	of := func(allocated, inUse uint64, stack ...int) stacks.Sample {
 		return stacks.Sample{Stack: stack, Usage: usage.Usage{
-			Allocated: usage.Amount{Blocks: 3, Bytes: allocated}, Live: usage.Amount{Blocks: 2, Bytes: live},
+			Allocated: live.Amount{Blocks: 3, Bytes: allocated}, Live: live.Amount{Blocks: 2, Bytes: inUse},
 		}}
 	}
 	return &stacks.Profile{

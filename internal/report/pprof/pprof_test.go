@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/pprof"
 )
 
@@ -41,7 +42,7 @@ func TestWrite(t *testing.T) {
 	library := stacks.Mapping{Start: 0x1000, End: 0x2000, Offset: 0x1000, Placed: true, Path: "/lib/a.so", BuildID: "ab12"}
 	program := stacks.Mapping{Start: 0x5000, End: 0x6000, Offset: 0x2000, Placed: true, Path: "/old/bin/p"}
 	unplaced := stacks.Mapping{Start: 0x7000, End: 0x8000, Path: "/lib/b.so"}
-	amount := func(blocks, bytes uint64) usage.Amount { return usage.Amount{Blocks: blocks, Bytes: bytes} }
+	amount := func(blocks, bytes uint64) live.Amount { return live.Amount{Blocks: blocks, Bytes: bytes} }
 	p := &stacks.Profile{
 		Name: "./p", Start: 12, Duration: 34, Comments: []string{"a\nb"},
 		Threads: func(pid, tid int32) string { return map[int32]string{8: "wor\xffker"}[tid] },

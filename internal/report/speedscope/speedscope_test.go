@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/speedscope"
 )
 
@@ -24,9 +25,9 @@ func TestWrite(t *testing.T) {
 			{Lines: []stacks.Line{{}}},
 		},
 		Samples: []stacks.Sample{
-			{Stack: []int{0, 1}, Usage: usage.Usage{Allocated: usage.Amount{Blocks: 2, Bytes: 30}, Live: usage.Amount{Blocks: 1, Bytes: 10}}},
-			{Stack: []int{1}, Usage: usage.Usage{Allocated: usage.Amount{Blocks: 1, Bytes: 5}}},
-			{Stack: []int{2}, Usage: usage.Usage{Allocated: usage.Amount{Blocks: 1, Bytes: 4}, Live: usage.Amount{Blocks: 1, Bytes: 4}}},
+			{Stack: []int{0, 1}, Usage: usage.Usage{Allocated: live.Amount{Blocks: 2, Bytes: 30}, Live: live.Amount{Blocks: 1, Bytes: 10}}},
+			{Stack: []int{1}, Usage: usage.Usage{Allocated: live.Amount{Blocks: 1, Bytes: 5}}},
+			{Stack: []int{2}, Usage: usage.Usage{Allocated: live.Amount{Blocks: 1, Bytes: 4}, Live: live.Amount{Blocks: 1, Bytes: 4}}},
 		},
 	}
 	var out bytes.Buffer

@@ -5,6 +5,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/consumption"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/figure"
 	"rtrace-bpf/internal/report/table"
 )
@@ -57,7 +58,7 @@ func totalsTable(u *consumption.Usage) *table.Table {
 		table.Column{Title: "time"})
 	span := u.Span()
 	for _, k := range u.Kinds() {
-		row := func(name, state string, all, live consumption.Amount, at string) {
+		row := func(name, state string, all, live live.Amount, at string) {
 			t.Row(name, state, number(all.Blocks), number(all.Bytes), number(live.Blocks), number(live.Bytes), at)
 		}
 		row(sites.Printable(k.Type), "peak", k.Peak.Allocated, k.Peak.Live, span.Text(k.Peak.At))

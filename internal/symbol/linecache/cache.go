@@ -29,30 +29,32 @@ const (
 	temporary = ".part-"
 )
 
-// maxPart is how old a file that is not complete may be: its process is gone then.
+// maxPart is the age from which an incomplete file is removed. Its process has ended by
+// then.
 const maxPart = 24 * time.Hour
 
-// settled is how long a file must not have been changed for its time to tell it
-// from a later one: a change within the same tick of the clock has the same time.
+// settled is how long ago a file must have changed for its timestamp to be reliable. A
+// second change within the same clock tick would have the same timestamp.
 const settled = 2 * time.Second
 
-// Cache is a folder. Several processes may have the same one; a Cache itself is
-// not safe for concurrent use.
+// Cache is a folder of answers. Several processes may use the same folder, but a Cache
+// itself is not safe for concurrent use.
 type Cache struct {
 	// MaxSize bounds the bytes of all files; 0 means DefaultMaxSize.
 	MaxSize int64
-	// Producer is what made the answers: the program and its version. Those of
-	// another one are not used.
+	// Producer is the program that found the answers, with its version. Answers of another
+	// producer are not used.
 	Producer string
 
 	dir string
 }
 
-// ErrForeign says that a folder belongs to another user, or may be changed by one.
-var ErrForeign = errors.New("the folder, or the one that it is in, is not only this user's")
+// ErrForeign reports that a folder belongs to another user, or that another user can change
+// it.
+var ErrForeign = errors.New("the folder, or the one that contains it, can be changed by another user")
 
-// Open returns the cache in a folder, which is made if need be. The error is
-// ErrForeign if others might have written what is there.
+// Open returns the cache in a folder, which it creates if necessary. The error is
+// ErrForeign if somebody else might have written what is there.
 func Open(dir string) (*Cache, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,7 +77,7 @@ func Open(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(dir) // no link: what it leads to was not looked at
+	info, err := os.Lstat(dir) // do not follow a link: its target was not checked
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +90,14 @@ func Open(dir string) (*Cache, error) {
 	return &Cache{dir: dir}, nil
 }
 
-// key is all that makes an answer the same one: who gives it, and the file.
+// key returns everything that identifies an answer: the producer, the scope and the file.
 func (c *Cache) key(f *symbol.File, scope string) string {
 	size, changed := f.Stamp()
 	return strings.Join([]string{c.Producer, scope, f.Name(), f.BuildID(), strconv.FormatInt(size, 10), strconv.FormatInt(changed, 10)}, "\x00")
 }
 
-// path returns the file of a key: the build-id, so that people find it, and what
-// tells different keys apart.
+// path returns the name of the file for a key. It contains the build ID, so that people can
+// find it, and a hash of the key.
 func (c *Cache) path(key, buildID string) string {
 	sum := sha256.Sum256([]byte(key))
 	name := hex.EncodeToString(sum[:16])
@@ -105,10 +107,10 @@ func (c *Cache) path(key, buildID string) string {
 	return filepath.Join(c.dir, name+suffix)
 }
 
-// Load returns what is kept of a file, nothing if that is of no use any more.
-// scope tells apart answers that are made in different ways, as from other folders
-// of debug files. It returns nil for a file that is not on disk or was changed just
-// now. c may be nil.
+// Load returns what is kept for a file; the entry is empty if nothing is kept or what is
+// kept is outdated. scope distinguishes answers that were found in different ways, for
+// example with other folders of debug files. Load returns nil for a file that is not on
+// disk or has only just been changed. c may be nil.
 func (c *Cache) Load(f *symbol.File, scope string) *Entry {
 	if c == nil || f.Name() == "" {
 		return nil
@@ -120,12 +122,12 @@ func (c *Cache) Load(f *symbol.File, scope string) *Entry {
 	e := newEntry(c, key, c.path(key, f.BuildID()))
 	if e.read() == nil {
 		now := time.Now()
-		_ = os.Chtimes(e.path, now, now) // it was used
+		_ = os.Chtimes(e.path, now, now) // marks it as used
 	}
 	return e
 }
 
-// write puts a file in place of the one that is there.
+// write atomically replaces a file.
 func (c *Cache) write(path string, data []byte) error {
 	f, err := os.CreateTemp(c.dir, temporary)
 	if err != nil {
@@ -141,9 +143,9 @@ func (c *Cache) write(path string, data []byte) error {
 	return nil
 }
 
-// prune removes what was not used for the longest time until there is room for n
-// more bytes, and what processes left behind that were killed. The file at keep is
-// about to be replaced.
+// prune removes the least recently used files until there is room for n more bytes. It also
+// removes the incomplete files of processes that were killed. The file at keep is not
+// removed, because it is about to be replaced.
 func (c *Cache) prune(n int64, keep string) error {
 	limit := c.MaxSize
 	if limit == 0 {

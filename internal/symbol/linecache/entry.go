@@ -10,16 +10,16 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// Entry is what is known of one ELF file. Its methods do nothing if it is nil.
+// Entry holds the answers for one ELF file. Its methods do nothing if it is nil.
 type Entry struct {
 	cache     *Cache
 	key, path string
 	consulted []symbol.Consulted
 	frames    []lines.Frame
 	numbers   map[lines.Frame]uint32
-	lists     map[uint64][]uint32 // by address, of frames
+	lists     map[uint64][]uint32 // indexes of frames, by address
 	added     bool
-	void      bool // it cannot be kept
+	void      bool // it must not be saved
 }
 
 func newEntry(c *Cache, key, path string) *Entry {
@@ -32,7 +32,7 @@ func (e *Entry) clear() {
 	e.consulted, e.frames, e.numbers, e.lists = nil, nil, make(map[lines.Frame]uint32), make(map[uint64][]uint32)
 }
 
-// read reads the file. With an error nothing is known.
+// read reads the entry's file. If it returns an error, the entry stays empty.
 func (e *Entry) read() error {
 	data, err := readFile(e.path)
 	if err == nil {
@@ -47,7 +47,7 @@ func (e *Entry) read() error {
 	return err
 }
 
-// readFile reads a file that is not too large.
+// readFile reads a file whose size is within the limit.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -59,13 +59,13 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// unchanged says whether all files are what they were.
+// unchanged reports whether no file has changed since it was consulted.
 func unchanged(files []symbol.Consulted) bool {
 	return !slices.ContainsFunc(files, func(c symbol.Consulted) bool { return symbol.Consult(c.Name) != c })
 }
 
-// Append appends what is known of an address, the innermost function first. ok is
-// false if nothing is.
+// Append appends the frames of an address, the innermost function first. ok is false if the
+// address is unknown.
 func (e *Entry) Append(dst []lines.Frame, addr uint64) (frames []lines.Frame, ok bool) {
 	if e == nil {
 		return dst, false
@@ -77,7 +77,7 @@ func (e *Entry) Append(dst []lines.Frame, addr uint64) (frames []lines.Frame, ok
 	return dst, ok
 }
 
-// Add makes an answer known.
+// Add adds the answer for an address.
 func (e *Entry) Add(addr uint64, frames []lines.Frame) {
 	if e == nil || len(e.lists) >= maxLists || len(frames) > maxList {
 		return
@@ -95,8 +95,8 @@ func (e *Entry) Add(addr uint64, frames []lines.Frame) {
 	e.lists[addr], e.added = list, true
 }
 
-// Consult notes the files that answers were looked for in. Those that are known
-// already are not if a file is another one than it was, and nothing will be kept.
+// Consult adds the files that were consulted for answers. If one of them was consulted
+// before and has changed since, the entry will not be saved.
 func (e *Entry) Consult(files []symbol.Consulted) {
 	if e == nil {
 		return
@@ -112,7 +112,8 @@ func (e *Entry) Consult(files []symbol.Consulted) {
 	}
 }
 
-// Save writes what was added to the cache. An error means that nothing was.
+// Save writes the entry to the cache if something was added. If it returns an error,
+// nothing was written.
 func (e *Entry) Save() error {
 	if e == nil || !e.added || e.void {
 		return nil
@@ -137,7 +138,7 @@ func (e *Entry) Save() error {
 	return e.cache.write(e.path, data)
 }
 
-// merge takes over what another process has written meanwhile.
+// merge adds the answers that another process has written in the meantime.
 func (e *Entry) merge() {
 	other := newEntry(e.cache, e.key, e.path)
 	if other.read() != nil {

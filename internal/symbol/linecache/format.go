@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// A file is the magic bytes, the SHA-256 of what follows, and then numbers as
-// LEB128 and texts with their lengths in front:
+// A file consists of the magic bytes, the SHA-256 of what follows, and then numbers as
+// LEB128 and texts, each preceded by its length:
 //
 //	key
 //	files:   count, each: name, size + 1 (0: there is none), time of the last change
@@ -24,10 +24,10 @@ const magic = "rtrln\x00\x00\x01" // the last byte is the version
 // maxList bounds the frames of one address; there are 256 at most.
 const maxList = 1 << 9
 
-// errFormat says that a file is none of ours, or broken.
-var errFormat = errors.New("no file of the symbol cache")
+// errFormat reports that a file is not a file of the symbol cache, or is damaged.
+var errFormat = errors.New("not a file of the symbol cache, or damaged")
 
-// encode returns the file.
+// encode returns the contents of the file.
 func (e *Entry) encode() []byte {
 	texts := make(map[string]uint64)
 	var list []string
@@ -82,7 +82,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decode takes over what a file says.
+// decode adds the contents of a file to the entry.
 func (e *Entry) decode(data []byte) error {
 	const head = len(magic) + sha256.Size
 	if len(data) < head || string(data[:len(magic)]) != magic {
@@ -136,8 +136,8 @@ func (e *Entry) decode(data []byte) error {
 	return nil
 }
 
-// reader takes numbers and texts off a file. After the first one that is not there
-// all are empty.
+// reader reads numbers and texts from a file. After the first read beyond the end, every
+// read returns zero or nothing.
 type reader struct {
 	data []byte
 	bad  bool
@@ -153,7 +153,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// count takes the number of things that follow, of which each takes a byte at least.
+// count reads the number of elements that follow, each of which takes at least one byte.
 func (r *reader) count() int {
 	n := r.number()
 	if n > uint64(len(r.data)) {

@@ -18,10 +18,10 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// old is when the files of these tests were changed.
+// old is when the files of these tests were last changed.
 var old = time.Now().Add(-time.Hour)
 
-// program returns a copy of the test's own program, which is an ELF file, of old age.
+// program returns a copy of the test's own executable, an ELF file, with an old timestamp.
 func program(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/exe")
@@ -68,7 +68,7 @@ var frames = []lines.Frame{
 	{Function: "_Z4loadv", File: "/src/load.cc", Line: 18},
 }
 
-// filled writes answers for two addresses.
+// filled saves answers for two addresses.
 func filled(t testing.TB, c *Cache, path string, files ...symbol.Consulted) *Entry {
 	t.Helper()
 	e := load(t, c, path, "")
@@ -110,7 +110,7 @@ func TestKept(t *testing.T) {
 	if info, err = os.Stat(e.path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}
-	// Nothing is kept of a file that was changed just now, nor without a cache.
+	// Nothing is kept for a file that has only just been changed, or without a cache.
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err != nil {
 		t.Fatal(err)
@@ -122,8 +122,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestOtherFiles: an answer is of no use once a file that it was looked for in is
-// another one, was made or is gone.
+// TestOtherFiles checks that answers are not used once a consulted file has changed, has
+// appeared or has been removed.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	debug, missing := filepath.Join(dir, "debug"), filepath.Join(dir, "missing")
@@ -161,7 +161,8 @@ func read(t testing.TB, path string) []byte {
 	return data
 }
 
-// TestNotKept: files that change while they are read, or have just been changed.
+// TestNotKept covers files that change while they are read, and files that have just been
+// changed.
 func TestNotKept(t *testing.T) {
 	debug := filepath.Join(t.TempDir(), "debug")
 	put(t, debug, []byte("debug"))
@@ -194,8 +195,8 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestBroken: of a file of which a byte is another one, or that is cut, nothing is
-// used, and the next answers replace it.
+// TestBroken checks that a file with a changed byte, or a truncated one, is not used at
+// all, and that the next answers replace it.
 func TestBroken(t *testing.T) {
 	c, path := openCache(t), program(t)
 	e := filled(t, c, path)
@@ -224,11 +225,11 @@ func TestBroken(t *testing.T) {
 		t.Error("written over a folder")
 	}
 	if list, _ := os.ReadDir(c.dir); len(list) != 1 {
-		t.Errorf("left behind: %v", list)
+		t.Errorf("not removed: %v", list)
 	}
 }
 
-// TestBounded: the files that were not used for the longest time go.
+// TestBounded checks that the least recently used files are removed.
 func TestBounded(t *testing.T) {
 	c := openCache(t)
 	var paths []string
@@ -245,7 +246,7 @@ func TestBounded(t *testing.T) {
 		}
 		c.MaxSize = 3*info.Size() + 40 // paths differ in length
 		if i == 3 {
-			load(t, c, paths[1], "") // it is used: now
+			load(t, c, paths[1], "") // marks it as used
 		}
 		paths = append(paths, path)
 	}
@@ -274,8 +275,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestTogether: processes that write at once leave a whole file with the answers of
-// one of them at least.
+// TestTogether checks that processes that save at the same time leave a complete file with
+// the answers of at least one of them.
 func TestTogether(t *testing.T) {
 	c, path := openCache(t), program(t)
 	var all sync.WaitGroup
@@ -305,7 +306,7 @@ func TestTogether(t *testing.T) {
 	if list, _ := os.ReadDir(c.dir); len(list) != 1 {
 		t.Errorf("%d files", len(list))
 	}
-	// One after the other nothing is lost.
+	// If they save one after the other, nothing is lost.
 	a, b := load(t, c, path, ""), load(t, c, path, "")
 	a.Add(1, frames)
 	b.Add(2, frames[1:])
@@ -317,7 +318,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestFolders: only a folder of the user's own is a cache.
+// TestFolders checks that only a folder of the user's own is accepted as a cache.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct {
@@ -352,7 +353,7 @@ func TestFolders(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	// Root does not use what belongs to somebody else.
+	// Root does not use what belongs to another user.
 	user := filepath.Join(dir, "user")
 	if err := errors.Join(os.MkdirAll(filepath.Join(user, "cache"), 0o700), os.Chown(filepath.Join(user, "cache"), 65534, 65534)); err != nil {
 		t.Fatal(err)
@@ -370,8 +371,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what is read is what would be written, and takes no more memory than
-// there are bytes.
+// FuzzDecode checks that decoding and encoding are inverse, and that decoding takes no more
+// memory than there are bytes.
 func FuzzDecode(f *testing.F) {
 	e := newEntry(&Cache{}, "key", "")
 	e.Add(1, frames)

@@ -7,27 +7,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of a table of abbreviations. Compilers' tables have some hundred
-// rows of less than thirty attributes.
+// Limits of a table of abbreviations. Compilers' tables have a few hundred rows of less
+// than thirty attributes.
 const (
-	maxAttributes = 1 << 18 // of a table
-	maxPerEntry   = 256     // of an abbreviation
-	maxEmpty      = 32      // of an abbreviation, that take no bytes in an entry
+	maxAttributes = 1 << 18 // in a table
+	maxPerEntry   = 256     // in an abbreviation
+	maxEmpty      = 32      // in an abbreviation: attributes that take no bytes in an entry
 )
 
-// abbreviation says what an entry is and which attributes it has.
+// abbreviation describes a kind of entry and which attributes it has.
 type abbreviation struct {
 	code     uint64
 	tag      dwarf.Tag
 	children bool
-	fixed    int // bytes of the attributes, or varies
+	fixed    int // bytes that the attributes take, or varies
 	attrs    []attribute
 }
 
 type attribute struct {
 	name     dwarf.Attr
 	form     form
-	implicit int64 // formImplicitConst
+	implicit int64 // the value for formImplicitConst
 }
 
 // abbreviations is a table of .debug_abbrev.
@@ -36,7 +36,7 @@ type abbreviations struct {
 	width width
 	list  []abbreviation
 	codes map[uint64]int32 // nil if the codes are 1, 2, 3 …
-	attrs int              // of all
+	attrs int              // in all abbreviations
 	err   error            // what ended the table early
 }
 
@@ -54,8 +54,8 @@ func (a *abbreviations) find(code uint64) *abbreviation {
 	return nil
 }
 
-// readAbbreviations reads the table at a place of .debug_abbrev for units of
-// the given width. If it is malformed, it has what comes before that.
+// readAbbreviations reads the table at a place of .debug_abbrev for units of the given
+// width. If the table is malformed, the result holds what precedes the problem.
 func (i *Info) readAbbreviations(at uint64, w width) *abbreviations {
 	c := i.cursor(i.abbrev, at)
 	t := &abbreviations{at: at, width: w}
@@ -88,7 +88,7 @@ func (i *Info) readAbbreviations(at uint64, w width) *abbreviations {
 	return t
 }
 
-// number makes the map from codes.
+// number makes the map from codes to abbreviations.
 func (a *abbreviations) number() {
 	a.codes = make(map[uint64]int32, len(a.list))
 	for k := range a.list {
@@ -96,7 +96,7 @@ func (a *abbreviations) number() {
 	}
 }
 
-// abbreviation takes what follows a code.
+// abbreviation reads what follows a code.
 func (c *cursor) abbreviation(a *abbreviation, w width) error {
 	a.tag = dwarf.Tag(min(c.uleb(), 1<<32-1))
 	a.children = c.u8() != 0
@@ -136,7 +136,7 @@ func (c *cursor) abbreviation(a *abbreviation, w width) error {
 // maxTables is how many tables of abbreviations are kept.
 const maxTables = 16
 
-// abbreviations returns the table of a unit. Those used last are kept.
+// abbreviations returns the table of a unit. The tables that were used last are kept.
 func (t *Table) abbreviations(u *unit) *abbreviations {
 	for i, a := range t.tables {
 		if a.at == u.abbrev && a.width == u.width {

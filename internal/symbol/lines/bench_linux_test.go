@@ -6,8 +6,8 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// BenchmarkOpen reads the debugging information of a small C++ program and
-// makes its index.
+// BenchmarkOpen reads the debugging information of a small C++ program and builds its
+// index.
 func BenchmarkOpen(b *testing.B) {
 	path := compile(b, "gcc", "shapes.cc", "-O2", "-g")
 	b.ReportAllocs()
@@ -40,7 +40,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(tab.info.info)), "ns/byte")
 }
 
-// BenchmarkAppendFrames asks for addresses of a unit that is loaded.
+// BenchmarkAppendFrames looks up addresses in a unit that is loaded.
 func BenchmarkAppendFrames(b *testing.B) {
 	path := compile(b, "gcc", "shapes.cc", "-O2", "-g")
 	tab, _ := table(b, "", path)

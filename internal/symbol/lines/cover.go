@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// cover notes which node has which addresses: the innermost one that covers
-// them.
+// cover records which node owns which addresses: the innermost one that covers them.
 func (f *functions) cover(spans []span) {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.node, b.node))
 	})
 	f.starts, f.owners = make([]uint64, 0, len(spans)), make([]int32, 0, len(spans))
-	var open []span // each begins in the one before
+	var open []span // each begins inside the one before it
 	for _, s := range spans {
 		open = f.close(open, s.start)
 		open = append(open, s)
@@ -22,8 +21,8 @@ func (f *functions) cover(spans []span) {
 	f.close(open, math.MaxUint64)
 }
 
-// close takes the spans that end at or before addr off the list of those that
-// are open, and gives what follows each to the one around it.
+// close removes the spans that end at or before addr from the list of open spans. What
+// follows each goes to the span around it.
 func (f *functions) close(open []span, addr uint64) []span {
 	for len(open) > 0 && open[len(open)-1].end <= addr {
 		end := open[len(open)-1].end
@@ -39,7 +38,7 @@ func (f *functions) close(open []span, addr uint64) []span {
 	return open
 }
 
-// give notes that a node has everything from start on.
+// give records that a node owns everything from start on.
 func (f *functions) give(start uint64, owner int32) {
 	n := len(f.starts)
 	switch {
@@ -50,7 +49,7 @@ func (f *functions) give(start uint64, owner int32) {
 	}
 }
 
-// find returns the innermost node that has addr, or none.
+// find returns the innermost node that owns addr, or none.
 func (f *functions) find(addr uint64) int32 {
 	i, found := slices.BinarySearch(f.starts, addr)
 	if !found {

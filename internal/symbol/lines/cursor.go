@@ -6,11 +6,11 @@ import (
 	"rtrace-bpf/internal/binio"
 )
 
-// cursor takes fields off a section. After a read beyond the end all reads give
-// zero, and short is set; it is asked for once per entry or row.
+// cursor reads fields from a section. After a read beyond the end, all reads return zero,
+// and short is set. Callers check short once per entry or row.
 type cursor struct {
-	data  []byte // the section, up to the end of the part that is read
-	at    int    // in the section
+	data  []byte // the section, up to the end of the part to read
+	at    int    // offset in the section
 	order binio.Order
 	short bool
 }
@@ -21,7 +21,7 @@ func (c *cursor) left() int { return len(c.data) - c.at }
 // fail makes all further reads fail.
 func (c *cursor) fail() { c.short, c.at = true, len(c.data) }
 
-// bytes takes n bytes, which stay part of the section.
+// bytes reads n bytes, which remain part of the section.
 func (c *cursor) bytes(n uint64) []byte {
 	if n > uint64(c.left()) {
 		c.fail()
@@ -50,7 +50,7 @@ func (c *cursor) u8() uint8 {
 	return v
 }
 
-// uint takes a number of 1, 2, 3, 4 or 8 bytes.
+// uint reads a number of 1, 2, 3, 4 or 8 bytes.
 func (c *cursor) uint(size int) uint64 {
 	b := c.bytes(uint64(size))
 	if b == nil {
@@ -72,7 +72,7 @@ func (c *cursor) uint(size int) uint64 {
 	return uint64(b[2])<<16 | uint64(b[1])<<8 | uint64(b[0])
 }
 
-// uleb takes an unsigned LEB128 number.
+// uleb reads an unsigned LEB128 number.
 func (c *cursor) uleb() uint64 {
 	if c.at < len(c.data) && c.data[c.at] < 0x80 {
 		c.at++
@@ -87,7 +87,7 @@ func (c *cursor) uleb() uint64 {
 	return v
 }
 
-// sleb takes a signed LEB128 number of at most ten bytes.
+// sleb reads a signed LEB128 number of at most ten bytes.
 func (c *cursor) sleb() int64 {
 	v := int64(0)
 	for shift := 0; shift < 7*binio.MaxUleb128; shift += 7 {
@@ -104,7 +104,7 @@ func (c *cursor) sleb() int64 {
 	return 0
 }
 
-// text takes a string up to its NUL, which stays part of the section.
+// text reads a string up to its NUL. The string remains part of the section.
 func (c *cursor) text() []byte {
 	n := bytes.IndexByte(c.data[c.at:], 0)
 	if n < 0 {
@@ -116,7 +116,7 @@ func (c *cursor) text() []byte {
 	return b
 }
 
-// length takes the length of a unit, and whether its offsets have 64 bits.
+// length reads the length of a unit, and whether the unit's offsets have 64 bits.
 func (c *cursor) length() (n uint64, wide bool) {
 	n = c.uint(4)
 	switch {

@@ -21,7 +21,7 @@ func move(t *testing.T, from, to string) {
 	}
 }
 
-// TestDebugFile takes the lines from a separate debug file.
+// TestDebugFile reads the lines from a separate debug file.
 func TestDebugFile(t *testing.T) {
 	for _, linked := range []bool{false, true} {
 		for _, packing := range []string{"none", "zlib", "zlib-gnu", "zstd"} {
@@ -59,7 +59,7 @@ func TestDebugFile(t *testing.T) {
 	}
 }
 
-// TestTooLarge holds the bound of what is read.
+// TestTooLarge checks the limit of what is read.
 func TestTooLarge(t *testing.T) {
 	f, err := symbol.Open(compile(t, "gcc", "shapes.c", "-O2", "-g"))
 	if err != nil {
@@ -78,7 +78,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSplitUnits: of split DWARF there are lines and no inlined functions.
+// TestSplitUnits checks that without its .dwo file, a unit has lines but no inlined
+// functions.
 func TestSplitUnits(t *testing.T) {
 	for _, flags := range [][]string{
 		{"gcc", "-gdwarf-5"},
@@ -102,7 +103,7 @@ func TestSplitUnits(t *testing.T) {
 				t.Fatal(err)
 			}
 			tab, f := table(t, "", path)
-			want := symbolizer(t, path, every(t, path, 1)) // addr2line knows nothing of gcc's
+			want := symbolizer(t, path, every(t, path, 1)) // addr2line cannot read gcc's
 			known := 0
 			for addr, all := range want {
 				inner := all[0]
@@ -123,7 +124,7 @@ func TestSplitUnits(t *testing.T) {
 	}
 }
 
-// Test32 compares with addr2line on a program of the other word size.
+// Test32 compares with addr2line, for a program of the other word size.
 func Test32(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "a.c")

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// entry is what is of interest of an entry of .debug_info: a unit, a function,
-// or a call of one that was inlined.
+// entry holds the attributes that are used of an entry of .debug_info: a unit, a function,
+// or an inlined call.
 type entry struct {
 	low, high, ranges  value
-	origin             value // where more is said: DW_AT_abstract_origin, DW_AT_specification
+	origin             value // the entry with further attributes: DW_AT_abstract_origin, DW_AT_specification
 	linkage, name      value
 	callFile, callLine value
 }
 
-// set takes over an attribute.
+// set stores an attribute.
 func (e *entry) set(name dwarf.Attr, v value) {
 	switch name {
 	case dwarf.AttrLowpc:
@@ -36,7 +36,7 @@ func (e *entry) set(name dwarf.Attr, v value) {
 	}
 }
 
-// read takes all attributes of an entry.
+// read reads all attributes of an entry.
 func (e *entry) read(c *cursor, a *abbreviation, u *unit) {
 	*e = entry{}
 	for _, attr := range a.attrs {
@@ -44,7 +44,7 @@ func (e *entry) read(c *cursor, a *abbreviation, u *unit) {
 	}
 }
 
-// number returns a number of a file or a line, 0 if it is none.
+// number returns the number of a file or a line, or 0 if v is not a number.
 func (v value) number() uint32 {
 	if v.kind != kindConst || v.n > math.MaxInt32 {
 		return 0

@@ -2,7 +2,7 @@ package lines
 
 import "debug/dwarf"
 
-// form says how an attribute is stored (DW_FORM_*).
+// form is how an attribute is stored (DW_FORM_*).
 type form uint16
 
 const (
@@ -64,7 +64,7 @@ const (
 	attrGNUAddrBase     dwarf.Attr = 0x2133
 )
 
-// width is how wide the fields of a unit are.
+// width is the width of the fields of a unit.
 type width struct {
 	version uint16
 	wide    bool  // offsets have 8 bytes instead of 4
@@ -81,8 +81,8 @@ func (w width) offset() int {
 // varies is the size of a form whose values differ in length.
 const varies = -1
 
-// size returns how many bytes a value of the form takes, or varies. ok is false
-// for a form that is not known.
+// size returns how many bytes a value of the form takes, or varies. ok is false for an
+// unknown form.
 func (f form) size(w width) (n int, ok bool) {
 	switch f {
 	case formFlagPresent, formImplicitConst:
@@ -115,34 +115,34 @@ func (f form) size(w width) (n int, ok bool) {
 	return 0, false
 }
 
-// kind is what the number of a value means.
+// kind is what the number in a value means.
 type kind uint8
 
 const (
-	kindOther        kind = iota // not of interest
-	kindConst                    // a number; an offset in old versions, too
+	kindOther        kind = iota // not used
+	kindConst                    // a number; in old versions also an offset
 	kindAddr                     // an address
-	kindAddrIndex                // of .debug_addr
-	kindOffset                   // in a section that the attribute implies
-	kindListIndex                // of .debug_rnglists
-	kindRef                      // of an entry, in .debug_info
+	kindAddrIndex                // an index in .debug_addr
+	kindOffset                   // an offset in a section that the attribute implies
+	kindListIndex                // an index in .debug_rnglists
+	kindRef                      // an entry, as an offset in .debug_info
 	kindText                     // bytes
-	kindStr                      // place in .debug_str
-	kindLineStr                  // place in .debug_line_str
-	kindStrIndex                 // of .debug_str_offsets
-	kindRefAlternate             // of an entry, in .debug_info of the alternate file
-	kindStrAlternate             // place in .debug_str of the alternate file
+	kindStr                      // an offset in .debug_str
+	kindLineStr                  // an offset in .debug_line_str
+	kindStrIndex                 // an index in .debug_str_offsets
+	kindRefAlternate             // an entry, as an offset in .debug_info of the alternate file
+	kindStrAlternate             // an offset in .debug_str of the alternate file
 )
 
-// value is the value of an attribute. What its number refers to is not looked
-// at before it is asked for.
+// value is the value of an attribute. What its number refers to is read only when it is
+// needed.
 type value struct {
 	kind kind
 	n    uint64
 	text []byte
 }
 
-// pass passes over a value. An unknown form fails the cursor.
+// pass skips a value. An unknown form makes the cursor fail.
 func (c *cursor) pass(f form, w width) {
 	for range maxIndirect {
 		n, ok := f.size(w)
@@ -180,10 +180,10 @@ func (c *cursor) pass(f form, w width) {
 
 const (
 	maxForm     = 0xffff
-	maxIndirect = 4 // a form that says the form follows, which says so again …
+	maxIndirect = 4 // levels of DW_FORM_indirect, where the form precedes the value
 )
 
-// take takes a value of a unit that begins at base.
+// take reads a value of a unit that begins at base.
 func (c *cursor) take(a attribute, w width, base uint64) value {
 	f := a.form
 	for range maxIndirect {

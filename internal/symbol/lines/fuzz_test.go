@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// checkTable asks for addresses and holds what must be true of any table.
+// checkTable looks up addresses and checks what must be true of any table.
 func checkTable(t *testing.T, tab *Table) {
 	t.Helper()
 	i := tab.info

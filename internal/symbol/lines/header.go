@@ -4,19 +4,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of the head of a line program.
+// Limits of the header of a line program.
 const (
 	maxFiles = 1 << 18 // folders, and files
-	maxForms = 16      // kinds of things said of each
+	maxForms = 16      // kinds of fields of each
 )
 
-// Kinds of things that version 5 says of a file (DW_LNCT_*).
+// Kinds of fields of a file in version 5 (DW_LNCT_*).
 const (
 	contentPath = 1
 	contentDir  = 2
 )
 
-// sourceFile is a file as a line program names it.
+// sourceFile is a file that a line program names.
 type sourceFile struct {
 	name []byte
 	dir  uint32 // index of its folder
@@ -26,12 +26,12 @@ type sourceFile struct {
 type files struct {
 	version uint16
 	unitDir []byte   // where the compiler ran
-	dirs    [][]byte // from version 5 on, the first one is unitDir
+	dirs    [][]byte // since version 5 the first one is unitDir
 	list    []sourceFile
 }
 
-// path returns the name of the file with the given number, joined as in
-// addr2line: nothing is made shorter.
+// path returns the name of the file with the given number. Like addr2line, it joins the
+// parts and does not simplify the path.
 func (f *files) path(number uint32) string {
 	if f.version < 5 {
 		if number == 0 {
@@ -65,7 +65,7 @@ func (f *files) path(number uint32) string {
 	return string(append(path, name...))
 }
 
-// clip returns a path, or nothing if it is too long to be one.
+// clip returns a path, or nil if it is longer than any path may be.
 func clip(path []byte) []byte {
 	if len(path) > maxPath {
 		return nil
@@ -73,7 +73,7 @@ func clip(path []byte) []byte {
 	return path
 }
 
-// program is a line program: what its head says.
+// program is a line program and the contents of its header.
 type program struct {
 	t         *Table
 	u         *unit
@@ -84,11 +84,11 @@ type program struct {
 	lineBase  int64
 	lineRange uint64
 	opBase    uint8
-	operands  [256]uint8 // of standard instructions
+	operands  [256]uint8 // number of operands of each standard instruction
 	files     files
 }
 
-// openProgram reads the head of the line program of a unit.
+// openProgram reads the header of the line program of a unit.
 func (t *Table) openProgram(u *unit) (*program, error) {
 	c := t.info.cursor(t.info.line, u.lines)
 	start := c.at
@@ -122,10 +122,10 @@ func (t *Table) openProgram(u *unit) (*program, error) {
 	if p.width.version >= 4 {
 		p.maxOps = max(uint64(c.u8()), 1)
 	}
-	c.u8() // whether lines are statements at first
+	c.u8() // whether lines are statements by default
 	p.lineBase, p.lineRange, p.opBase = int64(int8(c.u8())), uint64(c.u8()), c.u8()
 	if c.short || p.lineRange == 0 || p.opBase == 0 {
-		return malformed("head of a line program")
+		return malformed("header of a line program")
 	}
 	for op := 1; op < int(p.opBase); op++ {
 		p.operands[op] = c.u8()
@@ -157,7 +157,7 @@ func (p *program) readOldFiles(c *cursor) {
 	}
 }
 
-// readOldFile reads a file and says whether there was one.
+// readOldFile reads a file and reports whether there was one.
 func (p *program) readOldFile(c *cursor) bool {
 	name := c.text()
 	if len(name) == 0 {
@@ -187,8 +187,8 @@ func (p *program) readFiles(c *cursor) {
 	p.files.list = p.readList(c)
 }
 
-// readList reads a list of folders or files: which things are said of each, how
-// many there are, and the things.
+// readList reads a list of folders or files: the kinds of fields, the number of elements,
+// and the elements.
 func (p *program) readList(c *cursor) []sourceFile {
 	var (
 		forms [maxForms]form

@@ -10,16 +10,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ErrNone says that a file has no debugging information, nor has a debug file
-// that belongs to it.
+// ErrNone reports that neither a file nor its debug file has debugging information.
 var ErrNone = errors.New("no debugging information")
 
-// MaxSize is how many bytes of debugging information are read of one file at
-// most. Offsets in it fit into 32 bits.
+// MaxSize is the most bytes of debugging information that are read from one file. It
+// ensures that offsets fit into 32 bits.
 const MaxSize = 1 << 30
 
-// Info is the debugging information of one file, as it is stored. It does not
-// change.
+// Info is the debugging information of one file, as it is stored. It is immutable.
 type Info struct {
 	order binio.Order
 
@@ -29,15 +27,15 @@ type Info struct {
 	strOffsets, addr   []byte
 	ranges, rangeLists []byte
 
-	// What is in other files.
+	// Parts that are in other files.
 	alternate *Info        // nil if there is none
 	pack      *pack        // the .dwp file, nil if there is none
 	file      *symbol.File // finds .dwo files; may be nil
 }
 
-// Read reads the debugging information of a file or of its separate debug file,
-// limit and MaxSize bytes of it at most. Without any the error is ErrNone. The
-// file must not be closed before Read returns.
+// Read reads the debugging information of a file or of its separate debug file, at most
+// limit and MaxSize bytes. The error is ErrNone if there is none. The file must stay open
+// until Read returns.
 func Read(f *symbol.File, limit uint64) (*Info, error) {
 	all, err := f.DebugSections(
 		min(limit, MaxSize), ".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str",
@@ -61,7 +59,7 @@ func Read(f *symbol.File, limit uint64) (*Info, error) {
 	return info, nil
 }
 
-// readAlternate reads what dwz moved to another file, if that is there.
+// readAlternate reads what dwz moved to another file, if that file is found.
 func (i *Info) readAlternate(f *symbol.File, limit uint64) {
 	all := f.AlternateSections(limit, ".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".debug_line_str", ".debug_str_offsets")
 	if all == nil {
@@ -77,7 +75,7 @@ func orderOf(f *symbol.File) binio.Order {
 	return binio.Order{Big: f.Order().Uint16([]byte{0, probe}) == probe, Pointer: f.Class() / 8}
 }
 
-// Size returns how many bytes of memory the information takes.
+// Size returns how many bytes of memory the information occupies.
 func (i *Info) Size() uint64 {
 	n := 0
 	for _, b := range [...][]byte{i.info, i.abbrev, i.line, i.str, i.lineStr, i.strOffsets, i.addr, i.ranges, i.rangeLists} {
@@ -92,15 +90,15 @@ func (i *Info) Size() uint64 {
 	return uint64(n)
 }
 
-// cursor returns a cursor at a place of a section; short if that is outside.
+// cursor returns a cursor at an offset of a section. It is short if the offset is outside.
 func (i *Info) cursor(section []byte, at uint64) cursor {
 	c := cursor{data: section, order: i.order}
 	c.skip(at)
 	return c
 }
 
-// text returns the string at a place of a section of strings; nothing if it is
-// longer than a name may be, since many may refer to it.
+// text returns the string at an offset of a section of strings, or nil if it is longer than
+// a name may be. Such a string could be referred to many times.
 func text(section []byte, at uint64) []byte {
 	if at >= uint64(len(section)) {
 		return nil

@@ -10,20 +10,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// newest is a maker of version 5 for 64-bit little-endian machines.
+// newest returns a maker for version 5 and 64-bit little-endian machines.
 func newest() *maker {
 	return &maker{width: width{version: 5, addr: 8}, order: binio.Order{Pointer: 8}}
 }
 
-// TestLimits holds that what a file may claim has bounds, and that what comes
-// before the claim is still answered.
+// TestLimits checks that what a file can claim has limits, and that lookups still use what
+// precedes the claim.
 func TestLimits(t *testing.T) {
 	huge := binio.AppendUleb128(nil, 1<<60)
 	for _, tt := range []struct {
 		name   string
 		change func(*Info)
 		want   error
-		lines  bool // the function is known by its lines only
+		lines  bool // only the line of the function is known
 		none   bool // nothing is known
 	}{
 		{"as made", func(*Info) {}, nil, false, false},
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		{"too many attributes without bytes", func(i *Info) {
 			i.abbrev = append([]byte{9, byte(dwarf.TagVariable), 0}, bytes.Repeat([]byte{byte(dwarf.AttrExternal), byte(formFlagPresent)}, maxEmpty+1)...)
 		}, trace.ErrLimit, false, true},
-		{"form that says the form follows, and so on", func(i *Info) {
+		{"indirect forms in a chain", func(i *Info) {
 			at := bytes.Index(i.info, []byte("g\x00"))
 			i.abbrev = append(bytes.Clone(i.abbrev[:len(i.abbrev)-1]), 6, byte(dwarf.TagVariable), 0, byte(dwarf.AttrName), byte(formIndirect), 0, 0, 0)
 			i.info = append(append(bytes.Clone(i.info[:at-1]), 6), bytes.Repeat([]byte{byte(formIndirect)}, 64)...)
@@ -105,7 +105,7 @@ func TestBrokenUnit(t *testing.T) {
 	}
 }
 
-// Entries that say that more is said in one another end somewhere.
+// A chain of entries that refer to each other ends somewhere.
 func TestNameInCircles(t *testing.T) {
 	i := newest().make()
 	m := newest()
@@ -129,7 +129,7 @@ func TestNameInCircles(t *testing.T) {
 	}
 }
 
-// TestForget holds that units that are forgotten are read again.
+// TestForget checks that units that were dropped are read again.
 func TestForget(t *testing.T) {
 	i := newest().make()
 	tab := newTable(i, made, func(uint64) string { return "" })
@@ -146,7 +146,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A list of ranges ends where there are too many for one file, of either kind.
+// A list of ranges of either kind ends where it exceeds the limit for one file.
 func TestLongListOfRanges(t *testing.T) {
 	const more = maxRanges + 1000
 	i := newest().make()
@@ -162,7 +162,7 @@ func TestLongListOfRanges(t *testing.T) {
 	}
 }
 
-// A string that is longer than any name is none, and not searched to its end.
+// A string that is longer than any name is ignored, and is not searched to its end.
 func TestLongString(t *testing.T) {
 	section := append(bytes.Repeat([]byte("x"), maxName), 0)
 	if got := text(section, 0); len(got) != maxName {
@@ -173,7 +173,7 @@ func TestLongString(t *testing.T) {
 	}
 }
 
-// TestForgetAll holds that a table can give up all it has read.
+// TestForgetAll checks that a table can drop everything it has read.
 func TestForgetAll(t *testing.T) {
 	tab := newTable(newest().make(), made, func(uint64) string { return "" })
 	size := tab.Size()

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/binio"
 )
 
-// maker makes the debugging information of a function f with a call of g that
-// was inlined, in any version, width and byte order.
+// maker makes the debugging information of a function f that contains an inlined call of g,
+// in any version, width and byte order.
 type maker struct {
 	width
 	order binio.Order
@@ -19,7 +19,7 @@ type maker struct {
 }
 
 const (
-	madeAddr = 0x1000 // of f
+	madeAddr = 0x1000 // address of f
 	madeSize = 0x40
 )
 
@@ -50,7 +50,7 @@ func (m *maker) text(s string) {
 
 func (m *maker) offsetTo(v uint64) { m.uint(m.offset(), v) }
 
-// unit puts the length of a unit in front of what part appends.
+// unit appends the length of a unit and then what part appends.
 func (m *maker) unit(part func()) {
 	before := m.b
 	m.b = nil
@@ -71,7 +71,7 @@ func (m *maker) done() []byte {
 	return b
 }
 
-// abbreviation appends one: pairs of attribute and form.
+// abbreviation appends an abbreviation; attrs are pairs of attribute and form.
 func (m *maker) abbreviation(code uint64, tag dwarf.Tag, children uint8, attrs ...uint64) {
 	m.uleb(code, uint64(tag))
 	m.u8(children)
@@ -119,7 +119,7 @@ func (m *maker) make() *Info {
 	return i
 }
 
-// length appends the length of code, or where it ends.
+// length appends the length of code or, in version 2 and 3, its end.
 func (m *maker) length(start, n uint64) {
 	if m.version >= 4 {
 		m.uint(4, n)
@@ -228,7 +228,7 @@ func (m *maker) makeLine() {
 
 func (m *maker) makeRanges(i *Info) {
 	size := int(m.addr)
-	// What was thrown away, a base, f, the end.
+	// A range that the linker discarded, a base, f, the end.
 	m.uint(size, 1)
 	m.uint(size, 2)
 	m.uint(size, ^uint64(0))
@@ -238,7 +238,7 @@ func (m *maker) makeRanges(i *Info) {
 	m.uint(size, 0)
 	m.uint(size, 0)
 	i.ranges = m.done()
-	m.offsetTo(uint64(m.offset())) // index: behind itself
+	m.offsetTo(uint64(m.offset())) // the index, right after the offset
 	m.u8(rangeStartEnd)
 	m.uint(size, 1)
 	m.uint(size, 2)
@@ -255,10 +255,10 @@ func (m *maker) makeRanges(i *Info) {
 	i.addr = m.done()
 }
 
-// made is the code of what a maker makes.
+// made is the extent of the code that a maker describes.
 var made = []extent{{0x800, 0x2000}}
 
-// makers returns all kinds.
+// makers returns makers of all kinds.
 func makers() (all []*maker) {
 	for version := uint16(2); version <= 5; version++ {
 		for _, wide := range []bool{false, true} {
@@ -293,7 +293,7 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// Bytes that are missing or wrong do not matter but for what they say.
+// Missing or wrong bytes affect only what they describe.
 func TestCut(t *testing.T) {
 	for _, m := range makers() {
 		whole := m.make()

@@ -3,19 +3,20 @@ package lines
 // Limits of names.
 const (
 	maxName  = 1<<16 - 1 // bytes of a function's name
-	maxPath  = 1 << 12   // bytes of a folder or file
+	maxPath  = 1 << 12   // bytes of the path of a folder or file
 	maxNames = 16 << 20  // bytes of names that are kept
-	maxHops  = 16        // from an entry to where the name is
+	maxHops  = 16        // references from an entry to the one with the name
 )
 
-// functionName is what a unit says a function is called.
+// functionName is the name of a function in a unit.
 type functionName struct {
 	text    string
-	linkage bool   // it is the name of the symbol
-	space   string // else: the outermost namespace
+	linkage bool   // text is the name of the symbol
+	space   string // otherwise: the outermost namespace
 }
 
-// name returns the name of the function that an entry is or was made from.
+// name returns the name of the function of an entry, or of the one that the entry is an
+// instance of.
 func (t *Table) name(at uint32) functionName {
 	if n, ok := t.names[at]; ok {
 		return n
@@ -28,8 +29,8 @@ func (t *Table) name(at uint32) functionName {
 	return n
 }
 
-// findName follows an entry to those that say more, for the name that the
-// linker knows, or else the first other one.
+// findName follows an entry's references to the name that the linker knows, or else returns
+// the first other name.
 func findName(t *Table, at uint64) (n functionName) {
 	for range maxHops {
 		u := t.unitOf(at)
@@ -70,7 +71,7 @@ func findName(t *Table, at uint64) (n functionName) {
 	return n
 }
 
-// alternateTable returns the table of what dwz moved to another file, or nil.
+// alternateTable returns the table of the alternate file that dwz made, or nil.
 func (t *Table) alternateTable() *Table {
 	if t.alternate == nil && t.info.alternate != nil {
 		t.alternate = &Table{info: t.info.alternate, symbol: t.symbol, isAlternate: true}

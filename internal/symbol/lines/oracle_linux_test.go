@@ -63,7 +63,7 @@ func table(t testing.TB, root, path string) (*Table, *symbol.File) {
 	return tab, f
 }
 
-// section returns where a section is loaded.
+// section returns the addresses of a section.
 func section(t testing.TB, path, name string) (start, end uint64) {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -81,7 +81,7 @@ func section(t testing.TB, path, name string) (start, end uint64) {
 // place is a frame as addr2line prints it.
 type place struct{ function, file, line string }
 
-// ask asks another program for the frames of addresses.
+// ask runs another program to get the frames of addresses.
 func ask(t testing.TB, path string, addrs []uint64, args ...string) map[uint64][]place {
 	t.Helper()
 	var in strings.Builder
@@ -117,7 +117,7 @@ func ask(t testing.TB, path string, addrs []uint64, args ...string) map[uint64][
 	return found
 }
 
-// places turns frames into what addr2line prints.
+// places returns frames in the form in which addr2line prints them.
 func places(frames []Frame) (all []place) {
 	for _, f := range frames {
 		all = append(all, place{f.Function, f.File, strconv.Itoa(f.Line)})
@@ -125,8 +125,8 @@ func places(frames []Frame) (all []place) {
 	return all
 }
 
-// compare compares the frames of addresses. Where addr2line is alone with its
-// answer, llvm-symbolizer must agree with ours.
+// compare compares the frames of addresses with those of addr2line. Where they differ,
+// llvm-symbolizer must agree with ours.
 func compare(t *testing.T, tab *Table, f *symbol.File, path string, addrs []uint64) {
 	t.Helper()
 	want := addr2line(t, path, addrs)
@@ -155,7 +155,7 @@ func compare(t *testing.T, tab *Table, f *symbol.File, path string, addrs []uint
 			continue
 		}
 		if wrong++; wrong < 10 {
-			t.Errorf("%#x is\n %v, addr2line says\n %v, llvm-symbolizer\n %v", addr, places(frames), want[addr], second[addr])
+			t.Errorf("%#x is\n %v, addr2line prints\n %v, llvm-symbolizer\n %v", addr, places(frames), want[addr], second[addr])
 		}
 	}
 	t.Logf("%d addresses, %d known, %d with inlined calls, %d differ from addr2line, %d also from llvm-symbolizer", len(addrs), known, inlined, len(differ), wrong)
@@ -187,7 +187,7 @@ func addr2line(t testing.TB, path string, addrs []uint64) map[uint64][]place {
 	return ask(t, path, addrs, "addr2line", "-a", "-f", "-i")
 }
 
-// clean makes paths as short as they can be.
+// clean simplifies the paths of frames.
 func clean(frames []Frame) []Frame {
 	for i := range frames {
 		if frames[i].File != "" {
@@ -197,10 +197,10 @@ func clean(frames []Frame) []Frame {
 	return frames
 }
 
-// same compares frames. Names may differ where addr2line takes that of a symbol
-// instead: the nearest one, however far away, where it knows no function; any
-// one at the place of the outermost function; that of the outermost function for
-// an inlined one that has no linkage name.
+// same compares frames. Names may differ where addr2line uses the name of a symbol: where
+// it knows no function, the nearest symbol, however far away; for the outermost function,
+// any symbol at its address; for an inlined function without a linkage name, that of the
+// outermost function.
 func same(tab *Table, f *symbol.File, addr uint64, got []Frame, want []place) bool {
 	if len(got) == 0 {
 		return len(want) == 1 && want[0].line == "0"
@@ -237,7 +237,7 @@ func same(tab *Table, f *symbol.File, addr uint64, got []Frame, want []place) bo
 	return true
 }
 
-// outermost returns what units call the function whose code is at addr.
+// outermost returns the names that units give the function whose code is at addr.
 func outermost(tab *Table, addr uint64) (names []string) {
 	for i := range tab.units {
 		d := tab.units[i].data
@@ -297,7 +297,7 @@ func TestAddr2line(t *testing.T) {
 		{"clang -m32 -O2", "clang", []string{"-m32", "-O2", "-g"}},
 	} {
 		if runtime.GOARCH != "amd64" && slices.Contains(tt.flags, "-m32") {
-			continue // of amd64's compilers
+			continue // a compiler for amd64
 		}
 		for source, step := range map[string]uint64{"shapes.c": 1, "shapes.cc": 7} {
 			t.Run(tt.name+"/"+source, func(t *testing.T) {

@@ -1,25 +1,24 @@
 package lines
 
-// pack is a .dwp file: the parts of many units, and an index by their ids (DWARF 5,
-// 7.3.5; before that GNU's, which is the same but for the numbers of sections).
+// pack is a .dwp file: the parts of many units, and an index by their IDs (DWARF 5, 7.3.5).
+// GNU's older format differs only in the version and the numbers of sections.
 type pack struct {
 	index    []byte
 	sections [][]byte
 
-	rows    map[uint64]uint32 // by id, from 1
+	rows    map[uint64]uint32 // row by unit ID, from 1
 	columns [splitSections]int
-	offsets cursor // of the first row of offsets
+	offsets cursor // at the first row of offsets
 	width   int    // columns of the tables
-	count   int    // rows of them
+	count   int    // rows of the tables
 }
 
-// maxColumns is how many sections an index may have.
+// maxColumns is the most sections that an index may have.
 const maxColumns = 16
 
-// read reads the index: how many columns, units and places a hash table has, its
-// keys and rows, the number of the section of each column, and by row where the
-// bytes of a unit are in each and how many there are. Of a malformed one nothing is
-// used.
+// read reads the index. It has a header (columns, units and slots of a hash table), the
+// keys and rows of the hash table, the section number of each column, and for each row the
+// offset and size of the unit's bytes in each section. A malformed index is ignored.
 func (p *pack) read(i *Info) {
 	c := i.cursor(p.index, 0)
 	version := c.uint(4)
@@ -72,7 +71,7 @@ func columnOf(version, number uint64) (section int, ok bool) {
 	return 0, false
 }
 
-// find returns the sections of the unit with the given id, or nil. p may be nil.
+// find returns the sections of the unit with the given ID, or nil. p may be nil.
 func (p *pack) find(id uint64) [][]byte {
 	if p == nil || p.rows[id] == 0 {
 		return nil
@@ -82,7 +81,7 @@ func (p *pack) find(id uint64) [][]byte {
 	all := make([][]byte, splitSections)
 	for s := range all {
 		whole := p.sections[s]
-		if s == splitStr { // which all have in common
+		if s == splitStr { // shared by all units
 			all[s] = whole
 			continue
 		}
@@ -102,7 +101,7 @@ func (p *pack) find(id uint64) [][]byte {
 	return all
 }
 
-// size returns the bytes of memory that it takes.
+// size returns how many bytes of memory the pack occupies.
 func (p *pack) size() int {
 	const row = 32
 	n := len(p.index) + len(p.rows)*row

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxRows is how many rows of a line table are kept of one unit.
+// maxRows is the most rows of a line table that are kept for one unit.
 const maxRows = 1 << 22
 
 // Instructions of line programs (DW_LNS_*, DW_LNE_*).
@@ -29,13 +29,13 @@ const (
 	lineDefineFile  = 3
 )
 
-// row says that the code from addr on comes from a line.
+// row assigns the code from addr on to a line.
 type row struct {
 	addr       uint64
 	file, line uint32
 }
 
-// sequence is rows of code that lies together at [start, end).
+// sequence is the rows of contiguous code at [start, end).
 type sequence struct {
 	extent
 	rows []row
@@ -44,7 +44,7 @@ type sequence struct {
 // sourceLines is the line table of a unit.
 type sourceLines struct {
 	files
-	sequences []sequence // by address; none overlaps another
+	sequences []sequence // by address, without overlaps
 	rows      int
 }
 
@@ -62,8 +62,8 @@ func (l *sourceLines) find(addr uint64) (row, bool) {
 	return rows[k], true
 }
 
-// before returns the index of the last element of a list in order that is not
-// behind addr, or -1.
+// before returns the index of the last element of a sorted list whose address is not above
+// addr, or -1.
 func before[T any](list []T, addr uint64, at func(*T) uint64) int {
 	low, high := 0, len(list)
 	for low < high {
@@ -99,8 +99,8 @@ func (t *Table) readLines(u *unit) (sourceLines, error) {
 	return l, err
 }
 
-// run runs the program and collects its sequences, without those of code that
-// the linker threw away.
+// run runs the program and collects its sequences, except those of code that the linker
+// discarded.
 func (p *program) run(l *sourceLines) error {
 	c := &p.c
 	m := registers{file: 1, line: 1}
@@ -140,7 +140,7 @@ func (p *program) run(l *sourceLines) error {
 	return nil
 }
 
-// narrow returns a number of a file or a line, 0 if it is none.
+// narrow returns the number of a file or a line, or 0 if it does not fit.
 func narrow(n uint64) uint32 {
 	if n > math.MaxInt32 {
 		return 0
@@ -148,8 +148,8 @@ func narrow(n uint64) uint32 {
 	return uint32(n)
 }
 
-// advance goes ahead by a number of operations, of which one instruction has
-// several on some machines.
+// advance advances the address by a number of operations. On some machines an instruction
+// has several operations.
 func (p *program) advance(m *registers, n uint64) {
 	if p.maxOps == 1 {
 		m.addr += p.minLength * n
@@ -160,7 +160,7 @@ func (p *program) advance(m *registers, n uint64) {
 	m.op = op % p.maxOps
 }
 
-// standard runs a standard instruction that makes no row.
+// standard runs a standard instruction that adds no row.
 func (p *program) standard(op uint8, m *registers) {
 	c := &p.c
 	switch op {
@@ -185,7 +185,7 @@ func (p *program) standard(op uint8, m *registers) {
 	}
 }
 
-// extended runs an extended instruction and says whether it ends a sequence.
+// extended runs an extended instruction and reports whether it ends a sequence.
 func (p *program) extended(m *registers) bool {
 	c := &p.c
 	n := c.uleb()
@@ -213,8 +213,8 @@ func (p *program) extended(m *registers) bool {
 	return false
 }
 
-// arrange puts sequences and their rows in order, and takes away what lies in
-// an earlier one.
+// arrange sorts the sequences and their rows, and removes what overlaps an earlier
+// sequence.
 func (l *sourceLines) arrange() {
 	byStart := func(a, b sequence) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))

@@ -2,7 +2,7 @@ package lines
 
 import "math"
 
-// extent is addresses [start, end).
+// extent is the addresses [start, end).
 type extent struct{ start, end uint64 }
 
 // Range list entries of version 5 (DW_RLE_*).
@@ -17,8 +17,8 @@ const (
 	rangeStartLength = 7
 )
 
-// appendRanges appends the addresses of an entry, without those of code that
-// the linker threw away.
+// appendRanges appends the addresses of an entry, except those of code that the linker
+// discarded.
 func (t *Table) appendRanges(dst []extent, u *unit, e *entry) []extent {
 	if e.ranges.kind != kindOther {
 		return t.appendList(dst, u, e.ranges)
@@ -44,8 +44,8 @@ func (t *Table) appendRange(dst []extent, start, end uint64) []extent {
 	return append(dst, extent{start, end})
 }
 
-// isCode says whether an address is in a segment of code. Linkers leave what
-// they threw away outside of those, or at address 0.
+// isCode reports whether an address is in a segment of code. Code that the linker discarded
+// has addresses outside of those, or address 0.
 func (t *Table) isCode(addr uint64) bool {
 	if addr == 0 {
 		return false
@@ -58,7 +58,7 @@ func (t *Table) isCode(addr uint64) bool {
 	return false
 }
 
-// appendList appends what a list of ranges says.
+// appendList appends the ranges of a list.
 func (t *Table) appendList(dst []extent, u *unit, v value) []extent {
 	if u.version < 5 {
 		if v.kind != kindOffset && v.kind != kindConst {
@@ -82,9 +82,8 @@ func (t *Table) appendList(dst []extent, u *unit, v value) []extent {
 	return t.appendNewList(dst, u, at)
 }
 
-// appendOldList reads a list of .debug_ranges: pairs of addresses that count
-// from a base, which a pair with the highest address as its first replaces. Two
-// zeros end it.
+// appendOldList reads a list of .debug_ranges: pairs of addresses relative to a base. A
+// pair that starts with the highest address sets the base. A pair of zeros ends the list.
 func (t *Table) appendOldList(dst []extent, u *unit, at uint64) []extent {
 	c := t.info.cursor(t.info.ranges, at)
 	base, size := u.low, int(u.addr)
@@ -132,7 +131,7 @@ func (t *Table) appendNewList(dst []extent, u *unit, at uint64) []extent {
 		case rangeStartLength:
 			start = c.uint(size)
 			end = start + c.uleb()
-		default: // rangeEnd, or none that is known
+		default: // rangeEnd, or an unknown kind
 			return dst
 		}
 		if c.short {

@@ -4,11 +4,11 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// maxSplit is how many bytes are read of one .dwo file at most.
+// maxSplit is the most bytes that are read from one .dwo file.
 const maxSplit = maxLoaded
 
-// The sections that the other part of a unit has, in a .dwo file or in a .dwp file
-// for many units, where an index says which bytes of each are its.
+// The sections of the split part of a unit. They are in a .dwo file, or in a .dwp file for
+// many units, whose index gives the unit's bytes in each section.
 const (
 	splitInfo = iota
 	splitAbbrev
@@ -26,27 +26,27 @@ var splitNames = [splitSections]string{
 type split struct {
 	table *Table
 	unit  *unit
-	own   bool // its bytes are of a file of its own
+	own   bool // its bytes come from a .dwo file of its own
 }
 
-// size returns the bytes of memory that are given up with it.
+// size returns the bytes of memory that are freed when s is dropped.
 func (s *split) size() int {
 	if s == nil || !s.own {
 		return 0
 	}
-	// Addresses and old lists of ranges are the other part's.
+	// Addresses and old lists of ranges belong to the other part.
 	i := s.table.info
 	return len(i.info) + len(i.abbrev) + len(i.str) + len(i.strOffsets) + len(i.rangeLists)
 }
 
-// use says that what was read of the unit is known.
+// use stores what was read of the unit.
 func (s *split) use(d *unitData) {
 	if s != nil {
 		s.unit.data = d
 	}
 }
 
-// readAllFunctions is readFunctions for the part of the unit that has them.
+// readAllFunctions is readFunctions for the part of the unit that has the functions.
 func (t *Table) readAllFunctions(u *unit) (functions, error) {
 	if u.hasDwo {
 		u.split = t.openSplit(u)
@@ -61,8 +61,8 @@ func (t *Table) readAllFunctions(u *unit) (functions, error) {
 	return f, err
 }
 
-// nameIn returns the name of the function that an entry of a unit, or of its other
-// part, is or was made from.
+// nameIn returns the name of the function of an entry of a unit or of its split part; see
+// name.
 func (t *Table) nameIn(u *unit, entry uint32) functionName {
 	if u.split != nil {
 		return u.split.table.name(entry)
@@ -70,8 +70,7 @@ func (t *Table) nameIn(u *unit, entry uint32) functionName {
 	return t.name(entry)
 }
 
-// openSplit finds the other part of a unit, nil if it is not there or has another
-// id.
+// openSplit returns the split part of a unit, or nil if no file has one with the unit's ID.
 func (t *Table) openSplit(u *unit) *split {
 	if all := t.info.pack.find(u.id); all != nil {
 		if s := t.splitOf(u, all); s != nil {
@@ -99,7 +98,8 @@ func (t *Table) openSplit(u *unit) *split {
 	return found
 }
 
-// splitOf returns the part of a unit that is in the given sections, or nil.
+// splitOf returns the split part of a unit from the given sections, or nil if they hold
+// another one.
 func (t *Table) splitOf(u *unit, all [][]byte) *split {
 	info := &Info{
 		order: t.info.order, info: all[splitInfo], abbrev: all[splitAbbrev], str: all[splitStr],

@@ -38,7 +38,7 @@ func withInlined(all [][]Frame) (n int) {
 	return n
 }
 
-// packers make a .dwp file of a program's .dwo files.
+// packers pack the .dwo files of a program into a .dwp file.
 var packers = map[string]func(t *testing.T, path string, dwo []string){
 	"": nil,
 	"dwp": func(t *testing.T, path string, dwo []string) {
@@ -49,9 +49,9 @@ var packers = map[string]func(t *testing.T, path string, dwo []string){
 	},
 }
 
-// TestSplit: with debugging information in .dwo files, or in a .dwp file made of
-// them, all frames are those that the same program has with its own, and those that
-// llvm-symbolizer finds where addr2line does not.
+// TestSplit checks that with .dwo files, or with a .dwp file made from them, all frames are
+// those of the same program with its debugging information inside. Where addr2line differs,
+// llvm-symbolizer must agree.
 func TestSplit(t *testing.T) {
 	for _, tt := range []struct {
 		compiler, version, packer, source string
@@ -94,17 +94,17 @@ func TestSplit(t *testing.T) {
 			if withInlined(got) == 0 {
 				t.Error("no inlined functions")
 			}
-			few := []uint64{addrs[len(addrs)/3], addrs[len(addrs)/2]} // it takes seconds for more
+			few := []uint64{addrs[len(addrs)/3], addrs[len(addrs)/2]} // more would take seconds
 			for addr, want := range symbolizer(t, path, few) {
 				if got := clean(tab.AppendFrames(nil, addr)); !same(tab, f, addr, got, want) {
-					t.Errorf("%#x is %v, llvm-symbolizer says %v", addr, places(got), want)
+					t.Errorf("%#x is %v, llvm-symbolizer prints %v", addr, places(got), want)
 				}
 			}
 		})
 	}
 }
 
-// compileSplit compiles and links in two steps, as clang names .dwo files by the
+// compileSplit compiles and links in two steps, because clang names .dwo files after the
 // object file.
 func compileSplit(t *testing.T, compiler, source string, flags ...string) string {
 	t.Helper()
@@ -118,9 +118,8 @@ func compileSplit(t *testing.T, compiler, source string, flags ...string) string
 	return path
 }
 
-// TestSplitMissing: a .dwo file that is not there, or that of another compilation,
-// leaves lines without inlined functions; beside the program it is found after a
-// move.
+// TestSplitMissing checks that a missing .dwo file, or one of another compilation, leaves
+// lines without inlined functions. After a move, the file is found next to the program.
 func TestSplitMissing(t *testing.T) {
 	path := compileSplit(t, "gcc", "shapes.c", "-O2", "-g")
 	dwo := filepath.Join(filepath.Dir(path), "prog.dwo")
@@ -174,8 +173,8 @@ func TestSplitMissing(t *testing.T) {
 	}
 }
 
-// TestPackBroken: whatever the index of a .dwp file says, nothing outside its
-// sections is taken.
+// TestPackBroken checks that nothing outside its sections is used, whatever the index of a
+// .dwp file contains.
 func TestPackBroken(t *testing.T) {
 	path := compileSplit(t, "clang", "shapes.c", "-O2", "-gdwarf-5")
 	packers["llvm-dwp"](t, path, []string{filepath.Join(filepath.Dir(path), "prog.dwo")})
@@ -207,8 +206,8 @@ func TestPackBroken(t *testing.T) {
 	}
 }
 
-// TestAlternate: what dwz moved to a file that several have in common is found
-// there: all frames are those from before.
+// TestAlternate checks that what dwz moved to a common file is found there: all frames are
+// those from before.
 func TestAlternate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -248,7 +247,7 @@ func TestAlternate(t *testing.T) {
 			if d := difference(want, frameList(tab, addrs)); d != "" {
 				t.Errorf("again (-before +after):\n%s", d)
 			}
-			// One of another build is not taken.
+			// A file of another build is not used.
 			if err := os.Rename(paths[1], common); err != nil {
 				t.Fatal(err)
 			}

@@ -12,11 +12,11 @@ const (
 	maxMemberName = 1 << 8 // bytes
 )
 
-// Structures returns where the members of the structures with the given names are, by
-// the names of both, in bytes from the start. Structures that are not described are
-// missing; of several descriptions the first one counts. What is read ends when a unit
-// is malformed or says more than a unit may. DWARF 2 gives places as expressions, which are
-// not computed: those members are missing.
+// Structures returns the offsets of the members of the structures with the given names, in
+// bytes from the start of the structure, by the names of structure and member. Structures
+// without a description are missing; if there are several descriptions, the first one
+// counts. Reading a unit ends where it is malformed or exceeds a limit. DWARF 2 gives
+// offsets as expressions, which are not computed: those members are missing.
 func Structures(info *Info, names ...string) map[string]map[string]uint64 {
 	t := &Table{info: info}
 	t.readUnits()
@@ -27,7 +27,7 @@ func Structures(info *Info, names ...string) map[string]map[string]uint64 {
 			break
 		}
 		r := &structureReader{t: t, u: &t.units[i], names: names, found: found}
-		// Some unit has the description: one that cannot be read need not be it.
+		// Ignore errors: another unit may have the description.
 		_ = r.run()
 	}
 	return found
@@ -42,12 +42,12 @@ type structureReader struct {
 	found map[string]map[string]uint64
 }
 
-// run passes over the entries of the unit, with those of the structures in between.
+// run reads the entries of the unit and collects the structures among them.
 func (r *structureReader) run() error {
-	r.t.readRoot(r.u, nil) // where its strings are
+	r.t.readRoot(r.u, nil) // for the base of its strings
 	r.c = r.t.info.cursor(r.t.info.info[:r.u.end], uint64(r.u.first))
 	table := r.t.abbreviations(r.u)
-	var members map[string]uint64 // of the structure around
+	var members map[string]uint64 // of the current structure
 	depth, inside := 0, 0         // inside: depth of the members
 	for r.c.left() > 0 {
 		at := r.c.at
@@ -88,13 +88,13 @@ func (r *structureReader) run() error {
 		case a.children:
 			depth++
 		case depth == 0:
-			return nil // the unit has this entry only
+			return nil // the unit has only this entry
 		}
 	}
 	return nil
 }
 
-// structure begins a structure if it is asked for and new.
+// structure begins a structure if it was asked for and is new.
 func (r *structureReader) structure(a *abbreviation) map[string]uint64 {
 	var e entry
 	e.read(&r.c, a, r.u)
@@ -109,7 +109,7 @@ func (r *structureReader) structure(a *abbreviation) map[string]uint64 {
 	return nil
 }
 
-// member notes where a member is.
+// member records the offset of a member.
 func (r *structureReader) member(a *abbreviation, members map[string]uint64) {
 	var name, place value
 	for _, attr := range a.attrs {

@@ -19,7 +19,7 @@ static struct outer first;
 int main(void) { struct local { int a; long b; } l = { 0, 0 }; struct empty e; (void)e; first.a = (short)l.b; return first.a; }
 `
 
-// Where members are is what package dwarf reads, too.
+// Members have the offsets that package dwarf reads.
 func TestStructures(t *testing.T) {
 	for _, flags := range [][]string{{"-g", "-gdwarf-5"}, {"-g", "-gdwarf-4"}} {
 		path := testutil.BuildText(t, structures, flags...)
@@ -43,7 +43,7 @@ func TestStructures(t *testing.T) {
 	}
 }
 
-// describedStructures reads the same by package dwarf.
+// describedStructures reads the same offsets with package dwarf.
 func describedStructures(t *testing.T, path string, names ...string) map[string]map[string]uint64 {
 	t.Helper()
 	f, err := elf.Open(path)

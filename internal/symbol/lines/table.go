@@ -14,48 +14,48 @@ const (
 	maxIndexWork = 1 << 28   // attributes and ranges that are read for the index
 	maxUnitWork  = 1 << 30   // the same for one unit
 	maxLoaded    = 256 << 20 // bytes of units that are kept
-	maxFrames    = 1 << 8    // of one address
-	maxTries     = 64        // ranges of units that are looked at for one address
+	maxFrames    = 1 << 8    // for one address
+	maxTries     = 64        // ranges of units that are tried for one address
 )
 
 // Frame is a function that is active at an address.
 type Frame struct {
-	// Function is the name that the linker knows, where the debugging
-	// information or a symbol has it (C++: mangled), else that of the source.
-	// It is empty if neither has one.
+	// Function is the name that the linker knows (in C++ the mangled name), if the
+	// debugging information or a symbol has it, else the name in the source. It is empty if
+	// neither exists.
 	Function string
-	// Namespace is the outermost namespace of a function whose Function is
-	// the name in the source; empty if there is none or it is not known.
+	// Namespace is the outermost namespace of a function whose Function is the name in the
+	// source. It is empty if there is none or it is unknown.
 	Namespace string
-	File      string // with its folder, as the compiler was told; empty if unknown
+	File      string // with its folder, as the compiler got it; empty if unknown
 	Line      int    // counted from 1; 0 if unknown
-	Inlined   bool   // into the next frame
+	Inlined   bool   // into the function of the next frame
 }
 
-// Table answers which functions and lines the code of one file comes from. It
-// is not safe for concurrent use.
+// Table finds the functions and lines that the code of one file comes from. It is not safe
+// for concurrent use.
 type Table struct {
 	info   *Info
 	code   []extent
 	symbol func(addr uint64) string // the name of the symbol there, or nothing
-	units  []unit                   // in the order of .debug_info
+	units  []unit                   // returns the name of the symbol there, or ""
 	index  []unitRange              // by address
 	reach  []uint64                 // reach[i] is the highest end of index[:i+1]
 	err    error                    // the first problem
 
-	tables    []*abbreviations // those used last, the last one first
+	tables    []*abbreviations // those used last, the latest first
 	names     map[uint32]functionName
 	nameBytes int
 	loaded    []*unit
 	bytes     int // of loaded units
 	clock     uint64
 	budget    int
-	alternate *Table // of Info.alternate, if it was asked for
+	alternate *Table // of Info.alternate, once it was needed
 
-	isAlternate bool // it is that of another one
+	isAlternate bool // it is the alternate of another table
 }
 
-// unitRange is addresses of a unit.
+// unitRange is a range of addresses that belongs to a unit.
 type unitRange struct {
 	extent
 	unit int32
@@ -68,8 +68,8 @@ type unitData struct {
 	bytes     int
 }
 
-// New makes the index of a file's debugging information. The file may be closed,
-// but its symbols should be loaded.
+// New builds the index of a file's debugging information. The file may be closed, but its
+// symbols should be loaded.
 func New(info *Info, f *symbol.File) *Table {
 	var code []extent
 	for _, s := range f.Segments() {
@@ -87,14 +87,14 @@ func newTable(info *Info, code []extent, symbol func(addr uint64) string) *Table
 	return t
 }
 
-// Size returns how many bytes of memory the table always takes, with its Info.
+// Size returns how many bytes of memory the table always occupies, including its Info.
 func (t *Table) Size() uint64 {
 	const unitBytes, rangeBytes = 192, 32
 	return t.info.Size() + uint64(len(t.units))*unitBytes + uint64(len(t.index))*rangeBytes
 }
 
-// Loaded returns how many bytes it takes for what it was asked, some hundred MiB
-// at most. Forget gives them up.
+// Loaded returns how many bytes the units read so far occupy, some hundred MiB at most.
+// Forget frees them.
 func (t *Table) Loaded() int {
 	n := t.bytes + t.nameBytes
 	if t.alternate != nil {
@@ -103,7 +103,7 @@ func (t *Table) Loaded() int {
 	return n
 }
 
-// Forget gives up what was read to answer; it is read again when need be.
+// Forget frees the units that were read. They are read again when they are needed.
 func (t *Table) Forget() {
 	for _, u := range t.loaded {
 		u.data, u.split = nil, nil
@@ -114,8 +114,8 @@ func (t *Table) Forget() {
 	t.loaded, t.bytes, t.names, t.nameBytes, t.tables = nil, 0, nil, 0, nil
 }
 
-// Err returns the first problem with the debugging information, or nil: a
-// *trace.SyntaxError. What is not concerned by it is still answered.
+// Err returns the first problem with the debugging information, a *trace.SyntaxError, or
+// nil. Lookups that the problem does not affect still work.
 func (t *Table) Err() error { return t.err }
 
 func (t *Table) problem(err error) {
@@ -124,13 +124,13 @@ func (t *Table) problem(err error) {
 	}
 }
 
-// work takes n steps off the budget and says whether it is used up.
+// work subtracts n from the budget and reports whether the budget is used up.
 func (t *Table) work(n int) bool {
 	t.budget -= n
 	return t.budget >= 0
 }
 
-// build makes the index.
+// build builds the index.
 func (t *Table) build() {
 	t.readUnits()
 	t.budget = maxIndexWork
@@ -146,7 +146,7 @@ func (t *Table) build() {
 			break
 		}
 		ranges = t.readRoot(u, ranges[:0])
-		if !u.hasRanges || u.version == 2 { // which has no lists of ranges
+		if !u.hasRanges || u.version == 2 { // version 2 has no lists of ranges
 			ranges = t.covered(u, ranges)
 		}
 		for _, r := range ranges {
@@ -162,7 +162,7 @@ func (t *Table) build() {
 	}
 }
 
-// covered appends the ranges that a unit has lines for.
+// covered appends the ranges for which a unit has lines.
 func (t *Table) covered(u *unit, dst []extent) []extent {
 	l, err := t.readLines(u)
 	if err != nil {
@@ -174,10 +174,9 @@ func (t *Table) covered(u *unit, dst []extent) []extent {
 	return dst
 }
 
-// AppendFrames appends the functions that are active at an address of the file,
-// the innermost first: calls that were inlined, and last the function whose code
-// it is. Nothing is appended if the debugging information does not know the
-// address.
+// AppendFrames appends the functions that are active at an address of the file, the
+// innermost first: the inlined calls, and last the function that the code belongs to. It
+// appends nothing if the debugging information does not cover the address.
 func (t *Table) AppendFrames(dst []Frame, addr uint64) []Frame {
 	var lines *unitData
 	i := before(t.index, addr, func(r *unitRange) uint64 { return r.start })
@@ -201,7 +200,7 @@ func (t *Table) AppendFrames(dst []Frame, addr uint64) []Frame {
 	return append(dst, Frame{Function: t.symbol(addr), File: lines.lines.path(at.file), Line: int(at.line)})
 }
 
-// appendChain appends the frames of a node and what it is inlined into.
+// appendChain appends the frames of a node and of what it is inlined into.
 func (t *Table) appendChain(dst []Frame, u *unit, i int32, addr uint64) []Frame {
 	data := u.data
 	at, _ := data.lines.find(addr)
@@ -228,14 +227,13 @@ func (t *Table) appendChain(dst []Frame, u *unit, i int32, addr uint64) []Frame 
 	return dst
 }
 
-// decorated says whether a symbol has a name that a compiler made from more than
-// the name in the source.
+// decorated reports whether a symbol has a name that a compiler made from more than the
+// name in the source.
 func decorated(name string) bool {
 	return len(name) > 2 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D' || name[1] == '$')
 }
 
-// load returns what a unit says. Other units are forgotten for it if they take
-// too much memory.
+// load returns the contents of a unit. It drops other units if they occupy too much memory.
 func (t *Table) load(u *unit) *unitData {
 	t.clock++
 	u.used = t.clock
@@ -264,7 +262,7 @@ func (t *Table) load(u *unit) *unitData {
 	return d
 }
 
-// forget forgets the unit that was used least recently.
+// forget drops the least recently used unit.
 func (t *Table) forget() {
 	oldest := 0
 	for i, u := range t.loaded {

@@ -11,23 +11,23 @@ import (
 const (
 	maxNodes = 1 << 21
 	maxSpans = 1 << 22
-	maxDepth = 1 << 12 // of entries in one another
+	maxDepth = 1 << 12 // levels of nested entries
 )
 
-// node is a function with code of its own, or a call of one that was inlined.
+// node is a function with code of its own, or an inlined call.
 type node struct {
-	entry   uint32 // in .debug_info
-	parent  int32  // what a call was inlined into; none for a function
+	entry   uint32 // offset in .debug_info
+	parent  int32  // the node that a call was inlined into; none for a function
 	file    uint32 // of the call
 	line    uint32
 	inlined bool
 }
 
-// What a node is inlined into if that is no node.
+// Values for the parent of a node that has no parent node.
 const (
 	none = -1
-	// abstract is inside a function that has no code itself: all that is in
-	// there describes it in general.
+	// abstract marks what is inside a function without code of its own. Such a description
+	// is generic and has no addresses.
 	abstract = -2
 )
 
@@ -40,13 +40,13 @@ type functions struct {
 	spaces []space
 }
 
-// space is the entries [start, end) of a namespace that is in no other.
+// space is the entries [start, end) of an outermost namespace.
 type space struct {
 	start, end uint32
 	name       []byte
 }
 
-// span is addresses that a node has.
+// span is a range of addresses that a node has.
 type span struct {
 	extent
 	node int32
@@ -57,7 +57,7 @@ type treeReader struct {
 	t     *Table
 	u     *unit
 	c     cursor
-	stack []int32 // what the entries around are inlined into
+	stack []int32 // parents for the entries that are open
 	f     functions
 	spans []span
 	buf   []extent
@@ -108,14 +108,14 @@ func (r *treeReader) run() error {
 			r.stack = append(r.stack, around)
 			around = inside
 		case len(r.stack) == 0:
-			return nil // the unit has this entry only
+			return nil // the unit has only this entry
 		}
 	}
 	return nil
 }
 
-// leave ends the entry whose children end at a place, and returns what is
-// around what follows.
+// leave ends the entries whose children end at a place, and returns the parent of what
+// follows.
 func (r *treeReader) leave(at int) int32 {
 	last := len(r.stack) - 1
 	around := r.stack[last]
@@ -126,7 +126,7 @@ func (r *treeReader) leave(at int) int32 {
 	return around
 }
 
-// entry reads an entry behind its code, and returns what its children are in.
+// entry reads an entry after its code, and returns the parent of its children.
 func (r *treeReader) entry(a *abbreviation, at int, around int32) (int32, error) {
 	var e entry
 	switch {
@@ -179,7 +179,7 @@ func (r *treeReader) node(tag dwarf.Tag, e *entry, at int, around int32) (int32,
 	return i, nil
 }
 
-// namespace returns the outermost namespace of an entry, or nothing.
+// namespace returns the outermost namespace of an entry, or nil.
 func (f *functions) namespace(entry uint32) []byte {
 	i, found := slices.BinarySearchFunc(f.spaces, entry, func(s space, at uint32) int { return int(int64(s.start) - int64(at)) })
 	if !found {

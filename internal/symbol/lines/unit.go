@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxUnits is how many units of a file are known at most. The largest programs
-// have some fifty thousand.
+// maxUnits is the most units of a file that are used. The largest programs have some fifty
+// thousand.
 const maxUnits = 1 << 18
 
 // Unit types of version 5 (DW_UT_*).
@@ -20,28 +20,28 @@ const (
 	unitSplit    = 5
 )
 
-// unit is a contribution to .debug_info: what one compilation made, or what
-// several have in common.
+// unit is a contribution to .debug_info: the result of one compilation, or what several
+// have in common.
 type unit struct {
 	width
-	start, first, end uint32 // the header, the first entry, the next unit
-	abbrev            uint64 // its table in .debug_abbrev
+	start, first, end uint32 // offsets of the header, of the first entry, and of the next unit
+	abbrev            uint64 // offset of its table in .debug_abbrev
 
-	low                            uint64 // what its ranges count from
-	lines                          uint64 // its program in .debug_line
+	low                            uint64 // the base of its ranges
+	lines                          uint64 // offset of its program in .debug_line
 	strBase, addrBase, rangesBase  uint64
 	dir                            []byte // where the compiler ran
-	hasLines, hasRanges, decorated bool   // decorated: names of functions are not those of symbols
+	hasLines, hasRanges, decorated bool   // decorated: names of functions differ from those of symbols
 
-	// Of a unit of which the most is in another file, and of that part of it.
-	dwo         value  // the name of the file
-	id          uint64 // that both have
+	// For split units: the part in the program, and the part in the other file.
+	dwo         value  // name of the other file
+	id          uint64 // common to both parts
 	hasDwo      bool
-	splitRanges uint64 // where lists of ranges of the other part begin (before version 5)
-	split       *split // the other part, if it is loaded
+	splitRanges uint64 // offset of the split part's lists of ranges (before version 5)
+	split       *split // the split part, if it is loaded
 
-	data *unitData // if it is loaded
-	used uint64    // when it was used last
+	data *unitData // nil if it is not loaded
+	used uint64    // when it was last used
 }
 
 // readUnits reads the headers of all units that may have code.
@@ -69,7 +69,7 @@ func (t *Table) readUnits() {
 	}
 }
 
-// unit takes the rest of a header and says whether the unit is of use.
+// unit reads the rest of a header and reports whether the unit is useful.
 func (c *cursor) unit(u *unit) bool {
 	u.version = uint16(c.uint(2))
 	typ := uint8(unitCompile)
@@ -91,7 +91,7 @@ func (c *cursor) unit(u *unit) bool {
 	return !c.short && (u.addr == 4 || u.addr == 8) && (typ == unitCompile || typ == unitPartial || typ == unitSkeleton || typ == unitSplit)
 }
 
-// unitOf returns the unit that an entry belongs to, or nil.
+// unitOf returns the unit that contains an entry, or nil.
 func (t *Table) unitOf(entry uint64) *unit {
 	i, found := slices.BinarySearchFunc(t.units, entry, func(u unit, at uint64) int { return cmp.Compare(uint64(u.first), at) })
 	if !found {
@@ -103,16 +103,15 @@ func (t *Table) unitOf(entry uint64) *unit {
 	return &t.units[i]
 }
 
-// entry returns a cursor behind the code of an entry of u, and its
-// abbreviation; nil if there is none.
+// entry returns a cursor after the code of an entry of u, and the entry's abbreviation,
+// which is nil if there is none.
 func (t *Table) entry(u *unit, at uint64) (cursor, *abbreviation) {
 	c := t.info.cursor(t.info.info[:u.end], at)
 	return c, t.abbreviations(u).find(c.uleb())
 }
 
-// languages are those whose compilers decorate the names of functions and do
-// not always say how (DW_LANG_*): C++ and C++ 03 to 17, Objective C++, D, Rust,
-// Swift.
+// languages are those whose compilers decorate the names of functions but do not always
+// record the result (DW_LANG_*): C++ and C++ 03 to 17, Objective C++, D, Rust, Swift.
 var languages = [...]uint64{0x04, 0x1a, 0x21, 0x2b, 0x3a, 0x11, 0x13, 0x1c, 0x1e}
 
 // readRoot reads the first entry of a unit and appends its ranges to dst.
@@ -161,7 +160,8 @@ func (t *Table) readRoot(u *unit, dst []extent) []extent {
 	return dst
 }
 
-// bases returns where lists begin if a unit does not say: behind the header.
+// bases returns the offsets of lists in units that do not give them: right after the
+// header.
 func bases(w width) (str, addr, ranges uint64) {
 	switch {
 	case w.version < 5:
@@ -172,7 +172,7 @@ func bases(w width) (str, addr, ranges uint64) {
 	return 8, 8, 12
 }
 
-// text returns the string that v is or refers to.
+// text returns the string that v holds or refers to.
 func (t *Table) text(u *unit, v value) []byte {
 	switch v.kind {
 	case kindText:
@@ -197,7 +197,7 @@ func (t *Table) text(u *unit, v value) []byte {
 	return nil
 }
 
-// address returns the address that v is or refers to.
+// address returns the address that v holds or refers to.
 func (t *Table) address(u *unit, v value) (uint64, bool) {
 	switch v.kind {
 	case kindAddr:

@@ -15,8 +15,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestCache: what was kept is what would be found, for each address of a program,
-// and debugging information is not read for it.
+// TestCache checks for each address of a program that the kept answer is the one that would
+// be found, and that no debugging information is read for it.
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	program, debug := filepath.Join(dir, "truth"), filepath.Join(dir, ".debug", "truth.debug")

@@ -8,42 +8,39 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Callers passes records on and says of each call with a stack which place in
-// the program it was made from, unless that is known already: the function as
-// the linker knows it, and file and line from debugging information. What is not
-// known is left out.
+// Callers passes records on and adds to each call with a stack the place in the program
+// that made the call, unless the record has one. A place is a function, as the linker knows
+// it, and a file and line from debugging information. Unknown parts are left empty.
 //
-// A function that has no name because its file is stripped is not replaced by
-// the one that called it: that would be another place.
+// A function without a name, because its file is stripped, is not replaced by its caller:
+// that would be another place.
 //
-// Where the files say nothing, the texts of the frames do, if the stack has
-// some.
+// Where the files give no answer, the texts of the frames are used, if the stack has some.
 type Callers struct {
 	from     trace.Reader
-	resolver *Resolver // nil: only texts are used
+	resolver *Resolver // if nil, only texts are used
 	policy   Policy
 
 	slots  []siteSlot
 	sites  map[siteKey]*site
 	texts  map[string]*site
-	bytes  int // that sites take
+	bytes  int // bytes that sites and texts occupy
 	frames []lines.Frame
 }
 
 var _ trace.Reader = (*Callers)(nil)
 
-// maxSites bounds the bytes of what is known of addresses and texts. Then all is
-// forgotten.
+// maxSites bounds the bytes that cached sites occupy. When they exceed it, all are dropped.
 const maxSites = 64 << 20
 
-// site is what is known of a return address.
+// site is what is known about a return address.
 type site struct {
-	caller trace.Caller // of the frame that counts
-	counts bool         // there is one
+	caller trace.Caller // of the frame that the policy selects
+	counts bool         // the policy selects a frame
 	known  bool         // a function or a library was found
-	inner  trace.Caller // of the innermost frame that is no allocator's function
+	inner  trace.Caller // the innermost frame that is no function of an allocator
 	found  bool         // inner was looked for
-	other  bool         // and there is one
+	other  bool         // and was found
 }
 
 // siteKey is an address in a file.
@@ -63,8 +60,8 @@ type siteSlot struct {
 // nowhere is the site of an address that no mapping covers.
 var nowhere = &site{counts: true, found: true, other: true}
 
-// NewCallers returns a Callers over from that asks r, which may be nil. The
-// mappings of the trace are told to r.
+// NewCallers returns a Callers that reads from from and resolves addresses with r, which
+// may be nil. It passes the mappings of the trace to r.
 func NewCallers(from trace.Reader, r *Resolver, p Policy) *Callers {
 	c := &Callers{from: from, resolver: r, policy: p, texts: make(map[string]*site)}
 	if r != nil {
@@ -73,7 +70,7 @@ func NewCallers(from trace.Reader, r *Resolver, p Policy) *Callers {
 	return c
 }
 
-// ReadRecord reads the next record. Errors are those of the reader below.
+// ReadRecord reads the next record. Errors are those of the underlying reader.
 func (c *Callers) ReadRecord(rec *trace.Record) error {
 	if err := c.from.ReadRecord(rec); err != nil {
 		return err
@@ -89,15 +86,15 @@ func (c *Callers) ReadRecord(rec *trace.Record) error {
 	return nil
 }
 
-// Caller returns the place that a call of a process was made from, by its
-// stack. Nothing of the stack is kept.
+// Caller returns the place that made a call of a process, given the call's stack. It keeps
+// nothing of the stack.
 func (c *Callers) Caller(pid int32, stack *trace.Stack) trace.Caller {
 	caller, _ := c.Find(pid, stack)
 	return caller
 }
 
-// Find is Caller, and says in which frame of the stack that place is; -1 if
-// there is none.
+// Find returns the same as Caller, and the index of the frame of that place, or -1 if there
+// is none.
 func (c *Callers) Find(pid int32, stack *trace.Stack) (caller trace.Caller, frame int) {
 	if len(stack.Frames) == 0 {
 		return trace.Caller{}, -1
@@ -123,7 +120,7 @@ func (c *Callers) Find(pid int32, stack *trace.Stack) (caller trace.Caller, fram
 	return trace.Caller{}, -1
 }
 
-// site returns what is known of a frame.
+// site returns what is known about a frame.
 func (c *Callers) site(p *Process, stack *trace.Stack, i int) *site {
 	s := nowhere
 	if p != nil {
@@ -135,7 +132,7 @@ func (c *Callers) site(p *Process, stack *trace.Stack, i int) *site {
 	return s
 }
 
-// address returns what the files say of a return address.
+// address returns what the files give for a return address.
 func (c *Callers) address(p *Process, addr uint64) *site {
 	slot := &c.slots[slotOf(addr)]
 	if slot.addr == addr && slot.process == p && slot.version == c.resolver.version {
@@ -152,7 +149,7 @@ func (c *Callers) locate(p *Process, addr uint64) *site {
 		return nowhere
 	}
 	if f == nil {
-		at = 0 // all that is known is the file's name
+		at = 0 // only the file's name is known
 	}
 	key := siteKey{m.module, at}
 	if s, ok := c.sites[key]; ok {
@@ -172,7 +169,7 @@ func (c *Callers) locate(p *Process, addr uint64) *site {
 	return s
 }
 
-// choose looks for the frame that counts.
+// choose selects the frame that counts.
 func (c *Callers) choose(s *site, frames []lines.Frame) {
 	c.frames = frames
 	for i := range frames {
@@ -191,9 +188,8 @@ func callerOf(f *lines.Frame) trace.Caller {
 	return trace.Caller{Function: f.Function, File: f.File, Line: uint64(f.Line)}
 }
 
-// findInner looks for the innermost frame at an address that is no allocator's
-// function. That takes the debugging information of libraries, which is not
-// needed else.
+// findInner looks for the innermost frame at an address that is no function of an
+// allocator. It needs the debugging information of libraries, which is otherwise not read.
 func (c *Callers) findInner(p *Process, addr uint64, s *site) {
 	s.found = true
 	m, f, at := p.locate(addr - 1)
@@ -209,7 +205,7 @@ func (c *Callers) findInner(p *Process, addr uint64, s *site) {
 	}
 }
 
-// text returns what the text of a frame says.
+// text returns what the text of a frame contains.
 func (c *Callers) text(text string) *site {
 	if s, ok := c.texts[text]; ok {
 		return s
@@ -231,7 +227,7 @@ func (c *Callers) text(text string) *site {
 	return s
 }
 
-// keep counts the memory of s and forgets all others if that is too much.
+// keep counts the memory of s and drops all other sites if the total is too large.
 func (c *Callers) keep(s *site, more int) {
 	const overhead = 256 // of a site in its map
 	n := overhead + more + len(s.caller.Function) + len(s.caller.File)

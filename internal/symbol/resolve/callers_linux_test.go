@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// logged is an allocation of testdata/callers.cc: where it says that it made it,
-// and the stack.
+// logged is an allocation of testdata/callers.cc: the place that the program prints, and
+// the stack.
 type logged struct {
 	function string
 	line     uint64
@@ -63,7 +63,7 @@ func logCalls(t *testing.T, compiler string, flags ...string) (prog string, call
 	return prog, calls, maps
 }
 
-// callersOf reads the calls as a trace.
+// callersOf resolves the callers of calls.
 func callersOf(t *testing.T, calls []logged, maps []trace.Record, p Policy) []trace.Caller {
 	t.Helper()
 	src := records(maps)
@@ -81,7 +81,7 @@ func callersOf(t *testing.T, calls []logged, maps []trace.Record, p Policy) []tr
 	return found
 }
 
-// TestCallersLive compares with what a program says of itself.
+// TestCallersLive compares callers with what a program prints about its own calls.
 func TestCallersLive(t *testing.T) {
 	source, err := filepath.Abs("testdata/callers.cc")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestCallersLive(t *testing.T) {
 		{"g++", "-m32", "-O2", "-g", "-no-pie"},
 	} {
 		if runtime.GOARCH != "amd64" && flags[1] == "-m32" {
-			continue // of amd64's compilers
+			continue // a compiler for amd64
 		}
 		t.Run(strings.Join(flags, ""), func(t *testing.T) {
 			if flags[1] == "-m32" {
@@ -117,8 +117,8 @@ func TestCallersLive(t *testing.T) {
 	}
 }
 
-// sameFunction says whether a function that has no symbol, since it is inlined,
-// may be called so, or a lambda, whose number compilers choose.
+// sameFunction reports whether want is a possible name of a function without a symbol
+// because it is inlined, or of a lambda, whose number the compiler chooses.
 func sameFunction(got, want string) bool {
 	switch want {
 	case "_ZL7inlinedv":
@@ -129,7 +129,8 @@ func sameFunction(got, want string) bool {
 	return false
 }
 
-// TestCallersInnermost: the frame that the call returns to, whatever that is.
+// TestCallersInnermost checks that Innermost selects the frame that the call returns to,
+// whatever it is.
 func TestCallersInnermost(t *testing.T) {
 	prog, calls, maps := logCalls(t, "g++", "-O0", "-g")
 	for i, got := range callersOf(t, calls, maps, Innermost) {
@@ -160,8 +161,9 @@ func offsetIn(maps []trace.Record, prog string, addr uint64) uint64 {
 	return 0
 }
 
-// TestCallersWithoutLines: symbols where there is no debugging information, and
-// nothing, rather than the function outside, where there is no symbol.
+// TestCallersWithoutLines checks that symbols are used where there is no debugging
+// information. Where there is no symbol either, the function is empty and not that of the
+// outer frame.
 func TestCallersWithoutLines(t *testing.T) {
 	for _, stripped := range []bool{false, true} {
 		flags := []string{"-O1", "-rdynamic", "-fno-inline"}
@@ -172,10 +174,10 @@ func TestCallersWithoutLines(t *testing.T) {
 		for i, got := range callersOf(t, calls, maps, Program) {
 			want := trace.Caller{Function: calls[i].function}
 			if want.Function == "_ZL7inlinedv" {
-				want.Function = "main" // nothing says that it was inlined
+				want.Function = "main" // without lines it is not known to be inlined
 			}
 			local := strings.HasPrefix(want.Function, "_ZL") || strings.HasPrefix(want.Function, "_ZZ")
-			if stripped && local { // main is global by -rdynamic
+			if stripped && local { // -rdynamic makes main global
 				want.Function = ""
 			}
 			if got != want {
@@ -185,8 +187,8 @@ func TestCallersWithoutLines(t *testing.T) {
 	}
 }
 
-// TestCallersBounded holds that the memory for debugging information has bounds
-// for all files together.
+// TestCallersBounded checks that the memory for debugging information of all files together
+// is limited.
 func TestCallersBounded(t *testing.T) {
 	const processes = 3
 	var all [processes][]logged
@@ -199,8 +201,8 @@ func TestCallersBounded(t *testing.T) {
 		}
 		src = append(src, maps...)
 	}
-	// How many calls have lines, and how many files have debugging information and
-	// units of it in memory.
+	// count returns how many calls have lines, how many files have debugging information,
+	// and how many of their units are in memory.
 	count := func(r *Resolver) (named, files, loaded int) {
 		for i := range src {
 			r.Observe(&src[i])
@@ -240,7 +242,7 @@ func TestCallersBounded(t *testing.T) {
 	if named, files, _ := count(r); named != 0 || files != 0 {
 		t.Errorf("hardly any bytes: %d lines of %d files", named, files)
 	}
-	// Symbols of all files but the first are too many.
+	// The symbols of all files but the first exceed the limit.
 	r = New(Options{MaxSymbols: 1})
 	count(r)
 	held := 0
@@ -252,7 +254,7 @@ func TestCallersBounded(t *testing.T) {
 	if held != 1 || r.symbols <= 1 {
 		t.Errorf("symbols of %d files, %d bytes; want those of one", held, r.symbols)
 	}
-	// Room for the first file alone: what is left for the second is too little.
+	// There is room for the first file alone.
 	first := debugOf(src, all[0])
 	r = New(Options{MaxDebug: first + 1})
 	if named, files, _ := count(r); named != calls || files != 1 {
@@ -260,8 +262,7 @@ func TestCallersBounded(t *testing.T) {
 	}
 }
 
-// debugOf returns how many bytes the debugging information of the first program
-// takes.
+// debugOf returns how many bytes the debugging information of the first program occupies.
 func debugOf(src records, calls []logged) uint64 {
 	r := New(Options{})
 	for i := range src {

@@ -158,7 +158,7 @@ func TestCallers(t *testing.T) {
 		{"only libraries", []uint64{libMalloc, libStrdup, libNone}, nil, name("strdup"), name("malloc")},
 		{"only allocators", []uint64{libMalloc, cxxNew}, nil, trace.Caller{}, name("malloc")},
 		{"stripped", []uint64{inNothing, inMain}, nil, trace.Caller{}, trace.Caller{}},
-		{"stripped, behind a library", []uint64{libNone, inNothing, inMain}, nil, trace.Caller{}, trace.Caller{}},
+		{"stripped, called from a library", []uint64{libNone, inNothing, inMain}, nil, trace.Caller{}, trace.Caller{}},
 		{"generated code", []uint64{jit, inMain}, nil, trace.Caller{}, trace.Caller{}},
 		{"no file", []uint64{goneFile, inMain}, nil, trace.Caller{}, trace.Caller{}},
 		{"no file, text", []uint64{goneFile, inMain}, []string{"f() at f.c:3", "x()"}, trace.Caller{Function: "f", File: "f.c", Line: 3}, trace.Caller{Function: "f", File: "f.c", Line: 3}},
@@ -184,8 +184,8 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// TestCallersReader: what is said already stays, mappings are followed, and
-// other records pass.
+// TestCallersReader checks that callers that are already set stay, that mappings are
+// followed, and that other records pass unchanged.
 func TestCallersReader(t *testing.T) {
 	call := func(caller trace.Caller, frames ...uint64) trace.Record {
 		return trace.Record{Kind: trace.KindCall, PID: 5, Call: trace.Call{Caller: caller, Stack: trace.Stack{Frames: frames}}}
@@ -235,7 +235,7 @@ func TestCallersOfTexts(t *testing.T) {
 	}
 }
 
-// TestCallersForget: what is forgotten for want of room is found again.
+// TestCallersForget checks that sites that were dropped for lack of room are found again.
 func TestCallersForget(t *testing.T) {
 	r := New(opener(callerFiles()))
 	for _, m := range callerMaps() {
@@ -255,7 +255,7 @@ func TestCallersForget(t *testing.T) {
 	}
 }
 
-// wrapped is a reader of calls through two frames of libraries.
+// wrapped returns a reader of calls through two frames of libraries.
 func wrapped() *Callers {
 	r := New(opener(callerFiles()))
 	for _, m := range callerMaps() {
@@ -291,7 +291,7 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// BenchmarkCallersOfTexts takes the caller from texts.
+// BenchmarkCallersOfTexts takes the caller from the texts of frames.
 func BenchmarkCallersOfTexts(b *testing.B) {
 	c := NewCallers(nil, nil, Program)
 	stack := &trace.Stack{Frames: []uint64{1, 2, 3}, Names: []string{"strdup() from /lib/libc.so.6", "work() at work.c:3", "main() at work.c:9"}}

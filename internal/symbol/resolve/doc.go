@@ -4,11 +4,11 @@
 // addresses from the files that are mapped at that moment. A [Reader] is a
 // filter that does so for the frames of all calls.
 //
-// An address is found in a file through the file's own program headers, as
-// formats differ in what they say about a mapping:
+// An address is found in a file through the file's own program headers, because formats
+// differ in how they describe a mapping:
 //
-//   - Mapping.Base is set: Offset is known, and the code segment that holds it
-//     tells the address in the file, wherever the segment is linked.
+//   - Mapping.Base is set: Offset is known, and the code segment that contains it
+//     gives the address in the file, wherever the segment is linked.
 //   - Mapping.Base is 0 (sp-rtrace): Start is the start of the mapped code, as
 //     sp-rtrace itself writes it, or the load base, as rtrace-bpf does. The
 //     length decides: it is that of a code segment, in whole pages, or reaches
@@ -17,6 +17,6 @@
 //     neither, or fits two segments that disagree, gives no names.
 //   - The file is linked at fixed addresses (ET_EXEC): addresses are its own.
 //
-// A file that is missing, or is another one than was traced (by its build-id),
-// gives no names: wrong ones are worse than none.
+// A file that is missing, or whose build ID differs from the traced file's, gives no names:
+// wrong names are worse than none.
 package resolve

@@ -10,16 +10,15 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// maxDebug is what Options.MaxDebug is unless told.
+// maxDebug is the default of Options.MaxDebug, in bytes.
 const maxDebug = 1 << 30
 
-// maxLoaded bounds the bytes of what was read of the debugging information of all
-// files, but for one, which has a bound of its own.
+// maxLoaded bounds the bytes of units that were read from the debugging information of all
+// files. The file in use is exempt; it has a limit of its own.
 const maxLoaded = 256 << 20
 
-// frames appends the functions that are active at an address of a file, the
-// innermost first: with lines where there is debugging information, else the
-// symbol there.
+// frames appends the functions that are active at an address of a file, the innermost
+// first: with lines where there is debugging information, else the symbol there.
 func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint64) []lines.Frame {
 	dst, ok := r.kept(m, f).Append(dst, at)
 	if ok {
@@ -51,7 +50,7 @@ func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint6
 	return append(dst, lines.Frame{Function: s.Name})
 }
 
-// kept returns what the cache has of a file, nil without one.
+// kept returns what the cache holds for a file, or nil if there is no cache.
 func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
 	if m.asked {
 		return m.cached
@@ -64,9 +63,9 @@ func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
 	return m.cached
 }
 
-// Save writes what was found to the cache, for the next run. Addresses can still be
-// asked for. Results do not depend on it; an error is for those who wonder why the
-// next run is no faster.
+// Save writes what was found to the cache, for the next run. The Resolver can still be
+// used. Results do not depend on the cache: after an error, the next run is merely not
+// faster.
 func (r *Resolver) Save() error {
 	var all error
 	for _, m := range r.modules {
@@ -78,8 +77,8 @@ func (r *Resolver) Save() error {
 	return all
 }
 
-// preferred gives a function the one of its symbols' names that is always
-// chosen, if debugging information has another of them.
+// preferred replaces the name of a function by the preferred one of its symbols' names, if
+// the debugging information has another of them.
 func preferred(frame *lines.Frame, f *symbol.File, s *symbol.Symbol) {
 	if frame.Inlined || frame.Function == s.Name {
 		return
@@ -92,8 +91,8 @@ func preferred(frame *lines.Frame, f *symbol.File, s *symbol.Symbol) {
 	}
 }
 
-// readLines reads the debugging information of a module. Its file is opened
-// again for that, as most files are only asked for names.
+// readLines reads the debugging information of a module. It opens the file again, because
+// most files are only needed for symbols.
 func (r *Resolver) readLines(m *module, f *symbol.File) {
 	limit := cmp.Or(r.options.MaxDebug, maxDebug)
 	if r.debug >= limit {
@@ -106,7 +105,7 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 	defer again.Close()
 	size, changed := f.Stamp()
 	if s, c := again.Stamp(); s != size || c != changed || again.BuildID() != f.BuildID() {
-		return // replaced meanwhile
+		return // the file was replaced in the meantime
 	}
 	info, err := lines.Read(again, limit-r.debug)
 	if err != nil {
@@ -117,7 +116,7 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 	r.debug += m.lines.Size()
 }
 
-// forget gives up what was read of the debugging information of other modules.
+// forget drops what was read of the debugging information of other modules.
 func (r *Resolver) forget(but *module) {
 	for _, m := range r.modules {
 		if m != but && m.lines != nil {

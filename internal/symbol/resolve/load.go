@@ -13,19 +13,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Why a file is not used.
+// Reasons not to use a file.
 var (
-	errMany    = errors.New("the symbols of all files take too much memory")
-	errMachine = errors.New("it is for another machine than the trace")
-	errLinked  = errors.New("it is linked in another way than the file that was traced")
-	errPlace   = errors.New("what was mapped of it does not fit it")
+	errMany    = errors.New("the symbols of all files exceed the memory limit")
+	errMachine = errors.New("it is for a different machine than the trace")
+	errLinked  = errors.New("it is linked differently from the traced file")
+	errPlace   = errors.New("its segments do not fit the mapping in the trace")
 )
 
-// buildError says that a file is another build than was traced.
+// buildError reports that a file is a different build from the traced one.
 type buildError struct{ got, want string }
 
 func (e *buildError) Error() string {
-	return fmt.Sprintf("it is another build than was traced (build-id %s, not %s)", cmp.Or(e.got, "unknown"), e.want)
+	return fmt.Sprintf("it is a different build from the traced file (build ID %s, not %s)", cmp.Or(e.got, "unknown"), e.want)
 }
 
 // open opens the file of a module.
@@ -64,14 +64,14 @@ func (r *Resolver) load(m *module) *symbol.File {
 	if f.Load() != nil && f.Functions() == 0 {
 		r.stats.Missing++
 	}
-	_ = f.Close() // only read
+	_ = f.Close() // the file was only read
 	r.symbols += f.Held()
 	m.file = f
 	return f
 }
 
-// find opens the file that m is, under its path or else by its build-id. If there
-// is none, the error is of the one that has its path.
+// find opens the file of m, under its path or else by its build ID. If neither is found,
+// the error is the one for the path.
 func (r *Resolver) find(m *module) (*symbol.File, error) {
 	f, err := m.open(r)
 	if err == nil && f == nil {
@@ -81,7 +81,7 @@ func (r *Resolver) find(m *module) (*symbol.File, error) {
 		if err = r.matches(m, f); err == nil {
 			return f, nil
 		}
-		_ = f.Close() // only read
+		_ = f.Close() // the file was only read
 	}
 	if m.buildID == "" || errors.Is(err, errNoFile) || r.options.Open != nil || m.path == vdsoName {
 		return nil, err
@@ -93,7 +93,8 @@ func (r *Resolver) find(m *module) (*symbol.File, error) {
 	return other, nil
 }
 
-// matches says what tells that f is not the file that was traced.
+// matches returns an error that describes why f is not the traced file, or nil if it may
+// be.
 func (r *Resolver) matches(m *module, f *symbol.File) error {
 	switch {
 	case m.buildID != "" && f.BuildID() != m.buildID:
@@ -108,13 +109,13 @@ func (r *Resolver) matches(m *module, f *symbol.File) error {
 	return nil
 }
 
-// isMismatch says whether an error is of a file that was not traced.
+// isMismatch reports whether an error means that a file is not the traced one.
 func isMismatch(err error) bool {
 	_, ok := errors.AsType[*buildError](err)
 	return ok || errors.Is(err, errMachine) || errors.Is(err, errLinked)
 }
 
-// warn says why the functions of a file have no names.
+// warn reports why the functions of a file have no names.
 func (r *Resolver) warn(m *module, err error) {
 	if r.options.Warn == nil || m.warned || m.path == vdsoName {
 		return
@@ -123,11 +124,11 @@ func (r *Resolver) warn(m *module, err error) {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	r.options.Warn(fmt.Errorf("functions in %s have no names: %w", m.path, err))
+	r.options.Warn(fmt.Errorf("no function names for %s: %w", m.path, err))
 }
 
-// machinesOf returns the instruction sets of the files that a machine runs, by
-// its name as uname -m has it. Of others that are not known it returns nothing.
+// machinesOf returns the instruction sets of the files that run on a machine, given its
+// name as in uname -m. It returns nil for an unknown machine.
 func machinesOf(arch string) []elf.Machine {
 	switch {
 	case arch == "x86_64":

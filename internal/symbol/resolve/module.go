@@ -13,40 +13,40 @@ import (
 // module is a file that is or was mapped.
 type module struct {
 	path    string
-	buildID string       // as the trace tells, in lower case; may be empty
+	buildID string       // as the trace gives it, in lower case; may be empty
 	known   bool         // the trace describes it
-	waiting bool         // mappings have it that came before a description
+	waiting bool         // mappings without a description refer to it
 	record  trace.Module // if known
 	tried   bool
-	noFile  bool // its name is that of no file
+	noFile  bool // its name does not stand for a file
 	warned  bool
-	file    *symbol.File // nil if there is none or it is another one
-	bare    *frame       // of addresses whose function is unknown
+	file    *symbol.File // nil if it is missing or does not match
+	bare    *frame       // for addresses in no known function
 	frames  map[int]*frame
 	places  map[uint64]*frame // by address in the file, where frames have lines
-	texts   int               // bytes held by frames
+	texts   int               // bytes that frames occupy
 
 	lines  *lines.Table // nil if there is no debugging information
-	looked bool         // for it
+	looked bool         // lines were looked for
 	cached *linecache.Entry
-	asked  bool         // the cache
-	debug  *symbol.File // that lines were read of, closed; it finds further files
+	asked  bool         // the cache was asked
+	debug  *symbol.File // the file of lines, closed; it finds further files
 }
 
 // maxTexts bounds the bytes of the frames of one module.
 const maxTexts = 64 << 20
 
-// The names of mappings that are code of the kernel's.
+// The names of mappings that are code of the kernel.
 const (
 	vdsoName     = "[vdso]"
 	vsyscallName = "[vsyscall]"
 )
 
-// errNoFile says that a mapping's name is no file to look for.
+// errNoFile reports that a mapping's name does not stand for a file.
 var errNoFile = errors.New("no file")
 
-// open opens the module's file. For names that no file has the error is
-// errNoFile.
+// open opens the module's file. The error is errNoFile if the name does not stand for a
+// file.
 func (m *module) open(r *Resolver) (*symbol.File, error) {
 	switch {
 	case m.path == vdsoName && m.buildID != "":
@@ -62,7 +62,7 @@ func (m *module) open(r *Resolver) (*symbol.File, error) {
 	return r.open(&record)
 }
 
-// frame returns the frame of a function of f, or of none if i is negative.
+// frame returns the frame of function i of f, or one without a function if i is negative.
 func (m *module) frame(f *symbol.File, i int) *frame {
 	if i < 0 {
 		return m.bare
@@ -79,7 +79,7 @@ func (m *module) frame(f *symbol.File, i int) *frame {
 	return fr
 }
 
-// keep counts the memory of a frame and forgets the others if that is too much.
+// keep counts the memory of a frame and drops the others if the total is too large.
 func (m *module) keep(fr *frame) {
 	const overhead = 128 // of a frame in its map
 	n := overhead + len(fr.text) + len(fr.name)
@@ -90,14 +90,14 @@ func (m *module) keep(fr *frame) {
 	}
 }
 
-// named makes the frame of a function of the given symbol name.
+// named returns the frame of the function with the given symbol name.
 func (m *module) named(name string) *frame {
 	source, text := printed(name)
 	return &frame{name: source, module: m.path, text: text + " from " + m.path}
 }
 
-// printed returns the name that a function has in the source, and as it is
-// printed: with () behind it unless it has its parameters.
+// printed returns the name that a function has in the source, and its text: the name
+// followed by "()" unless it includes the parameters.
 func printed(name string) (source, text string) {
 	source, mangled := symbol.Source(name)
 	if mangled {
@@ -106,8 +106,8 @@ func printed(name string) (source, text string) {
 	return source, source + "()"
 }
 
-// vsyscallFunctions are what x86-64 has at fixed places of the [vsyscall]
-// page, 1 KiB apart (Linux, arch/x86/include/uapi/asm/vsyscall.h).
+// vsyscallFunctions are the functions of the [vsyscall] page of x86-64, which are 1 KiB
+// apart (Linux, arch/x86/include/uapi/asm/vsyscall.h).
 var vsyscallFunctions = [...]string{"gettimeofday", "time", "getcpu"}
 
 // vsyscall returns the frame of an address in the [vsyscall] page.

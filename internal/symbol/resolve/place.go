@@ -24,9 +24,9 @@ func (m *module) place(r *Resolver, f *symbol.File, at uint64) *frame {
 	return fr
 }
 
-// joined makes one frame of the functions that are active at an address: what is
-// inlined comes first, as the trace has one address for all of them. Functions
-// without a name are left out.
+// joined makes one frame of the functions that are active at an address, because the trace
+// has one address for all of them. Inlined functions come first. Functions without a name
+// are left out.
 func (m *module) joined(frames []lines.Frame, fullPath bool) *frame {
 	all := &frame{module: m.path}
 	for i := range frames {

@@ -2,18 +2,17 @@ package resolve
 
 import "slices"
 
-// Policy says which frame of a stack is the caller of the call.
+// Policy selects the frame of a stack that is the caller of a call.
 type Policy uint8
 
 const (
-	// Program takes the innermost frame of the program and its own libraries:
-	// not of the C library, the dynamic loader, the C++ library or another
-	// allocator's library, nor of what those put into other files: functions
-	// of the namespace std, operator new and delete, an allocator that is
-	// linked in. If nothing is left, it takes the innermost frame that is no
-	// allocator's function.
+	// Program selects the innermost frame of the program and its own libraries. It skips
+	// the C library, the dynamic loader, the C++ library and allocators' libraries, and
+	// what those put into other files: functions of the namespace std, operator new and
+	// delete, an allocator that is linked in. If no frame remains, it selects the innermost
+	// one that is no function of an allocator.
 	Program Policy = iota
-	// Innermost takes the frame that the call returns to.
+	// Innermost selects the frame that the call returns to.
 	Innermost
 )
 

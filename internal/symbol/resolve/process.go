@@ -15,27 +15,27 @@ type Process struct {
 	resolver *Resolver
 	pid      int32
 	jit      *symbol.PerfMap // nil if there is none
-	looked   bool            // for it
+	looked   bool            // jit was looked for
 
-	functions symbol.Functions // that the trace tells of
-	maps      []mapping        // by address, none overlaps another
+	functions symbol.Functions // that records of the trace describe
+	maps      []mapping        // by address, without overlaps
 }
 
-// mapping is what is left of an executable mapping at [start, end).
+// mapping is what remains of an executable mapping at [start, end).
 type mapping struct {
 	start, end uint64
-	whole      trace.Mapping // as it appeared; its Path is the module's
+	whole      trace.Mapping // as it was added; its Path is the module's
 	module     *module
 	placed     bool   // bias was looked for
 	known      bool   // bias was found
 	bias       uint64 // what is added to the file's addresses
 }
 
-// maxMappings bounds how many mappings are known of a process at once. Linux
-// allows 65530 by default (vm.max_map_count), of which few are code of files.
+// maxMappings is the most mappings of a process that are kept at once. Linux allows 65530
+// by default (vm.max_map_count), few of which are code of files.
 const maxMappings = 1 << 14
 
-// add makes a mapping known. What it overlaps is gone: the latest one counts.
+// add adds a mapping and removes what it overlaps.
 func (p *Process) add(m *trace.Mapping) {
 	if m.End <= m.Start {
 		return
@@ -56,7 +56,7 @@ func (p *Process) add(m *trace.Mapping) {
 	p.resolver.version++
 }
 
-// is says whether m is the whole of what was added as a mapping of mod.
+// is reports whether m is the whole of what was added as a mapping of mod.
 func (m *mapping) is(a *trace.Mapping, mod *module) bool {
 	return m.start == a.Start && m.end == a.End && m.module == mod && m.whole == *a
 }
@@ -70,7 +70,7 @@ func (p *Process) after(addr uint64) int {
 	return i
 }
 
-// remove forgets what is mapped in [start, end).
+// remove removes what is mapped in [start, end).
 func (p *Process) remove(start, end uint64) {
 	if end <= start {
 		return
@@ -101,17 +101,16 @@ func (p *Process) clear() {
 	p.resolver.version++
 }
 
-// Name returns the function that was called from before the return address
-// addr, as the source names it (C++ and Rust with parameters), and the path of
-// its file. The name is empty if only the file is known; ok is false if
-// nothing is mapped there.
+// Name returns the function that contains the call before the return address addr, with the
+// name that it has in the source (C++ and Rust with parameters), and the path of its file.
+// The name is empty if only the file is known. ok is false if nothing is mapped there.
 func (p *Process) Name(addr uint64) (name, module string, ok bool) {
 	f := p.frame(addr)
 	return f.name, f.module, f != unknown
 }
 
-// Module returns the path of the file that is mapped where a call returns to
-// addr, empty if nothing is. It opens no file.
+// Module returns the path of the file that is mapped at the call before the return address
+// addr, or "" if nothing is. It opens no file.
 func (p *Process) Module(addr uint64) string {
 	if i := p.after(addr - 1); i < len(p.maps) && p.maps[i].start < addr {
 		return p.maps[i].module.path
@@ -119,12 +118,12 @@ func (p *Process) Module(addr uint64) string {
 	return ""
 }
 
-// Text prints a return address as sp-rtrace's resolver does: "main() from
-// /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
+// Text returns the text for a return address as sp-rtrace's resolver prints it: "main()
+// from /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
 func (p *Process) Text(addr uint64) string { return p.frame(addr).text }
 
-// Better is Text for a frame that may have a text already. One that names a
-// function or a file stays, unless replace is set and more is known.
+// Better is Text for a frame that may already have a text. A text that names a function or
+// a file stays, unless replace is set and more is known.
 func (p *Process) Better(addr uint64, text string, replace bool) string {
 	if text == "" || text == frametext.Unknown {
 		return p.frame(addr).text
@@ -139,8 +138,8 @@ func (p *Process) Better(addr uint64, text string, replace bool) string {
 	return f.text
 }
 
-// frame returns what is known of the call before a return address. It belongs
-// to the instruction before, which may be the last one of its function.
+// frame returns what is known of the call before a return address. The lookup uses the byte
+// before the address, because a call may be the last instruction of its function.
 func (p *Process) frame(addr uint64) *frame {
 	r := p.resolver
 	c := r.cached(addr)
@@ -154,7 +153,7 @@ func (p *Process) frame(addr uint64) *frame {
 
 func (p *Process) lookup(addr uint64) *frame {
 	if name, module, ok := p.functions.Lookup(addr); ok {
-		return told(name, module)
+		return traced(name, module)
 	}
 	m, f, at := p.locate(addr)
 	switch {
@@ -172,10 +171,11 @@ func (p *Process) lookup(addr uint64) *frame {
 	return m.module.frame(f, f.Find(at))
 }
 
-// told returns the frame of an address in a function that the trace tells of.
-func told(name, module string) *frame {
+// traced returns the frame of an address in a function that a record of the trace
+// describes.
+func traced(name, module string) *frame {
 	text := name
-	if !strings.Contains(text, "(") { // else it has parameters, and maybe more behind them
+	if !strings.Contains(text, "(") { // otherwise it contains parameters, and perhaps more after them
 		text += "()"
 	}
 	if module != "" {
@@ -184,8 +184,7 @@ func told(name, module string) *frame {
 	return &frame{name: name, module: module, text: text}
 }
 
-// made returns the frame of an address in code that the process made itself, or
-// else what is given.
+// made returns the frame of an address in code that the process generated, or else other.
 func (p *Process) made(addr uint64, other *frame) *frame {
 	r := p.resolver
 	if !p.looked {
@@ -206,9 +205,8 @@ func (p *Process) made(addr uint64, other *frame) *frame {
 	return &frame{name: name, module: p.jit.Path(), text: name + " from " + p.jit.Path()}
 }
 
-// locate returns the mapping that covers addr, its file, and the address in
-// the file. There is no mapping where nothing is mapped, and no file where it is
-// unknown or does not fit.
+// locate returns the mapping that covers addr, its file, and the address in the file. m is
+// nil where nothing is mapped. f is nil where the file is unknown or does not fit.
 func (p *Process) locate(addr uint64) (m *mapping, f *symbol.File, at uint64) {
 	i := p.after(addr)
 	if i == len(p.maps) || addr < p.maps[i].start {
@@ -231,19 +229,19 @@ func (p *Process) locate(addr uint64) (m *mapping, f *symbol.File, at uint64) {
 	return m, f, addr - m.bias
 }
 
-// pageSizes are those that Linux uses for the architectures that trace files
-// come from, the most common first.
+// pageSizes are those that Linux uses on the architectures that trace files come from, the
+// most common first.
 var pageSizes = [...]uint64{4 << 10, 16 << 10, 64 << 10}
 
-// place returns what is added to the addresses in f where m maps it.
+// place returns the load bias of f where m maps it.
 func place(m *trace.Mapping, f *symbol.File) (bias uint64, ok bool) {
 	code := f.Segments()
 	switch {
 	case f.Fixed():
 		return 0, true
 	case f.Detached():
-		// Its segments have their addresses, but offsets and lengths of the debug
-		// file; those in memory are right.
+		// The segments of a debug file have the right addresses and sizes in memory, but
+		// offsets and sizes in the file mean nothing.
 		for i := range code {
 			code[i].FileSize = code[i].MemSize
 		}
@@ -259,8 +257,8 @@ func place(m *trace.Mapping, f *symbol.File) (bias uint64, ok bool) {
 	return 0, false
 }
 
-// placeOffset goes by the file offset: the segment that shares most bytes with
-// the mapping tells.
+// placeOffset uses the file offset: the segment that shares most bytes with the mapping
+// decides.
 func placeOffset(m *trace.Mapping, code []symbol.Segment) (bias uint64, ok bool) {
 	last, most := m.Offset+(m.End-m.Start), uint64(0)
 	for _, s := range code {
@@ -273,10 +271,10 @@ func placeOffset(m *trace.Mapping, code []symbol.Segment) (bias uint64, ok bool)
 	return bias, ok
 }
 
-// placeLength goes by the length, in pages of the given size: that of a code
-// segment means that the mapping is that segment, that from base to the end of
-// a code segment means that it starts at the load base. unsure says that both
-// fit and disagree.
+// placeLength uses the length, in pages of the given size. The length of a code segment
+// means that the mapping is that segment. The length from base to the end of a code segment
+// means that the mapping starts at the load base. unsure reports that both fit and
+// disagree.
 func placeLength(m *trace.Mapping, code []symbol.Segment, base, page uint64) (bias uint64, ok, unsure bool) {
 	base &^= page - 1
 	for _, s := range code {

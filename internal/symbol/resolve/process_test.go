@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestMappingsLikeBytes compares the kept mappings after random changes with a
-// plain list of who owns each address.
+// TestMappingsLikeBytes compares the mappings after random changes with a plain list that
+// holds the owner of each address.
 func TestMappingsLikeBytes(t *testing.T) {
 	const space = 200
 	random := rand.New(rand.NewPCG(1, 2))

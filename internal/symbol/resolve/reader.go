@@ -7,12 +7,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// filterName is how a trace says in its header that its frames have names.
+// filterName is the entry in a trace's header for a trace whose frames have names.
 const filterName = "resolve"
 
-// Reader passes records on and gives the frames of calls their texts. Texts
-// that are there already are kept, unless Replace is set and the function is
-// known. The stacks that it returns are valid until the next call.
+// Reader passes records on and gives the frames of calls their texts. Texts that are
+// already there are kept, unless Replace is set and the function is known. The stacks that
+// it returns are valid until the next call.
 type Reader struct {
 	Replace bool
 
@@ -23,12 +23,12 @@ type Reader struct {
 
 var _ trace.Reader = (*Reader)(nil)
 
-// NewReader returns a Reader over from that asks r.
+// NewReader returns a Reader that reads from from and resolves addresses with r.
 func NewReader(from trace.Reader, r *Resolver) *Reader {
 	return &Reader{from: from, resolver: r}
 }
 
-// ReadRecord reads the next record. Errors are those of the reader below.
+// ReadRecord reads the next record. Errors are those of the underlying reader.
 func (rd *Reader) ReadRecord(rec *trace.Record) error {
 	if err := rd.from.ReadRecord(rec); err != nil {
 		return err
@@ -60,8 +60,7 @@ func (rd *Reader) resolve(rec *trace.Record) {
 	stack.Names = rd.names
 }
 
-// WithFilter adds ours to the names of filters that were applied, as the header
-// of a trace has them.
+// WithFilter adds this filter to the list of applied filters in the header of a trace.
 func WithFilter(list string) string {
 	switch {
 	case list == "":

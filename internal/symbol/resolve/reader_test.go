@@ -74,7 +74,7 @@ type failing struct{ err error }
 
 func (f failing) ReadRecord(*trace.Record) error { return f.err }
 
-// endless returns the same call again and again.
+// endless returns the same call forever.
 type endless struct{ frames []uint64 }
 
 func (e *endless) ReadRecord(rec *trace.Record) error {
@@ -83,7 +83,7 @@ func (e *endless) ReadRecord(rec *trace.Record) error {
 	return nil
 }
 
-// deep is a reader of calls with ten frames each.
+// deep returns a reader of calls with ten frames each.
 func deep() (*Reader, *endless) {
 	r := New(opener(map[string][]byte{"/a": library("aaaa")}))
 	r.Observe(mapped(0x10000, 0x13000, 0, 0, "/a"))

@@ -12,55 +12,57 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options say where files are found.
+// Options holds where files are found and how frames are printed.
 type Options struct {
-	// Places are where files and debug files are looked for.
+	// Places is where files and debug files are looked for.
 	symbol.Places
-	// Open opens the file of a module instead; its BuildID is empty if the
-	// trace does not tell. The resolver loads and closes what it returns.
+	// Open, if not nil, opens the file of a module instead of Places. The module's BuildID
+	// is empty if the trace does not give it. The resolver loads and closes what it
+	// returns.
 	Open func(trace.Module) (*symbol.File, error)
-	// PerfMap returns the path of the file in which a process of the given id, 0 if
-	// that is unknown, says where it put the code that it made (perf's map files);
-	// nil or an empty path for none. trusted, if not nil, reports whether the file may be
-	// the process's own.
+	// PerfMap returns the path of the perf map in which the process with the given ID, 0 if
+	// it is unknown, describes the code that it generated. If PerfMap is nil or the path is
+	// empty, there is none. trusted, if not nil, reports whether the file may be the
+	// process's own.
 	PerfMap func(pid int32) (path string, trusted func(fs.FileInfo) bool)
-	// Style says how frames are printed.
+	// Style is how frames are printed.
 	Style Style
-	// Warn, if not nil, is told once of each file why its functions have no names.
+	// Warn, if not nil, is called once for each file whose functions have no names, with
+	// the reason.
 	Warn func(error)
-	// NoLines leaves debugging information alone, which may take seconds to
-	// read: of callers the function is all that is told.
+	// NoLines skips debugging information, which may take seconds to read. Callers then
+	// have only a function.
 	NoLines bool
-	// MaxDebug bounds the bytes of debugging information that are held of all
-	// files; 0 for 1 GiB. Files that come later have names of functions only.
+	// MaxDebug bounds the bytes of debugging information that are held for all files; 0
+	// means 1 GiB. Files that come later have only names of functions.
 	MaxDebug uint64
-	// MaxSymbols bounds the bytes of symbols that are held of all files, but
-	// for one, which has a bound of its own; 0 for 4 GiB. Files that come later
-	// have no names.
+	// MaxSymbols bounds the bytes of symbols that are held for all files; 0 means 4 GiB.
+	// The last file loaded may exceed it up to its own limit. Files that come later have no
+	// names.
 	MaxSymbols uint64
-	// Cache, if not nil, keeps what debugging information says from one run to the
-	// next; see [Resolver.Save]. It is not used together with Places.Fetch, which
-	// may have other files each time.
+	// Cache, if not nil, keeps answers from debugging information from one run to the next;
+	// see [Resolver.Save]. It is not used together with Places.Fetch, which may provide
+	// other files each time.
 	Cache *linecache.Cache
 }
 
 // Style is how frames are printed.
 type Style struct {
-	// Lines prints source lines and inlined functions, where debugging
-	// information tells; else names come from symbols alone.
+	// Lines prints source lines and inlined functions where there is debugging information.
+	// Otherwise names come only from symbols.
 	Lines bool
 	// FullPath prints source files with their folders.
 	FullPath bool
 }
 
-// maxSymbols is what Options.MaxSymbols is unless told.
+// maxSymbols is the default of Options.MaxSymbols, in bytes.
 const maxSymbols = 4 << 30
 
-// Stats counts why names are missing.
+// Stats counts reasons for missing names.
 type Stats struct {
 	Missing    int // files that could not be opened or read
-	Mismatched int // files that are not those that were traced
-	Unplaced   int // mappings that do not fit their file, or are too many
+	Mismatched int // files that are not the traced ones
+	Unplaced   int // mappings that do not fit their file or exceed the limit
 }
 
 // Resolver names the addresses of a trace. It is not safe for concurrent use.
@@ -68,25 +70,25 @@ type Resolver struct {
 	options   Options
 	processes map[int32]*Process
 	first     *Process
-	none      *Process // has nothing mapped
+	none      *Process // a process without mappings
 	modules   map[moduleKey]*module
-	latest    map[string]*module // by path: the file that was described last
+	latest    map[string]*module // by path: the file that was last described
 	cache     []slot
-	version   uint32        // of all mappings; cached answers of another one are void
-	machines  []elf.Machine // that the trace may be of; empty if unknown
-	pid       int32         // of the process that the trace names first
+	version   uint32        // changes with any mapping; cached answers of another version are void
+	machines  []elf.Machine // that the trace may come from; empty if unknown
+	pid       int32         // of the first process that the trace names
 	frame     []lines.Frame // reused
-	debug     uint64        // bytes of debugging information that are held, and of the indexes of it
-	symbols   uint64        // bytes of symbols that are held
-	loaded    int           // bytes of what was read of it
+	debug     uint64        // bytes of debugging information in memory, including its indexes
+	symbols   uint64        // bytes of symbols in memory
+	loaded    int           // bytes of units that were read
 	maxLoaded int
 	stats     Stats
 }
 
 type moduleKey struct{ path, buildID string }
 
-// cacheBits is the binary logarithm of how many addresses are cached, a few
-// times what a program with deep stacks uses.
+// cacheBits is the binary logarithm of the number of cached addresses: a few times as many
+// as a program with deep stacks uses.
 const cacheBits = 15
 
 // slot is a cached answer. Addresses with the same hash replace each other.
@@ -97,7 +99,7 @@ type slot struct {
 	version uint32
 }
 
-// frame is what is known of an address. Those of one function are shared.
+// frame is what is known about an address. Addresses in one function share it.
 type frame struct {
 	name, module string // of the innermost function
 	text         string
@@ -106,7 +108,7 @@ type frame struct {
 // unknown is the frame of an address that no mapping covers.
 var unknown = &frame{text: frametext.Unknown}
 
-// New returns a Resolver that knows no mappings.
+// New returns a Resolver without mappings.
 func New(o Options) *Resolver {
 	r := &Resolver{
 		options: o, processes: make(map[int32]*Process), modules: make(map[moduleKey]*module),
@@ -116,8 +118,8 @@ func New(o Options) *Resolver {
 	return r
 }
 
-// Observe takes in the next record of the trace: mappings, modules and what
-// voids them, and functions. Other kinds are ignored. Nothing of rec is kept.
+// Observe processes the next record of the trace: mappings, modules, functions, and what
+// invalidates them. It ignores other kinds. It keeps nothing of rec.
 func (r *Resolver) Observe(rec *trace.Record) {
 	switch rec.Kind {
 	case trace.KindHeader:
@@ -141,8 +143,8 @@ func (r *Resolver) Observe(rec *trace.Record) {
 	}
 }
 
-// describe notes which file a path stands for from now on. Mappings of that
-// path that came before any description get it, too.
+// describe records which file a path stands for from now on. Mappings of that path from
+// before its first description get it as well.
 func (r *Resolver) describe(m *trace.Module) {
 	mod := r.module(m.Path, m.BuildID)
 	if !mod.known {
@@ -165,7 +167,8 @@ func (r *Resolver) describe(m *trace.Module) {
 	r.version++
 }
 
-// module returns the file with the given path and build-id.
+// module returns the module with the given path and build ID, which it creates if
+// necessary.
 func (r *Resolver) module(path, buildID string) *module {
 	buildID = strings.ToLower(buildID)
 	if m, ok := r.modules[moduleKey{path, buildID}]; ok {
@@ -177,7 +180,7 @@ func (r *Resolver) module(path, buildID string) *module {
 	return m
 }
 
-// mapped returns the file that a mapping of path shows now.
+// mapped returns the module that a mapping of path refers to now.
 func (r *Resolver) mapped(path string) *module {
 	if m, ok := r.latest[path]; ok {
 		return m
@@ -187,7 +190,7 @@ func (r *Resolver) mapped(path string) *module {
 	return m
 }
 
-// process returns the process with the given id, which is new if need be.
+// process returns the process with the given ID, which it creates if necessary.
 func (r *Resolver) process(pid int32) *Process {
 	p, ok := r.processes[pid]
 	if !ok {
@@ -200,9 +203,9 @@ func (r *Resolver) process(pid int32) *Process {
 	return p
 }
 
-// Process returns the address space of a process. Many traces name the process
-// in some records only; so if pid is 0 or unknown, that is the one without an
-// id, or else the first one. The result is good until the next Observe.
+// Process returns the address space of a process. Many traces name the process only in some
+// records. If pid is 0 or unknown, the result is the process without an ID, or else the
+// first one. It is valid until the next Observe.
 func (r *Resolver) Process(pid int32) *Process {
 	if p, ok := r.processes[pid]; ok {
 		return p
@@ -216,28 +219,28 @@ func (r *Resolver) Process(pid int32) *Process {
 	return r.none
 }
 
-// Name names a return address of the only process of the trace; see
-// [Process.Name].
+// Name returns the function and file for a return address of the only process of the trace;
+// see [Process.Name].
 func (r *Resolver) Name(addr uint64) (name, module string, ok bool) {
 	return r.Process(0).Name(addr)
 }
 
-// Function returns the function of a process that was called from before a return
-// address, as [Process.Name] does; empty if that is not known.
+// Function returns the function of a process that contains the call before a return
+// address, as [Process.Name] does; "" if it is unknown.
 func (r *Resolver) Function(pid int32, addr uint64) string {
 	name, _, _ := r.Process(pid).Name(addr)
 	return name
 }
 
-// Text prints a return address of the only process of the trace; see
+// Text returns the text for a return address of the only process of the trace; see
 // [Process.Text].
 func (r *Resolver) Text(addr uint64) string { return r.Process(0).Text(addr) }
 
-// Stats returns what was missing so far. Files are opened when an address in
-// them is asked for first.
+// Stats returns what was missing so far. Files are opened when an address in them is first
+// looked up.
 func (r *Resolver) Stats() Stats { return r.stats }
 
-// cached returns the slot where the answer for an address is kept.
+// cached returns the slot for the answer for an address.
 func (r *Resolver) cached(addr uint64) *slot { return &r.cache[slotOf(addr)] }
 
 // slotOf returns the number of an address's slot in a cache.

@@ -13,9 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// image makes an ELF file with code segments and functions, all 64-bit and
-// little-endian. Each segment is {offset, address, size}; a read-only segment
-// at base comes first.
+// image makes an ELF file with code segments and functions, all 64-bit and little-endian.
+// Each segment is {offset, address, size}; a read-only segment at base comes first.
 func image(typ elf.Type, buildID string, base uint64, code [][3]uint64, functions map[string]uint64) []byte {
 	le := func(b []byte, size int, v uint64) []byte {
 		for range size {
@@ -67,7 +66,7 @@ func image(typ elf.Type, buildID string, base uint64, code [][3]uint64, function
 	return body
 }
 
-// library is a file with functions f and g in one code segment.
+// library returns a file with functions f and g in one code segment.
 func library(buildID string) []byte {
 	return image(elf.ET_DYN, buildID, 0, [][3]uint64{{0x1000, 0x1000, 0x1800}}, map[string]uint64{"f": 0x1010, "g": 0x2000})
 }
@@ -95,7 +94,7 @@ func described(path, buildID string) *trace.Record {
 	return &trace.Record{Kind: trace.KindModule, Module: trace.Module{Path: path, BuildID: buildID}}
 }
 
-// hexOf is what a build-id of text is in hexadecimal.
+// hexOf returns the build ID that consists of the bytes of text.
 func hexOf(text string) string {
 	const digits = "0123456789abcdef"
 	var b strings.Builder
@@ -125,9 +124,9 @@ func TestResolver(t *testing.T) {
 		{"offset known", []*trace.Record{mapped(at+0x1000, at+0x3000, 0x1000, at, "/a")}, at + 0x1011, "f() from /a", Stats{}},
 		{"before the first function", []*trace.Record{mapped(at+0x1000, at+0x3000, 0x1000, at, "/a")}, at + 0x1010, "from /a", Stats{}},
 		{"a call as last instruction", []*trace.Record{mapped(at+0x1000, at+0x3000, 0x1000, at, "/a")}, at + 0x1020, "f() from /a", Stats{}},
-		{"behind a function", []*trace.Record{mapped(at+0x1000, at+0x3000, 0x1000, at, "/a")}, at + 0x1021, "from /a", Stats{}},
+		{"after a function", []*trace.Record{mapped(at+0x1000, at+0x3000, 0x1000, at, "/a")}, at + 0x1021, "from /a", Stats{}},
 		{"end of a mapping", []*trace.Record{mapped(at+0x1000, at+0x2010, 0x1000, at, "/a")}, at + 0x2010, "g() from /a", Stats{}},
-		{"behind a mapping", []*trace.Record{mapped(at+0x1000, at+0x2010, 0x1000, at, "/a")}, at + 0x2011, "in ??", Stats{}},
+		{"after a mapping", []*trace.Record{mapped(at+0x1000, at+0x2010, 0x1000, at, "/a")}, at + 0x2011, "in ??", Stats{}},
 		{"a part of the code", []*trace.Record{mapped(at+0x2000, at+0x3000, 0x2000, at, "/a")}, at + 0x2001, "g() from /a", Stats{}},
 		{"start of code", []*trace.Record{mapped(at, at+0x2000, 0, 0, "/a")}, at + 0x11, "f() from /a", Stats{}},
 		{"load base", []*trace.Record{mapped(at, at+0x3000, 0, 0, "/a")}, at + 0x1011, "f() from /a", Stats{}},
@@ -149,9 +148,9 @@ func TestResolver(t *testing.T) {
 		{"unmapped", []*trace.Record{mapped(at, at+0x3000, 0, 0, "/a"), unmapped(at, at+0x3000)}, at + 0x1011, "in ??", Stats{}},
 		{"mapped again", []*trace.Record{mapped(at, at+0x3000, 0, 0, "/a"), unmapped(at, at+0x3000), mapped(at, at+0x3000, 0, 0, "/b")}, at + 0x1011, "f() from /b", Stats{}},
 		{"exec", []*trace.Record{mapped(at, at+0x3000, 0, 0, "/a"), exec}, at + 0x1011, "in ??", Stats{}},
-		{"right build-id", []*trace.Record{described("/a", hexOf("aaaa")), mapped(at, at+0x3000, 0, 0, "/a")}, at + 0x1011, "f() from /a", Stats{}},
-		{"build-id in capitals", []*trace.Record{described("/exe", ""), described("/b", strings.ToUpper(hexOf("bbbb"))), mapped(at, at+0x3000, 0, 0, "/b")}, at + 0x1011, "f() from /b", Stats{}},
-		{"another build-id", []*trace.Record{described("/a", hexOf("old!")), mapped(at, at+0x3000, 0, 0, "/a")}, at + 0x1011, "from /a", Stats{Mismatched: 1}},
+		{"right build ID", []*trace.Record{described("/a", hexOf("aaaa")), mapped(at, at+0x3000, 0, 0, "/a")}, at + 0x1011, "f() from /a", Stats{}},
+		{"build ID in capitals", []*trace.Record{described("/exe", ""), described("/b", strings.ToUpper(hexOf("bbbb"))), mapped(at, at+0x3000, 0, 0, "/b")}, at + 0x1011, "f() from /b", Stats{}},
+		{"another build ID", []*trace.Record{described("/a", hexOf("old!")), mapped(at, at+0x3000, 0, 0, "/a")}, at + 0x1011, "from /a", Stats{Mismatched: 1}},
 		{"described late", []*trace.Record{mapped(at, at+0x3000, 0, 0, "/a"), described("/a", hexOf("old!"))}, at + 0x1011, "from /a", Stats{Mismatched: 1}},
 		{
 			"replaced while traced",
@@ -190,7 +189,7 @@ func TestResolver(t *testing.T) {
 	}
 }
 
-// Answers change with the mappings, although they are cached.
+// Results change with the mappings, although they are cached.
 func TestResolverFollows(t *testing.T) {
 	r := New(opener(map[string][]byte{"/a": library("aaaa"), "/b": library("bbbb")}))
 	steps := []struct {
@@ -213,7 +212,7 @@ func TestResolverFollows(t *testing.T) {
 	}
 }
 
-// Two segments whose lengths cannot tell them apart give no names.
+// Two segments whose lengths do not distinguish them give no names.
 func TestAmbiguousLength(t *testing.T) {
 	r := New(opener(map[string][]byte{"/two": image(elf.ET_DYN, "", 0, [][3]uint64{{0x1000, 0x1000, 0x1000}, {0x2000, 0x8000, 0x1000}},
 		map[string]uint64{"f": 0x1000, "g": 0x8000})}))

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/internal/symbol/lines"
 )
 
-// runtimeLibraries are those of the C library, of compilers and of allocators,
-// by name without version.
+// runtimeLibraries are those of the C library, of compilers and of allocators, by name
+// without a version.
 var runtimeLibraries = []string{
 	"ld", "ld64", "libanl", "libc", "libdl", "libm", "libpthread", "libresolv", "librt", "libuClibc", "libutil",
 	"libc++", "libc++abi", "libgcc_s", "libstdc++", "libsupc++",
@@ -19,7 +19,7 @@ var runtimeLibraries = []string{
 	"libasan", "libhwasan", "liblsan", "libtsan",
 }
 
-// isRuntime says whether a file is one of those libraries.
+// isRuntime reports whether a file is one of those libraries.
 func isRuntime(file string) bool {
 	name, version, ok := strings.Cut(path.Base(file), ".so")
 	if !ok || version != "" && version[0] != '.' && version[0] != ' ' { // " (deleted)"
@@ -43,11 +43,11 @@ var allocators = map[string]bool{
 	"operator delete": true, "operator delete[]": true, "operator delete []": true,
 }
 
-// prefixes are put in front of those names.
+// prefixes may precede those names.
 var prefixes = []string{"__libc_", "__GI___libc_", "__GI_", "__", "je_", "mi_", "tc_"}
 
-// isAllocator says whether a function with the given name in the symbol table or
-// in the source is one that allocates or frees.
+// isAllocator reports whether a function with the given name, in the symbol table or in the
+// source, allocates or frees.
 func isAllocator(name string) bool {
 	for _, p := range [...]string{"_Znw", "_Zna", "_Zdl", "_Zda"} {
 		if strings.HasPrefix(name, p) {
@@ -68,8 +68,8 @@ func isAllocator(name string) bool {
 	return false
 }
 
-// copiers are functions of the C library that return memory to be freed, where
-// it is linked into the program.
+// copiers are functions of the C library that return memory for the caller to free. They
+// matter where the library is linked into the program.
 var copiers = map[string]bool{
 	"strdup": true, "strndup": true, "wcsdup": true, "asprintf": true, "vasprintf": true, "getline": true, "getdelim": true,
 	"__strdup": true, "__strndup": true,
@@ -78,16 +78,16 @@ var copiers = map[string]bool{
 // runtimeSpaces are the namespaces of C++ libraries.
 var runtimeSpaces = []string{"std", "__gnu_cxx", "__gnu_debug", "__cxxabiv1"}
 
-// isWrapper says whether a frame is of a function that allocates for the
-// program, which may be in any file: it was inlined or linked in.
+// isWrapper reports whether a frame belongs to a function that allocates on behalf of the
+// program. It may be in any file, because it may be inlined or linked in.
 func isWrapper(f *lines.Frame) bool {
 	return isAllocator(f.Function) || copiers[f.Function] || inRuntimeSpace(f.Function) || slices.Contains(runtimeSpaces, f.Namespace)
 }
 
-// inRuntimeSpace says whether a mangled C++ name is of a namespace of C++
-// libraries. In the Itanium ABI a nested name is _ZN, qualifiers, and the names
-// with their lengths; std has the short form St, and its most used classes Sa,
-// Sb, Ss, Si, So and Sd; a local name has a Z in front of its function.
+// inRuntimeSpace reports whether a mangled C++ name belongs to a namespace of C++
+// libraries. In the Itanium ABI a nested name is _ZN, qualifiers, and the names with their
+// lengths. std has the short form St, and its most used classes Sa, Sb, Ss, Si, So and Sd.
+// A local name has a Z before its function.
 func inRuntimeSpace(name string) bool {
 	rest, ok := strings.CutPrefix(name, "_Z")
 	if !ok {

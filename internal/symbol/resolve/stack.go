@@ -5,17 +5,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Mapped is a mapping and what is known of its file.
+// Mapped is a mapping and what is known about its file.
 type Mapped struct {
-	trace.Mapping        // as it appeared
+	trace.Mapping        // as it was added
 	BuildID       string // empty if unknown
-	// Placed says that Offset is known: the trace tells it, or the file does,
-	// where that is at hand.
+	// Placed reports that Offset is known, from the trace or from the file.
 	Placed bool
 }
 
-// Mapping returns what is mapped where a call returns to addr. ok is false if
-// nothing is.
+// Mapping returns the mapping at the call before the return address addr. ok is false if
+// nothing is mapped there.
 func (p *Process) Mapping(addr uint64) (m Mapped, ok bool) {
 	at, f, _ := p.locate(addr - 1)
 	if at == nil {
@@ -32,8 +31,8 @@ func (p *Process) Mapping(addr uint64) (m Mapped, ok bool) {
 		return m, true
 	}
 	for _, s := range f.Segments() {
-		// The address that Start has in the file may lie before the first code:
-		// a mapping may start at the load base.
+		// Start may correspond to an address in the file before the first code, because a
+		// mapping may start at the load base.
 		if start := m.Start - at.bias; start <= s.Addr && s.Addr-start <= s.Offset {
 			m.Offset, m.Placed = s.Offset-(s.Addr-start), true
 			break
@@ -42,8 +41,8 @@ func (p *Process) Mapping(addr uint64) (m Mapped, ok bool) {
 	return m, true
 }
 
-// Frames appends the functions that are active where a call returns to addr, the
-// innermost first, with lines where there is debugging information, and nothing
+// Frames appends the functions that are active at the call before the return address addr,
+// the innermost first, with lines where there is debugging information. It appends nothing
 // if no function is known.
 func (p *Process) Frames(dst []lines.Frame, addr uint64) []lines.Frame {
 	m, f, at := p.locate(addr - 1)

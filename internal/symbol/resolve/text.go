@@ -9,13 +9,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// parsedText is what the text of a frame says.
+// parsedText is the contents of the text of a frame.
 type parsedText struct {
 	caller trace.Caller
 	module string
 }
 
-// parseText takes the text of a frame apart. Nothing of text is kept.
+// parseText parses the text of a frame. It keeps nothing of text.
 func parseText(text string) parsedText {
 	t := frametext.Parse(text)
 	return parsedText{
@@ -24,7 +24,7 @@ func parseText(text string) parsedText {
 	}
 }
 
-// isWrapper says whether the text is of a frame that is not the program's.
+// isWrapper reports whether the text is for a frame that is not the program's.
 func (p *parsedText) isWrapper() bool {
 	if isRuntime(p.module) {
 		return true
@@ -33,14 +33,14 @@ func (p *parsedText) isWrapper() bool {
 	if isWrapper(&lines.Frame{Function: name}) {
 		return true
 	}
-	// A function that was made from a template has its result in front.
+	// The text of a function made from a template begins with its result type.
 	name = qualified(name)
 	space, _, ok := strings.Cut(name, "::")
 	return ok && slices.Contains(runtimeSpaces, space) || isAllocator(name)
 }
 
-// qualified returns the name of a function from a demangled one: without what is
-// returned and without parameters.
+// qualified returns the name of a function from a demangled one, without its result type
+// and parameters.
 func qualified(name string) string {
 	if at := strings.Index(name, "operator "); at == 0 {
 		return name

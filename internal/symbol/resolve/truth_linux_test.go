@@ -28,7 +28,7 @@ func run(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// running is what a program said about itself.
+// running is what a program printed about itself.
 type running struct {
 	functions map[string]uint64
 	maps      []proc.Map
@@ -89,16 +89,16 @@ var conventions = map[string]func(m, first *proc.Map, fixed bool) trace.Mapping{
 	},
 }
 
-// TestTruth compares the names of addresses with what a running program says
-// of itself, for all ways of linking and of describing mappings.
+// TestTruth compares the names of addresses with what a running program prints about
+// itself, for all ways to link and to describe mappings.
 func TestTruth(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		dynamic bool
 		library []string
 		flags   []string
-		// unsure is a convention in which the program's mappings fit several
-		// of its segments, so that there are no names but no wrong ones either.
+		// unsure is a convention in which the program's mappings fit several of its
+		// segments. There must be no names then, rather than wrong ones.
 		unsure string
 	}{
 		{"pie", true, nil, []string{"-pie", "-fPIE"}, ""},
@@ -115,7 +115,7 @@ func TestTruth(t *testing.T) {
 		{"i386 static", false, nil, []string{"-m32", "-static"}, ""},
 	} {
 		if runtime.GOARCH != "amd64" && slices.Contains(tt.flags, "-m32") {
-			continue // of amd64's compilers
+			continue // a compiler for amd64
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			if slices.Contains(tt.flags, "-m32") {
@@ -168,8 +168,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// TestVDSO names the kernel's code in every process, if the traced kernel was
-// this one.
+// TestVDSO names the kernel's code in every process, if the traced kernel was this one.
 func TestVDSO(t *testing.T) {
 	f, err := openVDSO()
 	if err != nil {
@@ -180,7 +179,7 @@ func TestVDSO(t *testing.T) {
 		sym, ok = f.Defined("__kernel_clock_gettime") // arm64
 	}
 	if !ok || f.BuildID() == "" {
-		t.Fatalf("vdso without clock_gettime or build-id %q", f.BuildID())
+		t.Fatalf("vdso without clock_gettime or build ID %q", f.BuildID())
 	}
 	const start = 0x7fff00000000
 	mapping := trace.Record{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: start, End: start + 0x4000, Base: start, Path: vdsoName}}
@@ -199,10 +198,10 @@ func TestVDSO(t *testing.T) {
 		r.Observe(&mapping)
 		name, module, ok := r.Name(start + sym.Addr + 1)
 		if strings.TrimPrefix(strings.TrimPrefix(name, "__vdso_"), "__kernel_") != tt.want || module != vdsoName || !ok {
-			t.Errorf("build-id %q: got %q from %q, %v, want %q", tt.buildID, name, module, ok, tt.want)
+			t.Errorf("build ID %q: got %q from %q, %v, want %q", tt.buildID, name, module, ok, tt.want)
 		}
 		if got := r.Stats().Mismatched; got != tt.mismatched {
-			t.Errorf("build-id %q: %d files mismatched", tt.buildID, got)
+			t.Errorf("build ID %q: %d files mismatched", tt.buildID, got)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package browser lets tests open pages in a headless Chromium, use them as a
-// person does and look at them. It speaks the DevTools protocol over a pair of
-// pipes, and knows as much of it as tests need.
+// Package browser lets tests open pages in a headless Chromium, use them as a person does, and
+// inspect them. It uses the DevTools protocol over a pair of pipes, and only as much of it as
+// tests need.
 package browser
 
 import (
@@ -60,7 +60,7 @@ func Open(t testing.TB, path string, width, height int) *Page {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting %s: %v", program, err)
 	}
-	_ = fromUs.Close() // the browser's
+	_ = fromUs.Close() // now the browser's
 	_ = toUs.Close()
 	p := &Page{t: t, to: toBrowser, waiting: make(map[int]chan reply), loaded: make(chan struct{}, 1)}
 	ended := make(chan struct{})
@@ -72,7 +72,7 @@ func Open(t testing.TB, path string, width, height int) *Page {
 		_ = p.send("Browser.close", nil, nil) // it may have ended already
 		_ = toBrowser.Close()
 		<-ended
-		_ = cmd.Wait() // how it ended says nothing
+		_ = cmd.Wait() // how it ended does not matter
 		_ = fromBrowser.Close()
 		if t.Failed() {
 			t.Logf("chromium said:\n%s", said.String())
@@ -95,7 +95,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// attach makes a page and asks to be told what happens in it.
+// attach makes a page and subscribes to its events.
 func (p *Page) attach(width, height int) {
 	p.t.Helper()
 	var target struct{ TargetID string }
@@ -109,13 +109,13 @@ func (p *Page) attach(width, height int) {
 	p.Resize(width, height)
 }
 
-// Resize gives the window another size.
+// Resize changes the size of the window.
 func (p *Page) Resize(width, height int) {
 	p.t.Helper()
 	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// Dark sets the colour scheme that the page is told its reader prefers.
+// Dark sets the colour scheme that the page takes for its reader's preference.
 func (p *Page) Dark(dark bool) {
 	p.t.Helper()
 	value := "light"
@@ -125,9 +125,8 @@ func (p *Page) Dark(dark bool) {
 	p.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": value}}}, nil)
 }
 
-// Eval evaluates an expression in the page, waits for it if it is a promise,
-// and stores its value, by way of JSON, in the variable that into points to. It
-// may be nil.
+// Eval evaluates an expression in the page, waits for it if it is a promise, and stores its
+// value, converted through JSON, in the variable that into points to. into may be nil.
 func (p *Page) Eval(expression string, into any) {
 	p.t.Helper()
 	var out struct {
@@ -149,14 +148,14 @@ func (p *Page) Eval(expression string, into any) {
 	}
 }
 
-// Text returns the text of the element that a CSS selector finds.
+// Text returns the text of the element that a CSS selector matches.
 func (p *Page) Text(selector string) (text string) {
 	p.t.Helper()
 	p.Eval(fmt.Sprintf("document.querySelector(%q).textContent", selector), &text)
 	return text
 }
 
-// Click clicks on the middle of an element.
+// Click clicks in the middle of an element.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	var at struct{ X, Y float64 }
@@ -164,7 +163,7 @@ func (p *Page) Click(selector string) {
 	p.ClickAt(at.X, at.Y)
 }
 
-// ClickAt clicks on a place of the window.
+// ClickAt clicks at a position in the window.
 func (p *Page) ClickAt(x, y float64) {
 	p.t.Helper()
 	p.MoveTo(x, y)
@@ -179,7 +178,7 @@ func (p *Page) MoveTo(x, y float64) {
 	p.do("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y}, nil)
 }
 
-// Key presses a key by its name, as "ArrowLeft" or "+".
+// Key presses a key given by its name, such as "ArrowLeft" or "+".
 func (p *Page) Key(name string) {
 	p.t.Helper()
 	text := ""
@@ -190,7 +189,7 @@ func (p *Page) Key(name string) {
 	p.do("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
 }
 
-// Screenshot returns what is to be seen, as PNG.
+// Screenshot returns an image of the window as PNG.
 func (p *Page) Screenshot() []byte {
 	p.t.Helper()
 	var out struct{ Data string }
@@ -210,7 +209,7 @@ func (p *Page) Faults() []string {
 	return append([]string(nil), p.faults...)
 }
 
-// Fetched returns the addresses that were asked for so far.
+// Fetched returns the URLs that were requested so far.
 func (p *Page) Fetched() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,7 +261,7 @@ func (p *Page) send(method string, params, into any) error {
 	return json.Unmarshal(r.Result, into)
 }
 
-// read takes what the browser sends until it ends.
+// read reads the browser's messages until it ends.
 func (p *Page) read(from *os.File) {
 	r := bufio.NewReader(from)
 	for {
@@ -272,7 +271,7 @@ func (p *Page) read(from *os.File) {
 		}
 		var m message
 		if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-			continue // nothing that tests need
+			continue // tests do not need it
 		}
 		p.mu.Lock()
 		if answer := p.waiting[m.ID]; answer != nil && m.Method == "" {
@@ -291,7 +290,7 @@ func (p *Page) read(from *os.File) {
 	close(p.loaded)
 }
 
-// event notes what happened in the page.
+// event records what happened in the page.
 func (p *Page) event(m *message) {
 	switch m.Method {
 	case "Page.loadEventFired":

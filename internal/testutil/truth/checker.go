@@ -10,19 +10,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Checker compares a trace with the log of its process, record by record. It
-// needs memory for the live blocks, and 64 KiB for each thread.
+// Checker compares a trace with the log of its process, record by record. It needs memory for
+// the live blocks, and 64 KiB per thread.
 type Checker struct {
-	Depth int // most frames of an entry of the log (SHIM_DEPTH)
-	Most  int // programs that are traced, after which the trace has no calls; 0 for all
+	Depth int // most frames in an entry of the log (SHIM_DEPTH)
+	Most  int // number of programs that are traced, after which the trace has no calls; 0 means all
 
-	// Figures of what was compared.
+	// Counts of what was compared.
 	Events   int
 	Threads  int
 	Split    int // moves that are a free and an allocation in the trace
-	Early    int // reallocs that failed after the tracer had given up waiting
-	Stacks   int // that were compared
-	Broken   int // of them, those that break off in a library that was just loaded
+	Early    int // reallocs that failed after the tracer had stopped waiting
+	Stacks   int // stacks that were compared
+	Broken   int // of these, stacks that are cut in a library that was just loaded
 	Programs int // 1, and 1 for each exec
 
 	logs    []*Log
@@ -33,8 +33,8 @@ type Checker struct {
 	diff    *difference
 }
 
-// NewChecker returns a Checker for the process, which has ended. mark is its state
-// when the trace began; nil if the trace begins with the process.
+// NewChecker returns a Checker for a process that has ended. mark is its state when the trace
+// began; nil if the trace begins with the process.
 func NewChecker(dir string, pid int, mark *Mark) (*Checker, error) {
 	all, err := Open(dir, pid)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewChecker(dir string, pid int, mark *Mark) (*Checker, error) {
 
 func (c *Checker) log() *Log { return c.logs[c.at] }
 
-// begin starts with the threads of a log.
+// begin starts with the threads of the next log.
 func (c *Checker) begin() error {
 	c.Programs++
 	c.threads = map[int32]*thread{}
@@ -71,8 +71,7 @@ func (c *Checker) begin() error {
 	return nil
 }
 
-// Record takes the next record of the trace. Its error says what the first
-// difference is.
+// Record checks the next record of the trace. Its error describes the first difference.
 func (c *Checker) Record(rec *trace.Record) error {
 	if c.diff != nil {
 		return c.diff.more(rec)
@@ -129,7 +128,7 @@ func (c *Checker) call(rec *trace.Record) error {
 	return nil
 }
 
-// complete says which call of the log is not in the trace.
+// complete returns an error for the first call of the log that is not in the trace.
 func (c *Checker) complete() error {
 	if c.diff != nil {
 		return c.diff.end()
@@ -150,19 +149,19 @@ func (c *Checker) complete() error {
 			if e.Done {
 				return newMissing(t, e)
 			}
-			t.entry = nil // it was the last one
+			t.entry = nil // it was the last entry
 		}
 	}
 	return nil
 }
 
-// End says whether anything is missing at the end of the trace.
+// End returns an error if something is missing at the end of the trace.
 func (c *Checker) End() error {
 	if err := c.complete(); err != nil {
 		return err
 	}
 	if n := len(c.logs) - 1 - c.at; n > 0 {
-		return fmt.Errorf("%d programs that the process became are not in the trace", n)
+		return fmt.Errorf("%d programs that the process executed are not in the trace", n)
 	}
 	return nil
 }
@@ -183,5 +182,5 @@ func (c *Checker) Check(r trace.Reader) error {
 	}
 }
 
-// MostLive is the most blocks that were live at once.
+// MostLive returns the highest number of blocks that were live at the same time.
 func (c *Checker) MostLive() int { return c.live.most }

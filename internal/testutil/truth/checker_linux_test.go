@@ -65,7 +65,7 @@ func (s slice) find(op trace.Op, function string) int {
 	})
 }
 
-// Every way in which a trace can be wrong is found.
+// Every kind of error in a trace is found.
 func TestCheckerFindsWhatIsWrong(t *testing.T) {
 	child, dir := logged(t, testutil.Build, "alloc", "4", "400", "log")
 	child.Go()
@@ -89,7 +89,7 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 		}, "the calls differ"},
 		"another size":   {func(s slice) slice { s[s.find(trace.OpAlloc, "malloc")].Call.Size++; return s }, "the calls differ"},
 		"another thread": {func(s slice) slice { s[200].TID = 1; return s }, "which has no log"},
-		"another time":   {func(s slice) slice { s[200].Time += 1e9; return s }, "the trace says it was at"},
+		"another time":   {func(s slice) slice { s[200].Time += 1e9; return s }, "the time in the trace is"},
 		"a move in two": {func(s slice) slice {
 			i := s.find(trace.OpMove, "realloc")
 			free := s[i]
@@ -118,7 +118,7 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 				t.Error("a call that was not made was not found")
 			case name == "a call too many":
 			case test.want == "" && err != nil:
-				t.Errorf("a right trace is said to be wrong: %v", err)
+				t.Errorf("a right trace is reported as wrong: %v", err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
@@ -126,14 +126,14 @@ func TestCheckerFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// writeLog writes the log of a process with the given calls, a block for each
-// thread in the order of their ids.
+// writeLog writes the log of a process with the given calls, one block per thread in the order
+// of their IDs.
 func writeLog(t *testing.T, pid int, threads map[int32][]Entry) string {
 	t.Helper()
 	dir := t.TempDir()
 	head := []uint64{binary.NativeEndian.Uint64([]byte(logMagic)), logVersion, 8, uint64(pid), uint64(len(threads)), 0, 0, 0, 0}
 	for i := range Functions {
-		head = append(head, uint64(i+1)) // where they are
+		head = append(head, uint64(i+1)) // where the blocks are
 	}
 	file := wordsOf(head)
 	for _, tid := range slices.Sorted(maps.Keys(threads)) {
@@ -159,8 +159,8 @@ func wordsOf(words []uint64) []byte {
 	return block[:blockBytes]
 }
 
-// An order of the trace that is right for each thread but not for a block that one
-// of them took from another is found.
+// An order that is right for each thread but not for a block that one of them took from another
+// is found.
 func TestCheckerFindsBlocksLiveTwice(t *testing.T) {
 	dir := writeLog(t, 1, map[int32][]Entry{
 		1: {{Function: "malloc", Made: 0x10, Size: 8, Begin: 1, End: 2}, {Function: "free", Old: 0x10, Begin: 3, End: 4}},
@@ -194,7 +194,7 @@ func TestCheckerFindsBlocksLiveTwice(t *testing.T) {
 	}
 }
 
-// The text of a difference has what is needed to understand it.
+// The text of a difference contains what is needed to understand it.
 func TestDifferenceIsExplained(t *testing.T) {
 	child, dir := logged(t, testutil.Build, "every")
 	child.Go()

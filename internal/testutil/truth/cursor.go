@@ -9,13 +9,13 @@ import (
 	"os"
 )
 
-// cursor reads the entries of one thread, a block at a time.
+// cursor reads the entries of one thread, block by block.
 type cursor struct {
 	log   *Log
 	tid   int32
 	left  []int64 // offsets of blocks
 	rest  []byte  // of a block
-	index int     // of the entry that comes next
+	index int     // of the next entry
 	entry Entry
 }
 
@@ -23,8 +23,8 @@ func (l *Log) cursor(tid int32) *cursor { return &cursor{log: l, tid: tid, left:
 
 func (c *cursor) word(i int) uint64 { return binary.NativeEndian.Uint64(c.rest[8*i:]) }
 
-// next returns the next entry, nil behind the last one. It is valid until the
-// next call.
+// next returns the next entry, or nil after the last one. The entry is valid until the next
+// call.
 func (c *cursor) next() (*Entry, error) {
 	for len(c.rest) < 8*entryWords {
 		if c.rest = nil; len(c.left) == 0 {
@@ -54,8 +54,8 @@ func (c *cursor) next() (*Entry, error) {
 	return e, nil
 }
 
-// load reads the block at offset, of which it keeps what is in use: there may be
-// thousands of threads with a few entries each.
+// load reads the block at offset. It keeps only the used part, because there may be thousands
+// of threads with a few entries each.
 func (c *cursor) load(offset int64) error {
 	f, err := os.Open(c.log.path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *cursor) load(offset int64) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the log of thread %d: %w", c.tid, err)
 	}
-	c.rest = block[min(8, n):n] // behind the thread's id
+	c.rest = block[min(8, n):n] // the thread's ID comes first
 	used := 0
 	for used+8 <= len(c.rest) {
 		head := binary.NativeEndian.Uint64(c.rest[used:])

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// difference is the first one between a trace and the log, and what stands around
-// it. What comes behind it in the trace is still collected.
+// difference is the first difference between a trace and the log, with its context. What
+// follows in the trace is still collected.
 type difference struct {
 	text  strings.Builder
 	tid   int32
@@ -25,7 +25,7 @@ func newDifference(t *thread, wrong string, got Event, rec *trace.Record) *diffe
 	return d
 }
 
-// newMissing is the difference that a call of the log is not in the trace.
+// newMissing returns the difference for a call of the log that is not in the trace.
 func newMissing(t *thread, e *Entry) error {
 	d := &difference{tid: t.tid}
 	fmt.Fprintf(&d.text, "thread %d, event %d: a call of the log is not in the trace\n", t.tid, t.events)
@@ -41,7 +41,7 @@ func (d *difference) before(t *thread) {
 	}
 }
 
-// logged shows the entry and what follows it.
+// logged adds the entry and those that follow it.
 func (d *difference) logged(t *thread, e *Entry) {
 	mark := "!"
 	for range kept + 1 {
@@ -59,8 +59,7 @@ func (d *difference) logged(t *thread, e *Entry) {
 	}
 }
 
-// more shows what follows in the trace, and returns the difference when that is
-// enough.
+// more adds what follows in the trace. It returns the difference when there is enough.
 func (d *difference) more(rec *trace.Record) error {
 	if rec.Kind != trace.KindCall || rec.TID != d.tid {
 		return nil
@@ -72,7 +71,7 @@ func (d *difference) more(rec *trace.Record) error {
 	return d.end()
 }
 
-// end returns the difference, nil if d is.
+// end returns the difference, or nil if d is nil.
 func (d *difference) end() error {
 	if d == nil {
 		return nil

@@ -6,19 +6,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Entry is a call of the allocator as the shim saw it.
+// Entry is a call of the allocator that the shim logged.
 type Entry struct {
-	Function   string // as it was called
-	Canonical  string // as a trace names it
-	Done       bool   // it came back
+	Function   string // the function that was called
+	Canonical  string // its name in a trace
+	Done       bool   // the call returned
 	Old        uint64 // block that was passed
-	Made       uint64 // block that came back, 0 for none or if the call did not come back
-	Size       uint64 // asked for
-	Begin, End int64  // CLOCK_MONOTONIC, ns; End is 0 if it did not come back
+	Made       uint64 // block that was returned, 0 if none or if the call did not return
+	Size       uint64 // requested size
+	Begin, End int64  // CLOCK_MONOTONIC, ns; End is 0 if the call did not return
 	Frames     []uint64
 }
 
-// Event is a call as it counts: what logs and traces are compared by.
+// Event is the effect of a call, which is what logs and traces have in common.
 type Event struct {
 	Op       trace.Op
 	Function string
@@ -40,11 +40,11 @@ func (v Event) String() string {
 	return fmt.Sprintf("alloc %#x, %d bytes by %s", v.Made, v.Size, v.Function)
 }
 
-// moves says whether the function can move a block.
+// moves reports whether the function can move a block.
 func moves(function string) bool { return function == "realloc" || function == "reallocarray" }
 
-// Event says what the call did. One that did not come back counts as if it had
-// done nothing, unless it is a free.
+// Event returns the effect of the call. A call that did not return counts as if it had done
+// nothing, unless it is a free.
 func (e *Entry) Event() Event {
 	v := Event{Function: e.Canonical, Old: e.Old, Made: e.Made, Size: e.Size}
 	switch {
@@ -58,7 +58,7 @@ func (e *Entry) Event() Event {
 	return v
 }
 
-// undone says whether e is a realloc that failed, so that the old block is left.
+// undone reports whether e is a realloc that failed, so that the old block is left.
 func (e *Entry) undone() bool {
 	return e.Done && moves(e.Function) && e.Made == 0 && e.Old != 0 && e.Size != 0
 }
@@ -70,7 +70,7 @@ func (e *Entry) String() string {
 		text += " (called " + e.Function + ")"
 	}
 	if !e.Done {
-		text += fmt.Sprintf(", which did not come back (block %#x, size %d)", e.Old, e.Size)
+		text += fmt.Sprintf(", which did not return (block %#x, size %d)", e.Old, e.Size)
 	}
 	return fmt.Sprintf("%s at %d to %d", text, e.Begin, e.End)
 }

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// fact is what a format keeps of a call; parts that it does not keep are zero.
+// fact is what a format keeps of a call. Parts that it does not keep are zero.
 type fact struct {
 	op        trace.Op
 	function  string
@@ -17,20 +17,20 @@ type fact struct {
 	tid       int32
 	time      int64  // ns
 	stack     uint64 // hash of the frames
-	resource  string // type; empty: memory, or the format does not say
+	resource  string // type of the resource; empty: memory, or the format does not contain it
 	args      string
 }
 
-// projection says which facts the calls of a trace become in a format, and which
-// fact a call is that was read from it.
+// projection determines which facts the calls of a trace become in a format, and the fact of a
+// call that was read from the format.
 type projection struct {
 	of   func(p *projector, rec *trace.Record) []fact
 	read func(p *projector, rec *trace.Record) fact
 }
 
-// projections are those of the formats by name. What each leaves out stands in
-// docs/formats, under "what is lost"; what it keeps of a call is written here a
-// second time, independently of its encoder.
+// projections holds the projections by format. What each leaves out is documented in
+// docs/formats, under "what is lost". What it keeps is implemented here a second time,
+// independently of the encoder.
 var projections = map[string]projection{
 	"jsonl":    {(*projector).whole, (*projector).wholeFact},
 	"sprtrace": {(*projector).sprtrace, (*projector).rtraceFact},
@@ -40,7 +40,7 @@ var projections = map[string]projection{
 	"swap":     {(*projector).swap, (*projector).swapFact},
 }
 
-// projector is what projections remember of a trace.
+// projector is the state of a projection of a trace.
 type projector struct {
 	last  int64             // time of the last call
 	live  map[uint64]uint64 // sizes of the blocks that the trace has seen allocated
@@ -63,21 +63,21 @@ func (p *projector) wholeFact(rec *trace.Record) fact {
 // whole keeps everything.
 func (p *projector) whole(rec *trace.Record) []fact { return []fact{p.wholeFact(rec)} }
 
-// swapFact is a probe of SWAP, whose times are those of the wall clock.
+// swapFact returns the fact of a probe of SWAP, whose times are those of the wall clock.
 func (p *projector) swapFact(rec *trace.Record) fact {
 	f := p.wholeFact(rec)
 	f.time = 0
 	return f
 }
 
-// swapSizes are the resources that SWAP has messages for, by how they are counted
-// there: how long a lock was waited for, or one each.
+// swapSizes holds the resources that SWAP has messages for. Its value reports whether the size
+// is counted, such as how long a lock was waited for, or each call counts as one.
 var swapSizes = map[string]bool{
 	"": true, "mutex": true, "rwlock": true, "condition": true, "semaphore": true, "fd": false, "fp": false, "thread": false,
 }
 
-// swap keeps every call of memory and of the things that it has messages for. One that
-// only tries to get a lock waits for nothing.
+// swap keeps every call for memory and for the resources that SWAP has messages for. A call
+// that only tries to get a lock waits for nothing.
 func (p *projector) swap(rec *trace.Record) []fact {
 	f := p.swapFact(rec)
 	counts, known := swapSizes[f.resource]
@@ -93,7 +93,7 @@ func (p *projector) swap(rec *trace.Record) []fact {
 	return []fact{f}
 }
 
-// rtraceFact is a call of sp-rtrace, binary or text.
+// rtraceFact returns the fact of a call of sp-rtrace, binary or text.
 func (p *projector) rtraceFact(rec *trace.Record) fact {
 	f := p.wholeFact(rec)
 	f.tid = 0
@@ -107,7 +107,8 @@ const (
 	rtraceSize   = 1<<31 - 1
 )
 
-// rtrace has no moves and no threads. at says what is left of a time.
+// rtrace projects to sp-rtrace, which has no moves and no threads. at returns the part of a
+// time that is kept.
 func rtrace(rec *trace.Record, frames int, size uint64, at func(ns int64) int64) []fact {
 	c := &rec.Call
 	var all []fact
@@ -122,10 +123,10 @@ func rtrace(rec *trace.Record, frames int, size uint64, at func(ns int64) int64)
 	return append(all, f)
 }
 
-// sinceMidnight is a time in steps of a millisecond.
+// sinceMidnight returns a time of day in steps of a millisecond.
 func sinceMidnight(ns int64) int64 { return ns / 1e6 % rtraceDay * 1e6 }
 
-// sprtrace has packets that are never older than the one before.
+// sprtrace projects to packets whose times never go back.
 func (p *projector) sprtrace(rec *trace.Record) []fact {
 	return rtrace(rec, rtraceFrames, rtraceSize, func(ns int64) int64 {
 		p.last = max(p.last, ns)
@@ -137,16 +138,16 @@ func (p *projector) text(rec *trace.Record) []fact {
 	return rtrace(rec, len(rec.Call.Stack.Frames), 1<<64-1, sinceMidnight)
 }
 
-// mtrcFact is an event of mpatrol, which has no names of functions, no times and no
-// stacks.
+// mtrcFact returns the fact of an event of mpatrol, which has no names of functions, no times
+// and no stacks.
 func (p *projector) mtrcFact(rec *trace.Record) fact {
 	f := p.wholeFact(rec)
 	f.function, f.time, f.stack = "", 0, 0
 	return f
 }
 
-// mtrc leaves out what happens to blocks that it does not know, and moves that
-// change nothing; pvalloc's blocks are whole pages there.
+// mtrc leaves out events of unknown blocks, and moves that change nothing. pvalloc's blocks are
+// whole pages there.
 func (p *projector) mtrc(rec *trace.Record) []fact {
 	f := p.mtrcFact(rec)
 	if rec.Call.Function == "pvalloc" {
@@ -168,7 +169,7 @@ func (p *projector) mtrc(rec *trace.Record) []fact {
 	return []fact{f}
 }
 
-// hashOf is FNV-1a over whole addresses.
+// hashOf returns the FNV-1a hash of whole addresses.
 func hashOf(frames []uint64) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for _, f := range frames {

@@ -11,13 +11,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// CheckFormat writes the trace at path in another format, reads that again, and
-// compares all calls with the projection of the trace that the format is. It
-// returns how many were compared. Nothing is kept in memory or in files.
+// CheckFormat writes the trace at path in another format, reads the result, and compares all
+// calls with the projection of the trace to that format. It returns the number of compared
+// calls. It keeps nothing in memory or in files.
 func CheckFormat(path, format string) (int, error) {
 	p, ok := projections[format]
 	if !ok {
-		return 0, fmt.Errorf("no projection says what %s keeps of a call", format)
+		return 0, fmt.Errorf("there is no projection for %s", format)
 	}
 	want, err := decoder.OpenFile(path, decoder.Options{})
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *projection) compare(want, got trace.Reader) (int, error) {
 			seq := rec.Call.Seq
 			var other trace.Record
 			if err := there.nextCall(got, &other); err != nil {
-				return n, fmt.Errorf("behind %d calls: %w", n, err)
+				return n, fmt.Errorf("after %d calls: %w", n, err)
 			}
 			if g := p.read(there, &other); g != f {
 				return n, fmt.Errorf("call %d there, %d in the trace:\n got  %+v\n want %+v", other.Call.Seq, seq, g, f)
@@ -87,7 +87,7 @@ func (p *projection) compare(want, got trace.Reader) (int, error) {
 	}
 }
 
-// ended fails if there is a further call.
+// ended returns an error if there is a further call.
 func (p *projection) ended(there *projector, got trace.Reader, rec *trace.Record) error {
 	switch err := there.nextCall(got, rec); {
 	case err == nil:

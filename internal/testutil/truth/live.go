@@ -6,12 +6,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// block is a live block: what made it.
+// block is a live block and the call that made it.
 type block struct {
 	event Event
 	tid   int32
 	seq   uint64 // of the call in the trace
-	early bool   // it was there before
+	early bool   // it existed before the trace
 }
 
 func (b *block) String() string {
@@ -21,14 +21,13 @@ func (b *block) String() string {
 	return fmt.Sprintf("call %d of thread %d: %s", b.seq, b.tid, b.event)
 }
 
-// liveness follows the blocks of a trace in its order, over all threads and
-// CPUs.
+// liveness tracks the blocks of a trace in its order, over all threads and CPUs.
 type liveness struct {
 	blocks map[uint64]block
 	most   int
 }
 
-// apply does what an event says, and returns what is wrong with it, or "".
+// apply applies an event, and returns what is wrong with it, or "".
 func (l *liveness) apply(v Event, rec *trace.Record) string {
 	if v.Op != trace.OpAlloc {
 		if _, ok := l.blocks[v.Old]; !ok {

@@ -18,9 +18,9 @@ const (
 	entryWords = 6
 )
 
-// Log is the log of a process from its start, or an exec, to its end or the next
-// exec. Its methods read the file; they need not be called while it stands still,
-// but say no more then than what is there.
+// Log is the log of a process from its start, or an exec, to its end or the next exec. Its
+// methods read the file. They may be called while the process runs, and then return what is
+// there so far.
 type Log struct {
 	PID        int
 	Word       int    // bytes of a pointer
@@ -33,8 +33,7 @@ type Log struct {
 	threads map[int32][]int64 // offsets of their blocks, in order
 }
 
-// Open opens the logs of a process in dir, from its start on: one more for each
-// exec.
+// Open opens the logs of a process in dir, from its start: one more for each exec.
 func Open(dir string, pid int) ([]*Log, error) {
 	var all []*Log
 	for {
@@ -61,7 +60,7 @@ func openLog(path string) (*Log, error) {
 	}
 	magic := binary.NativeEndian.AppendUint64(nil, words[0])
 	if string(magic) != logMagic || words[1] != logVersion {
-		return nil, fmt.Errorf("%s is no log of version %d", path, logVersion)
+		return nil, fmt.Errorf("%s is not a log of version %d", path, logVersion)
 	}
 	l := &Log{
 		PID: int(words[3]), Word: int(words[2]), Start: words[5], End: words[6],
@@ -72,7 +71,7 @@ func openLog(path string) (*Log, error) {
 		offset := (n + 1) * blockBytes
 		head, err := readWords(f, offset, 1)
 		if errors.Is(err, io.EOF) || err == nil && head[0] == 0 {
-			continue // its thread was killed before it had it
+			continue // its thread was killed before it used the block
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read block %d of %s: %w", n, path, err)
@@ -83,7 +82,7 @@ func openLog(path string) (*Log, error) {
 	return l, nil
 }
 
-// name finds what functions are called in a trace, by where they are.
+// name determines the names of functions in a trace, from their addresses.
 func (l *Log) name(addresses []uint64) {
 	first := map[uint64]string{}
 	for i, name := range Functions {

@@ -7,16 +7,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Mark is the state of a process when its trace began: what was logged by then is
-// not in the trace, and what was live may be freed in it.
+// Mark is the state of a process when its trace began. What was logged before is not in the
+// trace, and blocks that were live may be freed in it.
 type Mark struct {
 	log  *Log
 	done map[int32]int // entries of each thread
 	live map[uint64]block
 }
 
-// NewMark reads the log of a process that holds still, as at a gate, and stays so
-// until its trace has begun.
+// NewMark reads the log of a process that does not run, as at a gate, and will not until its
+// trace has begun.
 func NewMark(dir string, pid int) (*Mark, error) {
 	all, err := Open(dir, pid)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// match compares an event of the trace with what the log says of its thread next.
-// It returns what is wrong, or "".
+// match compares an event of the trace with the next call of its thread in the log. It returns
+// what is wrong, or "".
 func (c *Checker) match(t *thread, got Event, rec *trace.Record) (string, error) {
 	e, err := t.look()
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Checker) matchEntry(t *thread, e *Entry, got Event, rec *trace.Record) 
 	return ""
 }
 
-// freed and made are the two events of a move that is no single one.
+// freed and made return the two events of a move that is recorded as two.
 func (v Event) freed() Event {
 	return Event{Op: trace.OpFree, Function: v.Function, Old: v.Old}
 }
@@ -66,12 +66,12 @@ func (v Event) made() Event {
 	return Event{Op: trace.OpAlloc, Function: v.Function, Made: v.Made, Size: v.Size}
 }
 
-// second takes the second event of two.
+// second compares the second of two events.
 func (t *thread) second(got Event) string {
 	if got != *t.half && (t.half.Size != 0 || got.Made != t.half.Made || got.Op != t.half.Op) {
 		return fmt.Sprintf("the second half of a realloc should be: %s", t.half)
 	}
-	// What gave the block of a failed realloc back is no entry of its own.
+	// The allocation that restores the block of a failed realloc has no entry of its own.
 	again := t.entry == nil || t.entry.Event().made() != *t.half
 	if again {
 		t.half = nil
@@ -80,8 +80,7 @@ func (t *thread) second(got Event) string {
 	return ""
 }
 
-// early takes the free of a realloc that took longer than the tracer waits, and
-// failed after all.
+// early handles the free of a realloc that took longer than the tracer waits and then failed.
 func (t *thread) early(got Event) bool {
 	if got.Op != trace.OpFree || !moves(got.Function) || !slices.Contains(t.undone, got.Old) {
 		return false
@@ -91,8 +90,8 @@ func (t *thread) early(got Event) bool {
 	return true
 }
 
-// unfinished is what a call that did not come back may be in the trace: what the
-// log does not know of it is as the trace says.
+// unfinished returns the event that a call that did not return may have in the trace. What the
+// log does not contain is taken from the trace.
 func (e *Entry) unfinished(got Event) Event {
 	if e.Function == "free" {
 		return e.Event()
@@ -107,16 +106,16 @@ func (e *Entry) unfinished(got Event) Event {
 	return v
 }
 
-// outside says that a record has a time at which its call did not go on.
+// outside returns an error text if the time of a record is outside its call.
 func outside(e *Entry, rec *trace.Record) string {
 	if rec.Time < e.Begin || e.Done && rec.Time > e.End {
-		return fmt.Sprintf("the trace says it was at %d", rec.Time)
+		return fmt.Sprintf("the time in the trace is %d", rec.Time)
 	}
 	return ""
 }
 
-// stack compares the frames, if both sides have some. The trace's begin within the
-// shim, which the program does not know of.
+// stack compares the frames, if both sides have some. The trace's stack begins inside the shim,
+// which the program does not know.
 func (c *Checker) stack(e *Entry, s *trace.Stack) string {
 	if len(e.Frames) == 0 || s.End == trace.StackAbsent || s.End == trace.StackUnknown {
 		return ""
@@ -142,9 +141,9 @@ func (c *Checker) stack(e *Entry, s *trace.Stack) string {
 	return ""
 }
 
-// newCode is why a stack breaks off while libraries come and go: it goes through one
-// which replaced another a moment ago (docs/unwinding.md), or a frame-pointer step was
-// tried for want of its table and led to no code.
+// newCode holds the reasons why a stack is cut while libraries are loaded and unloaded. It
+// leads through a library that has just replaced another one (docs/unwinding.md), or a
+// frame-pointer step was tried for lack of its table and led to no code.
 var newCode = []string{"unmapped", "frame-pointer"}
 
 // stackText shows two stacks side by side.

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// logged runs a program under the shim and returns its output and the folder of
-// the logs.
+// logged runs a program under the shim and returns its output and the folder of the logs.
 func logged(t *testing.T, build testutil.Builder, name string, args ...string) (*testutil.Child, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +44,7 @@ func (l *Log) entries(t *testing.T) map[int32][]Entry {
 	return all
 }
 
-// The shim sees each call that a program notes itself, in the order of its thread.
+// The shim logs each call that a program logs itself, in the order of its thread.
 func TestShimSeesWhatTheProgramDoes(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, args := range map[string][]string{"every": nil, "aligned": {"2"}, "alloc": {"8", "300", "log"}} {
@@ -76,8 +75,8 @@ func TestShimSeesWhatTheProgramDoes(t *testing.T) {
 	})
 }
 
-// sameCalls looks for the calls that a program noted among those of the shim.
-// Those of libc for itself are between them.
+// sameCalls looks for the calls that a program logged among those of the shim. libc's own calls
+// are between them.
 func sameCalls(t *testing.T, got []Entry, want []testutil.Call) {
 	t.Helper()
 	for _, c := range want {
@@ -93,8 +92,8 @@ func sameCalls(t *testing.T, got []Entry, want []testutil.Call) {
 	}
 }
 
-// However the program ends, its log is whole up to that moment: only the last call
-// of a thread may be open. Children have logs of their own, or none.
+// However the program ends, its log is complete up to that moment: only the last call of a
+// thread may be open. Children have logs of their own, or none.
 func TestLogOutlivesTheProgram(t *testing.T) {
 	ends := map[string]int{
 		"return": 3, "exit": 3, "_exit": 3, "quick_exit": 3, "abort": 128 + 6, "kill": 128 + 9, "segv": 128 + 11,

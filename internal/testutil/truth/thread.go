@@ -2,28 +2,27 @@ package truth
 
 import "rtrace-bpf/trace"
 
-// kept is how many events before a difference are shown, and how many after it.
+// kept is the number of events shown before a difference, and after it.
 const kept = 4
 
-// thread is the comparison of one thread: how far its log has come up in the trace.
+// thread is the state of the comparison for one thread.
 type thread struct {
 	tid    int32
 	cursor *cursor
 	events int // of the trace
-	// entry is the next one with an effect, as far as it was looked for.
+	// entry is the next entry with an effect, if it was already looked for.
 	entry *Entry
-	// undone are the blocks of reallocs that failed between the last event and
-	// entry.
+	// undone holds the blocks of reallocs that failed between the last event and entry.
 	undone []uint64
-	// half is the event that is still to come: the allocation of a move that is
-	// in the trace as a free and an allocation. While it is, entry stays.
+	// half is the expected second event of a move that is recorded as a free and an allocation.
+	// While it is set, entry stays.
 	half *Event
-	// recent are the last events that agreed.
+	// recent holds the last events that agreed.
 	recent [kept]Event
 }
 
-// look moves entry on to the next one that is in a trace, or may be. It is nil
-// behind the last one.
+// look moves entry on to the next one that is in a trace, or may be. It is nil after the last
+// one.
 func (t *thread) look() (*Entry, error) {
 	if t.entry != nil {
 		return t.entry, nil
@@ -43,7 +42,7 @@ func (t *thread) look() (*Entry, error) {
 	}
 }
 
-// agreed notes that an event was right, and with last that it was the whole entry.
+// agreed records that an event was right. last reports that it completes the entry.
 func (t *thread) agreed(v Event, last bool) {
 	t.recent[t.events%kept] = v
 	t.events++

@@ -8,27 +8,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of a CIE. All FDEs share it, so that its size counts many times.
+// Limits of a CIE. All FDEs share it, so its size counts many times.
 const (
 	maxAugmentation = 16  // characters
 	maxInitial      = 512 // bytes of instructions; compilers need about ten
 )
 
-// maxKept is how many CIEs a reader keeps. A .debug_frame may have one per
-// source file, but its FDEs follow.
+// maxKept is how many CIEs a reader keeps. A .debug_frame may have one per source file, but the
+// FDEs follow their CIE.
 const maxKept = 1 << 12
 
-// CIE is a common information entry: what several FDEs share.
+// CIE is a common information entry: the part that several FDEs share.
 type CIE struct {
 	CodeAlign uint64 // factor of distances in code
 	DataAlign int64  // factor of offsets in the stack
-	ReturnReg uint8  // number under which the return address is restored
-	Signal    bool   // the frames are those of a signal handler's caller
-	Initial   []byte // instructions that come before those of each FDE
-	Offset    int    // where the entry begins in the section
+	ReturnReg uint8  // column that holds the rule for the return address
+	Signal    bool   // the frames are those that a signal handler interrupted
+	Initial   []byte // instructions to run before those of each FDE
+	Offset    int    // offset of the entry in the section
 
 	section  *Section
-	at       int      // where the instructions begin in the section
+	at       int      // offset of the instructions in the section
 	pointers encoding // of the addresses in FDEs
 	sized    bool     // FDEs have augmentation data, with its length
 }
@@ -46,7 +46,7 @@ func (r *Reader) cie(e *entry) (*CIE, error) {
 			head, err = r.entry(e.cie)
 		}
 		if err != nil || head.kind != isCIE {
-			return nil, r.section.fail(e.start, fmt.Errorf("no common entry where the frame description points: %w", trace.ErrMalformed))
+			return nil, r.section.fail(e.start, fmt.Errorf("the frame description refers to no common entry: %w", trace.ErrMalformed))
 		}
 		if cie, err = r.readCIE(&head); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (r *Reader) readCIE(e *entry) (*CIE, error) {
 	return cie, nil
 }
 
-// parseCIE reads up to the instructions.
+// parseCIE reads everything before the instructions.
 func (r *Reader) parseCIE(c *cursor, cie *CIE) error {
 	version := c.u8()
 	if version != 1 && version != 3 && (version != 4 || r.section.EH) {
@@ -113,7 +113,7 @@ func (r *Reader) parseCIE(c *cursor, cie *CIE) error {
 	return r.augment(c, cie, augmentation)
 }
 
-// augment reads what the augmentation string announces.
+// augment reads the data that the augmentation string describes.
 func (r *Reader) augment(c *cursor, cie *CIE, augmentation []byte) error {
 	if len(augmentation) == 0 {
 		return nil

@@ -2,17 +2,17 @@ package cfi
 
 import "math/bits"
 
-// cursor takes fields off a part of a section. A read beyond the end gives
-// zero and sets short; it is asked for once per entry or instruction.
+// cursor reads fields from a part of a section. A read beyond the end returns zero and sets
+// short, which callers check once per entry or instruction.
 type cursor struct {
 	b     []byte // the section
 	at    int
-	end   int // where the part ends
+	end   int // end of the part
 	big   bool
 	short bool
 }
 
-// take returns where the next n bytes are.
+// take returns the offset of the next n bytes.
 func (c *cursor) take(n int) (int, bool) {
 	if n < 0 || n > c.end-c.at {
 		c.short, c.at = true, c.end
@@ -33,7 +33,7 @@ func (c *cursor) u8() uint8 {
 	return v
 }
 
-// uint takes an unsigned number of size bytes: 1, 2, 4 or 8.
+// uint reads an unsigned number of size bytes: 1, 2, 4 or 8.
 func (c *cursor) uint(size int) uint64 {
 	at, ok := c.take(size)
 	if !ok {
@@ -50,13 +50,13 @@ func (c *cursor) uint(size int) uint64 {
 	return v
 }
 
-// int takes a signed number of size bytes.
+// int reads a signed number of size bytes.
 func (c *cursor) int(size int) int64 {
 	shift := 64 - 8*size
 	return int64(c.uint(size)<<shift) >> shift
 }
 
-// uleb takes an unsigned LEB128 number. Bits beyond the 64th must be zero.
+// uleb reads an unsigned LEB128 number. Bits beyond the 64th must be zero.
 func (c *cursor) uleb() uint64 {
 	v := uint64(c.u8())
 	if v < 0x80 {
@@ -77,7 +77,7 @@ func (c *cursor) uleb() uint64 {
 	}
 }
 
-// sleb takes a signed LEB128 number of at most ten bytes.
+// sleb reads a signed LEB128 number of at most ten bytes.
 func (c *cursor) sleb() int64 {
 	v := int64(0)
 	for shift := 0; shift < 70; shift += 7 {
@@ -94,7 +94,7 @@ func (c *cursor) sleb() int64 {
 	return 0
 }
 
-// block takes n bytes, which stay part of the section.
+// block reads n bytes, which remain part of the section.
 func (c *cursor) block(n uint64) []byte {
 	if bits.Len64(n) > 31 {
 		c.short, c.at = true, c.end

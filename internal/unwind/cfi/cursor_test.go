@@ -53,7 +53,7 @@ func TestLEB128(t *testing.T) {
 	}
 }
 
-// TestNothingRemembered: what one function remembers is not another's.
+// TestNothingRemembered checks that a state remembered in one function is not used in another.
 func TestNothingRemembered(t *testing.T) {
 	m := little()
 	m.fde(0, opRememberState)

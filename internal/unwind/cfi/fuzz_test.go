@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// FuzzSection reads anything as a section of either kind and order, and holds
-// what must be true of whatever is found.
+// FuzzSection reads arbitrary bytes as a section of either kind and byte order, and checks what
+// must be true of whatever it finds.
 func FuzzSection(f *testing.F) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for _, eh := range []bool{true, false} {
@@ -72,7 +72,7 @@ func checkFDE(t *testing.T, f *FDE, in *Interpreter) {
 	at := f.Start
 	for i := range all {
 		if all[i].Start != at || all[i].End <= at || all[i].End > f.End {
-			t.Fatalf("row %#x to %#x behind %#x", all[i].Start, all[i].End, at)
+			t.Fatalf("row %#x to %#x after %#x", all[i].Start, all[i].End, at)
 		}
 		at = all[i].End
 	}

@@ -37,7 +37,7 @@ func TestFormsI386(t *testing.T) {
 	}
 }
 
-// TestAddressSize refuses addresses of another size than the machine's.
+// TestAddressSize checks that addresses of another size than the machine's are refused.
 func TestAddressSize(t *testing.T) {
 	for machine, size := range map[Machine]byte{AMD64: 4, I386: 8, ARM64: 4} {
 		m := &maker{order: binary.LittleEndian, short: size == 4}
@@ -84,9 +84,9 @@ func TestEncodingsI386(t *testing.T) {
 	wantError(t, "beyond the address space", m.section(I386))
 }
 
-// TestPersonalityI386 passes over pointers of four bytes.
+// TestPersonalityI386 skips pointers of four bytes.
 func TestPersonalityI386(t *testing.T) {
-	// The data begins at 16: an aligned pointer behind the encoding at 17 is at 20.
+	// The data begins at 16: an aligned pointer after the encoding at 17 is at 20.
 	for _, data := range [][]byte{{6, 0x00, 1, 2, 3, 4, 0}, {8, 0x50, 0, 0, 1, 2, 3, 4, 0}} {
 		m := &maker{order: binary.LittleEndian, eh: true, short: true}
 		cie := append([]byte{1, 'z', 'P', 'R', 0, 1, 0x7c, 8}, data...)
@@ -97,8 +97,7 @@ func TestPersonalityI386(t *testing.T) {
 	}
 }
 
-// TestFarAdvance: an address beyond the end of the address space ends the
-// function.
+// TestFarAdvance checks that an address beyond the end of the address space ends the function.
 func TestFarAdvance(t *testing.T) {
 	m := &maker{order: binary.LittleEndian, eh: true, short: true}
 	m.fde(m.entry(-1, commonI386...), opAdvance4, 0xff, 0xff, 0xff, 0xff, 0x3f)

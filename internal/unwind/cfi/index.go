@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxIndexed is how many FDEs an index has; the largest programs have a third.
+// maxIndexed is the most FDEs of an index. The largest programs have a third of that.
 const maxIndexed = 1 << 21
 
 // Index finds the FDE of an address.
@@ -17,13 +17,12 @@ type Index struct {
 	fdes []FDE // by start
 }
 
-// NewIndex reads all entries of the sections. With an error, which joins those
-// of at most a few broken entries, the index holds all others; it is nil if
-// there are too many.
+// NewIndex reads all entries of the sections. If some entries are broken, the error joins the
+// errors of the first few, and the index holds all other entries. The index is nil if there are
+// too many entries.
 //
-// Where functions overlap, the one that begins last has an address, as in the
-// table that linkers make for searching; of those that begin at one address it
-// is the first.
+// Where functions overlap, an address belongs to the one that begins last, as in the search
+// table that linkers make. If several begin at one address, it belongs to the first.
 func NewIndex(sections ...*Section) (*Index, error) {
 	const maxErrors = 8
 	x := new(Index)
@@ -45,10 +44,10 @@ func NewIndex(sections ...*Section) (*Index, error) {
 	return x, errors.Join(errs...)
 }
 
-// Len returns how many FDEs there are.
+// Len returns the number of FDEs.
 func (x *Index) Len() int { return len(x.fdes) }
 
-// Find returns the FDE that holds pc. It stays the index's.
+// Find returns the FDE that contains pc. It belongs to the index.
 func (x *Index) Find(pc uint64) (*FDE, bool) {
 	i, found := slices.BinarySearchFunc(x.fdes, pc, func(f FDE, pc uint64) int { return cmp.Compare(f.Start, pc) })
 	if !found {

@@ -15,7 +15,7 @@ func TestIndex(t *testing.T) {
 	m.span(0x300, 0x400)
 	m.span(0x100, 0x200) // out of order
 	m.span(0x180, 0x190) // within that
-	m.span(0x180, 0x1a0) // the same once more
+	m.span(0x180, 0x1a0) // the same again
 	m.span(0x250, 0x250) // nothing
 	m.entry(0)           // broken
 	x, err := NewIndex(m.section(AMD64))
@@ -43,7 +43,7 @@ func TestRowAt(t *testing.T) {
 		}
 	}
 	if _, err := f.RowAt(madeStart + 8); err == nil || errors.Is(err, ErrNoRow) {
-		t.Errorf("row behind a broken instruction: %v", err)
+		t.Errorf("row after a broken instruction: %v", err)
 	}
 	for _, pc := range []uint64{madeStart - 1, madeEnd} {
 		m := little()

@@ -7,35 +7,32 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxStates is how many states may be remembered at a time. Compilers nest
-// two or three.
+// maxStates is how many states may be remembered at a time. Compilers nest two or three.
 const maxStates = 64
 
-// ErrNoRow says that no row holds at the address.
+// ErrNoRow reports that no row covers the address.
 var ErrNoRow = errors.New("no call frame information for the address")
 
 // errFound ends a search early.
 var errFound = errors.New("found")
 
-// Interpreter carries out call frame instructions. It keeps its memory from
-// one FDE to the next, and follows only the registers it was made for, so that
-// it suits whole files.
+// Interpreter executes call frame instructions. It reuses its memory from one FDE to the next
+// and follows only the registers that it was made for, so it is suitable for whole files.
 type Interpreter struct {
 	machine Machine
-	column  [256]uint8 // register to index of rules, or none
+	column  [256]uint8 // maps a register to its index in the rules, or to none
 	now     state
 	initial state // after the CIE's instructions
 	stack   []state
 	depth   int
-	cie     *CIE // that initial is of
+	cie     *CIE // the CIE of initial
 	span    Span
 }
 
 // none marks a register that is not followed.
 const none = 255
 
-// Span is a row with rules for the registers of an [Interpreter], in their
-// order.
+// Span is a row with rules for the registers of an [Interpreter], in the interpreter's order.
 type Span struct {
 	Start, End uint64
 	CFA        CFA
@@ -43,10 +40,10 @@ type Span struct {
 	SignedRA   bool // see [Row]
 }
 
-// state is what instructions work on.
+// state is the state that instructions change.
 type state struct {
 	cfa    CFA
-	isSet  bool // cfa is
+	isSet  bool // cfa was set
 	signed bool
 	rules  []Rule
 }
@@ -69,8 +66,8 @@ func NewInterpreter(m Machine, registers ...uint8) *Interpreter {
 	return in
 }
 
-// newInterpreter returns one that writes the rules of the first registers into
-// the given slice.
+// newInterpreter returns an interpreter that writes the rules of the first registers into the
+// given slice.
 func newInterpreter(m Machine, rules []Rule) *Interpreter {
 	in := &Interpreter{machine: m, now: state{rules: rules}}
 	for i := range in.column {
@@ -82,8 +79,8 @@ func newInterpreter(m Machine, rules []Rule) *Interpreter {
 	return in
 }
 
-// Run calls yield for each row of the function as [FDE.Rows] does. The span is
-// borrowed until yield returns.
+// Run calls yield for each row of the function, like [FDE.Rows]. The span is valid until yield
+// returns.
 func (in *Interpreter) Run(f *FDE, yield func(*Span) error) error {
 	if f.Start == f.End {
 		return nil
@@ -108,7 +105,7 @@ func (in *Interpreter) Run(f *FDE, yield func(*Span) error) error {
 	return s.fail(f.Offset, err)
 }
 
-// begin carries out the CIE's instructions, unless they were the last ones.
+// begin executes the CIE's instructions, unless it did so for the previous FDE.
 func (in *Interpreter) begin(cie *CIE) error {
 	if in.cie == cie {
 		return nil
@@ -127,7 +124,7 @@ func (in *Interpreter) begin(cie *CIE) error {
 	return nil
 }
 
-// remember puts the state away.
+// remember saves the state.
 func (in *Interpreter) remember() error {
 	if in.depth == maxStates {
 		return fmt.Errorf("remembered states: %w", trace.ErrLimit)
@@ -140,7 +137,7 @@ func (in *Interpreter) remember() error {
 	return nil
 }
 
-// recall takes the last state that was put away.
+// recall restores the state that was saved last.
 func (in *Interpreter) recall() error {
 	if in.depth == 0 {
 		return fmt.Errorf("no remembered state: %w", trace.ErrMalformed)

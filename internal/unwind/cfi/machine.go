@@ -6,13 +6,12 @@ import (
 	"strconv"
 )
 
-// Machine is an instruction set. It gives meaning to numbers of registers.
+// Machine is an instruction set. It determines the meaning of register numbers.
 type Machine uint8
 
-// The machines that are known. Their numbers of registers are those of the
-// System V ABI's AMD64 supplement, figure 3.36, of "DWARF for the Arm 64-bit
-// Architecture", section 4.1, and of the System V ABI's Intel386 supplement,
-// version 1.1, table 2.14.
+// The supported machines. The register numbers are those of the System V ABI's AMD64
+// supplement, figure 3.36, of "DWARF for the Arm 64-bit Architecture", section 4.1, and of the
+// System V ABI's Intel386 supplement, version 1.1, table 2.14.
 const (
 	// AMD64: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp are 0 to 7, r8 to r15 are
 	// 8 to 15, and the return address is 16.
@@ -25,11 +24,11 @@ const (
 	I386
 )
 
-// Registers is how many registers a [Row] has rules for; those of any machine
-// that can matter for finding a caller have smaller numbers.
+// Registers is the number of registers that a [Row] has rules for. On every machine, the
+// registers that matter for finding a caller have smaller numbers.
 const Registers = 33
 
-// MachineOf returns the machine of an ELF file, or 0 if it is not known.
+// MachineOf returns the machine of an ELF file, or 0 if it is not supported.
 func MachineOf(m elf.Machine) Machine {
 	switch m {
 	case elf.EM_X86_64:
@@ -42,7 +41,7 @@ func MachineOf(m elf.Machine) Machine {
 	return 0
 }
 
-// Word returns how many bytes an address has, and what is saved in a stack.
+// Word returns the size in bytes of an address and of a register that is saved on the stack.
 func (m Machine) Word() int {
 	if m == I386 {
 		return 4
@@ -50,8 +49,7 @@ func (m Machine) Word() int {
 	return 8
 }
 
-// Wrap returns the address that a sum leads to: it is taken modulo the size of
-// the address space.
+// Wrap returns a sum of addresses modulo the size of the address space.
 func (m Machine) Wrap(sum uint64) uint64 { return sum & m.highest() }
 
 // highest returns the highest address.
@@ -84,8 +82,8 @@ func (m Machine) FP() uint8 {
 	return 6
 }
 
-// RA returns the number under which the return address is restored: a column
-// of its own on AMD64 and I386, x30 on ARM64.
+// RA returns the column of the return address: a column of its own on AMD64 and I386, x30 on
+// ARM64.
 func (m Machine) RA() uint8 {
 	switch m {
 	case ARM64:

@@ -16,14 +16,14 @@ type maker struct {
 	b     []byte
 }
 
-// Where sections that are made are loaded, and the function that they tell of.
+// Load addresses of the sections that are made, and the function that they describe.
 const (
 	madeAddr  = 0x5000
 	madeStart = 0x401000
 	madeEnd   = madeStart + 0x100
 )
 
-// entry adds an entry and returns where it begins. link is the CIE, or -1.
+// entry appends an entry and returns its offset. link is the CIE, or -1.
 func (m *maker) entry(link int, body ...byte) int {
 	at := len(m.b)
 	size := 4
@@ -62,7 +62,7 @@ func (m *maker) address(b []byte, v uint64) []byte {
 	return m.order.AppendUint64(b, v)
 }
 
-// fde adds an FDE of the made function with absolute addresses.
+// fde appends an FDE of the made function with absolute addresses.
 func (m *maker) fde(cie int, program ...byte) int {
 	b := m.address(m.address(nil, madeStart), madeEnd-madeStart)
 	if m.eh {
@@ -84,14 +84,14 @@ func (m *maker) section(machine Machine) *Section {
 // commonI386 is a CIE of 32-bit x86: CFA = esp+4, ra at CFA-4.
 var commonI386 = []byte{1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0x00, opDefCFA, 4, 4, opOffset | 8, 1}
 
-// little starts an .eh_frame with the usual CIE at 0.
+// little returns a maker of an .eh_frame that has the usual CIE at 0.
 func little() *maker {
 	m := &maker{order: binary.LittleEndian, eh: true}
 	m.entry(-1, commonAMD64...)
 	return m
 }
 
-// only returns the one FDE of a section.
+// only returns the only FDE of a section.
 func only(t *testing.T, s *Section) *FDE {
 	t.Helper()
 	var found *FDE
@@ -111,7 +111,7 @@ func only(t *testing.T, s *Section) *FDE {
 	return found
 }
 
-// text writes a row like readelf, with the registers that have a rule.
+// text returns a row in readelf's format, with the registers that have a rule.
 func (r *Row) text(m Machine) string {
 	cfa := "exp"
 	if r.CFA.Expr == nil {
@@ -148,8 +148,8 @@ func (r *Rule) text(m Machine) string {
 	return "vexp"
 }
 
-// rows returns all rows of an FDE as text, one per line, addresses counting
-// from the start of the function.
+// rows returns all rows of an FDE as text, one per line; addresses are relative to the start of
+// the function.
 func rows(f *FDE, m Machine) (string, error) {
 	var b strings.Builder
 	err := f.Rows(func(r *Row) error {

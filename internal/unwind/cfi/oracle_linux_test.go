@@ -15,8 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// TestSystemFiles compares every row of real files, all registers, with what
-// readelf prints.
+// TestSystemFiles compares every row of real files, with all registers, with readelf's output.
 func TestSystemFiles(t *testing.T) {
 	for _, name := range []string{"libc.so.6", "ld-linux-*.so.*", "libstdc++.so.6", "libcrypto.so.3", "libgcc_s.so.1"} {
 		found, _ := filepath.Glob("/usr/lib/*-linux-gnu/" + name)
@@ -109,9 +108,9 @@ func compare(t *testing.T, path string, least int) {
 // same compares a function with readelf's.
 func same(fde *cfi.FDE, want *testutil.Frame, m cfi.Machine) error {
 	if fde.Start != want.Start || fde.End != want.End {
-		return fmt.Errorf("function %#x to %#x, readelf says %#x to %#x", fde.Start, fde.End, want.Start, want.End)
+		return fmt.Errorf("function %#x to %#x, readelf prints %#x to %#x", fde.Start, fde.End, want.Start, want.End)
 	}
-	// Hand-written functions have rules for what is behind them.
+	// readelf prints a last row for what follows a hand-written function.
 	if n := len(want.Rows); n > 1 && want.Rows[n-1].Start == want.End {
 		want.Rows = want.Rows[:n-1]
 	}
@@ -139,7 +138,7 @@ func sameRow(r *cfi.Row, want *testutil.FrameRow, m cfi.Machine) error {
 		cfa = fmt.Sprintf("%s%+d", m.Register(r.CFA.Reg), r.CFA.Offset)
 	}
 	if r.Start != want.Start || cfa != want.CFA {
-		return fmt.Errorf("%#x: CFA %s, readelf says %#x %s", r.Start, cfa, want.Start, want.CFA)
+		return fmt.Errorf("%#x: CFA %s, readelf prints %#x %s", r.Start, cfa, want.Start, want.CFA)
 	}
 	for i := range r.Rules {
 		name := m.Register(uint8(i))
@@ -151,16 +150,16 @@ func sameRow(r *cfi.Row, want *testutil.FrameRow, m cfi.Machine) error {
 			column = "u"
 		}
 		if got != pcs.Replace(column) {
-			return fmt.Errorf("%#x: %s is %s, readelf says %s", r.Start, name, got, column)
+			return fmt.Errorf("%#x: %s is %s, readelf prints %s", r.Start, name, got, column)
 		}
 	}
 	return nil
 }
 
-// pcs are names that readelf has for the register ra.
+// pcs replaces names that readelf has for the register ra.
 var pcs = strings.NewReplacer("rip", "ra", "eip", "ra")
 
-// text writes a rule as readelf does.
+// text returns a rule in readelf's format.
 func text(r *cfi.Rule, m cfi.Machine) string {
 	switch r.How {
 	case cfi.Unset, cfi.Undefined:

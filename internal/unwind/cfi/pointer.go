@@ -6,8 +6,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// encoding says how a pointer is written: a format, what it counts from, and
-// whether it is the address of the pointer (LSB 5.0, section 10.5.1).
+// encoding is how a pointer is stored: its format, its base, and whether it points to the
+// address (LSB 5.0, section 10.5.1).
 type encoding uint8
 
 const (
@@ -24,13 +24,13 @@ const (
 	omitted     encoding = 0xff
 )
 
-// formatWord is an address of the machine's size, as 0x08 is.
+// formatWord is an address of the machine's size; 0x08 means the same.
 const formatWord encoding = 0x00
 
-// sizes of the formats with a fixed one, in bytes; of a word it is the largest.
+// sizes holds the sizes of fixed-size formats in bytes. For a word it holds the largest.
 var sizes = [16]int{formatWord: 8, 0x2: 2, 0x3: 4, 0x4: 8, 0x8: 8, 0xa: 2, 0xb: 4, 0xc: 8}
 
-// check returns why addresses of code cannot be read in that encoding, if so.
+// check returns an error if addresses of code cannot be read in that encoding.
 func (e encoding) check() error {
 	switch f := e & formatMask; {
 	case e == omitted:
@@ -47,7 +47,7 @@ func (e encoding) check() error {
 	return fmt.Errorf("base of addresses, encoding %#x: %w", uint8(e), trace.ErrUnsupported)
 }
 
-// value takes a number in the encoding's format.
+// value reads a number in the encoding's format.
 func (s *Section) value(c *cursor, e encoding) uint64 {
 	f := e & formatMask
 	size := sizes[f]
@@ -65,7 +65,7 @@ func (s *Section) value(c *cursor, e encoding) uint64 {
 	return c.uint(size)
 }
 
-// pointer takes an address. The encoding was checked.
+// pointer reads an address. The encoding was checked.
 func (s *Section) pointer(c *cursor, e encoding) uint64 {
 	base := uint64(0)
 	switch e & baseMask {
@@ -79,7 +79,7 @@ func (s *Section) pointer(c *cursor, e encoding) uint64 {
 	return s.Machine.Wrap(base + s.value(c, e))
 }
 
-// skip passes over a pointer whose value does not matter, in any encoding.
+// skip skips a pointer in any encoding.
 func (s *Section) skip(c *cursor, e encoding) error {
 	switch f := e & formatMask; {
 	case e == omitted:

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The call frame instructions: DWARF 5, section 7.24, and those of GNU and Arm.
-// The first three have an operand in their low six bits.
+// The call frame instructions: DWARF 5, section 7.24, and those of GNU and Arm. The first three
+// have an operand in their low six bits.
 const (
 	opAdvance = 0x1 << 6
 	opOffset  = 0x2 << 6
@@ -46,21 +46,21 @@ const (
 	opNegativeOffset  = 0x2f // DW_CFA_GNU_negative_offset_extended
 )
 
-// maxInstructions is how many an FDE has at most; a function of a megabyte has
-// some ten thousand.
+// maxInstructions is the most instructions of an FDE. A function of a megabyte has some ten
+// thousand.
 const maxInstructions = 1 << 20
 
-// errPast says that the end of the function was reached.
+// errPast reports that the end of the function was reached.
 var errPast = errors.New("end of the function")
 
-// program is one run over the instructions of an FDE or a CIE.
+// program is one run of the instructions of an FDE or a CIE.
 type program struct {
 	in         *Interpreter
 	cie        *CIE
 	yield      func(*Span) error
-	start, loc uint64 // of the row that is being made
+	start, loc uint64 // of the current row
 	end        uint64
-	common     bool // the CIE's
+	common     bool // the instructions are the CIE's
 	stopped    bool // yield returned an error
 }
 
@@ -91,7 +91,7 @@ func (p *program) run(c *cursor) error {
 	return nil
 }
 
-// extended carries out an instruction that has a byte of its own.
+// extended executes an instruction that has a byte of its own.
 func (p *program) extended(op uint8, c *cursor) error {
 	now := &p.in.now
 	switch op {
@@ -133,7 +133,7 @@ func (p *program) extended(op uint8, c *cursor) error {
 	return nil
 }
 
-// register carries out an instruction on the rule of one register.
+// register executes an instruction that sets the rule of one register.
 func (p *program) register(op uint8, c *cursor) error {
 	reg := c.uleb()
 	switch op {
@@ -165,7 +165,7 @@ func (p *program) register(op uint8, c *cursor) error {
 	return nil
 }
 
-// expression takes a DWARF expression. It is not nil even if it is empty.
+// expression reads a DWARF expression. The result is not nil even if it is empty.
 func expression(c *cursor) []byte {
 	if b := c.block(c.uleb()); b != nil {
 		return b
@@ -173,7 +173,7 @@ func expression(c *cursor) []byte {
 	return []byte{}
 }
 
-// set gives a register a rule; those that are not followed are ignored.
+// set sets the rule of a register. It ignores registers that are not followed.
 func (p *program) set(reg uint64, rule Rule) {
 	if reg < none {
 		if i := p.in.column[reg]; i != none {
@@ -194,10 +194,10 @@ func (p *program) copy(reg, from uint64) error {
 	return nil
 }
 
-// restore gives a register the rule that it had at first.
+// restore sets a register's rule to the one from the CIE.
 func (p *program) restore(reg uint64) error {
 	if p.common {
-		return fmt.Errorf("restored before there is a rule: %w", trace.ErrMalformed)
+		return fmt.Errorf("restore of a register without an initial rule: %w", trace.ErrMalformed)
 	}
 	if reg < none {
 		if i := p.in.column[reg]; i != none {
@@ -215,7 +215,7 @@ func (p *program) define(reg uint64, offset int64) error {
 	return nil
 }
 
-// rebase changes the register of the CFA only.
+// rebase changes only the register of the CFA.
 func (p *program) rebase(reg uint64) error {
 	now := &p.in.now
 	if !now.isSet || now.cfa.Expr != nil {
@@ -224,7 +224,7 @@ func (p *program) rebase(reg uint64) error {
 	return p.define(reg, now.cfa.Offset)
 }
 
-// move changes the offset of the CFA only.
+// move changes only the offset of the CFA.
 func (p *program) move(offset int64) error {
 	now := &p.in.now
 	if !now.isSet || now.cfa.Expr != nil {
@@ -250,7 +250,7 @@ func (p *program) advance(delta uint64) error {
 	return p.goTo(p.loc + low)
 }
 
-// goTo ends the row, if it is not empty, and begins the next one.
+// goTo yields the current row, unless it is empty, and begins the next one.
 func (p *program) goTo(to uint64) error {
 	if p.common {
 		return fmt.Errorf("advance: %w", trace.ErrMalformed)

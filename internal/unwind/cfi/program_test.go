@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestInstructions runs programs by hand. The CIE says CFA=rsp+8, ra at c-8;
-// factors are 1 and -8.
+// TestInstructions runs hand-written programs. The CIE sets CFA=rsp+8, ra at c-8; the factors
+// are 1 and -8.
 func TestInstructions(t *testing.T) {
 	const first = "0-100 rsp+8 ra=c-8\n"
 	tests := []struct {
@@ -80,7 +80,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestMalformed gives programs that are refused.
+// TestMalformed runs programs that are refused.
 func TestMalformed(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -120,7 +120,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestMalformedCommon gives CIEs that are refused when they are run.
+// TestMalformedCommon has CIEs that are refused when they are run.
 func TestMalformedCommon(t *testing.T) {
 	head := commonAMD64[:9]
 	for name, program := range map[string][]byte{
@@ -160,7 +160,7 @@ func TestSignedReturnAddress(t *testing.T) {
 	}
 }
 
-// TestColumns: an interpreter that follows some registers finds what Rows does.
+// TestColumns checks that an interpreter for some registers finds the same as Rows.
 func TestColumns(t *testing.T) {
 	m := little()
 	m.fde(0, opOffset|6, 2, opOffset|3, 3, opAdvance|1, opRestore|6, opUndefined, 16)

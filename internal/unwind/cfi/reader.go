@@ -6,7 +6,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Reader reads single entries of a section. It keeps the CIEs that it has met.
+// Reader reads single entries of a section. It keeps the CIEs that it has read.
 type Reader struct {
 	section *Section
 	big     bool
@@ -40,16 +40,16 @@ const (
 	isFDE
 )
 
-// entry is the frame of a CIE or FDE.
+// entry is the extent of a CIE or FDE.
 type entry struct {
 	kind       kind
 	start, end int
 	body       int // what follows the CIE pointer
-	cie        int // an FDE's, where it begins
+	cie        int // offset of the CIE, if this is an FDE
 }
 
-// entry reads the head of the entry at the given offset. An error means that
-// its end is not known.
+// entry reads the header of the entry at the given offset. After an error the end of the entry
+// is unknown.
 func (r *Reader) entry(at int) (entry, error) {
 	c := cursor{b: r.section.Data, at: at, end: len(r.section.Data), big: r.big}
 	e := entry{start: at}
@@ -70,7 +70,7 @@ func (r *Reader) entry(at int) (entry, error) {
 	c.end = e.end
 	field := c.at
 	if r.section.EH {
-		size = 4 // also in entries with a long length (LSB 5.0, 10.6.1.1)
+		size = 4 // also in entries with a 64-bit length (LSB 5.0, 10.6.1.1)
 	}
 	id := c.uint(size)
 	e.body, e.kind = c.at, isFDE

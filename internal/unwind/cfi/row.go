@@ -1,16 +1,14 @@
 package cfi
 
-// How says how the value that a register had in the caller is found.
+// How is how to find the value that a register had in the caller.
 type How uint8
 
 // The ways to find a register.
 const (
-	// Unset: nothing was said. The registers that a function must preserve by
-	// the ABI have the same value then, the stack pointer is the CFA, and the
-	// others are lost.
+	// Unset: there is no rule. By the ABI, the registers that a function must preserve then
+	// have the same value, the stack pointer is the CFA, and the others are lost.
 	Unset How = iota
-	// Undefined: the value is lost. Where the return address is undefined, the
-	// stack ends.
+	// Undefined: the value is lost. If the return address is undefined, the stack ends.
 	Undefined
 	// SameValue: the register was not changed.
 	SameValue
@@ -20,15 +18,15 @@ const (
 	CFAOffset
 	// Register: the value is in the register Reg.
 	Register
-	// AtExpression: the value is saved at the address that Expr computes, with
-	// the CFA on its stack at first.
+	// AtExpression: the value is saved at the address that Expr computes. The expression starts
+	// with the CFA on its stack.
 	AtExpression
-	// Expression: the value is what Expr computes, with the CFA on its stack
-	// at first.
+	// Expression: the value is what Expr computes. The expression starts with the CFA on its
+	// stack.
 	Expression
 )
 
-// Rule says where the caller's value of one register is.
+// Rule is how to find the caller's value of one register.
 type Rule struct {
 	How    How
 	Reg    uint8
@@ -36,31 +34,30 @@ type Rule struct {
 	Expr   []byte // a DWARF expression, part of the section
 }
 
-// CFA says what the canonical frame address is: the value of the stack pointer
-// in the caller, before the call.
+// CFA is how to compute the canonical frame address: the value of the stack pointer in the
+// caller before the call.
 type CFA struct {
-	Expr   []byte // computes it, on an empty stack; nil: it is Reg+Offset
+	Expr   []byte // computes it, starting with an empty stack; nil: the CFA is Reg+Offset
 	Reg    uint8
 	Offset int64 // bytes
 }
 
-// Row holds for the addresses [Start, End).
+// Row is what applies at the addresses [Start, End).
 type Row struct {
 	Start, End uint64
 	CFA        CFA
 	Rules      [Registers]Rule
-	// SignedRA says that the return address carries a signature (arm64) where
-	// it is saved.
+	// SignedRA reports that the saved return address is signed (arm64).
 	SignedRA bool
-	// Signal says that the frame was not left by a call: the return address
-	// of the frame is the next instruction itself, not the one after a call.
+	// Signal reports that the frame was interrupted by a signal: its return address is the next
+	// instruction itself, not the one after a call.
 	Signal bool
 }
 
-// Rows calls yield for each row of the function, in ascending order without
-// gaps from Start to End. The row is borrowed until yield returns. An error of
-// yield ends it and is returned as it is; a *trace.SyntaxError says that the
-// instructions are broken, after the rows before that place were yielded.
+// Rows calls yield for each row of the function, in ascending order without gaps from Start to
+// End. The row is valid until yield returns. Rows stops at an error of yield and returns it
+// unchanged. If the instructions are broken, Rows yields the rows before that place and returns
+// a *trace.SyntaxError.
 func (f *FDE) Rows(yield func(*Row) error) error {
 	row := &Row{Signal: f.CIE.Signal}
 	in := newInterpreter(f.CIE.section.Machine, row.Rules[:])
@@ -70,8 +67,8 @@ func (f *FDE) Rows(yield func(*Row) error) error {
 	})
 }
 
-// RowAt returns the row that holds at pc. It is false if there is none: pc is
-// outside of the function.
+// RowAt returns the row that applies at pc. The error is ErrNoRow if pc is outside of the
+// function.
 func (f *FDE) RowAt(pc uint64) (Row, error) {
 	var found Row
 	err := f.Rows(func(r *Row) error {

@@ -7,40 +7,38 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxBroken is how many entries of a section may be broken before the rest of
-// it is given up.
+// maxBroken is how many entries of a section may be broken before the rest of it is skipped.
 const maxBroken = 1 << 12
 
 // Section is the contents of .eh_frame or .debug_frame.
 type Section struct {
 	Machine Machine
-	Data    []byte // stays the caller's; everything that is read points into it
+	Data    []byte // owned by the caller; everything that is read points into it
 	Addr    uint64 // where it is loaded, as linked; 0 for .debug_frame
 	EH      bool   // .eh_frame, else .debug_frame
 	Order   binary.ByteOrder
 
-	// What addresses of the encodings textrel and datarel count from: the
-	// start of .text and of .got.
+	// The bases of addresses in the encodings textrel and datarel: the starts of .text and of
+	// .got.
 	TextBase, DataBase uint64
 }
 
-// FDE is a frame description entry: what a section says of a range of code.
+// FDE is a frame description entry: the description of a range of code.
 type FDE struct {
 	CIE          *CIE
-	Start, End   uint64 // addresses [Start, End); equal if it covers nothing
+	Start, End   uint64 // addresses [Start, End); equal if the FDE covers nothing
 	Instructions []byte // part of the section
-	Offset       int    // where the entry begins in the section
+	Offset       int    // offset of the entry in the section
 
-	at int // where the instructions begin in the section
+	at int // offset of the instructions in the section
 }
 
-// FDEs calls yield for each FDE in the order of the section. The FDE is
-// borrowed until yield returns; a copy may be kept.
+// FDEs calls yield for each FDE in the order of the section. The FDE is valid until yield
+// returns; a copy may be kept.
 //
-// An entry that is broken gives a *trace.SyntaxError and the next one follows,
-// unless its length makes no sense or too many are broken: that error is the
-// last thing yielded. Entries of length zero end the contribution of one
-// linker input and are passed over.
+// For a broken entry, FDEs yields a *trace.SyntaxError and continues with the next one. If the
+// entry's length makes no sense or too many entries are broken, the error is the last thing
+// yielded. Entries of length zero, which end the contribution of one linker input, are skipped.
 func (s *Section) FDEs(yield func(*FDE, error) bool) {
 	r := NewReader(s)
 	var fde FDE
@@ -70,7 +68,7 @@ func (s *Section) FDEs(yield func(*FDE, error) bool) {
 	}
 }
 
-// big says whether the byte order is big-endian.
+// big reports whether the byte order is big-endian.
 func (s *Section) big() bool { return s.Order == binary.ByteOrder(binary.BigEndian) }
 
 // fail returns a *trace.SyntaxError for a place of the section.

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestForms reads the same function in all forms of entries.
+// TestForms reads the same function from entries of all forms.
 func TestForms(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for _, eh := range []bool{true, false} {
@@ -46,10 +46,10 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestEncodings reads addresses in all encodings that are known.
+// TestEncodings reads addresses in all supported encodings.
 func TestEncodings(t *testing.T) {
 	le := binary.LittleEndian
-	// The place of an FDE's address is behind a CIE of 4+4+10 and a head of 8.
+	// The address of an FDE follows a CIE of 4+4+10 and a header of 8 bytes.
 	const place = madeAddr + 18 + 8
 	tests := []struct {
 		encoding byte
@@ -87,7 +87,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// wantError checks that a section has one entry, with a syntax error.
+// wantError checks that a section has one entry, which is a syntax error.
 func wantError(t *testing.T, what string, s *Section) {
 	t.Helper()
 	n := 0
@@ -113,7 +113,7 @@ func TestAugmentations(t *testing.T) {
 		{augmentation: "zRB", data: []byte{1, 0}},
 		{augmentation: "zPLR", data: []byte{7, 0x9b, 1, 2, 3, 4, 0x1b, 0}},
 		{augmentation: "zPR", data: []byte{2, 0xff, 0}},       // no personality routine
-		{augmentation: "zLR", data: []byte{4, 0xff, 0, 9, 9}}, // more than the letters say
+		{augmentation: "zLR", data: []byte{4, 0xff, 0, 9, 9}}, // more than the letters describe
 		{augmentation: "zRX", data: []byte{1, 0}, bad: true},
 		{augmentation: "R", data: []byte{0}, bad: true},
 		{augmentation: "zR", data: []byte{0}, bad: true},
@@ -147,8 +147,8 @@ func TestOldException(t *testing.T) {
 	}
 }
 
-// TestContributions: a static link joins the .eh_frame of several files, each
-// with its terminator.
+// TestContributions covers a static link, which joins the .eh_frame of several files, each with
+// its terminator.
 func TestContributions(t *testing.T) {
 	m := little()
 	m.fde(0)
@@ -167,7 +167,7 @@ func TestContributions(t *testing.T) {
 	}
 }
 
-// TestBroken: entries behind a broken one are read.
+// TestBroken checks that entries after a broken one are read.
 func TestBroken(t *testing.T) {
 	breaks := map[string]func(*maker){
 		"too short":       func(m *maker) { m.entry(0, 1, 2, 3) },
@@ -200,7 +200,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestGivesUp: errors of a section of nothing but broken entries are bounded.
+// TestGivesUp checks that a section of only broken entries causes a limited number of errors.
 func TestGivesUp(t *testing.T) {
 	m := little()
 	for range 3 * maxBroken {
@@ -216,8 +216,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestManyCIEs: as many as there are source files, each used once more at the
-// end.
+// TestManyCIEs has as many CIEs as there are source files, each used again at the end.
 func TestManyCIEs(t *testing.T) {
 	m := &maker{order: binary.LittleEndian}
 	var all []int

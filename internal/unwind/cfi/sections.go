@@ -8,13 +8,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// fewEntries is a number of FDEs that only a file has whose compiler wrote
-// none into .eh_frame: those are of the start files of the C library.
+// fewEntries is a number of FDEs. If .eh_frame has fewer, the compiler wrote none there, and
+// those present come from the start files of the C library.
 const fewEntries = 8
 
-// Sections returns the call frame information of an ELF file: .eh_frame and,
-// if that has next to nothing, .debug_frame of the file or of its separate
-// debug file. There may be none. It is of the caller; the file may be closed.
+// Sections returns the call frame information of an ELF file: .eh_frame and, if that has next
+// to nothing, .debug_frame of the file or of its separate debug file. There may be none. The
+// caller owns the result; the file may be closed.
 func Sections(f *symbol.File) ([]*Section, error) {
 	m := MachineOf(f.Machine())
 	if m == 0 || f.Class() != 8*m.Word() {
@@ -42,7 +42,7 @@ func Sections(f *symbol.File) ([]*Section, error) {
 	return all, errors.Join(errs...)
 }
 
-// few says whether the section has fewer than fewEntries.
+// few reports whether the section has fewer than fewEntries.
 func (s *Section) few() bool {
 	n := 0
 	for _, err := range s.FDEs {

@@ -37,7 +37,7 @@ func TestARM64(t *testing.T) {
 			frames: []uint64{inLeaf, inFramed, inOutermost}, end: Complete,
 		},
 		{
-			// x30 is what the call that has returned left in it.
+			// x30 holds what the returned call left in it.
 			name: "leaf that has called", functions: armTable, regs: map[uint64]uint64{32: inLeaf, 31: 0x7000, 30: inFramed},
 			frames: []uint64{inLeaf}, end: BadFrame,
 		},
@@ -68,8 +68,8 @@ func TestARM64(t *testing.T) {
 			frames: []uint64{inFunction, inOutermost | 0x7f<<48}, end: Unmapped,
 		},
 		{
-			// Where the frame of the code without a rule ends is not known, so only
-			// rules that count from the frame pointer serve behind it.
+			// The end of the frame of the code without a rule is unknown, so only rules that
+			// are relative to the frame pointer can be used after it.
 			name: "frame pointer", functions: pointed, regs: map[uint64]uint64{32: inJIT, 31: 0x7000, 29: 0x7010}, options: Options{FramePointer: true},
 			memory: words{0x7010: 0x7040, 0x7018: inFunction, 0x7040: 0, 0x7048: inOutermost},
 			frames: []uint64{inJIT, inFunction, inOutermost}, end: Complete, pointer: true,
@@ -106,8 +106,8 @@ func TestARM64(t *testing.T) {
 	}
 }
 
-// TestTrampolineARM64: the kernel knows a probed function by the stack pointer
-// at its entry, where x30 is not yet saved.
+// TestTrampolineARM64 covers a probed function, which the kernel identifies by the stack
+// pointer at its entry, where x30 is not yet saved.
 func TestTrampolineARM64(t *testing.T) {
 	u := unwinding{
 		functions: armTable, regs: map[uint64]uint64{32: inFramed, 31: 0x7000},

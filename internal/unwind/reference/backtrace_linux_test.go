@@ -14,14 +14,14 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// TestLikeBacktrace compares with what a program finds itself, by libgcc.
+// TestLikeBacktrace compares stacks with what a program finds itself with libgcc.
 func TestLikeBacktrace(t *testing.T) {
 	for _, target := range targets() {
 		prog := build(t, "nest.cpp", target.flags...)
 		paths := []string{"a", "afsqrbdoc", "ikuv", "tkirks"}
 		if target.machine == elf.EM_386 {
-			// Elsewhere the rules of glibc for the end of a context begin at the
-			// very address that is returned to, and not before.
+			// On other machines the rules of glibc for the end of a context begin exactly at
+			// the return address and not one byte before.
 			paths = append(paths, "kimau")
 		}
 		for _, path := range paths {
@@ -32,8 +32,8 @@ func TestLikeBacktrace(t *testing.T) {
 
 func likeBacktrace(t *testing.T, target *target, prog, path string) {
 	target.need(t)
-	said := filepath.Join(t.TempDir(), "said")
-	out, err := os.Create(said)
+	output := filepath.Join(t.TempDir(), "backtrace")
+	out, err := os.Create(output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func likeBacktrace(t *testing.T, target *target, prog, path string) {
 	c.Ready()
 	tid, thread := newest(t, c.PID)
 	o := target.options()
-	frames := gdbFrames(t, c.PID, thread, o.Machine) // only for the registers of the first
+	frames := gdbFrames(t, c.PID, thread, o.Machine) // only for the registers of the first frame
 	for n := 0; !waits(t, c.PID, tid, machines[o.Machine], frames[0]); n++ {
 		if n == 5 {
 			t.Fatalf("thread %d does not stand still", tid)
@@ -53,7 +53,7 @@ func likeBacktrace(t *testing.T, target *target, prog, path string) {
 	}
 	p := open(t, c.PID)
 	got := Unwind(frames[0], p, p, o)
-	data, err := os.ReadFile(said)
+	data, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +61,13 @@ func likeBacktrace(t *testing.T, target *target, prog, path string) {
 	for ; len(data) >= 8; data = data[8:] {
 		want = append(want, binary.NativeEndian.Uint64(data))
 	}
-	// The innermost function was elsewhere then, in the one that says it.
+	// The innermost function was then at a different place, in the one that prints the stack.
 	const inner = 2
 	if len(want) < inner+3 {
-		t.Fatalf("backtrace says %#x", want)
+		t.Fatalf("backtrace found %#x", want)
 	}
 	want = want[inner:]
 	if n := len(got.Frames) - len(want); got.End != Complete || n < 1 || !slices.Equal(got.Frames[n:], want) {
-		t.Errorf("%#x, %v, backtrace says %#x", got.Frames, got.End, want)
+		t.Errorf("%#x, %v, backtrace found %#x", got.Frames, got.End, want)
 	}
 }

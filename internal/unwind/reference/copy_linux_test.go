@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// TestPython unwinds an interpreter without frame pointers, in a recursion and
-// in callbacks from C.
+// TestPython unwinds an interpreter without frame pointers, in a recursion and in callbacks
+// from C.
 func TestPython(t *testing.T) {
 	c := testutil.Start(t, exec.Command("/usr/bin/python3", "-c", `
 import os, functools
@@ -33,7 +33,7 @@ nest(20)
 	}
 }
 
-// TestWithoutTables goes through code that has a frame pointer and no tables.
+// TestWithoutTables unwinds through code that has a frame pointer and no tables.
 func TestWithoutTables(t *testing.T) {
 	for _, target := range targets() {
 		t.Run(target.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWithoutTables(t *testing.T) {
 	}
 }
 
-// TestCopiedStack unwinds a copy of a stack, whole and cut at each place.
+// TestCopiedStack unwinds a copy of a stack, whole and truncated at each place.
 func TestCopiedStack(t *testing.T) {
 	for _, target := range targets() {
 		t.Run(target.name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func BenchmarkUnwind(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
 }
 
-// stack copies what lies above sp, up to the end of the mapping.
+// stack copies the memory from sp up to the end of the mapping.
 func (p *process) stack(sp uint64) Raw {
 	p.t.Helper()
 	maps, err := proc.Maps(p.pid)

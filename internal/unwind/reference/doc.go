@@ -1,14 +1,12 @@
-// Package reference unwinds stacks the slow and exact way: for each frame it
-// executes the whole call frame information, with all registers and all
-// expressions.
+// Package reference unwinds stacks slowly and exactly: for each frame it executes the complete
+// call frame information, with all registers and all expressions.
 //
-// It checks the unwinder in the kernel, so it shares nothing with that one's
-// compact tables but the parsing of the sections (package cfi). [Unwind] takes
-// the registers of the innermost frame, a [Memory] and the [Modules] of the
-// process, live or as copied from it earlier ([Raw], [Layers], [Space]).
+// It is used to check the unwinder in the kernel, so it shares only the parsing of the sections
+// (package cfi) with that unwinder's compact tables. [Unwind] takes the registers of the
+// innermost frame, a [Memory] and the [Modules] of the process. These may be live or copies
+// from an earlier time ([Raw], [Layers], [Space]).
 //
-// Machines are amd64, arm64 and i386, all little-endian. What is computed with
-// the words of the last wraps around at 32 bits. Input may be hostile: an
-// expression is bounded in operations and stack, an unwind in frames, and
-// nothing panics or allocates beyond the frames.
+// It supports amd64, arm64 and i386, all little-endian. Sums of i386 words wrap around at 32
+// bits. Input may be hostile: operations and stack of an expression are limited, as are the
+// frames of an unwind, and nothing panics or allocates more than the frames need.
 package reference

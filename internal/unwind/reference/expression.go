@@ -8,26 +8,26 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of one expression. Those of compilers have some ten operations and
-// few stack entries; libgcc allows 64 entries.
+// Limits of one expression. Compilers' expressions have some ten operations and few stack
+// entries; libgcc allows 64 entries.
 const (
 	maxOperations = 1024
 	maxEntries    = 64
 )
 
-// Why a rule gives no value although it is well-formed.
+// Reasons why a well-formed rule has no value.
 var (
 	errUnreadable = errors.New("memory could not be read")
-	errUnknown    = errors.New("register is not known")
+	errUnknown    = errors.New("register is unknown")
 )
 
-// evaluator executes a DWARF expression (DWARF 5, section 2.5) with values of
-// the generic type only, a word of the machine, as call frame information must
-// (section 6.4.2). The first failure sticks: what follows it has no effect.
+// evaluator executes a DWARF expression (DWARF 5, section 2.5). All values have the generic
+// type, a word of the machine, as call frame information requires (section 6.4.2). After the
+// first failure, further operations have no effect.
 type evaluator struct {
 	code  []byte
 	at    int // offset of the next byte
-	start int // offset of the operation that is executed
+	start int // offset of the current operation
 	stack [maxEntries]uint64
 	depth int
 	err   error
@@ -38,8 +38,8 @@ type evaluator struct {
 	bias    uint64 // of the module, added to addresses in the expression
 }
 
-// evaluate executes code on a stack that holds initial and returns the entry
-// on top. Malformed code gives a *trace.SyntaxError with the offset in code.
+// evaluate executes code on a stack that holds initial and returns the top entry. Malformed
+// code results in a *trace.SyntaxError with the offset in code.
 func (f *frame) evaluate(code []byte, initial ...uint64) (uint64, error) {
 	e := evaluator{code: code, regs: &f.regs, mem: f.mem, machine: f.machine, bias: f.module.Bias}
 	e.depth = copy(e.stack[:], initial)
@@ -56,14 +56,14 @@ func (f *frame) evaluate(code []byte, initial ...uint64) (uint64, error) {
 	return v, e.err
 }
 
-// fail makes a fault of the expression its failure.
+// fail records that the expression is malformed.
 func (e *evaluator) fail(kind error, what string) {
 	if e.err == nil {
 		e.err = &trace.SyntaxError{Format: "DWARF expression", Offset: int64(e.start), Err: fmt.Errorf("%s: %w", what, kind)}
 	}
 }
 
-// miss makes a missing value the failure.
+// miss records that a value is missing.
 func (e *evaluator) miss(err error, format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("DWARF expression: "+format+": %w", append(args, err)...)
@@ -88,7 +88,7 @@ func (e *evaluator) pop() uint64 {
 	return e.stack[e.depth]
 }
 
-// pick pushes a copy of the entry that has n others above it.
+// pick pushes a copy of the entry below n others.
 func (e *evaluator) pick(n int) {
 	if n >= e.depth {
 		e.fail(trace.ErrMalformed, "no stack entry")
@@ -179,7 +179,7 @@ func (e *evaluator) deref(n uint) {
 	e.push(v)
 }
 
-// skip moves on by the signed 16-bit operand if it shall.
+// skip moves by the signed 16-bit operand if shall is true.
 func (e *evaluator) skip(shall bool) {
 	to := int(int16(e.u16())) + e.at
 	if !shall {

@@ -71,7 +71,7 @@ func code(parts ...any) []byte {
 	return b
 }
 
-// minus is a negative number as the generic type has it.
+// minus returns a negative number as a value of the generic type.
 func minus(v uint64) uint64 { return -v }
 
 func TestValues(t *testing.T) {
@@ -162,7 +162,7 @@ func TestBadExpressions(t *testing.T) {
 		{"long LEB128", code(opConstu, slices.Repeat([]byte{0x80}, 11), 0), trace.ErrLimit, 0},
 		{"long signed LEB128", code(opConsts, slices.Repeat([]byte{0x80}, 11), 0), trace.ErrLimit, 0},
 		{"branch before the start", code(opSkip, 0xfc, 0xff), trace.ErrMalformed, 0},
-		{"branch behind the end", code(opSkip, 1, 0), trace.ErrMalformed, 0},
+		{"branch beyond the end", code(opSkip, 1, 0), trace.ErrMalformed, 0},
 		{"for ever", code(opSkip, 0xfd, 0xff), trace.ErrLimit, 0},
 		{"too many entries", code(opLit0, opSkip, 0xfc, 0xff), trace.ErrLimit, 0},
 		{"value of nine bytes", code(opLit0, opDerefSize, 9), trace.ErrMalformed, 1},

@@ -7,10 +7,10 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// frame is the frame that an unwind has come to.
+// frame is the current frame of an unwind.
 type frame struct {
 	regs    Registers
-	exact   bool // pc is that of the next instruction, not a return address
+	exact   bool // pc is the next instruction, not a return address
 	number  int
 	guessed bool // the last step followed the frame pointer
 
@@ -18,18 +18,18 @@ type frame struct {
 	mods    Modules
 	machine *machine
 	options *Options
-	module  Module // that holds the pc; zero if none does
+	module  Module // the module that contains pc; zero if none does
 }
 
-// stepped says whether a step led to this frame. Where none did, a zero in the
-// place of an address is no mark of the outermost frame.
+// stepped reports whether a step led to this frame. In the first frame, a zero where an address
+// is expected does not mark the outermost frame.
 func (f *frame) stepped() bool { return f.number > 0 }
 
-// step goes to the caller's frame, or says why there is none.
+// step moves to the caller's frame, or returns why there is none.
 func (f *frame) step() (End, error) {
 	pc := f.regs.R[f.machine.pc]
-	// A call may be the last instruction of a function, so that its return
-	// address lies in the next one. The instruction before it does not.
+	// A call may be the last instruction of a function, so its return address may be in the
+	// next function. The byte before is not.
 	lookup := pc - 1
 	if f.exact {
 		lookup = pc
@@ -58,17 +58,16 @@ func (f *frame) step() (End, error) {
 	case f.options.FramePointer:
 		return f.leaveByPointer()
 	case mapped:
-		return NoRule, errors.New("no table has the pc")
+		return NoRule, errors.New("no table covers the pc")
 	}
-	return Unmapped, errors.New("no module has the pc")
+	return Unmapped, errors.New("no module contains the pc")
 }
 
-// lastI386 is where a function that makecontext has prepared returns to, in glibc
-// behind the end of the FDE of makecontext: lea (%esp,%ebx,4), %esp;
-// cmpl $0, (%esp).
+// lastI386 is the code that a function prepared by makecontext returns to. In glibc it follows
+// the end of the FDE of makecontext: lea (%esp,%ebx,4), %esp; cmpl $0, (%esp).
 var lastI386 = []byte{0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0}
 
-// isLast says whether code that nothing called is at pc.
+// isLast reports whether the code at pc is that of the machine's last.
 func (f *frame) isLast(pc uint64) bool { return f.machine.last != nil && f.has(pc, f.machine.last) }
 
 // leaveByRules executes the rules of fde at the address lookup of memory.
@@ -104,21 +103,21 @@ func (f *frame) leaveByRules(fde *cfi.FDE, lookup uint64) (End, error) {
 	return f.enter(caller, address, row.Signal)
 }
 
-// enter makes caller the frame, which goes on at pc.
+// enter makes caller the current frame, which continues at pc.
 func (f *frame) enter(caller Registers, pc uint64, exact bool) (End, error) {
 	if pc == 0 {
 		return f.outermost("return address")
 	}
 	caller.Set(f.machine.pc, pc)
 	if !exact {
-		// The call changed it, and no rule can tell what it was.
+		// The call changed it, and no rule can restore it.
 		caller.Forget(f.machine.link)
 	}
 	f.regs, f.exact = caller, exact
 	return going, nil
 }
 
-// outermost is the end at a zero, which marks the outermost frame.
+// outermost returns the end for a zero, which marks the outermost frame.
 func (f *frame) outermost(what string) (End, error) {
 	if !f.stepped() {
 		return BadFrame, fmt.Errorf("%s is zero", what)
@@ -126,8 +125,8 @@ func (f *frame) outermost(what string) (End, error) {
 	return Complete, nil
 }
 
-// above checks that a caller's frame begins at cfa: above what the callee uses
-// of the stack. A function that was interrupted may use nothing.
+// above checks that a caller's frame begins at cfa: above the part of the stack that the callee
+// uses. A function that was interrupted may use nothing.
 func (f *frame) above(cfa uint64) error {
 	sp := f.regs.R[f.machine.sp]
 	if cfa < sp || cfa == sp && !f.exact {
@@ -139,7 +138,7 @@ func (f *frame) above(cfa uint64) error {
 	return nil
 }
 
-// ending returns how an error ends a stack.
+// ending returns the End for an error.
 func ending(err error) End {
 	if errors.Is(err, errUnreadable) {
 		return Unreadable

@@ -41,7 +41,7 @@ func fuzzExpression(t *testing.T, machine elf.Machine, code []byte) {
 	case err != nil:
 		t.Fatalf("unexpected error: %v", err)
 	}
-	// What does nothing changes nothing; branches are relative.
+	// No-ops change nothing, and branches are relative.
 	longer := append([]byte{opLit0, opDrop, opNop}, code...)
 	again, err := testFrame(machine).evaluate(append(longer, opDup, opDrop), 99)
 	if err == nil && again != got || err != nil && !errors.Is(err, trace.ErrLimit) {
@@ -52,8 +52,8 @@ func fuzzExpression(t *testing.T, machine elf.Machine, code []byte) {
 	}
 }
 
-// hostile is an input of FuzzUnwind: memory from 0x7000 on, where the registers
-// point, and an .eh_frame.
+// hostile is an input of FuzzUnwind: memory from 0x7000 on, to which the registers point, and
+// an .eh_frame.
 type hostile struct {
 	machine       elf.Machine
 	depth         int
@@ -100,12 +100,12 @@ func FuzzUnwind(f *testing.F) {
 		all := []elf.Machine{elf.EM_AARCH64, elf.EM_X86_64, elf.EM_386}
 		h := hostile{machine: all[machine%3], depth: int(depth), pointer: pointer, here: here, memory: memory}
 		s := &cfi.Section{Machine: cfi.MachineOf(h.machine), Data: data, EH: true, Order: binary.LittleEndian}
-		h.index, _ = cfi.NewIndex(s) // with what is not broken
+		h.index, _ = cfi.NewIndex(s) // with the entries that are not broken
 		checkStack(t, &h)
 	})
 }
 
-// checkStack checks what must hold for each stack.
+// checkStack checks what must be true of each stack.
 func checkStack(t *testing.T, h *hostile) {
 	t.Helper()
 	got := h.unwind(h.depth)

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// gdbFrames returns the registers of all frames of a thread as gdb finds them.
-// thread counts from 1 in the order in which the threads were started.
+// gdbFrames returns the registers of all frames of a thread as gdb finds them. thread counts
+// from 1 in the order in which the threads were started.
 func gdbFrames(t testing.TB, pid, thread int, machine elf.Machine) []Registers {
 	t.Helper()
 	names := registerNames[machine]
@@ -49,9 +49,9 @@ func gdbFrames(t testing.TB, pid, thread int, machine elf.Machine) []Registers {
 	if len(all) == 0 {
 		t.Fatalf("gdb has no frames:\n%s", out)
 	}
-	// Where it has debugging information, gdb shows frames that are not on the
-	// stack: of inlined functions and of those that ended in a jump. They have
-	// the stack pointer of the next frame.
+	// With debugging information, gdb shows frames that are not on the stack: those of inlined
+	// functions and of functions that ended in a jump. They have the stack pointer of the next
+	// frame.
 	sp := machines[machine].sp
 	onStack := all[:0]
 	for i := range all {
@@ -62,7 +62,7 @@ func gdbFrames(t testing.TB, pid, thread int, machine elf.Machine) []Registers {
 	return onStack
 }
 
-// frames unwinds as Unwind does and returns the registers of all frames.
+// frames unwinds like Unwind and returns the registers of all frames.
 func frames(regs Registers, mem Memory, mods Modules, o Options) (all []Registers, end End, err error) {
 	f := frame{regs: regs, mem: mem, mods: mods, machine: machines[o.Machine], options: &o, exact: o.Interrupted}
 	for end == going {
@@ -73,13 +73,12 @@ func frames(regs Registers, mem Memory, mods Modules, o Options) (all []Register
 	return all, end, err
 }
 
-// compareWithGDB unwinds a thread that waits and compares all registers of
-// all frames with gdb's.
+// compareWithGDB unwinds a waiting thread and compares all registers of all frames with gdb's.
 func compareWithGDB(t *testing.T, pid, tid, thread int, o Options) []Registers {
 	t.Helper()
 	p, m := open(t, pid), machines[o.Machine]
 	want := gdbFrames(t, pid, thread, o.Machine)
-	// What gdb stopped may not have waited yet.
+	// The thread that gdb stopped may not have been waiting yet.
 	for n := 0; !waits(t, pid, tid, m, want[0]); n++ {
 		if n == 5 {
 			t.Fatalf("thread %d does not stand still at %#x", tid, want[0].R)

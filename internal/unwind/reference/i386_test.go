@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Functions of i386 tests: a frame of 16 bytes with ebx saved, one found by ebp,
-// and the outermost one.
+// Functions of i386 tests: a frame of 16 bytes with ebx saved, one that is relative to ebp, and
+// the outermost one.
 var (
 	plainI386     = function{start: 0x1000, end: 0x1100, rules: []byte{cfaDefCFA, 4, 16, cfaOffset | 8, 1, cfaOffset | 3, 2}}
 	basedI386     = function{start: 0x2000, end: 0x2100, rules: []byte{cfaDefCFA, 5, 8, cfaOffset | 8, 1, cfaOffset | 5, 2}}
@@ -84,18 +84,18 @@ func TestI386(t *testing.T) {
 	}
 }
 
-// contextI386 are words of struct sigcontext_32 at an address: it begins with
-// gs, fs, es, ds, edi, esi, ebp, esp, ebx, edx, ecx, eax, trapno, err, eip. The
-// interrupted function is at its first instruction.
+// contextI386 returns words of struct sigcontext_32 at an address. The structure has gs, fs,
+// es, ds, edi, esi, ebp, esp, ebx, edx, ecx, eax, trapno, err, eip. The interrupted function is
+// at its first instruction.
 func contextI386(at uint64) words {
 	return words{
 		at + 4*6: 0x8000, at + 4*7: 0x6000, at + 4*8: 0x5555, // ebp, esp, ebx
-		at + 4*14: moduleAt + 0x2000, // eip: before any push, so by its rules from ebp
+		at + 4*14: moduleAt + 0x2000, // eip: before any push, so that its rules are relative to ebp
 		0x8004:    inOutermost, 0x8000: 0,
 	}
 }
 
-// TestSignalFramesI386: both frames, by the code of the restorer alone.
+// TestSignalFramesI386 covers both frames, which only the code of the restorer distinguishes.
 func TestSignalFramesI386(t *testing.T) {
 	mov173 := []byte{0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}
 	mov119 := []byte{0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80}
@@ -104,8 +104,8 @@ func TestSignalFramesI386(t *testing.T) {
 		context uint64 // above the stack pointer
 		end     End
 	}{
-		// struct rt_sigframe_ia32 without the return address: sig, two pointers,
-		// 128 bytes of siginfo, and uc_flags, uc_link and uc_stack of struct ucontext.
+		// struct rt_sigframe_ia32 without the return address: sig, two pointers, 128 bytes of
+		// siginfo, and uc_flags, uc_link and uc_stack of struct ucontext.
 		"with siginfo": {mov173, 3*4 + 128 + 5*4, Complete},
 		"old":          {mov119, 4, Complete}, // struct sigframe_ia32: sig
 		"other code":   {mov173[:6], 3*4 + 128 + 5*4, NoRule},
@@ -124,8 +124,8 @@ func TestSignalFramesI386(t *testing.T) {
 	}
 }
 
-// TestTrampolineI386: the return address of a probed function is at its stack
-// pointer at the entry.
+// TestTrampolineI386 covers a probed function, whose return address is at its stack pointer at
+// the entry.
 func TestTrampolineI386(t *testing.T) {
 	u := unwinding{
 		functions: tableI386, regs: map[uint64]uint64{8: inPlain, 4: 0x7000},
@@ -136,7 +136,7 @@ func TestTrampolineI386(t *testing.T) {
 	u.run(t, elf.EM_386)
 }
 
-// TestValuesI386: the generic type has 32 bits.
+// TestValuesI386 checks that the generic type has 32 bits.
 func TestValuesI386(t *testing.T) {
 	const low, all = uint64(1) << 31, uint64(1)<<32 - 1
 	tests := []struct {

@@ -4,12 +4,12 @@ import "encoding/binary"
 
 // Memory is the memory of a process.
 type Memory interface {
-	// Word returns the eight bytes at addr, which may have any alignment, as
-	// a little-endian number, and whether all of them could be read.
+	// Word returns the eight bytes at addr, which may have any alignment, as a little-endian
+	// number, and whether all of them could be read.
 	Word(addr uint64) (uint64, bool)
 }
 
-// Raw is a copy of a piece of memory, as of the upper part of a stack.
+// Raw is a copy of a piece of memory, such as the upper part of a stack.
 type Raw struct {
 	Addr uint64 // of the first byte
 	Data []byte
@@ -24,8 +24,8 @@ func (r Raw) Word(addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(r.Data[at:]), true
 }
 
-// Layers are several memories, as the copy of a stack over the code of files.
-// A word is the first one's that has all of it.
+// Layers is several memories, such as the copy of a stack and the code of files. A word comes
+// from the first one that contains all of it.
 type Layers []Memory
 
 // Word implements [Memory].
@@ -38,8 +38,7 @@ func (l Layers) Word(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// narrow returns the n bytes at addr, n being 1 to 8. They may be the last
-// readable ones.
+// narrow returns the n bytes at addr; n is 1 to 8. They may be the last readable ones.
 func narrow(m Memory, addr uint64, n uint) (uint64, bool) {
 	missing := 8 - n
 	if v, ok := m.Word(addr); ok || missing == 0 {

@@ -20,7 +20,7 @@ func TestRaw(t *testing.T) {
 		t.Error("the last word of all cannot be read")
 	}
 	if _, ok := top.Word(0); ok {
-		t.Error("a word behind the end of all")
+		t.Error("a word beyond the end of all")
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// expected returns the stack as the open calls have it, in front of the frames
-// that were there at first.
+// expected returns the stack according to the open calls, followed by the frames that were
+// there at first.
 func (s *stepper) expected(outer []uint64) []uint64 {
 	all := []uint64{s.pc()}
 	if to, ok := s.leaves(); ok && len(s.open) > 0 {
 		if last := s.open[len(s.open)-1]; last.slot != s.sp() && last.address != to {
-			all = append(all, to) // an exception's way to its handler
+			all = append(all, to) // where an exception leads to its handler
 		}
 	}
 	for _, c := range slices.Backward(s.open) {
@@ -20,8 +20,8 @@ func (s *stepper) expected(outer []uint64) []uint64 {
 	return append(all, outer...)
 }
 
-// leaves returns where the next instructions go if they end a function: ret, or
-// on i386 pop %ecx and jmp *%ecx.
+// leaves returns the target of the next instructions if they end a function: ret, or on i386
+// pop %ecx and jmp *%ecx.
 func (s *stepper) leaves() (to uint64, ok bool) {
 	const ret, popJump = 0xc3, 0xe1ff59
 	op, _ := s.Word(s.pc())
@@ -39,9 +39,9 @@ func (s *stepper) leaves() (to uint64, ok bool) {
 	return to, before&0xffffff == popJump
 }
 
-// intact says whether all open calls' return addresses are where they were
-// put. When an exception enters its handler, the unwinder of libgcc writes over
-// its own: then nothing in the process says where it was called.
+// intact reports whether the return addresses of all open calls are still in place. When an
+// exception enters its handler, libgcc's unwinder overwrites its own, and nothing in the
+// process holds its caller any more.
 func (s *stepper) intact() bool {
 	for _, c := range s.open {
 		if v, ok := s.address(c.slot); c.slot%uint64(s.machine.word) == 0 && (!ok || v != c.address) {
@@ -51,8 +51,8 @@ func (s *stepper) intact() bool {
 	return true
 }
 
-// described says whether all of the code has tables. On i386 neither the vDSO's
-// C functions nor the start files' __x86.get_pc_thunk.bx have any.
+// described reports whether all of the code has tables. On i386 the vDSO's C functions and the
+// start files' __x86.get_pc_thunk.bx have none.
 func (s *stepper) described(pcs []uint64) bool {
 	for i, pc := range pcs {
 		lookup := pc
@@ -70,11 +70,11 @@ func (s *stepper) described(pcs []uint64) bool {
 	return true
 }
 
-// copied is a part of glibc's memcpy for i386 that pushes eax, copies and takes it
-// off again, which its rules do not say.
+// copied is a part of glibc's memcpy for i386. It pushes eax, copies, and pops eax, which its
+// rules do not describe.
 var copied = []byte{0x50, 0x89, 0xc8, 0xc1, 0xe9, 0x02, 0x83, 0xe0, 0x03, 0xf3, 0xa5, 0x89, 0xc1, 0xf3, 0xa4, 0x58}
 
-// within says whether an instruction of the code is next that is not its first.
+// within reports whether the next instruction is one of the code's, but not its first.
 func (s *stepper) within(code []byte) bool {
 	f := frame{mem: s}
 	for at := 1; at < len(code); at++ {
@@ -85,9 +85,9 @@ func (s *stepper) within(code []byte) bool {
 	return false
 }
 
-// misdescribed says whether the last two instructions of a realigned function
-// are next, lea -8(%r10), %rsp and ret. GCC's rule says that rbp is saved where
-// rbp points to; here it was already restored.
+// misdescribed reports whether the next instruction is one of the last two of a realigned
+// function, lea -8(%r10), %rsp and ret. GCC's rule has rbp saved where rbp points to, but here
+// rbp is already restored.
 func (s *stepper) misdescribed() bool {
 	const lea = 0xf8628d49
 	if s.options.Machine == elf.EM_386 {

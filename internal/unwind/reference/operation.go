@@ -6,8 +6,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Operations of DWARF 5, section 7.7.1, that may occur in call frame
-// information. What needs a debugging entry (calls, types, objects) may not.
+// Operations of DWARF 5, section 7.7.1, that may occur in call frame information. Operations
+// that need a debugging entry (calls, types, objects) may not.
 const (
 	opAddr       = 0x03
 	opDeref      = 0x06
@@ -140,7 +140,7 @@ func (e *evaluator) shuffle(op uint8) {
 		top, second := e.pop(), e.pop()
 		e.push(top)
 		e.push(second)
-	case opRot: // the top goes below the two others
+	case opRot: // the top entry moves below the two others
 		top, second, third := e.pop(), e.pop(), e.pop()
 		e.push(top)
 		e.push(third)
@@ -165,9 +165,8 @@ func (e *evaluator) unary(op uint8) {
 	e.push(v)
 }
 
-// binary executes an operation on two entries. Division and comparison are
-// signed, the remainder is not, as section 2.5.1.4 has it for the generic type
-// and libgcc does it.
+// binary executes an operation on two entries. Division and comparison are signed, the
+// remainder is unsigned, as section 2.5.1.4 requires for the generic type and as in libgcc.
 func (e *evaluator) binary(op uint8) {
 	b, a := e.pop(), e.pop()
 	if b == 0 && (op == opDiv || op == opMod) {

@@ -2,12 +2,11 @@ package reference
 
 import "fmt"
 
-// leaveByPointer goes to the caller's frame by the frame pointer, which points
-// to the caller's frame pointer and, behind it, the return address. Code
-// without tables that keeps it so, as JIT code does, may have saved other
-// registers anywhere: they become unknown. That the caller's stack ends right
-// behind the return address is true on amd64 and i386; on arm64 compilers may
-// have put the pair elsewhere in the frame.
+// leaveByPointer moves to the caller's frame through the frame pointer. It points to the saved
+// frame pointer of the caller, which the return address follows. Code without tables that keeps
+// a frame pointer, such as JIT code, may have saved other registers anywhere, so they become
+// unknown. On amd64 and i386 the caller's stack ends right after the return address. On arm64
+// compilers may put the pair elsewhere in the frame.
 func (f *frame) leaveByPointer() (End, error) {
 	m := f.machine
 	word := uint64(m.word)
@@ -35,16 +34,16 @@ func (f *frame) leaveByPointer() (End, error) {
 	caller.Set(m.fp, next)
 	caller.Set(m.sp, cfa)
 	if m.link != none {
-		// There the two words are anywhere in a frame. Only that the caller's is not
-		// lower is known.
+		// On arm64 the two words may be anywhere in a frame. It is only known that the caller's
+		// frame is not lower.
 		caller.Valid &^= 1 << m.sp
 		address = unsigned(address, f.options.addressBits())
 	}
 	return f.enter(caller, f.throughTrampoline(address, cfa), false)
 }
 
-// throughTrampoline returns the true return address of the frame that ends at
-// cfa, where address may be that of the kernel's stub for return probes.
+// throughTrampoline returns the true return address of the frame that ends at cfa, if address
+// is that of the kernel's stub for return probes, else address.
 func (f *frame) throughTrampoline(address, cfa uint64) uint64 {
 	if f.options.Trampoline != nil {
 		if address, ok := f.options.Trampoline(cfa - f.machine.entry); ok {

@@ -16,7 +16,7 @@ func TestFramePointer(t *testing.T) {
 			frames: []uint64{inJIT, jit, inBased, inOutermost}, end: Complete, pointer: true,
 		},
 		{
-			name: "the stack pointer behind the return address", functions: rules(), regs: at(inJIT, 0x7000, 0x7020), options: yes,
+			name: "the stack pointer above the return address", functions: rules(), regs: at(inJIT, 0x7000, 0x7020), options: yes,
 			memory: words{0x7020: 0x7777, 0x7028: inPlain, 0x7048: inOutermost},
 			frames: []uint64{inJIT, inPlain, inOutermost}, end: Complete, pointer: true,
 		},
@@ -100,8 +100,8 @@ func TestFramePointer(t *testing.T) {
 	}
 }
 
-// TestTrampoline has functions that return to a return probe's stub, both
-// found by rules and by the frame pointer.
+// TestTrampoline has functions that return to a return probe's stub, some found by rules and
+// some through the frame pointer.
 func TestTrampoline(t *testing.T) {
 	const stub = 0x7fffffffe000
 	truth := map[uint64]uint64{0x7018: inJIT, 0x7048: inOutermost}

@@ -37,7 +37,7 @@ func build(t testing.TB, source string, flags ...string) string {
 	return out
 }
 
-// process is a process whose memory and tables are at hand.
+// process is a process with access to its memory and tables.
 type process struct {
 	t       testing.TB
 	pid     int
@@ -45,7 +45,7 @@ type process struct {
 	space   *Space
 	indexes map[string]*cfi.Index // by path
 	tables  map[*cfi.Index]*unwind.Table
-	missed  map[uint64]bool // pages without a mapping when last looked
+	missed  map[uint64]bool // pages that had no mapping at the last look
 }
 
 func open(t testing.TB, pid int) *process {
@@ -72,7 +72,7 @@ func (p *process) Word(addr uint64) (uint64, bool) {
 	return binary.NativeEndian.Uint64(b[:]), true
 }
 
-// Find looks at the mappings again where nothing was mapped.
+// Find reads the mappings again if nothing is known at pc.
 func (p *process) Find(pc uint64) (Module, bool) {
 	m, ok := p.space.Find(pc)
 	if page := pc >> 12; !ok && !p.missed[page] {
@@ -142,7 +142,7 @@ func (p *process) module(m *proc.Map) Module {
 	return Module{Index: p.indexes[m.Path], Bias: m.Start - addr}
 }
 
-// name returns an address with the file and function that it is in.
+// name returns an address with its file and function.
 func (p *process) name(pc uint64) string {
 	maps, err := proc.Maps(p.pid)
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *process) name(pc uint64) string {
 	return fmt.Sprintf("%#x", pc)
 }
 
-// waits says whether the thread waits in a system call with these registers.
+// waits reports whether the thread is waiting in a system call with these registers.
 func waits(t testing.TB, pid, tid int, m *machine, regs Registers) bool {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/syscall", pid, tid))
@@ -189,14 +189,14 @@ func registers(t testing.TB, tid int, machine elf.Machine) Registers {
 	return r
 }
 
-// target is a kind of programs that run on this machine.
+// target is a kind of program that can run on this machine.
 type target struct {
 	name    string
 	machine elf.Machine
-	flags   []string // to compile for it
+	flags   []string // for the compiler
 }
 
-// targets returns all kinds; the first is the machine's own.
+// targets returns all kinds, starting with the machine's own.
 func targets() []target {
 	if runtime.GOARCH == "arm64" {
 		return []target{{machine: elf.EM_AARCH64}}
@@ -204,7 +204,7 @@ func targets() []target {
 	return []target{{machine: elf.EM_X86_64}, {name: "i386/", machine: elf.EM_386, flags: []string{"-m32"}}}
 }
 
-// need skips the test where such programs do not run.
+// need skips the test if such programs cannot run.
 func (t *target) need(tb testing.TB) {
 	tb.Helper()
 	if t.machine == elf.EM_386 {
@@ -212,10 +212,10 @@ func (t *target) need(tb testing.TB) {
 	}
 }
 
-// options are those of a thread that has stopped.
+// options returns the options for a stopped thread.
 func (t *target) options() Options {
 	return Options{Machine: t.machine, Depth: 512, Interrupted: true}
 }
 
-// native are the options for programs of the machine's own kind.
+// native returns the options for programs of the machine's own kind.
 func native() Options { return targets()[0].options() }

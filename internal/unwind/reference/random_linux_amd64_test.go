@@ -14,16 +14,16 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// chain is a program for random expressions: main, functions that call each
-// other, and the innermost one, which says "ready" and waits.
+// chain is a program for random expressions: main, functions that call each other, and the
+// innermost one, which prints "ready" and waits.
 type chain struct {
 	target
 	main, call, end string // what comes first, in each function, and last
-	base, sp        byte   // DWARF numbers: of the register that main sets
+	base, sp        byte   // DWARF numbers: base is the register that main sets
 	word            int    // bytes of a word
 }
 
-// chains are in the order of targets.
+// chains holds the chains in the order of targets.
 var chains = []chain{
 	{
 		base: 12, sp: 7, word: 8,
@@ -59,8 +59,8 @@ var chains = []chain{
 	},
 }
 
-// program writes the chain, each function of which says that its caller's
-// register 3 is what one of the expressions computes.
+// program returns the source of the chain. The rules of each function compute its caller's
+// register 3 with one of the expressions.
 func (c *chain) program(expressions [][]byte) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\t.globl main\nmain:\n.cfi_startproc\n%s\ncall chain0\n.cfi_endproc\n", c.main)
@@ -76,9 +76,9 @@ func (c *chain) program(expressions [][]byte) string {
 	return text.String()
 }
 
-// TestRandomExpressions lets gdb execute random expressions: each function of a
-// chain says that its caller's rbx is what one computes, from r12 among others;
-// on i386 ebx from esi. (Were rbx one of them, gdb would take for ever.)
+// TestRandomExpressions compares the results of random expressions with gdb's. The rules of
+// each function of a chain compute its caller's rbx, from r12 among others; on i386 ebx from
+// esi. (If rbx were one of them, gdb would take forever.)
 func TestRandomExpressions(t *testing.T) {
 	const functions = 250
 	for i, target := range targets() {
@@ -101,8 +101,8 @@ func TestRandomExpressions(t *testing.T) {
 	}
 }
 
-// run compares what the expressions of a chain compute with what gdb finds. It
-// returns how many different values there are.
+// run compares the results of a chain's expressions with gdb's. It returns the number of
+// different values.
 func (c *chain) run(t *testing.T, expressions [][]byte) int {
 	source := filepath.Join(t.TempDir(), "chain.s")
 	if err := os.WriteFile(source, []byte(c.program(expressions)), 0o644); err != nil {
@@ -122,8 +122,8 @@ func (c *chain) run(t *testing.T, expressions [][]byte) int {
 	return len(values)
 }
 
-// randomExpression makes expressions that need no luck: they divide by nothing
-// that is zero, shift by less than 32 and read the stack only.
+// randomExpression makes expressions that always succeed: they never divide by zero, shift by
+// less than 32, and read only the stack.
 type randomExpression struct {
 	*rand.Rand
 	chain *chain
@@ -146,7 +146,7 @@ func (e *randomExpression) generate() {
 			e.two()
 		}
 	}
-	// All entries count.
+	// Combine all entries into the result.
 	for ; e.depth > 1; e.depth-- {
 		e.code = append(e.code, opLit0+3, opMul, opPlus)
 	}
@@ -213,7 +213,7 @@ func (e *randomExpression) one() {
 // two adds an operation on two entries.
 func (e *randomExpression) two() {
 	switch e.IntN(4) {
-	case 0: // none is zero
+	case 0: // avoid a zero
 		e.code = append(e.code, opLit0+1+byte(e.IntN(31)), opOr, opDiv+byte(e.IntN(2))*(opMod-opDiv))
 	case 1:
 		e.code = append(e.code, opLit0+31, opAnd, opShl+byte(e.IntN(3)))
@@ -226,7 +226,7 @@ func (e *randomExpression) two() {
 	e.depth--
 }
 
-// branch jumps over something, always or if an entry is not zero.
+// branch jumps over something, either always or if an entry is not zero.
 func (e *randomExpression) branch() {
 	if e.IntN(2) == 0 {
 		e.code = append(e.code, opSkip, 3, 0, 0xff, 0xff, 0xff)

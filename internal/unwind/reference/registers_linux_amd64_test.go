@@ -26,9 +26,9 @@ func inDWARFOrder(p *unix.PtraceRegs, machine elf.Machine) []uint64 {
 	}
 }
 
-// inDWARFOrderI386 takes struct user_regs_struct32, which the kernel gives for a
-// 32-bit process: ebx, ecx, edx, esi, edi, ebp, eax, four segments, orig_eax,
-// eip, cs, eflags, esp, ss.
+// inDWARFOrderI386 takes struct user_regs_struct32, which the kernel provides for a 32-bit
+// process: ebx, ecx, edx, esi, edi, ebp, eax, four segments, orig_eax, eip, cs, eflags, esp,
+// ss.
 func inDWARFOrderI386(p *[17]uint32) (all []uint64) {
 	for _, at := range []int{6, 1, 2, 0, 15, 5, 3, 4, 12} {
 		all = append(all, uint64(p[at]))

@@ -14,8 +14,8 @@ func (f *frame) cfa(row *cfi.Row) (uint64, error) {
 	}
 	base, ok := f.regs.Get(uint64(row.CFA.Reg))
 	if !ok && uint64(row.CFA.Reg) == f.machine.sp {
-		// A frame-pointer step led here. The frame pointer leads to where the caller's
-		// was saved (AAPCS64, frame records).
+		// A frame-pointer step led here. The frame pointer points to the caller's saved one
+		// (AAPCS64, frame records).
 		saved := &row.Rules[f.machine.fp]
 		if fp, ok := f.regs.Get(f.machine.fp); ok && saved.How == cfi.AtCFA {
 			return fp - uint64(saved.Offset), nil
@@ -27,11 +27,10 @@ func (f *frame) cfa(row *cfi.Row) (uint64, error) {
 	return f.machine.wrap(base + uint64(row.CFA.Offset)), nil
 }
 
-// caller returns the caller's registers but for the pc. A register without a
-// rule keeps its value, as the ABIs say of the callee-saved ones; for others
-// that is no worse, since only code that knows a register to be kept finds its
-// frame by it. A register whose saved value cannot be read or is unknown becomes
-// unknown: most are never needed.
+// caller returns the caller's registers except the pc. A register without a rule keeps its
+// value, as the ABIs require of callee-saved registers. For others this does no harm, because
+// only code that keeps a register finds its frame through it. A register whose saved value is
+// unknown or cannot be read becomes unknown; most are never needed.
 func (f *frame) caller(row *cfi.Row, cfa uint64) (Registers, error) {
 	m := f.machine
 	caller := f.regs
@@ -57,10 +56,10 @@ func (f *frame) caller(row *cfi.Row, cfa uint64) (Registers, error) {
 	return caller, nil
 }
 
-// kept says whether a rule is none or that the register was not changed.
+// kept reports whether a register has no rule or was not changed.
 func kept(rule *cfi.Rule) bool { return rule.How == cfi.Unset || rule.How == cfi.SameValue }
 
-// returnAddress returns where the caller goes on, as register column has it.
+// returnAddress returns where the caller continues, according to the rule of column.
 func (f *frame) returnAddress(row *cfi.Row, column, cfa uint64) (uint64, error) {
 	rule := &row.Rules[column]
 	if column == f.machine.pc && kept(rule) {
@@ -79,9 +78,9 @@ func (f *frame) returnAddress(row *cfi.Row, column, cfa uint64) (uint64, error) 
 	return f.throughTrampoline(address, cfa), nil
 }
 
-// unsigned removes the signature from a return address of arm64: it is in the
-// bits above those of an address but for bit 55, of which all are a copy
-// otherwise.
+// unsigned removes the signature from a return address of arm64. The signature is in the bits
+// above those of an address, except bit 55. Without a signature all these bits are copies of
+// bit 55.
 func unsigned(address uint64, bits int) uint64 {
 	signature := ^uint64(0) << bits
 	if address>>55&1 != 0 {
@@ -121,7 +120,7 @@ func (f *frame) known(n uint64) (uint64, error) {
 	return v, nil
 }
 
-// word returns the word at the address that a sum leads to.
+// word returns the word at an address, which wraps around.
 func (f *frame) word(sum uint64) (uint64, error) {
 	addr := f.machine.wrap(sum)
 	v, ok := narrow(f.mem, addr, f.machine.word)

@@ -2,16 +2,16 @@ package reference
 
 import "rtrace-bpf/internal/unwind"
 
-// walker unwinds by the rules of tables alone, as the program in the kernel
-// does: it follows pc, stack pointer and frame pointer.
+// walker unwinds with the rules of tables alone, like the program in the kernel: it follows pc,
+// stack pointer and frame pointer.
 type walker struct {
 	*process
 	m     *machine
-	regs  Registers // of the first frame, or of one that a signal interrupted
-	exact bool      // the pc is that of the next instruction
+	regs  Registers // of the first frame, or of the one that a signal interrupted
+	exact bool      // the pc is the next instruction
 }
 
-// walk returns the stack as far as rules lead, and whether that is to its end.
+// walk returns the stack as far as rules lead, and whether it is complete.
 func (p *process) walk(regs Registers, m *machine) (frames []uint64, whole bool) {
 	w := walker{process: p, m: m, regs: regs, exact: true}
 	for len(frames) < 512 {
@@ -24,8 +24,8 @@ func (p *process) walk(regs Registers, m *machine) (frames []uint64, whole bool)
 	return frames, false
 }
 
-// step goes to the caller. It is false where no rule leads there; end says that
-// there is no caller.
+// step moves to the caller. next is false if no rule leads there; end reports that there is no
+// caller.
 func (w *walker) step() (next, end bool) {
 	lookup := w.regs.R[w.m.pc]
 	if !w.exact {
@@ -49,7 +49,7 @@ func (w *walker) step() (next, end bool) {
 	return ok && w.call(&rule, cfa), false
 }
 
-// leave takes the interrupted registers off a signal frame.
+// leave restores the interrupted registers from a signal frame.
 func (w *walker) leave(r *restorer) bool {
 	sp := w.regs.R[w.m.sp]
 	for n := range w.m.pc + 1 {

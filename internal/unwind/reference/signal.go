@@ -7,35 +7,35 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// restorer is the code that a signal handler returns to, and where the kernel
-// has put the interrupted registers above the stack pointer there.
+// restorer is the code that a signal handler returns to, and where the kernel puts the
+// interrupted registers, relative to the stack pointer there.
 type restorer struct {
 	code  []byte
 	saved func(reg uint64) (offset uint64)
 }
 
-// restorersAMD64 is mov $15, %rax; syscall. The registers are in struct
-// ucontext at sp (arch/x86/include/uapi/asm/sigcontext.h), r8 first.
+// restorersAMD64 is mov $15, %rax; syscall. The registers are in struct ucontext at sp
+// (arch/x86/include/uapi/asm/sigcontext.h), starting with r8.
 var restorersAMD64 = []restorer{{
 	code: []byte{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05},
 	saved: func(reg uint64) uint64 {
-		// By DWARF number; the kernel begins with r8 to r15, rdi, rsi, rbp.
+		// By DWARF number; the kernel starts with r8 to r15, rdi, rsi, rbp.
 		place := [...]uint64{13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16}
 		return 40 + 8*place[reg]
 	},
 }}
 
-// restorersARM64 is mov x8, #139; svc #0. The registers are in struct
-// rt_sigframe at sp (arch/arm64/kernel/signal.c), in the order of DWARF.
+// restorersARM64 is mov x8, #139; svc #0. The registers are in struct rt_sigframe at sp
+// (arch/arm64/kernel/signal.c), in the order of DWARF.
 var restorersARM64 = []restorer{{
 	code:  []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
 	saved: func(reg uint64) uint64 { return 312 + 8*reg },
 }}
 
-// restorersI386 are mov $173, %eax; int $0x80 for handlers that get a siginfo,
-// and pop %eax; mov $119, %eax; int $0x80 for others. The registers are in
-// struct sigcontext_32, behind the return address that the handler has taken off
-// struct rt_sigframe_ia32 or sigframe_ia32 (arch/x86/include/asm/sigframe.h).
+// restorersI386 is mov $173, %eax; int $0x80 for handlers that get a siginfo, and pop %eax; mov
+// $119, %eax; int $0x80 for others. The registers are in struct sigcontext_32 of struct
+// rt_sigframe_ia32 or sigframe_ia32 (arch/x86/include/asm/sigframe.h). The return address of
+// these, which comes first, was popped by the handler.
 var restorersI386 = []restorer{{
 	code:  []byte{0xb8, 173, 0, 0, 0, 0xcd, 0x80},
 	saved: func(reg uint64) uint64 { return 160 + inContextI386(reg) },
@@ -44,20 +44,20 @@ var restorersI386 = []restorer{{
 	saved: func(reg uint64) uint64 { return 4 + inContextI386(reg) },
 }}
 
-// inContextI386 returns where a register is in struct sigcontext_32: it begins
-// with the segments gs, fs, es, ds and has trapno and err before eip.
+// inContextI386 returns the offset of a register in struct sigcontext_32, which begins with the
+// segments gs, fs, es, ds and has trapno and err before eip.
 func inContextI386(reg uint64) uint64 {
 	place := [...]uint64{11, 10, 9, 8, 7, 6, 5, 4, 14}
 	return 4 * place[reg]
 }
 
-// misleads says whether the rules of a signal frame do not find the
-// interrupted instruction. On arm64 their return address is the interrupted
-// function's, which would leave that function out.
+// misleads reports whether the rules of a signal frame do not lead to the interrupted
+// instruction. On arm64 they restore the interrupted function's return address, which would
+// leave that function out.
 func (f *frame) misleads(fde *cfi.FDE) bool { return uint64(fde.CIE.ReturnReg) == f.machine.link }
 
-// restorer returns the restorer whose code is at pc, if one is there. Those of
-// musl, of glibc on i386 and of arm64's vDSO have no usable rules.
+// restorer returns the restorer whose code is at pc, or nil. Those of musl, of glibc on i386
+// and of arm64's vDSO have no usable rules.
 func (f *frame) restorer(pc uint64) *restorer {
 	for i := range f.machine.restorers {
 		if r := &f.machine.restorers[i]; f.has(pc, r.code) {
@@ -67,7 +67,7 @@ func (f *frame) restorer(pc uint64) *restorer {
 	return nil
 }
 
-// has says whether the memory at addr has the given code.
+// has reports whether the memory at addr contains the given code.
 func (f *frame) has(addr uint64, code []byte) bool {
 	for at := 0; at < len(code); {
 		n := min(8, len(code)-at)
@@ -85,8 +85,8 @@ func (f *frame) has(addr uint64, code []byte) bool {
 	return true
 }
 
-// leaveSignal goes to the frame that a signal interrupted by what the kernel
-// has saved at the stack pointer.
+// leaveSignal moves to the frame that a signal interrupted, using what the kernel saved at the
+// stack pointer.
 func (f *frame) leaveSignal(r *restorer) (End, error) {
 	m := f.machine
 	sp, ok := f.regs.Get(m.sp)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// put writes code into memory for reading at any of its addresses.
+// put writes code into memory so that it can be read at any of its addresses.
 func (w words) put(addr uint64, code []byte) words {
 	all := maps.Clone(w)
 	if all == nil {
@@ -21,9 +21,9 @@ func (w words) put(addr uint64, code []byte) words {
 	return all
 }
 
-// interrupted are the words of a signal frame of amd64 at sp: struct ucontext,
-// whose gregs are at 40. The interrupted function is at its first instruction,
-// so that only a look at the very pc finds it.
+// interrupted returns the words of a signal frame of amd64 at sp: struct ucontext, whose gregs
+// are at 40. The interrupted function is at its first instruction, so only a lookup of exactly
+// that pc finds it.
 func interrupted(sp uint64) words {
 	return words{
 		sp + 40 + 8*10: 0x8000,            // rbp
@@ -34,8 +34,8 @@ func interrupted(sp uint64) words {
 	}
 }
 
-// glibc's rules for the restorer, in so far as they are needed here: all in the
-// saved registers above rsp.
+// glibc's rules for the restorer, as far as the test needs them: everything is in the saved
+// registers above rsp.
 var restorerRules = []byte{
 	cfaDefCFAExpr, 4, opBreg0 + 7, 0xa0, 1, opDeref,
 	cfaExpression, 7, 3, opBreg0 + 7, 0xa0, 1,
@@ -57,7 +57,7 @@ func TestSignalFrames(t *testing.T) {
 			frames: whole, end: Complete,
 		},
 		{
-			name: "by layout, as the code says", functions: rules(), memory: toRestorer.put(inFunction, restorersAMD64[0].code),
+			name: "by layout, known by the code", functions: rules(), memory: toRestorer.put(inFunction, restorersAMD64[0].code),
 			frames: whole, end: Complete,
 		},
 		{
@@ -85,8 +85,8 @@ func TestSignalFrames(t *testing.T) {
 	}
 }
 
-// TestSignalTrampoline: an interrupted pc is no return address that a probe has
-// replaced, whatever lies below the interrupted function's stack pointer.
+// TestSignalTrampoline checks that an interrupted pc is not taken for a return address that a
+// probe has replaced, whatever is below the interrupted function's stack pointer.
 func TestSignalTrampoline(t *testing.T) {
 	memory := interrupted(0x7020)
 	memory[0x7018] = inFunction

@@ -8,15 +8,15 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// Module is the executable mapping that holds an address.
+// Module is the executable mapping that contains an address.
 type Module struct {
-	Index *cfi.Index // of the mapped file; nil if there is none, as for JIT code
+	Index *cfi.Index // of the mapped file; nil if it has none, as for JIT code
 	Bias  uint64     // address in memory minus address in the file
 }
 
 // Modules are the executable mappings of a process.
 type Modules interface {
-	// Find returns the mapping that holds pc.
+	// Find returns the mapping that contains pc.
 	Find(pc uint64) (m Module, ok bool)
 }
 
@@ -26,14 +26,13 @@ type Mapping struct {
 	Module     Module
 }
 
-// Space is the executable mappings of a process at one time. The zero Space
-// has none.
+// Space is the executable mappings of a process at one time. The zero Space is empty.
 type Space struct {
 	mappings []Mapping // in order, not overlapping
 }
 
-// NewSpace returns the space of the given mappings, which may come in any order
-// but must not overlap. It keeps no reference to the slice.
+// NewSpace returns the space of the given mappings, in any order. They must not overlap.
+// NewSpace keeps no reference to the slice.
 func NewSpace(mappings []Mapping) (*Space, error) {
 	all := slices.Clone(mappings)
 	slices.SortFunc(all, func(a, b Mapping) int { return cmp.Compare(a.Start, b.Start) })
@@ -51,7 +50,7 @@ func (s *Space) Find(pc uint64) (Module, bool) {
 		if m.End <= pc {
 			return -1
 		}
-		return 1 // the first mapping that ends behind pc
+		return 1 // the first mapping that ends after pc
 	})
 	if i == len(s.mappings) || pc < s.mappings[i].Start {
 		return Module{}, false

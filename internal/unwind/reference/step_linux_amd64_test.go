@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// called is a call that has not returned: a place on the stack and the address
-// that is to be gone on at.
+// called is a call that has not returned: the place of the return address on the stack, and the
+// address.
 type called struct{ slot, address uint64 }
 
-// stepper steps through a program, one instruction at a time, and notes the
-// calls that are open by what instructions do to the stack pointer.
+// stepper single-steps a program and tracks the open calls by what instructions do to the stack
+// pointer.
 type stepper struct {
 	*process
 	options Options
@@ -27,8 +27,7 @@ type stepper struct {
 	steps   int
 }
 
-// startStepping starts a program that is traced by this thread and lets it run
-// to its first breakpoint.
+// startStepping starts a program that this thread traces and runs it to its first breakpoint.
 func startStepping(t *testing.T, o Options, args ...string) *stepper {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -44,9 +43,9 @@ func startStepping(t *testing.T, o Options, args ...string) *stepper {
 		t.Fatal(err)
 	}
 	pid := child.Pid
-	// Never child.Wait: it would take the stops of the process for itself.
+	// Do not use child.Wait: it would consume the stops of the process.
 	t.Cleanup(func() {
-		// It may have ended already.
+		// The process may have ended already.
 		_ = unix.Kill(pid, unix.SIGKILL)
 		var status unix.WaitStatus
 		for !status.Exited() && !status.Signaled() {
@@ -72,7 +71,7 @@ func startStepping(t *testing.T, o Options, args ...string) *stepper {
 	return s
 }
 
-// wait waits for the next stop and returns its signal, 0 at the end.
+// wait waits for the next stop and returns its signal, or 0 at the end.
 func (s *stepper) wait() unix.Signal {
 	s.t.Helper()
 	var status unix.WaitStatus
@@ -91,8 +90,7 @@ func (s *stepper) wait() unix.Signal {
 	}
 }
 
-// step executes one instruction, or delivers a signal. It is false at a
-// breakpoint.
+// step executes one instruction, or delivers a signal. It returns false at a breakpoint.
 func (s *stepper) step(signal unix.Signal) (unix.Signal, bool) {
 	s.t.Helper()
 	if _, _, err := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SINGLESTEP, uintptr(s.pid), 0, uintptr(signal), 0, 0); err != 0 {
@@ -103,7 +101,7 @@ func (s *stepper) step(signal unix.Signal) (unix.Signal, bool) {
 		if got == 0 {
 			s.t.Fatalf("ended after %d steps", s.steps)
 		}
-		return got, true // to be delivered; nothing was executed
+		return got, true // to be delivered; no instruction was executed
 	}
 	s.steps++
 	before := s.regs
@@ -121,11 +119,11 @@ func (s *stepper) pc() uint64 { return s.regs.R[s.machine.pc] }
 // address returns the address that is saved at a place of the stack.
 func (s *stepper) address(slot uint64) (uint64, bool) { return narrow(s, slot, s.machine.word) }
 
-// note notes what the step from before on did to the stack.
+// note records what the step from before did to the stack.
 func (s *stepper) note(before *Registers, delivered bool) {
 	sp, pc, top := s.sp(), before.R[s.machine.pc], before.R[s.machine.sp]
 	if delivered {
-		// The interrupted function goes on when the handler has returned.
+		// The interrupted function continues when the handler has returned.
 		restorer, _ := s.address(sp)
 		s.open = append(s.open, called{top - 1, pc}, called{sp, restorer})
 		return
@@ -136,27 +134,26 @@ func (s *stepper) note(before *Registers, delivered bool) {
 	if sp != top-uint64(s.machine.word) {
 		return
 	}
-	// A call leaves the address behind it, which is where it is not now.
+	// A call saves the address after itself, and execution continues elsewhere.
 	if v, ok := s.address(sp); ok && v-pc >= 2 && v-pc <= 8 && v != s.pc() {
 		s.open = append(s.open, called{sp, v})
 	}
 }
 
-// over says whether a call has returned, or was left otherwise: the stack
-// pointer is above its return address. vfork, which only takes that one from
-// the stack for a while, has not returned.
+// over reports whether a call has returned or was left in another way: the stack pointer is
+// above its return address. vfork, which only pops its return address for a while, has not
+// returned.
 func (s *stepper) over(c called) bool {
 	sp, pc := s.sp(), s.pc()
 	popped := sp == c.slot+uint64(s.machine.word) && pc != c.address && s.open[len(s.open)-1] == c
 	return c.slot < sp && !popped
 }
 
-// TestEveryInstruction unwinds after each instruction that a program executes,
-// in its own code and that of the libraries, exactly and by tables. On i386 stages are left out: the
-// time, since the vDSO has no rules for it, std::sort, as the rules of memmove in
-// glibc 2.36 are wrong there, and the
-// destructor, since _Unwind_Resume writes over the frame pointer that it has
-// saved, by which the frame of its caller would be found.
+// TestEveryInstruction unwinds after each instruction that a program executes, in its own code
+// and in the libraries, exactly and with tables. On i386 some stages are left out: the time,
+// because the vDSO has no rules for it; std::sort, because the rules of memmove in glibc 2.36
+// are wrong there; and the destructor, because _Unwind_Resume overwrites its saved frame
+// pointer, through which its caller's frame would be found.
 func TestEveryInstruction(t *testing.T) {
 	tests := []struct {
 		path  string
@@ -202,7 +199,7 @@ func (s *stepper) compare(outer []uint64) {
 		want := s.expected(outer)
 		at := [2]uint64{want[0], want[1]}
 		switch {
-		case seen[at] && s.steps%64 != 0: // checked in this place before
+		case seen[at] && s.steps%64 != 0: // this place was checked before
 			continue
 		case !s.intact() || s.misdescribed() || !s.described(want):
 			lost++
@@ -214,7 +211,7 @@ func (s *stepper) compare(outer []uint64) {
 		if got.End != Complete || !slices.Equal(got.Frames, want) {
 			s.t.Fatalf("step %d: %v %v\n got: %s\nwant: %s", s.steps, got.End, got.Err, s.text(got.Frames), s.text(want))
 		}
-		// Tables may lead less far, but nowhere else.
+		// Tables may not lead as far, but must not lead elsewhere.
 		byTables, whole := s.walk(s.regs, s.machine)
 		if n := len(byTables); whole != (n == len(want)) || n > len(want) || !slices.Equal(byTables, want[:n]) {
 			s.t.Fatalf("step %d: by tables, whole %v\n got: %s\nwant: %s", s.steps, whole, s.text(byTables), s.text(want))
@@ -233,7 +230,7 @@ func (s *stepper) compare(outer []uint64) {
 	s.t.Logf("%d instructions, %d stacks checked, %d lost, %d not whole by tables", s.steps, checked, lost, short)
 }
 
-// text is addresses with the names of their functions.
+// text returns addresses with the names of their functions.
 func (s *stepper) text(pcs []uint64) (text string) {
 	for _, pc := range pcs {
 		text += "\n\t" + s.name(pc)

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/unwind/cfi"
 )
 
-// Call frame instructions of DWARF 5, section 6.4.2, as tables of tests use
-// them. Offsets of saved registers are in units of minus a word.
+// Call frame instructions of DWARF 5, section 6.4.2, for the tables of tests. Offsets of saved
+// registers are in units of minus a word.
 const (
 	cfaUndefined   = 0x07
 	cfaSameValue   = 0x08
@@ -32,7 +32,7 @@ const (
 type function struct {
 	start, end uint64
 	rules      []byte
-	returns    byte // register of the return address; 0: the machine's
+	returns    byte // column of the return address; 0: the machine's
 	signal     bool
 }
 
@@ -80,11 +80,11 @@ func (w words) Word(addr uint64) (uint64, bool) {
 	return v, ok
 }
 
-// moduleAt is where the module of tests is: 0x1000000 above its addresses.
+// moduleAt is the load bias of the module of tests, 0x1000000.
 const moduleAt = 0x1000000
 
-// unwinding is a test of Unwind. Addresses of code are in the module, whose
-// functions are where they say plus moduleAt.
+// unwinding is a test of Unwind. Addresses of code are in the module, whose functions are
+// loaded moduleAt above the addresses that they give.
 type unwinding struct {
 	name      string
 	functions []function
@@ -102,7 +102,7 @@ func (u *unwinding) run(t *testing.T, machine elf.Machine) {
 	t.Helper()
 	space, err := NewSpace([]Mapping{
 		{moduleAt, moduleAt + 0x100000, Module{Index: index(t, machine, u.functions...), Bias: moduleAt}},
-		{0x9000000, 0x9001000, Module{}}, // as JIT code
+		{0x9000000, 0x9001000, Module{}}, // like JIT code
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 var (
 	// A frame of 32 bytes with the return address on top and rbx below.
 	plain = function{start: 0x1000, end: 0x1100, rules: []byte{cfaDefCFA, 7, 32, cfaOffset | 16, 1, cfaOffset | 3, 2}}
-	// The same, found by rbp, which is saved.
+	// The same, relative to rbp, which is saved.
 	based = function{start: 0x2000, end: 0x2100, rules: []byte{cfaDefCFA, 6, 16, cfaOffset | 16, 1, cfaOffset | 6, 2}}
 	// The outermost one.
 	outermost = function{start: 0x3000, end: 0x3100, rules: []byte{cfaDefCFA, 7, 8, cfaUndefined, 16}}
@@ -127,7 +127,7 @@ var unwindings = []unwinding{
 		frames: []uint64{inFunction, inBased}, end: BadRule, err: errUnknown,
 	},
 	{
-		name: "base that is said to be the same", functions: rules(cfaDefCFA, 7, 8, cfaOffset|16, 1, cfaSameValue, 6),
+		name: "base with the rule same value", functions: rules(cfaDefCFA, 7, 8, cfaOffset|16, 1, cfaSameValue, 6),
 		regs:   map[uint64]uint64{16: inFunction, 7: 0x7000, 6: 0x7100},
 		memory: words{0x7000: inBased, 0x7108: inOutermost, 0x7100: 0},
 		frames: []uint64{inFunction, inBased, inOutermost}, end: Complete,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cgo is a Go program with C in it, for tests of the tracer: N goroutines
-// call into C, which allocates and calls back into Go, where stacks grow and are
-// moved and goroutines change their threads. At the end it prints the sums, which
-// are the same each time, and exits with code 3.
+// Command cgo is a Go program that contains C, for tests of the tracer. N goroutines call into C,
+// which allocates and calls back into Go, where stacks grow and are moved and goroutines change
+// their threads. At the end it prints the sums, which are always the same, and exits with code 3.
 package main
 
 /*
@@ -14,7 +13,7 @@ package main
 
 extern uint64_t goBack(uint64_t, uint64_t);
 
-// A block that is there while Go runs again, below on the stack of this thread.
+// A block that lives while Go runs again, further down the stack of this thread.
 static uint64_t round_trip(uint64_t n, uint64_t depth)
 {
 	unsigned char *p = malloc(n % 3000 + 1), *q = calloc(3, 100);
@@ -29,7 +28,7 @@ static uint64_t round_trip(uint64_t n, uint64_t depth)
 	return sum;
 }
 
-// The gate of the tests' programs; without it there is nothing to wait for.
+// The gate of the test programs. Without its pipes there is nothing to wait for.
 static void gate(void)
 {
 	char c;
@@ -54,7 +53,7 @@ func goBack(n, depth C.uint64_t) C.uint64_t {
 	return grow(n, depth, 20)
 }
 
-// grow takes more stack than there is, so that it is moved, and goes into C again.
+// grow needs more stack than there is, so that the stack is moved, and calls into C again.
 func grow(n, depth C.uint64_t, frames int) C.uint64_t {
 	var large [512]byte
 	large[frames] = byte(frames)
@@ -78,7 +77,7 @@ func main() {
 			for round := range C.uint64_t(50) {
 				sums[i] += C.round_trip(round*C.uint64_t(i+1), round%4)
 				if round%10 == 0 {
-					runtime.GC() // signals threads, also those in C
+					runtime.GC() // signals threads, including those in C
 				}
 			}
 		})

@@ -1,7 +1,7 @@
 /*
- * Functions that treat their arguments in ways which matter to whoever wants to
- * find them behind the entry: loaded, overwritten, exchanged, multiplied, their
- * address taken. main calls each with values that occur nowhere else.
+ * Functions that handle their arguments in ways which matter for finding them after the entry:
+ * they load, overwrite, exchange and multiply them, and take their address. main calls each with
+ * values that occur nowhere else.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>

@@ -12,14 +12,14 @@ import (
 	"rtrace-bpf/vmtest/guest"
 )
 
-// notRun is the status of a job that could not be started, as shells have it.
+// notRun is the status of a job that could not be started, as in shells.
 const notRun = 127
 
-// runJob runs a job and sends back its files. Errors of the job are told on the
-// console; an error is returned only when the console does not work.
+// runJob runs a job and sends its files back. It reports errors of the job on the console and
+// returns an error only if the console does not work.
 func runJob(w *guest.Writer, number int, job *guest.Job) error {
 	for _, path := range job.Files {
-		dir, _ := filepath.Split(path) // what ends in a slash is a folder
+		dir, _ := filepath.Split(path) // a path that ends in a slash is a folder
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			if err := w.Error(number, err); err != nil {
 				return err
@@ -32,7 +32,8 @@ func runJob(w *guest.Writer, number int, job *guest.Job) error {
 	cmd := exec.Command(job.Args[0], job.Args[1:]...)
 	cmd.Dir, cmd.Env = job.Dir, job.Env
 	cmd.Stdout, cmd.Stderr = w, w
-	// What a test left behind must not hold up the others; it is told.
+	// Processes that a test has left running must not delay the next job. They cause an error
+	// message.
 	cmd.WaitDelay = 30 * time.Second
 	err := cmd.Run()
 	status := notRun
@@ -56,8 +57,8 @@ func runJob(w *guest.Writer, number int, job *guest.Job) error {
 	return nil
 }
 
-// exitStatus returns 128 and the number of the signal for one that ended by a
-// signal.
+// exitStatus returns the exit status of a process, or 128 plus the number of the signal that
+// killed it.
 func exitStatus(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -69,7 +70,7 @@ func exitStatus(state *os.ProcessState) int {
 func sendFiles(w *guest.Writer, number int, top string) error {
 	return filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the host knows what it misses
+			return nil // the host knows what is missing
 		}
 		if err != nil {
 			return w.Error(number, err)

@@ -1,9 +1,9 @@
-// Init is the first process of a guest of vmtest. It makes the guest a place
-// where programs can run, runs the jobs of the plan one after the other, says on
-// the console how each ended, and turns the machine off.
+// Init is the first process of a guest of vmtest. It prepares the guest for running programs,
+// runs the jobs of the plan one after the other, reports on the console how each ended, and
+// turns the machine off.
 //
-// Where it is not the first process (virtme-ng has an init of its own) it is
-// given the path of the plan, and only runs the jobs.
+// If it is not the first process (virtme-ng has an init of its own), it gets the path of the
+// plan as an argument, and only runs the jobs.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"rtrace-bpf/vmtest/guest"
 )
 
-// asRunner is the argument by which init starts itself to run the jobs, so that
-// the first process has nothing to do but to wait for whatever ends.
+// asRunner is the argument with which init starts itself to run the jobs. The first process
+// then only waits for processes that end.
 const asRunner = "run-jobs"
 
 func main() {
@@ -44,7 +44,7 @@ func report(err error) {
 	}
 }
 
-// beInit runs the jobs in a child and reaps all processes until that has ended.
+// beInit runs the jobs in a child and reaps all processes until the child has ended.
 func beInit() error {
 	if err := prepare(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func halt() {
 	report(unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF))
 }
 
-// runJobs runs the jobs of a plan and tells the console how they end.
+// runJobs runs the jobs of a plan and reports on the console how they end.
 func runJobs(plan string, console io.Writer) error {
 	f, err := os.Open(plan)
 	if err != nil {
@@ -109,7 +109,7 @@ func runJobs(plan string, console io.Writer) error {
 	return w.Over()
 }
 
-// ownCase returns what case this machine was booted for, empty for none.
+// ownCase returns the case for which this machine was booted, or "".
 func ownCase() (string, error) {
 	words, err := os.ReadFile("/proc/cmdline")
 	if err != nil {

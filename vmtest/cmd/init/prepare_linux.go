@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts are what tests look for. A kernel that lacks an optional one may lack
-// what a test needs; the test says so.
+// mounts lists what tests need. If a kernel lacks an optional file system, the tests that need
+// it report that.
 var mounts = []struct {
 	from, at, kind, data string
 	optional             bool
@@ -27,15 +27,15 @@ var mounts = []struct {
 	{"bpf", "/sys/fs/bpf", "bpf", "", true},
 }
 
-// prepare makes the guest a place where programs can run.
+// prepare prepares the guest for running programs.
 func prepare() error {
 	for _, m := range mounts {
-		// Below /sys folders are there, or cannot be made.
+		// Folders below /sys exist, or cannot be made.
 		if err := os.MkdirAll(m.at, 0o755); err != nil && !m.optional {
 			return err
 		}
 		if inside, err := os.ReadDir(m.at); err == nil && len(inside) > 0 && m.kind == "tmpfs" {
-			continue // what the host put there, a clone below /tmp say, must stay in sight
+			continue // keep what the host put there visible, such as a clone below /tmp
 		}
 		err := unix.Mount(m.from, m.at, m.kind, 0, m.data)
 		switch {
@@ -70,7 +70,7 @@ func loopback() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(s) }() // it was only asked
+	defer func() { _ = unix.Close(s) }() // it served only for the request
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/vmtest/userland"
 )
 
-// bootCase is another way to boot a kernel, and the tests that look at what is
-// special then. It is asked for behind a series, as 6.12:preempt, and has a row of
-// its own in all results. Tests find its name in a variable (package testutil, VMCase).
+// bootCase is a special way to boot a kernel, and the tests of what is special then. It is
+// selected after a series, as in 6.12:preempt, and has a row of its own in all results. Tests
+// find its name in a variable (package testutil, VMCase).
 type bootCase struct {
 	words string // for the kernel's command line
-	tests string // as go test -run takes it
+	tests string // in the form of go test -run
 }
 
 // Variables for tests (package testutil).
@@ -26,7 +26,7 @@ const (
 	lacksVariable = "RTRACE_GUEST_LACKS"
 )
 
-// bootCases are the cases by name. README.md says what each is for.
+// bootCases holds the cases by name. README.md explains each.
 var bootCases = map[string]bootCase{
 	"preempt": {
 		words: "preempt=full",
@@ -41,7 +41,7 @@ var bootCases = map[string]bootCase{
 // caseNames lists the cases.
 func caseNames() []string { return slices.Sorted(maps.Keys(bootCases)) }
 
-// words are what a kernel gets on its command line.
+// words returns the additional words for the kernel's command line.
 func (c *choice) words() string {
 	words := c.h.append
 	if c.special != "" {
@@ -50,13 +50,12 @@ func (c *choice) words() string {
 	return strings.TrimSpace(words)
 }
 
-// tests returns which tests are run in a case, empty for all. --run takes the
-// place of what cases say.
+// tests returns which tests to run in a case, "" for all. --run replaces the tests of cases.
 func (m *matrixFlags) tests(special string) string {
 	return cmp.Or(m.run, bootCases[special].tests)
 }
 
-// testsOf returns which tests are run in any of the cases, empty for all.
+// testsOf returns which tests to run in any of the cases, "" for all.
 func (m *matrixFlags) testsOf(cases []string) string {
 	var patterns []string
 	for _, special := range cases {
@@ -71,7 +70,7 @@ func (m *matrixFlags) testsOf(cases []string) string {
 	return strings.Join(patterns, "|")
 }
 
-// arguments are those of a test program that runs these tests, empty for all.
+// arguments returns the arguments for a test program that runs these tests, "" for all.
 func (m *matrixFlags) arguments(tests string) []string {
 	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
 	if !m.full {
@@ -86,12 +85,12 @@ func (m *matrixFlags) arguments(tests string) []string {
 	return args
 }
 
-// environmentIn is the variables for the tests in a case, where the guest has the
-// programs to trace in a folder.
+// environmentIn returns the environment for the tests in a case. programs is the guest's folder
+// with the programs to trace.
 func (m *matrixFlags) environmentIn(special, programs string) []string {
 	env := m.environment()
-	if programs == suite.GuestPrograms { // virtme-ng's guests have all that the host has
-		lacks := append(userland.Lacks(m.userland), "go", "libc6-dbg") // which no part brings
+	if programs == suite.GuestPrograms { // virtme-ng's guests have everything that the host has
+		lacks := append(userland.Lacks(m.userland), "go", "libc6-dbg") // no part contains these
 		env = append(env, lacksVariable+"="+strings.Join(lacks, " "))
 	}
 	if special != "" {
@@ -100,7 +99,7 @@ func (m *matrixFlags) environmentIn(special, programs string) []string {
 	return env
 }
 
-// cases lists those of the choices; the empty one is that of ordinary boots.
+// casesOf lists the cases of the choices. The empty case means an ordinary boot.
 func casesOf(all []*choice) []string {
 	var out []string
 	for _, c := range all {
@@ -111,8 +110,8 @@ func casesOf(all []*choice) []string {
 	return out
 }
 
-// unmatched returns the names of tests, of --run or of a case, that no test had,
-// and makes failures of them.
+// unmatched returns the names of tests, in --run or of a case, that no test had, and records
+// them as failures.
 func (m *matrixFlags) unmatched(runs []*result.Run) []string {
 	names := result.Unmatched(m.run, runs)
 	for i, r := range runs {

@@ -30,7 +30,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// Tests of cases run in their rows, unless --run says otherwise.
+// Tests of cases run in the rows of their cases, unless --run is given.
 func TestTestsOfCases(t *testing.T) {
 	var m matrixFlags
 	if got := m.testsOf([]string{"", "preempt"}); got != "" {
@@ -53,7 +53,7 @@ func TestTestsOfCases(t *testing.T) {
 	}
 }
 
-// A test of a case that was renamed is missed.
+// A test of a case that was renamed is reported as missing.
 func TestCaseWithoutItsTest(t *testing.T) {
 	m := matrixFlags{specials: []string{"", "lockdown"}}
 	ordinary := &result.Run{Tests: []*result.Test{{Name: "TestA", Status: result.Passed}}}

@@ -15,20 +15,20 @@ import (
 // choice is a kernel to boot, and how.
 type choice struct {
 	h       *host
-	word    string // as it was asked for
+	word    string // the argument that selected it
 	series  string
-	vmlinuz string // one's own; else the newest of the series
-	asked   string // the backend that was asked for; empty for the one of the settings
+	vmlinuz string // the user's file; otherwise the newest of the series is used
+	asked   string // the requested backend; empty for the one of the settings
 	special string // the case; empty for an ordinary boot
 
-	path    string // of the file to boot
+	path    string // path of the file to boot
 	backend string
 	kvm     bool
-	instead bool // the backend is plain QEMU, since the one that was asked for does not work
+	instead bool // plain QEMU is used because the requested backend does not work
 }
 
-// choices reads what kernels are asked for: series, each of which may have a
-// backend of its own (6.12:vng) and a case (6.12:preempt), and files.
+// choices parses the requested kernels: series, each with an optional backend (6.12:vng) and
+// case (6.12:preempt), and files.
 func choices(h *host, series string, files []string) ([]*choice, error) {
 	var all []*choice
 	for word := range strings.FieldsSeq(series) {
@@ -42,7 +42,7 @@ func choices(h *host, series string, files []string) ([]*choice, error) {
 			case isCase:
 				c.special = part
 			default:
-				return nil, &usageError{fmt.Errorf("kernel %q: want SERIES, SERIES:qemu or SERIES:vng, or a case behind a colon: %s",
+				return nil, &usageError{fmt.Errorf("kernel %q: want SERIES, SERIES:qemu or SERIES:vng, or a case after a colon: %s",
 					word, strings.Join(caseNames(), ", "))}
 			}
 		}
@@ -60,8 +60,8 @@ func choices(h *host, series string, files []string) ([]*choice, error) {
 	return all, nil
 }
 
-// errNoVNG says that virtme-ng cannot be asked to run anything.
-var errNoVNG = errors.New("vng (virtme-ng) is not installed; README.md says how to get it")
+// errNoVNG reports that virtme-ng is not installed.
+var errNoVNG = errors.New("vng (virtme-ng) is not installed; see vmtest/README.md")
 
 // settle gets the kernel and decides how to boot it.
 func (c *choice) settle(ctx context.Context) (err error) {
@@ -89,13 +89,13 @@ func (c *choice) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// settleForQEMU decides for plain QEMU, whatever was asked for.
+// settleForQEMU chooses plain QEMU, whatever was requested.
 func (c *choice) settleForQEMU(ctx context.Context) (err error) {
 	c.asked, c.instead = backendQEMU, true
 	return c.settle(ctx)
 }
 
-// file is the kernel for a backend.
+// file returns the kernel's file for a backend.
 func (c *choice) file(ctx context.Context, backend string) (string, error) {
 	if c.vmlinuz != "" {
 		if _, err := os.Stat(c.vmlinuz); err != nil {
@@ -110,8 +110,8 @@ func (c *choice) file(ctx context.Context, backend string) (string, error) {
 	return found.Image, nil
 }
 
-// withKVM tells whether KVM is to be used. That it does not work is found out
-// once: a trial may take as long as its limit.
+// withKVM reports whether to use KVM. A failed trial is not repeated, because it may take as
+// long as its limit.
 func (c *choice) withKVM(ctx context.Context) (bool, error) {
 	if c.h.accel != "auto" {
 		return c.h.accel == "kvm", nil
@@ -131,7 +131,7 @@ func (c *choice) withKVM(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// by is how the way to boot is called in results.
+// by returns the name of the way to boot in results.
 func (c *choice) by() string {
 	name := c.backend
 	if c.kvm {

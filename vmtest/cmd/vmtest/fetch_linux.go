@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/vmtest/kernel"
 )
 
-// fetch fetches kernels and says where they are.
+// fetch downloads kernels and prints their paths.
 func fetch(ctx context.Context, args []string) (int, error) {
 	var s settings
 	f := s.declare("fetch", "fetch [flags]")
@@ -42,7 +42,7 @@ func fetch(ctx context.Context, args []string) (int, error) {
 	return code, nil
 }
 
-// fetchPackage fetches the newest package of a name.
+// fetchPackage downloads the newest package of a name.
 func fetchPackage(ctx context.Context, s *settings, name string) (int, error) {
 	private, err := s.archive(ctx)
 	if err != nil {

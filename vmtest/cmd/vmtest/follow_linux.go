@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/vmtest/suite"
 )
 
-// converter turns the output of a test program into events as it comes.
+// converter converts the output of a test program to events while it arrives.
 type converter struct {
 	pkg  *result.Package
 	in   io.WriteCloser
@@ -41,26 +41,26 @@ func convert(ctx context.Context, r *result.Run, path string) (*converter, error
 	return c, nil
 }
 
-// end takes how the program ended.
+// end records how the program ended.
 func (c *converter) end(status int, broken error) error {
 	err := errors.Join(c.in.Close(), <-c.done, c.cmd.Wait())
 	c.pkg.End(status, broken)
 	return err
 }
 
-// follower collects what comes of one machine.
+// follower collects the results from one machine.
 type follower struct {
 	m        *matrixFlags
 	r        *result.Run
 	packages []suite.Package
-	first    int // job of the machine's case, of which there is one for each package
+	first    int // the machine's case has one job per package, starting with this one
 	progress progress
 	start    time.Time
-	now      *converter // of the job that runs
+	now      *converter // for the running job
 	ended    int
 }
 
-// handle takes an event of the guest.
+// handle processes an event from the guest.
 func (f *follower) handle(ctx context.Context, e guest.Event) error {
 	p, err := f.packageOf(e)
 	if err != nil {
@@ -100,9 +100,9 @@ func (f *follower) handle(ctx context.Context, e guest.Event) error {
 	return nil
 }
 
-// packageOf returns the package whose job an event is about; for one of no job it
-// has no meaning. A machine that runs jobs of another case has not read its
-// kernel's command line, or that was not passed on.
+// packageOf returns the package of the job of an event; without a job the result is
+// meaningless. It returns an error if the machine runs jobs of another case: it did not read
+// its kernel's command line, or the line was not passed on.
 func (f *follower) packageOf(e guest.Event) (p suite.Package, err error) {
 	if e.Kind != guest.Start && e.Kind != guest.End && e.Kind != guest.Error {
 		return p, nil
@@ -110,10 +110,10 @@ func (f *follower) packageOf(e guest.Event) (p suite.Package, err error) {
 	if n := e.Job - f.first; n >= 0 && n < len(f.packages) {
 		return f.packages[n], nil
 	}
-	return p, fmt.Errorf("the guest speaks of job %d, which is not one of its case", e.Job)
+	return p, fmt.Errorf("the guest reports job %d, which does not belong to its case", e.Job)
 }
 
-// end takes how the machine ended.
+// end records how the machine ended.
 func (f *follower) end(err error) {
 	f.r.Seconds = time.Since(f.start).Seconds()
 	if f.now != nil {

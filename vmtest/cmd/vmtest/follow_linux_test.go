@@ -10,15 +10,14 @@ import (
 	"rtrace-bpf/vmtest/suite"
 )
 
-// What a console that was damaged, or a guest that ran other jobs, says is an
-// error and no result.
+// Output of a damaged console, or of a guest that ran other jobs, is an error and not a result.
 func TestFollowerRefuses(t *testing.T) {
 	packages := []suite.Package{{Path: "m/a"}, {Path: "m/b"}}
 	for name, test := range map[string]struct {
 		event guest.Event
 		want  string
 	}{
-		"start of another case": {guest.Event{Kind: guest.Start, Job: 0}, "job 0, which is not one of its case"},
+		"start of another case": {guest.Event{Kind: guest.Start, Job: 0}, "job 0, which does not belong to its case"},
 		"start of no job":       {guest.Event{Kind: guest.Start, Job: 4}, "job 4"},
 		"end of another case":   {guest.Event{Kind: guest.End, Job: 1}, "job 1"},
 		"end without a start":   {guest.Event{Kind: guest.End, Job: 2}, "m/a, whose start is not on the console"},

@@ -18,19 +18,19 @@ import (
 	"rtrace-bpf/vmtest/suite"
 )
 
-// host is this machine's side of one or more boots of the same jobs.
+// host is this machine's part in booting the same jobs one or more times.
 type host struct {
 	*settings
 	target suite.Target
 	token  string
 	init   string // path of the guest's init
-	root   string // where the guest's programs and libraries are
+	root   string // root folder of the guest's programs and libraries
 
-	settling sync.Mutex // apt serves one at a time
-	noKVM    bool       // a trial has failed
+	settling sync.Mutex // apt can serve only one at a time
+	noKVM    bool       // a trial failed
 
-	// jobs are what a guest is to run, given the folder in which it has the
-	// programs that tests trace.
+	// jobs returns the jobs for a guest, given the guest's folder with the programs that tests
+	// trace.
 	jobs     func(programs string) []guest.Job
 	programs string // that folder on this machine
 	fill     func(im *image.Image) error
@@ -39,7 +39,7 @@ type host struct {
 	vngPlan func() (string, error)
 }
 
-// newHost makes a folder for what is built, which clean removes, and builds init.
+// newHost makes a folder for build results, which clean removes, and builds init.
 func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error) {
 	gomod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	root := filepath.Dir(strings.TrimSpace(string(gomod)))
@@ -77,7 +77,7 @@ func newHost(ctx context.Context, s *settings) (h *host, clean func(), err error
 	return h, clean, nil
 }
 
-// tryKVM boots a kernel with KVM and nothing to do.
+// tryKVM boots a kernel with KVM and without jobs.
 func (h *host) tryKVM(ctx context.Context, vmlinuz string) error {
 	if h.arch != "amd64" && h.arch != "arm64" {
 		return fmt.Errorf("no KVM for %s", h.arch)
@@ -94,7 +94,7 @@ func (h *host) spec(vmlinuz, initrd, words string, kvm bool) machine.Spec {
 	return machine.Spec{Arch: h.arch, Kernel: vmlinuz, Initrd: initrd, Memory: h.memory, CPUs: h.cpus, KVM: kvm, Append: words}
 }
 
-// write writes the first root of a guest.
+// write writes the first root file system of a guest.
 func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) error) error {
 	im := image.New(h.root)
 	im.Device("/dev/console", 0o600, 5, 1)
@@ -121,7 +121,7 @@ func (h *host) write(path string, plan *guest.Plan, fill func(im *image.Image) e
 	return errors.Join(im.Write(f), f.Close())
 }
 
-// plan is what a guest is to do that has the programs to trace in a folder.
+// plan returns the plan for a guest that has the programs to trace in the given folder.
 func (h *host) plan(programs string) *guest.Plan {
 	return &guest.Plan{Token: h.token, Jobs: h.jobs(programs)}
 }
@@ -163,7 +163,7 @@ func (h *host) boot(ctx context.Context, c *choice, limits machine.Limits, log i
 	return machine.Boot(ctx, spec.Command, h.token, limits, log, handle)
 }
 
-// limits bound each machine.
+// limits returns the time limits for each machine.
 func (h *host) limits() machine.Limits {
 	return machine.Limits{Boot: h.settings.boot, All: h.limit, Tries: 2}
 }

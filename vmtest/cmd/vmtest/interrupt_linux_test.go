@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// After a signal nothing is left: no machine, and nothing that was built.
+// After a signal neither a machine nor build results are left.
 func TestInterrupted(t *testing.T) {
-	// A signal that is ignored here, as by nohup, would be there as well.
+	// The command would inherit a signal that is ignored here, as by nohup.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -30,27 +30,27 @@ func TestInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := commanded(t, machines(t, "exec 9>"+fifo+"; echo runs >&9; "+up+hangs, ""), cache, "matrix", "--vmlinuz", kernel)
-			var said strings.Builder
-			cmd.Stdout, cmd.Stderr = &said, &said
+			var output strings.Builder
+			cmd.Stdout, cmd.Stderr = &output, &output
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
 			go func() {
 				ended <- cmd.Wait()
-				// Where no machine ever ran, this ends the wait for one.
+				// If no machine ever runs, this ends the wait for one.
 				if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 					f.Close()
 				}
 			}()
-			f, err := os.Open(fifo) // which the machine holds
+			f, err := os.Open(fifo) // the machine holds its other end
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
 			in := bufio.NewReader(f)
 			if line, err := in.ReadString('\n'); line != "runs\n" {
-				t.Fatalf("the machine says %q, %v\n%s", line, err, said.String())
+				t.Fatalf("the machine printed %q, %v\n%s", line, err, output.String())
 			}
 			if err := cmd.Process.Signal(way); err != nil {
 				t.Fatal(err)
@@ -59,10 +59,10 @@ func TestInterrupted(t *testing.T) {
 				t.Error(err)
 			}
 			if err := <-ended; err == nil {
-				t.Error("the command says that all is well")
+				t.Error("the command succeeded")
 			}
 			if code := cmd.ProcessState.ExitCode(); code != exitBroken {
-				t.Errorf("exit code %d, want %d\n%s", code, exitBroken, said.String())
+				t.Errorf("exit code %d, want %d\n%s", code, exitBroken, output.String())
 			}
 			left, err := os.ReadDir(filepath.Join(cache, "work"))
 			if err != nil || len(left) > 0 {
@@ -72,7 +72,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// commanded is the command on a package with few tests.
+// commanded returns the command with arguments for a package with few tests.
 func commanded(t *testing.T, path, cache string, args ...string) *exec.Cmd {
 	t.Helper()
 	own, err := os.Executable()

@@ -1,5 +1,5 @@
-// Vmtest runs tests in virtual machines, under kernels of Debian or one's own.
-// See vmtest/README.md.
+// Vmtest runs tests in virtual machines, under Debian's kernels or your own. See
+// vmtest/README.md.
 package main
 
 import (
@@ -18,8 +18,8 @@ const (
 	exitGood    = 0
 	exitFailed  = 1 // a test failed
 	exitUsage   = 2
-	exitBroken  = 3 // there is no result: nothing was built, or a machine did not come to its end
-	exitMissing = 4 // what ran is good, but a kernel could not be had
+	exitBroken  = 3 // there is no result: a build failed, or a machine did not finish
+	exitMissing = 4 // everything that ran passed, but a kernel was not available
 )
 
 const usage = `usage: vmtest matrix [flags] [PACKAGE...]   run the tests of packages on several kernels
@@ -46,8 +46,8 @@ func main() {
 	os.Exit(code)
 }
 
-// endings are the signals after which machines are stopped and what was built is
-// removed: also those of a terminal that is gone, and of a reader that is (| head).
+// endings returns the signals after which machines are stopped and build results removed. They
+// include those for a terminal that was closed and for a reader that has exited (| head).
 func endings() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
@@ -75,5 +75,5 @@ func dispatch(ctx context.Context, args []string) (code int, err error) {
 		fmt.Print(usage)
 		return exitGood, nil
 	}
-	return exitUsage, &usageError{fmt.Errorf("want a command: matrix, run or fetch; \"vmtest --help\" says more")}
+	return exitUsage, &usageError{fmt.Errorf("want a command: matrix, run or fetch; \"vmtest --help\" lists them")}
 }

@@ -36,10 +36,10 @@ type matrixFlags struct {
 	verbose bool
 
 	specials []string // the cases of the runs
-	cases    []string // those, each once, in the order of their jobs
+	cases    []string // those, without repetitions, in the order of their jobs
 
-	adding   sync.Mutex // profiles to cover
-	printing sync.Mutex // results of one kernel
+	adding   sync.Mutex // serialises changes of the coverage profile
+	printing sync.Mutex // serialises the output of results
 }
 
 // matrix runs the tests of packages on several kernels.
@@ -102,7 +102,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 		return nil, err
 	}
 	runs := make([]*result.Run, len(all))
-	for i, c := range all { // one after the other: they share an apt
+	for i, c := range all { // one after the other, because they share an apt
 		runs[i] = &result.Run{Title: c.word, Arch: m.arch}
 		m.settle(ctx, c, runs[i])
 	}
@@ -184,7 +184,7 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]
 	return packages, nil
 }
 
-// settle gets a kernel, or tells the run why there is none.
+// settle gets a kernel, or records in the run why there is none.
 func (m *matrixFlags) settle(ctx context.Context, c *choice, r *result.Run) {
 	err := c.settle(ctx)
 	if errors.Is(err, errNoVNG) && m.orQEMU {
@@ -203,13 +203,13 @@ func (m *matrixFlags) insteadOfVNG(c *choice, why error) {
 	progress{c.word}.printf("*** PLAIN QEMU INSTEAD OF VIRTME-NG: %v ***", why)
 }
 
-// boot runs the jobs on one kernel and collects what comes of it.
+// boot runs the jobs on one kernel and collects the results.
 func (m *matrixFlags) boot(ctx context.Context, c *choice, r *result.Run, packages []suite.Package) {
 	first := slices.Index(m.cases, c.special) * len(packages)
 	f := &follower{m: m, r: r, packages: packages, first: first, progress: progress{c.word}, start: time.Now()}
 	limits := c.h.limits()
 	if c.backend == backendVNG && m.orQEMU {
-		limits.Tries = 1 // plain QEMU is the second
+		limits.Tries = 1 // plain QEMU is the second try
 	}
 	run := func() error {
 		r.Backend = c.by()

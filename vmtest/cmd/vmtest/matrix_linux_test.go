@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What scripts that play a guest say. $t is the token. The ones of tests are as
-// package testing writes them for test2json.
+// The output of scripts that act as a guest. $t is the token. The output of tests is in the
+// form that package testing writes for test2json.
 const (
 	up       = `echo "$t up '6.1-fake'" | tr "'" '"'; echo "$t start 0"; printf '\026=== RUN   TestA\n';`
 	passes   = up + `printf '\026--- PASS: TestA (0.00s)\n\026=== NAME  \n\026PASS\n'; echo "$t end 0 0"; echo "$t over"`
@@ -32,8 +32,8 @@ const (
 	hangs    = `exec sleep 1000`
 )
 
-// machines makes a folder of programs: those that the command needs, and scripts
-// in the place of QEMU and virtme-ng.
+// machines makes a folder of programs: those that the command needs, and scripts that replace
+// QEMU and virtme-ng.
 func machines(t *testing.T, qemu, vng string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,8 +46,8 @@ func machines(t *testing.T, qemu, vng string) string {
 			t.Fatal(err)
 		}
 	}
-	// The token is in the plan: in the archive of QEMU's guest, in virtme-ng's
-	// last argument.
+	// The token is in the plan, which is in the archive of QEMU's guest or in the last argument
+	// of virtme-ng.
 	const begin = "#!/bin/sh\nfor a; do case $last in -initrd) plan=$a;; --exec) plan=${a##* };; -kernel) kernel=$a;; esac; last=$a; done\n" +
 		"t=$(grep -a -o -m 1 '#vmtest-[A-Z0-9]*' \"$plan\")\n"
 	for name, script := range map[string]string{"qemu-system-x86_64": qemu, "qemu-system-aarch64": qemu, "vng": vng} {
@@ -61,7 +61,7 @@ func machines(t *testing.T, qemu, vng string) string {
 	return dir
 }
 
-// The ways of a matrix to end, with scripts for machines.
+// The ways in which a matrix can end, with scripts as machines.
 func TestMatrix(t *testing.T) {
 	dir := t.TempDir()
 	kernel := filepath.Join(dir, "vmlinuz")
@@ -75,59 +75,59 @@ func TestMatrix(t *testing.T) {
 		qemu, vng string
 		args      []string
 		code      int
-		says      []string
-		not       string // what it does not say
+		prints    []string
+		not       string // what it must not print
 	}{
-		"passes":             {qemu: passes, code: exitGood, says: []string{"6.1-fake", " qemu ", "ok"}},
-		"fails":              {qemu: fails, code: exitFailed, says: []string{"--- FAIL on linux-vmlinuz-" + hostArch + ": rtrace-bpf/vmtest/cpio TestA", "a_test.go:1: no", "FAILED"}},
-		"skips":              {qemu: skips, code: exitFailed, says: []string{"SKIPPED on linux-vmlinuz-" + hostArch + ": no kernel"}},
-		"panics at boot":     {qemu: panics, code: exitBroken, says: []string{"BOOTING ONCE MORE", "| Kernel panic", "FAILED"}},
-		"panics in a test":   {qemu: panicsIn, code: exitBroken, says: []string{"the machine stopped while these tests ran"}, not: "BOOTING ONCE MORE"},
-		"hangs at boot":      {qemu: hangs, args: []string{"--boot-limit", "100ms"}, code: exitBroken, says: []string{"no job had started after 100ms"}},
-		"hangs in a test":    {qemu: up + hangs, args: []string{"--limit", "1s"}, code: exitBroken, says: []string{"it was stopped after 1s"}},
-		"no such test":       {qemu: passes, args: []string{"--run", "TestA|TestGone"}, code: exitFailed, says: []string{"no test has the name TestGone"}, not: "name TestA"},
-		"no kernel":          {qemu: passes, args: []string{"--vmlinuz", filepath.Join(dir, "none")}, code: exitBroken, says: []string{"no such file"}},
-		"vng":                {qemu: fails, vng: passes, args: byVNG, code: exitGood, says: []string{" vng "}},
-		"vng fails a test":   {qemu: passes, vng: fails, args: orQEMU, code: exitFailed, says: []string{" vng "}, not: instead},
-		"vng panics":         {qemu: passes, vng: panics, args: byVNG, code: exitBroken, says: []string{"Kernel panic"}, not: instead},
-		"vng panics, qemu":   {qemu: passes, vng: panics, args: orQEMU, code: exitGood, says: []string{instead, "Kernel panic", "qemu, not vng"}, not: "BOOTING ONCE MORE"},
-		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "10s"}, orQEMU...), code: exitGood, says: []string{instead, "qemu, not vng"}},
-		"vng does not run":   {qemu: passes, vng: "echo no such option >&2; exit 2", args: orQEMU, code: exitGood, says: []string{instead, "no such option", "qemu, not vng"}},
-		"neither runs":       {qemu: panics, vng: panics, args: orQEMU, code: exitBroken, says: []string{instead, "BOOTING ONCE MORE"}},
+		"passes":             {qemu: passes, code: exitGood, prints: []string{"6.1-fake", " qemu ", "ok"}},
+		"fails":              {qemu: fails, code: exitFailed, prints: []string{"--- FAIL on linux-vmlinuz-" + hostArch + ": rtrace-bpf/vmtest/cpio TestA", "a_test.go:1: no", "FAILED"}},
+		"skips":              {qemu: skips, code: exitFailed, prints: []string{"SKIPPED on linux-vmlinuz-" + hostArch + ": no kernel"}},
+		"panics at boot":     {qemu: panics, code: exitBroken, prints: []string{"BOOTING ONCE MORE", "| Kernel panic", "FAILED"}},
+		"panics in a test":   {qemu: panicsIn, code: exitBroken, prints: []string{"the machine stopped while these tests ran"}, not: "BOOTING ONCE MORE"},
+		"hangs at boot":      {qemu: hangs, args: []string{"--boot-limit", "100ms"}, code: exitBroken, prints: []string{"no job had started after 100ms"}},
+		"hangs in a test":    {qemu: up + hangs, args: []string{"--limit", "1s"}, code: exitBroken, prints: []string{"it was stopped after 1s"}},
+		"no such test":       {qemu: passes, args: []string{"--run", "TestA|TestGone"}, code: exitFailed, prints: []string{"no test has the name TestGone"}, not: "name TestA"},
+		"no kernel":          {qemu: passes, args: []string{"--vmlinuz", filepath.Join(dir, "none")}, code: exitBroken, prints: []string{"no such file"}},
+		"vng":                {qemu: fails, vng: passes, args: byVNG, code: exitGood, prints: []string{" vng "}},
+		"vng fails a test":   {qemu: passes, vng: fails, args: orQEMU, code: exitFailed, prints: []string{" vng "}, not: instead},
+		"vng panics":         {qemu: passes, vng: panics, args: byVNG, code: exitBroken, prints: []string{"Kernel panic"}, not: instead},
+		"vng panics, qemu":   {qemu: passes, vng: panics, args: orQEMU, code: exitGood, prints: []string{instead, "Kernel panic", "qemu, not vng"}, not: "BOOTING ONCE MORE"},
+		"vng hangs, qemu":    {qemu: passes, vng: hangs, args: append([]string{"--boot-limit", "10s"}, orQEMU...), code: exitGood, prints: []string{instead, "qemu, not vng"}},
+		"vng does not run":   {qemu: passes, vng: "echo no such option >&2; exit 2", args: orQEMU, code: exitGood, prints: []string{instead, "no such option", "qemu, not vng"}},
+		"neither runs":       {qemu: panics, vng: panics, args: orQEMU, code: exitBroken, prints: []string{instead, "BOOTING ONCE MORE"}},
 		"vng panics in test": {qemu: passes, vng: panicsIn, args: orQEMU, code: exitBroken, not: instead},
-		"no vng":             {qemu: passes, args: byVNG, code: exitBroken, says: []string{"virtme-ng) is not installed"}},
-		"no vng, qemu":       {qemu: passes, args: orQEMU, code: exitGood, says: []string{instead, "is not installed", "qemu, not vng"}},
+		"no vng":             {qemu: passes, args: byVNG, code: exitBroken, prints: []string{"virtme-ng) is not installed"}},
+		"no vng, qemu":       {qemu: passes, args: orQEMU, code: exitGood, prints: []string{instead, "is not installed", "qemu, not vng"}},
 		"backend":            {args: []string{"--backend", "xen"}, code: exitUsage},
-		"backend of one":     {args: []string{"--kernels", "6.1:xen"}, code: exitUsage, says: []string{"SERIES:vng"}},
-		"series":             {args: []string{"--kernels", "six"}, code: exitUsage, says: []string{"want a number like 6.12"}},
+		"backend of one":     {args: []string{"--kernels", "6.1:xen"}, code: exitUsage, prints: []string{"SERIES:vng"}},
+		"series":             {args: []string{"--kernels", "six"}, code: exitUsage, prints: []string{"want a number like 6.12"}},
 		"jobs":               {args: []string{"--jobs", "0"}, code: exitUsage},
 		"CPUs":               {args: []string{"--cpus", "0"}, code: exitUsage},
-		"memory":             {qemu: passes, args: []string{"--memory", "much"}, code: exitUsage, says: []string{"want an amount like 3G"}},
+		"memory":             {qemu: passes, args: []string{"--memory", "much"}, code: exitUsage, prints: []string{"want an amount like 3G"}},
 		"flag":               {args: []string{"--none"}, code: exitUsage},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, said := vmtest(t, machines(t, test.qemu, test.vng), append([]string{"matrix", "--vmlinuz", kernel}, test.args...)...)
+			code, output := vmtest(t, machines(t, test.qemu, test.vng), append([]string{"matrix", "--vmlinuz", kernel}, test.args...)...)
 			if code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			for _, text := range test.says {
-				if !strings.Contains(said, text) {
-					t.Errorf("it does not say %q", text)
+			for _, text := range test.prints {
+				if !strings.Contains(output, text) {
+					t.Errorf("the output lacks %q", text)
 				}
 			}
-			if test.not != "" && strings.Contains(said, test.not) {
-				t.Errorf("it says %q", test.not)
+			if test.not != "" && strings.Contains(output, test.not) {
+				t.Errorf("the output contains %q", test.not)
 			}
 			if t.Failed() {
-				t.Log(said)
+				t.Log(output)
 			}
 		})
 	}
 }
 
-// Two machines run at once: each waits for the other.
+// Two machines run at the same time: each waits for the other.
 func TestSideBySide(t *testing.T) {
 	dir := t.TempDir()
 	var kernels []string
@@ -142,20 +142,20 @@ func TestSideBySide(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	meet := `case $kernel in */one) cat ` + dir + `/fifo >/dev/null;; *) echo >` + dir + `/fifo;; esac; `
-	code, said := vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "2", "--boot-limit", "1m"}, kernels...)...)
-	if code != exitGood || strings.Count(said, "6.1-fake  qemu") != 2 {
-		t.Errorf("exit code %d\n%s", code, said)
+	code, output := vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "2", "--boot-limit", "1m"}, kernels...)...)
+	if code != exitGood || strings.Count(output, "6.1-fake  qemu") != 2 {
+		t.Errorf("exit code %d\n%s", code, output)
 	}
-	// One at a time, the first waits in vain.
-	code, said = vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "1", "--boot-limit", "100ms"}, kernels...)...)
+	// With one machine at a time, the first waits in vain.
+	code, output = vmtest(t, machines(t, meet+passes, ""), append([]string{"matrix", "--jobs", "1", "--boot-limit", "100ms"}, kernels...)...)
 	if code != exitBroken {
-		t.Errorf("exit code %d\n%s", code, said)
+		t.Errorf("exit code %d\n%s", code, output)
 	}
 }
 
-// vmtest runs the command on a package with few tests, and returns its exit code
-// and all that it printed.
-func vmtest(t *testing.T, path string, args ...string) (code int, said string) {
+// vmtest runs the command on a package with few tests, and returns its exit code and its
+// complete output.
+func vmtest(t *testing.T, path string, args ...string) (code int, output string) {
 	t.Helper()
 	cmd := commanded(t, path, t.TempDir(), args...)
 	var out bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/vmtest/userland"
 )
 
-// findRoot finds where programs for a guest are: on this machine, or, if they do
-// not run there, in packages of its release for the guest's architecture.
+// findRoot finds the programs for a guest: on this machine or, if the guest cannot run those,
+// in packages of its release for the guest's architecture.
 func (h *host) findRoot(ctx context.Context) error {
 	if h.arch == hostArch {
 		h.root = "/"
@@ -32,16 +32,16 @@ func (h *host) findRoot(ctx context.Context) error {
 	return err
 }
 
-// addUserland gives a guest its programs.
+// addUserland adds programs to a guest.
 func (h *host) addUserland(im *image.Image) error {
 	missing, err := userland.Add(im, h.root, h.userland)
 	if len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "vmtest: not in the guest, since not in %s: %s\n", h.root, strings.Join(missing, ", "))
+		fmt.Fprintf(os.Stderr, "vmtest: missing in the guest, because they are not in %s: %s\n", h.root, strings.Join(missing, ", "))
 	}
 	return err
 }
 
-// crossCompilers returns variables that name compilers for the guest's
+// crossCompilers returns the environment variables that name compilers for the guest's
 // architecture.
 func (h *host) crossCompilers(ctx context.Context) ([]string, error) {
 	release, err := apt.SystemRelease("/")
@@ -49,7 +49,7 @@ func (h *host) crossCompilers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	here := *h.settings
-	here.arch, here.private = hostArch, nil // the compiler runs here
+	here.arch, here.private = hostArch, nil // the compiler runs on this machine
 	private, err := here.archive(ctx)
 	if err != nil {
 		return nil, err

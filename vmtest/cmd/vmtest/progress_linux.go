@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// progress prints how things go. Machines run side by side, so each line is
-// written at once and says of which machine it is.
+// progress prints progress messages. Several machines may run at the same time, so each line is
+// written at once and names its machine.
 type progress struct{ of string }
 
 func (p progress) printf(format string, args ...any) {

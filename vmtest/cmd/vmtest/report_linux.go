@@ -13,7 +13,7 @@ import (
 
 // report writes the results in all forms and returns the exit code.
 func (m *matrixFlags) report(runs []*result.Run) (int, error) {
-	// Where a machine has stopped, names may be missing for that.
+	// If a machine has stopped, its names may be missing for that reason.
 	if exitCode(runs) != exitBroken {
 		for _, name := range m.unmatched(runs) {
 			fmt.Printf("--- FAIL: no test has the name %s\n", name)
@@ -38,7 +38,7 @@ func (m *matrixFlags) report(runs []*result.Run) (int, error) {
 	return exitCode(runs), nil
 }
 
-// exitCode is that of the worst run. Where not one kernel could be had there is no
+// exitCode returns the exit code of the worst run. If no kernel was available, there is no
 // result.
 func exitCode(runs []*result.Run) int {
 	if !slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Missing == "" }) {
@@ -58,10 +58,10 @@ func exitCode(runs []*result.Run) int {
 	return code
 }
 
-// addProfile adds the profile of one package's run to that of all.
+// addProfile adds the profile of one package's run to the combined profile.
 func (m *matrixFlags) addProfile(name string, profile []byte) error {
 	if m.cover == "" {
-		return fmt.Errorf("the guest sent %s, which nobody asked for", name)
+		return fmt.Errorf("the guest sent %s, which was not requested", name)
 	}
 	m.adding.Lock()
 	defer m.adding.Unlock()

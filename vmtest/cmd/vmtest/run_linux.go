@@ -19,7 +19,7 @@ import (
 
 const hostArch = runtime.GOARCH
 
-// run runs one test program and ends with its status.
+// run runs one test program and exits with its status.
 func run(ctx context.Context, args []string) (int, error) {
 	var s settings
 	f := s.declare("run", "run [flags] TEST [ARG...]\n\nFor use as go test -exec 'vmtest run --kernel 6.12'.")
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		return exitUsage, &usageError{err}
 	}
-	if !f.Changed("arch") { // go test knows it
+	if !f.Changed("arch") { // go test has set it
 		s.arch = map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}[what]
 	}
 	if err := s.check(); err != nil {
@@ -106,7 +106,7 @@ func (h *host) runOne(ctx context.Context, c *choice, binary string, args []stri
 	return code, nil
 }
 
-// bringBack writes a file that the guest sent, if it is one that was asked for.
+// bringBack writes a file that the guest sent, if it was requested.
 func bringBack(asked []string, path string, data []byte) error {
 	for _, a := range asked {
 		below, err := filepath.Rel(a, path)
@@ -118,5 +118,5 @@ func bringBack(asked []string, path string, data []byte) error {
 		}
 		return os.WriteFile(path, data, 0o644)
 	}
-	return fmt.Errorf("the guest sent %s, which nobody asked for", path)
+	return fmt.Errorf("the guest sent %s, which was not requested", path)
 }

@@ -31,7 +31,7 @@ type settings struct {
 	boot     time.Duration
 	userland []string
 	env      []string
-	private  *apt.Private // once it was needed
+	private  *apt.Private // nil until it is needed
 }
 
 // Names of backends.
@@ -75,7 +75,7 @@ func (s *settings) check() error {
 	case s.cpus < 1:
 		return &usageError{errors.New("--cpus: want at least 1")}
 	case s.cache == "":
-		return &usageError{errors.New("no folder for the cache: give --cache")}
+		return &usageError{errors.New("no folder for the cache: use --cache")}
 	}
 	abs, err := filepath.Abs(s.cache)
 	s.cache = abs
@@ -90,7 +90,7 @@ func defaultCache() string {
 	return filepath.Join(dir, "rtrace-vmtest")
 }
 
-// environment is the variables that were chosen for the tests.
+// environment returns the variables that were selected for the tests.
 func (s *settings) environment() []string {
 	var all []string
 	for _, v := range s.env {
@@ -106,13 +106,13 @@ func (s *settings) environment() []string {
 	return all
 }
 
-// archive is the private apt, whose lists are fetched once.
+// archive returns the private apt, whose lists are downloaded once.
 func (s *settings) archive(ctx context.Context) (*apt.Private, error) {
 	if s.private != nil {
 		return s.private, nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, errors.New("kernels are fetched by apt-get, which is not here; give --vmlinuz")
+		return nil, errors.New("cannot fetch kernels: apt-get is not installed; use --vmlinuz")
 	}
 	mirror, err := apt.SystemMirror("/")
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *settings) kernelOf(ctx context.Context, series, backend string) (*kerne
 	}
 	flavour := kernel.Cloud
 	if backend == backendVNG {
-		flavour = kernel.Generic // the other has no 9p
+		flavour = kernel.Generic // the cloud flavour has no 9p
 	}
 	return kernel.Fetch(ctx, private, filepath.Join(s.cache, "kernels"), series, flavour, s.arch, backend == backendVNG)
 }

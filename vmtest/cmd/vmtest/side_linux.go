@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// sideBySide is how many machines run at once unless it is said: as many as there
-// are CPUs and memory for. An emulated machine keeps one CPU busy, however many
-// it has itself, one under KVM all that it has.
+// sideBySide returns the default number of machines to run at the same time, limited by CPUs
+// and memory. An emulated machine keeps one CPU busy, however many it has itself; one with KVM
+// keeps as many busy as it has.
 func sideBySide(s *settings, all []*choice) (int, error) {
 	each, err := bytesOf(s.memory)
 	if err != nil {
@@ -37,8 +37,7 @@ func sideBySide(s *settings, all []*choice) (int, error) {
 	return max(n, 1), nil
 }
 
-// bytesOf reads an amount of memory as QEMU does: a number of MiB, or one with
-// its unit.
+// bytesOf parses an amount of memory as QEMU does: a number of MiB, or a number with a unit.
 func bytesOf(amount string) (int64, error) {
 	digits := strings.TrimRight(amount, "kKmMgG")
 	shift, known := map[string]int{"": 20, "k": 10, "m": 20, "g": 30}[strings.ToLower(amount[len(digits):])]

@@ -1,4 +1,4 @@
-/* Prints where its functions and those of its libraries are, then its mappings. */
+/* Prints the addresses of its functions and those of its libraries, then its mappings. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,29 +3,29 @@
  * nest PATH [step | backtrace]: a stack of stages, one inside the other. PATH names them
  * from the outermost on:
  *
- *	a	alloca
- *	b	the comparator of bsearch
- *	c	a catch clause
- *	d	a destructor while an exception passes
- *	f	a std::function
- *	g	the time, from the vDSO
- *	i	a handler of a signal that gets a siginfo, on the same stack
- *	j	code with a frame pointer and without tables, as a JIT compiler's
- *	k	a handler of a signal, on a stack of its own
- *	m	another stack, by makecontext
- *	o	pthread_once
- *	p	vfork, whose return address is in a register
- *	q	the comparator of qsort
- *	r	a frame that is realigned, found by an expression
- *	s	the comparator of std::sort
- *	t	a thread
- *	u	a handler of a signal, on the same stack
- *	v	the handler of SIGSEGV at a store
+ *  a  alloca
+ *  b  the comparator of bsearch
+ *  c  a catch clause
+ *  d  a destructor while an exception passes
+ *  f  a std::function
+ *  g  the time, from the vDSO
+ *  i  a handler of a signal that gets a siginfo, on the same stack
+ *  j  code with a frame pointer and without tables, like a JIT compiler's
+ *  k  a handler of a signal, on a stack of its own
+ *  m  another stack, by makecontext
+ *  o  pthread_once
+ *  p  vfork, whose return address is in a register
+ *  q  the comparator of qsort
+ *  r  a frame that is realigned, found by an expression
+ *  s  the comparator of std::sort
+ *  t  a thread
+ *  u  a handler of a signal, on the same stack
+ *  v  the handler of SIGSEGV at a store
  *
  * The innermost stage writes "ready" to descriptor 3 and waits at 4; the
- * program then ends at once. With backtrace it first says on its standard output
- * what backtrace() finds. With step it does not wait: the stages return, between
- * two breakpoints for the one who steps through them.
+ * program then ends at once. With backtrace it first prints the result of
+ * backtrace() on standard output. With step it does not wait: the stages return, between
+ * two breakpoints for whoever single-steps them.
  */
 #include <algorithm>
 #include <alloca.h>
@@ -94,7 +94,7 @@ static NOINLINE void realigned(size_t n)
 	kept = wide[0] + p[0];
 }
 
-/* order goes on in the first comparison only. */
+/* order continues to the next stage in the first comparison only. */
 static NOINLINE int order(const void *a, const void *b)
 {
 	static const void *volatile last;
@@ -178,7 +178,7 @@ static NOINLINE void look_at_clock()
 	next();
 }
 
-/* Its label lies between functions, and no directive says how to leave it. */
+/* The label is between functions, and no directive describes how to leave it. */
 extern "C" void without_tables(void (*call)());
 asm(".text\n"
     ".type without_tables, @function\n"

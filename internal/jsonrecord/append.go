@@ -1,4 +1,4 @@
-package jsonl
+package jsonrecord
 
 import (
 	"fmt"
@@ -24,10 +24,10 @@ func namesOf[E ~uint8](parse func(string) (E, bool), name func(E) string) []stri
 	}
 }
 
-// AppendRecord appends r as one JSON object, without a line end, and returns
+// Append appends r as one JSON object, without a line end, and returns
 // the extended slice. It fails if r has no valid kind or as many frame names
 // as it has not frames; b is unchanged then.
-func AppendRecord(b []byte, r *trace.Record) ([]byte, error) {
+func Append(b []byte, r *trace.Record) ([]byte, error) {
 	start := len(b)
 	if s := stackOf(r); s != nil && len(s.Names) != 0 && len(s.Names) != len(s.Frames) {
 		if r.Kind == trace.KindCall {

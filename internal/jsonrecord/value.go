@@ -1,4 +1,4 @@
-package jsonl
+package jsonrecord
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ func (p *Parser) failf(at int, format string, args ...any) {
 	}
 }
 
-// unknown deals with a member that this version does not have.
-func (p *Parser) unknown(key []byte) {
+// Unknown deals with a member that this version does not have.
+func (p *Parser) Unknown(key []byte) {
 	if p.strict {
 		p.failf(p.Offset(), "unknown key %s", strconv.Quote(string(key)))
 		return
@@ -92,7 +92,7 @@ func (p *Parser) args() []trace.Arg {
 			case "value":
 				p.string(&a.Value)
 			default:
-				p.unknown(key)
+				p.Unknown(key)
 			}
 		}
 		out = append(out, a)

@@ -1,4 +1,4 @@
-package jsonl
+package jsonrecord
 
 import "rtrace-bpf/trace"
 

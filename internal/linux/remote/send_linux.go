@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// ErrNotTraced says that nobody is there to be told.
+// ErrNotTraced reports that no tracer can be reached for a process.
 var ErrNotTraced = errors.New("not traced by a rtrace-bpf that can be reached from here")
 
-// Tell tells all tracers of a process, and returns what each has said. It waits until
-// they have done it, or ctx ends. The error is ErrNotTraced if there is none.
-func Tell(ctx context.Context, r Request) (said []string, err error) {
+// Send sends a request to all tracers of a process and returns their answers. It waits until they
+// have executed it, or ctx ends. The error is ErrNotTraced if the process has no tracer.
+func Send(ctx context.Context, r Request) (answers []string, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
@@ -26,22 +26,22 @@ func Tell(ctx context.Context, r Request) (said []string, err error) {
 	for _, name := range names {
 		answer, err := ask(ctx, name, r.text())
 		if ctx.Err() != nil {
-			return said, ctx.Err()
+			return answers, ctx.Err()
 		}
 		if err != nil || answer == other {
-			continue // it has just ended, is not what its name says, or traces others
+			continue // it has just ended, is not a tracer, or traces other processes
 		}
 		traced = true
 		if text, ok := strings.CutPrefix(answer, done); ok {
-			said = append(said, text)
+			answers = append(answers, text)
 			continue
 		}
-		return said, errors.New(strings.TrimPrefix(answer, failed))
+		return answers, errors.New(strings.TrimPrefix(answer, failed))
 	}
 	if !traced {
 		return nil, fmt.Errorf("process %d: %w", r.PID, ErrNotTraced)
 	}
-	return said, nil
+	return answers, nil
 }
 
 // sockets returns the names of the sockets of all tracers.
@@ -54,7 +54,7 @@ func sockets() (names []string, err error) {
 	for line := range strings.Lines(string(text)) {
 		_, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), prefix)
 		name = prefix + name
-		if ok && !seen[name] { // its connections have the name as well
+		if ok && !seen[name] { // a socket's connections have the same name
 			seen[name] = true
 			names = append(names, name)
 		}

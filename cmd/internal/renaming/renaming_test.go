@@ -16,12 +16,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"rtrace-bpf/cmd/internal/renaming"
 	"rtrace-bpf/decoder"
-	"rtrace-bpf/internal/renaming"
 	"rtrace-bpf/trace"
 )
 
-const corpus = "../../testdata/corpus/sp-rtrace/"
+const corpus = "../../../testdata/corpus/sp-rtrace/"
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()

@@ -1,4 +1,4 @@
-package jsonl
+package jsonrecord
 
 import (
 	"fmt"
@@ -7,32 +7,6 @@ import (
 	wire "rtrace-bpf/internal/wire/jsonl"
 	"rtrace-bpf/trace"
 )
-
-// formatLine reads the first line of a file.
-func (p *Parser) formatLine() {
-	var (
-		format  string
-		version uint64
-	)
-	for p.Open('{'); p.More('}'); {
-		switch key := p.Key(); string(key) {
-		case "format":
-			p.string(&format)
-		case "version":
-			p.uint64(&version)
-		default:
-			p.unknown(key)
-		}
-	}
-	p.End()
-	switch {
-	case p.Err() != nil:
-	case format != wire.Format:
-		p.failf(0, "the first line does not say \"format\":%q", wire.Format)
-	case version == 0 || version > wire.Version:
-		p.Fail(0, fmt.Errorf("version %d is %w", version, trace.ErrUnsupported))
-	}
-}
 
 // Record reads the object that the line is into r, or sets the cursor's error.
 // Members that a record does not have are offered to other, if it is not nil,
@@ -60,7 +34,7 @@ func (p *Parser) Record(r *trace.Record, other func(key []byte) bool) {
 			p.int32(&r.CPU)
 		default:
 			if !p.field(r, key) && (other == nil || !other(key)) {
-				p.unknown(key)
+				p.Unknown(key)
 			}
 		}
 	}

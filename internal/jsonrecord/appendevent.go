@@ -1,22 +1,9 @@
-package jsonl
+package jsonrecord
 
 import (
 	"rtrace-bpf/internal/jsontext"
 	"rtrace-bpf/trace"
 )
-
-// stackOf returns the stack of a record of a kind that has one, else nil.
-func stackOf(r *trace.Record) *trace.Stack {
-	switch r.Kind {
-	case trace.KindCall:
-		return &r.Call.Stack
-	case trace.KindSample:
-		return &r.Sample.Stack
-	case trace.KindEvent:
-		return &r.Event.Stack
-	}
-	return nil
-}
 
 // appendEvent appends what a runtime tells that is no call.
 func appendEvent(b []byte, r *trace.Record) []byte {
