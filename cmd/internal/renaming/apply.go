@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/internal/atomicfile"
 )
 
-// Apply renames the files. Nothing is overwritten without force, and none of the
-// files themselves ever. After an error, all files have their old names again.
+// Apply renames the files. It overwrites nothing without force, and never one of the files
+// themselves. After an error, all files have their old names again.
 func (p *Plan) Apply(force bool) (err error) {
 	if err := p.Check(force); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (p *Plan) Apply(force bool) (err error) {
 			err = errors.Join(err, u())
 		}
 	}()
-	// First what may fail halfway.
+	// First the steps that may fail halfway.
 	for i := range p.Files {
 		if f := &p.Files[i]; f.Rewrite {
 			to := filepath.Join(p.dir, f.New)
@@ -52,7 +52,7 @@ func (p *Plan) Apply(force bool) (err error) {
 		}
 		undo = append(undo, func() error { return move(to, from, false) })
 	}
-	undo = nil // what is left has its new name
+	undo = nil // the rest has its new name
 	var all []error
 	for i := range p.Files {
 		if f := &p.Files[i]; f.Rewrite {
@@ -65,8 +65,8 @@ func (p *Plan) Apply(force bool) (err error) {
 // move renames a file and overwrites another one only with force.
 func move(from, to string, force bool) error {
 	if !force {
-		// A link fails where something is, which a rename replaces. Not all
-		// file systems have links.
+		// Unlike a rename, a link fails if the new name exists. Not all file systems have
+		// links.
 		switch err := os.Link(from, to); {
 		case err == nil:
 			return os.Remove(from)
@@ -121,8 +121,8 @@ func (p *Plan) copy(f *File) (err error) {
 	return os.Chtimes(path, info.ModTime(), info.ModTime())
 }
 
-// compress returns a writer that compresses as a file was, the outermost first,
-// and what is to be closed in reverse order.
+// compress returns a writer that compresses like the original file, the outermost
+// compression first, and the writers to close in reverse order.
 func compress(w io.Writer, kinds []string) (io.Writer, []func() error, error) {
 	var closers []func() error
 	for _, kind := range kinds {

@@ -1,6 +1,6 @@
-// Package renaming gives the files that were recorded of a process names with a
-// word in place of the process id. Files that a trace names go along, and the
-// trace names them as they are called then.
+// Package renaming renames the recorded files of a process with a word instead of the
+// process id. It also renames files that a trace names, and updates their names in the
+// trace.
 package renaming
 
 import (
@@ -18,42 +18,42 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ErrNoFiles says that a folder has no traces of a process.
+// ErrNoFiles means that a folder has no traces of a process.
 var ErrNoFiles = errors.New("no traces")
 
-// ErrNoName says that no trace tells what a process was called.
-var ErrNoName = errors.New("no trace tells the name of the process")
+// ErrNoName means that no trace contains the name of a process.
+var ErrNoName = errors.New("no trace contains the name of the process")
 
-// ours begins the names of files that rtrace-bpf chooses itself.
+// ours is the beginning of file names that rtrace-bpf chooses itself.
 const ours = "rtrace-raw-"
 
-// plain is what a name may be: it stands in every format as it is.
+// plain matches names that are the same in every format.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9._+-]*$`)
 
-// IsName says whether a text may stand in place of a process id.
+// IsName reports whether a text can replace a process id.
 func IsName(name string) bool { return plain.MatchString(name) && len(name) <= 128 }
 
-// File is what is to be renamed.
+// File is a file to rename.
 type File struct {
 	Old, New string // in the folder
-	// Rewrite says that the file is a trace that names others.
+	// Rewrite means that the file is a trace that names others.
 	Rewrite bool
 
 	format      string
 	compression []string
 }
 
-// Plan is what Apply will do.
+// Plan is the work of Apply.
 type Plan struct {
 	Files []File
 	dir   string
 	paths map[string]string // of attachments, old to new
 }
 
-// NewPlan finds the files of the process with the given id in a folder: those of
-// sp-rtrace, PID.rtrace… and PID-….rtrace…, those of rtrace-bpf, rtrace-raw-PID-…,
-// and those that they name, if their names begin with the id as well. Without a
-// name that is the process's, as a trace tells it.
+// NewPlan finds the files of the process with the given id in a folder: those of sp-rtrace,
+// PID.rtrace… and PID-….rtrace…, those of rtrace-bpf, rtrace-raw-PID-…, and the files that
+// they name, if their names begin with the id as well. If name is empty, it is the process's
+// name in a trace.
 func NewPlan(dir, pid, name string) (*Plan, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -107,14 +107,14 @@ func NewPlan(dir, pid, name string) (*Plan, error) {
 	return p, nil
 }
 
-// recorded says whether a file name is one of traces of a process, or of what
-// was made of them.
+// recorded reports whether a file name is that of a trace of a process, or of a file made
+// from one.
 func recorded(name, pid string) bool {
 	return renamed(name, pid, "x") != "" && (strings.HasPrefix(name, ours) || strings.Contains(name, ".rtrace"))
 }
 
-// renamed is a file name with another word in place of the process id, or empty
-// if it does not begin with that.
+// renamed returns a file name with another word instead of the process id, or "" if it does
+// not begin with the id.
 func renamed(name, pid, word string) string {
 	prefix, rest := "", name
 	if r, ok := strings.CutPrefix(name, ours); ok {
@@ -138,8 +138,8 @@ func wordOf(process string) string {
 	return string(word[:min(len(word), 128)])
 }
 
-// look reads a file, if it is a trace, and returns what files it names and what
-// its process is called.
+// look reads a file, if it is a trace, and returns the files that it names and the name of
+// its process.
 func (f *File) look(dir string) (paths []string, process string, err error) {
 	file, err := os.Open(filepath.Join(dir, f.Old))
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 	defer file.Close()
 	in, err := decoder.Open(file, decoder.Options{NoSide: true})
 	if errors.Is(err, decoder.ErrUnknown) || errors.Is(err, trace.ErrTruncated) {
-		return nil, "", nil // something that was made of a trace, or empty
+		return nil, "", nil // a file made from a trace, or empty
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
@@ -171,8 +171,8 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 	}
 }
 
-// Check returns an error if a file would be overwritten; with force, if it would
-// be one that is to be renamed.
+// Check returns an error if a file would be overwritten; with force, only if it is one of
+// those to rename.
 func (p *Plan) Check(force bool) error {
 	old := make(map[string]bool)
 	for i := range p.Files {

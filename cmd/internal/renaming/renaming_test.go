@@ -81,8 +81,7 @@ func records(t *testing.T, path string) (all []*trace.Record, attachments []stri
 	}
 }
 
-// A real trace, as text and as ours, with its attachments: only their names
-// change.
+// A real trace, as text and in our format, with its attachments: only their names change.
 func TestAttachments(t *testing.T) {
 	binary := string(read(t, corpus+"pagemap.rtrace"))
 	text := string(read(t, corpus+"out/pagemap/plain.txt"))
@@ -164,7 +163,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// Nothing is overwritten, and after a failure all is as before.
+// Nothing is overwritten, and after a failure everything is as before.
 func TestRefused(t *testing.T) {
 	binary := string(read(t, corpus+"pagemap.rtrace"))
 	files := map[string]string{"27506-0.rtrace": binary, "27506-pagemap-maps-0": "m", "demo-0.rtrace": "mine"}
@@ -204,7 +203,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("after a failure (-want +got)\n%s", d)
 	}
 
-	// Even with force, not one of the files themselves.
+	// Even with force, none of the files themselves is overwritten.
 	dir = folder(t, map[string]string{"12-0.rtrace": "a", "12-0-0.rtrace": "b"})
 	if plan, err = renaming.NewPlan(dir, "12", "12-0"); err != nil {
 		t.Fatal(err)

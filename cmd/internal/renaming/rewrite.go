@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/decoder/sprtrace"
 )
 
-// rewrite copies a trace with other names of attachments; all else stays as it
-// is. Formats that have no attachments never come here.
+// rewrite copies a trace with other names of attachments; all else stays the same. Formats
+// without attachments never come here.
 func (p *Plan) rewrite(w io.Writer, r io.Reader, format string) error {
 	switch format {
 	case "sprtrace":
@@ -28,7 +28,7 @@ func (p *Plan) rewrite(w io.Writer, r io.Reader, format string) error {
 	return fmt.Errorf("names of files in %s: %w", format, errors.ErrUnsupported)
 }
 
-// binary goes by the dump of the trace, which holds every byte of it.
+// binary works on the dump of the trace, which has every byte of it.
 func (p *Plan) binary(w io.Writer, r io.Reader) error {
 	dumped, dump := io.Pipe()
 	changed, change := io.Pipe()
