@@ -25,7 +25,7 @@ func allocmapCommand() command {
 	return command{
 		name: "allocmap",
 		page: cli.Page{
-			Summary:  "print which pages of the heap hold blocks that are still live, as sp-rtrace-allocmap does",
+			Summary:  "print which pages of the heap have live blocks, like sp-rtrace-allocmap",
 			Synopsis: []string{"[flags] [FILE ...]"},
 			About: "Prints a map of the heap, a character per page, to show what keeps it from shrinking. With a single FILE, # is a page with a block that is still live " +
 				"at the end. With several, a page shows the number of the last FILE that has such a block there, counted from 0.\n\n" +

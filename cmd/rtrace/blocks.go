@@ -39,7 +39,7 @@ type blockFlags struct {
 func (b *blockFlags) addNames(f *pflag.FlagSet) {
 	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 	f.BoolVarP(&b.addresses, "addresses", "a", false, "distinguish places within a function by address")
-	f.BoolVar(&b.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+	f.BoolVar(&b.mangled, "no-demangle", false, "print mangled names of callers")
 }
 
 func (b *blockFlags) addInput(f *pflag.FlagSet) {

@@ -51,7 +51,7 @@ func calltreeCommand() command {
 			f.Hidden().Float64Var(&o.graph.OwnLimit, "own-alloc-emph-limit", 1.2, "")
 			in := f.group("Input")
 			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files; names in the trace are kept")
-			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print mangled names of callers")
 			o.blocks.in.add(in)
 			return o.run
 		},

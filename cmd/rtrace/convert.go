@@ -24,9 +24,9 @@ func convertCommand() command {
 			Summary:  "write a trace in another format",
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
 			About: "Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
-				"Anything that the new format cannot represent goes to OUT.side, if OUT is a regular file and the input has such data: it is jsonl, or has a side file " +
-				"itself. swap always gets a side file, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If " +
-				"the input is cut, OUT contains its whole part.\n\n" +
+				"Data that the new format cannot represent goes to OUT.side. This file is written if OUT is a regular file, and the input is jsonl or has a side file " +
+				"itself. swap always gets one, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If the input " +
+				"is cut, OUT contains its whole part.\n\n" +
 				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
 				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.",
 			Lists: []cli.List{formatList(), profileList(), pointList},

@@ -81,7 +81,7 @@ func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
 	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
 	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the mapped files")
-	f.BoolVar(&p.mangled, "no-demangle", false, "print linker names of functions (mangled)")
+	f.BoolVar(&p.mangled, "no-demangle", false, "print mangled names of functions")
 	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, if there is one, as in rtrace leaks --by function) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "pprof: distinguish samples by `LABELS`, separated by commas: thread, function (that allocated) or none")
 	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)

@@ -44,7 +44,7 @@ func graphsCommand() command {
 			what := f.group("What to show")
 			o.process.add(what)
 			what.BoolVarP(&o.blocks.addresses, "addresses", "a", false, "distinguish places within a function by address")
-			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "print mangled names of callers")
 			in := f.group("Input")
 			o.blocks.addInput(in)
 			in.Lookup("resource").Usage = "leaks and call graph: use the resources of the type `NAME`, as printed by rtrace info"

@@ -24,7 +24,7 @@ func heapmapCommand() command {
 	return command{
 		name: "heapmap",
 		page: cli.Page{
-			Summary:  "draw which memory of a program is allocated, by address",
+			Summary:  "draw a map of the allocated memory of a program",
 			Synopsis: []string{"[flags] -o OUT [FILE]"},
 			About: "Draws the address space in rows from left to right, like the window of mpatrol's mptrace: memory that is allocated, memory that was freed, and memory " +
 				"that the allocator got from the system without a known block. Distant parts of the address space become regions of their own. A block that is only " +

@@ -27,9 +27,9 @@ func leaksCommand() command {
 				"realloc, with its new size. If the process executed another program, the blocks of the earlier program are gone. If the trace was started in a running " +
 				"process, earlier blocks are not known.\n\n" +
 				"A live block is not necessarily a leak. rtrace prints a line if the recording was short compared with the lifetimes of blocks, or if most live blocks " +
-				"are young. It does so if at least 100 blocks from before the recording were freed in it, and these are at least half as many as the live blocks; or if " +
-				"more than half of the live blocks are younger than the age that 99 of 100 freed blocks did not reach (for at least 100 freed blocks, counted from the " +
-				"call that made them, in steps of 1, 3, 10, 30 and so on).\n\n" +
+				"are young. It does so in two cases. First, at least 100 blocks from before the recording were freed in it, and these are at least half as many as the " +
+				"live blocks. Second, more than half of the live blocks are younger than the usual lifetime. That is the time within which 99 of 100 freed blocks were " +
+				"freed, rounded up to 1, 3, 10, 30 and so on. It is known if at least 100 blocks were freed.\n\n" +
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
 				"its source file and line.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",

@@ -21,7 +21,7 @@ func mptraceCommand() command {
 	return command{
 		name: "mptrace",
 		page: cli.Page{
-			Summary:  "print the statistics or the events of a trace as mpatrol's mptrace does",
+			Summary:  "print the statistics or the events of a trace like mpatrol's mptrace",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Prints how many blocks and bytes were allocated, freed and live; with -v after a table of all events. A trace in another format than mpatrol's is " +
 				"shown as the events that the same trace would have in mpatrol's format. Rows appear as the events come, also from a pipe.\n\n" +

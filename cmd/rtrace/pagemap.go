@@ -26,7 +26,7 @@ func pagemapCommand() command {
 	return command{
 		name: "pagemap",
 		page: cli.Page{
-			Summary:  "print the writable memory of a process page by page, as sp-rtrace-pagemap does",
+			Summary:  "print the writable memory of a process page by page, like sp-rtrace-pagemap",
 			Synopsis: []string{"-p|-d|-c [-s] [flags] [FILE]", "-N NAME|-A ADDRESS|-P TYPES [flags] [FILE]"},
 			About: "Prints a map of each writable area of the process, a character per page: the kind of memory, how much of it is allocated, or how many times it is " +
 				"mapped. The kernel's data about areas and pages come from two files, maps and pageflags, which the pagemap module of sp-rtrace attaches to a trace " +

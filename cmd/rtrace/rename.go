@@ -17,7 +17,7 @@ func renameCommand() command {
 	return command{
 		name: "rename",
 		page: cli.Page{
-			Summary:  "rename the files of a process after a word instead of its id",
+			Summary:  "rename the files of a process with a word instead of its id",
 			Synopsis: []string{"[flags] PID [NAME]", "[flags] PID NAME PID NAME..."},
 			About: "Renames the files of the process PID in the current folder: rtrace-raw-PID-…, PID.rtrace… and PID-….rtrace…, for example 4711-0.rtrace.txt. NAME " +
 				"replaces the id. The default, also with -, is the name of the process, if a trace contains it.\n\n" +

@@ -42,7 +42,7 @@ func reportCommand() command {
 			names := f.group("Names")
 			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the mapped files")
 			names.BoolVar(&o.names.lines, "lines", true, "also show source lines and inlined functions, from debugging information")
-			names.BoolVar(&o.names.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			names.BoolVar(&o.names.mangled, "no-demangle", false, "print mangled names of callers")
 			o.cache.add(names)
 			o.names.in.add(f.group("Input"))
 			return o.run

@@ -17,7 +17,7 @@ func statsCommand() command {
 	return command{
 		name: "stats",
 		page: cli.Page{
-			Summary:  "compare the numbers of still live blocks of each size in several traces",
+			Summary:  "compare several traces by the number of live blocks of each size",
 			Synopsis: []string{"[flags] FILE FILE..."},
 			About: "For each trace except the first, prints the sizes that have more or fewer blocks still live at the end than in the previous trace, in ascending order. " +
 				"If the number of blocks of a size grows with each repetition of some action, these blocks are leaks, however small. 'rtrace leaks' and 'rtrace " +

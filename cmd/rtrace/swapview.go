@@ -34,7 +34,7 @@ func (o *swapFlags) addWindow(f *pflag.FlagSet) {
 
 func (o *swapFlags) addNames(f *pflag.FlagSet) {
 	f.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
-	f.BoolVar(&o.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+	f.BoolVar(&o.mangled, "no-demangle", false, "print mangled names of callers")
 }
 
 // swapAbout is the end of their help.

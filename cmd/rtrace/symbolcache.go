@@ -18,7 +18,7 @@ type symbolCache struct{ dir string }
 const noCache = "off"
 
 func (c *symbolCache) add(f *pflag.FlagSet) {
-	f.StringVar(&c.dir, "symbol-cache", "", "cache results from debugging information for the next run in the folder `DIR|off` (default: rtrace/symbols in your cache folder)")
+	f.StringVar(&c.dir, "symbol-cache", "", "`DIR|off`: a folder that keeps results from debugging information for the next run, or off (default: rtrace/symbols in your cache folder)")
 }
 
 // open returns the cache, or nil for none. If the user named no folder, it is not an error

@@ -17,7 +17,7 @@ func timelineCommand() command {
 	return command{
 		name: "timeline",
 		page: cli.Page{
-			Summary:  "show how much is allocated over time",
+			Summary:  "show how much memory is allocated over time",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Divides the trace into intervals of equal length. For each, prints the live memory, how much memory the allocator had got from the system (if the " +
 				"trace has it), and how much was allocated and freed. Minimum and maximum are taken after each event of the interval, so no peak is lost however few " +

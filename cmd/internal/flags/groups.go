@@ -58,7 +58,7 @@ func (g *Groups) HasShort(name string) bool {
 
 // Help declares the flag for help. short may be empty.
 func (g *Groups) Help(set *pflag.FlagSet, short string) {
-	f := set.VarPF((*helpTopic)(&g.topic), "help", short, "print the most important help, or with =`TOPIC` more; all prints everything")
+	f := set.VarPF((*helpTopic)(&g.topic), "help", short, "print a short help, or with =`TOPIC` a part of it; all prints everything")
 	f.NoOptDefVal = cli.Brief
 	Offer(set, "help", "all")
 }

@@ -35,7 +35,7 @@ func (o *Options) Declare(f *flags.Groups) {
 	in.StringVarP(&o.Input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 	in.StringVarP(&o.Output, "output-dir", "o", "",
 		"write `DIR`/PID-N.rtrace.txt. A missing DIR that ends with / is created; a DIR that is not a directory is the output file (default: standard output)")
-	in.VarP(flags.Word(&o.Format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
+	in.VarP(flags.Word(&o.Format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text or sprtrace (the binary form, DIR/PID-N.rtrace)")
 	in.BoolP("text", "t", false, "write text (the default)")
 	in.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings")
 	what := f.Group("What to print")
