@@ -13,23 +13,22 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// addAnyResource adds the flag of commands that look at all resources unless one is
-// asked for.
+// addAnyResource adds the flag of commands that use all resources by default.
 func (b *blockFlags) addAnyResource(f *pflag.FlagSet) {
 	f.StringVar(&b.resource, "resource", "", "use only resources of the type `NAME`, as printed by rtrace info (default: all)")
 }
 
-// addAllocations adds the flags of commands that look at all allocations unless only
-// the live ones are asked for.
+// addAllocations adds the flags of commands that use all allocations, or with one of them
+// only live ones.
 func (b *blockFlags) addAllocations(f *pflag.FlagSet) {
 	f.BoolVarP(&b.liveOnly, "filter-leaks", "l", false, "count only blocks that are still live at the end")
 	b.addAnyResource(f)
 }
 
-// allocations gives add the calls and resources of a trace: of all calls, or with
-// b.liveOnly of those whose blocks are still live at the end, by the post-processor's rules or with
-// b.still by those of package live. Frames have the names that r knows. What makes the
-// figures doubtful goes to warn, as how many blocks are unknown.
+// allocations passes the calls and resources of a trace to add: all calls, or (b.liveOnly)
+// those whose blocks are still live at the end, by the rules of the post-processor or
+// (b.still) of package live. Frames have the names that r knows. It passes reasons to doubt
+// the figures, such as the number of unknown blocks, to warn.
 func (b *blockFlags) allocations(src trace.Reader, r *resolve.Resolver, warn func(error), add func(*trace.Record)) error {
 	calls := newCallReader(src, b.resource)
 	calls.original = b.liveOnly && !b.still
@@ -45,7 +44,7 @@ func (b *blockFlags) allocations(src trace.Reader, r *resolve.Resolver, warn fun
 		}
 		still.Fill()
 		kept = still
-		for _, m := range calls.stats.mappings { // of some, a trace tells late
+		for _, m := range calls.stats.mappings { // some of these come late in a trace
 			r.Observe(m)
 		}
 	}
@@ -76,8 +75,8 @@ func (b *blockFlags) allocations(src trace.Reader, r *resolve.Resolver, warn fun
 	return err
 }
 
-// examineAllocations opens the trace that args name, gives its calls to add, and
-// then has what was found shown, also of a trace that is cut.
+// examineAllocations opens the trace that args name, passes its calls to add, and then calls
+// show, also if the trace is cut.
 func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, command string, args []string,
 	add func(*trace.Record), show func() error,
 ) error {

@@ -19,13 +19,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// allocmapCommand prints where the blocks of a heap are, as sp-rtrace-allocmap
-// and the script rtrace-allocmap do.
+// allocmapCommand prints where the blocks of a heap are, like sp-rtrace-allocmap and the
+// script rtrace-allocmap.
 func allocmapCommand() command {
 	return command{
 		name: "allocmap",
 		page: cli.Page{
-			Summary:  "print which pages of the heap hold blocks that are still live, as sp-rtrace-allocmap does",
+			Summary:  "print which pages of the heap have live blocks, like sp-rtrace-allocmap",
 			Synopsis: []string{"[flags] [FILE ...]"},
 			About: "Prints a map of the heap, a character per page, to show what keeps it from shrinking. With a single FILE, # is a page with a block that is still live " +
 				"at the end. With several, a page shows the number of the last FILE that has such a block there, counted from 0.\n\n" +
@@ -79,7 +79,7 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if o.page < 1 || o.page > 16 {
 		return cli.Usagef("--page-size is 1 to 16 KB, not %d", o.page)
 	}
-	if !(o.pause >= 0 && o.pause <= 3600) { // nor NaN
+	if !(o.pause >= 0 && o.pause <= 3600) { // rejects NaN, too
 		return cli.Usagef("--pause takes 0 to 3600 seconds, not %g", o.pause)
 	}
 	if len(args) == 0 {
@@ -91,7 +91,7 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 	options := allocmap.Options{PageSize: o.page * 1024, Legacy: o.legacy}
 	a := allocmapRun{
 		allocmapOptions: o, ctx: ctx, streams: s,
-		said: allocmap.New(options, allocmap.Heap{}), listed: allocmap.New(options, allocmap.Heap{}),
+		fromTraces: allocmap.New(options, allocmap.Heap{}), listed: allocmap.New(options, allocmap.Heap{}),
 	}
 	var incomplete error
 	for _, name := range args {
@@ -126,22 +126,22 @@ func (o *allocmapOptions) run(ctx context.Context, s cli.Streams, args []string)
 	return out.finish(errors.Join(err, incomplete))
 }
 
-// allocmapRun is one run: what it has read.
+// allocmapRun is one run: the data that it has read.
 type allocmapRun struct {
 	*allocmapOptions
-	ctx     context.Context
-	streams cli.Streams
-	said    *allocmap.Map // by traces
-	listed  *allocmap.Map // by lists
-	lists   int           // inputs that are lists
-	runs    [][][2]uint64
-	names   []string // of runs
+	ctx        context.Context
+	streams    cli.Streams
+	fromTraces *allocmap.Map // by traces
+	listed     *allocmap.Map // by lists
+	lists      int           // inputs that are lists
+	runs       [][][2]uint64
+	names      []string // of runs
 }
 
-// heap is what is known of the heap. The flags go before what traces say, and
-// what lists say before them, as in the original.
+// heap returns the known values of the heap. Flags take precedence over traces, and lists
+// over flags, as in the original.
 func (a *allocmapRun) heap() allocmap.Heap {
-	h, listed := a.said.Heap(), a.listed.Heap()
+	h, listed := a.fromTraces.Heap(), a.listed.Heap()
 	for _, f := range []struct {
 		flag address
 		to   *uint64
@@ -171,7 +171,7 @@ func (a *allocmapRun) read(name string) error {
 	return a.readFrom(untilDone(a.ctx, f), name, err == nil && info.Mode().IsRegular())
 }
 
-// readFrom tells a trace from a list by the beginning. A regular file is opened
+// readFrom distinguishes a trace from a list by its beginning. It opens a regular file
 // again, with its side file.
 func (a *allocmapRun) readFrom(r io.Reader, name string, regular bool) (err error) {
 	buffered := bufio.NewReader(r)
@@ -197,7 +197,7 @@ func (a *allocmapRun) readFrom(r io.Reader, name string, regular bool) (err erro
 	return in.outcome(a.readTrace(in))
 }
 
-// readTrace takes the blocks of memory that are live at the end of a trace.
+// readTrace reads the blocks of memory that are live at the end of a trace.
 func (a *allocmapRun) readTrace(src trace.Reader) error {
 	var (
 		run   [][2]uint64
@@ -212,12 +212,12 @@ func (a *allocmapRun) readTrace(src trace.Reader) error {
 	if !isSyntax(err) {
 		return err
 	}
-	a.said.Extend(state.result())
+	a.fromTraces.Extend(state.result())
 	a.runs = append(a.runs, run)
 	return err
 }
 
-// name gives the runs that have none the name of the input that they are from.
+// name gives runs without a name that of their input.
 func (a *allocmapRun) name(input string) {
 	for len(a.names) < len(a.runs) {
 		a.names = append(a.names, printable.Name(filepath.Base(input)))

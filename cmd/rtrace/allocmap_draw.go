@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/report/pageview"
 )
 
-// errNoBlocks says that there is no map.
+// errNoBlocks is the error if there is nothing to draw.
 var errNoBlocks = errors.New("nothing to draw: no block is live at the end")
 
 // whole writes one map of all runs.
@@ -31,8 +31,7 @@ func (a *allocmapRun) whole(w io.Writer, options allocmap.Options) error {
 	return pageview.WriteAllocMap(w, &d, a.legacy)
 }
 
-// frames writes a program that shows a map of each run, all of which begin at
-// the same address.
+// frames writes a program that shows a map of each run. All maps begin at the same address.
 func (a *allocmapRun) frames(w io.Writer, options allocmap.Options) error {
 	options.Single = true
 	heap := a.heap()
@@ -55,7 +54,7 @@ func (a *allocmapRun) frames(w io.Writer, options allocmap.Options) error {
 	return nil
 }
 
-// lowest is the lowest address of a block of any run.
+// lowest returns the lowest address of a block of any run.
 func (a *allocmapRun) lowest() (address uint64, ok bool) {
 	for _, run := range a.runs {
 		for _, b := range run {
@@ -67,7 +66,7 @@ func (a *allocmapRun) lowest() (address uint64, ok bool) {
 	return address, ok
 }
 
-// warn tells what is not on a map.
+// warn reports what is not on a map.
 func (a *allocmapRun) warn(of string, d *allocmap.Drawing) {
 	warn := warner(a.streams.Err, "allocmap")
 	if d.Outside > 0 {

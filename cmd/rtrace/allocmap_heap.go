@@ -9,12 +9,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// heapState gathers what a trace says of its heap.
+// heapState collects what a trace contains about its heap.
 type heapState struct {
 	memory map[uint32]bool // resources
 	heap   allocmap.Heap
 	known  bool // the state of the heap
-	text   bool // by comments of a text
+	text   bool // from comments of a text
 
 	low, high uint64 // of the allocations of memory
 }
@@ -36,7 +36,7 @@ func (s *heapState) see(r *trace.Record) {
 	}
 }
 
-// line takes a line of the heap block of a text.
+// line parses a line of the heap block of a text.
 func (s *heapState) line(label string, n uint64) {
 	switch {
 	case label == wire.HeapAddresses[0]:
@@ -55,8 +55,8 @@ func (s *heapState) line(label string, n uint64) {
 	s.known, s.text = true, true
 }
 
-// result is what is known. Without the bounds of the heap the lowest and the
-// highest allocation may be anywhere, and so they may if they are not in it.
+// result returns the known values. Without the bounds of the heap, the lowest and the
+// highest allocation may be anywhere, and also if they are outside the bounds.
 func (s *heapState) result() allocmap.Heap {
 	h := s.heap
 	if !s.known || s.high == 0 {
@@ -79,7 +79,7 @@ func (s *heapState) result() allocmap.Heap {
 	return h
 }
 
-// watcher shows the records that pass.
+// watcher passes records on and shows them to the heapState.
 type watcher struct {
 	src trace.Reader
 	see func(*trace.Record)

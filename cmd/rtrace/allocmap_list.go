@@ -15,7 +15,7 @@ import (
 // heapKeys are the names in the comments of a list.
 var heapKeys = []string{"base", "top", "low", "high", "keepcost"}
 
-// isBlockList says whether an input that begins so is a list of blocks.
+// isBlockList reports whether an input with this beginning is a list of blocks.
 func isBlockList(head []byte) bool {
 	for _, key := range heapKeys {
 		if bytes.HasPrefix(head, []byte("# "+key+"=")) {
@@ -25,9 +25,9 @@ func isBlockList(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("0x"))
 }
 
-// readList reads lines of an address and a size, and of what is known of the heap.
+// readList reads lines with an address and a size, and values of the heap.
 func (a *allocmapRun) readList(r io.Reader, name string) error {
-	run := -1 // of a.runs, none yet
+	run := -1 // of a.runs; -1 before the first
 	behind := true
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

@@ -15,8 +15,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestAllocmapCorpus: what the real sp-rtrace-allocmap printed. Without --legacy
-// marks are no pages with data, so the number of pages is another.
+// TestAllocmapCorpus compares with the output of the real sp-rtrace-allocmap. Without
+// --legacy marks are not pages with data, so the number of pages differs.
 func TestAllocmapCorpus(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(spRtraceCorpus, "allocmap", "*.in"))
 	if err != nil || len(files) < 8 {
@@ -56,19 +56,19 @@ func TestAllocmapRight(t *testing.T) {
 	if code != cli.OK || errOut != "" || !strings.Contains(out, want) || !strings.Contains(out, "Parsed 1 unfreed allocations (largest being 8192 bytes),\nresiding on 3 pages.") {
 		t.Errorf("exit code %d, stderr %q:\n%s", code, errOut, out)
 	}
-	// Nothing is known: the map begins with the first block, and has no marks.
+	// Without any values of the heap, the map begins with the first block and has no marks.
 	out, _, code = runRtrace("0x7f0000012345 10\n0x7f0000014010 1\n", "allocmap")
 	if code != cli.OK || !strings.Contains(out, "\n0x7f0000012000 |0 0"+strings.Repeat(" ", 61)+"|\n") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	// Far blocks are counted, many empty lines, too.
+	// Far blocks are counted, and so are many empty lines.
 	out, errOut, code = runRtrace("0x10010 10\n0x8000010 1\n0x7f0000014000 1\n", "allocmap", "-b", "0x10000")
 	if code != cli.OK || !strings.Contains(out, "... 509 more empty lines\n") || !strings.Contains(errOut, "1 blocks are not in the heap") {
 		t.Errorf("exit code %d, stderr %q:\n%s", code, errOut, out)
 	}
 }
 
-// TestAllocmapTrace: of a trace the heap's state and the blocks that are live.
+// TestAllocmapTrace checks the state of the heap and the live blocks of a trace.
 func TestAllocmapTrace(t *testing.T) {
 	file := filepath.Join(spRtraceCorpus, "synthetic", "hinf64.rtrace")
 	out, errOut, code := runRtrace("", "allocmap", file)
@@ -76,7 +76,7 @@ func TestAllocmapTrace(t *testing.T) {
 	if code != cli.OK || errOut != "" || !strings.Contains(out, " |##") || !strings.Contains(out, "T") || !strings.Contains(out, "Parsed 7 unfreed allocations (largest being 256 bytes)") {
 		t.Errorf("exit code %d, stderr %q:\n%s", code, errOut, out)
 	}
-	// The bug of 64-bit writers, and the same as a text and from a pipe.
+	// The bug of 64-bit writers; the same trace as a text and from a pipe.
 	for _, args := range [][]string{{filepath.Join(spRtraceCorpus, "heapinfo.rtrace")}} {
 		if broken, errOut, code := runRtrace("", append([]string{"allocmap"}, args...)...); code != cli.OK || errOut != "" || !strings.Contains(broken, " |##") {
 			t.Errorf("%v: exit code %d, stderr %q:\n%s", args, code, errOut, broken)
@@ -142,8 +142,8 @@ func TestAllocmapFailures(t *testing.T) {
 	}
 }
 
-// TestAllocmapAnimate has a shell run the animation: each map for itself, at the
-// same place.
+// TestAllocmapAnimate runs the animation in a shell: one map after the other, at the same
+// place.
 func TestAllocmapAnimate(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {

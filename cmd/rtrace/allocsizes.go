@@ -13,16 +13,15 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// What the lists of alloc-sizes hold, as in the original.
+// Limits of the lists of alloc-sizes, as in the original.
 const (
-	histogramBytes = 64 << 10 // that allocations of a size take in all, at least
+	histogramBytes = 64 << 10 // least bytes of all allocations of a listed size
 	histogramWidth = 60
-	wasteBytes     = 4096 // more than that
+	wasteBytes     = 4096 // least wasted bytes for a warning, exclusive
 	mmapThreshold  = 128  // of glibc, in kB
 )
 
-// allocSizesCommand prints which sizes were allocated, as rtrace-alloc-sizes of
-// sp-rtrace did.
+// allocSizesCommand prints which sizes were allocated, like rtrace-alloc-sizes of sp-rtrace.
 func allocSizesCommand() command {
 	return command{
 		name: "alloc-sizes",
@@ -35,8 +34,8 @@ func allocSizesCommand() command {
 				"All allocations of the trace count. With -l, or if the trace was filtered like that, only blocks that are still live at its end count. Memory use " +
 				"grows with the number of distinct sizes.",
 			Examples: []cli.Example{
-				{Does: "look at all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
-				{Does: "look at leaks of a program with M_MMAP_THRESHOLD=16384", Command: "rtrace alloc-sizes -l rtrace-raw-4711-0 16"},
+				{Does: "examine all allocations of a trace", Command: "rtrace alloc-sizes rtrace-raw-4711-0"},
+				{Does: "examine leaks of a program with M_MMAP_THRESHOLD=16384", Command: "rtrace alloc-sizes -l rtrace-raw-4711-0 16"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -61,7 +60,7 @@ func allocSizesCommand() command {
 	}
 }
 
-// kilobytes rounds as the original does: halves to even numbers.
+// kilobytes rounds like the original: halves to even numbers.
 func kilobytes(bytes float64) uint64 { return uint64(math.RoundToEven(bytes / 1024)) }
 
 // writeSizes prints the report for a limit of the heap in bytes.

@@ -20,27 +20,26 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// memoryType is the resource that blocks of memory belong to.
+// memoryType is the type of resource of memory blocks.
 const memoryType = "memory"
 
-// blockFlags are the flags of commands that look at blocks and where they come
-// from.
+// blockFlags are the flags of commands that examine blocks and their call sites.
 type blockFlags struct {
 	in        inputFlags
 	resource  string
 	resolve   bool
-	lines     bool // of texts of frames, with inlined functions
+	lines     bool // texts of frames have inlined functions
 	mangled   bool
-	cache     *linecache.Cache // of what names are made of; may be nil
+	cache     *linecache.Cache // the source of names; may be nil
 	addresses bool
-	liveOnly  bool // take only allocations whose blocks are still live at the end
-	still     bool // what is live is what package live says, not the post-processor
+	liveOnly  bool // use only allocations whose blocks are still live at the end
+	still     bool // live blocks are those of package live, not of the post-processor
 }
 
 func (b *blockFlags) addNames(f *pflag.FlagSet) {
 	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 	f.BoolVarP(&b.addresses, "addresses", "a", false, "distinguish places within a function by address")
-	f.BoolVar(&b.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+	f.BoolVar(&b.mangled, "no-demangle", false, "print mangled names of callers")
 }
 
 func (b *blockFlags) addInput(f *pflag.FlagSet) {
@@ -64,8 +63,8 @@ func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
 	return f
 }
 
-// resolver returns one that opens files if names were asked for. Without it
-// knows the modules, which the trace itself tells.
+// resolver returns a resolver that opens files if names were requested. Otherwise it uses
+// only the modules in the trace itself.
 func (b *blockFlags) resolver() *resolve.Resolver {
 	o := resolve.Options{Style: resolve.Style{Lines: b.lines}, Cache: b.cache}
 	if !b.resolve {
@@ -74,61 +73,60 @@ func (b *blockFlags) resolver() *resolve.Resolver {
 	return resolve.New(o)
 }
 
-// callReader passes on the records of a trace, but of the calls only those of
-// one type of resource, or of all if none is wanted. It makes times go on at midnight where they are those
-// of the day. A file may hold several traces, each with a header, as forked
-// processes of mpatrol write them: where those do not name their process, that
-// of the second one is called -1, that of the third -2, and so on.
+// callReader passes on the records of a trace. Of the calls, it passes on only those of one
+// type of resource, or all if wanted is empty. If times are times of day, it makes them
+// continue at midnight. A file may hold several traces, each with a header, as written by
+// forked processes of mpatrol. If they do not name their process, that of the second trace
+// is called -1, that of the third -2, and so on.
 //
-// Behind the end of its window it passes on no calls, and of the other records
-// only what tells late of mappings.
+// After the end of its window it passes on no calls, and of the other records only mappings
+// that come late.
 //
-// Of the other records it passes on what says which blocks and mappings there
-// are. So who keeps them needs no memory for threads that ended or for how often
-// the heap grew.
+// Of the other records it passes on those that affect blocks and mappings. Readers thus need
+// no memory for threads that ended, or for growths of the heap.
 type callReader struct {
 	src       trace.Reader
 	wanted    string
-	resources map[uint32]string // types of those that are declared
+	resources map[uint32]string // types of the declared resources
 	day       bool
 	days      int64
-	last      int64   // time of the last call, as the trace has it
+	last      int64   // time of the last call, as in the trace
 	trace     int32   // traceOf the last call
 	seq       *uint64 // of that trace, in stats.seq
-	bytes     uint64  // of all allocations that are wanted, modulo 2^64
-	beyond    bool    // they are more
+	bytes     uint64  // of all wanted allocations, modulo 2^64
+	beyond    bool    // sums of bytes exceed 2^64
 	stats     callStats
 	window    *window
 	passed    uint64 // calls that were passed on
-	frees     uint64 // of them, or moves
+	frees     uint64 // frees among them, or moves
 	sized     bool   // one of the allocations had a size
 	allocs    uint64
-	sampled   map[uint32]bool // resources of which only some allocations are seen
+	sampled   map[uint32]bool // resources with samples of their allocations
 	samples   bool            // such an allocation was passed on
 	filter    string          // of the first header
-	original  bool            // what is live is what an original says, which knows no gaps
+	original  bool            // live blocks are those of an original program, which does not know gaps
 }
 
-// callStats is what a callReader has seen.
+// callStats are the counts of a callReader.
 type callStats struct {
 	traces      int32             // headers
 	seq         map[int32]*uint64 // Seq of the last call of each trace, by traceOf
 	first, last int64             // times of calls; 0 if there are none
 	lost        uint64            // events that may be frees or allocations
-	gaps        uint64            // in the recording
-	missing     time.Duration     // that they lasted
+	gaps        uint64            // gaps in the recording
+	missing     time.Duration     // duration of these gaps
 	nameless    uint64            // mappings and names of threads that became known late
-	mappings    []*trace.Record   // and the modules that they are of
+	mappings    []*trace.Record   // and their modules
 	threads     map[threadKey]string
 }
 
 type threadKey struct{ pid, tid int32 }
 
-// traceOf says by the id of a process which trace of the file it is in: 0 is the
+// traceOf returns, for the id of a process, which trace of the file it is in: 0 is the
 // first, -1 the second, and so on.
 func traceOf(pid int32) int32 { return min(pid, 0) }
 
-// age returns how many calls there were since the given one.
+// age returns the number of calls since the given one.
 func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] - r.Call.Seq }
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
@@ -191,7 +189,7 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 	}
 }
 
-// lost takes what is missing.
+// lost counts a loss.
 func (c *callReader) lost(r *trace.Record) {
 	switch {
 	case r.Lost.Gap():
@@ -234,7 +232,7 @@ func (c *callReader) call(r *trace.Record) {
 	c.stats.last = r.Time
 }
 
-// count notes a call that is passed on.
+// count counts a call that is passed on.
 func (c *callReader) count(call *trace.Call) {
 	if c.passed++; !c.window.started {
 		c.window.before = c.passed
@@ -251,8 +249,7 @@ func (c *callReader) count(call *trace.Call) {
 	}
 }
 
-// matches says whether calls of a resource are wanted. Those that are not
-// declared are of memory.
+// matches reports whether calls of a resource are wanted. Undeclared resources are memory.
 func (c *callReader) matches(id uint32) bool {
 	kind, declared := c.resources[id]
 	if !declared {
@@ -261,7 +258,7 @@ func (c *callReader) matches(id uint32) bool {
 	return kind == c.wanted || c.wanted == ""
 }
 
-// warn tells what makes the figures doubtful.
+// warn reports reasons to doubt the figures.
 func (c *callReader) warn(w func(error)) {
 	c.warnLost(w)
 	c.warnSums(w)
@@ -271,7 +268,7 @@ func (c *callReader) warn(w func(error)) {
 	c.warnUnknown(w)
 }
 
-// warnLost warns of what is missing, and of what follows from it.
+// warnLost reports losses, and what follows from them.
 func (c *callReader) warnLost(w func(error)) {
 	if n := c.stats.gaps; n > 0 {
 		text := "the recording has " + plural(n, "gap")
@@ -289,7 +286,7 @@ func (c *callReader) warnLost(w func(error)) {
 	}
 }
 
-// leaksOnly says whether the frees, and what was freed, were taken out of the trace.
+// leaksOnly reports whether the frees and freed blocks were removed from the trace.
 func (c *callReader) leaksOnly() bool {
 	return c.allocs > 0 && c.frees == 0 && !c.window.ended && strings.Contains(c.filter, "leaks")
 }
@@ -304,19 +301,18 @@ func (c *callReader) warnSums(w func(error)) {
 	}
 }
 
-// errSamples is why nothing can be said of leaks in what a runtime tells of its
-// allocations.
+// errSamples is the warning for the samples of a runtime, from which leaks are not known.
 var errSamples = errors.New("the trace has samples: only some allocations, each with the bytes that it represents, and no frees. " +
 	"Leaks and live blocks are therefore not known; all allocations count as live")
 
-// warnUnknown tells of what the trace does not have.
+// warnUnknown reports what the trace does not contain.
 func (c *callReader) warnUnknown(w func(error)) {
 	if c.allocs == 0 {
 		return
 	}
 	if c.samples {
 		w(errSamples)
-	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be some behind the window
+	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be frees after the window
 		until := " until its address is allocated again"
 		if c.original {
 			until = ""
@@ -328,8 +324,8 @@ func (c *callReader) warnUnknown(w func(error)) {
 	}
 }
 
-// missing is an error if the trace has other resources than what is wanted, or
-// not the window.
+// missing returns an error if the trace has resources but not the wanted type, or not the
+// window.
 func (c *callReader) missing() error {
 	if err := c.window.missing(); err != nil {
 		return err
@@ -344,7 +340,7 @@ func (c *callReader) missing() error {
 	return cli.Usagef("--resource %s: the trace has none of this type; it has %s", c.wanted, strings.Join(slices.Compact(types), ", "))
 }
 
-// plural is "1 block", "2 blocks".
+// plural returns "1 block", "2 blocks".
 func plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -352,7 +348,7 @@ func plural(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// percent is the share of a whole in per cent, with two decimals.
+// percent returns the share of a whole in per cent, with two decimals.
 func percent(part, whole uint64) string { return fmt.Sprintf("%.2f", share(part, whole)) }
 
 func share(part, whole uint64) float64 {
@@ -362,8 +358,7 @@ func share(part, whole uint64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// printAll writes the given parts one after the other, with an empty line
-// between two of them.
+// printAll writes the given parts, with an empty line between them.
 func printAll(w io.Writer, parts ...io.WriterTo) error {
 	for i, p := range parts {
 		if i > 0 {

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestCallReader: what comes with every thread, or whenever the heap grows, is
-// not passed on to those who keep what is no call.
+// TestCallReader checks that records for every thread, or every growth of the heap, are not
+// passed on to readers that keep records other than calls.
 func TestCallReader(t *testing.T) {
 	text := fmt.Sprintln(`{"format":"rtrace-jsonl","version":1}`) + `
 {"kind":"resource","resource":1,"type":"memory"}

@@ -13,12 +13,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// callerFormats are those that have a place for callers.
+// callerFormats are the formats that have a place for callers.
 var callerFormats = map[string]bool{"mtrc": true, "jsonl": true}
 
-// callerFlags say which frame of a stack is the caller of a call.
+// callerFlags select which frame of a stack is the caller of a call.
 type callerFlags struct {
-	policy string // empty: callers stay as they are
+	policy string // empty: callers stay unchanged
 }
 
 func (c *callerFlags) add(f *pflag.FlagSet) {
@@ -27,7 +27,7 @@ func (c *callerFlags) add(f *pflag.FlagSet) {
 	f.Lookup("callers").NoOptDefVal = resolve.Program.String()
 }
 
-// check says what is wrong with the flag for a format.
+// check reports whether the flag fits a format.
 func (c *callerFlags) check(format string) error {
 	if c.policy != "" && !callerFormats[format] {
 		return cli.Usagef("--callers: %s has no place for callers, mtrc and jsonl have", format)
@@ -35,31 +35,30 @@ func (c *callerFlags) check(format string) error {
 	return nil
 }
 
-// reader returns a reader that says where calls were made from. file is the name
-// of the input, empty for standard input.
+// reader returns a reader that adds the callers of calls. file is the name of the input,
+// empty for standard input.
 func (c *callerFlags) reader(ctx context.Context, in *input, file string, o decoder.Options) trace.Reader {
 	policy, ok := resolve.ParsePolicy(c.policy)
 	if !ok {
 		return in
 	}
 	r := resolve.New(resolve.Options{})
-	// sp-rtrace finds out late about a mapping, or at the end of the trace: so
-	// the addresses that no mapping covers when they are used may lie in one of
-	// the later ones.
-	if tellsLate(in.Format) {
+	// sp-rtrace records a mapping late, even at the end of the trace. An address that no
+	// mapping covers at the time of its use may thus be in a later mapping.
+	if lateMappings(in.Format) {
 		observeMappings(ctx, r, file, o)
 	}
 	return resolve.NewCallers(in, r, policy)
 }
 
-// tellsLate says that traces of a format have mappings, or names of functions,
-// behind calls that come from there.
-func tellsLate(format string) bool {
+// lateMappings reports whether traces of a format may have mappings, or names of functions, after
+// calls from there.
+func lateMappings(format string) bool {
 	return format == "sprtrace" || format == "text" || format == "nettrace"
 }
 
-// observeMappings tells r of all mappings and functions of a file that can be read twice. What
-// is wrong with the file is told when it is read again.
+// observeMappings passes all mappings and functions of a file that can be read twice to r.
+// The second reading reports errors in the file.
 func observeMappings(ctx context.Context, r *resolve.Resolver, file string, o decoder.Options) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return

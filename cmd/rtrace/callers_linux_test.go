@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// callerProgram compiles a program with debugging information and returns it,
-// where its code is, and a return address in its third line.
+// callerProgram compiles a program with debugging information. It returns the program, the
+// address of its code, and a return address in its third line.
 func callerProgram(t *testing.T) (path string, code elf.ProgHeader, inside uint64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,8 +113,8 @@ func TestConvertCallers(t *testing.T) {
 	}
 }
 
-// TestConvertCallersLate: sp-rtrace writes mappings late; a file is read for
-// them first.
+// TestConvertCallersLate: sp-rtrace writes mappings late, so a file is first read for its
+// mappings.
 func TestConvertCallersLate(t *testing.T) {
 	path, code, inside := callerProgram(t)
 	in := jsonlTrace(t,

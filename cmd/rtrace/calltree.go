@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// calltreeCommand draws through which functions allocations were made, as
-// rtrace-calltree of sp-rtrace did.
+// calltreeCommand draws the functions through which allocations were made, like
+// rtrace-calltree of sp-rtrace.
 func calltreeCommand() command {
 	return command{
 		name: "calltree",
@@ -51,7 +51,7 @@ func calltreeCommand() command {
 			f.Hidden().Float64Var(&o.graph.OwnLimit, "own-alloc-emph-limit", 1.2, "")
 			in := f.group("Input")
 			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files; names in the trace are kept")
-			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print mangled names of callers")
 			o.blocks.in.add(in)
 			return o.run
 		},
@@ -120,7 +120,7 @@ func (o *calltreeOptions) addNodes(f *pflag.FlagSet) {
 	addYesNo(f, &o.verbose, "verbose", "print what is ignored, and counts, to standard error: `yes|no`")
 }
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (o *calltreeOptions) check() error {
 	o.graph.Type, _ = callgraph.ParseType(o.typ)
 	o.graph.BottomUp = o.direction == "bt"
@@ -134,7 +134,7 @@ func (o *calltreeOptions) check() error {
 		{"emph-limit", o.graph.EmphLimit, 0, 100},
 		{"own-alloc-limit", o.graph.OwnLimit, 1, 1e6},
 	} {
-		if !(x.value >= x.min && x.value <= x.max) { // nor NaN
+		if !(x.value >= x.min && x.value <= x.max) { // rejects NaN, too
 			return cli.Usagef("--%s takes %g to %g, not %g", x.flag, x.min, x.max, x.value)
 		}
 	}
@@ -191,7 +191,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 	}))
 }
 
-// read reads the trace. What it returns is complete also with an error.
+// read reads the trace. Its result is complete even with an error.
 func (o *calltreeOptions) read(src trace.Reader, warn func(error)) (*calltree.Builder, error) {
 	resolver := o.blocks.resolver()
 	framer := o.blocks.framer(resolver)

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// origins passes on the records of a trace and notes where it is from.
+// origins passes on the records of a trace and keeps where it comes from.
 type origins struct {
 	src     trace.Reader
 	header  trace.Header
@@ -41,8 +41,8 @@ func (o *origins) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// label is the line on the trace under a graph's title: those keys of the
-// original's header line that say something about it, sorted.
+// label returns the line about the trace below a graph's title: the informative keys of the
+// original's header line, sorted.
 func (o *origins) label(leaks, resolved bool) string {
 	var parts []string
 	add := func(key, value string) {
@@ -70,7 +70,7 @@ func (o *origins) label(leaks, resolved bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// filters adds what was done to a list of filters that were applied.
+// filters adds to a list of applied filters.
 func filters(list string, leaks, resolved bool) string {
 	var have []string
 	if list != "" {

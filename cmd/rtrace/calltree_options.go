@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// yesNo is a switch that takes yes or no, as the original program's do.
+// yesNo is a switch with the value yes or no, as in the original program.
 type yesNo bool
 
 var _ pflag.Value = (*yesNo)(nil)
@@ -40,18 +40,18 @@ func (y *yesNo) String() string {
 	return "no"
 }
 
-// Type names the value in help texts that do not.
+// Type is the name of the value in help texts that give none.
 func (y *yesNo) Type() string { return "yes|no" }
 
-// addYesNo adds a switch; without a value it means yes.
+// addYesNo adds a switch. Without a value it is yes.
 func addYesNo(f *pflag.FlagSet, y *yesNo, name, usage string) {
 	f.Var(y, name, usage)
 	f.Lookup(name).NoOptDefVal = "yes"
 }
 
-// ignoreShortcuts stand for names of functions that say little about a program:
-// allocators, containers and event loops of common libraries. The names are those
-// that the original program leaves out for the flags.
+// ignoreShortcuts are flags for names of functions that are rarely interesting: allocators,
+// containers and event loops of common libraries. The names are those of the original
+// program.
 var ignoreShortcuts = [...]struct {
 	flag, usage     string
 	prefixes, parts []string
@@ -86,7 +86,7 @@ var ignoreShortcuts = [...]struct {
 	},
 }
 
-// parseSizes reads --size-range.
+// parseSizes parses --size-range.
 func (o *calltreeOptions) parseSizes() error {
 	if o.sizes == "" {
 		return nil
@@ -111,7 +111,7 @@ func (o *calltreeOptions) parseSizes() error {
 	return nil
 }
 
-// explain prints what --verbose and --node ask for.
+// explain prints what --verbose and --node request.
 func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 	if o.verbose {
 		for _, x := range []struct {
@@ -158,7 +158,7 @@ func (o *calltreeOptions) explain(w io.Writer, tree *calltree.Tree) {
 	}
 }
 
-// references prints which nodes refer to n: as what they call, or as a caller.
+// references prints the nodes that refer to n: as their callee, or as their caller.
 func references(w io.Writer, tree *calltree.Tree, n *calltree.Node) {
 	for _, other := range tree.Nodes {
 		for _, e := range other.Parents {
@@ -174,8 +174,7 @@ func references(w io.Writer, tree *calltree.Tree, n *calltree.Node) {
 	}
 }
 
-// counted passes on what src has and prints how many calls that were, if that is
-// asked for.
+// counted passes on the records of src and, if requested, prints how many calls they have.
 func (o *calltreeOptions) counted(src trace.Reader, w io.Writer) trace.Reader {
 	if !o.progress {
 		return src
@@ -183,7 +182,7 @@ func (o *calltreeOptions) counted(src trace.Reader, w io.Writer) trace.Reader {
 	return &countedReader{src: src, out: w}
 }
 
-// progressStep is after how many calls their number is printed.
+// progressStep is the number of calls between two outputs.
 const progressStep = 100_000
 
 // countedReader prints the number of the calls that it passes on.

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// TestCalltreeCorpus: byte for byte what the original rtrace-calltree wrote.
+// TestCalltreeCorpus compares byte for byte with the original rtrace-calltree.
 func TestCalltreeCorpus(t *testing.T) {
 	want, err := filepath.Glob(filepath.Join(spRtraceCorpus, "out/*/calltree-*.dot"))
 	if err != nil || len(want) != 56 {
@@ -35,7 +35,7 @@ func TestCalltreeCorpus(t *testing.T) {
 	}
 }
 
-// A binary trace gives the sums that the original has of its text.
+// A binary trace gives the sums that the original has for its text.
 func TestCalltreeBinary(t *testing.T) {
 	traces, err := filepath.Glob(filepath.Join(spRtraceCorpus, "out/*/lcr.txt"))
 	if err != nil || len(traces) != 14 {
@@ -86,7 +86,8 @@ func TestCalltreeUsage(t *testing.T) {
 	}
 }
 
-// TestCalltreeExplains: which nodes refer to another, and how many calls were read.
+// TestCalltreeExplains checks which nodes refer to another one, and the number of calls
+// read.
 func TestCalltreeExplains(t *testing.T) {
 	const text = "version=2.0, arch=x86_64, \n1. malloc(8) = 0x10\n\t0x1 inner() at a.c:1\n\t0x2 main() at a.c:2\n\n2. malloc(8) = 0x20\n\t0x2 main() at a.c:2\n\n"
 	_, errOut, code := runRtrace(text, "calltree", "--progress=yes", "--node=main() at a.c:2", "--show-references")

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// commands are the subcommands in the order of the help. A new subcommand is
-// one file with a constructor, and one row here.
+// commands returns the subcommands in the order of the help. A new subcommand is one file
+// with a constructor, and one row here.
 func commands() []command {
 	return []command{
 		infoCommand(),
@@ -51,14 +51,14 @@ func commands() []command {
 // command is one subcommand.
 type command struct {
 	name string
-	// page is the help without Name and Flags, which are filled in.
+	// page is the help without Name and Flags, which helpPage fills in.
 	page cli.Page
-	// setup declares the flags and returns what to do once they are parsed.
+	// setup declares the flags and returns the function to run once they are parsed.
 	setup func(f *flags) runFunc
 }
 
-// runFunc does the work of a subcommand. args is what was not a flag. Its
-// error decides the exit code (see package cli).
+// runFunc does the work of a subcommand. args are the arguments that are not flags. Its
+// error determines the exit code (see package cli).
 type runFunc func(ctx context.Context, s cli.Streams, args []string) error
 
 func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
@@ -94,12 +94,12 @@ type flags struct {
 	groups.Groups
 }
 
-// group starts a group of flags. They are listed in the order of their
-// declaration; the back-quoted word of a usage text names the value.
+// group starts a group of flags. They are listed in the order of declaration. The
+// back-quoted word of a usage text names the value.
 func (f *flags) group(title string) *pflag.FlagSet { return f.Group(title) }
 
-// finish adds the flags that every command has. An original program may have
-// another -h.
+// finish adds the flags that every command has. If a command has another -h, for an original
+// program, help has no short name.
 func (f *flags) finish() {
 	short := "h"
 	if f.HasShort(short) {

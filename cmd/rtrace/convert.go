@@ -24,9 +24,9 @@ func convertCommand() command {
 			Summary:  "write a trace in another format",
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
 			About: "Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
-				"Anything that the new format cannot represent goes to OUT.side, if OUT is a regular file and the input has such data: it is jsonl, or has a side file " +
-				"itself. swap always gets a side file, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If " +
-				"the input is cut, OUT contains its whole part.\n\n" +
+				"Data that the new format cannot represent goes to OUT.side. This file is written if OUT is a regular file, and the input is jsonl or has a side file " +
+				"itself. swap always gets one, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If the input " +
+				"is cut, OUT contains its whole part.\n\n" +
 				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
 				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.",
 			Lists: []cli.List{formatList(), profileList(), pointList},
@@ -90,14 +90,14 @@ type convert struct {
 	nettrace nettraceFlags
 	profile  profileFlags
 
-	encoder trace.Writer
-	side    *sidefile.Writer
-	swap    wire.Side                 // of the input
-	heap    func() *sidefile.HeapInfo // of the input, when that is read; may be nil
-	told    *sidefile.HeapInfo        // what a comment says of the heap
+	encoder  trace.Writer
+	side     *sidefile.Writer
+	swap     wire.Side                 // of the input
+	heap     func() *sidefile.HeapInfo // of the input, while it is read; may be nil
+	heapNote *sidefile.HeapInfo        // the side file's note on the state of the heap
 }
 
-// target finds out the format that is asked for.
+// target returns the requested format.
 func (c *convert) target() (encoder.Format, error) {
 	name := c.format
 	if name == "" {
@@ -161,7 +161,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 
 	c.format = format.Name
 	c.options.KeepSeq = in.Format == "text"
-	c.options.KeepOpaque = true // what was in the trace stays in it
+	c.options.KeepOpaque = true // other contents of the trace stay in it
 	c.options.Nettrace = c.nettrace.encoding(ctx, in, name, decoder.Options{Strict: c.input.strict, NoSide: c.input.noSide})
 	if c.encoder, err = encoder.New(format.Name, out, c.options); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 	return err
 }
 
-// finish completes what was written unless err makes it worthless.
+// finish completes the output, or discards it if err makes it worthless.
 func (c *convert) finish(err error) error {
 	if isIncomplete(err) {
 		if e := c.encoder.Close(); e != nil {
@@ -206,7 +206,7 @@ func (c *convert) finish(err error) error {
 			err = e
 		}
 	}
-	about := c.told
+	about := c.heapNote
 	if c.heap != nil {
 		about = cmp.Or(c.heap(), about)
 	}
@@ -221,13 +221,13 @@ func (c *convert) finish(err error) error {
 	return err
 }
 
-// WriteRecord gives r to the encoder and to the side file. The name of a side
-// file in the trace is that of the new one, or is dropped.
+// WriteRecord passes r to the encoder and to the side file. It replaces the name of a side
+// file in the trace with that of the new one, or drops it.
 func (c *convert) WriteRecord(r *trace.Record) error {
 	if r.Kind == trace.KindComment {
 		if about, ok := sidefile.ParseComment(r.Comment); ok {
 			about.Time = r.Time
-			c.told = &about
+			c.heapNote = &about
 		}
 	}
 	if r.Kind == trace.KindAttachment && r.Attachment.Name == "side" {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestProfileAfterExec: the main program of a profile, which is its first mapping,
-// is the one that ran last, unless the window ends before that one began.
+// TestProfileAfterExec: the main program of a profile, which is its first mapping, is the
+// one that ran last, unless the window ends before that one began.
 func TestProfileAfterExec(t *testing.T) {
 	lines := []string{
 		`{"format":"rtrace-jsonl","version":1}`,

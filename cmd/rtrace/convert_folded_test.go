@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFoldedLikeCalltree: through each function goes what the original's graph of
-// counts says. Functions of several places are several nodes there, of which a
-// stack has one.
+// TestFoldedLikeCalltree: each function has the calls of the original's graph of counts. A
+// function with several places is several nodes there, and a stack contains one of them.
 func TestFoldedLikeCalltree(t *testing.T) {
 	node := regexp.MustCompile(`(?m)^N\d+ \[label="(\w+)\(\)\\n[^"]*% \((\d+)\)"`)
 	compared := 0

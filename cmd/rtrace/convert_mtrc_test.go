@@ -20,8 +20,8 @@ import (
 
 const mtrcFiles = "../../testdata/corpus/mpatrol/"
 
-// Real tracing files of mpatrol survive the way through jsonl byte for byte, and
-// every format takes them.
+// Real tracing files of mpatrol survive conversion to jsonl and back byte for byte, and
+// every format can represent them.
 func TestConvertMTRC(t *testing.T) {
 	files, err := filepath.Glob(mtrcFiles + "real/*.trace")
 	if err != nil || len(files) < 6 {
@@ -47,7 +47,7 @@ func TestConvertMTRC(t *testing.T) {
 			}
 			code, back, errOut := try(cli.Streams{In: strings.NewReader(out)}, "convert", "-f", "mtrc")
 			if format == "text" && strings.HasSuffix(path, "fork.trace") {
-				continue // text does not tell where the second stream begins
+				continue // text does not mark where the second stream begins
 			}
 			if code != cli.OK || errOut != "" {
 				t.Errorf("%s from %s: exit code %d, %s", path, format, code, errOut)
@@ -67,8 +67,7 @@ func TestConvertMTRC(t *testing.T) {
 	}
 }
 
-// Whatever trace of the corpus is converted, what is written keeps the rules of
-// the format.
+// Every trace of the corpus converts to a file that obeys the rules of the format.
 func TestConvertMTRCRules(t *testing.T) {
 	read := 0
 	err := filepath.WalkDir("../../testdata/corpus", func(path string, e fs.DirEntry, err error) error {
@@ -78,7 +77,7 @@ func TestConvertMTRCRules(t *testing.T) {
 		for _, flags := range [][]string{nil, {"--mtrc-words=4"}, {"--mtrc-legacy"}} {
 			code, out, _ := try(cli.Streams{}, append([]string{"convert", "-f", "mtrc", path}, flags...)...)
 			if code == cli.Failed {
-				return nil // it is no trace
+				return nil // it is not a trace
 			}
 			t.Run(fmt.Sprint(path, flags), func(t *testing.T) {
 				rules := testutil.MTRCRules{}
@@ -123,7 +122,7 @@ func TestConvertMTRCFlags(t *testing.T) {
 			t.Errorf("%v: other events", tt.args)
 		}
 	}
-	// The suffix of a file tells the format.
+	// The suffix of a file selects the format.
 	out := filepath.Join(t.TempDir(), "out.mtrc")
 	if code, _, errOut := try(cli.Streams{}, "convert", "-o", out, name); code != cli.OK || errOut != "" {
 		t.Fatalf("exit code %d, %s", code, errOut)
@@ -134,8 +133,8 @@ func TestConvertMTRCFlags(t *testing.T) {
 	}
 }
 
-// What mtrc cannot hold is in the side file and comes back with it: processes,
-// threads' names, losses, sizes that the legacy form clamps.
+// The side file has what mtrc cannot represent, and restores it: processes, names of
+// threads, losses, sizes that the legacy form clamps.
 func TestConvertMTRCSide(t *testing.T) {
 	rich := `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","arch":"x86_64","pointer_size":8}
@@ -163,7 +162,7 @@ func TestConvertMTRCSide(t *testing.T) {
 			}
 			for line := range strings.Lines(rich) {
 				line = strings.NewReplacer(
-					`"header",`, `"header","format":"mtrc","version":"1.5.1",`, // what was read last
+					`"header",`, `"header","format":"mtrc","version":"1.5.1",`, // last record
 					`"depth":32`, `"depth":-1`, `"resource","pid":7`, `"resource"`, // lost
 				).Replace(line)
 				if flags != nil {
@@ -180,7 +179,7 @@ func TestConvertMTRCSide(t *testing.T) {
 	}
 }
 
-// A file that is cut is read as far as it goes, and so is one that breaks rules.
+// A file that is cut, or breaks rules, is read up to that place.
 func TestInfoMTRC(t *testing.T) {
 	for _, tt := range []struct {
 		file string
@@ -203,8 +202,8 @@ func TestInfoMTRC(t *testing.T) {
 	}
 }
 
-// history lists the blocks of a file as they come and go, numbered anew from 1 in
-// each stream. A move is a free and an allocation if split says so.
+// history lists the blocks of a file as they come and go, numbered from 1 in each stream. If
+// split is true, a move is a free and an allocation.
 func history(t *testing.T, data string, split bool) string {
 	t.Helper()
 	s, err := mtrc.NewScanner(strings.NewReader(data), mtrc.Options{})

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// A trace in nettrace is the trace: back in jsonl it is what it was, in either
-// version, and no side file is beside it.
+// A trace in nettrace is the whole trace: converted back to jsonl it is unchanged, in either
+// version and without a side file.
 func TestConvertNettrace(t *testing.T) {
 	const name = "../../testdata/corpus/sp-rtrace/c-leaks.rtrace"
 	code, want, errOut := try(cli.Streams{}, "convert", "-f", "jsonl", name)

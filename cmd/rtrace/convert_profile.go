@@ -27,11 +27,11 @@ type profileFormat struct {
 	name, desc string
 	suffixes   []string // of file names
 	holds      content
-	labels     bool // has a place for them
+	labels     bool // the format has a place for them
 	write      func(io.Writer, *stacks.Profile, stacks.Value) error
 }
 
-// profileFormats are the formats that convert writes besides those of traces.
+// profileFormats are the formats of profiles that convert writes.
 var profileFormats = []profileFormat{
 	{"pprof", "profile for go tool pprof and other readers of its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
 	{"folded", "one stack and a number per line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
@@ -47,11 +47,11 @@ func profileFormatNames() []string {
 	return names
 }
 
-// profileNames lists the names of the formats.
+// profileNames returns the names of the formats as a list for people.
 func profileNames() string { return strings.Join(profileFormatNames(), ", ") }
 
-// findProfile returns the format that is asked for by its name, or without one by
-// the suffix of the output.
+// findProfile returns the requested format, by its name or otherwise by the suffix of the
+// output.
 func findProfile(name, output string) (profileFormat, bool) {
 	for _, f := range profileFormats {
 		if f.name == name || name == "" && slices.ContainsFunc(f.suffixes, func(s string) bool { return strings.HasSuffix(output, s) }) {
@@ -61,7 +61,7 @@ func findProfile(name, output string) (profileFormat, bool) {
 	return profileFormat{}, false
 }
 
-// profileFlags are the flags of those formats.
+// profileFlags are the flags of these formats.
 type profileFlags struct {
 	blockFlags
 	window windowFlags
@@ -81,7 +81,7 @@ func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
 	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
 	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the mapped files")
-	f.BoolVar(&p.mangled, "no-demangle", false, "print linker names of functions (mangled)")
+	f.BoolVar(&p.mangled, "no-demangle", false, "print mangled names of functions")
 	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, if there is one, as in rtrace leaks --by function) or innermost (of any file, with operator new)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "pprof: distinguish samples by `LABELS`, separated by commas: thread, function (that allocated) or none")
 	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)
@@ -101,7 +101,7 @@ func (p *profileFlags) given() string {
 	return name
 }
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (p *profileFlags) check() error {
 	p.shown, _ = stacks.ParseValue(p.value)
 	p.policy, _ = resolve.ParsePolicy(p.caller)
@@ -141,13 +141,13 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 	return p.in.examine(ctx, s, "convert", args, read, func(*input) error { return format.write(out, profile, p.shown) })
 }
 
-// read sums up the trace. It returns what was found also with an error.
+// read sums up the trace. Its result is usable even with an error.
 func (p *profileFlags) read(ctx context.Context, in *input, file string, format *profileFormat, warn func(error)) (*stacks.Profile, error) {
 	head := &headReader{src: in}
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
 	resolver := p.resolver()
-	defer func() { _ = resolver.Save() }() // the next run is only slower without
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
 	p.observeLate(ctx, resolver, in, file)
 	locator := p.locator(resolver, p.policy)
 	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
@@ -185,7 +185,7 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	return x, err
 }
 
-// headReader passes records on and remembers what the first ones say.
+// headReader passes records on and keeps facts from the first ones.
 type headReader struct {
 	src     trace.Reader
 	header  trace.Header
@@ -207,7 +207,7 @@ func (h *headReader) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// wall is a moment of the trace's clock in ns since 1970, 0 if that is unknown.
+// wall converts a time of the trace's clock to ns since 1970; 0 if that is unknown.
 func (h *headReader) wall(clock int64) int64 {
 	if h.header.WallTime != 0 {
 		return clock - h.header.ClockTime + h.header.WallTime
@@ -215,8 +215,8 @@ func (h *headReader) wall(clock int64) int64 {
 	return h.process.WallTime
 }
 
-// checkProfile says what is wrong if a flag of profiles is given for a format of
-// traces, or the other way round.
+// checkProfile returns an error if a flag for profiles is used with a format of traces, or
+// vice versa.
 func (c *convert) checkProfile(isProfile bool, format string) error {
 	if name := c.profile.given(); name != "" && !isProfile {
 		return cli.Usagef("--%s is of the formats %s; %s is one of traces", name, profileNames(), format)

@@ -27,8 +27,8 @@ func (s sums) add(key string, n uint64) {
 	}
 }
 
-// selfTrace compiles and runs testdata/selftrace.cpp. It returns the trace that
-// the program wrote of itself, and what it says that its functions allocated.
+// selfTrace compiles and runs testdata/selftrace.cpp. It returns the trace that the program
+// wrote about itself, and the program's own figures for its functions.
 func selfTrace(t *testing.T) (file string, truth [stacks.Values]sums) {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,8 +69,8 @@ func parse(t *testing.T, text string) (n uint64) {
 	return n
 }
 
-// withoutParameters is what compilers agree on about the name of a function:
-// debugging information has parameters of some only.
+// withoutParameters returns the part of a function's name on which compilers agree:
+// debugging information has parameters only for some.
 func withoutParameters(name string) string {
 	if i := strings.LastIndexByte(name, '('); i > 0 && !strings.Contains(name, "lambda") {
 		return name[:i]
@@ -78,7 +78,7 @@ func withoutParameters(name string) string {
 	return name
 }
 
-// pprofPath is where go has pprof: go tool itself takes longer than what it runs.
+// pprofPath is the path of pprof. go tool itself takes longer than the program that it runs.
 var pprofPath = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "tool", "-n", "pprof").CombinedOutput()
 	if err != nil {
@@ -112,7 +112,7 @@ func pprofTool(t *testing.T, args ...string) string {
 
 var topLine = regexp.MustCompile(`(?m)^ *(\d+)B? +\S+% +\S+% +(\d+)B? +\S+% +(.*?)(?: \(inline\))?$`)
 
-// topOf is what go tool pprof -top says that functions allocate themselves.
+// topOf returns the functions' own allocations according to go tool pprof -top.
 func topOf(t *testing.T, file string, v stacks.Value, args ...string) sums {
 	t.Helper()
 	flat := sums{}
@@ -133,9 +133,8 @@ func profileOf(t *testing.T, file string, args ...string) string {
 	return out
 }
 
-// TestProfilesOfSelf compares each format with what the program says of itself,
-// by function, with inlined ones and those that only the C++ library calls
-// directly.
+// TestProfilesOfSelf compares each format with the program's own figures, by function, with
+// inlined functions and those that only the C++ library calls directly.
 func TestProfilesOfSelf(t *testing.T) {
 	file, truth := selfTrace(t)
 	profile := profileOf(t, file, "-r")
@@ -175,8 +174,8 @@ func TestProfilesOfSelf(t *testing.T) {
 	compareSymbols(t, file, truth[stacks.InuseSpace])
 }
 
-// compareSymbols has pprof find the names by itself, for which mappings, offsets
-// and build-ids must be right.
+// compareSymbols has pprof find the names itself, which requires the right mappings, offsets
+// and build IDs.
 func compareSymbols(t *testing.T, file string, truth sums) {
 	program := filepath.Join(filepath.Dir(file), "selftrace")
 	notes, err := exec.Command("readelf", "-n", program).Output()
@@ -205,8 +204,8 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// compareSpeedscope looks at the structure that the schema of speedscope asks
-// for, and adds up the innermost frames.
+// compareSpeedscope checks the structure against the schema of speedscope, and adds up the
+// innermost frames.
 func compareSpeedscope(t *testing.T, file string, truth [stacks.Values]sums) {
 	out, errOut, code := runRtrace("", "convert", "-r", "-f", "speedscope", "--value", "alloc_space", file)
 	if code != cli.OK {
@@ -281,7 +280,7 @@ var (
 	rawLocation = regexp.MustCompile(`(?m)^ +(\d+): 0x([0-9a-f]+) `)
 )
 
-// stacksOf is what pprof says that is in use by stacks of addresses.
+// stacksOf returns what is in use by stacks of addresses, according to pprof.
 func stacksOf(t *testing.T, file string) sums {
 	t.Helper()
 	raw := pprofTool(t, "-raw", file)
@@ -304,8 +303,8 @@ func stacksOf(t *testing.T, file string) sums {
 	return got
 }
 
-// TestProfilesLikeLeaks compares what go tool pprof says of real traces with
-// leaks, stack by stack, and of those that have names or callers, by function.
+// TestProfilesLikeLeaks compares the results of go tool pprof for real traces with leaks,
+// stack by stack, and for traces with names or callers by function.
 func TestProfilesLikeLeaks(t *testing.T) {
 	self, _ := selfTrace(t)
 	files := []string{self}
@@ -351,7 +350,7 @@ func TestProfilesLikeLeaks(t *testing.T) {
 	}
 }
 
-// TestTopOfSelf compares what a program says of itself with top.
+// TestTopOfSelf compares a program's own figures with top.
 func TestTopOfSelf(t *testing.T) {
 	file, truth := selfTrace(t)
 	var got [stacks.Values]sums

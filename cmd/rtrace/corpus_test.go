@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// Real traces survive the way through jsonl byte for byte, and through a dump.
+// Real traces survive conversion to jsonl and back byte for byte, and a dump.
 func TestCorpusThroughJSONLines(t *testing.T) {
 	// The original writes HINF with 32-bit addresses on 64-bit machines; we
 	// never do.

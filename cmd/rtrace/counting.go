@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// countList explains what the figures of all commands are that count blocks.
+// countList explains the figures of all commands that count blocks.
 var countList = cli.List{Title: "Counting", Rows: []cli.ListRow{
 	{Name: "live", Text: "allocated and not freed. An allocation at the address of a live block ends that block, because its free is missing"},
 	{Name: "unknown", Text: "live when the recording had a gap, such as a pause for --max-rate, in which frees were not recorded. The block stays unknown until it is freed or its address is allocated again. It does not count as live, except in the peak"},
@@ -16,7 +16,7 @@ var countList = cli.List{Title: "Counting", Rows: []cli.ListRow{
 	{Name: "realloc", Text: "one call that ends a block and begins another. If a format has a free and an allocation for it, these count as one call if one follows the other and both have the same function and thread"},
 }}
 
-// unknownText says how much is unknown, and why.
+// unknownText describes unknown blocks, and why they are unknown.
 func unknownText(a amount) string {
 	return fmt.Sprintf("unknown: %s (%s), live when the recording had a gap, in which frees were not recorded", plural(a.Blocks, "block"), plural(a.Bytes, "byte"))
 }
@@ -43,7 +43,8 @@ func youngOf(y *live.Young) *youngObject {
 	return &youngObject{name, int64(y.Recorded), int64(y.Usual), y.Young, y.Before}
 }
 
-// youngText says why live blocks may be freed soon; it is empty if nothing says so.
+// youngText explains why live blocks may be freed soon. It returns "" if there is no such
+// reason.
 func youngText(y *live.Young) string {
 	switch y.Judge() {
 	case live.ManyFromBefore:
@@ -59,7 +60,7 @@ func youngText(y *live.Young) string {
 	return ""
 }
 
-// lasting prints how long a recording lasted.
+// lasting returns the duration of a recording as text.
 func lasting(d time.Duration) string {
 	if d == 0 {
 		return "time"

@@ -15,14 +15,14 @@ func diffCommand() command {
 			Summary:  "print what grew between two traces, or two moments of one",
 			Synopsis: []string{"[flags] A B", "[flags] --from POINT [--to POINT] FILE"},
 			About: "Adds up the blocks that are live at the end of A and of B, or at two moments of one trace, by call site, and prints the differences: the largest " +
-				"growth first, the largest decrease last. With --to, that moment counts instead of the end of each trace. Without --from, a trace is compared with its " +
-				"beginning, when nothing was live.\n\n" +
+				"growth first, the largest decrease last. With --to, that moment counts instead of the end of each trace. Without --from, a single trace is compared " +
+				"with its beginning, when nothing was live.\n\n" +
 				"Only blocks that were allocated in a recording are compared; blocks from before it are not known. The difference of two recordings of a running " +
 				"process is therefore not how much the process grew between them, but how much more one recording left allocated. To see what grew in a process, record " +
 				"once and compare two moments.\n\n" +
-				"If one of the two recordings has frees of earlier blocks, it is of a running process. If they then differ in length by more than a tenth of the longer " +
-				"one, rtrace also prints what each left allocated per second, and sorts by the growth of that rate.\n\n" +
-				"Groups of two traces are the same if they are printed the same, except for the folders of modules. The traces may thus be of two runs of a program: " +
+				"If one of the two recordings has frees of earlier blocks, it is of a running process. If the two then differ in length by more than a tenth of the " +
+				"longer one, rtrace also prints what each left allocated per second, and sorts by the growth of that rate.\n\n" +
+				"Groups of the two traces match if their printed texts are the same, ignoring the folders of modules. The traces may thus be of two runs of a program: " +
 				"where a function is not known, the printed address is that in its file, and threads are identified by name, the first thread of a process as main. If " +
 				"the traces are of two versions of a program, use -r and --by function, which leaves lines out.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
@@ -40,7 +40,7 @@ func diffCommand() command {
 			o.addGroups(what, sites.ByFunction)
 			what.BoolVar(&o.allocated, "allocated", false, "compare all blocks allocated up to that moment, freed or not, instead of live blocks")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
-			o.window.addFrom(what, "one trace: compare with `POINT`")
+			o.window.addFrom(what, "compare a single trace with its state at `POINT`")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))
@@ -74,7 +74,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	case two:
 		err = r.read(ctx, s, args[:1], r.before)
 		if isIncomplete(err) {
-			// What is wrong with the first one is said, too.
+			// Errors of the first one are reported, too.
 			if e := r.read(ctx, s, args[1:], r.after); err == nil || !isIncomplete(e) {
 				err = e
 			} else if e != nil {
@@ -93,7 +93,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	return err
 }
 
-// read adds up a trace and gives that to add.
+// read sums up a trace and passes the result to add.
 func (r *diffReport) read(ctx context.Context, s cli.Streams, args []string, add func(*tally)) error {
 	o := r.options
 	file, err := oneFile(s, args)

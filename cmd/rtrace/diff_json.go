@@ -2,33 +2,33 @@ package main
 
 import "strings"
 
-// diffObject is what 'rtrace diff --json' prints.
+// diffObject is the output of 'rtrace diff --json'.
 type diffObject struct {
 	By          string      `json:"by"`
 	Resource    string      `json:"resource"`
-	What        string      `json:"what"`            // live or allocated; only what was allocated in the recording
-	Compared    string      `json:"compared"`        // traces, or moments of one
-	BeforeTime  int64       `json:"before_duration"` // ns from the first call to the moment that is compared; 0 if not known
+	What        string      `json:"what"`            // live or allocated; only blocks allocated in the recording
+	Compared    string      `json:"compared"`        // traces, or moments of one trace
+	BeforeTime  int64       `json:"before_duration"` // ns from the first call to the compared moment; 0 if not known
 	AfterTime   int64       `json:"after_duration"`
 	Unknown     diffUnknown `json:"unknown"`
 	Total       diffFigures `json:"total"`
 	Groups      []diffGroup `json:"groups"`       // with a difference
-	OtherGroups int         `json:"other_groups"` // those that --top leaves out
-	Others      diffFigures `json:"others"`       // in them
+	OtherGroups int         `json:"other_groups"` // groups that --top leaves out
+	Others      diffFigures `json:"others"`       // sums of these
 }
 
-// diffUnknown is what was live when a recording had a gap.
+// diffUnknown counts blocks that were live when a recording had a gap.
 type diffUnknown struct {
 	Before amount `json:"before"`
 	After  amount `json:"after"`
 }
 
 type diffFigures struct {
-	Blocks int64  `json:"blocks"` // after less before
+	Blocks int64  `json:"blocks"` // after minus before
 	Bytes  int64  `json:"bytes"`
 	Before amount `json:"before"`
 	After  amount `json:"after"`
-	// Of two traces with times: for each second of them.
+	// For two traces with times: per second of each.
 	BeforeRate *diffRate `json:"before_per_second,omitempty"`
 	AfterRate  *diffRate `json:"after_per_second,omitempty"`
 }
@@ -39,7 +39,7 @@ type diffRate struct {
 }
 
 type diffGroup struct {
-	Name string `json:"name"` // as text prints it, with line ends between frames
+	Name string `json:"name"` // as printed as text, with line ends between frames
 	diffFigures
 	groupIdentity
 }

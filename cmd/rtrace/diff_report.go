@@ -14,30 +14,30 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// diffReport is what 'rtrace diff' prints.
+// diffReport is the output of 'rtrace diff'.
 type diffReport struct {
 	options *diffOptions
-	rows    map[string]*diffRow // by what is printed of them
+	rows    map[string]*diffRow // by their printed text
 	total   diffRow
-	unknown [2]live.Amount // before and after: of that nothing is known
-	lasted  [2]int64       // ns from the first call to the moment that is compared; 0 if that is not known
-	moments bool           // of one trace
-	running bool           // a recording freed blocks from before it: the process was running
+	unknown [2]live.Amount // unknown blocks, before and after
+	lasted  [2]int64       // ns from the first call to the compared moment; 0 if not known
+	moments bool           // both moments are of one trace
+	running bool           // a recording freed earlier blocks: the process was running
 }
 
-// diffRow is a group, or all of them, before and after.
+// diffRow is a group, or all groups, before and after.
 type diffRow struct {
 	texts         []string
 	identity      groupIdentity
 	before, after live.Amount
 }
 
-// grown is by how much the group grew; it is negative if it shrank.
+// grown returns the growth of the group; it is negative if it shrank.
 func (d *diffRow) grown() (blocks, bytes int64) {
 	return int64(d.after.Blocks - d.before.Blocks), int64(d.after.Bytes - d.before.Bytes)
 }
 
-// figure is what is compared of a group.
+// figure is the compared amount of a group.
 func (r *diffReport) figure(u usage.Usage) live.Amount {
 	if r.options.allocated {
 		return u.Allocated
@@ -45,8 +45,8 @@ func (r *diffReport) figure(u usage.Usage) live.Amount {
 	return u.Live
 }
 
-// before takes the first trace, after the second one, both one that is compared
-// with an earlier moment of itself.
+// before adds the first trace, after adds the second one, and both adds the moments of a
+// single trace.
 func (r *diffReport) before(t *tally) {
 	r.total.before = r.figure(t.counter.Total())
 	r.unknown[0], r.lasted[0] = t.counter.Total().Unknown, t.calls.stats.last-t.calls.stats.first
@@ -69,7 +69,7 @@ func (r *diffReport) both(t *tally) {
 	r.after(t)
 	r.moments = true
 	if r.options.window.from == "" {
-		return // with the beginning, when there was nothing
+		return // compared with the beginning, when nothing was live
 	}
 	r.total.before = r.figure(t.total)
 	r.unknown[0], r.lasted[0] = t.total.Unknown, t.started-t.calls.stats.first
@@ -78,8 +78,8 @@ func (r *diffReport) both(t *tally) {
 	}
 }
 
-// row returns the row of a group. It is that of another trace's group if both
-// read the same but for the folders that modules are in.
+// row returns the row of a group. A group of the other trace has the same row if both print
+// the same text, except for the folders of modules.
 func (r *diffReport) row(t *tally, n int) *diffRow {
 	g := t.groups.At(n)
 	texts := t.texts(g)
@@ -104,8 +104,8 @@ func (r *diffReport) row(t *tally, n int) *diffRow {
 	return d
 }
 
-// threadName is the name of a thread, which may be that of several, or of one in
-// another run. Without a name it is the id.
+// threadName returns the name of a thread, which several threads may share, also in another
+// run. Without a name it returns the id.
 func (x *groupTexts) threadName(g *sites.Group) string {
 	if name := x.stats.threads[threadKey{g.PID, g.TID}]; name != "" {
 		return sites.Printable(name)
@@ -116,14 +116,13 @@ func (x *groupTexts) threadName(g *sites.Group) string {
 	return x.thread(g.PID, g.TID, g.Thread)
 }
 
-// faster is by how many bytes per second a group grew faster.
+// faster returns the growth of a group in bytes per second.
 func (r *diffReport) faster(d *diffRow) float64 {
 	return r.rate(d.after, 1).Bytes - r.rate(d.before, 0).Bytes
 }
 
-// sorted returns the rows with a difference, those that grew most first, and
-// what those have that --top leaves out. Where rates are compared, those that grew
-// faster are first.
+// sorted returns the rows with a difference, those that grew most first, and the sums of the
+// rows that --top leaves out. If rates are compared, those that grew faster are first.
 func (r *diffReport) sorted() (rows []*diffRow, more int, rest diffRow) {
 	for _, d := range r.rows {
 		if d.before != d.after {
@@ -156,21 +155,21 @@ func (r *diffReport) write(w io.Writer) error {
 	return r.print(w)
 }
 
-// rated reports whether rates are what can be compared: two traces whose lengths differ by
-// more than a tenth of the longer one, of a process that was running. Of whole runs of a
-// program they say nothing.
+// rated reports whether rates are compared: for two traces of a running process whose
+// lengths differ by more than a tenth of the longer one. For whole runs of a program, rates
+// mean nothing.
 func (r *diffReport) rated() bool {
 	least, most := min(r.lasted[0], r.lasted[1]), max(r.lasted[0], r.lasted[1])
 	return !r.moments && r.running && least > 0 && most-least > most/10
 }
 
-// rate is an amount for each second of the trace, before or after.
+// rate is an amount per second of the trace, before or after.
 func (r *diffReport) rate(a live.Amount, after int) diffRate {
 	s := float64(r.lasted[after]) / 1e9
 	return diffRate{float64(a.Blocks) / s, float64(a.Bytes) / s}
 }
 
-// heading says what is compared.
+// heading returns the line that names what is compared.
 func (r *diffReport) heading() string {
 	const without = "; earlier blocks are not included"
 	switch {
@@ -186,7 +185,7 @@ func (r *diffReport) heading() string {
 	return "compared: blocks allocated in each recording and still live at its end" + without
 }
 
-// in says how long a recording had lasted.
+// in returns how long a recording lasted up to its moment.
 func (r *diffReport) in(after int) string {
 	switch d := r.lasted[after]; {
 	case d <= 0:
@@ -198,7 +197,8 @@ func (r *diffReport) in(after int) string {
 	}
 }
 
-// unknownLine says what is unknown; it is empty if nothing is, or if that does not matter.
+// unknownLine returns the line about unknown blocks. It is empty if there are none, or if
+// they do not matter.
 func (r *diffReport) unknownLine(when string, u live.Amount) string {
 	if u.Blocks == 0 || r.options.allocated {
 		return ""
@@ -266,7 +266,7 @@ func (r *diffReport) print(w io.Writer) error {
 	return err
 }
 
-// signed is a number with its sign.
+// signed returns a number with its sign.
 func signed(n int64) string {
 	if n == 0 {
 		return "0"

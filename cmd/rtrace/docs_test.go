@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The pages in docs/cli are made from the flags: go test ./cmd/rtrace -run
-// Docs -update refreshes them.
+// The pages in docs/cli are generated from the flags: go test ./cmd/rtrace -run Docs -update
+// refreshes them.
 func TestDocs(t *testing.T) {
 	pages := map[string]*cli.Page{"rtrace": overview()}
 	for _, c := range commands() {
@@ -54,7 +54,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// Each page has what a page must have.
+// Each page has all required parts.
 func TestHelpPages(t *testing.T) {
 	for _, c := range commands() {
 		page := c.helpPage()
@@ -85,8 +85,8 @@ func TestHelpPages(t *testing.T) {
 	}
 }
 
-// TestExamples: each page has two examples at least, with flags that the command has.
-// What stands behind a pipe or belongs to another program is not looked at.
+// TestExamples: each page has at least two examples, with flags that the command has.
+// Commands after a pipe and those of other programs are not checked.
 func TestExamples(t *testing.T) {
 	all := map[string]command{}
 	for _, c := range commands() {
@@ -129,7 +129,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Each subcommand and flag that README.md and docs/ use is in the help.
+// The help contains each subcommand and flag that README.md and docs/ use.
 func TestDocumentedCommands(t *testing.T) {
 	all := testutil.DocumentedCommands(t, "rtrace")
 	if len(all) < 20 {
@@ -151,7 +151,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// The help of each command is a screen.
+// The help of each command fits on a screen.
 func TestHelpIsAScreen(t *testing.T) {
 	pages := []*cli.Page{overview()}
 	for _, c := range commands() {

@@ -105,7 +105,7 @@ var packetDumps = map[string]func(w io.Writer, r io.Reader, strict bool) error{
 	},
 }
 
-// swapDump makes a dump of one of SWAP's kinds of files, which tells what is damaged.
+// swapDump makes a dump of one kind of SWAP file. The dump reports damage.
 func swapDump(dump func(io.Writer, io.Reader, swap.Options) (uint64, error)) func(io.Writer, io.Reader, bool) error {
 	return func(w io.Writer, r io.Reader, strict bool) error {
 		damaged, err := dump(w, r, swap.Options{Strict: strict})

@@ -23,14 +23,15 @@ import (
 const (
 	// extremesVariable names the traces that the child of TestExtremes reads.
 	extremesVariable = "RTRACE_EXTREMES"
-	// extremesMemory is how much writable memory a subcommand may map for a trace of a few lines.
+	// extremesMemory is the writable memory in bytes that a subcommand may map for a trace
+	// of a few lines.
 	extremesMemory = 384 << 20
-	// extremesOutput is how much it may print or write to a file.
+	// extremesOutput is the number of bytes that it may print or write to a file.
 	extremesOutput = 24 << 20
 )
 
-// extremeRecord is a record of jsonl. Numbers are texts, since some exceed what a
-// reader of JSON keeps.
+// extremeRecord is a record of jsonl. Numbers are texts, because some are too large for a
+// reader of JSON.
 type extremeRecord struct {
 	kind string
 	keys map[string]any
@@ -298,9 +299,8 @@ swap-maps FILE
 swap-calls FILE
 `
 
-// TestExtremes runs each subcommand on small traces whose times, sizes, addresses
-// and counts are at their limits, in each format. None may need much memory or
-// print much, nor crash.
+// TestExtremes runs each subcommand on small traces whose times, sizes, addresses and counts
+// are at their limits, in each format. None may use much memory, print much, or crash.
 func TestExtremes(t *testing.T) {
 	if name := os.Getenv(extremesVariable); name != "" {
 		extremesChild(t, name)
@@ -330,7 +330,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// lastLines returns the last command that began and what follows it, cut to n lines.
+// lastLines returns the last command that began and the lines after it, cut to n lines.
 func lastLines(out []byte, n int) string {
 	if at := bytes.LastIndex(out, []byte("\nrtrace ")); at >= 0 {
 		out = out[at:]
@@ -339,7 +339,7 @@ func lastLines(out []byte, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
-// extremesChild runs the commands on a trace and on what it is in other formats.
+// extremesChild runs the commands on a trace and on its conversions to other formats.
 func extremesChild(t *testing.T, file string) {
 	limitMemory(t)
 	dir := filepath.Dir(file)
@@ -372,8 +372,8 @@ func extremesChild(t *testing.T, file string) {
 	}
 }
 
-// limitMemory makes the process fail when it maps more memory than a subcommand may,
-// and when a file becomes longer than one may write.
+// limitMemory makes the process fail when it maps more memory, or writes a longer file, than
+// a subcommand may.
 func limitMemory(t *testing.T) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -399,7 +399,8 @@ func limitMemory(t *testing.T) {
 	}
 }
 
-// tooMuch counts what is written to it, and refuses more than a subcommand may write.
+// tooMuch counts the bytes that are written to it, and refuses more than a subcommand may
+// write.
 type tooMuch struct{ n int }
 
 func (m *tooMuch) Write(b []byte) (int, error) {
@@ -409,7 +410,7 @@ func (m *tooMuch) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// extreme runs a subcommand and demands that it ends as one does.
+// extreme runs a subcommand and checks that it ends properly.
 func extreme(t *testing.T, args ...string) cli.ExitCode {
 	t.Helper()
 	fmt.Println("rtrace", strings.Join(args, " "))

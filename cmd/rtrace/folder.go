@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// folder is a folder of results. It appears under its name when all of it is
-// complete, and never takes the place of anything but an empty folder.
+// folder is a folder of results. It appears under its name when all of it is complete, and
+// replaces nothing but an empty folder.
 type folder struct {
 	path      string
 	temporary string
@@ -38,7 +38,7 @@ func createFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// write makes a file in the folder.
+// write creates a file in the folder.
 func (f *folder) write(name string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(filepath.Join(f.temporary, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -50,8 +50,8 @@ func (f *folder) write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// finish keeps the folder if err leaves something worth keeping, else discards
-// it. It returns err, or what went wrong last.
+// finish keeps the folder if err leaves something worth keeping, and otherwise discards it.
+// It returns err, or the last failure.
 func (f *folder) finish(err error) error {
 	if !isIncomplete(err) {
 		return errors.Join(err, os.RemoveAll(f.temporary))
@@ -62,7 +62,7 @@ func (f *folder) finish(err error) error {
 	return err
 }
 
-// place gives the folder its name. An empty folder of that name gives way.
+// place gives the folder its name. It replaces an empty folder of that name.
 func (f *folder) place() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// fromFunctionCommand adds up what was allocated through a function, as
-// rtrace-from-function of sp-rtrace did.
+// fromFunctionCommand adds up allocations through a function, like rtrace-from-function of
+// sp-rtrace.
 func fromFunctionCommand() command {
 	return command{
 		name: "from-function",

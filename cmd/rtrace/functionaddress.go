@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// functionAddressCommand prints where in a file a function is, as
-// rtrace-function-address of sp-rtrace did with nm.
+// functionAddressCommand prints where a function is in a file, as rtrace-function-address of
+// sp-rtrace did with nm.
 func functionAddressCommand() command {
 	return command{
 		name: "function-address",
@@ -85,9 +85,9 @@ func functionAddress(s cli.Streams, path, name string, all bool) error {
 	return nil
 }
 
-// functionsNamed returns the functions that a name may mean, by ascending
-// address: those that have it exactly, else those that have it without
-// parameters. Of several names of the same code one is returned.
+// functionsNamed returns the functions with a name, in ascending order of address: those
+// with exactly that name or, if there are none, those with that name and parameters. If the
+// same code has several names, it returns one of them.
 func functionsNamed(file *symbol.File, name string) []symbol.Symbol {
 	var exact, bare []symbol.Symbol
 	for i := range file.Functions() {

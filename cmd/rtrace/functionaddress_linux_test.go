@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// The addresses of functions in programs that were compiled just now are those
-// that package debug/elf reads.
+// The addresses of functions in newly compiled programs are those that package debug/elf
+// reads.
 func TestFunctionAddress(t *testing.T) {
 	dir := t.TempDir()
 	source, link := filepath.Join(dir, "prog.cc"), filepath.Join(dir, "link")

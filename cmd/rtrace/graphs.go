@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// graphsCommand makes a folder of pictures and texts about a trace, as the
-// scripts rtrace-graphs-overview and rtrace-graphs-function did.
+// graphsCommand creates a folder of pictures and texts about a trace, like the scripts
+// rtrace-graphs-overview and rtrace-graphs-function.
 func graphsCommand() command {
 	return command{
 		name: "graphs",
@@ -44,7 +44,7 @@ func graphsCommand() command {
 			what := f.group("What to show")
 			o.process.add(what)
 			what.BoolVarP(&o.blocks.addresses, "addresses", "a", false, "distinguish places within a function by address")
-			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			what.BoolVar(&o.blocks.mangled, "no-demangle", false, "print mangled names of callers")
 			in := f.group("Input")
 			o.blocks.addInput(in)
 			in.Lookup("resource").Usage = "leaks and call graph: use the resources of the type `NAME`, as printed by rtrace info"
@@ -69,7 +69,7 @@ type graphsOptions struct {
 	args []string
 }
 
-// check takes the arguments apart.
+// check splits the arguments.
 func (o *graphsOptions) check(args []string) error {
 	if len(args) == 0 {
 		return cli.Usagef("the kind of graphs is missing; write rtrace graphs overview FILE, or rtrace graphs function NAME FILE")
@@ -87,7 +87,7 @@ func (o *graphsOptions) check(args []string) error {
 			return cli.Usagef("%s is a file: NAME, the beginning of a function's name, goes before it", o.name)
 		}
 		limit = 0.5
-		if len(args) == 2 { // as the original's arguments are
+		if len(args) == 2 { // the order of the original's arguments
 			var err error
 			if limit, err = strconv.ParseFloat(args[0], 64); err != nil {
 				return cli.Usagef("%s is not a number of per cent", args[0])
@@ -110,7 +110,7 @@ func (o *graphsOptions) check(args []string) error {
 	return nil
 }
 
-// folder is the name of the folder to make.
+// folder returns the name of the folder to create.
 func (o *graphsOptions) folder(file string) (string, error) {
 	switch {
 	case o.output != "":

@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// leaks writes what was not freed, as the post-processor prints it.
+// leaks writes the blocks that were not freed, as printed by the post-processor.
 func (g *graphs) leaks() error {
 	o := &postprocOptions{format: "text", leaks: true, compress: true, sort: "size", resolve: true, depth: -1}
 	if err := o.check(); err != nil {
@@ -46,8 +46,8 @@ func (g *graphs) leaks() error {
 	return g.add(gallery.Item{Title: "Leaks", File: "leaks.txt", Data: text.Bytes()})
 }
 
-// callGraph writes the call graph of what was not freed, as rtrace calltree does
-// with the flags that the original's scripts give it.
+// callGraph writes the call graph of the blocks that were not freed, like rtrace calltree
+// with the flags of the original's scripts.
 func (g *graphs) callGraph() error {
 	o := &calltreeOptions{
 		typ: callgraph.Bytes.String(), direction: "tb", ends: true, middles: true, blocks: g.blocks,
@@ -88,8 +88,8 @@ func (g *graphs) callGraph() error {
 	return g.draw("callgraph", "Call graph of blocks that were not freed", dot.Bytes())
 }
 
-// draw writes a graph in the language of dot, and has dot draw it where that
-// is installed. A graph that dot cannot draw is no failure.
+// draw writes a graph in the language of dot, and has dot draw it if dot is installed. If
+// dot cannot draw the graph, that is not a failure.
 func (g *graphs) draw(name, title string, graph []byte) error {
 	if err := g.file(name+".dot", graph); err != nil {
 		return err
@@ -107,17 +107,17 @@ func (g *graphs) draw(name, title string, graph []byte) error {
 	return g.add(gallery.Item{Title: title, File: name + ".svg", Data: picture, Picture: true})
 }
 
-// drawn returns the picture that dot makes of a graph.
+// drawn returns dot's picture of a graph.
 func (g *graphs) drawn(graph []byte) ([]byte, error) {
 	program, err := exec.LookPath("dot")
 	if err != nil {
 		return nil, errors.New("dot of Graphviz is not installed")
 	}
-	var out, said bytes.Buffer
+	var out, messages bytes.Buffer
 	cmd := exec.CommandContext(g.ctx, program, "-Tsvg")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(graph), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(graph), &out, &messages
 	if err := cmd.Run(); err != nil {
-		line, _, _ := bytes.Cut(bytes.TrimSpace(said.Bytes()), []byte("\n"))
+		line, _, _ := bytes.Cut(bytes.TrimSpace(messages.Bytes()), []byte("\n"))
 		return nil, fmt.Errorf("dot: %w: %s", err, line)
 	}
 	return out.Bytes(), nil

@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// graphs is one folder in the making.
+// graphs is a folder that is being created.
 type graphs struct {
 	*graphsOptions
 	ctx  context.Context
@@ -25,16 +25,16 @@ type graphs struct {
 	warn func(error)
 
 	program   string
-	leaked    bool   // the trace has leaks only
-	resources uint32 // to look at, as postproc -R has it
+	leaked    bool   // the trace has only leaks
+	resources uint32 // selected resources, as in postproc -R
 	mappings  []*trace.Record
 	resolver  *resolve.Resolver
 	page      gallery.Page
-	ending    error // what each reading ends with, if that leaves a result
+	ending    error // how each reading ended, if there is a result
 }
 
-// read reads the trace, or with the name of a function what is of that. An input
-// that is cut is told of in the end.
+// read reads the trace, or the part of a function if there is a name. A cut input is
+// reported at the end.
 func (g *graphs) read(each func(r trace.Reader) error) error {
 	err := g.in.read(g.process, func(src *processReader, r trace.Reader) error {
 		if g.kind == "function" && g.resolver != nil {
@@ -56,7 +56,7 @@ func (g *graphs) read(each func(r trace.Reader) error) error {
 	return err
 }
 
-// make makes all files.
+// make creates all files.
 func (g *graphs) make() error {
 	if err := g.survey(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (g *graphs) make() error {
 	return g.ending
 }
 
-// survey looks what the trace is and which mappings it has: of some it tells late.
+// survey reads what kind of trace it is and its mappings, some of which come late.
 func (g *graphs) survey() error {
 	err := g.read(func(r trace.Reader) error {
 		return each(r, func(rec *trace.Record) {
@@ -119,7 +119,7 @@ func (g *graphs) file(name string, data []byte) error {
 	})
 }
 
-// timelines draws the pictures of the course of the program.
+// timelines draws the pictures over time.
 func (g *graphs) timelines() error {
 	reports := consumption.Totals | consumption.Activity | consumption.Lifetime | consumption.Count | consumption.Size
 	if g.leaked {
@@ -154,7 +154,7 @@ func (g *graphs) timelines() error {
 	return nil
 }
 
-// usage counts what the pictures show, by time or by calls.
+// usage counts the data of the pictures, by time or by calls.
 func (g *graphs) usage(reports consumption.Report, calls bool) (*consumption.Usage, error) {
 	scan := consumption.NewScan(consumption.Filter{}, false, calls)
 	if err := g.read(func(r trace.Reader) error { return each(r, scan.Add) }); err != nil {
@@ -185,7 +185,7 @@ func (g *graphs) profile() error {
 	}
 	report := &mprofReport{options: o, limit: g.limit}
 	err := g.read(func(r trace.Reader) (err error) {
-		report.profile, err = o.profile(r, func(error) {}) // callGraph has warned
+		report.profile, err = o.profile(r, func(error) {}) // callGraph has already warned
 		return err
 	})
 	if err != nil {
@@ -199,5 +199,5 @@ func (g *graphs) profile() error {
 	return g.add(gallery.Item{Title: "Profile", File: "profile.txt", Data: text.Bytes()})
 }
 
-// index writes the page of all.
+// index writes the page that shows all files.
 func (g *graphs) index() error { return g.dir.write("index.html", g.page.Write) }

@@ -9,16 +9,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// onlyReader passes on of the allocations those whose stack has a function or a
-// library with a name that begins as asked for, of the frees those of their
-// blocks, and all other records. It knows no moves. An allocation that is left
-// out where such a block is live ends that one.
+// onlyReader passes on the allocations whose stack has a function or library with the
+// requested prefix, the frees of their blocks, and all other records. It does not handle
+// moves. An allocation that it leaves out ends a live block at the same address.
 type onlyReader struct {
 	src    trace.Reader
 	prefix string
 	framer sites.Framer
 	frames []sites.Frame
-	blocks *live.Table // with as many references as there were allocations
+	blocks *live.Table // with its number of references
 }
 
 func newOnlyReader(src trace.Reader, prefix string, framer sites.Framer) *onlyReader {
@@ -43,7 +42,7 @@ func (o *onlyReader) ReadRecord(r *trace.Record) error {
 	}
 }
 
-// call says whether a call is passed on.
+// call reports whether a call is passed on.
 func (o *onlyReader) call(r *trace.Record) bool {
 	c := &r.Call
 	switch {
@@ -63,7 +62,7 @@ func (o *onlyReader) call(r *trace.Record) bool {
 	return false
 }
 
-// has says whether a call was made by way of what is asked for.
+// has reports whether a call was made through a requested function or library.
 func (o *onlyReader) has(r *trace.Record) bool {
 	if o.prefix == "" {
 		return true

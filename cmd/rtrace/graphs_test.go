@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// Without dot, the picture that it draws is missing, and nothing else. A folder
-// that another process filled meanwhile stays as it is.
+// Without dot, only its picture is missing. A folder that another process filled in the
+// meantime stays unchanged.
 func TestGraphsWithoutDot(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "out")
@@ -35,8 +35,8 @@ func TestGraphsWithoutDot(t *testing.T) {
 			wellFormed(t, []string{name}, data)
 		}
 	}
-	// What leaked is what rtrace postproc prints of the resource, and the graph is
-	// what rtrace calltree draws with the flags of the original's script.
+	// The leaks are those that rtrace postproc prints for the resource, and the graph is
+	// that of rtrace calltree with the flags of the original's script.
 	all, _, _ := runRtrace("", "postproc", timelineCorpus+"/multi.rtrace")
 	mask := regexp.MustCompile(`(?m)^<([0-9a-f]+)> : memory `).FindStringSubmatch(all)
 	if mask == nil {
@@ -57,8 +57,7 @@ func TestGraphsWithoutDot(t *testing.T) {
 	}
 }
 
-// TestGraphsOfAFunction: under the names of the original's scripts, with their
-// arguments.
+// TestGraphsOfAFunction uses the names of the original's scripts, with their arguments.
 func TestGraphsOfAFunction(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "out")
@@ -70,7 +69,7 @@ func TestGraphsOfAFunction(t *testing.T) {
 	if err != nil || !strings.Contains(string(dot), ">=0.2%") || !strings.Contains(string(dot), "main()") {
 		t.Errorf("%v\n%s", err, dot)
 	}
-	// A forgotten NAME is told as that.
+	// A missing NAME is reported as such.
 	if _, errOut, code := runRtrace("", "graphs", "function", timelineCorpus+"/multi.rtrace"); code != cli.Usage || !strings.Contains(errOut, "multi.rtrace is a file: NAME,") {
 		t.Errorf("without a name: exit code %d, %q", code, errOut)
 	}

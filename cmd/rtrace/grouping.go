@@ -15,8 +15,7 @@ import (
 	"rtrace-bpf/internal/symbol/resolve"
 )
 
-// groupFlags are the flags of commands that add up blocks which have something
-// in common.
+// groupFlags are the flags of commands that add up blocks with a common key.
 type groupFlags struct {
 	blockFlags
 	by     string
@@ -28,7 +27,7 @@ type groupFlags struct {
 	policy resolve.Policy
 }
 
-// keyList explains what --by takes.
+// keyList explains the values of --by.
 var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
 	{Name: "stack", Text: "the whole stack, or its --max-stack innermost frames; without stacks, function and line"},
 	{Name: "function", Text: "the function that called the allocator; see also --caller"},
@@ -45,7 +44,7 @@ func commonGroupFlags(own ...cli.ListRow) []cli.ListRow {
 	return slices.Concat(
 		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}},
 		own,
-		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT instead of the end"}, {Name: "json"}},
+		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT"}, {Name: "json"}},
 	)
 }
 
@@ -60,7 +59,7 @@ func (g *groupFlags) addGroupNames(f *pflag.FlagSet) {
 	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "with -r, take function, file and line from the innermost frame of `WHAT`: program (outside the C and C++ libraries, if there is one) or innermost (of any file, with operator new)")
 }
 
-// readGroups reads the flags that are no plain values.
+// readGroups reads the flags whose values need more than parsing.
 func (g *groupFlags) readGroups() {
 	g.key, _ = sites.ParseKey(g.by)
 	g.policy, _ = resolve.ParsePolicy(g.caller)
@@ -81,22 +80,21 @@ func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
 	return o
 }
 
-// observeLate tells r of the mappings that a trace tells late: of some formats
-// those behind the calls that come from there. It takes a file that can be read
-// twice.
+// observeLate passes the late mappings of a trace to r: in some formats a mapping may come
+// after calls from there. The file must be readable twice.
 func (b *blockFlags) observeLate(ctx context.Context, r *resolve.Resolver, in *input, file string) {
-	if tellsLate(in.Format) {
+	if lateMappings(in.Format) {
 		observeMappings(ctx, r, file, decoder.Options{Strict: b.in.strict, NoSide: b.in.noSide})
 	}
 }
 
-// groupTexts says in words what the blocks of a group have in common.
+// groupTexts prints what the blocks of a group have in common.
 type groupTexts struct {
 	key   sites.Key
 	stats *callStats
 }
 
-// texts are the lines that say it.
+// texts returns the lines for that.
 func (x *groupTexts) texts(g *sites.Group) []string {
 	switch x.key {
 	case sites.BySize:
@@ -113,12 +111,12 @@ func (x *groupTexts) texts(g *sites.Group) []string {
 	return texts
 }
 
-// severalLines says whether one of the groups takes more than one line.
+// severalLines reports whether one of the groups needs more than one line.
 func (x *groupTexts) severalLines(groups []*sites.Group) bool {
 	return slices.ContainsFunc(groups, func(g *sites.Group) bool { return len(x.texts(g)) > 1 })
 }
 
-// frame prints a frame, with the address if that counts.
+// frame prints a frame, with the address if it is part of the key.
 func (x *groupTexts) frame(f *sites.Frame) string {
 	switch {
 	case x.key == sites.ByFile && f.File != "":
@@ -131,7 +129,7 @@ func (x *groupTexts) frame(f *sites.Frame) string {
 	return f.String()
 }
 
-// process names a process.
+// process returns the name of a process.
 func (x *groupTexts) process(pid int32) string {
 	switch {
 	case pid > 0:
@@ -142,7 +140,7 @@ func (x *groupTexts) process(pid int32) string {
 	return sites.Unknown
 }
 
-// thread names a thread.
+// thread returns the name of a thread.
 func (x *groupTexts) thread(pid, tid int32, thread uint64) string {
 	switch {
 	case tid == 0 && thread != 0:
@@ -156,13 +154,13 @@ func (x *groupTexts) thread(pid, tid int32, thread uint64) string {
 	return strconv.Itoa(int(tid))
 }
 
-// groupIdentity is what a group in JSON has in common.
+// groupIdentity is the key of a group in JSON.
 type groupIdentity struct {
 	Frames []leakFrame `json:"frames,omitempty"`
 	Size   *uint64     `json:"size,omitempty"`
 	PID    int32       `json:"pid,omitempty"` // -1 for the second trace of a file that names no process, and so on
 	TID    int32       `json:"tid,omitempty"`
-	Thread string      `json:"thread,omitempty"` // as the program identifies it
+	Thread string      `json:"thread,omitempty"` // the thread as the program identifies it
 }
 
 func (x *groupTexts) identity(g *sites.Group) groupIdentity {

@@ -24,7 +24,7 @@ func heapmapCommand() command {
 	return command{
 		name: "heapmap",
 		page: cli.Page{
-			Summary:  "draw which memory of a program is allocated, by address",
+			Summary:  "draw a map of the allocated memory of a program",
 			Synopsis: []string{"[flags] -o OUT [FILE]"},
 			About: "Draws the address space in rows from left to right, like the window of mpatrol's mptrace: memory that is allocated, memory that was freed, and memory " +
 				"that the allocator got from the system without a known block. Distant parts of the address space become regions of their own. A block that is only " +
@@ -73,7 +73,7 @@ type address struct {
 
 var _ pflag.Value = (*address)(nil)
 
-// Set reads a number, hexadecimal with 0x in front.
+// Set parses a number, hexadecimal if it begins with 0x.
 func (a *address) Set(text string) error {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *address) Set(text string) error {
 	return nil
 }
 
-// String returns the address, and nothing if there is none.
+// String returns the address, or "" if there is none.
 func (a *address) String() string {
 	if a == nil || !a.set {
 		return ""
@@ -91,11 +91,11 @@ func (a *address) String() string {
 	return "0x" + strconv.FormatUint(a.value, 16)
 }
 
-// Type names the value in help texts that do not.
+// Type is the name of the value in help texts that give none.
 func (a *address) Type() string { return "ADDRESS" }
 
-// check finds what is wrong with the flags and settles the format and the
-// event; 0 stands for the peak and the end.
+// check checks the flags and determines the format and the event; 0 stands for the peak and
+// the end.
 func (o *heapmapOptions) check() (event uint64, err error) {
 	if o.format == "" {
 		switch o.suffix() {
@@ -148,7 +148,7 @@ func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	})
 }
 
-// write draws.
+// write draws the map.
 func (o *heapmapOptions) write(w io.Writer, m *heapmap.Map, curve *timeline.Timeline, name string, event uint64) error {
 	switch {
 	case o.at == "peak":
@@ -179,7 +179,7 @@ func (o *heapmapOptions) write(w io.Writer, m *heapmap.Map, curve *timeline.Time
 	return heapview.WriteSVG(w, m, v)
 }
 
-// window is what --base and --space ask for.
+// window returns the range of --base and --space.
 func (o *heapmapOptions) window(all []heapmap.Region) (heapmap.Region, error) {
 	r := heapmap.Region{Start: o.base.value, Last: o.base.value + min(uint64(o.space)-1, ^o.base.value)}
 	if o.space == 0 {
@@ -195,8 +195,8 @@ func (o *heapmapOptions) window(all []heapmap.Region) (heapmap.Region, error) {
 	return r, nil
 }
 
-// largest returns those of some regions that have most memory in use, in order,
-// and how many are left out.
+// largest returns the regions with most memory in use, in order, and the number of the
+// others.
 func largest(m *heapmap.Map, all []heapmap.Region, event uint64, limit int) (regions []heapmap.Region, left int) {
 	if len(all) <= limit {
 		return all, 0

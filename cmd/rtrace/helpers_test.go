@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// TestHelpersCorpus: byte for byte what the original's helper scripts printed,
-// from the texts that they read and from the binary trace.
+// TestHelpersCorpus compares byte for byte with the original's helper scripts, for the texts
+// that they read and for the binary trace.
 func TestHelpersCorpus(t *testing.T) {
 	const binary = spRtraceCorpus + "/c-leaks-nosep.rtrace"
 	out := func(name string) string { return filepath.Join(spRtraceCorpus, "out/c-leaks-nosep", name) }

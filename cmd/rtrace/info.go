@@ -86,7 +86,7 @@ func info(ctx context.Context, s cli.Streams, args []string, flags *inputFlags, 
 	return err
 }
 
-// writeStreamTitle stands before the figures of a stream.
+// writeStreamTitle writes the line before the figures of a stream.
 func writeStreamTitle(w io.Writer, n, of int) error {
 	gap := "\n"
 	if n == 1 {
@@ -96,8 +96,8 @@ func writeStreamTitle(w io.Writer, n, of int) error {
 	return err
 }
 
-// streams is a trace.Writer with a survey for each stream of a file: each begins with a
-// header. A process and its child may write into one file.
+// streams is a trace.Writer with a survey for each stream of a file. Each stream begins with
+// a header: a process and its child may write to one file.
 type streams struct {
 	all   []*survey
 	begun bool // the last one has a record
@@ -118,8 +118,8 @@ func (s *streams) Flush() error { return nil }
 // Close implements trace.Writer.
 func (s *streams) Close() error { return nil }
 
-// reports returns the report of each stream, at least one. whole says that nothing was
-// wrong with the input.
+// reports returns the report of each stream, at least one. whole means that the input has no
+// errors.
 func (s *streams) reports(in *input, whole bool) (all []*report) {
 	if len(s.all) == 0 {
 		s.all = append(s.all, newSurvey())
@@ -141,7 +141,7 @@ func (s *streams) reports(in *input, whole bool) (all []*report) {
 			r.File.Version = survey.header.Version
 		}
 		if len(s.all) > 1 {
-			// Of one that another follows, it is its end that counts.
+			// If another stream follows, only the end of this one matters.
 			ends := in.Format == "mtrc" || survey.header.Ends
 			r.File.Complete = survey.kinds[trace.KindEnd] > 0 || !ends && (whole || i < len(s.all)-1)
 		}

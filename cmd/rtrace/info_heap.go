@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// heapReport is the state of the heap, as mallinfo(3) of the C library has it.
+// heapReport is the state of the heap, with the fields of mallinfo(3) of the C library.
 type heapReport struct {
 	Time     int64    `json:"time,omitempty"` // when it was read
 	Bottom   string   `json:"bottom"`
@@ -26,12 +26,11 @@ type heapReport struct {
 	KeepCost uint64   `json:"keepcost"`
 	Unknown  []string `json:"unknown"` // fields that are 0 because they are not known
 	Why      string   `json:"why,omitempty"`
-	// Unsure says that the trace does not tell which fields are known.
+	// Unsure means that the trace does not show which fields are known.
 	Unsure bool `json:"unsure,omitempty"`
 }
 
-// newHeapReport makes one of a record and what there is to know about it, nil for
-// nothing.
+// newHeapReport returns the report for a record and the note about it; nil without a record.
 func newHeapReport(time int64, h *trace.HeapInfo, about *sidefile.HeapInfo) *heapReport {
 	r := &heapReport{
 		Time: time, Bottom: fmt.Sprintf("0x%x", h.Bottom), Top: fmt.Sprintf("0x%x", h.Top),
@@ -45,7 +44,7 @@ func newHeapReport(time int64, h *trace.HeapInfo, about *sidefile.HeapInfo) *hea
 	return r
 }
 
-// write prints the fields, each with its unit and what it is.
+// write prints the fields, each with its unit and meaning.
 func (r *heapReport) write(p *page, clock func(int64) string) {
 	when := ""
 	if r.Time != 0 {

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// A trace with the state of the heap, as rtrace-bpf --heap-info writes it.
+// A trace with the state of the heap, as written by rtrace-bpf --heap-info.
 const heapTrace = `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","arch":"x86_64","pointer_size":8,"clock":"monotonic"}
 {"kind":"process","time":5,"pid":7,"name":"p","depth":32}
@@ -20,8 +20,8 @@ const heapTrace = `{"format":"rtrace-jsonl","version":1}
 const heapComment = `{"kind":"comment","time":6,"pid":7,"text":"of the state of the heap these are not known: ordblks, smblks, keepcost: there are no symbols: none"}
 `
 
-// All fields are shown with their units, and what is not known as that, with the reason,
-// from whatever the trace has of it: a comment, or the side file, also after conversion.
+// All fields are printed with their units, unknown fields as such with the reason, from any
+// source in the trace: a comment, or the side file, also after conversion.
 func TestInfoOfHeap(t *testing.T) {
 	const (
 		known   = "heap:       from 0x1000 to 0x22000, at 2.000 s\n                  135168 arena: bytes that malloc got from the system, without mapped blocks\n                  100000 uordblks: bytes of arena in blocks\n                   35168 fordblks: bytes of arena that are free\n"

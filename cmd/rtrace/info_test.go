@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// Texts of a trace do not steer the terminal, nor make lines of their own, in
-// what is for people to read.
+// Texts of a trace cannot control the terminal or start lines of their own in output for
+// people.
 func TestControlCharacters(t *testing.T) {
 	const text = `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","format":"x\u001b[31m","arch":"x\u001b[32m","origin":"\u001b[33mo","pointer_size":8}
@@ -33,8 +33,7 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
-// Pauses are shown with how long they were together; without that where it is not
-// known.
+// Pauses are printed with their total duration, or without it if it is not known.
 func TestInfoOfPauses(t *testing.T) {
 	const head = `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","arch":"x86_64","pointer_size":8,"clock":"monotonic"}
@@ -60,8 +59,8 @@ func TestInfoOfPauses(t *testing.T) {
 	}
 }
 
-// A process and its child write two streams into one file, the first without an end:
-// each has its own figures and its own state.
+// A process and its child write two streams to one file, the first without an end: each has
+// its own figures and its own state.
 func TestInfoOfStreams(t *testing.T) {
 	stream, err := os.ReadFile("../../testdata/corpus/mpatrol/handmade/h_be64.trace")
 	if err != nil {

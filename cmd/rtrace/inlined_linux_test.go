@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/frametext"
 )
 
-// named writes a trace with the texts that rtrace resolve has for its frames, which
-// are tested against addr2line.
+// named writes a trace with the texts of rtrace resolve for its frames, which are tested
+// against addr2line.
 func named(t *testing.T, file, format string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "named."+format)
@@ -25,8 +25,8 @@ func named(t *testing.T, file, format string) string {
 	return out
 }
 
-// stacks returns the stacks of memory of a page from the innermost frame on, as
-// texts of rtrace resolve, with what was allocated there.
+// stacks returns the stacks of memory of a page from the innermost frame on, as texts of
+// rtrace resolve, with their allocations.
 func (p *pageData) stacks() []string {
 	var out []string
 	s := p.Resources[0].Stacks
@@ -48,8 +48,8 @@ func (p *pageData) stacks() []string {
 	return out
 }
 
-// TestReportInlined: the page has the inlined functions and lines that rtrace
-// resolve finds, whether it names the frames itself or the trace has texts.
+// TestReportInlined: the page has the inlined functions and lines of rtrace resolve, whether
+// it names the frames itself or the trace has texts.
 func TestReportInlined(t *testing.T) {
 	file, _ := selfTrace(t)
 	page := func(args ...string) *pageData {
@@ -70,14 +70,14 @@ func TestReportInlined(t *testing.T) {
 	if plain := page("--lines=false", file); len(plain.Frames.Inlined) != 0 || slices.Max(plain.Frames.Line) != 0 {
 		t.Errorf("without lines: %+v", plain.Frames)
 	}
-	// As many as in the texts: each is one that another is inlined into.
+	// As many as in the texts: each is one into which another is inlined.
 	texts, err := os.ReadFile(named(t, file, "text"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	missing := 0
 	for line := range strings.Lines(string(texts)) {
-		_, rest, _ := strings.Cut(strings.TrimSpace(line), " ") // behind the address
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), " ") // after the address
 		for inner, outer := frametext.Outer(rest); outer != ""; inner, outer = frametext.Outer(rest) {
 			name := frametext.Parse(inner).Function
 			if rest = outer; !slices.ContainsFunc(own.Frames.Inlined, func(f int) bool { return strings.HasSuffix(own.Texts[own.Frames.Function[f]], name) }) {
@@ -90,8 +90,8 @@ func TestReportInlined(t *testing.T) {
 	}
 }
 
-// TestProfilesOfTexts: a trace whose frames have texts gives the profile that the
-// files give, with inlined functions.
+// TestProfilesOfTexts: a trace whose frames have texts gives the same profile as the files,
+// with inlined functions.
 func TestProfilesOfTexts(t *testing.T) {
 	file, _ := selfTrace(t)
 	for _, format := range []string{"text", "jsonl"} {
@@ -105,13 +105,12 @@ func TestProfilesOfTexts(t *testing.T) {
 			return out
 		}
 		all := profile("-r", "--caller", "innermost", file)
-		// Texts have () behind names that have no parameters in the file.
+		// Texts have () after names that have no parameters in the file.
 		plain := strings.NewReplacer("()", "")
 		if d := cmp.Diff(plain.Replace(all), plain.Replace(profile("--caller", "innermost", texts))); d != "" {
 			t.Errorf("folded (-files +%s):\n%s", format, d)
 		}
-		// What pprof says of lines that are inlined is in its raw form: a second
-		// function of one location.
+		// The raw form of pprof shows inlined lines as a second function of one location.
 		raw := pprofTool(t, "-raw", profileOf(t, texts))
 		_, raw, _ = strings.Cut(raw, "\nLocations\n")
 		inlined := 0

@@ -32,10 +32,10 @@ func (i *inputFlags) add(f *pflag.FlagSet) {
 // input is one open trace.
 type input struct {
 	*decoder.Trace
-	name string // as messages call it
+	name string // for messages
 }
 
-// open opens the one trace that args name: a file, or standard input.
+// open opens the trace that args name: a file, or standard input.
 func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, args []string) (*input, error) {
 	name, err := oneFile(s, args)
 	if err != nil {
@@ -57,7 +57,8 @@ func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, ar
 	return in, nil
 }
 
-// noDirectory returns the error of an input that is a directory, with a trace in it.
+// noDirectory returns the error for an input that is a directory, with a trace in it as a
+// hint.
 func noDirectory(name string) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return nil
@@ -69,14 +70,14 @@ func noDirectory(name string) error {
 	return cli.WithHint(fmt.Errorf("%s is a directory", name), "name a trace in it, such as "+cli.Word(some))
 }
 
-// inputHint says what to do about an input that cannot be read. name is that of its file,
+// inputHint returns what to do about an input that cannot be read. name is that of its file,
 // empty for standard input.
 func inputHint(name string, err error) string {
 	const record = "rtrace-bpf -p PID -o FILE records a trace"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "a trace belongs to the user who recorded it: read it as that user, or with sudo"
-	case errors.Is(err, decoder.ErrUnknown) && name != "" && filepath.Ext(name) != ".side": // which the error says
+	case errors.Is(err, decoder.ErrUnknown) && name != "" && filepath.Ext(name) != ".side": // which is part of the error
 		return fmt.Sprintf("%s is %s; %s", name, kindOf(name), record)
 	case errors.Is(err, decoder.ErrEmpty) && name == "":
 		return "name a file, or pipe a trace in"
@@ -86,7 +87,7 @@ func inputHint(name string, err error) string {
 	return ""
 }
 
-// kindOf says what a file is that is no trace.
+// kindOf describes a file that is not a trace.
 func kindOf(name string) string {
 	const other = "not a trace that rtrace knows"
 	f, err := os.Open(name)
@@ -108,8 +109,8 @@ func kindOf(name string) string {
 	return other
 }
 
-// examine opens the trace that args name, has it read, and then what was found
-// shown, also of a trace that is cut.
+// examine opens the trace that args name, calls read, and then show, also if the trace is
+// cut.
 func (i *inputFlags) examine(ctx context.Context, s cli.Streams, command string, args []string,
 	read func(*input) error, show func(*input) error,
 ) (err error) {
@@ -140,7 +141,7 @@ func oneFile(s cli.Streams, args []string) (string, error) {
 	return "", nil
 }
 
-// openBytes opens what args name without a decoder.
+// openBytes opens the input without a decoder.
 func openBytes(ctx context.Context, s cli.Streams, args []string) (r io.Reader, name string, closer func(), err error) {
 	if name, err = oneFile(s, args); err != nil {
 		return nil, "", nil, err
@@ -159,9 +160,8 @@ func warner(w io.Writer, command string) func(error) {
 	return func(err error) { fmt.Fprintf(w, "rtrace %s: warning: %v\n", command, err) }
 }
 
-// outcome turns what reading and writing a trace ended with into the command's
-// error: a cut input, or one with packets that could not be read, is done but
-// incomplete.
+// outcome converts the error of reading and writing a trace to the command's error. An input
+// that is cut, or has records that could not be read, is incomplete, not failed.
 func (in *input) outcome(err error) error {
 	if err == nil {
 		return skipped(in.name, in.Stats().Skipped)
@@ -169,7 +169,7 @@ func (in *input) outcome(err error) error {
 	return cut(in.name, err)
 }
 
-// skipped makes a note of records that could not be read, if there are any. Some of
+// skipped returns a note about records that could not be read, if there are any. Some of
 // them, packets of unknown kinds, are kept in formats that have a place for them.
 func skipped(name string, n uint64) error {
 	switch n {
@@ -181,8 +181,8 @@ func skipped(name string, n uint64) error {
 	return cli.Incompletef("%s has %d records that cannot be read: the results do not include them", name, n)
 }
 
-// cut makes a note of the error that an input ends too early: the results are of
-// what it has. Of an input that breaks its format there are none.
+// cut returns a note if the input ends too early: the results then cover the existing part.
+// If the input violates its format, there are no results.
 func cut(name string, err error) error {
 	syntax, ok := errors.AsType[*trace.SyntaxError](err)
 	switch {
@@ -200,10 +200,10 @@ func cut(name string, err error) error {
 	return fmt.Errorf("reading %s: %w", name, err)
 }
 
-// isIncomplete reports whether err still leaves a result that is worth keeping.
+// isIncomplete reports whether err leaves a result that is worth keeping.
 func isIncomplete(err error) bool { return err == nil || errors.Is(err, cli.ErrIncomplete) }
 
-// untilDoneReader is a trace.Reader that ends when a context does.
+// untilDoneReader is a trace.Reader that ends with a context.
 type untilDoneReader struct {
 	ctx context.Context
 	r   trace.Reader
@@ -219,8 +219,8 @@ func (u *untilDoneReader) ReadRecord(r *trace.Record) error {
 	return u.r.ReadRecord(r)
 }
 
-// untilDone returns a reader of r that fails with the context's error when
-// that ends, even while r waits.
+// untilDone returns a reader of r that fails with the context's error when the context ends,
+// even while r waits.
 func untilDone(ctx context.Context, r io.Reader) io.Reader {
 	u := &pump{ctx: ctx, full: make(chan piece), free: make(chan []byte, 2)}
 	u.free <- make([]byte, 64<<10)
@@ -229,14 +229,14 @@ func untilDone(ctx context.Context, r io.Reader) io.Reader {
 	return u
 }
 
-// pump reads ahead in a goroutine of its own, which ends with its reader or,
-// if that never returns, with the process.
+// pump reads ahead in a goroutine of its own. The goroutine ends with its reader, or with
+// the process if the reader never returns.
 type pump struct {
 	ctx  context.Context
 	full chan piece
 	free chan []byte
 	now  piece
-	left []byte // of now
+	left []byte // rest of now
 }
 
 type piece struct {

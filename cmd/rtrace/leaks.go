@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// leaksCommand prints what is allocated at the end of a trace, as mleak did.
+// leaksCommand prints the blocks that are live at the end of a trace, like mleak.
 func leaksCommand() command {
 	return command{
 		name: "leaks",
@@ -27,9 +27,9 @@ func leaksCommand() command {
 				"realloc, with its new size. If the process executed another program, the blocks of the earlier program are gone. If the trace was started in a running " +
 				"process, earlier blocks are not known.\n\n" +
 				"A live block is not necessarily a leak. rtrace prints a line if the recording was short compared with the lifetimes of blocks, or if most live blocks " +
-				"are young. It does so if at least 100 blocks from before the recording were freed in it, and these are at least half as many as the live blocks; or if " +
-				"more than half of the live blocks are younger than the age that 99 of 100 freed blocks did not reach (for at least 100 freed blocks, counted from the " +
-				"call that made them, in steps of 1, 3, 10, 30 and so on).\n\n" +
+				"are young. It does so in two cases. First, at least 100 blocks from before the recording were freed in it, and these are at least half as many as the " +
+				"live blocks. Second, more than half of the live blocks are younger than the usual lifetime. That is the time within which 99 of 100 freed blocks were " +
+				"freed, rounded up to 1, 3, 10, 30 and so on. It is known if at least 100 blocks were freed.\n\n" +
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
 				"its source file and line.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
@@ -75,7 +75,7 @@ type leaksOptions struct {
 	age    time.Duration // --min-age in time
 }
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (o *leaksOptions) check() error {
 	o.readGroups()
 	err := o.window.check()
@@ -108,7 +108,7 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	})
 }
 
-// find reads the trace and returns what was found, also with an error.
+// find reads the trace. Its result is usable even with an error.
 func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
 	account := rss.NewReader(in)
 	calls := newCallReader(account, o.resource)
@@ -125,7 +125,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 		return r, cli.Usagef("--min-age %s: the trace has no times; give a number of calls", o.minAge)
 	}
 	resolver := o.resolver()
-	// As in postproc: of some mappings a trace tells late.
+	// As in postproc: some mappings come late in a trace.
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}

@@ -31,9 +31,9 @@ func leaksOf(t *testing.T, file string, args ...string) leakObject {
 
 var summaryLines = regexp.MustCompile(`(?m)^# Resource - (\S+) \(.*\):\n# (\d+) block\(s\) leaked with total size of (\d+) bytes$`)
 
-// TestLeaksLikePostproc compares with the summary of postproc -l, which
-// postproc's own tests compare with the real tool's output. For that a block whose
-// address came again is still a leak.
+// TestLeaksLikePostproc compares with the summary of postproc -l, which postproc's own tests
+// compare with the real tool's output. There a block whose address was allocated again is
+// still a leak.
 func TestLeaksLikePostproc(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(spRtraceCorpus, "*.rtrace"))
 	if err != nil || len(files) == 0 {
@@ -87,7 +87,7 @@ func TestLeaksLikePostproc(t *testing.T) {
 	}
 }
 
-// TestProfileOfJSONL: as JSON lines a trace has the same leaks and profile.
+// TestProfileOfJSONL: a trace as JSON lines has the same leaks and profile.
 func TestProfileOfJSONL(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{spRtraceCorpus + "/*.rtrace", spRtraceCorpus + "/synthetic/*.rtrace", mpatrolReal + "/*.trace"} {
@@ -115,7 +115,7 @@ func TestProfileOfJSONL(t *testing.T) {
 
 const mpatrolReal = "../../testdata/corpus/mpatrol/real"
 
-// TestLeaksLikeMptrace compares with what the real mptrace counts as unfreed.
+// TestLeaksLikeMptrace compares with the blocks that the real mptrace counts as unfreed.
 func TestLeaksLikeMptrace(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(mpatrolReal, "*.stats.txt"))
 	if err != nil || len(files) == 0 {
@@ -146,16 +146,15 @@ func TestLeaksLikeMptrace(t *testing.T) {
 	if compared < 5 {
 		t.Errorf("only %d traces were compared", compared)
 	}
-	// A trace is the parent's, the other the child's.
+	// One trace is the parent's, the other the child's.
 	x := leaksOf(t, filepath.Join(mpatrolReal, "fork.trace"), "--by", "process")
 	if len(x.Groups) != 2 || x.Groups[0].Bytes != 217 || x.Groups[1].Bytes != 100 || x.Groups[1].PID != -1 {
 		t.Errorf("fork: %+v", x.Groups)
 	}
 }
 
-// TestLeaksLikeMleak compares blocks with those that the real mleak lists of the
-// log of the same run. It does not know realloc, so it lists the block that
-// realloc(p, 0) freed.
+// TestLeaksLikeMleak compares blocks with those that the real mleak lists for the log of the
+// same run. mleak does not know realloc, so it lists the block that realloc(p, 0) freed.
 func TestLeaksLikeMleak(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(mpatrolReal, "basic.mleak.txt"))
 	if err != nil {

@@ -7,23 +7,23 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 )
 
-// leakObject is what 'rtrace leaks --json' prints. Times are nanoseconds since
-// the first call.
+// leakObject is the output of 'rtrace leaks --json'. Times are nanoseconds since the first
+// call.
 type leakObject struct {
 	By          string       `json:"by"`
 	Resource    string       `json:"resource"`
 	Blocks      uint64       `json:"blocks"`
 	Bytes       uint64       `json:"bytes"`
-	All         amount       `json:"all"`             // also what --min-size, --min-age, --from and --context leave out
-	RSS         *rss.Growth  `json:"rss,omitempty"`   // of the whole trace; if it tells
-	Unknown     amount       `json:"unknown"`         // blocks that were live when the recording had a gap; likewise all
-	Listed      string       `json:"listed"`          // what blocks, bytes and groups are of: live or unknown
-	Replaced    amount       `json:"allocated_twice"` // live blocks that ended since another one began at their address
+	All         amount       `json:"all"`             // including blocks that --min-size, --min-age, --from and --context leave out
+	RSS         *rss.Growth  `json:"rss,omitempty"`   // of the whole trace, if known
+	Unknown     amount       `json:"unknown"`         // blocks that were live when the recording had a gap; including those left out
+	Listed      string       `json:"listed"`          // which blocks blocks, bytes and groups count: live or unknown
+	Replaced    amount       `json:"allocated_twice"` // live blocks that ended because another one began at their address
 	Unmatched   uint64       `json:"unmatched_frees"`
 	Young       *youngObject `json:"young,omitempty"` // why many of the live blocks may be freed soon
 	Groups      []leakGroup  `json:"groups"`
-	OtherGroups int          `json:"other_groups"` // those that --top leaves out
-	Others      amount       `json:"others"`       // in them
+	OtherGroups int          `json:"other_groups"` // groups that --top leaves out
+	Others      amount       `json:"others"`       // sums of these
 }
 
 type leakGroup struct {

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// TestLeaksNames names the places of a program that was compiled just now.
+// TestLeaksNames names places in a newly compiled program.
 func TestLeaksNames(t *testing.T) {
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "prog.c"), filepath.Join(dir, "prog")

@@ -13,21 +13,21 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// leakReport is what 'rtrace leaks' prints.
+// leakReport is the output of 'rtrace leaks'.
 type leakReport struct {
 	groupTexts
 	options   *leaksOptions
 	groups    *sites.Grouper
-	all       amount // also of blocks that are too small, too young or not of the window
-	unknown   amount // likewise, of those that are
-	replaced  amount // live ones that ended since another one began there
+	all       amount // including blocks that are too small, too young or outside the window
+	unknown   amount // unknown blocks, likewise
+	replaced  amount // live blocks that ended because another one began at their address
 	unmatched uint64
 	young     live.Young
-	doubtful  bool        // nothing is known of frees
+	doubtful  bool        // frees are not known
 	rss       *rss.Growth // nil if it is not known
 }
 
-// add takes a call whose block was not seen freed, whether it is in the window, and
+// add adds a call whose block has no free in the trace, whether it is in the window, and
 // whether the block is unknown.
 func (r *leakReport) add(rec *trace.Record, inside, unknown bool) {
 	all := &r.all
@@ -63,7 +63,7 @@ func (r *leakReport) finish(f *leak.Finder) {
 	}
 }
 
-// shown returns the groups that are printed, and the sums of the others.
+// shown returns the groups to print, and the sums of the others.
 func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 	groups = r.groups.Groups()
 	if top := r.options.top; top > 0 && top < len(groups) {
@@ -134,7 +134,7 @@ func (r *leakReport) print(w io.Writer) error {
 	return err
 }
 
-// block prints a block on a line.
+// block prints a block as a line.
 func (r *leakReport) block(b *sites.Block) string {
 	line := fmt.Sprintf("block 0x%016x: %s", b.Addr, plural(b.Size, "byte"))
 	if b.Function != "" {

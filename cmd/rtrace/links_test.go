@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInstallLinks compares the names under which `make install` links the
-// program with the subcommands that there are.
+// TestInstallLinks compares the names under which `make install` links the program with the
+// subcommands.
 func TestInstallLinks(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

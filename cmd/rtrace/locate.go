@@ -13,7 +13,7 @@ import (
 
 // locator makes locations of the stacks of calls.
 type locator struct {
-	resolver *resolve.Resolver // knows the mappings, and with names the files
+	resolver *resolve.Resolver // knows the mappings and, with names, the files
 	framer   sites.Framer
 	callers  *resolve.Callers // nil without names
 	names    bool             // from files
@@ -22,10 +22,9 @@ type locator struct {
 	places   []sites.Place
 }
 
-// locate appends the locations of a call's stack, the innermost first. The first
-// one is the function that 'rtrace leaks --by function' names: those that it has
-// called are left out, such as operator new. Without a stack it is the caller
-// that the trace states.
+// locate appends the locations of a call's stack, the innermost first. The first one is the
+// function that 'rtrace leaks --by function' names: its callees, such as operator new, are
+// left out. Without a stack it is the caller in the trace.
 func (l *locator) locate(dst []stacks.Location, r *trace.Record) []stacks.Location {
 	stack, caller := &r.Call.Stack, &r.Call.Caller
 	if len(stack.Frames) == 0 {
@@ -36,7 +35,7 @@ func (l *locator) locate(dst []stacks.Location, r *trace.Record) []stacks.Locati
 		return append(dst, at)
 	}
 	start := len(dst)
-	withFile := false // the text of the first frame that counts has a file
+	withFile := false // the text of the first frame has a file
 	for i := range stack.Frames {
 		at, file := l.location(r.PID, stack, i)
 		if !l.all && len(dst) == start {
@@ -58,8 +57,7 @@ func (l *locator) locate(dst []stacks.Location, r *trace.Record) []stacks.Locati
 	return slices.Delete(dst, start, start+l.inner(dst[start:], r))
 }
 
-// location returns the location of frame i of a stack, and whether its text has
-// a file.
+// location returns the location of frame i of a stack, and whether its text has a file.
 func (l *locator) location(pid int32, stack *trace.Stack, i int) (at stacks.Location, withFile bool) {
 	addr := stack.Frames[i]
 	at.Addr = addr
@@ -101,8 +99,8 @@ func (l *locator) caller(c *trace.Caller) stacks.Line {
 	return line
 }
 
-// inner takes off the lines that the caller of a call has called, and returns how
-// many whole locations it has called.
+// inner removes the lines that the caller of a call has called, and returns how many whole
+// locations these were.
 func (l *locator) inner(at []stacks.Location, r *trace.Record) int {
 	stack := &r.Call.Stack
 	caller, frame := r.Call.Caller, -1
@@ -114,7 +112,7 @@ func (l *locator) inner(at []stacks.Location, r *trace.Record) int {
 	}
 	line := l.caller(&caller)
 	same := func(x stacks.Line) bool { return x.Function == line.Function }
-	// Frames that are operator new are gone already.
+	// Frames of operator new are already removed.
 	if frame -= len(stack.Frames) - len(at); frame < 0 {
 		frame = slices.IndexFunc(at, func(x stacks.Location) bool { return slices.ContainsFunc(x.Lines, same) })
 		if frame < 0 && len(at[0].Lines) > 0 {

@@ -21,7 +21,7 @@ func main() {
 	os.Exit(int(run(ctx, streams, os.Args)))
 }
 
-// run is the whole program: args[0] is the name it was started by.
+// run runs the whole program: args[0] is the name under which it was started.
 func run(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
 	out := &checkedWriter{Writer: s.Out}
 	s.Out = out
@@ -50,7 +50,7 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// dispatch does what args say and returns the name for messages about its error.
+// dispatch runs the command in args. It returns the name for messages about its error.
 func dispatch(ctx context.Context, s cli.Streams, args []string) (string, error) {
 	const self = "rtrace"
 	name, args := invokedAs(args)
@@ -79,15 +79,14 @@ func dispatch(ctx context.Context, s cli.Streams, args []string) (string, error)
 	return self + " " + c.name, c.run(ctx, s, args)
 }
 
-// otherName is what a link of another name stands for: a subcommand and what
-// stands before the arguments.
+// otherName is the meaning of a link with another name: a subcommand, and arguments before
+// the given ones.
 type otherName struct {
 	subcommand string
 	args       []string
 }
 
-// otherNames are the names of original programs that are a subcommand with
-// arguments.
+// otherNames are the names of original programs that mean a subcommand with arguments.
 var otherNames = map[string]otherName{
 	"mptrace":                 {"mptrace", []string{"--as-mptrace"}},
 	"rtrace-allocmap-animate": {"allocmap", []string{"--animate"}},
@@ -95,9 +94,9 @@ var otherNames = map[string]otherName{
 	"rtrace-graphs-overview":  {"graphs", []string{"overview"}},
 }
 
-// invokedAs takes the name of the program off args. If the program was linked
-// as "rtrace-NAME", as "sp-rtrace-NAME" or as one of otherNames, it returns that
-// subcommand's name.
+// invokedAs removes the name of the program from args. If the program was linked as
+// "rtrace-NAME", as "sp-rtrace-NAME" or as one of otherNames, it returns that subcommand's
+// name.
 func invokedAs(args []string) (subcommand string, rest []string) {
 	if len(args) == 0 {
 		return "", nil
@@ -127,7 +126,7 @@ func find(name string) (command, bool) {
 	return command{}, false
 }
 
-// unknown returns the error of what is no subcommand, with what was probably meant.
+// unknown returns the error for an unknown subcommand, with what was probably meant.
 func unknown(name string, args []string) error {
 	var names []string
 	for _, c := range commands() {
@@ -148,7 +147,7 @@ func unknown(name string, args []string) error {
 	return cli.WithHint(cli.Usagef("unknown subcommand %q", name), "rtrace help lists the subcommands")
 }
 
-// help prints the page of the subcommand that args names.
+// help prints the page of the subcommand in args.
 func help(s cli.Streams, args []string) error {
 	switch len(args) {
 	case 0:
@@ -163,7 +162,7 @@ func help(s cli.Streams, args []string) error {
 	return cli.Usagef("help takes one subcommand")
 }
 
-// overview is the help of the program itself.
+// overview returns the help of the program itself.
 func overview() *cli.Page {
 	list := cli.List{Title: "Subcommands"}
 	for _, c := range commands() {
@@ -184,8 +183,8 @@ func overview() *cli.Page {
 			{Name: "leaks"},
 			{Name: "top", Text: "print who allocates most"},
 			{Name: "diff", Text: "print what grew between two traces or moments"},
-			{Name: "timeline", Text: "show how much is allocated over time"},
-			{Name: "heapmap", Text: "draw which memory is allocated, by address"},
+			{Name: "timeline", Text: "show how much memory is allocated over time"},
+			{Name: "heapmap", Text: "draw a map of the allocated memory"},
 			{Name: "resolve", Text: "name functions and source lines in a trace"},
 			{Name: "convert"},
 			{Name: "replay", Text: "try the calls of a trace with other mallocs"},

@@ -33,7 +33,7 @@ const small = `{"format":"rtrace-jsonl","version":1}
 {"kind":"call","seq":1,"op":"alloc","function":"malloc","id":"0x10","size":8}
 `
 
-// What is not for people does not fill a terminal unless it is asked for.
+// Data that is not for people does not fill a terminal unless requested.
 func TestTerminal(t *testing.T) {
 	dir, terminal := t.TempDir(), cli.Streams{OutTerminal: true}
 	file := filepath.Join(dir, "trace.jsonl")
@@ -85,8 +85,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Output that cannot be written is an error with a message; a reader that went
-// away is none.
+// Output that cannot be written is an error with a message; a reader that went away is not
+// an error.
 func TestOutputErrors(t *testing.T) {
 	full := errors.New("no space left on device")
 	for _, args := range [][]string{{"info"}, {"info", "--json"}, {"dump"}, {"convert", "-f", "text"}, {"convert", "-f", "jsonl"}, {"--help"}, {"info", "--help"}, {"--version"}} {
@@ -128,7 +128,7 @@ func TestInterrupt(t *testing.T) {
 func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		ended   bool // the input was no pipe, or is at its end
+		ended   bool // the input was not a pipe, or has ended
 		signals []os.Signal
 		left    int // signals that were not needed
 	}{
@@ -194,8 +194,7 @@ type brokenReader struct{ err error }
 
 func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }
 
-// The figures of a trace whose clock starts again at midnight, with counted
-// references and a program that is replaced.
+// The figures of a trace whose clock wraps at midnight, with reference counts and an exec.
 func TestSurvey(t *testing.T) {
 	text := `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","clock":"day"}

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// What the document for users of the original programs says of the subcommands and their
-// flags is so, and those that are taken as they are are there.
+// The page for users of the original programs is right about the subcommands and their
+// flags, and flags that it calls taken exist.
 func TestMigrating(t *testing.T) {
 	const document = "../../docs/migrating.md"
 	of := map[string]string{ // headings and the commands that take the options
@@ -53,7 +53,7 @@ func TestMigrating(t *testing.T) {
 	}
 }
 
-// The programs that are taken as they are have links of their names.
+// Programs that the page calls taken have links with their names.
 func TestMigratingLinks(t *testing.T) {
 	links := program().Links
 	for _, row := range testutil.Originals(t, "../../docs/migrating.md") {

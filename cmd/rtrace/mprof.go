@@ -77,10 +77,10 @@ type mprofOptions struct {
 	classes profile.Bounds
 }
 
-// maxBins bounds the memory for bins.
+// maxBins limits the memory for bins.
 const maxBins = 1 << 20
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (o *mprofOptions) check() error {
 	if o.depth < 0 {
 		return cli.Usagef("--stack-depth takes a number that is not negative")
@@ -118,15 +118,15 @@ func (o *mprofOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	})
 }
 
-// profile reads the trace and returns what was found, also with an error.
+// profile reads the trace. Its result is usable even with an error.
 func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Profile, error) {
 	calls := newCallReader(in, o.resource)
 	calls.original = true
 	defer calls.warn(warn)
 	resolver := o.resolver()
 	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: o.framer(resolver)})
-	// With names, each call gets those of its moment, as mappings change. What
-	// is not known then may be at the end.
+	// With names, each call gets those of its moment, because mappings change. A mapping
+	// that is not known then may come at the end.
 	var src trace.Reader = calls
 	if o.resolve {
 		src = resolve.NewReader(calls, resolver)

@@ -15,7 +15,7 @@ import (
 // mprofTables are the tables of an output, by title.
 type mprofTables map[string][]string
 
-// cutTables splits what mprof printed, the real one or ours.
+// cutTables splits the output of mprof, the real one or ours.
 func cutTables(t *testing.T, text string) mprofTables {
 	t.Helper()
 	tables, title := mprofTables{}, ""
@@ -32,12 +32,11 @@ func cutTables(t *testing.T, text string) mprofTables {
 	return tables
 }
 
-// mprofRow is a row of a table: cells by title. A title that comes again has a
-// number.
+// mprofRow is a row of a table: cells by title. A repeated title has a number.
 type textRow map[string]string
 
-// rows cuts the rows of a table at the ends of the titles, in the line of which
-// the last one is "function" or "%".
+// rows cuts the rows of a table at the ends of the titles. In their line the last title is
+// "function" or "%".
 func (x mprofTables) rows(t *testing.T, title string) []textRow {
 	t.Helper()
 	lines := x[title]
@@ -113,8 +112,8 @@ func realMprof(t *testing.T) mprofTables {
 	return cutTables(t, string(text))
 }
 
-// TestMprofBins: the tracing file of the run that the real mprof's profile is of
-// has blocks of the same sizes.
+// TestMprofBins: the tracing file has blocks of the same sizes as the real mprof's profile
+// of the same run.
 func TestMprofBins(t *testing.T) {
 	const title = "ALLOCATION BINS"
 	want := byKey(t, realMprof(t).rows(t, title), "size")
@@ -124,9 +123,9 @@ func TestMprofBins(t *testing.T) {
 	}
 }
 
-// TestMprofFunctions: the tracing file has the functions of the program itself.
-// What libraries without debug information allocated has no name there, but an
-// address in the profile: these rows are one row of ours, "??".
+// TestMprofFunctions: the tracing file has the functions of the program itself. Libraries
+// without debugging information have no names in it, but addresses in the profile: these
+// rows are one row of ours, "??".
 func TestMprofFunctions(t *testing.T) {
 	theirs, ours := realMprof(t), runMprof(t, filepath.Join(mpatrolReal, "demo.trace"))
 	for _, title := range []string{"DIRECT ALLOCATIONS", "MEMORY LEAKS"} {
@@ -192,8 +191,8 @@ func graphEdges(t *testing.T, x mprofTables) (asParent, asChild map[string]textR
 	return asParent, asChild, functions
 }
 
-// TestMprofCallGraph makes a trace of the sums in the profile that the real
-// mprof read, and compares all that was printed of it but the bins.
+// TestMprofCallGraph makes a trace from the sums in the profile that the real mprof read,
+// and compares the whole output except the bins.
 func TestMprofCallGraph(t *testing.T) {
 	theirs := realMprof(t)
 	ours := runMprof(t, writeMPTL(t, readMPTL(t, filepath.Join(mpatrolReal, "demo.mptl"))))

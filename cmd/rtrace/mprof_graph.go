@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// callGraph is the table of the call graph, or a note that there is none.
+// callGraph returns the table of the call graph, or a note that there is none.
 func (r *mprofReport) callGraph() io.WriterTo {
 	const title = "ALLOCATION CALL GRAPH"
 	if !r.profile.HasStacks() {
@@ -40,8 +40,8 @@ func (r *mprofReport) callGraph() io.WriterTo {
 	return titled{title, fmt.Sprintf("(functions: %d)", len(g.Nodes)), t}
 }
 
-// graphCells is a row: what was allocated on behalf of a function or a call of
-// it, and by itself.
+// graphCells returns a row: allocations through a function or one of its calls, and by
+// itself.
 func (r *mprofReport) graphCells(index string, u, self *profile.Usage, function string) []string {
 	cells := []string{index}
 	for _, s := range [...]*profile.Sums{&u.Allocated, &u.Unfreed} {
@@ -61,7 +61,7 @@ func (r *mprofReport) node(n *profile.Node) string {
 	return fmt.Sprintf("%s [%d]", r.label(&n.Frame), n.Number)
 }
 
-// callee names the other end of a call.
+// callee returns the name of the other end of a call.
 func (r *mprofReport) callee(e *profile.Edge, n *profile.Node) string {
 	text := r.node(n)
 	if e.Parent == e.Child {
@@ -79,8 +79,8 @@ func (n note) WriteTo(w io.Writer) (int64, error) {
 	return int64(written), err
 }
 
-// writeDot writes the call graph in the language of Graphviz. With --leaks it
-// has what was not freed, and only functions and calls that are part of that.
+// writeDot writes the call graph in the language of Graphviz. With --leaks it counts only
+// blocks that were not freed, and has only functions and calls with such blocks.
 func (r *mprofReport) writeDot(w io.Writer) error {
 	var b strings.Builder
 	what, sums := "allocated", func(u *profile.Usage) *profile.Sums { return &u.Allocated }
@@ -120,7 +120,7 @@ func (r *mprofReport) writeDot(w io.Writer) error {
 	return err
 }
 
-// quoted makes a string of the dot language of lines of text.
+// quoted makes a string of the dot language from lines of text.
 func quoted(lines ...string) string {
 	for i, line := range lines {
 		line = strings.ReplaceAll(line, `\`, `\\`)

@@ -2,8 +2,8 @@ package main
 
 import "rtrace-bpf/internal/analysis/profile"
 
-// mprofObject is what 'rtrace mprof --json' prints. Lists of four are of small,
-// medium, large and extra large blocks.
+// mprofObject is the output of 'rtrace mprof --json'. Lists of four are for small, medium,
+// large and extra large blocks.
 type mprofObject struct {
 	Bounds    profile.Bounds  `json:"bounds"`
 	Total     mprofUsage      `json:"total"`
@@ -35,7 +35,7 @@ type mprofBin struct {
 }
 
 type mprofRow struct {
-	Functions []string `json:"functions"` // from the innermost
+	Functions []string `json:"functions"` // innermost first
 	mprofUsage
 }
 

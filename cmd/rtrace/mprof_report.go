@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// mprofReport is what 'rtrace mprof' prints.
+// mprofReport is the output of 'rtrace mprof'.
 type mprofReport struct {
 	options *mprofOptions
 	profile *profile.Profile
@@ -43,13 +43,13 @@ func (r *mprofReport) depth() string {
 	return fmt.Sprintf("(maximum stack depth: %d)", r.options.depth)
 }
 
-// classes is the note on the bounds of the classes of sizes.
+// classes returns the note on the bounds of the classes of sizes.
 func (r *mprofReport) classes() string {
 	b := r.options.classes
 	return fmt.Sprintf("(s <= %d < m <= %d < l <= %d < x)", b[0], b[1], b[2])
 }
 
-// titled is a table under a title.
+// titled is a table with a title.
 type titled struct {
 	title, note string
 	table       io.WriterTo
@@ -67,7 +67,7 @@ func (t titled) WriteTo(w io.Writer) (int64, error) {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// bins is the table of sizes.
+// bins returns the table of sizes.
 func (r *mprofReport) bins() *table.Table {
 	t := table.New(
 		table.Column{Title: "size"},
@@ -97,7 +97,7 @@ func (r *mprofReport) bins() *table.Table {
 	return t
 }
 
-// classColumns are those of bytes and of the shares of the classes.
+// classColumns are the columns of bytes and of the shares of the classes.
 func classColumns(group string, gap int) []table.Column {
 	columns := []table.Column{{Title: "bytes", Group: group, Gap: gap}}
 	for _, class := range [...]string{"s", "m", "l", "x"} {
@@ -106,7 +106,7 @@ func classColumns(group string, gap int) []table.Column {
 	return columns
 }
 
-// classCells are the cells of such columns: shares of the whole.
+// classCells are the cells of these columns: shares of the whole.
 func classCells(s *profile.Sums, whole uint64) []string {
 	_, bytes := s.Total()
 	cells := []string{number(bytes)}
@@ -116,7 +116,7 @@ func classCells(s *profile.Sums, whole uint64) []string {
 	return cells
 }
 
-// shareText is a share in per cent with two characters, as mprof prints it.
+// shareText returns a share in per cent with two characters, as in mprof.
 func shareText(part, whole uint64) string {
 	switch p := share(part, whole); {
 	case part == 0:
@@ -130,7 +130,7 @@ func shareText(part, whole uint64) string {
 	}
 }
 
-// direct is the table of functions.
+// direct returns the table of functions.
 func (r *mprofReport) direct() *table.Table {
 	var columns []table.Column
 	for i, group := range [...]string{"allocated", "unfreed"} {
@@ -168,7 +168,7 @@ func (r *mprofReport) direct() *table.Table {
 	return t
 }
 
-// label names a function, with --addresses the place in it.
+// label returns the name of a function, with --addresses also the place in it.
 func (r *mprofReport) label(f *sites.Frame) string {
 	switch {
 	case !r.options.addresses || f.Function == "":
@@ -179,7 +179,7 @@ func (r *mprofReport) label(f *sites.Frame) string {
 	return f.String()
 }
 
-// leaks is the table of what was not freed.
+// leaks returns the table of blocks that were not freed.
 func (r *mprofReport) leaks() *table.Table {
 	columns := []table.Column{{Title: "%", Group: "unfreed"}}
 	for _, title := range [...]string{"bytes", "%", "count", "%"} {

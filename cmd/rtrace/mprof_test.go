@@ -93,8 +93,7 @@ func (u *mprofUsage) add(v *mprofUsage) {
 	}
 }
 
-// The forms that the lines of our dot files have; strings as Graphviz reads
-// them.
+// The forms of lines in our dot files, with strings as Graphviz reads them.
 var (
 	dotString = `"(?:[^"\\]|\\.)*"`
 	dotAttrs  = `\[\w+=(?:` + dotString + `|[\w.]+)(?:, \w+=(?:` + dotString + `|[\w.]+))*\]`
@@ -103,7 +102,7 @@ var (
 	dotOther  = regexp.MustCompile(`^\t(?:label=` + dotString + `|(?:node|edge) ` + dotAttrs + `);$`)
 )
 
-// checkDot reads a dot file and returns how many nodes and edges it has.
+// checkDot reads a dot file and returns its numbers of nodes and edges.
 func checkDot(t *testing.T, text string) (nodes, edges int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -138,7 +137,7 @@ func TestMprofDot(t *testing.T) {
 	if nodes, edges := checkDot(t, out); nodes < 100 || edges < 100 {
 		t.Errorf("%d nodes, %d edges", nodes, edges)
 	}
-	// Names with all that could end a string, or a line: two become the same.
+	// Names with everything that could end a string or a line: two become the same.
 	trace := fmt.Sprintln(`{"format":"rtrace-jsonl","version":1}`)
 	for i, name := range []string{`a"b`, `a\`, `\"`, `a\nb`, "a\nb", `];}`, "ä→", `operator"" _x(char)`, "a\tb"} {
 		quoted, err := json.Marshal(name)

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// mptlSite is a call site of an mpatrol profile (MPTL): an address, who called,
-// and what was allocated there. Numbers are by class of size.
+// mptlSite is a call site of an mpatrol profile (MPTL): an address, its caller, and its
+// allocations. Numbers are by class of size.
 type mptlSite struct {
 	parent                     int // index of the caller's site; 0 if there is none
 	addr                       uint64
@@ -85,9 +85,8 @@ func readMPTL(t *testing.T, path string) map[int]*mptlSite {
 	return sites
 }
 
-// writeMPTL writes a trace with the sums of a profile, since a profile does not
-// say how large each block was: of each class all blocks but one are as small as
-// they can be.
+// writeMPTL writes a trace with the sums of a profile. A profile does not have the size of
+// each block, so all blocks of a class but one are as small as possible.
 func writeMPTL(t *testing.T, sites map[int]*mptlSite) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "profile.jsonl")
@@ -131,7 +130,7 @@ func writeMPTL(t *testing.T, sites map[int]*mptlSite) string {
 	return path
 }
 
-// spread returns as many sizes of a class as are asked for that add up to bytes.
+// spread returns n sizes of a class that add up to bytes.
 func spread(t *testing.T, class int, count, bytes uint64) []uint64 {
 	t.Helper()
 	bounds := [...]uint64{0, 32, 256, 2048, 1 << 63}

@@ -13,15 +13,15 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// mptraceFile is the trace that mpatrol writes unless told otherwise.
+// mptraceFile is mpatrol's default name of a trace.
 const mptraceFile = "mpatrol.trace"
 
-// mptraceCommand prints a trace as mpatrol's mptrace does.
+// mptraceCommand prints a trace like mpatrol's mptrace.
 func mptraceCommand() command {
 	return command{
 		name: "mptrace",
 		page: cli.Page{
-			Summary:  "print the statistics or the events of a trace as mpatrol's mptrace does",
+			Summary:  "print the statistics or the events of a trace like mpatrol's mptrace",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Prints how many blocks and bytes were allocated, freed and live; with -v after a table of all events. A trace in another format than mpatrol's is " +
 				"shown as the events that the same trace would have in mpatrol's format. Rows appear as the events come, also from a pipe.\n\n" +
@@ -115,18 +115,17 @@ type mptraceRun struct {
 	outputs *mptraceOutputs
 
 	complaints [mptrace.Twice + 1]uint64
-	told       int // of complaints
+	warned     int // of warnings
 }
 
-// mptraceComplaints is how many events of a stream are complained of each.
+// mptraceComplaints is how many wrong events of a stream are reported one by one.
 const mptraceComplaints = 5
 
 func (r *mptraceRun) warn(format string, args ...any) {
 	warner(r.streams.Err, "mptrace")(fmt.Errorf(format, args...))
 }
 
-// printAll prints all streams. Where one ends too early, it prints what there
-// was of it.
+// printAll prints all streams. If one ends too early, it prints the existing part.
 func (r *mptraceRun) printAll(src mptraceSource) error {
 	for n := 1; ; n++ {
 		p, err := r.begin(n, src.words())
@@ -145,7 +144,7 @@ func (r *mptraceRun) printAll(src mptraceSource) error {
 			more, err = src.nextStream()
 		}
 		if err != nil {
-			_ = src.verdict(r.warn) // err says more
+			_ = src.verdict(r.warn) // err has the details
 			return cut(src.name(), err)
 		}
 		if !more {
@@ -167,7 +166,7 @@ func (r *mptraceRun) begin(n, words int) (*mptrace.Printer, error) {
 	return p, p.Begin()
 }
 
-// configure says what p prints and where.
+// configure sets what p prints and where.
 func (r *mptraceRun) configure(p *mptrace.Printer, n, words int) (err error) {
 	if r.verbose {
 		p.Table = &mptrace.Table{AddressDigits: 2 * words, Sources: r.source, Raw: r.legacy != ""}
@@ -191,7 +190,7 @@ func (r *mptraceRun) configure(p *mptrace.Printer, n, words int) (err error) {
 	return nil
 }
 
-// output opens the output of stream n, nil if there is no room for it.
+// output opens the output of stream n; nil if there is no room for it.
 func (r *mptraceRun) output(name string, n int) (to *bufio.Writer, path string, err error) {
 	if n > 1 && (isStdout(name) || name == "stderr") {
 		r.warn("only the first stream goes to %s", name)
@@ -226,10 +225,10 @@ func (r *mptraceRun) printStream(p *mptrace.Printer, src mptraceSource) error {
 	}
 }
 
-// complain tells of an event that is wrong, unless there were many.
+// complain reports a wrong event, unless there were too many.
 func (r *mptraceRun) complain(n *mptrace.Entry) {
 	r.complaints[n.Problem]++
-	if r.told++; r.told > mptraceComplaints {
+	if r.warned++; r.warned > mptraceComplaints {
 		return
 	}
 	switch n.Problem {
@@ -248,6 +247,6 @@ func (r *mptraceRun) end(p *mptrace.Printer) error {
 	if n := r.complaints[mptrace.Twice]; n > 0 {
 		r.warn("blocks whose indices are allocated again count as freed: %d", n)
 	}
-	r.complaints, r.told = [mptrace.Twice + 1]uint64{}, 0
+	r.complaints, r.warned = [mptrace.Twice + 1]uint64{}, 0
 	return p.End(true)
 }

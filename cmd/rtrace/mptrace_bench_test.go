@@ -12,10 +12,9 @@ import (
 	"rtrace-bpf/internal/binio"
 )
 
-// writeMpatrol writes a trace of mpatrol with n events of a program that
-// allocates and frees: of its blocks 1 in 50 is never freed and the others are
-// within the next 1000. Addresses have 47 bits, as those of real programs, and
-// events name one of 30 functions.
+// writeMpatrol writes a trace of mpatrol with n events of a program that allocates and
+// frees: 1 of its 50 blocks is never freed, and the others within the next 1000. Addresses
+// have 47 bits, like those of real programs, and events name one of 30 functions.
 func writeMpatrol(w io.Writer, n int) error {
 	x := uint64(1)
 	random := func(n uint64) uint64 {

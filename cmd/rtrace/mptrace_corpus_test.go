@@ -15,7 +15,7 @@ import (
 
 const mpatrolCorpus = "../../testdata/corpus/mpatrol"
 
-// mptraceCase is a trace and what a build of the real mptrace printed for it.
+// mptraceCase is a trace and the output of a build of the real mptrace for it.
 type mptraceCase struct {
 	name   string // of the output, with its folder
 	output string // path
@@ -63,8 +63,8 @@ func mptraceCases(t *testing.T, folders ...string) []mptraceCase {
 	return all
 }
 
-// readExit reads how the real tool ended. Where the corrected build ended as
-// the other, that is kept once.
+// readExit reads how the real tool ended. If the corrected build ended like the other, the
+// corpus has that once.
 func (c *mptraceCase) readExit(t *testing.T, base string) {
 	t.Helper()
 	text, err := os.ReadFile(base + "." + c.build + ".exit.txt")
@@ -81,7 +81,7 @@ func (c *mptraceCase) readExit(t *testing.T, base string) {
 	c.stderr = stderr
 }
 
-// crashed says whether the real tool crashed.
+// crashed reports whether the real tool crashed.
 func (c *mptraceCase) crashed() bool { return c.code > 100 }
 
 func (c *mptraceCase) want(t *testing.T) string {
@@ -93,8 +93,8 @@ func (c *mptraceCase) want(t *testing.T) string {
 	return string(text)
 }
 
-// TestMptraceLegacy: byte for byte what each build of the real tool prints, on
-// files and pipes, with its messages and exit code. Where it crashes, we do not.
+// TestMptraceLegacy compares byte for byte with each build of the real tool, for files and
+// pipes, with messages and exit code. Where the real tool crashes, ours does not.
 func TestMptraceLegacy(t *testing.T) { testMptraceLegacy(t, mptraceCases(t, mpatrolFolders...)) }
 
 func testMptraceLegacy(t *testing.T, cases []mptraceCase) {
@@ -130,9 +130,9 @@ func testMptraceLegacy(t *testing.T, cases []mptraceCase) {
 	}
 }
 
-// reference returns the cases of the build whose output is right: the corrected
-// one; if it printed the same as another, only that is kept. Some files only one
-// build reads.
+// reference returns the cases of the build whose output is right: the corrected one, or
+// another if the corpus has only that because both printed the same. Only one build reads
+// some files.
 func reference(all []mptraceCase) []mptraceCase {
 	rank := func(c *mptraceCase) int {
 		n := map[string]int{"fixed64": 3, "asis64": 2, "asis32": 1}[c.build]
@@ -157,8 +157,7 @@ func reference(all []mptraceCase) []mptraceCase {
 	return out
 }
 
-// TestMptraceLegacyBuild: the build that fits the words of the trace is taken if
-// none is named.
+// TestMptraceLegacyBuild: the default build is the one that fits the words of the trace.
 func TestMptraceLegacyBuild(t *testing.T) {
 	for _, c := range mptraceCases(t, mpatrolFolders...) {
 		named, _, namedCode := runRtrace("", append([]string{"mptrace", "--legacy=" + c.build, c.input}, c.flags...)...)
@@ -170,8 +169,8 @@ func TestMptraceLegacyBuild(t *testing.T) {
 	}
 }
 
-// TestMptraceDifferences: without --legacy the output differs where the table
-// says so, and nowhere else.
+// TestMptraceDifferences: without --legacy the output differs exactly where the table lists
+// it.
 func TestMptraceDifferences(t *testing.T) {
 	testMptraceDifferences(t, mptraceCases(t, mpatrolFolders...), readDifferences(t, "mptrace-differences.txt"))
 }
@@ -206,8 +205,8 @@ func testMptraceDifferences(t *testing.T, cases []mptraceCase, table map[string]
 	}
 }
 
-// TestMptraceHATF: the Heap Allocation Trace Format is what the real tool
-// writes, with --legacy and without.
+// TestMptraceHATF: the Heap Allocation Trace Format is that of the real tool, with and
+// without --legacy.
 func TestMptraceHATF(t *testing.T) { testMptraceHATF(t, mpatrolFolders[0]) }
 
 func testMptraceHATF(t *testing.T, folder string) {
@@ -227,7 +226,7 @@ func testMptraceHATF(t *testing.T, folder string) {
 		}
 		for _, flags := range [][]string{nil, {"--legacy"}} {
 			t.Run(fmt.Sprint(filepath.Base(path), flags), func(t *testing.T) {
-				t.Chdir(t.TempDir()) // the file has its name in it
+				t.Chdir(t.TempDir()) // the file contains its own name
 				_, errOut, code := runRtrace("", append([]string{"mptrace", "-H", filepath.Base(path), input}, flags...)...)
 				got, err := os.ReadFile(filepath.Base(path))
 				if err != nil || code != cli.OK || errOut != "" {
@@ -241,8 +240,8 @@ func testMptraceHATF(t *testing.T, folder string) {
 	}
 }
 
-// The traces of mpatrol 1.3.0 belong to another project, so they are not in the
-// corpus here. Nothing of them differs.
+// The traces of mpatrol 1.3.0 belong to another project, so they are not in this corpus.
+// Their output does not differ.
 func TestMptraceSamples(t *testing.T) {
 	corpus := os.Getenv("RTRACE_CORPUS")
 	if corpus == "" {

@@ -13,15 +13,15 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// legacyAuto leaves it to the trace which build of the original is meant.
+// legacyAuto selects the build of the original by the trace.
 const legacyAuto = "auto"
 
 var mptraceBuilds = map[string]original.Build{
 	"fixed64": original.Fixed64, "asis64": original.AsIs64, "asis32": original.AsIs32,
 }
 
-// legacyRun is the whole run with --legacy. Where the original crashes, it ends
-// with an error of our own.
+// legacyRun is the whole run with --legacy. Where the original crashes, it ends with an
+// error of our own.
 func (r *mptraceRun) legacyRun(path string) error {
 	build := mptraceBuilds[r.legacy]
 	raw := r.streams.In
@@ -53,8 +53,8 @@ func (r *mptraceRun) legacyRun(path string) error {
 	return err
 }
 
-// is32Bit says whether a trace begins with a word of 4 bytes that is 1, in
-// either byte order, and the next is not 0.
+// is32Bit reports whether a trace begins with a word of 4 bytes that is 1, in either byte
+// order, followed by one that is not 0.
 func is32Bit(head []byte) bool {
 	if len(head) < 12 {
 		return false
@@ -63,7 +63,7 @@ func is32Bit(head []byte) bool {
 	return order == "\x01\x00\x00\x00" && next != "\x00\x00\x00\x00" || order == "\x00\x00\x00\x01"
 }
 
-// legacyError prints an error as the original does.
+// legacyError prints an error like the original.
 func (r *mptraceRun) legacyError(err error) error {
 	fmt.Fprintf(r.streams.Err, "mptrace: %v\n", err)
 	return cli.ErrReported

@@ -30,8 +30,8 @@ func newMtrcSource(name string, in *decoder.Input, stop func() error) (mptraceSo
 	return s, nil
 }
 
-// explain replaces the error of the end of the input by what its compression
-// says about it.
+// explain replaces the error at the end of the input with that of its compression, if there
+// is one.
 func (s *mtrcSource) explain(err error) error {
 	if cause := s.in.Err(); cause != nil {
 		return cause

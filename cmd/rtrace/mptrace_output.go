@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// mptraceOutputs are the places that mptrace writes to.
+// mptraceOutputs are the outputs of mptrace.
 type mptraceOutputs struct {
 	text           *bufio.Writer // of the table and the statistics; one of the others
 	stdout, stderr *bufio.Writer
@@ -18,7 +18,7 @@ type mptraceOutputs struct {
 	streams cli.Streams
 	input   string
 	files   []mptraceOutput
-	paths   map[string]bool // of regular files among them
+	paths   map[string]bool // regular files among them
 }
 
 type mptraceOutput struct {
@@ -69,7 +69,7 @@ func (o *mptraceOutputs) open(name string) (*bufio.Writer, error) {
 	return w, nil
 }
 
-// flush passes on what was written.
+// flush flushes all outputs.
 func (o *mptraceOutputs) flush() error {
 	if err := o.stdout.Flush(); err != nil {
 		return err

@@ -20,14 +20,14 @@ type recordSource struct {
 
 	rec    trace.Record
 	ahead  bool         // rec is the next record
-	ended  bool         // the stream is over; what follows without a header is another one
-	events []wire.Event // of rec that are still to be delivered
-	bytes  int          // of an address
+	ended  bool         // the stream has ended; records without a header after it are another one
+	events []wire.Event // events of rec that are not delivered yet
+	bytes  int          // by address
 	lost   uint64
 
 	clock       trace.Clock
 	start, last int64 // times; start is 0 before the first
-	days        int64 // how often the clock of the day began again
+	days        int64 // how often the clock of the day wrapped
 }
 
 func newRecordSource(name string, t *decoder.Trace, stop func() error) (mptraceSource, error) {
@@ -49,8 +49,7 @@ func (s *recordSource) peek() error {
 	return err
 }
 
-// begin takes the header that the next record may be. Else the one before stays
-// in force.
+// begin reads the next record if it is a header. Otherwise the previous header stays valid.
 func (s *recordSource) begin() {
 	if s.bytes == 0 {
 		s.bytes = 8
@@ -119,7 +118,7 @@ func (s *recordSource) time(t int64) {
 }
 
 func (s *recordSource) nextStream() (bool, error) {
-	if len(s.events) > 0 { // those behind an End
+	if len(s.events) > 0 { // events after an End
 		s.ended = false
 		return true, nil
 	}

@@ -17,18 +17,16 @@ type mptraceSource interface {
 	name() string
 	// words is the size of the current stream's addresses in bytes.
 	words() int
-	// next sets e to the next event of the stream and returns its time in
-	// nanoseconds since the trace began, or io.EOF. It tells p of what is no
-	// event.
+	// next sets e to the next event of the stream and returns its time in nanoseconds since
+	// the trace began, or io.EOF. It reports records that are not events to p.
 	next(e *wire.Event, p *mptrace.Printer) (time int64, err error)
 	nextStream() (bool, error)
-	// verdict says what was odd, and how complete the trace was.
+	// verdict reports oddities, and how complete the trace was.
 	verdict(warn func(format string, args ...any)) error
 	close() error
 }
 
-// flushingReader flushes the outputs before it reads, as reading may take a
-// while.
+// flushingReader flushes the outputs before it reads, because reading may block.
 type flushingReader struct {
 	io.Reader
 	flush func() error
@@ -70,7 +68,7 @@ func (r *mptraceRun) open(path string) (mptraceSource, error) {
 	return src, nil
 }
 
-// decode finds out the format.
+// decode determines the format.
 func (r *mptraceRun) decode(name string, raw io.Reader, stop func() error, regular bool) (mptraceSource, error) {
 	in, err := decoder.NewInput(raw)
 	if err != nil {

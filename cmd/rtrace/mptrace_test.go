@@ -25,8 +25,7 @@ func mtrcFile(records ...string) string {
 	return string(b) + strings.Join(records, "") + "MTRC"
 }
 
-// Rows come out as events come in, whatever the format, while the input waits
-// for more.
+// Rows are printed as events come in, whatever the format, while the input waits for more.
 func TestMptraceStreams(t *testing.T) {
 	whole := mtrcFile("A\x01\x10\x08\x00\x00\x00\x00", "F\x01\x00\x00\x00\x00")
 	jsonl := `{"format":"rtrace-jsonl","version":1}
@@ -104,7 +103,7 @@ func TestMptraceInterrupted(t *testing.T) {
 	}
 }
 
-// Few events are complained of one by one, and all are counted, stream by stream.
+// The first wrong events are reported one by one, and all are counted, stream by stream.
 func TestMptraceComplaints(t *testing.T) {
 	bad := strings.Repeat("F\x09\x00\x00\x00\x00", 8) + "A\x01\x10\x08\x00\x00\x00\x00A\x01\x20\x08\x00\x00\x00\x00R\x02\x01\x01\x00\x00\x00\x00"
 	_, errOut, code := runRtrace(mtrcFile(bad)+mtrcFile("F\x07\x00\x00\x00\x00")+"junk", "mptrace")
@@ -123,8 +122,8 @@ rtrace mptrace: warning: bytes after the end of the trace are left out: 4
 	}
 }
 
-// What lies behind a stream that a forked process cut is printed, and the exit
-// code tells.
+// Events after a stream that a forked process cut are printed, and the exit code shows the
+// cut.
 func TestMptraceCutStream(t *testing.T) {
 	first := mtrcFile("A\x01\x10\x08\x00\x00\x00\x00")
 	second := mtrcFile("A\x01\x10\x09\x00\x00\x00\x00", "A\x02\x10\x09\x00\x00\x00\x00")
@@ -135,14 +134,14 @@ func TestMptraceCutStream(t *testing.T) {
 	if code != cli.Incomplete || errOut != "rtrace mptrace: note: standard input: streams that have no end: 1\n" {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	// A broken record ends it all, but what was read is printed.
+	// A broken record ends the run, but everything before it is printed.
 	out, errOut, code = runRtrace(first[:28]+"Xyz..", "mptrace", "-v")
 	if !strings.Contains(out, "unfreed:   1 (8 bytes)\n") || code != cli.Failed || !strings.HasPrefix(errOut, "rtrace mptrace: reading standard input: mtrc: offset 28: ") {
 		t.Errorf("exit code %d, %q\n%s", code, errOut, out)
 	}
 }
 
-// Names with wrong ids are told of.
+// Names with wrong ids are reported.
 func TestMptraceUndefinedName(t *testing.T) {
 	out, errOut, code := runRtrace(mtrcFile("A\x01\x10\x08\x05\x07\x00\x00"), "mptrace", "-vs")
 	if !strings.Contains(out, "thread 5\n") || code != cli.OK || errOut != "rtrace mptrace: warning: names that were not defined are left out: 1\n" {
@@ -150,7 +149,7 @@ func TestMptraceUndefinedName(t *testing.T) {
 	}
 }
 
-// Where the real tool crashes or gives up, a warning tells.
+// Where the real tool crashes or gives up, there is a warning.
 func TestMptraceNames(t *testing.T) {
 	long := "\x81" + strings.Repeat("n", 1024) + "\x00"
 	out, errOut, code := runRtrace(mtrcFile("A\x01\x10\x08\x05\x80zero\x00\xa1high\x00\x07F\x01\x05"+long+"\xff\x1b[2J\x00\x07"), "mptrace", "-vs")
@@ -162,7 +161,7 @@ func TestMptraceNames(t *testing.T) {
 	if !strings.Contains(out, `n at \x1b[2J line 7`) {
 		t.Errorf("%q", out)
 	}
-	// So it is in a trace that is cut.
+	// The same in a trace that is cut.
 	whole := mtrcFile("A\x01\x10\x08\x05\xa1high\x00\x00\x07")
 	_, errOut, code = runRtrace(whole[:len(whole)-1], "mptrace")
 	if code != cli.Incomplete || !strings.HasPrefix(errOut, "rtrace mptrace: warning: names with ids at which the real mptrace crashes: 1\nrtrace mptrace: note: ") {
@@ -170,7 +169,7 @@ func TestMptraceNames(t *testing.T) {
 	}
 }
 
-// A trace that has not even a header is no trace.
+// A trace without even a header is not a trace.
 func TestMptraceCutHeader(t *testing.T) {
 	whole := mtrcFile()
 	for n := range 20 {
@@ -181,7 +180,7 @@ func TestMptraceCutHeader(t *testing.T) {
 	}
 }
 
-// What follows the end of a trace is another stream, as it is for convert.
+// Data after the end of a trace is another stream, as in convert.
 func TestMptraceBehindEnd(t *testing.T) {
 	text := `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","pointer_size":4}
@@ -204,7 +203,7 @@ func TestMptraceBehindEnd(t *testing.T) {
 	}
 }
 
-// Two outputs cannot be one file, also by the name of a later stream.
+// Two outputs cannot be the same file, also by the name of a later stream.
 func TestMptraceOneFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.2.c")
@@ -241,8 +240,8 @@ func TestMptraceOtherFormats(t *testing.T) {
 	}
 }
 
-// The clock of the day begins again at midnight, times in HATF do not; what the
-// trace lacks is told.
+// The clock of the day wraps at midnight, times in HATF do not; what the trace lacks is
+// reported.
 func TestMptraceRecords(t *testing.T) {
 	text := `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","clock":"day","pointer_size":4}
@@ -291,7 +290,7 @@ func TestMptraceSimulation(t *testing.T) {
 	}
 }
 
-// Output that cannot be written is an error; a reader that went away is none.
+// Output that cannot be written is an error; a reader that went away is not.
 func TestMptraceOutputErrors(t *testing.T) {
 	in := mtrcFile(strings.Repeat("H\x01\x02", 10_000))
 	for _, args := range [][]string{{"mptrace"}, {"mptrace", "-v"}, {"mptrace", "--legacy", "-v"}, {"mptrace", "-H", "-"}} {

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/symbol/resolve"
 )
 
-// nettraceFlags say how nettrace is written.
+// nettraceFlags are the options for writing nettrace.
 type nettraceFlags struct {
 	version int
 	view    string
@@ -25,7 +25,7 @@ func (n *nettraceFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&n.symbols, "nettrace-symbols", false, "nettrace: name the functions of frames without names from the files of this machine, if they are those of the trace")
 }
 
-// check says what is wrong with the flags for a format.
+// check returns an error if the flags do not fit a format.
 func (n *nettraceFlags) check(format string) error {
 	switch {
 	case n.version != nettrace.V4 && n.version != nettrace.V6:
@@ -36,8 +36,8 @@ func (n *nettraceFlags) check(format string) error {
 	return nil
 }
 
-// encoding returns the choices for what is read from in. file is its name, empty
-// for standard input.
+// encoding returns the encoder's options for records that are read from in. file is its
+// name, empty for standard input.
 func (n *nettraceFlags) encoding(ctx context.Context, in *input, file string, o decoder.Options) nettrace.Options {
 	opts := nettrace.Options{Version: n.version, View: n.view}
 	if n.symbols {

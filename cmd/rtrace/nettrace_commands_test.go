@@ -15,7 +15,7 @@ import (
 
 const nettraceCorpus = "../../testdata/corpus/nettrace"
 
-// nettraceVerdict is what other readers say of a stream.
+// nettraceVerdict is the result of other readers for a stream.
 type nettraceVerdict struct {
 	Structure struct {
 		Objects    map[string]int `json:"objects"`
@@ -34,7 +34,7 @@ func (v *nettraceVerdict) ticks() int {
 	return v.Structure.PerType["Microsoft-Windows-DotNETRuntime/10/"]
 }
 
-// described is how many events tell of the process, and so are none of a trace.
+// described is the number of events about the process, which are not events of a trace.
 func (v *nettraceVerdict) described() (n int) {
 	for name, count := range v.Structure.PerType {
 		if strings.HasPrefix(name, "Universal.System/") {
@@ -44,8 +44,8 @@ func (v *nettraceVerdict) described() (n int) {
 	return n
 }
 
-// says runs a command and returns what it prints.
-func says(t *testing.T, args ...string) (out, errOut string) {
+// printed runs a command and returns its output.
+func printed(t *testing.T, args ...string) (out, errOut string) {
 	t.Helper()
 	out, errOut, code := runRtrace("", args...)
 	if code != cli.OK {
@@ -54,7 +54,7 @@ func says(t *testing.T, args ...string) (out, errOut string) {
 	return out, errOut
 }
 
-// Each command does with streams of .NET what independent readers say is in them.
+// Each command prints for streams of .NET what independent readers find in them.
 func TestNettraceCommands(t *testing.T) {
 	for _, file := range []string{
 		"v4-live/net10-x64-linux-gcalloc-norundown", "v4-live/net10-x64-linux-gcalloc-nostack", "v4-own/own-v4-x64", "v6/own-universal",
@@ -83,7 +83,7 @@ func TestNettraceCommands(t *testing.T) {
 }
 
 func nettraceInfo(t *testing.T, name string, want *nettraceVerdict) {
-	out, _ := says(t, "info", name)
+	out, _ := printed(t, "info", name)
 	version := "4\n"
 	if strings.Contains(name, "/v6/") {
 		version = "6.0\n"
@@ -96,7 +96,7 @@ func nettraceInfo(t *testing.T, name string, want *nettraceVerdict) {
 }
 
 func nettraceStacks(t *testing.T, name string, want *nettraceVerdict) {
-	out, _ := says(t, "stacks", "--json", name)
+	out, _ := printed(t, "stacks", "--json", name)
 	var got stacksReport
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func nettraceStacks(t *testing.T, name string, want *nettraceVerdict) {
 }
 
 func nettraceDump(t *testing.T, name string, want *nettraceVerdict) {
-	out, _ := says(t, "dump", name)
+	out, _ := printed(t, "dump", name)
 	got := map[string]int{}
 	for line := range strings.Lines(out) {
 		if words := strings.Fields(line); len(words) > 2 {
@@ -142,7 +142,7 @@ func nettraceDump(t *testing.T, name string, want *nettraceVerdict) {
 }
 
 func nettracePostproc(t *testing.T, name string, want *nettraceVerdict) {
-	out, errOut := says(t, "postproc", name)
+	out, errOut := printed(t, "postproc", name)
 	if errOut != "" || strings.Count(out, " AllocationTick") < want.ticks() {
 		t.Errorf("%s, %d calls of %d", errOut, strings.Count(out, " AllocationTick"), want.ticks())
 	}
@@ -168,27 +168,27 @@ func nettracePostproc(t *testing.T, name string, want *nettraceVerdict) {
 	}
 }
 
-// nettraceSamples: what is about leaks, or what is live, says that it cannot know.
+// nettraceSamples: output about leaks or live blocks warns that they are not known.
 func nettraceSamples(t *testing.T, name string) {
 	for _, args := range [][]string{{"postproc", "-l"}, {"leaks"}, {"top"}, {"convert", "-f", "pprof", "-o", filepath.Join(t.TempDir(), "x")}} {
-		_, errOut := says(t, append(args, name)...)
+		_, errOut := printed(t, append(args, name)...)
 		if strings.Count(errOut, "Leaks and live blocks are therefore not known") != 1 {
 			t.Errorf("%v: %q", args, errOut)
 		}
 	}
-	page, _ := says(t, "report", name)
+	page, _ := printed(t, "report", name)
 	if !strings.Contains(page, "They show neither leaks nor live memory") {
 		t.Error("the report has no remark about samples")
 	}
 }
 
-// nettraceConvert: in each format the allocations are there, and with what is beside it
-// also that they are samples.
+// nettraceConvert: in each format the allocations are there, and with the side file also the
+// fact that they are samples.
 func nettraceConvert(t *testing.T, name string, want *nettraceVerdict) {
 	for _, f := range encoder.Formats() {
 		out := filepath.Join(t.TempDir(), "out."+f.Name)
-		_, errOut := says(t, "convert", "-f", f.Name, "-o", out, name)
-		one := f.Name == "mtrc" || f.Name == "swap" // they know of memory alone
+		_, errOut := printed(t, "convert", "-f", f.Name, "-o", out, name)
+		one := f.Name == "mtrc" || f.Name == "swap" // they have only memory
 		if one && want.Structure.PerType["Universal.Events/6/malloc"] > 0 {
 			if !strings.Contains(errOut, "left out") {
 				t.Errorf("%s: %q", f.Name, errOut)
@@ -199,32 +199,32 @@ func nettraceConvert(t *testing.T, name string, want *nettraceVerdict) {
 		if f.Name == "mtrc" {
 			function = "malloc" // it has numbers for the functions of C
 		}
-		info, _ := says(t, "info", out)
+		info, _ := printed(t, "info", out)
 		if !strings.Contains(info, fmt.Sprintf("%d %s alloc", want.ticks(), function)) || !strings.Contains(info, "samples that represent") {
 			t.Errorf("%s: %s", f.Name, info)
 		}
-		if _, errOut := says(t, "leaks", out); !strings.Contains(errOut, "Leaks and live blocks are therefore not known") {
+		if _, errOut := printed(t, "leaks", out); !strings.Contains(errOut, "Leaks and live blocks are therefore not known") {
 			t.Errorf("%s: leaks of samples: %q", f.Name, errOut)
 		}
 	}
 	for _, f := range profileFormats {
 		out := filepath.Join(t.TempDir(), "out")
-		says(t, "convert", "-f", f.name, "-o", out, name)
+		printed(t, "convert", "-f", f.name, "-o", out, name)
 		if info, err := os.Stat(out); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v, %v", f.name, info, err)
 		}
 	}
 }
 
-// What our encoder writes is to each command what the trace itself is.
+// For each command, our encoder's stream is the same as the trace itself.
 func TestNettraceOwnCommands(t *testing.T) {
 	folder := t.TempDir()
 	const from = "../../testdata/corpus/sp-rtrace/c-leaks.rtrace"
 	plain := filepath.Join(folder, "own.jsonl")
-	says(t, "convert", "-o", plain, from)
+	printed(t, "convert", "-o", plain, from)
 	for _, version := range []string{"4", "6"} {
 		own := filepath.Join(folder, "own"+version+".nettrace")
-		says(t, "convert", "--nettrace-version", version, "-o", own, from)
+		printed(t, "convert", "--nettrace-version", version, "-o", own, from)
 		for _, args := range [][]string{
 			{"info"},
 			{"stacks"},
@@ -238,10 +238,10 @@ func TestNettraceOwnCommands(t *testing.T) {
 			{"convert", "-f", "sprtrace"},
 			{"convert", "-f", "folded"},
 		} {
-			want, _ := says(t, append(args, plain)...)
-			got, _ := says(t, append(args, own)...)
+			want, _ := printed(t, append(args, plain)...)
+			got, _ := printed(t, append(args, own)...)
 			want, got = strings.ReplaceAll(want, plain, "FILE"), strings.ReplaceAll(got, own, "FILE")
-			if args[0] == "info" { // but for the format, which is the first line
+			if args[0] == "info" { // except the format, which is the first line
 				want, got = want[strings.Index(want, "\n"):], got[strings.Index(got, "\n"):]
 			}
 			if got != want || len(want) < 20 {

@@ -14,20 +14,20 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// output is where a command writes its result: standard output, or a file that
-// appears when it is complete.
+// output is where a command writes its result: standard output, or a file that appears when
+// it is complete.
 type output struct {
 	io.Writer
 	file *atomicfile.File // nil for standard output
 }
 
-// content is what an output holds.
+// content describes the contents of an output.
 type content struct {
-	what   string // what it is if it is not to be read on a terminal, else empty
-	suffix string // of its file
+	what   string // what it is, if it is not for a terminal; otherwise empty
+	suffix string // suffix of its file
 }
 
-// The contents that commands write.
+// The kinds of contents that commands write.
 var (
 	textContent   = content{}
 	binaryContent = func(suffix string) content { return content{"binary", suffix} }
@@ -36,7 +36,7 @@ var (
 	dotContent    = content{"a graph for dot", ".dot"}
 )
 
-// terminalError says that an output would fill a terminal with what is not for people.
+// terminalError means that an output would fill a terminal with data that is not for people.
 type terminalError struct{ content content }
 
 func (e *terminalError) Error() string {
@@ -49,7 +49,7 @@ func (e *terminalError) explain(command string, args []string) error {
 	return cli.WithHint(&cli.UsageError{Err: e}, "write it to a file: "+cli.CommandLine(words...))
 }
 
-// folderError says that an output that is one file is to be a directory.
+// folderError means that the name of a single output file is a directory.
 type folderError struct {
 	name    string
 	content content
@@ -65,15 +65,15 @@ func (e *folderError) explain(command string, _ []string) error {
 	return cli.WithHint(&cli.UsageError{Err: e}, "name the file, such as "+cli.Word(file))
 }
 
-// explained is an error that is explained with what was called.
+// explained is an error that can add a hint from the command line.
 type explained interface {
 	error
 	explain(command string, args []string) error
 }
 
-// create opens the output that -o names; empty and "-" are standard output.
-// input is the file that is read, if it is one; it is never written. What is not for
-// people goes to a terminal only for "-"; else the error is a *terminalError.
+// create opens the output of -o; empty and "-" are standard output. input is the file that
+// is read, if it is one; it is never overwritten. Contents that are not for people go to a
+// terminal only for "-"; otherwise the error is a *terminalError.
 func create(s cli.Streams, name, input string, holds content) (*output, error) {
 	if name == "" || name == "-" {
 		if holds.what != "" && name == "" && s.OutTerminal {
@@ -94,7 +94,7 @@ func create(s cli.Streams, name, input string, holds content) (*output, error) {
 	return &output{Writer: f, file: f}, nil
 }
 
-// missingFolder says what to do if the folder of a file is missing.
+// missingFolder returns what to do if the folder of a file is missing.
 func missingFolder(name string, err error) string {
 	dir := filepath.Dir(name)
 	if _, statErr := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || !errors.Is(statErr, fs.ErrNotExist) {
@@ -118,8 +118,8 @@ func sameFile(a, b string) bool {
 // regular reports whether the output is a regular file.
 func (o *output) regular() bool { return o.file != nil && o.file.Regular() }
 
-// finish keeps the output if err leaves one worth keeping, else discards it.
-// It returns err, or what went wrong last.
+// finish keeps the output if err leaves one worth keeping, and otherwise discards it. It
+// returns err, or the last failure.
 func (o *output) finish(err error) error {
 	if o.file == nil {
 		return err

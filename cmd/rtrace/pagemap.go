@@ -21,12 +21,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// pagemapCommand prints areas of memory page by page, as sp-rtrace-pagemap does.
+// pagemapCommand prints areas of memory page by page, like sp-rtrace-pagemap.
 func pagemapCommand() command {
 	return command{
 		name: "pagemap",
 		page: cli.Page{
-			Summary:  "print the writable memory of a process page by page, as sp-rtrace-pagemap does",
+			Summary:  "print the writable memory of a process page by page, like sp-rtrace-pagemap",
 			Synopsis: []string{"-p|-d|-c [-s] [flags] [FILE]", "-N NAME|-A ADDRESS|-P TYPES [flags] [FILE]"},
 			About: "Prints a map of each writable area of the process, a character per page: the kind of memory, how much of it is allocated, or how many times it is " +
 				"mapped. The kernel's data about areas and pages come from two files, maps and pageflags, which the pagemap module of sp-rtrace attaches to a trace " +
@@ -80,7 +80,7 @@ func (o *pagemapOptions) declare(f *flags) {
 	help.BoolVar(&o.helpFilter, "help-filter", false, "print what the filters do")
 	help.BoolVar(&o.helpPages, "help-pages", false, "print the flags of pages")
 
-	// Other names that programs, manual pages and versions of the original have.
+	// Other names in programs, manual pages and versions of the original.
 	also := f.Hidden()
 	also.StringVar(&o.input, "in", "", "")
 	also.StringVar(&o.output, "out", "", "")
@@ -89,7 +89,7 @@ func (o *pagemapOptions) declare(f *flags) {
 	also.Var(groups.Number(&o.bottom, 0, 0, groups.Unbounded), "botton", "")
 }
 
-// kind is the map that is asked for.
+// kind returns the requested map.
 func (o *pagemapOptions) kind() (pageview.Map, error) {
 	kind, n := pageview.None, 0
 	for _, k := range []struct {
@@ -107,14 +107,14 @@ func (o *pagemapOptions) kind() (pageview.Map, error) {
 	return kind, nil
 }
 
-// areaFilter is what -N and -A ask for.
+// areaFilter is the filter of -N and -A.
 type areaFilter struct {
 	name    string
 	address uint64
 	some    bool
 }
 
-// keeps says whether an area is meant.
+// keeps reports whether an area is selected.
 func (f *areaFilter) keeps(a *pagemap.Area) bool {
 	switch {
 	case !f.some:
@@ -179,8 +179,8 @@ func (o *pagemapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	return o.filter(p, areas, mask)
 }
 
-// check warns if no area is meant: a map or trace of nothing looks like one in
-// which nothing was allocated.
+// check warns if no area is selected: otherwise an empty map or trace looks as if nothing
+// was allocated.
 func (f *areaFilter) check(p *postprocess, areas []pagemap.Area) {
 	if slices.ContainsFunc(areas, func(a pagemap.Area) bool { return f.keeps(&a) }) {
 		return
@@ -192,8 +192,8 @@ func (f *areaFilter) check(p *postprocess, areas []pagemap.Area) {
 	p.warning(errors.New(what + "; -p -s prints all areas"))
 }
 
-// filter prints the trace with the calls of blocks in the areas and pages that
-// are meant. The original prints no frees.
+// filter prints the trace with the calls for blocks in the selected areas and pages. The
+// original prints no frees.
 func (o *pagemapOptions) filter(p *postprocess, which areaFilter, mask uint64) error {
 	var files attachments
 	defer files.close()
@@ -275,8 +275,8 @@ func (o *pagemapOptions) write(p *postprocess, w io.Writer, r *pageview.Report, 
 	return nil
 }
 
-// blocks reads the allocations in some areas: those that are live at the end,
-// and with --legacy all.
+// blocks reads the allocations in some areas: those that are live at the end, and with
+// --legacy all.
 func (o *pagemapOptions) blocks(p *postprocess, env *environment, areas []pagemap.Area, kind pageview.Map) (*pagemap.Blocks, error) {
 	blocks := pagemap.NewBlocks(areas)
 	blocks.Sizes, blocks.Top, blocks.Bottom = kind == pageview.Density, o.top, o.bottom
@@ -302,11 +302,11 @@ func (o *pagemapOptions) blocks(p *postprocess, env *environment, areas []pagema
 func callPrinter(env *environment, blocks *pagemap.Blocks) func(w io.Writer, prefix string, area, n int, highest bool) error {
 	var (
 		buf     bytes.Buffer
-		text, _ = sptext.New(&buf, sptext.Options{KeepSeq: true}) // the buffer is there
+		text, _ = sptext.New(&buf, sptext.Options{KeepSeq: true}) // no error with a buffer
 		header  = trace.Record{Kind: trace.KindHeader, Header: env.header}
 		err     = text.WriteRecord(&header)
 	)
-	// Until then the header line waits.
+	// The encoder writes the header line only with the process.
 	err = errors.Join(err, text.WriteRecord(&trace.Record{Kind: trace.KindProcess}), text.Flush())
 	return func(w io.Writer, prefix string, area, n int, highest bool) error {
 		calls := blocks.Lowest

@@ -12,16 +12,16 @@ import (
 // attachments are what the pagemap module attaches to a trace.
 type attachments struct {
 	areas []pagemap.Area
-	pages *pagemap.Pages // nil if they are not needed and not there
+	pages *pagemap.Pages // nil if missing and not needed
 	file  *os.File       // of pages
 	err   error          // of reading pages
 }
 
-// maxMaps is how large a copy of /proc/PID/maps may be, in bytes.
+// maxMaps is the largest copy of /proc/PID/maps that is read, in bytes.
 const maxMaps = 1 << 30
 
-// open reads the maps of a trace and opens what is known of the pages, which is
-// an error to lack only if it is needed.
+// open reads the maps of a trace and opens its page flags. If these are missing, that is an
+// error only if they are needed.
 func (a *attachments) open(p *postprocess, env *environment, needed bool) error {
 	f, size, err := openAttachment(p, env, "maps")
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *attachments) open(p *postprocess, env *environment, needed bool) error 
 	return nil
 }
 
-// pageSize is that of the traced machine as far as it is known.
+// pageSize is that of the traced machine, if known.
 func (a *attachments) pageSize() uint64 {
 	if a.pages == nil || a.pages.PageSize == 0 {
 		return 4096
@@ -56,7 +56,7 @@ func (a *attachments) pageSize() uint64 {
 	return a.pages.PageSize
 }
 
-// has says whether the page of an address has one of some flags.
+// has reports whether the page of an address has one of some flags.
 func (a *attachments) has(area int, address, mask uint64) bool {
 	in := &a.areas[area]
 	page, _, err := a.pages.Page(in, (address-in.Start)/a.pageSize())
@@ -72,8 +72,8 @@ func (a *attachments) close() {
 	}
 }
 
-// openAttachment opens the attachment of a trace with the given name. A path that
-// is not absolute is one from the folder of the trace.
+// openAttachment opens the attachment of a trace with the given name. A relative path is
+// relative to the folder of the trace.
 func openAttachment(p *postprocess, env *environment, name string) (f *os.File, size int64, err error) {
 	path := ""
 	for _, r := range env.files {

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// pagemapFolder is a folder with the real trace and its attachments, for tests
-// that change some of it.
+// pagemapFolder is a folder with the real trace and its attachments, for tests that change
+// some of them.
 func pagemapFolder(t *testing.T) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -32,8 +32,8 @@ func pagemapFolder(t *testing.T) (dir, text string) {
 	return dir, filepath.Join(dir, "l.txt")
 }
 
-// TestPagemapCorpus: what the real sp-rtrace-pagemap printed, from its text and
-// from the binary trace, which needs no other program before it here.
+// TestPagemapCorpus compares with the output of the real sp-rtrace-pagemap, for its text and
+// for the binary trace, which needs no other program first.
 func TestPagemapCorpus(t *testing.T) {
 	dir, _ := pagemapFolder(t)
 	for _, tt := range []struct {
@@ -56,8 +56,8 @@ func TestPagemapCorpus(t *testing.T) {
 	}
 }
 
-// TestPagemapFilterCorpus: the trace without what is not in the heap. Without
-// --legacy comments stay in front of the mappings, as postproc leaves them.
+// TestPagemapFilterCorpus prints the trace without calls outside the heap. Without --legacy
+// comments stay before the mappings, where postproc leaves them.
 func TestPagemapFilterCorpus(t *testing.T) {
 	_, text := pagemapFolder(t)
 	want := corpusText(t, "out/pagemap/pagemap-filter-heap.txt")
@@ -86,7 +86,7 @@ func TestPagemapFilterCorpus(t *testing.T) {
 			t.Errorf("%v: exit code %d, %d calls, want %d", tt.args, code, n, tt.calls)
 		}
 	}
-	// Frees stay, except with --legacy; of a trace with frees pages say little.
+	// Frees stay, except with --legacy. If a trace has frees, its pages mean little.
 	plain := filepath.Join(filepath.Dir(text), "plain.txt")
 	all, _, _ := runRtrace("", "pagemap", "-N", "heap", plain)
 	only, _, _ := runRtrace("", "pagemap", "-N", "heap", "--legacy", plain)
@@ -101,7 +101,7 @@ func TestPagemapFilterCorpus(t *testing.T) {
 	}
 }
 
-// TestPagemapAreas: with a map the filters choose areas, and shares are of these.
+// TestPagemapAreas: with a map the filters select areas, and shares are of these.
 func TestPagemapAreas(t *testing.T) {
 	_, text := pagemapFolder(t)
 	out, _, code := runRtrace("", "pagemap", "-p", "-N", "[heap]", text)
@@ -152,8 +152,7 @@ func TestPagemapUsage(t *testing.T) {
 	}
 }
 
-// TestPagemapAttachments: what is wrong with them is one clear line, and nothing
-// is printed.
+// TestPagemapAttachments: each problem with them is one clear line, and nothing is printed.
 func TestPagemapAttachments(t *testing.T) {
 	dir, text := pagemapFolder(t)
 	maps, flags := filepath.Join(dir, "27506-pagemap-maps-0"), filepath.Join(dir, "27506-pagemap-pageflags-0")
@@ -182,7 +181,7 @@ func TestPagemapAttachments(t *testing.T) {
 	put(flags, bytes.Repeat([]byte("x"), 5000))
 	fails("other pageflags", "not written by the pagemap module", "-c", text)
 
-	// A cut one: what is there is printed, and the exit code says so.
+	// If one is cut, the existing part is printed, and the exit code shows the cut.
 	put(flags, good[:400])
 	out, errOut, code := runRtrace("", "pagemap", "-p", text)
 	if code != cli.Incomplete || !strings.Contains(out, "|no page data|") || !strings.Contains(errOut, `lacks 13 of the areas`) {
@@ -203,8 +202,8 @@ func TestPagemapAttachments(t *testing.T) {
 	fails("a device", "not a regular file", "-d", filepath.Join(dir, "x.txt"))
 }
 
-// TestPagemapHostileMaps: an area of any size costs what its blocks cost, and its
-// name does not reach the terminal as it is.
+// TestPagemapHostileMaps: an area of any size costs only what its blocks cost, and its name
+// is escaped for the terminal.
 func TestPagemapHostileMaps(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -221,8 +220,8 @@ func TestPagemapHostileMaps(t *testing.T) {
 	}
 }
 
-// TestPagemapStreams: a pipe is read, with attachments from the current folder,
-// and a cut trace says so.
+// TestPagemapStreams: a pipe is read, with attachments from the current folder, and a cut
+// trace is reported.
 func TestPagemapStreams(t *testing.T) {
 	dir, text := pagemapFolder(t)
 	t.Chdir(dir)
@@ -249,8 +248,8 @@ func TestPagemapStreams(t *testing.T) {
 	}
 }
 
-// TestPagemapWarnings: under the name of the command that was called, and where
-// no area is meant.
+// TestPagemapWarnings: warnings have the name of the command, and there is one if no area is
+// selected.
 func TestPagemapWarnings(t *testing.T) {
 	dir, text := pagemapFolder(t)
 	for _, tt := range []struct {

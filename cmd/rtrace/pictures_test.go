@@ -25,7 +25,7 @@ import (
 
 var statistic = regexp.MustCompile(`(?m)^([a-z ]+): +(\d+)(?: \((\d+) bytes?\)| bytes?)$`)
 
-// The figures of the timeline are those that mptrace prints.
+// The figures of the timeline are those of mptrace.
 func TestTimelineAsMptrace(t *testing.T) {
 	files, err := filepath.Glob(mpatrolCorpus + "/real/*.stats.txt")
 	if err != nil || len(files) < 5 {
@@ -74,7 +74,7 @@ func TestTimelineAsMptrace(t *testing.T) {
 	}
 }
 
-// records opens a trace as a command does.
+// records opens a trace like a command.
 func records(t *testing.T, path string) (*input, *processReader) {
 	t.Helper()
 	flags := inputFlags{}
@@ -91,8 +91,8 @@ func records(t *testing.T, path string) (*input, *processReader) {
 	return in, src
 }
 
-// The window of mptrace, as a photograph of it shows cc1, has the same blocks
-// at the same places: 8 bytes a pixel, 512 pixels a row, from 0x266000 on.
+// The window of mptrace, in a screenshot of it with cc1, has the same blocks at the same
+// places: 8 bytes per pixel, 512 pixels per row, from 0x266000 on.
 func TestHeapmapAsMptrace(t *testing.T) {
 	corpus := os.Getenv("RTRACE_CORPUS")
 	if corpus == "" {
@@ -118,8 +118,8 @@ func TestHeapmapAsMptrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The map begins behind the window's border of two pixels; its last row and
-	// column are behind the scroll bars.
+	// The map begins after the window's border of two pixels; the scroll bars hide its last
+	// row and column.
 	cells := m.Paint(heapmap.Grid{Base: 0x266000, CellBytes: 8, Cells: 512 * 510}, m.Events())
 	wrong := map[string]int{}
 	for i, c := range cells {
@@ -141,8 +141,8 @@ func colour(m image.Image, x, y int) string {
 	return fmt.Sprintf("%02x%02x%02x", c.R, c.G, c.B)
 }
 
-// mptraceColour is the colour that mptrace gives a state. Freed memory is as
-// white there as memory that was never used.
+// mptraceColour returns the colour of a state in mptrace. Freed memory is white there, like
+// memory that was never used.
 func mptraceColour(c heapmap.Cell) string {
 	switch {
 	case c >= heapmap.Used:
@@ -155,8 +155,7 @@ func mptraceColour(c heapmap.Cell) string {
 	return "ffffff"
 }
 
-// Every output of both commands on a real trace: it is of its kind and says the
-// same peak.
+// Every output of both commands for a real trace is of its kind and has the same peak.
 func TestPictureCommands(t *testing.T) {
 	const path = mpatrolCorpus + "/real/manyfn.trace"
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// postprocCommand prints a trace as sp-rtrace-postproc does.
+// postprocCommand prints a trace like sp-rtrace-postproc.
 func postprocCommand() command {
 	return command{
 		name: "postproc",
@@ -53,7 +53,7 @@ type postprocOptions struct {
 	filters         callFilters
 }
 
-// optionsOf returns what the command line says.
+// optionsOf returns the parsed command line.
 func optionsOf(given *postproc.Options) *postprocOptions {
 	return &postprocOptions{
 		input: given.Input, output: given.Output, format: given.Format, sort: given.Sort,
@@ -62,7 +62,7 @@ func optionsOf(given *postproc.Options) *postprocOptions {
 	}
 }
 
-// check finds out what is wrong with the flags.
+// check checks the flags.
 func (o *postprocOptions) check() error {
 	if o.sort == "" {
 		o.sort = "size-asc"
@@ -105,18 +105,18 @@ func (o *postprocOptions) run(ctx context.Context, s cli.Streams, args []string)
 // postprocess is one run.
 type postprocess struct {
 	*postprocOptions
-	command string // that warnings name
+	command string // for warnings
 	ctx     context.Context
 	streams cli.Streams
 	in      postprocInput
 	env     environment
 	chosen  *filter.Selection
-	front   *filter.Select // that has seen the declarations, if calls are chosen later
-	ending  error          // what the input ends with, if that is not io.EOF
-	end     *trace.Record  // that the input has, to be written last
+	front   *filter.Select // the environment with the declarations, if calls are selected later
+	ending  error          // the end of the input, if that is not io.EOF
+	end     *trace.Record  // the input has one, to be written last
 
-	// prepare, if not nil, completes chosen by the environment of the trace,
-	// before the calls are read.
+	// prepare, if not nil, completes chosen with the environment of the trace, before the
+	// calls are read.
 	prepare func(*environment) error
 
 	comments []placedComment // legacy: of a text
@@ -131,26 +131,26 @@ func newPostprocess(ctx context.Context, s cli.Streams, o *postprocOptions, name
 	return p
 }
 
-// run does what the options say.
+// run runs the command.
 func (p *postprocess) run() error {
 	p.chosen.NoArgs = p.noArgs && !p.legacy
 	if p.depth >= 0 {
 		p.chosen.Shallow, p.chosen.Depth = true, p.depth
-		// The original puts calls together before it cuts their stacks.
+		// The original groups calls before it cuts their stacks.
 		p.chosen.Whole = p.legacy && p.compress
 	}
 	err := p.print()
 	return errors.Join(err, p.in.close())
 }
 
-// warning prints a warning of ours.
+// warning prints a warning of our own.
 func (p *postprocess) warning(err error) {
 	if !p.quiet {
 		warner(p.streams.Err, p.command)(err)
 	}
 }
 
-// warn prints a warning, in legacy mode one that the original prints.
+// warn prints a warning; in legacy mode it is one of the original.
 func (p *postprocess) warn(text string) {
 	switch {
 	case p.quiet:

@@ -16,7 +16,7 @@ type callAddress struct {
 	start, size uint64
 }
 
-// parseCallAddress reads MODULE:START+SIZE.
+// parseCallAddress parses MODULE:START+SIZE.
 func parseCallAddress(text string) (a callAddress, err error) {
 	bad := cli.Usagef("--call-address takes MODULE:START+SIZE with hexadecimal numbers, such as libc.so.6:2a1c0+7f, not %q", text)
 	colon := strings.LastIndexByte(text, ':')
@@ -42,8 +42,8 @@ func parseCallAddress(text string) (a callAddress, err error) {
 	return a, nil
 }
 
-// address chooses the calls of --call-address by the mappings of the trace: the
-// first one whose path holds the module's name counts.
+// address applies --call-address to the mappings of the trace: the first one whose path
+// contains the module's name counts.
 func (p *postprocess) address(env *environment) error {
 	a, err := parseCallAddress(p.filters.Address)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *postprocess) address(env *environment) error {
 			to.Start = a.start + p.bias(&r.Mapping, &a)
 			to.End = to.Start + a.size
 			if !p.legacy {
-				// A return address is behind its call.
+				// A return address is after its call.
 				to.Start, to.End = to.Start+1, to.End+1
 			}
 			return nil
@@ -65,10 +65,9 @@ func (p *postprocess) address(env *environment) error {
 		"rtrace postproc prints the mappings in lines that begin with ':'")
 }
 
-// bias is what is added to addresses in the file of a mapping. The original adds
-// the start of the mapping, which is right if the file has its code at its
-// beginning. A file that is not at hand is taken for one of fixed addresses if
-// those lie in the mapping as they are.
+// bias returns the difference between addresses in the process and in the file of a mapping.
+// The original uses the start of the mapping, which is right if the file has its code at its
+// beginning. A missing file counts as one with fixed addresses if these are in the mapping.
 func (p *postprocess) bias(m *trace.Mapping, a *callAddress) uint64 {
 	files := resolve.New(resolve.Options{})
 	bias, ok := files.Bias(m)

@@ -13,15 +13,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeChurn writes a binary trace of a program that allocates and frees:
-// mallocs calls over 256 stacks of 8 to 10 frames, of which 1 in 50 is never
-// freed and the others are within the next 1000. It returns the number of calls.
+// writeChurn writes a binary trace of a program that allocates and frees: mallocs calls over
+// 256 stacks of 8 to 10 frames. 1 in 50 is never freed, and the others within the next 1000.
+// It returns the number of calls.
 func writeChurn(w io.Writer, mallocs int) (calls int, err error) {
 	return writeChurnOf(w, mallocs, 1000, 50)
 }
 
-// writeChurnOf is writeChurn with as many blocks live at a time as window, and 1
-// in leaks that is never freed.
+// writeChurnOf is writeChurn with window live blocks at a time, of which 1 in leaks is never
+// freed.
 func writeChurnOf(w io.Writer, mallocs, live, leaks int) (calls int, err error) {
 	e, err := sprtrace.New(w, sprtrace.Options{})
 	if err != nil {

@@ -21,13 +21,12 @@ func init() { time.Local = time.UTC }
 
 const spRtraceCorpus = "../../testdata/corpus/sp-rtrace"
 
-// corpusCase is an input, the flags, and what the real sp-rtrace-postproc
-// printed for it.
+// corpusCase is an input, the flags, and the output of the real sp-rtrace-postproc for it.
 type corpusCase struct {
 	name   string // of the output, below the corpus
 	input  string
 	flags  []string
-	stderr string // what it printed there; "?" if that is not in the corpus
+	stderr string // its standard output; "?" if the corpus does not have it
 }
 
 func corpusCases(t *testing.T) []corpusCase {
@@ -118,8 +117,8 @@ func runRtrace(stdin string, args ...string) (stdout, stderr string, code cli.Ex
 	return out.String(), errOut.String(), code
 }
 
-// TestPostprocLegacy: byte for byte what the real tool prints, on files and on
-// pipes, and its warnings.
+// TestPostprocLegacy compares byte for byte with the real tool, for files and pipes, with
+// its warnings.
 func TestPostprocLegacy(t *testing.T) {
 	for _, c := range corpusCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -155,15 +154,15 @@ func TestPostprocLegacy(t *testing.T) {
 	}
 }
 
-// difference is one row of the table of what differs without --legacy.
+// difference is one row of the table of differences without --legacy.
 type difference struct {
-	less, more int // lines that only the real tool, only we print
+	less, more int // lines that only the real tool prints, and lines that only we print
 	code       cli.ExitCode
 	why        string
 }
 
-// readDifferences reads a table. Its columns are separated by white space; the
-// last is the reason.
+// readDifferences reads a table. Its columns are separated by white space; the last one is
+// the reason.
 func readDifferences(t *testing.T, name string) map[string]difference {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -189,8 +188,8 @@ func readDifferences(t *testing.T, name string) map[string]difference {
 	return table
 }
 
-// TestPostprocDifferences: without --legacy the output differs where the table
-// says so, and nowhere else. The header's origin always differs.
+// TestPostprocDifferences: without --legacy the output differs exactly where the table lists
+// it. The header's origin always differs.
 func TestPostprocDifferences(t *testing.T) {
 	table := readDifferences(t, "postproc-differences.txt")
 	ours := "origin=rtrace-bpf " + cli.BuildVersion() + ", \n"
@@ -219,8 +218,8 @@ func TestPostprocDifferences(t *testing.T) {
 	}
 }
 
-// lineDiff returns the lines that only one of two texts has, each as often as
-// it has it more often.
+// lineDiff returns the lines that only one of two texts has, and further copies of lines
+// that it has more often.
 func lineDiff(a, b string) (onlyA, onlyB []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(b) {

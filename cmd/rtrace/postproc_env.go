@@ -13,12 +13,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// legacyOrigin is what the last original post-processor, whose version number
-// was not kept up, says of itself.
+// legacyOrigin is the origin that the last original post-processor writes. Its version
+// number was not kept up to date.
 const legacyOrigin = "sp-rtrace 1.8"
 
-// environment is what stands in front of the calls, and what must be known of
-// the whole trace before the first of them is written.
+// environment is the output before the calls, and facts about the whole trace that are
+// needed before the first call is written.
 type environment struct {
 	legacy    bool
 	sort      sorter
@@ -26,19 +26,19 @@ type environment struct {
 	processes []*trace.Record
 	files     []*trace.Record
 	heap      *trace.Record
-	front     []*trace.Record // tracing modules and the comments before all registries
+	front     []*trace.Record // tracing modules and the comments before all declarations
 	contexts  []*trace.Record
 	resources []trace.Resource
 	mappings  []*trace.Record
 	low, high uint64
 	frees     *leak.Unmatched // nil if unmatched frees are not counted here
 	calls     bool            // there was a call
-	hadLeaks  bool            // the input was filtered by leaks before
+	hadLeaks  bool            // the input was already filtered by leaks
 	seen      bool            // there was a record
-	timestamp time.Time       // legacy: of a text's header, in whatever year
+	timestamp time.Time       // legacy: of a text's header, in any year
 }
 
-// begin readies the environment; count says that it has to count unmatched frees.
+// begin prepares the environment; count selects counting of unmatched frees.
 func (e *environment) begin(legacy, count bool) {
 	*e = environment{legacy: legacy, sort: sorter{legacy: legacy}, low: ^uint64(0)}
 	if count && !legacy {
@@ -53,7 +53,7 @@ type environmentReader struct {
 	env *environment
 	n   int
 
-	// front adds what passes to the environment, count counts its frees.
+	// front adds the passing records to the environment, count counts their frees.
 	front, count bool
 }
 
@@ -73,15 +73,15 @@ func (r *environmentReader) ReadRecord(rec *trace.Record) error {
 	return nil
 }
 
-// sorter tells the records of the environment from those that stay among the
-// calls. It takes the records of a trace in order.
+// sorter separates the records of the environment from those that stay between the calls.
+// Pass it the records of a trace in order.
 type sorter struct {
 	legacy     bool
 	process    bool
-	registries bool // the front of the trace is over
+	registries bool // the front of the trace has ended
 }
 
-// environment says whether r belongs to the environment.
+// environment reports whether r belongs to the environment.
 func (s *sorter) environment(r *trace.Record) bool {
 	switch r.Kind {
 	case trace.KindHeader, trace.KindAttachment, trace.KindHeapInfo, trace.KindTracerModule:
@@ -144,7 +144,7 @@ func (e *environment) empty() bool { return !e.seen }
 
 func (e *environment) hasProcess() bool { return len(e.processes) > 0 }
 
-// pid is the id of the process that the trace is named after.
+// pid returns the id of the process in the trace's name.
 func (e *environment) pid() int32 {
 	if len(e.processes) == 0 {
 		return 0
@@ -152,13 +152,13 @@ func (e *environment) pid() int32 {
 	return e.processes[len(e.processes)-1].PID
 }
 
-// regenerated says whether r is a comment of an earlier run that this run makes
-// anew. Once the frees are filtered out the old one is all there is.
+// regenerated reports whether r is a comment of an earlier run that this run writes again.
+// If the frees were filtered out, the old one is kept.
 func (e *environment) regenerated(r *trace.Record) bool {
 	return r.Kind == trace.KindComment && !e.legacy && !e.hadLeaks && strings.HasPrefix(r.Comment, wire.UnmatchedPrefix)
 }
 
-// unmatched is the number of frees without allocation, if it is counted here.
+// unmatched returns the number of frees without allocation, if it is counted here.
 func (e *environment) unmatched() uint64 {
 	if e.frees == nil {
 		return 0
@@ -166,8 +166,8 @@ func (e *environment) unmatched() uint64 {
 	return e.frees.Count()
 }
 
-// filters sets the filter value of the header: what was applied stays, except
-// that the calls of a compressed trace are apart again unless compress is set.
+// filters sets the filter value of the header. Filters that were applied stay, except that
+// the calls of a compressed trace are separated again unless compress is set.
 func (e *environment) filters(leaks, compress, resolve bool) {
 	old := e.header.Filter
 	var words []string
@@ -193,7 +193,7 @@ func (e *environment) origin(legacy bool) {
 	}
 }
 
-// timeText is the time of the header line where the record cannot hold it.
+// timeText returns the time of the header line if the record cannot hold it.
 func (e *environment) timeText() string {
 	if e.timestamp.IsZero() {
 		return ""
@@ -201,8 +201,8 @@ func (e *environment) timeText() string {
 	return encoder.FormatTime(e.timestamp, nil)
 }
 
-// write writes the environment in the order of the original. In a text a resource
-// that is alone has the number 1, and calls do not name it.
+// write writes the environment in the order of the original. If a text has a single
+// resource, its number is 1, and calls do not name it.
 func (e *environment) write(w *postprocOutput) error {
 	var records []*trace.Record
 	records = append(records, &trace.Record{Kind: trace.KindHeader, Header: e.header})

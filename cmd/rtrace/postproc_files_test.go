@@ -73,7 +73,7 @@ func TestPostprocCompressedInput(t *testing.T) {
 	}
 }
 
-// TestPostprocSideFile: sizes that the trace cannot hold come from its side file.
+// TestPostprocSideFile: the side file has sizes that the trace cannot represent.
 func TestPostprocSideFile(t *testing.T) {
 	dir := t.TempDir()
 	in := jsonlTrace(t, &trace.Record{Kind: trace.KindCall, Time: 1e6, PID: 7, Call: trace.Call{
@@ -127,7 +127,7 @@ func TestPostprocWriteError(t *testing.T) {
 	}
 }
 
-// TestPostprocSpool: a stream is copied to a file that leaves nothing behind.
+// TestPostprocSpool: a stream is copied to a temporary file that is gone afterwards.
 func TestPostprocSpool(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -157,8 +157,8 @@ func TestPostprocSpool(t *testing.T) {
 	}
 }
 
-// TestPostprocChurn: on a long trace the leaks are those that the generator
-// left, with and without legacy.
+// TestPostprocChurn: the leaks of a long trace are those of the generator, with and without
+// legacy.
 func TestPostprocChurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "churn")
 	f, err := os.Create(path)

@@ -14,10 +14,10 @@ import (
 	"rtrace-bpf/internal/filter"
 )
 
-// callFilters are the flags that choose calls.
+// callFilters are the flags that select calls.
 type callFilters postproc.Filters
 
-// selection is what the flags say, --call-address apart: that needs the trace.
+// selection is the value of these flags, except --call-address, which needs the trace.
 func (c *callFilters) selection(warn func(error)) (*filter.Selection, error) {
 	s := new(filter.Selection)
 	var err error
@@ -49,7 +49,7 @@ func (c *callFilters) selection(warn func(error)) (*filter.Selection, error) {
 	return s, err
 }
 
-// hexMask reads a mask of 32 bits.
+// hexMask parses a mask of 32 bits.
 func hexMask(name, text string) (uint32, error) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	n, err := strconv.ParseUint(digits, 16, 32)
@@ -59,12 +59,11 @@ func hexMask(name, text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// maxIndexes bounds how many numbers of calls a file may hold, 8 bytes each.
+// maxIndexes limits the numbers of calls in a file, 8 bytes each.
 const maxIndexes = 1 << 27
 
-// readIndexes reads numbers of calls, one a line: decimal, or with 0x in front
-// hexadecimal, with 0 octal, as the original reads them. The result is sorted
-// and not nil.
+// readIndexes reads numbers of calls, one per line: decimal, hexadecimal with 0x, or octal
+// with 0, as in the original. The result is sorted and not nil.
 func readIndexes(name string) ([]uint64, error) {
 	f, err := os.Open(name)
 	if err != nil {

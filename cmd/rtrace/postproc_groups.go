@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeGroups writes the calls stack by stack. What stood between them has no
-// place any more and comes behind them.
+// writeGroups writes the calls stack by stack. Other records have no place between them, and
+// come after them.
 func (p *postprocess) writeGroups(w *encoder.Writer, c *postprocContent) error {
 	if c.err != io.EOF {
 		p.ending = c.err
@@ -54,7 +54,7 @@ func (p *postprocess) writeGroups(w *encoder.Writer, c *postprocContent) error {
 	return nil
 }
 
-// lastCall is a reader of one call again and again, of which only the stack counts.
+// lastCall is a reader of one call again and again. Only its stack matters.
 type lastCall struct {
 	stack trace.Stack
 	pid   int32

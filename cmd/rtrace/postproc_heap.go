@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// heapLine reads a line of the heap block of a text, LABEL NUMBER.
+// heapLine parses a line of the heap block of a text, LABEL NUMBER.
 func heapLine(comment string) (label string, n uint64, ok bool) {
 	text, ok := strings.CutPrefix(comment, wire.HeapPrefix)
 	i := strings.LastIndexByte(text, ' ')
@@ -24,8 +24,8 @@ func heapLine(comment string) (label string, n uint64, ok bool) {
 	return text[:i], n, err == nil
 }
 
-// heapOfText returns the state of the heap that a text has as comments, nil if
-// it has none. The binary form has a record for it.
+// heapOfText returns the state of the heap in the comments of a text; nil if there is none.
+// The binary form has a record for it.
 func heapOfText(comments []*trace.Record) *trace.Record {
 	r := &trace.Record{Kind: trace.KindHeapInfo}
 	h := &r.HeapInfo

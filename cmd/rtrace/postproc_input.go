@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// postprocInput is a trace that can be read twice: a regular file, or a stream
-// that is copied to a temporary file meanwhile.
+// postprocInput is a trace that can be read twice: a regular file, or a stream that is
+// copied to a temporary file on the first reading.
 type postprocInput struct {
 	ctx    context.Context
 	path   string // empty: stdin
@@ -27,7 +27,7 @@ type postprocInput struct {
 	skim   bool // calls are not needed, from the next opening on
 
 	format  string // name in package decoder, once it is open
-	more    bool   // it has what sp-rtrace's formats cannot hold
+	more    bool   // it has data that sp-rtrace's formats cannot represent
 	regular bool
 	spool   *os.File
 	closers []func() error
@@ -38,7 +38,7 @@ type postprocTrace struct {
 	trace.Reader
 	format   string
 	skipped  func() uint64   // packets so far
-	warnings func() []string // legacy: what the original warns of
+	warnings func() []string // legacy: the warnings of the original
 	text     *sptext.Reader  // legacy: the reader of a text
 }
 
@@ -49,7 +49,7 @@ func (i *postprocInput) name() string {
 	return i.path
 }
 
-// open opens the trace; twice says that it will be read again.
+// open opens the trace. twice means that it will be read again.
 func (i *postprocInput) open(twice bool) (*postprocTrace, error) {
 	r := i.stdin
 	if i.path == "" {
@@ -84,12 +84,12 @@ func (i *postprocInput) openRaw() (io.Reader, error) {
 	return f, nil
 }
 
-// failed says which input could not be opened.
+// failed adds the name of the input to the error of opening it.
 func (i *postprocInput) failed(err error) error {
 	return fmt.Errorf("reading %s: %w", i.name(), err)
 }
 
-// makeSpool makes the temporary file and takes away its name, where that goes.
+// makeSpool creates the temporary file and, if possible, removes its name.
 func (i *postprocInput) makeSpool() error {
 	f, err := os.CreateTemp("", "rtrace-postproc-")
 	if err != nil {
@@ -99,7 +99,7 @@ func (i *postprocInput) makeSpool() error {
 	i.closers = append(i.closers, func() error {
 		return errors.Join(f.Close(), ignoreMissing(os.Remove(f.Name())))
 	})
-	_ = os.Remove(f.Name()) // else it goes when closed
+	_ = os.Remove(f.Name()) // otherwise the name is removed on close
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (i *postprocInput) again() (*postprocTrace, error) {
 	return i.decode(i.spool)
 }
 
-// options are those of the decoders. Warnings are given once, in the first pass.
+// options returns the options of the decoders. Warnings are printed only in the first pass.
 func (i *postprocInput) options() decoder.Options {
 	o := decoder.Options{Legacy: i.legacy, Skim: i.skim && !i.legacy}
 	if i.format == "" {
@@ -145,7 +145,7 @@ func (i *postprocInput) openFile() (*postprocTrace, error) {
 		return nil, err
 	}
 	if o.Skim && t.Side != "" {
-		// A side file is tied to the trace by its calls.
+		// A side file refers to the calls of the trace.
 		if err := t.Close(); err != nil {
 			return nil, err
 		}
@@ -189,8 +189,8 @@ func (i *postprocInput) decode(r io.Reader) (*postprocTrace, error) {
 	return i.use(t), nil
 }
 
-// decodeLegacy opens a stream as the original does, which knows two formats:
-// what does not start like the binary one is a text.
+// decodeLegacy opens a stream like the original, which has two formats: anything that does
+// not start like the binary one is a text.
 func (i *postprocInput) decodeLegacy(r io.Reader) (*postprocTrace, error) {
 	in, err := decoder.NewInput(r)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// choosesLeaks says that calls are chosen of what leaked. The original looks for
-// leaks among the calls that are chosen: if the free of a block is not among them,
-// as it mostly has no stack and is made in another context, the block leaks.
+// choosesLeaks reports whether filters are applied to the leaks. The original looks for
+// leaks only among the selected calls: a block leaks if its free is not among them. A free
+// mostly is not, because it has no stack and another context.
 func (p *postprocess) choosesLeaks() bool {
 	return p.leaks && !p.legacy && p.chosen.Splits()
 }
 
-// chosenLeaks passes records on and adds up the allocations among them.
+// chosenLeaks passes records on and adds up their allocations.
 type chosenLeaks struct {
 	src    trace.Reader
 	totals map[uint32]leak.Sum // by resource
@@ -30,7 +30,7 @@ func (c *chosenLeaks) ReadRecord(r *trace.Record) error {
 	return err
 }
 
-// sums is the leak summary of the resources.
+// sums returns the leak summary of the resources.
 func (p *postprocess) sums(c *postprocContent) []encoder.LeakSum {
 	var sums []leak.Sum
 	switch {

@@ -22,9 +22,9 @@ func leakedSizes(text string) (got []string) {
 	return got
 }
 
-// TestPostprocChoosesOfLeaks: what src/ctx.c of the corpus does not free, of what
-// it allocates in each context. It frees in others, which made leaks of freed
-// blocks, as it does in the original.
+// TestPostprocChoosesOfLeaks prints what src/ctx.c of the corpus allocates in each context
+// and does not free. It frees in other contexts; in the original, freed blocks thus look
+// like leaks.
 func TestPostprocChoosesOfLeaks(t *testing.T) {
 	file := filepath.Join(spRtraceCorpus, "context.rtrace")
 	for flags, want := range map[string][]string{
@@ -48,8 +48,8 @@ func TestPostprocChoosesOfLeaks(t *testing.T) {
 	}
 }
 
-// TestPostprocChoosesOfResources: by resource and by context at once; resources
-// that are not chosen stay away, in sums too.
+// TestPostprocChoosesOfResources selects by resource and by context at once. Other resources
+// are left out, also of sums.
 func TestPostprocChoosesOfResources(t *testing.T) {
 	const in = "version=2.0, pid=7, \n<1> : memory (x)\n<2> : fd (y)\n<4> : fp (z)\n@ 1 : busy\n@ 2 : idle\n" +
 		"1. @1 f<memory>(10) = 0x1\n\n2. @1 f<fd>(20) = 0x1\n\n3. @1 f<fd>(30) = 0x2\n\n4. f<fp>(40) = 0x3\n\n5. free<fd>(0x1)\n\n6. @1 f<fp>(50) = 0x4\n\n"

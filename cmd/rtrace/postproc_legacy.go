@@ -28,9 +28,9 @@ func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
 	return front.Over(sorted), nil
 }
 
-// sorted reads a text as the original does: comments are put by the index of
-// the call before them, and calls are sorted by time, then by index. That is
-// wrong where the time of day starts again.
+// sorted reads a text like the original: comments are placed by the index of the call before
+// them, and calls are sorted by time, then by index. That is wrong where the time of day
+// wraps.
 func (p *postprocess) sorted(src trace.Reader) trace.Reader {
 	s := &sortedCalls{}
 	var (
@@ -95,8 +95,8 @@ func (s *sortedCalls) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// writeComments writes the placed comments that come before a call, or all that
-// are left if next is nil. One that must wait holds back those behind it.
+// writeComments writes the placed comments that come before a call, or all remaining ones if
+// next is nil. A comment that must wait delays those after it.
 func (p *postprocess) writeComments(w trace.Writer, next *trace.Record) error {
 	if len(p.comments) == 0 || next != nil && next.Kind != trace.KindCall {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// text runs rtrace postproc and returns what it printed, which must be all.
+// text runs rtrace postproc and returns its output, which must be the only one.
 func postprocText(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	out, errOut, code := runRtrace(stdin, append([]string{"postproc"}, args...)...)
@@ -22,8 +22,8 @@ func postprocText(t *testing.T, stdin string, args ...string) string {
 	return out
 }
 
-// TestPostprocBinary: through the binary form and back a text stays what it is,
-// with contexts, arguments, flags of resources and the state of the heap.
+// TestPostprocBinary: a text survives conversion to the binary form and back, with contexts,
+// arguments, flags of resources and the state of the heap.
 func TestPostprocBinary(t *testing.T) {
 	for _, c := range corpusCases(t) {
 		if !strings.HasSuffix(c.name, "/plain.txt") && !strings.HasSuffix(c.name, "-l.txt") && !strings.HasSuffix(c.name, "/b2.txt") {
@@ -40,7 +40,7 @@ func TestPostprocBinary(t *testing.T) {
 			if !strings.HasPrefix(binary, "\xf0") {
 				t.Fatalf("%s: %s: %q", c.name, way, binary[:min(10, len(binary))])
 			}
-			// Frees whose allocations were left out are none without these.
+			// Frees whose allocations were left out are not unmatched without these.
 			got := postprocText(t, binary)
 			ignore := func(s string) string {
 				lines := strings.SplitAfter(body(s), "\n")
@@ -49,7 +49,7 @@ func TestPostprocBinary(t *testing.T) {
 					if !strings.HasPrefix(l, "## unmatched frees: ") && !strings.Contains(l, "lowest block") && !strings.Contains(l, "highest block") {
 						_, call, ok := strings.Cut(l, ". ")
 						if ok && l[0] >= '0' && l[0] <= '9' {
-							l = call // calls are numbered anew
+							l = call // calls are numbered again
 						}
 						kept = append(kept, l)
 					}
@@ -63,7 +63,7 @@ func TestPostprocBinary(t *testing.T) {
 	}
 }
 
-// TestPostprocOddText: what stands in a text in an odd way survives both forms.
+// TestPostprocOddText: odd forms in a text survive both conversions.
 func TestPostprocOddText(t *testing.T) {
 	in := "version=2.0, arch=x86_64, process=/bin/a\\x2cb, pid=7, backtrace depth=3, \n" +
 		"@ 1 : start up, slowly\n@ 4 : gui\n" +
@@ -89,7 +89,7 @@ func TestPostprocOddText(t *testing.T) {
 	}
 }
 
-// TestPostprocBinarySide: 64-bit sizes go from side file to side file.
+// TestPostprocBinarySide: 64-bit sizes are passed from side file to side file.
 func TestPostprocBinarySide(t *testing.T) {
 	dir := t.TempDir()
 	in := jsonlTrace(t,
@@ -125,7 +125,7 @@ func TestPostprocBinarySide(t *testing.T) {
 	}
 }
 
-// writeFile makes a file that holds text.
+// writeFile creates a file with a text.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -135,9 +135,9 @@ func writeFile(t *testing.T, text string) string {
 	return path
 }
 
-// TestPostprocGroups: without --legacy stacks are cut before calls are put
-// together, calls without a stack are a group, and what stood between calls comes
-// behind them. Read again, the calls are in order.
+// TestPostprocGroups: without --legacy stacks are cut before calls are grouped, calls
+// without a stack are a group, and other records between calls come after them. Read again,
+// the calls are in order.
 func TestPostprocGroups(t *testing.T) {
 	in := "version=2.0, pid=7, \n<1> : memory (x)\n" +
 		"1. malloc(8) = 0x10\n\t0x1\n\t0x2\n\n## lost: 2 events (ring full)\n2. malloc(9) = 0x20\n\t0x1\n\t0x3\n\n3. free(0x10)\n\n4. malloc(1) = 0x10\n\n"
@@ -159,8 +159,8 @@ func TestPostprocGroups(t *testing.T) {
 	}
 }
 
-// TestPostprocCallAddress: the file says where code is, and if it is not at hand
-// the mapping; a return address is behind its call.
+// TestPostprocCallAddress: the file shows where code is, and if it is missing the mapping; a
+// return address is after its call.
 func TestPostprocCallAddress(t *testing.T) {
 	in := "version=2.0, pid=7, \n<1> : memory (x)\n: /nonesuch/liba.so => 0x10000-0x20000\n: /nonesuch/b => 0x400000-0x500000\n: /other/liba.so => 0x30000-0x40000\n" +
 		"1. f(1) = 0x1\n\t0x10100\n\n2. f(1) = 0x2\n\t0x9\n\t0x10108\n\n3. f(1) = 0x3\n\t0x10101\n\n4. f(1) = 0x4\n\t0x10109\n\n5. f(1) = 0x5\n\t0x400105\n\n6. free(0x1)\n\n"
@@ -201,7 +201,7 @@ func TestPostprocCallAddress(t *testing.T) {
 	}
 	for _, bad := range []string{"", ":1+1", "a:1", "a:x+1", "a:1+0", "a:ffffffffffffffff+2", "a:1+1+1"} {
 		if bad == "" {
-			continue // is as if it was not given
+			continue // the same as without the flag
 		}
 		if _, _, code := runRtrace(in, "postproc", "--call-address", bad); code != cli.Usage {
 			t.Errorf("%q: exit code %d", bad, code)
@@ -241,8 +241,7 @@ func TestPostprocIndexFiles(t *testing.T) {
 	}
 }
 
-// TestPostprocUnmatched: frees are not called unmatched whose allocations were
-// left out.
+// TestPostprocUnmatched: frees whose allocations were left out do not count as unmatched.
 func TestPostprocUnmatched(t *testing.T) {
 	in := "version=2.0, pid=7, \n1. f(1) = 0x1\n\n2. @1 free(0x1)\n\n3. free(0x9)\n\n"
 	for flags, want := range map[string]bool{"-b 1": true, "-c": true, "-l": true, "-a": true, "-R 1": true, "-C 0": false, "-l -C 1": false, "-c -C 0": false} {

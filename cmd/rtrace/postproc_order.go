@@ -9,9 +9,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// inOrder is a reader of a text whose calls are put together by their stacks,
-// as its header says. It holds all calls and returns them in the order of their
-// numbers, and what is between and behind them after the last.
+// inOrder is a reader of a text whose calls are grouped by stack, according to its header.
+// It holds all calls and returns them in the order of their numbers. Other records between
+// and after them come last.
 type inOrder struct {
 	src    trace.Reader
 	apart  bool // the calls are not in order
@@ -40,7 +40,7 @@ func (o *inOrder) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// read takes everything from the first call on.
+// read reads everything from the first call on.
 func (o *inOrder) read(r *trace.Record) {
 	for o.calls.err == nil {
 		if r.Kind == trace.KindCall {

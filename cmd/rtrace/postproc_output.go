@@ -17,7 +17,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// postprocOutput is where the result goes.
+// postprocOutput is the output of the command.
 type postprocOutput struct {
 	trace.Writer
 	text   *sptext.Writer // nil for the binary form
@@ -25,8 +25,8 @@ type postprocOutput struct {
 	file   *outfile.File  // nil for standard output
 }
 
-// create makes the output: standard output, a file in a folder, named as the
-// original names it, or a file of the given name.
+// create opens the output: standard output, a file in a folder with the name that the
+// original uses, or a file of the given name.
 func (p *postprocess) create() (*postprocOutput, error) {
 	if p.output == "" || p.output == "-" || p.output == "stdout" {
 		if p.format != "text" && p.output == "" && p.streams.OutTerminal {
@@ -60,7 +60,7 @@ func (p *postprocess) create() (*postprocOutput, error) {
 	}
 	switch {
 	case p.legacy && !p.resolve:
-		// The original's resolver, which would write the file, is silent.
+		// The original's resolver, which would write the file, prints nothing.
 		fmt.Fprintf(p.streams.Out, "INFO: Created text log file %s\n", file.Path())
 	case !p.legacy && !p.quiet:
 		fmt.Fprintf(p.streams.Err, "rtrace %s: writing %s\n", p.command, file.Path())
@@ -68,7 +68,7 @@ func (p *postprocess) create() (*postprocOutput, error) {
 	return p.encode(&postprocOutput{file: file})
 }
 
-// encode puts the encoder on an output.
+// encode connects the encoder to an output.
 func (p *postprocess) encode(o *postprocOutput) (*postprocOutput, error) {
 	to := p.streams.Out
 	if o.file != nil {

@@ -13,10 +13,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// print is the whole run. With -l and -c the input is read once: what is needed
-// of it is held. Otherwise it is read twice, as all that stands in front of the
-// calls may be said anywhere in a trace. A text in legacy mode is held in memory:
-// the original sorts it. What must be known to choose calls is one time more.
+// print is the whole run. With -l and -c it reads the input once and holds what it needs.
+// Otherwise it reads the input twice, because the environment may be anywhere in a trace. It
+// holds a text in legacy mode in memory, because the original sorts it. Facts needed to
+// select calls take another reading.
 func (p *postprocess) print() error {
 	once := p.leaks || p.compress
 	p.in.skim = !once || p.prepare != nil
@@ -78,18 +78,18 @@ func (p *postprocess) print() error {
 	return p.verdict(t.skipped())
 }
 
-// postprocContent is what is printed behind the environment: calls, or groups
-// and the other records.
+// postprocContent is the output after the environment: calls, or groups and the other
+// records.
 type postprocContent struct {
 	calls  trace.Reader
 	leaks  *filter.Leaks // nil without -l
-	chosen *chosenLeaks  // nil unless calls are chosen of the leaks
+	chosen *chosenLeaks  // nil unless filters are applied to the leaks
 	groups *filter.Groups
 	others []*trace.Record
-	err    error // what the groups' input ended with, if that is not io.EOF
+	err    error // the end of the groups' input, if that is not io.EOF
 }
 
-// ended returns the error that an input without any record ends with.
+// ended returns the error for an input without any record.
 func (c *postprocContent) ended() error {
 	if c.groups != nil {
 		return c.err
@@ -98,7 +98,7 @@ func (c *postprocContent) ended() error {
 	return c.calls.ReadRecord(&rec)
 }
 
-// gather reads all of src, and so completes the environment.
+// gather reads all of src, which completes the environment.
 func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 	c.calls = src
 	if p.leaks {
@@ -136,9 +136,8 @@ func (p *postprocess) gather(src trace.Reader) (c postprocContent, err error) {
 	return c, nil
 }
 
-// ahead reads the trace for what has to be known to choose calls, if there is
-// such a thing, and opens it again.
-// once says that it is to have its calls then.
+// ahead reads the trace for facts needed to select calls, if there are any, and opens it
+// again. once means that it is then opened with its calls.
 func (p *postprocess) ahead(t *postprocTrace, once bool) (*postprocTrace, error) {
 	if p.prepare == nil {
 		return t, nil
@@ -160,8 +159,8 @@ func (p *postprocess) reopen() (*postprocTrace, error) {
 	return p.in.again()
 }
 
-// bounds reads the trace for the lowest and the highest allocation, if they are
-// to be printed and were left out with the calls.
+// bounds reads the trace for the lowest and the highest allocation, if they are to be
+// printed and the first reading left out the calls.
 func (p *postprocess) bounds() error {
 	if p.env.heap == nil || p.env.calls {
 		return nil
@@ -179,20 +178,19 @@ func (p *postprocess) bounds() error {
 	return nil
 }
 
-// look reads the environment of a trace and nothing else. What it found is good
-// if the trace is cut, too.
+// look reads only the environment of a trace. The result is valid even if the trace is cut.
 func (p *postprocess) look(t *postprocTrace) (*environment, error) {
 	var env environment
 	env.begin(p.legacy, false)
 	return &env, readAll(&environmentReader{ctx: p.ctx, src: t, env: &env, front: true})
 }
 
-// environment lets env see what passes, and count frees.
+// environment shows env the passing records, and lets it count frees.
 func (p *postprocess) environment(src trace.Reader, count bool) trace.Reader {
 	return &environmentReader{ctx: p.ctx, src: src, env: &p.env, front: true, count: count}
 }
 
-// selected is what is chosen of a trace.
+// selected returns the selected calls of a trace.
 func (p *postprocess) selected(t *postprocTrace) trace.Reader {
 	if p.chosen.Everything() {
 		return t.Reader
@@ -204,7 +202,7 @@ func (p *postprocess) selected(t *postprocTrace) trace.Reader {
 	return s
 }
 
-// readAll reads up to the end and returns the error that is there, nil for io.EOF.
+// readAll reads to the end and returns the error, nil for io.EOF.
 func readAll(src trace.Reader) error {
 	var rec trace.Record
 	for {
@@ -217,13 +215,13 @@ func readAll(src trace.Reader) error {
 	}
 }
 
-// isSyntax says that an error, if it is one, is in the trace and not in reading it.
+// isSyntax reports whether an error is in the trace, and not in reading it.
 func isSyntax(err error) bool {
 	_, ok := errors.AsType[*trace.SyntaxError](err)
 	return err == nil || ok
 }
 
-// write makes the output.
+// write writes the output.
 func (p *postprocess) write(c *postprocContent) error {
 	out, err := p.create()
 	if err != nil {
@@ -258,7 +256,7 @@ func (p *postprocess) writeTo(out *postprocOutput, c *postprocContent) error {
 	return p.writeEnd(out)
 }
 
-// writeEnd writes the End of the input, if that was read up to it.
+// writeEnd writes the End of the input, if it was read that far.
 func (p *postprocess) writeEnd(w trace.Writer) error {
 	if p.end == nil || p.ending != nil {
 		return nil
@@ -266,8 +264,8 @@ func (p *postprocess) writeEnd(w trace.Writer) error {
 	return w.WriteRecord(p.end)
 }
 
-// writeSums writes what stands behind the calls of a text. The leak summary is the last,
-// as in the original; readers make it anew, so that a text is whole without it.
+// writeSums writes the end of a text, after the calls. The leak summary is last, as in the
+// original. Readers compute it again, so a text is whole without it.
 func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 	unmatched := p.env.unmatched()
 	if c.leaks != nil && !p.chosen.Splits() {
@@ -284,9 +282,9 @@ func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 	return w.WriteLeaks(p.sums(c))
 }
 
-// named gives the frames of src their names, if that is asked for, as rtrace resolve
-// -t elf does. sp-rtrace finds out late about a mapping, or at the end of the trace: so the addresses
-// that no mapping covers when they are used may lie in one of the later ones.
+// named adds names to the frames of src, if requested, like rtrace resolve -t elf. sp-rtrace
+// records a mapping late, even at the end of the trace. An address that no mapping covers at
+// the time of its use may thus be in a later mapping.
 func (p *postprocess) named(src trace.Reader) trace.Reader {
 	if !p.resolve {
 		return src
@@ -306,7 +304,8 @@ func (p *postprocess) named(src trace.Reader) trace.Reader {
 	return resolve.NewReader(src, r)
 }
 
-// copy writes what follows the environment: the calls, and between them the
+// copy writes the records after the environment: the calls, and the comments and losses
+// between them.
 // comments and losses.
 func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 	sort := sorter{legacy: p.legacy}
@@ -341,10 +340,10 @@ func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 	}
 }
 
-// interval is how many records are read between two looks at the context.
+// interval is the number of records between two checks of the context.
 const interval = 1 << 16
 
-// verdict says how complete the output is.
+// verdict returns how complete the output is.
 func (p *postprocess) verdict(n uint64) error {
 	switch {
 	case p.ending != nil:

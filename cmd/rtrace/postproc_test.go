@@ -18,7 +18,7 @@ import (
 
 var leaksFile = filepath.Join(spRtraceCorpus, "c-leaks.rtrace")
 
-// body takes the header line off.
+// body removes the header line.
 func body(text string) string {
 	_, rest, _ := strings.Cut(text, "\n")
 	return rest
@@ -29,7 +29,7 @@ func headerOf(text string) string {
 	return line
 }
 
-// eventsOf is the text from the first call on.
+// eventsOf returns the text from the first call on.
 func eventsOf(text string) string {
 	if i := strings.Index(text, "\n1. "); i >= 0 {
 		return text[i:]
@@ -139,7 +139,7 @@ func TestPostprocCut(t *testing.T) {
 	}
 }
 
-// TestPostprocText: what is printed is printed again the same, however often.
+// TestPostprocText: printing the output again gives the same output.
 func TestPostprocText(t *testing.T) {
 	for _, c := range corpusCases(t) {
 		if !strings.HasSuffix(c.input, ".rtrace") || strings.Contains(c.name, "trunc") || strings.Contains(c.name, "unk") {
@@ -149,7 +149,7 @@ func TestPostprocText(t *testing.T) {
 			continue // calls without type read as frees
 		}
 		if strings.Contains(c.name, "R80") || strings.Contains(c.name, "R100") {
-			continue // a resource that is alone is number 1 then
+			continue // a single resource is number 1 then
 		}
 		once, _, code := runRtrace("", append([]string{"postproc", c.input}, c.flags...)...)
 		if code != cli.OK {
@@ -163,7 +163,7 @@ func TestPostprocText(t *testing.T) {
 	}
 }
 
-// TestPostprocLeaksOfText: filtering a text is filtering the trace.
+// TestPostprocLeaksOfText: filtering the text gives the same as filtering the trace.
 func TestPostprocLeaksOfText(t *testing.T) {
 	for _, n := range []string{"c-leaks", "multi", "context", "file-args", "toggle-0"} {
 		file := filepath.Join(spRtraceCorpus, n+".rtrace")
@@ -176,9 +176,8 @@ func TestPostprocLeaksOfText(t *testing.T) {
 	}
 }
 
-// TestPostprocOrder: without --legacy a text is not sorted: the day's end would
-// put calls in front of those before it. The leak is the block that is still
-// there at the end.
+// TestPostprocOrder: without --legacy a text is not sorted: at the end of the day, that
+// would move calls before earlier ones. The leak is the block that is still live at the end.
 func TestPostprocOrder(t *testing.T) {
 	text := "version=2.0, pid=7, \n<1> : memory (x)\n" +
 		"1. [23:59:59.999] malloc(8) = 0x10\n\n2. [00:00:00.001] free(0x10)\n\n3. [00:00:00.002] malloc(9) = 0x10\n\n"
@@ -192,8 +191,8 @@ func TestPostprocOrder(t *testing.T) {
 	}
 }
 
-// TestPostprocLegacyComments: a comment comes before the first call whose index
-// is above that of the call before it, and holds back those behind it.
+// TestPostprocLegacyComments: a comment comes before the first call whose index is above
+// that of the call before the comment, and delays later comments.
 func TestPostprocLegacyComments(t *testing.T) {
 	text := "version=2.0, pid=7, timestamp=21.11.2026 09:32:17, \n## a\n0. f(0x1)\n\n## b\n: /x => 0x1-0x2\n2. f(0x1)\nfree text\n1. f(0x1)\n\n# gone\n"
 	out, errOut, code := runRtrace(text, "postproc", "--legacy")
@@ -204,7 +203,7 @@ func TestPostprocLegacyComments(t *testing.T) {
 	if errOut != "WARNING: unrecognized record, assuming it's a comment: free text\n" {
 		t.Errorf("stderr %q", errOut)
 	}
-	// Without --legacy everything stays where it is.
+	// Without --legacy everything stays in its place.
 	out, errOut, code = runRtrace(text, "postproc")
 	want = "version=2.0, timestamp=2026.11.21 09:32:17, pid=7, \n## a\n: /x => 0x1-0x2\n0. f(0x1)\n\n## b\n2. f(0x1)\n\n## free text\n1. f(0x1)\n\n## unmatched frees: 3\n"
 	if out != want || code != cli.OK || errOut != "" {
@@ -255,8 +254,8 @@ func jsonlTrace(t *testing.T, records ...*trace.Record) string {
 	return b.String()
 }
 
-// TestPostprocLive: moves are two calls, losses and unmappings are comments in
-// their places, mappings come first, and the only resource is number 1.
+// TestPostprocLive: moves are two calls, losses and unmappings are comments in their places,
+// mappings come first, and the only resource is number 1.
 func TestPostprocLive(t *testing.T) {
 	call := func(seq uint64, c trace.Call) *trace.Record {
 		c.Seq, c.Resource = seq, 4
@@ -288,8 +287,8 @@ func TestPostprocLive(t *testing.T) {
 	}
 }
 
-// TestPostprocByteOrder: the original refuses traces of the other byte order;
-// without --legacy they are read.
+// TestPostprocByteOrder: the original refuses traces of the other byte order; without
+// --legacy they are read.
 func TestPostprocByteOrder(t *testing.T) {
 	handshake := "\xf0\x0e\x02\x00\x06x86_64\x01\x08\x00\x00\x00"
 	process := "FNIP" + "\x00\x00\x00\x14" + "\x00\x00\x00\x07" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x0a" + "\x00\x02a\x00"

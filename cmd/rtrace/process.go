@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// processFlags choose one process of a trace that may hold several: commands
-// that draw an address space need it.
+// processFlags select one process of a trace that may have several. Commands that draw an
+// address space need it.
 type processFlags struct {
 	number int
 }
@@ -28,15 +28,15 @@ func (p *processFlags) reader(src trace.Reader) (*processReader, error) {
 	return &processReader{src: src, wanted: p.number, numbers: make(map[processKey]int)}, nil
 }
 
-// processReader passes on the records of one process. A file may hold several
-// traces, each with a header, as forked processes write them.
+// processReader passes on the records of one process. A file may have several traces, each
+// with a header, as written by forked processes.
 type processReader struct {
 	src     trace.Reader
 	wanted  int
 	stream  int
 	numbers map[processKey]int
-	latest  processKey    // that was counted last
-	process trace.Process // the one that is wanted
+	latest  processKey    // process that was counted last
+	process trace.Process // selected process
 	pid     int32
 }
 
@@ -66,8 +66,8 @@ func (p *processReader) ReadRecord(r *trace.Record) error {
 	}
 }
 
-// number counts the processes. Records without a process id are of the one
-// that was counted last in their stream.
+// number returns the number of a record's process. A record without a process id belongs to
+// the process that was counted last in its stream.
 func (p *processReader) number(pid int32) int {
 	key := processKey{p.stream, pid}
 	if pid == 0 && p.latest.stream == p.stream {
@@ -82,7 +82,7 @@ func (p *processReader) number(pid int32) int {
 	return n
 }
 
-// name is what the process is called, or if that is unknown the file.
+// name returns the name of the process, or that of the file if it is unknown.
 func (p *processReader) name(file string) string {
 	name := filepath.Base(p.process.Name)
 	switch {
@@ -94,7 +94,7 @@ func (p *processReader) name(file string) string {
 	return name
 }
 
-// check says whether there was such a process, and warns if there are others.
+// check returns an error if there was no such process, and warns if there are others.
 func (p *processReader) check(warn func(error)) error {
 	switch n := len(p.numbers); {
 	case n < p.wanted && p.wanted > 1:

@@ -2,11 +2,11 @@ package main
 
 import "rtrace-bpf/internal/cli"
 
-// originalNames are the subcommands that take the options of the original
-// program of that name, so that they are linked as sp-rtrace-NAME, too.
+// originalNames are the subcommands that accept the options of the original program of that
+// name. They are also linked as sp-rtrace-NAME.
 var originalNames = []string{"allocmap", "pagemap", "postproc", "resolve", "timeline"}
 
-// program is what manual pages and shells have to know.
+// program returns the data for manual pages and shells.
 func program() *cli.Program {
 	p := &cli.Program{Page: overview(), Links: make(map[string]string)}
 	for _, c := range commands() {

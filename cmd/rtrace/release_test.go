@@ -17,7 +17,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// have says whether a program is there to check something by, and logs if not.
+// have reports whether a program exists that the test needs for a check, and logs if it does
+// not.
 func have(t *testing.T, program string) bool {
 	t.Helper()
 	_, err := exec.LookPath(program)
@@ -27,8 +28,7 @@ func have(t *testing.T, program string) bool {
 	return err == nil
 }
 
-// TestManualPages: there is one for each subcommand, and man has nothing to say
-// against it.
+// TestManualPages: each subcommand has a manual page, and man accepts it without warnings.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	if out, errOut, code := runRtrace("", "--generate", dir); code != cli.OK || out != "" || errOut != "" {
@@ -64,7 +64,7 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// TestBashCompletion asks bash what it would offer.
+// TestBashCompletion asks bash for its offers.
 func TestBashCompletion(t *testing.T) {
 	if !have(t, "bash") {
 		return
@@ -117,8 +117,8 @@ func TestBashCompletion(t *testing.T) {
 	}
 }
 
-// TestPackage makes a package of a small folder and has Debian's own program
-// look into it. The same files make the same package.
+// TestPackage makes a package of a small folder and has Debian's own program read it. The
+// same files make the same package.
 func TestPackage(t *testing.T) {
 	for _, tool := range []string{"ar", "tar", "md5sum"} {
 		if !have(t, tool) {
@@ -176,7 +176,7 @@ func TestPackage(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", "cd '"+filepath.Join(dir, "x")+"' && md5sum -c '"+filepath.Join(dir, "control", "md5sums")+"'").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// By itself it names who made the last commit.
+	// The default maintainer is the author of the last commit.
 	author, err := exec.Command("git", "log", "-1", "--format=%an <%ae>").Output()
 	if err != nil {
 		t.Logf("the author of the last commit is not checked: %v", err)
@@ -204,7 +204,7 @@ func runIn(t *testing.T, dir string, words ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The version is that of the sources, with git's folder or without.
+// The version is that of the sources, with or without git's folder.
 func TestVersionOfSources(t *testing.T) {
 	if !have(t, "git") {
 		return
@@ -266,7 +266,7 @@ func TestVersionOfSources(t *testing.T) {
 	}
 }
 
-// What the Makefile builds knows its version without git's stamp, for packages, too.
+// Programs built by the Makefile know their version without git's stamp, also in packages.
 func TestVersionIsLinked(t *testing.T) {
 	if !have(t, "make") {
 		return
@@ -282,7 +282,7 @@ func TestVersionIsLinked(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 	}
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile")) // make -n release would do some of it
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile")) // make -n release would do part of it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,8 +294,8 @@ func TestVersionIsLinked(t *testing.T) {
 	}
 }
 
-// The package's file about copyright has both licences, in the form that Debian's
-// programs read, and each file has one.
+// The package's copyright file has both licences, in the form that Debian's programs read,
+// and each file has one.
 func TestCopyright(t *testing.T) {
 	text, err := os.ReadFile("../../.ci/copyright")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// renameCommand gives recorded files names with a word in place of the process
-// id, as rtrace-rename of sp-rtrace did.
+// renameCommand renames recorded files with a word instead of the process id, like
+// rtrace-rename of sp-rtrace.
 func renameCommand() command {
 	return command{
 		name: "rename",
 		page: cli.Page{
-			Summary:  "rename the files of a process after a word instead of its id",
+			Summary:  "rename the files of a process with a word instead of its id",
 			Synopsis: []string{"[flags] PID [NAME]", "[flags] PID NAME PID NAME..."},
 			About: "Renames the files of the process PID in the current folder: rtrace-raw-PID-…, PID.rtrace… and PID-….rtrace…, for example 4711-0.rtrace.txt. NAME " +
 				"replaces the id. The default, also with -, is the name of the process, if a trace contains it.\n\n" +
@@ -64,7 +64,7 @@ func renameCommand() command {
 	}
 }
 
-// pidsAndNames takes the arguments apart; a name that is to be found is empty.
+// pidsAndNames splits the arguments; a name that is still to be found is empty.
 func pidsAndNames(args []string) ([][2]string, error) {
 	if len(args) == 1 {
 		args = append(args, "-")
@@ -88,7 +88,7 @@ func pidsAndNames(args []string) ([][2]string, error) {
 	return pairs, nil
 }
 
-// rename renames the files of one process and returns how many those were.
+// rename renames the files of one process and returns their number.
 func rename(s cli.Streams, dir, pid, name string, force, dry bool) (int, error) {
 	plan, err := renaming.NewPlan(dir, pid, name)
 	switch {
@@ -116,7 +116,7 @@ func rename(s cli.Streams, dir, pid, name string, force, dry bool) (int, error) 
 	return len(plan.Files), nil
 }
 
-// exists adds what can be done about a file that is in the way.
+// exists adds what to do about an existing file.
 func exists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return cli.WithHint(err, "no file of this process was renamed; remove that file, or choose another name")

@@ -71,7 +71,7 @@ type replayOptions struct {
 	in                 inputFlags
 }
 
-// most runs that make sense.
+// more runs make no sense
 const maxRuns = 1000
 
 func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) error {
@@ -101,7 +101,7 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	}
 	stats := program.Stats
 	program = nil
-	debug.FreeOSMemory() // of use for the replay
+	debug.FreeOSMemory() // useful for the replay
 	rows, err := runner.Compare(ctx, mallocs, replay.Touch(o.touch), o.runs, o.progress(s))
 	if errors.Is(err, fs.ErrPermission) {
 		err = cli.WithHint(err, "if programs cannot run from there, name another folder with --keep or in TMPDIR")
@@ -118,7 +118,7 @@ func (o *replayOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	return errors.Join(err, incomplete)
 }
 
-// check looks at the flags before anything else is done.
+// check checks the flags before anything else is done.
 func (o *replayOptions) check() (order replay.Order, mallocs []replay.Malloc, err error) {
 	if o.order == "trace" {
 		order = replay.OrderTrace
@@ -136,7 +136,7 @@ func (o *replayOptions) check() (order replay.Order, mallocs []replay.Malloc, er
 	return order, mallocs, nil
 }
 
-// checkKeep sees to it that what is kept does not replace the trace.
+// checkKeep returns an error if the kept files would replace the trace.
 func (o *replayOptions) checkKeep(args []string) error {
 	if o.keep == "" || len(args) != 1 {
 		return nil
@@ -149,7 +149,7 @@ func (o *replayOptions) checkKeep(args []string) error {
 	return nil
 }
 
-// read makes a program of the trace that args name.
+// read makes a program from the trace that args name.
 func (o *replayOptions) read(ctx context.Context, s cli.Streams, args []string, order replay.Order) (p *replay.Program, name string, err error) {
 	in, err := o.in.open(ctx, s, "replay", args)
 	if err != nil {
@@ -188,7 +188,7 @@ func (o *replayOptions) fits(p *replay.Program) error {
 	return nil
 }
 
-// folder returns where the replay is made, and how to clean up there.
+// folder returns the folder for the replay, and how to clean it up.
 func (o *replayOptions) folder() (dir string, remove func(), err error) {
 	if o.keep != "" {
 		if err := os.MkdirAll(o.keep, 0o755); err != nil {
@@ -202,7 +202,7 @@ func (o *replayOptions) folder() (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// progress tells on a terminal how far the runs are.
+// progress prints the number of finished runs on a terminal.
 func (o *replayOptions) progress(s cli.Streams) func(done, of int) {
 	return func(done, of int) {
 		if s.ErrTerminal {

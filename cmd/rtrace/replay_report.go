@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/internal/replay"
 )
 
-// replayReport is what 'rtrace replay' prints; with --json as it stands here.
+// replayReport is the output of 'rtrace replay', and of --json.
 type replayReport struct {
 	File  string       `json:"file"`
 	Order string       `json:"order"`
@@ -25,15 +25,15 @@ type replayRow struct {
 	WallSpread uint64       `json:"wall_spread_ns"` // of the middle half of the runs
 	CPU        uint64       `json:"cpu_ns"`
 	CPUSpread  uint64       `json:"cpu_spread_ns"`
-	Peak       uint64       `json:"peak_growth"` // of the RSS over that before the first call
+	Peak       uint64       `json:"peak_growth"` // growth of the RSS since before the first call
 	PeakSpread uint64       `json:"peak_growth_spread"`
-	Overhead   float64      `json:"peak_per_live"` // Peak over what was live at the trace's peak
+	Overhead   float64      `json:"peak_per_live"` // Peak divided by the live bytes at the trace's peak
 	Faults     uint64       `json:"minor_faults"`
 	VsFirst    ratios       `json:"vs_first"`
 	Runs       []replay.Run `json:"runs"`
 }
 
-// ratios are figures of a row over those of the first one.
+// ratios are figures of a row divided by those of the first row.
 type ratios struct {
 	Wall float64 `json:"wall"`
 	CPU  float64 `json:"cpu"`
@@ -56,7 +56,7 @@ func newReplayReport(file string, stats replay.Stats, o *replayOptions, rows []r
 	return r
 }
 
-// ratio is 0 where there is nothing to compare with.
+// ratio returns 0 if there is nothing to compare with.
 func ratio(a, b uint64) float64 {
 	if b == 0 {
 		return 0
@@ -83,7 +83,7 @@ func (r *replayReport) writeText(w io.Writer) error {
 	return err
 }
 
-// writeLeftOut says in what the replay differs from the trace.
+// writeLeftOut prints how the replay differs from the trace.
 func (r *replayReport) writeLeftOut(p *page) {
 	t := &r.Trace
 	var parts []string
@@ -131,7 +131,7 @@ func (x *replayRow) spread() string {
 	return fmt.Sprintf("%.0f %%", 100*ratio(x.WallSpread, x.Wall))
 }
 
-// writeNotes says what makes the figures doubtful.
+// writeNotes prints reasons to doubt the figures.
 func (r *replayReport) writeNotes(p *page) {
 	for i := range r.Rows {
 		var live, failed uint64
@@ -148,7 +148,7 @@ func (r *replayReport) writeNotes(p *page) {
 	}
 }
 
-// quantity is a number and what it counts.
+// quantity returns a number and what it counts.
 func quantity(n uint64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -160,7 +160,7 @@ func millis(ns uint64) string { return fmt.Sprintf("%.2f ms", float64(ns)/1e6) }
 
 func times(x float64) string { return fmt.Sprintf("%.2f", x) }
 
-// bytesText prints a size in a unit that a person reads.
+// bytesText returns a size in a unit for people.
 func bytesText(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	x, i := float64(n), 0

@@ -13,8 +13,7 @@ import (
 	"rtrace-bpf/internal/analysis/usage"
 )
 
-// report is what 'rtrace info' prints; with --json as it stands here. Times are
-// nanoseconds.
+// report is the output of 'rtrace info', and of --json. Times are nanoseconds.
 type report struct {
 	File        fileReport       `json:"file"`
 	Arch        string           `json:"arch,omitempty"`
@@ -28,8 +27,8 @@ type report struct {
 	Calls       uint64           `json:"calls"`
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
-	RSS         *rss.Growth      `json:"rss,omitempty"`  // bytes; if the trace tells
-	Heap        *heapReport      `json:"heap,omitempty"` // if the trace tells
+	RSS         *rss.Growth      `json:"rss,omitempty"`  // bytes; if known
+	Heap        *heapReport      `json:"heap,omitempty"` // if known
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
 	LostEvents  uint64           `json:"lost_events"`
@@ -37,7 +36,8 @@ type report struct {
 	Stacks      stackReport      `json:"stacks"`
 	Threads     int              `json:"threads"`
 	Modules     int              `json:"modules"`
-	// Streams are all streams of a file that has several; all else is of the first.
+	// Streams are all streams of a file that has several; all other fields are for the
+	// first.
 	Streams []*report `json:"streams,omitempty"`
 }
 
@@ -90,16 +90,16 @@ type resourceReport struct {
 	Temporary amount `json:"temporary"`
 	Live      amount `json:"live"`
 	Unknown   amount `json:"unknown"` // live when the recording had a gap
-	Peak      amount `json:"peak"`    // when the most bytes were live, or unknown
-	// Sampled says that only some allocations are seen: Live is their number and
-	// the bytes that they stand for.
+	Peak      amount `json:"peak"`    // when most bytes were live or unknown
+	// Sampled means that only some allocations are in the trace: Live is their number and
+	// the bytes that they represent.
 	Sampled bool `json:"sampled,omitempty"`
 }
 
 type lostReport struct {
 	Reason   string `json:"reason"`
 	Count    uint64 `json:"count"`
-	Duration int64  `json:"duration,omitempty"` // ns, of gaps
+	Duration int64  `json:"duration,omitempty"` // ns, for gaps
 
 	gap bool // nothing was recorded for a while, Count times
 }
@@ -130,7 +130,7 @@ func (r *report) addResource(res *resource, u usage.Usage) {
 	})
 }
 
-// liveMemory is what is live of memory, and unknown.
+// liveMemory returns the live memory, and the unknown.
 func (r *report) liveMemory() (live rss.Live) {
 	for _, res := range r.Resources {
 		if res.Type == memoryType {
@@ -150,7 +150,7 @@ func (p *page) line(label, format string, args ...any) {
 	fmt.Fprintf(p, "%-11s %s\n", label+":", sites.Printable(fmt.Sprintf(format, args...)))
 }
 
-// count adds line i of a list that has its label in front of the first.
+// count adds line i of a list that has its label before the first line.
 func (p *page) count(i int, label string, n uint64, what string) {
 	if i == 0 {
 		label += ":"
@@ -269,7 +269,7 @@ func (r *report) writeProcess(p *page) {
 	}
 }
 
-// writeAmounts writes what there is of resources.
+// writeAmounts writes an amount of each resource.
 func (r *report) writeAmounts(p *page, label, note string, of func(*resourceReport) amount) {
 	n := 0
 	for i := range r.Resources {
@@ -328,7 +328,7 @@ func (r *report) writeStacks(p *page) {
 	p.line("stacks", "%d distinct; %s", s.Distinct, strings.Join(parts, ", "))
 }
 
-// clock prints a time of the trace's clock.
+// clock returns a time of the trace's clock as text.
 func (r *report) clock(t int64) string {
 	if r.Time.Clock == "day" {
 		return time.Unix(0, t).UTC().Format("15:04:05.000")
@@ -336,7 +336,7 @@ func (r *report) clock(t int64) string {
 	return seconds(t) + " s"
 }
 
-// seconds prints nanoseconds as seconds.
+// seconds returns nanoseconds as seconds.
 func seconds(ns int64) string {
 	sign := ""
 	if ns < 0 {
@@ -346,7 +346,7 @@ func seconds(ns int64) string {
 	return strings.TrimSuffix(strings.TrimSuffix(s, "000"), "000")
 }
 
-// typeOf names a resource.
+// typeOf returns the name of a resource's type.
 func (r *report) typeOf(id uint32) string {
 	for _, res := range r.Resources {
 		if res.ID == id && res.Type != "" {

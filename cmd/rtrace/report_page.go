@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// reportCommand writes the page that one opens first.
+// reportCommand writes the page to open first.
 func reportCommand() command {
 	return command{
 		name: "report",
@@ -42,7 +42,7 @@ func reportCommand() command {
 			names := f.group("Names")
 			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the mapped files")
 			names.BoolVar(&o.names.lines, "lines", true, "also show source lines and inlined functions, from debugging information")
-			names.BoolVar(&o.names.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+			names.BoolVar(&o.names.mangled, "no-demangle", false, "print mangled names of callers")
 			o.cache.add(names)
 			o.names.in.add(f.group("Input"))
 			return o.run
@@ -76,7 +76,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	d := o.digest()
-	defer func() { _ = o.resolver.Save() }() // the next run is only slower without
+	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
 	err = in.outcome(each(filter.NewJoinMoves(in), d.Add))
 	if !isIncomplete(err) {
 		return err
@@ -88,7 +88,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	return err
 }
 
-// digest returns one that names frames by the files that are mapped.
+// digest returns a digest that names frames from the mapped files.
 func (o *reportOptions) digest() *digest.Digest {
 	resolver := o.names.resolver()
 	o.resolver = resolver
@@ -100,7 +100,7 @@ func (o *reportOptions) digest() *digest.Digest {
 	})
 }
 
-// about is what the page says of the file. done is what reading it ended with.
+// about returns the page's description of the file. done is the error of reading it.
 func (o *reportOptions) about(in *input, done error) digestview.Options {
 	stats := in.Stats()
 	about := digestview.Options{File: in.name, Format: in.Format, Compression: in.Compression, Side: in.Side, KnowsLoss: in.Format == "jsonl" || in.Format == "nettrace"}

@@ -14,10 +14,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeForest writes a binary trace of a program with many places that allocate:
-// mallocs calls over the given number of stacks of 20 to 40 frames, which share
-// their outer halves in groups. 1 in 50 is never freed, the others are within the
-// next 1000. Its code is in m. It returns the number of calls.
+// writeForest writes a binary trace of a program with many call sites: mallocs calls over
+// the given number of stacks of 20 to 40 frames, which share their outer halves in groups. 1
+// in 50 is never freed, and the others within the next 1000. Its code is in m. It returns
+// the number of calls.
 func writeForest(w io.Writer, mallocs, stacks int, m trace.Mapping) (calls int, err error) {
 	e, err := sprtrace.New(w, sprtrace.Options{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// pageData is what these tests read of the data of a page.
+// pageData is the part of a page's data that these tests read.
 type pageData struct {
 	Texts  []string
 	Frames struct {
@@ -81,7 +81,7 @@ func (p *pageData) leaked(resource int) (out []string) {
 	return out
 }
 
-// leakStacks are the same of rtrace leaks.
+// leakStacks returns the same for rtrace leaks.
 func leakStacks(x leakObject) (out []string) {
 	for _, g := range x.Groups {
 		var frames []string
@@ -98,8 +98,8 @@ func leakStacks(x leakObject) (out []string) {
 	return out
 }
 
-// TestReportLikeLeaks: the page has the leaks that rtrace leaks prints, stack by
-// stack, of every resource of every trace.
+// TestReportLikeLeaks: the page has the leaks of rtrace leaks, stack by stack, for every
+// resource of every trace.
 func TestReportLikeLeaks(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{spRtraceCorpus + "/*.rtrace", spRtraceCorpus + "/synthetic/*.rtrace", spRtraceCorpus + "/out/*/l.txt", mpatrolReal + "/*.trace"} {
@@ -112,7 +112,7 @@ func TestReportLikeLeaks(t *testing.T) {
 	resources, stacks := 0, 0
 	for _, file := range files {
 		if _, _, code := runRtrace("", "leaks", file); code != cli.OK && code != cli.Incomplete {
-			continue // of synthetic ones some are no traces
+			continue // some synthetic ones are not traces
 		}
 		p := pageOf(t, file)
 		for i, r := range p.Resources {
@@ -132,9 +132,9 @@ func TestReportLikeLeaks(t *testing.T) {
 	}
 }
 
-// TestReportLikeOriginal compares with the summaries that the real post-processor
-// printed. Those are right of the first two resources only, and of one alone. For them a
-// block whose address came again is still a leak.
+// TestReportLikeOriginal compares with the summaries of the real post-processor. Those are
+// right only for the first two resources, and for a single one. There a block whose address
+// was allocated again is still a leak.
 func TestReportLikeOriginal(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(spRtraceCorpus, "out", "*", "l.txt"))
 	if err != nil || len(files) == 0 {

@@ -58,7 +58,7 @@ func resolveCommand() command {
 	}
 }
 
-// namedFormats are those that have a place for the texts of frames.
+// namedFormats are the formats that have a place for the texts of frames.
 var namedFormats = []string{"text", "jsonl"}
 
 type resolveOptions struct {
@@ -96,7 +96,7 @@ func (o *resolveOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if out.file == nil && s.OutTerminal {
 		out.Writer = printable.NewWriter(out.Writer)
 	}
-	defer func() { _ = x.resolver.Save() }() // the next run is only slower without
+	defer func() { _ = x.resolver.Save() }() // without a cache, the next run is only slower
 	return x.run(out)
 }
 
@@ -108,7 +108,7 @@ type resolving struct {
 	name     string // of the input; empty: standard input
 	resolver *resolve.Resolver
 	warn     func(error)
-	told     *input // the records of a text that has a side file; nil for none
+	withSide *input // the records of a text that has a side file; nil for none
 }
 
 func (x *resolving) run(out io.Writer) error {
@@ -122,11 +122,11 @@ func (x *resolving) run(out io.Writer) error {
 	defer func() { _ = in.Close() }() // only read
 	if in.Format == "text" && x.format == "text" {
 		if in.Side != "" {
-			x.told = in
+			x.withSide = in
 		}
 		return x.textFile(out)
 	}
-	if tellsLate(in.Format) {
+	if lateMappings(in.Format) {
 		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict, NoSide: x.in.noSide})
 	}
 	return x.records(out, in, in)
@@ -142,7 +142,7 @@ func (x *resolving) open() (*input, error) {
 	return &input{Trace: t, name: x.name}, nil
 }
 
-// stream names the frames of what can be read once.
+// stream names the frames of an input that can be read once.
 func (x *resolving) stream(out io.Writer) error {
 	args := []string{x.name}
 	if x.name == "" {
@@ -173,7 +173,7 @@ func (x *resolving) stream(out io.Writer) error {
 	if t.Format != "sprtrace" {
 		return x.records(out, in, t)
 	}
-	// The original's traces tell late about mappings.
+	// Mappings come late in the original's traces.
 	kept, err := spool.Create("")
 	if err != nil {
 		return err
@@ -193,8 +193,8 @@ func (x *resolving) stream(out io.Writer) error {
 	return x.records(out, in, &endsWith{again, end})
 }
 
-// records writes the trace that is read from src with the texts of its frames. in
-// says how it is called and what was skipped.
+// records writes the trace of src with the texts of its frames. in has its name and the
+// skipped records.
 func (x *resolving) records(out io.Writer, in *input, src trace.Reader) error {
 	w, err := encoder.New(x.format, out, encoder.Options{KeepSeq: in.Format == "text"})
 	if err != nil {

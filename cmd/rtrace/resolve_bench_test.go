@@ -28,8 +28,8 @@ func manyFunctions(n int) string {
 	return b.String()
 }
 
-// mapTo rewrites a trace of writeChurn as if the code of f were mapped: its
-// mapping, and its frames.
+// mapTo rewrites a trace of writeChurn as if the code of f were mapped: its mapping and its
+// frames.
 func mapTo(w io.Writer, churn io.Reader, path string, f *symbol.File) error {
 	in, err := decoder.Open(churn, decoder.Options{})
 	if err != nil {
@@ -65,10 +65,9 @@ func mapTo(w io.Writer, churn io.Reader, path string, f *symbol.File) error {
 	return out.Close()
 }
 
-// BenchmarkResolve measures the built program on 1.2 million calls, of which all
-// frames have functions, lines and inlined functions: millions of calls per second
-// of CPU time (user and system) with what it takes to load the symbols, and the
-// peak of its memory in MB.
+// BenchmarkResolve measures the built program on 1.2 million calls whose frames all have
+// functions, lines and inlined functions: millions of calls per second of CPU time (user and
+// system), including loading the symbols, and the peak of its memory in MB.
 func BenchmarkResolve(b *testing.B) {
 	dir := b.TempDir()
 	program, traced := filepath.Join(dir, "rtrace"), filepath.Join(dir, "churn")
@@ -128,7 +127,7 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// countingWriter counts what it drops.
+// countingWriter counts the bytes that it drops.
 type countingWriter struct{ n int64 }
 
 func (c *countingWriter) Write(b []byte) (int, error) {

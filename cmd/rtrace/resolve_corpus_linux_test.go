@@ -19,9 +19,8 @@ var resolvedFrame = regexp.MustCompile(`(?m)^(\t0x[0-9a-f]+) (.*)$`)
 // frameForms are the texts that a frame may have: docs/symbols.md.
 var frameForms = regexp.MustCompile(`^(in \?\?|from \S+|\S.*\S (at \S+:[0-9]+|from \S+)( \(inlined by\) \S.*\S (at \S+:[0-9]+|from \S+))*)$`)
 
-// TestResolveCorpus: everything but the texts of frames is as the original
-// resolver leaves it, in all samples; and without any file to read, the modules
-// are those that it names.
+// TestResolveCorpus: everything except the texts of frames is as in the original resolver's
+// output, for all samples. Without any files to read, the modules are those of the original.
 func TestResolveCorpus(t *testing.T) {
 	root := os.Getenv("RTRACE_CORPUS")
 	if root == "" {
@@ -68,8 +67,8 @@ func TestResolveCorpus(t *testing.T) {
 	}
 }
 
-// checkModule compares the texts of a frame of which no file is known: the
-// original had all files.
+// checkModule compares the texts of a frame whose file is missing; the original had all
+// files.
 func checkModule(t *testing.T, where, ours, theirs string, replaces bool) {
 	t.Helper()
 	if ours != theirs && !frameForms.MatchString(ours) {
@@ -78,7 +77,7 @@ func checkModule(t *testing.T, where, ours, theirs string, replaces bool) {
 	was := frametext.Parse(theirs)
 	switch is := frametext.Parse(ours); {
 	case replaces && was.Function != "":
-		if ours != theirs { // nothing better is known
+		if ours != theirs { // no better text is known
 			t.Errorf("%s: %q became %q", where, theirs, ours)
 		}
 	case (ours == frametext.Unknown) != (theirs == frametext.Unknown), was.Module != "" && is.Module != was.Module, is.Function != "":
@@ -95,10 +94,9 @@ func readFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestResolveRealTraces: the frames of the traced programs have the names and
-// lines that the original finds where it can: linked without separate code, or
-// with mappings that begin at the load base. From the real mappings of today's
-// programs it makes nothing.
+// TestResolveRealTraces: the frames of the traced programs have the names and lines that the
+// original finds where it can: linked without separate code, or with mappings that begin at
+// the load base. It cannot use the real mappings of today's programs.
 func TestResolveRealTraces(t *testing.T) {
 	root := filepath.Join(spRtraceCorpus, "root")
 	for _, tt := range []struct{ input, want string }{
@@ -127,7 +125,7 @@ func TestResolveRealTraces(t *testing.T) {
 			t.Errorf("%s: only %d frames of the program", tt.input, named)
 		}
 	}
-	// The binary trace, by file and by pipe, with late mappings: the same frames.
+	// The binary trace, as file and as pipe, with late mappings: the same frames.
 	binary := filepath.Join(spRtraceCorpus, "c-leaks.rtrace")
 	fromFile, _, _ := runRtrace("", "resolve", "-q", "--root="+root, binary)
 	fromPipe, _, code := runRtrace(readFile(t, binary), "resolve", "-q", "--root="+root)

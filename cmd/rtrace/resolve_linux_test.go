@@ -94,8 +94,8 @@ func examine(t *testing.T, path string) (c compiled) {
 // toPage rounds up to a page.
 func toPage(n uint64) uint64 { return (n + 0xfff) &^ 0xfff }
 
-// sideTrace is a binary trace with its side file, which says what build was
-// traced. Its only call has a frame in the function plain of c, mapped as path.
+// sideTrace is a binary trace with its side file, which has the build ID. Its only call has
+// a frame in the function plain of c, mapped as path.
 func sideTrace(t *testing.T, c compiled, path string) (name string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,8 +144,8 @@ func theFrame(t *testing.T, args ...string) (text, errOut string) {
 	return frames[0][2], errOut
 }
 
-// TestResolveElsewhere: with the side file, files are found that are not where
-// they were, and files that are not those that were traced give no names.
+// TestResolveElsewhere: with the side file, files that were moved are found, and files other
+// than the traced ones give no names.
 func TestResolveElsewhere(t *testing.T) {
 	const where = "/opt/app/prog"
 	dir := t.TempDir()
@@ -198,7 +198,7 @@ func TestResolveElsewhere(t *testing.T) {
 			t.Errorf("%s: said %q, want %q", tt.name, errOut, tt.err)
 		}
 	}
-	// Without the side file nothing tells that it is another build.
+	// Without the side file nothing shows that it is another build.
 	if got, _ := theFrame(t, root("traced"), "--no-side", name); !strings.HasPrefix(got, named) {
 		t.Errorf("without the side file: %q", got)
 	}
@@ -247,7 +247,7 @@ func checkServer(t *testing.T, c compiled, name, named, stripped, dir string) {
 	}
 }
 
-// TestResolvePerfMap: code that the process made has the names of perf's map file.
+// TestResolvePerfMap: generated code gets its names from perf's map file.
 func TestResolvePerfMap(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o700); err != nil {
@@ -272,14 +272,14 @@ func TestResolvePerfMap(t *testing.T) {
 	}
 }
 
-// TestResolvePerfMapOfOthers: a map that somebody else has made names nothing, unless
-// the user asks for it.
+// TestResolvePerfMapOfOthers: a map of another user gives no names unless the user asks for
+// it.
 func TestResolvePerfMapOfOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: needs root, to give files away")
 	}
 	root := t.TempDir()
-	file := filepath.Join(root, "tmp", "perf-2147483647.map") // of a process that there cannot be
+	file := filepath.Join(root, "tmp", "perf-2147483647.map") // of a process that cannot exist
 	const stranger = 54321
 	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("1000 100 named\n"), 0o600), os.Chown(file, stranger, stranger)); err != nil {
 		t.Fatal(err)
@@ -305,8 +305,8 @@ func TestResolvePerfMapOfOthers(t *testing.T) {
 	}
 }
 
-// TestResolveOtherMachine: a file of the same path for another machine is not
-// the one that was traced.
+// TestResolveOtherMachine: a file of the same path for another machine is not the one that
+// was traced.
 func TestResolveOtherMachine(t *testing.T) {
 	c := compileText(t, filepath.Join(t.TempDir(), "prog"), inlineSource)
 	for arch, named := range map[string]bool{"x86_64": true, "aarch64": false, "i686": false, "armv7l": false, "riscv64": true} {
@@ -319,9 +319,8 @@ func TestResolveOtherMachine(t *testing.T) {
 	}
 }
 
-// A text beside its side file, also one whose calls are put together by their stacks
-// and whose leaks are summed up, keeps every byte but the texts of its frames and the
-// filter of its header.
+// A text with its side file keeps every byte except the texts of its frames and the filter
+// of its header, also if its calls are grouped by stack and its leaks are summed up.
 func TestResolveTextBesideItsSideFile(t *testing.T) {
 	dir := t.TempDir()
 	c := compileText(t, filepath.Join(dir, "program"), inlineSource)

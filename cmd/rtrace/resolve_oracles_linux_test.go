@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/symbol"
 )
 
-// symbolizer asks for the frames of addresses in the manner of addr2line, and
-// returns them as rtrace prints them, by address.
+// symbolizer asks a tool like addr2line for the frames of addresses, and returns them as
+// rtrace prints them, by address.
 func symbolizer(t *testing.T, path string, addrs []uint64, args ...string) map[uint64]string {
 	t.Helper()
 	var in strings.Builder
@@ -46,9 +46,9 @@ func symbolizer(t *testing.T, path string, addrs []uint64, args ...string) map[u
 	return all
 }
 
-// TestResolveOracles compares the texts of all frames that may come from a call
-// with what addr2line, llvm-symbolizer and gdb say, for files linked in different
-// ways and mappings described in both.
+// TestResolveOracles compares the texts of all frames that may come from a call with the
+// results of addr2line, llvm-symbolizer and gdb, for files linked in different ways and
+// mappings described in both ways.
 func TestResolveOracles(t *testing.T) {
 	for _, flags := range [][]string{{"-pie", "-fPIE"}, {"-no-pie"}, {"-gdwarf-4", "-gz"}, {"-Wl,-z,noseparate-code"}} {
 		c := compileText(t, filepath.Join(t.TempDir(), "prog"), inlineSource, flags...)
@@ -100,8 +100,8 @@ func TestResolveOracles(t *testing.T) {
 	}
 }
 
-// callEnds returns the addresses behind the calls of a program, where frames of
-// stacks are.
+// callEnds returns the addresses after the calls of a program, which are the frames of
+// stacks.
 func callEnds(t *testing.T, path string) (ends []uint64) {
 	t.Helper()
 	call := regexp.MustCompile(`^ +([0-9a-f]+):.*\tcall `)
@@ -120,8 +120,8 @@ func callEnds(t *testing.T, path string) (ends []uint64) {
 	return ends
 }
 
-// askGDB compares the lines of frames with those of gdb, which says of an
-// address what line it belongs to.
+// askGDB compares the lines of frames with those of gdb, which prints the line of an
+// address.
 func askGDB(t *testing.T, c compiled, addrs []uint64, frames [][]string) {
 	t.Helper()
 	var script strings.Builder

@@ -44,7 +44,7 @@ func TestResolveUsage(t *testing.T) {
 	}
 }
 
-// Texts that are there are replaced if more is known, and with -k never.
+// Existing texts are replaced if more is known, and with -k never.
 func TestResolveKeeps(t *testing.T) {
 	const in = "version=2.0, pid=7, \n: /nonesuch => 0x1000-0x2000\n1. malloc(1) = 0x5\n\t0x1005 main() at a.c:1\n\t0x1006 from /old\n\t0x1007 in ??\n\t0x1008\n\t0x5 from /old\n\n"
 	for _, tt := range []struct{ flag, want string }{
@@ -58,9 +58,9 @@ func TestResolveKeeps(t *testing.T) {
 	}
 }
 
-// A mapping that a text tells late counts for the calls before it, too, from a pipe
-// as well; at any time the latest one before a call counts. What the tracer writes
-// has mappings in their order: there an address is of what was mapped by then.
+// A mapping that comes late in a text also counts for earlier calls, even from a pipe;
+// otherwise the latest mapping before a call counts. In the tracer's texts mappings are in
+// order, and an address uses the mappings so far.
 func TestResolveLateMappings(t *testing.T) {
 	const calls = "1. f(1) = 0x5\n\t0x1005\n\n: /one => 0x1000-0x2000\n2. f(1) = 0x6\n\t0x1005\n\n: /two => 0x1000-0x2000\n3. f(1) = 0x7\n\t0x1005\n\n"
 	const (

@@ -14,10 +14,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// textFile rewrites a text that can be read twice: as sp-rtrace finds out late
-// about a mapping, addresses that no mapping covers when they are used may lie in
-// one of the later ones. What its side file adds about files and mappings counts
-// instead of what the text has of them.
+// textFile rewrites a text that can be read twice. sp-rtrace records a mapping late, so an
+// address that no mapping covers at the time of its use may be in a later mapping. Data of
+// the side file about files and mappings replaces that of the text.
 func (x *resolving) textFile(out io.Writer) error {
 	read := func(do func(*decoder.Input) error) error {
 		r, _, done, err := openBytes(x.ctx, x.streams, []string{x.name})
@@ -32,27 +31,26 @@ func (x *resolving) textFile(out io.Writer) error {
 		defer func() { _ = in.Close() }() // only read
 		return do(in)
 	}
-	// What is wrong with the input is told the second time.
-	if x.told != nil {
+	// The second reading reports errors in the input.
+	if x.withSide != nil {
 		observeMappings(x.ctx, x.resolver, x.name, decoder.Options{Strict: x.in.strict})
 	} else {
 		_ = read(func(in *decoder.Input) error { return sptext.Mappings(x.ctx, in, x.resolver.Observe) })
 	}
 	err := read(func(in *decoder.Input) error { return x.rewrite(out, in, in) })
-	if err != nil || x.told == nil {
+	if err != nil || x.withSide == nil {
 		return cut(x.name, err)
 	}
-	return x.told.outcome(readAll(x.told)) // its side file may be cut
+	return x.withSide.outcome(readAll(x.withSide)) // its side file may be cut
 }
 
-// ownOrigin stands in the header of a text whose mappings come in their order: those
-// of the tracer, which may be watched while they are made, and of rtrace postproc,
-// which has all mappings in front.
+// ownOrigin is in the header of a text whose mappings come in order: those of the tracer,
+// which may be read while they are written, and of rtrace postproc, which has all mappings
+// at the beginning.
 var ownOrigin = []byte(wire.KeyOrigin + "=rtrace-bpf ")
 
-// textStream rewrites a text that can be read once. It passes on as it comes what
-// has the mappings in their order, and copies others to a temporary file to read
-// them as textFile does.
+// textStream rewrites a text that can be read once. If the text has its mappings in order,
+// it is passed on as it comes. Others are copied to a temporary file and read like textFile.
 func (x *resolving) textStream(out io.Writer, raw *decoder.Input, name string) (err error) {
 	in := bufio.NewReaderSize(raw, 64<<10)
 	head, err := in.ReadSlice('\n')
@@ -65,7 +63,7 @@ func (x *resolving) textStream(out io.Writer, raw *decoder.Input, name string) (
 	}
 	copied := &twice{ctx: x.ctx, name: name}
 	defer func() { err = errors.Join(err, copied.close()) }()
-	// What was read before an error of the input is still of use.
+	// Records before an error of the input are still useful.
 	if err := copied.copyOf(all); err != nil && raw.Err() == nil {
 		return err
 	}
@@ -81,11 +79,11 @@ func (x *resolving) textStream(out io.Writer, raw *decoder.Input, name string) (
 	return err
 }
 
-// rewrite rewrites a text that comes from in.
+// rewrite rewrites the text of in.
 func (x *resolving) rewrite(w io.Writer, text io.Reader, in *decoder.Input) error {
 	editor := &frameEditor{resolver: x.resolver, replace: !x.keep}
-	if x.told != nil {
-		editor.told = x.told
+	if x.withSide != nil {
+		editor.withSide = x.withSide
 	}
 	err := sptext.Rewrite(x.ctx, w, text, editor)
 	if cause := in.Err(); cause != nil && (err == nil || isSyntax(err)) {
@@ -98,26 +96,26 @@ func (x *resolving) rewrite(w io.Writer, text io.Reader, in *decoder.Input) erro
 type frameEditor struct {
 	resolver *resolve.Resolver
 	replace  bool
-	process  *resolve.Process // nil: to be asked for
-	told     trace.Reader     // the same text with what its side file adds; nil for none
-	rec      trace.Record     // read from that
+	process  *resolve.Process // nil: not yet needed
+	withSide trace.Reader     // the same text with the data of its side file; nil for none
+	rec      trace.Record     // last record of that
 }
 
 var _ sptext.Editor = (*frameEditor)(nil)
 
 func (e *frameEditor) Observe(r *trace.Record) {
 	e.process = nil
-	if e.told == nil || !e.follow(r) {
+	if e.withSide == nil || !e.follow(r) {
 		e.resolver.Observe(r)
 	}
 }
 
-// follow observes what told has up to the same record. It returns false if told does
-// not have it.
+// follow observes the records of withSide up to the same record. It returns false if there
+// is none.
 func (e *frameEditor) follow(r *trace.Record) bool {
 	for {
-		if err := e.told.ReadRecord(&e.rec); err != nil {
-			e.told = nil
+		if err := e.withSide.ReadRecord(&e.rec); err != nil {
+			e.withSide = nil
 			return false
 		}
 		e.resolver.Observe(&e.rec)

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// grown is a trace of a process whose memory grew outside of its blocks.
+// grown is a trace of a process whose memory grew outside its blocks.
 const grown = `{"format":"rtrace-jsonl","version":1}
 {"kind":"header","arch":"x86_64","pointer_size":8,"clock":"monotonic"}
 {"kind":"process","time":5,"pid":7,"name":"p","depth":32}
@@ -25,12 +25,12 @@ const grownVerdict = "RSS grew by 512.0 MiB, blocks allocated and still live by 
 
 const grownObject = `"rss":{"start":10485760,"end":547356672,"live_blocks":1,"live_bytes":3145728,"grew_elsewhere":true,"verdict":"` + grownVerdict + `"}`
 
-// All views give the same verdict on memory that grew elsewhere than in blocks, and none
-// where it grew in them.
+// All views give the same verdict on memory that grew outside blocks, and none if it grew in
+// them.
 func TestGrowthElsewhere(t *testing.T) {
 	for _, test := range []struct {
 		args       []string
-		want, none string // with the growth elsewhere; without
+		want, none string // with growth elsewhere; without
 	}{
 		{[]string{"info"}, "\nrss:        10485760 bytes at the start, 547356672 at the end\ngrowth:     " + grownVerdict + "\n", "growth:"},
 		{[]string{"info", "--json"}, grownObject, `"grew_elsewhere":true`},
@@ -51,7 +51,7 @@ func TestGrowthElsewhere(t *testing.T) {
 	}
 }
 
-// unspaced is output without the white space between the tokens of JSON.
+// unspaced returns output without the white space between the tokens of JSON.
 func unspaced(out string, args []string) string {
 	if args[len(args)-1] != "--json" {
 		return out
@@ -63,7 +63,7 @@ func unspaced(out string, args []string) string {
 	return strings.Join(lines, "")
 }
 
-// A part of a trace has no verdict: what was resident then is not known.
+// A part of a trace has no verdict: the resident memory at that time is not known.
 func TestGrowthOfAWindow(t *testing.T) {
 	code, out, errOut := try(cli.Streams{In: strings.NewReader(grown)}, "leaks", "--to", "1")
 	if code != cli.OK || strings.Contains(out, "RSS") {
@@ -71,7 +71,7 @@ func TestGrowthOfAWindow(t *testing.T) {
 	}
 }
 
-// What is resident survives conversion to each format with its side file, and back.
+// The resident memory survives conversion to each format with its side file, and back.
 func TestConvertKeepsRSS(t *testing.T) {
 	for _, format := range []string{"sprtrace", "text", "mtrc", "swap", "nettrace", "jsonl"} {
 		dir := t.TempDir()

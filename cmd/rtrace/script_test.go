@@ -20,13 +20,13 @@ import (
 
 var update = flag.Bool("update", false, "refresh the scripts' and the documents' expected texts")
 
-// TestMain lets the test binary be rtrace, under each of its names.
+// TestMain lets the test binary act as rtrace, under each of its names.
 func TestMain(m *testing.M) {
 	if os.Getenv("XDG_CACHE_HOME") == "" {
 		if dir, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
-			_ = os.Setenv("GOCACHE", filepath.Join(dir, "go-build")) // as go has it, which tests call
+			_ = os.Setenv("GOCACHE", filepath.Join(dir, "go-build")) // in go's spelling; tests call these
 		}
-		_ = os.Setenv("XDG_CACHE_HOME", noCache) // no absolute path: none
+		_ = os.Setenv("XDG_CACHE_HOME", noCache) // not an absolute path: none
 	}
 	testscript.Main(m, map[string]func(){
 		"rtrace": main, "rtrace-info": main, "sp-rtrace-info": main, "rtrace-postproc": main, "sp-rtrace-postproc": main,

@@ -13,13 +13,12 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// attach connects the program to its files and to the signals that end it:
-// the context is cancelled by SIGTERM and by SIGINT, after which either ends
-// the process at once.
+// attach connects the program to its files and to the signals that end it. SIGTERM and
+// SIGINT cancel the context; after that, either one ends the process at once.
 //
-// When in is a pipe, the first SIGINT before its end is ignored: a Ctrl-C
-// reaches every process of a pipeline, and the one that writes to us still has
-// the end of its trace to send.
+// If in is a pipe, the first SIGINT before its end is ignored: a Ctrl-C reaches every
+// process of a pipeline, and the process that writes to us still has to send the end of its
+// trace.
 func attach(in, out, errOut *os.File) (context.Context, cli.Streams) {
 	s := cli.FileStreams(in, out, errOut)
 	pipe := &pipeReader{r: in}

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// sortCommand prints the live blocks with the highest addresses, as rtrace-sort
-// of sp-rtrace did.
+// sortCommand prints the live blocks with the highest addresses, like rtrace-sort of
+// sp-rtrace.
 func sortCommand() command {
 	return command{
 		name: "sort",
@@ -58,7 +58,7 @@ func sortCommand() command {
 	}
 }
 
-// writeTopmost prints a line for each block, and at most so many more.
+// writeTopmost prints a line for each block, and at most that many more lines.
 func writeTopmost(w io.Writer, blocks []*trace.Record, lines int) error {
 	var out strings.Builder
 	out.WriteString("address:   size:\n")

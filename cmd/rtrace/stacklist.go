@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// stackList collects the different stacks of a trace. They get their names when
-// all is read, as a trace may tell those late.
+// stackList collects the distinct stacks of a trace. They get their names after all records
+// are read, because names may come late in a trace.
 type stackList struct {
 	kind     string
 	resolver *resolve.Resolver
@@ -34,7 +34,7 @@ func newStackList(o *stacksOptions) *stackList {
 	return &stackList{kind: o.kind, resolver: o.names.resolver(), known: make(map[string]int)}
 }
 
-// add takes a record.
+// add adds a record.
 func (l *stackList) add(r *trace.Record) {
 	var (
 		s      *trace.Stack
@@ -78,7 +78,7 @@ func (l *stackList) add(r *trace.Record) {
 	l.all[n].weight += weight
 }
 
-// appendWhat appends in words what has a stack.
+// appendWhat appends the text for a record with a stack.
 func appendWhat(b []byte, r *trace.Record) []byte {
 	switch r.Kind {
 	case trace.KindCall:
@@ -92,7 +92,7 @@ func appendWhat(b []byte, r *trace.Record) []byte {
 	return fmt.Appendf(b, "%s/%s", r.Event.Provider, r.Event.Name)
 }
 
-// report names the frames of the top stacks, of all if that is 0.
+// report names the frames of the top stacks; top 0 means all.
 func (l *stackList) report(top int) *stacksReport {
 	slices.SortStableFunc(l.all, func(a, b countedStack) int {
 		return cmp.Or(cmp.Compare(b.records, a.records), cmp.Compare(b.weight, a.weight), cmp.Compare(a.what, b.what), slices.Compare(a.frames, b.frames))

@@ -67,10 +67,10 @@ func (o *stacksOptions) run(ctx context.Context, s cli.Streams, args []string) e
 	})
 }
 
-// stacksReport is what 'rtrace stacks' prints; with --json as it stands here.
+// stacksReport is the output of 'rtrace stacks', and of --json.
 type stacksReport struct {
 	Records uint64       `json:"records"` // of the kinds that have stacks
-	Without uint64       `json:"without"` // of them, have none
+	Without uint64       `json:"without"` // records among them without one
 	Stacks  []stackGroup `json:"stacks"`
 }
 

@@ -12,13 +12,12 @@ import (
 	"rtrace-bpf/internal/printable"
 )
 
-// statsCommand compares the leaks of several traces by size, as rtrace-stats of
-// sp-rtrace did.
+// statsCommand compares the leaks of several traces by size, like rtrace-stats of sp-rtrace.
 func statsCommand() command {
 	return command{
 		name: "stats",
 		page: cli.Page{
-			Summary:  "compare the numbers of still live blocks of each size in several traces",
+			Summary:  "compare several traces by the number of live blocks of each size",
 			Synopsis: []string{"[flags] FILE FILE..."},
 			About: "For each trace except the first, prints the sizes that have more or fewer blocks still live at the end than in the previous trace, in ascending order. " +
 				"If the number of blocks of a size grows with each repetition of some action, these blocks are leaks, however small. 'rtrace leaks' and 'rtrace " +
@@ -44,12 +43,12 @@ func statsCommand() command {
 	}
 }
 
-// compare prints what changed from each trace to the next.
+// compare prints the changes from each trace to the next.
 func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string) error {
 	var (
 		before *sizes.Counts
 		title  string
-		cut    error // of the first that is incomplete
+		cut    error // of the first incomplete trace
 	)
 	for i, file := range files {
 		after := new(sizes.Counts)
@@ -73,7 +72,7 @@ func (b *blockFlags) compare(ctx context.Context, s cli.Streams, files []string)
 		}
 		before = after
 	}
-	// Under a long list, the title once more.
+	// The title again, below a long list.
 	_, err := fmt.Fprint(s.Out, title)
 	return errors.Join(err, cut)
 }

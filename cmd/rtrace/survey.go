@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// survey is a trace.Writer that counts what 'rtrace info' prints.
+// survey is a trace.Writer that counts the figures of 'rtrace info'.
 type survey struct {
 	header  trace.Header
 	process struct {
@@ -34,10 +34,10 @@ type survey struct {
 	lastTID   uint64
 	rss       rss.Account
 	heap      *trace.Record      // the last state of the heap; nil for none
-	about     *sidefile.HeapInfo // what comments say of that
+	about     *sidefile.HeapInfo // its comments
 
 	first, last int64 // times of calls
-	days        int64 // how often the clock of the day began again
+	days        int64 // how often the clock of the day wrapped
 }
 
 type functionKey struct {
@@ -46,7 +46,7 @@ type functionKey struct {
 	resource uint32
 }
 
-// resource is what is known about one kind of resource.
+// resource holds the figures of one kind of resource.
 type resource struct {
 	trace.Resource
 	group int
@@ -78,7 +78,7 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		v.kinds[r.Kind]++
 	}
 	if n := v.kinds[trace.KindHeader]; r.PID == 0 && n > 1 {
-		r.PID = 1 - int32(min(n, 1<<30)) // as callReader has it
+		r.PID = 1 - int32(min(n, 1<<30)) // as in callReader
 	}
 	v.counter.Add(r)
 	if r.Kind != trace.KindCall {
@@ -120,7 +120,7 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// loss takes what is missing.
+// loss counts a loss.
 func (v *survey) loss(r *trace.Record) {
 	l := v.lost[r.Lost.Reason]
 	if l == nil {
@@ -133,7 +133,7 @@ func (v *survey) loss(r *trace.Record) {
 	}
 }
 
-// thread notes the id of a thread, or what the program itself calls it.
+// thread counts a thread, by its id or by the program's own name for it.
 func (v *survey) thread(tid uint64) {
 	if tid != v.lastTID {
 		v.lastTID = tid
@@ -230,7 +230,7 @@ func (v *survey) stack(s *trace.Stack) {
 	v.stacks[h] = struct{}{}
 }
 
-// report sums up what was counted.
+// report sums up the counts.
 func (v *survey) report() *report {
 	r := &report{
 		Arch: v.header.Arch, BigEndian: v.header.BigEndian, PointerSize: v.header.PointerSize,
@@ -292,7 +292,7 @@ func (v *survey) report() *report {
 	return r
 }
 
-// clockNames say what the times of a trace count.
+// clockNames describe the times of a trace.
 var clockNames = map[trace.Clock]string{
 	trace.ClockUnknown: "unknown", trace.ClockMonotonic: "monotonic", trace.ClockDay: "day", trace.ClockWall: "wall",
 }

@@ -7,8 +7,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// call takes a call of the vocabulary, which is a row of its own. One that waited began as
-// long ago.
+// call adds a row for a record of kind Call. A call that waited began that much earlier.
 func (l *callList) call(r *trace.Record) {
 	if l.first == 0 {
 		l.first = r.Time

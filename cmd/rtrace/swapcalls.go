@@ -84,7 +84,7 @@ type openKey struct {
 	key      string
 }
 
-// maxOpen bounds the calls whose ends are waited for.
+// maxOpen limits the calls that are open at a time.
 const maxOpen = 1 << 20
 
 // callList lists calls.
@@ -93,9 +93,9 @@ type callList struct {
 	sheet   *sheet
 	maps    *library.Maps
 	names   map[uint32]string
-	// syscalls names the functions of the kernel by their addresses.
+	// syscalls are the names of the kernel's functions by address.
 	syscalls map[uint64]string
-	// functions names those of the process likewise.
+	// functions are those of the process.
 	functions map[uint64]string
 	parser    swap.Parser
 	fields    swap.Fields
@@ -137,7 +137,7 @@ func (l *callList) read(in trace.Reader) error {
 	}
 }
 
-// add takes what a record tells of a call.
+// add adds the row for a record, if it has one.
 func (l *callList) add(r *trace.Record, e swap.Event) {
 	if l.first == 0 {
 		l.first = r.Time
@@ -162,7 +162,7 @@ func (l *callList) add(r *trace.Record, e swap.Event) {
 	l.open[key] = row
 }
 
-// row makes a row of what a record tells.
+// row makes the row of a record.
 func (l *callList) row(r *trace.Record, e swap.Event) *callRow {
 	row := &callRow{index: l.index, time: r.Time, pid: r.PID, tid: r.TID, Event: e}
 	switch path, ok := l.maps.Find(r.PID, e.Caller); {

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// twofold keeps what is read through it in a temporary file, and delivers that again
-// when it is known which calls made blocks that were not freed.
+// twofold copies its records to a temporary file as it reads them. It delivers them again
+// once it is known which calls allocated blocks that were not freed.
 type twofold struct {
 	src  trace.Reader
 	file *spool.File
@@ -26,7 +26,7 @@ type twofold struct {
 
 var _ trace.Reader = (*twofold)(nil)
 
-// newTwofold returns a twofold that reads src. Close it.
+// newTwofold returns a twofold that reads src. Call Close when done.
 func newTwofold(src trace.Reader) (*twofold, error) {
 	file, err := spool.Create(os.TempDir())
 	if err != nil {
@@ -46,7 +46,7 @@ func (t *twofold) ReadRecord(r *trace.Record) error {
 	return t.file.WriteRecord(r)
 }
 
-// rewind goes back to the beginning.
+// rewind returns to the beginning.
 func (t *twofold) rewind(leaks leak.Leaks) (err error) {
 	t.leaks = leaks
 	t.again, err = t.file.Reader()
@@ -68,5 +68,5 @@ func (t *twofold) reread(r *trace.Record) error {
 	return nil
 }
 
-// close gives up the file.
+// close closes the file.
 func (t *twofold) close() error { return t.file.Close() }

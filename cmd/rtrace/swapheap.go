@@ -65,17 +65,17 @@ type curve struct {
 	sheet   *sheet
 	shown   map[library.Key]uint64 // bytes that were printed last
 	first   int64                  // time of the first call
-	last    int64                  // of the call before
-	next    int64                  // when rows are due
+	last    int64                  // of the previous call
+	next    int64                  // time of the next rows
 	calls   uint64
-	printed uint64 // calls then
+	printed uint64 // number of calls of the next rows
 }
 
-// total is the library in the row of a process.
+// total is the name of the library in the row of a process.
 const total = "total"
 
-// call takes the next call, which the account has. Rows are of the moment before it,
-// but for the last ones.
+// call adds the next call, which is already in the account. Rows are for the moment before
+// it, except the last ones.
 func (c *curve) call(r *trace.Record) error {
 	c.calls++
 	if c.every.time == 0 {
@@ -102,7 +102,7 @@ func (c *curve) call(r *trace.Record) error {
 	return nil
 }
 
-// rows prints what has changed.
+// rows prints the changes.
 func (c *curve) rows() {
 	if c.calls == c.printed {
 		return

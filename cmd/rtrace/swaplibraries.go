@@ -46,8 +46,8 @@ func swapLibrariesCommand() command {
 	}
 }
 
-// account gives the records of a trace to an account; each, if not nil, is told
-// behind every call of the window.
+// account adds the records of a trace to an account. each, if not nil, is called after every
+// call of the window.
 func (o *swapFlags) account(in trace.Reader, account *library.Account, warn func(error), each func(*trace.Record) error) error {
 	calls := newCallReader(in, o.resource)
 	calls.window = o.window.open()

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// swapMapsCommand prints which files were mapped, and when.
+// swapMapsCommand prints the mapped files, and when each was mapped.
 func swapMapsCommand() command {
 	return command{
 		name: "swap-maps",
@@ -44,7 +44,7 @@ func swapMapsCommand() command {
 	}
 }
 
-// readMaps gives the mappings of a trace to maps and returns the first time.
+// readMaps adds the mappings of a trace to maps and returns the first time.
 func readMaps(in trace.Reader, maps *library.Maps) (first int64, err error) {
 	var rec trace.Record
 	for {

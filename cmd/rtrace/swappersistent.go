@@ -99,7 +99,7 @@ func (o *persistentOptions) list(in trace.Reader, warn func(error)) (err error) 
 	}
 	o.first = calls.stats.first
 	resolver := o.resolver()
-	for _, m := range calls.stats.mappings { // of some, a trace tells late
+	for _, m := range calls.stats.mappings { // some mappings come late in a trace
 		resolver.Observe(m)
 	}
 	framer := o.framer(resolver)

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// swapFlags are the flags of the views of Dynamic Analyzer, the host tool of SWAP.
-// They read traces of every format.
+// swapFlags are the flags of the tables of Dynamic Analyzer, the host tool of SWAP. They
+// read traces of every format.
 type swapFlags struct {
 	blockFlags
 	window windowFlags
@@ -34,10 +34,10 @@ func (o *swapFlags) addWindow(f *pflag.FlagSet) {
 
 func (o *swapFlags) addNames(f *pflag.FlagSet) {
 	f.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
-	f.BoolVar(&o.mangled, "no-demangle", false, "print linker names of callers (mangled)")
+	f.BoolVar(&o.mangled, "no-demangle", false, "print mangled names of callers")
 }
 
-// swapAbout is what the help of all of them ends with.
+// swapAbout is the end of their help.
 const swapAbout = "\n\nThis is one of the tables of Tizen's Dynamic Analyzer, for a trace of any format. With --tsv a spreadsheet can read it."
 
 // sheet is a table that is printed in aligned columns or with tabs.
@@ -73,14 +73,14 @@ func (s *sheet) row(cells ...string) {
 	}
 	for i, c := range cells {
 		if i > 0 {
-			_ = s.out.WriteByte('\t') // Flush tells
+			_ = s.out.WriteByte('\t') // Flush reports errors
 		}
 		_, _ = s.out.WriteString(strings.NewReplacer("\t", " ", "\n", " ", "\r", " ").Replace(c))
 	}
 	_ = s.out.WriteByte('\n')
 }
 
-// close prints what is not yet printed.
+// close prints the remaining rows.
 func (s *sheet) close() error {
 	if s.text != nil {
 		if _, err := s.text.WriteTo(s.out); err != nil {
@@ -93,7 +93,7 @@ func (s *sheet) close() error {
 // left returns a column that is aligned to the left.
 func left(title string) table.Column { return table.Column{Title: title, Left: true} }
 
-// right returns one that is aligned to the right.
+// right returns a column that is aligned to the right.
 func right(title string) table.Column { return table.Column{Title: title} }
 
 // count returns a number as a cell.
@@ -116,7 +116,7 @@ func sinceStart(t, first int64) string {
 // secondsOf returns nanoseconds as seconds.
 func secondsOf(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 9, 64) }
 
-// step is a distance of points in a trace: in time or in calls.
+// step is an interval in a trace: a time or a number of calls.
 type step struct {
 	time  time.Duration
 	calls uint64

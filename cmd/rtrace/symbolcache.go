@@ -11,18 +11,18 @@ import (
 	"rtrace-bpf/internal/symbol/linecache"
 )
 
-// symbolCache is where what debugging information says is kept for the next run.
+// symbolCache is where results from debugging information are kept for the next run.
 type symbolCache struct{ dir string }
 
-// noCache is what the flag says for none.
+// noCache is the value of the flag for no cache.
 const noCache = "off"
 
 func (c *symbolCache) add(f *pflag.FlagSet) {
-	f.StringVar(&c.dir, "symbol-cache", "", "cache results from debugging information for the next run in the folder `DIR|off` (default: rtrace/symbols in your cache folder)")
+	f.StringVar(&c.dir, "symbol-cache", "", "`DIR|off`: a folder that keeps results from debugging information for the next run, or off (default: rtrace/symbols in your cache folder)")
 }
 
-// open returns the cache, or nil for none. Without a folder that the user asked for
-// it is no error if there can be none.
+// open returns the cache, or nil for none. If the user named no folder, it is not an error
+// if there can be none.
 func (c *symbolCache) open() (*linecache.Cache, error) {
 	dir := c.dir
 	switch dir {
@@ -44,8 +44,8 @@ func (c *symbolCache) open() (*linecache.Cache, error) {
 	return cache, nil
 }
 
-// defaultCache is the folder below the user's cache folder, empty if there is none:
-// who has no home gets no folder either.
+// defaultCache returns the folder below the user's cache folder. It is empty without a home
+// folder.
 func defaultCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// TestSymbolCache: with a cache, an empty one, none and one of broken files the
-// output is the same, of each command that has one.
+// TestSymbolCache: the output of each command with a cache is the same with a cache, an
+// empty one, none, and one of broken files.
 func TestSymbolCache(t *testing.T) {
 	file, _ := selfTrace(t)
 	old := time.Now().Add(-time.Hour)
@@ -49,7 +49,7 @@ func TestSymbolCache(t *testing.T) {
 			}
 		}
 	}
-	// The folder is below that of the user's cache, unless there is none.
+	// The folder is below the user's cache folder, unless there is none.
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
 	runRtrace("", "resolve", file)
@@ -64,7 +64,7 @@ func TestSymbolCache(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(home, "missing")); err == nil {
 		t.Error("a home was made")
 	}
-	// What cannot be one is said if it was asked for.
+	// A folder that cannot be a cache is an error if the user named it.
 	if err := os.Chmod(home, 0o777); err != nil {
 		t.Fatal(err)
 	}

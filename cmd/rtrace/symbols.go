@@ -20,17 +20,17 @@ import (
 	"rtrace-bpf/internal/symbol/resolve"
 )
 
-// symbolFlags say where the files of a trace are. The zero value is where they
-// are on this machine.
+// symbolFlags select where the files of a trace are. The zero value means their places on
+// this machine.
 type symbolFlags struct {
 	root    string
 	dirs    []string
 	perfMap string
-	servers string // empty: none is asked
+	servers string // empty: no server
 	cache   symbolCache
 }
 
-// fromEnvironment stands for the servers that DEBUGINFOD_URLS names.
+// fromEnvironment means the servers in DEBUGINFOD_URLS.
 const fromEnvironment = "DEBUGINFOD_URLS"
 
 func (o *symbolFlags) add(f *pflag.FlagSet) {
@@ -42,7 +42,7 @@ func (o *symbolFlags) add(f *pflag.FlagSet) {
 	f.Lookup("debuginfod").NoOptDefVal = fromEnvironment
 }
 
-// checkFolder says why what a flag names is no folder. Nothing may be named.
+// checkFolder returns an error if the value of a flag is not a folder. It may be empty.
 func checkFolder(flag, dir string) error {
 	if dir == "" {
 		return nil
@@ -57,7 +57,7 @@ func checkFolder(flag, dir string) error {
 	return nil
 }
 
-// check finds what is wrong with the flags.
+// check checks the flags.
 func (o *symbolFlags) check() error {
 	if err := checkFolder("--root", o.root); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (o *symbolFlags) check() error {
 	return nil
 }
 
-// options are those of a resolver that looks there, and asks servers if that was
-// asked for. warn is told of files that are not used.
+// options returns the options of a resolver that looks there, and asks servers if requested.
+// warn gets a warning for each file that is not used.
 func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Options, error) {
 	r := o.local(warn)
 	var err error
@@ -89,7 +89,7 @@ func (o *symbolFlags) options(ctx context.Context, warn func(error)) (resolve.Op
 	return r, nil
 }
 
-// local are the options of a resolver that asks nobody.
+// local returns the options of a resolver that asks no servers.
 func (o *symbolFlags) local(warn func(error)) resolve.Options {
 	r := resolve.Options{Places: symbol.Places{Root: o.root, Debug: o.dirs}, Warn: warn}
 	switch o.perfMap {
@@ -99,7 +99,7 @@ func (o *symbolFlags) local(warn func(error)) resolve.Options {
 			if pid <= 0 {
 				return "", nil
 			}
-			// Everybody can make a file of that name.
+			// Anybody can create a file of that name.
 			return o.root + "/tmp/perf-" + strconv.Itoa(int(pid)) + ".map", func(info fs.FileInfo) bool {
 				return safefile.Ours(info) || proc.MayHaveMade(int(pid), info)
 			}
@@ -110,7 +110,7 @@ func (o *symbolFlags) local(warn func(error)) resolve.Options {
 	return r
 }
 
-// client asks the servers that the flag names.
+// client returns a client of the servers in the flag.
 func (o *symbolFlags) client(warn func(error)) (*debuginfod.Client, error) {
 	list := o.servers
 	if list == fromEnvironment {
@@ -147,7 +147,7 @@ func (w *warnings) add(err error) {
 	}
 }
 
-// close says how many were not printed.
+// close prints how many warnings were left out.
 func (w *warnings) close() {
 	if n := w.n - maxWarnings; n > 0 && !w.quiet {
 		fmt.Fprintf(w.w, "rtrace %s: warning: and %d more\n", w.command, n)

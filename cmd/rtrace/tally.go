@@ -10,8 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// tallyFlags are the flags of commands that add up all blocks of a trace by what
-// they have in common.
+// tallyFlags are the flags of commands that add up all blocks of a trace by a key.
 type tallyFlags struct {
 	groupFlags
 	window  windowFlags
@@ -19,14 +18,14 @@ type tallyFlags struct {
 	json    bool
 }
 
-// check reads the flags that are no plain values.
+// check checks flags whose values need more than parsing.
 func (o *tallyFlags) check() error {
 	o.readGroups()
 	return o.window.check()
 }
 
-// tally is what was added up of one trace. Its memory is that of the blocks that
-// are live at a time, and of the groups and distinct stacks.
+// tally is the sums of one trace. Its memory grows with the live blocks, the groups and the
+// distinct stacks.
 type tally struct {
 	groupTexts
 	groups  *sites.Grouper
@@ -34,23 +33,23 @@ type tally struct {
 	memo    sites.Memo
 	calls   *callReader
 	minSize uint64
-	all     bool          // also what was allocated before the window
-	before  []usage.Usage // with all: of each group where the window begins
-	total   usage.Usage   // with all: of all groups there
+	all     bool          // including allocations before the window
+	before  []usage.Usage // with all: of each group, where the window begins
+	total   usage.Usage   // with all: of all groups, there
 	begun   bool
-	started int64       // with all: when the window began, on the trace's clock
-	earlier usage.Calls // those before the window
+	started int64       // with all: start of the window, on the trace's clock
+	earlier usage.Calls // calls before the window
 }
 
-// tallyOptions are what commands ask for besides the flags.
+// tallyOptions are options of the commands, in addition to the flags.
 type tallyOptions struct {
-	file     string // of the input, if it is one
+	file     string // of the input, if it is a file
 	all      bool
-	relative bool // addresses are those in the files, as they are in each run
+	relative bool // addresses are those in the files, which are the same in each run
 	warn     func(error)
 }
 
-// tally reads a trace and returns what was found, also with an error.
+// tally reads a trace. Its result is usable even with an error.
 func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tally, error) {
 	calls := newCallReader(in, o.resource)
 	calls.window = o.window.open()
@@ -86,7 +85,7 @@ func (x *tally) add(r *trace.Record) {
 	}
 }
 
-// mark notes what there is where the window begins.
+// mark keeps the sums where the window begins.
 func (x *tally) mark() {
 	if !x.all || x.begun || !x.calls.window.started {
 		return
@@ -109,7 +108,7 @@ func (x *tally) group(r *trace.Record) int {
 	return x.memo.Number(r, x.groups.Find)
 }
 
-// relative returns a function that says where in its file an address is.
+// relative returns a function that converts an address to the one in its file.
 func relative(r *resolve.Resolver) func(pid int32, addr uint64) (uint64, string) {
 	return func(pid int32, addr uint64) (uint64, string) {
 		m, ok := r.Process(pid).Mapping(addr)

@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// timelineCommand shows how much was allocated in the course of a trace.
+// timelineCommand shows how much was allocated over time.
 func timelineCommand() command {
 	return command{
 		name: "timeline",
 		page: cli.Page{
-			Summary:  "show how much is allocated over time",
+			Summary:  "show how much memory is allocated over time",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Divides the trace into intervals of equal length. For each, prints the live memory, how much memory the allocator had got from the system (if the " +
 				"trace has it), and how much was allocated and freed. Minimum and maximum are taken after each event of the interval, so no peak is lost however few " +
@@ -97,7 +97,7 @@ type timelineOptions struct {
 	report      reportFlags
 }
 
-// check finds what is wrong with the flags and settles the format and the axis.
+// check checks the flags and determines the format and the axis.
 func (o *timelineOptions) check() error {
 	if o.csv {
 		if o.format != "" && o.format != "csv" {
@@ -158,7 +158,7 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 	})
 }
 
-// verdict says whether there is something to show.
+// verdict returns an error if there is nothing to show.
 func (o *timelineOptions) verdict(t *timeline.Timeline, known bool) error {
 	total := t.Totals()
 	switch {

@@ -68,8 +68,8 @@ func originalSeries(t *testing.T, name, report string) (series map[string]string
 
 var label = regexp.MustCompile(`(?m)^set label "(.*)" at character (\d+),(\d+) `)
 
-// labels returns the rows of the table in a script for gnuplot: texts by their
-// line, and in it by their column.
+// labels returns the rows of the table in a script for gnuplot: texts by line, and in a line
+// by column.
 func labels(t *testing.T, script string) [][]string {
 	t.Helper()
 	type cell struct {
@@ -109,8 +109,8 @@ func timelineCases(each func(name, report, trace string, args []string)) {
 	}
 }
 
-// With --legacy, all series are those of the original byte for byte, and so are
-// the numbers of the tables, from binary traces and from texts.
+// With --legacy, all series and the numbers of the tables are those of the original byte for
+// byte, for binary traces and for texts.
 func TestTimelineLegacy(t *testing.T) {
 	compared, rows := 0, 0
 	timelineCases(func(name, report, trace string, args []string) {
@@ -143,7 +143,7 @@ func TestTimelineLegacy(t *testing.T) {
 	}
 }
 
-// What differs without --legacy: report, number of the series, and why.
+// Differences without --legacy: report, number of the series, and reason.
 var timelineDifferences = map[string]string{
 	"c-leaks a 3": parenthesis, "c-leaks a 4": parenthesis, "c-leaks a 5": parenthesis,
 	"context a 15": parenthesis, "context a 16": parenthesis, "context a 17": parenthesis,
@@ -159,8 +159,8 @@ const (
 	theirs      = "the series has the name of the context, and a block counts in the contexts in which it was allocated"
 )
 
-// Without --legacy, exactly the listed series differ. Their numbers are checked
-// in package usage. The slice of the original is 200 ms.
+// Without --legacy, exactly the listed series differ. Their numbers are checked in package
+// usage. The slice of the original is 200 ms.
 func TestTimelineDifferences(t *testing.T) {
 	seen := map[string]bool{}
 	timelineCases(func(name, report, trace string, args []string) {

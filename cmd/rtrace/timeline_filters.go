@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// filterFlags choose the calls that the reports are of.
+// filterFlags select the calls of the reports.
 type filterFlags struct {
 	sizes, indexes, times, contexts []string
 	resource                        string
@@ -25,7 +25,7 @@ func (o *filterFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.resource, "filter-resource", "", "only resources of the type `NAME`, as printed by rtrace info")
 }
 
-// filter reads the values.
+// filter parses the values.
 func (o *filterFlags) filter() (consumption.Filter, error) {
 	f := consumption.Filter{Resource: o.resource}
 	for _, text := range o.sizes {
@@ -59,7 +59,7 @@ func (o *filterFlags) filter() (consumption.Filter, error) {
 	return f, nil
 }
 
-// parseRange reads "FROM-TO" with either missing; unit is what a k means.
+// parseRange parses "FROM-TO" with either missing; unit is the factor of a k.
 func parseRange(text string, unit uint64) (r consumption.Range, ok bool) {
 	from, to, ok := strings.Cut(text, "-")
 	if !ok {
@@ -74,7 +74,7 @@ func parseRange(text string, unit uint64) (r consumption.Range, ok bool) {
 		if r.End, ok = parseAmount(to, unit); !ok || r.End < r.Min {
 			return r, false
 		}
-		r.End++ // that of the largest number is 0, which is no end
+		r.End++ // the largest number plus 1 is 0, which means no end
 	}
 	return r, true
 }
@@ -91,7 +91,7 @@ func parseAmount(text string, unit uint64) (uint64, bool) {
 	return n * factor, err == nil && n <= math.MaxUint64/factor
 }
 
-// parseTimes reads "FROM-TO" with either missing.
+// parseTimes parses "FROM-TO" with either missing.
 func parseTimes(text string) (t consumption.Times, ok bool) {
 	from, to, ok := strings.Cut(text, "-")
 	if !ok {
@@ -104,7 +104,7 @@ func parseTimes(text string) (t consumption.Times, ok bool) {
 	return t, ok
 }
 
-// parseMoment reads "[+][HH:][MM:]SS[.sss]", or nothing.
+// parseMoment parses "[+][HH:][MM:]SS[.sss]", or "".
 func parseMoment(text string) (m consumption.Moment, ok bool) {
 	if text == "" {
 		return m, true
@@ -118,7 +118,7 @@ func parseMoment(text string) (m consumption.Moment, ok bool) {
 	}
 	for i, part := range parts {
 		if part == "" && len(parts) == 1 {
-			break // as .5
+			break // such as .5
 		}
 		n, err := strconv.ParseUint(part, 10, 32)
 		if err != nil || i > 0 && n > 59 {

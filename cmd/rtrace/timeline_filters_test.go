@@ -56,8 +56,8 @@ func TestParseTimes(t *testing.T) {
 	}
 }
 
-// TestTimelineContexts: of more contexts than calls can be in, it is said that
-// some are left out.
+// TestTimelineContexts: if a trace has more contexts than a mask can hold, a warning reports
+// that some are left out.
 func TestTimelineContexts(t *testing.T) {
 	for contexts, want := range map[int]string{
 		32: "",
@@ -82,8 +82,8 @@ func TestTimelineContexts(t *testing.T) {
 	}
 }
 
-// TestLifetimesOfMilliseconds: a block that lived less than the clock tells, one
-// of 5 and one of 20 ms, and one that lives: no rows of nothing below 5 ms.
+// TestLifetimesOfMilliseconds: a block that lived less than the clock's resolution, one of 5
+// and one of 20 ms, and one that lives: no empty rows below 5 ms.
 func TestLifetimesOfMilliseconds(t *testing.T) {
 	const in = "version=2.0, pid=7, \n1. [00:00:01.000] f(1) = 0x1\n\n2. [00:00:01.000] free(0x1)\n\n3. [00:00:01.000] f(1) = 0x2\n\n" +
 		"4. [00:00:01.000] f(1) = 0x3\n\n5. [00:00:01.005] free(0x2)\n\n6. [00:00:01.020] free(0x3)\n\n7. [00:00:01.030] f(1) = 0x4\n\n"

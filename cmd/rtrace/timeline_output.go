@@ -45,7 +45,7 @@ func (o *timelineOptions) writePoints(w io.Writer, t *timeline.Timeline) error {
 	return err
 }
 
-// columns are those of the intervals.
+// columns are the columns of the intervals.
 func (o *timelineOptions) columns(total *timeline.Totals) []table.Column {
 	columns := []table.Column{
 		{Title: o.x},
@@ -83,7 +83,7 @@ func (o *timelineOptions) row(p *timeline.Point, total *timeline.Totals) []strin
 	return row
 }
 
-// writePointsCSV prints a line for each interval under a line of names.
+// writePointsCSV prints a line of names, and a line for each interval.
 func (o *timelineOptions) writePointsCSV(w io.Writer, t *timeline.Timeline) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{
@@ -127,8 +127,8 @@ func (o *timelineOptions) writeLifetimes(w io.Writer, t *timeline.Timeline) erro
 	row := func(from, to string, a live.Amount) {
 		out.Row(from, to, number(a.Blocks), percent(a.Blocks, total.Allocated.Blocks), number(a.Bytes), percent(a.Bytes, total.Allocated.Bytes))
 	}
-	// Where times are in milliseconds, blocks that lived less are in the row of 0,
-	// and there is nothing in those up to a million nanoseconds.
+	// If times are in milliseconds, blocks that lived less are in the row of 0, and the rows
+	// up to a million nanoseconds are empty.
 	begins := true
 	for _, b := range bins {
 		if begins && b.Blocks == 0 {

@@ -22,7 +22,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// reportFlags are the reports of sp-rtrace-timeline, and what is for them alone.
+// reportFlags are the reports of sp-rtrace-timeline, and their own flags.
 type reportFlags struct {
 	wanted                  [len(consumption.Reports)]bool
 	slice, logBase          string
@@ -38,8 +38,8 @@ type reportFlags struct {
 	byCall, resourceChanged bool
 }
 
-// add declares the flags; hidden takes those that are names of others, or of
-// what there is no need for. It returns those that are for the reports alone.
+// add declares the flags; hidden gets those that are other names, or that have no effect. It
+// returns the flags that are only for the reports.
 func (o *reportFlags) add(f *flags, v *viewFlags) *pflag.FlagSet {
 	what := f.group("Reports of sp-rtrace-timeline")
 	for i, x := range []struct{ name, short, text string }{
@@ -74,8 +74,7 @@ func (o *reportFlags) add(f *flags, v *viewFlags) *pflag.FlagSet {
 	return own
 }
 
-// parse settles what is asked for: which reports, and whether a flag is set
-// that is for them alone.
+// parse determines the requested reports, and whether a flag is set that is only for them.
 func (o *reportFlags) parse(own *pflag.FlagSet) (alone string) {
 	for i, wanted := range o.wanted {
 		if wanted {
@@ -90,7 +89,7 @@ func (o *reportFlags) parse(own *pflag.FlagSet) (alone string) {
 	return alone
 }
 
-// checkReports finds what is wrong with the flags of the reports.
+// checkReports checks the flags of the reports.
 func (o *timelineOptions) checkReports() error {
 	r := &o.report
 	switch {
@@ -146,7 +145,7 @@ func (o *timelineOptions) checkReports() error {
 	return nil
 }
 
-// parseSlice reads milliseconds, or a number of calls.
+// parseSlice parses milliseconds, or a number of calls.
 func parseSlice(text string, calls bool) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -162,14 +161,14 @@ func parseSlice(text string, calls bool) (int64, error) {
 	return int64(v * unit), nil
 }
 
-// outputs are where the reports go.
+// outputs are the outputs of the reports.
 type outputs struct {
 	reports []consumption.Report
 	files   []*output
 	data    *folder
 }
 
-// finish keeps what is written if err leaves something worth keeping.
+// finish keeps the outputs if err leaves something worth keeping.
 func (x *outputs) finish(err error) error {
 	for _, f := range x.files {
 		err = f.finish(err)
@@ -243,8 +242,8 @@ func (o *timelineOptions) runReports(ctx context.Context, s cli.Streams, args []
 	return errors.Join(err, o.writeReports(out, u, name, store))
 }
 
-// count reads the trace, twice. With an error that leaves a result (see
-// isIncomplete) it returns that as well, and what the program is called.
+// count reads the trace, twice. With an error that leaves a result (see isIncomplete) it
+// returns that as well, and the name of the program.
 func (o *timelineOptions) count(in *twice, s cli.Streams, sink consumption.Sink) (u *consumption.Usage, name string, err error) {
 	r := &o.report
 	scan := consumption.NewScan(r.chosen, r.legacy, r.byCall)
@@ -280,7 +279,7 @@ func (o *timelineOptions) count(in *twice, s cli.Streams, sink consumption.Sink)
 	return u, name, err
 }
 
-// unfit says what can be done about a trace that is not fit for the reports.
+// unfit returns what to do about a trace that is not fit for the reports.
 func (o *timelineOptions) unfit(err error) error {
 	switch {
 	case errors.Is(err, consumption.ErrTimes) && o.report.legacy:

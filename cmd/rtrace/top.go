@@ -16,10 +16,10 @@ func topCommand() command {
 	return command{
 		name: "top",
 		page: cli.Page{
-			Summary:  "print who allocates most: in all, for a moment, at the end, at the peak",
+			Summary:  "print who allocates most: in total, temporarily, at the end, at the peak",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Adds up all allocations of a trace by call site, the most bytes first. Live is the memory that is still live at the end, or at --to. Peak is the most " +
-				"memory of a group that was live at a time. At peak is the live memory of the group at the moment when the live memory of all groups was largest. A " +
+			About: "Adds up all allocations of a trace by call site, the most bytes first. Live is the memory that is still live at the end, or at --to. Peak is the " +
+				"largest amount of live memory that a group had. At peak is the live memory of the group when the live memory of all groups together was largest. A " +
 				"block from realloc counts at the call of realloc.\n\n" +
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
@@ -46,7 +46,7 @@ func topCommand() command {
 	}
 }
 
-// topOrder is a figure of groups that they are sorted by.
+// topOrder is a figure by which groups can be sorted.
 type topOrder struct {
 	name string
 	of   func(*usage.Usage) uint64

@@ -25,7 +25,7 @@ func objectOf[T any](t *testing.T, args ...string) (x T) {
 	return x
 }
 
-// identityText is what tells a group apart, in one text.
+// identityText returns the key of a group as one text.
 func identityText(t *testing.T, g groupIdentity) string {
 	t.Helper()
 	text, err := json.Marshal(g)
@@ -35,7 +35,7 @@ func identityText(t *testing.T, g groupIdentity) string {
 	return string(text)
 }
 
-// traceFiles are all real traces of the corpus.
+// traceFiles returns all real traces of the corpus.
 func traceFiles(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{spRtraceCorpus + "/*.rtrace", mpatrolReal + "/*.trace"} {
@@ -48,8 +48,8 @@ func traceFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// windows are parts of a trace: all, its first and its second half, and a part
-// in the middle.
+// windows are parts of a trace: all of it, its first and its second half, and a part in the
+// middle.
 func windows(t *testing.T, file string) [][]string {
 	t.Helper()
 	calls := objectOf[report](t, "info", "--json", file).Calls
@@ -57,8 +57,8 @@ func windows(t *testing.T, file string) [][]string {
 	return [][]string{nil, {"--to", quarter(2)}, {"--from", quarter(2)}, {"--from", quarter(1), "--to", quarter(3)}}
 }
 
-// TestTopLikeLeaks compares what is live with what leaks finds in another way, by
-// each key, of the whole and of parts of traces.
+// TestTopLikeLeaks compares live blocks with the result of leaks, which finds them in
+// another way, by each key, for the whole and for parts of traces.
 func TestTopLikeLeaks(t *testing.T) {
 	compared := 0
 	for _, file := range traceFiles(t) {
@@ -118,8 +118,7 @@ func TestTopLikeInfo(t *testing.T) {
 	}
 }
 
-// TestDiffLikeLeaks compares what grew between two moments with what leaks finds
-// at each of them.
+// TestDiffLikeLeaks compares the growth between two moments with the leaks at each of them.
 func TestDiffLikeLeaks(t *testing.T) {
 	compared := 0
 	for _, file := range traceFiles(t) {

@@ -2,18 +2,18 @@ package main
 
 import "rtrace-bpf/internal/analysis/usage"
 
-// topObject is what 'rtrace top --json' prints.
+// topObject is the output of 'rtrace top --json'.
 type topObject struct {
 	By       string `json:"by"`
 	Sort     string `json:"sort"`
 	Resource string `json:"resource"`
 	usage.Calls
 	Total       topFigures `json:"total"`
-	Replaced    amount     `json:"allocated_twice"` // live blocks that ended since another one began at their address
+	Replaced    amount     `json:"allocated_twice"` // live blocks that ended because another one began at their address
 	Unmatched   uint64     `json:"unmatched_frees"`
 	Groups      []topGroup `json:"groups"`
-	OtherGroups int        `json:"other_groups"` // those that --top leaves out
-	Others      topFigures `json:"others"`       // in them; of peaks at different times the sum
+	OtherGroups int        `json:"other_groups"` // groups that --top leaves out
+	Others      topFigures `json:"others"`       // sums of these; for peaks at different times also the sum
 }
 
 type topFigures struct {

@@ -13,12 +13,12 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// topReport is what 'rtrace top' prints.
+// topReport is the output of 'rtrace top'.
 type topReport struct {
 	*tally
 	options *topOptions
-	rows    []topRow // those that are printed
-	more    int      // that are not
+	rows    []topRow // groups that are printed
+	more    int      // groups that are not
 	others  usage.Usage
 }
 
@@ -28,7 +28,7 @@ type topRow struct {
 	usage.Usage
 }
 
-// collect sorts the groups and leaves those that are printed.
+// collect sorts the groups and selects those to print.
 func (r *topReport) collect() {
 	for n := range r.counter.Len() {
 		r.rows = append(r.rows, topRow{r.groups.At(n), r.counter.Of(n)})

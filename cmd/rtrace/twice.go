@@ -13,12 +13,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// twice is an input that is read more than once: a regular file, or a stream
-// that is copied to a temporary file first.
+// twice is an input that can be read more than once: a regular file, or a stream that is
+// copied to a temporary file first.
 type twice struct {
 	flags   *inputFlags
 	ctx     context.Context
-	name    string // as messages call it
+	name    string // for messages
 	path    string // of a regular file
 	copied  *os.File
 	options decoder.Options
@@ -66,17 +66,16 @@ func (t *twice) copyOf(in io.Reader) error {
 		return fmt.Errorf("making a temporary file for the input: %w", err)
 	}
 	t.copied = f
-	_ = os.Remove(f.Name()) // else it goes when closed
+	_ = os.Remove(f.Name()) // otherwise the name is removed on close
 	if _, err := io.Copy(f, in); err != nil {
 		return fmt.Errorf("copying %s: %w", t.name, err)
 	}
 	return nil
 }
 
-// read reads the trace from its beginning. It gives each what package filter
-// makes of the records: moves are two calls, numbered as in the text of
-// sp-rtrace. A trace that is cut is read up to there, with an error that leaves
-// a result worth keeping (see isIncomplete).
+// read reads the trace from its beginning. It passes each record of package filter to each:
+// moves are two calls, numbered as in the text of sp-rtrace. A cut trace is read up to the
+// cut, with an error that leaves a result worth keeping (see isIncomplete).
 func (t *twice) read(process processFlags, each func(src *processReader, r trace.Reader) error) (err error) {
 	in := &input{name: t.name}
 	if t.path != "" {

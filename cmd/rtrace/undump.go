@@ -54,7 +54,7 @@ func undump(ctx context.Context, s cli.Streams, args []string, outName string) (
 	}
 	defer func() { err = out.finish(err) }()
 	lines := bufio.NewReader(in)
-	head, _ := lines.Peek(256) // an error comes again with the first line
+	head, _ := lines.Peek(256) // an error occurs again with the first line
 	restore := sprtrace.Undump
 	if first, _, _ := strings.Cut(string(head), "\n"); mtrc.IsDump(first) {
 		restore = mtrc.Undump

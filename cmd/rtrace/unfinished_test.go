@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Every subcommand that reads a trace has exit status 3 and one line for one whose
-// tracer was killed, or that was cut between two records, and none for a whole one.
+// Every subcommand that reads a trace has exit status 3 and one line for a trace whose
+// tracer was killed, or that was cut between two records, and neither for a whole one.
 func TestUnfinishedTraces(t *testing.T) {
 	records := []*trace.Record{
 		{Kind: trace.KindHeader, PID: 7, Header: trace.Header{Arch: "x86_64", PointerSize: 8, Clock: trace.ClockMonotonic, Origin: "rtrace-bpf 1", Ends: true}},
@@ -73,8 +73,8 @@ func TestUnfinishedTraces(t *testing.T) {
 	}
 }
 
-// The text of a whole trace marks its end, before the leak summary; that of a cut one
-// does not, so that whoever reads it next knows.
+// The text of a whole trace marks its end, before the leak summary; the text of a cut trace
+// does not, so that its next reader knows.
 func TestPostprocKeepsTheEnd(t *testing.T) {
 	const announced = "version=2.0, pid=7, \n## ends with: ## end\n<1> : memory (memory)\n1. malloc(5) = 0x10\n\n"
 	const summary = "# Resource - memory (memory):\n# 1 block(s) leaked with total size of 5 bytes\n"

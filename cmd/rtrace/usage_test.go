@@ -12,13 +12,12 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// nonsense are values that no flag, or few flags can have.
+// nonsense are values that no flag, or only a few flags can have.
 var nonsense = []string{"nonsense", "5", "-1", "", "0", "99999999999999999999", "1e9", "5x", "0x", "a\"b", "%d", ":", "=", "@"}
 
-// What is wrong with the value of a flag is said with the flag's name, and in no words of
-// Go's libraries.
+// The error for a wrong value of a flag has the flag's name, and no words of Go's libraries.
 func TestNonsenseValues(t *testing.T) {
-	// Copies, as some commands write beside their input when no output is named.
+	// Copies, because some commands write next to their input when no output is named.
 	dir, trace, other := t.TempDir(), "c-leaks.rtrace", "c-leaks-nosep.rtrace"
 	for _, name := range []string{trace, other} {
 		data, err := os.ReadFile(filepath.Join(spRtraceCorpus, name))
@@ -29,7 +28,7 @@ func TestNonsenseValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Flags that some flags do not go without, and arguments.
+	// Flags and arguments that some flags need.
 	with := map[string][]string{
 		"timeline": {"--by=thread"}, "postproc": {"-c"}, "heapmap": {"-o", "map"}, "diff": {other}, "stats": {trace}, "mptrace": {"-H", "hatf"}, "graphs": {"overview", "-o", "graphs"},
 		"from-function": {"main"}, "function-address": {trace, "main"}, "rename": {"1", "name"}, "pagemap": {"-p"},
@@ -46,7 +45,7 @@ func TestNonsenseValues(t *testing.T) {
 			}
 			tried++
 			names := []string{"--" + f.Name}
-			if f.Name == "own-alloc-emph-limit" { // as another program has it
+			if f.Name == "own-alloc-emph-limit" { // as in another program
 				names = append(names, "--own-alloc-limit")
 			}
 			if f.Shorthand != "" {
@@ -70,7 +69,7 @@ func TestNonsenseValues(t *testing.T) {
 	}
 }
 
-// Common mistakes, and what the program says of them.
+// Common mistakes, and their messages.
 func TestMistakes(t *testing.T) {
 	trace := spRtraceCorpus + "/c-leaks.rtrace"
 	for args, want := range map[string]string{

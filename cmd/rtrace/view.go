@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// viewFlags are those of commands that read one process of a trace and write one
-// file about it.
+// viewFlags are the flags of commands that read one process of a trace and write one file
+// about it.
 type viewFlags struct {
 	output, format string
 	width          int
@@ -31,27 +31,27 @@ const (
 	mostWidth  = 1 << 14
 )
 
-// addOutput adds the flags of the file; formats are its forms in words, and words those
-// that name them.
+// addOutput adds the flags of the file. formats describes its formats in words; words are
+// their names.
 func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string, words ...string) {
 	f.StringVarP(&v.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 	f.VarP(groups.Word(&v.format, "", words...), "format", "f", "write `FORMAT`: "+formats)
 	f.Var(groups.Number(&v.width, 1200, leastWidth, mostWidth), "width", "width of an SVG picture in `PIXELS`")
 }
 
-// addWhat adds the flags that choose the process and its names.
+// addWhat adds the flags that select the process and its names.
 func (v *viewFlags) addWhat(f *pflag.FlagSet) {
 	v.process.add(f)
 	f.BoolVarP(&v.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
 }
 
-// suffix is that of the output's name, in lower case and without the dot.
+// suffix returns the suffix of the output's name, in lower case and without the dot.
 func (v *viewFlags) suffix() string {
 	return strings.TrimPrefix(strings.ToLower(filepath.Ext(v.output)), ".")
 }
 
-// run gives the records of the process to add and then has the file written,
-// which is told what the process is called.
+// run passes the records of the process to add and then calls write with the name of the
+// process.
 func (v *viewFlags) run(ctx context.Context, s cli.Streams, command string, args []string,
 	add func(*trace.Record), write func(w io.Writer, name string) error,
 ) (err error) {

@@ -17,19 +17,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// viewFigures are what every view of a trace says of its memory.
+// viewFigures are the figures of a trace's memory that every view prints.
 type viewFigures struct {
 	Calls                                     usage.Calls
 	Allocated, Temporary, Live, Unknown, Peak amount
 	Unmatched                                 uint64
 }
 
-// views returns the figures of a trace, by the command that says them.
+// views returns the figures of a trace, by command.
 func views(t *testing.T, file string) map[string]viewFigures {
 	t.Helper()
 	out := map[string]viewFigures{}
 	info := objectOf[report](t, "info", "--json", file)
-	alone := uint64(1) // unmatched frees are told of all resources together
+	alone := uint64(1) // unmatched frees are the sum for all resources
 	if len(info.Resources) > 1 {
 		alone = 0
 	}
@@ -42,7 +42,7 @@ func views(t *testing.T, file string) map[string]viewFigures {
 		top := objectOf[topObject](t, "top", "--json", "--by", key, file)
 		out["top by "+key] = viewFigures{top.Calls, top.Total.Allocated, top.Total.Temporary, top.Total.Live, top.Total.Unknown, top.Total.Peak, alone * top.Unmatched}
 	}
-	// What leaks does not say is taken from info.
+	// Figures that leaks does not print are taken from info.
 	leaks := leaksOf(t, file)
 	f := out["info"]
 	f.Live, f.Unknown, f.Unmatched = amount{leaks.Blocks, leaks.Bytes}, leaks.Unknown, alone*leaks.Unmatched
@@ -61,7 +61,7 @@ func views(t *testing.T, file string) map[string]viewFigures {
 	return out
 }
 
-// agree checks that all views of a trace say the same, and returns that.
+// agree checks that all views of a trace have the same figures, and returns these.
 func agree(t *testing.T, file string) viewFigures {
 	t.Helper()
 	all := views(t, file)
@@ -77,10 +77,10 @@ func agree(t *testing.T, file string) viewFigures {
 	return want
 }
 
-// kindOfTrace says what random traces have.
+// kindOfTrace describes random traces.
 type kindOfTrace struct {
 	threads int
-	clean   bool // each free is of a live block, each allocation where none is
+	clean   bool // each free is of a live block, and no allocation is at the address of one
 	gaps    bool
 }
 
@@ -155,7 +155,7 @@ func randomTrace(t *testing.T, seed uint64, k kindOfTrace) string {
 	return path
 }
 
-// TestViewsAgree: info, top, leaks and report say the same figures of a trace, whatever
+// TestViewsAgree: info, top, leaks and report print the same figures for a trace, whatever
 // its format.
 func TestViewsAgree(t *testing.T) {
 	for _, tt := range []struct {

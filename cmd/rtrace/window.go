@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// windowFlags choose a part of a trace.
+// windowFlags select a part of a trace.
 type windowFlags struct {
 	from, to string
 	contexts []string
@@ -24,24 +24,24 @@ func (w *windowFlags) add(f *pflag.FlagSet) {
 	w.addFrom(f, "count only allocations after `POINT`")
 }
 
-// addFrom is add for a command to which --from means something else.
+// addFrom is add for a command in which --from has another meaning.
 func (w *windowFlags) addFrom(f *pflag.FlagSet, from string) {
 	f.StringVar(&w.from, "from", "", from+": a time since the first call such as 10s or 5m, a number of calls, or the name of a mark; see Points")
 	f.StringVar(&w.to, "to", "", "end at `POINT` instead of the end of the trace")
 	f.StringSliceVar(&w.contexts, "context", nil, "count only allocations in one of the contexts `NAMES`, separated by commas")
 }
 
-// whole reports whether the flags choose the whole trace.
+// whole reports whether the flags select the whole trace.
 func (w *windowFlags) whole() bool { return w.from == "" && w.to == "" && len(w.contexts) == 0 }
 
-// pointList explains what --from and --to take.
+// pointList explains the values of --from and --to.
 var pointList = cli.List{Title: "Points", Rows: []cli.ListRow{
 	{Name: "10s, 5m, 1h30m", Text: "a time since the first call of the trace"},
 	{Name: "1000", Text: "after call 1000, by the numbers that the commands print"},
 	{Name: "NAME, mark:NAME", Text: "the place where the trace declares the context or mark NAME; for --to the first one after --from"},
 }}
 
-// check reads the points.
+// check parses the points.
 func (w *windowFlags) check() (err error) {
 	if w.start, err = parsePoint("--from", w.from); err == nil {
 		w.end, err = parsePoint("--to", w.to)
@@ -93,21 +93,21 @@ type window struct {
 	before         uint64 // calls that were passed on before the window
 	first          int64  // time of the first call
 	calls          uint64
-	mask           uint32 // of the contexts that are wanted
+	mask           uint32 // mask of the selected contexts
 	names          []string
 }
 
-// maxMarks bounds the names of marks that a message lists.
+// maxMarks limits the names of marks in a message.
 const maxMarks = 16
 
 func (w *windowFlags) open() *window {
 	return &window{flags: w, started: w.start.kind == noPoint}
 }
 
-// whole is the window that is the whole trace.
+// whole reports whether the window is the whole trace.
 func whole() *window { return new(windowFlags).open() }
 
-// context takes a declaration of a context or mark.
+// context adds a declaration of a context or mark.
 func (w *window) context(c *trace.Context) {
 	if slices.Contains(w.flags.contexts, c.Name) {
 		w.mask |= c.ID
@@ -123,7 +123,7 @@ func (w *window) context(c *trace.Context) {
 	}
 }
 
-// call takes the next call, whose time does not begin again at midnight.
+// call adds the next call, whose time does not wrap at midnight.
 func (w *window) call(r *trace.Record) {
 	w.calls++
 	if w.first == 0 {
@@ -138,8 +138,7 @@ func (w *window) call(r *trace.Record) {
 	}
 }
 
-// passed says whether a call comes after a point. A mark is passed where it is
-// declared.
+// passed reports whether a call comes after a point. A mark is passed where it is declared.
 func (w *window) passed(p *point, r *trace.Record) bool {
 	switch p.kind {
 	case atCall:
@@ -154,15 +153,15 @@ func (w *window) passed(p *point, r *trace.Record) bool {
 	return false
 }
 
-// counts says whether an allocation that is the current call counts.
+// counts reports whether an allocation by the current call counts.
 func (w *window) counts(r *trace.Record) bool { return w.started && w.inContext(r) }
 
-// inContext says whether a call was made in one of the contexts that are wanted.
+// inContext reports whether a call was made in one of the selected contexts.
 func (w *window) inContext(r *trace.Record) bool {
 	return len(w.flags.contexts) == 0 || r.Call.Context&w.mask != 0
 }
 
-// missing is an error if the trace has no such window.
+// missing returns an error if the trace has no such window.
 func (w *window) missing() error {
 	f := w.flags
 	if w.calls > 0 && w.first == 0 {
@@ -191,8 +190,8 @@ func (w *window) missing() error {
 	return nil
 }
 
-// noMark says that there is no mark of a name, and which there are.
-// noPoint says the same of a point, which may have been meant for another kind of one.
+// noMark returns the hint for an unknown mark, with the known ones.
+// noPoint returns the same hint for a point, which may have been meant as another kind.
 func (w *window) noPoint(name string) string {
 	text := w.noMark(name)
 	if strings.ContainsAny(name[:min(1, len(name))], "0123456789") {

@@ -39,8 +39,8 @@ func (c *calls) free(id uint64) {
 	fmt.Fprintf(c, `{"kind":"call","time":%d,"pid":7,"tid":7,"seq":%d,"op":"free","function":"free","resource":1,"id":"0x%x"}`+"\n", int64(1e12)+int64(c.n)*1e6, c.n, id)
 }
 
-// cache keeps n entries, of which the oldest goes for each new one; before that many
-// blocks from before the recording go.
+// cache keeps n entries, of which the oldest goes for each new one. First, some blocks from
+// before the recording are freed.
 func (c *calls) cache(entries, kept int, before bool) {
 	var all []uint64
 	for i := range entries {
@@ -54,14 +54,14 @@ func (c *calls) cache(entries, kept int, before bool) {
 	}
 }
 
-// Blocks that are live at the end need not be leaks: leaks and report say so by the rule of
-// package live, and the flag that the line names leaves out what it says.
+// Blocks that are live at the end need not be leaks: leaks and report print that by the rule
+// of package live, and the flag in the line leaves out that many blocks.
 func TestYoungBlocks(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		fill    func(*calls)
-		text    string // of leaks
-		page    string // of report
+		text    string // line of leaks
+		page    string // line of report
 		doubt   string
 		younger uint64
 	}{

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Program is a program with what a shell has to know to complete its command line.
+// Program is a program with the data that a shell needs to complete its command line.
 type Program struct {
 	Page *Page // of the program itself
-	// Subcommands are the pages of its subcommands, whose names begin with the
-	// program's and a blank.
+	// Subcommands are the pages of its subcommands. Their names begin with the program's
+	// name and a blank.
 	Subcommands []*Page
-	// Links are other names of the program under which it is a subcommand, as
-	// rtrace-leaks, and which one.
+	// Links are other names of the program that mean a subcommand, such as rtrace-leaks, and
+	// the subcommand of each.
 	Links map[string]string
 }
 
-// sub is the name of a subcommand without that of the program.
+// sub returns the name of a subcommand without the program's name.
 func (p *Program) sub(page *Page) string {
 	return strings.TrimPrefix(page.Name, p.Page.Name+" ")
 }
 
-// words are the flags of a page as a shell completes them.
+// words returns the flags of a page as a shell completes them.
 func (p *Page) words() string {
 	var words []string
 	for _, g := range p.Flags {
@@ -38,7 +38,7 @@ func (p *Page) words() string {
 // general are the flags of a program that has subcommands.
 const general = "help --help -h --version"
 
-// function is the name of a shell's function.
+// function returns the name of a shell's function.
 func (p *Program) function() string {
 	return "_" + strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -48,8 +48,8 @@ func (p *Program) function() string {
 	}, p.Page.Name)
 }
 
-// Bash returns the script for bash. Bash makes words of their own of = and : in the
-// command line.
+// Bash returns the script for bash. In the command line, bash makes separate words of = and
+// : characters.
 func (p *Program) Bash() string {
 	var b strings.Builder
 	name := p.function()
@@ -101,8 +101,8 @@ const bashCommand = `    for ((i = 1; i < COMP_CWORD; i++)); do
     done
 `
 
-// bashFlag finds the flag whose value is completed: "before" is the subcommand and the
-// flag, with = if that is between them.
+// bashFlag finds the flag whose value is completed: "before" is the subcommand and the flag,
+// with = if that is between them.
 const bashFlag = `    case $cur in
     --*=*) before=${cur%%=*}= cur=${cur#*=} ;;
     -*) ;;
@@ -122,8 +122,8 @@ const bashFlag = `    case $cur in
     case $subcommand$before in
 `
 
-// bashOffer completes a flag, its value or an argument. What several words are made of is
-// completed behind the last comma; bash itself begins anew behind a colon.
+// bashOffer completes a flag, its value or an argument. A value with several words is
+// completed after the last comma; after a colon, bash itself starts a new word.
 const bashOffer = `    *) offer=%s ;;
     esac
     if [[ $cur == -* ]]; then
@@ -188,7 +188,7 @@ var thingNames = [...]string{
 	OfferCommands: "commands", OfferUsers: "users", OfferWords: "words",
 }
 
-// names are those of the subcommands.
+// names returns the names of the subcommands.
 func (p *Program) names() string {
 	names := make([]string, len(p.Subcommands))
 	for i, s := range p.Subcommands {
@@ -229,7 +229,7 @@ func (p *Program) Zsh() string {
 	return b.String()
 }
 
-// zshFlags are the flags of a page as arguments of _arguments.
+// zshFlags returns the flags of a page as arguments of _arguments.
 func (p *Page) zshFlags(indent string) string {
 	var b strings.Builder
 	escape := strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`)

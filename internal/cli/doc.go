@@ -1,7 +1,6 @@
-// Package cli is what both commands share in front of their user: the streams
-// they talk to, exit codes and the errors that carry them, the layout of help
-// pages and the version line.
+// Package cli has what both commands share at their command line: streams, exit codes and
+// the errors that carry them, the layout of help pages, and the version line.
 //
-// It knows no flag library, no signals and no standard streams; those are
-// handed in by the main packages.
+// It uses no flag library, no signals and no standard streams; the main packages pass those
+// in.
 package cli

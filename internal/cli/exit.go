@@ -22,12 +22,12 @@ const (
 	Usage      ExitCode = 2 // the command line is wrong
 	Incomplete ExitCode = 3 // done, but records are missing: lost, or the input was cut
 
-	// BrokenPipe is what a shell shows of a command that SIGPIPE ended: the reader of
-	// its output went away.
+	// BrokenPipe is the status that a shell shows for a command that SIGPIPE ended: the
+	// reader of its output went away.
 	BrokenPipe ExitCode = 128 + 13
 )
 
-// UsageError says that the command line is wrong.
+// UsageError means that the command line is wrong.
 type UsageError struct {
 	Err error
 }
@@ -41,11 +41,11 @@ func Usagef(format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...)}
 }
 
-// ErrIncomplete marks that the work was done but records are missing. Wrap it
-// with the note to print; see [Incompletef].
+// ErrIncomplete means that the work was done but records are missing. Wrap it with the note
+// to print; see [Incompletef].
 var ErrIncomplete = errors.New("incomplete")
 
-// ErrReported is a failure that the user was already told of.
+// ErrReported is a failure that was already reported to the user.
 var ErrReported = errors.New("failed; already reported")
 
 type incompleteError struct {
@@ -56,8 +56,8 @@ func (e *incompleteError) Error() string { return e.err.Error() }
 
 func (e *incompleteError) Unwrap() []error { return []error{ErrIncomplete, e.err} }
 
-// Incompletef returns an error that wraps [ErrIncomplete] and whose message is
-// the given note alone.
+// Incompletef returns an error that wraps [ErrIncomplete]. Its message is only the given
+// note.
 func Incompletef(format string, args ...any) error {
 	return &incompleteError{err: fmt.Errorf(format, args...)}
 }
@@ -71,8 +71,7 @@ func (e *hintError) Error() string { return e.err.Error() }
 
 func (e *hintError) Unwrap() error { return e.err }
 
-// WithHint returns err with a line that says what the user can do about it.
-// It returns nil if err is nil.
+// WithHint returns err with a line about what the user can do. It returns nil if err is nil.
 func WithHint(err error, hint string) error {
 	if err == nil {
 		return nil
@@ -80,7 +79,7 @@ func WithHint(err error, hint string) error {
 	return &hintError{err: err, hint: hint}
 }
 
-// Hint returns the outermost hint that err carries, or "".
+// Hint returns the outermost hint of err, or "".
 func Hint(err error) string {
 	if h, ok := errors.AsType[*hintError](err); ok {
 		return h.hint
@@ -88,7 +87,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// Code maps an error to the exit code it asks for.
+// Code returns the exit code for an error.
 func Code(err error) ExitCode {
 	if err == nil {
 		return OK
@@ -102,10 +101,10 @@ func Code(err error) ExitCode {
 	return Failed
 }
 
-// Report prints what err has to say to the user of the command called name,
-// as "NAME: message" and a line "hint: …" if there is one, and returns the
-// exit code. Nothing in it can act on a terminal. A reader that went away (EPIPE) is no news and prints nothing, and
-// nor does ErrReported.
+// Report prints err for the user of the command called name, as "NAME: message" and a line
+// "hint: …" if there is a hint, and returns the exit code. It removes everything that could
+// affect a terminal. It prints nothing for a reader that went away (EPIPE) and for
+// ErrReported.
 func Report(w io.Writer, name string, err error) ExitCode {
 	code := Code(err)
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, ErrReported) {
@@ -131,8 +130,8 @@ func Report(w io.Writer, name string, err error) ExitCode {
 	return code
 }
 
-// FileError puts an error of package os into words: "opening x: permission
-// denied". Other errors become "doing path: err". It returns nil if err is nil.
+// FileError describes an error of package os in words: "opening x: permission denied". Other
+// errors become "doing path: err". It returns nil if err is nil.
 func FileError(doing, path string, err error) error {
 	if err == nil {
 		return nil

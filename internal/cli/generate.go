@@ -12,9 +12,8 @@ import (
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Generate writes the manual pages and the scripts that complete command lines
-// into a folder, where they are below share/ of an installation. also are pages
-// of other programs.
+// Generate writes the manual pages and the completion scripts to a folder, at their places
+// below share/ of an installation. also are pages of other programs.
 func (p *Program) Generate(dir string, also ...string) error {
 	files := map[string][]byte{
 		"bash-completion/completions/" + p.Page.Name:         []byte(p.Bash()),

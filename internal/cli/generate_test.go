@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oddPage has what must not be taken for roff or for a shell's.
+// oddPage has texts that must not act as roff or as a shell's words.
 func oddPage() *Page {
 	return &Page{
 		Name: "tool odd", Summary: "it's odd - very", Synopsis: []string{"[flags] FILE", "'quoted'"},

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// The size of the screen that help fits on.
+// The size of the screen for help.
 const (
 	ScreenLines = 24
 	ScreenWidth = 80
 )
 
-// Brief is the topic of help that is a screen: ways of use, what the command does, the
-// flags that most people need, and examples.
+// Brief is the topic of help that fits on a screen: usage, what the command does, the flags
+// that most people need, and examples.
 const Brief = "brief"
 
 // everything is the topic of the whole page.
 const everything = "all"
 
-// Topics returns the topics of the page's help besides [Brief].
+// Topics returns the topics of the page's help, except [Brief].
 func (p *Page) Topics() []string {
 	topics := []string{everything, "about"}
 	for _, l := range p.Lists {
@@ -33,7 +33,7 @@ func (p *Page) Topics() []string {
 	return append(topics, "examples", "exit-status")
 }
 
-// topicOf is a title as a word of a command line.
+// topicOf returns a title as a word of a command line.
 func topicOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // WriteHelp prints one topic of the page for a terminal. An unknown topic is a *UsageError.
@@ -51,7 +51,7 @@ func (p *Page) WriteHelp(w io.Writer, topic string) error {
 		}
 		return Usagef("--help=%s: there is no such topic; there are %s", topic, strings.Join(p.Topics(), ", "))
 	}
-	// A page with nothing but the topic.
+	// A page with only the topic.
 	only := Page{Name: p.Name}
 	switch topic {
 	case "about":
@@ -104,8 +104,8 @@ func (p *Page) brief() string {
 	return head.String() + p.common(room) + tail.String()
 }
 
-// common returns the flags that most people need, or where there are none the rows of the
-// first list, in at most so many lines.
+// common returns the flags that most people need, or without flags the rows of the first
+// list, in at most that many lines.
 func (p *Page) common(lines int) string {
 	var rows []ListRow
 	for _, g := range p.Flags {
@@ -126,7 +126,7 @@ func (p *Page) common(lines int) string {
 		}
 		rows = chosen
 	}
-	const column = 24 // of the texts
+	const column = 24 // column of the texts
 	var b strings.Builder
 	for _, r := range rows {
 		text := strings.TrimSuffix(wrap(firstClause(r.Text), strings.Repeat(" ", column), ScreenWidth), "\n")
@@ -144,7 +144,7 @@ func (p *Page) common(lines int) string {
 	return b.String()
 }
 
-// spec is a flag with its short name and its value, or another name as it is.
+// spec returns a flag with its short name and its value, or another name unchanged.
 func (p *Page) spec(name string) string {
 	for _, g := range p.Flags {
 		for _, f := range g.Flags {
@@ -167,7 +167,7 @@ func (p *Page) spec(name string) string {
 	return name
 }
 
-// firstClause returns the beginning of a text, as far as it says something by itself.
+// firstClause returns the beginning of a text, up to the first clause that stands alone.
 func firstClause(text string) string {
 	for _, end := range []string{"; ", " (", ": "} {
 		if i := strings.Index(text, end); i > 20 {
@@ -177,8 +177,8 @@ func firstClause(text string) string {
 	return text
 }
 
-// firstSentences returns the first sentences of the first paragraph, at most so many and
-// in so many lines.
+// firstSentences returns the first sentences of the first paragraph, within the given
+// numbers of sentences and lines.
 func firstSentences(about string, sentences, lines int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(about), "\n\n")
 	best := ""

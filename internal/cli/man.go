@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// WriteMan prints the page as a manual page of section 1. also are other pages
-// to see.
+// WriteMan prints the page as a manual page of section 1. also are other pages to see.
 func (p *Page) WriteMan(w io.Writer, also []string) error {
 	var m man
 	title := strings.ToUpper(strings.ReplaceAll(p.Name, " ", "-"))
@@ -69,7 +68,7 @@ func (p *Page) WriteMan(w io.Writer, also []string) error {
 	return err
 }
 
-// roff is the flag as the tag of its paragraph.
+// roff returns the flag as the tag of its paragraph.
 func (f *Flag) roff() string {
 	s := `\fB` + roff("--"+f.Long) + `\fR`
 	if f.Short != "" {
@@ -81,7 +80,7 @@ func (f *Flag) roff() string {
 	return s
 }
 
-// man is a manual page in the making.
+// man is a manual page that is being written.
 type man struct{ b strings.Builder }
 
 func (m *man) line(format string, args ...any) { fmt.Fprintf(&m.b, format+"\n", args...) }
@@ -101,10 +100,10 @@ func (m *man) tagged(tag, text string) {
 	m.text(text)
 }
 
-// roff makes text that is printed as it is.
+// roff escapes text so that it is printed unchanged.
 func roff(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~", `\(ti`).Replace(s)
 }
 
-// quoted is an argument of a request.
+// quoted returns an argument of a request.
 func quoted(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `""`) + `"` }

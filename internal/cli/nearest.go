@@ -2,9 +2,9 @@ package cli
 
 import "strings"
 
-// Nearest returns the word that was probably meant by another one: the only one that
-// begins with it, or the first of those that differ from it least. It is empty if all
-// differ much.
+// Nearest returns the word that was probably meant by another one: the only one that begins
+// with it, or the first of those that differ least from it. It returns "" if all differ
+// much.
 func Nearest(given string, words []string) string {
 	given = strings.ToLower(given)
 	if given == "" {
@@ -30,8 +30,8 @@ func Nearest(given string, words []string) string {
 	return nearest
 }
 
-// distance returns how many letters of a must be inserted, removed, replaced or swapped
-// with their neighbour to make b of it.
+// distance returns how many letters of a must be inserted, removed, replaced or swapped with
+// their neighbour to get b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Width is the number of columns help is wrapped to.
+// Width is the number of columns of help.
 const Width = 100
 
-// Page is the help of one command. It prints itself as text for a terminal
-// and as Markdown for docs/cli, from the same fields.
+// Page is the help of one command. It prints itself as text for a terminal and as Markdown
+// for docs/cli, from the same fields.
 type Page struct {
 	Name     string   // as typed: "rtrace convert"
 	Summary  string   // one line, lower case, no full stop
 	Synopsis []string // one line per way of use, without Name
-	Intro    string   // up to three sentences for the brief help; empty for the first of About
+	Intro    string   // up to three sentences for the brief help; empty: the first ones of About
 	About    string   // paragraphs, separated by an empty line, one line each
 	Lists    []List
 	Flags    []FlagGroup
 	Examples []Example
-	Exit     []ExitRow // what each exit code means here; nil for CommonExit
-	// Common are the flags that the brief help shows, by their long names, with shorter
-	// texts or none; nil for the first ones. Without flags it is rows of the first list.
+	Exit     []ExitRow // meaning of each exit code; nil for CommonExit
+	// Common are the flags in the brief help, by their long names, with shorter texts or
+	// none; nil: the first flags. Without flags they are rows of the first list.
 	Common  []ListRow
-	Command bool // a command may stand after --, and nothing else but flags
+	Command bool // a command may follow --, and only flags come before it
 }
 
-// List is a titled table of names and what they are.
+// List is a titled table of names and their descriptions.
 type List struct {
 	Title string
 	Rows  []ListRow
@@ -38,19 +38,19 @@ type ListRow struct {
 	Name, Text string
 }
 
-// FlagGroup is flags that belong together, as their flag library prints them.
+// FlagGroup is a group of flags, as their flag library prints them.
 type FlagGroup struct {
 	Title string // "Output"
 	Usage string // lines, each indented by two columns
-	Flags []Flag // the same one by one
+	Flags []Flag // the same flags one by one
 }
 
 // Flag is one flag.
 type Flag struct {
 	Long, Short string // without hyphens; Short may be empty
-	Value       string // what its value is called, empty if it takes none
+	Value       string // name of its value, empty if it takes none
 	Text        string // what it does
-	Optional    bool   // its value may be left out, and stands after = only
+	Optional    bool   // its value may be left out, and otherwise follows =
 	Offer       Offer  // what a shell offers for the value
 }
 
@@ -61,7 +61,7 @@ type Offer struct {
 	Separator string   // between several values in one; empty if there is one value
 }
 
-// Things are a kind of things that a shell knows.
+// Things are a kind of things that a shell can list.
 type Things int
 
 // The kinds of things.
@@ -81,7 +81,7 @@ type Example struct {
 	Command string
 }
 
-// ExitRow says what one exit code means.
+// ExitRow is the meaning of one exit code.
 type ExitRow struct {
 	Code ExitCode
 	Text string
@@ -115,7 +115,7 @@ func (p *Page) WriteText(w io.Writer) error {
 	return err
 }
 
-// writeBody adds what follows the ways of use, with the exit status or without.
+// writeBody adds the part after the usage, with or without the exit status.
 func (p *Page) writeBody(b *strings.Builder, exit bool) {
 	if p.About != "" {
 		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {

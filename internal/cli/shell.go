@@ -2,7 +2,7 @@ package cli
 
 import "strings"
 
-// Word returns a word of a command line as a shell takes it.
+// Word returns a word quoted for the command line of a shell.
 func Word(s string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c > 0x7f || strings.ContainsRune("_@%+=:,./-", c)
@@ -13,7 +13,7 @@ func Word(s string) string {
 	return shellQuote(s)
 }
 
-// CommandLine returns words as a shell takes them.
+// CommandLine returns words quoted for a shell.
 func CommandLine(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -22,5 +22,5 @@ func CommandLine(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// shellQuote is a word for a shell, in quotation marks.
+// shellQuote returns a word in quotation marks.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

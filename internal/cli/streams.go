@@ -5,17 +5,17 @@ import (
 	"os"
 )
 
-// Streams are the three streams of a command. Data goes to Out only; messages
-// and progress go to Err.
+// Streams are the three streams of a command. Data goes only to Out; messages and progress
+// go to Err.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	// Whether a person sits at the other end.
+	// Whether the stream is a terminal.
 	InTerminal, OutTerminal, ErrTerminal bool
 }
 
-// FileStreams returns the streams of a process made of the given files.
+// FileStreams returns the streams of a process, made of the given files.
 func FileStreams(in, out, err *os.File) Streams {
 	return Streams{
 		In: in, Out: out, Err: err,

@@ -4,8 +4,8 @@ package cli
 
 import "os"
 
-// IsTerminal reports whether f is a terminal, as far as the file mode tells:
-// any character device but the null device counts as one.
+// IsTerminal reports whether f is probably a terminal, by its file mode: any character
+// device except the null device counts as one.
 func IsTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

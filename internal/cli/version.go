@@ -5,14 +5,12 @@ import (
 	"runtime/debug"
 )
 
-// linked is the version that the build has given with -ldflags -X (Makefile); empty for
-// none.
+// linked is the version that the build sets with -ldflags -X (Makefile); empty for none.
 var linked string
 
-// Version describes the build: its version, the revision it was built from and a mark if
-// the tree had changes, the compiler and the platform. The version is the one that was
-// linked in, else the module's. info is what debug.ReadBuildInfo returned; nil gives
-// "(unknown)".
+// Version describes the build: its version, the revision it was built from and a mark if the
+// tree had changes, the compiler and the platform. The version is the linked one, or else
+// the module's. info is the result of debug.ReadBuildInfo; nil gives "(unknown)".
 func Version(info *debug.BuildInfo) string {
 	if info == nil {
 		return "(unknown)"
@@ -35,7 +33,7 @@ func Version(info *debug.BuildInfo) string {
 	return version
 }
 
-// BuildVersion is Version of the running program.
+// BuildVersion returns the Version of the running program.
 func BuildVersion() string {
 	info, _ := debug.ReadBuildInfo()
 	return Version(info)

@@ -35,7 +35,7 @@ var wings = []wing{
 	{"Test helpers", "Only tests import them.", []string{"internal/testutil"}},
 	{"Virtual machines", "They run tests under other kernels.", []string{"vmtest"}},
 	{"Programs", "The commands, and what only commands need.", []string{"cmd"}},
-	{"Recording", "The life of a recording: from a tracer to files. Linux only.", []string{"internal/recording"}},
+	{"Recording", "From processes to traces that are complete. Linux only.", []string{"internal/recording"}},
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},
 	{"Analysis and report", "From records to figures, tables, pictures and pages.", []string{
 		"internal/analysis", "internal/filter", "internal/mptrace", "internal/replay", "internal/report",

@@ -12,7 +12,7 @@ type Count uint64
 
 var _ pflag.Value = (*Count)(nil)
 
-// Set reads a number with an optional suffix k, M or G, powers of 1000.
+// Set parses a number with an optional suffix k, M or G, powers of 1000.
 func (c *Count) Set(text string) error {
 	n, ok := scaled(text, 1000)
 	if !ok {
@@ -23,7 +23,7 @@ func (c *Count) Set(text string) error {
 	return nil
 }
 
-// scaled reads a number with an optional suffix k, M or G, powers of base. It reports
+// scaled parses a number with an optional suffix k, M or G, powers of base. It reports
 // false for any other text, and for a number above 1<<63.
 func scaled(text string, base uint64) (uint64, bool) {
 	number, unit := text, uint64(1)
@@ -36,7 +36,7 @@ func scaled(text string, base uint64) (uint64, bool) {
 	return n * unit, err == nil && n <= (1<<63)/unit
 }
 
-// String returns the number, and nothing for 0.
+// String returns the number, or "" for 0.
 func (c *Count) String() string {
 	if c == nil || *c == 0 {
 		return ""
@@ -44,5 +44,5 @@ func (c *Count) String() string {
 	return strconv.FormatUint(uint64(*c), 10)
 }
 
-// Type names the value in help texts that do not.
+// Type is the name of the value in help texts that give none.
 func (c *Count) Type() string { return "N" }

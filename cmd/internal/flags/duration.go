@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Duration is a time on the command line, which is not negative.
+// Duration is a non-negative time on the command line.
 type Duration time.Duration
 
 var _ pflag.Value = (*Duration)(nil)
 
-// Set reads a number with its unit, or several.
+// Set parses one or several numbers with units.
 func (d *Duration) Set(text string) error {
 	t, err := ParseDuration(text)
 	if err == nil {
@@ -21,7 +21,7 @@ func (d *Duration) Set(text string) error {
 	return err
 }
 
-// String returns the time, and nothing for 0.
+// String returns the time, or "" for 0.
 func (d *Duration) String() string {
 	if d == nil || *d == 0 {
 		return ""
@@ -29,10 +29,10 @@ func (d *Duration) String() string {
 	return time.Duration(*d).String()
 }
 
-// Type names the kind of value for pflag.
+// Type is the kind of value for pflag.
 func (d *Duration) Type() string { return "duration" }
 
-// units are how people write those of time.ParseDuration.
+// units are common spellings of the units of time.ParseDuration.
 var units = []struct{ unit, others string }{
 	{"s", "sec secs second seconds"},
 	{"m", "min mins minute minutes"},
@@ -40,8 +40,7 @@ var units = []struct{ unit, others string }{
 	{"ms", "msec msecs millisecond milliseconds"},
 }
 
-// ParseDuration returns the time that a text is: a number with its unit, or several. Its
-// error is a *ValueError.
+// ParseDuration parses one or several numbers with units. Its error is a *ValueError.
 func ParseDuration(text string) (time.Duration, error) {
 	t, err := time.ParseDuration(text)
 	switch {

@@ -1,6 +1,5 @@
-// Package flags declares the flags of a command in titled groups, the way its
-// help shows them. It is the only place, beside the commands' own flags, that
-// knows the flag library.
+// Package flags declares the flags of a command in titled groups, as its help shows them.
+// Apart from the commands' own flags, only this package uses the flag library.
 package flags
 
 import (
@@ -15,9 +14,9 @@ import (
 type Groups struct {
 	groups  []group
 	hidden  *pflag.FlagSet
-	aliases map[string]string // other names of flags
-	topic   string            // of help; empty if it is not asked for
-	command string            // the switch behind which a command stands; empty for none
+	aliases map[string]string // further names of flags
+	topic   string            // of help; empty if help was not requested
+	command string            // the switch before a command; empty for none
 }
 
 type group struct {
@@ -25,8 +24,8 @@ type group struct {
 	set   *pflag.FlagSet
 }
 
-// Group starts a group. Its flags are listed in the order of their
-// declaration; the back-quoted word of a usage text names the value.
+// Group starts a group. Its flags are listed in the order of declaration. The back-quoted
+// word of a usage text names the value.
 func (g *Groups) Group(title string) *pflag.FlagSet {
 	set := newSet(title)
 	g.groups = append(g.groups, group{title, set})
@@ -44,10 +43,10 @@ func (g *Groups) Hidden() *pflag.FlagSet {
 // isHidden reports whether no help shows a flag. Flags of the hidden group have no text.
 func isHidden(f *pflag.Flag) bool { return f.Hidden || f.Usage == "" }
 
-// VisitAll calls fn for each flag, those that no help shows included.
+// VisitAll calls fn for each flag, including hidden ones.
 func (g *Groups) VisitAll(fn func(*pflag.Flag)) { g.all("").VisitAll(fn) }
 
-// HasShort says whether a flag in a group has the given short name.
+// HasShort reports whether a flag in a group has the given short name.
 func (g *Groups) HasShort(name string) bool {
 	for _, x := range g.groups {
 		if x.set.ShorthandLookup(name) != nil {
@@ -59,13 +58,12 @@ func (g *Groups) HasShort(name string) bool {
 
 // Help declares the flag for help. short may be empty.
 func (g *Groups) Help(set *pflag.FlagSet, short string) {
-	f := set.VarPF((*helpTopic)(&g.topic), "help", short, "print the most important help, or with =`TOPIC` more; all prints everything")
+	f := set.VarPF((*helpTopic)(&g.topic), "help", short, "print a short help, or with =`TOPIC` a part of it; all prints everything")
 	f.NoOptDefVal = cli.Brief
 	Offer(set, "help", "all")
 }
 
-// Topic returns the topic of help that is asked for after Parse has returned
-// pflag.ErrHelp.
+// Topic returns the requested topic of help, after Parse has returned pflag.ErrHelp.
 func (g *Groups) Topic() string { return g.topic }
 
 // helpTopic is the value of the flag for help.
@@ -96,8 +94,8 @@ func (g *Groups) Parse(name string, args []string) ([]string, error) {
 	return all.Args(), nil
 }
 
-// ParseCommand is Parse for commands that start another one: command is what stands
-// behind "--", nil if there is no "--".
+// ParseCommand is Parse for commands that start another one. command is what follows "--",
+// or nil without "--".
 func (g *Groups) ParseCommand(name string, args []string) (rest, command []string, err error) {
 	all, err := g.parse(name, args)
 	if err != nil {
@@ -142,7 +140,7 @@ func (g *Groups) all(name string) *pflag.FlagSet {
 	return all
 }
 
-// Usage returns the groups as a help page lists them.
+// Usage returns the groups for a help page.
 func (g *Groups) Usage() []cli.FlagGroup {
 	var out []cli.FlagGroup
 	for _, x := range g.groups {

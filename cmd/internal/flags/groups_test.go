@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What stands behind -- is a command's, flags included.
+// Everything after -- is a command, flags included.
 func TestParseCommand(t *testing.T) {
 	for _, test := range []struct {
 		args, rest, command []string

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Number returns a value that is a whole number from least to most, at first the one
-// given, which may lie outside.
+// Number returns a value for whole numbers from least to most. Its initial value may be
+// outside that range.
 func Number(p *int, first, least, most int) pflag.Value {
 	*p = first
 	return &bounded{p, least, most}
@@ -21,7 +21,7 @@ type bounded struct {
 
 var _ pflag.Value = (*bounded)(nil)
 
-// Set reads a number.
+// Set parses a number.
 func (b *bounded) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < b.least || n > b.most {
@@ -41,7 +41,7 @@ func (b *bounded) Set(text string) error {
 	return nil
 }
 
-// Unbounded is the largest number where there is no other.
+// Unbounded is the upper bound of numbers without one.
 const Unbounded = 1<<31 - 1
 
 // String returns the number.
@@ -52,5 +52,5 @@ func (b *bounded) String() string {
 	return strconv.Itoa(*b.p)
 }
 
-// Type names the kind of value for pflag.
+// Type is the kind of value for pflag.
 func (b *bounded) Type() string { return "int" }

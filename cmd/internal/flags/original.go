@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Alias makes further long names for a flag, which no help shows.
+// Alias declares further long names of a flag. Help does not show them.
 func (g *Groups) Alias(name string, others ...string) {
 	if g.aliases == nil {
 		g.aliases = make(map[string]string)
@@ -25,17 +25,17 @@ func (g *Groups) canonical(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// Arity says whether a flag has a value.
+// Arity is whether a flag has a value.
 type Arity bool
 
-// The flags without and with a value.
+// Flags without and with a value.
 const (
 	Switch Arity = false
 	Valued Arity = true
 )
 
-// Refuse declares a flag that another program has, and this one cannot have. To use it
-// is an error that says why and what to use. short may be empty.
+// Refuse declares a flag that another program has and this one cannot have. Using it is an
+// error that gives the reason and an alternative. short may be empty.
 func (g *Groups) Refuse(name, short string, arity Arity, why string) {
 	f := g.Hidden().VarPF(&refusal{why}, name, short, "")
 	if arity == Switch {
@@ -43,7 +43,7 @@ func (g *Groups) Refuse(name, short string, arity Arity, why string) {
 	}
 }
 
-// refusal is the value of a flag that there is not.
+// refusal is the value of a refused flag.
 type refusal struct{ why string }
 
 var _ pflag.Value = (*refusal)(nil)
@@ -52,20 +52,19 @@ func (r *refusal) Set(string) error { return &refusedError{r.why} }
 func (r *refusal) String() string   { return "" }
 func (r *refusal) Type() string     { return "" }
 
-// refusedError says what to use instead of a flag.
+// refusedError names what to use instead of a flag.
 type refusedError struct{ why string }
 
 func (e *refusedError) Error() string { return e.why }
 
-// Command declares a switch behind which the rest of the arguments is a command, as if
-// "--" stood there.
+// Command declares a switch. The arguments after it are a command, as after "--".
 func (g *Groups) Command(p *bool, name, short string) {
 	g.Hidden().BoolVarP(p, name, short, false, "")
 	g.command = name
 }
 
-// dashed puts "--" behind the switch of Command, if that is among the arguments. Those
-// in front of it are looked at as the library does: a value may look like the switch.
+// dashed inserts "--" after the switch of Command, if that is among the arguments. Arguments
+// before it are parsed like in the library, because a value may look like the switch.
 func (g *Groups) dashed(all *pflag.FlagSet, args []string) []string {
 	command := all.Lookup(g.command)
 	cut := func(i int, before, first string, isPart bool) []string {
@@ -97,7 +96,7 @@ func (g *Groups) dashed(all *pflag.FlagSet, args []string) []string {
 			for n := 1; n < len(arg); n++ {
 				f := all.ShorthandLookup(arg[n : n+1])
 				if f == nil {
-					return args // which is told when they are parsed
+					return args // which Parse reports
 				}
 				if f == command {
 					return cut(i, strings.TrimSuffix(arg[:n], "-"), arg[n+1:], n+1 < len(arg))
@@ -117,8 +116,8 @@ func (g *Groups) dashed(all *pflag.FlagSet, args []string) []string {
 	return args
 }
 
-// Known returns the long name of the flag that a name stands for, short ones of one
-// letter, and whether it is refused. Without such a flag the name is empty.
+// Known returns the long name of the flag with the given name, which may be a short one of
+// one letter, and whether the flag is refused. Without such a flag the name is empty.
 func (g *Groups) Known(name string) (long string, refused bool) {
 	all := g.all("")
 	f := all.Lookup(name)
@@ -132,13 +131,13 @@ func (g *Groups) Known(name string) (long string, refused bool) {
 	return f.Name, refused
 }
 
-// Given says whether a flag was set.
+// Given reports whether a flag was set.
 func (g *Groups) Given(name string) bool {
 	f := g.all("").Lookup(name)
 	return f != nil && f.Changed
 }
 
-// Set sets a flag behind the arguments that were parsed.
+// Set sets a flag after the parsed arguments.
 func (g *Groups) Set(name, text string) error {
 	all := g.all("")
 	return plainly(all, nil, all.Set(name, text))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// originals returns flags as of a program that takes those of another one.
+// originals returns flags like those of a program that accepts another one's flags.
 func originals(depth *int, on, execute *bool) *Groups {
 	var g Groups
 	f := g.Group("all")
@@ -65,7 +65,7 @@ func TestOriginalNames(t *testing.T) {
 	}
 }
 
-// Without a command behind it, the switch names an empty one.
+// Without a command after it, the switch names an empty one.
 func TestCommandMissing(t *testing.T) {
 	var depth int
 	var on, execute bool

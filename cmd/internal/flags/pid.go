@@ -10,7 +10,7 @@ import (
 // PID is the ID of a process on the command line; 0 for none.
 type PID int
 
-// PIDs are those of several, given with commas between them or with several flags.
+// PIDs are several IDs, separated by commas or from several flags.
 type PIDs []int
 
 var (
@@ -18,7 +18,7 @@ var (
 	_ pflag.Value = (*PIDs)(nil)
 )
 
-// Set reads a number.
+// Set parses a number.
 func (p *PID) Set(text string) error {
 	n, err := parsePID(text)
 	if err == nil {
@@ -27,7 +27,7 @@ func (p *PID) Set(text string) error {
 	return err
 }
 
-// String returns the number, and nothing for 0.
+// String returns the number, or "" for 0.
 func (p *PID) String() string {
 	if p == nil || *p == 0 {
 		return ""
@@ -35,7 +35,7 @@ func (p *PID) String() string {
 	return strconv.Itoa(int(*p))
 }
 
-// Type names the kind of value for pflag.
+// Type is the kind of value for pflag.
 func (p *PID) Type() string { return "PID" }
 
 // Set adds processes.
@@ -67,7 +67,7 @@ func (p *PIDs) String() string {
 	return strings.Join(all, ",")
 }
 
-// Type names the kind of value for pflag.
+// Type is the kind of value for pflag.
 func (p *PIDs) Type() string { return "PID" }
 
 func parsePID(text string) (int, error) {

@@ -11,7 +11,7 @@ type Size uint64
 
 var _ pflag.Value = (*Size)(nil)
 
-// Set reads a number with an optional suffix K, M or G, powers of 1024.
+// Set parses a number with an optional suffix K, M or G, powers of 1024.
 func (s *Size) Set(text string) error {
 	n, ok := scaled(text, 1024)
 	if !ok {
@@ -22,7 +22,7 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// String returns the number of bytes, and nothing for 0.
+// String returns the number of bytes, or "" for 0.
 func (s *Size) String() string {
 	if s == nil || *s == 0 {
 		return ""
@@ -30,7 +30,7 @@ func (s *Size) String() string {
 	return strconv.FormatUint(uint64(*s), 10)
 }
 
-// Text returns the size with the largest suffix that says it exactly, as 8M.
+// Text returns the size with the largest suffix that is exact, such as 8M.
 func (s *Size) Text() string {
 	n, unit := *s, ""
 	for _, next := range []string{"K", "M", "G"} {
@@ -42,5 +42,5 @@ func (s *Size) Text() string {
 	return strconv.FormatUint(uint64(n), 10) + unit
 }
 
-// Type names the value in help texts that do not.
+// Type is the name of the value in help texts that give none.
 func (s *Size) Type() string { return "BYTES" }

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// Word returns a value that is one of a few words, at first the one given, which may be
-// none of them: empty for none.
+// Word returns a value that accepts a few words. Its initial value may be none of them, such
+// as "".
 func Word(p *string, first string, words ...string) pflag.Value {
 	*p = first
 	return &oneOf{p: p, words: words, empty: first == ""}
@@ -19,12 +19,12 @@ func Word(p *string, first string, words ...string) pflag.Value {
 type oneOf struct {
 	p     *string
 	words []string
-	empty bool // is it allowed to be
+	empty bool // the accepted words
 }
 
 var _ pflag.Value = (*oneOf)(nil)
 
-// Set takes one of the words.
+// Set accepts one of the words.
 func (w *oneOf) Set(text string) error {
 	if !slices.Contains(w.words, text) && (text != "" || !w.empty) {
 		e := &ValueError{Wrong: "not one of " + strings.Join(w.words, ", "), Meant: cli.Nearest(text, w.words)}
@@ -45,11 +45,11 @@ func (w *oneOf) String() string {
 	return *w.p
 }
 
-// Type is that of texts, whose defaults help shows in quotation marks.
+// Type is that of texts, so that help shows the default in quotation marks.
 func (w *oneOf) Type() string { return "string" }
 
-// Annotations of flags: the words that a shell offers for the value of a flag that takes
-// others, too, or several, what separates these, and the kind of other things.
+// Annotations of flags that accept other values, or several: the words that a shell offers,
+// the separator of several values, and the kind of the other values.
 const (
 	offeredWords     = "rtrace_words"
 	offeredSeparator = "rtrace_separator"
@@ -64,23 +64,23 @@ func annotate(f *pflag.FlagSet, name, key string, values ...string) {
 	flag.Annotations[key] = values
 }
 
-// Offer says which words a shell offers for the value of a flag that takes others, too.
+// Offer sets the words that a shell offers for a flag that also accepts others.
 func Offer(f *pflag.FlagSet, name string, words ...string) {
 	annotate(f, name, offeredWords, words...)
 }
 
-// OfferSeveral says which words a shell offers for the parts of a flag's value, and what
-// is between them: a comma or a colon.
+// OfferSeveral sets the words that a shell offers for the parts of a flag's value, and their
+// separator, a comma or a colon.
 func OfferSeveral(f *pflag.FlagSet, name, separator string, words ...string) {
 	Offer(f, name, words...)
 	annotate(f, name, offeredSeparator, separator)
 }
 
-// OfferCommands says that a shell offers the names of processes for a flag's value.
+// OfferCommands lets a shell offer the names of processes for a flag's value.
 func OfferCommands(f *pflag.FlagSet, name string) { annotate(f, name, offeredCommands, "") }
 
-// Words returns the words that the value of a flag can be, or be made of; nil if it can
-// be anything.
+// Words returns the words that the value of a flag can be or consist of; nil if it can be
+// anything.
 func Words(f *pflag.Flag) []string {
 	if w, ok := f.Value.(*oneOf); ok {
 		return w.words
@@ -88,7 +88,8 @@ func Words(f *pflag.Flag) []string {
 	return f.Annotations[offeredWords]
 }
 
-// offer returns what a shell offers for the value of a flag, which its help calls value.
+// offer returns what a shell offers for the value of a flag. value is the name of the value
+// in its help.
 func offer(f *pflag.Flag, value string) cli.Offer {
 	if words := Words(f); len(words) > 0 {
 		o := cli.Offer{Things: cli.OfferWords, Words: words}
@@ -114,7 +115,7 @@ func offer(f *pflag.Flag, value string) cli.Offer {
 	case "USER":
 		return cli.Offer{Things: cli.OfferUsers}
 	}
-	if words := strings.Split(value, "|"); len(words) > 1 { // as yes|no
+	if words := strings.Split(value, "|"); len(words) > 1 { // such as yes|no
 		return cli.Offer{Things: cli.OfferWords, Words: words}
 	}
 	return cli.Offer{}

@@ -11,15 +11,15 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// ValueError is the error of a flag's value, from its Set. The message of the command
-// line names the flag and the value, too.
+// ValueError is the error of a flag's value, from its Set. The message of the command line
+// also names the flag and the value.
 type ValueError struct {
-	Wrong string // what is wrong with it
-	Meant string // the value that was probably meant, or with a hyphen another flag and its value; may be empty
-	Write string // what to write instead, if Meant is empty; may be empty
+	Wrong string // the problem
+	Meant string // the value that was probably meant, or, with a hyphen, another flag and its value; may be empty
+	Write string // what to write instead if Meant is empty; may be empty
 }
 
-// Error returns what is wrong and what to write.
+// Error returns the problem and what to write.
 func (e *ValueError) Error() string { return e.text("") }
 
 // text returns the same for the value of the given flag.
@@ -35,14 +35,14 @@ func (e *ValueError) text(flag string) string {
 	return e.Wrong
 }
 
-// form is how values of a type are written.
+// form describes the values of a type.
 type form struct {
-	wrong   string // what a wrong one is
+	wrong   string // problem of a wrong value
 	write   string // what to write instead
 	example string // a value; empty where each flag has others
 }
 
-// forms are those of the types that the flag library and this package have.
+// forms are those of the types of the flag library and of this package.
 var forms = map[string]form{
 	"bool":        {"the flag is a switch", "true or false, or nothing", ""},
 	"count":       {"not a whole number", "one such as 2", "2"},
@@ -56,8 +56,8 @@ var forms = map[string]form{
 	"stringSlice": {"not a list", "names with commas between them, without quotation marks", ""},
 }
 
-// plainly returns an error of the flag library in the user's words. args are the
-// arguments that were parsed, if they are known.
+// plainly returns an error of the flag library in the user's words. args are the parsed
+// arguments, if known.
 func plainly(all *pflag.FlagSet, args []string, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return unknown(all, missing)
@@ -105,8 +105,7 @@ func refuse(flag *pflag.Flag, name, value string, cause error) error {
 	return fmt.Errorf("%s %s: %s", name, cli.Word(value), wrong.text(name))
 }
 
-// unknown returns the error of a flag that there is not, with the one that was probably
-// meant.
+// unknown returns the error of an unknown flag, with the flag that was probably meant.
 func unknown(all *pflag.FlagSet, e *pflag.NotExistError) error {
 	given, written := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
 	if letters := e.GetSpecifiedShortnames(); letters != "" {
@@ -129,8 +128,8 @@ func unknown(all *pflag.FlagSet, e *pflag.NotExistError) error {
 	return fmt.Errorf("unknown flag %s", cli.Word(given))
 }
 
-// oneHyphen returns the error of a long name with one hyphen, as -pid, which the library
-// takes for short ones. It is nil if there is none.
+// oneHyphen returns the error of a long name with one hyphen, such as -pid, which the
+// library parses as short names. It is nil if there is none.
 func oneHyphen(all *pflag.FlagSet, args []string, flag *pflag.Flag, value string) error {
 	for _, arg := range args {
 		if arg == "--" {
@@ -143,8 +142,8 @@ func oneHyphen(all *pflag.FlagSet, args []string, flag *pflag.Flag, value string
 	return nil
 }
 
-// swallowed returns the error of a long name with one hyphen that the library would take
-// for a short one and its value, as -output for -o utput.
+// swallowed returns the error of a long name with one hyphen that the library would parse as
+// a short name and its value, such as -output as -o utput.
 func swallowed(all *pflag.FlagSet, args []string) error {
 	for _, arg := range args {
 		if arg == "--" {
@@ -161,7 +160,7 @@ func swallowed(all *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// longName returns the long name that stands after one hyphen, or nothing.
+// longName returns the long name after a single hyphen, or "".
 func longName(all *pflag.FlagSet, arg string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 	if len(name) < 2 || !strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "--") || all.Lookup(name) == nil {

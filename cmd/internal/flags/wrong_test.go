@@ -33,8 +33,8 @@ func declared() *Groups {
 	return &g
 }
 
-// What is wrong with a command line is said in words of its user: which flag, which
-// value, and what to write.
+// The error for a wrong command line uses the user's words: the flag, the value, and what to
+// write.
 func TestWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"--limit=x":                    "--limit x: not a number; write one such as 10 or 2.5",
@@ -97,7 +97,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// What is set otherwise than by arguments is called by its long name.
+// An error of a setting from elsewhere than the arguments has the long name.
 func TestWrongSetting(t *testing.T) {
 	err := declared().Set("pid", "x y")
 	if want := `--pid 'x y': not a process ID; write a number such as 4711`; err == nil || err.Error() != want {

@@ -1,5 +1,5 @@
-// Package postproc has the options of rtrace postproc, which rtrace-bpf reads, too, where
-// it pipes a trace through that.
+// Package postproc has the options of rtrace postproc. rtrace-bpf parses them too, for
+// piping a trace through it.
 package postproc
 
 import (
@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 )
 
-// Options are what the command line says.
+// Options are the parsed command line.
 type Options struct {
 	Input, Output   string
 	Format, Sort    string
@@ -22,7 +22,7 @@ type Options struct {
 	Filters         Filters
 }
 
-// Filters choose calls.
+// Filters select calls.
 type Filters struct {
 	Resources, Contexts string
 	Address             string
@@ -35,7 +35,7 @@ func (o *Options) Declare(f *flags.Groups) {
 	in.StringVarP(&o.Input, "input-file", "i", "", "read `FILE` (default: standard input, also with -)")
 	in.StringVarP(&o.Output, "output-dir", "o", "",
 		"write `DIR`/PID-N.rtrace.txt. A missing DIR that ends with / is created; a DIR that is not a directory is the output file (default: standard output)")
-	in.VarP(flags.Word(&o.Format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text, or sprtrace, the binary form of the same (DIR/PID-N.rtrace)")
+	in.VarP(flags.Word(&o.Format, "text", "text", "sprtrace"), "format", "f", "write `FORMAT`: text or sprtrace (the binary form, DIR/PID-N.rtrace)")
 	in.BoolP("text", "t", false, "write text (the default)")
 	in.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings")
 	what := f.Group("What to print")
@@ -60,8 +60,8 @@ func (c *Filters) declare(groups *flags.Groups) {
 	f.StringVarP(&c.Contexts, "context", "C", "", "only calls in one of the contexts of the hexadecimal `MASK`; 0 is calls without context")
 }
 
-// CheckPiped returns why the arguments are not those of a run that reads standard input
-// and writes standard output; nil if they are.
+// CheckPiped returns nil if a run with these arguments reads standard input and writes
+// standard output, and otherwise the reason.
 func CheckPiped(args []string) error {
 	var o Options
 	var f flags.Groups
