@@ -1,5 +1,5 @@
-// Package decoder opens traces of any format that is known, compressed or not,
-// with what their side files add. A new format is one row of a table.
+// Package decoder opens traces of every known format, compressed or not, together with
+// their side files. Each format is one row of a table.
 package decoder
 
 import (
@@ -20,38 +20,38 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options are the choices of all formats; each heeds its own.
+// Options are the options of all formats. A format ignores those of others.
 type Options struct {
-	// Strict makes an error of what is skipped and counted otherwise.
+	// Strict makes an error of what is otherwise skipped and counted.
 	Strict bool
-	// Legacy reads sp-rtrace, binary and text, as its original tools do.
+	// Legacy reads sp-rtrace, binary and text, as the original tools do.
 	Legacy bool
-	// Skim leaves out the calls of sp-rtrace's binary format and what belongs to
-	// them, which makes reading the rest several times as fast. Other formats have
-	// their calls all the same.
+	// Skim leaves out the calls of sp-rtrace's binary format and the packets that
+	// belong to them. Reading the rest is then several times as fast. Other formats
+	// ignore it.
 	Skim bool
-	// NoSide leaves side files alone.
+	// NoSide ignores side files.
 	NoSide bool
-	// Warn, if not nil, is told what is odd but no error.
+	// Warn, if not nil, is called with what is odd but not an error.
 	Warn func(error)
 }
 
-// Stats are what a decoder counted so far.
+// Stats counts what a decoder has read so far.
 type Stats struct {
 	Version string // of the format and dialect, if it has versions
-	Skipped uint64 // packets that were unknown or did not parse, and mappings that end before they start
+	Skipped uint64 // packets that are unknown or do not parse, and mappings that end before they start
 }
 
 // format is one row of the table.
 type format struct {
 	name  string
-	what  string // in words, for the error about unknown input
+	what  string // description for the error about unknown input
 	match func(head []byte) bool
-	ends  bool // a stream that is whole has an End
+	ends  bool // a whole stream has an End
 	open  func(r io.Reader, o Options) (trace.Reader, func() Stats, error)
 }
 
-// formats are tried in their order; the names are those of package encoder.
+// formats are tried in this order. Their names are those of package encoder.
 var formats = []format{
 	{
 		name: "sprtrace", what: "sp-rtrace (first byte 0xF0)",
@@ -142,7 +142,7 @@ var formats = []format{
 	},
 }
 
-// textLine matches a line that only sp-rtrace text has: the header or a record.
+// textLine matches a line that only the text of sp-rtrace has: the header or a record.
 var textLine = regexp.MustCompile(`(?m)^(` +
 	`(version|arch|timestamp|process|pid|filter|backtrace depth|origin)=[^,\n]*, ` +
 	`|[0-9]+\. [^\n]*\([^\n]*\)` +
@@ -158,8 +158,8 @@ type Trace struct {
 	Compression []string // outermost first: "gzip", "zstd"
 	Side        string   // path of the side file that is used, or ""
 
-	// Facts is what the side file holds about this stream for the readers of its
-	// format alone, as JSON, or nil. The package of the format parses it.
+	// Facts holds, as JSON, what the side file knows about this stream that only
+	// readers of its format need; nil if nothing. The package of the format parses it.
 	Facts []byte
 
 	stats  func() Stats
@@ -168,15 +168,16 @@ type Trace struct {
 	ending *ending
 }
 
-// factReader is the reader of a format whose streams leave out facts that their
-// readers need and that a side file can hold.
+// factReader is implemented by the readers of formats whose streams lack facts that
+// reading needs and that a side file can hold.
 type factReader interface {
-	// SetFacts takes the facts as JSON. It is called before the first ReadRecord.
+	// SetFacts gives the reader the facts, as JSON. It is called before the first
+	// ReadRecord.
 	SetFacts(facts []byte) error
 }
 
-// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
-// is known when the trace is read.
+// HeapInfo returns what the side file holds about the state of the heap, or nil. It is
+// complete when the whole trace has been read.
 func (t *Trace) HeapInfo() *sidefile.HeapInfo {
 	if t.ending.side == nil {
 		return nil
@@ -184,14 +185,14 @@ func (t *Trace) HeapInfo() *sidefile.HeapInfo {
 	return t.ending.side.HeapInfo()
 }
 
-// Stats returns what the decoder counted so far.
+// Stats returns what the decoder has counted so far.
 func (t *Trace) Stats() Stats {
 	s := t.stats()
 	s.Skipped += t.ending.skipped
 	return s
 }
 
-// Close releases what Open and OpenFile opened.
+// Close releases the resources of Open and OpenFile.
 func (t *Trace) Close() error {
 	var all []error
 	for _, c := range t.close {
@@ -201,11 +202,10 @@ func (t *Trace) Close() error {
 	return errors.Join(all...)
 }
 
-// Open finds out the format of r and returns a reader of its records. A trace
-// that is cut inside its compression is cut as any other: its whole records
-// are read, then a *trace.SyntaxError that wraps trace.ErrTruncated. So does one
-// that ends without the End that it announces or that its format has always; then
-// the error wraps trace.ErrUnfinished.
+// Open detects the format of r and returns a reader of its records. A trace whose
+// compressed data is cut yields its whole records and then a *trace.SyntaxError that
+// wraps trace.ErrTruncated, as any cut trace does. If a trace lacks the End that its
+// header announces or that its format requires, the error wraps trace.ErrUnfinished.
 func Open(r io.Reader, o Options) (*Trace, error) {
 	in, err := NewInput(r)
 	if err != nil {
@@ -230,7 +230,7 @@ func Open(r io.Reader, o Options) (*Trace, error) {
 	}, nil
 }
 
-// checked is a reader that says what was wrong with the compression of its input.
+// checked is a reader that reports errors in the compression of its input.
 type checked struct {
 	trace.Reader
 	in *Input
@@ -244,11 +244,11 @@ func (c *checked) ReadRecord(r *trace.Record) error {
 	return err
 }
 
-// ErrUnknown says that the format of an input was not recognised.
+// ErrUnknown is the error for an input of no known format.
 var ErrUnknown = errors.New("unknown format")
 
-// ErrEmpty says that an input has not a single byte. It wraps trace.ErrTruncated,
-// though no record was begun.
+// ErrEmpty is the error for an input without a single byte. It wraps
+// trace.ErrTruncated, although no record was begun.
 var ErrEmpty error = emptyError{}
 
 type emptyError struct{}

@@ -21,7 +21,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// calls is a trace of n calls with stacks that do not compress to nothing.
+// calls returns a trace of n calls, with stacks that do not compress well.
 func calls(n int) []*trace.Record {
 	all := []*trace.Record{
 		{Kind: trace.KindHeader, PID: 9, Header: trace.Header{Arch: "x86_64", PointerSize: 8, Clock: trace.ClockMonotonic}},
@@ -76,7 +76,7 @@ func inZstd(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// seqs reads a trace's calls.
+// seqs reads a trace and returns the Seq of each call.
 func seqs(r trace.Reader) (all []uint64, err error) {
 	var rec trace.Record
 	for {
@@ -129,8 +129,8 @@ func TestFormatsAndCompression(t *testing.T) {
 	}
 }
 
-// A trace that is cut inside its compression yields what is whole, and says
-// that it is cut; so does one that is damaged.
+// A trace whose compressed data is cut or damaged yields its whole records and an error
+// that reports it.
 func TestCutCompression(t *testing.T) {
 	plain := encode(t, "sprtrace", calls(20000))
 	for name, data := range map[string][]byte{"gzip": inGzip(t, plain), "zstd": inZstd(t, plain)} {
@@ -202,7 +202,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// Text is recognised by any of its records, also behind comments.
+// Text is recognised by any of its records, also after comments.
 func TestTextIsRecognised(t *testing.T) {
 	for _, line := range []string{
 		"version=2.0, arch=x86_64, ", "backtrace depth=3, ", ": /bin/x => 0x1000-0x2000", "@ 1 : phase", "<1> : memory (memory allocation in bytes)",
@@ -217,7 +217,7 @@ func TestTextIsRecognised(t *testing.T) {
 	}
 }
 
-// A pipe that has said enough is not waited for.
+// Open does not wait for a pipe once it has read enough to recognise the format.
 func TestPipe(t *testing.T) {
 	r, w := io.Pipe()
 	data := encode(t, "jsonl", calls(1))
@@ -226,7 +226,7 @@ func TestPipe(t *testing.T) {
 		_, err := w.Write(data)
 		written <- err
 	}()
-	in, err := decoder.Open(r, decoder.Options{}) // before the pipe ends
+	in, err := decoder.Open(r, decoder.Options{}) // before the other end of the pipe is closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// tids reads the threads of a trace's calls.
+// tids reads a trace and returns the TID of each call.
 func tids(t *testing.T, path string, o decoder.Options) (all []int32, side string) {
 	t.Helper()
 	in, err := decoder.OpenFile(path, o)
@@ -362,8 +362,8 @@ func TestSideFile(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever the input, an error says where it is wrong, unless all of it is:
-// it is empty, of no known format, or of one that has no records.
+// FuzzOpen: for any input, an error reports its offset, unless it concerns the whole
+// input: one that is empty, of no known format, or of a format without records.
 func FuzzOpen(f *testing.F) {
 	for _, format := range encoder.Formats() {
 		data := encode(f, format.Name, calls(2))

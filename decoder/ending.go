@@ -9,26 +9,26 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ending is the reader of a Trace. It makes an error of the end of one that is not
-// whole: a stream lacks the End that its header announces or that its format has
-// always, or the side file is cut or goes on after the trace. It leaves out what no
-// format means: mappings that end before they start.
+// ending is the reader of a Trace. It returns an error at the end of an incomplete
+// trace: a stream lacks the End that its header announces or its format requires, or
+// the side file is cut or describes more calls than the trace has. It leaves out
+// mappings that end before they start, which no format allows.
 type ending struct {
 	trace.Reader
 	in     *Input
 	format string
-	always bool             // streams of the format have an End
+	always bool             // every whole stream of the format has an End
 	side   *sidefile.Reader // nil for none
-	lost   string           // path of the side file that the trace names, if that is missing
+	lost   string           // path of a missing side file that the trace names
 	warn   func(error)      // may be nil
 
 	records int
 	streams int
-	cut     []int  // numbers of the streams without their End
-	must    bool   // the current stream has an End
-	ended   bool   // it was read
+	cut     []int  // numbers of the streams that lack their End
+	must    bool   // the current stream must have an End
+	ended   bool   // the current stream's End was read
 	err     error  // sticky
-	skipped uint64 // mappings
+	skipped uint64 // mappings left out
 }
 
 func (e *ending) ReadRecord(r *trace.Record) error {
@@ -76,10 +76,10 @@ func (e *ending) next() {
 	e.must = false
 }
 
-// verdict returns why the trace is not whole.
+// verdict returns why the trace is incomplete, or nil.
 func (e *ending) verdict() error {
 	switch {
-	case e.format == "sprtrace" && e.records == e.streams: // all writers send more
+	case e.format == "sprtrace" && e.records == e.streams: // every writer writes more
 		return &incompleteError{"it has nothing but a header"}
 	case e.streams > 1 && len(e.cut) == 1:
 		return &incompleteError{fmt.Sprintf("stream %d of %d has no end", e.cut[0], e.streams)}
@@ -97,7 +97,7 @@ func (e *ending) verdict() error {
 	return nil
 }
 
-// incompleteError says how a trace shows that it is not whole.
+// incompleteError describes how a trace shows that it is incomplete.
 type incompleteError struct{ why string }
 
 func (e *incompleteError) Error() string { return e.why }

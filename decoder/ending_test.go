@@ -15,8 +15,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// recorded is a trace as rtrace-bpf writes it in a format, with its side file if the
-// format needs one.
+// recorded returns a trace in a format as rtrace-bpf writes it, and its side file if
+// the format needs one.
 func recorded(t *testing.T, format string, ends bool) (data, side []byte) {
 	t.Helper()
 	records := calls(3)
@@ -51,7 +51,7 @@ func recorded(t *testing.T, format string, ends bool) (data, side []byte) {
 	return data, side
 }
 
-// readPair reads a trace and the side file beside it, if side is not nil.
+// readPair reads a trace and its side file, if side is not nil.
 func readPair(t *testing.T, dir string, data, side []byte) error {
 	t.Helper()
 	path := filepath.Join(dir, "t")
@@ -74,9 +74,9 @@ func readPair(t *testing.T, dir string, data, side []byte) error {
 	return errors.Join(err, in.Close())
 }
 
-// A trace of ours that is cut anywhere is not taken for a whole one, with its side
-// file and without, and neither is one whose side file is cut. At the places that are
-// listed nothing shows it; docs/loss.md has them.
+// A trace of rtrace-bpf that is cut anywhere is reported as cut, with its side file and
+// without. So is a whole trace whose side file is cut. The exceptions listed here are
+// those in docs/loss.md.
 func TestCutAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range encoder.Formats() {
@@ -90,9 +90,9 @@ func TestCutAnywhere(t *testing.T) {
 				for n := range data {
 					err := readPair(t, dir, data[:n:n], side)
 					switch {
-					case f.Name == "jsonl" && n == len(data)-1: // the line end after the end is missing
-					case f.Name == "jsonl" && (n == first || n == first-1): // the first line alone
-					case f.Name == "text" && n == first && side == nil: // the first line alone
+					case f.Name == "jsonl" && n == len(data)-1: // only the line feed after the end is missing
+					case f.Name == "jsonl" && (n == first || n == first-1): // only the first line is left
+					case f.Name == "text" && n == first && side == nil: // only the first line is left
 					case err == nil:
 						t.Errorf("%d of %d bytes, with %d bytes of side file: no error", n, len(data), len(side))
 					}
@@ -107,8 +107,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// What a trace without an announced end, as those of other tools and of earlier
-// versions, and its side file show together.
+// Traces that announce no end, as those of other tools and earlier versions, together
+// with their side files.
 func TestCutOfEarlierVersions(t *testing.T) {
 	dir := t.TempDir()
 	for _, format := range []string{"sprtrace", "text", "swap"} {
@@ -126,7 +126,7 @@ func TestCutOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// Of a trace whose tracer was killed there is no side file.
+// A tracer that was killed leaves no side file.
 func TestSideFileThatIsMissing(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		data, _ := recorded(t, "sprtrace", ends)
@@ -150,7 +150,7 @@ func TestSideFileThatIsMissing(t *testing.T) {
 	}
 }
 
-// Two streams in one file, of a process and of its child, each have an end or not.
+// Two streams in one file, of a process and its child, each with an end or without.
 func TestStreamWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	data, _ := recorded(t, "mtrc", true)
@@ -171,11 +171,11 @@ func TestStreamWithoutEnd(t *testing.T) {
 	}
 }
 
-// A mapping that ends before it starts is none, in whatever format it stands.
+// Mappings that end before they start are left out, in every format.
 func TestMappingsThatEndBeforeTheyStart(t *testing.T) {
 	for _, f := range encoder.Formats() {
 		if f.Name == "mtrc" {
-			continue // it has no mappings
+			continue // the format has no mappings
 		}
 		records := calls(1)
 		for _, end := range []uint64{0x6000, 0x4000} {

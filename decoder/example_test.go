@@ -36,7 +36,7 @@ func ExampleOpenFile() {
 	// sprtrace, dialect 2.0: 16 allocations, 10 frees, then EOF
 }
 
-// A trace that is cut yields its whole records and then an error that says so.
+// A trace that is cut yields its whole records and then an error.
 func ExampleOpen_truncated() {
 	data, err := os.ReadFile("../testdata/corpus/sp-rtrace/c-leaks.rtrace")
 	if err != nil {

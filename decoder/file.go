@@ -13,9 +13,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// OpenFile opens the trace at path and, unless Options.NoSide is set, the side
-// file that belongs to it: path.side (also without the suffix of a compression),
-// or the one that the trace names, in the same folder.
+// OpenFile opens the trace at path. Unless Options.NoSide is set, it also opens the
+// side file of the trace: path.side, also without the suffix of a compression, or the
+// file that the trace names, in the folder of the trace.
 func OpenFile(path string, o Options) (*Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func OpenFile(path string, o Options) (*Trace, error) {
 	return t, nil
 }
 
-// plain takes the path and the system call off an error of package os.
+// plain removes the path and the system call from an error of package os.
 func plain(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -40,7 +40,7 @@ func plain(err error) error {
 	return err
 }
 
-// addSide lays the side file over t, if there is one.
+// addSide overlays t with its side file, if there is one.
 func (t *Trace) addSide(path string, warn func(error)) {
 	names := []string{path + ".side"}
 	for _, suffix := range []string{".gz", ".zst"} {
@@ -81,7 +81,8 @@ func (t *Trace) addSide(path string, warn func(error)) {
 	t.close = append(t.close, in.Close, side.Close)
 }
 
-// readFacts gives the reader of the format the facts that the side file at path holds.
+// readFacts reads the facts in the side file at path and gives them to the reader of
+// the format.
 func (t *Trace) readFacts(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -100,7 +101,8 @@ func (t *Trace) readFacts(path string) error {
 	return t.facts.SetFacts(facts)
 }
 
-// openFirst opens the first of the names that is a regular file.
+// openFirst opens the first of the named files that is a regular file. It returns nil
+// if there is none.
 func openFirst(names []string) *os.File {
 	for _, name := range names {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
@@ -113,18 +115,18 @@ func openFirst(names []string) *os.File {
 	return nil
 }
 
-// maxAhead is how many records are read ahead to find an attachment.
+// maxAhead is how many records attachment reads ahead at most.
 const maxAhead = 64
 
-// readAhead is a reader that has looked at the first records.
+// readAhead is a reader that can read records ahead.
 type readAhead struct {
 	r     trace.Reader
 	ahead []*trace.Record
 	err   error
 }
 
-// attachment returns the path of the attachment with the given name if it is
-// named before the first call.
+// attachment returns the path of the attachment with the given name, or "" if none
+// precedes the first call.
 func (a *readAhead) attachment(name string) (path string) {
 	for len(a.ahead) < maxAhead {
 		var rec trace.Record

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A decoder fills all of a call, whatever others have left in the record: the
-// readers behind it change records in place.
+// A decoder sets every field of a call, whatever the record held before: later readers
+// change records in place.
 func TestCallsAreFilled(t *testing.T) {
 	for _, f := range encoder.Formats() {
 		data := encode(t, f.Name, calls(3))

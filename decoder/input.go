@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// headSize is how much of the input a format is recognised by.
+	// headSize is how many bytes of the input are used to recognise a format.
 	headSize = 4096
-	// maxWindow bounds the memory of the zstd decoder: what --ultra -22 and
-	// --long=27 use.
+	// maxWindow bounds the memory of the zstd decoder. It is what --ultra -22 and
+	// --long=27 need.
 	maxWindow = 128 << 20
 )
 
-// Input is the uncompressed bytes of a trace.
+// Input is a trace without its compression.
 type Input struct {
 	Compression []string // outermost first: "gzip", "zstd"
 
 	head   []byte
 	r      io.Reader
-	read   int64 // bytes that Read returned
+	read   int64 // bytes that Read has returned
 	layers []*layer
 	close  []func() error
 }
 
-// NewInput looks at the beginning of r and takes off its compression: gzip and
-// zstd, each at most once.
+// NewInput detects the compression of r and removes it: gzip and zstd, each at most
+// once.
 func NewInput(r io.Reader) (*Input, error) {
 	in := &Input{r: r}
 	if err := in.peek(); err != nil {
@@ -61,8 +61,8 @@ func NewInput(r io.Reader) (*Input, error) {
 	}
 }
 
-// peek fills head with the next bytes of r, no more of them than it takes to
-// recognise a format: r may be a pipe that has not much to say yet.
+// peek fills head with the next bytes of r. It reads no more than recognising a format
+// needs, because r may be a pipe that has little to read yet.
 func (in *Input) peek() error {
 	head := make([]byte, headSize)
 	n, idle := 0, 0
@@ -87,10 +87,11 @@ func (in *Input) peek() error {
 	return nil
 }
 
-// mtrcMagic begins a binary format that could be text by its first bytes.
+// mtrcMagic begins a binary format whose first bytes could be text.
 const mtrcMagic = "MTRC"
 
-// telling reports whether head is enough: it is binary, or has a whole line.
+// telling reports whether head is enough to recognise a format: it is binary, or has a
+// whole line.
 func telling(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -102,7 +103,7 @@ func telling(head []byte) bool {
 		return len(head) >= swap.HeadSize
 	}
 	if bytes.HasPrefix(head, []byte("Nett")) {
-		return len(head) >= 8 // that a text begins so is possible
+		return len(head) >= 8 // text may begin like this
 	}
 	for _, c := range head[:4] {
 		if c >= 0x80 || c < ' ' && c != '\n' && c != '\r' && c != '\t' {
@@ -116,8 +117,8 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Read implements io.Reader. A compressed stream that is cut just ends; Format
-// and Err tell.
+// Read implements io.Reader. A compressed stream that is cut ends with io.EOF; Format
+// and Err report the error.
 func (in *Input) Read(b []byte) (int, error) {
 	n, err := in.r.Read(b)
 	in.read += int64(n)
@@ -157,8 +158,8 @@ func (in *Input) format() (*format, error) {
 	return nil, unknown(in.head)
 }
 
-// Err returns what is wrong with the compression of the part that was read: a
-// *trace.SyntaxError, or nil.
+// Err returns a *trace.SyntaxError if the compressed data read so far is damaged or
+// cut, else nil.
 func (in *Input) Err() error {
 	for _, l := range in.layers {
 		if l.err != nil {
@@ -168,8 +169,8 @@ func (in *Input) Err() error {
 	return nil
 }
 
-// explain replaces the error of a decoder that met the end of the input, or an
-// error of it, by what the compression says about it.
+// explain replaces a decoder's error at or before the end of the input with the error
+// of the compression, if there is one.
 func (in *Input) explain(err error) error {
 	if cause := in.Err(); cause != nil && (errors.Is(err, io.EOF) || errors.Is(err, trace.ErrTruncated)) {
 		return cause
@@ -183,10 +184,10 @@ type layer struct {
 	src  source
 	r    io.Reader
 	read int64
-	err  error // what is wrong with the compressed data
+	err  error // error in the compressed data
 }
 
-// source notices errors of the compressed input.
+// source remembers errors of the compressed input.
 type source struct {
 	r   io.Reader
 	err error
@@ -217,7 +218,7 @@ func openGzip(l *layer) (func() error, error) {
 		return nil, err
 	}
 	l.r = z
-	return func() error { _ = z.Close(); return nil }, nil // it returns the last error of Read
+	return func() error { _ = z.Close(); return nil }, nil // Close returns the last error of Read
 }
 
 func openZstd(l *layer) (func() error, error) {
@@ -229,7 +230,7 @@ func openZstd(l *layer) (func() error, error) {
 	return func() error { z.Close(); return nil }, nil
 }
 
-// Read implements io.Reader. Damage ends the data like a cut; err remembers it.
+// Read implements io.Reader. Damaged data ends with io.EOF; l.err holds the error.
 func (l *layer) Read(b []byte) (int, error) {
 	if l.err != nil {
 		return 0, io.EOF
@@ -245,8 +246,8 @@ func (l *layer) Read(b []byte) (int, error) {
 	return n, io.EOF
 }
 
-// failed notes what is wrong with the compressed data and returns it; errors
-// of the input itself are returned as they are.
+// failed remembers and returns an error in the compressed data. It returns errors of
+// the input itself unchanged.
 func (l *layer) failed(err error) error {
 	if l.src.err != nil {
 		return l.src.err

@@ -1,5 +1,5 @@
-// Package encoder is the table of the formats that traces are written in. A
-// new format is one row.
+// Package encoder is the table of the formats in which traces are written. Each format
+// is one row.
 package encoder
 
 import (
@@ -16,40 +16,39 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Default is the name of the format that is written unless another is asked for.
+// Default is the name of the default format.
 const Default = "sprtrace"
 
-// Options are the choices of all formats; each heeds its own.
+// Options are the options of all formats. A format ignores those of others.
 type Options struct {
-	// SprtraceDialect is "wire" (or empty) for what the last real tools
-	// write and read, or "document" for the letter of the protocol document.
+	// SprtraceDialect is "wire" (or empty) for what the last real tools write and read,
+	// or "document" for what the protocol document specifies.
 	SprtraceDialect string
-	// BacktraceAll makes sprtrace write the stack of a Move with both of its
-	// calls, as it does with every other call that has one.
+	// BacktraceAll makes sprtrace write the stack of a move with both of its calls, as
+	// it does with every other call that has a stack.
 	BacktraceAll bool
-	// KeepOpaque makes sprtrace keep packets of unknown types, which the
-	// original tools stop at.
+	// KeepOpaque makes sprtrace keep packets of unknown types, at which the original
+	// tools stop.
 	KeepOpaque bool
-	// KeepSeq makes text number the calls by Call.Seq instead of counting
-	// them from 1.
+	// KeepSeq makes text number the calls with Call.Seq instead of counting them from
+	// 1.
 	KeepSeq bool
-	// Legacy makes text equal to that of the original tool, its errors included.
+	// Legacy makes text equal to that of the original tool, including its errors.
 	Legacy bool
-	// MTRCLegacy keeps the numbers of mtrc below 2^31, for the unmodified
-	// mptrace.
+	// MTRCLegacy keeps all numbers in mtrc below 2^31, for the unmodified mptrace.
 	MTRCLegacy bool
-	// MTRCWords is how many bytes a word of the header of mtrc has, 4 or 8;
-	// 0 means the pointer size of the traced machine.
+	// MTRCWords is the size in bytes of a word in the header of mtrc, 4 or 8; 0 means
+	// the pointer size of the traced machine.
 	MTRCWords int
-	// SwapDialect is "document" (or empty) for what the protocol document of
-	// SWAP says, or "kernel" for what devices sent.
+	// SwapDialect is "document" (or empty) for what the protocol document of SWAP
+	// specifies, or "kernel" for what devices sent.
 	SwapDialect string
-	// SwapTime is "seconds-first" (or empty), or "formula" for times as the
-	// newer text of that document computes them.
+	// SwapTime is "seconds-first" (or empty), or "formula" for times as the newer text
+	// of that document computes them.
 	SwapTime string
 	// SwapNoStacks leaves out the private messages of swap with whole stacks.
 	SwapNoStacks bool
-	// Nettrace are the choices of nettrace.
+	// Nettrace are the options of nettrace.
 	Nettrace nettrace.Options
 }
 
@@ -59,10 +58,11 @@ type Format struct {
 	Suffix string // of file names, with the dot; empty for the default format
 	Desc   string // a few words
 	Binary bool   // not for terminals
-	Whole  bool   // holds all that a trace has: no side file is needed
+	Whole  bool   // holds everything that a trace has: it needs no side file
 
 	open func(w io.Writer, o Options) (trace.Writer, error)
-	// positions begins to count what Positions says; nil means one per call.
+	// positions returns a new function for Positions; nil means one position for each
+	// call.
 	positions func() func(*trace.Record) int
 }
 
@@ -113,7 +113,7 @@ var formats = []Format{
 	},
 }
 
-// Formats returns the table, the default format first. The caller owns it.
+// Formats returns the table, with the default format first. The caller owns it.
 func Formats() []Format { return append([]Format(nil), formats...) }
 
 // FormatNames returns the names of all formats.
@@ -128,7 +128,8 @@ func FormatNames() []string {
 // Names returns the names of all formats, separated by ", ".
 func Names() string { return strings.Join(FormatNames(), ", ") }
 
-// Lookup returns the format with the given name; an empty name is the default.
+// Lookup returns the format with the given name. An empty name means the default
+// format.
 func Lookup(name string) (Format, error) {
 	if name == "" {
 		name = Default
@@ -150,8 +151,8 @@ func New(name string, w io.Writer, o Options) (trace.Writer, error) {
 	return f.open(w, o)
 }
 
-// CutStacks returns how many stacks w has cut since its format holds fewer
-// frames. w comes from New.
+// CutStacks returns how many stacks w has cut because its format holds fewer frames.
+// New returned w.
 func CutStacks(w trace.Writer) uint64 {
 	if e, ok := w.(*sprtrace.Writer); ok {
 		return e.Stats().CutStacks
@@ -159,8 +160,7 @@ func CutStacks(w trace.Writer) uint64 {
 	return 0
 }
 
-// Remarks says in words what w could not write as it was, one line each. w comes
-// from New.
+// Remarks describes what w could not write unchanged, one line each. New returned w.
 func Remarks(w trace.Writer) []string {
 	switch e := w.(type) {
 	case *mtrc.Writer:
@@ -173,9 +173,9 @@ func Remarks(w trace.Writer) []string {
 	return nil
 }
 
-// SwapSide returns what a side file must tell of a SWAP stream that w has written:
-// the names of functions by their numbers, and when its first message was, in ns since
-// 1970. ok is false for other formats. w comes from New.
+// SwapSide returns what the side file of a SWAP stream that w has written must hold:
+// the names of functions by their numbers, and the time of the first message, in ns
+// since 1970. ok is false for other formats. New returned w.
 func SwapSide(w trace.Writer) (apis map[uint32]string, start int64, ok bool) {
 	e, ok := w.(*swap.Writer)
 	if !ok {
@@ -184,18 +184,19 @@ func SwapSide(w trace.Writer) (apis map[uint32]string, start int64, ok bool) {
 	return e.APIs(), e.Start(), true
 }
 
-// SwapVersion is the version of the protocol that is written.
+// SwapVersion is the version of the SWAP protocol that New writes.
 const SwapVersion = swap.Version
 
-// Suffix returns what the format adds to file names, or "" if it is unknown.
+// Suffix returns the suffix of file names of the format, or "" if the format has none
+// or is unknown.
 func Suffix(name string) string {
 	f, _ := Lookup(name)
 	return f.Suffix
 }
 
-// Positions returns a function that says how many call positions a record takes
-// in the format: how many calls its decoder will deliver for it. A side file
-// counts by them. The function must be given every record of a trace, in order.
+// Positions returns a function that reports how many call positions a record takes in
+// the format: how many calls the decoder will deliver for it. A side file counts in
+// positions. Call the function with every record of a trace, in order.
 func Positions(name string) func(*trace.Record) int {
 	if f, _ := Lookup(name); f.positions != nil {
 		return f.positions()
@@ -208,9 +209,9 @@ func Positions(name string) func(*trace.Record) int {
 	}
 }
 
-// PositionsOf is Positions for a side file that is written along with w, each
-// record first to w. It takes no memory for what w knows already. w comes from
-// New with the same name.
+// PositionsOf is Positions for a side file that is written along with w, each record
+// first to w. It uses no memory for what w already knows. New returned w for the same
+// name.
 func PositionsOf(name string, w trace.Writer) func(*trace.Record) int {
 	if e, ok := w.(*mtrc.Writer); ok {
 		return func(*trace.Record) int { return e.Positions() }

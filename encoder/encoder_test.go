@@ -48,7 +48,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// What Positions says is what a decoder of the format delivers.
+// Positions reports as many calls as a decoder of the format delivers.
 func TestPositions(t *testing.T) {
 	records := []*trace.Record{
 		{Kind: trace.KindHeader, Header: trace.Header{Arch: "x86_64", PointerSize: 8, Clock: trace.ClockMonotonic}},
@@ -96,7 +96,7 @@ func TestPositions(t *testing.T) {
 					got++
 				}
 			}
-			if got != want || want < 4 { // not all have a place for OpNone
+			if got != want || want < 4 { // some formats have no place for OpNone
 				t.Errorf("%s: %d calls are delivered, %d positions counted", f.Name, got, want)
 			}
 		}

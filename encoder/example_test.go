@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A format by its name. What a format has no place for is left out without an error.
+// A format selected by its name. What it has no place for is left out without an error.
 func ExampleNew() {
 	var out strings.Builder
 	w, err := encoder.New("text", &out, encoder.Options{})
@@ -18,7 +18,7 @@ func ExampleNew() {
 	}
 	for _, r := range []*trace.Record{
 		{Kind: trace.KindProcess, PID: 42, Process: trace.Process{Name: "./demo", Depth: 10}},
-		{Kind: trace.KindThread, PID: 42, TID: 42, Thread: trace.Thread{Name: "main"}}, // the text has no threads
+		{Kind: trace.KindThread, PID: 42, TID: 42, Thread: trace.Thread{Name: "main"}}, // the format has no threads
 		{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc, Function: "malloc", Size: 100, ID: 0x1000}},
 		{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpFree, Function: "free", ID: 0x1000}},
 	} {

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// What can be wrong with the input of a decoder. They are wrapped in a
-// *SyntaxError; test with errors.Is.
+// Errors in the input of a decoder. A *SyntaxError wraps them; test with errors.Is.
 var (
 	ErrTruncated   = errors.New("input ends in the middle of a record")
 	ErrUnsupported = errors.New("not supported")
@@ -14,9 +13,9 @@ var (
 	ErrMalformed   = errors.New("malformed")
 )
 
-// ErrUnfinished is a kind of ErrTruncated: the input ends between two records, but
-// without the End that it announces or that its format demands. The input was cut,
-// or its writer did not finish.
+// ErrUnfinished is a kind of ErrTruncated: the input ends after a whole record, but
+// without the End that its Header announces or that its format requires. Either the
+// input was cut, or its writer did not finish.
 var ErrUnfinished error = unfinished{}
 
 type unfinished struct{}
@@ -25,8 +24,8 @@ func (unfinished) Error() string { return "the end is missing" }
 
 func (unfinished) Unwrap() error { return ErrTruncated }
 
-// SyntaxError says where and how the input of a decoder breaks its format.
-// Errors of the underlying reader are passed on as they are instead.
+// SyntaxError reports where and how the input of a decoder breaks its format.
+// Decoders return errors of the underlying reader in other types.
 type SyntaxError struct {
 	Format string // name of the format
 	Offset int64  // bytes from the start of the decoded (uncompressed) input

@@ -2,9 +2,9 @@ package trace
 
 import "slices"
 
-// Function says what the code at [Start, End) is called, which the trace tells
-// since no file does: code that a runtime compiled. It holds for the whole trace,
-// also for what stands before it.
+// Function names the code at [Start, End) where no file names it: code that a
+// runtime compiled. The name holds for the whole trace, including the records before
+// this one.
 type Function struct {
 	Name       string // as the source names it, with parameters where that is usual
 	Start, End uint64
@@ -14,18 +14,17 @@ type Function struct {
 // Sample is a stack that a sampler found.
 type Sample struct {
 	Name   string // what was sampled: "cpu"
-	Weight uint64 // how much it stands for; 1 if the source does not say
+	Weight uint64 // how much it stands for; 1 if the source does not record that
 	Stack  Stack
 }
 
-// Event is something that happened and that no other kind is for.
+// Event is an event that has no kind of its own.
 type Event struct {
-	Provider string // who tells of it
+	Provider string // what reported it
 	Name     string // empty if it has none
-	ID       uint32 // by which the provider knows it
+	ID       uint32 // the provider's number for it
 	Args     []Arg
-	// Data is what comes with it where nothing is known of its fields, or they do
-	// not fit.
+	// Data is the payload if its fields are unknown or do not match it.
 	Data  []byte
 	Stack Stack
 }

@@ -12,9 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// waste is an analysis of one's own: how much of the memory that the GNU C
-// library hands out is rounding, by the function that allocated. Any trace will
-// do, since it sees nothing but a trace.Reader.
+// waste is an analysis: how much of the memory that the GNU C library allocates is
+// rounding, by the function that allocated it. It works with any trace.Reader.
 type waste struct {
 	live map[uint64]block // by address
 }
@@ -24,12 +23,13 @@ type block struct {
 	rounding uint64 // bytes
 }
 
-// chunk is what glibc takes for a block on 64-bit machines: eight bytes more, a
-// multiple of 16, and 32 at least.
+// chunk returns the bytes that glibc uses for a block on 64-bit machines: eight more
+// than asked for, a multiple of 16, and at least 32.
 func chunk(size uint64) uint64 { return max(32, (size+8+15)&^15) }
 
-// read takes the records of a trace one by one. A record and what it refers to,
-// its strings, too, are valid until the next one is read: what is kept is copied.
+// read reads the records of a trace one by one. A record and everything that it refers
+// to, also its strings, are valid until the next one is read. So read copies what it
+// keeps.
 func (w *waste) read(r trace.Reader) error {
 	var rec trace.Record
 	for {
@@ -60,7 +60,7 @@ func (w *waste) add(c *trace.Call) {
 	w.live[c.ID] = block{strings.Clone(c.Function), chunk(c.Size) - c.Size}
 }
 
-// sum returns the bytes that are lost, by function.
+// sum returns the wasted bytes by function.
 func (w *waste) sum() map[string]uint64 {
 	lost := make(map[string]uint64)
 	for _, b := range w.live {
@@ -69,7 +69,7 @@ func (w *waste) sum() map[string]uint64 {
 	return lost
 }
 
-// A program that reads a trace of any format, packed or not, and prints the
+// A program that reads a trace of any format, compressed or not, and prints the
 // result of its own analysis.
 func ExampleReader() {
 	in, err := decoder.OpenFile("../testdata/corpus/sp-rtrace/c-leaks.rtrace", decoder.Options{})

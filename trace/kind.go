@@ -2,7 +2,7 @@ package trace
 
 import "fmt"
 
-// Kind says what a Record describes and so which of its payload fields is set.
+// Kind is what a Record describes. It selects the payload field that is set.
 type Kind uint8
 
 // The kinds of records. Their names (see [Kind.String]) are part of the jsonl
@@ -17,7 +17,7 @@ const (
 	KindContext                  // a named phase of the program, or a mark set by the user
 	KindModule                   // a file that is mapped executable: build-id, load base
 	KindMapping                  // an executable mapping appeared
-	KindUnmapping                // an executable mapping is gone
+	KindUnmapping                // an executable mapping was removed
 	KindCall                     // a resource was allocated, freed or moved
 	KindHeapGrow                 // the allocator got memory from the system (MTRC H, I)
 	KindHeapInfo                 // state of the allocator (sp-rtrace HINF)
@@ -26,10 +26,10 @@ const (
 	KindExec                     // the process replaced its program: mappings and blocks are void
 	KindExit                     // a thread or the whole process ended
 	KindLost                     // events are missing: how many, why
-	KindOpaque                   // what one format alone knows, kept byte-exact
+	KindOpaque                   // a packet that only one format understands, kept byte for byte
 	KindFunction                 // the code at some addresses has a name
 	KindSample                   // a stack that a sampler found
-	KindEvent                    // something else that happened, as its source describes it
+	KindEvent                    // another event, as its source describes it
 	KindRSS                      // how much of a process's memory is resident: at the start and at the end of its recording
 	KindEnd                      // the trace ended as planned; the last record
 	kindCount
@@ -59,15 +59,15 @@ func ParseKind(name string) (Kind, bool) {
 	return KindNone, false
 }
 
-// Op says what a Call did to its resource.
+// Op is what a Call did to its resource.
 type Op uint8
 
 // The operations of a Call.
 const (
 	OpNone  Op = iota // undefined call type; sp-rtrace has one (CALL type 0)
-	OpAlloc           // ID came to life with Size
-	OpFree            // ID ended
-	OpMove            // OldID ended and ID came to life with Size, in one call (realloc); both may be equal
+	OpAlloc           // ID was allocated with Size
+	OpFree            // ID was freed
+	OpMove            // OldID was freed and ID allocated with Size in one call (realloc); both may be equal
 )
 
 var opNames = [...]string{"none", "alloc", "free", "move"}
@@ -90,16 +90,16 @@ func ParseOp(name string) (Op, bool) {
 	return OpNone, false
 }
 
-// StackEnd says where a stack stops and so how far it can be trusted.
+// StackEnd is where a stack stops, and so how far to trust it.
 type StackEnd uint8
 
 // How a stack ended.
 const (
 	StackAbsent    StackEnd = iota // no stack was asked for or stored; Frames is empty
-	StackUnknown                   // frames from a format that does not say how they end
+	StackUnknown                   // frames from a format that does not record how they end
 	StackComplete                  // the outermost frame of the thread was reached
 	StackTruncated                 // cut at the depth limit; more frames exist
-	StackFailed                    // the walk could not go on: see Stack.Reason
+	StackFailed                    // unwinding failed: see Stack.Reason
 )
 
 var stackEndNames = [...]string{"absent", "unknown", "complete", "truncated", "failed"}

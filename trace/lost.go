@@ -1,19 +1,20 @@
 package trace
 
-// LostProbesMoved is the reason of another pause: the probes were out of the process,
-// or may have been, from Lost.Since to Record.Time.
+// LostProbesMoved is the reason of a gap in which the probes were, or may have been,
+// out of the process: from Lost.Since to Record.Time.
 const LostProbesMoved = "probes moved"
 
-// Gap reports whether nothing was recorded for a while, from Since to Record.Time:
-// how many events are missing is not known then, and Count is how many gaps there were.
+// Gap reports whether the loss is a gap: nothing was recorded from Since to
+// Record.Time. Then Count is the number of gaps; the number of missing events is
+// unknown.
 func (l *Lost) Gap() bool { return l.Reason == LostPaused || l.Reason == LostProbesMoved }
 
-// HidesFrees reports whether frees, or reallocs, may be among what is missing. Of a
-// reason that is not known they may.
+// HidesFrees reports whether frees or reallocs may be among the missing events. It is
+// true for an unknown reason.
 func (l *Lost) HidesFrees() bool {
 	switch l.Reason {
 	case "stack failed", "late record", LostNames, "probed late":
-		return false // of calls that are there, or of what is no call of an allocator
+		return false // the calls are in the trace, or what is missing is no call of an allocator
 	}
 	return true
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Record is one entry of a trace. Kind says which payload field is valid; the
+// Record is one entry of a trace. Kind selects the payload field that is valid; the
 // others hold whatever an earlier use of the Record left there.
 type Record struct {
 	Kind Kind
 	// Time is when it happened, in nanoseconds of the trace's clock; 0 if the
-	// format does not say. For a Call it is the moment the resource changed
+	// format does not record it. For a Call it is when the resource changed
 	// hands: the return of an allocation, the entry of a free.
 	Time int64
 	PID  int32 // process id in the tracer's namespace, 0 if unknown
@@ -25,7 +25,7 @@ type Record struct {
 	Resource     Resource
 	Context      Context
 	Module       Module
-	Mapping      Mapping // also of KindUnmapping
+	Mapping      Mapping // of KindMapping and KindUnmapping
 	Call         Call
 	HeapGrow     HeapGrow
 	HeapInfo     HeapInfo
@@ -41,15 +41,15 @@ type Record struct {
 	RSS          RSS
 }
 
-// Clock says what Record.Time counts.
+// Clock is what Record.Time counts.
 type Clock uint8
 
 // The clocks of a trace.
 const (
 	ClockUnknown   Clock = iota
 	ClockMonotonic       // CLOCK_MONOTONIC of the traced machine
-	ClockDay             // the same modulo 24 hours, in steps of a millisecond: all that sp-rtrace keeps
-	ClockWall            // CLOCK_REALTIME, since 1970: what SWAP has
+	ClockDay             // CLOCK_MONOTONIC modulo 24 hours, in whole milliseconds, as sp-rtrace keeps it
+	ClockWall            // CLOCK_REALTIME, since 1970, as SWAP has it
 )
 
 // Header describes the recording.
@@ -61,18 +61,18 @@ type Header struct {
 	PointerSize int    // bytes, 4 or 8; 0 if unknown
 	Clock       Clock
 	// WallTime (ns since 1970) and ClockTime (ns of Clock) were read at the
-	// same moment, so wall = Time - ClockTime + WallTime. Both 0 if unknown.
+	// same moment, so wall = Time - ClockTime + WallTime. Both are 0 if unknown.
 	WallTime  int64
 	ClockTime int64
-	Filter    string // filters already applied, as sp-rtrace spells them: "leaks|compress"
+	Filter    string // filters that were applied, as sp-rtrace spells them: "leaks|compress"
 	Origin    string // program that wrote the trace
 	// Ends announces an End: without one, the trace is cut or its writer did not finish.
 	Ends bool
 }
 
-// Process says that a process is traced; its id is Record.PID.
+// Process is a traced process; its id is Record.PID.
 type Process struct {
-	Name     string // the program as its command line gives it, or the whole of that
+	Name     string // the program as its command line names it, or the whole command line
 	WallTime int64  // when its tracing began, ns since 1970; 0 if unknown
 	Depth    int    // most frames kept per stack; -1 if unknown
 	Parent   int32  // process id of the parent, 0 if unknown
@@ -80,8 +80,8 @@ type Process struct {
 	Path     string // file of the program; empty if unknown
 }
 
-// Program returns what the program is called, without its folder and arguments; empty
-// if that is not known. A Name whose Path is known may be a whole command line.
+// Program returns the name of the program without its folder and arguments, or "" if
+// it is unknown. If Path is known, Name may be a whole command line.
 func (p *Process) Program() string {
 	name := p.Name
 	if first, _, _ := strings.Cut(name, " "); p.Path != "" && first != "" {
@@ -111,8 +111,8 @@ type Resource struct {
 	Type     string // short name, one word
 	Desc     string
 	RefCount bool // allocations and frees of one id are counted (sp-rtrace RESR flag 1)
-	// Sampled says that only some of the allocations are here, each with the
-	// size that it stands for, and no frees: nothing can be said of what is live.
+	// Sampled marks a resource of which the trace has only some allocations, each
+	// with the size that it stands for, and no frees. What is live is unknown.
 	Sampled bool
 }
 
@@ -129,53 +129,53 @@ type Module struct {
 	Inode   uint64
 	Major   uint32 // device of the file
 	Minor   uint32
-	// Fixed says that the file is linked at fixed addresses (ET_EXEC).
+	// Fixed marks a file that is linked at fixed addresses (ET_EXEC).
 	Fixed bool
 }
 
 // Mapping is an executable mapping [Start, End) of a file or special area.
 type Mapping struct {
 	Start, End uint64
-	// Offset is the file offset that is mapped at Start.
+	// Offset is the offset in the file, in bytes, that is mapped at Start.
 	Offset uint64
-	// Base is the address file offset 0 has or would have; for a file linked
-	// at fixed addresses it equals Start (see docs/formats/sprtrace.md, MMAP). 0 if the
-	// format did not say, and then Offset is unknown, too.
+	// Base is the address that file offset 0 has or would have. For a file linked
+	// at fixed addresses it equals Start (see docs/formats/sprtrace.md, MMAP). It is
+	// 0 if the format does not record it; then Offset is unknown, too.
 	Base uint64
 	Path string
 }
 
 // Call is a change of a resource: it was allocated, freed or moved.
 type Call struct {
-	// Seq numbers the calls of a trace from 1 in their order; it survives
-	// filters, so it identifies a call.
+	// Seq numbers the calls of a trace from 1 in their order. Filters keep it, so
+	// it identifies a call.
 	Seq      uint64
 	Op       Op
 	Function string // canonical name of the traced function
 	Resource uint32 // Resource.ID; 0 if the trace declares none
 	ID       uint64 // address, file descriptor … by resource
-	OldID    uint64 // OpMove: what ended
+	OldID    uint64 // OpMove: the ID that was freed
 	Size     uint64 // as the resource counts it; 0 for frees
 	// EntryTime is when an OpMove began, on the clock of Record.Time.
 	EntryTime int64
 	Context   uint32 // mask of Context.ID
 	// Index numbers the block: its allocation, its moves and its free have the
-	// same. 0 if the format has none (all but MTRC).
+	// same Index. It is 0 in all formats but MTRC.
 	Index  uint64
 	Caller Caller
-	// Thread is the thread as the format identifies it where that is not a
-	// thread id of the kernel, which stands in Record.TID: MTRC has what
-	// pthread_self returns. 0 if TID says it, or nothing does.
+	// Thread identifies the thread in formats that do not have the kernel's thread
+	// id: MTRC has the result of pthread_self. It is 0 if Record.TID identifies the
+	// thread, or nothing does.
 	Thread uint64
 	Stack  Stack
 	Args   []Arg
 }
 
-// Caller is the place in the program that a Call was made from, as far as a
-// format or a resolver tells. It is one place, chosen from the frames of the
-// stack or stated where there is no stack; unknown parts are zero.
+// Caller is the place in the program that made a Call, as far as a format or a
+// resolver knows it. It is one place: chosen from the frames of the stack, or recorded
+// without a stack. Unknown parts are zero.
 type Caller struct {
-	Function string // as the linker knows it: C++ names are mangled
+	Function string // as the linker knows it: the names of C++ are mangled
 	File     string // source file
 	Line     uint64 // counted from 1
 }
@@ -183,14 +183,14 @@ type Caller struct {
 // Stack is a list of return addresses, innermost caller first.
 type Stack struct {
 	Frames []uint64
-	// Names holds a text per frame ("main() at demo.c:12") or is empty. If it
-	// is not empty it is as long as Frames; a text may be empty.
+	// Names holds one text for each frame ("main() at demo.c:12"), or is empty.
+	// Any of the texts may be empty.
 	Names []string
 	End   StackEnd
-	// FramePointer marks that at least one step relied on a frame pointer
-	// instead of unwind tables.
+	// FramePointer reports whether at least one step used a frame pointer instead
+	// of unwind tables.
 	FramePointer bool
-	Reason       string // StackFailed: why, in one word
+	Reason       string // of StackFailed, in one word
 }
 
 // Arg is a traced argument in text form.
@@ -198,62 +198,62 @@ type Arg struct {
 	Name, Value string
 }
 
-// HeapGrow says that an allocator got memory from the system. That it gave some
-// back has no record.
+// HeapGrow is memory that an allocator got from the system. Memory that it returns has
+// no record.
 type HeapGrow struct {
 	Address, Size uint64 // bytes
-	// Internal marks memory for what records the trace, in the traced process
-	// itself (MTRC I), instead of for the program's blocks (MTRC H).
+	// Internal marks memory that a tracer inside the traced process uses for itself
+	// (MTRC I), not for the program's blocks (MTRC H).
 	Internal bool
 }
 
-// HeapInfo is what mallinfo(3) reports, with the bounds of the heap.
+// HeapInfo holds the bounds of the heap and the fields of mallinfo(3), sizes in bytes.
 type HeapInfo struct {
 	Bottom, Top                                    uint64
 	Arena, OrdBlks, SmBlks, HBlks, HBlkHd          uint64
 	UsmBlks, FsmBlks, UordBlks, FordBlks, KeepCost uint64
 }
 
-// RSS is how much memory of a process is resident. A trace has one from right before
-// the probes were in, one from after each exec, and one from its end or, where the
-// process ended first, from when it was last read.
+// RSS is how much memory of a process is resident. A trace has one from just before the
+// probes were attached, one after each exec, and one from its end. If the process ended
+// first, the last one is the last that was read.
 type RSS struct {
 	Bytes uint64
 }
 
 // Attachment is a file that belongs to the trace.
 type Attachment struct {
-	Name string // says what it is: "maps", "pageflags", "side"
-	Path string // relative to the trace's folder if it lies below it
+	Name string // what it is: "maps", "pageflags", "side"
+	Path string // relative to the trace's folder if the file is in or below it
 }
 
-// Exec says that the process replaced its program.
+// Exec records that the process replaced its program.
 type Exec struct {
 	Name string // new command name
 }
 
-// Exit says that the thread Record.TID ended, or the whole process.
+// Exit records that the thread Record.TID ended, or with Process the whole process.
 type Exit struct {
 	Process bool
 }
 
 // LostPaused is the reason of a pause: nothing was recorded from Lost.Since to
-// Record.Time. Its count is 1, and how many events are missing is not known.
+// Record.Time. Its Count is 1; the number of missing events is unknown.
 const LostPaused = "paused"
 
-// LostNames is the reason for mappings and names of threads that became known late:
-// stacks through these mappings, and these threads may lack their names between
-// Lost.Since and Record.Time. No call is missing.
+// LostNames is the reason of mappings and thread names that became known late. Between
+// Lost.Since and Record.Time, stacks through these mappings may lack names, and so may
+// these threads. No call is missing.
 const LostNames = "sideband lost"
 
-// Lost says that events are missing from the trace before this point.
+// Lost records that events are missing from the trace before this point.
 type Lost struct {
 	Count  uint64
-	Reason string // one of the tracer's loss reasons, as "ring full"
+	Reason string // one of the tracer's reasons of losses, as "ring full"
 	Since  int64  // the loss happened after this time and before Record.Time; 0 if unknown
 }
 
-// Events returns how many events are missing: none if names alone are.
+// Events returns the number of missing events. It is 0 if only names are missing.
 func (l *Lost) Events() uint64 {
 	if l.Reason == LostNames {
 		return 0
@@ -265,11 +265,10 @@ func (l *Lost) Events() uint64 {
 type Opaque struct {
 	Format string // name of the format
 	ID     uint32 // packet type as that format numbers it
-	Data   []byte // payload without the packet's head
+	Data   []byte // payload, without the packet's header
 }
 
-// Clone returns a copy of r's valid payload that shares no memory with a
-// reader's buffers.
+// Clone returns a copy of r whose valid payload shares no slice with r.
 func (r *Record) Clone() *Record {
 	c := *r
 	switch r.Kind {

@@ -8,7 +8,7 @@ import (
 // Reader is a source of records: the tracer, a decoder, a filter.
 type Reader interface {
 	// ReadRecord fills r with the next record. What r refers to is valid
-	// until the next call. It returns io.EOF at the end of a whole trace; a
+	// until the next call. At the end of a whole trace it returns io.EOF. A
 	// trace that was cut yields all its whole records and then a
 	// *SyntaxError that wraps ErrTruncated.
 	ReadRecord(r *Record) error
@@ -16,11 +16,11 @@ type Reader interface {
 
 // Writer is a sink of records: an encoder, or what keeps records for one.
 type Writer interface {
-	// WriteRecord takes over what it needs of r before it returns. A kind
-	// that the format has no place for is dropped without an error; the
-	// format's page in docs/formats lists them.
+	// WriteRecord writes r and keeps no reference to it. It drops a kind that
+	// the format has no place for, without an error; the format's page in
+	// docs/formats lists these kinds.
 	WriteRecord(r *Record) error
-	// Flush passes everything written so far on to the underlying writer.
+	// Flush writes everything buffered to the underlying writer.
 	Flush() error
 	// Close completes the output (trailer, index …) and flushes it. It does
 	// not close the underlying writer.
@@ -44,8 +44,8 @@ func Copy(w Writer, r Reader) error {
 	}
 }
 
-// Load reads a whole trace into memory. With an error it returns the records
-// read so far. The caller owns them.
+// Load reads a whole trace into memory. The caller owns the records. With an error it
+// returns the records before the error.
 func Load(r Reader) ([]*Record, error) {
 	var (
 		all []*Record

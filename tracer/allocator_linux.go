@@ -149,7 +149,7 @@ func (p *Plan) tracedLibraries() []*library {
 			}
 			if len(texts) == maxTexts {
 				a.Traced, a.Why = false, fmt.Sprintf("more than %d files", maxTexts)
-				p.options.warnf("the allocator of %s is not traced: it is one more than %d files: choose by --library", a.Path, maxTexts)
+				p.options.warnf("the allocator of %s is not traced: at most %d files with allocators are", a.Path, maxTexts)
 				continue
 			}
 			texts = append(texts, a.lib)

@@ -251,7 +251,7 @@ func TestAllocatorChoice(t *testing.T) {
 		"unknown": {func(o *Options) { o.Allocators = []string{"hoard"} }, `unknown allocator "hoard"`},
 		"prefix":  {func(o *Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
 		"file":    {func(o *Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
-		"symbol":  {func(o *Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, both of which --symbol has to name"},
+		"symbol":  {func(o *Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, whose addresses must both be given"},
 		"name":    {func(o *Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
 	} {
 		o := Options{PID: child.PID}

@@ -159,7 +159,7 @@ func (c *choice) check(p *Plan) error {
 	for name := range c.symbols {
 		prefix, _ := splitName(name)
 		if !c.used || !have(func(a *Allocator) bool { return a.Prefix == prefix && a.lib.given != nil }) {
-			return missing("functions " + prefix + "malloc and " + prefix + "free, both of which --symbol has to name")
+			return missing("functions " + prefix + "malloc and " + prefix + "free, whose addresses must both be given")
 		}
 	}
 	return nil

@@ -119,7 +119,7 @@ func (s *namedSearch) warn(o *Options) {
 	for i := range s.known {
 		f := &s.known[i]
 		if f.Owner != "" && !slices.ContainsFunc(s.probes, func(n namedProbe) bool { return n.function == f }) {
-			o.warnf("no file of process %d has the function %s of --resource %s so far: it is traced from when one is mapped that has", s.target.pid, f.Symbol, f.Owner)
+			o.warnf("no file of process %d has the function %s of the resource %s so far: it is traced from when a file with it is mapped", s.target.pid, f.Symbol, f.Owner)
 		}
 	}
 }

@@ -177,15 +177,19 @@ func newRing(cpu, size int) (source, error) {
 	return &ringSource{cpu: uint16(cpu), ebpf: m, ring: r}, nil
 }
 
+// ErrLargeBuffer is the error of a buffer for events that is larger than the kernel allows,
+// or than its memory.
+var ErrLargeBuffer = errors.New("the buffer is too large")
+
 func ringError(cpu, size int, err error) error {
 	if errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("make perf buffer on cpu %d: %w", cpu, perfRefused(err))
 	}
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: use a smaller --ring-size", size>>10, cpu, ErrNotPrivileged)
+		return fmt.Errorf("make perf buffer of %d KiB on cpu %d: %w CAP_IPC_LOCK: %w", size>>10, cpu, ErrNotPrivileged, ErrLargeBuffer)
 	}
 	if errors.Is(err, unix.ENOMEM) {
-		return fmt.Errorf("no memory for a ring buffer of %d KiB on cpu %d: use a smaller --ring-size", size>>10, cpu)
+		return fmt.Errorf("make ring buffer of %d KiB on cpu %d: no memory: %w", size>>10, cpu, ErrLargeBuffer)
 	}
 	return fmt.Errorf("make ring buffer of %d KiB on cpu %d: %w", size>>10, cpu, err)
 }

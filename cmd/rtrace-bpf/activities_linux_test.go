@@ -19,7 +19,7 @@ import (
 // (docs/formats/swap.md).
 func TestSwapSwitchesAreWhole(t *testing.T) {
 	child := waiting(t, "activity", append(activityArgs, "pinned")...)
-	r := start(t, child, activityFlags...)
+	r := start(t, child, allActivity...)
 	child.Go()
 	child.Succeed()
 	r.ends(cli.OK)
@@ -47,7 +47,7 @@ func TestSwapActivityOfSeveral(t *testing.T) {
 	testutil.Build(t, "fileuse")
 	children := []*testutil.Child{waiting(t, "activity", activityArgs...), waiting(t, "activity", activityArgs...)}
 	users := waiting(t, "fileuse", t.TempDir())
-	r := startOn(t, append([]string{"--swap-files", "-p", list(append(children, users)...)}, activityFlags...)...)
+	r := startOn(t, append([]string{"--swap-files", "-p", list(append(children, users)...)}, allActivity...)...)
 	for _, child := range append(children, users) {
 		child.Go()
 	}
@@ -69,7 +69,7 @@ func TestSwapActivityUnprivileged(t *testing.T) {
 	var has []uintptr
 	for {
 		child, users := waiting(t, "activity", activityArgs...), waiting(t, "fileuse", t.TempDir())
-		args := append([]string{"--swap-files", "-p", list(child, users), "--ready-file", "ready", "-b", "0"}, activityFlags...)
+		args := append([]string{"--swap-files", "-p", list(child, users), "--ready-file", "ready", "-b", "0"}, allActivity...)
 		cmd, dir := unprivileged(t, has, args...)
 		r := &running{Child: testutil.Start(t, cmd), t: t, dir: dir}
 		recorded := testutil.FileOrEnd(t, filepath.Join(dir, "ready"), r.Child)

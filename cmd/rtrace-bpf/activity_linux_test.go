@@ -111,7 +111,7 @@ const (
 
 func swapActivity(t *testing.T, build testutil.Builder) {
 	child := waitingOf(t, build, "activity", activityArgs...)
-	r := start(t, child, activityFlags...)
+	r := start(t, child, allActivity...)
 	child.Go()
 	child.Succeed()
 	r.ends(cli.OK)
@@ -120,8 +120,8 @@ func swapActivity(t *testing.T, build testutil.Builder) {
 }
 
 var (
-	activityArgs  = []string{"3", fmt.Sprint(activityRounds), fmt.Sprint(activityTime.Milliseconds())}
-	activityFlags = []string{"--format", "swap", "--swap-sample", samplePeriod.String(), "--swap-switches", "--swap-syscalls", "all"}
+	activityArgs = []string{"3", fmt.Sprint(activityRounds), fmt.Sprint(activityTime.Milliseconds())}
+	allActivity  = []string{"--format", "swap", "--swap-sample", samplePeriod.String(), "--swap-switches", "--swap-syscalls", "all"}
 )
 
 // checkActivity compares a trace with what the program activity says, which has ended.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,26 +11,73 @@ import (
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/tracer"
 )
 
-// allocatorConfig is what of the allocators is traced.
-type allocatorConfig struct {
-	names   []string
-	library string
-	symbols symbols
+// allocatorFlags select which allocators are traced, and what of their calls and of the
+// heap is recorded.
+type allocatorFlags struct {
+	names      []string
+	library    string
+	symbols    symbols
+	minSize    flags.Size // of blocks
+	args       bool
+	operators  string
+	noLive     bool
+	heapGrowth bool
+	heapInfo   bool
 }
 
-func (c *allocatorConfig) declare(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.names, "allocator", nil, "trace only the allocator `NAME`: "+strings.Join(tracer.AllocatorKinds(), ", ")+
-		", or prefix:P for functions called Pmalloc, Pfree and so on; may be repeated (default: what serves the process, the C library's, and those with known prefixes)")
+func (a *allocatorFlags) declare(f *pflag.FlagSet) {
+	f.StringArrayVar(&a.names, "allocator", nil, "trace only the allocator `NAME`: "+strings.Join(tracer.AllocatorKinds(), ", ")+
+		", or prefix:P for functions called Pmalloc, Pfree and so on; may be repeated (default: the allocator that serves the process, the C library's, and those with known prefixes)")
 	flags.Offer(f, "allocator", tracer.AllocatorKinds()...)
-	f.StringVar(&c.library, "library", "", "trace only the allocator that the mapped file `PATH` defines")
-	f.Var(&c.symbols, "symbol", "an allocator's function whose name the program, or the file of --library, has lost: `NAME=ADDR` with the address as nm prints it; may be repeated")
+	f.StringVar(&a.library, "library", "", "trace only the allocator that the mapped file `PATH` defines")
+	f.Var(&a.symbols, "symbol", "the address of an allocator's function that the program, or the file of --library, has no symbol for: `NAME=ADDR`, with the address as nm prints it; may be repeated")
+	f.Var(&a.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
+	f.BoolVar(&a.args, "args", false, "also record the arguments of calls of allocators: size, nmemb, alignment, ptr; calls of other modules always have theirs")
+	f.Var(flags.Word(&a.operators, "all", "all", "new", "none"), "operators", "record C++ operators of `WHICH` kind under their own names, instead of the malloc and free that they call: all, new or none; each name costs one more probe on each such call, a delete two in most programs")
+	f.BoolVar(&a.noLive, "no-live", false, "do not track live blocks: uses less memory, and the summary has no live blocks")
+	f.BoolVar(&a.heapGrowth, "heap-growth", false, "also record the memory that the allocator gets from the system; mtrc always contains it")
+	f.BoolVar(&a.heapInfo, "heap-info", false, "end the trace with the state of the heap, as mallinfo reports it; values that need symbols of the C library are 0 without them, and a message and the side file name these values")
 }
 
-func (c *allocatorConfig) set(o *tracer.Options) {
-	o.Allocators, o.Library, o.Symbols = c.names, c.library, c.symbols
+// checkValues returns an error if an allocator's name is unknown, with the name that was
+// probably meant.
+func (a *allocatorFlags) checkValues(*config) error {
+	o := tracer.Options{PID: anyPID, Allocators: a.names}
+	err := o.Check()
+	if err == nil {
+		return nil
+	}
+	for _, name := range a.names {
+		if meant := cli.Nearest(name, tracer.AllocatorKinds()); meant != "" && meant != name {
+			return fmt.Errorf("--allocator %s: did you mean --allocator %s?", cli.Word(name), meant)
+		}
+	}
+	return fmt.Errorf("--allocator: %w", err)
+}
+
+// checkHeapInfo returns an error if other flags leave no place for the state of the heap.
+func (a *allocatorFlags) checkHeapInfo(c *config) error {
+	switch {
+	case !a.heapInfo:
+		return nil
+	case !slices.Contains([]string{"sprtrace", "text", "jsonl", "nettrace"}, c.format.name):
+		return fmt.Errorf("--heap-info: %s has no place for the state of the heap; sprtrace, text, nettrace and jsonl have", c.format.name)
+	case c.dotnet.alone():
+		return errors.New("--heap-info does not go with --dotnet alone: the runtime has its own heap")
+	}
+	return nil
+}
+
+// set sets the options of allocators.
+func (a *allocatorFlags) set(o *tracer.Options) error {
+	o.Allocators, o.Library, o.Symbols = a.names, a.library, a.symbols
+	o.MinSize, o.Args, o.NoLive = uint64(a.minSize), a.args, a.noLive
+	o.Operators, o.HeapGrowth = tracer.OperatorChoices()[a.operators], a.heapGrowth
+	return nil
 }
 
 // symbols are addresses of functions, given as NAME=ADDR.

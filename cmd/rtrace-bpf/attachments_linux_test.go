@@ -21,7 +21,7 @@ import (
 func attachedTo(t *testing.T, path string) (all []string) {
 	t.Helper()
 	for _, r := range load(t, path) {
-		if r.Kind == trace.KindAttachment && r.Attachment.Name != sideAttachment {
+		if r.Kind == trace.KindAttachment && r.Attachment.Name != "side" {
 			all = append(all, r.Attachment.Name+"="+r.Attachment.Path)
 		}
 	}
@@ -129,9 +129,9 @@ func TestAttachRefused(t *testing.T) {
 		says  string
 	}{
 		"missing":   {[]string{"--attach", "a=" + file, "--attach", "b=" + filepath.Join(dir, "nothing")}, cli.Failed, "attach b: open "},
-		"fifo":      {[]string{"--attach", "a=" + fifo}, cli.Failed, "is no regular file"},
-		"folder":    {[]string{"--attach", "a=" + dir}, cli.Failed, "is no regular file"},
-		"to a pipe": {[]string{"-o", output, "--attach", "a=" + file}, cli.Usage, "is no file: name a file or a directory"},
+		"fifo":      {[]string{"--attach", "a=" + fifo}, cli.Failed, "is not a regular file"},
+		"folder":    {[]string{"--attach", "a=" + dir}, cli.Failed, "is not a regular file"},
+		"to a pipe": {[]string{"-o", output, "--attach", "a=" + file}, cli.Usage, "is not a regular file: name a file or a directory"},
 	} {
 		cmd := command(t, append([]string{"-p", fmt.Sprint(child.PID)}, test.flags...)...)
 		cmd.Dir = t.TempDir()

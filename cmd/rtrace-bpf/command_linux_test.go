@@ -179,7 +179,7 @@ func TestLaunchStatus(t *testing.T) {
 		"nothing":         {nil, nil, 125, "the command is missing: write it after --"},
 		"process as well": {[]string{"-p", "1"}, touch, 125, "a command is traced alone"},
 		"wait":            {[]string{"--wait", "--comm", "x"}, touch, 125, "traced from its start without it"},
-		"dotnet":          {[]string{"--dotnet"}, touch, 125, "asks a running process"},
+		"dotnet":          {[]string{"--dotnet"}, touch, 125, "needs a running process"},
 		"standard output": {[]string{"-o", "-"}, touch, 125, "standard output is the command's"},
 		"dry run":         {[]string{"--dry-run"}, touch, 0, ""},
 	} {

@@ -20,7 +20,7 @@ func TestBashCompletion(t *testing.T) {
 	bash := testutil.Installed(t, "bash")
 	dir := t.TempDir()
 	script := filepath.Join(dir, "completion")
-	program := cli.Program{Page: new(config).page()}
+	program := cli.Program{Page: page()}
 	if err := os.WriteFile(script, []byte(program.Bash()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestOffers(t *testing.T) {
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
 		"max-rate": true, "max-size": true, "max-processes": true, "verbose": true,
 	}
-	for _, group := range new(config).page().Flags {
+	for _, group := range page().Flags {
 		for _, f := range group.Flags {
 			if f.Value != "" && (f.Offer.Things == cli.OfferNothing) != nothing[f.Long] {
 				t.Errorf("--%s: offers %v", f.Long, f.Offer)

@@ -42,7 +42,7 @@ func TestDirectoryIsMade(t *testing.T) {
 	}
 	for output, want := range map[string]string{
 		"no/such/":  "make the directory no/such: open no: no such file or directory",
-		"no/such/t": "hint: the directory is missing; make it first: mkdir -p no/such",
+		"no/such/t": "hint: the directory is missing; create it first: mkdir -p no/such",
 	} {
 		if got := traced(output); got.code != int(ownFailure) || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit code %d, %s, want %s", output, got.code, got.stderr, want)

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/cli/rtrace-bpf.md")
 // Docs -update refreshes it.
 func TestDocs(t *testing.T) {
 	var want bytes.Buffer
-	if err := new(config).page().WriteMarkdown(&want); err != nil {
+	if err := page().WriteMarkdown(&want); err != nil {
 		t.Fatal(err)
 	}
 	const path = "../../docs/cli/rtrace-bpf.md"
@@ -39,7 +39,7 @@ func TestDocs(t *testing.T) {
 
 // Each flag that README.md, docs/ and the examples of the help use is in the help.
 func TestDocumentedCommands(t *testing.T) {
-	page := new(config).page()
+	page := page()
 	all := testutil.DocumentedCommands(t, name)
 	if len(all) < 20 {
 		t.Errorf("only %d commands were found", len(all))
@@ -61,7 +61,7 @@ func TestDocumentedCommands(t *testing.T) {
 // Help is a screen, with the flags that most people need.
 func TestHelpIsAScreen(t *testing.T) {
 	var text bytes.Buffer
-	if err := new(config).page().WriteHelp(&text, cli.Brief); err != nil {
+	if err := page().WriteHelp(&text, cli.Brief); err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(text.Bytes(), []byte("\n")); n > cli.ScreenLines {

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/linux/dotnet"
+	"rtrace-bpf/internal/recording/output"
 )
 
-// dotnetConfig is what is asked of the runtime of .NET.
-type dotnetConfig struct {
+// dotnetFlags select the events of the .NET runtime that are recorded.
+type dotnetFlags struct {
 	on        bool
 	native    bool
 	perfMap   bool
@@ -20,33 +22,40 @@ type dotnetConfig struct {
 	providers []string
 }
 
-func (d *dotnetConfig) declare(f *pflag.FlagSet) {
-	f.BoolVar(&d.on, "dotnet", false, "ask the runtime of a process of .NET for its events, instead of tracing its allocator")
-	f.BoolVar(&d.native, "native", false, "with --dotnet, trace its allocator as well: one trace of both, by time, in nettrace or jsonl, written when the recording has ended")
-	f.StringArrayVar(&d.providers, "dotnet-events", nil, "with --dotnet, stream the events of `PROVIDER[:KEYWORDS[:LEVEL]]`, keywords in hexadecimal, level 1 to 5; may be repeated (default: those of the runtime about allocations and collections)")
-	f.BoolVar(&d.noRundown, "dotnet-no-rundown", false, "with --dotnet, leave out the names of methods, which come at the end and are megabytes")
-	f.BoolVar(&d.perfMap, "dotnet-perf-map", false, "trace the allocator of a process of .NET, and name the code in its stacks that the runtime has compiled: it is asked for a perf map until the end, and the names go into the trace or its side file")
+func (d *dotnetFlags) declare(f *pflag.FlagSet) {
+	f.BoolVar(&d.on, "dotnet", false, "record the events of a process's .NET runtime, instead of tracing its allocator")
+	f.BoolVar(&d.native, "native", false, "with --dotnet, trace the allocator as well: one trace of both, ordered by time, in nettrace or jsonl, which is written when the recording has ended")
+	f.StringArrayVar(&d.providers, "dotnet-events", nil, "with --dotnet, record the events of `PROVIDER[:KEYWORDS[:LEVEL]]`, with hexadecimal keywords and a level from 1 to 5; may be repeated (default: the runtime's events about allocations and collections)")
+	f.BoolVar(&d.noRundown, "dotnet-no-rundown", false, "with --dotnet, leave out the names of methods, which the runtime sends at the end and which take megabytes")
+	f.BoolVar(&d.perfMap, "dotnet-perf-map", false, "trace the allocator of a .NET process, and name the compiled code in its stacks: the runtime writes a perf map until the end, and the names go into the trace or its side file")
 }
 
-func (d *dotnetConfig) check(c *config) error {
+// alone reports whether the events of the runtime are all that is recorded.
+func (d *dotnetFlags) alone() bool { return d.on && !d.native }
+
+func (d *dotnetFlags) check(c *config) error {
 	if _, err := d.session(); err != nil {
 		return err
 	}
 	switch {
 	case !d.on && (len(d.providers) > 0 || d.noRundown):
 		return errors.New("--dotnet-events and --dotnet-no-rundown go with --dotnet")
-	case d.on && d.perfMap && !d.native:
+	case d.alone() && d.perfMap:
 		return errors.New("--dotnet-perf-map is for native stacks, which --dotnet has with --native only")
-	case d.on && c.dryRun && !d.native:
-		return errors.New("--dry-run is about probes, and --dotnet puts none without --native")
-	case d.on && c.maxSize > 0:
+	case d.alone() && c.limits.dryRun:
+		return errors.New("--dry-run is about probes, and --dotnet has none without --native")
+	case d.on && c.limits.maxSize > 0:
 		return errors.New("--max-size does not go with --dotnet")
+	case d.native && !d.on:
+		return errors.New("--native goes with --dotnet: without both, native calls alone are traced")
+	case d.native && !output.WholeFormat(c.format.name):
+		return cli.Usagef("%s cannot hold events of a runtime next to native calls: write nettrace or jsonl", c.format.name)
 	}
-	return d.checkBeside(c)
+	return nil
 }
 
-// What is streamed by default: collections and allocations, one in about 100 KB,
-// and those that .NET 10 samples.
+// The default selects the events of collections and of allocations, one for about every
+// 100 KB, and the samples of .NET 10.
 const (
 	runtimeProvider  = "Microsoft-Windows-DotNETRuntime"
 	usualKeywords    = 0x1 | 0x80000000000
@@ -57,8 +66,8 @@ const (
 	informationLevel = 4
 )
 
-// session returns what is asked for.
-func (d *dotnetConfig) session() (dotnet.Config, error) {
+// session returns the selected events.
+func (d *dotnetFlags) session() (dotnet.Config, error) {
 	c := dotnet.Config{Stacks: true, Rundown: !d.noRundown}
 	for _, text := range d.providers {
 		p, err := parseProvider(text)
@@ -73,7 +82,7 @@ func (d *dotnetConfig) session() (dotnet.Config, error) {
 	return c, nil
 }
 
-// parseProvider takes PROVIDER[:KEYWORDS[:LEVEL]] apart.
+// parseProvider parses PROVIDER[:KEYWORDS[:LEVEL]].
 func parseProvider(text string) (dotnet.Provider, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	keywords, level, _ := strings.Cut(rest, ":")

@@ -219,7 +219,7 @@ func TestDotnetUsage(t *testing.T) {
 		"level":       {[]string{"--dotnet-events", "P:1:6"}, cli.Usage, "the level is 1 to 5"},
 		"perf map":    {[]string{"--dotnet-perf-map"}, cli.Usage, "which --dotnet has with --native only"},
 		"dry run":     {[]string{"--dry-run"}, cli.Usage, "--dry-run"},
-		"format":      {[]string{"--native", "--format", "sprtrace"}, cli.Usage, "sprtrace cannot hold events of a runtime beside native calls: write nettrace or jsonl"},
+		"format":      {[]string{"--native", "--format", "sprtrace"}, cli.Usage, "sprtrace cannot hold events of a runtime next to native calls: write nettrace or jsonl"},
 		"two native":  {[]string{"--native", "-p", "1"}, cli.Usage, "--dotnet takes one process, and 2 are selected"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/linux/dotnet"
 	"rtrace-bpf/internal/linux/proc"
+	recorder "rtrace-bpf/internal/recording/dotnet"
 	"rtrace-bpf/internal/testutil"
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
@@ -218,7 +219,7 @@ func TestDotnetLiveNative(t *testing.T) {
 		switch {
 		case r.Kind == trace.KindFunction:
 			functions = append(functions, r.Function)
-		case r.Kind == trace.KindCall && r.Call.Resource >= managedResource:
+		case r.Kind == trace.KindCall && r.Call.Resource >= recorder.FirstResource:
 			threads[r.TID] |= 2
 		case r.Kind == trace.KindCall:
 			threads[r.TID] |= 1
@@ -251,7 +252,7 @@ func (s spans) inStacks(records []*trace.Record) (stacks int, names map[string]b
 	known := map[uint64]string{} // by frame; most come again and again
 	for i := range records {
 		r := records[i]
-		if r.Kind != trace.KindCall || r.Call.Resource >= managedResource {
+		if r.Kind != trace.KindCall || r.Call.Resource >= recorder.FirstResource {
 			continue
 		}
 		found := false
@@ -355,7 +356,7 @@ func TestDotnetLiveNativeSymbols(t *testing.T) {
 			functions = append(functions, r.Function)
 		case r.Kind == trace.KindMapping && strings.HasPrefix(r.Mapping.Path, "/memfd:"):
 			memory++
-		case r.Kind == trace.KindCall && r.Call.Resource < managedResource:
+		case r.Kind == trace.KindCall && r.Call.Resource < recorder.FirstResource:
 			for _, f := range r.Call.Stack.Frames {
 				frames[f] = true
 			}

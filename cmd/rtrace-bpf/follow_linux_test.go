@@ -242,8 +242,8 @@ func TestFollowTooMany(t *testing.T) {
 	l.Ready()
 	l.Go()
 	l.ends(0)
-	l.says("and who comes from it run untraced: 2 processes are traced already, see --max-processes")
-	l.says("1 processes ran untraced, since 2 were traced already")
+	l.says("and the processes that it starts run untraced: 2 processes are traced already, see --max-processes")
+	l.says("1 processes ran untraced, because 2 were traced already")
 	if all := logsOf(t, logs); len(all) != 5 {
 		t.Errorf("%d processes have logged, want 5", len(all))
 	}

@@ -207,34 +207,6 @@ func TestHeapInfoWithoutSymbols(t *testing.T) {
 	}
 }
 
-// Of a process that has ended by itself the state is the last one that was read while it
-// was there.
-func TestHeapInfoOfEnded(t *testing.T) {
-	child := testutil.Spawn(t, testutil.Build(t, "heapinfo"), "0")
-	child.Ready()
-	needSymbols(t, child)
-	h := &heapInfo{pid: child.PID}
-	h.open()
-	defer h.close()
-	child.Go()
-	child.Ready()
-	h.tick()
-	at := h.time
-	child.Go()
-	child.Succeed()
-	h.read(heapTime)
-	if at == 0 || h.time != at {
-		t.Errorf("the state was read at %d and %d", at, h.time)
-	}
-	got := heapFields(&h.last.HeapInfo)
-	for line := range strings.Lines(string(child.Output())) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "break" && fmt.Sprint(got[name]) != value {
-			t.Errorf("%s is %d, want %s", name, got[name], value)
-		}
-	}
-}
-
 // Each window has a state of its own.
 func TestHeapInfoOfWindows(t *testing.T) {
 	child := waiting(t, "heapinfo", "0")
@@ -276,7 +248,7 @@ func TestHeapInfoFlags(t *testing.T) {
 		}
 	}
 	var c config
-	if err := c.parse([]string{"-p", "1"}, surroundings(map[string]string{"SP_RTRACE_MALLINFO": "1"})); err != nil || !c.heapInfo {
-		t.Errorf("SP_RTRACE_MALLINFO: %v, %v", c.heapInfo, err)
+	if err := c.parse([]string{"-p", "1"}, surroundings(map[string]string{"SP_RTRACE_MALLINFO": "1"})); err != nil || !c.allocators.heapInfo {
+		t.Errorf("SP_RTRACE_MALLINFO: %v, %v", c.allocators.heapInfo, err)
 	}
 }

@@ -91,7 +91,7 @@ func standalone(t *testing.T) string {
 func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	t.Helper()
 	pid := fmt.Sprint(child.PID)
-	if got := finish(t, limited(t, program, memory, "--dry-run", "-p", pid)); got.code != 0 {
+	if got := finish(t, limited(t, program, memoryLimit, "--dry-run", "-p", pid)); got.code != 0 {
 		t.Errorf("dry run: exit code %d\n%s", got.code, got.stderr)
 	}
 	var all []*running
@@ -102,7 +102,7 @@ func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	for _, format := range formats {
 		dir := t.TempDir()
 		ready := filepath.Join(dir, "ready")
-		cmd := limited(t, program, memory, "-p", pid, "--format", format, "-A", "-o", dir, "--ready-file", ready)
+		cmd := limited(t, program, memoryLimit, "-p", pid, "--format", format, "-A", "-o", dir, "--ready-file", ready)
 		all = append(all, startIn(t, cmd, dir, ready))
 	}
 	child.Go()
@@ -113,9 +113,9 @@ func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	}
 }
 
-// memory is what the command gets along with, in bytes: what the Go runtime and
+// memoryLimit is what the command gets along with, in bytes: what the Go runtime and
 // the program's own data take, with two CPUs.
-const memory = 256 << 20
+const memoryLimit = 256 << 20
 
 // lie is an ELF file whose parts are said to be of these sizes. The file is
 // sparse, so that they are there, as zeros.

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -80,31 +76,5 @@ func TestKeeperIsStopped(t *testing.T) {
 			child.Go()
 			child.Succeed()
 		})
-	}
-}
-
-// A second signal does not wait for the probes to be removed.
-func TestRemovalIsNotWaitedFor(t *testing.T) {
-	hurry := make(chan struct{})
-	close(hurry)
-	var out bytes.Buffer
-	x := session{config: &config{}, hurry: hurry, status: &status{w: &out}}
-	never := make(chan struct{})
-	defer close(never)
-	err := x.await(func() error {
-		<-never
-		return nil
-	})
-	if !errors.Is(err, errRemovalHurried) {
-		t.Errorf("the error is %v", err)
-	}
-	r := &recording{config: &config{quiet: true}, following: &following{}, ends: []end{{err: err}, {err: err}}}
-	if err := r.outcome(); err == nil || strings.Count(err.Error(), "second signal") != 1 {
-		t.Errorf("of several: %v", err)
-	}
-	want := os.ErrPermission
-	x.hurry = nil
-	if err := x.await(func() error { return want }); !errors.Is(err, want) {
-		t.Errorf("the error is %v, want %v", err, want)
 	}
 }

@@ -128,7 +128,7 @@ func TestStrictInEachFormat(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			r, path := overflowing(t, format, pairs, "--strict")
 			r.ends(cli.Failed)
-			r.says("ring full: events were lost, and --strict ends the trace then")
+			r.says("ring full: events were lost, and the trace ends at the first loss")
 			all := shown(t, path+where.side, where.line)
 			if len(all) != 1 {
 				t.Errorf("lost by the file: %v; want the first reason alone", all)

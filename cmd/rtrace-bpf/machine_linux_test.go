@@ -397,7 +397,7 @@ func TestSwapLeaksWithoutFile(t *testing.T) {
 	defer end.Close()
 	cmd := command(t, "-p", fmt.Sprint(child.PID), "--format", "swap", "--swap-lsan", "-o", fifo)
 	res := finish(t, cmd)
-	if res.code != int(cli.Failed) || !strings.Contains(res.stderr, "--swap-lsan is a file beside the trace") {
+	if res.code != int(cli.Failed) || !strings.Contains(res.stderr, "--swap-lsan writes files to the directory of the trace") {
 		t.Errorf("exit code %d: %s", res.code, res.stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {

@@ -1,5 +1,5 @@
-// Rtrace-bpf traces the allocator of a running process with eBPF and writes
-// what it sees as a trace. See docs/cli/rtrace-bpf.md.
+// Rtrace-bpf traces the allocator of running processes with eBPF and writes their events as
+// traces. See docs/cli/rtrace-bpf.md.
 package main
 
 import (
@@ -23,14 +23,13 @@ func main() {
 	tracer.RunAsChild()
 	raw, _ := unix.Getpriority(unix.PRIO_PROCESS, 0) // cannot fail for the own one
 	env := settings{variable: os.Getenv, nice: 20 - raw, launched: new(atomic.Bool)}
-	// Without the right to it the tracer works all the same, but may lose events on a busy machine.
+	// Without the right to do this, the tracer works, but may lose events on a busy machine.
 	_ = tracer.Prioritize()
-	// A reader of our output that goes away is an error of the write, after
-	// which the probes are removed in order. A command that we start would inherit
-	// it if the signal were ignored.
+	// If the reader of the output goes away, the write fails, and the probes are removed in
+	// order. An ignored signal would be inherited by the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
-	// Those who do not listen to these, or not yet, must not end by them.
+	// These signals must not end rtrace-bpf before it handles them, or if it does not.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGUSR1, unix.SIGUSR2)
 	hurry := make(chan struct{})
 	env.hurry = hurry
@@ -40,24 +39,23 @@ func main() {
 		cancel()
 		next()
 		close(hurry)
-		// The third one does not even let the file be completed.
+		// The third one ends rtrace-bpf before the files are complete.
 		next()
 		os.Exit(int(cli.Failed))
 	}()
 	os.Exit(int(run(ctx, cli.FileStreams(os.Stdin, os.Stdout, os.Stderr), os.Args[1:], env)))
 }
 
-// settings are what the program has from its surroundings but for the command line.
+// settings are what the program gets from its environment besides the command line.
 type settings struct {
 	variable func(name string) string // of the environment; nil for none
 	hurry    <-chan struct{}          // closed at the second signal: to end at once
 	nice     int                      // the nice value with which it was started
-	launched *atomic.Bool             // set when there is a command, to which the terminal's signals belong
+	launched *atomic.Bool             // set while the terminal's signals are for a command; nil in tests
 }
 
-// signals returns a function that waits for the next signal that is to end the
-// recording. Those of a terminal's keys end the command that is traced, if one is, or
-// are what it makes of them.
+// signals returns a function that waits for the next signal that ends the recording. If a
+// command is traced, signals of a terminal's keys are for the command.
 func (env *settings) signals() func() {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -70,42 +68,42 @@ func (env *settings) signals() func() {
 	}
 }
 
-// run is the whole program. Cancelling ctx ends the recording as planned.
+// run is the whole program. When ctx ends, the recording ends as planned.
 func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
 	var c config
 	if len(args) == 2 && args[0] == "--generate" { // for make install
-		program := cli.Program{Page: c.page()}
+		program := cli.Program{Page: page()}
 		return cli.Report(s.Err, name, program.Generate(args[1], "rtrace"))
 	}
 	err := c.parse(args, env)
 	if err == nil {
 		err = c.checkTerminal(s)
 	}
-	if err == nil && !c.quiet {
-		for _, w := range c.warnings {
+	if err == nil && !c.general.quiet {
+		for _, w := range c.general.warnings {
 			fmt.Fprintln(s.Err, name+": warning: "+w)
 		}
 	}
-	if c.command != nil && err == nil && !c.version {
+	if c.command != nil && err == nil && !c.general.version {
 		return launched(ctx, s, &c, env)
 	}
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		err = c.page().WriteHelp(s.Out, c.flags.Topic())
+		err = page().WriteHelp(s.Out, c.flags.Topic())
 	case err != nil:
 		err = &cli.UsageError{Err: err}
-	case c.version:
+	case c.general.version:
 		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
 	case c.modules.list:
 		err = c.modules.print(s.Out)
-	case c.ask.any():
-		err = c.ask.tell(ctx, s.Err, c.quiet)
-	case c.dotnet.on && !c.dotnet.native:
-		err = recordDotnet(ctx, s, &c, env.hurry)
-	case c.wait.on:
-		err = recordNext(ctx, s, &c, env.hurry)
+	case c.remote.any():
+		err = c.remote.send(ctx, s.Err, c.general.quiet)
+	case c.dotnet.alone():
+		err = recordDotnet(ctx, s, &c, env)
+	case c.target.wait:
+		err = recordNext(ctx, s, &c, env)
 	default:
-		err = recordAll(ctx, s, &c, env.hurry)
+		err = recordAll(ctx, s, &c, env)
 	}
 	code := cli.Report(s.Err, name, err)
 	if code == cli.Usage && (c.command != nil || slices.Contains(args, "--")) {

@@ -61,7 +61,7 @@ func kindOfVariable(name string) string {
 	if slices.ContainsFunc(variables, func(v variable) bool { return v.name == name }) {
 		return "taken"
 	}
-	for _, u := range unheeded {
+	for _, u := range ignoredVariables {
 		if u.name == name {
 			return "warned"
 		}

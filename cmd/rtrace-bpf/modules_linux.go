@@ -10,25 +10,31 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/recording/memory"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/modules"
 )
 
-// memoryModule is the name of the module that traces allocators, which package tracer has.
+// pagemapModule is the name of the module that attaches files about pages, which has no
+// calls.
+const pagemapModule = "pagemap"
+
+// memoryModule is the name of the module that traces allocators, which is part of package
+// tracer.
 const memoryModule = "memory"
 
-// moduleConfig is what is traced.
-type moduleConfig struct {
+// moduleFlags select the modules: what is traced besides memory, or instead of it.
+type moduleFlags struct {
 	enabled   string
 	resources []string
 	list      bool
 }
 
-func (m *moduleConfig) declare(f *pflag.FlagSet) {
-	f.StringVarP(&m.enabled, "enable", "e", memoryModule, "trace with the modules of the colon-separated `LIST`, as memory:file; --list tells of them")
+func (m *moduleFlags) declare(f *pflag.FlagSet) {
+	f.StringVarP(&m.enabled, "enable", "e", memoryModule, "trace with the modules of the colon-separated `LIST`, such as memory:file; --list shows them")
 	flags.OfferSeveral(f, "enable", ":", moduleNames()...)
-	f.StringArrayVar(&m.resources, "resource", nil, "trace what functions of the program or its libraries allocate and free, as `NAME:alloc=FUNCTION(id=ret,size=arg1),free=FUNCTION(id=arg1)`; may be repeated. id is ret, argN or *argN, what the function stores there; size argN, argN*argM or a number (default 1); realloc= is one more kind, and ok=zero, nonzero or any says when an allocation has succeeded. Of nested calls only the outermost counts")
-	f.BoolVarP(&m.list, "list", "l", false, "list the modules and their functions and end")
+	f.StringArrayVar(&m.resources, "resource", nil, "trace what functions of the program or its libraries allocate and free: `NAME:alloc=FUNCTION(id=ret,size=arg1),free=FUNCTION(id=arg1)`; may be repeated. id is ret, argN, or *argN, the value that the function stores there; size is argN, argN*argM or a number (default 1). realloc= is one more kind of function, and ok=zero, nonzero or any is the result of a successful allocation. Of nested calls, only the outermost counts")
+	f.BoolVarP(&m.list, "list", "l", false, "list the modules and their functions, and exit")
 }
 
 // moduleNames returns the names of all modules.
@@ -40,8 +46,8 @@ func moduleNames() []string {
 	return names
 }
 
-// meantModules returns the list that was probably meant by one with something wrong,
-// commas for colons or names that are nearly right; empty if that is not known.
+// meantModules returns the list that was probably meant: with colons for commas, and
+// names for nearly the same ones. It returns an empty string if a name is unknown.
 func meantModules(list string) string {
 	names := strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ',' || c == ' ' })
 	for i, name := range names {
@@ -54,19 +60,19 @@ func meantModules(list string) string {
 	return strings.Join(names, ":")
 }
 
-// has says whether a module is chosen.
-func (m *moduleConfig) has(module string) bool {
+// has reports whether a module is selected.
+func (m *moduleFlags) has(module string) bool {
 	return slices.ContainsFunc(strings.Split(m.enabled, ":"), func(name string) bool { return moduleName(name) == module })
 }
 
-// memory says whether allocators are traced: also where there is nothing but the module
-// about pages, which is about those of their blocks.
-func (m *moduleConfig) memory() bool {
+// memory reports whether allocators are traced. They are also if the only module is the one
+// about pages, which describes the pages of their blocks.
+func (m *moduleFlags) memory() bool {
 	return m.has(memoryModule) || m.has(pagemapModule) && !strings.Contains(m.enabled, ":")
 }
 
-// set chooses the modules. As with sp-rtrace their order is that of the trace.
-func (m *moduleConfig) set(o *tracer.Options) (err error) {
+// set sets the options of modules. Their order is that of the trace, as in sp-rtrace.
+func (m *moduleFlags) set(o *tracer.Options) (err error) {
 	names := strings.Split(m.enabled, ":")
 	for i, name := range names {
 		names[i] = moduleName(name)
@@ -90,9 +96,9 @@ func (m *moduleConfig) set(o *tracer.Options) (err error) {
 }
 
 // print lists the modules.
-func (m *moduleConfig) print(w io.Writer) error {
+func (m *moduleFlags) print(w io.Writer) error {
 	fmt.Fprintf(w, "%-10s memory of allocators: malloc, free and their like, C++ operators\n", memoryModule)
-	fmt.Fprintf(w, "%-10s what the kernel says of each page at the end of the trace: the attachments %s\n", pagemapModule, strings.Join(pagemapAttachments, " and "))
+	fmt.Fprintf(w, "%-10s the kernel's flags of each page at the end of the trace: the attachments %s\n", pagemapModule, strings.Join(memory.PageFiles, " and "))
 	for _, x := range modules.All() {
 		fmt.Fprintf(w, "%-10s %s: %s\n", x.Name, x.Desc, x.List())
 		for _, r := range x.Resources {
@@ -100,15 +106,4 @@ func (m *moduleConfig) print(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// things tells how many things of each kind came and went.
-func things(counts []tracer.ThingCount) []string {
-	var all []string
-	for _, c := range counts {
-		if c.Allocs+c.Frees > 0 {
-			all = append(all, fmt.Sprintf("%s %d, %d gone", c.Type, c.Allocs, c.Frees))
-		}
-	}
-	return all
 }

@@ -115,13 +115,13 @@ func TestResourceOption(t *testing.T) {
 	}
 	l := launchCommand(t, []string{"--resource", "x:alloc=nosuch_function"}, program)
 	l.ends(0)
-	l.says("has the function nosuch_function of --resource x so far")
+	l.says("has the function nosuch_function of the resource x so far")
 }
 
 // What cannot be is said in one line, before anything is started.
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-e nosuch":                          `no module "nosuch"; --list tells of all`,
+		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
 		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,

@@ -13,16 +13,16 @@ import (
 	"rtrace-bpf/tracer/modules"
 )
 
-// originalConfig is what users of sp-rtrace may type: names of flags that are called
-// otherwise here, and flags that there are no others for. docs/migrating.md has them all.
-type originalConfig struct {
-	execute   bool // a command stands behind the flags, as behind --
-	start     bool // it is traced at once, which is what -- means
+// originalFlags are flags of sp-rtrace: other names of flags, and flags that exist for its
+// users only. docs/migrating.md lists them all.
+type originalFlags struct {
+	execute   bool // a command follows the flags, as after --
+	start     bool // tracing is on from the start, as it is with --
 	libunwind bool
 	signal    toggleSignal
 }
 
-func (o *originalConfig) declare(g *flags.Groups) {
+func (o *originalFlags) declare(g *flags.Groups) {
 	g.Alias("output", "output-dir")
 	g.Alias("depth", "backtrace-depth")
 	g.Alias("no-buffer", "disable-packet-buffering")
@@ -31,7 +31,7 @@ func (o *originalConfig) declare(g *flags.Groups) {
 	f.BoolVarP(&o.start, "start", "s", false, "")
 	f.BoolVarP(&o.libunwind, "libunwind", "u", false, "")
 	f.VarP(&o.signal, "toggle-signal", "S", "")
-	g.Refuse("monitor-size", "M", flags.Valued, "all sizes have stacks: --min-size leaves out small blocks, and rtrace timeline --filter-size chooses afterwards")
+	g.Refuse("monitor-size", "M", flags.Valued, "blocks of all sizes have stacks: --min-size leaves out small blocks, and rtrace timeline --filter-size selects sizes afterwards")
 	g.Refuse("disable-timestamps", "T", flags.Switch, "events are ordered by their times, which cost nothing: leave it out")
 	g.Refuse("listen", "L", flags.Switch, "there is no pipe from the process to listen to: -p PID traces it")
 	g.Refuse("input-file", "i", flags.Valued, "rtrace-bpf reads no traces: rtrace postproc -i FILE does")
@@ -39,16 +39,16 @@ func (o *originalConfig) declare(g *flags.Groups) {
 	g.Refuse("audit", "a", flags.Valued, "nothing is loaded into the process: -e names modules")
 }
 
-// check settles what the flags mean together with ours.
-func (o *originalConfig) check(c *config) error {
+// check resolves what the flags mean together with ours.
+func (o *originalFlags) check(c *config) error {
 	switch {
-	case o.start && c.startPaused:
+	case o.start && c.limits.startPaused:
 		return errors.New("name one of --start and --start-paused")
-	case o.libunwind && c.unwind != tracer.UnwindAuto.String() && c.unwind != tracer.UnwindEH.String():
-		return fmt.Errorf("--libunwind asks for stacks by unwind tables, and --unwind=%s for others", c.unwind)
+	case o.libunwind && c.stacks.unwind != tracer.UnwindAuto.String() && c.stacks.unwind != tracer.UnwindEH.String():
+		return fmt.Errorf("--libunwind asks for stacks from unwind tables, and --unwind=%s for others", c.stacks.unwind)
 	}
 	// As in sp-rtrace, where tracing is off until it is asked for.
-	c.startPaused = c.startPaused || o.execute && !o.start
+	c.limits.startPaused = c.limits.startPaused || o.execute && !o.start
 	return nil
 }
 
@@ -57,7 +57,7 @@ type toggleSignal struct{ text string }
 
 var _ pflag.Value = (*toggleSignal)(nil)
 
-// Set takes the signal that it is anyway.
+// Set accepts the only signal that there is.
 func (s *toggleSignal) Set(text string) error {
 	switch strings.TrimPrefix(text, "SIG") {
 	case "USR1", "10":
@@ -73,13 +73,13 @@ func (s *toggleSignal) String() string { return s.text }
 // Type names the kind of value for pflag.
 func (s *toggleSignal) Type() string { return "signal" }
 
-// otherModules are modules of sp-rtrace that are not here, and why.
+// otherModules are modules of sp-rtrace that do not exist here, and why.
 var otherModules = map[string]string{
 	"audit": "nothing is loaded into the process",
 	"main":  "nothing is loaded into the process",
 }
 
-// insteadOf says what to use instead of the first module that is not here.
+// insteadOf returns what to do about the first module that does not exist here.
 func insteadOf(names []string) string {
 	for _, name := range names {
 		_, err := modules.Select([]string{name})
@@ -87,11 +87,11 @@ func insteadOf(names []string) string {
 			return instead
 		}
 	}
-	return "--list tells of all"
+	return "--list shows all modules"
 }
 
-// moduleName returns the name of a module, also where its file is named, as sp-rtrace
-// takes it.
+// moduleName returns the name of a module. text is the name, or the file of a module of
+// sp-rtrace.
 func moduleName(text string) string {
 	base := path.Base(text)
 	if name, ok := strings.CutPrefix(base, "libsp-rtrace-"); ok {

@@ -26,8 +26,8 @@ type parsed struct {
 
 func (p *parsed) of(c *config) {
 	*p = parsed{
-		c.output, c.postproc.options, c.modules.enabled, c.depth, c.backtraceAll, c.unbuffered, c.startPaused,
-		c.ask.toggle, c.modules.list, c.postproc.on, c.quiet, c.strict, c.follow.on, strings.Join(c.command, " "),
+		c.output.path, c.output.postproc.options, c.modules.enabled, c.stacks.depth, c.stacks.all, c.output.unbuffered, c.limits.startPaused,
+		c.remote.toggle, c.modules.list, c.output.postproc.on, c.general.quiet, c.limits.strict, c.target.follow.on, strings.Join(c.command, " "),
 	}
 }
 
@@ -92,7 +92,7 @@ func TestOriginalOptions(t *testing.T) {
 		{"-p 1 -e ./libother.so", none, plain, `no module "./libother.so"`},
 		{"-x", none, plain, "the command is missing: write it after --"},
 		{"--start --start-paused -p 1", none, plain, "name one of --start and --start-paused"},
-		{"-u --unwind=fp -p 1", none, plain, "--libunwind asks for stacks by unwind tables"},
+		{"-u --unwind=fp -p 1", none, plain, "--libunwind asks for stacks from unwind tables"},
 		{"-S SIGUSR2 -p 1", none, plain, "SIGUSR1 to rtrace-bpf"},
 		{"-m -p 1", none, with(func(p *parsed) { p.follow = true }), ""},
 		{"--managed -p 1", none, with(func(p *parsed) { p.follow = true }), ""},
@@ -101,7 +101,7 @@ func TestOriginalOptions(t *testing.T) {
 		{"-p 1", set("MANAGE_PREPROC", "1"), with(func(p *parsed) { p.follow = true }), ""},
 		{"-p 1 --follow-forks=false", set("MANAGE_PREPROC", "1"), plain, ""},
 		{"-p 1 -m=false", set("MANAGE_PREPROC", "1"), plain, ""},
-		{"-M 16,32 -p 1", none, plain, "-M, --monitor-size: all sizes have stacks"},
+		{"-M 16,32 -p 1", none, plain, "-M, --monitor-size: blocks of all sizes have stacks"},
 		{"-T -p 1", none, plain, "-T, --disable-timestamps: "},
 		{"-L -p 1", none, plain, "-L, --listen: "},
 		{"-i file", none, plain, "rtrace postproc -i FILE"},
@@ -137,7 +137,7 @@ func TestUnheededVariables(t *testing.T) {
 			t.Error("a process is traced that there is not")
 		}
 		for name := range maps.Keys(env) {
-			told := strings.Contains(errOut.String(), name+" is not heeded: ")
+			told := strings.Contains(errOut.String(), name+" is ignored: ")
 			heeded := name == "SP_RTRACE_READY" || name == "SP_RTRACE_START_DIR" || name == "SP_RTRACE_ENABLE_ARGUMENTS" || name == "SP_RTRACE_DISABLE_TIMESTAMP"
 			if told != (quiet == "" && !heeded) {
 				t.Errorf("%q: of %s it is said\n%s", quiet, name, errOut.String())

@@ -162,7 +162,7 @@ func TestPagemapOfEnded(t *testing.T) {
 	child.Go()
 	child.Report()
 	r.ends(cli.OK)
-	r.says("its pages are not told: the process has ended")
+	r.says("its pages are not recorded: the process has ended")
 	if left, err := filepath.Glob(filepath.Join(r.dir, "*-pagemap-*")); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
@@ -171,7 +171,7 @@ func TestPagemapOfEnded(t *testing.T) {
 // What the pages cannot go with is told before anything is attached.
 func TestPagemapFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"--pagemap -o -":                    "--pagemap writes files to the folder of the trace, and -o - has none",
+		"--pagemap -o -":                    "--pagemap writes files to the directory of the trace, and -o - has none",
 		"-e memory:pagemap --format mtrc":   "mtrc has no place for the names of files",
 		"--pagemap --attach maps=f":         "--pagemap attaches maps itself",
 		"-e pagemap --attach pageflags=f":   "--pagemap attaches pageflags itself",

@@ -77,7 +77,7 @@ func TestPostprocFails(t *testing.T) {
 	}{
 		"unknown option": {[]string{"-P", "--nope"}, dir, cli.Usage, "unknown flag --nope"},
 		"late error":     {[]string{"-P", "--sort size"}, dir, cli.Failed, "--sort needs --compress"},
-		"no program":     {[]string{"-P", "-l"}, "/nowhere", cli.Failed, "find rtrace for -P"},
+		"no program":     {[]string{"-P", "-l"}, "/nowhere", cli.Failed, "find rtrace for postprocessing"},
 		"own output":     {[]string{"-P", "-l -o x"}, dir, cli.Usage, "which -o of rtrace-bpf selects"},
 		"other format":   {[]string{"-P", "-l", "--format", "mtrc"}, dir, cli.Usage, "-P goes with --format sprtrace"},
 		"side file":      {[]string{"-P", "-l", "-o", "-", "--side", "x"}, dir, cli.Usage, "-P has no side file"},

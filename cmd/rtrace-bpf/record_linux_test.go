@@ -344,7 +344,7 @@ func TestExecOfAnotherLibrary(t *testing.T) {
 	child.Go()
 	child.Succeed()
 	r.ends(cli.Incomplete)
-	r.says("the process became a program with another allocator or none")
+	r.says("the process executed a program with another allocator or none")
 	if n := count(r.trace(), "malloc"); n != 10 {
 		t.Errorf("%d calls of malloc in the trace, want 10", n)
 	}

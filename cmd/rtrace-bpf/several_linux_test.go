@@ -262,7 +262,7 @@ func TestStrictEndsAll(t *testing.T) {
 	r.Signal(syscall.SIGCONT)
 	r.ends(cli.Failed)
 	r.says(fmt.Sprintf("process %d: ", first.PID))
-	r.says("--strict")
+	r.says("the trace ends at the first loss")
 	r.traceOf(second)
 	second.Go()
 	second.Go()

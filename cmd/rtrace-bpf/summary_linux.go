@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/recording"
+	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )
@@ -19,28 +21,65 @@ const (
 	summaryFrames = 6 // frames of each, at least
 )
 
-// summary prints what was recorded, lost and left live.
-func (x *session) summary(w io.Writer) error {
-	stats := &x.stats
+// summary prints the summary of a trace.
+func (r *reporter) summary(w io.Writer, s *recording.Summary) {
+	stats := &s.Stats
 	fmt.Fprint(w, name, ": ")
-	if !x.alone {
-		fmt.Fprintf(w, "process %d: ", x.pid)
+	if !s.Alone {
+		fmt.Fprintf(w, "process %d: ", s.PID)
 	}
 	fmt.Fprint(w, callCounts(stats))
-	if x.out.Regular() {
-		fmt.Fprintf(w, " in %s (%s)", x.out.Path(), size(uint64(x.out.Size())))
+	if s.Regular {
+		fmt.Fprintf(w, " in %s (%s)", s.Path, status.Bytes(uint64(s.Size)))
 	}
 	fmt.Fprintln(w)
-	x.residentSummary(w, stats)
-	if x.managed != nil {
-		fmt.Fprintf(w, "  %s\n", x.managed.summary())
+	r.growthSummary(w, s.Growth)
+	if s.Runtime != "" {
+		fmt.Fprintf(w, "  %s\n", s.Runtime)
 	}
-	if counts := things(stats.Things); len(counts) > 0 {
+	if counts := resources(stats.Things); len(counts) > 0 {
 		fmt.Fprintf(w, "  of these: %s\n", strings.Join(counts, "; "))
 	}
-	if !x.config.noLive {
+	r.liveSummary(w, stats)
+	r.stackSummary(w, s)
+	for _, remark := range s.Remarks {
+		fmt.Fprintf(w, "  %s: %s\n", r.config.format.name, remark)
+	}
+	if stats.Forks > 0 && !r.config.target.follow.on {
+		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
+	}
+	switch {
+	case stats.LeftBehind:
+		fmt.Fprintln(w, "  a thread other than the main one executed another program: its calls are not traced")
+	case stats.MissesPrograms():
+		fmt.Fprintln(w, "  the process executed a program with another allocator or none: its calls are not traced")
+	}
+	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
+	if stats.Lost[tracer.LossPaused] > 0 {
+		fmt.Fprintf(w, "  paused: %s\n", pauses(stats))
+	}
+	if sites := s.Sites(summarySites); len(sites) > 0 {
+		printSites(w, sites, s.Frame)
+	}
+}
+
+// growthSummary prints how the resident memory grew, and the verdict if it grew elsewhere
+// than in blocks. g is nil if that is not known.
+func (r *reporter) growthSummary(w io.Writer, g *rss.Growth) {
+	if g == nil {
+		return
+	}
+	if g.Elsewhere && !r.config.allocators.noLive {
+		fmt.Fprintf(w, "  %s\n", g.Verdict)
+	}
+	fmt.Fprintf(w, "  RSS: %s at the start, %s at the end\n", status.Bytes(g.Start), status.Bytes(g.End))
+}
+
+// liveSummary prints the blocks that are live at the end.
+func (r *reporter) liveSummary(w io.Writer, stats *tracer.Stats) {
+	if !r.config.allocators.noLive {
 		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
-			stats.LiveBlocks, size(stats.LiveBytes))
+			stats.LiveBlocks, status.Bytes(stats.LiveBytes))
 		if stats.UnknownBlocks > 0 {
 			fmt.Fprintf(w, "  %s\n", unknown(stats))
 		}
@@ -48,40 +87,45 @@ func (x *session) summary(w io.Writer) error {
 	if stats.Unmatched > 0 {
 		fmt.Fprintf(w, "  unmatched frees: %d (of blocks allocated before the trace)\n", stats.Unmatched)
 	}
-	x.stackSummary(w, stats)
-	for _, remark := range encoder.Remarks(x.encoder) {
-		fmt.Fprintf(w, "  %s: %s\n", x.config.format, remark)
+}
+
+// childSummary returns the line about a process that was followed.
+func childSummary(s *recording.Summary) string {
+	stats := &s.Stats
+	text := fmt.Sprintf("process %d (%s): %s", s.PID, printable.Name(s.Name), callCounts(stats))
+	if s.Regular {
+		text += " in " + s.Path
 	}
-	if stats.Forks > 0 && !x.config.follow.on {
-		fmt.Fprintf(w, "  children: %d, not traced; until they exec or the trace ends they pay for its probes\n", stats.Forks)
+	var more []string
+	if stats.Losses() > stats.Lost[tracer.LossPaused] {
+		more = append(more, fmt.Sprintf("lost: %d%s", stats.LostEvents(), losses(stats)))
 	}
-	switch {
-	case stats.LeftBehind:
-		fmt.Fprintln(w, "  a thread that is not the main one became another program: its calls are not traced")
-	case stats.MissesPrograms():
-		fmt.Fprintln(w, "  the process became a program with another allocator or none: its calls are not traced")
-	}
-	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
 	if stats.Lost[tracer.LossPaused] > 0 {
-		fmt.Fprintf(w, "  paused: %s\n", pauses(stats))
+		more = append(more, pauses(stats))
 	}
-	x.liveSites(w)
-	return nil
+	if stats.MissesPrograms() {
+		more = append(more, "it executed a program that is not traced")
+	}
+	if len(more) > 0 {
+		text += "; " + strings.Join(more, "; ")
+	}
+	return text
 }
 
-// unknown says of which blocks frees may have been missed in a pause.
+// unknown returns the text about blocks whose frees a pause may have missed.
 func unknown(stats *tracer.Stats) string {
-	return fmt.Sprintf("unknown: %d more blocks, %s, were live when the recording paused, and frees are not seen in a pause: they are not counted as live or as leaks",
-		stats.UnknownBlocks, size(stats.UnknownBytes))
+	return fmt.Sprintf("unknown: %d more blocks, %s, were live when the recording paused, and a pause misses frees: they are not counted as live or as leaks",
+		stats.UnknownBlocks, status.Bytes(stats.UnknownBytes))
 }
 
-// callCounts tells how many calls of which kind there were.
+// callCounts returns the numbers of calls by kind.
 func callCounts(stats *tracer.Stats) string {
 	return fmt.Sprintf("%d events: %d allocations, %d frees, %d reallocations", stats.Calls, stats.Allocs, stats.Frees, stats.Moves)
 }
 
-// stackSummary tells how good the stacks are.
-func (x *session) stackSummary(w io.Writer, stats *tracer.Stats) {
+// stackSummary prints how many stacks are complete.
+func (r *reporter) stackSummary(w io.Writer, s *recording.Summary) {
+	stats := &s.Stats
 	var all uint64
 	for _, n := range stats.Stacks {
 		all += n
@@ -90,20 +134,20 @@ func (x *session) stackSummary(w io.Writer, stats *tracer.Stats) {
 		return
 	}
 	fmt.Fprintf(w, "  stacks: %d (%d distinct), %s\n", all, stats.DistinctStacks, quality(stats))
-	if n := encoder.CutStacks(x.encoder); n > 0 {
-		fmt.Fprintf(w, "  stacks cut by the format: %d; --format jsonl holds all frames\n", n)
+	if s.CutStacks > 0 {
+		fmt.Fprintf(w, "  stacks cut by the format: %d; --format jsonl holds all frames\n", s.CutStacks)
 	}
-	if n := x.config.verifyUnwind; n > 0 {
+	if r.config.stacks.verify > 0 {
 		fmt.Fprintf(w, "  checked stacks: %d, %d differ", stats.Verified, stats.VerifyDiffers)
 		if stats.Work.Unchecked > 0 {
-			fmt.Fprintf(w, "; %d were left out, since the ring was busy", stats.Work.Unchecked)
+			fmt.Fprintf(w, "; %d were left out, because the ring was busy", stats.Work.Unchecked)
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-// quality tells how many stacks ended how, those found by unwind tables alone
-// apart from those that relied on a frame pointer.
+// quality returns the numbers of stacks by how they ended. Stacks from unwind tables alone
+// are counted apart from those that relied on a frame pointer.
 func quality(stats *tracer.Stats) string {
 	var parts []string
 	add := func(n uint64, what string) {
@@ -122,38 +166,30 @@ func quality(stats *tracer.Stats) string {
 	return strings.Join(parts, ", ")
 }
 
+// losses returns the kinds of losses with their counts in parentheses; empty for none.
 func losses(stats *tracer.Stats) string {
-	if list := lossList(stats); list != "" {
+	if list := recording.Losses(stats); list != "" {
 		return " (" + list + ")"
 	}
 	return ""
 }
 
-// lossList names the reasons with their counts.
-func lossList(stats *tracer.Stats) string {
+// resources returns how many resources of each kind came and went.
+func resources(counts []tracer.ThingCount) []string {
 	var all []string
-	for reason, n := range stats.Lost {
-		if n > 0 && tracer.Loss(reason) != tracer.LossPaused {
-			all = append(all, fmt.Sprintf("%s %d", tracer.Loss(reason), n))
+	for _, c := range counts {
+		if c.Allocs+c.Frees > 0 {
+			all = append(all, fmt.Sprintf("%s %d, %d gone", c.Type, c.Allocs, c.Frees))
 		}
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
-// liveSites prints where most live bytes were allocated.
-func (x *session) liveSites(w io.Writer) {
-	sites := x.tracer.LiveSites(summarySites)
-	if len(sites) == 0 {
-		return
-	}
-	printSites(w, sites, x.names.frame)
-}
-
-// printSites prints sites with as many of their frames as they need to look different.
+// printSites prints call sites, with as many frames as distinguish them.
 func printSites(w io.Writer, sites []tracer.LiveSite, frame func(addr uint64) string) {
 	fmt.Fprintln(w, "  most live bytes:")
 	for i, site := range sites {
-		fmt.Fprintf(w, "    %s in %d blocks from\n", size(site.Bytes), site.Blocks)
+		fmt.Fprintf(w, "    %s in %d blocks from\n", status.Bytes(site.Bytes), site.Blocks)
 		shown := shownFrames(sites, i)
 		for _, addr := range site.Frames[:shown] {
 			fmt.Fprintf(w, "      %#x %s\n", addr, printable.Name(frame(addr)))
@@ -169,8 +205,8 @@ func printSites(w io.Writer, sites []tracer.LiveSite, frame func(addr uint64) st
 	}
 }
 
-// shownFrames is how many frames of site i are printed: summaryFrames, or as many as tell
-// it from the others.
+// shownFrames returns how many frames of site i are printed: summaryFrames, or as many as
+// distinguish it from the others.
 func shownFrames(sites []tracer.LiveSite, i int) int {
 	frames := sites[i].Frames
 	n := min(len(frames), summaryFrames)

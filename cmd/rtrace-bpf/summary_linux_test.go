@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )
@@ -65,12 +66,11 @@ func TestStackSummary(t *testing.T) {
 		"none":      {1, tracer.Stats{Verified: 1}, ""},
 		"unchecked": {0, stats, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n"},
 		"checked":   {10, stats, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n  checked stacks: 5, 2 differ\n"},
-		"busy":      {10, busy, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n  checked stacks: 5, 2 differ; 4 were left out, since the ring was busy\n"},
+		"busy":      {10, busy, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n  checked stacks: 5, 2 differ; 4 were left out, because the ring was busy\n"},
 	} {
-		x := session{config: &config{}}
-		x.config.verifyUnwind = test.verify
+		r := reporter{config: &config{stacks: stackFlags{verify: test.verify}}}
 		var out bytes.Buffer
-		if x.stackSummary(&out, &test.stats); out.String() != test.want {
+		if r.stackSummary(&out, &recording.Summary{Stats: test.stats}); out.String() != test.want {
 			t.Errorf("%s: %q, want %q", name, out.String(), test.want)
 		}
 	}

@@ -186,7 +186,7 @@ func TestExecByThread(t *testing.T) {
 	s := schedule(t, testutil.Build, round{Seed: seed(t), Threads: 4, Operations: 500, End: "threadexec"})
 	s.incomplete = true
 	path := s.traced("-b", "0")
-	if want := "a thread that is not the main one became another program"; !strings.Contains(s.said, want) {
+	if want := "a thread other than the main one executed another program"; !strings.Contains(s.said, want) {
 		t.Errorf("standard error without %q:\n%s", want, s.said)
 	}
 	c := s.checker()

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/outfile"
+	"rtrace-bpf/internal/recording"
+	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer"
 )
@@ -77,8 +77,8 @@ func TestPausesAreNoLosses(t *testing.T) {
 	stats.Lost[tracer.LossPaused] = 2
 	const paused = "the recording was paused 2 times, 5s in all, for --max-rate"
 	var out bytes.Buffer
-	r := &recording{config: &config{}, status: status{w: &out, on: true}, sum: stats, count: 2, windows: 1}
-	err := r.outcome()
+	r := newReporter(&config{}, cli.Streams{Err: &out}, true)
+	err := r.outcome(&recording.Result{Stats: stats, Sessions: 2, Windows: 1})
 	if !errors.Is(err, cli.ErrIncomplete) || err.Error() != paused {
 		t.Errorf("exit note: %v", err)
 	}
@@ -88,21 +88,13 @@ func TestPausesAreNoLosses(t *testing.T) {
 		}
 	}
 	out.Reset()
-	r.status.show(7, &stats)
+	r.line.Show(7, status.Figures{Calls: 9, Pauses: 2, Blocks: 1, Unknown: 4, Bytes: 10})
 	if want := "1 blocks live (10 B), 4 unknown, 0 lost, paused 2 times"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("line of progress %q, want %q", out.String(), want)
 	}
 	out.Reset()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	defer write.Close()
-	x := session{config: &config{}, out: outfile.Wrap(write, "a pipe"), stats: stats, status: &r.status, alone: true, tracer: new(tracer.Tracer)}
-	if err := x.summary(&out); err != nil {
-		t.Fatal(err)
-	}
+	none := func(int) []tracer.LiveSite { return nil }
+	r.Ended(&recording.Summary{Stats: stats, Alone: true, Sites: none})
 	for _, want := range []string{"  unknown: 4 more blocks, ", "  lost: 0\n  paused: " + paused + "\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the summary is without %q:\n%s", want, out.String())
@@ -112,9 +104,10 @@ func TestPausesAreNoLosses(t *testing.T) {
 
 // Missing parts of events are not reported as lost events.
 func TestPartsAreNoLostEvents(t *testing.T) {
-	r := &recording{config: &config{quiet: true}}
-	r.sum.Lost[tracer.LossStack] = 3
-	if err := r.outcome(); err == nil || err.Error() != "no event was lost, but parts of events are missing or in doubt (stack failed 3)" {
+	var stats tracer.Stats
+	stats.Lost[tracer.LossStack] = 3
+	r := newReporter(&config{general: generalFlags{quiet: true}}, cli.Streams{}, false)
+	if err := r.outcome(&recording.Result{Stats: stats}); err == nil || err.Error() != "no event was lost, but parts of events are missing or in doubt (stack failed 3)" {
 		t.Errorf("exit note: %v", err)
 	}
 }

@@ -2,16 +2,16 @@ package main
 
 import "fmt"
 
-// variable is one of sp-rtrace's environment variables, and the flag that it sets where
-// the command line does not.
+// variable is one of sp-rtrace's environment variables, and the flag that it sets unless
+// the command line does.
 type variable struct {
 	name, flag string
-	yields     string // another flag that, on the command line, wins over it
+	yields     string // another flag that, on the command line, has priority
 	isSwitch   bool
 }
 
-// variables are those that mean the same here, as the README of sp-rtrace and as its
-// code call them.
+// variables have the same meaning here. Their names are those in the README of sp-rtrace,
+// and those in its code.
 var variables = []variable{
 	{name: "SP_RTRACE_OUTPUT_DIR", flag: "output"},
 	{name: "SP_RTRACE_BACKTRACE_DEPTH", flag: "depth"},
@@ -28,15 +28,15 @@ var variables = []variable{
 	{name: "SP_RTRACE_LIBUNWIND", flag: "libunwind", yields: "unwind", isSwitch: true},
 }
 
-// unheeded are those that ask for what is not done here, and why. Nothing is refused for
-// them: they may have been set for another program.
-var unheeded = []struct {
+// ignoredVariables ask for what rtrace-bpf does not do, and why. They are no errors: they may
+// have been set for another program.
+var ignoredVariables = []struct {
 	variable
 	why string
 }{
 	{variable{name: "SP_RTRACE_DISABLE_TIMESTAMP", isSwitch: true}, "events are ordered by their times"},
 	{variable{name: "SP_RTRACE_DISABLE_TIMESTAMPS", isSwitch: true}, "events are ordered by their times"},
-	{variable{name: "SP_RTRACE_MONITOR_SIZE"}, "all sizes have stacks; --min-size leaves out small blocks"},
+	{variable{name: "SP_RTRACE_MONITOR_SIZE"}, "blocks of all sizes have stacks; --min-size leaves out small blocks"},
 	{variable{name: "SP_RTRACE_INPUT_FILE"}, "rtrace-bpf reads no traces"},
 	{variable{name: "SP_RTRACE_AUDIT"}, "nothing is loaded into the process; -e names modules"},
 }
@@ -56,23 +56,23 @@ func (v *variable) value(env *settings) string {
 	return "true"
 }
 
-// environment sets the flags that the command line does not set. It returns what is to be
-// said of variables that are not heeded.
-func (c *config) environment(env *settings) (warnings []string, err error) {
+// apply sets the flags that the command line does not set. It returns warnings about
+// variables that are ignored.
+func (env *settings) apply(c *config) (warnings []string, err error) {
 	for i := range variables {
 		v := &variables[i]
 		if text := v.value(env); text != "" && !c.flags.Given(v.yields) && !c.flags.Given(v.flag) {
 			if v.flag == "postproc" {
-				c.postproc.variable = v.name
+				c.output.postproc.variable = v.name
 			}
 			if err := c.flags.Set(v.flag, text); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
-	for i := range unheeded {
-		if u := &unheeded[i]; u.value(env) != "" {
-			warnings = append(warnings, fmt.Sprintf("%s is not heeded: %s", u.name, u.why))
+	for i := range ignoredVariables {
+		if u := &ignoredVariables[i]; u.value(env) != "" {
+			warnings = append(warnings, fmt.Sprintf("%s is ignored: %s", u.name, u.why))
 		}
 	}
 	return warnings, nil

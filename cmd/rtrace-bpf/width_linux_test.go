@@ -69,7 +69,7 @@ func TestProgramOfTheOtherWidthInBetween(t *testing.T) {
 	child.Go()
 	child.Succeed()
 	r.ends(cli.Incomplete)
-	r.says("the process became a program with another allocator or none")
+	r.says("the process executed a program with another allocator or none")
 	made := 0
 	for _, rec := range r.trace() {
 		if rec.Kind == trace.KindCall && rec.Call.Function == "malloc" && rec.Call.Size == 100 {

@@ -212,7 +212,7 @@ func (a *allocmapRun) readTrace(src trace.Reader) error {
 	if !isSyntax(err) {
 		return err
 	}
-	a.fromTraces.Say(state.result())
+	a.fromTraces.Extend(state.result())
 	a.runs = append(a.runs, run)
 	return err
 }

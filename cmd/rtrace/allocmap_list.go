@@ -39,7 +39,7 @@ func (a *allocmapRun) readList(r io.Reader, name string) error {
 			continue
 		}
 		if heap, ok := parseHeapKey(text); ok {
-			a.listed.Say(heap)
+			a.listed.Extend(heap)
 			behind = true
 			continue
 		}

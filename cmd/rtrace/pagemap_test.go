@@ -176,10 +176,10 @@ func TestPagemapAttachments(t *testing.T) {
 	}
 	fails("no attachments", `has no attachment "maps"`, "-p", leaksFile)
 	put(flags, nil)
-	fails("empty pageflags", "not what the pagemap module writes", "-p", text)
-	fails("empty pageflags, filter", "not what the pagemap module writes", "-P", "b", text)
+	fails("empty pageflags", "not written by the pagemap module", "-p", text)
+	fails("empty pageflags, filter", "not written by the pagemap module", "-P", "b", text)
 	put(flags, bytes.Repeat([]byte("x"), 5000))
-	fails("other pageflags", "not what the pagemap module writes", "-c", text)
+	fails("other pageflags", "not written by the pagemap module", "-c", text)
 
 	// If one is cut, the existing part is printed, and the exit code shows the cut.
 	put(flags, good[:400])
@@ -189,7 +189,7 @@ func TestPagemapAttachments(t *testing.T) {
 	}
 	put(flags, good)
 	put(maps, []byte("no maps\n"))
-	fails("other maps", "no line of it is one of /proc/PID/maps", "-p", text)
+	fails("other maps", "it contains no line of /proc/PID/maps", "-p", text)
 	if err := os.Remove(maps); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestParseTimes(t *testing.T) {
 func TestTimelineContexts(t *testing.T) {
 	for contexts, want := range map[int]string{
 		32: "",
-		33: "rtrace timeline: warning: the trace names more than 32 contexts; the others are left out\n",
+		33: "rtrace timeline: warning: the trace declares more than 32 contexts; the others are left out\n",
 	} {
 		var text strings.Builder
 		text.WriteString("{\"format\":\"rtrace-jsonl\",\"version\":1}\n")

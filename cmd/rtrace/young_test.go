@@ -69,7 +69,7 @@ func TestYoungBlocks(t *testing.T) {
 			"a steady cache, attached to for less than its entries live",
 			func(c *calls) { c.cache(1000, 1000, true) },
 			"the recording is short compared with the lifetimes of blocks: in its 1.999s, 1000 blocks from before it were freed. Many of the live blocks may be freed later; record longer",
-			"The recording is short compared with the lives of blocks: meanwhile 1,000 blocks from before it were freed, and 1,000 of its own are still live.",
+			"The recording is short compared with the lifetimes of blocks: 1,000 blocks from before it were freed during it, and 1,000 of its own are still live.",
 			"many-from-before", 0,
 		},
 		{
@@ -83,7 +83,7 @@ func TestYoungBlocks(t *testing.T) {
 			"a cache that has just begun to lose entries",
 			func(c *calls) { c.cache(1200, 1000, false) },
 			"the recording is short compared with the lifetimes of blocks: it lasted 1.399s, and 1 of 100 freed blocks lived about as long. Many of the live blocks may be freed later; record longer",
-			"it lasted 1.4 s, and 1 of 100 blocks that were freed lived about as long",
+			"it lasted 1.4 s, and 1 in 100 of the freed blocks lived about as long",
 			"short-recording", 1000,
 		},
 		{

@@ -39,7 +39,7 @@ func drain(t testing.TB, r trace.Reader) (n int) {
 	}
 }
 
-// The memory a reader takes must not grow with the number of records.
+// The memory of a reader does not grow with the number of records.
 func TestMemoryPerRecord(t *testing.T) {
 	data := encode(t, manyCalls(20000)...)
 	r := jsonl.New(bytes.NewReader(data), jsonl.Options{})

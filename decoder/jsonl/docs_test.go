@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The format's page lists exactly the keys that each kind is written with.
+// The format's page lists exactly the keys with which each kind is written.
 func TestPageListsAllKeys(t *testing.T) {
 	page, err := os.ReadFile("../../docs/formats/jsonl.md")
 	if err != nil {

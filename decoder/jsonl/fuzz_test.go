@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// FuzzDecode reads anything: what fails is a SyntaxError inside the input;
-// what does not fail is written and read again without a change.
+// FuzzDecode reads any input. Every error is a SyntaxError at an offset within the
+// input; records that were read are written and read again unchanged.
 func FuzzDecode(f *testing.F) {
 	full := testutil.FullRecord()
 	var all []*trace.Record
@@ -41,8 +41,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip makes records of anything and expects them back; the lines
-// must be JSON for others, too.
+// FuzzRoundTrip makes records of any input, writes them and reads them back. Every line
+// must be valid JSON.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("\x0b\x01\x02\x03\x04 some text \xff\x80\xed\xb2\x80 and more"))
 	f.Add(bytes.Repeat([]byte{0xff}, 200))

@@ -1,6 +1,6 @@
-// Package jsonl reads traces that were written as JSON lines, the exact text
-// form of trace.Record described in docs/formats/jsonl.md. It takes any
-// spelling that JSON allows: white space, keys in any order, escapes.
+// Package jsonl reads traces written as JSON lines: the exact text form of trace.Record
+// that docs/formats/jsonl.md describes. It accepts every spelling that JSON allows:
+// white space, keys in any order, escapes.
 package jsonl
 
 import (
@@ -16,10 +16,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options say how to read.
+// Options are the options of a Reader.
 type Options struct {
-	// Strict makes unknown keys and text that is not UTF-8 errors. Otherwise
-	// such keys are skipped and such bytes kept.
+	// Strict makes unknown keys and text that is not UTF-8 errors. Otherwise unknown
+	// keys are skipped and such bytes are kept.
 	Strict bool
 }
 
@@ -27,7 +27,7 @@ type Options struct {
 type Reader struct {
 	lines   *jsontext.Lines
 	p       *jsonrecord.Parser
-	started bool // the format line was read
+	started bool // the first line was read
 	err     error
 }
 
@@ -38,8 +38,8 @@ func New(r io.Reader, opts Options) *Reader {
 	return &Reader{lines: jsontext.NewLines(r, wire.MaxLine), p: jsonrecord.NewParser(opts.Strict)}
 }
 
-// ReadRecord fills r with the next record. Fields that the line does not name
-// are zero; the strings of r are the caller's to keep, its slices are not.
+// ReadRecord fills r with the next record. Fields that the line does not name are zero.
+// The caller may keep the strings of r; the slices are valid until the next call.
 func (d *Reader) ReadRecord(r *trace.Record) error {
 	if d.err == nil {
 		d.err = d.read(r)
@@ -100,9 +100,9 @@ func (d *Reader) formatLine() {
 	}
 }
 
-// syntax turns the parser's error in line, which starts at offset, into a
-// SyntaxError. What goes wrong at the very end of a last line that has no line
-// end is a cut, not a mistake.
+// syntax turns the parser's error in line, which starts at offset, into a SyntaxError.
+// An error at the very end of a last line that has no line feed means that the input
+// was cut.
 func (d *Reader) syntax(offset int64, line []byte) error {
 	err := d.p.Err()
 	if d.lines.Ended() && errors.Is(err, jsontext.ErrEnd) && !bytes.HasSuffix(line, []byte("\n")) {
@@ -115,7 +115,7 @@ func (d *Reader) syntax(offset int64, line []byte) error {
 	return &trace.SyntaxError{Format: "jsonl", Offset: offset + int64(d.p.Offset()), Err: err}
 }
 
-// next returns the next line with its end, if it has one, and its offset.
+// next returns the next line, with its line feed if it has one, and its offset.
 func (d *Reader) next() ([]byte, int64, error) {
 	line, offset, err := d.lines.Next()
 	switch {

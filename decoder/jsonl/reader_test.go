@@ -121,7 +121,7 @@ func TestUnknownKeys(t *testing.T) {
 	if _, ok := errors.AsType[*trace.SyntaxError](err); !ok || !strings.Contains(err.Error(), `unknown key "later"`) {
 		t.Errorf("strict: %v", err)
 	}
-	// A key of another kind is as unknown.
+	// A key of another kind is unknown.
 	if _, err = load(first+`{"kind":"end","size":3}`+"\n", jsonl.Options{Strict: true}); err == nil {
 		t.Error("strict: a size is taken in an end record")
 	}
@@ -187,7 +187,7 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// endless is a line without an end.
+// endless reads as a line that never ends.
 type endless struct{ read int }
 
 func (e *endless) Read(b []byte) (int, error) {

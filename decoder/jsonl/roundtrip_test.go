@@ -34,8 +34,7 @@ func encode(t testing.TB, records ...*trace.Record) []byte {
 	return out.Bytes()
 }
 
-// readAll is trace.Load with a fresh record each time, so that fields without
-// a meaning are zero.
+// readAll is trace.Load with a new record each time, so that unused fields are zero.
 func readAll(r trace.Reader) ([]*trace.Record, error) {
 	var all []*trace.Record
 	for {
@@ -58,8 +57,8 @@ func decode(t testing.TB, data []byte) []*trace.Record {
 	return records
 }
 
-// Every field of every kind must survive: a field that is added to the
-// vocabulary and forgotten here fails this test.
+// Every field of every kind survives a round trip. A field that is added to the
+// vocabulary but not here fails this test.
 func TestEveryField(t *testing.T) {
 	full := testutil.FullRecord()
 	covered := map[string]bool{"Kind": true, "Time": true, "PID": true, "TID": true, "CPU": true}
@@ -92,7 +91,7 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// A record that is read into a used Record must not show what was there.
+// Reading into a used Record leaves nothing of what it held.
 func TestReusedRecord(t *testing.T) {
 	used := testutil.FullRecord()
 	for k, payload := range testutil.Payloads {
@@ -115,7 +114,7 @@ func TestReusedRecord(t *testing.T) {
 	}
 }
 
-// What a reader hands out must not be what another reader gave the record.
+// A reader does not write into slices that another reader put into the record.
 func TestSlicesOfOthersAreLeftAlone(t *testing.T) {
 	data := encode(t, &trace.Record{Kind: trace.KindCall, Call: trace.Call{Stack: trace.Stack{Frames: []uint64{7}}}})
 	others := []uint64{1, 2, 3}
@@ -183,8 +182,8 @@ func TestReadsInPieces(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a trace yields the records before the cut and says that it is
-// cut, unless the cut is at the end of a line or of an object.
+// Cut anywhere, a trace yields the records before the cut and an error, unless the cut
+// is at the end of a line or of an object.
 func TestEveryCut(t *testing.T) {
 	records := []*trace.Record{
 		call(trace.Call{

@@ -13,9 +13,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// stream returns a 64-bit stream of n allocations, each freed 64 allocations
-// later, as a process on x86-64 makes them. names is how many functions they
-// come from, each from a file of its own; 0 is no names.
+// stream returns a 64-bit stream of n allocations, each freed 64 allocations later, as
+// a process on x86-64 makes them. They come from names functions, each in a file of its
+// own; 0 means no names.
 func stream(n, names int) []byte {
 	b := append([]byte(wire.Magic), 1, 0, 0, 0, 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint64(b, wire.Version)

@@ -5,7 +5,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// convert makes a record of the event. done is false if it has none.
+// convert makes a record of the event. done is false if the event has no record.
 func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 	e := &d.event
 	switch e.Kind {
@@ -42,8 +42,8 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 	return err == nil, err
 }
 
-// contradiction returns the error that the event contradicts those before it if
-// it is one.
+// contradiction returns the error for an event that contradicts earlier ones, or nil
+// unless reading is strict.
 func (d *Reader) contradiction(how string) error {
 	if !d.opts.Strict {
 		return nil
@@ -51,8 +51,8 @@ func (d *Reader) contradiction(how string) error {
 	return syntaxError(d.s.last, malformed("record %c: block %d %s", d.event.Kind, d.event.Index, how))
 }
 
-// call sets rec to a call with what the event itself says. Which function was
-// called the format does not tell: it is that of the kind of event.
+// call sets rec to a call with the data of the event. The format does not record which
+// function was called: function is the usual one for the kind of event.
 func (d *Reader) call(rec *trace.Record, op trace.Op, function string) {
 	e, c := &d.event, &rec.Call
 	d.start(rec, trace.KindCall)

@@ -20,8 +20,8 @@ import (
 
 const corpus = "../../testdata/corpus/mpatrol"
 
-// traces returns the tracing files of the corpus, without their suffix, with
-// those that may not be redistributed if their folder is given.
+// traces returns the tracing files of the corpus, without their suffix, including those
+// that may not be redistributed if their folder is given.
 func traces(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(corpus + "/*/*.trace")
@@ -50,7 +50,7 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// oracle returns what mptrace printed for a file: the best of its forms.
+// oracle returns what mptrace printed for a file, in the best of its forms.
 func oracle(t testing.TB, name, what string) string {
 	t.Helper()
 	for _, label := range []string{"fixed64", "asis32", "asis64"} {
@@ -67,17 +67,17 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The events of every file are what the real tool, or its corrected form where
-// there is one, printed.
+// The events of every file are those that the real tool printed, or its corrected form
+// where there is one.
 func TestCorpusTables(t *testing.T) {
-	// The tables of these are wrong: the tool drops the last events of a file
-	// without trailer, and misreads large numbers.
+	// The tables of these files are wrong: the tool drops the last events of a file
+	// without a trailer, and misreads large numbers.
 	ends := map[string]error{"h_notrailer": trace.ErrTruncated}
 	wrong := map[string]bool{"h_notrailer": true, "h_200names_cache32": true}
 	for _, path := range traces(t) {
 		name := filepath.Base(path)
 		if name == "h_v10600" {
-			continue // refused; see TestHeaders
+			continue // rejected; see TestHeaders
 		}
 		t.Run(name, func(t *testing.T) {
 			s, err := mtrc.NewScanner(bytes.NewReader(contents(t, path+".trace")), mtrc.Options{})
@@ -104,8 +104,8 @@ func TestCorpusTables(t *testing.T) {
 	}
 }
 
-// 512 events with 201 function names, 41 file names and large numbers; what
-// they are is known from how the file was made.
+// 512 events with 201 function names, 41 file names and large numbers, which are known
+// from how the file was made.
 func TestNamesAndLargeNumbers(t *testing.T) {
 	data := contents(t, corpus+"/handmade/h_200names_cache32.trace")
 	s, err := mtrc.NewScanner(bytes.NewReader(data), mtrc.Options{Strict: true})
@@ -128,7 +128,7 @@ func TestNamesAndLargeNumbers(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	// H has none of these.
+	// Records of kind H have none of these.
 	delete(functions, "")
 	delete(files, "")
 	delete(threads, 0)
@@ -145,11 +145,11 @@ func TestNamesAndLargeNumbers(t *testing.T) {
 
 var statsLine = regexp.MustCompile(`(?m)^(allocated|freed|unfreed|reserved|internal): +(\d+) \((\d+) bytes?\)$`)
 
-// The records of every file that breaks no rule sum up to the statistics that
-// the real tool printed of its first stream.
+// The records of every file that follows the rules sum up to the statistics that the
+// real tool printed for its first stream.
 func TestCorpusStatistics(t *testing.T) {
-	// Two blocks with one index are one here; a move of a block that nobody
-	// knows is an allocation, which the tool leaves out.
+	// Two blocks with one index count as one here. A move of an unknown block is an
+	// allocation, which the tool leaves out.
 	odd := map[string]bool{"h_dupindex": true, "h_unknownindex": true}
 	for _, path := range traces(t) {
 		name := filepath.Base(path)
@@ -177,7 +177,7 @@ func TestCorpusStatistics(t *testing.T) {
 	}
 }
 
-// sums counts as mptrace does, by address.
+// sums counts like mptrace, by address.
 func sums(t *testing.T, r trace.Reader) map[string]string {
 	t.Helper()
 	count, bytes := map[string]uint64{}, map[string]uint64{}

@@ -1,8 +1,8 @@
-// Package mtrc reads the tracing files of mpatrol: of 32 and 64 bit, in either
-// byte order, of all versions up to 1.5.99, whole or cut, one stream or several
-// in a row. docs/formats/mtrc.md describes the format.
+// Package mtrc reads the tracing files of mpatrol: 32-bit and 64-bit, in either byte
+// order, of all versions up to 1.5.99, whole or cut, with one stream or several in a
+// row. docs/formats/mtrc.md describes the format.
 //
-// [Scanner] delivers the events as they lie in the file, [Reader] records.
+// [Scanner] returns the events as they are in the file, [Reader] returns records.
 package mtrc
 
 import (
@@ -13,16 +13,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// DefaultMaxName is the limit of a name in bytes unless Options sets another.
-// Real writers keep names within wire.MaxName bytes.
+// DefaultMaxName is the limit of a name in bytes unless Options sets another. Real
+// writers keep names within wire.MaxName bytes.
 const DefaultMaxName = 1 << 20
 
-// Options says how to read. The zero value reads as much as possible.
+// Options are the options for reading. The zero value reads as much as possible.
 type Options struct {
-	// Strict makes everything that no writer sends an error: ids of names
-	// that are not defined or 0 with a name, bytes behind the trailer, a
-	// stream without a trailer in front of another, and of a Reader events
-	// that contradict the ones before.
+	// Strict makes an error of everything that no writer produces: ids of names that
+	// are undefined, definitions of id 0, bytes after the last trailer, a stream
+	// without a trailer before another stream, and for a Reader events that contradict
+	// earlier ones.
 	Strict bool
 	// MaxName limits a name in bytes; 0 means DefaultMaxName.
 	MaxName int
@@ -46,5 +46,5 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, trace.ErrMalformed)...)
 }
 
-// errShort says that a record goes on behind what is at hand.
+// errShort is the error for a record that continues after the available bytes.
 var errShort = errors.New("short")

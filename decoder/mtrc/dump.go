@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The words of lines that are no events.
+// The words of lines that are not events.
 const (
 	wordHeader  = "HEADER"
 	wordTrailer = "TRAILER"
@@ -27,12 +27,12 @@ type field struct {
 // The forms of fields.
 const (
 	number  = 'n'
-	address = 'a' // a number in base 16
+	address = 'a' // a hexadecimal number
 	text    = 't' // a name
 )
 
-// fieldsOf returns the fields of a kind of event in their order, none for what
-// is no kind. HasSource says which events have those behind the first three.
+// fieldsOf returns the fields of a kind of event in order, or nil for an unknown kind.
+// With source, events of blocks have the fields of the source, too.
 func fieldsOf(kind wire.Kind, source bool) (list []field) {
 	switch kind {
 	case wire.Heap, wire.Internal:
@@ -50,12 +50,12 @@ func fieldsOf(kind wire.Kind, source bool) (list []field) {
 	return list
 }
 
-// Dump writes the events of a file as text, one line each, from which Undump
-// restores every byte. docs/formats/mtrc.md describes the lines.
+// Dump writes the events of a file as text, one line each, from which Undump restores
+// every byte. docs/formats/mtrc.md describes the lines.
 //
-// Where the file is cut or breaks the format all the rest is written in
-// hexadecimal, as is what stands behind the last trailer; Dump then returns the
-// *trace.SyntaxError that tells why, with everything written.
+// If the file is cut or breaks the format, Dump writes the rest in hexadecimal, as it
+// does with bytes after the last trailer. It returns the *trace.SyntaxError after
+// everything is written.
 func Dump(w io.Writer, r io.Reader, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (d *dumper) run() error {
 	if err := d.s.first(); err != nil {
 		return err
 	}
-	at := int64(0) // where the stream begins
+	at := int64(0) // offset of the stream
 	for {
 		if err := d.header(at); err != nil {
 			return err
@@ -124,8 +124,8 @@ func (d *dumper) events() error {
 	}
 }
 
-// field writes the field at the start of raw, which is whole, and returns what
-// is behind it.
+// field writes the field at the start of raw, which holds all of it, and returns the
+// bytes that follow it.
 func (d *dumper) field(f field, raw []byte) []byte {
 	d.Key(f.name)
 	if f.form == text {
@@ -150,12 +150,12 @@ func (d *dumper) field(f field, raw []byte) []byte {
 	}
 	d.Text = strconv.AppendUint(d.Text, v, base)
 	if n != len(binio.AppendUleb128(nil, v)) {
-		d.size(n) // longer than it must be
+		d.size(n) // longer than necessary
 	}
 	return raw[n:]
 }
 
-// size writes behind a number how many bytes it takes.
+// size writes, after a number, how many bytes it takes.
 func (d *dumper) size(n int) {
 	d.Text = append(d.Text, '/')
 	d.Text = strconv.AppendInt(d.Text, int64(n), 10)

@@ -27,7 +27,7 @@ func dump(data []byte) (string, error) {
 	return out.String(), err
 }
 
-// Every byte of every file comes back from its dump.
+// Undump restores every byte of every file from its dump.
 func TestDumpCorpus(t *testing.T) {
 	for _, path := range traces(t) {
 		data := contents(t, path+".trace")
@@ -45,7 +45,7 @@ func TestDumpCorpus(t *testing.T) {
 	}
 }
 
-// The lines of the format's page are those of a dump.
+// The lines on the format's page are those of a dump.
 func TestDumpLines(t *testing.T) {
 	data := little + "I\x80\x20\x80\x80\x01" + "A\x01\x90\x20\x0a\x05\x82f \"x\xff\x00\x81file.c\x00\x07" +
 		"R\x01\x20\x8b\x80\x00\x05\x02\x01\x07" + "F\x01\x05\x02\x00\x07MTRC" +
@@ -64,7 +64,7 @@ func TestDumpLines(t *testing.T) {
 	if again := undump(t, got); string(again) != data {
 		t.Errorf("%q, want %q", again, data)
 	}
-	// Windows' header, comments, other white space.
+	// The header of 64-bit Windows, comments, and other white space.
 	again := undump(t, "# by hand\n\n0 0 HEADER  words=8 endian=little version=10501/4 # Windows\r\n0 0 TRAILER\n")
 	if string(again) != "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29\x00\x00MTRC" {
 		t.Errorf("%q", again)
@@ -108,7 +108,7 @@ func TestUndumpErrors(t *testing.T) {
 	}
 }
 
-// FuzzDump dumps anything and gets every byte back.
+// FuzzDump dumps any input and restores every byte.
 func FuzzDump(f *testing.F) {
 	for _, path := range traces(f) {
 		if data := contents(f, path+".trace"); len(data) < 600 {

@@ -5,16 +5,16 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// fields reads the fields of one record. The first failure sticks: what is read
-// behind it is zero.
+// fields reads the fields of one record. After the first error every field reads as
+// zero.
 type fields struct {
 	b   []byte
-	i   int // what was read; all of b after a failure
+	i   int // bytes read; len(b) after an error
 	err error
 	odd odd
 }
 
-// odd is what a record has that no writer sends.
+// odd counts what no writer produces in a record.
 type odd struct {
 	undefined uint8 // ids that were never defined
 	zero      uint8 // definitions of id 0
@@ -29,7 +29,7 @@ func (f *fields) fail(err error) {
 	f.i = len(f.b)
 }
 
-// number reads a number. That of one byte is short enough to be inlined.
+// number reads a number. The case of one byte is short enough to be inlined.
 func (f *fields) number() uint64 {
 	if f.i < len(f.b) {
 		if c := f.b[f.i]; c < 0x80 {
@@ -54,7 +54,7 @@ func (f *fields) longNumber() uint64 {
 	return v
 }
 
-// name reads a name into to.
+// name reads a name into *to.
 func (f *fields) name(t *names, limit int, to *wire.Name) {
 	if f.i >= len(f.b) {
 		f.fail(errShort)
@@ -91,9 +91,9 @@ func (f *fields) define(t *names, id byte, limit int, to *wire.Name) {
 	}
 }
 
-// event reads the record at the start of b, which is not empty, into e. It
-// returns errEnd if there is none, and errShort if it goes on behind b; to read
-// it again with more at hand does no harm.
+// event parses the record at the start of b, which is not empty, into e. It returns
+// errEnd if there is no record, and errShort if the record continues after b. Parsing
+// it again with more bytes is harmless.
 func (s *Scanner) event(b []byte, e *wire.Event) (int, odd, error) {
 	f := fields{b: b, i: 1}
 	e.Kind = wire.Kind(b[0])

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/decoder/mtrc"
 )
 
-// The events of a file, one line each; Undump makes the same file of the text again.
+// The events of a file, one line each. Undump restores the file from this text.
 func ExampleDump() {
 	f, err := os.Open("../../testdata/corpus/mpatrol/handmade/h_dupindex.trace")
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// FuzzRead reads anything. What fails is a SyntaxError inside the input, events
-// go forward, strict reading fails no later, and what was read is written and read
-// again without a change.
+// FuzzRead reads any input. Every error is a SyntaxError at an offset within the input,
+// events never go back, strict reading fails no later, and what was read is written and
+// read again unchanged.
 func FuzzRead(f *testing.F) {
 	for _, path := range traces(f) {
 		if data := contents(f, path+".trace"); len(data) < 4000 {
@@ -42,8 +42,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// scanForward checks the way of a scanner through data and returns how many
-// events of blocks it delivers.
+// scanForward checks how a scanner moves through data and returns how many events of
+// blocks it delivers.
 func scanForward(t *testing.T, data []byte) (events uint64) {
 	var all []wire.Event
 	s, err := mtrc.NewScanner(bytes.NewReader(data), mtrc.Options{})
@@ -96,8 +96,8 @@ func checkError(t *testing.T, err error, data []byte) {
 	t.Fatalf("%v is none of the errors of a decoder", err)
 }
 
-// again reads data and writes what was read. It returns nil if nothing can be
-// read, and how many calls were read and how many events not.
+// again reads data and writes what was read. It returns nil if nothing can be read, the
+// number of calls that were read, and the number of events that were dropped.
 func again(t *testing.T, data []byte) (out []byte, calls, dropped uint64) {
 	r, err := mtrc.NewReader(bytes.NewReader(data), mtrc.Options{})
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// parseHeader reads what follows the magic at the start of b and returns how
-// many bytes it takes. It returns errShort if more of them are needed.
+// parseHeader parses what follows the magic at the start of b and returns how many
+// bytes it takes. It returns errShort if it needs more bytes.
 //
-// The order word tells the flavours apart, since it is 1 in the writer's own
-// size and byte order. 64-bit Windows has a version word of 4 bytes behind an
-// order word of 8: then a record follows at once, which is never 0, and where
-// the version word has 8 bytes its upper half is.
+// The order word distinguishes the variants: it is 1 in the writer's own size and byte
+// order. 64-bit Windows has a version word of 4 bytes after an order word of 8 bytes. A
+// record follows it directly and never starts with 0, while the upper half of a version
+// word of 8 bytes is 0.
 func parseHeader(b []byte) (h wire.Header, n int, err error) {
 	if len(b) < 8 {
 		return h, 0, errShort
 	}
 	little := binio.Order{Pointer: 8}
 	first, second := little.U32(b), little.U32(b[4:])
-	const one = 1 << 24 // a 1 of the other byte order
+	const one = 1 << 24 // a 1 in the other byte order
 	switch {
 	case first == 1 && second == 0, first == 0 && second == one:
 		h.Words, h.Big = 8, first == 0

@@ -8,26 +8,26 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of what a table of names keeps to find names again. Beyond them it
-// starts anew.
+// Limits of the texts that a table of names keeps for reuse. When one is reached, the
+// table forgets all texts.
 const (
 	maxKept      = 16 << 10
 	maxKeptBytes = 4 << 20
 )
 
-// names is the table of one sort of names. Definitions come again and again as
-// the writer's small table overflows, so texts are kept and found again.
+// names is the table of one sort of names. Writers have a small table and define the
+// same names again and again, so this one keeps their texts and reuses them.
 type names struct {
 	byID  [wire.MaxID + 1]wire.Name
 	texts map[string]string
 	bytes int // sum of the lengths of texts
 }
 
-// clear forgets the ids, as a new stream does.
+// clear forgets the ids, at the start of a new stream.
 func (t *names) clear() { t.byID = [wire.MaxID + 1]wire.Name{} }
 
-// define reads the text at the start of b for an id that may be 0, which then
-// is a name that nothing can refer to. n is how many bytes were read.
+// define reads the text at the start of b as the name with an id. Nothing can refer to
+// a name whose id is 0. n is how many bytes were read.
 func (t *names) define(id byte, b []byte, limit int) (name wire.Name, n int, err error) {
 	n = bytes.IndexByte(b, 0)
 	if n < 0 && len(b) <= limit {
@@ -43,7 +43,7 @@ func (t *names) define(id byte, b []byte, limit int) (name wire.Name, n int, err
 	return name, n + 1, nil
 }
 
-// text returns b as a string, without allocating if it was there before.
+// text returns b as a string. It does not allocate if the text is in the table.
 func (t *names) text(b []byte) string {
 	if text, ok := t.texts[string(b)]; ok {
 		return text

@@ -9,17 +9,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Reader reads the records of a file. It is a trace.Reader whose strings are the
-// caller's. Each stream of the file is a process of its own: a Header, a Process
-// and a Resource, then calls numbered from 1, and an End if it has its trailer.
-// It takes memory for the blocks that are live at a time.
+// Reader reads the records of a file. It is a trace.Reader whose strings belong to the
+// caller. Each stream of the file is a process of its own: a Header, a Process and a
+// Resource, then calls numbered from 1, and an End if the stream has its trailer. It
+// uses memory for the blocks that are live at a time.
 type Reader struct {
 	s     *Scanner
 	opts  Options
 	event wire.Event
 
 	blocks *live.Table // by index: size, and the address as value
-	begin  int         // the next of the records that begin a stream
+	begin  int         // index of the next record that begins a stream
 	seq    uint64
 	err    error
 	stats  Stats
@@ -28,24 +28,24 @@ type Reader struct {
 // Stats counts what a Reader has read.
 type Stats struct {
 	ScanStats
-	// Version is that of the last header: "1.5.1, 64-bit, big-endian".
+	// Version is the version in the last header: "1.5.1, 64-bit, big-endian".
 	Version string
 	Calls   uint64
-	// Unknown is how many F there were of blocks that are not live. They have
-	// no address and so no record.
+	// Unknown counts F events of blocks that are not live. They have no address and so
+	// no record.
 	Unknown uint64
-	// Adopted is how many R there were of blocks that are not live. They are
-	// read as allocations.
+	// Adopted counts R events of blocks that are not live. They are read as
+	// allocations.
 	Adopted uint64
-	// Twice is how many A there were of blocks that are live. Both blocks are
-	// read; later events of that index are those of the second.
+	// Twice counts A events of blocks that are live. Both blocks are read; later events
+	// with that index belong to the second.
 	Twice uint64
 }
 
 var _ trace.Reader = (*Reader)(nil)
 
-// NewReader reads the header and returns a reader of what follows. It fails with
-// a *trace.SyntaxError if r does not start with one.
+// NewReader reads the header and returns a reader of what follows. It returns a
+// *trace.SyntaxError if r does not start with a header.
 func NewReader(r io.Reader, o Options) (*Reader, error) {
 	s, err := NewScanner(r, o)
 	if err != nil {
@@ -75,7 +75,7 @@ func describe(h wire.Header) string {
 	return text
 }
 
-// ReadRecord implements trace.Reader. After an error it returns it again.
+// ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	if d.err != nil {
 		return d.err
@@ -97,7 +97,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 	}
 }
 
-// beginnings are the records that each stream begins with.
+// beginnings set the records that each stream begins with.
 var beginnings = []func(*Reader, *trace.Record){
 	func(d *Reader, rec *trace.Record) {
 		h := d.s.Header()
@@ -119,14 +119,14 @@ var beginnings = []func(*Reader, *trace.Record){
 // memory is the id of the only resource.
 const memory = 1
 
-// start resets what all records share.
+// start resets the fields that all records share.
 func (d *Reader) start(rec *trace.Record, kind trace.Kind) {
 	rec.Kind = kind
 	rec.Time = 0
 	rec.PID, rec.TID, rec.CPU = 0, 0, 0
 }
 
-// end deals with the end of a stream.
+// end handles the end of a stream.
 func (d *Reader) end(rec *trace.Record, err error) error {
 	if !errors.Is(err, io.EOF) {
 		d.err = err

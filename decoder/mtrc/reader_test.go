@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// load reads all records behind the three that begin a stream.
+// load reads all records after the three that begin a stream.
 func load(t testing.TB, data string, o mtrc.Options) ([]*trace.Record, mtrc.Stats, error) {
 	t.Helper()
 	r, err := mtrc.NewReader(strings.NewReader(data), o)
@@ -39,7 +39,7 @@ func call(seq uint64, op trace.Op, index, id, old, size uint64) *trace.Record {
 
 func TestReader(t *testing.T) {
 	end := &trace.Record{Kind: trace.KindEnd}
-	// The source of an event that has none of it.
+	// The source of an event that has none.
 	const none = "\x00\x00\x00\x00"
 	sourced := call(1, trace.OpAlloc, 1, 16, 0, 8)
 	sourced.TID = 77
@@ -53,7 +53,7 @@ func TestReader(t *testing.T) {
 		name, data string
 		want       []*trace.Record
 		stats      mtrc.Stats
-		strict     string // the error
+		strict     string // the expected error
 	}{
 		{
 			"heap", "I\x01\x02H\x03\x04MTRC",
@@ -120,7 +120,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// payloads returns the records without what earlier ones left in them.
+// payloads returns the records without leftovers of earlier ones.
 func payloads(all []*trace.Record) (clean []*trace.Record) {
 	for _, r := range all {
 		c := &trace.Record{Kind: r.Kind, Time: r.Time, PID: r.PID, TID: r.TID, CPU: r.CPU}
@@ -141,7 +141,7 @@ func payloads(all []*trace.Record) (clean []*trace.Record) {
 	return clean
 }
 
-// The reader fills whatever it is given: nothing of an earlier record stays.
+// The reader sets every field of the record: nothing of an earlier record stays.
 func TestReaderClearsRecords(t *testing.T) {
 	data := contents(t, corpus+"/real/demo.trace")
 	fresh, err := mtrc.NewReader(bytes.NewReader(data), mtrc.Options{})
@@ -175,7 +175,7 @@ func TestReaderClearsRecords(t *testing.T) {
 	}
 }
 
-// Each stream is a process of its own; what lacks its trailer has no end.
+// Each stream is a process of its own. A stream without a trailer has no End.
 func TestReaderStreams(t *testing.T) {
 	const none = "\x00\x00\x00\x00"
 	begin := func(h trace.Header) []*trace.Record {
@@ -186,7 +186,7 @@ func TestReaderStreams(t *testing.T) {
 			{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory", Desc: "memory allocation in bytes"}},
 		}
 	}
-	other := "MTRC\x00\x00\x00\x01\x00\x00\x28\x3c" // 10300: events have no source
+	other := "MTRC\x00\x00\x00\x01\x00\x00\x28\x3c" // version 1.3.0: events have no source
 	first := begin(trace.Header{Version: "1.5.1", PointerSize: 8})
 	second := begin(trace.Header{Version: "1.3.0", PointerSize: 4, BigEndian: true})
 	a, f := call(1, trace.OpAlloc, 1, 16, 0, 8), call(2, trace.OpFree, 1, 16, 0, 0)
@@ -220,7 +220,7 @@ func TestReaderStreams(t *testing.T) {
 	}
 }
 
-// The end of a whole stream is delivered also if what follows is wrong.
+// The End of a whole stream is delivered even if an error follows.
 func TestReaderEndThenError(t *testing.T) {
 	r, err := mtrc.NewReader(strings.NewReader(little+"MTRCxx"), mtrc.Options{Strict: true})
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Scanner delivers the events of a file in their order. It checks nothing but
-// their form: indices and addresses are what the file says.
+// Scanner returns the events of a file in order. It checks only their form: indices and
+// addresses are as they are in the file.
 type Scanner struct {
 	in     window.Window
 	opts   Options
 	header wire.Header
 	source bool  // events of this stream have a Source
 	whole  bool  // the stream ended with a trailer
-	err    error // what Next returns; io.EOF behind the stream
-	last   int64 // offset of the event that Next delivered last
+	err    error // what Next returns; io.EOF after the stream
+	last   int64 // offset of the event that Next returned last
 	stats  ScanStats
 
 	functions, files names
@@ -28,21 +28,21 @@ type Scanner struct {
 
 // ScanStats counts what a Scanner has read.
 type ScanStats struct {
-	Streams uint64 // that were begun
-	// Cut is how many streams had no trailer, but another stream behind them.
+	Streams uint64 // started
+	// Cut counts the streams without a trailer that were followed by another stream.
 	Cut       uint64
-	Junk      int64  // bytes behind the last trailer
-	Undefined uint64 // names given by an id that was not defined: read as no name
-	ZeroIDs   uint64 // names defined under id 0: used once
-	LongNames uint64 // definitions that mptrace refuses, of more than wire.MaxName bytes
-	HighIDs   uint64 // definitions that mptrace crashes at, of ids above wire.Names
+	Junk      int64  // bytes after the last trailer
+	Undefined uint64 // ids of names that were not defined: read as no name
+	ZeroIDs   uint64 // names defined with id 0: used once
+	LongNames uint64 // definitions of more than wire.MaxName bytes, which mptrace refuses
+	HighIDs   uint64 // definitions of ids above wire.Names, at which mptrace crashes
 }
 
-// errEnd says that there is no record.
+// errEnd is the error for bytes that begin no record.
 var errEnd = errors.New("no record")
 
-// NewScanner reads the header and returns a scanner of what follows. It fails
-// with a *trace.SyntaxError if r does not start with one.
+// NewScanner reads the header and returns a scanner of what follows. It returns a
+// *trace.SyntaxError if r does not start with a header.
 func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	return s, nil
 }
 
-// first reads the header that the input begins with.
+// first reads the header at the start of the input.
 func (s *Scanner) first() error {
 	if !s.in.Have(len(wire.Magic)) {
 		return s.cut("the magic is missing")
@@ -68,7 +68,7 @@ func (s *Scanner) first() error {
 // Header returns the header of the current stream.
 func (s *Scanner) Header() wire.Header { return s.header }
 
-// Offset returns how many bytes of the input were read.
+// Offset returns how many bytes of the input were consumed.
 func (s *Scanner) Offset() int64 { return s.in.Offset() }
 
 // Stats returns the counters so far.
@@ -77,10 +77,9 @@ func (s *Scanner) Stats() ScanStats { return s.stats }
 // Whole reports whether the current stream has ended with its trailer.
 func (s *Scanner) Whole() bool { return s.whole }
 
-// Next sets e to the next event of the current stream; its strings are the
-// caller's. It returns io.EOF behind the last one, and a *trace.SyntaxError
-// where the input is cut or breaks the format, whose offset is that of the
-// record. Errors are sticky.
+// Next sets e to the next event of the current stream. The strings belong to the
+// caller. It returns io.EOF after the last event, and a *trace.SyntaxError with the
+// offset of the record where the input is cut or breaks the format. Errors are sticky.
 func (s *Scanner) Next(e *wire.Event) error {
 	for s.err == nil {
 		if len(s.in.Bytes()) == 0 {
@@ -111,7 +110,7 @@ func (s *Scanner) Next(e *wire.Event) error {
 
 var noneOdd odd
 
-// count steps over a record of n bytes that has what no writer sends.
+// count counts what no writer produces in a record of n bytes, and skips the record.
 func (s *Scanner) count(o odd, n int) error {
 	s.stats.Undefined += uint64(o.undefined)
 	s.stats.ZeroIDs += uint64(o.zero)
@@ -127,13 +126,13 @@ func (s *Scanner) count(o odd, n int) error {
 	return nil
 }
 
-// fail makes err, met at the current offset, sticky.
+// fail makes err at the current offset the sticky error.
 func (s *Scanner) fail(err error) error {
 	s.err = syntaxError(s.Offset(), err)
 	return s.err
 }
 
-// cut fails since the input ended, or with the error that reading it met.
+// cut makes the end of the input, or the error of reading it, the sticky error.
 func (s *Scanner) cut(what string) error {
 	if !errors.Is(s.in.Err(), io.EOF) {
 		s.err = s.in.Err()
@@ -142,7 +141,7 @@ func (s *Scanner) cut(what string) error {
 	return s.fail(fmt.Errorf("%s: %w", what, trace.ErrTruncated))
 }
 
-// begin reads a header; its magic is at hand.
+// begin reads a header whose magic is in the window.
 func (s *Scanner) begin() error {
 	h, n, err := s.peekHeader()
 	if errors.Is(err, errShort) {
@@ -160,7 +159,7 @@ func (s *Scanner) begin() error {
 	return nil
 }
 
-// peekHeader looks at the header at the current offset, whose magic is at hand.
+// peekHeader parses the header at the current offset, whose magic is in the window.
 func (s *Scanner) peekHeader() (h wire.Header, n int, err error) {
 	for need := len(wire.Magic) + 1; ; need++ {
 		h, n, err = parseHeader(s.in.Bytes()[len(wire.Magic):])
@@ -170,9 +169,9 @@ func (s *Scanner) peekHeader() (h wire.Header, n int, err error) {
 	}
 }
 
-// end ends the stream where no record is. That is the trailer, or else the
-// magic of another stream: a process that was forked writes its own behind what
-// its parent had written so far.
+// end ends the stream where no record follows: at the trailer, or at the magic of
+// another stream. A forked process writes its own stream after what its parent had
+// written so far.
 func (s *Scanner) end() error {
 	if !s.in.Have(len(wire.Magic)) && bytes.HasPrefix([]byte(wire.Magic), s.in.Bytes()) {
 		return s.cut("the trailer is missing")
@@ -194,26 +193,26 @@ func (s *Scanner) end() error {
 	return s.err
 }
 
-// another reports whether the magic at the current offset begins a stream of a
-// version that was released, not just ends one.
+// another reports whether the magic at the current offset begins a stream of a released
+// version, instead of ending the current one.
 func (s *Scanner) another() bool {
 	if !s.in.Have(len(wire.Magic) + 1) {
 		return false
 	}
 	if c := s.in.Bytes()[len(wire.Magic)]; c > 1 {
-		return false // do not wait for more of what is no header
+		return false // it is no header: do not wait for more
 	}
 	h, _, err := s.peekHeader()
 	return err == nil && h.Version >= wire.VersionFirst
 }
 
-// NextStream goes to the next stream of the file, over what is left of the
-// current one, and reports whether there is one. Streams follow each other at
-// once; other bytes behind a trailer are counted and not read any further.
+// NextStream skips the rest of the current stream and reports whether another one
+// follows. Streams follow each other directly; other bytes after a trailer are counted
+// and not parsed.
 func (s *Scanner) NextStream() (bool, error) {
 	var e wire.Event
 	for s.err == nil {
-		_ = s.Next(&e) // it is sticky
+		_ = s.Next(&e) // the error is sticky
 	}
 	if !errors.Is(s.err, io.EOF) {
 		return false, s.err
@@ -224,7 +223,7 @@ func (s *Scanner) NextStream() (bool, error) {
 	return false, s.junk()
 }
 
-// beginNext reads the header of the stream that follows at once, if one does.
+// beginNext reads the header of the stream that follows directly, if there is one.
 func (s *Scanner) beginNext() (bool, error) {
 	if s.in.Have(len(wire.Magic)) && bytes.HasPrefix(s.in.Bytes(), []byte(wire.Magic)) {
 		if _, _, err := s.peekHeader(); !errors.Is(err, trace.ErrMalformed) {

@@ -17,10 +17,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// little is the header of a file of 64-bit little-endian, 1.5.1.
+// little is the header of a 64-bit little-endian file of version 1.5.1.
 const little = "MTRC\x01\x00\x00\x00\x00\x00\x00\x00\x05\x29\x00\x00\x00\x00\x00\x00"
 
-// scan returns all events of all streams, and what the last one ended with.
+// scan returns all events of all streams, and the error at the end of the last one.
 func scan(s *mtrc.Scanner) (all []wire.Event, err error) {
 	for more := true; more; {
 		var e wire.Event
@@ -97,7 +97,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A file that is cut anywhere yields its whole records, and says that it is cut.
+// A file that is cut anywhere yields its whole records and an error.
 func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"real/basic", "real/basic32", "handmade/h_200names_cache32", "handmade/h_v10404"} {
 		data := contents(t, corpus+"/"+name+".trace")
@@ -131,7 +131,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// How the input comes in pieces does not matter.
+// The result does not depend on how the input is split into reads.
 func TestPieces(t *testing.T) {
 	for _, name := range []string{"real/manyfn", "real/fork", "handmade/h_name1023"} {
 		data := contents(t, corpus+"/"+name+".trace")
@@ -182,8 +182,8 @@ type emptyReader struct{}
 
 func (emptyReader) Read([]byte) (int, error) { return 0, nil }
 
-// A record is delivered as soon as it is there: the writer of a pipe may wait
-// before it goes on.
+// A record is delivered as soon as it is complete: the writer of a pipe may wait before
+// it continues.
 func TestPipe(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
@@ -207,9 +207,9 @@ func TestRecords(t *testing.T) {
 	tests := []struct {
 		name, data string
 		want       []wire.Event
-		stats      mtrc.ScanStats // but Streams
+		stats      mtrc.ScanStats // without Streams
 		err        error
-		offset     int64 // of the error, behind the header
+		offset     int64 // of the error, from the end of the header
 		strict     error
 	}{
 		{
@@ -282,7 +282,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Streams follow each other, whole or cut; each has its own header and names.
+// Streams follow each other, whole or cut. Each has its own header and names.
 func TestStreams(t *testing.T) {
 	first, second := "F\x01\x00\x81f\x00\x00\x00", "F\x02\x00\x01\x00\x00"
 	other := "MTRC\x00\x00\x00\x01\x00\x00\x29\x05"
@@ -313,7 +313,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s strictly: %v", tt.name, err)
 		}
 	}
-	// NextStream skips what is left.
+	// NextStream skips the rest of a stream.
 	s, err := mtrc.NewScanner(strings.NewReader(little+first+first+"MTRC"+other+second+"MTRC"), mtrc.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A steady stream allocates nothing.
+// A steady stream causes no allocations.
 func TestNoAllocation(t *testing.T) {
 	data := binary.AppendUvarint([]byte(little), 0)[:len(little)]
 	for range 20_000 {

@@ -13,26 +13,25 @@ import (
 )
 
 const (
-	// dumpFormat names the text in errors.
+	// dumpFormat is the name of the text in errors.
 	dumpFormat = "mtrc dump"
-	// maxLine limits a line of a dump: two names of bytes that are all
-	// escaped, four characters each.
+	// maxLine limits the length of a line in a dump: two names of which all bytes are
+	// escaped, with four characters each.
 	maxLine = 8*DefaultMaxName + 4096
-	// maxNumber limits how many bytes a number may be asked to take.
+	// maxNumber limits how many bytes a number may take.
 	maxNumber = binio.MaxUleb128
 )
 
-// IsDump reports whether a line is the first of what Dump writes of a file that
-// is one.
+// IsDump reports whether line is the first line of the dump of a valid file.
 func IsDump(line string) bool {
 	columns := strings.Fields(line)
 	return len(columns) > 2 && columns[2] == wordHeader
 }
 
-// Undump writes the file that a text by Dump describes. The first two columns of
-// its lines are not read, so that lines may be changed by hand. An error of the
-// text is a *trace.SyntaxError whose offset is that of the line; what the lines
-// before it stand for is written.
+// Undump writes the file that a text from Dump describes. It ignores the first two
+// columns of a line, so that lines can be edited by hand. An error in the text is a
+// *trace.SyntaxError with the offset of the line; the bytes of the lines before it are
+// written.
 func Undump(w io.Writer, r io.Reader) error {
 	var u undumper
 	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
@@ -43,12 +42,12 @@ func Undump(w io.Writer, r io.Reader) error {
 
 type undumper struct {
 	source bool   // events have a Source
-	bytes  []byte // what the line stands for
-	rest   string // of the line
+	bytes  []byte // the bytes of the current line
+	rest   string // what is left of the line
 }
 
-// parse sets bytes to what a line stands for: nothing for an empty line and a
-// comment.
+// parse sets u.bytes to the bytes that a line describes. An empty line and a comment
+// have none.
 func (u *undumper) parse(line string) error {
 	u.bytes, u.rest = u.bytes[:0], line
 	first := u.word()
@@ -102,7 +101,7 @@ func (u *undumper) event(word string) error {
 	return u.end()
 }
 
-// number appends a number as V, or V/N for one that takes N bytes.
+// number appends a number, written as V, or as V/N for one that takes N bytes.
 func (u *undumper) number(v string) error {
 	digits, size, sized := strings.Cut(v, "/")
 	n, err := strconv.ParseUint(digits, 0, 64)
@@ -125,7 +124,7 @@ func (u *undumper) number(v string) error {
 	return nil
 }
 
-// name appends a name as ID, or ID:"TEXT" for one that is defined.
+// name appends a name, written as ID, or as ID:"TEXT" for a definition.
 func (u *undumper) name(v string) error {
 	id, quoted, defined := strings.Cut(v, ":")
 	n, err := strconv.ParseUint(id, 10, 7)
@@ -183,7 +182,7 @@ func (u *undumper) header() error {
 	return u.end()
 }
 
-// word takes the next word off the line.
+// word returns the next word of the line.
 func (u *undumper) word() string {
 	u.rest = strings.TrimLeft(u.rest, " \t\r")
 	word, rest, _ := strings.Cut(u.rest, " ")
@@ -191,8 +190,8 @@ func (u *undumper) word() string {
 	return strings.TrimRight(word, "\t\r")
 }
 
-// value takes the next field off the line, which must have the given name, and
-// returns its value: a word, or ID: with a quoted text that may have spaces.
+// value returns the value of the next field of the line, which must have the given
+// name: a word, or ID: with a quoted text that may contain spaces.
 func (u *undumper) value(name string) (string, error) {
 	u.rest = strings.TrimLeft(u.rest, " \t\r")
 	rest, ok := strings.CutPrefix(u.rest, name+"=")
@@ -212,7 +211,7 @@ func (u *undumper) value(name string) (string, error) {
 	return u.word(), nil
 }
 
-// end makes sure that nothing but a comment follows.
+// end checks that only a comment follows.
 func (u *undumper) end() error {
 	if word := u.word(); word != "" && word[0] != '#' {
 		return malformed("%q at the end of the line", word)

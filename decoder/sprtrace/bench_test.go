@@ -19,8 +19,8 @@ func appendPacket(dst []byte, order binio.Order, code uint32, data []byte) []byt
 	return append(dst, data...)
 }
 
-// benchTrace returns a 64-bit trace of n pairs of an allocation with 6 to 8
-// frames and a free without, and the number of calls.
+// benchTrace returns a 64-bit trace of pairs of an allocation with 6 to 8 frames and a
+// free without, and the number of calls.
 func benchTrace(pairs int) ([]byte, int) {
 	order := binio.Order{Pointer: 8}
 	b := wire.AppendHandshake(nil, wire.V20, "x86_64", wire.LittleEndian, 8)
@@ -89,7 +89,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
 }
 
-// Decoding must not allocate per record.
+// Decoding allocates nothing per record.
 func TestDecodeDoesNotAllocate(t *testing.T) {
 	data, _ := benchTrace(2000)
 	d, err := New(bytes.NewReader(data), Options{})

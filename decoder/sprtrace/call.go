@@ -7,11 +7,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxDeferred bounds how many packets may stand between a call and its stack.
+// maxDeferred bounds how many packets may be between a call and its stack.
 const maxDeferred = 16
 
-// deferred keeps packets that stood between a CALL and its BTRC without parting
-// them. They are delivered after the call.
+// deferred holds packets that were between a CALL and its BTRC. They are delivered
+// after the call.
 type deferred struct {
 	packets []deferredPacket
 	next    int
@@ -29,8 +29,8 @@ func (q *deferred) take() deferredPacket {
 	return p
 }
 
-// readCall makes a record of the current packet, a CALL, and of the packets
-// that belong to it.
+// readCall makes a record of the current packet, a CALL, and of the packets that belong
+// to it.
 func (d *Reader) readCall(rec *trace.Record) (done bool, err error) {
 	w := &d.w
 	layout := w.dialect()
@@ -105,7 +105,7 @@ func (d *Reader) parseCall(rec *trace.Record, b []byte, layout int) bool {
 	return true
 }
 
-// link adds to a call the stack and arguments that follow it.
+// link adds the stack and arguments that follow a call to it.
 func (d *Reader) link(rec *trace.Record) {
 	w := &d.w
 	d.deferred.packets, d.deferred.next = d.deferred.packets[:0], 0
@@ -114,7 +114,7 @@ func (d *Reader) link(rec *trace.Record) {
 		switch w.code {
 		case wire.BTRC:
 			if !d.readStack(&rec.Call.Stack, w.data) {
-				return // an orphan, later
+				return // an orphan: it is delivered later
 			}
 			d.consume()
 			d.lateArgs(rec, hasArgs)
@@ -136,10 +136,10 @@ func (d *Reader) link(rec *trace.Record) {
 			return
 		}
 	}
-	// What ends the trace is reported by the next ReadRecord.
+	// The next ReadRecord returns the error that ended the trace.
 }
 
-// lateArgs accepts ARGS behind BTRC, where the protocol document has them.
+// lateArgs accepts ARGS after BTRC, where the protocol document has them.
 func (d *Reader) lateArgs(rec *trace.Record, hasArgs bool) {
 	w := &d.w
 	if hasArgs || d.opts.Legacy || d.opts.Strict && !w.documentFraming() {
@@ -198,7 +198,7 @@ func (d *Reader) readStack(s *trace.Stack, b []byte) bool {
 func (d *Reader) readArgs(c *trace.Call, data []byte) bool {
 	w := &d.w
 	order := w.order
-	c.Args = nil // d.args, which it may be, is overwritten
+	c.Args = nil // it may be d.args, which is overwritten
 	if len(data) < 4 {
 		return false
 	}

@@ -44,7 +44,7 @@ func readFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// load decodes all of data and returns the records before the error, if any.
+// load decodes data and returns the records before the error, if there is one.
 func load(t testing.TB, data []byte, opts Options) (*Reader, []*trace.Record, error) {
 	t.Helper()
 	d, err := New(bytes.NewReader(data), opts)
@@ -55,8 +55,8 @@ func load(t testing.TB, data []byte, opts Options) (*Reader, []*trace.Record, er
 	return d, recs, err
 }
 
-// render prints records in the order and form of the original's text output
-// without its header line. It knows only what binary traces can hold.
+// render prints records in the order and form of the original's text output, without
+// its header line. It handles only what binary traces can hold.
 func render(recs []*trace.Record) string {
 	var b strings.Builder
 	section := func(kind trace.Kind, f func(r *trace.Record)) {
@@ -157,7 +157,7 @@ func renderHeap(b *strings.Builder, h *trace.HeapInfo, recs []*trace.Record) {
 	}
 }
 
-// body returns what the original printed, without the header line.
+// body returns the output of the original, without the header line.
 func body(t *testing.T, name string) string {
 	t.Helper()
 	text := string(readFile(t, name))
@@ -168,7 +168,8 @@ func body(t *testing.T, name string) string {
 	return rest
 }
 
-// plainOf returns the file with the original's output for a trace, "" if there is none.
+// plainOf returns the file with the original's output for a trace, or "" if there is
+// none.
 func plainOf(file string) string {
 	base := strings.TrimSuffix(file, ".rtrace")
 	for _, name := range []string{base + ".plain.txt", filepath.Join(corpus, "out", filepath.Base(base), "plain.txt")} {
@@ -179,7 +180,7 @@ func plainOf(file string) string {
 	return ""
 }
 
-// Legacy reading gives what the original printed for every trace.
+// Legacy reading gives what the original printed, for every trace.
 func TestLegacyEqualsOriginal(t *testing.T) {
 	compared := 0
 	for _, file := range corpusFiles(t) {
@@ -202,7 +203,7 @@ func TestLegacyEqualsOriginal(t *testing.T) {
 			}
 			var got strings.Builder
 			for _, w := range d.Warnings() {
-				if want != "" { // the original's stderr is kept for some only
+				if want != "" { // only some files have the original's stderr
 					fmt.Fprintf(&got, "WARNING: %s\n", w)
 				}
 			}
@@ -216,9 +217,9 @@ func TestLegacyEqualsOriginal(t *testing.T) {
 	}
 }
 
-// tolerant lists where tolerant reading gives more than the original, and what.
+// tolerant lists where tolerant reading gives more than the original does, and what.
 var tolerant = map[string]struct {
-	like    string // the trace it must equal instead
+	like    string // the trace that it must equal instead
 	dialect string
 	stats   Stats
 	cut     bool
@@ -233,7 +234,8 @@ var tolerant = map[string]struct {
 	"c-leaks-trunc": {cut: true},
 }
 
-// Tolerant reading gives what the original prints for the well-formed trace.
+// Tolerant reading of a flawed trace gives what the original prints for the well-formed
+// trace.
 func TestTolerant(t *testing.T) {
 	for _, file := range corpusFiles(t) {
 		name := strings.TrimSuffix(filepath.Base(file), ".rtrace")
@@ -262,7 +264,7 @@ func TestTolerant(t *testing.T) {
 			if plain != "" {
 				got := render(recs)
 				want := body(t, plain)
-				if name == "heapinfo" { // 32 bits of the bounds are lost for good
+				if name == "heapinfo" { // 32 bits of the bounds are lost
 					want = strings.NewReplacer("0x557e926d8000", "0x926d8000", "0x557e926f9000", "0x926f9000").Replace(want)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -289,8 +291,8 @@ func TestTolerant(t *testing.T) {
 	}
 }
 
-// A trace cut at any byte yields the records of its whole packets, then
-// ErrTruncated, or io.EOF at a packet's end; legacy reading just ends.
+// A trace cut at any byte yields the records of its whole packets, then ErrTruncated,
+// or io.EOF at the end of a packet. Legacy reading ends with io.EOF.
 func TestCutEverywhere(t *testing.T) {
 	for _, name := range []string{"file-args", "synthetic/multi-v12", "c-leaks-32", "heapinfo"} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +309,7 @@ func TestCutEverywhere(t *testing.T) {
 					t.Fatalf("cut at %d: error %v, packet end: %v", n, err, clean)
 				}
 				if n < ends[0] {
-					continue // no handshake, no reader
+					continue // without a handshake there is no reader
 				}
 				i, _ := slices.BinarySearch(ends, n+1)
 				if got := d.Stats().Bytes; got != int64(ends[i-1]) {
@@ -325,8 +327,8 @@ func TestCutEverywhere(t *testing.T) {
 	}
 }
 
-// comparePrefix checks that recs is how whole begins; the last call may lack
-// what follows it.
+// comparePrefix checks that whole begins with recs. The last call may lack what follows
+// it.
 func comparePrefix(t *testing.T, n int, recs, whole []*trace.Record) {
 	t.Helper()
 	if len(recs) > len(whole) {
@@ -350,7 +352,7 @@ func comparePrefix(t *testing.T, n int, recs, whole []*trace.Record) {
 	}
 }
 
-// payload returns a copy of r without the payloads that its kind does not use.
+// payload returns a copy of r with only the payload that its kind uses.
 func payload(r *trace.Record) *trace.Record {
 	p := &trace.Record{Kind: r.Kind, Time: r.Time, PID: r.PID, TID: r.TID, CPU: r.CPU}
 	switch r.Kind {
@@ -399,7 +401,7 @@ func packetEnds(t *testing.T, data []byte) []int {
 	}
 }
 
-// TestSkim: without calls everything else is as with them.
+// TestSkim: without calls, everything else is as with them.
 func TestSkim(t *testing.T) {
 	for _, file := range corpusFiles(t) {
 		in := readFile(t, file)
@@ -416,7 +418,7 @@ func TestSkim(t *testing.T) {
 					}
 					continue
 				}
-				r.Call = trace.Call{} // of an earlier use
+				r.Call = trace.Call{} // left from an earlier use
 				records = append(records, r)
 			}
 			return records, ending

@@ -7,24 +7,24 @@ import (
 	wire "rtrace-bpf/internal/wire/sprtrace"
 )
 
-// How far detection looks ahead. What it finds depends on the bytes alone, not
-// on how the underlying reader cuts them.
+// How far detection looks ahead. The result depends only on the bytes, not on how the
+// underlying reader splits them.
 const (
 	detectBytes   = 32 << 10
-	detectPackets = 4 // heads to look at
-	detectEnough  = 2 // known heads that settle the framing of the handshake
+	detectPackets = 4 // packets to look at
+	detectEnough  = 2 // known packets that confirm the framing in the handshake
 	detectCalls   = 64
 	detectMargin  = 3 // points against the layout of CALL that the framing suggests
 )
 
-// framing is one way to read the heads of packets.
+// framing is one way to read the headers of packets.
 type framing struct {
 	big, sizeFirst bool
 }
 
-// detectFraming finds byte order and framing from the heads of the packets that
-// start rel bytes on. The handshake's word counts unless another way to read
-// them finds more known packet types.
+// detectFraming determines byte order and framing from the headers of the packets that
+// start rel bytes ahead. It uses those in the handshake unless others give more known
+// packet types.
 func (w *Walker) detectFraming(rel int) {
 	said := framing{big: w.order.Big, sizeFirst: w.sizeFirst}
 	best, most := said, -1
@@ -42,8 +42,8 @@ func (w *Walker) detectFraming(rel int) {
 	w.order.Big, w.sizeFirst = best.big, best.sizeFirst
 }
 
-// countKnown returns how many of the first packets have a known type when read
-// as f, and whether the last of them had its letters swapped.
+// countKnown returns how many of the first packets have a known type when read as f,
+// and whether the last of those had its letters swapped.
 func (w *Walker) countKnown(f framing, rel int) (known int, swapped bool) {
 	order, sizeFirst := w.order, w.sizeFirst
 	defer func() { w.order, w.sizeFirst = order, sizeFirst }()
@@ -66,24 +66,24 @@ func (w *Walker) countKnown(f framing, rel int) (known int, swapped bool) {
 	return known, swapped
 }
 
-// dialect returns the layout of CALL, finding it out first if need be. The
-// current packet is a CALL then.
+// dialect returns the layout of CALL, and detects it at the first call. The current
+// packet is a CALL then.
 func (w *Walker) dialect() int {
 	if w.callOrder < 0 {
 		w.callOrder = w.detectCalls()
-		w.data = w.src.Bytes()[wire.HeadSize:w.total] // looking ahead may have moved it
+		w.data = w.src.Bytes()[wire.HeadSize:w.total] // looking ahead may have moved the buffer
 	}
 	return w.callOrder
 }
 
-// documentFraming reports the mark of a trace that follows the protocol
-// document: a version up to 1.4, but the type before the size.
+// documentFraming reports whether the framing is that of the protocol document: a
+// version up to 1.4, but the type before the size.
 func (w *Walker) documentFraming() bool {
 	return w.hs.Version < wire.V20 && !w.sizeFirst
 }
 
-// onlyResource returns the id of the only resource declared so far, or 0: the
-// protocol document lets calls say 0 for it.
+// onlyResource returns the id of the only resource declared so far, or 0. In the
+// protocol document, calls may use 0 for it.
 func (w *Walker) onlyResource() uint32 {
 	if bits.OnesCount64(w.resources) != 1 {
 		return 0
@@ -91,9 +91,9 @@ func (w *Walker) onlyResource() uint32 {
 	return uint32(bits.TrailingZeros64(w.resources))
 }
 
-// detectCalls tells the layouts of CALL apart. Both have the same fields, so
-// every call is read both ways and points are counted for values that no writer
-// sends. Without a clear difference the framing decides.
+// detectCalls distinguishes the two layouts of CALL. Both have the same fields, so it
+// reads every call both ways and counts points for values that no writer sends. Without
+// a clear difference the framing decides.
 func (w *Walker) detectCalls() int {
 	var (
 		code, doc callScore
@@ -144,14 +144,14 @@ func (w *Walker) detectCalls() int {
 	return 0
 }
 
-// callParts are the fields of a CALL under both layouts.
+// callParts holds the fields of a CALL in both layouts.
 type callParts struct {
 	words     [3]uint32
 	kind      uint32
-	sizeFirst uint32 // size, if it stands before the id
+	sizeFirst uint32 // size, if it precedes the id
 	idLast    uint64
 	idFirst   uint64
-	sizeLast  uint32 // size, if it stands behind the id
+	sizeLast  uint32 // size, if it follows the id
 }
 
 func splitCall(b []byte, order binio.Order) (callParts, bool) {
@@ -196,7 +196,7 @@ func (s *callScore) add(resource, context, timestamp, kind, size uint32, id uint
 	}
 	s.last = timestamp
 	if kind == wire.CallFree && size != 0 {
-		s.points += detectMargin // by definition of the format
+		s.points += detectMargin // required by the format
 	}
 	if high := id >> 48; high != 0 && high != 0xffff {
 		s.points++

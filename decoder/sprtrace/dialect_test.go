@@ -16,17 +16,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// target is a dialect to rewrite a trace in.
+// target is a dialect into which a trace is rewritten.
 type target struct {
 	name      string
 	version   wire.Version
 	sizeFirst bool
 	big       bool
 	swapped   bool // letters of types in the other byte order
-	document  bool // CALL as in the document, ARGS behind BTRC
+	document  bool // CALL as in the document, ARGS after BTRC
 	exact     bool // string lengths without padding
 	buggy     bool // letters of 1.0
-	lies      bool // the handshake names the other byte order
+	lies      bool // the handshake has the wrong byte order
 	dialect   string
 }
 
@@ -53,8 +53,8 @@ var targets = []target{
 	{name: "1.0 wrong letters big", version: wire.V10, sizeFirst: true, buggy: true, big: true, dialect: "1.0 size first, big-endian"},
 }
 
-// rewrite returns a 2.0 trace in another dialect, without OCFG: its strings
-// stay bytes for the reader.
+// rewrite returns a 2.0 trace in another dialect. It leaves out OCFG, whose strings are
+// plain bytes for the reader.
 func rewrite(t *testing.T, data []byte, to target) []byte {
 	t.Helper()
 	w, err := NewWalker(bytes.NewReader(data), Options{})
@@ -64,7 +64,7 @@ func rewrite(t *testing.T, data []byte, to target) []byte {
 	var (
 		p    Packet
 		out  []byte
-		args []byte // ARGS that wait for their BTRC
+		args []byte // ARGS that waits for its BTRC
 	)
 	pk := packer{sizeFirst: to.sizeFirst, swapped: to.swapped}
 	for {
@@ -133,7 +133,7 @@ func (to target) pack(pk packer, code uint32, vals []Value) []byte {
 	return packet
 }
 
-// Each trace of the corpus, rewritten in every dialect, says the same.
+// Each trace of the corpus gives the same records when rewritten in any dialect.
 func TestDialects(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus, "*.rtrace"))
 	if err != nil || len(files) < 15 {
@@ -168,7 +168,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// forget removes what the version does not hold.
+// forget removes what the version cannot hold.
 func (to target) forget(r *trace.Record) {
 	if to.version < wire.V13 {
 		r.Resource.RefCount = false
@@ -178,7 +178,7 @@ func (to target) forget(r *trace.Record) {
 	}
 }
 
-// recordsOf decodes data, checks the dialect and returns the records behind the header.
+// recordsOf decodes data, checks the dialect and returns the records after the header.
 func recordsOf(t *testing.T, data []byte, to target) ([]*trace.Record, error) {
 	t.Helper()
 	d, recs, err := load(t, data, Options{Strict: to.version >= wire.V14 && (!to.document || to.version == wire.V14)})
@@ -199,7 +199,7 @@ func recordsOf(t *testing.T, data []byte, to target) ([]*trace.Record, error) {
 	return out, nil
 }
 
-// Where the calls do not tell, the framing decides.
+// If the calls do not decide, the framing does.
 func TestCallLayoutWithoutEvidence(t *testing.T) {
 	call := "0 0 CALL resource=1 context=0 timestamp=0 type=2 name=\"malloc\" size=16 id=32\n"
 	for head, want := range map[string]trace.Call{
@@ -217,7 +217,7 @@ func TestCallLayoutWithoutEvidence(t *testing.T) {
 	}
 }
 
-// A free decides: its size is 0 in the right layout only.
+// A free decides: only in the right layout is its size 0.
 func TestCallLayoutByFree(t *testing.T) {
 	text := "0 0 CALL resource=1 context=0 timestamp=0 type=2 name=\"open\" size=1 id=4\n" +
 		"0 0 CALL resource=1 context=0 timestamp=0 type=1 name=\"close\" size=0 id=4\n"
@@ -232,7 +232,7 @@ func TestCallLayoutByFree(t *testing.T) {
 	}
 }
 
-// A handshake in mid-stream is told from a packet of 240 bytes, whose size
+// A handshake within a stream is distinguished from a packet of 240 bytes, whose size
 // begins with the same byte.
 func TestSizeThatLooksLikeHandshake(t *testing.T) {
 	name := strings.Repeat("x", 0xf0-4-4-2)

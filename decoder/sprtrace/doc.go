@@ -1,10 +1,10 @@
-// Package sprtrace reads the binary traces of sp-rtrace: wire versions 1.0 to
-// 2.0 and the dialect that the protocol document describes, in either byte
-// order and with pointers of four or eight bytes. It finds out by itself which
-// of these a trace is. docs/formats/sprtrace.md describes the format and how.
+// Package sprtrace reads the binary traces of sp-rtrace: wire versions 1.0 to 2.0 and
+// the dialect in the protocol document, in either byte order and with pointers of four
+// or eight bytes. It detects which of these a trace is. docs/formats/sprtrace.md
+// describes the format and the detection.
 //
-// [Reader] delivers records, [Walker] packets; [Dump] and [Undump] convert to
-// and from a text that holds every byte of a trace.
+// [Reader] returns records, [Walker] packets. [Dump] and [Undump] convert to and from a
+// text that holds every byte of a trace.
 package sprtrace
 
 import (
@@ -15,26 +15,25 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// DefaultMaxPacket is the limit of a packet's data unless Options sets another.
-// Real writers keep a packet within 4096 bytes.
+// DefaultMaxPacket is the limit of a packet's data in bytes unless Options sets
+// another. Real writers keep packets within 4096 bytes.
 const DefaultMaxPacket = 16 << 20
 
-// Options says how to read. The zero value reads as much as possible.
+// Options are the options for reading. The zero value reads as much as possible.
 type Options struct {
-	// Strict makes everything that no writer of the detected dialect sends
-	// an error: unknown packets, packets that do not parse or have bytes
-	// left, ARGS and BTRC without a call, a second handshake.
+	// Strict makes an error of everything that no writer of the detected dialect sends:
+	// unknown packets, packets that do not parse or have extra bytes, ARGS and BTRC
+	// without a call, a second handshake.
 	Strict bool
-	// Legacy reads as the last original post-processor does: nothing is
-	// detected, an unknown packet or a second handshake ends the trace, a
-	// cut packet is dropped without an error, and its misreadings are kept.
-	// See Reader.Warnings for what it would have printed.
+	// Legacy reads as the last original post-processor does. Nothing is detected, an
+	// unknown packet or a second handshake ends the trace, a cut packet is dropped
+	// without an error, and the misreadings are the same. Reader.Warnings returns what
+	// it would have printed.
 	Legacy bool
-	// Skim leaves out calls with their stacks and arguments, which are not
-	// parsed then. It is not for Strict and Legacy.
+	// Skim leaves out calls with their stacks and arguments, and does not parse them.
+	// Do not use it with Strict or Legacy.
 	Skim bool
-	// MaxPacket limits the data of one packet in bytes; 0 means
-	// DefaultMaxPacket.
+	// MaxPacket limits the data of one packet in bytes; 0 means DefaultMaxPacket.
 	MaxPacket int
 }
 

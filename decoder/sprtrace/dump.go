@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Dump writes the packets of a trace as text, one line each, from which Undump
-// restores every byte. docs/formats/sprtrace.md describes the lines.
+// Dump writes the packets of a trace as text, one line each, from which Undump restores
+// every byte. docs/formats/sprtrace.md describes the lines.
 //
-// What does not parse is written in hexadecimal. After a packet whose size is
-// impossible, and for a cut one, all the rest is; Dump then returns the
-// *trace.SyntaxError that tells why, with everything written. So it does for a
+// Dump writes packets that do not parse in hexadecimal. After an impossible packet
+// size, and for a cut packet, it writes the rest of the input in hexadecimal. It
+// returns the *trace.SyntaxError after everything is written. It also returns one for a
 // trace without the End that it announces.
 func Dump(w io.Writer, r io.Reader, opts Options) error {
 	walker, err := NewWalker(r, opts)
@@ -34,7 +34,7 @@ type dumper struct {
 	vals   []Value
 	again  []byte // the packet as Undump would restore it
 	begun  bool   // the packet before was a handshake
-	open   bool   // the trace announced an End, which did not come yet
+	open   bool   // the trace has announced an End that has not come yet
 }
 
 func (d *dumper) run() error {
@@ -77,7 +77,7 @@ func (d *dumper) run() error {
 	}
 }
 
-// options returns those of an OCFG.
+// options returns the options in an OCFG.
 func (d *dumper) options(p *Packet) string {
 	vals, _, err := d.walker.Fields(p, d.vals[:0])
 	d.vals = vals
@@ -87,8 +87,8 @@ func (d *dumper) options(p *Packet) string {
 	return string(vals[1].Text.Bytes)
 }
 
-// handshake writes the line of a handshake, and begins one that tells how the packets
-// that follow are to be put together.
+// handshake writes the line of a handshake, and begins the line with the layout of the
+// packets that follow.
 func (d *dumper) handshake(p *Packet) error {
 	hs, w := p.Handshake, d.walker
 	if canonical(p.Raw) {
@@ -146,8 +146,8 @@ func layoutWords(order binio.Order, sizeFirst, swapped bool) []string {
 	return words
 }
 
-// packet writes the line of a packet by its fields if they say everything about
-// it, else in hexadecimal.
+// packet writes the line of a packet: its fields if they restore every byte, else in
+// hexadecimal.
 func (d *dumper) packet(p *Packet) {
 	w := d.walker
 	pk := packer{order: w.order, sizeFirst: w.sizeFirst, swapped: w.swapped}
@@ -226,7 +226,7 @@ func (d *dumper) address(v uint64) {
 	d.Text = strconv.AppendUint(d.Text, v, 16)
 }
 
-// The words before a string that says how it lies in the packet.
+// The words before a string that has an unusual form in the packet.
 const (
 	wordNull  = "null"
 	wordExact = "exact"

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// checkTwin checks that the dump of data restores data and returns the dump.
+// checkTwin checks that Undump restores data from its dump, and returns the dump.
 func checkTwin(t testing.TB, data []byte) string {
 	t.Helper()
 	var text, again bytes.Buffer
@@ -35,7 +35,7 @@ func TestDumpRestoresCorpus(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			data := readFile(t, file)
 			text := checkTwin(t, data)
-			// Every known packet must be written by its fields.
+			// Every known packet must be written as fields.
 			for line := range strings.Lines(text) {
 				if f := strings.Fields(line); f[2] == "PACKET" && !strings.Contains(line, "code=0x575a5958") {
 					t.Errorf("not by its fields: %s", line)
@@ -231,7 +231,7 @@ func TestUndumpErrors(t *testing.T) {
 	}
 }
 
-// The longest strings that fit, in both forms, survive.
+// The longest strings that fit are restored, in both forms.
 func TestDumpLongStrings(t *testing.T) {
 	for _, text := range []string{
 		"- - NLIB name=\"" + strings.Repeat("a", 65534) + "\"\n",

@@ -9,7 +9,7 @@ import (
 
 var errUnknownType = errors.New("unknown packet type")
 
-// Value is the value of one field. Which member holds it depends on Field.Type.
+// Value is the value of one field. Field.Type selects the member that holds it.
 type Value struct {
 	Field  *wire.Field
 	Num    uint64   // Dword, Signed (sign-extended), Hex, Pointer
@@ -18,9 +18,9 @@ type Value struct {
 	Texts  []Text   // Texts; Pairs as name, value, name, value …
 }
 
-// Fields appends the values of the packet that Next returned last to dst, in
-// their order on the wire, and returns the bytes that follow them. Texts point
-// into the packet. The error says why the packet does not parse.
+// Fields appends the values of the packet that Next returned last to dst, in the order
+// of the packet, and returns the bytes after them. Texts point into the packet. The
+// error describes why the packet does not parse.
 func (w *Walker) Fields(p *Packet, dst []Value) (vals []Value, rest []byte, err error) {
 	def := wire.Lookup(p.Code)
 	if def == nil {
@@ -29,7 +29,7 @@ func (w *Walker) Fields(p *Packet, dst []Value) (vals []Value, rest []byte, err 
 	return w.parse(dst, w.layout(def, p.Data), p.Data)
 }
 
-// layout returns the order of fields that data has.
+// layout returns the layout of the fields in data.
 func (w *Walker) layout(def *wire.Packet, data []byte) *wire.Layout {
 	n := 0
 	switch def.Code {
@@ -50,9 +50,9 @@ func (w *Walker) layout(def *wire.Packet, data []byte) *wire.Layout {
 // heapNarrowSize is the size of HINF with pointers of 4 bytes.
 const heapNarrowSize = 48
 
-// argsTexts reports whether an ARGS packet has one string per argument instead
-// of two. Versions before 1.3 had; the number of strings in the packet decides,
-// since traces exist that claim such a version and have pairs.
+// argsTexts reports whether an ARGS packet has one string for each argument instead of
+// two, as versions before 1.3 do. The number of strings in the packet decides, because
+// some traces have such a version and two strings.
 func (w *Walker) argsTexts(data []byte) bool {
 	if len(data) < 4 {
 		return false
@@ -72,7 +72,7 @@ func (w *Walker) argsTexts(data []byte) bool {
 	return w.hs.Version < wire.V13
 }
 
-// parse appends the values of data to vals.
+// parse appends the values in data to vals.
 func (w *Walker) parse(vals []Value, l *wire.Layout, data []byte) ([]Value, []byte, error) {
 	c := binio.NewCursor(data, w.order)
 	for i := range l.Fields {
@@ -103,7 +103,7 @@ func (w *Walker) parse(vals []Value, l *wire.Layout, data []byte) ([]Value, []by
 			if f.Type == wire.Pairs {
 				n *= 2
 			}
-			// A string takes 4 bytes, but the padding of the last may lack.
+			// A string takes 4 bytes, but the padding of the last one may be missing.
 			if n != 0 && c.Fits(n-1, 4) {
 				v.Texts = make([]Text, n)
 				for i := range v.Texts {

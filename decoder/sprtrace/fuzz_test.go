@@ -25,8 +25,8 @@ func seeds(f *testing.F, add func(data []byte)) {
 	add(append(two, two...))
 }
 
-// FuzzDecode: whatever the input, an error is a *trace.SyntaxError inside it, all
-// records can be looked at, and memory stays in proportion to the input.
+// FuzzDecode: for any input, an error is a *trace.SyntaxError at an offset within it,
+// all records are valid, and memory stays in proportion to the input.
 func FuzzDecode(f *testing.F) {
 	seeds(f, func(data []byte) { f.Add(data) })
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -120,18 +120,18 @@ func checkSyntaxError(t *testing.T, err error, size int) {
 	t.Errorf("%v wraps none of the reasons", err)
 }
 
-// FuzzDump: any bytes survive the way through text.
+// FuzzDump: Undump restores any input from its dump.
 func FuzzDump(f *testing.F) {
 	seeds(f, func(data []byte) { f.Add(data) })
 	f.Fuzz(func(t *testing.T, data []byte) { checkTwin(t, data) })
 }
 
-// FuzzUndump: an error is a *trace.SyntaxError, and what a text stands for has a
-// dump that stands for the same.
+// FuzzUndump: an error is a *trace.SyntaxError, and the result of a text has a dump
+// with the same result.
 func FuzzUndump(f *testing.F) {
 	seeds(f, func(data []byte) {
 		var text bytes.Buffer
-		_ = Dump(&text, bytes.NewReader(data), Options{}) // cut ones as well
+		_ = Dump(&text, bytes.NewReader(data), Options{}) // also for cut traces
 		f.Add(text.String())
 	})
 	f.Add("- - LAYOUT type-first big-endian 4-byte-pointers swapped-letters\n- - ARGS texts=[exact\"\\xff\" null] rest=00 # x\n")

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Handshake is the first packet of a trace, as it says it is.
+// Handshake is the first packet of a trace, as it is in the file.
 type Handshake struct {
 	Version wire.Version
 	Arch    string
@@ -16,7 +16,7 @@ type Handshake struct {
 	Pointer byte // bytes of a pointer
 }
 
-// parseHandshake reads the handshake that fills b.
+// parseHandshake parses the handshake that fills b.
 func parseHandshake(b []byte) (Handshake, error) {
 	var h Handshake
 	if len(b) < wire.HandshakeMin {
@@ -41,9 +41,9 @@ func parseHandshake(b []byte) (Handshake, error) {
 	return h, nil
 }
 
-// canonical reports whether b is exactly what a real tool writes. In mid-stream
-// only that is taken for a handshake: the first byte alone could as well be the
-// size of a packet in a trace that has the size first.
+// canonical reports whether b is exactly what a real tool writes. Within a stream only
+// that counts as a handshake, because in a trace that has sizes first, its first byte
+// could also be the size of a packet.
 func canonical(b []byte) bool {
 	h, err := parseHandshake(b)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	wire "rtrace-bpf/internal/wire/sprtrace"
 )
 
-// packer puts packets together.
+// packer builds packets.
 type packer struct {
 	order     binio.Order
 	sizeFirst bool
-	swapped   bool // the letters of types stand in the other byte order
+	swapped   bool // the letters of types are in the other byte order
 }
 
-// code returns the type of a whole packet as the dump spells it: with the
-// second letter repeated if the packet has it so.
+// code returns the type of a whole packet as the dump spells it: with the second letter
+// repeated if the packet has it so.
 func (p *packer) code(raw []byte) uint32 {
 	at := 0
 	if p.sizeFirst {

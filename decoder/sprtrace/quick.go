@@ -8,24 +8,24 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Nearly all packets of a real trace are a CALL, its BTRC, and the next CALL. In
-// the form of today's writers, which needs no questions, they are read here, in
-// a third of the time. Whatever is in any way different is left to Reader.link
-// and those that it calls, which know everything.
+// Nearly all packets of a real trace are a CALL, its BTRC, and the next CALL. In the
+// form of today's writers, which leaves no choices, this file reads them in a third of
+// the time. Everything else is left to Reader.link and the functions that it calls,
+// which handle all forms.
 
-// The packets that are read in one go.
+// Sizes of the packets that are read in one step.
 const (
-	// quickPacket is the most bytes of data, far below every limit.
+	// quickPacket is the largest size of data in bytes, far below every limit.
 	quickPacket = 4096
-	// quickCall is a CALL up to its name, with its head; quickTail is what
-	// follows that, and quickStack a BTRC up to its frames.
+	// quickCall is the size of a CALL up to its name, with its header. quickTail is the
+	// size of what follows the name, and quickStack that of a BTRC up to its frames.
 	quickCall  = wire.HeadSize + 16
 	quickTail  = 4 + 8
 	quickStack = wire.HeadSize + 4
 )
 
-// quickName is the name of a function by the bytes that it has in a CALL, its
-// length included, if they are eight.
+// quickName is the name of a function by the bytes that it has in a CALL, including its
+// length, if those are eight.
 type quickName struct {
 	raw  uint64
 	text string
@@ -33,7 +33,7 @@ type quickName struct {
 
 const quickNames = 16
 
-// canQuick says whether the trace has the usual form. It is so for good once the
+// canQuick reports whether the trace has the usual form. The answer is final once the
 // layout of CALL is known, up to the next handshake.
 func (d *Reader) canQuick() bool {
 	w := &d.w
@@ -41,8 +41,8 @@ func (d *Reader) canQuick() bool {
 		!d.opts.Strict && !d.opts.Skim && d.opts.MaxPacket >= quickPacket
 }
 
-// quick reads a CALL and its BTRC if a CALL follows them. If it returns false
-// it has done nothing.
+// quick reads a CALL and its BTRC if a CALL follows them. If it returns false, it has
+// changed nothing.
 func (d *Reader) quick(rec *trace.Record) bool {
 	w := &d.w
 	b := w.src.Bytes()
@@ -101,13 +101,13 @@ func (d *Reader) quick(rec *trace.Record) bool {
 	c.Index, c.Thread = 0, 0
 	c.Caller = trace.Caller{}
 	c.Args = nil
-	s := &c.Stack // field by field: a literal would be made first and then copied
+	s := &c.Stack // field by field: a literal would be built first and then copied
 	s.Frames, s.Names = d.quickFrames(stack[quickStack:], n), nil
 	s.End, s.FramePointer, s.Reason = trace.StackUnknown, false, ""
 	return true
 }
 
-// quickFrames makes frames of n pointers at the start of b.
+// quickFrames returns the frames of n pointers at the start of b.
 func (d *Reader) quickFrames(b []byte, n int) []uint64 {
 	if cap(d.frames) < n {
 		d.frames = make([]uint64, n)
@@ -120,8 +120,8 @@ func (d *Reader) quickFrames(b []byte, n int) []uint64 {
 	return frames
 }
 
-// quickName returns the name with the given bytes, of which the first two are
-// its length.
+// quickName returns the name with the given bytes, of which the first two are its
+// length.
 func (d *Reader) quickName(b []byte) string {
 	raw := binary.LittleEndian.Uint64(b)
 	slot := &d.quickNames[raw*0x9e3779b97f4a7c15>>60]
@@ -136,7 +136,7 @@ func cutNUL(b []byte) []byte {
 	return text
 }
 
-// skim steps over the packets of calls that are in the buffer as a whole.
+// skim skips the packets of calls that are whole in the buffer.
 func (d *Reader) skim() {
 	w := &d.w
 	if w.loaded || w.order.Big || w.sizeFirst {

@@ -16,9 +16,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// both reads a trace whole, where calls are read in one go with their stacks, and in
-// single bytes, where nothing but what is needed is there and packets are read one by
-// one. What comes of it is the same.
+// both reads a trace twice: at once, so that calls are read with their stacks in one
+// step, and byte by byte, so that packets are read one by one. The results must be the
+// same.
 func both(t *testing.T, data []byte, opts Options) {
 	t.Helper()
 	read := func(r io.Reader) (all []*trace.Record, stats Stats, said string) {
@@ -45,8 +45,8 @@ func both(t *testing.T, data []byte, opts Options) {
 	}
 }
 
-// TestQuick changes and cuts the calls of a trace, at each byte, and says that they are
-// of other sizes.
+// TestQuick changes and cuts the calls of a trace at each byte, and changes their
+// sizes.
 func TestQuick(t *testing.T) {
 	data := readFile(t, filepath.Join(corpus, "c-leaks.rtrace"))
 	if both(t, data, Options{}); t.Failed() {

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Reader reads the records of a trace. It is a trace.Reader: strings in records
-// are the caller's, slices are valid until the next ReadRecord.
+// Reader reads the records of a trace. It is a trace.Reader. Strings in records belong
+// to the caller; slices are valid until the next ReadRecord.
 type Reader struct {
 	w    Walker
 	opts Options
@@ -27,7 +27,7 @@ type Reader struct {
 	quickNames [quickNames]quickName
 
 	names    interner
-	texts    interner // argument values come and go; keep them away from the names
+	texts    interner // argument values change often: keep them separate from the names
 	frames   []uint64
 	args     []trace.Arg
 	vals     []Value
@@ -36,7 +36,7 @@ type Reader struct {
 
 var _ trace.Reader = (*Reader)(nil)
 
-// New reads the handshake and returns a reader for what follows. It fails with a
+// New reads the handshake and returns a reader of what follows. It returns a
 // *trace.SyntaxError if r does not start with a handshake.
 func New(r io.Reader, opts Options) (*Reader, error) {
 	if err := opts.check(); err != nil {
@@ -52,7 +52,7 @@ func New(r io.Reader, opts Options) (*Reader, error) {
 	return d, nil
 }
 
-// begin takes over a handshake, the current packet.
+// begin takes the settings of a handshake, the current packet.
 func (d *Reader) begin() error {
 	if err := d.w.begin(); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (d *Reader) begin() error {
 	d.isQuick = false
 	hs := &d.w.hs
 	if d.opts.Legacy {
-		// The original is built for one architecture and reads only traces
-		// with its pointer size; so this is the build that would read them.
+		// The original is built for one architecture and reads only traces with its
+		// pointer size. This is the build that would read the trace.
 		if build := buildArch[hs.Pointer]; hs.Arch != build {
 			d.warn("architecture mismatch: %s (expected %s)", hs.Arch, build)
 		}
@@ -80,7 +80,7 @@ func (d *Reader) begin() error {
 
 var buildArch = map[byte]string{4: "i686", 8: "x86_64"}
 
-// ReadRecord implements trace.Reader. After an error it returns it again.
+// ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for d.err == nil {
 		if d.header {
@@ -132,8 +132,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 	return d.err
 }
 
-// announced steps over the packet directly behind the handshake that announces an
-// End, and leaves any other.
+// announced consumes the packet directly after the handshake if it announces an End.
 func (d *Reader) announced() bool {
 	if d.opts.Legacy || d.w.load() != nil || d.w.handshake || d.w.code != wire.OCFG || d.settings(d.w.data) != wire.Ends {
 		return false
@@ -142,7 +141,7 @@ func (d *Reader) announced() bool {
 	return true
 }
 
-// settings returns the options of an OCFG.
+// settings returns the options in an OCFG.
 func (d *Reader) settings(data []byte) string {
 	vals, _, err := d.w.parse(d.vals[:0], d.w.layout(wire.Lookup(wire.OCFG), data), data)
 	d.vals = vals
@@ -152,13 +151,13 @@ func (d *Reader) settings(data []byte) string {
 	return string(vals[1].Text.Bytes)
 }
 
-// consume steps over the current packet and counts it.
+// consume consumes the current packet and counts it.
 func (d *Reader) consume() {
 	d.w.consume()
 	d.stats.Packets++
 }
 
-// ending returns the error to end with.
+// ending returns the error with which reading ends.
 func (d *Reader) ending(err error) error {
 	var syntax *trace.SyntaxError
 	if d.opts.Legacy && errors.As(err, &syntax) {
@@ -167,7 +166,7 @@ func (d *Reader) ending(err error) error {
 	return err
 }
 
-// handshake deals with a handshake that is not the first packet.
+// handshake handles a handshake that is not the first packet.
 func (d *Reader) handshake() error {
 	switch {
 	case d.opts.Strict:
@@ -179,10 +178,10 @@ func (d *Reader) handshake() error {
 	return d.begin()
 }
 
-// stops reports whether legacy reading ends at a packet, with its warning.
+// stops reports whether legacy reading ends at a packet, and adds the warning.
 func (d *Reader) stops(code uint32) bool {
-	// NLIB goes from module to pre-processor only: the original's
-	// post-processor does not know it.
+	// Modules send NLIB only to the pre-processor; the original's post-processor does
+	// not know it.
 	if !d.opts.Legacy || code != wire.NLIB && wire.Lookup(code) != nil {
 		return false
 	}
@@ -192,8 +191,8 @@ func (d *Reader) stops(code uint32) bool {
 	return true
 }
 
-// readPacket makes a record of a packet that is no call and was consumed. done
-// is false if the packet has none.
+// readPacket makes a record of a packet that is not a call and was consumed. done is
+// false if the packet has no record.
 func (d *Reader) readPacket(rec *trace.Record, code uint32, data []byte, offset int64) (done bool, err error) {
 	switch code {
 	case wire.BTRC, wire.ARGS:
@@ -227,11 +226,11 @@ func (d *Reader) readPacket(rec *trace.Record, code uint32, data []byte, offset 
 	return true, nil
 }
 
-// errOrphan is what strict reading wraps for a packet out of order.
+// errOrphan is the error of strict reading for a packet out of order.
 var errOrphan = fmt.Errorf("it does not follow a call: %w", trace.ErrMalformed)
 
-// odd counts a packet that has no meaning here and keeps it as it is, or fails
-// when reading strictly.
+// odd counts a packet that has no meaning here and delivers it as Opaque. It returns an
+// error if reading is strict.
 func (d *Reader) odd(rec *trace.Record, code uint32, data []byte, offset int64, counter *uint64, why error) (bool, error) {
 	*counter++
 	if d.opts.Strict {
@@ -242,9 +241,9 @@ func (d *Reader) odd(rec *trace.Record, code uint32, data []byte, offset int64, 
 	return true, nil
 }
 
-// overread returns the data of a HINF that is too short as the original sees
-// it: it reads on behind the packet, which was consumed. Behind the end of the trace its
-// buffer holds zeros, as long as the trace is smaller than that.
+// overread returns the data of a HINF that is too short as the original reads it: it
+// continues with the bytes after the packet, which was consumed. After the end of the
+// trace its buffer holds zeros, as long as the trace is smaller than the buffer.
 func (d *Reader) overread(data []byte) []byte {
 	const whole = 2*8 + 10*4
 	if d.w.order.Pointer != 8 || len(data) >= whole {

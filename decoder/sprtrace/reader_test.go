@@ -19,7 +19,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Parts of traces as dump lines, to be put together by undump.
+// Parts of traces as lines of dumps, for undump.
 const (
 	textHead64 = "0 0 HANDSHAKE version=2.0 arch=\"x86_64\" endian=0 pointer=8\n0 0 LAYOUT type-first little-endian 8-byte-pointers\n"
 	textHead32 = "0 0 HANDSHAKE version=2.0 arch=\"i686\" endian=0 pointer=4\n0 0 LAYOUT type-first little-endian 4-byte-pointers\n"
@@ -39,7 +39,7 @@ func undump(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// summary says in short what records are, in their order.
+// summary describes records in a short form, in order.
 func summary(recs []*trace.Record) string {
 	var words []string
 	for _, r := range recs {
@@ -55,7 +55,7 @@ func summary(recs []*trace.Record) string {
 	return strings.Join(words, " ")
 }
 
-// What each way of reading makes of packets that are out of order or odd.
+// What each mode of reading does with packets that are odd or out of order.
 func TestModes(t *testing.T) {
 	tests := []struct {
 		name, text                string
@@ -206,7 +206,7 @@ func TestLegacySize(t *testing.T) {
 	}
 }
 
-// The original takes the fields of a cut HINF for pointers and goes on into the
+// The original takes the fields of a cut HINF for pointers and continues with the
 // packet that follows.
 func TestLegacyHeapInfo(t *testing.T) {
 	heap := "0 0 HINF bottom32=1 top32=2 arena=3 ordblks=4 smblks=5 hblks=6 hblkhd=7 usmblks=8 fsmblks=9 uordblks=10 fordblks=11 keepcost=-12\n"
@@ -247,7 +247,7 @@ func TestLegacyHeapInfo(t *testing.T) {
 
 func whole(r io.Reader) io.Reader { return r }
 
-// Nothing may depend on how the input arrives.
+// The result does not depend on how the input is split into reads.
 func TestChunks(t *testing.T) {
 	for _, file := range corpusFiles(t) {
 		data := readFile(t, file)
@@ -277,7 +277,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A failing input yields what came before, then its own error, untouched.
+// An input that fails yields the records before the error, then its own error
+// unchanged.
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	data := undump(t, textHead64+textProc+textCall+textStack)
@@ -394,7 +395,7 @@ func TestLargePacket(t *testing.T) {
 	if !bytes.Equal(recs[1].Opaque.Data, big) {
 		t.Error("the data differ")
 	}
-	// A length alone makes nothing grow.
+	// A size alone allocates nothing.
 	d, err := New(bytes.NewReader(unhex(t, hs20+"'MINF' ffff ff00 00")), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -407,7 +408,7 @@ func TestLargePacket(t *testing.T) {
 	}
 }
 
-// Many packets between a call and its stack do not pile up.
+// Many packets between a call and its stack do not accumulate.
 func TestDeferredIsBounded(t *testing.T) {
 	file := "0 0 FILE name=\"a\" path=\"b\"\n"
 	data := undump(t, textHead64+textCall+strings.Repeat(file, 3*maxDeferred)+textStack)

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// start resets what all records share.
+// start resets the fields that all records share.
 func (d *Reader) start(rec *trace.Record, kind trace.Kind) {
 	rec.Kind = kind
 	rec.Time = 0
@@ -114,7 +114,7 @@ func (d *Reader) setHeapInfo(rec *trace.Record, vals []Value) {
 	}
 	for i, v := range vals {
 		*into[i] = v.Num
-		if d.opts.Legacy && v.Field.Type == wire.Dword { // an int there
+		if d.opts.Legacy && v.Field.Type == wire.Dword { // an int in the original
 			*into[i] = uint64(int64(int32(v.Num)))
 		}
 	}

@@ -88,7 +88,7 @@ func (s *scanner) uint(limit uint64) (uint64, error) {
 	return v, nil
 }
 
-// signed reads a number of 32 bits with or without a sign.
+// signed reads a number of 32 bits, with or without a sign.
 func (s *scanner) signed() (uint64, error) {
 	word := s.span()
 	v, err := strconv.ParseInt(word, 0, 64)

@@ -7,11 +7,11 @@ import (
 
 // Stats counts what a Reader has read.
 type Stats struct {
-	// Dialect describes the last handshake's part of the trace in words:
-	// "2.0", "1.4 size first", "1.4 document, exact strings".
+	// Dialect describes the part of the trace since the last handshake: "2.0", "1.4
+	// size first", "1.4 document, exact strings".
 	Dialect    string
-	Bytes      int64  // whole packets
-	Packets    uint64 // with handshakes
+	Bytes      int64  // of whole packets
+	Packets    uint64 // including handshakes
 	Calls      uint64
 	Handshakes uint64
 	Unknown    uint64 // packets of an unknown type
@@ -30,8 +30,8 @@ func (d *Reader) Stats() Stats {
 	return s
 }
 
-// Warnings returns what the original post-processor prints to stderr, without
-// its "WARNING: ", and oddities of the whole trace; at most 32 lines.
+// Warnings returns what the original post-processor prints to stderr, without its
+// "WARNING: ", and oddities of the whole trace: at most 32 lines.
 func (d *Reader) Warnings() []string { return d.warnings }
 
 func (d *Reader) warn(format string, args ...any) {

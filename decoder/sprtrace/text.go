@@ -7,16 +7,16 @@ import (
 	wire "rtrace-bpf/internal/wire/sprtrace"
 )
 
-// TextForm says how a string lies on the wire.
+// TextForm is the form of a string in a packet.
 type TextForm uint8
 
-// The forms of a string. Its length tells them apart: real writers count the
-// padding, so that length + 2 is always a multiple of 4. Every other length is
-// that of the text alone, as the protocol document says, and the padding
-// follows it. A length that allows both ends at the same place either way.
+// The forms of a string. Its length distinguishes them. Real writers count the padding,
+// so that length + 2 is always a multiple of 4. Any other length is that of the text
+// alone, as the protocol document specifies, and the padding follows it. With a length
+// that allows both, the string ends at the same place in either form.
 const (
 	TextPadded TextForm = iota // length with padding
-	TextExact                  // length of the text, padding behind it
+	TextExact                  // length of the text, padding after it
 	TextNull                   // length 0: no string at all
 )
 
@@ -26,7 +26,7 @@ type Text struct {
 	Form  TextForm
 }
 
-// legacyTextSize is what the original reader makes of it.
+// legacyTextSize is the size that the original reader computes.
 func legacyTextSize(length uint16) int {
 	if length == 0 {
 		return 4
@@ -34,9 +34,9 @@ func legacyTextSize(length uint16) int {
 	return 2 + int(length)
 }
 
-// splitText returns the string at the start of b and how many bytes it takes.
-// The padding at the very end of a packet may be missing. ok is false if the
-// string is longer than b.
+// splitText returns the string at the start of b and how many bytes it takes. The
+// padding at the very end of a packet may be missing. ok is false if the string is
+// longer than b.
 func splitText(b []byte, order binio.Order, legacy bool) (text []byte, n int, ok bool) {
 	if len(b) < 2 {
 		return nil, 0, false
@@ -74,7 +74,7 @@ func appendText(dst []byte, order binio.Order, t Text) []byte {
 	start := len(dst)
 	length := len(t.Bytes)
 	if t.Form == TextPadded {
-		// At least one NUL if there is no text: length 0 means TextNull.
+		// At least one NUL if the text is empty: length 0 means TextNull.
 		length = max(wire.TextSize(uint16(length))-2, 2)
 	}
 	dst = order.AppendU16(dst, uint16(length))
@@ -85,13 +85,14 @@ func appendText(dst []byte, order binio.Order, t Text) []byte {
 	return dst
 }
 
-// internSlots is the number of strings an interner keeps.
+// internSlots is how many strings an interner keeps.
 const internSlots = 256
 
-// internMax is the longest string it keeps.
+// internMax is the length of the longest string that it keeps.
 const internMax = 256
 
-// interner makes strings from bytes without allocating for those it saw lately.
+// interner makes strings from bytes. It does not allocate for strings that it has seen
+// recently.
 type interner struct {
 	slots [internSlots]string
 }

@@ -14,17 +14,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// dumpFormat names the text in errors.
+// dumpFormat is the name of the text in errors.
 const dumpFormat = "sp-rtrace dump"
 
-// maxLine limits a line of a dump. A packet of DefaultMaxPacket bytes takes most
-// room as a string of bytes that are all escaped: four characters each.
+// maxLine limits the length of a line in a dump. A packet of DefaultMaxPacket bytes is
+// longest as a string of which all bytes are escaped, with four characters each.
 const maxLine = 5*DefaultMaxPacket + 4096
 
-// Undump writes the trace that a text by Dump describes. The first two columns
-// of its lines are not read, and sizes and counts are computed, so that lines may be
-// changed by hand. An error of the text is a *trace.SyntaxError whose offset is
-// that of the line; the packets of the lines before it are written.
+// Undump writes the trace that a text from Dump describes. It ignores the first two
+// columns of a line and computes sizes and counts, so that lines can be edited by hand.
+// An error in the text is a *trace.SyntaxError with the offset of the line; the packets
+// of the lines before it are written.
 func Undump(w io.Writer, r io.Reader) error {
 	var u undumper
 	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
@@ -39,7 +39,7 @@ type undumper struct {
 	packet []byte
 }
 
-// parse sets packet to what a line stands for.
+// parse sets u.packet to the packet that a line describes.
 func (u *undumper) parse(line string) error {
 	u.packet = u.packet[:0]
 	s := scanner{rest: line}
@@ -160,7 +160,7 @@ func (u *undumper) unknown(s *scanner) error {
 	return nil
 }
 
-// known packs a packet by its fields, in the order of the line.
+// known builds a packet from its fields, in the order of the line.
 func (u *undumper) known(s *scanner, word string) error {
 	if !u.layout {
 		return malformed("packet before a LAYOUT line")

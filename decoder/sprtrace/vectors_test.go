@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// unhex returns the bytes of hexadecimal text. Spaces do not count, and what
-// stands between single quotes stands for its characters.
+// unhex returns the bytes of hexadecimal text. It ignores spaces; characters between
+// single quotes stand for themselves.
 func unhex(t testing.TB, text string) []byte {
 	t.Helper()
 	var out []byte

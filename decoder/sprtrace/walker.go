@@ -11,17 +11,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Walker delivers the packets of a trace one by one, without their meaning.
+// Walker returns the packets of a trace one by one, without interpreting them.
 type Walker struct {
 	src  window.Window
 	opts Options
 
-	// What the handshake says and what the packets turned out to be.
+	// What the handshake contains, and what the packets turned out to be.
 	hs        Handshake
 	order     binio.Order
 	sizeFirst bool
-	swapped   bool // letters of packet types stand in the other byte order
-	callOrder int  // layout of CALL; -1 until the first one was seen
+	swapped   bool // the letters of packet types are in the other byte order
+	callOrder int  // layout of CALL; -1 before the first one
 	exactText bool // a string length without its padding was seen
 
 	resources uint64 // bit n: RESR n was seen, n < 64
@@ -46,7 +46,7 @@ type Packet struct {
 	Handshake *Handshake
 }
 
-// NewWalker returns a walker. It reads nothing yet.
+// NewWalker returns a walker. It does not read yet.
 func NewWalker(r io.Reader, opts Options) (*Walker, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func newWalker(r io.Reader, opts Options) *Walker {
 	return &Walker{src: window.New(r, window.Size), opts: opts}
 }
 
-// Next reads the next packet; the first one is a handshake. It returns io.EOF at
-// the end of a whole trace and a *trace.SyntaxError where packets end for another reason.
+// Next reads the next packet. The first one is a handshake. It returns io.EOF at the
+// end of a whole trace, and a *trace.SyntaxError if the packets end for another reason.
 func (w *Walker) Next(p *Packet) error {
 	if err := w.load(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (w *Walker) Next(p *Packet) error {
 	return nil
 }
 
-// consume steps over the loaded packet. Its data stays valid until load.
+// consume consumes the loaded packet. Its data stays valid until load.
 func (w *Walker) consume() {
 	w.src.Skip(w.total)
 	w.loaded = false
@@ -146,8 +146,8 @@ func (w *Walker) load() error {
 	return nil
 }
 
-// head returns type and data size of the packet that starts rel bytes on. The
-// caller made its head available.
+// head returns the type and the data size of the packet that starts rel bytes ahead.
+// The caller has made its header available.
 func (w *Walker) head(rel int) (code uint32, size int, err error) {
 	b := w.src.Bytes()[rel:]
 	first, second := w.order.U32(b), w.order.U32(b[4:])
@@ -165,8 +165,8 @@ func (w *Walker) head(rel int) (code uint32, size int, err error) {
 	return code, int(second), nil
 }
 
-// coldCode brings the code of the current packet into its canonical form and
-// takes notes of registries.
+// coldCode brings the code of the current packet into its canonical form and remembers
+// registry entries.
 func (w *Walker) coldCode(code uint32) {
 	def := w.known(code)
 	if def == nil {
@@ -234,7 +234,8 @@ func (w *Walker) loadHandshake() (bool, error) {
 	return true, nil
 }
 
-// begin consumes the current packet, a handshake, and prepares for what follows.
+// begin consumes the current packet, a handshake, and prepares for the packets that
+// follow.
 func (w *Walker) begin() error {
 	hs, err := parseHandshake(w.src.Bytes()[:w.total])
 	if err != nil {

@@ -22,8 +22,8 @@ func appendTime(b []byte, seconds, nanos uint32, formula bool) []byte {
 	return binary.LittleEndian.AppendUint32(b, nanos)
 }
 
-// appendValue appends the bytes of a value. Those within a list or an Items follow
-// as values of their own.
+// appendValue appends the bytes of a value. The values within a list or an Items follow
+// it as values of their own.
 func appendValue(b []byte, v *Value, formula bool) []byte {
 	if v.Letter != 0 {
 		return appendItem(b, v)

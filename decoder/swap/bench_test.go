@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// stream returns the messages of n allocations, each freed 64 allocations later, as
-// a process makes them; with depth frames of stack.
+// stream returns the messages of n allocations with depth frames of stack, each freed
+// 64 allocations later, as a process makes them.
 func stream(tb testing.TB, n, depth int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -77,7 +77,7 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// A steady stream allocates nothing.
+// A steady stream causes no allocations.
 func TestNoAllocation(t *testing.T) {
 	for _, depth := range []int{1, 16} {
 		d, err := swap.NewReader(bytes.NewReader(stream(t, 40_000, depth)), swap.Options{})

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxArgs is how many arguments of a memory probe are looked at; no function of the
+// maxArgs is how many arguments of a memory probe are parsed. No function of the
 // allocator has more.
 const maxArgs = 4
 
@@ -27,18 +27,19 @@ type probed struct {
 	size     uint64
 	kind     uint32 // MemoryAlloc …
 	address  uint64
-	bare     bool // without size, kind and address
+	bare     bool // the message lacks size, kind and address
 }
 
-// probeTail is the size of what follows the return value: errno, call type, caller
-// and two reserved fields, and of what a memory probe has behind that.
+// probeTail is the size of the fields after the return value: errno, call type, caller
+// and two reserved fields. memoryTail is the size of the fields that a memory probe has
+// after those.
 const (
 	probeTail  = 8 + 4 + 8 + 4 + 4
 	memoryTail = 8 + 4 + 8
 )
 
-// parse reads the usual form of a memory probe: numbers and pointers only, and no
-// more bytes than there should be. Others are left to Parser.
+// parse parses the usual form of a memory probe: only numbers and pointers, and no
+// extra bytes. It returns false for other forms, which are left to Parser.
 func (p *probed) parse(data []byte) bool {
 	if len(data) < 16 {
 		return false
@@ -76,7 +77,8 @@ func (p *probed) parse(data []byte) bool {
 	return true
 }
 
-// number takes an item that is a number, a pointer or nothing off.
+// number reads an item that is a number, a pointer or nothing, and returns the bytes
+// after it.
 func number(data []byte) (letter byte, num uint64, rest []byte, ok bool) {
 	if len(data) == 0 {
 		return 0, 0, nil, false
@@ -99,13 +101,13 @@ func number(data []byte) (letter byte, num uint64, rest []byte, ok bool) {
 	return 0, 0, nil, false
 }
 
-// signature says whether the letters of the arguments are these.
+// signature reports whether the letters of the arguments are these.
 func (p *probed) signature(letters string) bool {
 	return p.count == len(letters) && string(p.letters[:p.count]) == letters
 }
 
-// complete finds out size, kind and address of a probe without them, by its
-// arguments, and says whether it could.
+// complete derives size, kind and address of a probe that lacks them from its
+// arguments, and reports whether it could.
 func (p *probed) complete() bool {
 	switch {
 	case (p.result == 'v' || p.result == 'n') && p.count > 0 && p.letters[0] == 'p':
@@ -130,8 +132,8 @@ func (p *probed) complete() bool {
 	return true
 }
 
-// moves says whether the probe is of a realloc, whose old block is in its first
-// argument only.
+// moves reports whether the probe is of a realloc. Only the first argument holds the
+// old block.
 func (p *probed) moves() bool {
 	if p.count < 2 || p.letters[0] != 'p' || p.result != 'p' {
 		return false
@@ -143,8 +145,8 @@ func (p *probed) moves() bool {
 	return (api.Name == "realloc" || api.Name == "reallocarray") && p.letters[1] == 'x'
 }
 
-// call makes a Call of a memory probe. It returns false if the message is none of a
-// call that changed something.
+// call makes a Call of a memory probe. It returns false if the message is not of a call
+// that changed something.
 func (d *Reader) call(rec *trace.Record) (bool, error) {
 	var p probed
 	if !p.parse(d.msg.Data) || p.bare && !p.complete() {
@@ -170,7 +172,7 @@ func (d *Reader) call(rec *trace.Record) (bool, error) {
 		return false, nil
 	}
 	if id == 0 {
-		return false, nil // it failed, or freed nothing
+		return false, nil // the call failed, or freed nothing
 	}
 	d.start(rec, trace.KindCall)
 	rec.PID, rec.TID = int32(p.pid), int32(p.tid)
@@ -190,8 +192,8 @@ func (d *Reader) call(rec *trace.Record) (bool, error) {
 	return true, d.stack(&c.Stack, p.caller)
 }
 
-// function returns the name of the function of a probe. The numbers of other
-// releases are others; then its arguments tell.
+// function returns the name of the function of a probe. Other releases number functions
+// differently; for an unknown number the name is derived from the arguments.
 func (d *Reader) function(p *probed) string {
 	if len(d.names) > 0 {
 		if name, ok := d.names[p.api]; ok {
@@ -212,16 +214,17 @@ func (d *Reader) function(p *probed) string {
 	return "malloc"
 }
 
-// stack sets the stack of a call: the private message behind it, else the caller.
+// stack sets the stack of a call: from the private message that follows it, or else
+// from the caller.
 func (d *Reader) stack(s *trace.Stack, caller uint64) error {
 	d.frames = d.frames[:0]
 	sequence := d.msg.Sequence
 	more, err := d.s.peek(&d.ahead)
 	if err == nil && more && d.ahead.ID == wire.Stack && d.framesOf(d.ahead.Data, sequence) {
 		if d.ahead.Sequence != d.next {
-			d.frames = d.frames[:0] // something is missing in between: it comes later
+			d.frames = d.frames[:0] // messages between the two are missing: the stack is delivered later as Opaque
 		} else {
-			_ = d.s.Next(&d.ahead) // it was looked at
+			_ = d.s.Next(&d.ahead) // peek has read it
 			d.next++
 			d.stats.Messages++
 			s.Frames, s.End = d.frames, trace.StackUnknown
@@ -232,10 +235,11 @@ func (d *Reader) stack(s *trace.Stack, caller uint64) error {
 		d.frames = append(d.frames, caller)
 		s.Frames, s.End = d.frames, trace.StackTruncated
 	}
-	return nil // an error of the message behind comes when it is read
+	return nil // the next read returns the error of the following message
 }
 
-// framesOf reads the frames of a private message if it is about a message.
+// framesOf reads the frames of a private message if it belongs to the message with the
+// given sequence number.
 func (d *Reader) framesOf(data []byte, sequence uint32) bool {
 	if len(data) < 8 || binary.LittleEndian.Uint32(data) != sequence {
 		return false

@@ -1,9 +1,9 @@
 package swap
 
-// CallTypes counts the call types of probe messages: whether the caller belongs to
-// what was chosen for instrumentation. There are two numberings, told apart by what
-// is in the whole stream: the document has -1, 0 and 1, the kernel of 2016 has 0, 1
-// and 2 in that order, and 0xFF after an error.
+// CallTypes counts the call types of probe messages. A call type shows whether the
+// caller belongs to what was selected for instrumentation. There are two numberings,
+// and only the whole stream shows which one it uses: the document has -1, 0 and 1; the
+// kernel of 2016 has 0, 1 and 2 in that order, and 0xFF after an error.
 type CallTypes struct {
 	counts [4]uint64 // of 0, 1, 2 and -1
 	errors uint64    // of 0xFF
@@ -24,12 +24,13 @@ func (c *CallTypes) add(v uint32) {
 	}
 }
 
-// Kernel says whether the numbers are those of the kernel of 2016. A stream with
-// nothing but 1 is taken for one of the document's.
+// Kernel reports whether the numbers are those of the kernel of 2016. A stream that has
+// only 1 counts as one of the document's.
 func (c *CallTypes) Kernel() bool { return c.counts[2] > 0 || c.errors > 0 }
 
-// Counts returns how many calls there were from instrumented files (internal), from
-// others (external), of callers that are not instrumented, and without such a number.
+// Counts returns the number of calls from instrumented files (internal), from other
+// files (external), from callers that are not instrumented (none), and with another
+// number (unknown).
 func (c *CallTypes) Counts() (internal, external, none, unknown uint64) {
 	if c.Kernel() {
 		return c.counts[2], c.counts[1], c.counts[0], c.counts[3] + c.errors + c.others

@@ -26,7 +26,7 @@ func DumpControl(w io.Writer, r io.Reader, o Options) (damaged uint64, err error
 	return d.damaged, d.finish(err)
 }
 
-// packet writes the line of a packet of the control channel.
+// packet writes the line of one packet of the control channel.
 func (d *dumper) packet(limit int) error {
 	in := d.in
 	if !in.Have(1) {
@@ -63,8 +63,8 @@ func (d *dumper) packet(limit int) error {
 	return d.End()
 }
 
-// DumpUI is Dump for the file that a UI_HIERARCHY message names: its head and the
-// common properties of the first object; the rest is written in hexadecimal.
+// DumpUI is Dump for the file that a UI_HIERARCHY message names. It writes its header
+// and the common properties of the first object as fields, and the rest in hexadecimal.
 func DumpUI(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	if err := o.check(); err != nil {
 		return 0, err

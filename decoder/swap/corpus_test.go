@@ -23,8 +23,8 @@ import (
 
 const corpus = "../../testdata/corpus/swap"
 
-// vectors returns the names of the files of the corpus, without their suffix, and of
-// another folder with such files if there is one.
+// vectors returns the names of the files of the corpus, without their suffix, and those
+// of another folder with such files if there is one.
 func vectors(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(corpus + "/*.bin")
@@ -53,7 +53,7 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// vector is what the JSON of a vector says.
+// vector holds the JSON of a vector.
 type vector struct {
 	Hex    string
 	Header struct {
@@ -83,7 +83,7 @@ func load(t testing.TB, path string) (v vector) {
 	return v
 }
 
-// Every vector decodes to the fields that its JSON states.
+// Every vector decodes to the fields in its JSON.
 func TestVectors(t *testing.T) {
 	n := 0
 	for _, path := range vectors(t) {
@@ -115,7 +115,7 @@ func TestVectors(t *testing.T) {
 			}
 			got := object(t, p, &m)
 			want := v.Fields
-			delete(want, "candidates") // how many other layouts it also reads as
+			delete(want, "candidates") // the number of other layouts that fit
 			if m.ID != wire.ProcessStatusInfo {
 				delete(got, "layout")
 			}
@@ -132,7 +132,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// canonical returns v as text of JSON in which all numbers of one value are equal.
+// canonical returns v as JSON text in which equal numbers are written equally.
 func canonical(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")
@@ -146,7 +146,7 @@ func canonical(t *testing.T, v any) any {
 	return back
 }
 
-// object makes of a message what the JSON of the vectors has.
+// object returns the fields of a message in the form of the vectors' JSON.
 func object(t *testing.T, p *swap.Parser, m *swap.Message) map[string]any {
 	t.Helper()
 	var f swap.Fields
@@ -196,7 +196,7 @@ func object(t *testing.T, p *swap.Parser, m *swap.Message) map[string]any {
 	return o
 }
 
-// value makes of the first value what JSON has, and returns the values behind it.
+// value returns the first value in the form of JSON, and the values after it.
 func value(values []swap.Value) (any, []swap.Value) {
 	v, rest := &values[0], values[1:]
 	if v.Letter != 0 {
@@ -273,8 +273,8 @@ func item(v *swap.Value) any {
 	return o
 }
 
-// Every vector, damaged or not, is dumped and restored to the same bytes; those that
-// are not damaged by their fields.
+// Every vector, damaged or not, is dumped and restored to the same bytes. Those that
+// are not damaged are dumped field by field.
 func TestDumpVectors(t *testing.T) {
 	for _, path := range vectors(t) {
 		name := filepath.Base(path)
@@ -286,7 +286,7 @@ func TestDumpVectors(t *testing.T) {
 			if e := swap.Undump(&back, bytes.NewReader(text.Bytes())); e != nil || !bytes.Equal(back.Bytes(), data) {
 				t.Fatalf("undump: %v, equal %v\n%s", e, bytes.Equal(back.Bytes(), data), text.String())
 			}
-			_, isText := v.Expected.(string) // of a damaged one
+			_, isText := v.Expected.(string) // the vector is damaged
 			bad := isText && strings.HasPrefix(v.Expected.(string), "error")
 			if failed := err != nil || damaged > 0; failed != (bad && len(data) > 0) {
 				t.Errorf("%d damaged, %v", damaged, err)

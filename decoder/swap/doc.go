@@ -1,9 +1,9 @@
-// Package swap reads SWAP data messages: of all layouts that public writers and both
-// texts of the protocol have, in either order of times. docs/formats/swap.md
-// describes the format.
+// Package swap reads SWAP data messages: all layouts of public writers and of both
+// texts of the protocol, with times in either order. docs/formats/swap.md describes the
+// format.
 //
-// [Scanner] delivers the messages as they lie in the file, [Fields] takes them
-// apart, [Reader] makes records of them.
+// [Scanner] returns the messages as they are in the file, [Parser] parses them into
+// [Fields], and [Reader] makes records of them.
 package swap
 
 import (
@@ -13,16 +13,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options says how to read. The zero value reads as much as possible.
+// Options are the options for reading. The zero value reads as much as possible.
 type Options struct {
 	// Strict makes an error of a message that is unknown or does not parse.
 	Strict bool
 	// MaxMessage limits a payload in bytes; 0 means 16 MiB.
 	MaxMessage int
-	// CPUs and Devices are how many elements the lists of SYSTEM have; 0 means
-	// that each message is asked, with as many devices as real daemons have.
+	// CPUs and Devices are the numbers of elements in the lists of SYSTEM. 0 means that
+	// the number is derived from each message, or for devices that of real daemons.
 	CPUs, Devices int
-	// APIs names functions by their numbers in place of the known ones.
+	// APIs names functions by their numbers, in place of the known names.
 	APIs map[uint32]string
 }
 

@@ -13,28 +13,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The words of lines that are no known messages.
+// The words of lines that are not known messages.
 const (
 	wordFile    = "SWAP"
 	wordMessage = "MESSAGE"
 	wordPacket  = "PACKET"
 )
 
-// The kinds of files that a dump is of.
+// The kinds of files that a dump can be of.
 const (
 	fileMessages = "messages"
 	fileControl  = "control"
 	fileUI       = "ui"
 )
 
-// Dump writes the messages of a file as text, one line each, from which Undump
-// restores every byte. docs/formats/swap.md describes the lines. It returns how
-// many messages do not parse; those are written in hexadecimal, or what is wrong
-// with them is marked.
+// Dump writes the messages of a file as text, one line each, from which Undump restores
+// every byte. docs/formats/swap.md describes the lines. It returns how many messages do
+// not parse; it writes those in hexadecimal, or marks what is wrong with them.
 //
-// Where the file is cut, or a length is impossible, all the rest is written in
-// hexadecimal; Dump then returns the *trace.SyntaxError that tells why, with
-// everything written. So it does for a stream without the end that it announces.
+// If the file is cut or a length is impossible, Dump writes the rest in hexadecimal. It
+// returns the *trace.SyntaxError after everything is written. It also returns one for a
+// stream without the end that it announces.
 func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	s, err := NewScanner(r, o)
 	if err != nil {
@@ -45,7 +44,7 @@ func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 		return 0, err
 	}
 	var m Message
-	open := false // an end was announced, which did not come yet
+	open := false // an end was announced and has not come yet
 	for err = s.Next(&m); err == nil; err = s.Next(&m) {
 		if m.ID == wire.End && len(m.Data) == 4 {
 			open = m.Offset == 0 && m.Data[0] == 0 || open && m.Data[0] != 1
@@ -60,7 +59,7 @@ func Dump(w io.Writer, r io.Reader, o Options) (damaged uint64, err error) {
 	return d.damaged, d.finish(err)
 }
 
-// newDumper returns a dumper whose messages come out of in.
+// newDumper returns a dumper of messages from in.
 func newDumper(w io.Writer, in *window.Window, o Options) *dumper {
 	return &dumper{Line: dumptext.Line{W: w}, in: in, strict: o.Strict, parser: Parser{opts: o}}
 }
@@ -75,7 +74,7 @@ type dumper struct {
 	damaged uint64
 }
 
-// finish writes what is left after err, and returns that unless it is io.EOF.
+// finish writes the rest of the input after err, and returns err unless it is io.EOF.
 func (d *dumper) finish(err error) error {
 	_, syntax := errors.AsType[*trace.SyntaxError](err)
 	if !syntax && !errors.Is(err, io.EOF) {
@@ -90,15 +89,15 @@ func (d *dumper) finish(err error) error {
 	return nil
 }
 
-// file writes the line that tells what the dump is of.
+// file writes the line with the kind of the file.
 func (d *dumper) file(kind string) error {
 	d.Start(0, 0, wordFile)
 	d.Text = append(append(d.Text, ' '), kind...)
 	return d.End()
 }
 
-// message writes the line of a message by its fields if they say everything about
-// it, else in hexadecimal.
+// message writes the line of a message: its fields if they restore every byte, else in
+// hexadecimal.
 func (d *dumper) message(m *Message) error {
 	err := d.parser.Parse(m, &d.fields)
 	if err = d.damage(m.Offset, m.ID, err); err != nil && d.strict {
@@ -119,7 +118,7 @@ func (d *dumper) message(m *Message) error {
 	return d.End()
 }
 
-// damage counts a message that does not parse and returns what is wrong with it.
+// damage counts a message that does not parse and returns its error.
 func (d *dumper) damage(offset int64, id uint32, err error) error {
 	if err == nil && d.fields.Flawed {
 		err = malformed("a string has no end")
@@ -137,7 +136,7 @@ func (d *dumper) damage(offset int64, id uint32, err error) error {
 	return syntaxError(offset, &messageError{name, err})
 }
 
-// messageError says which message is wrong.
+// messageError is an error in a named message.
 type messageError struct {
 	name string
 	err  error
@@ -146,7 +145,7 @@ type messageError struct {
 func (e *messageError) Error() string { return "message " + e.name + ": " + e.err.Error() }
 func (e *messageError) Unwrap() error { return e.err }
 
-// exact says whether the fields restore the payload.
+// exact reports whether the fields restore the payload.
 func (d *dumper) exact(data []byte, formula bool) bool {
 	if d.fields.Layout == nil {
 		return false
@@ -158,7 +157,7 @@ func (d *dumper) exact(data []byte, formula bool) bool {
 	return bytes.Equal(append(d.again, d.fields.Tail...), data)
 }
 
-// head writes what all messages have.
+// head writes the header that all messages have.
 func (d *dumper) head(m *Message) {
 	d.Key("seq")
 	d.Text = strconv.AppendUint(d.Text, uint64(m.Sequence), 10)
@@ -184,7 +183,7 @@ func (d *dumper) known() {
 	}
 }
 
-// unknown writes a payload, and why it is not known.
+// unknown writes a payload in hexadecimal, and why its fields are not known.
 func (d *dumper) unknown(data []byte, err error) {
 	d.Key("data")
 	d.Text = hex.AppendEncode(d.Text, data)

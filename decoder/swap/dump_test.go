@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Which numbers call types have is told by all of a stream.
+// The whole stream decides which numbering its call types have.
 func TestCallTypes(t *testing.T) {
 	for _, tt := range []struct {
 		types                             []uint32
@@ -28,7 +28,7 @@ func TestCallTypes(t *testing.T) {
 		var data []byte
 		for i, v := range tt.types {
 			m := probe(424, pack('x', uint64(5)), pack('p', uint64(16)), pack(uint64(5), 0, uint64(16)))
-			if i%2 == 1 { // one that failed
+			if i%2 == 1 { // a call that failed
 				m = probe(424, pack('x', uint64(5)), pack('p', uint64(0)), pack(uint64(5), 0, uint64(0)))
 			}
 			binary.LittleEndian.PutUint32(m[4:], uint32(i))
@@ -76,7 +76,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Replies of the control channel are dumped by their fields and restored.
+// Replies on the control channel are dumped field by field and restored.
 func TestControl(t *testing.T) {
 	info := pack(0, uint64(1<<30), uint64(1<<40), 1, 0, 1, 0, "LTE", 100, 4, 2, "FLASH", "CPU")
 	packet := func(id int, data []byte) []byte { return append(pack(id, len(data)), data...) }
@@ -112,7 +112,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// The head of a UI hierarchy file is dumped by its fields, what follows as it is.
+// The header of a UI hierarchy file is dumped field by field, the rest in hexadecimal.
 func TestUI(t *testing.T) {
 	common := slices.Concat(pack(1, 2, 3, 4), []byte{1}, pack("name"), []byte{1}, make([]byte, 16+1+4+24+8+8+16+1))
 	head := func(category byte) []byte {

@@ -8,17 +8,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Phase says what a message tells of a call.
+// Phase is the part of a call that a message is about.
 type Phase uint8
 
 // The phases.
 const (
-	Whole Phase = iota // all of it
-	Begin              // that it began; another message follows when it has ended
-	End                // that it has ended
+	Whole Phase = iota // the whole call
+	Begin              // its start; another message follows at its end
+	End                // its end
 )
 
-// Event is what a message tells of a call of a function.
+// Event is a call of a function, or its start or end, as a message describes it.
 type Event struct {
 	Phase    Phase
 	Kind     string // "function", "system call", "file" or the name of the probe: "memory"
@@ -28,18 +28,17 @@ type Event struct {
 	Result   string // empty for none
 	Errno    int64
 	Caller   uint64 // address; 0 if unknown
-	// Key is the same for the messages of one call, among those of its thread
-	// that have not ended.
+	// Key is equal in the messages of one call, among the open calls of its thread.
 	Key string
 }
 
-// maxErrno is the largest number of an error that the kernel returns, negative, in
-// place of a result (MAX_ERRNO of include/linux/err.h).
+// maxErrno is the largest error number that the kernel returns, negated, in place of a
+// result (MAX_ERRNO in include/linux/err.h).
 const maxErrno = 4095
 
-// Event returns what a message tells of a call. It returns false for messages about
-// other things and those that do not parse. names, if not nil, has functions by
-// their numbers.
+// Event returns the call that a message is about. It returns false for messages about
+// other things and those that do not parse. names, if not nil, names functions by their
+// numbers.
 func (t *Parser) Event(m *Message, f *Fields, names map[uint32]string) (e Event, ok bool) {
 	if t.Parse(m, f) != nil || f.Layout == nil {
 		return Event{}, false
@@ -86,8 +85,8 @@ func (t *Parser) Event(m *Message, f *Fields, names map[uint32]string) (e Event,
 	return e, true
 }
 
-// CallEvent returns what a call tells that made or ended something other than memory.
-// waits says that the size of the call is how long it was waited for, in ns.
+// CallEvent returns a call that allocated or freed something other than memory as an
+// Event. waits reports whether the size of the call is how long it waited, in ns.
 func CallEvent(resource string, c *trace.Call) (e Event, waits bool) {
 	e = Event{Kind: resource, Function: c.Function, Args: ArgumentText(c.Args)}
 	ends := c.Op == trace.OpFree
@@ -116,7 +115,7 @@ func CallEvent(resource string, c *trace.Call) (e Event, waits bool) {
 	return e, waits
 }
 
-// ArgumentText returns arguments of the vocabulary as text.
+// ArgumentText returns arguments of a Call as text.
 func ArgumentText(args []trace.Arg) string {
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -125,7 +124,7 @@ func ArgumentText(args []trace.Arg) string {
 	return strings.Join(texts, " ")
 }
 
-// field returns a value by the name of its field, or nil.
+// field returns the value of the field with the given name, or nil.
 func (f *Fields) field(name string) *Value {
 	for i := range f.Values {
 		if v := &f.Values[i]; v.Field != nil && v.Field.Name == name {
@@ -135,7 +134,7 @@ func (f *Fields) field(name string) *Value {
 	return nil
 }
 
-// common fills in arguments and result.
+// common sets the arguments and the result.
 func (f *Fields) common(e *Event) {
 	for i := range f.Values {
 		v := &f.Values[i]
@@ -154,7 +153,7 @@ func (f *Fields) common(e *Event) {
 	}
 }
 
-// probe fills in what probe messages have.
+// probe sets what probe messages have.
 func (f *Fields) probe(e *Event, names map[uint32]string) {
 	api := uint32(f.number("api_id"))
 	e.Function = "function " + strconv.FormatUint(uint64(api), 10)
@@ -184,7 +183,7 @@ func (f *Fields) probe(e *Event, names map[uint32]string) {
 
 func ends(s, with string) bool { return len(s) > len(with) && s[len(s)-len(with):] == with }
 
-// nameOf returns what the number of a field means.
+// nameOf returns the meaning of the number in a field.
 func nameOf(v *Value) string {
 	for _, known := range v.Field.Values {
 		if known.Number == int64(v.Num) {

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/decoder/swap"
 )
 
-// A message, field by field; Undump makes the same bytes of the text again.
+// A message, field by field. Undump restores the file from this text.
 func ExampleDump() {
 	f, err := os.Open("../../testdata/corpus/swap/app_setup_stage.bin")
 	if err != nil {

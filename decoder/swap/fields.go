@@ -9,26 +9,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Value is the value of a field. Lists are flat: the value of the list, then those
-// of the fields of each element; an Items likewise. Values point into the payload.
+// Value is the value of a field. Lists are flat: the value of the list is followed by
+// the values of the fields of each element. An Items is flat, too. Values point into
+// the payload.
 type Value struct {
-	Field  *wire.Field // nil for what is in an Items
+	Field  *wire.Field // nil for a value within an Items
 	Letter byte        // of an item
-	// Num is a number by its bits (sign-extended, Float and Double by their
-	// IEEE form), seconds of a Time, elements of a List or Items, pointer of an
-	// array.
+	// Num is a number by its bits (sign-extended; Float and Double in their IEEE form),
+	// the seconds of a Time, the number of elements of a List or Items, or the pointer
+	// of an array.
 	Num   uint64
 	Nanos uint32 // of a Time
-	Text  []byte // of a String without its NUL, Sized, Rest; elements of an array
-	Cut   bool   // the string has no NUL: it is all that was left
+	Text  []byte // of a String without its NUL, of Sized and Rest; the elements of an array
+	Cut   bool   // the string has no NUL: it takes the rest of the payload
 }
 
-// Fields is a message taken apart.
+// Fields is a parsed message.
 type Fields struct {
-	Message *wire.Message // nil if its id is not known
-	Layout  *wire.Layout  // nil if its fields are not known
+	Message *wire.Message // nil if its id is unknown
+	Layout  *wire.Layout  // nil if its fields are unknown
 	Values  []Value
-	Tail    []byte // what follows the fields
+	Tail    []byte // the bytes after the fields
 	Flawed  bool   // a string has no NUL
 }
 
@@ -39,25 +40,25 @@ var (
 	errUnknown  = fmt.Errorf("its id is %w", trace.ErrUnsupported)
 )
 
-// parser takes payloads apart.
+// parser parses payloads.
 type parser struct {
 	formula       bool
-	cpus, devices int // elements of lists that are not counted
+	cpus, devices int // numbers of elements of lists that have no count
 	data          []byte
 	off           int
 	values        []Value
-	unsure        bool // a field is not what Check wants
+	unsure        bool // a field fails its Check
 	flawed        bool
-	// search gives up at the first unlikely value; left is how many more values
-	// may be looked at then.
+	// With search, parsing ends at the first unlikely value; left is how many more
+	// values it may try.
 	search bool
 	left   int
 }
 
-// Parser takes messages apart.
+// Parser parses messages.
 type Parser struct {
 	opts Options
-	cpus int // that an earlier SYSTEM filled its payload with
+	cpus int // derived from an earlier SYSTEM
 }
 
 // NewParser returns a parser.
@@ -68,13 +69,13 @@ func NewParser(o Options) (*Parser, error) {
 	return &Parser{opts: o}, nil
 }
 
-// Parse takes the payload of a message apart. The values are appended to
-// dst.Values[:0] and point into m.Data. SYSTEM does not say how many processors
-// there are: if nobody told, the most likely number is taken.
+// Parse parses the payload of a message. It appends the values to dst.Values[:0]; they
+// point into m.Data. SYSTEM does not contain the number of processors: if the Options
+// do not have it either, Parse uses the most likely number.
 func (t *Parser) Parse(m *Message, dst *Fields) error {
 	err := t.parse(wire.Lookup(m.ID), m.Data, m.Formula, dst)
 	if m.ID >= wire.FirstPrivate && dst.Message != nil && (err != nil || dst.Flawed || len(dst.Tail) > 0) {
-		// Nobody owns these numbers, so this is another's message.
+		// These numbers are free for private use, so this is another writer's message.
 		*dst = Fields{Values: dst.Values[:0]}
 		return errUnknown
 	}
@@ -107,8 +108,8 @@ func (t *Parser) parse(def *wire.Message, data []byte, formula bool, dst *Fields
 	return err
 }
 
-// best takes the first layout that takes the whole payload and passes its checks,
-// else the first that takes the whole payload, else the first that has a place in it.
+// best uses the first layout that takes the whole payload and passes its checks, else
+// the first that takes the whole payload, else the first that fits into it.
 func (p *parser) best(def *wire.Message, dst *Fields) error {
 	chosen, rank := -1, 0
 	var why error
@@ -149,7 +150,7 @@ func (p *parser) deliver(l *wire.Layout, dst *Fields) {
 	dst.Layout, dst.Values, dst.Tail, dst.Flawed = l, p.values, p.data[p.off:], p.flawed
 }
 
-// layout reads the fields of a layout.
+// layout parses the fields of a layout.
 func (p *parser) layout(l *wire.Layout, values []Value) error {
 	p.off, p.values, p.unsure, p.flawed = 0, values, false, false
 	for i := range l.Fields {
@@ -213,7 +214,7 @@ func (p *parser) field(f *wire.Field) error {
 	return nil
 }
 
-// wanted says whether a field is there that depends on an earlier one.
+// wanted reports whether a field that depends on an earlier one is present.
 func (p *parser) wanted(f *wire.Field) bool {
 	for i := range p.values {
 		if v := &p.values[i]; v.Field != nil && v.Field.Name == f.If {
@@ -246,8 +247,8 @@ func (p *parser) number(size int) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// text reads a string. One without its NUL is the rest of the payload; there must
-// be at least a byte.
+// text reads a string. A string without its NUL takes the rest of the payload, which
+// must have at least one byte.
 func (p *parser) text() (text []byte, cut bool, err error) {
 	left := p.data[p.off:]
 	if n := bytes.IndexByte(left, 0); n >= 0 {

@@ -10,7 +10,7 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// Lists of open files are told apart by what is in them.
+// Lists of open files are distinguished by their contents.
 func TestStatusLayouts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p, err := swap.NewParser(swap.Options{})
@@ -76,7 +76,8 @@ func TestOldForms(t *testing.T) {
 	}
 }
 
-// Times lie in either order; the half that is no number of nanoseconds is the seconds.
+// Times may be in either order. The half that cannot be a number of nanoseconds is the
+// seconds.
 func TestTimeOrder(t *testing.T) {
 	data := message(wire.AppSetupStage, 5, pack(7, 2, 1000, 1700000001, 2000, 1700000002)...)
 	copy(data[8:], pack(123456000, 1700000000))
@@ -97,8 +98,8 @@ func TestTimeOrder(t *testing.T) {
 	}
 }
 
-// The daemon declares more bytes of SYSTEM than it fills, and does not say how many
-// processors there are.
+// The daemon declares more bytes of SYSTEM than it fills, and does not send the number
+// of processors.
 func TestSystem(t *testing.T) {
 	s, err := swap.NewScanner(bytes.NewReader(contents(t, corpus+"/system_2cpu.bin")), swap.Options{})
 	if err != nil {

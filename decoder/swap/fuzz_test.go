@@ -14,16 +14,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// FuzzRead reads anything. What fails is a SyntaxError inside the input; the dump is
-// turned back into the same bytes; reading strictly fails no later; what was read is
-// written and read again without a change.
+// FuzzRead reads any input. Every error is a SyntaxError at an offset within the input,
+// Undump restores the same bytes from the dump, strict reading fails no later, and what
+// was read is written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	for _, path := range vectors(f) {
 		f.Add(contents(f, path+".bin"))
 	}
 	f.Add(stream(f, 70, 3))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// A small limit has its error tried, too.
+		// With a small limit, its error is tested, too.
 		o := swap.Options{MaxMessage: 1 << 16}
 		for _, dump := range []func(io.Writer, io.Reader, swap.Options) (uint64, error){swap.Dump, swap.DumpControl, swap.DumpUI} {
 			var text, back bytes.Buffer
@@ -62,7 +62,7 @@ func checkError(t *testing.T, err error, data []byte) {
 	t.Fatalf("%v is none of the errors of a decoder", err)
 }
 
-// lines returns what is valid in records as text.
+// lines returns the valid contents of records as text.
 func lines(t *testing.T, records []*trace.Record) (all []string) {
 	t.Helper()
 	for _, r := range records {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// lexer takes a line of a dump apart.
+// lexer splits a line of a dump.
 type lexer struct{ rest string }
 
-// word takes the next word off: up to a blank or the end of a list.
+// word returns the next word: up to a blank or the end of a list.
 func (l *lexer) word() string {
 	l.rest = strings.TrimLeft(l.rest, " \t\r")
 	return l.token(" \t\r]}")
 }
 
-// value takes the value behind a name off, which may be empty.
+// value returns the value after a name, which may be empty.
 func (l *lexer) value() string { return l.token(" \t\r]}") }
 
-// token takes all up to one of the given characters off.
+// token returns everything up to one of the given characters.
 func (l *lexer) token(ends string) string {
 	n := strings.IndexAny(l.rest, ends)
 	if n < 0 {
@@ -29,28 +29,20 @@ func (l *lexer) token(ends string) string {
 	return token
 }
 
-// skip takes text off and says whether it was there.
+// skip skips text if the line continues with it, and reports whether it does.
 func (l *lexer) skip(text string) bool {
 	rest, ok := strings.CutPrefix(l.rest, text)
 	l.rest = rest
 	return ok
 }
 
-// trySkip is skip that leaves what does not begin with text as it is.
-func (l *lexer) trySkip(text string) bool {
-	if !strings.HasPrefix(l.rest, text) {
-		return false
-	}
-	return l.skip(text)
-}
-
-// has takes " name=" off if it comes next.
+// has skips " name=" if it comes next, and reports whether it did.
 func (l *lexer) has(name string) bool {
 	l.rest = strings.TrimLeft(l.rest, " \t\r")
-	return l.trySkip(name + "=")
+	return l.skip(name + "=")
 }
 
-// key takes " name=" off, which must come next.
+// key skips " name=". It returns an error if something else comes next.
 func (l *lexer) key(name string) error {
 	if !l.has(name) {
 		return malformed("%.40q where %s= should be", l.rest, name)
@@ -58,7 +50,7 @@ func (l *lexer) key(name string) error {
 	return nil
 }
 
-// end makes sure that nothing but a comment follows.
+// end checks that only a comment follows.
 func (l *lexer) end() error {
 	l.rest = strings.TrimLeft(l.rest, " \t\r")
 	if l.rest != "" && l.rest[0] != '#' {
@@ -94,9 +86,9 @@ func (l *lexer) hex() ([]byte, error) {
 	return b, nil
 }
 
-// quoted takes a string off and says whether it has no NUL.
+// quoted reads a quoted string. cut reports whether it has no NUL.
 func (l *lexer) quoted() (text []byte, cut bool, err error) {
-	cut = l.trySkip(wordCut)
+	cut = l.skip(wordCut)
 	quoted, err := strconv.QuotedPrefix(l.rest)
 	if err != nil {
 		return nil, false, malformed("%.40q where a text should be", l.rest)
@@ -109,7 +101,7 @@ func (l *lexer) quoted() (text []byte, cut bool, err error) {
 	return []byte(s), cut, nil
 }
 
-// clock takes SECONDS.NANOSECONDS off.
+// clock reads SECONDS.NANOSECONDS.
 func (l *lexer) clock() (seconds, nanos uint32, err error) {
 	w := l.value()
 	a, b, _ := strings.Cut(w, ".")

@@ -9,7 +9,7 @@ import (
 
 var notAvailable = []byte("N/A")
 
-// likely says whether a value is one that a real writer may have sent.
+// likely reports whether a real writer may have sent this value.
 func (p *parser) likely(c wire.Check, v *Value) bool {
 	switch c {
 	case wire.IsZero:
@@ -30,20 +30,20 @@ func (p *parser) likely(c wire.Check, v *Value) bool {
 	return true
 }
 
-// between says whether a float is 0 or a number from 0.001 to limit: what is no
-// float mostly reads as one that is very small.
+// between reports whether a float is 0 or between 0.001 and limit. Bytes that are not a
+// float mostly read as a very small number.
 func between(num uint64, limit float32) bool {
 	f := math.Float32frombits(uint32(num))
 	return f == 0 || f >= 0.001 && f <= limit
 }
 
-// maxSearch bounds how many values of a message are looked at to find the number of
-// processors; a real one of 256 needs less.
+// maxSearch bounds how many values of a message are tried to find the number of
+// processors. A real message of 256 processors needs fewer.
 const maxSearch = 1 << 20
 
-// countCPUs returns the number of processors that a SYSTEM message most likely is
-// about: the first with which likely values fill the payload to its end, else the
-// first with likely values. Real daemons declare more bytes than they fill.
+// countCPUs returns the most likely number of processors in a SYSTEM message: the first
+// number with which likely values fill the payload to its end, else the first with
+// likely values. Real daemons declare more bytes than they fill.
 func (p *parser) countCPUs(dst *Fields) int {
 	def := wire.Lookup(wire.System)
 	first := 0

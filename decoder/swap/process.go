@@ -5,7 +5,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// process delivers a process, and queues its mappings.
+// process delivers a process and queues its mappings.
 func (d *Reader) process(rec *trace.Record) {
 	d.start(rec, trace.KindProcess)
 	v := d.fields.Values
@@ -31,7 +31,7 @@ func (d *Reader) queueMapping(pid int32, low, high uint64, path string) {
 	d.mapping(&d.queue[len(d.queue)-1], low, high, path)
 }
 
-// mapping fills in a mapping. Its low bound is where the file's offset 0 is.
+// mapping sets a mapping. Its low bound is the address of the file's offset 0.
 func (d *Reader) mapping(rec *trace.Record, low, high uint64, path string) {
 	rec.Mapping = trace.Mapping{Start: low, End: high, Base: low, Path: path}
 	if len(d.mapped) < maxMapped {

@@ -13,64 +13,63 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// memory is the id of the first resource; others come when there is a call of them.
+// memory is the id of the first resource. The others are declared at their first call.
 const memory = 1
 
-// Reader reads the records of a stream of messages. It is a trace.Reader whose
-// strings are the caller's; slices are valid until the next ReadRecord.
+// Reader reads the records of a stream of messages. It is a trace.Reader whose strings
+// belong to the caller; slices are valid until the next ReadRecord.
 //
-// What the vocabulary has no record for is delivered as Opaque, with time, process,
-// thread and processor where the message tells them. An End is delivered where our
-// own message announces one and then says that it is reached.
+// A message that has no record is delivered as Opaque, with the time, process, thread
+// and processor that it contains. An End is delivered if rtrace's own message announces
+// one and another one confirms it.
 type Reader struct {
 	s      *Scanner
 	parser Parser
 	opts   Options
 	msg    Message
 	fields Fields
-	ahead  Message // the message behind, when it was looked at
-	after  Fields  // of that
+	ahead  Message // the next message, if peek has read it
+	after  Fields  // its fields
 
 	started  bool
-	next     uint32 // sequence number that is due
+	next     uint32 // next sequence number
 	seq      uint64 // of calls
 	queue    []trace.Record
 	head     int
 	err      error
 	stats    Stats
-	names    map[uint32]string // of functions, by API_NAME or by Options
+	names    map[uint32]string // of functions, from API_NAME or Options
 	mapped   map[mapping]string
-	things   map[*wire.Thing]uint32 // their resources
-	begun    map[place]begun        // the last call of a thread
+	things   map[*wire.Thing]uint32 // ids of their resources
+	begun    map[place]begun        // the last open call of each thread
 	frames   []uint64
 	rewrite  []byte // payload with its times in the other order
 	args     [2]trace.Arg
-	deferred bool       // msg was read, its gap was told, it comes next
-	loss     trace.Lost // that msg tells of, with its gap; no reason: it does not
+	deferred bool       // msg was read and its gap delivered: convert it next
+	loss     trace.Lost // the loss that msg describes, with its gap; no reason if it describes none
 	ends     bool       // the stream announces its end
 }
 
-// mapping is what an unmapping repeats.
+// mapping is the key of a mapping in an unmapping.
 type mapping struct {
 	pid  int32
 	low  uint64
 	high uint64
 }
 
-// maxMapped bounds the mappings that are remembered for their paths.
+// maxMapped bounds how many paths of mappings are remembered.
 const maxMapped = 1 << 16
 
 // Stats counts what a Reader has read.
 type Stats struct {
-	// Version is that of the protocol, with the order of times if it is not the
-	// usual one.
+	// Version is that of the protocol, with the order of times if it is unusual.
 	Version  string
 	Messages uint64
 	Calls    uint64
-	Lost     uint64 // messages, by gaps of the sequence and what stands behind them
-	Unknown  uint64 // messages of unknown ids
+	Lost     uint64 // messages, from gaps in the sequence numbers and from messages that describe losses
+	Unknown  uint64 // messages with unknown ids
 	Damaged  uint64 // messages that do not parse
-	// CallTypes are those of the probe messages.
+	// CallTypes counts the call types of the probe messages.
 	CallTypes CallTypes
 }
 
@@ -104,7 +103,7 @@ func (d *Reader) Stats() Stats {
 	return stats
 }
 
-// ReadRecord implements trace.Reader. After an error it returns it again.
+// ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for d.err == nil {
 		if d.head < len(d.queue) {
@@ -134,8 +133,8 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 	return d.err
 }
 
-// sequence looks at the number of the message. It returns true with what is to be
-// delivered in front of it.
+// sequence checks the sequence number of the message. It returns true and sets rec if a
+// record must be delivered before the message.
 func (d *Reader) sequence(rec *trace.Record) bool {
 	due := d.next
 	d.next = d.msg.Sequence + 1
@@ -147,7 +146,7 @@ func (d *Reader) sequence(rec *trace.Record) bool {
 	}
 	gap := uint64(d.msg.Sequence - due)
 	if gap > wire.MaxGap {
-		gap = 0 // it went back
+		gap = 0 // the number went back
 	}
 	gap -= d.explain(gap, false)
 	if gap == 0 {
@@ -160,8 +159,9 @@ func (d *Reader) sequence(rec *trace.Record) bool {
 	return true
 }
 
-// explain looks whether the message says what the gap in front of it is, of ours, and
-// returns how much of that it is. The gap may be shorter only where it cannot be longer.
+// explain checks whether the message is rtrace's own description of the gap before it,
+// and returns how much of the gap it explains. The described loss may exceed the gap
+// only where a gap cannot be longer.
 func (d *Reader) explain(gap uint64, first bool) (explained uint64) {
 	d.loss = trace.Lost{}
 	if d.msg.ID != wire.Error {
@@ -178,7 +178,7 @@ func (d *Reader) explain(gap uint64, first bool) (explained uint64) {
 	return min(n, gap)
 }
 
-// begin delivers what every trace begins with.
+// begin delivers the records that every trace begins with.
 func (d *Reader) begin(rec *trace.Record) {
 	d.start(rec, trace.KindHeader)
 	now := d.msg.Nanoseconds()
@@ -192,14 +192,14 @@ func (d *Reader) begin(rec *trace.Record) {
 	})
 }
 
-// start resets what all records share.
+// start resets the fields that all records share.
 func (d *Reader) start(rec *trace.Record, kind trace.Kind) {
 	rec.Kind = kind
 	rec.Time = d.msg.Nanoseconds()
 	rec.PID, rec.TID, rec.CPU = 0, 0, 0
 }
 
-// convert makes a record of the message. done is false if it has none.
+// convert makes a record of the message. done is false if the message has no record.
 func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 	m := &d.msg
 	if m.ID == wire.ProbeMemory {
@@ -272,13 +272,13 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 	return true, nil
 }
 
-// oneLine makes a line of a text.
+// oneLine joins the lines of a text.
 func oneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }
 
-// odd counts a message that is unknown or does not parse, or fails when reading
-// strictly.
+// odd counts a message that is unknown or does not parse. It returns an error if
+// reading is strict.
 func (d *Reader) odd(err error) error {
 	unknown := errors.Is(err, errUnknown)
 	if err == nil {
@@ -289,7 +289,7 @@ func (d *Reader) odd(err error) error {
 	} else {
 		d.stats.Damaged++
 	}
-	// A private message of others is none that is missing.
+	// An unknown private message is another writer's and no error.
 	if !d.opts.Strict || unknown && d.msg.ID >= wire.FirstPrivate {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (d *Reader) odd(err error) error {
 	return syntaxError(d.msg.Offset, &messageError{name, err})
 }
 
-// number returns a number by the name of its field.
+// number returns the number in the field with the given name, or 0.
 func (f *Fields) number(name string) uint64 {
 	for i := range f.Values {
 		if v := &f.Values[i]; v.Field != nil && v.Field.Name == name {
@@ -310,7 +310,7 @@ func (f *Fields) number(name string) uint64 {
 	return 0
 }
 
-// opaque keeps the message as it is.
+// opaque delivers the message unchanged.
 func (d *Reader) opaque(rec *trace.Record) {
 	d.start(rec, trace.KindOpaque)
 	if v := d.fields.field("call_type"); v != nil && d.msg.ID != wire.LSAN {
@@ -321,7 +321,7 @@ func (d *Reader) opaque(rec *trace.Record) {
 	for i := range d.fields.Values {
 		v := &d.fields.Values[i]
 		if v.Field.Type == wire.List || v.Field.Type == wire.Items {
-			break // what is in lists is about others
+			break // the contents of lists are about others
 		}
 		switch v.Field.Name {
 		case "pid":
@@ -336,7 +336,8 @@ func (d *Reader) opaque(rec *trace.Record) {
 	if !times || !d.msg.Formula {
 		return
 	}
-	// Whoever writes it does not know in which order they were.
+	// Whoever writes the message does not know the order of its times: use the usual
+	// one.
 	d.rewrite = d.rewrite[:0]
 	for i := range d.fields.Values {
 		d.rewrite = appendValue(d.rewrite, &d.fields.Values[i], false)

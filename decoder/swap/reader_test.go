@@ -25,7 +25,8 @@ func message(id, seq uint32, payload ...byte) []byte {
 	return append(b, payload...)
 }
 
-// pack returns numbers of 4 and 8 bytes, letters, and strings with their NUL.
+// pack returns the bytes of numbers of 4 and 8 bytes, letters, and strings with their
+// NUL.
 func pack(values ...any) (b []byte) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -54,8 +55,8 @@ func read(t testing.TB, data []byte, o swap.Options) ([]*trace.Record, swap.Stat
 	return all, d.Stats(), err
 }
 
-// blocks returns what is live at the end of records, and how many frees were of
-// unknown blocks. Things other than memory are left out.
+// blocks returns the blocks that are live at the end of the records, and the number of
+// frees of unknown blocks. It ignores things other than memory.
 func blocks(all []*trace.Record) (live map[uint64]uint64, unmatched int) {
 	live = map[uint64]uint64{}
 	for _, r := range all {
@@ -76,7 +77,7 @@ func blocks(all []*trace.Record) (live map[uint64]uint64, unmatched int) {
 	return live, unmatched
 }
 
-// The session of the corpus ends as its JSON says.
+// The session of the corpus ends as its JSON describes.
 func TestSession(t *testing.T) {
 	all, stats, err := read(t, contents(t, corpus+"/stream_session.bin"), swap.Options{Strict: true})
 	if err != nil {
@@ -108,8 +109,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Numbers that are missing are lost messages, also where they begin again at 0. One
-// that goes back is no loss.
+// Missing sequence numbers are lost messages, also where the numbers start again at 0.
+// A number that goes back is not a loss.
 func TestSequence(t *testing.T) {
 	var data []byte
 	for _, seq := range []uint32{0xFFFFFFFD, 0xFFFFFFFE, 0xFFFFFFFF, 0, 4, 5, 2, 3} {
@@ -143,7 +144,7 @@ func TestMemoryProbes(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		data []byte
-		want *trace.Call // nil for a message that is no call
+		want *trace.Call // nil for a message that is not a call
 	}{
 		{"malloc", probe(424, x(5), p(16), tail(5, 0, 16)), &trace.Call{Op: trace.OpAlloc, Function: "malloc", ID: 16, Size: 5}},
 		{"malloc failed", probe(424, x(5), p(0), tail(5, 0, 0)), nil},
@@ -167,7 +168,7 @@ func TestMemoryProbes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "posix_memalign" {
-				// Its result has other bytes; what counts is the tail.
+				// Its result has other bytes; the tail decides.
 				tt.data = message(wire.ProbeMemory, 0, slices.Concat(pack(0x10000, 7, 8, 3), p(16), x(8), x(9), pack('d', 0), pack(uint64(0), 1, uint64(0x1234), 0, 0), tail(9, 0, 32))...)
 				tt.want = &trace.Call{Op: trace.OpAlloc, Function: "posix_memalign", ID: 32, Size: 9}
 			}
@@ -194,7 +195,7 @@ func TestMemoryProbes(t *testing.T) {
 	}
 }
 
-// Names come from a table of the stream or from outside.
+// Names come from a table in the stream or from Options.
 func TestNames(t *testing.T) {
 	data := slices.Concat(message(wire.APIName, 0, pack(0x20000, "je_malloc")...),
 		probe(0x20000, pack('x', uint64(5)), pack('p', uint64(16)), pack(uint64(5), 0, uint64(16))),
@@ -205,7 +206,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A private message gives the call before it its whole stack; others stay as they are.
+// A private message gives the call before it its whole stack. Other private messages
+// stay as they are.
 func TestStackMessage(t *testing.T) {
 	call := probe(424, pack('x', uint64(5)), pack('p', uint64(16)), pack(uint64(5), 0, uint64(16)))
 	frames := pack(uint64(1), uint64(2), uint64(3))
@@ -230,8 +232,8 @@ func TestStackMessage(t *testing.T) {
 	}
 }
 
-// A message that does not parse is kept and counted, and the next one is read. When
-// reading strictly it is an error.
+// A message that does not parse is kept and counted, and reading continues. With strict
+// reading it is an error.
 func TestDamage(t *testing.T) {
 	good := message(wire.Error, 1, 'x', 0)
 	for name, want := range map[string]struct {

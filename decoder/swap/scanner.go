@@ -11,16 +11,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Message is a message as it lies in the file.
+// Message is a message as it is in the file.
 type Message struct {
 	ID       uint32
 	Sequence uint32
-	// Seconds and Nanos are the time of its header. Formula says in which
-	// order they lie: nanoseconds first, as the newer text's formula has it.
+	// Seconds and Nanos are the time in its header. Formula reports the order of the
+	// two in the file: nanoseconds first, as in the formula of the newer text.
 	Seconds, Nanos uint32
 	Formula        bool
 	Data           []byte // payload, valid until the next call of Next
-	Offset         int64  // of its header
+	Offset         int64  // of its header, in bytes from the start of the file
 }
 
 // Nanoseconds returns the time of the header in nanoseconds since 1970.
@@ -31,7 +31,7 @@ type Scanner struct {
 	in      window.Window
 	max     int
 	formula bool
-	size    int // of the message that Next has returned
+	size    int // size of the message that Next returned last
 }
 
 // NewScanner returns a scanner of r.
@@ -42,11 +42,11 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	return &Scanner{in: window.New(r, window.Size), max: o.MaxMessage}, nil
 }
 
-// Offset returns where the next message begins.
+// Offset returns the offset of the next message.
 func (s *Scanner) Offset() int64 { return s.in.Offset() + int64(s.size) }
 
-// Next reads a message. The end is io.EOF; what breaks the format is a
-// *trace.SyntaxError, behind which nothing can be read.
+// Next reads a message. At the end it returns io.EOF. A break of the format is a
+// *trace.SyntaxError; nothing after it can be read.
 func (s *Scanner) Next(m *Message) error {
 	s.in.Skip(s.size)
 	s.size = 0
@@ -64,8 +64,7 @@ func (s *Scanner) Next(m *Message) error {
 // renew makes m, which Next has returned, valid again after a peek.
 func (s *Scanner) renew(m *Message) { m.Data = s.in.Bytes()[wire.HeaderSize:s.size:s.size] }
 
-// peek looks at the next message without stepping over it. It returns false at the
-// end.
+// peek reads the next message without consuming it. It returns false at the end.
 func (s *Scanner) peek(m *Message) (bool, error) {
 	in := &s.in
 	b := in.Bytes()[s.size:]
@@ -94,7 +93,7 @@ func (s *Scanner) peek(m *Message) (bool, error) {
 	m.Offset = s.Offset()
 	m.Data = b[wire.HeaderSize:total:total]
 	first, second := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
-	// Nanoseconds are below 10^9 and seconds were not since 2001.
+	// Nanoseconds are below 10^9, and seconds are above that since 2001.
 	if a, b := first >= wire.MinSeconds, second >= wire.MinSeconds; a != b {
 		s.formula = b
 	}
@@ -105,7 +104,7 @@ func (s *Scanner) peek(m *Message) (bool, error) {
 	return true, nil
 }
 
-// ended says why no message could be read although n bytes of one are there.
+// ended returns why no message could be read although n of its bytes are there.
 func (s *Scanner) ended(n int) error {
 	switch {
 	case !errors.Is(s.in.Err(), io.EOF):

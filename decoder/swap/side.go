@@ -8,8 +8,8 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// ParseSide parses the facts that the side file of a stream holds. Without facts it
-// returns an empty Side.
+// ParseSide parses the facts in the side file of a stream. Without facts it returns an
+// empty Side.
 func ParseSide(facts []byte) (wire.Side, error) {
 	if len(facts) == 0 {
 		return wire.Side{}, nil
@@ -21,8 +21,8 @@ func ParseSide(facts []byte) (wire.Side, error) {
 	return side, nil
 }
 
-// SetFacts gives the reader the facts that the side file of its stream holds: how many
-// processors and devices SYSTEM has, and names of functions. Call it before the first
+// SetFacts gives the reader the facts in the side file of its stream: the numbers of
+// processors and devices in SYSTEM, and names of functions. Call it before the first
 // ReadRecord.
 func (d *Reader) SetFacts(facts []byte) error {
 	side, err := ParseSide(facts)

@@ -6,24 +6,23 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// looked is how many headers are looked at.
+// looked is how many headers are checked.
 const looked = 3
 
-// HeadSize is how many bytes Match wants to see of a stream, if there are as many.
+// HeadSize is how many bytes of a stream Match needs, if the stream has that many.
 const HeadSize = wire.HeaderSize
 
-// MayBe says whether bytes at the beginning, which may be few, are an id, as both
-// messages and packets of the control channel begin with: then Match wants to see
-// more of them.
+// MayBe reports whether head, which may be short, begins with an id as messages and
+// packets of the control channel do. Then Match needs HeadSize bytes.
 func MayBe(head []byte) bool {
 	return len(head) >= 4 && head[2] == 0 && head[3] == 0 && (head[0]|head[1]) != 0
 }
 
-// Match says whether head is the beginning of a stream of messages. There is no
-// magic: the first headers must be headers, each where the one before says, with
-// times of a wall clock and numbers that are close. The first message must have a
-// known id, or another must follow it, or the stream end with it; damage behind it
-// is for the reader to tell.
+// Match reports whether head is the beginning of a stream of messages. There is no
+// magic. Each of the first headers must be where the one before it says, with a wall
+// clock time and a sequence number close to the one before. The first message must have
+// a known id, or another message or the end must follow it. Damage after that is left
+// to the reader.
 func Match(head []byte) bool {
 	if !MayBe(head) {
 		return false
@@ -59,9 +58,8 @@ func Match(head []byte) bool {
 	return true
 }
 
-// MatchControl says whether head is the beginning of captured packets of the control
-// channel: the first headers are headers, with known ids. Match must have been asked
-// before.
+// MatchControl reports whether head is the beginning of captured packets of the control
+// channel: the first headers have known ids. Call it only if Match is false.
 func MatchControl(head []byte) bool {
 	for n := 0; ; n++ {
 		if len(head) < wire.ControlHeaderSize || n == looked {

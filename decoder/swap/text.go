@@ -15,12 +15,12 @@ const (
 	wordBits = "bits:" // before the bits of a float that is not a number
 )
 
-// appendFields appends " name=value" for each field of values, which are all those
-// of the fields, and returns what is left of them.
+// appendFields appends " name=value" for each of the fields, which values begin with,
+// and returns the other values.
 func appendFields(b []byte, fields []wire.Field, values []Value, tail string, common int) ([]byte, []Value) {
 	for i := range fields {
 		if len(values) == 0 || values[0].Field != &fields[i] {
-			continue // it is not there: it depends on another
+			continue // the field is absent: it depends on another
 		}
 		b = append(b, ' ')
 		if tail != "" && i >= common {
@@ -32,8 +32,8 @@ func appendFields(b []byte, fields []wire.Field, values []Value, tail string, co
 	return b, values
 }
 
-// appendValueText appends the first value as text, with those that belong to it, and
-// returns the others.
+// appendValueText appends the first value as text, with the values that belong to it,
+// and returns the others.
 func appendValueText(b []byte, values []Value) ([]byte, []Value) {
 	v, rest := &values[0], values[1:]
 	if v.Letter != 0 {
@@ -92,7 +92,7 @@ func appendListText(b []byte, v *Value, rest []Value) ([]byte, []Value) {
 		b = append(b, '{')
 		start := len(b)
 		b, rest = appendFields(b, elements, rest, "", 0)
-		b = append(b[:start], b[start+1:]...) // the space before the first
+		b = append(b[:start], b[start+1:]...) // remove the space before the first element
 		b = append(b, '}')
 	}
 	return append(b, ']'), rest
@@ -138,7 +138,7 @@ func appendItemText(b []byte, v *Value) []byte {
 	return b
 }
 
-// elements returns how many elements an array has.
+// elements returns the number of elements of an array.
 func (v *Value) elements() int { return len(v.Text) / wire.LookupLetter(v.Letter).Size }
 
 // element returns the bits of an element of an array.
@@ -164,8 +164,8 @@ func appendFloat(b []byte, num uint64, bits int) []byte {
 	return strconv.AppendFloat(b, f, 'g', -1, bits)
 }
 
-// appendClock appends a time as SECONDS.NANOSECONDS with nine digits, or ten if
-// they are no nanoseconds.
+// appendClock appends a time as SECONDS.NANOSECONDS, with nine digits of nanoseconds,
+// or ten if they are 10^9 or more.
 func appendClock(b []byte, seconds, nanos uint32) []byte {
 	b = append(strconv.AppendUint(b, uint64(seconds), 10), '.')
 	return appendRight(b, strconv.FormatUint(uint64(nanos), 10), 9, '0')

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thing is what a message tells that made or ended something other than memory.
+// thing is a call that allocated or freed something other than memory.
 type thing struct {
 	*wire.Thing
 	function string
@@ -19,9 +19,9 @@ type thing struct {
 	fields   *Fields
 }
 
-// thingOf returns what a message has made or ended. It returns false for one about
-// another thing, for a call that only begins or has failed, and for functions of which
-// nobody says how they are called.
+// thingOf returns what a message has allocated or freed. It returns false for a message
+// about another thing, for a call that only begins or has failed, and for a function
+// whose name is unknown.
 func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
 	if f.Message == nil || f.Layout != &f.Message.Layouts[0] || len(f.Tail) > 0 || f.Flawed {
 		return x, false
@@ -53,8 +53,8 @@ func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
 	return x, x.happened(result)
 }
 
-// way finds out by the way in which the call is told whether it has ended something, and
-// says whether it is one of those that have made or ended anything.
+// way sets x.ends by the function and the kind of the message. It returns false for a
+// function that neither allocates nor frees.
 func (x *thing) way(kind uint32) bool {
 	for _, ends := range []bool{false, true} {
 		if w := x.Way(x.function, ends); w.Message == x.fields.Message.ID && w.Type == kind {
@@ -66,22 +66,22 @@ func (x *thing) way(kind uint32) bool {
 	return x.ends
 }
 
-// happened says whether the call was successful.
+// happened reports whether the call succeeded.
 func (x *thing) happened(result *Value) bool {
 	switch {
 	case x.Resource == wire.Descriptor:
-		// A number of 32 bits, also where a writer did not extend its sign.
+		// A number of 32 bits; some writers do not extend its sign.
 		return x.id < 1<<31 && (result.Letter == 'n' || int32(uint32(result.Num)) >= 0)
 	case x.id == 0:
 		return false
 	case x.Resource == wire.Stream, x.Resource == wire.Condition:
-		return true // a stream is gone and a wait over whatever is returned
+		return true // the stream or the wait is over, whatever the result
 	}
 	return uint32(result.Num) == 0
 }
 
-// thingFunction returns the name of a function, if its number is one whose name is
-// known: those of other releases are others.
+// thingFunction returns the name of a function whose number is known. Other releases
+// number functions differently.
 func (d *Reader) thingFunction(api uint32) (string, bool) {
 	if name := d.names[api]; name != "" && api >= wire.FirstNamedAPI {
 		return name, true
@@ -111,11 +111,12 @@ type begun struct {
 	time         int64
 }
 
-// maxBegun bounds the threads whose calls are waited for.
+// maxBegun bounds the number of threads whose open calls are remembered.
 const maxBegun = 1 << 16
 
-// thing delivers the call that a message tells of. A message that says that the call
-// begins is delivered only if another one stands behind it than that of its end.
+// thing delivers the call that a message is about. The message for the start of a call
+// is swallowed if the message for its end follows directly. A message that is neither
+// delivered nor swallowed is left to opaque.
 func (d *Reader) thing(rec *trace.Record) (delivered, swallowed bool) {
 	f := &d.fields
 	thread := place{uint32(f.number("pid")), uint32(f.number("tid"))}
@@ -141,16 +142,16 @@ func (d *Reader) thing(rec *trace.Record) (delivered, swallowed bool) {
 	return true, false
 }
 
-// again takes the message apart again: looking ahead may have moved it.
+// again parses the message again, because peek may have moved its bytes.
 func (d *Reader) again() {
 	d.s.renew(&d.msg)
-	_ = d.parser.Parse(&d.msg, &d.fields) // it did so before
+	_ = d.parser.Parse(&d.msg, &d.fields) // it parsed before
 }
 
-// place is a thread.
+// place identifies a thread.
 type place struct{ pid, tid uint32 }
 
-// isStart says whether a message tells that a call begins.
+// isStart reports whether a message is about the start of a call.
 func isStart(f *Fields) bool {
 	v := f.field("api_type")
 	if v == nil || len(f.Tail) > 0 || f.Flawed {
@@ -167,8 +168,8 @@ func isStart(f *Fields) bool {
 	return false
 }
 
-// endsNext says whether the next message is of the end of a call, and tells what that
-// has done.
+// endsNext reports whether the next message is the end of the call and shows what it
+// allocated or freed.
 func (d *Reader) endsNext(thread place, call begun) bool {
 	if !d.lookAhead(call.message) || uint32(d.after.number("api_id")) != call.api ||
 		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
@@ -178,14 +179,14 @@ func (d *Reader) endsNext(thread place, call begun) bool {
 	return ok
 }
 
-// lookAhead takes the next message apart, if it has that id and nothing is missing in
-// front of it.
+// lookAhead parses the next message if it has the given id and no message before it is
+// missing.
 func (d *Reader) lookAhead(id uint32) bool {
 	more, err := d.s.peek(&d.ahead)
 	return err == nil && more && d.ahead.ID == id && d.ahead.Sequence == d.next && d.parser.Parse(&d.ahead, &d.after) == nil
 }
 
-// deliverThing makes records of a call: first of all of the resource, if it is new.
+// deliverThing delivers a call, after the declaration of its resource if that is new.
 func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
 	call := rec
 	resource, known := d.things[x.Thing]
@@ -215,9 +216,9 @@ func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
 		c.Size = waited
 	}
 	caller := f.number("caller")
-	_ = d.stack(&c.Stack, caller) // an error of what is behind comes when that is read
+	_ = d.stack(&c.Stack, caller) // the next read returns an error of what follows
 	if x.Resource == wire.Condition && !x.ends && !d.overNext(thread, api) {
-		// Other writers than ours have no message for the end of what is over.
+		// Only rtrace's own writer has a message for the end of a finished wait.
 		d.seq++
 		over := *call
 		over.Call.Seq, over.Call.Op, over.Call.Size, over.Call.Args = d.seq, trace.OpFree, 0, nil
@@ -226,7 +227,7 @@ func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
 	}
 }
 
-// overNext says whether the next message says that a wait for a condition is over.
+// overNext reports whether the next message shows that a wait for a condition is over.
 func (d *Reader) overNext(thread place, api uint32) bool {
 	if !d.lookAhead(wire.ProbeSync) || uint32(d.after.number("api_id")) != api ||
 		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
@@ -236,8 +237,8 @@ func (d *Reader) overNext(thread place, api uint32) bool {
 	return ok && x.ends && x.Resource == wire.Condition
 }
 
-// args returns the arguments, as far as the vocabulary has them: parameters that are
-// known, and the texts NAME=VALUE of our own writer.
+// args returns the arguments that a Call can hold: known parameters, and the texts
+// NAME=VALUE of rtrace's own writer.
 func (x *thing) args() (all []trace.Arg) {
 	items := x.items()
 	params := x.Params(x.function, x.ends)
@@ -273,7 +274,7 @@ func (x *thing) items() []Value {
 	return nil
 }
 
-// valueOf returns an argument as the vocabulary has it.
+// valueOf returns an argument as a Call has it.
 func valueOf(p *wire.Param, v *Value) string {
 	switch {
 	case p.Letter == 's':

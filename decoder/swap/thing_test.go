@@ -22,7 +22,7 @@ type step struct {
 	late         uint32 // ns since the first message
 }
 
-// otherStream returns messages as other writers than ours have them.
+// otherStream returns messages as writers other than rtrace make them.
 func otherStream(steps ...step) (data []byte) {
 	for i, s := range steps {
 		p := slices.Concat(pack(s.api, 7, s.tid), s.args, s.result, pack(uint64(0), 1, uint64(0x1234), 0, 0), s.tail)
@@ -51,10 +51,10 @@ func networkTail(fd, kind int, ip uint32, port int) []byte {
 	return pack(uint64(0), uint64(int64(fd)), kind, int(ip), port, uint64(0))
 }
 
-// Messages of other writers become calls where they tell that something was made or
-// ended, and are kept as they are otherwise.
+// Messages of other writers become calls where they show that something was allocated
+// or freed, and are otherwise kept as they are.
 func TestThingsOfOthers(t *testing.T) {
-	const loopback = 0x0100007f // in the order of the network
+	const loopback = 0x0100007f // in network byte order
 	open := func(api int, args, result []byte, fd int) step {
 		return step{id: wire.ProbeFile, api: api, tid: 8, args: args, result: result, tail: fileTail(fd, wire.FileOpen, "/a")}
 	}
@@ -135,8 +135,8 @@ func TestThingsOfOthers(t *testing.T) {
 	}
 }
 
-// A message that begins a call is kept whole also where looking at the one behind it
-// moves what was read.
+// A message for the start of a call is kept whole even if reading the next message
+// moves the buffer.
 func TestThingAtTheBorder(t *testing.T) {
 	pad := message(wire.Error, 0, slices.Concat(slices.Repeat([]byte{'x'}, 65400), []byte{0})...)
 	start := otherStream(step{id: wire.ProbeSync, api: 460, tid: 8, args: pack(1, 'p', uint64(16)), result: zero, tail: syncTail(16, 3, 1)})

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// dumpFormat names the text in errors.
+	// dumpFormat is the name of the text in errors.
 	dumpFormat = "swap dump"
-	// maxLine limits a line of a dump: a payload of bytes that are all escaped,
-	// four characters each.
+	// maxLine limits the length of a line in a dump: a payload of which all bytes are
+	// escaped, with four characters each.
 	maxLine = 5*wire.MaxMessage + 4096
 )
 
-// IsDump reports whether a line is the first of what a Dump writes.
+// IsDump reports whether line is the first line of a dump.
 func IsDump(line string) bool {
 	columns := strings.Fields(line)
 	return len(columns) > 2 && columns[2] == wordFile
 }
 
-// Undump writes the file that a text by Dump, DumpControl or DumpUI describes. The
-// first two columns of its lines are not read, and lengths and counts are computed,
-// so that lines may be changed by hand. An error of the text is a *trace.SyntaxError
-// whose offset is that of the line; what the lines before it stand for is written.
+// Undump writes the file that a text from Dump, DumpControl or DumpUI describes. It
+// ignores the first two columns of a line and computes lengths and counts, so that
+// lines can be edited by hand. An error in the text is a *trace.SyntaxError with the
+// offset of the line; the bytes of the lines before it are written.
 func Undump(w io.Writer, r io.Reader) error {
 	var u undumper
 	return dumptext.Undump(w, r, dumpFormat, maxLine, func(line string) ([]byte, error) {
@@ -37,15 +37,15 @@ func Undump(w io.Writer, r io.Reader) error {
 }
 
 type undumper struct {
-	kind    string // of file
+	kind    string // of the file
 	formula bool   // of the message
-	bytes   []byte // what the line stands for
+	bytes   []byte // the bytes of the current line
 	lexer   lexer
-	values  []Value // of the message, as far as it is read
+	values  []Value // of the message, as far as it was read
 }
 
-// line sets bytes to what a line stands for: nothing for an empty line and a
-// comment.
+// line sets u.bytes to the bytes that a line describes. An empty line and a comment
+// have none.
 func (u *undumper) line(text string) error {
 	l := &u.lexer
 	u.bytes, l.rest = u.bytes[:0], text
@@ -174,7 +174,7 @@ func (u *undumper) id() (uint32, error) {
 	return uint32(n), err
 }
 
-// data appends a payload that is given in hexadecimal.
+// data appends a payload written in hexadecimal.
 func (u *undumper) data() error {
 	if err := u.lexer.key("data"); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (u *undumper) data() error {
 	return err
 }
 
-// payload appends a payload that is given by its fields.
+// payload appends a payload written as fields.
 func (u *undumper) payload(def *wire.Message) error {
 	l := &u.lexer
 	if def.Layouts == nil {
@@ -220,7 +220,7 @@ func (u *undumper) payload(def *wire.Message) error {
 	return nil
 }
 
-// fields reads the values of fields in their order.
+// fields reads the values of the fields in order.
 func (u *undumper) fields(fields []wire.Field, tail string, common int) error {
 	for i := range fields {
 		f := &fields[i]

@@ -9,7 +9,7 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// value reads the value of a field, and what belongs to it.
+// value reads the value of a field, and the values within it.
 func (u *undumper) value(f *wire.Field) (err error) {
 	l := &u.lexer
 	v := Value{Field: f}
@@ -51,13 +51,13 @@ func (u *undumper) value(f *wire.Field) (err error) {
 			return u.list(v, func() error { return u.value(&f.Elements[0]) })
 		}
 		return u.list(v, func() error {
-			if !l.trySkip("{") {
+			if !l.skip("{") {
 				return malformed("%.40q where { should be", l.rest)
 			}
 			if err := u.fields(f.Elements, "", 0); err != nil {
 				return err
 			}
-			if !l.trySkip("}") {
+			if !l.skip("}") {
 				return malformed("%.40q where } should be", l.rest)
 			}
 			return nil
@@ -72,12 +72,12 @@ func (u *undumper) list(v Value, element func() error) error {
 	at := len(u.values)
 	u.values = append(u.values, v)
 	l := &u.lexer
-	if !l.trySkip("[") {
+	if !l.skip("[") {
 		return malformed("%.40q where [ should be", l.rest)
 	}
 	for n := uint64(0); ; n++ {
 		l.rest = strings.TrimLeft(l.rest, " ")
-		if l.trySkip("]") {
+		if l.skip("]") {
 			u.values[at].Num = n
 			return nil
 		}
@@ -97,7 +97,7 @@ func (u *undumper) item() (err error) {
 	def := wire.LookupLetter(v.Letter)
 	l.rest = l.rest[1:]
 	if def.Size > 0 || v.Letter == 's' {
-		if !l.trySkip(":") {
+		if !l.skip(":") {
 			return malformed("%.40q where : should be", l.rest)
 		}
 	}
@@ -127,12 +127,12 @@ func (u *undumper) item() (err error) {
 func (u *undumper) array(v *Value) (err error) {
 	l := &u.lexer
 	pointer := l.token("[ ")
-	if v.Num, err = strconv.ParseUint(pointer, 0, 64); err != nil || !l.trySkip("[") {
+	if v.Num, err = strconv.ParseUint(pointer, 0, 64); err != nil || !l.skip("[") {
 		return malformed("array at %.40q", pointer)
 	}
 	for {
 		l.rest = strings.TrimLeft(l.rest, " ")
-		if l.trySkip("]") {
+		if l.skip("]") {
 			return nil
 		}
 		var num uint64
@@ -157,7 +157,7 @@ func (u *undumper) array(v *Value) (err error) {
 
 // float reads a number and returns its bits.
 func (l *lexer) float(bits int) (uint64, error) {
-	if l.trySkip(wordBits) {
+	if l.skip(wordBits) {
 		return l.uint(bits)
 	}
 	w := l.value()
@@ -171,7 +171,7 @@ func (l *lexer) float(bits int) (uint64, error) {
 	return math.Float64bits(f), nil
 }
 
-// address reads an address of IPv4.
+// address reads an IPv4 address.
 func (l *lexer) address() (uint64, error) {
 	w := l.value()
 	parts := strings.Split(w, ".")

@@ -1,8 +1,8 @@
-// Package jsonl writes traces as JSON lines: the exact text form of
-// trace.Record, one object per line, described in docs/formats/jsonl.md.
+// Package jsonl writes traces as JSON lines: the exact text form of trace.Record, one
+// object per line, that docs/formats/jsonl.md describes.
 //
-// The output depends on the records alone: keys have a fixed order, fields
-// that are zero are left out, so equal traces are equal byte for byte.
+// The output depends only on the records: keys have a fixed order and fields that are
+// zero are left out. So equal traces are equal byte for byte.
 package jsonl
 
 import (
@@ -15,8 +15,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Writer encodes records. Each Write on the underlying writer is made of whole
-// lines.
+// Writer encodes records. Each Write on the underlying writer consists of whole lines.
 type Writer struct{ out binio.Output }
 
 var _ trace.Writer = (*Writer)(nil)

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// calls returns n allocations, each freed 64 allocations later or at the end, as
-// a process makes them. names is how many functions they come from; 0 is no names.
+// calls returns n allocations, each freed 64 allocations later or at the end, as a
+// process makes them. They come from names functions; 0 means no names.
 func calls(n, names int, indexed bool) []trace.Record {
 	var all []trace.Record
 	call := func(op trace.Op, i int) {
@@ -53,7 +53,7 @@ func BenchmarkWriter(b *testing.B) {
 		{"names=30/legacy", 30, false, mtrc.Options{Legacy: true}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			records := calls(1000, tt.names, tt.indexed) // few, so that they stay in the cache as a reader's do
+			records := calls(1000, tt.names, tt.indexed) // few, so that they stay in the cache like those of a reader
 			b.ReportAllocs()
 			events := 0
 			for b.Loop() {

@@ -22,7 +22,7 @@ import (
 
 const corpus = "../../testdata/corpus/mpatrol"
 
-// files returns the files of the corpus that match, with those that may not be
+// files returns the matching files of the corpus, including those that may not be
 // redistributed if their folder is given.
 func files(t testing.TB, folder string) []string {
 	t.Helper()
@@ -49,8 +49,8 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// encode writes what r delivers, and checks that it keeps the rules. A cut input
-// is no error.
+// encode writes the records of r and checks that the result follows the rules. A cut
+// input is not an error.
 func encode(t testing.TB, r trace.Reader, o mtrc.Options) ([]byte, mtrc.Stats) {
 	t.Helper()
 	var out bytes.Buffer
@@ -68,7 +68,7 @@ func encode(t testing.TB, r trace.Reader, o mtrc.Options) ([]byte, mtrc.Stats) {
 	return out.Bytes(), w.Stats()
 }
 
-// rules are those of files of one process a stream.
+// rules returns the rules for files with one process in each stream.
 func rules(o mtrc.Options, s mtrc.Stats) testutil.MTRCRules {
 	r := testutil.MTRCRules{Shared: s.Shared > 0}
 	if o.Legacy {
@@ -86,7 +86,7 @@ func read(t testing.TB, data []byte) *decoder.Reader {
 	return r
 }
 
-// throughJSON writes what r delivers as jsonl and reads that.
+// throughJSON writes the records of r as jsonl and returns a reader of that.
 func throughJSON(t testing.TB, r trace.Reader) trace.Reader {
 	t.Helper()
 	var out bytes.Buffer
@@ -123,8 +123,7 @@ func events(t testing.TB, data []byte) (headers []wire.Header, all []wire.Event)
 	return headers, all
 }
 
-// What the real library wrote is written again byte for byte, also by way of
-// jsonl.
+// The files of the real library are written again byte for byte, also through jsonl.
 func TestRealFilesAgain(t *testing.T) {
 	for _, path := range files(t, "real") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -153,27 +152,26 @@ func common(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// What was made by hand has the same events when it is written again, but for
-// what breaks the rules of a writer.
+// Files made by hand have the same events when they are written again, except where
+// they break the rules for writers.
 func TestHandmadeFilesAgain(t *testing.T) {
 	mended := map[string]func([]wire.Event) []wire.Event{
-		// No block has index 0, and one that is in use is not used again.
+		// No block has index 0, and an index in use is not used again.
 		"h_zero": func(e []wire.Event) []wire.Event {
 			e[0].Index, e[1].Index, e[2].Index = 1, 2, 1
 			e[3].Index = 3
 			return e
 		},
 		"h_dupindex": func(e []wire.Event) []wire.Event { e[1].Index, e[2].Index = 2, 2; return e },
-		// What is freed without having been allocated is dropped, what is moved
-		// so is allocated.
+		// A free of an unknown block is dropped, a move of one becomes an allocation.
 		"h_unknownindex": func(e []wire.Event) []wire.Event {
 			e[2].Kind = wire.Alloc
 			return append(e[:1], e[2:]...)
 		},
-		// Of two blocks at one address the first is freed.
+		// If two blocks have one address, the first is freed.
 		"h_high":  lostFrees,
 		"h_redef": lostFrees,
-		// An empty name is none.
+		// An empty name means no name.
 		"h_emptyname": func(e []wire.Event) []wire.Event {
 			e[0].Source.Function.Known, e[0].Source.File.Known = false, false
 			return e
@@ -182,7 +180,7 @@ func TestHandmadeFilesAgain(t *testing.T) {
 	for _, path := range files(t, "handmade") {
 		name := strings.TrimSuffix(filepath.Base(path), ".trace")
 		if name == "h_v10600" {
-			continue // it is refused
+			continue // it is rejected
 		}
 		t.Run(name, func(t *testing.T) {
 			data := contents(t, path)
@@ -206,7 +204,7 @@ func TestHandmadeFilesAgain(t *testing.T) {
 	}
 }
 
-// lostFrees adds a free for each block that is live where another one begins.
+// lostFrees adds a free for each block that is live where another begins.
 func lostFrees(events []wire.Event) []wire.Event {
 	var all []wire.Event
 	at := map[uint64]uint64{}

@@ -1,8 +1,8 @@
-// Package mtrc writes traces as tracing files of mpatrol, version 1.5.1, which
-// its mptrace reads. docs/formats/mtrc.md describes the format and what is lost.
+// Package mtrc writes traces as tracing files of mpatrol, version 1.5.1, for its
+// mptrace. docs/formats/mtrc.md describes the format and what it cannot hold.
 //
-// [Indexer] turns records into the events of a file and keeps the rules of
-// them, [Writer] writes them.
+// [Indexer] turns records into the events of a file that follow the rules for such
+// files, and [Writer] writes them.
 package mtrc
 
 import (
@@ -10,16 +10,16 @@ import (
 	"fmt"
 )
 
-// Options are the choices of a Writer. The zero value is for live traces and for
-// writing a file again as it was.
+// Options are the options of a Writer. The zero value is right for live traces and for
+// rewriting a file unchanged.
 type Options struct {
-	// Words is how many bytes each word of the header has: 4, or 8; 0 means
-	// the pointer size that the trace's header names, or else 8. mptrace
-	// reads only files of its own word size.
+	// Words is the size in bytes of each word in the header: 4 or 8. 0 means the
+	// pointer size in the trace's header, or else 8. mptrace reads only files of its
+	// own word size.
 	Words int
-	// Legacy keeps every number below 2^31, so that the unmodified mptrace of
-	// 64 bits reads the file right, whatever its size. See Legacy in
-	// docs/formats/mtrc.md for what becomes of addresses, sizes and threads.
+	// Legacy keeps every number below 2^31, so that the unmodified 64-bit mptrace reads
+	// the file correctly, whatever its size. Section "Legacy" of docs/formats/mtrc.md
+	// describes what happens to addresses, sizes and threads.
 	Legacy bool
 }
 

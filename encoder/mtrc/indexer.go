@@ -8,40 +8,40 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Indexer turns records into events and keeps the rules that a file must obey:
-// an index is live from its A to its F and belongs to one block, R and F come
-// only for such an index, and no two live blocks of a process have the same
-// address. It takes memory for the blocks that are live at a time.
+// Indexer turns records into events that follow the rules for a file: an index is live
+// from its A to its F and belongs to one block, R and F occur only for live indices,
+// and no two live blocks of a process have the same address. It uses memory for the
+// blocks that are live at a time.
 //
-// Blocks keep the index that a Call has; others are numbered from 1, or from
-// behind the highest one seen. Processes may be mixed: their blocks are kept apart
-// and numbered together.
+// A block keeps the index that its Call has. Other blocks are numbered from 1, or from
+// one above the highest index seen. Records of several processes may be mixed: their
+// blocks are kept apart but numbered together.
 type Indexer struct {
-	limit   uint64      // indices are below it
+	limit   uint64      // all indices are below it
 	last    uint64      // highest index so far
-	floor   uint64      // indices up to it may be those of blocks that were voided
-	again   uint64      // last one of those that began again
+	floor   uint64      // indices up to it may belong to blocks that were voided
+	again   uint64      // last index that was reused
 	blocks  *live.Table // by process and address: size, and the index as value
-	byIndex *live.Table // by index; nil as long as all indices are our own
+	byIndex *live.Table // by index; nil while the Indexer has chosen all indices
 	other   map[uint32]bool
 	stats   IndexStats
-	forget  func(index uint64) // told of blocks that end without an event; may be nil
+	forget  func(index uint64) // called for blocks that end without an event; may be nil
 	out     [2]wire.Event
 }
 
-// IndexStats counts what an Indexer has made of records.
+// IndexStats counts what an Indexer did with records.
 type IndexStats struct {
 	Unmatched uint64 // frees of blocks that are not live: dropped
 	Adopted   uint64 // moves of blocks that are not live: written as allocations
-	// Replaced is how many blocks were allocated where another one was live:
-	// its free was lost, and is written before.
+	// Replaced counts allocations at the address of a live block. The free of that
+	// block was lost and is written first.
 	Replaced   uint64
-	Renumbered uint64 // blocks with an index that is live: they got another one
+	Renumbered uint64 // blocks whose index was live already: they got another one
 	Unchanged  uint64 // moves that changed nothing: dropped, as mpatrol does
 	Foreign    uint64 // calls of other resources than memory, or of no known kind: dropped
 }
 
-// NewIndexer returns an Indexer for the beginning of a stream.
+// NewIndexer returns an Indexer for a new stream.
 func NewIndexer() *Indexer { return newIndexer(math.MaxUint64) }
 
 func newIndexer(limit uint64) *Indexer {
@@ -51,14 +51,14 @@ func newIndexer(limit uint64) *Indexer {
 // Stats returns the counters so far.
 func (x *Indexer) Stats() IndexStats { return x.stats }
 
-// Reset begins a new stream: no block is live, and numbers begin at 1.
+// Reset starts a new stream: no block is live, and numbers start at 1.
 func (x *Indexer) Reset() {
 	x.blocks.Clear()
 	x.last, x.floor, x.again, x.byIndex, x.other = 0, 0, 0, nil, nil
 }
 
-// Events returns the events that r becomes, none to two. They are valid until
-// the next call.
+// Events returns the events that r becomes, at most two. They are valid until the next
+// call.
 func (x *Indexer) Events(r *trace.Record) []wire.Event {
 	switch r.Kind {
 	case trace.KindCall:
@@ -82,7 +82,7 @@ func (x *Indexer) Events(r *trace.Record) []wire.Event {
 	return nil
 }
 
-// resource notes which resources are not memory.
+// resource remembers which resources are not memory.
 func (x *Indexer) resource(r *trace.Resource) {
 	if r.Type != wire.Resource {
 		if x.other == nil {
@@ -94,8 +94,8 @@ func (x *Indexer) resource(r *trace.Resource) {
 	}
 }
 
-// void forgets the blocks of a process whose memory is gone. The format has no
-// event for that.
+// void forgets the blocks of a process whose memory is gone. The format has no event
+// for that.
 func (x *Indexer) void(pid int32) {
 	var gone []live.Entry
 	for b := range x.blocks.All() {
@@ -153,14 +153,14 @@ func (x *Indexer) call(r *trace.Record) []wire.Event {
 	return nil
 }
 
-// alloc makes the block of r live and returns the event for it, behind that of
-// the block that was at its address. index is that of a block that moved.
+// alloc makes the block of r live and returns its event, after the free of a block that
+// was at its address. index is the index of a block that moved, or 0.
 func (x *Indexer) alloc(r *trace.Record, kind wire.Kind, index uint64) []wire.Event {
 	c := &r.Call
 	n := 0
 	if b, ok := x.end(r.PID, c.ID, 0); ok {
 		x.stats.Replaced++
-		x.out[0] = wire.Event{Kind: wire.Free, Index: b.Value} // where it was freed nobody knows
+		x.out[0] = wire.Event{Kind: wire.Free, Index: b.Value} // where it was freed is unknown
 		n = 1
 	}
 	if kind == wire.Alloc {
@@ -174,12 +174,12 @@ func (x *Indexer) alloc(r *trace.Record, kind wire.Kind, index uint64) []wire.Ev
 	return x.out[:n+1]
 }
 
-// pvallocPage is the size that pvalloc rounds up to. Traces do not say how large
-// the pages of their machine are.
+// pvallocPage is the size that pvalloc rounds up to. Traces do not record the page size
+// of their machine.
 const pvallocPage = 4096
 
-// sizeOf returns the size of a block as the library writes it: what was asked
-// for, but of pvalloc whole pages, and at least one.
+// sizeOf returns the size of a block as the library writes it: the requested size, at
+// least one byte, and whole pages for pvalloc.
 func sizeOf(c *trace.Call) uint64 {
 	if c.Function != "pvalloc" || c.Op != trace.OpAlloc || c.Size > math.MaxUint64-pvallocPage {
 		return c.Size
@@ -197,7 +197,7 @@ func setSource(e *wire.Event, r *trace.Record) {
 	s.Line = c.Caller.Line
 }
 
-// begin makes a block live. There is none at its address.
+// begin makes a block live. No other block has its address.
 func (x *Indexer) begin(pid int32, id, size, index uint64) {
 	x.blocks.Insert(uint32(pid), id, size, index)
 	if x.byIndex != nil {
@@ -205,10 +205,10 @@ func (x *Indexer) begin(pid int32, id, size, index uint64) {
 	}
 }
 
-// end ends the live block at an address, and reports whether there was one. If
-// the call names another index than the block has, it means it only if that
-// index is in use elsewhere, and so the block got a new one; else it means a
-// block that was replaced.
+// end ends the live block at an address and reports whether there was one. If the call
+// has another index than the block, it refers to this block only if that index is in
+// use elsewhere, because then the block got a new one. Otherwise it refers to a block
+// that was replaced.
 func (x *Indexer) end(pid int32, id, index uint64) (live.Entry, bool) {
 	b, ok := x.blocks.Remove(uint32(pid), id)
 	if !ok || x.byIndex == nil {
@@ -222,7 +222,7 @@ func (x *Indexer) end(pid int32, id, index uint64) (live.Entry, bool) {
 	return b, true
 }
 
-// number returns the index for a new block that came with one, or with 0.
+// number returns the index for a new block that came with the given index, or with 0.
 func (x *Indexer) number(index uint64) uint64 {
 	if index != 0 {
 		if index < x.limit && (index > x.last || index > x.floor && !x.used(index)) {
@@ -235,8 +235,8 @@ func (x *Indexer) number(index uint64) uint64 {
 		x.last++
 		return x.last
 	}
-	// Numbers are used up: those that are free begin again. There are more
-	// than any memory has room for live blocks.
+	// All numbers were used: reuse the free ones. There are more than memory has room
+	// for live blocks.
 	if x.byIndex == nil {
 		x.given()
 	}
@@ -255,7 +255,8 @@ func (x *Indexer) used(index uint64) bool {
 	return used
 }
 
-// given prepares for indices that are not ours: what is in use has to be known.
+// given prepares for indices that the Indexer did not choose: it must know which are in
+// use.
 func (x *Indexer) given() {
 	x.byIndex = live.New()
 	for b := range x.blocks.All() {

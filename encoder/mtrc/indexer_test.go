@@ -12,13 +12,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// step is a record in a few words, and the events that it becomes.
+// step is a record in short form and the events that it becomes.
 type step struct {
 	record string // OP [PID:]ADDRESS[>ADDRESS][*SIZE][#INDEX]
 	events string // as "A1@16*8 F1"
 }
 
-// parse makes a record of its few words.
+// parse makes a record of its short form.
 func parse(t testing.TB, text string) *trace.Record {
 	t.Helper()
 	r := &trace.Record{Kind: trace.KindCall}
@@ -232,8 +232,8 @@ func TestIndexerSource(t *testing.T) {
 	if d := cmp.Diff([]wire.Event{want}, x.Events(r)); d != "" {
 		t.Error(d)
 	}
-	// What lost its free is freed without one; the thread of the format is
-	// better than none.
+	// A block whose free was lost is freed without a source. The thread in MTRC's form
+	// is better than none.
 	r.TID, r.Call.Thread, r.Call.Caller = -1, 1<<40, trace.Caller{File: "g"}
 	want.Index = 2
 	want.Source = wire.Source{Thread: 1 << 40, File: wire.Name{Text: "g", Known: true}}
@@ -251,7 +251,7 @@ func TestIndexerSource(t *testing.T) {
 	}
 }
 
-// rules checks the rules of events.
+// rules checks the rules for events.
 type rules map[uint64]bool // live indices
 
 func (r rules) check(t testing.TB, events []wire.Event) {
@@ -274,8 +274,8 @@ func (r rules) check(t testing.TB, events []wire.Event) {
 	}
 }
 
-// script is records made of bytes, four each, of few addresses and indices so
-// that they meet.
+// script makes records of bytes, four each, with so few addresses and indices that they
+// collide.
 func script(data []byte) (all []*trace.Record) {
 	for part := range slices.Chunk(data, 4) {
 		if len(part) < 4 {
@@ -303,8 +303,8 @@ func script(data []byte) (all []*trace.Record) {
 	return all
 }
 
-// FuzzIndexer holds the rules of events for any records; and what is live by
-// the events is what the Indexer knows, but for what an exec took away.
+// FuzzIndexer checks the rules for events for any records. The blocks that are live by
+// the events are those that the Indexer knows, except for those that an exec voided.
 func FuzzIndexer(f *testing.F) {
 	f.Add([]byte{2, 1, 1, 1, 8, 1, 0, 1, 2, 1, 1, 0, 11, 0x12, 2, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -7,8 +7,8 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// The view of 31 bits that addresses are mapped into is made of slots; the
-// memory of a process that is mapped there of granules of the same size.
+// Addresses are mapped into a view of 31 bits. The view is divided into slots, and the
+// memory of a process into granules of the same size.
 const (
 	granuleBits = 20
 	granuleMask = 1<<granuleBits - 1
@@ -16,28 +16,28 @@ const (
 	maxNumber   = wire.LegacyLimit - 1
 )
 
-// LegacyStats counts what the legacy form could not tell as it is.
+// LegacyStats counts what the legacy form could not hold unchanged.
 type LegacyStats struct {
-	ClampedSizes  uint64 // events with a size of 2 GiB or more: written as one byte less than that
-	ClampedLines  uint64 // events with such a line
+	ClampedSizes  uint64 // events with a size of 2 GiB or more: written as one byte less than 2 GiB
+	ClampedLines  uint64 // events with a line number of 2^31 or more
 	FoldedThreads uint64 // events whose thread id was folded into 31 bits
-	// Shared is how many blocks were put where other live ones may be, since
-	// the live blocks of the process spread too far.
+	// Shared counts blocks that were put where other live blocks may be, because the
+	// live blocks of the process are spread too far.
 	Shared uint64
 }
 
-// legacy keeps the numbers of events below wire.LegacyLimit. Its memory is that
-// of the slots, and for each live block an entry.
+// legacy keeps the numbers of events below wire.LegacyLimit. It uses memory for the
+// slots, and an entry for each live block.
 //
-// A granule that is used gets a slot, which is its own as long as a block is
-// live in it. So the low bits of addresses are kept, as is their order within
-// a granule, and live blocks do not overlap.
+// A granule in use gets a slot, which belongs to it as long as a block in it is live.
+// So addresses keep their low bits and their order within a granule, and live blocks do
+// not overlap.
 type legacy struct {
 	slots    [slots]slot
 	granules map[granule]uint16 // slot of each granule that has one
-	next     int                // where to look for a slot
-	used     int                // slots that are or were taken; slot 0 never is
-	blocks   *live.Table        // by index: slots as size, and the first one as value
+	next     int                // where to search for a slot
+	used     int                // slots that are or were taken; slot 0 is never used
+	blocks   *live.Table        // by index: number of slots as size, and the first one as value
 	stats    LegacyStats
 
 	// The granule that was placed last.
@@ -54,7 +54,7 @@ type granule struct {
 // slot is 1 MiB of the view.
 type slot struct {
 	granule granule
-	taken   bool   // by a granule; else it was never used
+	taken   bool   // by a granule; else the slot was never used
 	blocks  uint32 // live ones in it
 }
 
@@ -64,12 +64,12 @@ func newLegacy() *legacy {
 	return l
 }
 
-// reset forgets everything, as a new stream does.
+// reset forgets everything, at the start of a new stream.
 func (l *legacy) reset() {
 	*l = legacy{granules: make(map[granule]uint16), next: 1, blocks: live.New(), stats: l.stats}
 }
 
-// fit changes an event of a process so that all its numbers fit.
+// fit changes an event of a process so that all its numbers are below the limit.
 func (l *legacy) fit(e *wire.Event, pid int32) {
 	switch e.Kind {
 	case wire.Heap, wire.Internal:
@@ -100,7 +100,7 @@ func (l *legacy) fit(e *wire.Event, pid int32) {
 	}
 }
 
-// view is the address within a slot that stands for another one.
+// view returns the address in a slot that stands for the given address.
 func view(slot int, address uint64) uint64 {
 	return uint64(slot)<<granuleBits | address&granuleMask
 }
@@ -125,8 +125,8 @@ func (l *legacy) remove(index uint64) {
 	}
 }
 
-// place returns the slots for size bytes at an address, and false if they are
-// not the block's own.
+// place returns the slots for size bytes at an address. ok is false if other blocks may
+// be there, too.
 func (l *legacy) place(address, size uint64, pid int32) (first, n int, ok bool) {
 	end := address + max(size, 1) - 1
 	if end < address {
@@ -142,19 +142,19 @@ func (l *legacy) place(address, size uint64, pid int32) (first, n int, ok bool) 
 	}
 	n = int(more) + 1
 	if first, ok = l.find(g, n); !ok {
-		// Somewhere, but always there.
+		// No free slots: always the same ones for this granule.
 		return 1 + int(g.number%uint64(slots-n)), n, false
 	}
 	l.lastGranule, l.lastSlot = g, first
 	return first, n, true
 }
 
-// find gives n granules in a row slots in a row and returns the first.
+// find gives n granules in a row as many slots in a row and returns the first slot.
 func (l *legacy) find(g granule, n int) (int, bool) {
 	if s, ok := l.granules[g]; ok && l.fits(g, int(s), n) {
 		return l.take(g, int(s), n), true
 	}
-	// Neighbours stay neighbours where there is room.
+	// Adjacent granules get adjacent slots if there is room.
 	if s, ok := l.granules[granule{g.pid, g.number - 1}]; ok && l.fits(g, int(s)+1, n) {
 		return l.take(g, int(s)+1, n), true
 	}
@@ -172,7 +172,7 @@ func (l *legacy) find(g granule, n int) (int, bool) {
 	return 0, false
 }
 
-// fits reports whether n slots from s on are unused or those of the granules.
+// fits reports whether the n slots from s on are unused or belong to the granules.
 func (l *legacy) fits(g granule, s, n int) bool {
 	if s < 1 || s+n > slots {
 		return false
@@ -185,8 +185,8 @@ func (l *legacy) fits(g granule, s, n int) bool {
 	return true
 }
 
-// search looks for n good slots in a row, from where the last search ended on,
-// and returns the first, or 0.
+// search looks for n good slots in a row, starting where the last search ended, and
+// returns the first one, or 0.
 func (l *legacy) search(n int, good func(*slot) bool) int {
 	for range 2 {
 		for s, found := l.next, 0; s < slots; s++ {
@@ -203,7 +203,7 @@ func (l *legacy) search(n int, good func(*slot) bool) int {
 	return 0
 }
 
-// take gives slots from s on to granules, away from those that had them.
+// take gives the slots from s on to granules and takes them from their former granules.
 func (l *legacy) take(g granule, s, n int) int {
 	for i := range n {
 		t, now := &l.slots[s+i], granule{g.pid, g.number + uint64(i)}

@@ -7,15 +7,15 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// viewed is a live block: where it is, and where the view has it.
+// viewed is a live block: its address, and its address in the view.
 type viewed struct {
 	real, view, size uint64
 	pid              int32
 	shared           bool
 }
 
-// Live blocks do not overlap in the view unless they are counted as shared, low
-// bits stay, and no number is too high: for any blocks that do not overlap.
+// For any blocks that do not overlap: live blocks do not overlap in the view unless
+// they are counted as shared, low bits are kept, and no number is too high.
 func TestLegacyView(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -114,8 +114,8 @@ func taken(live []*viewed, b *viewed) bool {
 	return b.real+b.size < b.real
 }
 
-// Growth of the heap keeps its range together, and the blocks in it are where
-// it was put; neighbours stay neighbours.
+// Growth of the heap keeps its range together, the blocks in it are in the range that
+// it was given, and adjacent blocks stay adjacent.
 func TestLegacyHeap(t *testing.T) {
 	l := newLegacy()
 	heap := wire.Event{Kind: wire.Heap, Address: 0x55e8dc990000, Size: 5 << 20}
@@ -145,7 +145,7 @@ func TestLegacyHeap(t *testing.T) {
 	}
 }
 
-// A block keeps its place when it grows where it is, if there is room.
+// A block that grows in place keeps its place in the view if there is room.
 func TestLegacyMove(t *testing.T) {
 	l := newLegacy()
 	e := wire.Event{Kind: wire.Alloc, Index: 1, Address: 0x7f0000000010, Size: 1 << 20}

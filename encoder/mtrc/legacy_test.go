@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The model of the real tool prints what the real tool printed, its errors
-// included: of every file of the corpus that it has a table of.
+// The model of the real tool prints what the real tool printed, including its errors,
+// for every file of the corpus that has a table.
 func TestRealToolModel(t *testing.T) {
 	compared, failed := 0, 0
 	for _, folder := range []string{"real", "handmade"} {
@@ -33,14 +33,14 @@ func TestRealToolModel(t *testing.T) {
 			code, message, _ := strings.Cut(string(exit), "\n")
 			switch {
 			case code == "exit=134" || code == "exit=139":
-				continue // it crashes at ids that the model just takes
+				continue // the tool crashes at ids that the model accepts
 			case code == "exit=0" && ends != nil,
 				code == "exit=1" && (ends == nil || !strings.Contains(message, ends.Error()) && !errors.Is(ends, errLost)):
 				t.Errorf("%s: the model ends with %v, the tool with %s", name, ends, exit)
 			}
 			table := name + ".asis64.table.txt"
 			if _, err := os.Stat(table); err != nil {
-				continue // dropped for its size
+				continue // dropped because of its size
 			}
 			compared++
 			want := testutil.MptraceTable(t, table)
@@ -61,8 +61,8 @@ func TestRealToolModel(t *testing.T) {
 	}
 }
 
-// large is a trace.Reader of a process of the usual addresses: heap, libraries
-// and large blocks far apart, pthread ids, blocks over 2 GiB, 200 functions.
+// large is a trace.Reader of a process with typical addresses: the heap, libraries and
+// large blocks far apart, pthread ids, blocks over 2 GiB, 200 functions.
 type large struct {
 	calls, n int
 	live     []uint64
@@ -106,7 +106,7 @@ func (l *large) ReadRecord(r *trace.Record) error {
 		}
 		for _, id := range l.live {
 			if id == c.ID {
-				c.Op, c.Size = trace.OpNone, 0 // it is taken
+				c.Op, c.Size = trace.OpNone, 0 // the address is in use
 			}
 		}
 		if c.Op == trace.OpAlloc {
@@ -136,7 +136,7 @@ func writeLarge(t *testing.T, calls int, o mtrc.Options) ([]byte, mtrc.Stats) {
 	return out.Bytes(), w.Stats()
 }
 
-// The unmodified tool reads a large file of the legacy form right, and loses its
+// The unmodified tool reads a large file in the legacy form correctly, and loses its
 // place in the normal form of the same trace.
 func TestRealToolReadsLegacy(t *testing.T) {
 	const calls = 650_000
@@ -181,8 +181,8 @@ func TestRealToolReadsLegacy(t *testing.T) {
 	}
 }
 
-// Real files in the legacy form have the same events but for what the form
-// cannot hold.
+// Real files in the legacy form have the same events, except for what the form cannot
+// hold.
 func TestLegacyOfRealFiles(t *testing.T) {
 	for _, path := range files(t, "real") {
 		data := contents(t, path)

@@ -7,31 +7,30 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// names is the table of one sort of names, as the library keeps it: a name that
-// is in it is written as its id; another one takes the next id that was never
-// used, or else the id that was used least recently, and is written with it.
+// names is the table of one sort of names, as the library keeps it. A name in the table
+// is written as its id. A new name takes the next id that was never used, or else the
+// id that was used least recently, and is written with its text.
 //
-// Ids are positions plus one. Names are found by their hash; buckets say fast
-// that there is none.
+// Ids are positions plus one. Names are found by their hash; buckets show quickly that
+// a name is not in the table.
 type names struct {
 	used  int // positions 0 to used-1 are in use
 	first uint8
-	last  uint8                 // first and last in the order of use
-	order [wire.Names]link      // the order of use, latest first
+	last  uint8                 // most and least recently used position
+	order [wire.Names]link      // the order of use, most recent first
 	texts [wire.Names]string    // of the positions
 	hash  [wire.Names]uint64    // of the texts
-	count [8 * wire.Names]uint8 // by bucket: texts in it
-	guess [8 * wire.Names]uint8 // by bucket: position of the text that came last
+	count [8 * wire.Names]uint8 // by bucket: number of texts in it
+	guess [8 * wire.Names]uint8 // by bucket: position of the text that was added last
 }
 
-// link is a position's place in the order of use.
+// link holds the neighbours of a position in the order of use.
 type link struct{ before, behind uint8 }
 
-// clear forgets the names, as a new stream does.
+// clear forgets the names, at the start of a new stream.
 func (t *names) clear() { *t = names{} }
 
-// append appends a name, of which an empty one is none, and says whether it had
-// to be cut.
+// append appends a name and reports whether it was cut. An empty text means no name.
 func (t *names) append(b []byte, text string) (_ []byte, cut bool) {
 	if text == "" {
 		return append(b, 0), false
@@ -45,7 +44,7 @@ func (t *names) append(b []byte, text string) (_ []byte, cut bool) {
 		return append(b, i+1), false
 	}
 	if short := fit(text); short != text {
-		b, _ = t.append(b, short) // the table has names as they are written
+		b, _ = t.append(b, short) // the table holds names as they are written
 		return b, true
 	}
 	i := t.add(h, text)
@@ -72,7 +71,7 @@ func (t *names) find(h uint64, text string) (uint8, bool) {
 	return 0, false
 }
 
-// add puts a new name into the table and returns its position.
+// add adds a new name to the table and returns its position.
 func (t *names) add(h uint64, text string) uint8 {
 	i := t.last
 	if t.used < wire.Names {
@@ -89,7 +88,7 @@ func (t *names) add(h uint64, text string) uint8 {
 	return i
 }
 
-// use makes the name at a position the latest one.
+// use makes the name at a position the most recent one.
 func (t *names) use(i uint8) {
 	if i == t.first {
 		return
@@ -104,7 +103,7 @@ func (t *names) use(i uint8) {
 	t.front(i)
 }
 
-// front puts a position that is not in the order of use at its front.
+// front puts a position that is not in the order of use at its start.
 func (t *names) front(i uint8) {
 	t.order[i].behind = t.first
 	t.order[t.first].before = i
@@ -120,7 +119,7 @@ func fit(text string) string {
 	return text
 }
 
-// hash tells most names apart at a glance.
+// hash returns a hash of s that differs for most names.
 func hash(s string) uint64 {
 	h := uint64(len(s))
 	for len(s) >= 8 {

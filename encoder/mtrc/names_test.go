@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// listed is the table of names as its description says: a list in the order of
-// use that is searched from the front.
+// listed is the table of names as its description has it: a list in the order of use
+// that is searched from the start.
 type listed struct {
 	names []string
 	ids   []byte

@@ -7,11 +7,11 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// realTool reads a file as the unmodified 64-bit mptrace does, in what matters
-// for large numbers and large files: its buffer of 8192 bytes, which is filled
-// when fewer than the bytes that it looks ahead are left, and its decoding of
-// numbers in a 32-bit int. It was written after a description of that program's
-// behaviour, and TestRealToolModel holds it against what the program printed.
+// realTool reads a file as the unmodified 64-bit mptrace does, as far as large numbers
+// and large files are concerned: its buffer of 8192 bytes, which is filled when fewer
+// bytes are left than it looks ahead, and its decoding of numbers in a 32-bit int. It
+// was written from a description of that program's behaviour; TestRealToolModel
+// compares it with what the program printed.
 type realTool struct {
 	r      io.Reader
 	buffer [8192]byte
@@ -25,8 +25,8 @@ var (
 	errFormat  = errors.New("Invalid file format")          //nolint:staticcheck // as the tool says it
 	errReading = errors.New("Error reading file")           //nolint:staticcheck // as the tool says it
 	errVersion = errors.New("Tracing file version too new") //nolint:staticcheck // as the tool says it
-	// errLost says that the tool read behind the end of its buffer. What it
-	// reads from there on is garbage.
+	// errLost is the error for reading after the end of the buffer. What the tool reads
+	// from there on is garbage.
 	errLost = errors.New("lost its place")
 )
 
@@ -42,9 +42,9 @@ func (t *realTool) ahead(n int) bool {
 	return t.fill >= n
 }
 
-// number reads an unsigned LEB128 number as the tool does: it makes sure of 5
-// bytes, takes as many as there are, and shifts an int by what the processor
-// makes of the distance, modulo 32.
+// number reads an unsigned LEB128 number as the tool does: it makes 5 bytes available,
+// takes as many as the number has, and shifts an int by the distance modulo 32, as the
+// processor does.
 func (t *realTool) number() (uint64, error) {
 	if !t.ahead(5) {
 		return 0, errReading
@@ -87,7 +87,7 @@ func (t *realTool) name(table map[byte]wire.Name) (wire.Name, error) {
 	}
 }
 
-// word reads a word of the header, of 8 bytes in this byte order.
+// word reads a word of the header, which has 8 bytes in this machine's byte order.
 func (t *realTool) word() (v uint64, err error) {
 	if !t.ahead(8) {
 		return 0, errReading
@@ -105,7 +105,8 @@ func (t *realTool) magic() bool {
 	return ok
 }
 
-// read calls do with each event until the tool ends, and returns with what.
+// read calls do with each event until the tool would end, and returns the error with
+// which it would.
 func (t *realTool) read(r io.Reader, do func(*wire.Event)) error {
 	*t = realTool{r: r, functions: map[byte]wire.Name{}, files: map[byte]wire.Name{}}
 	if !t.magic() {

@@ -11,13 +11,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// oddNames are names that cannot be written as they are, among others.
+// oddNames are names of which some cannot be written unchanged.
 var oddNames = []string{
 	"", "main", "\x00", "\x00x", "x\x00y", "\xff\x1b[2J", "größe",
 	strings.Repeat("n", wire.MaxName), strings.Repeat("n", wire.MaxName+1), strings.Repeat("n", 1<<20),
 }
 
-// Whatever the records are, what is written of them keeps the rules.
+// Whatever the records are, the written events follow the rules.
 func TestWriterRules(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	name := func() string {

@@ -7,17 +7,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Stats counts what became of records. Nothing in it is an error.
+// Stats counts what a Writer did with records. Nothing in it is an error.
 type Stats struct {
 	IndexStats
 	LegacyStats
-	CutNames uint64 // names that were cut to wire.MaxName bytes or at a NUL
-	// Wide is how many events have numbers of 2^32 and more behind a header
-	// with words of 4 bytes.
+	CutNames uint64 // names cut to wire.MaxName bytes or at a NUL
+	// Wide counts events with numbers of 2^32 and more after a header with words of 4
+	// bytes.
 	Wide uint64
 }
 
-// Remarks says in words what is not written as it was, one line each.
+// Remarks describes what was not written unchanged, one line each.
 func (s Stats) Remarks() []string {
 	var lines []string
 	say := func(n uint64, text string) {
@@ -39,9 +39,9 @@ func (s Stats) Remarks() []string {
 	return lines
 }
 
-// Positions returns a function that says how many events of blocks each record
-// of a trace becomes, given one after another: how many calls a reader of the
-// file will deliver for it.
+// Positions returns a function that reports how many events of blocks a record becomes,
+// that is, how many calls a reader of the file will deliver for it. Call it with every
+// record of a trace, in order.
 func Positions() func(*trace.Record) int {
 	x := NewIndexer()
 	return func(r *trace.Record) int {

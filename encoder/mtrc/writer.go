@@ -10,11 +10,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Writer is a trace.Writer. Each Write on the underlying writer ends behind a
-// whole record.
+// Writer is a trace.Writer. Each Write on the underlying writer ends after a whole
+// record.
 //
-// A Header begins a stream, as does what follows an End; a file may have several.
-// All processes between are in one stream. A file without any event is valid, too.
+// A Header starts a stream, and so does whatever follows an End; a file may have
+// several streams. All processes in between are in one stream. A file without any event
+// is valid, too.
 type Writer struct {
 	out  binio.Output
 	opts Options
@@ -23,21 +24,21 @@ type Writer struct {
 	state   state
 	source  bool // events have a Source
 	indexer *Indexer
-	blocks  int     // events of blocks that the last record became
+	blocks  int     // number of events of blocks that the last record became
 	legacy  *legacy // nil without Options.Legacy
 
 	functions, files names
 	cutNames, wide   uint64
 }
 
-// state is where in a file the writer is.
+// state is the position of the writer in the file.
 type state uint8
 
 const (
-	fresh  state = iota // nothing is written and nothing promised
-	due                 // a stream is to be written, its header is not yet
+	fresh  state = iota // nothing is written or pending
+	due                 // a stream is pending: its header is not yet written
 	open                // in a stream
-	behind              // behind a trailer
+	behind              // after a trailer
 )
 
 var _ trace.Writer = (*Writer)(nil)
@@ -69,11 +70,11 @@ func (m *Writer) Stats() Stats {
 	return s
 }
 
-// Positions is what Positions says of the record that was written last.
+// Positions returns the number of positions of the record that was written last.
 func (m *Writer) Positions() int { return m.blocks }
 
-// WriteRecord implements trace.Writer. Header, Call and HeapGrow have a place in
-// the format; Resource, Exec and Exit say which calls have.
+// WriteRecord implements trace.Writer. Header, Call and HeapGrow have a place in the
+// format. Resource, Exec and Exit decide which calls have one.
 func (m *Writer) WriteRecord(r *trace.Record) error {
 	if err := m.out.Err(); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	return m.out.Pass()
 }
 
-// setHeader decides what the header of the next stream says.
+// setHeader decides the contents of the next stream's header.
 func (m *Writer) setHeader(h *trace.Header) {
 	m.header = wire.Header{Words: m.opts.Words, Big: h.BigEndian, Version: wire.Version}
 	if m.header.Words == 0 {
@@ -116,7 +117,7 @@ func (m *Writer) setHeader(h *trace.Header) {
 	}
 	v, ok := wire.ParseVersion(h.Version)
 	if !ok || v >= wire.VersionEnd || v == 0 && m.header.Words == 4 {
-		return // the last one would read as an order word of 8 bytes
+		return // version 0 would read as part of an order word of 8 bytes
 	}
 	m.header.Version = v
 }
@@ -134,7 +135,7 @@ func (m *Writer) beginStream() {
 	m.source = m.header.HasSource()
 }
 
-// endStream writes the trailer of the stream, if there is one.
+// endStream writes the trailer of the stream, if a stream is open or pending.
 func (m *Writer) endStream() {
 	if m.state == due {
 		m.beginStream()
@@ -147,7 +148,7 @@ func (m *Writer) endStream() {
 	m.reset()
 }
 
-// reset forgets what belongs to a stream.
+// reset forgets the state of a stream.
 func (m *Writer) reset() {
 	m.indexer.Reset()
 	m.functions.clear()
@@ -192,8 +193,7 @@ func (m *Writer) write(e *wire.Event, pid int32) {
 	m.out.Buf = b
 }
 
-// Flush implements trace.Writer. It writes the header of a stream that was
-// begun.
+// Flush implements trace.Writer. It writes the header of a pending stream.
 func (m *Writer) Flush() error {
 	if m.out.Err() == nil && m.state == due {
 		m.beginStream()

@@ -122,7 +122,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// pieces notes each Write, and fails after some.
+// pieces records each Write, and fails after some of them.
 type pieces struct {
 	all   []string
 	fails int

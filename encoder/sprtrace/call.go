@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeCall writes CALL, ARGS and BTRC, twice for OpMove, and before them what
-// a reader must know first.
+// writeCall writes CALL, ARGS and BTRC, twice for OpMove, and first the declarations
+// that a reader needs.
 func (e *Writer) writeCall(r *trace.Record) {
 	c := &r.Call
 	if CallPackets(c) == 0 {
@@ -35,15 +35,15 @@ func (e *Writer) writeCall(r *trace.Record) {
 	case trace.OpAlloc:
 		e.event(c, resource, r.Time, wire.CallAlloc, c.ID, c.Size, c.Args, c.Stack.Frames)
 	case trace.OpFree:
-		// A size is for allocations; readers may tell layouts apart by that.
+		// Only allocations have a size; readers may distinguish layouts by that.
 		e.event(c, resource, r.Time, wire.CallFree, c.ID, 0, c.Args, c.Stack.Frames)
 	case trace.OpNone:
 		e.event(c, resource, r.Time, wire.CallUndefined, c.ID, c.Size, c.Args, c.Stack.Frames)
 	}
 }
 
-// resource returns what CALL says for a resource and declares it if no record
-// did: the id must be known to a reader, and the original's table ends at 32.
+// resource returns the resource number for CALL. It declares the resource if no record
+// did: a reader must know the id, and the original's table ends at 32.
 func (e *Writer) resource(id uint32) uint32 {
 	if id > wire.MaxResources {
 		e.stats.Clamped++
@@ -56,7 +56,7 @@ func (e *Writer) resource(id uint32) uint32 {
 		e.writeResource(&trace.Resource{ID: id, Type: "unknown"})
 	}
 	if e.opts.Dialect == Document && e.resources == 1<<id {
-		return 0 // the document: 0 if only one kind is traced
+		return 0 // in the document: 0 if there is only one
 	}
 	return id
 }
@@ -98,9 +98,9 @@ func (e *Writer) event(c *trace.Call, resource uint32, t int64, kind uint32, id,
 	}
 }
 
-// timestamp returns milliseconds modulo a day. 0 stands for no time; a time is
-// never that, and never before the one before it, except where the day wraps:
-// original tools take both for damage.
+// timestamp returns milliseconds modulo a day. 0 means no time. A time is never 0, and
+// never before the previous one except where the day wraps around, because the original
+// tools take both for damage.
 func (e *Writer) timestamp(t int64) uint32 {
 	if t <= 0 {
 		return 0
@@ -145,7 +145,7 @@ func (e *Writer) args(args []trace.Arg) {
 	e.u32(0)
 	n := 0
 	for _, a := range args {
-		// The name whole and something of the value.
+		// The whole name and a part of the value.
 		least := wire.TextSize(uint16(min(len(a.Name), maxName))) + 4
 		if e.room(start, least) < 0 {
 			break

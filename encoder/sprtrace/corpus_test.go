@@ -15,7 +15,7 @@ import (
 
 const corpus = "../../testdata/corpus/sp-rtrace"
 
-// differs names the corpus traces that re-encoding changes, and how.
+// differs lists the corpus traces that encoding changes, and how.
 var differs = map[string]string{
 	"heapinfo":      "HINF gets its right size of 56 bytes",
 	"argsafter":     "ARGS go before BTRC",
@@ -26,7 +26,7 @@ var differs = map[string]string{
 	"multi-v14":     "becomes version 2.0",
 }
 
-// like names the corpus trace that such a trace must become equal to.
+// like lists the corpus trace that such a trace must become equal to.
 var like = map[string]string{
 	"heapinfo":     "", // the upper halves of the bounds are lost
 	"argsafter":    "file-args",
@@ -120,7 +120,7 @@ func withoutOCFG(t *testing.T, data []byte) []byte {
 	return out
 }
 
-// firstDifference shows where two traces part in their dumps.
+// firstDifference returns the first difference between the dumps of two traces.
 func firstDifference(want, got []byte) string {
 	var a, b bytes.Buffer
 	_ = decoder.Dump(&a, bytes.NewReader(want), decoder.Options{})

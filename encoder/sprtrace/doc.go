@@ -1,7 +1,6 @@
-// Package sprtrace writes the binary trace format of sp-rtrace, so that the
-// last original tools read it, or the dialect that the protocol document
-// describes. docs/formats/sprtrace.md describes the format and lists what it
-// cannot hold.
+// Package sprtrace writes the binary trace format of sp-rtrace, for the last original
+// tools, or in the dialect of the protocol document. docs/formats/sprtrace.md describes
+// the format and lists what it cannot hold.
 package sprtrace
 
 import (
@@ -18,20 +17,21 @@ type Dialect uint8
 const (
 	// Wire is protocol 2.0 as the last original tools write and read it.
 	Wire Dialect = iota
-	// Document is what the protocol document, version 1.4, says to the
-	// letter. The original tools misread it.
+	// Document is version 1.4 exactly as the protocol document specifies it. The
+	// original tools misread it.
 	Document
 )
 
-// Options says how to write. The zero value is what original tools read best.
+// Options are the options of a Writer. The zero value is what the original tools read
+// best.
 type Options struct {
 	Dialect Dialect
 	// BacktraceAll writes the stack of an OpMove with both of its calls; by
 	// default the free has none. The stack of an OpFree is always written.
 	BacktraceAll bool
-	// KeepOpaque writes opaque records of the format back as they were.
-	// Original tools stop reading at a packet they do not know, so this is
-	// for traces on their way to a reader that knows it.
+	// KeepOpaque writes opaque records of the format back unchanged. The original tools
+	// stop at a packet that they do not know, so this is for traces on their way to a
+	// reader that knows it.
 	KeepOpaque bool
 }
 
@@ -47,7 +47,7 @@ type Stats struct {
 	Packets    uint64
 	Calls      uint64 // CALL packets
 	Bytes      int64
-	CutStacks  uint64 // stacks with more frames than the 253 that a packet may have
+	CutStacks  uint64 // stacks with more frames than the 253 that a packet can hold
 	CutFrames  uint64 // their frames beyond that
 	CutStrings uint64 // strings that were shortened
 	CutArgs    uint64 // arguments left out because their packet was full
@@ -55,8 +55,8 @@ type Stats struct {
 	Dropped    uint64 // records that the format has no place for
 }
 
-// CallPackets returns how many CALL packets a call becomes: two for OpMove, none
-// for an unknown operation. Positions in a side file count by them.
+// CallPackets returns how many CALL packets a call becomes: two for OpMove, none for an
+// unknown operation. Positions in a side file count them.
 func CallPackets(c *trace.Call) int {
 	switch c.Op {
 	case trace.OpMove:
@@ -67,7 +67,7 @@ func CallPackets(c *trace.Call) int {
 	return 0
 }
 
-// Values for records that the trace has no header for.
+// Values for records for which the trace has no header.
 const (
 	defaultArch   = "x86_64"
 	defaultArch32 = "i686"

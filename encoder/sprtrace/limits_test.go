@@ -30,7 +30,7 @@ func encode(t testing.TB, opts sprtrace.Options, recs ...*trace.Record) ([]byte,
 	return out.Bytes(), e.Stats()
 }
 
-// decode reads strictly: what the writer makes has nothing odd in it.
+// decode reads strictly: the writer's output has nothing odd in it.
 func decode(t testing.TB, data []byte) []*trace.Record {
 	t.Helper()
 	d, err := decoder.New(bytes.NewReader(data), decoder.Options{Strict: true})
@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 	tests := []struct {
 		name    string
 		rec     *trace.Record
-		stats   sprtrace.Stats // of the cuts only
+		stats   sprtrace.Stats // only the counters of cuts
 		largest int            // packet; 0 for any
 		check   func(r *trace.Record) bool
 	}{
@@ -254,7 +254,7 @@ func (c *chunks) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Each Write has whole packets, and the packets of one record together.
+// Each Write has whole packets, and all packets of a record.
 func TestWritesHoldWholeRecords(t *testing.T) {
 	var out chunks
 	e, err := sprtrace.New(&out, sprtrace.Options{})
@@ -290,8 +290,8 @@ func TestWritesHoldWholeRecords(t *testing.T) {
 		}
 		sofar = append(sofar, c...)
 	}
-	// Decoding up to the end of each Write gives whole events: calls with
-	// their stack, frees of a move never without the allocation.
+	// Decoding up to the end of each Write gives whole events: calls with their stacks,
+	// and the free of a move never without the allocation.
 	d, err := decoder.New(bytes.NewReader(sofar), decoder.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestFlushPassesOn(t *testing.T) {
 		if err := e.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Flush(); err != nil { // nothing to do
+		if err := e.Flush(); err != nil { // there is nothing to do
 			t.Fatal(err)
 		}
 	}
@@ -352,8 +352,8 @@ func TestFlushPassesOn(t *testing.T) {
 	}
 }
 
-// Where pointers have 4 bytes, a mapping above them is left out, not cut: it is
-// that of a 64-bit program that a 32-bit process became.
+// If pointers have 4 bytes, a mapping above them is left out, not cut: it belongs to a
+// 64-bit program that a 32-bit process became.
 func TestMappingsOfWiderPrograms(t *testing.T) {
 	mapping := func(start, end uint64) *trace.Record {
 		return &trace.Record{Kind: trace.KindMapping, Mapping: trace.Mapping{Start: start, End: end, Path: "/bin/prog"}}

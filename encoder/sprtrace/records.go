@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeOther writes a record that is no call. The kinds that are missing here
-// have no packet; docs/formats/sprtrace.md lists them.
+// writeOther writes a record that is not a call. Kinds that are missing here have no
+// packet; docs/formats/sprtrace.md lists them.
 func (e *Writer) writeOther(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
@@ -92,12 +92,12 @@ func (e *Writer) writeResource(r *trace.Resource) {
 	e.end(start)
 }
 
-// writeMapping gives original resolvers what they take an address relative to:
-// the address of the file's start. They have no other idea of offsets, so with
-// the start of the executable segment they find wrong names.
+// writeMapping writes the start of the file in memory, since original resolvers compute
+// addresses relative to it. They do not know offsets, so with the start of the
+// executable segment they would find wrong names.
 //
-// A 32-bit process that becomes a 64-bit program has mappings beyond the addresses
-// of its trace. They are left out: half an address is that of something else.
+// A 32-bit process that becomes a 64-bit program has mappings beyond the addresses of
+// its trace. They are left out, because a cut address would be that of something else.
 func (e *Writer) writeMapping(m *trace.Mapping) {
 	from := m.Start
 	if m.Base != 0 && e.opts.Dialect != Document {

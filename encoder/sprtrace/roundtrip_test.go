@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// projection says what of a trace the format keeps: it is the records that
-// decoding gives when recs were encoded. All strings of recs must fit.
+// projection is what a trace keeps in the format: the records that decoding returns
+// after encoding recs. All strings of recs must fit.
 type projection struct {
 	document  bool
 	wide      bool // pointers of 8 bytes
@@ -90,7 +90,7 @@ func (p *projection) call(r *trace.Record, op trace.Op, ns int64, id, size uint6
 		c.Resource = 0
 	}
 	if p.document && c.Resource == 0 && len(p.resources) == 1 {
-		for id := range p.resources { // 0 means the only one there
+		for id := range p.resources { // 0 means the only one
 			c.Resource = id
 		}
 	}
@@ -150,9 +150,8 @@ func (p *projection) record(r *trace.Record) {
 	}
 }
 
-// generator makes records out of bytes, with values that a trace may have:
-// contexts that were declared, addresses of 48 bits. The decoder tells the
-// dialects apart by such things.
+// generator makes records of bytes, with values that a trace may have: declared
+// contexts, addresses of 48 bits. The decoder distinguishes dialects by such values.
 type generator struct {
 	data     []byte
 	contexts uint32
@@ -177,7 +176,7 @@ func (g *generator) number() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// text returns a short string without NUL.
+// text returns a short string without a NUL.
 func (g *generator) text() string {
 	var b strings.Builder
 	for range g.byte() % 12 {
@@ -228,7 +227,7 @@ func (g *generator) record() *trace.Record {
 	return r
 }
 
-// used returns a copy of r with the payload of its kind only, and no empty slices.
+// used returns a copy of r with only the payload of its kind, and without empty slices.
 func used(r *trace.Record) *trace.Record {
 	u := &trace.Record{Kind: r.Kind, Time: r.Time, PID: r.PID}
 	switch r.Kind {
@@ -281,7 +280,7 @@ func checkRoundTrip(t *testing.T, document bool, recs []*trace.Record) {
 		opts.Dialect = sprtrace.Document
 	}
 	for _, r := range recs {
-		// A record that is dropped begins no trace.
+		// A dropped record begins no trace.
 		if r.Kind != trace.KindThread && r.Kind != trace.KindLost {
 			p.record(r)
 		}
@@ -328,7 +327,7 @@ func TestRoundTripRandom(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip: records come back as their projection.
+// FuzzRoundTrip: decoding returns the projection of the encoded records.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(false, []byte("\x04\x02\x07\x00\x05name!\x04\x01\x02\x03\x04\x00\x01\x0a"))
 	f.Add(true, []byte("\x05\x00\x01\x06memory\x01d\x00\x00\x01\x07\x04\x00\x00\x50\x00\x01\x04open\x01\x02\x00\x00"))

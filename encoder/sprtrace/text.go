@@ -7,11 +7,11 @@ import (
 	wire "rtrace-bpf/internal/wire/sprtrace"
 )
 
-// maxName limits strings that are not the last of their packet.
+// maxName limits strings that are not the last in their packet, in bytes.
 const maxName = 255
 
-// text appends s, at most limit bytes of it and nothing behind a NUL: a reader
-// takes that for the end.
+// text appends at most limit bytes of s, up to its first NUL, because a reader takes
+// that for the end.
 func (e *Writer) text(s string, limit int) {
 	if i := strings.IndexByte(s, 0); i >= 0 {
 		s = s[:i]
@@ -31,7 +31,7 @@ func (e *Writer) text(s string, limit int) {
 	e.buf = append(e.buf, "\x00\x00\x00"[:size-2-len(s)]...)
 }
 
-// cut returns at most limit bytes of s and does not cut a character in two.
+// cut returns at most limit bytes of s and does not split a character.
 func cut(s string, limit int) string {
 	for i := limit; i > limit-utf8.UTFMax && i > 0; i-- {
 		if utf8.RuneStart(s[i]) {

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// bufferSize is when the buffer is written out. One record may reach beyond it:
+// bufferSize is the size at which the buffer is written. One record may exceed it:
 // handshake, PINF, RESR and twice CALL, ARGS and BTRC.
 const (
 	bufferSize = 64 << 10
@@ -17,8 +17,8 @@ const (
 
 // Writer writes records as packets. It is a trace.Writer.
 //
-// Every Write to the underlying writer consists of whole packets, and all
-// packets of one record are in the same Write.
+// Every Write on the underlying writer consists of whole packets, and includes all
+// packets of a record.
 type Writer struct {
 	w    io.Writer
 	opts Options
@@ -44,15 +44,15 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	return &Writer{w: w, opts: opts, buf: make([]byte, 0, bufferSize+maxRecord)}, nil
 }
 
-// Stats returns the counters so far; they include what is still buffered.
+// Stats returns the counters so far, including what is still buffered.
 func (e *Writer) Stats() Stats {
 	s := e.stats
 	s.Bytes += int64(len(e.buf))
 	return s
 }
 
-// WriteRecord implements trace.Writer. A header that is not the first record
-// begins a new trace in the same output, as concatenated files are.
+// WriteRecord implements trace.Writer. A header that is not the first record begins a
+// new trace in the same output, as in concatenated files.
 func (e *Writer) WriteRecord(r *trace.Record) error {
 	if e.err != nil {
 		return e.err
@@ -81,8 +81,8 @@ func (e *Writer) Flush() error {
 	return nil
 }
 
-// Close implements trace.Writer. An output without any record still becomes a
-// valid trace.
+// Close implements trace.Writer. An output without any record still becomes a valid
+// trace.
 func (e *Writer) Close() error {
 	if e.err != nil {
 		return e.err
@@ -129,7 +129,7 @@ func (e *Writer) begin() {
 	}
 }
 
-// settings writes an OCFG, which original readers step over.
+// settings writes an OCFG, which original readers skip.
 func (e *Writer) settings(options string) {
 	start := e.packet(wire.OCFG)
 	e.text("", maxName)
@@ -145,7 +145,7 @@ func (e *Writer) writeHeader(h *trace.Header) {
 	e.begin()
 }
 
-// packet begins a packet and returns where it starts; end completes it.
+// packet begins a packet and returns where it starts. end completes it.
 func (e *Writer) packet(code uint32) (start int) {
 	start = len(e.buf)
 	e.buf = e.order.AppendU32(e.buf, code)
@@ -162,7 +162,7 @@ func (e *Writer) u32(v uint32) { e.buf = e.order.AppendU32(e.buf, v) }
 
 func (e *Writer) ptr(v uint64) { e.buf = e.order.AppendPtr(e.buf, v) }
 
-// count appends a number that is an int for original readers.
+// count appends a number that is an int in original readers.
 func (e *Writer) count(v uint64) {
 	if v > maxInt {
 		v = maxInt
@@ -173,8 +173,8 @@ func (e *Writer) count(v uint64) {
 
 const maxInt = 1<<31 - 1
 
-// room returns how many bytes a string may have, without its length field, if
-// the packet that begins at start is to keep after more bytes free.
+// room returns how many bytes a string may have, without its length field, if after
+// more bytes must fit into the packet that begins at start.
 func (e *Writer) room(start, after int) int {
 	return wire.MaxPacket - (len(e.buf) - start) - after - 2
 }

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// unhex returns the bytes of hexadecimal text. Spaces do not count, and what
-// stands between single quotes stands for its characters.
+// unhex returns the bytes of hexadecimal text. It ignores spaces; characters between
+// single quotes stand for themselves.
 func unhex(t testing.TB, text string) []byte {
 	t.Helper()
 	var out []byte
@@ -29,7 +29,7 @@ func unhex(t testing.TB, text string) []byte {
 	return out
 }
 
-// write encodes records without closing and returns bytes and counters.
+// write encodes records without closing and returns the bytes and the counters.
 func write(t testing.TB, opts Options, recs ...*trace.Record) ([]byte, Stats) {
 	t.Helper()
 	var out bytes.Buffer
@@ -275,7 +275,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// The document's 0 for the only resource ends with the second one.
+// The document's 0 for the only resource ends with the second resource.
 func TestDocumentResource(t *testing.T) {
 	second := &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: 2, Type: "fd"}}
 	c := callOf(1e6, trace.Call{Op: trace.OpFree, Function: "f", Resource: 1, ID: 16})
@@ -383,7 +383,7 @@ var errFull = errors.New("disk full")
 // failing takes room bytes, then fails.
 type failing struct {
 	room  int
-	short bool // take less without an error
+	short bool // take fewer bytes without an error
 }
 
 func (f *failing) Write(b []byte) (int, error) {

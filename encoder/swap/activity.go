@@ -6,7 +6,7 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// Sample says where a thread was.
+// Sample is the place where a sample found a thread.
 type Sample struct {
 	Where
 	PC uint64
@@ -21,10 +21,10 @@ func (m *Sample) appendTo(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, m.CPU)
 }
 
-// Switch says that a thread leaves its processor or runs again.
+// Switch records that a thread leaves its processor or runs again.
 type Switch struct {
 	Where
-	Runs bool   // again
+	Runs bool // runs again
 	PC   uint64 // 0 if unknown
 }
 

@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Messages without a record of their own have the fields of the format's tables, by
-// which the dump takes them apart.
+// Messages without a record of their own have the fields in the format's tables, with
+// which the dump parses them.
 func TestActivityMessages(t *testing.T) {
 	where := swap.Where{PID: 7, TID: 9, CPU: 3}
 	records := []trace.Record{{Kind: trace.KindHeader, Header: trace.Header{Clock: trace.ClockWall}}}

@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// resources knows of what kind each resource is.
+// resources holds the kind of each resource.
 type resources struct {
 	declared map[uint32]kind
 }
 
-// kind is what calls of a resource are written as.
+// kind is how calls of a resource are written.
 type kind struct {
 	memory bool
 	thing  *wire.Thing // nil: it has no message
@@ -32,9 +32,9 @@ func (x *resources) add(r *trace.Resource) {
 	x.declared[r.ID] = kind{r.Type == wire.Resource, wire.LookupThing(r.Type)}
 }
 
-// of returns what a call is written as: of memory, which everything is that nobody
-// declared, or of another thing. Foreign ones have no message; the other calls that
-// are not ok tell of nothing.
+// of returns how a call is written: as a call of memory (nil), which every undeclared
+// resource is, or of another thing. foreign reports that there is no message for it. ok is
+// false for a call that is not written.
 func (x *resources) of(c *trace.Call) (t *wire.Thing, foreign, ok bool) {
 	k, known := x.declared[c.Resource]
 	switch {
@@ -48,8 +48,8 @@ func (x *resources) of(c *trace.Call) (t *wire.Thing, foreign, ok bool) {
 	return k.thing, false, c.Op != trace.OpNone && c.ID != 0
 }
 
-// Positions begins to count the calls that a reader of the stream will deliver. The
-// function must be given every record of a trace, in order.
+// Positions returns a function that reports how many calls a reader of the stream will
+// deliver for a record. Call it with every record of a trace, in order.
 func Positions() func(*trace.Record) int {
 	var x resources
 	return func(r *trace.Record) int {
@@ -67,7 +67,7 @@ func Positions() func(*trace.Record) int {
 	}
 }
 
-// callType says that the caller is instrumented: all of the process is.
+// callType marks an instrumented caller: the whole process is instrumented.
 const callType = 1
 
 func (m *Writer) call(r *trace.Record) {
@@ -117,8 +117,8 @@ func appendNumber(b []byte, letter byte, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, letter), v)
 }
 
-// appendArgs appends the arguments, as far as they are known: those of functions
-// that take more than the blocks and the size are left out behind these.
+// appendArgs appends the known arguments. Functions with more than the blocks and the
+// size have those left out at the end.
 func appendArgs(b []byte, api *wire.API, c *trace.Call) []byte {
 	count := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(b, n) }
 	switch {
@@ -133,8 +133,8 @@ func appendArgs(b []byte, api *wire.API, c *trace.Call) []byte {
 	return appendNumber(count(1), 'x', c.Size)
 }
 
-// factors returns what a calloc was called with: its arguments if they are known,
-// else one block of the whole size.
+// factors returns the arguments of a calloc: those in the Call, or else one block of
+// the whole size.
 func factors(c *trace.Call) (n, size uint64) {
 	if len(c.Args) == 2 {
 		a, err1 := strconv.ParseUint(c.Args[0].Value, 0, 64)
@@ -146,11 +146,11 @@ func factors(c *trace.Call) (n, size uint64) {
 	return 1, c.Size
 }
 
-// maxNames bounds the functions that are named.
+// maxNames bounds the number of functions that get a name.
 const maxNames = 1 << 16
 
-// api returns the function of a call. One that is in no table gets a number, and a
-// message that tells its name.
+// api returns the function of a call. A function that is in no table gets a number and
+// a message with its name.
 func (m *Writer) api(c *trace.Call, now int64) *wire.API {
 	if api := m.apis[c.Function]; api != nil {
 		return api
@@ -170,7 +170,7 @@ func (m *Writer) api(c *trace.Call, now int64) *wire.API {
 	return api
 }
 
-// name gives a function a number, and tells it.
+// name gives a function a number and writes a message with its name.
 func (m *Writer) name(function string, now int64) *wire.API {
 	api := &wire.API{ID: m.ownAPI, Name: strings.Clone(function)}
 	m.ownAPI++

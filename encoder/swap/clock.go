@@ -7,15 +7,15 @@ import (
 
 const day = 24 * 3600 * int64(1e9)
 
-// clock turns the times of a trace into those of the wall.
+// clock converts the times of a trace to wall clock times.
 type clock struct {
 	daily bool
-	known bool  // shift is
-	shift int64 // from the trace's clock
-	start int64 // when tracing began, by the wall; 0 if unknown
-	last  int64 // of the trace
-	days  int64 // ns for the midnights that were passed
-	wrote int64 // the last time
+	known bool  // shift is known
+	shift int64 // ns to add to a time of the trace
+	start int64 // wall clock time when tracing began, ns since 1970; 0 if unknown
+	last  int64 // last time of the trace
+	days  int64 // ns of the midnights that passed
+	wrote int64 // last time that was written
 }
 
 func (c *clock) header(h *trace.Header) {
@@ -29,9 +29,9 @@ func (c *clock) header(h *trace.Header) {
 	}
 }
 
-// wall returns the time of a record in ns since 1970. One without a time has that
-// of the one before. A trace that does not tell when it was made is one of the first
-// second that readers can tell from nanoseconds.
+// wall returns the time of a record in ns since 1970. A record without a time has that
+// of the one before. A trace that does not record its date is put into the first second
+// that readers can distinguish from nanoseconds.
 func (c *clock) wall(t int64) int64 {
 	if t == 0 {
 		if c.wrote == 0 {

@@ -1,12 +1,10 @@
-// Package swap writes SWAP data messages: a stream that host tools of Tizen's
-// Dynamic Analyzer read. docs/formats/swap.md describes the format and what of a
-// trace has no place in it.
+// Package swap writes SWAP data messages: a stream for the host tools of Tizen's
+// Dynamic Analyzer. docs/formats/swap.md describes the format and what it cannot hold.
 package swap
 
 import "fmt"
 
-// Dialect is whose layouts are written where the protocol document and real devices
-// differ.
+// Dialect selects the layouts where the protocol document and real devices differ.
 type Dialect uint8
 
 // The dialects.
@@ -15,7 +13,7 @@ const (
 	Kernel                  // what devices sent: task names of 15 bytes, no tid
 )
 
-// ParseDialect returns the dialect with the given name; an empty one is Document.
+// ParseDialect returns the dialect with the given name. An empty name means Document.
 func ParseDialect(name string) (Dialect, error) {
 	switch name {
 	case "", "document":
@@ -26,31 +24,31 @@ func ParseDialect(name string) (Dialect, error) {
 	return 0, fmt.Errorf("unknown dialect %q of SWAP (known: document, kernel)", name)
 }
 
-// Options says what to write. The zero value is what the document says, with times
+// Options are the options of a Writer. The zero value follows the document, with times
 // as all public writers have them.
 type Options struct {
 	Dialect Dialect
-	// Formula writes times nanoseconds first, as the newer text's formula has
-	// it to the letter; no public writer does.
+	// Formula writes nanoseconds before seconds, as the formula in the newer text
+	// literally has it. No public writer does.
 	Formula bool
 	// NoStacks leaves out the private messages with whole stacks.
 	NoStacks bool
 }
 
-// Stats counts what could not be written as it was.
+// Stats counts what could not be written unchanged.
 type Stats struct {
-	// Foreign is how many calls there were of resources that have no message.
+	// Foreign counts calls of resources that have no message.
 	Foreign uint64
-	// Strays is how many stacks there were of messages that are not in the trace.
+	// Strays counts stacks whose messages are not in the trace.
 	Strays uint64
-	// CutGaps is how many losses were longer than a gap of the sequence can be, or
-	// in front of the first message.
+	// CutGaps counts losses that are longer than a gap in the sequence numbers can be,
+	// or before the first message.
 	CutGaps uint64
-	// Long is how many messages were cut at the limit of a payload.
+	// Long counts messages that were cut to the limit of a payload.
 	Long uint64
 }
 
-// Remarks says in words what could not be written as it was.
+// Remarks describes what could not be written unchanged, one line each.
 func (s Stats) Remarks() (list []string) {
 	add := func(n uint64, text string) {
 		if n > 0 {

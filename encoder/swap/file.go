@@ -6,17 +6,17 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// FileUse says that another process begins to use a file that the process has open, or
-// that it has done so.
+// FileUse is a message about another process that begins or ends a use of a file that
+// the traced process has open.
 type FileUse struct {
 	PID, TID uint32 // of the other process
 	FD       int32
-	Event    uint32 // one of the values of event_type
+	Event    uint32 // a value of event_type
 	Path     string
-	Opened   string // with FileOpen: as the program gave it
+	Opened   string // with FileOpen: the path as the program passed it
 	Lock     Lock   // with FileLock and FileUnlock
 	Ended    bool
-	Result   int64 // if it has ended
+	Result   int64 // if Ended
 }
 
 // Lock is a part of a file, with the numbers of fcntl.

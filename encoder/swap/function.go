@@ -6,21 +6,20 @@ import (
 	wire "rtrace-bpf/internal/wire/swap"
 )
 
-// UnknownCaller stands for a caller that is not known.
+// UnknownCaller stands for an unknown caller.
 const UnknownCaller = wire.UnknownCaller
 
-// Call is what a function and a system call have in common: that one begins, or that it
-// has ended.
+// Call is the start or end of a call, as functions and system calls have it.
 type Call struct {
 	Where
 	PC     uint64 // of the function's first instruction, in the process or in the kernel
 	Caller uint64
-	Args   []Item // if it begins
+	Args   []Item // at the start
 	Ended  bool
-	Result Item // if it has ended
+	Result Item // at the end
 }
 
-// appendCall appends what is behind the thread, and in a system call its class.
+// appendCall appends the fields after the thread, or in a system call after its class.
 func (c *Call) appendCall(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, c.PC)
 	b = binary.LittleEndian.AppendUint64(b, c.Caller)
@@ -43,7 +42,7 @@ func (m *Function) messageID() uint32 {
 
 func (m *Function) appendTo(b []byte) []byte { return m.appendCall(m.appendThread(b)) }
 
-// Syscall is a system call, whose result is always an x.
+// Syscall is a system call. Its result is always an item of letter x.
 type Syscall struct {
 	Call
 	Class uint32 // probe type: the bit of its class
@@ -60,11 +59,11 @@ func (m *Syscall) appendTo(b []byte) []byte {
 	return m.appendCall(binary.LittleEndian.AppendUint32(m.appendThread(b), m.Class))
 }
 
-// Variable is a value that was read within a function. The message has no place for
-// where and by which thread.
+// Variable is a value that was read within a function. The message has no field for the
+// place and the thread.
 type Variable struct {
 	ID   uint32
-	Data []byte // empty: it could not be read
+	Data []byte // empty if it could not be read
 }
 
 func (m *Variable) messageID() uint32 { return wire.FBI }

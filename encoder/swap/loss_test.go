@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A loss is a gap and a message that says why, and is read as one loss; also where a
-// gap cannot be as long, or stands in front of the first message.
+// A loss becomes a gap and a message with its reason, and is read as one loss. That
+// holds also if the loss is longer than a gap can be, or before the first message.
 func TestLosses(t *testing.T) {
 	lost := func(n uint64, reason string) trace.Record {
 		return trace.Record{Kind: trace.KindLost, Time: 9, PID: 7, Lost: trace.Lost{Count: n, Reason: reason}}
@@ -69,7 +69,7 @@ func TestLosses(t *testing.T) {
 		t.Errorf("comments (-want +got):\n%s", d)
 	}
 
-	// Writing what was read makes the same losses again.
+	// Writing the records that were read makes the same losses again.
 	var again []trace.Record
 	for _, r := range all {
 		again = append(again, *r)

@@ -7,17 +7,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Message is one that no other kind of record than KindOpaque has a place for.
+// Message is a message that only KindOpaque can hold.
 type Message interface {
-	// messageID is the message's number.
+	// messageID returns the number of the message.
 	messageID() uint32
 	// appendTo appends the payload, in the order of the message's fields.
 	appendTo(b []byte) []byte
 }
 
-// Place makes r the record of a message. The time is left as it is. The payload is in
-// buf, or in more memory if that is too small; Place returns that memory for the
-// next message, when the record is not needed any more.
+// Place makes r the record of a message and keeps its time. The payload is in buf, or
+// in a larger slice if buf is too small. Place returns that slice for use with the next
+// message, when r is no longer needed.
 func Place(r *trace.Record, m Message, buf []byte) []byte {
 	buf = m.appendTo(buf[:0])
 	r.Kind = trace.KindOpaque
@@ -30,7 +30,7 @@ type Where struct {
 	PID, TID, CPU uint32
 }
 
-// appendThread appends process and thread.
+// appendThread appends the ids of process and thread.
 func (w *Where) appendThread(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, w.PID)
 	return binary.LittleEndian.AppendUint32(b, w.TID)
@@ -38,7 +38,7 @@ func (w *Where) appendThread(b []byte) []byte {
 
 // Item is an argument or a result.
 type Item struct {
-	Letter byte   // one of wire.Letters; no array
+	Letter byte   // one of wire.Letters, but no array
 	Number uint64 // its bits
 	Text   string // of letter s, without a NUL
 }

@@ -16,18 +16,18 @@ type pending struct {
 	time    int64
 	process trace.Process
 	maps    []trace.Mapping
-	size    int    // bytes of the maps
+	size    int    // bytes of the mappings
 	task    string // name of the main thread
 }
 
 // maxTaskName is the longest name of a task in bytes.
 const maxTaskName = 15
 
-// libraryRoom is how many bytes the list of mappings may have; those for which
-// there is no room have a PROCESS_MAP.
+// libraryRoom is how many bytes the list of mappings may have. Mappings that do not fit
+// get a PROCESS_MAP each.
 const libraryRoom = wire.MaxPayload / 2
 
-// continues says whether a record leaves the message open.
+// continues reports whether a record leaves the message open.
 func (p *pending) continues(r *trace.Record) bool {
 	switch r.Kind {
 	case trace.KindHeader, trace.KindResource, trace.KindTracerModule, trace.KindModule, trace.KindAttachment, trace.KindContext:
@@ -35,8 +35,8 @@ func (p *pending) continues(r *trace.Record) bool {
 	case trace.KindThread:
 		return r.PID == p.pid && r.Time == p.time
 	case trace.KindMapping:
-		// Those of the beginning have its time; in formats without times
-		// of mappings they stand behind it.
+		// The mappings at the start have its time. Formats without times of mappings
+		// have them after it.
 		return r.PID == p.pid && (r.Time == p.time || r.Time == 0) && p.size+17+len(r.Mapping.Path) <= libraryRoom
 	}
 	return false
@@ -97,7 +97,7 @@ func (m *Writer) endProcess() {
 	}
 }
 
-// program returns which mapping is the program's, or -1.
+// program returns the index of the mapping of the program, or -1.
 func (p *pending) program() int {
 	name := p.process.Path
 	command, _, _ := strings.Cut(p.process.Name, " ")
@@ -110,24 +110,24 @@ func (p *pending) program() int {
 	return -1
 }
 
-// taskName returns what the kernel calls a process with such a command line.
+// taskName returns the kernel's name for a process with this command line.
 func taskName(command string) string {
 	command, _, _ = strings.Cut(command, " ")
 	command = path.Base(command)
 	return command[:min(len(command), maxTaskName)]
 }
 
-// place is where a mapping ends.
+// place identifies the end of a mapping.
 type place struct {
 	pid int32
 	end uint64
 }
 
-// maxMapped bounds the mappings whose bounds are remembered.
+// maxMapped bounds how many bounds of mappings are remembered.
 const maxMapped = 1 << 16
 
-// bounds appends the bounds of a mapping. The low one is where offset 0 of the file
-// is, so that the difference from it is the address within the file.
+// bounds appends the bounds of a mapping. The low bound is the address of the file's
+// offset 0, so that an address minus that is the address within the file.
 func (m *Writer) bounds(pid int32, b *trace.Mapping) {
 	low := b.Base
 	if low == 0 {
@@ -168,7 +168,7 @@ func (m *Writer) unmapping(r *trace.Record) {
 	m.end()
 }
 
-// thread names a process after its main thread.
+// thread gives a process the name of its main thread.
 func (m *Writer) thread(r *trace.Record) {
 	switch {
 	case r.TID != r.PID:

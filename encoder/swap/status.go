@@ -14,12 +14,12 @@ type OpenFile struct {
 	Path string // begins with a slash
 }
 
-// maxFileSize is the largest size that readers take for one.
+// maxFileSize is the largest size that readers accept.
 const maxFileSize = 1<<48 - 1
 
-// Status returns PROCESS_STATUS_INFO as a record, which owns its memory, and how many of
-// the files there was room for. The document gives each file a thread, for which the
-// process stands: what is open is open for all of its threads.
+// Status returns PROCESS_STATUS_INFO as a record that owns its memory, and how many of
+// the files it holds. The document has a thread with each file; that field holds the
+// process, since all its threads share open files.
 func Status(d Dialect, now int64, pid int32, files []OpenFile) (r trace.Record, listed int) {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(pid))
 	b = binary.LittleEndian.AppendUint32(b, 0)
@@ -40,8 +40,8 @@ func Status(d Dialect, now int64, pid int32, files []OpenFile) (r trace.Record, 
 	return opaque(wire.ProcessStatusInfo, now, pid, b), listed
 }
 
-// LeakReport returns LSAN as a record, which owns its memory: that there is a report of
-// blocks that were not freed, in the file name.
+// LeakReport returns LSAN as a record that owns its memory. The message announces a
+// report about blocks that were not freed, in the file name.
 func LeakReport(now int64, pid int32, name string) trace.Record {
 	b := binary.LittleEndian.AppendUint32(nil, wire.LSANReport)
 	b = binary.LittleEndian.AppendUint32(b, uint32(pid))

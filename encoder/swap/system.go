@@ -11,16 +11,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// System is the state of a machine, for SYSTEM. What it has no field for is written as
-// 0: no ordinary machine tells it.
+// System is the state of a machine, for SYSTEM. Fields of the message that System lacks
+// are written as 0, because no ordinary machine provides them.
 type System struct {
-	Frequencies []float32 // of each processor in kHz
-	Loads       []float32 // of each processor in percent; as many
+	Frequencies []float32 // of each processor, in kHz
+	Loads       []float32 // of each processor, in percent; as many as Frequencies
 	MemoryUsed  uint64    // bytes
 	Target      SystemProcess
 	Others      []SystemLoad
-	// Figures are the other numbers by the names of their fields. Those too large
-	// for a field are cut to the largest.
+	// Figures holds the other numbers by the names of their fields. Numbers too large
+	// for a field are cut to its maximum.
 	Figures map[string]uint64
 }
 
@@ -31,19 +31,19 @@ type SystemProcess struct {
 	Threads                                    []SystemLoad
 }
 
-// SystemLoad is how much a process or thread uses the processors.
+// SystemLoad is the processor time that a process or thread uses.
 type SystemLoad struct {
 	ID      int32
 	Percent float32 // of all processors together
 }
 
-// SystemDevices are the devices that System has elements for in its lists per device.
+// SystemDevices returns the names of the devices in the lists of SYSTEM.
 func SystemDevices() []string { return slices.Clone(wire.Devices) }
 
-// Record returns the message as a record, which owns its memory. Of threads and of
-// other processes those that use most are kept where there is no room for all.
+// Record returns the message as a record that owns its memory. If there is no room for
+// all threads and other processes, it keeps those with the highest load.
 func (s *System) Record(now int64, pid int32) trace.Record {
-	// Each list may have half of the room that there is; this is for what else there is.
+	// Each list may use half of the room; this is for the other fields.
 	const others = 512
 	room := (wire.MaxPayload - others - 8*len(s.Loads)) / 2 / loadSize
 	b := appendFloats(nil, s.Frequencies, len(s.Loads))
@@ -72,10 +72,10 @@ func (s *System) Record(now int64, pid int32) trace.Record {
 	return opaque(wire.System, now, pid, b)
 }
 
-// loadSize is the size of a process or thread with its load, in bytes.
+// loadSize is the size in bytes of a process or thread with its load.
 const loadSize = 8
 
-// leastLoad is the smallest load that is told: readers take what is smaller for
+// leastLoad is the smallest load that is written: readers take smaller numbers for
 // something else.
 const leastLoad = 0.001
 
@@ -91,7 +91,7 @@ func appendFloat(b []byte, f float32) []byte {
 	return binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
 }
 
-// appendFloats appends n numbers; those that are missing are 0.
+// appendFloats appends n numbers. Missing ones are 0.
 func appendFloats(b []byte, list []float32, n int) []byte {
 	for i := range n {
 		f := float32(0)
@@ -103,7 +103,7 @@ func appendFloats(b []byte, list []float32, n int) []byte {
 	return b
 }
 
-// appendLoads appends a list, with its count, of room elements at most.
+// appendLoads appends a list of at most room elements, with its count.
 func appendLoads(b []byte, list []SystemLoad, room int) []byte {
 	if room = max(room, 0); len(list) > room {
 		list = slices.Clone(list)
@@ -118,13 +118,12 @@ func appendLoads(b []byte, list []SystemLoad, room int) []byte {
 	return b
 }
 
-// opaque returns a message that has no kind of record of its own, as the decoder
-// delivers it.
+// opaque returns a message as the decoder delivers it, as a record of KindOpaque.
 func opaque(id uint32, now int64, pid int32, payload []byte) trace.Record {
 	return trace.Record{Kind: trace.KindOpaque, Time: now, PID: pid, Opaque: trace.Opaque{Format: wire.Format, ID: id, Data: payload}}
 }
 
-// appendString appends a string up to its first NUL, with one behind it.
+// appendString appends a string up to its first NUL, and a NUL.
 func appendString(b []byte, s string) []byte {
 	s, _, _ = strings.Cut(s, "\x00")
 	return append(append(b, s...), 0)

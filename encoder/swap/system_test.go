@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// dumpSystem returns the dump of what a record becomes, by a reader that knows how many
-// processors there are.
+// dumpSystem returns the dump of a record's message, by a reader that knows the number
+// of processors.
 func dumpSystem(t *testing.T, cpus int, r trace.Record) string {
 	t.Helper()
 	data, _ := write(t, swap.Options{}, r)
@@ -23,7 +23,7 @@ func dumpSystem(t *testing.T, cpus int, r trace.Record) string {
 	return strings.Join(strings.Fields(text.String())[6:], " ")
 }
 
-// Every field is where the table of fields has it, and no byte is behind the last one.
+// Every field is where the table of fields has it, and no byte follows the last one.
 func TestSystem(t *testing.T) {
 	s := swap.System{
 		Frequencies: []float32{800000, 2600000.5}, Loads: []float32{25, 0.0001}, MemoryUsed: 11,
@@ -45,7 +45,7 @@ func TestSystem(t *testing.T) {
 	if got := dumpSystem(t, 2, s.Record(9, 7)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// Whoever does not know the number of processors finds it.
+	// A reader that does not know the number of processors finds it.
 	if got := dumpSystem(t, 0, s.Record(9, 7)); got != want {
 		t.Errorf("without the number of processors: %s", got)
 	}
@@ -54,7 +54,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// Of lists that are too long for a message what uses most is kept.
+// Of lists that are too long for a message, the elements with the highest load are
+// kept.
 func TestLongSystem(t *testing.T) {
 	s := swap.System{Loads: make([]float32, 512)}
 	for i := range int32(10_000) {
@@ -78,8 +79,8 @@ func TestLongSystem(t *testing.T) {
 	}
 }
 
-// PROCESS_STATUS_INFO in both layouts, which readers tell apart, and cut where there is
-// no more room.
+// PROCESS_STATUS_INFO in both layouts, which readers distinguish, and cut where there
+// is no more room.
 func TestStatus(t *testing.T) {
 	files := []swap.OpenFile{{FD: 3, Size: 5000, Path: "/tmp/a"}, {FD: 17, Size: 1 << 60, Path: "/b"}}
 	for dialect, want := range map[swap.Dialect]string{

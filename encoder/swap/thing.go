@@ -11,19 +11,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Bounds of what is written of a call's arguments.
+// Bounds of the arguments of a call that are written.
 const (
 	maxItems = 16
 	maxText  = 4096 // bytes
 )
 
-// descriptor is one of a process.
+// descriptor is a file descriptor of a process.
 type descriptor struct {
 	pid int32
 	fd  uint64
 }
 
-// maxSockets bounds the sockets that are remembered.
+// maxSockets bounds how many sockets are remembered.
 const maxSockets = 1 << 16
 
 // told is a call of another resource than memory, and how it is written.
@@ -34,12 +34,12 @@ type told struct {
 	way   wire.Way
 }
 
-// ends says whether the call ends the thing.
+// ends reports whether the call frees the thing.
 func (x *told) ends() bool { return x.Call.Op == trace.OpFree }
 
 // thing writes a call of another resource than memory. Where the document has two
-// messages for a call, the first one has the time at which that began, as far as the
-// vocabulary tells: the size of a lock is how long it was waited for.
+// messages for a call, the first one has the time at which the call began, if the Call
+// has it: the size of a lock is how long the call waited for it.
 func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
 	x := &told{Record: r, thing: t, api: m.thingAPI(t, &r.Call, r.Time)}
 	x.way = t.Way(x.api.Name, x.ends())
@@ -61,11 +61,11 @@ func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
 	}
 }
 
-// socket notes which descriptors are sockets, whose close is of PROBE_NETWORK.
+// socket remembers which descriptors are sockets. Their close is a PROBE_NETWORK.
 func (m *Writer) socket(x *told) {
 	d := descriptor{x.PID, x.Call.ID}
 	switch network := x.way.Message == wire.ProbeNetwork; {
-	case x.ends() && network: // it goes on as another one
+	case x.ends() && network: // the descriptor continues as another one
 	case x.ends():
 		if m.sockets[d] && x.api.Name == "close" {
 			x.way = wire.Way{Message: wire.ProbeNetwork, Type: wire.NetworkClose}
@@ -94,8 +94,8 @@ func (m *Writer) thingAPI(t *wire.Thing, c *trace.Call, now int64) *wire.API {
 	return api
 }
 
-// thingMessage writes a message. That of a call which only begins has no result yet,
-// and neither has it the descriptor that it will make.
+// thingMessage writes a message. A call that only begins has no result and no
+// descriptor of a new file yet.
 func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 	c, kind := &x.Call, x.way.Type
 	if begins {
@@ -125,7 +125,7 @@ func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 	fd := c.ID
 	switch {
 	case x.thing.Resource == wire.Stream:
-		fd = math.MaxUint64 // which descriptor it has is not known
+		fd = math.MaxUint64 // the descriptor is not known yet
 	case begins:
 		fd = numberOf(c, "sockfd")
 	}
@@ -158,7 +158,7 @@ func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
 	m.end()
 }
 
-// items writes the arguments: the parameters, then what the vocabulary tells besides, as
+// items writes the arguments: the parameters, then the other arguments of the Call as
 // texts NAME=VALUE.
 func (m *Writer) items(c *trace.Call, params []wire.Param) {
 	at, n := len(m.out.Buf), uint32(0)
@@ -206,7 +206,7 @@ func (m *Writer) item(i *Item) {
 	m.text(text)
 }
 
-// itemOf returns an argument as an item, if that says it exactly.
+// itemOf returns an argument as an item, if the item is exact.
 func itemOf(p *wire.Param, value string) (item Item, ok bool) {
 	if p.Letter == 's' {
 		return Item{Letter: 's', Text: value}, !strings.Contains(value, "\x00")
@@ -224,7 +224,7 @@ func itemOf(p *wire.Param, value string) (item Item, ok bool) {
 	return Item{Letter: p.Letter, Number: uint64(n)}, err == nil && strconv.FormatInt(n, 10) == value
 }
 
-// indexOf returns which argument has a name, or -1.
+// indexOf returns the index of the argument with the given name, or -1.
 func indexOf(c *trace.Call, name string) int {
 	for i := range c.Args {
 		if c.Args[i].Name == name {
@@ -234,7 +234,7 @@ func indexOf(c *trace.Call, name string) int {
 	return -1
 }
 
-// argument returns an argument by its name, or nothing.
+// argument returns the value of the argument with the given name, or "".
 func argument(c *trace.Call, name string) string {
 	if i := indexOf(c, name); i >= 0 {
 		return c.Args[i].Value
@@ -242,7 +242,7 @@ func argument(c *trace.Call, name string) string {
 	return ""
 }
 
-// numberOf returns an argument that is a number, or 0.
+// numberOf returns the number in the argument with the given name, or 0.
 func numberOf(c *trace.Call, name string) uint64 {
 	n, err := strconv.ParseInt(argument(c, name), 10, 32)
 	if err != nil {
@@ -251,7 +251,8 @@ func numberOf(c *trace.Call, name string) uint64 {
 	return uint64(n)
 }
 
-// internet returns the address that a socket is given. Others than those of IPv4 are 0.
+// internet returns the IPv4 address in the arguments of a call of a socket. Other
+// addresses are 0.
 func internet(c *trace.Call) (ip [4]byte, port uint32) {
 	at, err := netip.ParseAddrPort(argument(c, "address:port"))
 	if err != nil || !at.Addr().Is4() {

@@ -11,11 +11,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// stamp is what messages have that does not depend on the call.
+// stamp matches the parts of a message that do not depend on the call.
 var stamp = regexp.MustCompile(` seq=\d+ time=[0-9.]+`)
 
-// A wait begins as long before its end as it took, also where others were told in
-// between, and stacks stand behind the end.
+// A wait begins as long before its end as it took, even if other messages were written
+// in between, and the stack follows the end.
 func TestThingTimes(t *testing.T) {
 	wait := thingCall(trace.OpAlloc, "pthread_mutex_lock", "mutex", 16, 2*second+5)
 	wait.Stack = trace.Stack{Frames: []uint64{0x10, 0x20}, End: trace.StackUnknown}
@@ -32,7 +32,7 @@ func TestThingTimes(t *testing.T) {
 	}
 	compareCalls(t, records, readCalls(t, data))
 
-	// Before the first time that can be written no wait begins.
+	// No wait begins before the first time that can be written.
 	records = []trace.Record{records[0], records[5], records[len(records)-1]}
 	records[0].Header.Clock, records[2].Time = trace.ClockUnknown, 7
 	data, _ = write(t, swap.Options{}, records...)
@@ -41,7 +41,7 @@ func TestThingTimes(t *testing.T) {
 	}
 }
 
-// What has no message is left out with a remark, and what is too long cut.
+// Things without a message are left out with a remark, and what is too long is cut.
 func TestThingLimits(t *testing.T) {
 	many := thingCall(trace.OpAlloc, "open", "fd", 3, 1, "path", strings.Repeat("p", 100_000))
 	for range 20 {
@@ -65,7 +65,7 @@ func TestThingLimits(t *testing.T) {
 	}
 }
 
-// Whatever texts and numbers a call has, its messages are read, and what is read is
+// Whatever texts and numbers a call has, its messages can be read, and what is read is
 // written the same way again.
 func FuzzThings(f *testing.F) {
 	f.Add("open", uint8(1), uint64(3), uint64(1), "path", "x\x00y", "flags", "0x2", false)

@@ -12,11 +12,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thingResources are those of the modules that have messages, one that has none, and
-// memory.
+// thingResources are the resources of the modules that have messages, one that has
+// none, and memory.
 var thingResources = []string{"memory", "fd", "fp", "thread", "mutex", "rwlock", "condition", "semaphore", "mmap"}
 
-// thingTrace returns a trace of calls, at times that are a second apart from the 7th on.
+// thingTrace returns a trace of calls. From the 7th on, their times are a second apart.
 func thingTrace(calls ...trace.Call) []trace.Record {
 	all := []trace.Record{{Kind: trace.KindHeader, Header: trace.Header{Clock: trace.ClockWall}}}
 	for i, name := range thingResources {
@@ -36,8 +36,8 @@ func thingCall(op trace.Op, function, resource string, id, size uint64, args ...
 	return c
 }
 
-// readCalls returns the calls of a stream with the types of their resources in place of
-// what they had as numbers.
+// readCalls returns the calls of a stream, with the types of their resources in place
+// of their numbers.
 func readCalls(t *testing.T, data []byte) (calls []trace.Record) {
 	t.Helper()
 	r, err := decoder.NewReader(bytes.NewReader(data), decoder.Options{Strict: true})
@@ -65,8 +65,8 @@ func readCalls(t *testing.T, data []byte) (calls []trace.Record) {
 	return calls
 }
 
-// Each call of the modules file, thread and lock has the messages that the document has
-// for it, and is read back as it was.
+// Each call of the modules file, thread and lock has the messages that the document
+// specifies for it, and is read back unchanged.
 func TestThings(t *testing.T) {
 	const alloc, free = trace.OpAlloc, trace.OpFree
 	const common = " errno=0 call_type=1 caller=0xbadbeef reserved1=0 reserved2=0 "
@@ -89,7 +89,7 @@ func TestThings(t *testing.T) {
 		name     string
 		call     trace.Call
 		messages []string
-		before   []trace.Call // that are told first
+		before   []trace.Call // that precede the call
 	}{
 		{"open", thingCall(alloc, "open", "fd", 0, 1, "path", "a b", "flags", "0x80002"), []string{
 			file("107", `s:"a b" d:524290`, "d:0", `fd=0 file.api_type=0 file.file_size=0 file.path="a b"`),
@@ -202,7 +202,7 @@ func TestThings(t *testing.T) {
 	}
 }
 
-// compareCalls demands that calls were read back as they were.
+// compareCalls checks that calls were read back unchanged.
 func compareCalls(t *testing.T, records, got []trace.Record) {
 	t.Helper()
 	positions, n := swap.Positions(), 0

@@ -12,15 +12,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Writer is a trace.Writer. Each Write on the underlying writer ends behind a whole
+// Writer is a trace.Writer. Each Write on the underlying writer ends after a whole
 // message.
 type Writer struct {
 	out  binio.Output
 	opts Options
-	at   int // of the message that is being written
+	at   int // start of the message that is being written, in out.Buf
 
 	seq       uint32
-	gap       uint64 // how many numbers were left out behind the last message
+	gap       uint64 // how many numbers were skipped since the last message
 	clock     clock
 	resources resources
 	process   pending
@@ -32,7 +32,7 @@ type Writer struct {
 	stats     Stats
 	first     int64 // time of the first message
 	ends      bool  // the trace has an End
-	announced bool  // and it was said
+	announced bool  // its start was announced
 }
 
 var _ trace.Writer = (*Writer)(nil)
@@ -67,8 +67,8 @@ func (m *Writer) Stats() Stats { return m.stats }
 // Version is the version of the protocol that is written.
 const Version = wire.Protocol
 
-// APIs returns the names of the functions of probe messages by their numbers: those
-// that are known, and those that the trace has. The caller owns the map.
+// APIs returns the names of the functions of probe messages by their numbers: the known
+// ones and those in the trace. The caller owns the map.
 func (m *Writer) APIs() map[uint32]string {
 	apis := map[uint32]string{}
 	for _, list := range []map[string]*wire.API{m.apis, m.others} {
@@ -79,7 +79,7 @@ func (m *Writer) APIs() map[uint32]string {
 	return apis
 }
 
-// Start returns when the first message was, in ns since 1970, or 0.
+// Start returns the time of the first message in ns since 1970, or 0.
 func (m *Writer) Start() int64 { return m.first }
 
 // WriteRecord implements trace.Writer.
@@ -135,8 +135,9 @@ func (m *Writer) WriteRecord(r *trace.Record) error {
 	return m.out.Pass()
 }
 
-// lost leaves numbers out, and says in a message why. In front of the first message
-// readers take numbers that are missing for a part of a stream, not for a loss.
+// lost skips sequence numbers and writes a message with the reason. Readers take
+// missing numbers before the first message for an earlier part of the stream, not for a
+// loss.
 func (m *Writer) lost(r *trace.Record) {
 	n := r.Lost.Count
 	switch {
@@ -157,8 +158,9 @@ func (m *Writer) lost(r *trace.Record) {
 	m.end()
 }
 
-// opaque writes a message as it was but for its number, and for its time order. A stack
-// whose message is not there names that by a number, which another one has now.
+// opaque writes a message unchanged, except for its number and the order of its times.
+// It drops a stack whose message is not in the trace: the stack names that message by a
+// number that now belongs to another one.
 func (m *Writer) opaque(r *trace.Record) {
 	o := &r.Opaque
 	if o.ID == wire.Stack && len(o.Data) >= 8 && uint64(len(o.Data)) == 8+8*uint64(binary.LittleEndian.Uint32(o.Data[4:])) {
@@ -176,7 +178,7 @@ func (m *Writer) opaque(r *trace.Record) {
 	m.end()
 }
 
-// begin begins a message about a time of the trace.
+// begin begins a message with a time of the trace.
 func (m *Writer) begin(id uint32, now int64) { m.beginAt(id, m.clock.wall(now)) }
 
 // beginAt begins a message with a time in ns since 1970.
@@ -220,10 +222,9 @@ func (m *Writer) time(wall int64) {
 	m.u32(nanos)
 }
 
-// text appends a string. What follows a NUL in it is left out, and so is what would
-// make the message too long.
+// text appends a string up to its first NUL, and no more than fits into the message.
 func (m *Writer) text(s string) {
-	// What else the message may have takes less than this.
+	// The other fields of a message take less than this.
 	const others = 256
 	room := wire.MaxPayload - others - (len(m.out.Buf) - m.at - wire.HeaderSize)
 	if len(s) > room {

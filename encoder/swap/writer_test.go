@@ -48,8 +48,8 @@ func dump(t *testing.T, data []byte) []string {
 
 const second = 1_000_000_000
 
-// Every kind of record becomes the message that the format's page says, in the
-// layout that the vectors of the corpus have.
+// Every kind of record becomes the message that the format's page specifies, in the
+// layout of the corpus.
 func TestMessages(t *testing.T) {
 	header := trace.Record{Kind: trace.KindHeader, Header: trace.Header{Clock: trace.ClockMonotonic, WallTime: 1_700_000_000 * second, ClockTime: 5 * second}}
 	process := trace.Record{Kind: trace.KindProcess, Time: 5 * second, PID: 7, Process: trace.Process{Name: "/opt/demo/a-long-program-name --flag", Parent: 3, Started: 1_699_999_990*second + 5}}
@@ -154,7 +154,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Times of all clocks become those of the wall.
+// Times of all clocks become wall clock times.
 func TestClocks(t *testing.T) {
 	const day = 24 * 3600 * second
 	call := func(now int64) trace.Record {
@@ -218,8 +218,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A text or list that is too long for a message is cut, and a loss that is too long
-// for a gap.
+// A text or list that is too long for a message is cut, and so is a loss that is too
+// long for a gap.
 func TestLimits(t *testing.T) {
 	frames := make([]uint64, 10_000)
 	data, w := write(t, swap.Options{},

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// CreateNamed is Create on a file system whose files have names.
+// CreateNamed is Create on a file system without unnamed files.
 func CreateNamed(path string) (*File, error) {
 	return create(path, public, func(*os.Root, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported })
 }

@@ -14,35 +14,36 @@ import (
 	"rtrace-bpf/internal/safefile"
 )
 
-// File is a file in the making. Call Commit or Discard in the end.
+// File is an unfinished file. Call Commit or Discard at the end.
 type File struct {
 	f         *os.File
-	path      string   // as it is called in messages
-	dir       *os.Root // its folder, nil if it is the output itself
+	path      string   // for messages
+	dir       *os.Root // its folder; nil for a special file
 	name      string   // in dir
-	temporary string   // the name it has until it is complete; empty if it is the output itself
-	unnamed   bool     // it has not even that name yet
+	temporary string   // its name until it is complete; empty for a special file
+	unnamed   bool     // it does not have its temporary name yet
 	done      bool
 }
 
-// Create starts the file that shall be at path, replacing what is there then.
-// Where the file system can, it has no name until then, so that a process that
-// is killed leaves nothing; else a hidden name in the same folder. A symbolic link
-// is followed, but not one that somebody else has put into a folder like /tmp. A
-// file that is replaced passes on its owner and permissions. A FIFO, socket or
-// character device at path is opened instead and written at once.
+// Create begins a file that replaces the file at path when it is committed. If
+// the file system supports it, the unfinished file has no name, so a process
+// that is killed leaves nothing behind; otherwise it has a hidden name in the
+// same folder. Create follows a symbolic link, unless another user has put it
+// into a folder like /tmp. A replaced file passes on its owner and permissions.
+// If path is a FIFO, socket or character device, Create opens it, and writes go
+// to it at once.
 func Create(path string) (*File, error) { return create(path, public, openUnnamed) }
 
-// CreatePrivate is Create for a program that may work as root, in a folder of
-// other users. Only the owner can read the file, and no link is followed (see
-// package safefile).
+// CreatePrivate is Create for a program that may run as root and write into
+// folders of other users. Only the owner can read the file, and no link is
+// followed (see package safefile).
 func CreatePrivate(path string) (*File, error) { return create(path, private, openUnnamed) }
 
-// kind is how careful a file is made.
+// kind defines how a file is created.
 type kind struct {
 	mode   fs.FileMode
-	follow func(path string) (string, error)                 // where the file goes
-	give   func(f *os.File, dir *os.Root, name string) error // decides whose the new file is
+	follow func(path string) (string, error)                 // resolves the path
+	give   func(f *os.File, dir *os.Root, name string) error // sets the owner of the new file
 }
 
 var (
@@ -58,7 +59,8 @@ var (
 	}
 )
 
-// opener opens a new file without a name in dir. It fails where that cannot be.
+// opener opens a new file without a name in dir, or fails if that is not
+// supported.
 type opener func(dir *os.Root, mode fs.FileMode) (*os.File, error)
 
 func create(path string, k kind, openUnnamed opener) (*File, error) {
@@ -102,7 +104,7 @@ func openSpecial(path string, k kind) (*os.File, error) {
 	return safefile.OpenSpecial(context.Background(), path, nil)
 }
 
-// begin opens the file that will get its name in the end.
+// begin opens the unfinished file.
 func (f *File) begin(mode fs.FileMode, openUnnamed opener) error {
 	var err error
 	if f.f, err = openUnnamed(f.dir, mode); err == nil {
@@ -122,7 +124,7 @@ func (f *File) begin(mode fs.FileMode, openUnnamed opener) error {
 	}
 }
 
-// hidden makes a name that nobody can know before.
+// hidden returns a hidden name that cannot be guessed.
 func (f *File) hidden() string {
 	return "." + f.name + "." + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
 }
@@ -149,8 +151,8 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Commit completes the file and gives it its name. After an error nothing of
-// it stays.
+// Commit completes the file and gives it its name. After an error nothing of it
+// is left.
 func (f *File) Commit() error {
 	if f.done {
 		return nil
@@ -161,7 +163,7 @@ func (f *File) Commit() error {
 	}
 	err := f.f.Sync()
 	if err == nil && f.unnamed {
-		// Only an existing name can replace another one in one step.
+		// A rename replaces a file atomically, but needs a file with a name.
 		if err = link(f.f, f.dir, f.temporary); err == nil {
 			f.unnamed = false
 		}
@@ -180,7 +182,7 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// Discard gives the file up: nothing of it stays. After Commit it does nothing.
+// Discard removes the unfinished file. After Commit it does nothing.
 func (f *File) Discard() error {
 	if f.done {
 		return nil

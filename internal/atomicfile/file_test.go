@@ -66,7 +66,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// Where files cannot be without a name, a hidden one is used and goes away.
+// If files must have names, a hidden name is used and removed.
 func TestNamedFromTheBeginning(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
@@ -79,7 +79,7 @@ func TestNamedFromTheBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := names(t, dir); !strings.HasPrefix(got, ".out.") || !strings.HasSuffix(got, ".tmp") {
-			t.Errorf("while it is written there is %q", got)
+			t.Errorf("before Commit the folder contains %q", got)
 		}
 		end, want := f.Discard, ""
 		if complete {

@@ -14,10 +14,10 @@ import (
 	"rtrace-bpf/internal/atomicfile"
 )
 
-// other is a user who is neither root nor the one who runs the test.
+// other is a user who is neither root nor the user running the test.
 const other = 54321
 
-// everybodys makes a folder like /tmp, with files in a folder that is root's.
+// everybodys makes a folder like /tmp that contains files, in a folder of root.
 func everybodys(t *testing.T, mode fs.FileMode) (dir, precious string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -31,8 +31,8 @@ func everybodys(t *testing.T, mode fs.FileMode) (dir, precious string) {
 	return dir, precious
 }
 
-// A link is followed unless somebody else has put it where everybody can put things,
-// whether the link is the output or something that this leads to.
+// A link is followed unless another user has put it into a folder that
+// everybody can write to, whether the output is that link or leads to it.
 func TestLinksOfOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode     fs.FileMode
@@ -65,7 +65,7 @@ func TestLinksOfOthers(t *testing.T) {
 					t.Fatalf("%s: %v", path, err)
 				}
 				if err != nil {
-					if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "somebody else's") {
+					if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "belongs to another user") {
 						t.Errorf("%v", err)
 					}
 					continue
@@ -88,8 +88,8 @@ func TestLinksOfOthers(t *testing.T) {
 	}
 }
 
-// What is replaced passes on whose it is and who may read it, but a file that somebody
-// else has put into a folder like /tmp is not replaced.
+// A replaced file passes on its owner and permissions, but a file that another
+// user has put into a folder like /tmp is not replaced.
 func TestReplacedFiles(t *testing.T) {
 	for name, test := range map[string]struct {
 		dir, mode fs.FileMode
@@ -114,7 +114,7 @@ func TestReplacedFiles(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			if err != nil {
-				if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "somebody else's") {
+				if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "belongs to another user") {
 					t.Errorf("%v", err)
 				}
 				return
@@ -134,7 +134,7 @@ func TestReplacedFiles(t *testing.T) {
 	}
 }
 
-// A new file has the mode that the umask leaves.
+// The umask determines the mode of a new file.
 func TestNewFiles(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)

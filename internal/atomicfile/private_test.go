@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/internal/atomicfile"
 )
 
-// A private file is its owner's alone, takes the place of a link, and stays in
-// its folder when somebody puts another one under the folder's name.
+// Only the owner can access a private file. It replaces a link, and stays in
+// its folder even if another folder takes the folder's name.
 func TestPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	path := filepath.Join(dir, "out")

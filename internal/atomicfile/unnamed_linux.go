@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnnamed opens a new file in dir that has no name and so is gone when it
-// is closed, unless link gives it one. It fails where that cannot be.
+// openUnnamed opens a new file in dir without a name. It vanishes when it is
+// closed, unless link gives it a name. openUnnamed fails if the file system
+// does not support that.
 func openUnnamed(dir *os.Root, mode fs.FileMode) (*os.File, error) {
 	folder, err := dir.Open(".")
 	if err != nil {
@@ -41,5 +42,5 @@ func link(f *os.File, dir *os.Root, name string) error {
 	return nil
 }
 
-// descriptor is the name of an open file that every process can use.
+// descriptor returns the path of an open file in /proc.
 func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

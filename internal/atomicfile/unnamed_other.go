@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// openUnnamed says that files have names from the beginning here.
+// openUnnamed is not supported here.
 func openUnnamed(*os.Root, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func link(*os.File, *os.Root, string) error { return errors.ErrUnsupported }

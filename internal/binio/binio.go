@@ -1,8 +1,8 @@
 // Package binio reads and appends fixed-width binary fields in either byte
-// order and with pointers of four or eight bytes.
+// order, with pointers of four or eight bytes.
 //
-// [Order] does so on slices whose length the caller has checked; [Cursor] walks
-// a slice, checks every step and keeps the first failure.
+// [Order] works on slices whose length the caller has checked. [Cursor] moves
+// through a slice, checks every step and keeps the first failure.
 package binio
 
 import (
@@ -12,14 +12,14 @@ import (
 	"math/bits"
 )
 
-// ErrShort says that the data ends inside a field.
+// ErrShort reports that the data ends inside a field.
 var ErrShort = errors.New("data ends inside a field")
 
-// Order is the byte order and pointer width of a machine. Its methods that take
-// a slice panic, as any slice access does, if it is too short: check before.
+// Order is the byte order and pointer width of a machine. Its methods panic if
+// a slice is too short; check its length first.
 type Order struct {
 	Big     bool
-	Pointer int // bytes of a pointer, 4 or 8
+	Pointer int // size of a pointer in bytes, 4 or 8
 }
 
 // U16 returns the 16-bit number at the start of b.
@@ -89,7 +89,7 @@ func (o Order) AppendU64(dst []byte, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, v)
 }
 
-// AppendPtr appends v as a pointer, cut to the pointer's width.
+// AppendPtr appends v as a pointer, truncated to the pointer's width.
 func (o Order) AppendPtr(dst []byte, v uint64) []byte {
 	if o.Pointer == 8 {
 		return o.AppendU64(dst, v)
@@ -97,7 +97,7 @@ func (o Order) AppendPtr(dst []byte, v uint64) []byte {
 	return o.AppendU32(dst, uint32(v))
 }
 
-// Write writes all of b, or says why not.
+// Write writes all of b or returns an error.
 func Write(w io.Writer, b []byte) error {
 	n, err := w.Write(b)
 	if err == nil && n < len(b) {

@@ -106,7 +106,7 @@ func TestCursorErrorSticks(t *testing.T) {
 				t.Fatalf("Err = %v, want ErrShort", c.Err())
 			}
 			if !read(&c) {
-				t.Error("read something after a failure")
+				t.Error("a read after a failure returns data")
 			}
 			other := errors.New("other")
 			if c.Fail(other); !errors.Is(c.Err(), ErrShort) {

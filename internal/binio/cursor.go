@@ -1,8 +1,8 @@
 package binio
 
-// Cursor reads fields from a slice one after the other. After the first failure
-// every read returns zero and [Cursor.Err] the reason, so that one check per
-// packet is enough. What it returns points into the slice it was given.
+// Cursor reads consecutive fields from a slice. After the first failure every
+// read returns zero and [Cursor.Err] the failure, so one check per packet is
+// enough. The slices it returns share the memory of the slice it reads.
 type Cursor struct {
 	order Order
 	data  []byte
@@ -25,10 +25,10 @@ func (c *Cursor) Fail(err error) {
 	}
 }
 
-// Offset returns how many bytes were read.
+// Offset returns the number of bytes read.
 func (c *Cursor) Offset() int { return c.off }
 
-// Len returns how many bytes are left; 0 after a failure.
+// Len returns the number of bytes left; 0 after a failure.
 func (c *Cursor) Len() int {
 	if c.err != nil {
 		return 0
@@ -36,8 +36,9 @@ func (c *Cursor) Len() int {
 	return len(c.data) - c.off
 }
 
-// Fits reports whether n items of at least size bytes each can still follow and
-// fails the cursor if not. Ask it before allocating for a count from the data.
+// Fits reports whether n items of at least size bytes each can follow, and
+// fails the cursor if not. Call it before allocating memory for a count from
+// the data.
 func (c *Cursor) Fits(n uint64, size int) bool {
 	if c.err != nil {
 		return false
@@ -49,7 +50,7 @@ func (c *Cursor) Fits(n uint64, size int) bool {
 	return true
 }
 
-// Bytes returns the next n bytes, nil on failure.
+// Bytes returns the next n bytes, or nil on failure.
 func (c *Cursor) Bytes(n int) []byte {
 	if c.err != nil {
 		return nil

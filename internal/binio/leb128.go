@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// MaxUleb128 is how many bytes an unsigned LEB128 number of 64 bits takes at
-// most in its shortest form.
+// MaxUleb128 is the largest length in bytes of a 64-bit number as unsigned
+// LEB128 in its shortest form.
 const MaxUleb128 = 10
 
-// AppendUleb128 appends v as an unsigned LEB128 number of the shortest form and
-// returns the extended slice: seven bits a byte, the lowest first, the high bit
-// set in all bytes but the last.
+// AppendUleb128 appends v as unsigned LEB128 in its shortest form and returns
+// the extended slice. Each byte holds seven bits, the lowest first, and all
+// bytes except the last have the high bit set.
 func AppendUleb128(dst []byte, v uint64) []byte {
 	for v >= 0x80 {
 		dst = append(dst, byte(v)|0x80)
@@ -20,19 +20,20 @@ func AppendUleb128(dst []byte, v uint64) []byte {
 	return append(dst, byte(v))
 }
 
-// highBits are the high bits of all bytes.
+// highBits has the high bit of each byte set.
 const highBits = 0x8080808080808080
 
-// Uleb128 reads the unsigned LEB128 number at the start of b and returns how
-// many bytes it takes, as package encoding/binary does: n is 0 if b ends inside
-// the number, and -n the number of bytes read if it has more than MaxUleb128
-// bytes or does not fit into 64 bits. A longer form than needed is taken.
+// Uleb128 reads the unsigned LEB128 number at the start of b and returns the
+// number of bytes read, as package encoding/binary does. n is 0 if b ends
+// inside the number, and -n is the number of bytes read if the number has more
+// than MaxUleb128 bytes or does not fit into 64 bits. Forms that are longer
+// than necessary are accepted.
 func Uleb128(b []byte) (v uint64, n int) {
 	if len(b) >= 8 {
 		x := binary.LittleEndian.Uint64(b)
 		if last := ^x & highBits; last != 0 {
-			// All bytes up to the first without its high bit, their
-			// groups of seven bits moved together pair by pair.
+			// Keep the bytes up to the first without its high bit, and join
+			// their groups of seven bits pair by pair.
 			x &= last ^ (last - 1)
 			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
 			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUleb128LikeVarint compares with encoding/binary, which has the same form
-// under another name.
+// TestUleb128LikeVarint compares with encoding/binary, whose varints have the
+// same encoding.
 func TestUleb128LikeVarint(t *testing.T) {
 	numbers := []uint64{0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 1<<31 - 1, 1 << 31, 1 << 47, math.MaxInt64, math.MaxUint64}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// temporary begins the names of files that are not complete.
+// temporary is the prefix of incomplete files.
 const temporary = ".part-"
 
-// maxPart is how old a file that is not complete may be: its process is gone then.
+// maxPart is the age from which an incomplete file is removed. Its process must
+// have ended by then.
 const maxPart = 24 * time.Hour
 
-// prune removes the files that were not used for the longest time until there is
-// room for n more bytes, and what processes left behind that were killed.
+// prune removes the least recently used files until there is room for n more
+// bytes, and the incomplete files of processes that were killed.
 func (c *Client) prune(n int64) {
 	limit := c.MaxCache
 	if limit == 0 {
@@ -34,11 +35,11 @@ func (c *Client) prune(n int64) {
 	old := time.Now().Add(-maxPart)
 	_ = filepath.WalkDir(c.Folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // what cannot be looked at stays
+			return nil // unreadable files stay
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil // it is gone
+			return nil // it was removed meanwhile
 		}
 		if strings.HasPrefix(d.Name(), temporary) {
 			if info.ModTime().Before(old) {
@@ -56,7 +57,7 @@ func (c *Client) prune(n int64) {
 			return
 		}
 		if os.Remove(f.path) == nil {
-			_ = os.Remove(filepath.Dir(f.path)) // if nothing else is in it
+			_ = os.Remove(filepath.Dir(f.path)) // fails unless it is empty
 			sum -= f.size
 		}
 	}

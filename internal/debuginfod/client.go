@@ -1,6 +1,7 @@
-// Package debuginfod gets files by build-id from servers that speak the protocol
-// of elfutils' debuginfod: GET /buildid/ID/debuginfo and /buildid/ID/executable.
-// What was got is kept in a folder, which does not grow without end.
+// Package debuginfod downloads files by build ID from servers with the protocol
+// of elfutils' debuginfod: GET /buildid/ID/debuginfo and
+// /buildid/ID/executable. It keeps downloaded files in a cache folder of
+// bounded size.
 package debuginfod
 
 import (
@@ -16,55 +17,57 @@ import (
 	"time"
 )
 
-// Limits of a Client that has none of its own.
+// Default limits of a Client.
 const (
 	DefaultMaxFile  = 2 << 30 // bytes
 	DefaultMaxCache = 8 << 30 // bytes
 	DefaultTimeout  = 5 * time.Minute
 )
 
-// Client asks servers. It is not safe for concurrent use, but several processes
-// may have the same folder.
+// Client downloads files. It is not safe for concurrent use, but several
+// processes may share the same folder.
 type Client struct {
-	// URLs are the servers, asked in their order.
+	// URLs are the servers, in the order in which they are tried.
 	URLs []string
-	// Folder is where files are kept. It is created if need be.
+	// Folder is the cache folder. It is created if needed.
 	Folder string
-	// MaxFile bounds the bytes of one file, MaxCache those of all that are kept;
-	// Timeout bounds one download. 0 means the default.
+	// MaxFile limits the size of one file and MaxCache that of all cached
+	// files, in bytes. Timeout limits one download. 0 means the default.
 	MaxFile, MaxCache int64
 	Timeout           time.Duration
-	// HTTP makes the requests; nil is http.DefaultClient.
+	// HTTP makes the requests; nil means http.DefaultClient.
 	HTTP *http.Client
-	// Warn, if not nil, is told why a file could not be got, unless the server
-	// just has not got it.
+	// Warn, if not nil, is called with the reason why a download failed, unless
+	// the server merely does not have the file.
 	Warn func(error)
 
-	missing map[string]bool // files that no server has
-	down    map[string]bool // servers that do not answer
+	missing map[string]bool // files that could not be downloaded
+	down    map[string]bool // servers that failed
 }
 
-// ParseURLs splits a list as DEBUGINFOD_URLS holds it: separated by blanks, with
-// words between that are no servers. It is an error if there is none.
+// ParseURLs parses the value of DEBUGINFOD_URLS: URLs separated by blanks, with
+// policies of elfutils ("ima:…") between them, which it ignores. It returns an
+// error if there is no URL.
 func ParseURLs(list string) (urls []string, err error) {
 	for word := range strings.FieldsSeq(list) {
 		u, err := url.Parse(word)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			if strings.HasPrefix(word, "ima:") {
-				continue // a policy of elfutils
+				continue
 			}
-			return nil, fmt.Errorf("%q is no URL of a server (http:// or https://)", word)
+			return nil, fmt.Errorf("%q is not the URL of a server (http:// or https://)", word)
 		}
 		urls = append(urls, strings.TrimRight(word, "/"))
 	}
 	if len(urls) == 0 {
-		return nil, errors.New("no URL of a server is given")
+		return nil, errors.New("the list contains no URL of a server")
 	}
 	return urls, nil
 }
 
-// Fetch returns the path of the debug file, or else of the file, with the given
-// build-id in hexadecimal, or nothing if it cannot be had.
+// Fetch returns the path of the debug file or the executable with the given
+// build ID in hexadecimal, downloading it if needed, or an empty string if that
+// fails.
 func (c *Client) Fetch(ctx context.Context, buildID string, debug bool) string {
 	kind := "executable"
 	if debug {
@@ -75,7 +78,8 @@ func (c *Client) Fetch(ctx context.Context, buildID string, debug bool) string {
 	}
 	path := filepath.Join(c.Folder, buildID, kind)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		// The oldest go first. A file in use keeps its time, by which it is known.
+		// The least recently used files are removed first. A recent time is
+		// left unchanged, because files are identified by it.
 		if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {
 			_ = os.Chtimes(path, now, now)
 		}
@@ -100,8 +104,8 @@ func (c *Client) Fetch(ctx context.Context, buildID string, debug bool) string {
 	return ""
 }
 
-// warn tells what is wrong with a server and does not ask it again, unless that
-// was about one file only.
+// warn reports an error of a server. The server is not asked again, unless the
+// error concerned only one file.
 func (c *Client) warn(server string, err error) {
 	if !errors.Is(err, errTooLong) {
 		if c.down == nil {
@@ -114,19 +118,19 @@ func (c *Client) warn(server string, err error) {
 	}
 }
 
-// isBuildID says whether a text is a build-id, and so no path.
+// isBuildID reports whether a text is a build ID, and so cannot be a path.
 func isBuildID(s string) bool {
 	return len(s) > 2 && len(s) <= 128 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Why a file could not be got.
+// Reasons why a download failed.
 var (
-	errMissing = errors.New("not there")
+	errMissing = errors.New("not found")
 	errTooLong = errors.New("the file is too long")
-	errCut     = errors.New("the file came incomplete")
+	errCut     = errors.New("the download is incomplete")
 )
 
-// get gets one file and puts it at path when it is complete.
+// get downloads a file and stores it at path when it is complete.
 func (c *Client) get(ctx context.Context, from, path string) error {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -155,7 +159,7 @@ func (c *Client) get(ctx context.Context, from, path string) error {
 	case answer.StatusCode == http.StatusNotFound:
 		return errMissing
 	case answer.StatusCode != http.StatusOK:
-		return fmt.Errorf("the server says %s", answer.Status)
+		return fmt.Errorf("the server responded with %s", answer.Status)
 	}
 	limit := c.MaxFile
 	if limit == 0 {
@@ -168,8 +172,8 @@ func (c *Client) get(ctx context.Context, from, path string) error {
 	return store(path, answer.Body, answer.ContentLength, limit)
 }
 
-// store writes a file that appears when it is complete. want is how many bytes
-// it shall have, or below zero.
+// store writes a file that appears at path when it is complete. want is its
+// expected size in bytes, or negative if unknown.
 func store(path string, r io.Reader, want, limit int64) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -68,17 +68,17 @@ func TestFetch(t *testing.T) {
 			}
 		}
 		if path := c.Fetch(ctx, "abce", true); path != "" {
-			t.Errorf("a file that nobody has is %s", path)
+			t.Errorf("a file that no server has is %s", path)
 		}
 	}
 	if got := asked(); len(got) != 3 {
 		t.Errorf("asked for %q: each file once", got)
 	}
-	// Another process finds them without asking.
+	// Another process finds the files without asking a server.
 	s.Close()
 	other := &debuginfod.Client{URLs: []string{s.URL}, Folder: dir}
 	if other.Fetch(ctx, "abcd", true) == "" {
-		t.Error("not kept")
+		t.Error("not cached")
 	}
 	for _, id := range []string{"", "ab", "../abcd", "abcd/", "ABCD", strings.Repeat("a", 200)} {
 		if path := c.Fetch(ctx, id, true); path != "" || len(asked()) != 3 {
@@ -121,7 +121,7 @@ func TestFailures(t *testing.T) {
 		}
 		left, err := filepath.Glob(filepath.Join(dir, "abcd", "*"))
 		if hidden, _ := filepath.Glob(filepath.Join(dir, "abcd", ".*")); err != nil || len(left)+len(hidden) > 0 {
-			t.Errorf("%.10s: left behind %q %q %v", tt.answer, left, hidden, err)
+			t.Errorf("%.10s: left files %q %q %v", tt.answer, left, hidden, err)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestNoServer(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d warnings of a server that does not answer", n)
+		t.Errorf("%d warnings about a server that does not answer", n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -148,7 +148,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestPrune: what was not used for the longest time makes room.
+// TestPrune checks that the least recently used files are removed.
 func TestPrune(t *testing.T) {
 	files := map[string]string{}
 	for _, id := range []string{"aaaa", "bbbb", "cccc"} {

@@ -42,7 +42,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What stands before an error is written, and the error tells where it is.
+// The bytes before an error are written, and the error has its offset.
 func TestUndump(t *testing.T) {
 	broken := errors.New("broken")
 	parse := func(line string) ([]byte, error) {
@@ -54,7 +54,7 @@ func TestUndump(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in     io.Reader
 		out    string
-		offset int64 // -1: no error of the text
+		offset int64 // -1 without an error in the text
 		want   error
 	}{
 		"whole":       {strings.NewReader("ab\n\ncd"), "ABCD", -1, nil},

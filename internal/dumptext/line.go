@@ -1,5 +1,6 @@
-// Package dumptext has what the texts of all dumps have in common: a line begins with
-// the offset of what it tells of, in base 16, with its size in bytes and a word.
+// Package dumptext implements what the texts of all dumps have in common. A
+// line begins with the offset of the bytes that it describes, in base 16, their
+// number, and a word.
 package dumptext
 
 import (
@@ -11,8 +12,7 @@ import (
 	"rtrace-bpf/internal/window"
 )
 
-// Raw is the word of lines that hold bytes as they are, of which there are at most
-// rawLine in one.
+// Raw is the word of lines with raw bytes, at most rawLine in a line.
 const Raw = "RAW"
 
 const rawLine = 64
@@ -20,7 +20,7 @@ const rawLine = 64
 // Line writes lines.
 type Line struct {
 	W    io.Writer
-	Text []byte // of the line so far
+	Text []byte // the line so far
 }
 
 // Start begins a line.
@@ -40,7 +40,7 @@ func (l *Line) right(s []byte, width int, pad byte) {
 	l.Text = append(l.Text, s...)
 }
 
-// Key begins a field; its value is to be appended to Text.
+// Key begins a field; append its value to Text.
 func (l *Line) Key(name string) {
 	l.Text = append(append(append(l.Text, ' '), name...), '=')
 }
@@ -57,7 +57,7 @@ func (l *Line) End() error {
 	return err
 }
 
-// Rest writes all that is left of an input in Raw lines.
+// Rest writes the rest of an input as Raw lines.
 func (l *Line) Rest(in *window.Window) error {
 	for in.Have(1) {
 		in.Have(rawLine)

@@ -9,10 +9,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Undump writes what the lines of a text stand for. parse returns that of a line,
-// without its end, until it is called again. Lines of more than maxLine bytes are
-// refused. An error of the text is a *trace.SyntaxError of the format, whose offset is
-// that of the line; what the lines before it stand for is written.
+// Undump converts the lines of a text back to bytes and writes these. parse
+// returns the bytes of a line, which has no line break; they are valid until
+// its next call. Lines of more than maxLine bytes are an error. An error in the
+// text is a *trace.SyntaxError of the format with the offset of the line; the
+// bytes of the lines before it are written.
 func Undump(w io.Writer, r io.Reader, format string, maxLine int, parse func(line string) ([]byte, error)) error {
 	out := bufio.NewWriter(w)
 	err := undump(out, r, format, maxLine, parse)
@@ -29,7 +30,7 @@ func undump(out *bufio.Writer, r io.Reader, format string, maxLine int, parse fu
 	for lines.Scan() {
 		data, err := parse(lines.Text())
 		if lines.Err() != nil {
-			break // the line is not whole
+			break // the line is incomplete
 		}
 		if err != nil {
 			return &trace.SyntaxError{Format: format, Offset: offset, Err: err}

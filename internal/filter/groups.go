@@ -9,14 +9,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Groups keeps the calls of a trace and puts those together whose stacks have
-// the same frames, whatever they did and to which resource. It takes some 15
-// bytes a call, and each different stack once.
+// Groups collects the calls of a trace and groups those whose stacks have the
+// same frames, whatever their operation and resource. It takes about 15 bytes a
+// call, and stores each distinct stack once.
 type Groups struct {
-	// Stackless leaves calls out for which the trace has no stack, not even an
-	// empty one.
+	// Stackless ignores calls without a stack in the trace, not even an empty
+	// one.
 	Stackless bool
-	// Narrow adds up sizes in 32 bits with sign.
+	// Narrow adds up sizes as signed 32-bit numbers.
 	Narrow bool
 
 	names  sites.Names
@@ -28,11 +28,11 @@ type Groups struct {
 
 	recent [2]named // functions of the last calls, mostly an allocation and a free
 
-	stack []uint64 // of the record made last
+	stack []uint64 // of the last record
 	texts []string
 }
 
-// slot is a group by the hash of its frames.
+// slot is a group and the hash of its frames.
 type slot struct {
 	hash  uint32
 	group uint32 // 1 + its number; 0 is an empty slot
@@ -46,21 +46,21 @@ type named struct {
 	number uint32
 }
 
-// argsOf is which call of which group has arguments.
+// argsOf identifies a call with arguments.
 type argsOf struct {
 	group uint32
 	call  uint64
 }
 
-// group is the calls of one stack.
+// group holds the calls of one stack.
 type group struct {
 	place         uint32 // of the first call
 	bucket        uint32
 	pid           int32 // of the first call
 	blocks, bytes uint64
 	last          packed
-	piece         []byte   // that calls are packed into; none is ever moved
-	full          [][]byte // those before it
+	piece         []byte   // the piece that calls are packed into; pieces are never moved
+	full          [][]byte // the pieces before it
 }
 
 // NewGroups returns Groups without calls.
@@ -68,7 +68,7 @@ func NewGroups() *Groups {
 	return &Groups{args: make(map[argsOf][]trace.Arg), index: make([]slot, firstSlots)}
 }
 
-// Add takes a call. It keeps nothing that r refers to.
+// Add adds a call. It keeps no reference to the contents of r.
 func (g *Groups) Add(r *trace.Record) {
 	c := &r.Call
 	if g.Stackless && c.Stack.End == trace.StackAbsent && len(c.Stack.Frames) == 0 {
@@ -90,7 +90,7 @@ func (g *Groups) Add(r *trace.Record) {
 	in.bytes += c.Size
 }
 
-// function is names.Add with a memory for the last few.
+// function is names.Add with a cache of the last few names.
 func (g *Groups) function(name string) uint32 {
 	for i := range g.recent {
 		if x := &g.recent[i]; x.text == name && x.number != 0 {
@@ -109,7 +109,7 @@ const (
 	lastPiece  = 4 << 10
 )
 
-// turn begins another piece.
+// turn begins a new piece.
 func (g *group) turn() {
 	size := firstPiece
 	if g.piece != nil {
@@ -127,8 +127,9 @@ func (g *Groups) cloneArgs(args []trace.Arg) []trace.Arg {
 	return all
 }
 
-// group returns the number of the group of a stack's frames, which may be a new
-// one. Whatever else is said of a stack counts only if it is the group's first.
+// group returns the number of the group for a stack's frames, creating it if
+// needed. The other properties of a stack count only if it is the first of its
+// group.
 func (g *Groups) group(s *trace.Stack) uint32 {
 	h := uint32(sites.HashFrames(s.Frames))
 	mask := uint32(len(g.index) - 1)
@@ -139,7 +140,7 @@ func (g *Groups) group(s *trace.Stack) uint32 {
 		}
 	}
 	place := g.places.Add(s, &trace.Caller{}, &g.names)
-	if place == 0 && len(s.Frames) > 0 { // there is no room for it
+	if place == 0 && len(s.Frames) > 0 { // the table is full
 		return g.group(&trace.Stack{})
 	}
 	n := uint32(len(g.groups))
@@ -167,8 +168,8 @@ func (g *Groups) grow() {
 	}
 }
 
-// bucket is where the table of the original post-processor puts a stack. It
-// decides the order of groups that are equal otherwise.
+// bucket returns the bucket of a stack in the table of the original
+// post-processor, which determines the order of otherwise equal groups.
 func bucket(frames []uint64) uint32 {
 	var h uint64
 	for _, f := range frames {
@@ -182,7 +183,8 @@ func bucket(frames []uint64) uint32 {
 // Order is an order of groups.
 type Order func(a, b Group) int
 
-// Orders are those that the sp-rtrace post-processor has, by the names of its option.
+// Orders are the orders of the sp-rtrace post-processor, by the names of its
+// option.
 var Orders = map[string]Order{
 	"size":      func(a, b Group) int { return b.compareBytes(a) },
 	"size-asc":  func(a, b Group) int { return a.compareBytes(b) },
@@ -190,17 +192,18 @@ var Orders = map[string]Order{
 	"count-asc": func(a, b Group) int { return cmp.Compare(a.Blocks, b.Blocks) },
 }
 
-// Group is the calls of one stack.
+// Group is the sum of the calls of one stack.
 type Group struct {
 	Blocks uint64 // calls
-	Bytes  uint64 // the sum of their sizes
+	Bytes  uint64 // sum of their sizes
 	of     *group
 	number int
 	narrow bool
 }
 
-// compareBytes compares the sums of two groups. Narrow ones are compared by the sign of
-// their difference in 32 bits, as the original does: it is wrong from 2^31 on.
+// compareBytes compares the sums of two groups. Narrow sums are compared by the
+// sign of their 32-bit difference, as in the original, which is wrong from 2^31
+// on.
 func (g Group) compareBytes(than Group) int {
 	if g.narrow {
 		return cmp.Compare(int32(uint32(g.Bytes)-uint32(than.Bytes)), 0)
@@ -208,8 +211,8 @@ func (g Group) compareBytes(than Group) int {
 	return cmp.Compare(g.Bytes, than.Bytes)
 }
 
-// Sorted returns the groups in the given order. Those that are equal in it are
-// in the order of the original's table, then in that of the trace.
+// Sorted returns the groups in the given order. Groups that are equal in it are
+// in the order of the original's table, then of the trace.
 func (g *Groups) Sorted(order Order) []Group {
 	all := make([]Group, len(g.groups))
 	for i := range g.groups {
@@ -220,8 +223,8 @@ func (g *Groups) Sorted(order Order) []Group {
 	return all
 }
 
-// Calls calls visit for each call of a group, in the order of the trace. The
-// records have no stack.
+// Calls calls visit with each call of a group, in the order of the trace. It
+// stores the calls in r. They have no stack.
 func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) error) error {
 	var k packed
 	r.Kind, r.TID, r.CPU, r.Call = trace.KindCall, 0, 0, trace.Call{}
@@ -250,8 +253,8 @@ func (g *Groups) Calls(of Group, r *trace.Record, visit func(*trace.Record) erro
 	return nil
 }
 
-// Stack returns the stack of a group's first call, and which process that was
-// of. It is valid until the next call of Stack.
+// Stack returns the stack of a group's first call and the process of that call.
+// The stack is valid until the next call of Stack.
 func (g *Groups) Stack(of Group) (s trace.Stack, pid int32) {
 	g.stack, g.texts = g.stack[:0], g.texts[:0]
 	s, _ = g.places.Place(of.of.place, &g.names, &g.stack, &g.texts)

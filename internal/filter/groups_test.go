@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// shape is a group as a test wants it.
+// shape is an expected group.
 type shape struct {
 	Seqs          []uint64
 	Blocks, Bytes uint64
@@ -76,8 +76,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Sums of 32 bits with sign are in order as long as their differences are; a sum is taken
-// for the smaller one from a difference of 2^31 on.
+// Signed 32-bit sums are in order as long as their differences fit; from a
+// difference of 2^31 on the larger sum counts as the smaller one.
 func TestGroupsNarrow(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -103,8 +103,8 @@ func TestGroupsNarrow(t *testing.T) {
 	}
 }
 
-// TestGroupsKeep: what a call was comes back, but for its stack; more calls than
-// a chunk holds stay in order.
+// TestGroupsKeep checks that calls are returned as added, except for their
+// stacks, and stay in order even if they fill several pieces.
 func TestGroupsKeep(t *testing.T) {
 	g := filter.NewGroups()
 	const calls = 10_000
@@ -134,7 +134,7 @@ func TestGroupsKeep(t *testing.T) {
 				t.Fatalf("call (-want +got):\n%s", d)
 			}
 			if r.Call.Seq <= last {
-				t.Fatalf("call %d behind %d", r.Call.Seq, last)
+				t.Fatalf("call %d after %d", r.Call.Seq, last)
 			}
 			last = r.Call.Seq
 			return nil
@@ -153,7 +153,8 @@ func TestGroupsKeep(t *testing.T) {
 	}
 }
 
-// TestGroupsStackless: the original has no group for calls without any stack.
+// TestGroupsStackless checks that calls without any stack are left out, as in
+// the original.
 func TestGroupsStackless(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		g := filter.NewGroups()
@@ -172,8 +173,8 @@ func TestGroupsStackless(t *testing.T) {
 	}
 }
 
-// TestGroupsByTheThousand: as many groups as different frames, each with its
-// calls, found by a map of Go; stacks that begin and end alike among them.
+// TestGroupsByTheThousand compares many groups, with stacks that begin and end
+// alike, with a map.
 func TestGroupsByTheThousand(t *testing.T) {
 	g := filter.NewGroups()
 	type key [3]uint64
@@ -184,7 +185,7 @@ func TestGroupsByTheThousand(t *testing.T) {
 		k := key{0x55c9757eb000, 0x55c9757eb000 + x>>51, 0x7fba76835305}
 		want[k] = append(want[k], seq)
 		r := sized(seq, 1, k[:]...)
-		r.Call.Stack.FramePointer = x>>40&1 == 1 // which makes another place, but no other group
+		r.Call.Stack.FramePointer = x>>40&1 == 1 // makes another place but the same group
 		g.Add(r)
 	}
 	if len(want) < 5000 {

@@ -1,5 +1,5 @@
-// Package filter holds what stands between a source of records and its user:
-// each filter is a trace.Reader made of another.
+// Package filter contains filters: each is a trace.Reader that reads another
+// one and changes or drops records.
 package filter
 
 import (
@@ -7,22 +7,21 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Leaks leaves out the calls whose blocks do not outlive the trace; package
-// leak says which those are. The first ReadRecord reads the whole source. The
-// other records are kept in their places among the calls; they are held in
-// memory as the calls that stay are.
+// Leaks drops the calls whose blocks do not outlive the trace, as package leak
+// defines it. The first ReadRecord reads the whole source. Other records stay
+// in their places among the calls. The records that remain are held in memory.
 type Leaks struct {
 	src    trace.Reader
 	finder *leak.Finder
 	others []other
 	calls  leak.Leaks
-	next   int   // of calls
+	next   int   // number of the next call
 	err    error // nil until the source is read
 }
 
-// other is a record that is no call, and how many calls came before it.
+// other is a record that is not a call.
 type other struct {
-	after uint64
+	after uint64 // number of calls before it
 	rec   *trace.Record
 }
 
@@ -33,31 +32,32 @@ func NewLeaks(src trace.Reader) *Leaks {
 	return &Leaks{src: src, finder: leak.New()}
 }
 
-// NewStill returns a Leaks that reads src and leaves only what is still live, or
-// unknown, by the rule of live.Blocks.
+// NewStill returns a Leaks that reads src and keeps only the calls whose blocks
+// are still live, or unknown, by the rules of live.Blocks.
 func NewStill(src trace.Reader) *Leaks {
 	return &Leaks{src: src, finder: leak.NewStill()}
 }
 
-// Finder is what the filter counted. It is complete once a record was read.
+// Finder returns the finder of the filter. It is complete after the first
+// ReadRecord or Fill.
 func (l *Leaks) Finder() *leak.Finder { return l.finder }
 
-// Fill reads the source now, which the first ReadRecord does otherwise.
+// Fill reads the source now instead of in the first ReadRecord.
 func (l *Leaks) Fill() {
 	if l.err == nil {
 		l.read()
 	}
 }
 
-// Ordinal is the position of the last call that was read among all calls of the
-// source, counted from 1.
+// Ordinal returns the position of the last call that was read among all calls
+// of the source, counted from 1.
 func (l *Leaks) Ordinal() uint64 { return l.calls.Ordinal(l.next - 1) }
 
 // Unknown reports whether the block of the last call that was read is unknown.
 func (l *Leaks) Unknown() bool { return l.calls.Unknown(l.next - 1) }
 
-// ReadRecord implements trace.Reader. If the source ends with an error, that
-// follows what is left of the trace so far.
+// ReadRecord implements trace.Reader. If the source ends with an error,
+// ReadRecord returns it after the remaining records.
 func (l *Leaks) ReadRecord(r *trace.Record) error {
 	l.Fill()
 	if len(l.others) > 0 && (l.next == l.calls.Len() || l.others[0].after < l.calls.Ordinal(l.next)) {
@@ -93,8 +93,8 @@ func (l *Leaks) read() {
 	l.calls = l.finder.Leaks()
 }
 
-// slim is Clone without the payload that an earlier use of r left in other
-// fields, so that the memory that refers to can go.
+// slim is Clone without the data that earlier records left in other fields of
+// r, so that their memory can be freed.
 func slim(r *trace.Record) *trace.Record {
 	c := r.Clone()
 	c.Call = trace.Call{}
@@ -104,13 +104,13 @@ func slim(r *trace.Record) *trace.Record {
 	return c
 }
 
-// SplitMoves makes two calls of each move, as the formats do that know none: a
-// free and an allocation, which has the stack and the arguments. It numbers the
+// SplitMoves splits each move into two calls, for formats without moves: a free
+// and an allocation, which has the stack and the arguments. It numbers the
 // calls from 1.
 type SplitMoves struct {
 	src  trace.Reader
 	seq  uint64
-	held bool // the allocation of a move is in rec
+	held bool // rec holds the allocation of a move
 	rec  trace.Record
 }
 

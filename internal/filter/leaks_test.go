@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// list is a reader of given records that reuses one Record's memory.
+// list reads the given records and reuses the memory of one Record.
 type list struct {
 	records []*trace.Record
 	err     error

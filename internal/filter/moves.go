@@ -6,19 +6,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// JoinMoves makes one call of a realloc that a format has as two: a free and, right
-// after it, an allocation by the same function in the same thread, or in MTRC before
-// version 1.4.4, which has no functions, of the same index. Of memory alone: no other
-// call of an allocator frees and allocates. It takes realloc(p, 0) with a
-// realloc(NULL, n) right after it for one call. The call has the Seq, the stack and the
-// arguments of the allocation, and began when the free was.
+// JoinMoves joins the two calls that some formats write for a realloc: a free
+// and, right after it, an allocation by the same function in the same thread,
+// or in MTRC before version 1.4.4, which has no functions, with the same index.
+// It joins only calls of memory, because no other call of an allocator frees
+// and allocates. It also joins a realloc(p, 0) with a realloc(NULL, n) right
+// after it. The joined call has the Seq, the stack and the arguments of the
+// allocation, and the time of the free as its EntryTime.
 type JoinMoves struct {
 	src    trace.Reader
-	others map[uint32]bool // resources that are no memory
-	index  bool            // a free and an allocation of one index are a realloc
-	held   bool            // next is what follows
+	others map[uint32]bool // resources that are not memory
+	index  bool            // calls are joined by index
+	held   bool            // next holds the next record
 	next   trace.Record
-	err    error // behind it
+	err    error // follows it
 }
 
 var _ trace.Reader = (*JoinMoves)(nil)
@@ -49,7 +50,7 @@ func (j *JoinMoves) ReadRecord(r *trace.Record) error {
 	if r.Kind != trace.KindCall || c.Op != trace.OpFree || c.ID == 0 || j.others[c.Resource] || !j.index && !strings.Contains(c.Function, "alloc") {
 		return nil
 	}
-	// The free is kept while the source reads what follows into memory of its own.
+	// Clone the free, because the source reuses its memory.
 	free := r.Clone()
 	if j.err = j.src.ReadRecord(&j.next); j.err != nil {
 		j.held = true
@@ -66,7 +67,7 @@ func (j *JoinMoves) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// same reports whether an allocation belongs to the free before it.
+// same reports whether a free and the allocation after it are one move.
 func (j *JoinMoves) same(free, a *trace.Record) bool {
 	if a.Kind != trace.KindCall || a.Call.Op != trace.OpAlloc || a.PID != free.PID || a.TID != free.TID ||
 		a.Call.Thread != free.Call.Thread || a.Call.Resource != free.Call.Resource {

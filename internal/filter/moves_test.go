@@ -74,7 +74,7 @@ func TestJoinMoves(t *testing.T) {
 	}
 }
 
-// What SplitMoves makes of moves JoinMoves makes one call of again.
+// JoinMoves joins the calls that SplitMoves splits.
 func TestJoinSplitMoves(t *testing.T) {
 	m := call(1, trace.OpMove, 32)
 	m.Call.OldID, m.Call.Function, m.Call.Size, m.Call.EntryTime = 16, "realloc", 5, 1

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// packed is a call as it is packed: as its difference from the one before it,
-// the first one from the zero packed.
+// packed is a call in packed form: the difference from the one before it. The
+// first one differs from the zero packed.
 type packed struct {
 	seq, id, size     uint64
 	time              int64
@@ -19,12 +19,13 @@ type packed struct {
 	args              bool
 }
 
-// A call begins with the operation in two bits of a byte and what is not as
-// before in others. Two bytes follow with the lengths, in four bits each, of the
-// differences of seq, time and id, and of the size. Those are next, the lowest byte
-// first, and then what is not as before, in four bytes each. So that numbers are
-// read and written whole, without a branch for each byte, a piece has room for a
-// number behind its last call.
+// A call begins with a byte: two bits are the operation, the others mark the
+// fields that differ from the call before. Two bytes follow with the lengths,
+// in four bits each, of the differences of seq, time and id, and of the size.
+// Then come these numbers, the lowest byte first, and the fields that differ,
+// in four bytes each. Numbers are read and written as whole words, without a
+// branch for each byte; therefore a piece has room for a word after its last
+// call.
 const (
 	packedOps      = 3
 	packedArgs     = 1 << 2
@@ -40,11 +41,11 @@ const (
 	wordSize   = 8
 )
 
-// maxPacked is the most bytes that a call takes, with the room behind it.
+// maxPacked is the largest length of a call in bytes, with the room after it.
 const maxPacked = packedHead + 4*wordSize + 4*4 + wordSize
 
-// append packs a call, of which function is the number, behind p into b, which
-// has room for maxPacked bytes, and makes it p.
+// append packs a call relative to p, appends it to b, which must have room for
+// maxPacked bytes, and stores it in p. function is the number of its function.
 func (p *packed) append(b []byte, r *trace.Record, function uint32) []byte {
 	c := &r.Call
 	n := len(b)
@@ -86,11 +87,11 @@ func (p *packed) append(b []byte, r *trace.Record, function uint32) []byte {
 	return b[:n+i]
 }
 
-// bytesOf is how many bytes a number takes.
+// bytesOf returns the number of bytes of a number.
 func bytesOf(v uint64) int { return (bits.Len64(v) + 7) / 8 }
 
-// next unpacks the call behind p, makes it p, and returns what follows it. The
-// capacity of b has the room behind its last call.
+// next unpacks the call after p, stores it in p, and returns the rest. The
+// capacity of b includes the room after its last call.
 func (p *packed) next(b []byte) []byte {
 	in := b[:cap(b)]
 	head, lengths := in[0], binary.LittleEndian.Uint16(in[1:])
@@ -123,7 +124,7 @@ func (p *packed) next(b []byte) []byte {
 	return b[i:]
 }
 
-// zigzag makes small numbers of those near zero.
+// zigzag maps numbers near zero to small unsigned numbers.
 func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 
 func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

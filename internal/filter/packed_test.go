@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestPacked packs calls whose numbers are of all lengths, and unpacks them.
+// TestPacked packs calls with numbers of all lengths, and unpacks them.
 func TestPacked(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() uint64 {
@@ -41,7 +41,7 @@ func TestPacked(t *testing.T) {
 		names = append(names, uint32(number())>>30)
 		data = p.append(data, &r, names[len(names)-1])
 		if n := len(data) - before + wordSize; n > maxPacked {
-			t.Fatalf("a call takes %d bytes with the room behind it", n)
+			t.Fatalf("a call takes %d bytes with the room after it", n)
 		}
 		calls = append(calls, r)
 	}

@@ -6,54 +6,54 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Selection says which calls of a trace stay, and how much of their stacks. The
-// choices are made in the order of the fields, as the sp-rtrace post-processor
-// makes them. Call.Seq stays what it is.
+// Selection selects calls of a trace, and limits their stacks. It is applied in
+// the order of its fields, as in the sp-rtrace post-processor. Call.Seq does
+// not change.
 type Selection struct {
-	// Depth is how many frames of a stack count, if Shallow is set. What is
-	// behind them is cut off unless Whole is set, which leaves that to a later
-	// step.
+	// Depth is the number of frames of a stack that count, if Shallow is set.
+	// Further frames are cut off unless Whole is set, which leaves that to a
+	// later step.
 	Shallow, Whole bool
 	Depth          int
 
-	// Resources is a mask of 1<<(id-1) as resources are printed; 0 is all. Calls
-	// of resources that the trace does not declare stay.
+	// Resources is a mask of 1<<(id-1) for the selected resources; 0 means all.
+	// Calls of resources that the trace does not declare are always selected.
 	Resources uint32
 
-	// Addresses keeps calls that have a frame in [Start, End), if End is not 0.
+	// Addresses selects calls with a frame in [Start, End), if End is not 0.
 	Addresses struct{ Start, End uint64 }
 
-	// Include keeps the calls whose Seq is in it, Exclude all others. nil is no
-	// choice. Both are in ascending order.
+	// Include selects the calls whose Seq it contains, Exclude all others. nil
+	// selects all. Both must be in ascending order.
 	Include, Exclude []uint64
 
-	// Keep, if not nil, says of a call whether it stays.
+	// Keep, if not nil, reports whether a call is selected.
 	Keep func(*trace.Call) bool
 
-	// Contexts keeps calls and contexts that have one of its bits, and if it is 0
-	// calls without any, if InContext is set.
+	// Contexts selects calls and contexts that have one of its bits if
+	// InContext is set. If Contexts is 0, it selects calls without a context.
 	InContext bool
 	Contexts  uint32
 
-	// NoArgs takes the arguments off the calls that stay.
+	// NoArgs removes the arguments of calls.
 	NoArgs bool
 }
 
-// Everything says that nothing is left out or cut.
+// Everything reports whether the selection keeps all calls unchanged.
 func (s *Selection) Everything() bool {
 	return !s.Shallow && s.Resources == 0 && !s.NoArgs && !s.Splits()
 }
 
-// Splits says whether the selection can leave out the allocation of a block and
+// Splits reports whether the selection may drop the allocation of a block and
 // keep its free, or the other way round.
 func (s *Selection) Splits() bool {
 	return s.Addresses.End != 0 || s.Include != nil || s.Exclude != nil || s.Keep != nil || s.InContext
 }
 
-// Select passes on what a selection keeps of a trace. It leaves out the
+// Select is a trace.Reader that applies a selection. It also drops the
 // declarations of resources and contexts that are not selected.
 type Select struct {
-	// AllCalls lets every call pass as it is: only declarations are selected.
+	// AllCalls passes on every call unchanged; only declarations are selected.
 	AllCalls bool
 
 	src      trace.Reader
@@ -61,7 +61,7 @@ type Select struct {
 	declared *resourceSet
 }
 
-// resourceSet is which resources were declared.
+// resourceSet is the set of declared resources.
 type resourceSet struct{ ids map[uint32]bool }
 
 var _ trace.Reader = (*Select)(nil)
@@ -72,7 +72,7 @@ func NewSelect(src trace.Reader, chosen *Selection) *Select {
 }
 
 // Over returns a Select with the same selection that reads src, which may lack
-// the declarations that s has seen.
+// the declarations that s has read.
 func (s *Select) Over(src trace.Reader) *Select {
 	return &Select{src: src, chosen: s.chosen, declared: s.declared}
 }
@@ -106,13 +106,13 @@ func (s *Select) ReadRecord(r *trace.Record) error {
 	}
 }
 
-// resource says whether a resource is selected. The shift is that of a 32-bit
-// word, as in the mask that is printed.
+// resource reports whether a resource is selected. The shift is that of a
+// 32-bit word, as in the printed mask.
 func (s *Select) resource(id uint32) bool {
 	return s.chosen.Resources == 0 || s.chosen.Resources&(1<<((id-1)&31)) != 0
 }
 
-// call says whether a call stays, and cuts its stack.
+// call reports whether a call is selected, and cuts its stack.
 func (s *Select) call(c *trace.Call) bool {
 	x := s.chosen
 	if x.NoArgs {
@@ -151,7 +151,7 @@ func has(sorted []uint64, n uint64) bool {
 	return ok
 }
 
-// Cut leaves a stack its innermost frames, at most depth of them.
+// Cut truncates a stack to its innermost depth frames.
 func Cut(s *trace.Stack, depth int) {
 	if len(s.Frames) <= depth {
 		return

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// selected returns the numbers of the calls that a selection keeps.
+// selected returns the numbers of the selected calls.
 func selected(t *testing.T, records []*trace.Record, s filter.Selection) (seqs []uint64, others []trace.Kind) {
 	t.Helper()
 	got, err := trace.Load(filter.NewSelect(&list{err: io.EOF, records: records}, &s))
@@ -79,7 +79,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectStack: stacks are cut with their names, and say so.
+// TestSelectStack checks that stacks are cut together with their names, and
+// marked as truncated.
 func TestSelectStack(t *testing.T) {
 	r := call(1, trace.OpAlloc, 1)
 	r.Call.Stack = trace.Stack{Frames: []uint64{1, 2, 3}, Names: []string{"a", "b", "c"}, End: trace.StackComplete}
@@ -112,8 +113,8 @@ func TestSelectStack(t *testing.T) {
 	}
 }
 
-// TestSelectDeclarations: with AllCalls only declarations are chosen, and a
-// second selection knows what the first has seen.
+// TestSelectDeclarations checks that AllCalls selects only declarations, and
+// that a second selection knows the declarations that the first has read.
 func TestSelectDeclarations(t *testing.T) {
 	declared := &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: 2}}
 	other := call(1, trace.OpAlloc, 1)

@@ -1,4 +1,4 @@
-// Package frametext takes apart the texts that stand for the frames of a stack.
+// Package frametext parses the texts that describe the frames of a stack.
 package frametext
 
 import (
@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Text is what the text of a frame says. What it does not say is zero.
+// Text is the parsed text of a frame. Missing parts are zero.
 type Text struct {
-	Function string // without () behind the names of C functions
+	Function string // C functions without the ()
 	File     string // source file
 	Line     uint64 // counted from 1
 	Module   string // path of the program or library
 }
 
-// Unknown is what resolvers say of an address in no mapping.
+// Unknown is the resolvers' text for an address outside of all mappings.
 const Unknown = "in ??"
 
-// InlinedBy stands between the texts of functions that are active at the same
+// InlinedBy separates the texts of functions that are active at the same
 // address, the innermost first: "f() at a.h:3 (inlined by) main() at a.c:12".
 const InlinedBy = " (inlined by) "
 
-// Outer splits a text into that of the innermost function and what that is
-// inlined into, which is empty for most.
+// Outer splits a text into the innermost function and the functions that it is
+// inlined into, which are empty for most.
 func Outer(text string) (inner, outer string) {
 	inner, outer, _ = strings.Cut(text, InlinedBy)
 	return inner, outer
 }
 
-// Parse takes a text apart. Resolvers write "main() at demo.c:12", "main() from
-// /bin/demo", "from /bin/demo" and Unknown; anything else is the name of a
-// function. Of inlined functions the innermost counts. The parts are parts of the
-// text, not copies.
+// Parse parses a text. Resolvers write "main() at demo.c:12", "main() from
+// /bin/demo", "from /bin/demo" and Unknown; any other text is the name of a
+// function. Of inlined functions only the innermost is parsed. The parts share
+// the memory of the text.
 func Parse(text string) Text {
 	text, _ = Outer(strings.TrimSpace(text))
 	if text == Unknown {
@@ -53,8 +53,8 @@ func Parse(text string) Text {
 	return t
 }
 
-// isModule says whether a text is the name of a mapping: a path, or one of the
-// kernel's like [vdso].
+// isModule reports whether a text is the name of a mapping: a path, or one of
+// the kernel's such as [vdso].
 func isModule(s string) bool {
 	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]")
 }
@@ -69,8 +69,8 @@ func cutLine(s string) (file string, line uint64, ok bool) {
 	return s[:i], line, err == nil
 }
 
-// Plain takes the () off the name of a C function. "std::f()" has parameters,
-// none, and keeps them.
+// Plain removes the () from the name of a C function. It does not change C++
+// functions such as "std::f()", where () is an empty list of parameters.
 func Plain(function string) string {
 	name, ok := strings.CutSuffix(function, "()")
 	if !ok || strings.ContainsAny(name, ":( <") {

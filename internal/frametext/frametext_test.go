@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: all that is read from a text stands in it, once.
+// FuzzParse checks that all parts occur in the text, without overlap.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"main() at demo.c:12", "main() from /bin/demo", "from [vdso]", "in ??", "f() from /a from /b at c:1", " at :0", "from /", "int* std::copy<int*>(int*, int*) at v.h:3"} {
 		f.Add(s)
@@ -48,14 +48,14 @@ func FuzzParse(f *testing.F) {
 		p := frametext.Parse(text)
 		for _, part := range []string{p.Function, p.File, p.Module} {
 			if !strings.Contains(text, part) {
-				t.Fatalf("%q has %q", text, part)
+				t.Fatalf("%q does not contain %q", text, part)
 			}
 		}
 		if n := len(p.Function) + len(p.File) + len(p.Module); n > len(text) {
 			t.Fatalf("%d bytes from %d", n, len(text))
 		}
 		if p.Line != 0 && p.File == "" {
-			t.Fatalf("%q has a line and no file", text)
+			t.Fatalf("%q has a line but no file", text)
 		}
 	})
 }

@@ -13,7 +13,7 @@ var (
 	stackEndNames = namesOf(trace.ParseStackEnd, trace.StackEnd.String)
 )
 
-// namesOf lists the names of an enumeration, from the value 0 on.
+// namesOf returns the names of an enumeration, starting with that of the value 0.
 func namesOf[E ~uint8](parse func(string) (E, bool), name func(E) string) []string {
 	var names []string
 	for e := E(0); ; e++ {
@@ -24,9 +24,9 @@ func namesOf[E ~uint8](parse func(string) (E, bool), name func(E) string) []stri
 	}
 }
 
-// Append appends r as one JSON object, without a line end, and returns
-// the extended slice. It fails if r has no valid kind or as many frame names
-// as it has not frames; b is unchanged then.
+// Append appends r as one JSON object, without a line feed, and returns the extended
+// slice. It returns an error and b unchanged if r has no valid kind, or if it has frame
+// names but not as many as frames.
 func Append(b []byte, r *trace.Record) ([]byte, error) {
 	start := len(b)
 	if s := stackOf(r); s != nil && len(s.Names) != 0 && len(s.Names) != len(s.Frames) {

@@ -5,7 +5,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// appendEvent appends what a runtime tells that is no call.
+// appendEvent appends the members of a function, a sample or an event.
 func appendEvent(b []byte, r *trace.Record) []byte {
 	switch r.Kind {
 	case trace.KindFunction:

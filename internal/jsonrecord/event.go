@@ -20,7 +20,7 @@ func (p *Parser) stack(s *trace.Stack, key []byte) bool {
 	return true
 }
 
-// stackOf returns the stack of a record of a kind that has one, else nil.
+// stackOf returns the stack of a record whose kind has one, else nil.
 func stackOf(r *trace.Record) *trace.Stack {
 	switch r.Kind {
 	case trace.KindCall:

@@ -2,8 +2,8 @@ package jsonrecord
 
 import "rtrace-bpf/trace"
 
-// field reads the value of a member that r's kind has and reports whether it
-// has it.
+// field reads the value of a member that records of r's kind have, and reports whether
+// they have it.
 func (p *Parser) field(r *trace.Record, key []byte) bool {
 	switch r.Kind {
 	case trace.KindCall:
@@ -30,7 +30,7 @@ func (p *Parser) field(r *trace.Record, key []byte) bool {
 	return p.fewMembers(r, key)
 }
 
-// fewMembers is field for the kinds that have one to three members.
+// fewMembers is field for the kinds with one to six members.
 func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 	type member struct {
 		kind trace.Kind

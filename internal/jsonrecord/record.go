@@ -8,10 +8,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Record reads the object that the line is into r, or sets the cursor's error.
-// Members that a record does not have are offered to other, if it is not nil,
-// which reads the value and returns true, or returns false. What r refers to
-// is valid until the next call, except strings.
+// Record parses the object in the line into r, or sets the cursor's error. If other is
+// not nil, it is called with the key of each member that a record does not have; it
+// reads the value and returns true, or returns false. What r refers to is valid until
+// the next call, except strings.
 func (p *Parser) Record(r *trace.Record, other func(key []byte) bool) {
 	r.Kind = p.kind()
 	if p.Err() != nil {
@@ -44,7 +44,8 @@ func (p *Parser) Record(r *trace.Record, other func(key []byte) bool) {
 	}
 }
 
-// kind finds the value of "kind", wherever it stands, and steps back.
+// kind returns the value of "kind", wherever it is in the object, and steps back to the
+// start.
 func (p *Parser) kind() trace.Kind {
 	start := p.Offset()
 	defer func() { p.Seek(start) }()
@@ -71,7 +72,7 @@ var (
 	stackEnds = byName(trace.StackAbsent, trace.ParseStackEnd, trace.StackEnd.String)
 )
 
-// byName maps the names of an enumeration to its values, from first on.
+// byName maps the names of an enumeration to its values, starting with first.
 func byName[E ~uint8](first E, parse func(string) (E, bool), name func(E) string) map[string]E {
 	values := make(map[string]E)
 	for e := first; ; e++ {
@@ -101,7 +102,7 @@ func parseClock(s []byte) (uint8, bool) {
 	return 0, false
 }
 
-// zero clears what the record's kind gives meaning to.
+// zero clears the fields of r that its kind uses.
 func zero(r *trace.Record) {
 	r.Time, r.PID, r.TID, r.CPU = 0, 0, 0, 0
 	switch r.Kind {

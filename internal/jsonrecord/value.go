@@ -9,21 +9,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Parser reads records that stand in lines of their own. Reset puts it before
-// a line.
+// Parser parses records, one in each line. Reset gives it the next line.
 type Parser struct {
 	*jsontext.Cursor
 	strict bool
 
-	// What a record's slices point to, reused from record to record.
+	// The memory of a record's slices, reused for each record.
 	frameBuf []uint64
 	nameBuf  []string
 	argBuf   []trace.Arg
 	dataBuf  []byte
 }
 
-// NewParser returns a parser. A strict one takes neither unknown members nor
-// text that is not UTF-8.
+// NewParser returns a parser. A strict one accepts neither unknown members nor text
+// that is not UTF-8.
 func NewParser(strict bool) *Parser {
 	return &Parser{Cursor: jsontext.NewCursor(strict), strict: strict}
 }
@@ -34,7 +33,8 @@ func (p *Parser) failf(at int, format string, args ...any) {
 	}
 }
 
-// Unknown deals with a member that this version does not have.
+// Unknown skips a member that this version does not have, or sets an error if the
+// parser is strict.
 func (p *Parser) Unknown(key []byte) {
 	if p.strict {
 		p.failf(p.Offset(), "unknown key %s", strconv.Quote(string(key)))
@@ -49,8 +49,8 @@ func (p *Parser) uint16(v *uint16) { *v = uint16(p.Uint(math.MaxUint16)) }
 func (p *Parser) int64(v *int64)   { *v = p.Int(math.MaxInt64) }
 func (p *Parser) int32(v *int32)   { *v = int32(p.Int(math.MaxInt32)) }
 
-// small reads an int; it is held to 32 bits so that traces mean the same on
-// every machine that reads them.
+// small reads an int. It is limited to 32 bits so that traces mean the same on every
+// machine that reads them.
 func (p *Parser) small(v *int) { *v = int(p.Int(math.MaxInt32)) }
 
 func (p *Parser) addr(v *uint64)   { *v = p.Address() }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendKey appends a comma, key and a colon. The key is written as it is: it
+// AppendKey appends a comma, the key and a colon. The key is not escaped; it
 // must be a plain word.
 func AppendKey(b []byte, key string) []byte {
 	b = append(b, ',', '"')
@@ -31,8 +31,8 @@ func AppendUint(b []byte, key string, v uint64) []byte {
 	return strconv.AppendUint(AppendKey(b, key), v, 10)
 }
 
-// AppendAddress appends a member whose value is an address, see [AppendHex], with the comma before
-// it, unless the value is zero.
+// AppendAddress appends a member whose value is an address (see [AppendHex]),
+// with the comma before it, unless the value is zero.
 func AppendAddress(b []byte, key string, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -40,8 +40,8 @@ func AppendAddress(b []byte, key string, v uint64) []byte {
 	return AppendHex(AppendKey(b, key), v)
 }
 
-// AppendBool appends a member that is true, with the comma before
-// it, unless the value is zero.
+// AppendBool appends a member that is true, with the comma before it, unless
+// the value is false.
 func AppendBool(b []byte, key string, v bool) []byte {
 	if !v {
 		return b
@@ -50,7 +50,7 @@ func AppendBool(b []byte, key string, v bool) []byte {
 }
 
 // AppendText appends a member whose value is a string, with the comma before
-// it, unless the value is zero.
+// it, unless the string is empty.
 func AppendText(b []byte, key, v string) []byte {
 	if v == "" {
 		return b
@@ -99,8 +99,8 @@ func AppendBytes(b []byte, key string, data []byte) []byte {
 	return append(b, '"')
 }
 
-// AppendString appends s as a JSON string. Text is kept as UTF-8; bytes that
-// are not valid UTF-8 are kept too, see invalidByte.
+// AppendString appends s as a JSON string. Valid UTF-8 is kept; other bytes are
+// escaped so that they survive, see invalidByte.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0 // s[:done] is written

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a caller may want to tell apart.
+// Errors that callers may distinguish.
 var (
 	ErrEnd   = errors.New("line ends inside a value")
 	ErrDepth = errors.New("values are nested too deep")
@@ -15,25 +15,25 @@ var (
 // maxNesting bounds the depth of values that are skipped.
 const maxNesting = 64
 
-// Cursor reads one line of JSON. Its error is sticky: after the first one
+// Cursor reads one line of JSON. Its error is sticky: after the first error
 // every method returns zero, and loops over [Cursor.More] end. The methods that
-// read a value expect one of their type and step behind it.
+// read a value expect one of their type and move past it.
 type Cursor struct {
 	b       []byte
 	i       int
 	strict  bool
 	first   bool // no member or element of the innermost open value was read
 	err     error
-	at      int // where err was met
+	at      int // offset of err
 	scratch []byte
 	texts   texts
 }
 
-// NewCursor returns a cursor over nothing. A strict one takes no text that is
-// not UTF-8.
+// NewCursor returns a cursor over an empty line. A strict cursor rejects text
+// that is not UTF-8.
 func NewCursor(strict bool) *Cursor { return &Cursor{strict: strict} }
 
-// Reset puts the cursor before line, without an error.
+// Reset moves the cursor to the start of line and clears the error.
 func (p *Cursor) Reset(line []byte) {
 	p.b, p.i = line, 0
 	p.err, p.at = nil, 0
@@ -42,7 +42,7 @@ func (p *Cursor) Reset(line []byte) {
 // Err returns the first error.
 func (p *Cursor) Err() error { return p.err }
 
-// Offset returns where in the line the cursor stands or the first error is.
+// Offset returns the position of the cursor in the line, or of the first error.
 func (p *Cursor) Offset() int {
 	if p.err != nil {
 		return p.at
@@ -50,14 +50,14 @@ func (p *Cursor) Offset() int {
 	return p.i
 }
 
-// Seek puts the cursor back to an Offset of the same line.
+// Seek moves the cursor back to an Offset of the same line.
 func (p *Cursor) Seek(offset int) {
 	if p.err == nil {
 		p.i = offset
 	}
 }
 
-// Fail makes err the error, at the given offset, unless there is one.
+// Fail sets the error, at the given offset, unless there is one already.
 func (p *Cursor) Fail(offset int, err error) {
 	if p.err == nil {
 		p.i = offset
@@ -119,14 +119,14 @@ func (p *Cursor) End() {
 	}
 }
 
-// Open steps into an object or array that begins with c.
+// Open moves into an object or array that begins with c.
 func (p *Cursor) Open(c byte) {
 	p.expect(c)
 	p.first = true
 }
 
-// More reports whether the object or array that closes with c has another
-// part, and steps over the comma before it or over c.
+// More reports whether the object or array that ends with c has another part,
+// and moves past the comma before that part or past c.
 func (p *Cursor) More(c byte) bool {
 	got := p.Peek()
 	if p.err != nil {
@@ -151,7 +151,7 @@ func (p *Cursor) More(c byte) bool {
 	return false
 }
 
-// Key reads the key of the next member and the colon behind it. The result is
+// Key reads the key of the next member and the colon after it. The result is
 // valid until the next text is read.
 func (p *Cursor) Key() []byte {
 	k := p.Text()
@@ -192,8 +192,8 @@ func (p *Cursor) control() {
 	p.failf("control character %#02x in a string", p.b[p.i])
 }
 
-// escaped reads the rest of the string that began at start and has its first
-// backslash here.
+// escaped reads the rest of the string that began at start. The cursor is at
+// its first backslash.
 func (p *Cursor) escaped(start int) []byte {
 	s := append(p.scratch[:0], p.b[start:p.i]...)
 	raw := p.i // raw text since the last escape, checked in strict mode
@@ -228,7 +228,7 @@ func (p *Cursor) escaped(start int) []byte {
 	return nil
 }
 
-// escape appends what the escape after a backslash stands for.
+// escape appends the text of the escape after a backslash.
 func (p *Cursor) escape(s []byte) []byte {
 	if p.i >= len(p.b) {
 		p.fail(ErrEnd)
@@ -256,7 +256,7 @@ func (p *Cursor) escape(s []byte) []byte {
 	return s
 }
 
-// unicode appends what a \u and four hexadecimal digits stand for; p is behind the u.
+// unicode appends the character of a \u escape. The cursor is after the u.
 func (p *Cursor) unicode(s []byte) []byte {
 	r := p.hex4()
 	switch {
@@ -309,7 +309,7 @@ func hexDigit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// Skip steps over a value of any type.
+// Skip skips a value of any type.
 func (p *Cursor) Skip() {
 	var closers [maxNesting]byte
 	depth := 0
@@ -340,7 +340,7 @@ func (p *Cursor) Skip() {
 	}
 }
 
-// scalar steps over a number, true, false or null.
+// scalar skips a number, true, false or null.
 func (p *Cursor) scalar() {
 	start := p.i
 	for p.i < len(p.b) && isWord(p.b[p.i]) {
@@ -360,7 +360,7 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'E'
 }
 
-// isNumber reports whether w is a number as JSON spells it.
+// isNumber reports whether w is a valid JSON number.
 func isNumber(w []byte) bool {
 	digits := func() bool {
 		n := 0

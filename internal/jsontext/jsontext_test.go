@@ -59,7 +59,7 @@ var samples = []string{
 	`{"a" 1}`, `{"a":1,}`, `[1,]`, `[1 2]`, `01`, `1.`, `.5`, `-`, `1e`, `tru`, `nul`, `"\x"`, `"\u12"`, `"`, `{"a":1`, `[}`, `{]`, `{1:2}`, ``, `1 2`, "\"\x01\"", `+1`, `1e5.3`,
 }
 
-// On what is JSON for the standard library it agrees.
+// The cursor agrees with the standard library on valid JSON.
 func TestSkip(t *testing.T) {
 	for _, s := range samples {
 		if got, want := skip([]byte(s)) == nil, json.Valid([]byte(s)); got != want {
@@ -82,9 +82,10 @@ func FuzzSkip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		err := skip(line)
 		if err == nil && !json.Valid(line) {
-			t.Fatal("taken, but it is no JSON")
+			t.Fatal("invalid JSON is accepted")
 		}
-		// What else is refused: depth, text that is no UTF-8, halves of characters.
+		// What else is rejected: depth, text that is not UTF-8, halves of
+		// characters.
 		if err != nil && json.Valid(line) && !errors.Is(err, jsontext.ErrDepth) &&
 			!strings.Contains(err.Error(), "UTF-8") && !strings.Contains(err.Error(), "half a character") {
 			t.Fatalf("refused: %v", err)
@@ -108,7 +109,7 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// The error is the first one, at its place, and every loop ends after it.
+// The error is the first one with its offset, and every loop ends after it.
 func TestStickyError(t *testing.T) {
 	c := jsontext.NewCursor(false)
 	c.Reset([]byte(`{"a":x,"b":1}`))
@@ -159,7 +160,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Texts that come again are kept once; long ones are not kept.
+// Repeated texts are stored once; long ones are not stored.
 func TestStringsAreKept(t *testing.T) {
 	c := jsontext.NewCursor(false)
 	line := []byte(`"malloc"`)

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// ErrLong says that a line is longer than the limit.
+// ErrLong reports that a line is longer than the limit.
 var ErrLong = errors.New("line is too long")
 
 // Lines reads an input line by line.
 type Lines struct {
 	r      io.Reader
 	limit  int
-	buf    []byte // buf[next:] is read but not handed out
+	buf    []byte // buf[next:] is read but not returned yet
 	next   int
-	offset int64 // of buf[0] in the input
+	offset int64 // offset of buf[0] in the input
 	eof    bool
 }
 
@@ -24,9 +24,9 @@ func NewLines(r io.Reader, limit int) *Lines {
 	return &Lines{r: r, limit: limit, buf: make([]byte, 0, 64<<10)}
 }
 
-// Next returns the next line with its end and where it starts. The last line
-// may lack the end. The line is valid until the next call. Errors of the
-// reader are passed on, io.EOF among them.
+// Next returns the next line with its line break, and its offset. The last line
+// may lack the line break. The line is valid until the next call. Errors of the
+// reader, including io.EOF, are returned unchanged.
 func (l *Lines) Next() (line []byte, offset int64, err error) {
 	scanned := l.next
 	for {
@@ -51,13 +51,13 @@ func (l *Lines) Next() (line []byte, offset int64, err error) {
 	}
 }
 
-// Offset returns where the line starts that Next will return.
+// Offset returns the offset of the line that Next returns next.
 func (l *Lines) Offset() int64 { return l.offset + int64(l.next) }
 
-// Ended reports whether the last line was handed out.
+// Ended reports whether Next has returned the last line.
 func (l *Lines) Ended() bool { return l.eof && l.next == len(l.buf) }
 
-// slide moves what is not handed out to the front and returns how far.
+// slide moves the unread bytes to the front and returns the distance.
 func (l *Lines) slide() int {
 	n := l.next
 	if n > 0 {
@@ -68,7 +68,7 @@ func (l *Lines) slide() int {
 	return n
 }
 
-// fill reads once into the free space of buf, which doubles when it is used up.
+// fill reads once into the free part of buf, which it doubles if it is full.
 func (l *Lines) fill() error {
 	if len(l.buf) == cap(l.buf) {
 		grown := make([]byte, len(l.buf), 2*cap(l.buf))

@@ -2,8 +2,8 @@ package jsontext
 
 import "math/bits"
 
-// texts keeps one copy of each text that was read lately, so that names that
-// come again cost no memory. The zero value is ready.
+// texts keeps one copy of each recently read text, so that repeated names cost
+// no memory. The zero value is ready.
 type texts struct {
 	slots [1 << textBits]string
 }

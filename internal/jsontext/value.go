@@ -57,7 +57,7 @@ func (p *Cursor) Int(limit uint64) int64 {
 	return int64(v)
 }
 
-// Address reads a string "0x…"; a plain integer is taken, too.
+// Address reads a string "0x…", or a plain integer.
 func (p *Cursor) Address() uint64 {
 	if p.Peek() != '"' {
 		return p.Uint(math.MaxUint64)
@@ -104,10 +104,10 @@ func (p *Cursor) Bool() bool {
 	return false
 }
 
-// String reads a string. Short ones that come again cost no memory.
+// String reads a string. Short strings that repeat cost no memory.
 func (p *Cursor) String() string { return p.texts.keep(p.Text()) }
 
-// Enum reads a name that parse knows, or the number of a value that has none.
+// Enum reads a name that parse knows, or a number for a value without a name.
 func (p *Cursor) Enum(parse func([]byte) (uint8, bool)) uint8 {
 	if p.Peek() != '"' {
 		return uint8(p.Uint(math.MaxUint8))

@@ -6,56 +6,56 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Blocks follows which blocks of a trace are live. It is the one rule of the tracer and
-// of all commands except those that imitate others':
+// Blocks tracks which blocks of a trace are live. The tracer and all commands
+// use its rules, except commands that imitate other programs:
 //
 //   - A block is (process, resource, id). An allocation makes it live, a free ends it; a
 //     realloc does both in one call.
-//   - In a resource with reference counting an allocation of a live block only adds a
-//     reference, and the last free ends it.
-//   - An allocation at the address of a live block ends that one: its free was not seen.
-//   - When the recording has a gap ([trace.Lost.Gap]), frees were not seen either, so what
-//     is live there becomes unknown: it is neither live nor freed until it is freed, which
-//     ends it, or its address comes again, which ends it, too.
+//   - In a resource with reference counting, an allocation of a live block only adds a
+//     reference, and the last free ends the block.
+//   - An allocation at the address of a live block ends that block: its free is missing.
+//   - A gap in the recording ([trace.Lost.Gap]) may have hidden frees. The blocks that are
+//     live at the gap become unknown: they are neither live nor freed. A free, or an
+//     allocation at the same address, ends an unknown block.
 //   - Exec ends the blocks of one process.
 //
-// Losses that can be counted make nothing unknown: they say how many frees are missing at
-// most.
+// Counted losses make no block unknown: they are an upper bound for the missing
+// frees.
 type Blocks struct {
 	accounts  Processes[account]
 	counted   IDs // resources with reference counting
-	nulls     IDs // resources in which id 0 is no block
+	nulls     IDs // resources in which id 0 is not a block
 	unmatched uint64
 	replaced  [2]uint64 // blocks, bytes
 }
 
-// account is what belongs to a process. Each block is in one of the tables, and goes from
-// the first one to the second one at most once, so that gaps cost little however many
-// there are.
+// account holds the blocks of a process. Each block is in one of the tables and
+// moves from the first to the second at most once, so the cost of gaps is small
+// however many there are.
 type account struct {
 	known   *Table
 	unknown *Table // nil before the first gap
 }
 
-// Fate is what is known of a block.
+// Fate is the state of a block.
 type Fate uint8
 
 // The fates of blocks.
 const (
-	Absent  Fate = iota // there is no such block
-	Known               // it is live, or was when it ended
-	Unknown             // it was live when a gap began
+	Absent  Fate = iota // the block does not exist
+	Known               // the block is live, or was live when it ended
+	Unknown             // the block was live when a gap began
 )
 
-// NewBlocks returns a Blocks without blocks.
+// NewBlocks returns an empty Blocks.
 func NewBlocks() *Blocks {
 	b := &Blocks{accounts: NewProcesses(func() *account { return &account{known: New()} })}
 	b.nulls.Set(0, true)
 	return b
 }
 
-// Add takes a record and keeps no values with blocks. Callers that do use the other
-// methods.
+// Add processes a record and stores no values with blocks. Callers that need
+// values use the other methods.
 func (b *Blocks) Add(r *trace.Record) {
 	c := &r.Call
 	switch {
@@ -78,20 +78,20 @@ func (b *Blocks) Add(r *trace.Record) {
 	}
 }
 
-// Declare takes what the trace says of a resource.
+// Declare processes the declaration of a resource.
 func (b *Blocks) Declare(r *trace.Resource) {
 	b.counted.Set(r.ID, r.RefCount)
 	b.nulls.Set(r.ID, r.Type == "memory")
 }
 
-// Retain reports whether an allocation only adds a reference to a live block, and does
-// so. Other allocations are for Insert.
+// Retain adds a reference if the allocation of a block only adds one, and
+// reports whether it did. Other allocations must be passed to Insert.
 func (b *Blocks) Retain(pid int32, resource uint32, id uint64) bool {
 	return b.counted.Has(resource) && b.accounts.Of(pid).known.Retain(resource, id)
 }
 
-// Insert makes a block live, with a value of the caller's. If there is one, it ends the
-// block that had its address, and returns that with its fate.
+// Insert makes a block live and stores the caller's value with it. If a block
+// was at that address, Insert ends and returns it with its fate.
 func (b *Blocks) Insert(pid int32, resource uint32, id, size, value uint64) (old Entry, fate Fate) {
 	a := b.accounts.Of(pid)
 	if a.unknown != nil {
@@ -107,7 +107,8 @@ func (b *Blocks) Insert(pid int32, resource uint32, id, size, value uint64) (old
 	return old, fate
 }
 
-// Free takes a free. If that ended a block, it returns the block with its fate.
+// Free processes a free. If it ends a block, Free returns the block with its
+// fate.
 func (b *Blocks) Free(pid int32, resource uint32, id uint64) (Entry, Fate) {
 	a, counted := b.accounts.Of(pid), b.counted.Has(resource)
 	if e, ok := release(a.known, resource, id, counted); ok {
@@ -124,8 +125,8 @@ func (b *Blocks) Free(pid int32, resource uint32, id uint64) (Entry, Fate) {
 	return Entry{}, Absent
 }
 
-// release takes a reference off, or all if they are not counted, and reports whether
-// there is such a block.
+// release removes a reference, or all if they are not counted. It reports
+// whether the block exists.
 func release(t *Table, resource uint32, id uint64, counted bool) (Entry, bool) {
 	if counted {
 		return t.Release(resource, id)
@@ -137,13 +138,13 @@ func release(t *Table, resource uint32, id uint64, counted bool) (Entry, bool) {
 
 func fateOf(e Entry, fate Fate) Fate {
 	if e.Refs != 0 {
-		return Absent // it goes on
+		return Absent // the block still has references
 	}
 	return fate
 }
 
-// Lost takes a loss. If that is a gap, what is live of its process becomes unknown; each
-// of those blocks is given to became, which may be nil.
+// Lost processes a loss. If it is a gap, the live blocks of its process become
+// unknown. became, which may be nil, is called with each of them.
 func (b *Blocks) Lost(r *trace.Record, became func(Entry)) {
 	if !r.Lost.Gap() {
 		return
@@ -165,13 +166,15 @@ func (b *Blocks) Lost(r *trace.Record, became func(Entry)) {
 	}
 }
 
-// Exec ends the blocks of a process, of all if pid is 0. The result yields the processes
-// and what was live or unknown of them, in no particular order.
+// Exec ends the blocks of a process, or of all processes if pid is 0. The
+// result yields the processes with their blocks that were live or unknown, in
+// no particular order.
 func (b *Blocks) Exec(pid int32) iter.Seq2[int32, iter.Seq2[Entry, Fate]] {
 	return entries(b.accounts.Drop(pid))
 }
 
-// All yields the processes and what is live or unknown of them, in no particular order.
+// All yields the processes with their live and unknown blocks, in no particular
+// order.
 func (b *Blocks) All() iter.Seq2[int32, iter.Seq2[Entry, Fate]] { return entries(b.accounts.All()) }
 
 func entries(of map[int32]*account) iter.Seq2[int32, iter.Seq2[Entry, Fate]] {
@@ -200,7 +203,7 @@ func (a *account) all(yield func(Entry, Fate) bool) {
 	}
 }
 
-// Get returns a block that is live or unknown, with its fate.
+// Get returns a live or unknown block with its fate.
 func (b *Blocks) Get(pid int32, resource uint32, id uint64) (Entry, Fate) {
 	a := b.accounts.Of(pid)
 	if e, ok := a.known.Get(resource, id); ok {
@@ -234,10 +237,10 @@ func (b *Blocks) Unknown() (blocks int, bytes uint64) {
 	return blocks, bytes
 }
 
-// Unmatched is how many frees there were of blocks that were neither live nor unknown.
-// Frees of address 0 are not counted.
+// Unmatched returns the number of frees of blocks that were neither live nor
+// unknown. Frees of address 0 are not counted.
 func (b *Blocks) Unmatched() uint64 { return b.unmatched }
 
-// Replaced returns the number and the total size of the live blocks that ended since
-// another one began at their address. Unknown ones are not counted.
+// Replaced returns the number and the total size of the live blocks that ended
+// because another one began at their address. Unknown blocks are not counted.
 func (b *Blocks) Replaced() (blocks, bytes uint64) { return b.replaced[0], b.replaced[1] }

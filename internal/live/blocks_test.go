@@ -63,7 +63,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Random calls and gaps against maps: each block is where it should be, with its value.
+// Random calls and gaps are compared with maps: each block is in the right
+// state, with its value.
 func TestBlocksAgainstMaps(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 2))
 	b := NewBlocks()

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Lifetimes counts how long blocks lived, in steps of 1, 3, 10, 30 … nanoseconds, and
-// says from that which blocks are still young. The zero Lifetimes is empty.
+// Lifetimes counts the lifetimes of blocks, in steps of 1, 3, 10, 30 …
+// nanoseconds, and derives which live blocks are still young. The zero
+// Lifetimes is empty.
 type Lifetimes struct {
 	ended [lifetimeBins]uint64
 	all   uint64
 }
 
-// lifetimeBins is how many steps there are; the last begins at 1e18 ns.
+// lifetimeBins is the number of steps; the last begins at 1e18 ns.
 const lifetimeBins = 38
 
-// lifetimeBounds are where the steps begin.
+// lifetimeBounds holds the start of each step.
 var lifetimeBounds = func() []uint64 {
 	bounds := []uint64{0}
 	for n := uint64(1); len(bounds) < lifetimeBins; n *= 10 {
@@ -24,11 +25,12 @@ var lifetimeBounds = func() []uint64 {
 	return bounds[:lifetimeBins]
 }()
 
-// LifetimeBounds returns where the steps of lifetimes begin, in nanoseconds. It must not
-// be changed.
+// LifetimeBounds returns the start of each step of lifetimes, in nanoseconds.
+// The caller must not change it.
 func LifetimeBounds() []uint64 { return lifetimeBounds }
 
-// LifetimeStep returns the number of the step that a time in nanoseconds is in.
+// LifetimeStep returns the number of the step that contains a time in
+// nanoseconds.
 func LifetimeStep(ns int64) int {
 	n, found := slices.BinarySearch(lifetimeBounds, uint64(max(0, ns)))
 	if !found {
@@ -37,19 +39,19 @@ func LifetimeStep(ns int64) int {
 	return n
 }
 
-// Ended takes how many nanoseconds a block lived that was freed.
+// Ended counts the lifetime of a freed block, in nanoseconds.
 func (l *Lifetimes) Ended(ns int64) {
 	l.ended[LifetimeStep(ns)]++
 	l.all++
 }
 
-// enough is from how many blocks on something is said of how long they live: of a
-// hundred, one of a hundred is one.
+// enough is the smallest number of blocks for statements about lifetimes: 1 %
+// of a hundred blocks is one block.
 const enough = 100
 
-// Usual returns the step that 99 of 100 blocks were freed within, 0 if less than 100
-// were. A block that has not lived as long may be in use as others were, one that has
-// lived longer is unusual.
+// Usual returns the end of the step within which 99 of 100 blocks were freed,
+// or 0 if fewer than 100 were freed. A block younger than that may still be
+// freed like the others; an older one is unusual.
 func (l *Lifetimes) Usual() time.Duration {
 	if l.all < enough {
 		return 0

@@ -1,6 +1,7 @@
 package live
 
-// Processes holds something for each process of a trace. Most traces have one.
+// Processes holds a value for each process of a trace. Most traces have one
+// process.
 type Processes[T any] struct {
 	all    map[int32]*T
 	create func() *T
@@ -8,12 +9,13 @@ type Processes[T any] struct {
 	latest *T // of pid
 }
 
-// NewProcesses returns a Processes without any; create makes what a new one gets.
+// NewProcesses returns an empty Processes. create returns the value of a new
+// process.
 func NewProcesses[T any](create func() *T) Processes[T] {
 	return Processes[T]{all: make(map[int32]*T), create: create}
 }
 
-// Of returns what belongs to a process, made anew if need be.
+// Of returns the value of a process, creating it if needed.
 func (p *Processes[T]) Of(pid int32) *T {
 	if p.latest != nil && p.pid == pid {
 		return p.latest
@@ -31,12 +33,13 @@ func (p *Processes[T]) find(pid int32) *T {
 	return t
 }
 
-// All is what there is, by the ids of the processes. It must not be changed.
+// All returns the values by process ID. The caller must not change the map.
 func (p *Processes[T]) All() map[int32]*T { return p.all }
 
-// Concerned returns what a record of a process concerns: what belongs to it, and all
-// if the record has no process. In a trace that says only of some records which
-// process they are of, a process that is not known is the one without an id.
+// Concerned returns the values that a record of a process applies to: the value
+// of the process, or all values if the record has no process. In a trace that
+// has processes in some records only, an unknown process is the one without an
+// ID.
 func (p *Processes[T]) Concerned(pid int32) map[int32]*T {
 	if pid == 0 {
 		return p.all
@@ -50,7 +53,7 @@ func (p *Processes[T]) Concerned(pid int32) map[int32]*T {
 	return nil
 }
 
-// Drop forgets what a record of a process concerns, and returns that.
+// Drop removes and returns the values that a record of a process applies to.
 func (p *Processes[T]) Drop(pid int32) (gone map[int32]*T) {
 	p.latest = nil
 	gone = p.Concerned(pid)
@@ -64,7 +67,7 @@ func (p *Processes[T]) Drop(pid int32) (gone map[int32]*T) {
 	return gone
 }
 
-// IDs is a set of ids of resources, most of which are small. The zero IDs is empty.
+// IDs is a set of resource IDs, most of which are small. The zero IDs is empty.
 type IDs struct {
 	small uint64
 	large map[uint32]bool
@@ -78,7 +81,7 @@ func (s *IDs) Has(id uint32) bool {
 	return s.large[id]
 }
 
-// Set puts an id into the set, or takes it out.
+// Set adds an ID to the set or removes it.
 func (s *IDs) Set(id uint32, in bool) {
 	switch {
 	case id < 64 && in:

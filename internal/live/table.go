@@ -1,14 +1,14 @@
-// Package live says which blocks are allocated and not yet freed, by the one rule that
-// [Blocks] states, and holds them in a [Table]: one
-// from (resource, id) to a small payload without pointers, so that the garbage
-// collector never scans it, made for tens of millions of insertions and
-// removals per second of which few overlap.
+// Package live tracks which blocks are allocated and not yet freed, by the
+// rules of [Blocks], and stores them in a [Table]. A Table maps (resource, id)
+// to a small payload without pointers, so the garbage collector never scans it.
+// It is made for tens of millions of insertions and removals per second, of
+// blocks most of which are soon removed.
 //
-// The table is open addressing with Robin Hood order in 64 independently
-// sized shards. Shards grow by an eighth at a load of 76 %, so that an entry of
-// 32 bytes never costs more than 48 with its slack and no resize touches more
-// than 1/64 of the table. Removal shifts the cluster back: there are no
-// tombstones, and a table whose load falls below a quarter shrinks.
+// The table uses open addressing with Robin Hood order in 64 independently
+// sized shards. A shard grows by an eighth at a load of 76 %, so an entry of 32
+// bytes never costs more than 48 including free slots, and no resize touches
+// more than 1/64 of the table. Removal shifts the cluster back: there are no
+// tombstones, and a shard whose load falls below a quarter shrinks.
 package live
 
 import (
@@ -20,8 +20,8 @@ import (
 // Entry is one live block.
 type Entry struct {
 	ID       uint64 // address, file descriptor …
-	Size     uint64 // as given to Insert
-	Value    uint64 // the caller's own, as given to Insert
+	Size     uint64 // size passed to Insert
+	Value    uint64 // the caller's value, passed to Insert
 	Resource uint32
 	// Refs is 1 more than the number of Retain calls not yet released.
 	Refs uint32
@@ -37,7 +37,7 @@ const (
 	loadNum, loadDen = 19, 25
 )
 
-// Table maps (resource, id) to an Entry. The zero Table is not usable; see New.
+// Table maps (resource, id) to an Entry. Use [New] to create one.
 type Table struct {
 	seed1, seed2 uint64
 	n            int
@@ -53,12 +53,12 @@ type shard struct {
 	limit int // grow above this many entries
 }
 
-// slot is a place for an Entry.
+// slot holds an Entry or is empty.
 type slot struct {
 	id, size, value uint64
 	resource        uint32
-	// state holds the references in its upper 24 bits, and below them 1 more
-	// than the distance from the home slot; 0 is an empty slot.
+	// state holds the references in its upper 24 bits, and in the lower 8 bits
+	// 1 more than the distance from the home slot. 0 is an empty slot.
 	state uint32
 }
 
@@ -73,32 +73,32 @@ func (s *slot) entry() Entry {
 	return Entry{ID: s.id, Size: s.size, Value: s.value, Resource: s.resource, Refs: s.state >> distBits}
 }
 
-// New returns an empty table. Its hash is seeded at random, so that input made
-// to collide does not.
+// New returns an empty table. Its hash is randomly seeded, so crafted input
+// cannot cause collisions.
 func New() *Table {
 	return &Table{seed1: rand.Uint64(), seed2: rand.Uint64() | 1}
 }
 
-// Len is the number of live entries.
+// Len returns the number of live entries.
 func (t *Table) Len() int { return t.n }
 
-// Bytes is the sum of the sizes of the live entries, modulo 2^64.
+// Bytes returns the sum of the sizes of the live entries, modulo 2^64.
 func (t *Table) Bytes() uint64 { return t.bytes }
 
-// hash mixes a key. The low bits choose the shard, all of them the slot.
+// hash hashes a key. The low bits select the shard, all bits the slot.
 func (t *Table) hash(resource uint32, id uint64) uint64 {
 	hi, lo := bits.Mul64(id^t.seed1, uint64(resource)*0x9e3779b97f4a7c16^t.seed2)
 	return hi ^ lo
 }
 
-// home is the first slot to look at.
+// home returns the first slot to probe.
 func home(h uint64, slots int) int {
 	hi, _ := bits.Mul64(h, uint64(slots))
 	return int(hi)
 }
 
-// find returns the slot of the key and true, or the slot where it belongs, with
-// the state it has there, and false. The shard has an empty slot.
+// find returns the slot of the key and true, or the slot where the key belongs
+// with its state there, and false. The shard must have an empty slot.
 func (s *shard) find(h uint64, resource uint32, id uint64) (at int, state uint32, ok bool) {
 	slots := s.slots
 	i := home(h, len(slots))
@@ -107,8 +107,8 @@ func (s *shard) find(h uint64, resource uint32, id uint64) (at int, state uint32
 		if e.id == id && e.resource == resource && e.state != 0 {
 			return i, e.state, true
 		}
-		// An empty slot, or an entry nearer to its home than the key
-		// would be here: the key is not in the table.
+		// An empty slot, or an entry closer to its home than the key would be:
+		// the key is not in the table.
 		if e.state&distMask < want {
 			return i, oneRef | want, false
 		}
@@ -124,8 +124,7 @@ func (t *Table) Insert(resource uint32, id, size, value uint64) (old Entry, repl
 	h := t.hash(resource, id)
 	s := &t.shards[h&(shards-1)]
 	if s.n >= s.limit {
-		// Even if the key turns out to be there: then the shard grows
-		// one insertion early.
+		// If the key is in the table, the shard grows one insertion early.
 		t.resize(s, grown(len(s.slots)))
 	}
 	i, state, ok := s.find(h, resource, id)
@@ -143,10 +142,10 @@ func (t *Table) Insert(resource uint32, id, size, value uint64) (old Entry, repl
 	return Entry{}, false
 }
 
-// place puts an entry that is not in the shard at slot i, where its state is
-// right, and moves what stands there and behind up to the next empty slot by
-// one: entries are in the order of their homes. If a distance does not fit into
-// a state then, the shard grows.
+// place puts a new entry into slot i with a valid state, and moves the entries
+// from there to the next empty slot by one slot, because entries are in the
+// order of their homes. If a distance would no longer fit into a state, the
+// shard grows.
 func (t *Table) place(s *shard, i int, e slot) {
 	slots := s.slots
 	if slots[i].state == 0 {
@@ -199,8 +198,8 @@ func (t *Table) Get(resource uint32, id uint64) (Entry, bool) {
 	return s.slots[i].entry(), true
 }
 
-// Retain adds a reference to a live block and says whether there is one. A
-// block with 2^24-1 references keeps them for ever.
+// Retain adds a reference to a live block and reports whether the block exists.
+// A block with 2^24-1 references keeps them for ever.
 func (t *Table) Retain(resource uint32, id uint64) bool {
 	s, i, ok := t.lookup(resource, id)
 	if ok && s.slots[i].state>>distBits < maxRefs {
@@ -209,9 +208,9 @@ func (t *Table) Retain(resource uint32, id uint64) bool {
 	return ok
 }
 
-// Release drops a reference. The last one removes the block. It returns the
-// entry with the references that are left (0: removed), and whether the key was
-// live at all.
+// Release removes a reference. Removing the last one removes the block. Release
+// returns the entry with the remaining references (0: removed), and whether the
+// key was live.
 func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
 	s, i, ok := t.lookup(resource, id)
 	if !ok {
@@ -230,14 +229,14 @@ func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
 	return e.entry(), true
 }
 
-// adopt makes a block live that is in another table, with its references.
+// adopt adds a block from another table, with its references.
 func (t *Table) adopt(e Entry) {
 	t.Insert(e.Resource, e.ID, e.Size, e.Value)
 	s, i, _ := t.lookup(e.Resource, e.ID)
 	s.slots[i].state += (e.Refs - 1) * oneRef
 }
 
-// Remove ends a block whatever its references and returns its entry.
+// Remove removes a block, whatever its references, and returns its entry.
 func (t *Table) Remove(resource uint32, id uint64) (Entry, bool) {
 	s, i, ok := t.lookup(resource, id)
 	if !ok {
@@ -255,7 +254,7 @@ func (t *Table) removeAt(s *shard, i int) Entry {
 			j = 0
 		}
 		next := &slots[j]
-		if next.state&distMask <= 1 { // empty, or at home
+		if next.state&distMask <= 1 { // empty or at its home
 			break
 		}
 		slots[i] = *next
@@ -273,7 +272,7 @@ func (t *Table) removeAt(s *shard, i int) Entry {
 }
 
 // All yields the live entries in no particular order. The table must not change
-// meanwhile.
+// during the iteration.
 func (t *Table) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for i := range t.shards {
@@ -286,18 +285,18 @@ func (t *Table) All() iter.Seq[Entry] {
 	}
 }
 
-// Clear removes all entries and gives their memory back.
+// Clear removes all entries and frees their memory.
 func (t *Table) Clear() {
 	t.n, t.bytes = 0, 0
 	t.shards = [shards]shard{}
 }
 
-// grown is the size after n.
+// grown returns the next larger size of a shard with n slots.
 func grown(n int) int {
 	return n + max(minSlots, n/8)
 }
 
-// resize moves a shard's entries to n slots.
+// resize changes the number of slots of a shard to n.
 func (t *Table) resize(s *shard, n int) {
 	old := s.slots
 	s.slots = make([]slot, n)

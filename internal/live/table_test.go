@@ -12,7 +12,7 @@ type key struct {
 	id       uint64
 }
 
-// check compares the table with a map and looks at its inner order.
+// check compares the table with a map and checks its inner order.
 func check(t *testing.T, tab *Table, want map[key]Entry) {
 	t.Helper()
 	got := map[key]Entry{}
@@ -43,7 +43,7 @@ func check(t *testing.T, tab *Table, want map[key]Entry) {
 			n := len(s.slots)
 			d := (j - home(tab.hash(e.resource, e.id), n) + n) % n
 			if d+1 != int(e.state&distMask) {
-				t.Fatalf("shard %d slot %d: %d slots from home, state says %d", i, j, d, e.state&distMask)
+				t.Fatalf("shard %d slot %d: %d slots from home, but %d in its state", i, j, d, e.state&distMask)
 			}
 			before := &s.slots[(j+n-1)%n]
 			if d > 0 && int(before.state&distMask) < d {
@@ -112,7 +112,7 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(apply)
 }
 
-// rng is a small generator (splitmix64), so that failures repeat.
+// rng is a small generator (splitmix64), so that failures are reproducible.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -130,7 +130,7 @@ func TestRandomOperations(t *testing.T) {
 		for i := range ops {
 			ops[i] = byte(r.next() >> 24)
 		}
-		// Few keys for the odd seeds, so that they repeat.
+		// Odd seeds use few keys, so that keys repeat.
 		if seed%2 == 1 {
 			for i := range ops {
 				if i%4 == 2 {
@@ -165,7 +165,7 @@ func TestGrowShrink(t *testing.T) {
 	}
 }
 
-// TestSlack holds the bound of the package comment while the table grows.
+// TestSlack checks the bound of the package comment while the table grows.
 func TestSlack(t *testing.T) {
 	if s := unsafe.Sizeof(slot{}); s != 32 {
 		t.Fatalf("slot has %d bytes", s)
@@ -200,7 +200,7 @@ func TestEmpty(t *testing.T) {
 	if _, ok := tab.Release(1, 2); ok || tab.Retain(1, 2) {
 		t.Error("Release or Retain on an empty table finds something")
 	}
-	// Id 0 and resource 0 are keys like others.
+	// ID 0 and resource 0 are ordinary keys.
 	tab.Insert(0, 0, 7, 9)
 	if e, ok := tab.Get(0, 0); !ok || e != (Entry{Size: 7, Value: 9, Refs: 1}) {
 		t.Errorf("Get: %v %v", e, ok)
@@ -247,10 +247,10 @@ func TestNoAllocation(t *testing.T) {
 }
 
 // BenchmarkInsertRemove inserts and removes one block among n live ones. In
-// "young" a block dies as one of the last 64 inserted, as most blocks do, and
-// addresses repeat as an allocator's free lists make them; in "old" it is the
-// oldest of all that dies, and addresses are random: every operation misses the
-// caches then.
+// "young" each removed block is one of the last 64 inserted, as for most
+// blocks, and addresses repeat as with an allocator's free lists. In "old" it
+// is the oldest of all, and addresses are random, so every operation misses the
+// caches.
 func BenchmarkInsertRemove(b *testing.B) {
 	for _, n := range []int{1_000, 100_000, 1_000_000} {
 		base := func() (*Table, []uint64) {

@@ -2,11 +2,11 @@ package live
 
 import "rtrace-bpf/trace"
 
-// Temporary says which blocks are temporary: the thread that allocated the block frees
-// it, or gives it to realloc, before it allocates another one of that type of resource.
-// Frees of other blocks between the two do not matter, nor what other threads do. Where
-// a trace does not tell threads apart, all calls of a process count as of one. The zero
-// Temporary is ready for use.
+// Temporary detects temporary blocks: the thread that allocated the block frees
+// it, or passes it to realloc, before it allocates another block of the same
+// type of resource. Frees of other blocks in between and calls of other threads
+// do not matter. In a trace that does not distinguish threads, all calls of a
+// process count as calls of one thread. The zero Temporary is ready for use.
 type Temporary struct {
 	threads map[threadOf]*uint32
 	last    threadOf
@@ -14,15 +14,15 @@ type Temporary struct {
 	n       uint32
 }
 
-// threadOf is a thread that allocates a type of resource.
+// threadOf identifies a thread that allocates a type of resource.
 type threadOf struct {
 	pid, tid int32
 	id       uint64 // Call.Thread
 	kind     uint32
 }
 
-// maxThreads bounds the memory for threads. Then all are forgotten: most of them have
-// ended.
+// maxThreads bounds the memory for threads. When it is reached, all threads are
+// forgotten; most of them have ended.
 const maxThreads = 1 << 16
 
 func (t *Temporary) of(r *trace.Record, kind uint32) *uint32 {
@@ -42,8 +42,8 @@ func (t *Temporary) of(r *trace.Record, kind uint32) *uint32 {
 	return p
 }
 
-// Allocated takes a call that begins a block of a type of resource, and returns the
-// number by which Freed knows the block. It is not 0.
+// Allocated processes a call that begins a block of a type of resource, and
+// returns the nonzero number to pass to Freed.
 func (t *Temporary) Allocated(r *trace.Record, kind uint32) uint32 {
 	if t.n++; t.n == 0 {
 		t.n = 1
@@ -52,5 +52,6 @@ func (t *Temporary) Allocated(r *trace.Record, kind uint32) uint32 {
 	return t.n
 }
 
-// Freed reports whether a call that ends the block with a number makes it a temporary one.
+// Freed reports whether a call that ends the block with number n makes it a
+// temporary one.
 func (t *Temporary) Freed(r *trace.Record, kind uint32, n uint32) bool { return *t.of(r, kind) == n }

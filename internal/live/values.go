@@ -1,13 +1,14 @@
 package live
 
-// Values keeps values under numbers that do not change, one for each live block, for
-// what does not fit into Entry.Value: that is the number. The zero Values is empty.
+// Values stores values under numbers that do not change, one for each live
+// block, if they do not fit into Entry.Value; that then holds the number. The
+// zero Values is empty.
 type Values[T any] struct {
 	all    []T
 	vacant []uint32
 }
 
-// Add keeps a value and returns its number.
+// Add stores a value and returns its number.
 func (s *Values[T]) Add(v T) uint64 {
 	if last := len(s.vacant) - 1; last >= 0 {
 		n := s.vacant[last]
@@ -22,7 +23,7 @@ func (s *Values[T]) Add(v T) uint64 {
 // At returns the value with a number. It is valid until the next Add or Take.
 func (s *Values[T]) At(n uint64) *T { return &s.all[n] }
 
-// Take returns the value with a number, which may become that of another one.
+// Take removes and returns the value with a number. The number may be reused.
 func (s *Values[T]) Take(n uint64) T {
 	var none T
 	v := s.all[n]

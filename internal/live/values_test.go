@@ -2,8 +2,8 @@ package live
 
 import "testing"
 
-// TestValues: each value is found under its number as long as it is kept, and
-// numbers are used again.
+// TestValues checks that each value is found under its number until it is
+// taken, and that numbers are reused.
 func TestValues(t *testing.T) {
 	var (
 		s     Values[uint64]
@@ -16,7 +16,7 @@ func TestValues(t *testing.T) {
 		if len(order) < 100 || x>>63 == 0 && len(order) < 200 {
 			n := s.Add(i)
 			if _, ok := kept[n]; ok {
-				t.Fatalf("number %d is given twice", n)
+				t.Fatalf("number %d is used twice", n)
 			}
 			kept[n] = i
 			order = append(order, n)

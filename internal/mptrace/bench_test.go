@@ -9,8 +9,8 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// churn returns n events of a program that allocates and frees: of the blocks 1
-// in 50 is never freed and the others are within the next 1000.
+// churn returns n events of a program. 1 in 50 blocks is never freed; the
+// others are freed within the next 1000 events.
 func churn(n int) []wire.Event {
 	x := uint64(1)
 	random := func(n uint64) uint64 {

@@ -2,7 +2,7 @@ package mptrace
 
 import "rtrace-bpf/internal/live"
 
-// nearBlocks is how many of the youngest blocks have a place of their own.
+// nearBlocks is the number of slots for the youngest blocks.
 const nearBlocks = 1 << 13
 
 // block is a live block.
@@ -11,19 +11,19 @@ type block struct {
 	born                 uint64 // event that allocated it; 0 if there is no block
 }
 
-// blocks holds the live blocks of a stream by their index.
+// blocks holds the live blocks of a stream by index.
 //
-// Indices grow by little, and most blocks are freed soon. So each block is put
-// at the place that the low bits of its index name, and only when a younger one
-// needs that place it goes into a table. A block costs at most 64 bytes there
-// and the memory is in proportion to the live blocks whatever the indices are.
+// Indices grow slowly and most blocks are freed soon. Each block is therefore
+// put into the slot that the low bits of its index select, and moves to a table
+// only when a younger block needs that slot. A block takes at most 64 bytes in
+// the table, so the memory is in proportion to the live blocks for any indices.
 type blocks struct {
 	near    [nearBlocks]block
-	highest uint64 // index that was ever put
+	highest uint64 // highest index so far
 	far     *live.Table
-	// rest is what far has no room for. Its places are reused.
+	// rest holds the fields that do not fit into far. Its slots are reused.
 	rest   []restOfBlock
-	unused []uint32 // places in rest
+	unused []uint32 // free slots in rest
 }
 
 type restOfBlock struct {
@@ -32,8 +32,8 @@ type restOfBlock struct {
 
 func newBlocks() *blocks { return &blocks{far: live.New()} }
 
-// put makes b live. If its index was live already, it takes that block's place
-// and put returns it.
+// put makes b live. If its index was live already, put replaces and returns
+// that block.
 func (s *blocks) put(b block) (old block) {
 	p := &s.near[b.index%nearBlocks]
 	if p.born != 0 && p.index == b.index {
@@ -51,7 +51,7 @@ func (s *blocks) put(b block) (old block) {
 	return old
 }
 
-// move changes where a block is and how large, and returns what it was before.
+// move changes the address and the size of a block, and returns its old state.
 func (s *blocks) move(index, address, size uint64) (old block) {
 	p := &s.near[index%nearBlocks]
 	if p.born == 0 || p.index != index {

@@ -2,61 +2,61 @@ package mptrace
 
 import wire "rtrace-bpf/internal/wire/mtrc"
 
-// Problem is what is wrong with an event.
+// Problem is an error in an event.
 type Problem uint8
 
 // The problems of events.
 const (
-	// None: nothing is wrong.
+	// None: no problem.
 	None Problem = iota
-	// Unknown: R or F of an index that no block has.
+	// Unknown: R or F of an index without a block.
 	Unknown
-	// Freed: R or F of a block that was freed. A Book cannot tell it from
-	// Unknown, as it forgets blocks when they are freed.
+	// Freed: R or F of a block that was freed. A Book cannot distinguish it
+	// from Unknown, because it does not remember freed blocks.
 	Freed
 	// Twice: A of an index whose block is live.
 	Twice
 )
 
-// Entry is what the accounts say about one event.
+// Entry is the result of counting one event.
 type Entry struct {
 	Kind    wire.Kind
 	Problem Problem
-	// Done says that the event counts. Otherwise Number, Kind and Problem
-	// are all that is set.
+	// Done reports that the event counts. Otherwise only Number, Kind and
+	// Problem are set.
 	Done   bool
 	Number uint64 // of the event, from 1; 0 for H and I
 	Index  uint64
-	// Address and Size are those of the block after A and R, and before F; of H
-	// and I they are the memory's.
+	// Address and Size are those of the block after A and R, and before F; for
+	// H and I they are those of the memory.
 	Address, Size uint64
-	// OldAddress and OldSize are those before R, and before an A with the
-	// problem Twice.
+	// OldAddress and OldSize are those of the block before R, and before an A
+	// with the problem Twice.
 	OldAddress, OldSize uint64
 	Life                uint64 // F: events since the A
 	Live                Sum    // after the event
 }
 
-// Book keeps the accounts of one stream, exactly and in memory for the live
-// blocks only.
+// Book keeps exact statistics of one stream. Its memory is in proportion to the
+// live blocks.
 //
-// R and F of an index that no block has do not count. With A of an index whose
-// block is live, the block's F is missing: it counts as made. F followed by A
-// with the same index is how realloc was written before 1.4.4; the block's life
-// goes on then.
+// R and F of an index without a block do not count. For A of an index whose
+// block is live, the F of that block is missing and is counted as if it were
+// there. Before 1.4.4, realloc was written as F followed by A with the same
+// index; the block's life then continues.
 type Book struct {
 	totals Totals
 	blocks *blocks
-	gone   block // what the event before freed
+	gone   block // block that the previous event freed
 }
 
-// NewBook returns the accounts of a stream that begins.
+// NewBook returns a Book for a new stream.
 func NewBook() *Book { return &Book{blocks: newBlocks()} }
 
 // Totals returns the statistics so far. They change with the next Add.
 func (b *Book) Totals() *Totals { return &b.totals }
 
-// Add enters an event and sets n to what there is to say about it.
+// Add counts an event and stores the result in n.
 func (b *Book) Add(e *wire.Event, n *Entry) {
 	t := &b.totals
 	n.Kind, n.Index, n.Problem, n.Done = e.Kind, e.Index, None, true

@@ -21,7 +21,7 @@ func realloc(index, address, size uint64) wire.Event {
 
 func free(index uint64) wire.Event { return wire.Event{Kind: wire.Free, Index: index} }
 
-// entries enters events and returns what there is to say about each.
+// entries counts events and returns their entries.
 func entries(b *mptrace.Book, events ...wire.Event) []mptrace.Entry {
 	all := make([]mptrace.Entry, len(events))
 	for i := range events {
@@ -130,10 +130,10 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// model keeps accounts in a map, with nothing clever.
+// model counts events in the simplest way, with a map.
 type model struct {
 	live map[uint64][3]uint64 // address, size, event of the A
-	gone uint64               // index that the last event freed, plus 1
+	gone uint64               // 1 + index that the last event freed
 	born uint64
 	t    mptrace.Totals
 }
@@ -184,8 +184,7 @@ func (m *model) add(e *wire.Event) (n mptrace.Entry) {
 	return n
 }
 
-// Random events with random indices, dense ones and sparse ones, give what the
-// model says.
+// Random events with dense and sparse indices agree with the model.
 func TestBookAgainstModel(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -211,7 +210,7 @@ func TestBookAgainstModel(t *testing.T) {
 			b.Add(&e, &got)
 			want := m.add(&e)
 			if want.Problem == mptrace.Unknown {
-				// The rest is not set.
+				// The other fields are not set.
 				want.Live, want.Address, want.Size = got.Live, got.Address, got.Size
 			}
 			if got != want || *b.Totals() != m.t {
@@ -221,8 +220,7 @@ func TestBookAgainstModel(t *testing.T) {
 	}
 }
 
-// What a book holds is in proportion to the live blocks, whatever the indices
-// are.
+// The memory of a book is in proportion to the live blocks, for any indices.
 func TestBookHolds(t *testing.T) {
 	for _, step := range []uint64{1, 1 << 13, 1<<13 + 1, 1 << 40, 1<<63 + 1} {
 		b := mptrace.NewBook()
@@ -237,7 +235,7 @@ func TestBookHolds(t *testing.T) {
 			t.Fatalf("step %d: %d live", step, n)
 		}
 		if b.Held() > 2*live {
-			t.Errorf("step %d: places for %d blocks where %d are live", step, b.Held(), live)
+			t.Errorf("step %d: slots for %d blocks where %d are live", step, b.Held(), live)
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package mptrace
 
-// AppendDecimal and AppendAddress are what rows are made with.
+// AppendDecimal and AppendAddress format the numbers of rows.
 var (
 	AppendDecimal = appendDecimal
 	AppendAddress = appendAddress
 )
 
-// Held returns how many places for blocks outside the fixed ones b has.
+// Held returns the number of slots for blocks in b beyond the fixed ones.
 func (b *Book) Held() int { return len(b.blocks.rest) }

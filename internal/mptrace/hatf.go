@@ -7,17 +7,18 @@ import (
 )
 
 // HATF writes the Heap Allocation Trace Format 1.0: a text with one record a
-// line. Numbers at the end of a record that are 0 are left off.
+// line. Numbers at the end of a record that are 0 are omitted.
 type HATF struct {
-	// Full adds what the format has room for and the real tool does not
-	// write: the thread of each event, its time if there is a clock, records of
-	// threads, and for blocks that did not move the tag that says so.
+	// Full adds the parts of the format that the original tool does not write:
+	// the thread of each event, its time if there is a clock, records of
+	// threads, and the tag for blocks that realloc did not move.
 	Full bool
 
-	threads map[uint64]struct{} // that were created
+	threads map[uint64]struct{} // with a creation record
 }
 
-// Tags of records. Of those of realloc the real tool writes the second only.
+// Tags of records. Of the two for realloc, the original tool writes only the
+// second.
 const (
 	hatfAlloc         = '1' // size address time thread heap attributes
 	hatfFree          = '2' // address time thread heap attributes
@@ -27,8 +28,8 @@ const (
 	hatfThreadEnd     = "10"
 )
 
-// AppendHeader appends what stands in front of the records. name is the trace's
-// name; the real tool gives that of the file it writes.
+// AppendHeader appends the text before the records. name is the trace's name;
+// the original tool uses the name of the output file.
 func (h *HATF) AppendHeader(dst []byte, name string) []byte {
 	dst = append(dst, "## Tracename: "...)
 	dst = append(dst, name...)
@@ -36,8 +37,8 @@ func (h *HATF) AppendHeader(dst []byte, name string) []byte {
 		"## Description: Converted to HATF by mptrace 1.4.\n\n"...)
 }
 
-// AppendEvent appends the records of an event that counts, H and I have none.
-// time is in nanoseconds since the trace began, 0 without a clock.
+// AppendEvent appends the records of an event that counts; H and I have none.
+// time is in nanoseconds since the start of the trace, 0 without a clock.
 func (h *HATF) AppendEvent(dst []byte, n *Entry, thread uint64, time int64) []byte {
 	if n.Kind == wire.Heap || n.Kind == wire.Internal {
 		return dst
@@ -77,7 +78,7 @@ func (h *HATF) appendRest(dst []byte, thread uint64, time int64) []byte {
 	return append(dst, '\n')
 }
 
-// appendThread appends the creation of a thread that was not seen before.
+// appendThread appends the creation of a thread, unless it was appended before.
 func (h *HATF) appendThread(dst []byte, thread uint64) []byte {
 	if _, ok := h.threads[thread]; ok {
 		return dst
@@ -90,7 +91,7 @@ func (h *HATF) appendThread(dst []byte, thread uint64) []byte {
 	return append(dst, '\n')
 }
 
-// AppendThreadEnd appends the end of a thread, if it was created.
+// AppendThreadEnd appends the end of a thread if its creation was appended.
 func (h *HATF) AppendThreadEnd(dst []byte, thread uint64) []byte {
 	if _, ok := h.threads[thread]; !ok {
 		return dst

@@ -2,11 +2,11 @@ package mptrace
 
 import "unicode/utf8"
 
-// appendPrintable appends a name with the bytes of its control characters, those
-// from U+0080 to U+009F and such bytes by themselves among them, as \x1b. Bytes
-// that are no UTF-8 else stay: names may be in any encoding.
+// appendPrintable appends a name with the bytes of its control characters as
+// \x1b, including U+0080 to U+009F and single bytes of these values. Other
+// bytes that are not UTF-8 stay, because names may be in any encoding.
 func appendPrintable(dst []byte, name string) []byte {
-	from := 0 // what follows is not appended yet
+	from := 0 // name[from:] is not appended yet
 	for i := 0; i < len(name); {
 		c := name[i]
 		if c >= ' ' && c < 0x7f {

@@ -19,7 +19,7 @@ var twoDigits = func() (t [200]byte) {
 	return t
 }()
 
-// digits is how many decimal digits v has.
+// digits returns the number of decimal digits of v.
 func digits(v uint64) int {
 	v |= 1
 	n := bits.Len64(v) * 1233 >> 12
@@ -29,8 +29,8 @@ func digits(v uint64) int {
 	return n
 }
 
-// appendDecimal appends v in at least width columns, at most 20, with blanks in
-// front.
+// appendDecimal appends v in at least width columns, at most 20, with leading
+// blanks.
 func appendDecimal(dst []byte, v uint64, width int) []byte {
 	n := digits(v)
 	dst = append(dst, blanks[:max(n, width)]...)

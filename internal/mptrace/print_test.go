@@ -14,7 +14,7 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// numbers are numbers of all lengths, those at the limits among them.
+// numbers holds numbers of all lengths, including the limits.
 func numbers() []uint64 {
 	all := []uint64{0, math.MaxUint64}
 	for p := uint64(1); ; p *= 10 {
@@ -96,8 +96,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// Names do not steer a terminal or end a line, unless all is to be as the real
-// tool prints it. Names in any encoding stay.
+// Names cannot control a terminal or end a line, unless they are printed raw.
+// Names in any encoding stay.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
 		{"", ""},
@@ -123,7 +123,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The headings stand above their columns.
+// The headings are aligned with their columns.
 func TestHeading(t *testing.T) {
 	for _, digits := range []int{8, 16} {
 		table := mptrace.Table{AddressDigits: digits}
@@ -158,7 +158,7 @@ average size:  2 bytes
 	}
 }
 
-// The average is what exact arithmetic says, with halves to even.
+// The average agrees with exact arithmetic, with halves rounded to even.
 func TestAverage(t *testing.T) {
 	for total := range uint64(60) {
 		for count := uint64(1); count < 8; count++ {
@@ -169,7 +169,7 @@ func TestAverage(t *testing.T) {
 			}
 			want := new(big.Rat).SetFrac64(int64(total), int64(count))
 			twice := 2 * total
-			half := want.Denom().Int64() == 2 // so its floor or the next is even
+			half := want.Denom().Int64() == 2 // its floor or the next number is even
 			rounded := (twice + count) / (2 * count)
 			if half && rounded%2 == 1 {
 				rounded--
@@ -180,12 +180,12 @@ func TestAverage(t *testing.T) {
 		}
 	}
 	if got := mptrace.NewBook().Average(); got != 0 {
-		t.Errorf("of nothing: %d", got)
+		t.Errorf("average of no allocations: %d", got)
 	}
 	b := mptrace.NewBook()
 	entries(b, alloc(1, 1, math.MaxUint64))
 	if got := b.Average(); got != math.MaxUint64 {
-		t.Errorf("of the largest: %d", got)
+		t.Errorf("average of the largest size: %d", got)
 	}
 }
 

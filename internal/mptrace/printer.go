@@ -6,17 +6,18 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// Printer enters the events of one stream in its accounts and prints them. What
-// is nil is not printed. Writers may be the same one; their owner flushes them.
+// Printer counts the events of one stream and prints them. Outputs that are nil
+// are not printed. Several writers may be the same one; the caller flushes
+// them.
 type Printer struct {
 	Accounts Accounts
 
-	Text  *bufio.Writer // of the table and the statistics
+	Text  *bufio.Writer // for the table and the statistics
 	Table *Table
 
 	HATF     *HATF
 	HATFTo   *bufio.Writer
-	HATFName string // of the trace, as the file says it
+	HATFName string // name of the trace in the file
 
 	Simulation   *Simulation
 	SimulationTo *bufio.Writer
@@ -24,7 +25,7 @@ type Printer struct {
 	entry Entry
 }
 
-// Begin prints what stands in front of the events.
+// Begin prints the texts before the events.
 func (p *Printer) Begin() error {
 	if p.Table != nil {
 		if _, err := p.Text.Write(p.Table.AppendHeading(p.Text.AvailableBuffer())); err != nil {
@@ -44,8 +45,8 @@ func (p *Printer) Begin() error {
 	return nil
 }
 
-// Event enters an event and prints it. time is in nanoseconds since the trace
-// began, 0 without a clock. The entry is valid until the next Event.
+// Event counts an event and prints it. time is in nanoseconds since the start
+// of the trace, 0 without a clock. The entry is valid until the next Event.
 func (p *Printer) Event(e *wire.Event, time int64) (*Entry, error) {
 	n := &p.entry
 	p.Accounts.Add(e, n)
@@ -70,7 +71,7 @@ func (p *Printer) Event(e *wire.Event, time int64) (*Entry, error) {
 	return n, nil
 }
 
-// ThreadEnd prints that a thread ended.
+// ThreadEnd prints the end of a thread.
 func (p *Printer) ThreadEnd(thread uint64) error {
 	if p.HATF == nil || !p.HATF.Full {
 		return nil
@@ -79,7 +80,7 @@ func (p *Printer) ThreadEnd(thread uint64) error {
 	return err
 }
 
-// End prints what stands behind the events, the statistics if they are wanted.
+// End prints the texts after the events, including the statistics if requested.
 func (p *Printer) End(statistics bool) error {
 	if p.Simulation != nil {
 		if _, err := p.SimulationTo.Write(p.Simulation.AppendEnd(p.SimulationTo.AvailableBuffer())); err != nil {

@@ -7,25 +7,25 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// program is the C program that a simulation is, with the line PLACE where its
-// calls and the number of its slots stand.
+// program is the C program of a simulation. Its calls and the number of its
+// slots replace the line PLACE.
 //
 //go:embed simulation.c.txt
 var program string
 
-// Simulation writes a C program that makes the allocations of a stream again,
-// in their order and in one thread. Its blocks live in slots, of which there are
-// as many as there were live blocks at the same time.
+// Simulation writes a C program that repeats the allocations of a stream, in
+// their order and in one thread. It keeps blocks in slots, as many as there
+// were live blocks at the same time.
 type Simulation struct {
 	slots  *blocks // by index; a block's size is the slot
 	unused []uint64
-	count  uint64 // of slots
+	count  uint64 // number of slots
 }
 
-// NewSimulation returns a simulation of a stream that begins.
+// NewSimulation returns a Simulation of a new stream.
 func NewSimulation() *Simulation { return &Simulation{slots: newBlocks()} }
 
-// AppendBegin appends what stands in front of the calls.
+// AppendBegin appends the text before the calls.
 func (s *Simulation) AppendBegin(dst []byte) []byte {
 	front, _, _ := strings.Cut(program, "\tPLACE\n")
 	return append(dst, front...)
@@ -75,7 +75,7 @@ func appendCall(dst []byte, what string, slot, size uint64) []byte {
 	return append(dst, ")\n"...)
 }
 
-// AppendEnd appends what stands behind the calls.
+// AppendEnd appends the text after the calls.
 func (s *Simulation) AppendEnd(dst []byte) []byte {
 	_, back, _ := strings.Cut(program, "\tPLACE\n")
 	dst = append(dst, "\t{ 0, 0, 0 }\n};\n\n#define SLOTS "...)

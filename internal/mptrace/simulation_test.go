@@ -14,8 +14,8 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// counter stands between a simulation and the allocator (the linker's --wrap)
-// and prints what it was asked for, and what is live in the end.
+// counter wraps the allocator of a simulation (with the linker's --wrap) and
+// prints its calls, and the live blocks at the end.
 const counter = `
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +65,8 @@ __attribute__((destructor)) static void report(void)
 }
 `
 
-// simulate compiles the simulation of events, runs it and returns what it
-// prints itself and what the counter prints.
+// simulate compiles and runs the simulation of events and returns its own
+// output and that of the counter.
 func simulate(t *testing.T, events []wire.Event) (own, counted string, b *mptrace.Book) {
 	t.Helper()
 	b = mptrace.NewBook()
@@ -120,7 +120,8 @@ func simulate(t *testing.T, events []wire.Event) (own, counted string, b *mptrac
 	return read(out), read(errOut), b
 }
 
-// A simulation makes the calls of the trace and ends with the same live blocks.
+// A simulation repeats the calls of the trace and ends with the same live
+// blocks.
 func TestSimulation(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var many []wire.Event
@@ -157,7 +158,7 @@ func TestSimulation(t *testing.T) {
 				if n.Done {
 					last[n.Index] = 0
 					if n.Kind == wire.Realloc && n.Size == 0 {
-						last[n.Index] = 1 // a block of no bytes is made with 1
+						last[n.Index] = 1 // an empty block is allocated with 1 byte
 					}
 				}
 			}
@@ -176,7 +177,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// What cannot be allocated again is said.
+// The simulation reports allocations that fail.
 func TestSimulationOutOfMemory(t *testing.T) {
 	s := mptrace.NewSimulation()
 	source := s.AppendBegin(nil)

@@ -2,18 +2,18 @@ package mptrace
 
 import wire "rtrace-bpf/internal/wire/mtrc"
 
-// Accounts are what the events of one stream are entered in: a Book, or that
-// of package original.
+// Accounts counts the events of one stream. It is a Book of this package or of
+// package original.
 type Accounts interface {
-	// Add enters an event and sets n to what there is to say about it.
+	// Add counts an event and stores the result in n.
 	Add(e *wire.Event, n *Entry)
 	// Totals returns the statistics so far. They change with the next Add.
 	Totals() *Totals
-	// Average returns the average size of what was allocated, in bytes.
+	// Average returns the average size of an allocation, in bytes.
 	Average() uint64
 }
 
-// AppendStatistics appends the statistics as the real tool prints them.
+// AppendStatistics appends the statistics in the layout of the original tool.
 func AppendStatistics(dst []byte, a Accounts) []byte {
 	t := a.Totals()
 	dst = append(dst, "memory allocation tracing statistics\n------------------------------------\n"...)
@@ -38,8 +38,8 @@ func AppendStatistics(dst []byte, a Accounts) []byte {
 	return append(dst, '\n')
 }
 
-// Average is the average size of what was allocated, rounded to the nearest
-// number of bytes, a half to the even one.
+// Average returns the average size of an allocation in bytes, rounded to the
+// nearest number, and a half to the even one.
 func (b *Book) Average() uint64 {
 	t := &b.totals
 	if t.Allocated.Count == 0 {

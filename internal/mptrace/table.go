@@ -2,15 +2,16 @@ package mptrace
 
 import wire "rtrace-bpf/internal/wire/mtrc"
 
-// Table prints a row for each event, and below it where the event came from.
+// Table formats a row for each event and, below it, the place that it came
+// from.
 type Table struct {
 	// AddressDigits is the width of addresses: 16, or 8 for 32-bit traces.
 	AddressDigits int
 	// Sources prints the line below a row.
 	Sources bool
-	// Raw prints names as they are, as the real tool does. Else control
-	// characters in them, which could end a line or steer a terminal, are
-	// printed as \x and two hexadecimal digits a byte.
+	// Raw prints names unchanged, as the original tool does. Otherwise control
+	// characters in them, which could end a line or control a terminal, are
+	// printed as \x and two hexadecimal digits for each byte.
 	Raw bool
 }
 
@@ -68,8 +69,8 @@ func (t *Table) appendMemory(dst []byte, n *Entry) []byte {
 	return append(dst, '\n')
 }
 
-// appendSource appends the line that says where an event came from, if anything
-// is known of that. A file without a line number says nothing.
+// appendSource appends the line with the place of an event, if anything is
+// known about it. A file without a line number is not printed.
 func (t *Table) appendSource(dst []byte, from *wire.Source) []byte {
 	line := from.File.Known && from.Line != 0
 	if from.Thread == 0 && !from.Function.Known && !line {

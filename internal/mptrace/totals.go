@@ -1,33 +1,34 @@
 package mptrace
 
-// Sum is a number of things and their bytes. Sums of bytes are modulo 2^64.
+// Sum is a number of blocks and their total size in bytes. Sizes are modulo
+// 2^64.
 type Sum struct {
 	Count, Bytes uint64
 }
 
-// Add adds one thing.
+// Add adds one block.
 func (s *Sum) Add(bytes uint64) {
 	s.Count++
 	s.Bytes += bytes
 }
 
-// Sub takes one thing away.
+// Sub subtracts one block.
 func (s *Sum) Sub(bytes uint64) {
 	s.Count--
 	s.Bytes -= bytes
 }
 
-// Totals are the statistics of a stream.
+// Totals holds the statistics of a stream.
 type Totals struct {
 	Events    uint64 // A, R and F
-	Allocated Sum    // by A and R, of R the new size
-	Freed     Sum    // by F and R, of R the old size
+	Allocated Sum    // by A and R; the new size of R
+	Freed     Sum    // by F and R; the old size of R
 	Live      Sum
-	Peak      Sum // the most of each, not at the same time
+	Peak      Sum // maximum of each, not at the same time
 	Reserved  Sum // H
 	Internal  Sum // I
-	// Smallest and Largest are of the sizes of A and R. Smallest does not
-	// heed sizes of 0.
+	// Smallest and Largest are the extreme sizes of A and R. Smallest ignores
+	// sizes of 0.
 	Smallest, Largest uint64
 }
 
@@ -36,7 +37,7 @@ func (t *Totals) allocate(size uint64) {
 	t.Allocated.Add(size)
 	t.Live.Add(size)
 	t.Largest = max(t.Largest, size)
-	if size-1 < t.Smallest-1 { // 0 is the largest of all here
+	if size-1 < t.Smallest-1 { // 0 becomes the largest number
 		t.Smallest = size
 	}
 }
@@ -47,7 +48,7 @@ func (t *Totals) free(size uint64) {
 	t.Live.Sub(size)
 }
 
-// peak heeds what is live now.
+// peak updates the peak with the live amount.
 func (t *Totals) peak() {
 	t.Peak.Count = max(t.Peak.Count, t.Live.Count)
 	t.Peak.Bytes = max(t.Peak.Bytes, t.Live.Bytes)

@@ -1,6 +1,6 @@
-// Package outfile creates the files that traces are written to. A file is
-// never overwritten, and a write that fails leaves a file that ends behind the
-// last write that did not.
+// Package outfile creates the files that traces are written to. It never
+// overwrites a file, and after a failed write the file ends after the last
+// successful one.
 package outfile
 
 import (
@@ -15,22 +15,22 @@ import (
 	"rtrace-bpf/internal/safefile"
 )
 
-// File is an output. Its Write is all or nothing for regular files, so an
-// encoder that writes whole packets leaves a valid file when the disk is full.
+// File is an output. Write is all or nothing for regular files, so an encoder
+// that writes whole packets leaves a valid file when the disk is full.
 type File struct {
 	f        *os.File
 	path     string
 	name     string   // in dir
-	dir      *os.Root // of a file that was created here, else nil
+	dir      *os.Root // folder of a file that was created here, else nil
 	size     int64
 	regular  bool
-	borrowed bool // not ours to close
+	borrowed bool // Close leaves it open
 }
 
-// Create makes the file at path, which must not exist, for its owner alone (see
-// package safefile). An existing FIFO, socket or character device is opened
-// instead. If a FIFO has no reader, Create calls waits and waits for one until ctx
-// ends.
+// Create creates the file at path, which must not exist, with access for its
+// owner only (see package safefile). It opens an existing FIFO, socket or
+// character device instead. If a FIFO has no reader, Create calls waits and
+// waits for a reader until ctx ends.
 func Create(ctx context.Context, path string, waits func()) (*File, error) {
 	dir, name, err := safefile.Folder(path)
 	if err != nil {
@@ -54,8 +54,8 @@ func Create(ctx context.Context, path string, waits func()) (*File, error) {
 	return &File{f: f, path: path}, nil
 }
 
-// create makes the file that is called name in dir and path by the user. The
-// folder is the file's from then on.
+// create creates the file with the given name in dir; path is for messages. The
+// file takes over dir.
 func create(dir *os.Root, name, path string) (*File, error) {
 	f, err := safefile.Create(dir, name)
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -67,8 +67,8 @@ func create(dir *os.Root, name, path string) (*File, error) {
 	return &File{f: f, path: path, name: name, dir: dir, regular: true}, nil
 }
 
-// CreateNumbered makes the first file of dir/prefix-0suffix, dir/prefix-1suffix
-// … that does not exist yet.
+// CreateNumbered creates the first file of dir/prefix-0suffix,
+// dir/prefix-1suffix … that does not exist yet.
 func CreateNumbered(dir, prefix, suffix string) (*File, error) {
 	folder, err := os.OpenRoot(dir)
 	if err != nil {
@@ -87,21 +87,22 @@ func CreateNumbered(dir, prefix, suffix string) (*File, error) {
 	}
 }
 
-// Wrap returns an output on an open file, as standard output, that stays the
-// caller's.
+// Wrap returns an output to an open file, such as standard output. Closing the
+// output leaves f open.
 func Wrap(f *os.File, name string) *File { return &File{f: f, path: name, borrowed: true} }
 
-// Path returns the name of the file.
+// Path returns the path of the file.
 func (o *File) Path() string { return o.path }
 
 // Size returns the number of bytes written.
 func (o *File) Size() int64 { return o.size }
 
-// Regular says whether it is a regular file that Create or CreateNumbered made.
+// Regular reports whether the output is a regular file that Create or
+// CreateNumbered made.
 func (o *File) Regular() bool { return o.regular }
 
-// Write implements io.Writer. After a failed write to a regular file the part
-// that did get through is taken back.
+// Write implements io.Writer. After a failed write to a regular file, it
+// truncates the file to the last successful write.
 func (o *File) Write(p []byte) (int, error) {
 	n, err := o.f.Write(p)
 	if err == nil {
@@ -119,7 +120,7 @@ func (o *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// cause returns what an error of a file is without the file's name.
+// cause returns an error of a file without the file's name.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -127,7 +128,7 @@ func cause(err error) error {
 	return err
 }
 
-// Close closes the file unless it was given to Wrap.
+// Close closes the file unless it came from Wrap.
 func (o *File) Close() error {
 	if o.borrowed {
 		return nil
@@ -141,7 +142,7 @@ func (o *File) Close() error {
 	return nil
 }
 
-// Discard closes and, if it was created here, removes the file.
+// Discard closes the file and, if it was created here, removes it.
 func (o *File) Discard() error {
 	var err error
 	if o.dir != nil {

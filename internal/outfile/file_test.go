@@ -10,8 +10,9 @@ import (
 	"rtrace-bpf/internal/outfile"
 )
 
-// swapped moves the folder of a file away and puts another one in its place, in
-// which a file has the same name. It returns where the first file is now.
+// swapped moves the folder of a file away and puts another folder in its place,
+// which contains a file with the same name. It returns the new path of the
+// first file.
 func swapped(t *testing.T, path string) string {
 	t.Helper()
 	dir, name := filepath.Split(filepath.Clean(path))
@@ -32,7 +33,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// Who can rename the folder cannot make us remove another file.
+// A user who can rename the folder cannot make us remove another file.
 func TestDiscardStaysInItsFolder(t *testing.T) {
 	dir := folder(t)
 	o, err := outfile.CreateNumbered(dir, "trace", ".x")
@@ -54,7 +55,7 @@ func TestDiscardStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// Names that are taken, be it by links that lead nowhere, are passed over.
+// Existing names, including links that lead nowhere, are skipped.
 func TestNumbers(t *testing.T) {
 	dir := folder(t)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "t-0"), nil, 0o600), os.Symlink("missing", filepath.Join(dir, "t-1"))); err != nil {
@@ -78,7 +79,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A message names the file once.
+// A message contains the name of the file once.
 func TestMessages(t *testing.T) {
 	path := filepath.Join(folder(t), "out")
 	o, err := outfile.Create(t.Context(), path, nil)

@@ -1,6 +1,5 @@
-// Package printable makes texts of unknown origin safe for a terminal: names of
-// processes, files and functions may hold whatever their makers liked, also
-// sequences that make a terminal do things.
+// Package printable makes texts of unknown origin safe to print on a terminal.
+// Names of processes, files and functions may contain control sequences.
 package printable
 
 import (
@@ -11,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns s with everything replaced that is no visible text, line ends
-// included: the bytes as \x1b, characters as \u009b. What is visible stays.
+// Name returns s with all invisible characters replaced, including line breaks:
+// single bytes as \x1b, other characters as \u009b.
 func Name(s string) string { return replace(s, "") }
 
-// Text does what Name does, but keeps line ends and tabs.
+// Text is like Name, but keeps line breaks and tabs.
 func Text(s string) string { return replace(s, "\n\t") }
 
 func replace(s, keep string) string {
@@ -38,8 +37,8 @@ func replace(s, keep string) string {
 	return out.String()
 }
 
-// hidden says whether r is a control character, one that changes the direction
-// of text or breaks lines, or stands for a byte that is no text.
+// hidden reports whether r is a control character, changes the direction of
+// text, breaks lines, or stands for a byte that is not text.
 func hidden(r rune, keep string) bool {
 	switch {
 	case r >= ' ' && r < 0x7f:
@@ -51,11 +50,11 @@ func hidden(r rune, keep string) bool {
 		r >= 0x200e && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Writer passes on text, made safe. A character that is cut by the end of a
-// Write counts as bytes that are no text.
+// Writer is an io.Writer that makes text safe. A character that is split
+// between two Writes counts as bytes that are not text.
 type Writer struct{ to io.Writer }
 
-// NewWriter returns a writer that writes to another one.
+// NewWriter returns a Writer that writes to another writer.
 func NewWriter(to io.Writer) *Writer { return &Writer{to} }
 
 // Write implements io.Writer.

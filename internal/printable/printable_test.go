@@ -46,7 +46,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whatever comes in, no control character comes out, and what has none stays.
+// For any input the output has no control characters, and visible text does not
+// change.
 func FuzzText(f *testing.F) {
 	f.Add("\x1b[31m\u009b\x9bx")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -6,9 +6,9 @@ import (
 	"rtrace-bpf/internal/replay"
 )
 
-// BenchmarkReplay tells what a call costs in a replay: with a malloc that does
-// nothing, which is the replay's own share, and with the C library's. In pairs a
-// processor foresees what comes next, in a random order it does not.
+// BenchmarkReplay measures the cost of a call in a replay: with a malloc that
+// does nothing, which is the replay's own share, and with the C library's. The
+// processor predicts calls in pairs, but not in random order.
 func BenchmarkReplay(b *testing.B) {
 	pairs := newMaker()
 	for range 100_000 {
@@ -37,7 +37,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// mallocsOnly makes all allocations calls of malloc.
+// mallocsOnly turns all allocations into calls of malloc.
 func mallocsOnly(m *maker) *maker {
 	for _, r := range m.records {
 		if r.Call.Function != "free" && r.Call.Function != "realloc" {

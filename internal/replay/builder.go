@@ -10,59 +10,60 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Order says what order the calls of different threads have in a replay.
+// Order defines the order of the calls of different threads in a replay.
 type Order uint8
 
 // The orders.
 const (
-	OrderDependencies Order = iota // only what a block's history demands
-	OrderTrace                     // that of the trace; the time is that of taking turns then
+	OrderDependencies Order = iota // only as required by the history of each block
+	OrderTrace                     // that of the trace; most of the time then goes into waiting
 )
 
-// What a trace may not have too much of.
+// Limits of a trace.
 const (
-	maxThreads = 4096       // with calls to make, at the same time
+	maxThreads = 4096       // with calls, at the same time
 	maxSlots   = numberMask // live blocks
-	// addressSpace is more than any allocation that succeeds has.
+	// addressSpace is larger than any successful allocation.
 	addressSpace = 1 << 48
 )
 
-// ErrNoCalls says that a trace has nothing to replay.
-var ErrNoCalls = errors.New("no calls of malloc and its kin")
+// ErrNoCalls reports that a trace has nothing to replay.
+var ErrNoCalls = errors.New("no calls of malloc or related functions")
 
-// Stats say what a program is made of and what of the trace it leaves out.
+// Stats holds figures of a program and of the calls of the trace that it leaves
+// out.
 type Stats struct {
-	Calls       uint64 `json:"calls"`          // that are replayed, AddedFrees included
-	Threads     int    `json:"traced_threads"` // that made them
-	Lanes       int    `json:"threads"`        // of the replay
+	Calls       uint64 `json:"calls"`          // replayed, including AddedFrees
+	Threads     int    `json:"traced_threads"` // with such calls
+	Lanes       int    `json:"threads"`        // threads of the replay
 	Slots       int    `json:"slots"`
 	PeakBlocks  uint64 `json:"peak_blocks"` // live at once, in the trace's order
-	PeakBytes   uint64 `json:"peak_bytes"`  // live at once, as the program asked for them
+	PeakBytes   uint64 `json:"peak_bytes"`  // live at once, as requested by the program
 	LeftBlocks  uint64 `json:"left_blocks"` // live at the end
 	LeftBytes   uint64 `json:"left_bytes"`
-	Unmatched   uint64 `json:"unmatched_frees"` // frees of blocks that the trace does not allocate: left out
-	Adopted     uint64 `json:"adopted_moves"`   // moves of such blocks: replayed as allocations
-	Processes   uint64 `json:"other_processes"` // calls of all processes but the first: left out
-	AddedFrees  uint64 `json:"added_frees"`     // of blocks that ended without one: address in use again, exec
-	Other       uint64 `json:"other_calls"`     // of other resources, or without a block: left out
-	LostEvents  uint64 `json:"lost_events"`     // that the trace says are missing
+	Unmatched   uint64 `json:"unmatched_frees"` // frees of blocks whose allocation is not in the trace; left out
+	Adopted     uint64 `json:"adopted_moves"`   // moves of such blocks; replayed as allocations
+	Processes   uint64 `json:"other_processes"` // calls of all processes but the first; left out
+	AddedFrees  uint64 `json:"added_frees"`     // for blocks that ended without a free: address allocated again, exec
+	Other       uint64 `json:"other_calls"`     // of other resources, or without a block; left out
+	LostEvents  uint64 `json:"lost_events"`     // that the trace lacks, as it records itself
 	Waits       uint64 `json:"waits"`           // for another thread
-	ProgramSize uint64 `json:"program_bytes"`   // memory that the replay needs beside the blocks
+	ProgramSize uint64 `json:"program_bytes"`   // memory of the replay in addition to the blocks
 }
 
-// Builder is a trace.Writer that makes a Program. It takes 8 bytes for each call
-// and about 80 for each block that is live at a time.
+// Builder is a trace.Writer that builds a Program. It takes 8 bytes for each
+// call and about 80 for each block that is live at a time.
 type Builder struct {
 	order    Order
 	stats    Stats
 	threads  []*thread
-	byID     map[uint64]uint32 // of threads that did not end
+	byID     map[uint64]uint32 // threads that have not ended
 	blocks   *live.Table       // the value is the slot
 	slots    slots
 	skipped  map[uint32]bool // resources that are not memory
 	process  process
-	calls    uint64 // that got a thread
-	recent   bool   // lastID and last are set
+	calls    uint64 // assigned to a thread
+	recent   bool   // whether lastID and last are set
 	lastID   uint64 // of the thread of the last call
 	last     uint32
 	lastWord struct{ thread, at uint32 } // of the last call
@@ -82,8 +83,8 @@ func (b *Builder) Flush() error { return b.err }
 // Close implements trace.Writer.
 func (b *Builder) Close() error { return b.err }
 
-// WriteRecord implements trace.Writer. It fails when the trace is beyond what a
-// program can hold.
+// WriteRecord implements trace.Writer. It fails if the trace exceeds a limit of
+// programs.
 func (b *Builder) WriteRecord(r *trace.Record) error {
 	switch r.Kind {
 	case trace.KindCall:
@@ -128,7 +129,7 @@ func (b *Builder) call(r *trace.Record) {
 	}
 }
 
-// move takes a realloc. Its slot stays the same.
+// move adds a realloc. The block stays in its slot.
 func (b *Builder) move(t uint32, c *trace.Call) {
 	old, ok := b.blocks.Remove(0, c.OldID)
 	if !ok {
@@ -149,8 +150,8 @@ func (b *Builder) alloc(t uint32, c *trace.Call, how code) {
 	b.place(t, b.take(t), c, how)
 }
 
-// replace frees the block at an address that is about to be allocated: its free
-// is missing.
+// replace frees the block at an address that is about to be allocated. The
+// trace lacks its free.
 func (b *Builder) replace(t uint32, id uint64) {
 	if e, ok := b.blocks.Remove(0, id); ok {
 		b.stats.AddedFrees++
@@ -158,7 +159,7 @@ func (b *Builder) replace(t uint32, id uint64) {
 	}
 }
 
-// place adds the call that puts a block into a slot.
+// place adds the call that allocates a block into a slot.
 func (b *Builder) place(t, n uint32, c *trace.Call, how code) {
 	b.blocks.Insert(0, c.ID, c.Size, uint64(n))
 	b.stats.PeakBytes = max(b.stats.PeakBytes, b.blocks.Bytes())
@@ -178,8 +179,9 @@ func (b *Builder) end(t, n uint32) {
 	b.slots.push(&b.slots.free, all, n)
 }
 
-// take returns a slot for a new block: the one that the thread freed last, else a
-// new one, else the one that was free for longest.
+// take returns a slot for a new block: the one that the thread freed last,
+// otherwise a new one, otherwise the one that has been free for the longest
+// time.
 func (b *Builder) take(t uint32) uint32 {
 	mine := &b.threads[t].free
 	if mine.newest != 0 {
@@ -227,8 +229,8 @@ func (b *Builder) emit(t, n uint32, how code, size uint64) {
 	w.add(size)
 }
 
-// wait makes thread t wait for a word of another one, unless it knows already
-// that this is done.
+// wait makes thread t wait until another one has done the word at the given
+// index, unless t knows already that it has.
 func (b *Builder) wait(t, other, at uint32) {
 	if t == other || b.err != nil {
 		return
@@ -246,7 +248,7 @@ func (b *Builder) wait(t, other, at uint32) {
 	b.stats.Waits++
 }
 
-// exec frees all blocks: the kernel took them away.
+// exec frees all blocks, because the kernel released their memory.
 func (b *Builder) exec(r *trace.Record) {
 	if b.blocks.Len() == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// program builds what records ask for.
+// program builds the program of some records.
 func program(t testing.TB, order replay.Order, records []*trace.Record) *replay.Program {
 	t.Helper()
 	b := replay.NewBuilder(order)
@@ -52,14 +52,14 @@ func file(t testing.TB, p *replay.Program) []uint64 {
 	return words
 }
 
-// Whatever the threads' turns, a replay makes the calls of the trace on the right
-// blocks, and never waits for ever.
+// For any turns of the threads, a replay makes the calls of the trace on the
+// right blocks and does not deadlock.
 func TestRandomTurns(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		threads, most := 1+r.IntN(6), 1+r.IntN(60)
 		calls := 4000
-		if seed%4 == 0 { // beyond the slack slots are taken over
+		if seed%4 == 0 { // beyond the slack, slots are taken over
 			threads, most, calls = 2+r.IntN(2), 3000, 30_000
 		}
 		m := random(seed, threads, calls, most)
@@ -89,8 +89,8 @@ func TestRandomTurns(t *testing.T) {
 	}
 }
 
-// Whatever a trace says, however wrong, the program is sound: no slot has two
-// blocks, none is freed twice, and it ends.
+// For any trace, however wrong, the program is sound: no slot holds two blocks,
+// none is freed twice, and it ends.
 func TestRandomRecords(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -124,8 +124,9 @@ func TestRandomRecords(t *testing.T) {
 	}
 }
 
-// One thread allocates and another frees: the slots stay few although the first
-// never frees, and the first cannot run ahead of the second without end.
+// One thread allocates and another frees: there are few slots although the
+// first never frees, and the first cannot get ahead of the second without
+// limit.
 func TestProducer(t *testing.T) {
 	m := newMaker()
 	for i := range 20_000 {
@@ -146,8 +147,8 @@ func TestProducer(t *testing.T) {
 	compare(t, run.calls, m.calls)
 }
 
-// Threads that come and go share the threads of the replay, but never the main
-// thread's, and two that live at once never share one.
+// Short-lived threads share the threads of the replay, but not with the main
+// thread, and threads that live at the same time do not share one.
 func TestLanes(t *testing.T) {
 	m := newMaker()
 	m.alloc(3, "malloc", 0x1000, 1) // makes the first call; the main thread is 0
@@ -182,7 +183,7 @@ func TestLanes(t *testing.T) {
 	}
 	for lane := range 5 {
 		if n := len(slices.DeleteFunc(slices.Clone(sizes[1+lane]), func(n uint64) bool { return n != 4 })); n != 1 {
-			t.Errorf("thread %d has %d of those that live at once", 1+lane, n)
+			t.Errorf("thread %d has %d of the threads that live at once", 1+lane, n)
 		}
 	}
 }
@@ -206,7 +207,7 @@ func TestThreadLimit(t *testing.T) {
 	}
 }
 
-// What a trace may hold beside calls in pairs.
+// Other contents of traces than pairs of calls.
 func TestOddities(t *testing.T) {
 	const tid = mainTID
 	alloc := func(id, size uint64, function string, args ...trace.Arg) *trace.Record {
@@ -333,7 +334,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Of several processes the first that makes a call is replayed.
+// Of several processes, the first that makes a call is replayed.
 func TestProcesses(t *testing.T) {
 	alloc := func(pid int32, id uint64) *trace.Record {
 		return &trace.Record{Kind: trace.KindCall, PID: pid, TID: pid, Call: trace.Call{Op: trace.OpAlloc, ID: id, Size: 1}}
@@ -368,7 +369,7 @@ func TestNoCalls(t *testing.T) {
 	}
 }
 
-// Threads of mpatrol's files have no ids of the kernel.
+// Threads in mpatrol's files have no kernel IDs.
 func TestOwnThreadIDs(t *testing.T) {
 	m := newMaker()
 	for i := range 3 {
@@ -385,7 +386,7 @@ func TestOwnThreadIDs(t *testing.T) {
 	}
 }
 
-// Formats may call a thread by any number.
+// Formats may identify a thread by any number.
 func TestThreadNumbers(t *testing.T) {
 	for _, ids := range [][]uint64{{math.MaxUint64, 0, math.MaxUint64, 1, math.MaxUint64}, {0, math.MaxUint64, 1, 0, 1}} {
 		var records []*trace.Record
@@ -401,7 +402,7 @@ func TestThreadNumbers(t *testing.T) {
 	}
 }
 
-// Adding a call takes no allocation of its own: what there is is for words.
+// Adding a call allocates no memory of its own; all allocations are for words.
 func TestBuilderAllocations(t *testing.T) {
 	m := random(1, 2, 20_000, 100)
 	b := replay.NewBuilder(replay.OrderDependencies)

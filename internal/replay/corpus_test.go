@@ -12,7 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// What a program is made of is what mpatrol's own mptrace counts in its files.
+// The figures of a program agree with those of mpatrol's own mptrace for its
+// files.
 func TestCorpus(t *testing.T) {
 	const dir = "../../testdata/corpus/mpatrol/real"
 	files, err := filepath.Glob(filepath.Join(dir, "*.trace"))
@@ -21,7 +22,7 @@ func TestCorpus(t *testing.T) {
 	}
 	for _, file := range files {
 		var stats []byte
-		for _, tool := range []string{"fixed64", "asis64", "asis32"} { // the first one can read all
+		for _, tool := range []string{"fixed64", "asis64", "asis32"} { // the first one can read all files
 			text, err := os.ReadFile(strings.TrimSuffix(file, ".trace") + "." + tool + ".stats.txt")
 			if err == nil && strings.Contains(string(text), "peak:") {
 				stats = text

@@ -1,25 +1,26 @@
-// Package replay makes the calls of a trace once more, with another malloc: a
-// [Builder] turns the calls into a [Program] for each thread, [Prepare] compiles
-// the C program that runs these (program/replay.c) and [Runner.Run] runs it with
-// a malloc library of choice.
+// Package replay repeats the calls of a trace with another malloc: a [Builder]
+// turns the calls into a [Program], [Prepare] compiles the C program that runs
+// it (program/replay.c), and [Runner.Run] runs that with a given malloc
+// library.
 //
 // # What is replayed
 //
-// Calls of the memory resource by the first process that makes one. Each traced thread makes its calls in their
-// order. A call on a block waits until the block's last allocation or move by
-// another thread is done; there is no other order between threads, unless
-// [OrderTrace] asks for that of the trace. Blocks are kept in slots. A slot is used
-// again first by the thread that freed its block, which needs no waiting. There
-// are as many slots as blocks were live at the peak, and some for each thread
-// (slackPerThread); when these do not suffice, the slot that was free for longest
-// is taken over, once its free is done. So a thread cannot run ahead of the others
-// without end, and no wait is for something that is later in the trace: there are
-// no deadlocks.
+// The replay makes the calls of the memory resource by the first process that
+// makes one. Each traced thread makes its calls in their order. A call on a
+// block waits until the block's last allocation or move by another thread is
+// done; there is no other order between threads, unless [OrderTrace] requests
+// that of the trace. Blocks are kept in slots. A freed slot is first reused by
+// the thread that freed its block, which requires no waiting. There are as many
+// slots as blocks were live at the peak, and some more for each thread
+// (slackPerThread). If these do not suffice, a thread takes over the slot that
+// has been free for the longest time, once its free is done. So a thread cannot
+// get ahead of the others without limit, and no thread waits for something that
+// is later in the trace: there are no deadlocks.
 //
 // # The program's file
 //
-// It is private to this package and the C program of the same version. All
-// numbers are 64 bit and little-endian:
+// The format is private to this package and the C program of the same version.
+// All numbers are 64 bit and little-endian:
 //
 //	magic "rtreplay", version, number of threads, number of slots
 //	for each thread: the number of its words
@@ -36,5 +37,5 @@
 //	MEMALIGN, POSIX_MEMALIGN, ALIGNED_ALLOC
 //	                 VALUE bytes; one more word is the alignment
 //
-// A size of 2^32-1 or more is in a word of its own behind such a word, and VALUE is 2^32-1.
+// For a size of 2^32-1 or more, VALUE is 2^32-1 and the next word is the size.
 package replay

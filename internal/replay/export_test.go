@@ -1,11 +1,11 @@
 package replay
 
-// For the tests: FindMalloc with the folders of libraries given, and the reading
-// of what the C program prints.
+// FindMalloc with given library folders, and the parser of the C program's
+// output, for tests.
 var (
 	FindMallocIn = findMalloc
 	ParseRun     = parseRun
 )
 
-// Files are the C program and the program's file.
+// Files returns the paths of the C program and the program's file.
 func (r *Runner) Files() (binary, program string) { return r.binary, r.program }

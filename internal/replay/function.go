@@ -8,7 +8,7 @@ import (
 )
 
 // functions maps the names of traced functions to the calls that replay their
-// allocations; what is not here is replayed as malloc.
+// allocations. All others are replayed as malloc.
 var functions = map[string]code{
 	"calloc":         codeCalloc,
 	"realloc":        codeRealloc,
@@ -27,16 +27,16 @@ func codeOfFunction(name string) code {
 	return codeMalloc
 }
 
-// Alignments of blocks.
+// Alignments of blocks, in bytes.
 const (
-	leastAlignment = 8       // that posix_memalign takes
-	mostAlignment  = 1 << 30 // that is believed
+	leastAlignment = 8       // smallest that posix_memalign accepts
+	mostAlignment  = 1 << 30 // largest that is used
 	pageAlignment  = 4096    // of valloc and pvalloc
-	lineAlignment  = 64      // where the trace has none: a cache line, the usual reason
+	lineAlignment  = 64      // if the trace has none: a cache line, the usual reason
 )
 
-// alignment returns the alignment of a block: the recorded argument, else one
-// cache line, or less if the block's address was aligned to less.
+// alignment returns the alignment of a block: the recorded argument or, without
+// one, a cache line, or less if the block's address was aligned to less.
 func alignment(c *trace.Call) uint64 {
 	if c.Function == "valloc" || c.Function == "pvalloc" {
 		return pageAlignment

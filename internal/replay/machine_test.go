@@ -9,13 +9,13 @@ import (
 	"rtrace-bpf/internal/replay"
 )
 
-// machine runs a program's file as its description says, one word of any thread
-// at a time, and keeps account of each slot.
+// machine runs a program's file as its documentation specifies, one word of any
+// thread at a time, and tracks the contents of each slot.
 type machine struct {
 	t      testing.TB
 	lanes  [][]uint64
 	at     []int
-	told   []int // progress that others may see
+	shown  []int // progress that other threads may see
 	blocks []int // of each slot, 0 for none
 	made   int
 	calls  []call
@@ -37,13 +37,13 @@ func load(t testing.TB, p *replay.Program) *machine {
 		words = words[n:]
 	}
 	if len(words) != 0 {
-		t.Fatalf("%d words too many", len(words))
+		t.Fatalf("%d words are left", len(words))
 	}
-	m.at, m.told = make([]int, len(m.lanes)), make([]int, len(m.lanes))
+	m.at, m.shown = make([]int, len(m.lanes)), make([]int, len(m.lanes))
 	return m
 }
 
-// step does one word of a thread; it says whether it could.
+// step runs one word of a thread. It returns false if the thread must wait.
 func (m *machine) step(lane int) bool {
 	m.t.Helper()
 	words := m.lanes[lane]
@@ -62,7 +62,7 @@ func (m *machine) step(lane int) bool {
 		m.at[lane] = next
 		return true
 	case "wait":
-		if m.told[number] < int(value) {
+		if m.shown[number] < int(value) {
 			return false
 		}
 		m.at[lane] = next
@@ -81,11 +81,11 @@ func (m *machine) step(lane int) bool {
 		fallthrough
 	case "malloc", "calloc":
 		if *slot != 0 {
-			m.t.Fatalf("thread %d word %d: %s into slot %d, where block %d is", lane, m.at[lane], c.function, number, *slot)
+			m.t.Fatalf("thread %d word %d: %s into slot %d, which holds block %d", lane, m.at[lane], c.function, number, *slot)
 		}
 	case "free":
 		if *slot == 0 {
-			m.t.Fatalf("thread %d word %d: free of slot %d, where nothing is", lane, m.at[lane], number)
+			m.t.Fatalf("thread %d word %d: free of slot %d, which is empty", lane, m.at[lane], number)
 		}
 	}
 	if c.old = *slot; c.function != "free" {
@@ -96,13 +96,13 @@ func (m *machine) step(lane int) bool {
 	m.calls = append(m.calls, c)
 	m.at[lane] = next
 	if w>>4&1 != 0 {
-		m.told[lane] = next
+		m.shown[lane] = next
 	}
 	return true
 }
 
-// run does all words, threads in random turns. A thread may go on for long, as it
-// does when others get no processor.
+// run runs all words, with threads in random turns. A thread may run for a long
+// time, as it does when others get no processor.
 func (m *machine) run(r *rand.Rand) {
 	m.t.Helper()
 	for left := true; left; {
@@ -120,15 +120,15 @@ func (m *machine) run(r *rand.Rand) {
 	}
 }
 
-// compare checks that calls are those of want: per thread in order, with the same
-// arguments and the same blocks. Numbers of blocks differ.
+// compare checks that calls equal those of want: in order per thread, with the
+// same arguments and the same blocks. Numbers of blocks may differ.
 func compare(t testing.TB, got, want []call) {
 	t.Helper()
 	threads := 0
 	for _, c := range slices.Concat(got, want) {
 		threads = max(threads, c.thread+1)
 	}
-	names := map[int]int{0: 0} // of want's blocks in got
+	names := map[int]int{0: 0} // numbers in got of want's blocks
 	pairs := make([][2][]call, threads)
 	for _, c := range got {
 		pairs[c.thread][0] = append(pairs[c.thread][0], c)

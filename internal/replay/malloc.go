@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// CLibrary is the name of the malloc that is there without another one.
+// CLibrary is the name of the C library's malloc.
 const CLibrary = "glibc"
 
 // Malloc is a malloc to replay with.
 type Malloc struct {
-	Name string // as tables show it
-	Path string // of the library to preload; none for the C library
+	Name string // for tables
+	Path string // library to preload; empty for the C library
 }
 
-// library is a malloc library that is known by name.
+// library is a known malloc library.
 type library struct {
 	name    string
-	sonames []string // the best first
+	sonames []string // in order of preference
 	debian  string   // package
 }
 
@@ -31,13 +31,13 @@ var libraries = []library{
 	{"mimalloc", []string{"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so"}, "libmimalloc2.0"},
 }
 
-// triples name the folders of Debian's libraries by GOARCH.
+// triples holds Debian's names of library folders by GOARCH.
 var triples = map[string]string{
 	"386": "i386-linux-gnu", "amd64": "x86_64-linux-gnu", "arm": "arm-linux-gnueabihf", "arm64": "aarch64-linux-gnu",
 	"ppc64le": "powerpc64le-linux-gnu", "riscv64": "riscv64-linux-gnu", "s390x": "s390x-linux-gnu",
 }
 
-// libraryDirs are where libraries are looked for.
+// libraryDirs returns the folders that are searched for libraries.
 func libraryDirs() []string {
 	dirs := []string{"/usr/local/lib", "/usr/local/lib64", "/usr/lib64", "/lib64", "/usr/lib", "/lib"}
 	if t, ok := triples[runtime.GOARCH]; ok {
@@ -59,8 +59,8 @@ func (l *library) find(dirs []string) string {
 	return ""
 }
 
-// FindMalloc returns the malloc of a name ("glibc", "jemalloc", "tcmalloc",
-// "mimalloc") or of a path, which has a slash or ends in .so.
+// FindMalloc returns the malloc with a name ("glibc", "jemalloc", "tcmalloc",
+// "mimalloc") or a path, which contains a slash or ends in .so.
 func FindMalloc(name string) (Malloc, error) { return findMalloc(name, libraryDirs()) }
 
 func findMalloc(name string, dirs []string) (Malloc, error) {
@@ -72,12 +72,12 @@ func findMalloc(name string, dirs []string) (Malloc, error) {
 	}
 	i := slices.IndexFunc(libraries, func(l library) bool { return l.name == name })
 	if i < 0 {
-		return Malloc{}, fmt.Errorf("unknown malloc %q: known are %s, and paths of libraries", name, strings.Join(MallocNames(), ", "))
+		return Malloc{}, fmt.Errorf("unknown malloc %q: use %s, or the path of a library", name, strings.Join(MallocNames(), ", "))
 	}
 	l := &libraries[i]
 	path := l.find(dirs)
 	if path == "" {
-		return Malloc{}, fmt.Errorf("%s is not installed: no %s in the folders of libraries (Debian has it in package %s)", name, l.sonames[0], l.debian)
+		return Malloc{}, fmt.Errorf("%s is not installed: %s was not found (Debian package: %s)", name, l.sonames[0], l.debian)
 	}
 	return Malloc{name, path}, nil
 }
@@ -88,19 +88,19 @@ func mallocFile(path string) (Malloc, error) {
 		return Malloc{}, fmt.Errorf("looking for the malloc library: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return Malloc{}, fmt.Errorf("malloc library %s is no file", path)
+		return Malloc{}, fmt.Errorf("malloc library %s is not a regular file", path)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return Malloc{}, fmt.Errorf("malloc library %s: %w", path, err)
 	}
 	if strings.ContainsAny(abs, " \t\n:") {
-		return Malloc{}, fmt.Errorf("malloc library %s cannot be preloaded: its path has a blank or a colon", abs)
+		return Malloc{}, fmt.Errorf("malloc library %s cannot be preloaded: its path contains a blank or a colon", abs)
 	}
 	return Malloc{filepath.Base(path), abs}, nil
 }
 
-// MallocNames are the names that FindMalloc knows.
+// MallocNames returns the names that FindMalloc knows.
 func MallocNames() []string {
 	names := []string{CLibrary}
 	for i := range libraries {
@@ -109,8 +109,8 @@ func MallocNames() []string {
 	return names
 }
 
-// Installed returns the C library's malloc and those of the known ones that are
-// installed.
+// Installed returns the C library's malloc and the known malloc libraries that
+// are installed.
 func Installed() []Malloc {
 	var found []Malloc
 	for _, name := range MallocNames() {
@@ -121,21 +121,22 @@ func Installed() []Malloc {
 	return found
 }
 
-// servedBy checks that the calls of a run went to the malloc that was asked for.
+// servedBy checks that the calls of a run went to m. path is the file whose
+// malloc served them.
 func (m *Malloc) servedBy(path string) error {
 	if m.Path == "" {
 		base := filepath.Base(path)
 		if strings.HasPrefix(base, "libc.") || strings.HasPrefix(base, "libc-") || strings.HasPrefix(base, "ld-musl-") {
 			return nil
 		}
-		return fmt.Errorf("malloc is of %s although nothing was preloaded: /etc/ld.so.preload may name it", path)
+		return fmt.Errorf("malloc is from %s although nothing was preloaded: check /etc/ld.so.preload", path)
 	}
 	want, err := os.Stat(m.Path)
 	if err != nil {
 		return err
 	}
 	if got, err := os.Stat(path); err != nil || !os.SameFile(want, got) {
-		return fmt.Errorf("malloc is of %s, not of %s", path, m.Path)
+		return fmt.Errorf("malloc is from %s, not from %s", path, m.Path)
 	}
 	return nil
 }

@@ -27,15 +27,15 @@ func TestFindMalloc(t *testing.T) {
 		{"glibc", "", ""},
 		{"jemalloc", filepath.Join(second, "libjemalloc.so.2"), ""},
 		{"tcmalloc", filepath.Join(first, "libtcmalloc.so.4"), ""},
-		{"mimalloc", "", "mimalloc is not installed: no libmimalloc.so.3 in the folders of libraries (Debian has it in package libmimalloc2.0)"},
-		{"hoard", "", `unknown malloc "hoard": known are glibc, jemalloc, tcmalloc, mimalloc, and paths of libraries`},
+		{"mimalloc", "", "mimalloc is not installed: libmimalloc.so.3 was not found (Debian package: libmimalloc2.0)"},
+		{"hoard", "", `unknown malloc "hoard": use glibc, jemalloc, tcmalloc, mimalloc, or the path of a library`},
 		{"own.so", filepath.Join(first, "own.so"), ""},
 		{"./own.so", filepath.Join(first, "own.so"), ""},
 		{filepath.Join(first, "own.so"), filepath.Join(first, "own.so"), ""},
 		{"./libjemalloc.so.1", filepath.Join(first, "libjemalloc.so.1"), ""},
 		{"./none.so", "", "looking for the malloc library: stat ./none.so: no such file or directory"},
-		{"./a b.so", "", "cannot be preloaded: its path has a blank or a colon"},
-		{first + "/", "", "is no file"},
+		{"./a b.so", "", "cannot be preloaded: its path contains a blank or a colon"},
+		{first + "/", "", "is not a regular file"},
 	} {
 		m, err := replay.FindMallocIn(tt.name, []string{first, second})
 		if tt.err != "" {
@@ -57,7 +57,7 @@ func TestFindMalloc(t *testing.T) {
 	}
 }
 
-// resolved is a path without links: a temporary folder may be one.
+// resolved returns a path without links, because a temporary folder may be one.
 func resolved(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p

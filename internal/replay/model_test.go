@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// call is what a replay must do with one call of a trace: the function, the block
+// call is the expected replay of one call of a trace: the function, the block
 // that ends and the one that begins (their numbers in the trace, 0 for none).
 type call struct {
 	thread   int // 0 is the main thread
@@ -18,12 +18,13 @@ type call struct {
 	align    uint64
 }
 
-// maker makes a trace and, without the package under test, what its replay must do.
+// maker builds a trace and, without the package under test, the expected
+// replay.
 type maker struct {
 	records []*trace.Record
 	calls   []call
 	blocks  int
-	address map[uint64]int // of live blocks: number
+	address map[uint64]int // numbers of live blocks
 	live    []uint64
 }
 
@@ -73,7 +74,7 @@ func (m *maker) move(thread int, from, to, size uint64) {
 	m.live = append(m.live, to)
 }
 
-// unused returns an address at which nothing is live, aligned to 4096.
+// unused returns an unused address, aligned to 4096.
 func (m *maker) unused(r *rand.Rand) uint64 {
 	for {
 		id := (1 + r.Uint64N(4096)) << 12
@@ -83,10 +84,11 @@ func (m *maker) unused(r *rand.Rand) uint64 {
 	}
 }
 
-// random makes a trace of many calls of some threads. In turn there are about most
-// blocks live and an eighth of that, and one thread makes most of the calls, so that
-// blocks and their places go from thread to thread. Each thread makes its first call,
-// in order, at the start and its last at the end: none can take the place of another.
+// random builds a trace of many calls of some threads. The number of live
+// blocks alternates between about most and an eighth of that, and one thread
+// makes most of the calls, so that blocks and slots move between threads. Each
+// thread makes its first call, in order, at the start and its last at the end,
+// so none can take the place of another.
 func random(seed uint64, threads, calls, most int) *maker {
 	m := newMaker()
 	r := rand.New(rand.NewPCG(seed, 1))

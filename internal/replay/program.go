@@ -9,17 +9,17 @@ import (
 	"math"
 )
 
-// Program is what a replay does.
+// Program is the calls of a replay.
 type Program struct {
 	Stats Stats
 
 	threads []*thread
 	lanes   [][]*thread
-	words   []uint64 // of each lane, END included
+	words   []uint64 // number of words of each lane, including END
 }
 
-// Program returns the program of all that was written. The Builder is of no use
-// any more.
+// Program returns the program of all records written so far. The Builder cannot
+// be used afterwards.
 func (b *Builder) Program() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -43,10 +43,11 @@ func (b *Builder) Program() (*Program, error) {
 	return p, nil
 }
 
-// layOut gives the traced threads to those of the replay. The first of these, its
-// main thread, has the main thread of the trace, or if that is not known or makes no
-// calls, the one that made the first call. Each other one has a traced thread until that has made
-// its last call, then another.
+// layOut assigns the traced threads to the threads of the replay (lanes). The
+// first lane, the main thread, gets the main thread of the trace or, if that is
+// unknown or makes no calls, the thread that made the first call. Each other
+// lane gets a traced thread and, after the last call of that thread, another
+// one.
 func (p *Program) layOut() error {
 	first := p.threads[0]
 	for _, t := range p.threads {
@@ -87,13 +88,14 @@ func (p *Program) layOut() error {
 	return nil
 }
 
-// end is when a thread of the replay is free for another traced thread.
+// end is the number of the call after which a lane is free for another traced
+// thread.
 type end struct {
 	last uint64
 	lane uint32
 }
 
-// ends is a heap: the first is free first.
+// ends is a heap; the first lane is free first.
 type ends []end
 
 func (e ends) Len() int           { return len(e) }
@@ -117,11 +119,11 @@ func (p *Program) Write(to io.Writer) error {
 		}
 		w.words(word(codeEnd, 0, 0))
 	}
-	return w.Flush() // tells the first error
+	return w.Flush() // returns the first error
 }
 
-// writeThread writes a thread's words. Where it waits for a thread, the file has
-// the thread of the replay and the place there.
+// writeThread writes the words of a thread. It converts the threads and
+// positions that the thread waits for to lanes and positions in these.
 func (p *Program) writeThread(w *wordWriter, t *thread) {
 	skip := 0
 	for _, chunk := range t.words.chunks {
@@ -146,6 +148,6 @@ func (w *wordWriter) words(words ...uint64) {
 	for _, x := range words {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], x)
-		_, _ = w.Write(b[:]) // Flush tells
+		_, _ = w.Write(b[:]) // Flush returns the error
 	}
 }

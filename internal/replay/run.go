@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// Run is what one run took, from the first call of the trace to the last. Sizes
-// are bytes.
+// Run holds the results of one run, from the first call of the trace to the
+// last. Sizes are in bytes.
 type Run struct {
 	Wall    uint64 `json:"wall_ns"`
 	CPU     uint64 `json:"cpu_ns"` // user and system time of all threads
 	Faults  uint64 `json:"minor_faults"`
-	Failed  uint64 `json:"failed_calls"` // that got no memory
-	Live    uint64 `json:"peak_live"`    // most that was live at once, as far as was looked
-	Before  uint64 `json:"rss_before"`   // memory of the process before the first call: the replay's own
-	Peak    uint64 `json:"peak_rss"`     // most memory of the process
-	After   uint64 `json:"rss_after"`    // memory of the process after the last call
-	Library string `json:"library"`      // file whose malloc it was
+	Failed  uint64 `json:"failed_calls"` // that returned no memory
+	Live    uint64 `json:"peak_live"`    // largest live amount, as far as it was sampled
+	Before  uint64 `json:"rss_before"`   // of the process before the first call: the replay's own memory
+	Peak    uint64 `json:"peak_rss"`     // peak of the process
+	After   uint64 `json:"rss_after"`    // of the process after the last call
+	Library string `json:"library"`      // file whose malloc was used
 
 	peakBefore uint64 // differs from Before where the kernel cannot reset it
 }
 
-// Growth is how much memory the calls took at the peak: what the process had more
-// than before the first of them. Where the kernel cannot say, as the process once
-// had more before, it is what was left at the end.
+// Growth returns the memory that the calls took at the peak: the peak of the
+// process minus its memory before the first call. If the process had a higher
+// peak before, the kernel may not know that of the calls; Growth then uses the
+// memory at the end.
 func (r *Run) Growth() uint64 {
 	peak := r.Peak
 	if peak <= r.peakBefore {
@@ -34,7 +35,7 @@ func (r *Run) Growth() uint64 {
 	return peak - min(peak, r.Before)
 }
 
-// parseRun reads what the C program prints.
+// parseRun parses the output of the C program.
 func parseRun(text []byte) (Run, error) {
 	var r Run
 	fields := map[string]*uint64{
@@ -59,14 +60,14 @@ func parseRun(text []byte) (Run, error) {
 		delete(fields, name)
 	}
 	if r.Library == "" || len(fields) > 0 {
-		return Run{}, fmt.Errorf("results are missing in %q", text)
+		return Run{}, fmt.Errorf("incomplete results %q", text)
 	}
 	return r, nil
 }
 
-// Median returns the middle of a figure of all runs, and how far apart the runs
-// of the middle half are, so that a run that was disturbed counts in neither. One
-// run has no spread.
+// Median returns the median of a figure over all runs, and the spread of the
+// middle half of the runs, so that a disturbed run affects neither. The spread
+// of one run is 0.
 func (r *Row) Median(of func(*Run) uint64) (median, spread uint64) {
 	var all []uint64
 	for i := range r.Runs {

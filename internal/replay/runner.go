@@ -15,25 +15,25 @@ import (
 //go:embed program/replay.c program/program.h program/system.h
 var sources embed.FS
 
-// Touch says what a replay writes to the blocks it gets.
+// Touch selects the bytes of its blocks that a replay writes to.
 type Touch string
 
 // The ways to touch.
 const (
-	TouchNone  Touch = "none"  // nothing: what no allocator touches needs no memory
-	TouchFirst Touch = "first" // one byte of each page that a block has bytes of
+	TouchNone  Touch = "none"  // none: only memory that the allocator touches is used
+	TouchFirst Touch = "first" // one byte in each page of a block
 	TouchAll   Touch = "all"   // all bytes
 )
 
-// Runner has a program ready to run.
+// Runner is a program that is ready to run.
 type Runner struct {
 	binary, program string
 }
 
-// What Prepare makes beside the sources.
+// Files that Prepare writes in addition to the sources.
 const binaryName, programName = "replay", "program"
 
-// Files are the names of the files that Prepare writes.
+// Files returns the names of the files that Prepare writes.
 func Files() []string {
 	names := []string{binaryName, programName}
 	files, _ := sources.ReadDir("program") // embedded
@@ -43,8 +43,9 @@ func Files() []string {
 	return names
 }
 
-// Prepare writes the C program's source and the program's file into a folder and
-// compiles. The C compiler is that of the environment variable CC, else cc.
+// Prepare writes the C sources and the program's file into a folder and
+// compiles the sources. The C compiler is that of the environment variable CC,
+// or cc.
 func Prepare(ctx context.Context, dir string, p *Program) (*Runner, error) {
 	if !supported {
 		return nil, errors.New("replays run on Linux only")
@@ -59,10 +60,10 @@ func Prepare(ctx context.Context, dir string, p *Program) (*Runner, error) {
 	}
 	f, err := os.Create(r.program)
 	if err != nil {
-		return nil, fmt.Errorf("writing what is to be replayed: %w", err)
+		return nil, fmt.Errorf("writing the program to replay: %w", err)
 	}
 	if err := errors.Join(p.Write(f), f.Close()); err != nil {
-		return nil, fmt.Errorf("writing what is to be replayed: %w", err)
+		return nil, fmt.Errorf("writing the program to replay: %w", err)
 	}
 	return r, nil
 }
@@ -86,7 +87,7 @@ func compile(ctx context.Context, dir, binary string) error {
 		cc = []string{"cc"}
 	}
 	if _, err := exec.LookPath(cc[0]); err != nil {
-		return fmt.Errorf("no C compiler: %w; install one (Debian has it in package gcc) or name it in CC", err)
+		return fmt.Errorf("no C compiler: %w; install one (Debian package: gcc) or set CC", err)
 	}
 	args := append(cc[1:], "-std=c11", "-O2", "-pthread", "-o", binary, filepath.Join(dir, "replay.c"), "-ldl")
 	if _, err := run(ctx, os.Environ(), cc[0], args...); err != nil {
@@ -120,12 +121,12 @@ func (r *Runner) Run(ctx context.Context, m Malloc, touch Touch) (Run, error) {
 	return result, nil
 }
 
-// run runs a command in a process group of its own, which ends with ctx at the
-// latest, and returns its output. Its errors have what the command said.
+// run runs a command in its own process group, which is killed when ctx ends,
+// and returns its output. Errors contain the command's error output.
 func run(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
-	var out, says bytes.Buffer
+	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &says
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &errOut
 	ownGroup(cmd)
 	err := cmd.Run()
 	if err == nil {
@@ -134,20 +135,21 @@ func run(ctx context.Context, env []string, name string, args ...string) ([]byte
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if text := strings.TrimSpace(says.String()); text != "" {
+	if text := strings.TrimSpace(errOut.String()); text != "" {
 		return nil, fmt.Errorf("%w: %s", err, text)
 	}
 	return nil, err
 }
 
-// Row is a malloc and what its runs took.
+// Row is a malloc and the results of its runs.
 type Row struct {
 	Malloc
 	Runs []Run
 }
 
-// Compare runs the program as often as asked with each malloc, in turn, so that
-// what else the machine does concerns all alike. It calls progress before each run.
+// Compare runs the program with each malloc in turn, the given number of times
+// each, so that other load on the machine affects all of them equally. It calls
+// progress before each run.
 func (r *Runner) Compare(ctx context.Context, mallocs []Malloc, touch Touch, runs int, progress func(done, of int)) ([]Row, error) {
 	rows := make([]Row, len(mallocs))
 	for i := range runs {

@@ -18,8 +18,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// With a library of its own the calls go to that, and the rows say so; the memory
-// is about what the blocks are.
+// With a preloaded library the calls go to that library, and the rows name it.
+// The memory is roughly the size of the blocks.
 func TestCompare(t *testing.T) {
 	testutil.Extra(t, "other allocators")
 	jemalloc, err := replay.FindMalloc("jemalloc")
@@ -59,7 +59,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What is touched is what takes memory.
+// Only touched memory counts.
 func TestTouch(t *testing.T) {
 	m := newMaker()
 	const size = 64 << 20
@@ -77,7 +77,7 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-// Calls that get no memory are counted, and the replay goes on.
+// Calls that return no memory are counted, and the replay continues.
 func TestFailures(t *testing.T) {
 	m := newMaker()
 	m.alloc(0, "malloc", 0x1000, 1<<47)
@@ -92,7 +92,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A library that is no malloc, or half of one, does not pass for one.
+// A library without a malloc, or with half of one, is rejected.
 func TestWrongLibrary(t *testing.T) {
 	m := newMaker()
 	m.alloc(0, "memalign", 0x1000, 100)
@@ -103,9 +103,9 @@ func TestWrongLibrary(t *testing.T) {
 	}
 	logOf(t, 100)
 	for _, tt := range []struct{ name, path, want string }{
-		{"no malloc", build(t, empty, "empty.so", "-shared", "-fPIC"), `replaying with x: malloc is of .*/libc\.so\.6, not of .*/empty\.so`},
-		{"no memalign", shim(t, "-DNO_MEMALIGN").Path, `replaying with x: exit status 1: memalign is of .*/libc\.so\.6, but malloc is of .*/shim\.so`},
-		{"no library", empty, `replaying with x: malloc is of .*, not of .*/empty\.c`},
+		{"no malloc", build(t, empty, "empty.so", "-shared", "-fPIC"), `replaying with x: malloc is from .*/libc\.so\.6, not from .*/empty\.so`},
+		{"no memalign", shim(t, "-DNO_MEMALIGN").Path, `replaying with x: exit status 1: memalign is from .*/libc\.so\.6, but malloc is from .*/shim\.so`},
+		{"no library", empty, `replaying with x: malloc is from .*, not from .*/empty\.c`},
 	} {
 		_, err := r.Run(t.Context(), replay.Malloc{Name: "x", Path: tt.path}, replay.TouchNone)
 		if err == nil || !match(tt.want, err.Error()) {
@@ -118,7 +118,8 @@ func TestWrongLibrary(t *testing.T) {
 	}
 }
 
-// A replay that never ends, as two threads wait for each other, ends with its context.
+// A replay of two threads that wait for each other for ever ends with its
+// context.
 func TestCancel(t *testing.T) {
 	made := random(1, 2, 10, 1)
 	r := prepare(t, program(t, replay.OrderDependencies, made.records))
@@ -131,7 +132,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// header is the head of a program's file.
+// header returns the header of a program's file.
 func header(threads, slots uint64, words ...uint64) []uint64 {
 	return append([]uint64{0x79616c7065727472, 1, threads, slots}, words...)
 }
@@ -147,7 +148,7 @@ func writeWords(t testing.TB, path string, head []uint64, words ...uint64) {
 	}
 }
 
-// The C program refuses what no Builder writes.
+// The C program rejects files that no Builder writes.
 func TestBadPrograms(t *testing.T) {
 	made := newMaker()
 	made.alloc(0, "malloc", 0x1000, 1)
@@ -165,13 +166,13 @@ func TestBadPrograms(t *testing.T) {
 	}{
 		{"good", header(1, 1, 3), []uint64{malloc | 5<<32, free, end}, ""},
 		{"good, long", header(1, 1, 4), []uint64{memalign | wide, 5, 64, end}, ""},
-		{"empty", nil, nil, "is no program for this version"},
-		{"magic", append([]uint64{1}, header(1, 1, 1)[1:]...), []uint64{end}, "is no program for this version"},
-		{"version", []uint64{header(1, 1)[0], 2, 1, 1, 1}, []uint64{end}, "is no program for this version"},
+		{"empty", nil, nil, "is not a program for this version"},
+		{"magic", append([]uint64{1}, header(1, 1, 1)[1:]...), []uint64{end}, "is not a program for this version"},
+		{"version", []uint64{header(1, 1)[0], 2, 1, 1, 1}, []uint64{end}, "is not a program for this version"},
 		{"no thread", header(0, 1), nil, "is too short"},
 		{"more threads than words", header(1<<60, 1, 1), []uint64{end}, "is too short"},
 		{"more slots than words count", header(1, 1<<27+1, 1), []uint64{end}, "is too short"},
-		{"fewer words than said", header(1, 1, 2), []uint64{end}, "is too short"},
+		{"fewer words than announced", header(1, 1, 2), []uint64{end}, "is too short"},
 		{"no end", header(1, 1, 1), []uint64{malloc}, "bad program: word 1 of thread 0"},
 		{"no words", header(1, 1, 0), nil, "bad program: word 0 of thread 0"},
 		{"end in a size", header(1, 1, 2), []uint64{malloc | wide, end}, "bad program: word 2 of thread 0"},
@@ -199,7 +200,7 @@ func TestNoCompiler(t *testing.T) {
 	made := random(1, 1, 10, 1)
 	p := program(t, replay.OrderDependencies, made.records)
 	for cc, want := range map[string]string{
-		"no-such-cc":     `no C compiler: exec: "no-such-cc": executable file not found in \$PATH; install one .* or name it in CC`,
+		"no-such-cc":     `no C compiler: exec: "no-such-cc": executable file not found in \$PATH; install one .* or set CC`,
 		"gcc -no-option": `compiling the replay: exit status 1: gcc: error: unrecognized command-line option .*`,
 	} {
 		t.Setenv("CC", cc)

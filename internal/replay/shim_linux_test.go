@@ -43,8 +43,8 @@ func shim(t testing.TB, flags ...string) replay.Malloc {
 	return replay.Malloc{Name: "shim", Path: build(t, "testdata/shim.c", "shim.so", append(flags, "-shared", "-fPIC", "-fno-builtin")...)}
 }
 
-// logOf has the shim write its calls into a file with room for n of them, and
-// returns what reads it. Each block has an address of its own there.
+// logOf makes the shim log its calls into a file with room for n of them, and
+// returns a function that reads the log. Each block has a unique address in it.
 func logOf(t testing.TB, n int) func() []call {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
@@ -74,7 +74,7 @@ func logOf(t testing.TB, n int) func() []call {
 	}
 }
 
-// replayed takes off what pthread_create asks malloc for, before the replay: a
+// replayed removes the calls of malloc by pthread_create before the replay: a
 // table for each thread.
 func replayed(t testing.TB, calls []call, threads int) []call {
 	t.Helper()
@@ -86,13 +86,13 @@ func replayed(t testing.TB, calls []call, threads int) []call {
 	return calls[threads-1:]
 }
 
-// ordered checks that each call on a block comes after the one that made it.
+// ordered checks that each call on a block follows the one that made the block.
 func ordered(t testing.TB, calls []call) {
 	t.Helper()
 	made := map[int]bool{}
 	for i, c := range calls {
 		if c.old != 0 && !made[c.old] {
-			t.Fatalf("call %d, %+v, is on a block that is not there", i, c)
+			t.Fatalf("call %d, %+v, is on a block that does not exist", i, c)
 		}
 		if c.new != 0 {
 			made[c.new] = true
@@ -103,15 +103,15 @@ func ordered(t testing.TB, calls []call) {
 	}
 }
 
-// A replay makes exactly the calls of the trace: per thread in order, with the same
-// arguments, on the right blocks, after the calls they depend on.
+// A replay makes exactly the calls of the trace: in order per thread, with the
+// same arguments, on the right blocks, after the calls they depend on.
 func TestCalls(t *testing.T) {
 	m := shim(t)
 	byHand := newMaker()
 	for i, f := range []string{"malloc", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"} {
 		byHand.alloc(i%3, f, uint64(1+i)<<12, uint64(100*i))
 	}
-	byHand.alloc(1, "malloc", 0x10000, 5<<30) // its size takes a word of its own
+	byHand.alloc(1, "malloc", 0x10000, 5<<30) // its size takes an extra word
 	byHand.alloc(2, "posix_memalign", 0x11000, 5<<30)
 	for i := range 3 {
 		byHand.move((i+1)%3, uint64(1+i)<<12, uint64(101+i)<<12, 1000)
@@ -170,7 +170,7 @@ func TestRandomCalls(t *testing.T) {
 	}
 }
 
-// The compiler's detector of data races finds none in the C program.
+// The compiler's race detector finds no data race in the C program.
 func TestRaces(t *testing.T) {
 	binary := build(t, "program/replay.c", "replay", "-fsanitize=thread", "-ldl")
 	for seed := range uint64(4) {
@@ -185,7 +185,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// The C files compile without a warning with both compilers.
+// Both compilers compile the C files without warnings.
 func TestCompilers(t *testing.T) {
 	for _, cc := range []string{"gcc", "clang"} {
 		testutil.Installed(t, cc)

@@ -1,35 +1,35 @@
 package replay
 
-// slot is a place for a block. While it is free, it is in two lists: that of the
-// thread which freed it and that of all, each in the order of the frees.
+// slot is a place for a block. A free slot is in two lists, that of the thread
+// that freed it and that of all threads, each in the order of the frees.
 type slot struct {
-	thread uint32 // that changed it last
-	at     uint32 // which word of the thread that was
+	thread uint32 // thread that used it last
+	at     uint32 // index of that thread's word
 	own    link
 	all    link
 }
 
-// link leads to the neighbours in a list: numbers of slots plus one, 0 for none.
+// link holds the neighbours in a list, as numbers of slots plus one; 0 is none.
 type link struct{ older, newer uint32 }
 
-// list is a list of free slots: numbers plus one, 0 for none.
+// list is a list of free slots, as numbers plus one; 0 is none.
 type list struct{ oldest, newest uint32 }
 
-// slackPerThread is how many slots there may be for each of the first slackThreads
-// threads beyond the most blocks that were ever live: threads take over fewer slots
-// of each other then, and wait less.
+// slackPerThread is the number of slots beyond the peak of live blocks for each
+// of the first slackThreads threads. With them threads take over fewer slots
+// from each other and wait less.
 const (
 	slackPerThread = 256
 	slackThreads   = 64
 )
 
-// slots are all places for blocks.
+// slots holds all slots.
 type slots struct {
 	slots []slot
 	free  list // of all threads
 }
 
-// own and all choose the links of a list.
+// own and all select the links of a list.
 func own(s *slot) *link { return &s.own }
 func all(s *slot) *link { return &s.all }
 

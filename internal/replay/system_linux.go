@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// supported says whether replays can run here.
+// supported reports whether replays can run here.
 const supported = true
 
-// ownGroup makes a command the head of a process group, which is killed when the
+// ownGroup starts a command in a new process group, which is killed when the
 // command's context ends.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -29,8 +29,8 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.WaitDelay = 5 * time.Second
 }
 
-// AvailableMemory returns how many bytes programs can use before the machine
-// swaps, as the kernel estimates it.
+// AvailableMemory returns the kernel's estimate of the memory that programs can
+// use without swapping, in bytes.
 func AvailableMemory() (uint64, error) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"os/exec"
 )
 
-// supported says whether replays can run here.
+// supported reports whether replays can run here.
 const supported = false
 
 func ownGroup(*exec.Cmd) {}
 
-// AvailableMemory is of use on Linux only.
+// AvailableMemory is only implemented on Linux; elsewhere there is no limit.
 func AvailableMemory() (uint64, error) { return math.MaxUint64, nil }

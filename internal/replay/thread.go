@@ -9,11 +9,11 @@ import (
 // thread is a traced thread.
 type thread struct {
 	words       stream
-	seen        map[uint32]uint32 // how far another thread is, as this one knows
-	free        list              // slots it freed
-	first, last uint64            // its first and last call, as numbers of all calls
+	seen        map[uint32]uint32 // words of other threads that are known to be done
+	free        list              // slots that it freed
+	first, last uint64            // numbers of its first and last call among all calls
 	lane        uint32            // set by the layout
-	before      uint32            // words in front of it in its lane
+	before      uint32            // number of words before it in its lane
 	main        bool
 }
 
@@ -38,7 +38,8 @@ func (b *Builder) thread(r *trace.Record) uint32 {
 	return b.last
 }
 
-// threadID returns what tells the threads of a trace apart.
+// threadID returns the number that identifies the thread of a record in its
+// trace.
 func threadID(r *trace.Record) uint64 {
 	if r.TID == 0 && r.Kind == trace.KindCall {
 		return r.Call.Thread
@@ -46,8 +47,8 @@ func threadID(r *trace.Record) uint64 {
 	return uint64(uint32(r.TID))
 }
 
-// exit ends a thread: its id may be used again. The main thread stays: what calls
-// follow its exit are of the end of the process.
+// exit ends a thread, whose ID may be reused. The main thread stays: calls
+// after its exit belong to the end of the process.
 func (b *Builder) exit(r *trace.Record) {
 	id := threadID(r)
 	t, ok := b.byID[id]
@@ -57,17 +58,18 @@ func (b *Builder) exit(r *trace.Record) {
 	}
 }
 
-// process is the one process of a trace that is replayed: the first that makes a
+// process identifies the replayed process of a trace: the first that makes a
 // call.
 type process struct {
 	chosen bool
 	pid    int32
-	number int // it was the last of that many to begin when it was chosen
+	number int // value of begun when it was chosen
 	begun  int
-	last   int32 // that began
+	last   int32 // pid of the last one that began
 }
 
-// begin takes note of a process of the trace. A format may begin the same one twice.
+// begin counts the beginning of a process. Some formats begin the same process
+// twice.
 func (p *process) begin(r *trace.Record) {
 	if p.begun == 0 || r.PID == 0 || r.PID != p.last {
 		p.begun++
@@ -75,8 +77,8 @@ func (p *process) begin(r *trace.Record) {
 	p.last = r.PID
 }
 
-// has says whether a record is of the process. Formats without process ids have
-// one process after the other.
+// has reports whether a record belongs to the process. In formats without
+// process IDs, processes follow one another.
 func (p *process) has(r *trace.Record) bool {
 	if !p.chosen && r.Kind == trace.KindCall {
 		p.chosen, p.pid, p.number = true, r.PID, p.begun

@@ -2,7 +2,7 @@ package replay
 
 import "math"
 
-// code is what a word does; the numbers are those of program/program.h.
+// code is the operation of a word. The numbers are those of program/program.h.
 type code uint64
 
 const (
@@ -12,7 +12,7 @@ const (
 	codeMalloc
 	codeCalloc
 	codeRealloc
-	codeMemalign // from here on with a word for the alignment
+	codeMemalign // this and the following have a word for the alignment
 	codePosixMemalign
 	codeAlignedAlloc
 )
@@ -37,7 +37,7 @@ func word(c code, number uint32, value uint64) uint64 {
 func codeOf(w uint64) code     { return code(w & codeMask) }
 func numberOf(w uint64) uint32 { return uint32(w >> numberShift & numberMask) }
 
-// extras is how many words follow w that belong to it.
+// extras returns the number of words after w that belong to it.
 func extras(w uint64) int {
 	c, n := codeOf(w), 0
 	if c >= codeFree && w>>valueShift == wide {
@@ -49,10 +49,11 @@ func extras(w uint64) int {
 	return n
 }
 
-// chunkWords is how many words a chunk of a stream holds, as a power of two.
+// chunkWords is the binary logarithm of the number of words in a chunk of a
+// stream.
 const chunkWords = 13
 
-// stream is a growing list of words in chunks, so that growth copies little.
+// stream is a growing list of words in chunks, so that growing copies little.
 type stream struct {
 	chunks [][]uint64
 	n      uint64
@@ -62,7 +63,7 @@ func (s *stream) add(w uint64) {
 	at := len(s.chunks) - 1
 	if at < 0 || len(s.chunks[at]) == 1<<chunkWords {
 		var next []uint64
-		if at++; at > 0 { // most threads make few calls
+		if at++; at > 0 { // the first chunk grows: most threads make few calls
 			next = make([]uint64, 0, 1<<chunkWords)
 		}
 		s.chunks = append(s.chunks, next)
@@ -71,5 +72,5 @@ func (s *stream) add(w uint64) {
 	s.n++
 }
 
-// mark notes that others wait for word i.
+// mark records that other threads wait for word i.
 func (s *stream) mark(i uint32) { s.chunks[i>>chunkWords][i&(1<<chunkWords-1)] |= signal }

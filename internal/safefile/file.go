@@ -1,7 +1,7 @@
-// Package safefile creates and opens files for writing under names in folders
-// that other users may be able to write to, also when the caller is root: no
-// symbolic link is followed, no file of somebody else's is taken for one of ours,
-// and only the user for whom the program works can read what is created.
+// Package safefile creates and opens files for writing in folders that other
+// users may be able to write to, even if the caller is root. It follows no
+// symbolic link, does not mistake another user's file for its own, and makes
+// new files readable only for the user for whom the program works.
 package safefile
 
 import (
@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 )
 
-// Private is the mode of what is created.
+// Private is the mode of new files.
 const Private fs.FileMode = 0o600
 
-// Create makes a file with that name in dir, where nothing must have it: a
-// symbolic link that leads nowhere is something. Under sudo it belongs to the
-// user who called.
+// Create creates a file with the given name in dir. The name must not exist,
+// not even as a symbolic link that leads nowhere. Under sudo the file belongs
+// to the user who called sudo.
 func Create(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, Private)
 	if err != nil {
@@ -29,28 +29,29 @@ func Create(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Folder opens the folder of path, and returns the name of path in it. What is
-// done through it stays there, whatever becomes of the folder's own name.
+// Folder opens the folder of path and returns the base name of path. Operations
+// through dir stay in that folder, even if it is renamed or replaced.
 func Folder(path string) (dir *os.Root, name string, err error) {
 	dir, err = os.OpenRoot(filepath.Dir(path))
 	return dir, filepath.Base(path), err
 }
 
-// ErrNoReader is the end of waiting for a reader of a FIFO.
+// ErrNoReader reports that the context ended while waiting for a reader of a
+// FIFO.
 var ErrNoReader = errors.New("ended while waiting for a reader")
 
-// special is what a file must be to be written to under an existing name.
+// special is the set of types that an existing file must have to be written to.
 const special = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeCharDevice
 
-// checkSpecial says why a file of this mode is not written to.
+// checkSpecial returns an error if files of this mode are not written to.
 func checkSpecial(mode fs.FileMode) error {
 	switch {
 	case mode.IsRegular() || mode.IsDir():
 		return fs.ErrExist
 	case mode&fs.ModeSymlink != 0:
-		return errors.New("it is a symbolic link, which could lead anywhere: name what it leads to")
+		return errors.New("it is a symbolic link, which is not followed: use the path of its target")
 	case mode&special == 0:
-		return errors.New("it is no FIFO, socket or character device")
+		return errors.New("it is not a FIFO, socket or character device")
 	}
 	return nil
 }
@@ -69,8 +70,8 @@ func giveError(name string, err error) error {
 	return fmt.Errorf("give %s to the user who called sudo: %w", name, err)
 }
 
-// Read opens a regular file of dir to read it. It does not wait for whoever else
-// might open it, and follows no link.
+// Read opens a regular file of dir for reading. It does not block on FIFOs and
+// follows no link.
 func Read(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|unblocked, 0)
 	if err != nil {

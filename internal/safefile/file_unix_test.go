@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/internal/safefile"
 )
 
-// create creates a file in a folder of the test.
+// create creates a file in the test's folder.
 func create(t *testing.T, path string) (*os.File, error) {
 	t.Helper()
 	dir, name, err := safefile.Folder(path)
@@ -43,7 +43,7 @@ func TestCreateForTheOwnerAlone(t *testing.T) {
 	}
 }
 
-// What exists is not opened, and no link is followed, wherever it leads.
+// An existing file is not opened, and no link is followed, wherever it leads.
 func TestCreateWhereSomethingIs(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -73,7 +73,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// owner returns whose a file is.
+// owner returns the owner and group of a file.
 func owner(t *testing.T, f *os.File) (uid, gid uint32) {
 	t.Helper()
 	var st syscall.Stat_t
@@ -132,7 +132,7 @@ func send(t *testing.T, path string) {
 	}
 }
 
-// received demands that the text has arrived.
+// received checks that the text has arrived.
 func received(t *testing.T, from interface{ Read([]byte) (int, error) }) {
 	t.Helper()
 	text := make([]byte, 8)
@@ -181,7 +181,7 @@ func itoa(n uintptr) string {
 	return itoa(n/10) + itoa(n%10)
 }
 
-// reader makes a FIFO that is read from.
+// reader creates a FIFO with a reader.
 func reader(t *testing.T, path string) *os.File {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -195,7 +195,8 @@ func reader(t *testing.T, path string) *os.File {
 	return f
 }
 
-// A FIFO without a reader is waited for until ctx ends; waits is called once before that.
+// OpenSpecial waits for a reader of a FIFO until ctx ends, and calls waits once
+// before that.
 func TestFIFOWithoutReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -205,7 +206,7 @@ func TestFIFOWithoutReader(t *testing.T) {
 	waits := 0
 	f, err := safefile.OpenSpecial(ctx, path, func() { waits++; cancel() })
 	if f != nil || !errors.Is(err, safefile.ErrNoReader) || !strings.Contains(err.Error(), path) || waits != 1 {
-		t.Errorf("ended: %v, %v, told %d times", f, err, waits)
+		t.Errorf("ended: %v, %v, %d calls of waits", f, err, waits)
 	}
 
 	type result struct {
@@ -253,7 +254,7 @@ func TestNotSpecialEnough(t *testing.T) {
 		if err := syscall.Mknod(path("block"), blockDevice, loop0); err != nil {
 			t.Logf("no block device to try: %v", err)
 		} else {
-			tests[path("block")] = "no FIFO, socket or character device"
+			tests[path("block")] = "not a FIFO, socket or character device"
 		}
 	}
 	for path, want := range tests {
@@ -263,7 +264,7 @@ func TestNotSpecialEnough(t *testing.T) {
 	}
 }
 
-// In a folder like /tmp somebody else may have made the FIFO to read along.
+// In a folder like /tmp another user may have created the FIFO to read along.
 func TestSpecialFilesOfOthers(t *testing.T) {
 	needRoot(t)
 	const other = 54321

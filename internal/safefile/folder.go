@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// PrivateFolder is the mode of folders that are made.
+// PrivateFolder is the mode of new folders.
 const PrivateFolder fs.FileMode = 0o700
 
-// MakeFolder makes the folder at path for its owner alone, who under sudo is the user who
-// called. A folder that is there already stays as it is.
+// MakeFolder creates the folder at path for its owner alone, who under sudo is
+// the user who called sudo. An existing folder is left unchanged.
 func MakeFolder(path string) error {
 	path = filepath.Clean(path)
 	dir, name, err := Folder(path)

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// invoker returns the user who called sudo to become root; ok is false if nobody
-// did.
+// invoker returns the user who called sudo to become root. ok is false without
+// sudo.
 func invoker() (uid, gid int, ok bool) {
 	if os.Getuid() != 0 || os.Geteuid() != 0 {
 		return 0, 0, false
@@ -20,7 +20,8 @@ func invoker() (uid, gid int, ok bool) {
 	return u, g, errUser == nil && errGroup == nil
 }
 
-// id reads the number of a user or group. The largest one means none.
+// id parses the number of a user or group. The largest number means none and is
+// an error.
 func id(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err == nil && n == 1<<32-1 {
@@ -29,8 +30,8 @@ func id(text string) (int, error) {
 	return int(n), err
 }
 
-// Give makes f the property of the user who called sudo. Where files have no
-// owners, or the user cannot have any, it stays root's.
+// Give makes the user who called sudo the owner of f. If the file system has no
+// owners, or does not permit this one, the file stays root's.
 func Give(f *os.File) error {
 	uid, gid, ok := invoker()
 	if !ok || uid == 0 {

@@ -11,25 +11,26 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links may lead from one to the next, as in the kernel.
+// maxLinks is the largest number of symbolic links in a chain, as in the
+// kernel.
 const maxLinks = 40
 
-// Follow returns the path that a symbolic link at path leads to, at last, or path
-// itself if it is none. It follows no link that somebody else has put into a folder
-// that everybody can write to.
+// Follow returns the final target of a symbolic link at path, or path itself if
+// it is not a link. It returns an error for a link that another user has put
+// into a folder that everybody can write to.
 func Follow(path string) (string, error) {
 	at := path
 	for range maxLinks {
 		info, err := os.Lstat(at)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return at, nil // what is wrong is seen when it is opened
+			return at, nil // opening it reports any error
 		}
 		dir, err := os.Stat(filepath.Dir(at))
 		if err != nil {
 			return "", pathError(path, err)
 		}
 		if everybodys(dir) && !Ours(info) {
-			return "", pathError(path, fmt.Errorf("the symbolic link %s is somebody else's, in a folder that everybody can write to", at))
+			return "", pathError(path, fmt.Errorf("the symbolic link %s belongs to another user and is in a folder that everybody can write to", at))
 		}
 		to, err := os.Readlink(at)
 		if err != nil {
@@ -43,10 +44,10 @@ func Follow(path string) (string, error) {
 	return "", pathError(path, syscall.ELOOP)
 }
 
-// Inherit gives f, which is new, the owner, group and permissions of the file called
-// name in dir, which f is to replace. A file that somebody else has put into a folder
-// like /tmp is not replaced. Where f cannot have the group, its group may do what
-// everybody may.
+// Inherit gives the new file f the owner, group and permissions of the file
+// called name in dir, which f replaces. It returns an error if another user has
+// put that file into a folder like /tmp. If f cannot have the group, its group
+// gets the permissions of others.
 func Inherit(f *os.File, dir *os.Root, name string) error {
 	old, err := dir.Lstat(name)
 	if err != nil || !old.Mode().IsRegular() {

@@ -13,15 +13,15 @@ import (
 	"syscall"
 )
 
-// unblocked keeps the opening of a FIFO from waiting for its other end, and that of
-// a terminal from making it ours.
+// unblocked prevents the opening of a FIFO from waiting for its other end, and
+// the opening of a terminal from making it our controlling terminal.
 const unblocked = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// OpenSpecial opens the FIFO, socket or character device at path to write to it.
-// What is regular is fs.ErrExist. A symbolic link is followed only if it stands
-// for a descriptor of a process, as /dev/stdout does. Opening a FIFO that has no
-// reader calls waits, unless that is nil, and waits for one. If ctx ends first, the
-// error is ErrNoReader.
+// OpenSpecial opens the FIFO, socket or character device at path for writing.
+// For a regular file it returns fs.ErrExist. It follows a symbolic link only if
+// it stands for a descriptor of a process, such as /dev/stdout. If a FIFO has
+// no reader, OpenSpecial calls waits, unless that is nil, and waits for a
+// reader. If ctx ends first, the error is ErrNoReader.
 func OpenSpecial(ctx context.Context, path string, waits func()) (*os.File, error) {
 	f, err := openSpecial(ctx, path, waits)
 	return f, pathError(path, err)
@@ -52,7 +52,7 @@ func openSpecial(ctx context.Context, path string, waits func()) (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
-	// It may have become another one since.
+	// Another file may have taken its place since.
 	if info, err = f.Stat(); err == nil {
 		err = errors.Join(checkSpecial(info.Mode()), checkOwner(path, info))
 	}
@@ -62,11 +62,11 @@ func openSpecial(ctx context.Context, path string, waits func()) (*os.File, erro
 	return f, nil
 }
 
-// openFIFO opens a FIFO to write to it as soon as it has a reader.
+// openFIFO opens a FIFO for writing as soon as it has a reader.
 func openFIFO(ctx context.Context, path string, flags int, waits func()) (*os.File, error) {
 	switch f, err := os.OpenFile(path, flags|unblocked, 0); {
 	case err == nil:
-		defer f.Close() // after the one below is open, so that the reader sees no end
+		defer f.Close() // after the one below is open, so that the reader does not see the end
 	case !errors.Is(err, syscall.ENXIO):
 		return nil, err
 	case waits != nil:
@@ -91,7 +91,7 @@ func openFIFO(ctx context.Context, path string, flags int, waits func()) (*os.Fi
 			_ = r.f.Close() // nothing was written to it
 		}
 	}()
-	// A reader of our own ends the wait of the goroutine.
+	// Opening it for reading ends the wait of the goroutine.
 	if f, err := os.OpenFile(path, flags&^os.O_WRONLY|os.O_RDWR|unblocked, 0); err == nil {
 		_ = f.Close()
 	}
@@ -108,8 +108,8 @@ func dial(path string) (*os.File, error) {
 	return f, errors.Join(err, conn.Close())
 }
 
-// IsDescriptor reports whether path is one by which the kernel, or a link of the
-// system's, names an open file of a process.
+// IsDescriptor reports whether path is the kernel's name for an open file of a
+// process, or a link of the system to one.
 func IsDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	switch path {
@@ -120,8 +120,8 @@ func IsDescriptor(path string) bool {
 	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && strings.HasSuffix(dir, "/fd")
 }
 
-// checkOwner refuses what somebody else has put into a folder where everybody can
-// put things: it may wait for just this to read along.
+// checkOwner returns an error for a file that another user has put into a
+// folder where everybody can create files, possibly to read along.
 func checkOwner(path string, info fs.FileInfo) error {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -137,7 +137,7 @@ func checkOwnerIn(dir, info fs.FileInfo) error {
 	return errForeign
 }
 
-var errForeign = errors.New("it is somebody else's, in a folder that everybody can write to")
+var errForeign = errors.New("it belongs to another user and is in a folder that everybody can write to")
 
 // everybodys reports whether everybody can write to a folder.
 func everybodys(dir fs.FileInfo) bool {

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxPrelude is how many records may stand before main's Process.
+// maxPrelude is the largest number of records before main's Process.
 const maxPrelude = 64
 
 // begin reads the beginning of both files and decides whether they belong
@@ -88,8 +88,8 @@ func filtered(filter string) bool {
 	return false
 }
 
-// belongs says why main's record r shows that the side file with the given
-// Process is about another trace.
+// belongs returns an error if main's record r shows that the side file with the
+// given Process belongs to another trace.
 func belongs(r, process *trace.Record) error {
 	switch {
 	case r.Kind == trace.KindHeader && filtered(r.Header.Filter):
@@ -103,7 +103,7 @@ func belongs(r, process *trace.Record) error {
 	return nil
 }
 
-// sameStart compares times in ns since 1970; main may be cut to micro- or
+// sameStart compares times in ns since 1970. main may be truncated to micro- or
 // milliseconds, or to seconds of an unknown time zone.
 func sameStart(main, side int64) bool {
 	if main == 0 || side == 0 {
@@ -118,8 +118,8 @@ func sameStart(main, side int64) bool {
 	return main%1e9 == 0 && (side/1e9-main/1e9)%zone == 0
 }
 
-// shift returns what the times of a trace of wall clock times have more than those
-// of its side file.
+// shift returns the difference between the times of a trace with wall clock
+// times and those of its side file.
 func shift(main, side *trace.Header) int64 {
 	if main.Clock != trace.ClockWall || side.Clock == trace.ClockWall {
 		return 0

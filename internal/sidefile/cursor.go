@@ -1,15 +1,16 @@
 package sidefile
 
-// cursor walks the runs of a chunk. Positions are asked for in ascending order.
+// cursor moves through the runs of a chunk. Positions must be requested in
+// ascending order.
 type cursor struct {
 	tid, stack, size int    // runs used so far
-	tidEnd, stackEnd uint64 // position behind the run that is used
+	tidEnd, stackEnd uint64 // position after the current run
 }
 
 func (c *cursor) reset(k *chunk) { *c = cursor{tidEnd: k.from, stackEnd: k.from} }
 
-// behind returns the end of a run of n positions that begins at from.
-func behind(from, n, limit uint64) uint64 {
+// endOf returns the end of a run of n positions that begins at from.
+func endOf(from, n, limit uint64) uint64 {
 	if n > limit-from {
 		return limit
 	}
@@ -21,7 +22,7 @@ func (c *cursor) tidAt(k *chunk, pos uint64) (int32, bool) {
 		if c.tid == len(k.tids) {
 			return 0, false
 		}
-		c.tidEnd = behind(c.tidEnd, k.tids[c.tid].n, k.to)
+		c.tidEnd = endOf(c.tidEnd, k.tids[c.tid].n, k.to)
 		c.tid++
 	}
 	return k.tids[c.tid-1].tid, true
@@ -32,7 +33,7 @@ func (c *cursor) stackAt(k *chunk, pos uint64) *quality {
 		if c.stack == len(k.stacks) {
 			return nil
 		}
-		c.stackEnd = behind(c.stackEnd, k.stacks[c.stack].n, k.to)
+		c.stackEnd = endOf(c.stackEnd, k.stacks[c.stack].n, k.to)
 		c.stack++
 	}
 	return &k.stacks[c.stack-1].q

@@ -58,7 +58,7 @@ func TestStartAsFormatsKeepIt(t *testing.T) {
 	}
 }
 
-// However a side file ends, the trace itself is whole.
+// For any end of a side file, the trace itself is complete.
 func TestCutAndDamaged(t *testing.T) {
 	side := write(t, one, richTrace()...)
 	main := poor(richTrace())
@@ -103,13 +103,13 @@ func TestCutTrace(t *testing.T) {
 	}
 }
 
-// What cannot be read of a side file is a part of the verdict.
+// Errors in a side file are part of the verdict.
 func TestVerdictOfDamaged(t *testing.T) {
 	const first = `{"format":"rtrace-side","version":1}` + "\n"
 	for _, tt := range []struct{ side, why string }{
 		{"", "it is empty"},
 		{"hello\n", "instead of '{'"},
-		{`{"format":"rtrace-jsonl","version":1}` + "\n", "does not say"},
+		{`{"format":"rtrace-jsonl","version":1}` + "\n", "does not contain"},
 		{`{"format":"rtrace-side","version":2}` + "\n", "version 2 is not supported"},
 		{first, "has no end"},
 		{first + `{"from":0,"to":4}` + "\n" + `{"from":3,"to":5}` + "\n", "out of order"},
@@ -143,7 +143,7 @@ func FuzzOverlay(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What main has must be there, in its order.
+		// All of main's records are returned, in order.
 		i := 0
 		for _, r := range got {
 			for i < len(main) && main[i].Kind != trace.KindCall {

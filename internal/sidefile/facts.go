@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// factFormats are the formats whose streams leave out facts that their readers need.
-// A line of the side file holds them; only the package of the format knows what they
-// mean.
+// factFormats lists the formats whose streams lack facts that their readers
+// need. A line of the side file contains them. Only the package of the format
+// interprets them.
 var factFormats = []string{"swap"}
 
 // factsPrefix returns how the line with the facts about a format begins.
@@ -34,8 +34,8 @@ func isFacts(line []byte) bool {
 	return false
 }
 
-// Facts adds what a reader of the format must know about the trace besides the trace.
-// Facts become JSON. Call it once, at the end, when they are complete.
+// Facts adds the facts that a reader of the format needs in addition to the
+// trace, encoded as JSON. Call it once, at the end, when they are complete.
 func (w *Writer) Facts(format string, facts any) error {
 	text, err := json.Marshal(facts)
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *Writer) Facts(format string, facts any) error {
 	return w.err
 }
 
-// ReadFacts returns the facts about the format that the side file r holds, as JSON, or
+// ReadFacts returns the facts about the format in the side file r, as JSON, or
 // nil if there are none.
 func ReadFacts(r io.Reader, format string) ([]byte, error) {
 	prefix := factsPrefix(format)

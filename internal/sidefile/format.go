@@ -1,9 +1,10 @@
-// Package sidefile writes and reads what a trace's own format cannot hold: the
-// file OUT.side beside a trace OUT, described in docs/formats/side.md.
+// Package sidefile writes and reads the information that a trace's own format
+// cannot represent: the file OUT.side next to a trace OUT, described in
+// docs/formats/side.md.
 //
-// What it holds is tied to the trace by call positions: position n is the place
-// before the call that the trace's decoder delivers after n others. A realloc
-// takes two positions in a format that writes it as a free and an allocation.
+// Call positions connect the two files: position n is the place before the call
+// that the trace's decoder returns after n others. A realloc takes two
+// positions in a format that writes it as a free and an allocation.
 package sidefile
 
 import (
@@ -19,12 +20,12 @@ const (
 )
 
 const (
-	// bigSize is the first size that sp-rtrace cannot hold; from it on sizes
-	// are kept here.
+	// bigSize is the first size that sp-rtrace cannot represent. Sizes from it
+	// on are in the side file.
 	bigSize = 1 << 31
-	// chunkBytes is how much the writer gathers before it writes a chunk.
+	// chunkBytes is the size from which the writer writes a chunk.
 	chunkBytes = 64 << 10
-	// maxLine and maxQueue bound what the reader holds at a time.
+	// maxLine and maxQueue bound the memory of the reader.
 	maxLine  = 4 << 20
 	maxQueue = 1 << 16
 )
@@ -39,11 +40,11 @@ func held(k trace.Kind) bool {
 	return false
 }
 
-// quality is how a stack ended.
+// quality describes how a stack ended.
 type quality struct {
 	end    trace.StackEnd
 	fp     bool
-	bare   bool // holds for calls without frames instead of those with
+	bare   bool // applies to calls without frames instead of those with frames
 	reason string
 }
 

@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// HeapInfo is what there is to know about a record of the state of the heap.
+// HeapInfo holds further facts about a record of the state of the heap.
 type HeapInfo struct {
-	Time    int64    `json:"time"`              // when it was read, ns of the trace's clock
-	Unknown []string `json:"unknown,omitempty"` // fields that are 0 since they are not known, as jsonl calls them
-	Why     string   `json:"why,omitempty"`     // they are not
+	Time    int64    `json:"time"`              // when the state was read, in ns of the trace's clock
+	Unknown []string `json:"unknown,omitempty"` // fields that are 0 because they are unknown, with their names in jsonl
+	Why     string   `json:"why,omitempty"`     // reason why they are unknown
 }
 
-// commentHead begins the comment in a trace that says the same.
+// commentHead is the beginning of a comment in a trace with the same facts.
 const commentHead = "of the state of the heap these are not known: "
 
-// Comment is what a trace has as a comment if some fields are not known.
+// Comment returns the comment for a trace if some fields are unknown.
 func (h *HeapInfo) Comment() string {
 	return fmt.Sprintf("%s%s: %s", commentHead, strings.Join(h.Unknown, ", "), h.Why)
 }
 
-// ParseComment reads what Comment returns. It returns false for other comments.
+// ParseComment parses a comment from Comment. It returns false for other
+// comments.
 func ParseComment(text string) (h HeapInfo, ok bool) {
 	text, ok = strings.CutPrefix(text, commentHead)
 	if !ok {
@@ -35,15 +36,15 @@ func ParseComment(text string) (h HeapInfo, ok bool) {
 func parseHeapInfo(line []byte) (*HeapInfo, error) {
 	var found struct{ HeapInfo HeapInfo }
 	if err := json.Unmarshal(line, &found); err != nil {
-		return nil, fmt.Errorf("what it says of the heap: %w", err)
+		return nil, fmt.Errorf("facts about the heap: %w", err)
 	}
 	return &found.HeapInfo, nil
 }
 
-// heapInfoLine begins the line with a HeapInfo.
+// heapInfoLine is the beginning of the line with a HeapInfo.
 const heapInfoLine = `{"heapinfo":`
 
-// HeapInfo adds what there is to know about the state of the heap. It is called once.
+// HeapInfo adds the facts about the state of the heap. Call it once.
 func (w *Writer) HeapInfo(h *HeapInfo) error {
 	text, err := json.Marshal(h)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Overlay returns a reader of main that knows what its side file knows: calls
-// get their thread, 64-bit size and stack quality, mappings their offset and
-// base, and the records that the format of main has no place for are put where
-// they were.
+// Overlay returns a reader of main that adds the information of its side file:
+// calls get their thread, 64-bit size and stack quality, mappings their offset
+// and base, and the records that the format of main cannot represent appear in
+// their places.
 //
 // A side file that belongs to another trace is not used; warn, if not nil, is
-// called with the reason. One that is cut or damaged is used up to there; see
-// [Reader.Verdict]. Errors of main are passed through.
+// called with the reason. A side file that is truncated or damaged is used up
+// to that place; see [Reader.Verdict]. Errors of main are returned unchanged.
 func Overlay(main trace.Reader, side io.Reader, warn func(error)) *Reader {
 	if warn == nil {
 		warn = func(error) {}
@@ -24,7 +24,7 @@ func Overlay(main trace.Reader, side io.Reader, warn func(error)) *Reader {
 	return &Reader{main: main, src: newSource(side), warn: warn}
 }
 
-// Reader is the result of Overlay.
+// Reader is a reader from Overlay.
 type Reader struct {
 	main trace.Reader
 	src  *source // nil when nothing is left to read
@@ -42,12 +42,12 @@ type Reader struct {
 	pid    int32       // of main's Process
 	sawEnd bool        // main has an End
 	marked bool        // main announces an End
-	ends   bool        // main or the side file does
+	ends   bool        // main or the side file announces an End
 	ended  bool        // the End of the side file was read
 	endAt  uint64      // its position
 	damage error       // why the side file could not be read to its end
 
-	isHeld  bool // held or heldErr was read from main and comes next
+	isHeld  bool // held or heldErr was read from main and is returned next
 	held    trace.Record
 	heldErr error
 
@@ -55,14 +55,14 @@ type Reader struct {
 	head  int
 	cur   chunk
 	nxt   chunk
-	ahead bool // nxt is read and begins behind pos
+	ahead bool // nxt is read and begins after pos
 	runs  cursor
 
 	heap *HeapInfo
 }
 
-// HeapInfo returns what the side file says of the state of the heap, nil for nothing. It
-// is known when the trace is read.
+// HeapInfo returns the side file's facts about the state of the heap, or nil.
+// They are complete when the trace has been read.
 func (o *Reader) HeapInfo() *HeapInfo { return o.heap }
 
 var _ trace.Reader = (*Reader)(nil)
@@ -108,7 +108,7 @@ func (o *Reader) next(r *trace.Record) error {
 	return o.main.ReadRecord(r)
 }
 
-// pass returns r or heldErr, which is main's.
+// pass returns main's record r or heldErr.
 func (o *Reader) pass(r *trace.Record) error {
 	o.isHeld = o.heldErr != nil
 	if o.isHeld {
@@ -124,23 +124,23 @@ func (o *Reader) pass(r *trace.Record) error {
 	return nil
 }
 
-// due takes the record off the queue that comes before r, which is main's
-// next, or instead of it; nil if there is none.
+// due removes and returns the record of the queue that comes before r, main's
+// next record, or replaces it; nil if there is none.
 func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 	ended := o.heldErr != nil
 	if !ended && r.Kind != trace.KindCall && !held(r.Kind) {
-		return nil, false // its place among the side file's records is not known
+		return nil, false // its place among the side file's records is unknown
 	}
 	for o.head < len(o.queue) && o.queue[o.head].at <= o.pos {
 		switch {
 		case o.queue[o.head].r.Kind == trace.KindEnd:
 			if ended && !o.sawEnd {
 				if o.marked || !errors.Is(o.heldErr, io.EOF) {
-					return nil, false // a cut trace did not end as planned
+					return nil, false // a truncated trace did not end as planned
 				}
 				return o.take(), false
 			}
-			o.take() // main goes on, or has its own
+			o.take() // main continues, or has its own End
 		case !ended && r.Kind != trace.KindCall && r.Kind != trace.KindEnd:
 			i := o.match(r)
 			if i < 0 {
@@ -148,7 +148,7 @@ func (o *Reader) due(r *trace.Record) (first *trace.Record, instead bool) {
 			}
 			first = o.take()
 			if first.Kind == trace.KindHeapGrow && i == 0 {
-				// Where main's own calls are.
+				// main's calls have addresses in this range.
 				first.HeapGrow.Address = r.HeapGrow.Address
 			}
 			return first, i == 0
@@ -167,8 +167,8 @@ func (o *Reader) take() *trace.Record {
 	return r
 }
 
-// match returns how many records of the queue come before the side file's
-// version of main's record r, or -1 if it has none.
+// match returns the number of records of the queue before the side file's
+// version of main's record r, or -1 if there is none.
 func (o *Reader) match(r *trace.Record) int {
 	for i, q := range o.queue[o.head:] {
 		if q.at > o.pos {
@@ -181,15 +181,15 @@ func (o *Reader) match(r *trace.Record) int {
 	return -1
 }
 
-// same reports whether main's record may be what its format made of side, which
-// has the same kind.
+// same reports whether main's record may be the version of side, which has the
+// same kind, in its format.
 func same(side, main *trace.Record) bool {
 	switch side.Kind {
 	case trace.KindMapping, trace.KindUnmapping:
 		return side.Mapping.End == main.Mapping.End && samePath(side.Mapping.Path, main.Mapping.Path)
 	case trace.KindHeapGrow:
-		// The legacy form of mtrc keeps the low bits of an address only, and
-		// cuts sizes.
+		// The legacy form of mtrc has only the low bits of an address and
+		// truncates sizes.
 		s, m := side.HeapGrow, main.HeapGrow
 		cut := m.Size == bigSize-1 && s.Size >= bigSize
 		return (s.Size == m.Size || cut) && s.Internal == m.Internal && (s.Address^m.Address)&(1<<20-1) == 0
@@ -213,13 +213,13 @@ func same(side, main *trace.Record) bool {
 	return false
 }
 
-// samePath reports whether a format may have written path as got: some cut
+// samePath reports whether a format may have written path as got: some truncate
 // long texts.
 func samePath(path, got string) bool {
 	return path == got || len(got) >= 255 && strings.HasPrefix(path, got)
 }
 
-// fill reads the side file up to the line about the calls behind pos.
+// fill reads the side file up to the line about the calls after pos.
 func (o *Reader) fill() {
 	if o.ahead && o.nxt.from > o.pos {
 		return // the common case
@@ -259,9 +259,9 @@ func (o *Reader) fill() {
 	}
 }
 
-// Verdict returns, once main has ended, why the two files are not whole together:
-// the side file is cut or damaged, or it goes on after main. It returns nil for a
-// side file that is not used.
+// Verdict returns, after main has ended, an error if the two files are not
+// complete: the side file is truncated or damaged, or it continues after main.
+// It returns nil for a side file that is not used.
 func (o *Reader) Verdict() error {
 	for o.src != nil && o.damage == nil {
 		_, rec, err := o.src.next(&o.nxt)
@@ -287,7 +287,7 @@ func (o *Reader) Verdict() error {
 	return nil
 }
 
-// complete adds to a call what the side file knows about it.
+// complete adds the side file's information to a call.
 func (o *Reader) complete(r *trace.Record) {
 	if r.PID == 0 {
 		r.PID = o.pid
@@ -314,7 +314,7 @@ func (o *Reader) complete(r *trace.Record) {
 
 const dayNanos = 24 * 3600 * 1e9
 
-// convert puts the times of a record of the side file on main's clock.
+// convert converts the times of a record of the side file to main's clock.
 func (o *Reader) convert(r *trace.Record) {
 	r.Time = o.onClock(r.Time)
 	if r.Kind == trace.KindLost {

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Is reports whether r begins as a side file does.
+// Is reports whether r begins like a side file.
 func Is(r io.Reader) bool {
 	head := make([]byte, 256)
 	n, _ := io.ReadFull(r, head) // less is fine
@@ -41,7 +41,7 @@ func checkFormat(c *jsontext.Cursor, line []byte) error {
 	case c.Err() != nil:
 		return c.Err()
 	case format != formatName:
-		return fmt.Errorf("the first line does not say \"format\":%q", formatName)
+		return fmt.Errorf("the first line does not contain \"format\":%q", formatName)
 	case v == 0 || v > version:
 		return fmt.Errorf("version %d is %w", v, trace.ErrUnsupported)
 	}
@@ -111,8 +111,8 @@ func (s *source) wrap(offset int64) error {
 	return wrap(offset+int64(s.p.Offset()), s.p.Err())
 }
 
-// next reads a line: into c, which it returns true for, or a record. The end
-// is io.EOF.
+// next reads a line. If it is a chunk, next stores it in c and returns true;
+// otherwise it returns a record. The end is io.EOF.
 func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 	for {
 		line, offset, err := s.lines.Next()
@@ -156,7 +156,7 @@ func (s *source) next(c *chunk) (isChunk bool, r placed, err error) {
 	}
 }
 
-// member reads what a record of a side file has beside its own members.
+// member reads the additional member of a record in a side file.
 func (s *source) member(key []byte) bool {
 	if string(key) != "at" {
 		return false
@@ -165,7 +165,7 @@ func (s *source) member(key []byte) bool {
 	return true
 }
 
-// check holds the lines to their order.
+// check checks the order of the lines.
 func (s *source) check(isChunk bool, c *chunk, r placed) error {
 	switch {
 	case isChunk && (c.from < s.lastTo || c.to < c.from):

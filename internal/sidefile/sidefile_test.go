@@ -17,7 +17,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// list is a reader of records, and then of err.
+// list returns records, and then err.
 type list struct {
 	records []*trace.Record
 	err     error
@@ -35,7 +35,7 @@ func (l *list) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// readAll is trace.Load with a fresh record each time.
+// readAll is trace.Load with a new record each time.
 func readAll(r trace.Reader) ([]*trace.Record, error) {
 	var all []*trace.Record
 	for {
@@ -56,7 +56,7 @@ func one(r *trace.Record) int {
 	return 0
 }
 
-// sprtracePositions is how sp-rtrace counts.
+// sprtracePositions counts positions like sp-rtrace.
 func sprtracePositions(r *trace.Record) int {
 	switch {
 	case r.Kind != trace.KindCall:
@@ -67,7 +67,7 @@ func sprtracePositions(r *trace.Record) int {
 	return 1
 }
 
-// poor is what a format like sp-rtrace keeps of the records.
+// poor returns the parts of records that a format like sp-rtrace preserves.
 func poor(records []*trace.Record) []*trace.Record {
 	var out []*trace.Record
 	for _, r := range records {
@@ -120,7 +120,7 @@ func write(t testing.TB, positions func(*trace.Record) int, records ...*trace.Re
 	return data
 }
 
-// must fails the test when the side file is found fault with.
+// must returns a function that fails the test on a warning.
 func must(t testing.TB) func(error) {
 	return func(err error) { t.Errorf("warning: %v", err) }
 }
@@ -160,7 +160,7 @@ var (
 	enormous = uint64(1) << 63
 )
 
-// richTrace has everything a side file is for.
+// richTrace returns a trace with everything that side files store.
 func richTrace() []*trace.Record {
 	return append(head(),
 		call(1, 7, trace.OpAlloc, 100, full),
@@ -249,8 +249,8 @@ func TestMoveTakesTwoPositions(t *testing.T) {
 	}
 }
 
-// A trace of many chunks: what is gathered must go to the disk on the way, and
-// what is read must be right behind every border.
+// A trace of many chunks: data are written to the disk in between, and are
+// correct after every boundary.
 func TestManyChunks(t *testing.T) {
 	want := head()
 	for i := range uint64(60_000) {
@@ -288,8 +288,8 @@ func TestManyChunks(t *testing.T) {
 	}
 }
 
-// A format may hold some of the records itself, as text does in comments: then
-// the side file's take their places.
+// A format may represent some of the records itself, as text does in comments.
+// The side file's records then replace them.
 func TestNothingTwice(t *testing.T) {
 	want := richTrace()
 	var main []*trace.Record
@@ -307,7 +307,7 @@ func TestNothingTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want[len(want)-1].Time, want[len(want)-1].PID = 0, 0 // main's own end stands
+	want[len(want)-1].Time, want[len(want)-1].PID = 0, 0 // main's own end is kept
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

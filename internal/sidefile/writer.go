@@ -14,9 +14,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Writer is given the same records as the encoder of the trace and keeps what
-// is lost there. It holds at most some hundred kilobytes: what it gathers goes
-// to a temporary file beside the output, which takes the output's name when
+// Writer takes the same records as the encoder of the trace and stores what the
+// encoder cannot represent. It holds at most a few hundred kilobytes: its data
+// go to a temporary file in the folder of the output, which gets its name when
 // it is complete.
 type Writer struct {
 	positions func(*trace.Record) int
@@ -39,9 +39,9 @@ type Writer struct {
 
 var _ trace.Writer = (*Writer)(nil)
 
-// NewWriter prepares a side file at path. positions says how many positions
-// a record takes in the trace (see encoder.Positions). An earlier side file at
-// path will be replaced; any other file there is an error.
+// NewWriter begins a side file at path. positions returns the number of
+// positions of a record in the trace (see encoder.Positions). An earlier side
+// file at path will be replaced; any other file there is an error.
 func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) {
 	err := checkReplaceable(path)
 	if err != nil {
@@ -57,7 +57,8 @@ func NewWriter(path string, positions func(*trace.Record) int) (*Writer, error) 
 	return w, nil
 }
 
-// checkReplaceable fails if there is a regular file at path that is no side file.
+// checkReplaceable returns an error if there is a regular file at path that is
+// not a side file.
 func checkReplaceable(path string) error {
 	dir, name, err := safefile.Folder(path)
 	if err != nil {
@@ -71,7 +72,7 @@ func checkReplaceable(path string) error {
 		}
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // nothing, or not to be read
+		return nil // it does not exist, or is not readable
 	}
 	f, err := safefile.Read(dir, name)
 	if err != nil {
@@ -84,7 +85,8 @@ func checkReplaceable(path string) error {
 	return nil
 }
 
-// WriteRecord notes what the format of the trace cannot hold of r.
+// WriteRecord stores the parts of r that the format of the trace cannot
+// represent.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -94,7 +96,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 			w.call(r, uint64(n))
 		}
 	} else {
-		if held(r.Kind) && (r.Kind != trace.KindResource || r.Resource.Sampled) { // all else of it has a place everywhere
+		if held(r.Kind) && (r.Kind != trace.KindResource || r.Resource.Sampled) { // every format represents all other resources
 			w.record(r)
 		}
 		w.pos += uint64(max(w.positions(r), 0))
@@ -140,8 +142,7 @@ func (w *Writer) record(r *trace.Record) {
 	w.records = append(w.records, '\n')
 }
 
-// runs is a list "VALUE,COUNT,VALUE,COUNT," and the count of the run that has
-// not ended.
+// runs is a list "VALUE,COUNT,VALUE,COUNT," and the count of the current run.
 type runs struct {
 	text []byte
 	n    uint64
@@ -169,8 +170,8 @@ func (w *Writer) endStacks() {
 	}
 }
 
-// chunk writes what was gathered since the last chunk: the line for its calls
-// and then its records.
+// chunk writes the data since the last chunk: the line for its calls and then
+// its records.
 func (w *Writer) chunk() {
 	w.endTIDs()
 	w.endStacks()
@@ -189,7 +190,7 @@ func (w *Writer) chunk() {
 	w.write()
 }
 
-// list writes and empties a list that ends with a comma.
+// list writes and clears a list that ends with a comma.
 func (w *Writer) list(key string, text *[]byte) {
 	if n := len(*text); n > 0 {
 		w.out = jsontext.AppendKey(w.out, key)
@@ -212,11 +213,11 @@ func (w *Writer) write() {
 	w.out = w.out[:0]
 }
 
-// Size returns the number of bytes that the file has now. Up to some hundred
-// kilobytes more may be gathered.
+// Size returns the current size of the file in bytes. Up to a few hundred
+// kilobytes more may be buffered.
 func (w *Writer) Size() int64 { return w.written }
 
-// Flush writes what was gathered to the temporary file.
+// Flush writes buffered data to the temporary file.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.chunk()
@@ -225,7 +226,7 @@ func (w *Writer) Flush() error {
 }
 
 // Close completes the file and gives it its name. If anything failed since
-// NewWriter, nothing stays and the first error is returned.
+// NewWriter, it removes the file and returns the first error.
 func (w *Writer) Close() error {
 	if w.closed {
 		return nil
@@ -240,14 +241,14 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Discard gives the file up; nothing of it stays. After Close it does nothing.
+// Discard removes the unfinished file. After Close it does nothing.
 func (w *Writer) Discard() error {
 	if w.closed {
 		return nil
 	}
 	w.closed = true
 	if w.err == nil {
-		w.err = errors.New("side file was given up")
+		w.err = errors.New("side file was discarded")
 	}
 	return w.file.Discard()
 }

@@ -68,11 +68,11 @@ func TestWriterFiles(t *testing.T) {
 		t.Errorf("in a missing folder: %v", err)
 	}
 	if names() != "out.side" {
-		t.Errorf("left behind: %q", names())
+		t.Errorf("left: %q", names())
 	}
 }
 
-// Beyond a bound, what the writer holds must not grow with the trace.
+// Beyond a bound, the writer's memory does not grow with the trace.
 func TestWriterMemory(t *testing.T) {
 	w, err := sidefile.NewWriter(filepath.Join(t.TempDir(), "x"), one)
 	if err != nil {

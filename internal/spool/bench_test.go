@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// calls are what a tracer delivers: threads that allocate and free, with as
-// many stacks of the given depth, all in one record.
+// calls generates the calls of a tracer: threads that allocate and free, with
+// the given number of stacks of the given depth, all in one record.
 type calls struct {
 	record trace.Record
 	stacks [][]uint64

@@ -11,28 +11,28 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// File is a spool. One goroutine may use it at a time. Close gives it up.
+// File is a spool. It is not safe for concurrent use. Close it after use.
 type File struct {
 	f       *os.File
 	dir     string
 	size    int64 // bytes in whole blocks
 	encoder *encoder
-	unsaved []byte // the block whose write failed
+	unsaved []byte // block whose write failed
 	err     error  // sticky
-	failed  error  // of the write
+	failed  error  // error of that write
 	closed  bool
-	source  *source // nil while it is written
+	source  *source // nil until Reader is called
 }
 
 var _ trace.Writer = (*File)(nil)
 
 var (
-	errRead   = errors.New("spool: it is being read")
-	errClosed = errors.New("spool: it was given up")
+	errRead   = errors.New("spool: written while it is read")
+	errClosed = errors.New("spool: used after Close")
 )
 
-// Create makes a spool on the disk of the folder dir. Only its owner can read
-// it, and it has no name, but on systems that cannot delete a file in use.
+// Create creates a spool in the folder dir. Only its owner can read it, and it
+// has no name, except on systems that cannot delete open files.
 func Create(dir string) (*File, error) {
 	f, err := openUnnamed(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func Create(dir string) (*File, error) {
 	return &File{f: f, dir: dir, encoder: newEncoder(tableBytes)}, nil
 }
 
-// openNamed makes a file with a name and deletes that.
+// openNamed creates a file with a name and deletes the name.
 func openNamed(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".rtrace-spool-*")
 	if err == nil {
@@ -53,8 +53,8 @@ func openNamed(dir string) (*os.File, error) {
 	return f, err
 }
 
-// cause is what went wrong without the name of the file, which means nothing
-// to anybody.
+// cause returns an error without the name of the file, which is meaningless to
+// users.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -62,8 +62,8 @@ func cause(err error) error {
 	return err
 }
 
-// WriteRecord implements trace.Writer. It has a place for every kind. A record
-// whose write to the disk fails is in the spool all the same.
+// WriteRecord implements trace.Writer. It accepts every kind of record. A
+// record whose write to the disk fails is in the spool nevertheless.
 func (s *File) WriteRecord(r *trace.Record) error {
 	if s.err != nil {
 		return s.err
@@ -77,8 +77,8 @@ func (s *File) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// Flush writes what was gathered to the file. Nothing needs it but the
-// interface: what is in memory is read from there.
+// Flush writes buffered records to the file. It is not needed before Reader,
+// which also reads buffered records.
 func (s *File) Flush() error {
 	if s.err != nil || s.encoder.empty() {
 		return s.err
@@ -97,12 +97,13 @@ func (s *File) write() error {
 	return nil
 }
 
-// Size returns how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (s *File) Size() int64 { return s.size }
 
-// Reader ends the writing and returns a reader of all records. If a write has
-// failed, its error is what the reader ends with. What was read goes back to
-// the file system where that can be, so there is one reader of a file.
+// Reader ends the writing and returns a reader of all records. If a write
+// failed, the reader returns its error after the last record. There can be only
+// one reader, because the parts of the file that it has read are released if
+// the file system supports it.
 func (s *File) Reader() (*Reader, error) {
 	if errors.Is(s.err, errRead) || errors.Is(s.err, errClosed) {
 		return nil, s.err
@@ -118,15 +119,17 @@ func (s *File) Reader() (*Reader, error) {
 	return r, nil
 }
 
-// ErrYielded is how a Reader ends before records that were given up.
-var ErrYielded = errors.New("records were given up for room on the disk")
+// ErrYielded is the error of a Reader at the place where records were discarded
+// by Yield.
+var ErrYielded = errors.New("records were discarded to free disk space")
 
-// Yield gives up the last n bytes of what the Reader has not read yet, or all
-// of it, so that there is room on the disk for what is made of the rest. It says
-// whether there was anything. The Reader then ends with ErrYielded.
+// Yield discards the last n bytes that the Reader has not read yet, or all of
+// them if there are fewer, and the buffered records, to make room on the disk
+// for output made from the rest. It reports whether there was anything to
+// discard. The Reader then ends with ErrYielded.
 func (s *File) Yield(n int64) bool { return s.source != nil && s.source.yield(n) }
 
-// Close gives the file up with all that is in it.
+// Close removes the file with all its records.
 func (s *File) Close() error {
 	if s.closed {
 		return nil

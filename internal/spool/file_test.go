@@ -23,7 +23,7 @@ func TestFile(t *testing.T) {
 			}
 			s := &File{f: f, dir: dir, encoder: newEncoder(tableBytes)}
 			if info, err := f.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
-				t.Errorf("others may use it: %v, %v", info.Mode(), err)
+				t.Errorf("others may access it: %v, %v", info.Mode(), err)
 			}
 			for i, r := range want {
 				if err := s.WriteRecord(r); err != nil {
@@ -76,8 +76,8 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// What is in memory when a write fails is read all the same, and the error
-// comes behind it.
+// Records in memory when a write fails are read nevertheless, followed by the
+// error.
 func TestWriteFails(t *testing.T) {
 	s, err := Create(t.TempDir())
 	if err != nil {
@@ -116,7 +116,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// What was given up is missing at the end, and no record is cut.
+// Discarded records are missing at the end, and no record is truncated.
 func TestYield(t *testing.T) {
 	s, err := Create(t.TempDir())
 	if err != nil {
@@ -129,7 +129,7 @@ func TestYield(t *testing.T) {
 		}
 	}
 	if s.Yield(1) {
-		t.Error("something was given up while it was written")
+		t.Error("Yield discards records before Reader is called")
 	}
 	r, err := s.Reader()
 	if err != nil {
@@ -145,7 +145,7 @@ func TestYield(t *testing.T) {
 		got = append(got, only(rec.Clone()))
 		if n := len(got); n == 1000 || n == 1100 {
 			if !s.Yield(size / 5) {
-				t.Error("nothing was given up")
+				t.Error("Yield discards nothing")
 			}
 		}
 	}
@@ -163,11 +163,11 @@ func TestYield(t *testing.T) {
 		t.Error(err)
 	}
 	if s.Yield(1) {
-		t.Error("something was given up behind the end")
+		t.Error("Yield discards records after the end")
 	}
 }
 
-// readOnly has the next writes fail.
+// readOnly makes the next writes fail.
 func readOnly(t *testing.T, s *File) {
 	t.Helper()
 	path := t.TempDir() + "/copy"
@@ -187,6 +187,6 @@ func readOnly(t *testing.T, s *File) {
 	}
 	s.f = f
 	if !named(f) {
-		t.Error("it has no name")
+		t.Error("the file has no name")
 	}
 }

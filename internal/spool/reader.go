@@ -11,27 +11,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Reader reads what was written to a File, once. What a record refers to is
-// valid until the next call, except texts.
+// Reader reads the records of a File, once. The contents of a record are valid
+// until the next call, except texts.
 type Reader struct {
 	from   *source
-	end    error // what comes behind the last record
+	end    error // error after the last record
 	head   [blockHead]byte
-	block  []byte // what is left of the block
+	block  []byte // rest of the block
 	buf    []byte
 	err    error // sticky
-	bad    bool  // the block is not what a writer makes
+	bad    bool  // the block is damaged
 	table  table
 	last   last
 	parser *jsonrecord.Parser
-	frames []uint64 // of stacks that are not in the table
+	frames []uint64 // of a stack that is not in the table
 	names  []string
 	args   []trace.Arg
 }
 
 var _ trace.Reader = (*Reader)(nil)
 
-// errDamaged says that the file is not as it was written.
+// errDamaged reports that the contents of the file have changed.
 var errDamaged = errors.New("spool: the temporary file is damaged")
 
 func newReader(from *source) *Reader {
@@ -77,7 +77,7 @@ func (d *Reader) next() error {
 		return d.ended(errDamaged)
 	}
 	if int64(cap(d.buf)) < n {
-		d.buf = make([]byte, n+n/8) // they are much the same
+		d.buf = make([]byte, n+n/8) // blocks have similar sizes
 	}
 	d.block = d.buf[:n]
 	if _, err := io.ReadFull(d.from, d.block); err != nil {
@@ -86,7 +86,7 @@ func (d *Reader) next() error {
 	return nil
 }
 
-// ended returns err, unless there is no more since it was given up.
+// ended returns err, or ErrYielded if the rest was discarded.
 func (d *Reader) ended(err error) error {
 	if d.from.yielded {
 		return ErrYielded
@@ -101,7 +101,7 @@ func readError(err error) error {
 	return fmt.Errorf("read spool: %w", err)
 }
 
-// other reads a record that is no call.
+// other reads a record that is not a call.
 func (d *Reader) other(r *trace.Record) {
 	line := d.take(d.number())
 	if d.bad {
@@ -112,7 +112,7 @@ func (d *Reader) other(r *trace.Record) {
 	d.bad = d.parser.Err() != nil || r.Kind == trace.KindCall
 }
 
-// number reads a number; 0 if there is none.
+// number reads a number. It returns 0 on failure.
 func (d *Reader) number() uint64 {
 	b := d.block
 	if len(b) > 0 && b[0] < 0x80 {
@@ -130,7 +130,7 @@ func (d *Reader) number() uint64 {
 
 func (d *Reader) difference(from uint64) uint64 { return from + unzigzag(d.number()) }
 
-// take returns the next n bytes, nil if there are not so many.
+// take returns the next n bytes, or nil on failure.
 func (d *Reader) take(n uint64) []byte {
 	if n > uint64(len(d.block)) {
 		d.bad = true
@@ -141,7 +141,7 @@ func (d *Reader) take(n uint64) []byte {
 	return b
 }
 
-// count reads how many things follow that take a byte at least.
+// count reads a number of items that take at least a byte each.
 func (d *Reader) count() int {
 	n := d.number()
 	if n > uint64(len(d.block)) {
@@ -264,7 +264,7 @@ func (d *Reader) stack(s *trace.Stack) {
 	}
 }
 
-// newStack reads a stack that is written out.
+// newStack reads a stack that was written out.
 func (d *Reader) newStack(s *trace.Stack) {
 	end := d.number()
 	*s = trace.Stack{End: trace.StackEnd(end >> 1), FramePointer: end&1 != 0, Reason: d.text()}

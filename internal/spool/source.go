@@ -5,23 +5,23 @@ import (
 	"os"
 )
 
-// source is what a Reader reads: a file, and what is in memory behind it. It
-// gives back what it has read, so that what is made of a spool can take its
-// place on a disk that is full.
+// source is the input of a Reader: a file, followed by blocks in memory. It
+// releases the parts of the file that were read, so that output made from a
+// spool can take their place on a full disk.
 type source struct {
 	f       *os.File // may be nil
 	at      int64    // next byte of f to read
-	size    int64    // of f
-	freed   int64    // bytes given back
+	size    int64    // size of f
+	freed   int64    // bytes released
 	rest    []byte
-	yielded bool // something was given up
+	yielded bool // yield discarded something
 }
 
-// pageBytes is the unit in which a file's memory is given back; a larger one
-// of the file system keeps a little longer.
+// pageBytes is the unit in which parts of the file are released. A file system
+// with larger units keeps slightly more.
 const pageBytes = 4096
 
-// left returns how many bytes are still to be read.
+// left returns the number of bytes still to be read.
 func (s *source) left() int64 { return s.size - s.at + int64(len(s.rest)) }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -41,13 +41,13 @@ func (s *source) Read(p []byte) (int, error) {
 		s.freed = whole
 	}
 	if n > 0 {
-		err = nil // it shows again
+		err = nil // the next call returns it
 	}
 	return n, err
 }
 
-// yield gives up what is in memory, and n bytes before that or as many as there
-// are. It says whether these were any.
+// yield discards the blocks in memory, and n bytes of the file before them or
+// as many as there are. It reports whether the file had any.
 func (s *source) yield(n int64) bool {
 	size := max(s.at, s.size-n)
 	if s.f == nil || size >= s.size {

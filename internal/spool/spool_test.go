@@ -36,7 +36,7 @@ func blocks(t testing.TB, table int, records ...*trace.Record) []byte {
 	return out
 }
 
-// readAll reads each record into one that has been used for another.
+// readAll reads all records, each into one that was used before.
 func readAll(data []byte) ([]*trace.Record, error) {
 	r := newReader(&source{rest: data})
 	var all []*trace.Record
@@ -64,7 +64,7 @@ func compare(t *testing.T, want, got []*trace.Record, err error) {
 	}
 }
 
-// Every field of every kind must survive, whatever was read before.
+// Every field of every kind must be preserved, whatever was read before.
 func TestEveryField(t *testing.T) {
 	full := testutil.FullRecord()
 	var want []*trace.Record
@@ -113,7 +113,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// Stacks that differ in one thing alone are different ones.
+// Stacks that differ in one property are different ones.
 func TestStacksAreTakenApart(t *testing.T) {
 	frames := []uint64{1, 2, 3, 4, 5, 6}
 	stacks := []trace.Stack{
@@ -146,7 +146,7 @@ func TestStacksAreTakenApart(t *testing.T) {
 	}
 }
 
-// random makes a trace of many stacks and texts that come again.
+// random returns a trace of many stacks and texts that repeat.
 func random(calls int) []*trace.Record {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	stack := func(n uint64) trace.Stack {
@@ -179,7 +179,7 @@ func random(calls int) []*trace.Record {
 	return all
 }
 
-// A table that is full changes the size of the file and nothing else.
+// A full table changes the size of the file and nothing else.
 func TestBoundedTable(t *testing.T) {
 	want := random(20000)
 	last := math.MaxInt
@@ -202,12 +202,12 @@ func TestBoundedTable(t *testing.T) {
 			held += 8 * len(x.stacks[i].Frames)
 		}
 		if held > table || x.left < 0 {
-			t.Errorf("a table of %d bytes holds %d", table, held)
+			t.Errorf("a table of %d bytes has %d", table, held)
 		}
 	}
 }
 
-// What a record refers to may change once it is written.
+// The caller may change the contents of a record after it was written.
 func TestRecordsAreBorrowed(t *testing.T) {
 	frames, name := []uint64{1, 2, 3}, []byte("malloc")
 	e := newEncoder(tableBytes)
@@ -238,7 +238,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Cut or damaged anywhere, a spool yields whole records and then an error.
+// A spool that is truncated or damaged anywhere yields whole records and then
+// an error.
 func TestDamage(t *testing.T) {
 	want := []*trace.Record{testutil.OfKind(trace.KindCall, testutil.FullRecord()), {Kind: trace.KindEnd}}
 	data := blocks(t, tableBytes, want...)
@@ -252,7 +253,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything; what it makes of it can be written and read again.
+// FuzzRead reads any input; the records can be written and read again.
 func FuzzRead(f *testing.F) {
 	full := testutil.FullRecord()
 	f.Add(blocks(f, tableBytes, testutil.OfKind(trace.KindCall, full), testutil.OfKind(trace.KindHeader, full)))
@@ -267,7 +268,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip makes records of anything and expects them back.
+// FuzzRoundTrip builds records from any input and checks that they are
+// preserved.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("\x0a\x01\x02\x03\x04 some text \xff\x80\xed\xb2\x80 and more"), true)
 	f.Add(bytes.Repeat([]byte{0xff}, 400), false)
@@ -288,5 +290,5 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// only leaves out what an earlier use of a record left in it.
+// only removes data that earlier records left in a record.
 func only(r *trace.Record) *trace.Record { return testutil.OfKind(r.Kind, r) }

@@ -9,30 +9,32 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A reference to a text or stack is one number: 0 for the empty one, then those
-// of the table in the order in which they came, then one that is new and joins
-// the table, then one that is new and does not, as the table is full.
+// A reference to a text or stack is a number: 0 for the empty one, then the
+// entries of the table in the order in which they were added, then refNew for a
+// new one that joins the table, then refInline for a new one that does not
+// because the table is full.
 const (
-	refNew    = 1 // behind the last one of the table
+	refNew    = 1 // after the last entry of the table
 	refInline = 2
 )
 
-// tableBytes bounds what a table holds. Writer and reader have one each.
+// tableBytes bounds the size of a table. Writer and reader have one each.
 const tableBytes = 16 << 20
 
-// overhead is roughly what an entry costs besides its text or frames.
+// overhead is the approximate cost of an entry in addition to its text or
+// frames, in bytes.
 const overhead = 96
 
-// table is what references lead to. What does not fit any more is written out
-// each time; the writer decides.
+// table holds the entries that references point to. Entries that do not fit are
+// written out each time. The writer decides which.
 type table struct {
-	left   int // bytes
+	left   int // free bytes
 	texts  []string
 	stacks []trace.Stack // frames and names belong to the table
-	frames []uint64      // room for the next stacks' frames
+	frames []uint64      // memory for the frames of the next stacks
 }
 
-// hold copies s into the table. Its reason is a text of the table already.
+// hold copies s into the table. Its reason must be a text of the table.
 func (t *table) hold(s *trace.Stack) {
 	held := *s
 	if n := len(s.Frames); n > 0 {
@@ -52,7 +54,7 @@ func (t *table) hold(s *trace.Stack) {
 	t.stacks = append(t.stacks, held)
 }
 
-// costOf is what a stack takes of the table's bytes.
+// costOf returns the size of a stack in the table, in bytes.
 func costOf(s *trace.Stack) int {
 	n := overhead + 8*len(s.Frames)
 	for _, name := range s.Names {
@@ -61,14 +63,14 @@ func costOf(s *trace.Stack) int {
 	return n
 }
 
-// index finds the numbers of texts and stacks that were written.
+// index finds the references of texts and stacks that were written before.
 type index struct {
 	table
-	numbers map[string]int // of texts
-	recent  [64]recent     // a cache of numbers
+	numbers map[string]int // references of texts
+	recent  [64]recent     // a cache of numbers' entries
 
-	seed   [4]uint64 // random, so that stacks made to collide do not
-	hashes []uint64  // of stacks, by number
+	seed   [4]uint64 // random, so that input cannot be crafted to collide
+	hashes []uint64  // hashes of stacks, by number
 	slots  []uint32  // open addressing: number + 1, 0 for none; a power of two
 }
 
@@ -85,8 +87,8 @@ func newIndex(bytes int) *index {
 	return x
 }
 
-// text returns the reference to a text that is not empty, and whether it has
-// to be written out.
+// text returns the reference to a text, which must not be empty, and whether
+// the text must be written out.
 func (x *index) text(s string) (ref int, out bool) {
 	c := &x.recent[(len(s)<<3^int(s[0])^int(s[len(s)-1])<<1)%len(x.recent)]
 	if c.text == s {
@@ -107,7 +109,7 @@ func (x *index) text(s string) (ref int, out bool) {
 	return ref - refNew + refInline, true
 }
 
-// stack is text for stacks.
+// stack is like text, for stacks.
 func (x *index) stack(s *trace.Stack) (ref int, out bool) {
 	h := x.hash(s)
 	mask := uint64(len(x.slots) - 1)
@@ -151,8 +153,8 @@ func same(a, b *trace.Stack) bool {
 		a.Reason == b.Reason && slices.Equal(a.Names, b.Names)
 }
 
-// hash is of the frames and the end; stacks that differ in other things are
-// rare.
+// hash returns a hash of the frames and the end. Stacks that differ only in
+// other properties are rare.
 func (x *index) hash(s *trace.Stack) uint64 {
 	a, b := x.seed[0]^uint64(s.End), x.seed[1]^uint64(len(s.Frames))
 	f := s.Frames

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// openUnnamed says that files have names here.
+// openUnnamed is not supported here.
 func openUnnamed(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func named(*os.File) bool { return true }

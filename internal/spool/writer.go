@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// encoder makes blocks of records.
+// encoder encodes records to blocks.
 type encoder struct {
 	buf   []byte // the block, with room for its length at the start
 	line  []byte
@@ -17,7 +17,7 @@ type encoder struct {
 	last  last
 }
 
-// last is what the next call's numbers are told from.
+// last holds the fields of the previous call, which differences refer to.
 type last struct {
 	time              int64
 	pid, tid, cpu     int32
@@ -32,13 +32,13 @@ func newEncoder(tableBytes int) *encoder {
 	return &encoder{buf: make([]byte, blockHead, blockBytes+4096), index: newIndex(tableBytes)}
 }
 
-// empty says whether the block has no records.
+// empty reports whether the block has no records.
 func (e *encoder) empty() bool { return len(e.buf) == blockHead }
 
-// full says whether the block is to be written.
+// full reports whether the block should be written.
 func (e *encoder) full() bool { return len(e.buf) >= blockBytes }
 
-// take returns the block and begins the next one in its memory.
+// take returns the block and begins the next one in the same memory.
 func (e *encoder) take() []byte {
 	b := e.buf
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-blockHead))
@@ -46,8 +46,8 @@ func (e *encoder) take() []byte {
 	return b
 }
 
-// record adds r to the block. It fails, and adds nothing, if r is no record
-// that package jsonrecord can write.
+// record adds r to the block. If r is not valid for package jsonrecord, it returns
+// an error and adds nothing.
 func (e *encoder) record(r *trace.Record) error {
 	if r.Kind == trace.KindCall {
 		s := &r.Call.Stack
@@ -124,7 +124,7 @@ func (e *encoder) call(r *trace.Record) {
 	l.time, l.tid, l.cpu, l.id = r.Time, r.TID, r.CPU, c.ID
 }
 
-// rare returns the mask of the rare fields that r has.
+// rare returns the mask of the rare fields of r.
 func (e *encoder) rare(r *trace.Record) uint64 {
 	c, l := &r.Call, &e.last
 	var rare uint64

@@ -1,18 +1,18 @@
-// Package window has a view of an input that slides forward, for decoders of formats
-// whose records tell their length as they go.
+// Package window provides a view of an input that slides forward, for decoders
+// of formats whose records do not begin with their length.
 package window
 
 import "io"
 
-// Size is what a window starts with, in bytes. A record that is larger makes it grow,
-// at most to twice of what was really read.
+// Size is the initial size of a window, in bytes. It grows for larger records,
+// at most to twice the number of bytes read.
 const Size = 64 << 10
 
-// maxEmptyReads is how often in a row a Read may return nothing at all.
+// maxEmptyReads is the number of consecutive Reads that may return no data.
 const maxEmptyReads = 100
 
-// Window is a view of an input. What its methods return of it is valid until the next
-// call of Have or More.
+// Window is a view of an input. The slices that its methods return are valid
+// until the next call of Have or More.
 type Window struct {
 	r        io.Reader
 	buf      []byte
@@ -24,23 +24,25 @@ type Window struct {
 // New returns a window of size bytes at the beginning of r.
 func New(r io.Reader, size int) Window { return Window{r: r, buf: make([]byte, size)} }
 
-// Bytes returns the unread bytes at hand.
+// Bytes returns the available unread bytes.
 func (w *Window) Bytes() []byte { return w.buf[w.pos:w.end] }
 
-// Offset returns how far the input was stepped over, in bytes.
+// Offset returns the offset of the first unread byte in the input.
 func (w *Window) Offset() int64 { return w.base + int64(w.pos) }
 
-// Skip steps over n bytes, which are at hand.
+// Skip moves past n bytes, which must be available.
 func (w *Window) Skip(n int) { w.pos += n }
 
-// Last returns the last n bytes that were stepped over since Have or More was called.
+// Last returns the last n bytes that were skipped since the last call of Have
+// or More.
 func (w *Window) Last(n int) []byte { return w.buf[w.pos-n : w.pos] }
 
 // Err returns why reading stopped, io.EOF at the end, or nil if it has not.
 func (w *Window) Err() error { return w.err }
 
-// Have makes n unread bytes available and reports whether it could. It reads no
-// further than it must: the input may be a pipe of a program that still runs.
+// Have makes n unread bytes available and reports whether it succeeded. It
+// reads no more than necessary, because the input may be a pipe from a running
+// program.
 func (w *Window) Have(n int) bool { return w.end-w.pos >= n || w.fill(n) }
 
 func (w *Window) fill(n int) bool {
@@ -52,7 +54,7 @@ func (w *Window) fill(n int) bool {
 	return true
 }
 
-// More makes at least one more byte available and reports whether it could.
+// More makes at least one more byte available and reports whether it succeeded.
 func (w *Window) More() bool {
 	if w.err != nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// Whatever pieces the input comes in, it is seen whole and in order.
+// For any division into reads, the input is returned completely and in order.
 func TestWindow(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", 20)
 	for name, r := range map[string]io.Reader{
@@ -31,7 +31,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Only what is there costs memory, and nothing is read before it is asked for.
+// Only existing input takes memory, and nothing is read before it is needed.
 func TestWindowReads(t *testing.T) {
 	w := New(strings.NewReader("four"), 8)
 	if w.Have(1<<30) || cap(w.Bytes()) > 16 {
@@ -50,7 +50,7 @@ func (nothing) Read([]byte) (int, error) { return 0, nil }
 
 func TestWindowErrors(t *testing.T) {
 	if w := New(nothing{}, 8); w.Have(1) || !errors.Is(w.Err(), io.ErrNoProgress) {
-		t.Errorf("an input that gives nothing: %v", w.Err())
+		t.Errorf("an input without data: %v", w.Err())
 	}
 	broken := errors.New("broken")
 	w := New(iotest.ErrReader(broken), 8)

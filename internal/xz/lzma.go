@@ -2,26 +2,26 @@ package xz
 
 import "math/bits"
 
-// Sizes of the model of LZMA.
+// Sizes of the LZMA model.
 const (
 	states       = 12
 	maxPosStates = 1 << 4
-	lengthStates = 4 // contexts of the slot of a distance
+	lengthStates = 4 // contexts for the slot of a distance
 	minMatch     = 2
 	probHalf     = 1 << 10 // of 1<<11
-	literalCoder = 0x300   // probabilities of the bits of one literal, matched or not
-	maxLiteral   = 4       // bits of context of a literal, at most, in LZMA2
+	literalCoder = 0x300   // probabilities for the bits of a literal, matched or not
+	maxLiteral   = 4       // largest number of context bits of a literal in LZMA2
 	alignBits    = 4
-	firstSpecial = 4  // slots below are the distance itself
-	firstAlign   = 14 // slots from here on have direct bits
+	firstSpecial = 4  // lower slots are the distance itself
+	firstAlign   = 14 // this and higher slots have direct bits
 )
 
 // prob is the probability of a zero bit, in 1/2048.
 type prob uint16
 
-// lzma is the model: probabilities, and what was matched last.
+// lzma is the model: probabilities, and the last matches.
 type lzma struct {
-	lc, lp, pb uint // bits of context: of the last byte, of the position for literals and for matches
+	lc, lp, pb uint // context bits: of the last byte, of the position for literals, and of the position for matches
 	state      uint32
 	rep        [4]uint32 // last distances, less one
 
@@ -32,21 +32,22 @@ type lzma struct {
 	isRep2     [states]prob
 	isRep0Long [states << 4]prob
 	slot       [lengthStates][64]prob
-	special    [firstAlign][64]prob // trees of the low bits of a distance, by slot
+	special    [firstAlign][64]prob // trees for the low bits of a distance, by slot
 	align      [1 << alignBits]prob
 	length     lengths
 	repLength  lengths
 	literal    [literalCoder << maxLiteral]prob
 }
 
-// lengths codes the length of a match.
+// lengths is the model of match lengths.
 type lengths struct {
 	choice, choice2 prob
 	low, mid        [maxPosStates][8]prob
 	high            [256]prob
 }
 
-// properties takes the byte (pb * 5 + lp) * 9 + lc.
+// properties sets the properties from the byte (pb * 5 + lp) * 9 + lc. It
+// returns false if they are invalid.
 func (m *lzma) properties(b byte) bool {
 	if b >= 9*5*5 {
 		return false
@@ -55,7 +56,7 @@ func (m *lzma) properties(b byte) bool {
 	return m.lc+m.lp <= maxLiteral
 }
 
-// reset forgets all but the properties.
+// reset resets everything except the properties.
 func (m *lzma) reset() {
 	m.state, m.rep = 0, [4]uint32{}
 	fill(m.isMatch[:])
@@ -91,13 +92,13 @@ func fill(p []prob) {
 	}
 }
 
-// rangeDecoder reads bits that were coded by their probabilities.
+// rangeDecoder decodes bits with their probabilities.
 type rangeDecoder struct {
 	in    []byte
 	at    int
 	rng   uint32
 	code  uint32
-	short bool // more was read than there is
+	short bool // a read went past the end
 }
 
 func (r *rangeDecoder) byte() uint32 {
@@ -116,7 +117,7 @@ func (r *rangeDecoder) normalize() {
 	}
 }
 
-// bit reads a bit by a probability, which adapts.
+// bit reads a bit with a probability, and adapts the probability.
 func (r *rangeDecoder) bit(p *prob) uint32 {
 	const adapt = 5
 	r.normalize()
@@ -152,7 +153,7 @@ func (r *rangeDecoder) reverse(p []prob, n int) uint32 {
 	return v
 }
 
-// direct reads n bits that are as likely 0 as 1.
+// direct reads n bits that are 0 or 1 with equal probability.
 func (r *rangeDecoder) direct(n int) uint32 {
 	v := uint32(0)
 	for range n {
@@ -179,7 +180,8 @@ func (l *lengths) read(r *rangeDecoder, posState uint32) uint32 {
 	return 16 + r.tree(l.high[:], 8)
 }
 
-// distance reads a distance less one. It depends on the length of the match.
+// distance reads a distance, less one. Its coding depends on the length of the
+// match.
 func (m *lzma) distance(r *rangeDecoder, length uint32) uint32 {
 	slot := r.tree(m.slot[min(length, lengthStates-1)][:], 6)
 	if slot < firstSpecial {
@@ -193,7 +195,7 @@ func (m *lzma) distance(r *rangeDecoder, length uint32) uint32 {
 	return base + r.direct(low-alignBits)<<alignBits + r.reverse(m.align[:], alignBits)
 }
 
-// lzmaChunk unpacks size bytes.
+// lzmaChunk decompresses size bytes.
 func (d *decoder) lzmaChunk(in []byte, size int) error {
 	const head = 5
 	if len(in) < head || in[0] != 0 {
@@ -231,7 +233,7 @@ func (d *decoder) lzmaChunk(in []byte, size int) error {
 	return nil
 }
 
-// readLiteral reads a byte.
+// readLiteral reads a literal byte.
 func (d *decoder) readLiteral(r *rangeDecoder, pos uint32) error {
 	m := &d.lzma
 	last := uint32(0)
@@ -240,7 +242,7 @@ func (d *decoder) readLiteral(r *rangeDecoder, pos uint32) error {
 	}
 	context := pos&(1<<m.lp-1)<<m.lc + last>>(8-m.lc)
 	p := m.literal[literalCoder*context:][:literalCoder]
-	const afterLiteral = 7 // states below follow a literal
+	const afterLiteral = 7 // lower states follow a literal
 	symbol := uint32(1)
 	if m.state >= afterLiteral {
 		if m.rep[0] >= pos {
@@ -272,8 +274,8 @@ func (d *decoder) readLiteral(r *rangeDecoder, pos uint32) error {
 	return nil
 }
 
-// match reads the length of a match and puts its distance to the front of the
-// last ones.
+// match reads a match, moves its distance to the front of the last ones, and
+// returns its length.
 func (m *lzma) match(r *rangeDecoder, posState uint32) (uint32, error) {
 	const afterLiteral = 7
 	next := func(literal, other uint32) {
@@ -286,7 +288,7 @@ func (m *lzma) match(r *rangeDecoder, posState uint32) (uint32, error) {
 	if r.bit(&m.isRep[m.state]) == 0 {
 		length := m.length.read(r, posState)
 		d := m.distance(r, length)
-		if bits.OnesCount32(d) == 32 { // an end mark, which LZMA2 has not
+		if bits.OnesCount32(d) == 32 { // an end mark, which LZMA2 does not use
 			return 0, ErrMalformed
 		}
 		m.rep = [4]uint32{d, m.rep[0], m.rep[1], m.rep[2]}
@@ -311,7 +313,8 @@ func (m *lzma) match(r *rangeDecoder, posState uint32) (uint32, error) {
 	return length + minMatch, nil
 }
 
-// copy appends what is distance+1 bytes before, which may overlap.
+// copy appends n bytes from distance+1 bytes before the end. They may overlap
+// the new bytes.
 func (d *decoder) copy(distance uint32, n, end int) error {
 	if uint64(distance) >= uint64(len(d.out)-d.start) || n > end-len(d.out) {
 		return ErrMalformed

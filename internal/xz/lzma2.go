@@ -1,30 +1,31 @@
 package xz
 
-// decoder unpacks one block. Its dictionary is the output.
+// decoder decompresses one block. Its output is also its dictionary.
 type decoder struct {
 	out   []byte
-	limit int // of out
-	start int // of the dictionary in out
+	limit int // largest length of out
+	start int // start of the dictionary in out
 
 	lzma lzma
-	need need // what the next packed chunk must bring
+	need need // what the next compressed chunk must contain
 }
 
-// need says what a packed chunk must bring before others may follow.
+// need is the resets that the next compressed chunk must contain.
 type need uint8
 
 const (
-	needDict  need = iota // a reset of the dictionary, and the next
-	needProps             // properties
+	needDict  need = iota // a reset of the dictionary, and needProps
+	needProps             // properties, and needState
 	needState             // a reset of the state
 	needNone
 )
 
-// lzma2 unpacks chunks up to the end mark and returns how many bytes they take.
+// lzma2 decompresses chunks up to the end mark and returns their length in
+// bytes.
 func (d *decoder) lzma2(in []byte) (n int, err error) {
 	const (
 		end      = 0
-		rawReset = 1 // stored as it is, with a new dictionary
+		rawReset = 1 // stored uncompressed, with a new dictionary
 		raw      = 2
 		packed   = 0x80
 	)
@@ -69,8 +70,8 @@ func (d *decoder) lzma2(in []byte) (n int, err error) {
 	}
 }
 
-// packedChunk unpacks a chunk of LZMA: sizes, properties if its control byte
-// says so, and the data.
+// packedChunk decompresses an LZMA chunk: sizes, properties depending on its
+// control byte, and the data.
 func (d *decoder) packedChunk(control byte, in []byte) (n int, err error) {
 	const (
 		head      = 4

@@ -1,9 +1,9 @@
-// Package xz unpacks data that xz packed, as far as ELF files hold such data:
-// blocks of LZMA2 without other filters, with all checksums. The layout is that
-// of "The .xz File Format" 1.2.
+// Package xz decompresses xz data as used in ELF files: blocks of LZMA2 without
+// other filters, with all checksums. The layout is that of "The .xz File
+// Format" 1.2.
 //
-// Input may be hostile: no more memory is taken than the limit that is given
-// and a constant, and malformed input gives one of the errors below.
+// Input may be hostile: memory is bounded by the given limit and a constant,
+// and malformed input results in one of the errors below.
 package xz
 
 import (
@@ -15,12 +15,12 @@ import (
 	"hash/crc64"
 )
 
-// What may be wrong with packed data.
+// Errors in compressed data.
 var (
 	ErrMalformed   = errors.New("xz: malformed")
 	ErrTruncated   = errors.New("xz: truncated")
-	ErrUnsupported = errors.New("xz: a filter or a check that is not known")
-	ErrLimit       = errors.New("xz: too long when unpacked")
+	ErrUnsupported = errors.New("xz: unknown filter or check")
+	ErrLimit       = errors.New("xz: decompressed data exceeds the limit")
 	ErrChecksum    = errors.New("xz: wrong checksum")
 )
 
@@ -33,7 +33,7 @@ const (
 )
 
 const (
-	headerSize  = 12   // of a stream
+	headerSize  = 12   // length of a stream header
 	filterLZMA2 = 0x21 // id
 )
 
@@ -41,8 +41,8 @@ var magic = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
 
 var ecma = crc64.MakeTable(crc64.ECMA)
 
-// Unpack returns the data of the first stream, limit bytes of it at most. The
-// index behind the blocks is not read.
+// Unpack returns the decompressed data of the first stream, at most limit
+// bytes. It does not read the index after the blocks.
 func Unpack(packed []byte, limit int) ([]byte, error) {
 	if len(packed) < headerSize {
 		return nil, ErrTruncated
@@ -90,7 +90,7 @@ func Unpack(packed []byte, limit int) ([]byte, error) {
 	}
 }
 
-// checked says whether data has the given check.
+// checked reports whether data has the given checksum.
 func checked(kind byte, data, sum []byte) bool {
 	switch kind {
 	case checkCRC32:
@@ -105,7 +105,7 @@ func checked(kind byte, data, sum []byte) bool {
 }
 
 // blockHeader returns the length of the header of a block whose only filter is
-// LZMA2. The sizes it may state are not needed.
+// LZMA2. It ignores the optional sizes.
 func blockHeader(b []byte) (int, error) {
 	size := (int(b[0]) + 1) * 4
 	if size > len(b) {
@@ -118,7 +118,7 @@ func blockHeader(b []byte) (int, error) {
 	}
 	flags := body[1]
 	const (
-		filters   = 3 // less one
+		filters   = 3 // number of filters, less one
 		reserved  = 0x3c
 		hasPacked = 0x40
 		hasSize   = 0x80
@@ -136,8 +136,9 @@ func blockHeader(b []byte) (int, error) {
 			rest = rest[n:]
 		}
 	}
-	// An id, the length of the properties, and those: the size of the dictionary,
-	// which is the whole output here.
+	// A filter ID, the length of the properties, and the properties: the size
+	// of the dictionary, which is not needed because the dictionary is the
+	// whole output.
 	if len(rest) < 3 {
 		return 0, ErrMalformed
 	}

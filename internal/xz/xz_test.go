@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/xz"
 )
 
-// pack packs data with the xz program.
+// pack compresses data with the xz program.
 func pack(t testing.TB, data []byte, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command("xz", append([]string{"--stdout", "--threads=1"}, args...)...)
@@ -22,7 +22,7 @@ func pack(t testing.TB, data []byte, args ...string) []byte {
 	return out
 }
 
-// samples are data that packs well, badly, and not at all.
+// samples holds data that compresses well, badly, and not at all.
 func samples() map[string][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := make([]byte, 300_000)
@@ -41,7 +41,8 @@ func samples() map[string][]byte {
 	}
 }
 
-// TestUnpack: what the xz program packs, in all ways that it may choose.
+// TestUnpack decompresses data from the xz program in all formats that it may
+// choose.
 func TestUnpack(t *testing.T) {
 	for name, data := range samples() {
 		for _, args := range [][]string{
@@ -90,10 +91,10 @@ func TestUnpackErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
-	// No change of a byte of the data goes unnoticed.
+	// Every change of a byte of the data is detected.
 	for at := 24; at < len(packed)-40; at += 997 {
 		if got, err := xz.Unpack(with(at, 0x10), len(data)); err == nil && !bytes.Equal(got, data) {
-			t.Errorf("byte %d: changed and not noticed", at)
+			t.Errorf("byte %d: the change is not detected", at)
 		}
 	}
 }

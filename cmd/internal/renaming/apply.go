@@ -16,8 +16,9 @@ import (
 	"rtrace-bpf/internal/atomicfile"
 )
 
-// Apply renames the files. It overwrites nothing without force, and never one of the files
-// themselves. After an error, all files have their old names again.
+// Apply renames the files. It overwrites other files only with force, and never
+// one of the files to rename. After an error, all files have their old names
+// again.
 func (p *Plan) Apply(force bool) (err error) {
 	if err := p.Check(force); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (p *Plan) Apply(force bool) (err error) {
 		}
 		undo = append(undo, func() error { return move(to, from, false) })
 	}
-	undo = nil // the rest has its new name
+	undo = nil // from here on nothing is undone
 	var all []error
 	for i := range p.Files {
 		if f := &p.Files[i]; f.Rewrite {
@@ -62,11 +63,11 @@ func (p *Plan) Apply(force bool) (err error) {
 	return errors.Join(all...)
 }
 
-// move renames a file and overwrites another one only with force.
+// move renames a file. It overwrites another file only with force.
 func move(from, to string, force bool) error {
 	if !force {
-		// Unlike a rename, a link fails if the new name exists. Not all file systems have
-		// links.
+		// Creating a link fails if the name exists, unlike a rename. Not all
+		// file systems support links.
 		switch err := os.Link(from, to); {
 		case err == nil:
 			return os.Remove(from)
@@ -107,7 +108,7 @@ func (p *Plan) copy(f *File) (err error) {
 		err = p.rewrite(w, in, f.format)
 	}
 	if err == nil {
-		err = in.Err() // a compressed trace that is cut
+		err = in.Err() // a compressed trace is truncated
 	}
 	for _, c := range slices.Backward(closers) {
 		err = errors.Join(err, c())
@@ -121,8 +122,8 @@ func (p *Plan) copy(f *File) (err error) {
 	return os.Chtimes(path, info.ModTime(), info.ModTime())
 }
 
-// compress returns a writer that compresses like the original file, the outermost
-// compression first, and the writers to close in reverse order.
+// compress returns a writer that compresses like the original file, the
+// outermost compression first, and functions to be called in reverse order.
 func compress(w io.Writer, kinds []string) (io.Writer, []func() error, error) {
 	var closers []func() error
 	for _, kind := range kinds {

@@ -1,6 +1,6 @@
-// Package renaming renames the recorded files of a process with a word instead of the
-// process id. It also renames files that a trace names, and updates their names in the
-// trace.
+// Package renaming renames the recorded files of a process by replacing the
+// process ID with a word. It also renames the attachments of the traces and
+// changes their names in the traces.
 package renaming
 
 import (
@@ -18,42 +18,42 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ErrNoFiles means that a folder has no traces of a process.
+// ErrNoFiles reports that a folder has no traces of a process.
 var ErrNoFiles = errors.New("no traces")
 
-// ErrNoName means that no trace contains the name of a process.
+// ErrNoName reports that no trace contains the name of its process.
 var ErrNoName = errors.New("no trace contains the name of the process")
 
-// ours is the beginning of file names that rtrace-bpf chooses itself.
+// ours is the prefix of the file names that rtrace-bpf chooses itself.
 const ours = "rtrace-raw-"
 
-// plain matches names that are the same in every format.
+// plain matches valid names, which need no escaping in any format.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9._+-]*$`)
 
-// IsName reports whether a text can replace a process id.
+// IsName reports whether a text may replace a process ID.
 func IsName(name string) bool { return plain.MatchString(name) && len(name) <= 128 }
 
 // File is a file to rename.
 type File struct {
 	Old, New string // in the folder
-	// Rewrite means that the file is a trace that names others.
+	// Rewrite reports that the file is a trace with attachments to rename.
 	Rewrite bool
 
 	format      string
 	compression []string
 }
 
-// Plan is the work of Apply.
+// Plan is the set of files that Apply renames.
 type Plan struct {
 	Files []File
 	dir   string
 	paths map[string]string // of attachments, old to new
 }
 
-// NewPlan finds the files of the process with the given id in a folder: those of sp-rtrace,
-// PID.rtrace… and PID-….rtrace…, those of rtrace-bpf, rtrace-raw-PID-…, and the files that
-// they name, if their names begin with the id as well. If name is empty, it is the process's
-// name in a trace.
+// NewPlan finds the files of the process with the given ID in a folder: those
+// of sp-rtrace, PID.rtrace… and PID-….rtrace…, those of rtrace-bpf,
+// rtrace-raw-PID-…, and their attachments if their names begin with the ID as
+// well. If name is empty, NewPlan uses the name of the process from a trace.
 func NewPlan(dir, pid, name string) (*Plan, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -61,7 +61,7 @@ func NewPlan(dir, pid, name string) (*Plan, error) {
 	}
 	p := &Plan{dir: dir, paths: make(map[string]string)}
 	there := make(map[string]bool) // regular files
-	named := make(map[string]bool) // by a trace
+	named := make(map[string]bool) // attachments of traces
 	for _, e := range entries {
 		there[e.Name()] = e.Type().IsRegular()
 	}
@@ -107,14 +107,14 @@ func NewPlan(dir, pid, name string) (*Plan, error) {
 	return p, nil
 }
 
-// recorded reports whether a file name is that of a trace of a process, or of a file made
-// from one.
+// recorded reports whether a file name is that of a trace of a process, or of a
+// file derived from one.
 func recorded(name, pid string) bool {
 	return renamed(name, pid, "x") != "" && (strings.HasPrefix(name, ours) || strings.Contains(name, ".rtrace"))
 }
 
-// renamed returns a file name with another word instead of the process id, or "" if it does
-// not begin with the id.
+// renamed returns a file name with another word instead of the process ID, or
+// an empty string if the name does not begin with the ID.
 func renamed(name, pid, word string) string {
 	prefix, rest := "", name
 	if r, ok := strings.CutPrefix(name, ours); ok {
@@ -127,7 +127,7 @@ func renamed(name, pid, word string) string {
 	return prefix + word + rest
 }
 
-// wordOf makes a word of a process's name.
+// wordOf derives a word from a process's name.
 func wordOf(process string) string {
 	word := []byte(filepath.Base(process))
 	for i, c := range word {
@@ -138,8 +138,8 @@ func wordOf(process string) string {
 	return string(word[:min(len(word), 128)])
 }
 
-// look reads a file, if it is a trace, and returns the files that it names and the name of
-// its process.
+// look reads a file, if it is a trace, and returns the paths of its attachments
+// and the name of its process.
 func (f *File) look(dir string) (paths []string, process string, err error) {
 	file, err := os.Open(filepath.Join(dir, f.Old))
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 	defer file.Close()
 	in, err := decoder.Open(file, decoder.Options{NoSide: true})
 	if errors.Is(err, decoder.ErrUnknown) || errors.Is(err, trace.ErrTruncated) {
-		return nil, "", nil // a file made from a trace, or empty
+		return nil, "", nil // derived from a trace, or empty
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
@@ -160,7 +160,7 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 		switch err := in.ReadRecord(&r); {
 		case err != nil:
 			if _, syntax := errors.AsType[*trace.SyntaxError](err); syntax || errors.Is(err, io.EOF) {
-				return paths, process, nil // up to there, it is a trace
+				return paths, process, nil // the part before the error is a trace
 			}
 			return nil, "", fmt.Errorf("reading %s: %w", f.Old, err)
 		case r.Kind == trace.KindAttachment:
@@ -171,8 +171,8 @@ func (f *File) look(dir string) (paths []string, process string, err error) {
 	}
 }
 
-// Check returns an error if a file would be overwritten; with force, only if it is one of
-// those to rename.
+// Check returns an error if a file would be overwritten, or with force, if one
+// of the files to rename would be.
 func (p *Plan) Check(force bool) error {
 	old := make(map[string]bool)
 	for i := range p.Files {

@@ -32,7 +32,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// folder makes files with the given contents.
+// folder creates files with the given contents.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// records reads a trace; attachments are listed apart.
+// records reads a trace and returns attachments separately.
 func records(t *testing.T, path string) (all []*trace.Record, attachments []string) {
 	t.Helper()
 	in, err := decoder.OpenFile(path, decoder.Options{NoSide: true})
@@ -81,7 +81,8 @@ func records(t *testing.T, path string) (all []*trace.Record, attachments []stri
 	}
 }
 
-// A real trace, as text and in our format, with its attachments: only their names change.
+// A real trace with attachments, as text and in our format: only the names of
+// the attachments change.
 func TestAttachments(t *testing.T) {
 	binary := string(read(t, corpus+"pagemap.rtrace"))
 	text := string(read(t, corpus+"out/pagemap/plain.txt"))
@@ -153,7 +154,7 @@ func TestAttachments(t *testing.T) {
 	if err != nil || !info.ModTime().Equal(old) || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	// And back: each byte is as it was.
+	// Renaming back restores every byte.
 	plan, err = renaming.NewPlan(dir, n, "27506")
 	if err == nil {
 		err = plan.Apply(false)
@@ -163,7 +164,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// Nothing is overwritten, and after a failure everything is as before.
+// Nothing is overwritten, and after a failure everything is unchanged.
 func TestRefused(t *testing.T) {
 	binary := string(read(t, corpus+"pagemap.rtrace"))
 	files := map[string]string{"27506-0.rtrace": binary, "27506-pagemap-maps-0": "m", "demo-0.rtrace": "mine"}
@@ -185,7 +186,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("with force: %d files", len(got))
 	}
 
-	// A file that vanishes after the plan is a failure halfway.
+	// A file that is removed after planning makes Apply fail halfway.
 	dir = folder(t, files)
 	if err := os.Remove(filepath.Join(dir, "demo-0.rtrace")); err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("after a failure (-want +got)\n%s", d)
 	}
 
-	// Even with force, none of the files themselves is overwritten.
+	// Even with force, Apply does not overwrite one of the files to rename.
 	dir = folder(t, map[string]string{"12-0.rtrace": "a", "12-0-0.rtrace": "b"})
 	if plan, err = renaming.NewPlan(dir, "12", "12-0"); err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The name may come from the trace.
+// The name may be taken from the trace.
 func TestProcessName(t *testing.T) {
 	for process, want := range map[string]string{"/usr/bin/demo": "demo", "./a b/-x\x1b": "_x_", "/": "_"} {
 		text := "version=2.0, process=" + process + ", pid=7, \n1. malloc(1) = 0x1\n\n"

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/decoder/sprtrace"
 )
 
-// rewrite copies a trace with other names of attachments; all else stays the same. Formats
-// without attachments never come here.
+// rewrite copies a trace and changes the names of attachments. Formats without
+// attachments are never passed to it.
 func (p *Plan) rewrite(w io.Writer, r io.Reader, format string) error {
 	switch format {
 	case "sprtrace":
@@ -28,7 +28,7 @@ func (p *Plan) rewrite(w io.Writer, r io.Reader, format string) error {
 	return fmt.Errorf("names of files in %s: %w", format, errors.ErrUnsupported)
 }
 
-// binary works on the dump of the trace, which has every byte of it.
+// binary changes the dump of the trace, which contains every byte of it.
 func (p *Plan) binary(w io.Writer, r io.Reader) error {
 	dumped, dump := io.Pipe()
 	changed, change := io.Pipe()
@@ -94,14 +94,14 @@ func (p *Plan) jsonLine(line []byte) []byte {
 	return bytes.Join([][]byte{line[:m[2]], []byte(name), line[m[3]:]}, nil)
 }
 
-// lines copies a text line by line, the last one with or without its end.
+// lines copies a text line by line, with or without a final line break.
 func lines(w io.Writer, r io.Reader, change func([]byte) []byte) error {
 	in, out := bufio.NewReaderSize(r, 1<<16), bufio.NewWriterSize(w, 1<<16)
-	var long []byte // a line that is longer than the buffer of in
+	var long []byte // beginning of a line that exceeds the buffer of in
 	for {
 		part, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			// Only short lines name files.
+			// Only short lines contain names of files.
 			long = append(long, part...)
 			if len(long) > 1<<20 {
 				if _, err := out.Write(long); err != nil {

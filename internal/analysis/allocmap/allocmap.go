@@ -1,5 +1,6 @@
-// Package allocmap draws where the blocks of a heap are, a character for a page,
-// as sp-rtrace-allocmap does: to see what keeps the heap from shrinking.
+// Package allocmap draws a heap as text, one character for each page, in the
+// way of sp-rtrace-allocmap. The drawing shows which blocks keep the heap from
+// shrinking.
 package allocmap
 
 import (
@@ -7,20 +8,20 @@ import (
 	"slices"
 )
 
-// Heap is what is known of a heap; 0 is unknown.
+// Heap holds the bounds of a heap. A field that is 0 is unknown.
 type Heap struct {
-	Base, Top uint64 // its first address, and the one behind it
+	Base, Top uint64 // first address, and the address after the last byte
 	Low, High uint64 // lowest and highest address that was allocated
-	KeepCost  uint64 // bytes below Top that could be given back
+	KeepCost  uint64 // bytes below Top that the allocator could return to the system
 }
 
-// Options are the choices of a Map.
+// Options configure a Map.
 type Options struct {
-	PageSize uint64 // of a character, in bytes; 0 is 4096
-	Single   bool   // there is one run: its blocks are drawn as #
-	// Legacy draws and counts as the original does where it is wrong: marks
-	// count as pages with data, that of the top hides what is below it, there is
-	// none for the lowest address, and the map ends 64 MiB above the base.
+	PageSize uint64 // bytes that one character stands for; 0 means 4096
+	Single   bool   // there is only one run: draw its blocks as #
+	// Legacy reproduces the errors of the original: marks count as pages with
+	// data, the mark of the top overwrites other marks, the lowest address has
+	// no mark, and the map ends 64 MiB above the base.
 	Legacy bool
 }
 
@@ -30,13 +31,14 @@ const (
 	legacySize = 64 << 20
 )
 
-// header is about what an allocator keeps in front of a block.
+// header is roughly the size of the header that an allocator stores before a
+// block, in bytes.
 const header = 8
 
-// PerRow is how many pages a row has.
+// PerRow is the number of pages in a row.
 const PerRow = 64
 
-// Map is a map of a heap.
+// Map collects the blocks of a heap and draws them.
 type Map struct {
 	options Options
 	heap    Heap
@@ -51,7 +53,8 @@ type block struct {
 	mark          byte
 }
 
-// New returns an empty map of a heap, of which more may be said later.
+// New returns an empty map of a heap. [Map.Extend] adds bounds that become
+// known later.
 func New(o Options, h Heap) *Map {
 	if o.PageSize == 0 {
 		o.PageSize = 4096
@@ -59,8 +62,8 @@ func New(o Options, h Heap) *Map {
 	return &Map{options: o, heap: h}
 }
 
-// Next begins another run, unless the one there is has no block yet. The blocks
-// of ten runs are drawn as digits, those of further ones as #.
+// Next begins another run, unless the current one has no blocks yet. The blocks
+// of the first ten runs are drawn as digits, those of later runs as #.
 func (m *Map) Next() {
 	if m.inRun {
 		m.run++
@@ -68,10 +71,10 @@ func (m *Map) Next() {
 	}
 }
 
-// Say adds what is known of the heap: what is not 0 counts. The lowest base and
-// the highest top of all runs are those of the map; with Legacy the first base
-// and the last of all others.
-func (m *Map) Say(h Heap) {
+// Extend adds the known, nonzero fields of h to the bounds of the heap. The map
+// spans from the lowest base to the highest top of all runs; with Legacy, from
+// the first base to the last top.
+func (m *Map) Extend(h Heap) {
 	if m.options.Legacy {
 		m.heap = Heap{
 			Base: cmp.Or(m.heap.Base, h.Base), Top: cmp.Or(h.Top, m.heap.Top), Low: cmp.Or(h.Low, m.heap.Low),
@@ -90,10 +93,10 @@ func (m *Map) Say(h Heap) {
 	m.heap.KeepCost = cmp.Or(h.KeepCost, m.heap.KeepCost)
 }
 
-// Heap is what was said so far.
+// Heap returns the bounds of the heap that are known so far.
 func (m *Map) Heap() Heap { return m.heap }
 
-// Add takes a block that is live at the end of the run.
+// Add adds a block that is live at the end of the current run.
 func (m *Map) Add(address, size uint64) {
 	m.inRun = true
 	mark := byte('#')
@@ -104,23 +107,24 @@ func (m *Map) Add(address, size uint64) {
 	m.largest = max(m.largest, size)
 }
 
-// Drawing is a map that is complete.
+// Drawing is a finished map.
 type Drawing struct {
 	Base     uint64
 	PageSize uint64
-	// Cells are the pages from Base on, 0 where there is nothing: the digit of a
-	// run or #, T for the top of the heap, | for what it could be cut to, < and >
-	// for the lowest and the highest address.
+	// Cells holds one character for each page from Base on. It is 0 for an
+	// empty page, the digit of a run or # for a block, T for the top of the
+	// heap, | for the address to which the heap could shrink, and < and > for
+	// the lowest and the highest address.
 	Cells   []byte
 	Blocks  int
-	Largest uint64 // bytes
-	Pages   int    // with blocks
-	Outside int    // blocks that are not in the heap and so not drawn
-	Beyond  []string
+	Largest uint64   // bytes
+	Pages   int      // pages that contain blocks
+	Outside int      // blocks outside of the heap, which are not drawn
+	Beyond  []string // a message for each mark that lies outside of the map
 }
 
-// Draw completes the map. Blocks outside of the heap are those below its base,
-// or above its top if that is known, or further above the base than a map goes.
+// Draw draws the map. A block is outside of the heap if it lies below the base,
+// above the top (if known), or further above the base than the map reaches.
 func (m *Map) Draw() Drawing {
 	size := m.options.PageSize
 	h := m.heap
@@ -141,7 +145,8 @@ func (m *Map) Draw() Drawing {
 	return d
 }
 
-// lowest is the address of the lowest block.
+// lowest returns the address at which the lowest block begins, including its
+// header.
 func (m *Map) lowest() uint64 {
 	if len(m.blocks) == 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cells is a drawing's first row without the blanks at its end.
+// cells returns the first row of a drawing without trailing blanks.
 func cells(d Drawing) string {
 	return strings.TrimRight(strings.ReplaceAll(string(d.Cells[:PerRow]), "\x00", " "), " ")
 }
@@ -66,16 +66,16 @@ func TestSay(t *testing.T) {
 		true:  {0x2000, 0x4000, 0x2400, 0x4500, 10},
 	} {
 		m := New(Options{Legacy: legacy}, Heap{})
-		m.Say(one)
-		m.Say(two)
-		m.Say(Heap{})
+		m.Extend(one)
+		m.Extend(two)
+		m.Extend(Heap{})
 		if m.Heap() != want {
 			t.Errorf("legacy %v: %+v", legacy, m.Heap())
 		}
 	}
 }
 
-// TestRuns: ten runs have digits.
+// TestRuns checks that the blocks of ten runs are drawn as digits.
 func TestRuns(t *testing.T) {
 	m := New(Options{}, Heap{Base: 0x1000})
 	for i := range uint64(12) {

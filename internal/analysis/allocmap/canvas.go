@@ -8,20 +8,22 @@ type canvas struct {
 	limit uint64 // pages
 }
 
-// page returns the page of an address; ok is false if that is not on the map.
+// page returns the page of an address. ok is false if the page is not on the
+// map.
 func (c *canvas) page(address uint64) (page uint64, ok bool) {
 	page = (address - c.Base) / c.PageSize
 	return page, address >= c.Base && page < c.limit
 }
 
-// grow makes room up to a page.
+// grow extends the map up to and including a page.
 func (c *canvas) grow(page uint64) {
 	for uint64(len(c.Cells)) <= page {
 		c.Cells = append(c.Cells, make([]byte, max(PerRow, page+1-uint64(len(c.Cells))))...)
 	}
 }
 
-// block draws a block with what is in front of it and up to the byte behind it.
+// block draws a block with its header and the byte after its end. It returns
+// false if part of that is not on the map.
 func (c *canvas) block(b block) bool {
 	first, ok := c.page(b.address - min(b.address, header))
 	end := b.address + b.size
@@ -36,7 +38,8 @@ func (c *canvas) block(b block) bool {
 	return true
 }
 
-// used returns the last page with a block, and how many have one.
+// used returns the last page that contains a block, and the number of such
+// pages.
 func (c *canvas) used() (last uint64, n int) {
 	for i, mark := range c.Cells {
 		if mark != 0 {
@@ -47,12 +50,12 @@ func (c *canvas) used() (last uint64, n int) {
 	return last, n
 }
 
-// marks draws what is known of the heap where no block is, and cuts the map
-// behind the last row that has anything.
+// marks draws the marks of the heap's bounds on pages without blocks and cuts
+// the map after the last row in use.
 func (c *canvas) marks(h *Heap, legacy bool) {
 	top, n := c.used()
 	c.Pages = n
-	known := legacy // whether there is a mark for the top
+	known := legacy // whether to draw a mark for the top
 	if h.Top != 0 {
 		if page, ok := c.page(h.Top); ok && page > top {
 			top, known = page, true
@@ -87,8 +90,9 @@ func (c *canvas) marks(h *Heap, legacy bool) {
 	c.Cells = c.Cells[:(top/PerRow+1)*PerRow]
 }
 
-// mark draws a mark in the first free page from that of an address on, below the
-// top. The original draws it over the top if there is none, and none for page 0.
+// mark draws a mark in the first free page between address and top. If there is
+// none, it draws nothing, while the original draws the mark over that of the
+// top. The original also draws no mark in page 0.
 func (c *canvas) mark(what string, address, top uint64, mark byte, legacy bool) {
 	page, ok := c.page(address)
 	if !ok || page > top {
@@ -112,7 +116,7 @@ func (c *canvas) mark(what string, address, top uint64, mark byte, legacy bool) 
 	}
 }
 
-// beyond notes that something is not on the map.
+// beyond records that a mark lies outside of the map.
 func (c *canvas) beyond(what string, address uint64) {
 	c.Beyond = append(c.Beyond, fmt.Sprintf("the %s of the heap, %#x, is not above the base or below the blocks of the map", what, address))
 }

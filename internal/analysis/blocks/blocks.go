@@ -1,15 +1,14 @@
-// Package blocks follows the blocks of one kind of resource through a trace: it
-// numbers the calls and says of each which block it ended and whether one
-// began. The analyses that draw or count lives of blocks stand on it.
+// Package blocks follows the blocks of one type of resource through a trace. It
+// numbers the calls and returns for each call which block it ended and whether
+// it began one. The analyses that draw or count the lifetimes of blocks use it.
 //
-//   - Every call of a trace is an event, whatever it did and to which resource;
-//     events are numbered from 1. In an MTRC trace that is the number that
-//     mptrace prints.
+//   - Every call of a trace is an event, whatever its operation and resource; events are
+//     numbered from 1. In an MTRC trace these are the numbers that mptrace prints.
 //   - A move ends its old block and begins the new one in one event.
-//   - A free of what is not live is counted and ends nothing.
+//   - A free of a block that is not live is counted and ends nothing.
 //   - After an exec there are no blocks.
 //
-// Which blocks are live or unknown is what [live.Blocks] says.
+// [live.Blocks] defines which blocks are live or unknown.
 package blocks
 
 import (
@@ -19,36 +18,36 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Memory is the type of the resource that blocks of memory are declared with.
-// Calls without a resource are of memory, too.
+// Memory is the resource type of memory blocks. Calls without a resource are
+// memory, too.
 const Memory = "memory"
 
 // Follower follows the blocks of one type of resource.
 type Follower struct {
 	kind     string
 	blocks   *live.Blocks
-	followed map[uint32]bool // resources that are declared
+	followed map[uint32]bool // declared resources, and whether they are of this kind
 	event    uint64
 }
 
-// Step is what a call does to the blocks that are followed.
+// Step is the effect of a call on the followed blocks.
 type Step struct {
-	// Ended says that a block ended, Old is which one.
+	// Ended reports that the call ended a block, which is Old.
 	Ended bool
 	Old   live.Entry
-	// Begins says that a block begins, in Call.ID with Call.Size bytes. It does
-	// so with the call of [Follower.Begin], which must follow.
+	// Begins reports that the call begins a block at Call.ID with Call.Size
+	// bytes. The caller must then make it live with [Follower.Begin].
 	Begins bool
 }
 
-// New returns a Follower of the resources of the given type, which are those
-// that are declared as such. Calls of undeclared resources are followed if kind
-// is [Memory].
+// New returns a Follower of the resources that are declared with the given
+// type. If kind is [Memory], calls of undeclared resources are followed, too.
 func New(kind string) *Follower {
 	return &Follower{kind: kind, blocks: live.NewBlocks(), followed: make(map[uint32]bool)}
 }
 
-// Add takes a record and returns what it does. It keeps nothing that r refers to.
+// Add processes a record and returns its effect. It keeps no reference to the
+// contents of r.
 func (f *Follower) Add(r *trace.Record) Step {
 	switch r.Kind {
 	case trace.KindCall:
@@ -95,24 +94,26 @@ func (f *Follower) free(resource uint32, id uint64) (live.Entry, bool) {
 	return e, fate != live.Absent
 }
 
-// Begin makes the block of a call live that Add returned Begins for, with a
-// value of the caller's own. If a block was there it ends and is returned.
+// Begin makes the block of a call live for which Add returned Begins, and
+// stores the caller's value with it. If a block was live at that address, Begin
+// ends and returns it.
 func (f *Follower) Begin(c *trace.Call, value uint64) (old live.Entry, replaced bool) {
 	old, fate := f.blocks.Insert(0, c.Resource, c.ID, c.Size, value)
 	return old, fate != live.Absent
 }
 
-// Event is the number of the last call.
+// Event returns the number of the last call.
 func (f *Follower) Event() uint64 { return f.event }
 
-// Live returns the number and the total size of the blocks that are live or unknown now.
+// Live returns the number and the total size of the blocks that are live or
+// unknown now.
 func (f *Follower) Live() (blocks, bytes uint64) {
 	n, known := f.blocks.Live()
 	unknown, more := f.blocks.Unknown()
 	return uint64(n + unknown), known + more
 }
 
-// Unknown returns the number and the total size of those that are unknown.
+// Unknown returns the number and the total size of the blocks that are unknown.
 func (f *Follower) Unknown() (blocks, bytes uint64) {
 	n, bytes := f.blocks.Unknown()
 	return uint64(n), bytes
@@ -131,18 +132,19 @@ func (f *Follower) All() iter.Seq[live.Entry] {
 	}
 }
 
-// Unmatched is how many frees there were of blocks that were not live, those of
-// address 0 not counted.
+// Unmatched returns the number of frees of blocks that were not live, without
+// frees of address 0.
 func (f *Follower) Unmatched() uint64 { return f.blocks.Unmatched() }
 
-// Replaced is how many live blocks ended because another began at their address.
+// Replaced returns the number of live blocks that ended because another one
+// began at their address.
 func (f *Follower) Replaced() uint64 {
 	n, _ := f.blocks.Replaced()
 	return n
 }
 
-// Thread returns the id of the thread that made a call, or what the format
-// has instead; 0 if neither is known.
+// Thread returns the id of the thread that made a call, or the format's
+// substitute for it (Call.Thread); 0 if neither is known.
 func Thread(r *trace.Record) uint64 {
 	if r.TID > 0 {
 		return uint64(r.TID)

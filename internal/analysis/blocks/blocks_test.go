@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// did is what one record did, in short.
+// did is the effect of one record.
 type did struct {
 	Event   uint64
 	Ended   uint64 // value of the block that ended

@@ -1,11 +1,10 @@
-// Package calltree adds up allocations for every function of the stacks that
-// they were made through, and for every call from one function to another.
+// Package calltree adds up allocations by each function on their stacks, and by
+// each call from one function to another.
 //
-// A node is a function, or a library whose function is not known, or the traced
-// function itself, which is the innermost node of its stacks. Nodes have the
-// names that rtrace-calltree of sp-rtrace gives them, since its users' filters
-// are prefixes of those: "main() at demo.c:12", "main() in demo", "libc",
-// "malloc<memory>".
+// A node is a function, a library whose function is unknown, or the traced
+// function, which is the innermost node of a stack. Nodes are named as in
+// sp-rtrace's rtrace-calltree, because users' filters are prefixes of these
+// names: "main() at demo.c:12", "main() in demo", "libc", "malloc<memory>".
 package calltree
 
 import (
@@ -15,46 +14,49 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options say which allocations count, and what becomes a node.
+// Options select the allocations that count and the frames that become nodes.
 type Options struct {
 	MinSize, MaxSize uint64 // bytes of an allocation; MaxSize 0 means any
-	// Depth is how many frames of a stack are looked at, from the innermost;
-	// 0 means all.
+	// Depth is the number of frames of each stack that are used, from the
+	// innermost; 0 means all.
 	Depth int
-	// Join names functions, source files and libraries that become one node.
+	// Join names functions, source files and libraries whose frames become one
+	// node each.
 	Join []string
-	// Stop holds beginnings of nodes' names: the frames outside of one such
-	// node are not looked at.
+	// Stop holds prefixes of node names. The frames outside of such a node are
+	// ignored.
 	Stop []string
-	// Only holds beginnings of names: stacks without such a node do not count.
+	// Only holds prefixes of node names. Stacks without such a node do not
+	// count.
 	Only []string
-	// OnlyArgs holds the same of first arguments. It implies Args.
+	// OnlyArgs holds prefixes of the first argument's value. Calls without such
+	// an argument do not count. It implies Args.
 	OnlyArgs []string
-	// Args puts the value of a call's first argument in place of the traced
-	// function.
+	// Args uses the value of a call's first argument as the name of the
+	// innermost node, instead of the traced function.
 	Args bool
-	// Nodes are left out of the stacks whose name begins with one of Ignore
-	// or contains one of IgnoreMiddle, but not with one of Keep.
+	// Nodes are left out of stacks if their name begins with one of Ignore or
+	// contains one of IgnoreMiddle, unless it begins with one of Keep.
 	Ignore, IgnoreMiddle, Keep []string
 	// Name returns the text of a frame that has none or "in ??". It may be nil.
 	Name func(pid int32, addr uint64) string
-	// Source returns a function's name as the source has it, of what the linker
-	// knows, for callers of calls without a stack. It may be nil.
+	// Source returns the source name of a function for its linker symbol. It is
+	// used for callers of calls without a stack, and may be nil.
 	Source func(function string) string
 }
 
-// Builder collects the allocations of a trace. Its memory is that of the distinct
-// stacks.
+// Builder collects the allocations of a trace. Its memory grows with the number
+// of distinct stacks.
 type Builder struct {
 	opts      Options
 	places    sites.Table
 	texts     sites.Names
-	resources map[uint32]string // types of those that are declared
+	resources map[uint32]string // types of the declared resources
 	byKey     map[key]int
 	sums      []sum
 }
 
-// key is what allocations have in common that count as one trace.
+// key identifies the allocations that are counted together as one trace.
 type key struct {
 	place, function, argument uint32 // argument is 0 without one
 	resource                  uint32
@@ -72,8 +74,8 @@ func NewBuilder(o Options) *Builder {
 	return &Builder{opts: o, resources: make(map[uint32]string), byKey: make(map[key]int)}
 }
 
-// Add takes a record: what it needs are resources and calls. Only what
-// allocates counts. It keeps nothing that r refers to.
+// Add processes a record. Resources and calls that allocate count; other
+// records are ignored. Add keeps no reference to the contents of r.
 func (b *Builder) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindResource:
@@ -96,7 +98,7 @@ func (b *Builder) call(pid int32, c *trace.Call) {
 		}
 		stack.Frames = stack.Frames[:d]
 	}
-	// How a stack ended is none of what a node tells.
+	// How a stack ended does not matter to nodes.
 	stack.End, stack.FramePointer, stack.Reason = trace.StackUnknown, false, ""
 	caller := c.Caller
 	if len(stack.Frames) > 0 {
@@ -125,7 +127,7 @@ func (b *Builder) call(pid int32, c *trace.Call) {
 	s.top = max(s.top, c.ID)
 }
 
-// traced is the name of the innermost node of what has a key in common.
+// traced returns the name of the innermost node for a key.
 func (b *Builder) traced(k *key) string {
 	if k.argument != 0 {
 		return sites.Printable(b.texts.Text(k.argument))
@@ -137,7 +139,7 @@ func (b *Builder) traced(k *key) string {
 	return function
 }
 
-// Tree makes the tree of what was added so far.
+// Tree returns the tree of all allocations so far.
 func (b *Builder) Tree() *Tree {
 	t := &treeBuilder{
 		names:  namer{opts: &b.opts, frames: make(map[string]name)},

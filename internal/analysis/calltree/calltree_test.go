@@ -12,7 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// alloc is an allocation through frames with the given texts.
+// alloc returns an allocation through frames with the given texts. Equal texts
+// have equal addresses.
 func alloc(function string, size, addr uint64, texts ...string) *trace.Record {
 	r := &trace.Record{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc, Function: function, Resource: 1, Size: size, ID: addr}}
 	for _, text := range texts {
@@ -35,8 +36,8 @@ func build(o calltree.Options, records ...*trace.Record) *calltree.Tree {
 	return b.Tree()
 }
 
-// nodes lists the nodes that are not trimmed, each with its sums and what it
-// calls.
+// nodes formats the nodes that are not trimmed, each with its sums and its
+// callees.
 func nodes(t *calltree.Tree) []string {
 	out := []string{}
 	for _, n := range t.Nodes {
@@ -126,7 +127,7 @@ func TestTree(t *testing.T) {
 			want:    []string{"malloc<memory> 1/1", "main() in demo 2/2 -> malloc<memory> 1/1 -> open<fd> 1/1", "open<fd> 1/1"},
 		},
 		{
-			name:    "one type says nothing",
+			name:    "a single type is not shown",
 			records: []*trace.Record{resources[0], alloc("malloc", 1, 1, main)},
 			want:    []string{"malloc 1/1", "main() in demo 1/1 -> malloc 1/1"},
 		},
@@ -242,7 +243,7 @@ func TestTrim(t *testing.T) {
 	if d := cmp.Diff(want, nodes(tree)); d != "" {
 		t.Errorf("middles (-want +got)\n%s", d)
 	}
-	// A whole chain is one end; loops have none.
+	// A whole chain is one end; loops have no ends.
 	tree = build(calltree.Options{}, alloc("malloc", 1, 1, "a()", "b()"))
 	tree.TrimEnds()
 	if d := cmp.Diff([]string{"b() 1/1"}, nodes(tree)); d != "" {
@@ -269,8 +270,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// FuzzTree: whatever the names are, sums are those of what was added and edges
-// are listed at both ends, also after trimming.
+// FuzzTree checks for any names that sums equal the added allocations and that
+// both ends list each edge, before and after trimming.
 func FuzzTree(f *testing.F) {
 	f.Add("malloc", main+"\n"+libc+"\n"+libc, leaf+"\n"+main, true)
 	f.Add("a", "a\nb\na", "b\na", false)

@@ -11,14 +11,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// name is what a frame is called. The zero name is that of a frame which is no
-// node.
+// name is the name of a frame and its parts. The zero name belongs to a frame
+// that is not a node.
 type name struct {
-	text     string // the whole
-	function string // with () behind the names of C functions; empty if not known or joined
-	place    string // "in LIBRARY" or "at FILE:LINE"; empty if not known or joined
+	text     string // the whole name
+	function string // C functions end in (); empty if unknown or joined
+	place    string // "in LIBRARY" or "at FILE:LINE"; empty if unknown or joined
 	file     string // the library or source file
-	stop     bool   // the frames outside of it do not count
+	stop     bool   // ignore the frames outside of this one
 }
 
 // namer names frames.
@@ -27,7 +27,7 @@ type namer struct {
 	frames map[string]name // by text
 }
 
-// frame names frame i of a stack.
+// frame returns the name of frame i of a stack.
 func (n *namer) frame(pid int32, s *trace.Stack, i int) name {
 	text := ""
 	if len(s.Names) == len(s.Frames) {
@@ -49,7 +49,7 @@ func (n *namer) frame(pid int32, s *trace.Stack, i int) name {
 	return got
 }
 
-// caller names the caller of a call without a stack.
+// caller returns the name of the caller of a call without a stack.
 func (n *namer) caller(c *trace.Caller) name {
 	p := sites.Place{Function: c.Function, File: sites.Printable(c.File), Line: c.Line}
 	if p.Function != "" && n.opts.Source != nil {
@@ -62,7 +62,7 @@ func (n *namer) caller(c *trace.Caller) name {
 	return n.place(&p)
 }
 
-// place names a place.
+// place returns the name of a place.
 func (n *namer) place(p *sites.Place) name {
 	lib := Library(p.Module)
 	var got name
@@ -96,7 +96,7 @@ func (n *namer) place(p *sites.Place) name {
 	return got
 }
 
-// ignore says whether what has this name is left out.
+// ignore reports whether the options leave out the node with this name.
 func (n *namer) ignore(text string) bool {
 	o := n.opts
 	if !prefixed(text, o.Ignore) {
@@ -111,11 +111,11 @@ func (n *namer) ignore(text string) bool {
 	return !prefixed(text, o.Keep)
 }
 
-// Library is the short name of a file: without its folder, and of a library
-// without what follows the name proper, as ".so.6".
+// Library returns the short name of a file: its base name, for libraries
+// without the suffix from ".so" on.
 func Library(module string) string {
 	if strings.HasPrefix(module, "[") {
-		return module // the kernel's, as [vdso]
+		return module // one of the kernel's, such as [vdso]
 	}
 	module = strings.TrimSuffix(module, " (deleted)")
 	base := module[strings.LastIndexByte(module, '/')+1:]
@@ -127,7 +127,7 @@ func Library(module string) string {
 	return base
 }
 
-// beforeParameters is the name of a function without what is in parentheses.
+// beforeParameters returns the name of a function without its parameters.
 func beforeParameters(function string) string {
 	if i := strings.IndexByte(function, '('); i > 0 {
 		return function[:i]
@@ -135,7 +135,7 @@ func beforeParameters(function string) string {
 	return function
 }
 
-// prefixed says whether a text begins with one of the list.
+// prefixed reports whether a text begins with one of the list.
 func prefixed(text string, list []string) bool {
 	for _, p := range list {
 		if strings.HasPrefix(text, p) {

@@ -2,11 +2,11 @@ package calltree
 
 import "rtrace-bpf/trace"
 
-// Overhead is what an allocator is taken to need for a block beside its bytes, as
-// rtrace-calltree takes it. Shares of bytes include it.
+// Overhead is the assumed cost of a block in addition to its size, in bytes, as
+// in rtrace-calltree. Shares of bytes include it.
 const Overhead = 8
 
-// Sum is how much was allocated.
+// Sum is an amount of allocations.
 type Sum struct {
 	Calls uint64
 	Bytes uint64 // without Overhead
@@ -17,64 +17,64 @@ func (s *Sum) add(o Sum) {
 	s.Bytes += o.Bytes
 }
 
-// cost is Bytes with Overhead. It is no integer, since sums of sizes may be as
-// large as one.
+// cost returns Bytes with Overhead. It is a float because the sum may not fit
+// into 64 bits.
 func (s Sum) cost() float64 { return float64(s.Bytes) + Overhead*float64(s.Calls) }
 
 // Node is a function, a library or the traced function.
 type Node struct {
-	Sum             // of all that was allocated through it, each allocation once
-	Name     string // the whole
-	Function string // with its parameters; empty if it is a library or joined
+	Sum             // of all allocations through it, each counted once
+	Name     string // the whole name
+	Function string // with its parameters; empty for a library or a joined node
 	Place    string // "in LIBRARY" or "at FILE:LINE", of Function
-	File     string // the library or source file; empty of traced functions
-	// Children and Parents are the calls that the node makes, and those that
-	// lead to it, in the order of their appearance. A node may call itself.
+	File     string // the library or source file; empty for traced functions
+	// Children and Parents are the calls that the node makes and the calls that
+	// lead to it, in order of appearance. A node may call itself.
 	Children []*Edge
 	Parents  []*Edge
-	// End says that it is at an end of a stack: it calls nothing or nothing
-	// calls it.
+	// End reports that the node is at an end of a stack: it calls nothing or
+	// nothing calls it.
 	End bool
-	// Own is how much was allocated through the node for what was allocated
-	// through its children; 1 without children.
+	// Own is the ratio of the amount allocated through the node to the sum of
+	// the amounts allocated through its children; 1 without children.
 	Own Ratio
-	// Index numbers the nodes from 0 in the order of their appearance.
+	// Index numbers the nodes from 0 in order of appearance.
 	Index int
-	// Trimmed marks what Trim took out.
+	// Trimmed marks the nodes that TrimEnds and TrimMiddles took out.
 	Trimmed bool
 
-	last int // ID of the trace that was counted last
+	last int // ID of the last trace that was counted
 }
 
 // Ratio holds a ratio of bytes and one of numbers of calls.
 type Ratio struct{ Bytes, Calls float64 }
 
-// Edge says that one node called another.
+// Edge is a call of one node by another.
 type Edge struct {
-	Sum           // of what was allocated through it, each allocation once
+	Sum           // of all allocations through it, each counted once
 	Parent, Child *Node
 
-	last int // ID of the trace that was counted last
+	last int // ID of the last trace that was counted
 }
 
-// Trace is a distinct way to allocations.
+// Trace is a distinct path of nodes that led to allocations.
 type Trace struct {
 	Sum
 	ID    int     // counted from 1
 	Top   uint64  // the highest Call.ID
-	Nodes []*Node // from the innermost
+	Nodes []*Node // the innermost first, each once
 }
 
-// Tree is what a Builder makes.
+// Tree is the result of a Builder.
 type Tree struct {
 	Sum    // of all traces
 	Nodes  []*Node
 	Traces []Trace
-	// Ignored counts the distinct frames that became no node.
+	// Ignored counts the frames of distinct stacks that did not become nodes.
 	Ignored int
 }
 
-// Shares returns which part of the whole is in a sum, in percent: of the bytes
+// Shares returns the share of a sum in the whole tree, in percent: of the bytes
 // with Overhead, and of the calls.
 func (t *Tree) Shares(s Sum) (bytes, calls float64) {
 	if t.Calls == 0 {
@@ -83,7 +83,7 @@ func (t *Tree) Shares(s Sum) (bytes, calls float64) {
 	return 100 * s.cost() / t.cost(), 100 * float64(s.Calls) / float64(t.Calls)
 }
 
-// treeBuilder makes a tree of traces.
+// treeBuilder builds a tree from the sums of a Builder.
 type treeBuilder struct {
 	names  namer
 	tree   *Tree
@@ -94,7 +94,7 @@ type treeBuilder struct {
 	nodes []*Node
 }
 
-// add adds what allocations have in common.
+// add adds the allocations of one sum, which have the given stack and caller.
 func (t *treeBuilder) add(b *Builder, s *sum, stack *trace.Stack, caller *trace.Caller) {
 	o := &b.opts
 	t.path = t.path[:0]
@@ -122,7 +122,8 @@ func (t *treeBuilder) add(b *Builder, s *sum, stack *trace.Stack, caller *trace.
 	}
 }
 
-// step goes a frame outward, and says whether that is a node.
+// step extends the path by the next outer frame. It returns false if that frame
+// is not a node.
 func (t *treeBuilder) step(n name) bool {
 	if n.text == "" {
 		t.tree.Ignored++
@@ -132,7 +133,7 @@ func (t *treeBuilder) step(n name) bool {
 	return true
 }
 
-// count makes a trace of the path.
+// count adds a trace for the current path.
 func (t *treeBuilder) count(s Sum, top uint64) {
 	tree := t.tree
 	tree.add(s)
@@ -156,7 +157,7 @@ func (t *treeBuilder) count(s Sum, top uint64) {
 	tree.Traces = append(tree.Traces, tr)
 }
 
-// node returns the node with a name.
+// node returns the node with the given name, creating it if needed.
 func (t *treeBuilder) node(n *name) *Node {
 	if got, ok := t.byName[n.text]; ok {
 		return got
@@ -167,8 +168,9 @@ func (t *treeBuilder) node(n *name) *Node {
 	return got
 }
 
-// edge returns the edge between two nodes. Both list it by when one of them was
-// passed through first, from the innermost.
+// edge returns the edge between two nodes, creating it if needed. Both nodes
+// list their edges in order of first use, walking each stack from the innermost
+// frame.
 func (t *treeBuilder) edge(parent, child *Node) *Edge {
 	at := [2]*Node{parent, child}
 	if e, ok := t.edges[at]; ok {
@@ -181,7 +183,7 @@ func (t *treeBuilder) edge(parent, child *Node) *Edge {
 	return e
 }
 
-// finish fills in what is known once all traces are counted.
+// finish fills in the fields that depend on all traces.
 func (t *treeBuilder) finish() {
 	for _, n := range t.tree.Nodes {
 		n.End = len(n.Parents) == 0 || len(n.Children) == 0

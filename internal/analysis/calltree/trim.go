@@ -2,9 +2,10 @@ package calltree
 
 import "slices"
 
-// TrimEnds takes out the chains at the ends of the tree: nodes that nothing
-// calls and that call one other, and nodes that call nothing and that one other
-// calls; then what has become such a node. Sums stay.
+// TrimEnds removes the chains at the ends of the tree: nodes that nothing calls
+// and that call one other node, and nodes that call nothing and that one other
+// node calls. It repeats that for the nodes that become such ends. Sums do not
+// change.
 func (t *Tree) TrimEnds() {
 	for _, n := range t.Nodes {
 		for !n.Trimmed && len(n.Parents) == 0 && len(n.Children) == 1 {
@@ -20,8 +21,8 @@ func (t *Tree) TrimEnds() {
 	}
 }
 
-// TrimMiddles takes out the nodes that one other calls and that call one
-// other, which is called directly then. Sums stay.
+// TrimMiddles removes the nodes with exactly one caller and one callee, and
+// connects these two directly. Sums do not change.
 func (t *Tree) TrimMiddles() {
 	for _, n := range t.Nodes {
 		if n.Trimmed || len(n.Parents) != 1 || len(n.Children) != 1 {
@@ -48,7 +49,7 @@ func (t *Tree) TrimMiddles() {
 	}
 }
 
-// cut takes a node out, with its edges.
+// cut removes a node and its edges.
 func cut(n *Node) {
 	n.Trimmed = true
 	mine := func(e *Edge) bool { return e.Parent == n || e.Child == n }

@@ -2,21 +2,21 @@ package consumption
 
 import "fmt"
 
-// slicing is how the activity report divides the axis. Each value sums up a
-// slice; there are two values per slice.
+// slicing is the division of the axis in the activity report. Each value is the
+// sum over a slice; there are two values per slice.
 type slicing struct {
 	width, step int64
-	n           int64 // values: the last one is behind the last call
+	n           int64 // number of values; the last one is after the last call
 
-	// Of the original, whose steps all resources and contexts share:
-	now  int64 // where the last value was taken
+	// For legacy mode, in which all resources and contexts share the steps:
+	now  int64 // position of the last value
 	most uint64
 }
 
-// maxValues bounds the memory for the values of all resources and contexts.
+// maxValues bounds the number of values of all resources and contexts.
 const maxValues = 1 << 22
 
-// setSlice finds out the slice.
+// setSlice determines the slice.
 func (u *Usage) setSlice(kinds int) error {
 	if !u.options.Reports.Has(Activity) {
 		return nil
@@ -41,12 +41,13 @@ func (u *Usage) setSlice(kinds int) error {
 	s.step = s.width / 2
 	s.n = u.span.Duration()/s.step + 1
 	if parts := int64(kinds * (len(u.contexts) + 2)); s.n > maxValues/max(1, parts) {
-		return fmt.Errorf("a slice of %s makes %d values; more than %d are too many", u.length(s.width), s.n, maxValues/max(1, parts))
+		return fmt.Errorf("a slice of %s makes %d values; the limit is %d", u.length(s.width), s.n, maxValues/max(1, parts))
 	}
 	return nil
 }
 
-// round takes all but the first digit of a number as 0. The original makes 1 of 0.
+// round sets all digits of a number but the first to 0. Like the original, it
+// returns 1 for 0.
 func round(v int64) int64 {
 	power := int64(1)
 	for ; v >= 10; v /= 10 {
@@ -55,30 +56,30 @@ func round(v int64) int64 {
 	return v * power
 }
 
-// Slice is how much of the axis the values of the activity report sum up.
+// Slice returns the length of the slices of the activity report.
 func (u *Usage) Slice() int64 { return u.slices.width }
 
-// step is what happened between two values.
+// step is the calls between two values.
 type step struct {
 	bytes         uint64
 	allocs, frees uint64
 }
 
-// Rates are the values of the activity report with most bytes, most allocations
-// and most frees.
+// Rates holds the values of the activity report with the most bytes, the most
+// allocations and the most frees.
 type Rates struct {
 	Bytes, Allocs, Frees Rate
 }
 
 // Rate is a value of the activity report.
 type Rate struct {
-	Count uint64 // of allocations, or where these were most, frees
+	Count uint64 // allocations; frees in Rates.Frees
 	Bytes uint64
-	At    int64 // where the slice ends
+	At    int64 // end of the slice
 	Found bool
 }
 
-// activity takes account of a call in the activity report.
+// activity counts a call in the activity report.
 func (u *Usage) activity(e *event, alloc bool) {
 	if u.options.Legacy {
 		u.legacyActivity(e, alloc)
@@ -119,11 +120,11 @@ func (u *Usage) beginActivity(k *Kind, p *Part) {
 	p.Rate, p.Allocs, p.Frees = newCurve(), newCurve(), newCurve()
 }
 
-// activityWidth is how far the curves of the activity report go; they begin one
-// step behind the first call.
+// activityWidth returns the width of the curves of the activity report, which
+// begin one step after the first call.
 func (u *Usage) activityWidth() int64 { return later(u.span.Duration(), u.slices.step) }
 
-// value takes a value of a part, at the end of a slice.
+// value records a value of a part, at the end of a slice.
 func (u *Usage) value(p *Part, at int64, sum step) {
 	place := at - u.span.First
 	u.point(p.Rate, p.series.rate, at, place, sum.bytes)
@@ -132,7 +133,7 @@ func (u *Usage) value(p *Part, at int64, sum step) {
 	u.slices.most = max(u.slices.most, sum.bytes)
 }
 
-// activityEnd takes the values, and writes the marks of the peaks.
+// activityEnd records the values and writes the marks of the peaks.
 func (u *Usage) activityEnd() {
 	if u.options.Legacy {
 		u.legacyActivityEnd()
@@ -150,7 +151,7 @@ func (u *Usage) activityEnd() {
 		}{{"rate", k.Rates.Bytes}, {"allocs", k.Rates.Allocs}, {"frees", k.Rates.Frees}} {
 			name := k.Type + " (peak " + m.name + ":" + u.text(m.rate.At)
 			switch {
-			case u.options.Legacy: // which forgets the parenthesis, and marks 0 if there is no peak
+			case u.options.Legacy: // the original forgets the parenthesis, and marks 0 if there is no peak
 			case !m.rate.Found:
 				continue
 			default:
@@ -161,7 +162,7 @@ func (u *Usage) activityEnd() {
 	}
 }
 
-// values takes all values of a part.
+// values records all values of a part.
 func (u *Usage) values(k *Kind, p *Part) {
 	if !p.timed {
 		return

@@ -1,6 +1,6 @@
 package consumption
 
-// legacyPart is what the original keeps of a part: the calls in the slice, and
+// legacyPart is the original's state of a part: the calls in the slice and
 // their sum.
 type legacyPart struct {
 	calls []legacyCall
@@ -13,9 +13,9 @@ type legacyCall struct {
 	alloc bool
 }
 
-// legacyActivity takes account of a call as the original does: the first call
-// behind the next value's time takes that value, of its own resource and context
-// alone, and however far behind it is, of one step. The peaks then have that
+// legacyActivity counts a call like the original: the first call after the time
+// of the next value records that value, only for its own resource and context,
+// and advances by one step, however late it is. The peaks then include that
 // call, too.
 func (u *Usage) legacyActivity(e *event, alloc bool) {
 	before := u.slices.now
@@ -40,7 +40,7 @@ func (u *Usage) legacyActivity(e *event, alloc bool) {
 	}
 }
 
-// leave forgets the calls before a slice.
+// leave removes the calls before a slice.
 func (l *legacyPart) leave(begin int64) {
 	n := 0
 	for ; n < len(l.calls) && l.calls[n].at < begin; n++ {
@@ -54,7 +54,7 @@ func (l *legacyPart) leave(begin int64) {
 	l.calls = l.calls[n:]
 }
 
-// legacyActivityEnd takes the last value of each part.
+// legacyActivityEnd records the last value of each part.
 func (u *Usage) legacyActivityEnd() {
 	at := later(u.slices.now, u.slices.step)
 	for _, k := range u.Kinds() {

@@ -11,22 +11,22 @@ const (
 	millisecond = int64(1e6)
 )
 
-// clock reads the times of a trace, in nanoseconds, so that they never go back:
-// those of the day go on at midnight. In legacy mode they are what the text of
-// sp-rtrace has, milliseconds of the day.
+// clock converts the times of a trace to nanoseconds that never go back: times
+// of the day continue after midnight. In legacy mode they are those of
+// sp-rtrace's text, milliseconds of the day.
 type clock struct {
 	legacy bool
 	daily  bool
 	begun  bool
-	added  int64 // for the midnights
+	added  int64 // for each midnight
 	raw    int64
 	last   int64
 }
 
 func (c *clock) begin(h *trace.Header) { c.daily = h.Clock == trace.ClockDay }
 
-// read returns the time of a record. One without a time has that of the one
-// before; ok says whether there is any.
+// read returns the time of a record, or for a record without one the time of
+// the record before. ok is false if there is none.
 func (c *clock) read(t int64) (now int64, ok bool) {
 	switch {
 	case t == 0:
@@ -45,8 +45,8 @@ func (c *clock) read(t int64) (now int64, ok bool) {
 	return c.last, true
 }
 
-// later returns the place on an axis that is n after at, neither of which is
-// negative, or the last place that there is.
+// later returns the position n after at on an axis, or the last possible
+// position. Neither may be negative.
 func later(at, n int64) int64 {
 	if at > math.MaxInt64-n {
 		return math.MaxInt64
@@ -54,27 +54,30 @@ func later(at, n int64) int64 {
 	return at + n
 }
 
-// Span is the part of the trace that the reports are of, from the first to the
+// Span is the part of the trace that the reports cover, from the first to the
 // last call that passes the filter.
 type Span struct {
-	// First and Last are its ends in nanoseconds of the trace's clock, going on
-	// at midnight, or if Calls is set numbers of calls that passed the filter.
+	// First and Last are its ends: nanoseconds of the trace's clock, continued
+	// after midnight, or if Calls is set numbers of calls that passed the
+	// filter.
 	First, Last int64
-	// Calls says that the axis of the reports is the number of the call.
+	// Calls reports that the axis of the reports is the number of the call.
 	Calls bool
 	// Total is the number of calls in it.
 	Total uint64
-	// ByCall says that the curves are spread over the calls though the reports
-	// are not, since all calls have the same time.
+	// ByCall reports that the axis of the curves is the number of the call
+	// although that of the reports is not, because all calls have the same
+	// time.
 	ByCall bool
 
 	counted uint64
 }
 
-// Duration is the length of the span.
+// Duration returns the length of the span.
 func (s *Span) Duration() int64 { return s.Last - s.First }
 
-// Width is the largest place on the axis of the curves; the smallest is 0.
+// Width returns the largest position on the axis of the curves; the smallest is
+// 0.
 func (s *Span) Width() int64 {
 	if s.ByCall {
 		return max(0, int64(s.Total)-1)
@@ -82,8 +85,8 @@ func (s *Span) Width() int64 {
 	return s.Duration()
 }
 
-// count returns where the next call is on the axis of the reports and of the
-// curves.
+// count returns the position of the next call on the axis of the reports and on
+// that of the curves.
 func (s *Span) count(now int64) (at, place int64) {
 	n := int64(s.counted)
 	switch {
@@ -95,7 +98,7 @@ func (s *Span) count(now int64) (at, place int64) {
 	return now, min(max(now-s.First, 0), s.Width())
 }
 
-// latest is where the call is that was counted last.
+// latest returns the positions of the last counted call.
 func (s *Span) latest(now int64) (at, place int64) {
 	if s.counted == 0 {
 		return s.First, 0
@@ -106,8 +109,8 @@ func (s *Span) latest(now int64) (at, place int64) {
 	return at, place
 }
 
-// end returns where the lines of blocks end that were not freed. In the original
-// that is the last allocation.
+// end returns the positions at which the lines of unfreed blocks end. In the
+// original that is the last allocation.
 func (s *Span) end(legacy bool, kinds []*Kind) (at, place int64) {
 	at = s.Last
 	if legacy {

@@ -2,30 +2,29 @@ package consumption
 
 import "math/bits"
 
-// Curve is a value in the course of the trace, summed up in columns of equal
-// width.
+// Curve is a quantity over the course of the trace, in columns of equal width.
 type Curve struct {
 	columns []Column
-	limit   int    // columns, at most one for each place
-	width   uint64 // of the axis in places, at least 1
-	last    int    // the column of the last value, or -1
+	limit   int    // largest number of columns, at most one for each position
+	width   uint64 // positions on the axis, at least 1
+	last    int    // column of the last value, or -1
 }
 
-// Column sums up the values that were taken in it: the least, the most and the
-// last one. One without any has the last value of the one before.
+// Column holds the least, the most and the last value in it. A column without
+// values has the last value of the one before.
 type Column struct {
 	Min, Max, Last uint64
-	Set            bool // a value was in it
+	Set            bool // whether there was a value
 }
 
 func newCurve(limit int, width int64) *Curve {
 	return &Curve{limit: fit(limit, width), width: uint64(width) + 1, last: -1}
 }
 
-// fit returns how many columns an axis has that has a place more than its width.
+// fit returns the number of columns for an axis with width+1 positions.
 func fit(limit int, width int64) int { return int(min(int64(limit-1), width)) + 1 }
 
-// column is where a place on the axis is.
+// column returns the column of a position on the axis.
 func (c *Curve) column(place int64) int { return column(place, c.limit, c.width) }
 
 func column(place int64, limit int, width uint64) int {
@@ -37,7 +36,7 @@ func column(place int64, limit int, width uint64) int {
 	return int(min(n, uint64(limit-1)))
 }
 
-// add takes a value. Places do not go back.
+// add adds a value. Positions do not go back.
 func (c *Curve) add(place int64, v uint64) {
 	n := max(c.column(place), c.last)
 	for len(c.columns) <= n {
@@ -67,8 +66,8 @@ func (c *Curve) Columns() []Column {
 	return out
 }
 
-// Edges returns where n columns of an axis of the given width begin, which is the
-// first place in each, and where the last ends.
+// Edges returns the first position in each of n columns of an axis with the
+// given width, and the end of the last column.
 func Edges(n int, width int64) []uint64 {
 	edges := make([]uint64, 0, n+1)
 	for i := range n + 1 {

@@ -6,10 +6,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Range is a range of numbers with both ends in it. The zero Range has all.
+// Range is a range of numbers. The zero Range contains all.
 type Range struct {
 	Min uint64
-	// Max is 1 more than the largest number; 0 means no end.
+	// End is 1 more than the largest number; 0 means no end.
 	End uint64
 }
 
@@ -18,37 +18,39 @@ func (r Range) has(n uint64) bool { return n >= r.Min && (r.End == 0 || n < r.En
 // Moment is an end of a range of times.
 type Moment struct {
 	Set bool
-	// Relative counts At from the first call that comes to this end of the
-	// filter, instead of midnight or the start of the clock.
+	// Relative counts At from the first call that reaches this bound of the
+	// filter, instead of from midnight or the start of the clock.
 	Relative bool
 	At       int64 // ns
 }
 
-// Times is a range of times with both ends in it. An end that is not set has all.
+// Times is a range of times with both ends included. A bound that is not set
+// does not limit it.
 type Times struct {
 	From, To Moment
 }
 
-// Filter chooses the calls that a report is of. The zero Filter lets all pass.
-// Sizes are those of allocations: a free passes if its block did. All others look
-// at each call by itself, so a block whose free does not pass is not freed.
+// Filter selects the calls of a report. The zero Filter selects all. Sizes are
+// those of allocations: a free passes if its block did. The other conditions
+// apply to each call by itself, so a block whose free does not pass counts as
+// not freed.
 type Filter struct {
 	Resource string // type; empty for all
 	Sizes    []Range
 	Indexes  []Range // of trace.Call.Seq
 	Times    []Times
-	// Contexts are masks: a call passes one if it has one of its bits, or none if
-	// the mask is 0.
+	// Contexts holds masks. A call passes a mask if it is in one of its
+	// contexts, or in none if the mask is 0.
 	Contexts []uint32
 }
 
-// gate is a filter at work.
+// gate is a filter in use.
 type gate struct {
 	Filter
 	legacy bool
 	from   []int64 // starts of Times
 	to     []int64 // and ends
-	set    []bool  // which of both are known, two per range
+	set    []bool  // whether they are known, two per range
 }
 
 func newGate(f Filter, legacy bool) gate {
@@ -60,7 +62,7 @@ func newGate(f Filter, legacy bool) gate {
 	return g
 }
 
-// bound returns where a range ends, and whether that is known yet.
+// bound returns a bound of a range, and whether it is known yet.
 func (m Moment) bound(otherwise int64) (at int64, known bool) {
 	switch {
 	case !m.Set:
@@ -73,9 +75,9 @@ func (m Moment) bound(otherwise int64) (at int64, known bool) {
 
 func (g *gate) kind(name string) bool { return g.Resource == "" || g.Resource == name }
 
-// passes says whether a call passes, all but its resource. now is its time in
-// nanoseconds, if known. Relative ends of times count from the first call that all that
-// is looked at before let pass.
+// passes reports whether a call passes all conditions except the resource. now
+// is its time in nanoseconds, if known. Relative times count from the first
+// call that passes all conditions checked before.
 func (g *gate) passes(c *trace.Call, now int64, known bool) bool {
 	if !known && len(g.Times) > 0 {
 		return false
@@ -108,7 +110,7 @@ func (g *gate) passes(c *trace.Call, now int64, known bool) bool {
 	return true
 }
 
-// reach makes a relative end known with the first call that comes to it.
+// reach determines a relative bound with the first call that reaches it.
 func (g *gate) reach(n int, now int64, m Moment, bounds []int64) {
 	if !g.set[n] {
 		g.set[n], bounds[n/2] = true, later(now, m.At)

@@ -32,7 +32,7 @@ func TestFilters(t *testing.T) {
 		{"time", consumption.Filter{Times: []consumption.Times{{From: at(20, false), To: at(50, false)}}}, "20:100 30:300 50:200"},
 		{"until", consumption.Filter{Times: []consumption.Times{{To: at(20, true)}}}, "10:0 20:100 30:300"},
 		{"relative", consumption.Filter{Times: []consumption.Times{{From: at(20, true), To: at(20, true)}}}, "30:200"},
-		{"relative behind others", consumption.Filter{Indexes: []consumption.Range{{Min: 2}}, Times: []consumption.Times{{From: at(10, true)}}}, "30:200 60:0"},
+		{"relative after others", consumption.Filter{Indexes: []consumption.Range{{Min: 2}}, Times: []consumption.Times{{From: at(10, true)}}}, "30:200 60:0"},
 	} {
 		_, l := count(t, text, consumption.Options{Reports: consumption.Totals, Filter: tt.filter})
 		if got := l.find(t, "totals "+memory); got != tt.want {
@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// By calls, no times are needed.
+// By calls, times are not needed.
 func TestByCalls(t *testing.T) {
 	scan := consumption.NewScan(consumption.Filter{}, false, true)
 	records := parse(t, "0 a 16 10\n0 a 32 5\n0 f 16\n")
@@ -112,8 +112,8 @@ func TestByCalls(t *testing.T) {
 	}
 }
 
-// Curves keep every extreme, and their columns begin where the first place in
-// them is.
+// Curves preserve all extremes, and their columns begin at the first position
+// in them.
 func TestCurves(t *testing.T) {
 	var text strings.Builder
 	for i := range 10000 {
@@ -139,7 +139,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// Nothing is allocated per call once the blocks have their places.
+// Once blocks have their places, a call allocates no memory.
 func TestAllocations(t *testing.T) {
 	text := "context 1 a\n"
 	scan := consumption.NewScan(consumption.Filter{}, false, false)

@@ -8,15 +8,15 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// SizeCount is how many blocks there were of a size.
+// SizeCount is the number of blocks of a size.
 type SizeCount struct {
 	Size, Allocated, Freed uint64
 }
 
-// Unfreed is how many of them were not freed.
+// Unfreed returns the number of them that were not freed.
 func (s *SizeCount) Unfreed() uint64 { return s.Allocated - s.Freed }
 
-// Sizes returns the sizes that there were, the smallest first.
+// Sizes returns the allocated sizes, the smallest first.
 func (k *Kind) Sizes() []SizeCount {
 	out := make([]SizeCount, 0, len(k.sizes))
 	for _, s := range k.sizes {
@@ -26,13 +26,13 @@ func (k *Kind) Sizes() []SizeCount {
 	return out
 }
 
-// Summary is what the histograms say of some blocks of a type of resource.
+// Summary is the histogram's summary of some blocks of a type of resource.
 type Summary struct {
 	live.Amount
 	Median uint64 // of the sizes, rounded down; 0 if there are none
 }
 
-// Summaries returns those of the blocks that were freed, that were not, and of
+// Summaries returns the summaries of the freed blocks, the unfreed blocks, and
 // both.
 func (u *Usage) Summaries(k *Kind) (freed, unfreed, both Summary) {
 	sizes, legacy := k.Sizes(), u.options.Legacy
@@ -54,9 +54,10 @@ func (u *Usage) Summaries(k *Kind) (freed, unfreed, both Summary) {
 	return freed, unfreed, both
 }
 
-// median returns the size in the middle, of two in the middle the mean. The
-// original takes the two behind: of an even number of blocks, the one behind the
-// middle and the next; of just two, what is behind the end, which was 0.
+// median returns the median, for an even number of blocks the mean of the two
+// in the middle. The original takes the next two: for an even number of blocks,
+// the one after the middle and the next; for just two, the element after the
+// end, which was 0.
 func median(sizes []SizeCount, count func(*SizeCount) uint64, legacy bool) uint64 {
 	var n uint64
 	for i := range sizes {

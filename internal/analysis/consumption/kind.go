@@ -6,26 +6,26 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// Kind is what is known of one type of resource.
+// Kind holds the figures of one type of resource.
 type Kind struct {
 	Type string
-	// Allocated and Freed sum up all blocks; those that another one replaced
-	// count as freed. Live is what is left at the end.
+	// Allocated and Freed are the sums of all blocks; replaced blocks count as
+	// freed. Live is the amount at the end.
 	Allocated, Freed, Live live.Amount
 	// Peak is the moment at which most bytes were live.
 	Peak Peak
-	// Rates are the peaks of activity.
+	// Rates holds the peaks of activity.
 	Rates Rates
-	// Sum, Overhead and Allocs are the curves of the report of totals: bytes that
-	// are live, the same with what the allocator needs for each block, which only
-	// memory has, and blocks allocated so far.
+	// Sum, Overhead and Allocs are the curves of the report of totals: live
+	// bytes, live bytes with the allocator's overhead for each block (memory
+	// only), and the number of blocks allocated so far.
 	Sum, Overhead, Allocs *Curve
-	// Parts are the parts of the contexts, in the order of their ids; none if the
-	// trace has no contexts.
+	// Parts are the parts of the contexts, in the order of their IDs; empty if
+	// the trace has no contexts.
 	Parts []*Part
-	// Lives is when blocks lived.
+	// Lives holds the lifetimes of blocks.
 	Lives *Lives
-	// Smallest and Largest are the sizes of allocations.
+	// Smallest and Largest are the extreme sizes of allocations.
 	Smallest, Largest Extreme
 
 	number    uint32
@@ -41,41 +41,42 @@ type Kind struct {
 	series    struct{ overhead, allocs int }
 }
 
-// Everything returns the parts and behind them that of all calls.
+// Everything returns the parts, followed by that of all calls.
 func (k *Kind) Everything() []*Part { return append(slices.Clone(k.Parts), k.all) }
 
-// Peak is the state when most bytes were live, for the first time.
+// Peak is the state when the most bytes were live, for the first time.
 type Peak struct {
 	Allocated, Live live.Amount
 	At              int64 // on the axis of the reports
-	Place           int64 // on that of the curves
+	Place           int64 // on the axis of the curves
 }
 
-// Extreme is a size, how many blocks of it were allocated, and when the first
-// one was.
+// Extreme is a size, the number of blocks of that size, and the time of the
+// first one.
 type Extreme struct {
 	Size, Count uint64
 	At          int64
 }
 
-// Part is what calls in a context did with a type of resource.
+// Part holds the figures of the calls in a context for a type of resource.
 type Part struct {
 	Context Context
-	// Live is the curve of what is live; the part of all calls has Kind.Sum.
+	// Live is the curve of live bytes; the part of all calls has Kind.Sum.
 	Live *Curve
 	// Rate, Allocs and Frees are the curves of the activity report: bytes and
-	// blocks allocated in the slice that ends there, and blocks freed.
+	// blocks allocated, and blocks freed, in the slice that ends at each
+	// position.
 	Rate, Allocs, Frees *Curve
 
 	series struct{ live, rate, allocs, frees int }
 	bytes  uint64
 	steps  []step
 	legacy *legacyPart
-	timed  bool // it has series of activity
-	summed bool // and of totals
+	timed  bool // whether it has series of activity
+	summed bool // whether it has series of totals
 }
 
-// begin takes account of a block that began.
+// begin counts a block that began.
 func (k *Kind) begin(e *event) {
 	if !k.used {
 		k.used = true
@@ -107,15 +108,15 @@ func (x *Extreme) see(e *event, further bool) {
 	}
 }
 
-// end takes account of a block that ended by a free.
+// end counts a block that was freed.
 func (k *Kind) end(e *event) {
 	k.Freed.AddBlock(e.size)
 	k.Live.SubBlock(e.size)
 	k.sizes[e.size].Freed++
 }
 
-// in returns the parts that a call in some contexts belongs to, all first. The
-// slice is valid until the next call.
+// in returns the parts that a call with a mask of contexts belongs to, that of
+// all calls first. The slice is valid until the next call.
 func (u *Usage) in(k *Kind, mask uint32) []*Part {
 	if k.all == nil {
 		k.all = &Part{Context: All}

@@ -1,6 +1,7 @@
 package consumption
 
-// life is what is kept of a live block beside its entry in the table.
+// life holds the facts about a live block that are not in its entry in the
+// table.
 type life struct {
 	at, place int64
 	context   uint32

@@ -9,40 +9,45 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// MaxLines is how many blocks a report of lifetimes shows one by one.
+// MaxLines is the largest number of blocks that a report of lifetimes shows
+// individually.
 const MaxLines = 20
 
-// maxMasks is how many sets of contexts the lines of life are told apart by.
+// maxMasks is the largest number of sets of contexts whose lines are
+// distinguished.
 const maxMasks = 16
 
-// Line is the life of a block.
+// Line is the lifetime of a block.
 type Line struct {
 	ID, Size uint64
 	Context  uint32
 	From, To int64 // on the axis of the curves
 }
 
-// Lives is when the blocks of a type of resource lived.
+// Lives holds the lifetimes of the blocks of a type of resource.
 type Lives struct {
-	// Lines are the first ones, at most MaxLines of all resources together.
+	// Lines holds the first lifetimes, at most MaxLines of all resources
+	// together.
 	Lines []Line
-	// Masks are the lives of all blocks by the contexts that they were allocated
-	// in, in the order in which the first block of each ended.
+	// Masks holds the lifetimes of all blocks, by the contexts in which they
+	// were allocated, in the order in which the first block of each ended.
 	Masks []*Mask
-	// Average and Median are of the sizes of all allocations, rounded down.
+	// Average and Median are those of the sizes of all allocations, rounded
+	// down.
 	Average, Median uint64
 }
 
-// Mask is the lives of all blocks that were allocated in the same contexts.
+// Mask holds the lifetimes of all blocks that were allocated in the same
+// contexts.
 type Mask struct {
 	Context uint32
-	Others  bool // in any contexts that no other Mask is of
+	Others  bool // for all contexts without a Mask of their own
 	rows    map[uint64][]uint64
 	columns int
 	series  int
 }
 
-// livesOf returns the lives of a kind.
+// livesOf returns the Lives of a kind.
 func livesOf(k *Kind) *Lives {
 	if k.Lives == nil {
 		k.Lives = new(Lives)
@@ -50,7 +55,7 @@ func livesOf(k *Kind) *Lives {
 	return k.Lives
 }
 
-// line takes account of the life of a block. at and place are where it ends.
+// line adds the lifetime of a block, which ends at the given positions.
 func (u *Usage) line(k *Kind, id, size uint64, born life, at, place int64) {
 	l := livesOf(k)
 	m := u.mask(k, l, born.context)
@@ -85,7 +90,7 @@ func (u *Usage) mask(k *Kind, l *Lives, context uint32) *Mask {
 	return m
 }
 
-// draw marks the columns of a life, in the row of sizes like this one.
+// draw marks the columns of a lifetime in the row of similar sizes.
 func (m *Mask) draw(size uint64, from, to int) {
 	key := rowOf(size)
 	row := m.rows[key]
@@ -104,8 +109,8 @@ func (m *Mask) draw(size uint64, from, to int) {
 	}
 }
 
-// rowOf keeps the eight most significant bits of a size, so that there are not
-// too many rows.
+// rowOf truncates a size to its eight most significant bits, to limit the
+// number of rows.
 func rowOf(size uint64) uint64 {
 	if n := bits.Len64(size); n > 8 {
 		return size >> (n - 8) << (n - 8)
@@ -113,18 +118,17 @@ func rowOf(size uint64) uint64 {
 	return size
 }
 
-// Columns is how many columns the rows have.
+// Columns returns the number of columns of the rows.
 func (m *Mask) Columns() int { return m.columns }
 
-// Row is where blocks lived: columns of the curves, from the first to the last
-// one of each run.
+// Row holds the runs of columns, first and last, in which blocks lived.
 type Row struct {
 	Key  int
 	Runs [][2]int
 }
 
-// Rows returns rows of the lives of all blocks whose sizes have the same key, by
-// key. Sizes have eight significant bits.
+// Rows returns the lifetimes of all blocks, in rows of sizes with the same key,
+// by key. Sizes are truncated to eight significant bits.
 func (m *Mask) Rows(key func(size uint64) int) []Row {
 	sets := make(map[int][]uint64)
 	for size, set := range m.rows {
@@ -144,7 +148,7 @@ func (m *Mask) Rows(key func(size uint64) int) []Row {
 	return rows
 }
 
-// runs returns the runs of bits that are set among the first n.
+// runs returns the runs of set bits among the first n.
 func runs(set []uint64, n int) (out [][2]int) {
 	has := func(i int) bool { return i < n && set[i/64]>>(i%64)&1 == 1 }
 	for i := 0; i < n; i++ {
@@ -160,7 +164,7 @@ func runs(set []uint64, n int) (out [][2]int) {
 	return out
 }
 
-// flush ends the lines of all blocks that are live.
+// flush ends the lines of all live blocks.
 func (u *Usage) flush(at, place int64) {
 	if !u.options.Reports.Has(Lifetime) {
 		return

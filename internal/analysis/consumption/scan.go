@@ -11,41 +11,41 @@ import (
 )
 
 const (
-	// memory is the type of the resource that blocks of memory are declared with,
-	// and that calls belong to whose resource is not declared.
+	// memory is the resource type of memory blocks, and of calls whose resource
+	// is not declared.
 	memory = "memory"
-	// blockOverhead is what the original assumes an allocator needs for each
-	// block beside its bytes.
+	// blockOverhead is the original's assumption about an allocator's overhead
+	// for each block, in bytes.
 	blockOverhead = 8
-	// maxKinds and maxContexts bound the memory that a trace can ask for.
-	// sp-rtrace itself knows 32 of each.
+	// maxKinds and maxContexts bound the memory that a trace can require.
+	// sp-rtrace itself supports 32 of each.
 	maxKinds    = 64
 	maxContexts = 32
 )
 
 // Context is a phase of the program that calls can be in.
 type Context struct {
-	ID   uint32 // the bit; 0 for those in none, all bits for all
+	ID   uint32 // the bit; 0 for None, all bits for All
 	Name string
 }
 
-// All is the context that stands for all calls, None for those in no context.
+// All is the context of all calls, None that of calls in no context.
 var (
 	All  = Context{^uint32(0), "all"}
 	None = Context{0, "no contexts"}
 )
 
-// What Scan.Check finds: there is nothing to count; a report needs times, and the
-// trace has none; a filter names a resource that the trace does not have.
+// Errors of Scan.Check: there is nothing to count; a report needs times, and
+// the trace has none; a filter names a resource that the trace does not have.
 var (
 	ErrEmpty    = errors.New("nothing to show: the trace has no calls, or none passes the filters")
 	ErrTimes    = errors.New("the trace has no times")
 	ErrResource = errors.New("the trace has no resource of type")
 )
 
-// Scan is the first look at a trace: it finds the kinds of resources and the
-// contexts, wherever they are declared, and when the first and the last call
-// are that pass a filter.
+// Scan is the first pass over a trace: it finds the types of resources and the
+// contexts, wherever they are declared, and the times of the first and the last
+// call that pass a filter.
 type Scan struct {
 	filter   Filter
 	legacy   bool
@@ -53,7 +53,7 @@ type Scan struct {
 	clock    clock
 	span     Span
 	kinds    []resource
-	byID     map[uint32]int // 1 + the place in kinds
+	byID     map[uint32]int // 1 + index in kinds
 	types    map[string]bool
 	contexts []Context
 	further  bool // there were more than maxContexts
@@ -62,8 +62,8 @@ type Scan struct {
 	late     error
 }
 
-// NewScan returns a Scan. With calls the axis of the reports is the number of
-// the call instead of the time.
+// NewScan returns a Scan. If calls is set, the axis of the reports is the
+// number of the call instead of the time.
 func NewScan(f Filter, legacy, calls bool) *Scan {
 	s := &Scan{filter: f, legacy: legacy, gate: newGate(f, legacy), byID: make(map[uint32]int), types: make(map[string]bool)}
 	s.clock.legacy = legacy
@@ -71,7 +71,7 @@ func NewScan(f Filter, legacy, calls bool) *Scan {
 	return s
 }
 
-// Add takes a record. It keeps nothing that r refers to.
+// Add processes a record. It keeps no reference to the contents of r.
 func (s *Scan) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
@@ -85,7 +85,7 @@ func (s *Scan) Add(r *trace.Record) {
 	}
 }
 
-// resource is a resource as it was declared, or assumed of a call.
+// resource is a resource as it was declared, or assumed for a call.
 type resource struct {
 	ID      uint32
 	Type    string
@@ -110,7 +110,7 @@ func (s *Scan) declare(r resource) {
 	s.types[r.Type] = true
 }
 
-// resources returns them in the order of their ids.
+// resources returns the resources in the order of their IDs.
 func (s *Scan) resources() []resource {
 	return slices.SortedFunc(slices.Values(s.kinds), func(a, b resource) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -127,13 +127,13 @@ func (s *Scan) context(c trace.Context) {
 	slices.SortFunc(s.contexts, func(a, b Context) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Doubts returns what makes the reports less than they could be, nil for nothing:
-// a call tells its contexts by 32 bits, and a trace that names more is odd.
+// Doubts returns a warning about the reports, or nil: a call has 32 bits for
+// its contexts, and a trace that declares more contexts is odd.
 func (s *Scan) Doubts() error {
 	if !s.further {
 		return nil
 	}
-	return fmt.Errorf("the trace names more than %d contexts; the others are left out", maxContexts)
+	return fmt.Errorf("the trace declares more than %d contexts; the others are left out", maxContexts)
 }
 
 func (s *Scan) call(r *trace.Record) {
@@ -157,7 +157,7 @@ func (s *Scan) call(r *trace.Record) {
 		return
 	}
 	if !ok {
-		return // it counts as at the first time that there is
+		return // it counts as if at the first known time
 	}
 	if !s.timed || s.legacy && now < s.span.First {
 		s.timed, s.span.First = true, now
@@ -165,7 +165,7 @@ func (s *Scan) call(r *trace.Record) {
 	s.span.Last = max(s.span.Last, now)
 }
 
-// Check says what is wrong with the trace for some reports.
+// Check returns an error if the trace does not suit the reports.
 func (s *Scan) Check(reports Report) error {
 	if s.late != nil {
 		return s.late
@@ -193,7 +193,7 @@ func (s *Scan) needsTimes(reports Report) bool {
 	return reports.Timed() && !s.span.Calls || len(s.filter.Times) > 0
 }
 
-// Span returns what part of the trace the reports are of.
+// Span returns the part of the trace that the reports cover.
 func (s *Scan) Span() Span {
 	span := s.span
 	span.ByCall = span.First == span.Last && !span.Calls

@@ -1,7 +1,7 @@
 package consumption
 
-// Sink takes the series of the reports while they are counted. A series is lines
-// of numbers under a heading.
+// Sink receives the series of the reports while they are counted. A series
+// consists of lines of numbers under a heading.
 type Sink interface {
 	// Begin begins a series of a report and returns its number.
 	Begin(report Report, heading string) int
@@ -10,11 +10,11 @@ type Sink interface {
 	Point(series int, x int64, y uint64)
 	// Break ends a line of points.
 	Break(series int)
-	// Row writes numbers that are no point.
+	// Row writes numbers that are not a point.
 	Row(series int, values ...uint64)
 }
 
-// nowhere is a Sink that takes nothing.
+// nowhere is a Sink that discards everything.
 type nowhere struct{}
 
 func (nowhere) Begin(Report, string) int { return 0 }
@@ -25,5 +25,5 @@ func (nowhere) Break(int) {}
 
 func (nowhere) Row(int, ...uint64) {}
 
-// heading is the first line of a series, which names it.
+// heading returns the first line of a series, which contains its name.
 func heading(name string) string { return `Resource "` + name + `"` }

@@ -6,11 +6,13 @@ import (
 	"strings"
 )
 
-// text prints a place on the axis of the reports as the original prints times.
+// text formats a position on the axis of the reports in the way of the
+// original.
 func (u *Usage) text(at int64) string { return u.span.Text(at) }
 
-// Text prints a place on the axis of the reports: a time of the trace's clock as
-// hours, minutes and seconds with milliseconds, or the number of a call.
+// Text formats a position on the axis of the reports: a time of the trace's
+// clock as hours, minutes and seconds with milliseconds, or the number of a
+// call.
 func (s *Span) Text(at int64) string {
 	if s.Calls {
 		return strconv.FormatInt(at, 10)
@@ -19,10 +21,10 @@ func (s *Span) Text(at int64) string {
 	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, ms%1000)
 }
 
-// length prints a length of the axis.
+// length formats a length of the axis.
 func (u *Usage) length(n int64) string { return u.span.Length(n) }
 
-// Length prints a length of the axis of the reports: seconds, or calls.
+// Length formats a length of the axis of the reports: seconds, or calls.
 func (s *Span) Length(n int64) string {
 	if s.Calls {
 		if n == 1 {

@@ -2,7 +2,7 @@ package consumption
 
 import "rtrace-bpf/internal/live"
 
-// totalsAlloc takes account of a block that began, in the report of totals.
+// totalsAlloc counts a block that began in the report of totals.
 func (u *Usage) totalsAlloc(e *event) {
 	k := e.kind
 	if k.Sum == nil {
@@ -22,7 +22,7 @@ func (u *Usage) totalsAlloc(e *event) {
 	u.withOverhead(k, e, e.size+k.overhead)
 }
 
-// totalsFree takes account of a block that ended.
+// totalsFree counts a block that ended.
 func (u *Usage) totalsFree(e *event) {
 	mask := e.born.context
 	if u.options.Legacy {
@@ -34,7 +34,7 @@ func (u *Usage) totalsFree(e *event) {
 	u.withOverhead(e.kind, e, -(e.size + e.kind.overhead))
 }
 
-// level changes what is live in a context.
+// level changes the live bytes of a part.
 func (u *Usage) level(k *Kind, p *Part, e *event, change uint64) {
 	if !p.summed {
 		p.summed = true
@@ -50,7 +50,7 @@ func (u *Usage) level(k *Kind, p *Part, e *event, change uint64) {
 	}
 	p.bytes += change
 	u.point(p.Live, p.series.live, e.at, e.place, p.bytes)
-	if e.born == (life{}) { // the original looks at allocations only
+	if e.born == (life{}) { // the original considers only allocations
 		u.mostLive = max(u.mostLive, p.bytes)
 	}
 }
@@ -70,7 +70,7 @@ func (u *Usage) point(c *Curve, series int, at, place int64, v uint64) {
 	u.sink.Point(series, at, v)
 }
 
-// totalsVoid says that nothing is live any more.
+// totalsVoid records that nothing is live any more.
 func (u *Usage) totalsVoid(k *Kind, at, place int64) {
 	k.Live = live.Amount{}
 	if k.Sum == nil {
@@ -98,12 +98,13 @@ func (u *Usage) totalsEnd() {
 	}
 }
 
-// mark writes a line at a place, a little higher than the highest value.
+// mark writes a vertical line at a position, slightly higher than the highest
+// value.
 func (u *Usage) mark(r Report, name string, at int64, most uint64) {
 	n := u.sink.Begin(r, heading(name))
 	u.sink.Point(n, at, 0)
 	u.sink.Point(n, at, higher(most))
 }
 
-// higher is a twentieth more, rounded down.
+// higher returns v plus a twentieth, rounded down.
 func higher(v uint64) uint64 { return v + v/20 }

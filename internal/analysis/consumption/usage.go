@@ -1,16 +1,16 @@
-// Package consumption follows how every kind of resource is used in the course of a
-// trace, and by each context of the program, for the reports that
-// sp-rtrace-timeline made: what is allocated and not freed, what is allocated
-// and freed in each slice of time, how long blocks lived, and which sizes they
-// have. It reads a trace twice: a [Scan] finds what there is and how long it
-// takes, a [Usage] counts.
+// Package consumption computes how each type of resource is used over the
+// course of a trace, and in each context of the program, for the reports of
+// sp-rtrace-timeline: the amounts allocated and not freed, the amounts
+// allocated and freed in each slice of time, the lifetimes of blocks, and their
+// sizes. It reads a trace twice: a [Scan] finds the resources, the contexts and
+// the duration, a [Usage] counts.
 //
-// A free of what is not live counts nothing. An allocation where a block is
-// live ends that one: its free was not seen. In a resource with reference
-// counting only the first allocation begins a block and only the last free ends
-// it. After an exec there are no blocks. A block belongs to the contexts in
-// which it was allocated, whichever it is freed in; a call of free, to those in
-// which it was made.
+// A free of a block that is not live does not count. An allocation at the
+// address of a live block ends that block: its free is missing. In a resource
+// with reference counting, only the first allocation begins a block and only
+// the last free ends it. After an exec there are no blocks. A block belongs to
+// the contexts in which it was allocated, whichever it is freed in; a call of
+// free belongs to those in which it was made.
 //
 // With Options.Legacy the numbers are those of the original program, which
 // differ: see [Options].
@@ -29,52 +29,52 @@ const (
 	Totals   Report = 1 << iota // what is allocated and not freed
 	Activity                    // what is allocated and freed in a slice of time
 	Lifetime                    // when each block was allocated and freed
-	Count                       // how many blocks of each size
-	Size                        // how many bytes in blocks of each size
+	Count                       // number of blocks of each size
+	Size                        // bytes in blocks of each size
 )
 
-// Reports are all of them, in the order in which they are shown.
+// Reports lists all reports in the order in which they are shown.
 var Reports = [...]Report{Totals, Activity, Lifetime, Count, Size}
 
 var names = map[Report]string{
 	Totals: "totals", Activity: "activity", Lifetime: "lifetime", Count: "histogram-count", Size: "histogram-size",
 }
 
-// String returns the name of a single report, as it stands in names of files.
+// String returns the name of a single report, as used in file names.
 func (r Report) String() string { return names[r] }
 
-// Has says whether all of x is in the set.
+// Has reports whether all of x is in the set.
 func (r Report) Has(x Report) bool { return r&x == x }
 
-// Timed says whether a report of the set needs times.
+// Timed reports whether a report of the set needs times.
 func (r Report) Timed() bool { return r&(Totals|Activity|Lifetime) != 0 }
 
 // Options of a Usage.
 type Options struct {
 	Reports Report
 	Filter  Filter
-	// Slice is how much time the values of the activity report sum up, in
-	// nanoseconds, or calls if the scan is by calls. 0 means a twentieth of the
-	// trace, rounded down to one digit that is not zero.
+	// Slice is the length of the slices of the activity report, in nanoseconds,
+	// or in calls if the scan is by calls. 0 means a twentieth of the trace,
+	// rounded down to one nonzero digit.
 	Slice int64
-	// Sink takes the series of the reports as numbers; nil for none.
+	// Sink receives the series of the reports as numbers; nil for none.
 	Sink Sink
-	// Legacy makes the numbers those of the original, with its errors: a slice
-	// of 200 ms unless told, which advances by one step per call at most; peaks
-	// of activity that count the next call, too; no reference counting; blocks
-	// that another one replaced stay; a block that is freed in another
-	// context is taken from what that one has; a size filter lets blocks of
-	// size 0 through; a median of an even number that is one off; and no sum of
-	// freed and unfreed.
+	// Legacy reproduces the numbers of the original, with its errors: a default
+	// slice of 200 ms, which advances by at most one step per call; peaks of
+	// activity that include the next call; no reference counting; replaced
+	// blocks stay; a block that is freed in another context is subtracted from
+	// that context; a size filter passes blocks of size 0; the median of an
+	// even number of blocks is one off; and there is no sum of freed and
+	// unfreed.
 	Legacy bool
-	// Columns is how many points the curves have; 0 means 1024.
+	// Columns is the number of points of the curves; 0 means 1024.
 	Columns int
 }
 
-// Usage takes the records of a trace. Its memory is bounded by the blocks that
-// are live at a time, the distinct sizes of blocks, and what the curves need for
-// each resource and context; in the activity report also by how often the slice
-// fits into the trace, and in legacy mode by the calls in a slice.
+// Usage counts the records of a trace. Its memory is bounded by the blocks that
+// are live at a time, the distinct sizes of blocks, and the curves of each
+// resource and context; in the activity report also by the number of slices,
+// and in legacy mode by the calls in a slice.
 type Usage struct {
 	options  Options
 	span     Span
@@ -87,12 +87,12 @@ type Usage struct {
 	lives    live.Values[life]
 	clock    clock
 	calls    uint64 // that passed the filter
-	mostLive uint64 // by which the marks of peaks are drawn
+	mostLive uint64 // height of the marks of peaks
 	slices   slicing
-	lines    uint64 // of lives so far
+	lines    uint64 // number of lifetimes so far
 }
 
-// event is a call that counts: a block began or ended.
+// event is a call that began or ended a block.
 type event struct {
 	kind    *Kind
 	id      uint64
@@ -103,7 +103,7 @@ type event struct {
 	born    life   // of the block that ends
 }
 
-// New returns a Usage of the trace that was scanned.
+// New returns a Usage of the scanned trace.
 func New(s *Scan, o Options) (*Usage, error) {
 	if o.Columns <= 0 {
 		o.Columns = 1024
@@ -131,7 +131,7 @@ func New(s *Scan, o Options) (*Usage, error) {
 	return u, nil
 }
 
-// kind makes the account of a type of resource.
+// kind adds a type of resource.
 func (u *Usage) kind(r *resource) *Kind {
 	k := &Kind{Type: r.Type, number: uint32(len(u.kinds)), counted: r.counted && !u.options.Legacy, sizes: make(map[uint64]*SizeCount)}
 	if r.Type == memory {
@@ -141,7 +141,8 @@ func (u *Usage) kind(r *resource) *Kind {
 	return k
 }
 
-// Span is what the reports are of. It must not be changed.
+// Span returns the part of the trace that the reports cover. The caller must
+// not change it.
 func (u *Usage) Span() *Span { return &u.span }
 
 // Kinds returns the types of resources that had calls, in the order in which
@@ -159,10 +160,11 @@ func (u *Usage) Kinds() []*Kind {
 // Contexts returns the contexts that the trace declares, in the order of their ids.
 func (u *Usage) Contexts() []Context { return u.contexts }
 
-// Calls is how many calls passed the filter and began or ended a block.
+// Calls returns the number of calls that passed the filter and began or ended a
+// block.
 func (u *Usage) Calls() uint64 { return u.calls }
 
-// Add takes a record. It keeps nothing that r refers to.
+// Add processes a record. It keeps no reference to the contents of r.
 func (u *Usage) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
@@ -195,7 +197,7 @@ func (u *Usage) call(r *trace.Record) {
 	}
 }
 
-// alloc begins a block, unless that is live and its allocations are counted.
+// alloc begins a block, unless it only adds a reference.
 func (u *Usage) alloc(e *event) {
 	if e.kind.counted && u.table.Retain(e.kind.number, e.id) {
 		return
@@ -214,7 +216,7 @@ func (u *Usage) alloc(e *event) {
 	}
 }
 
-// replace ends a block whose free was not seen. In the original it stays.
+// replace ends a block whose free is missing. In the original it stays.
 func (u *Usage) replace(e *event, old live.Entry) {
 	born := u.lives.Take(old.Value)
 	if u.options.Legacy {
@@ -225,7 +227,7 @@ func (u *Usage) replace(e *event, old live.Entry) {
 	u.end(&gone, false)
 }
 
-// free ends a block if there is one.
+// free ends a block if it is live.
 func (u *Usage) free(e *event) {
 	var (
 		old live.Entry
@@ -245,7 +247,7 @@ func (u *Usage) free(e *event) {
 	u.end(e, true)
 }
 
-// end takes account of a block that ended, by a call of free or not.
+// end counts a block that ended, by a call of free or otherwise.
 func (u *Usage) end(e *event, call bool) {
 	e.kind.end(e)
 	if u.options.Reports.Has(Totals) {
@@ -259,7 +261,7 @@ func (u *Usage) end(e *event, call bool) {
 	}
 }
 
-// exec ends all blocks. None of them was freed.
+// exec ends all blocks. They do not count as freed by calls.
 func (u *Usage) exec() {
 	if u.options.Legacy {
 		return
@@ -275,7 +277,7 @@ func (u *Usage) exec() {
 	u.lives = live.Values[life]{}
 }
 
-// Finish completes the reports: no record follows.
+// Finish completes the reports. No record may follow.
 func (u *Usage) Finish() {
 	at, place := u.span.end(u.options.Legacy, u.kinds)
 	u.flush(at, place)

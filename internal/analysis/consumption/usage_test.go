@@ -15,7 +15,7 @@ import (
 
 const ms = int64(1e6)
 
-// lines is a sink that keeps what it is told: a series per report and number.
+// lines is a sink that collects the series by report and number.
 type lines struct {
 	names  []string
 	points []*strings.Builder
@@ -44,7 +44,7 @@ func (l *lines) find(t *testing.T, name string) string {
 	return ""
 }
 
-// A trace in short: lines of "ms op id size context resource".
+// calls parses lines of "ms op id size context resource".
 func parse(t *testing.T, text string) []*trace.Record {
 	t.Helper()
 	var out []*trace.Record
@@ -86,7 +86,7 @@ func id(t *testing.T, text string) uint32 {
 	return uint32(n)
 }
 
-// count makes the reports of a trace.
+// count returns the reports of a trace.
 func count(t *testing.T, text string, o consumption.Options) (*consumption.Usage, *lines) {
 	t.Helper()
 	records := parse(t, text)
@@ -127,8 +127,8 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// In the original an allocation that replaces another adds to it, and midnight
-// turns the time back.
+// In the original, an allocation that replaces another one adds to it, and at
+// midnight time goes back.
 func TestTotalsLegacy(t *testing.T) {
 	_, l := count(t, "day\n86399999 a 16 10\n1 a 16 5\n3 f 16\n", consumption.Options{Reports: consumption.Totals, Legacy: true})
 	if got := l.find(t, "totals "+memory); got != "86399999:10 1:15 3:10" {
@@ -148,7 +148,7 @@ func TestRefCount(t *testing.T) {
 	}
 }
 
-// A context that is declared late counts from the beginning. A block stays with
+// A context that is declared late counts from the beginning. A block stays in
 // the contexts in which it was allocated.
 func TestContexts(t *testing.T) {
 	const text = "1 a 16 10\n2 a 32 5 1\n3 a 48 1 3\ncontext 2 b\ncontext 1 a\n4 f 32\n5 f 48 0 2\n"
@@ -168,7 +168,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// Values come at regular times however far the calls are apart, and the default
+// Values are at regular times whatever the distance of calls, and the default
 // slice is a twentieth with one digit.
 func TestActivity(t *testing.T) {
 	u, l := count(t, "100 a 16 10\n101 a 32 1\n200 f 16\n1130 a 16 7\n", consumption.Options{Reports: consumption.Activity})
@@ -219,7 +219,7 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// Rows are drawn where blocks lived, and nowhere else.
+// Rows cover exactly the times at which blocks lived.
 func TestRows(t *testing.T) {
 	var text strings.Builder
 	for i := range 100 {
@@ -258,7 +258,7 @@ func TestSummaries(t *testing.T) {
 		want, legacy uint64
 	}{
 		{[]uint64{7}, 7, 7},
-		{[]uint64{1, 4}, 2, 2}, // theirs is (4+0)/2
+		{[]uint64{1, 4}, 2, 2}, // the original's is (4+0)/2
 		{[]uint64{1, 5, 6}, 5, 5},
 		{[]uint64{1, 2, 5, 9}, 3, 7},
 		{[]uint64{math.MaxUint64, math.MaxUint64}, math.MaxUint64, math.MaxUint64 / 2},

@@ -1,12 +1,12 @@
-// Package digest sums up a whole trace in one pass for a report: of each type of
-// resource the curve of what is live, what each stack, function, module, thread
-// and process allocated, sizes and lifetimes; and of the trace how it was made
-// and what is missing from it.
+// Package digest sums up a whole trace in one pass for a report. For each type
+// of resource it computes the curve of the live amount, the allocations of each
+// stack, function, module, thread and process, sizes and lifetimes. For the
+// trace it collects how it was recorded and what is missing from it.
 //
-// What is live, or unknown, is what [live.Blocks] says; what is unknown at the end counts
-// as live in curves and peaks. All processes of the trace are summed up together. Every
-// call is an event; events are numbered from 1. Which blocks are temporary is what
-// [live.Temporary] says.
+// [live.Blocks] defines which blocks are live or unknown; blocks unknown at the
+// end count as live in curves and peaks. All processes of the trace are summed
+// up together. Every call is an event; events are numbered from 1.
+// [live.Temporary] defines which blocks are temporary.
 package digest
 
 import (
@@ -19,14 +19,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Memory is the type of the resource that blocks of memory belong to. Calls of
-// resources that are not declared are of it, too.
+// Memory is the resource type of memory blocks and of calls of undeclared
+// resources.
 const Memory = "memory"
 
-// Limits of what is told apart.
+// Limits of what is distinguished.
 const (
-	maxResources = 64      // types of resources; calls of further ones are only counted
-	maxAPIs      = 1 << 10 // traced functions of a resource
+	maxResources = 64      // types of resources; calls of others are only counted
+	maxAPIs      = 1 << 10 // traced functions per resource
 	maxNames     = 1 << 16 // names of threads and processes
 	maxMarks     = 1 << 10
 	maxReasons   = 1 << 8
@@ -35,20 +35,21 @@ const (
 
 // Options of a Digest.
 type Options struct {
-	// Points is how many points a curve has at most; 0 means 512.
+	// Points is the largest number of points of a curve; 0 means 512.
 	Points int
 	// Framer names the frames of stacks.
 	Framer sites.Framer
-	// Observe is told each mapping and what voids it, in the order of the trace,
-	// so that Framer knows them. It may be nil.
+	// Observe is called with each mapping and each record that removes
+	// mappings, in the order of the trace, so that Framer knows them. It may be
+	// nil.
 	Observe func(*trace.Record)
-	// Module returns the path of the module that an address is in, or nothing.
-	// It may be nil.
+	// Module returns the path of the module that contains an address, or an
+	// empty string. It may be nil.
 	Module func(pid int32, addr uint64) string
 }
 
-// Digest takes records. Memory is bounded by the blocks that are live at a time,
-// the distinct stacks, and the threads and processes.
+// Digest processes the records of a trace. Memory is bounded by the blocks that
+// are live at a time, the distinct stacks, and the threads and processes.
 type Digest struct {
 	options   Options
 	facts     Facts
@@ -69,7 +70,7 @@ type Digest struct {
 	marks     []Mark
 	names     map[threadKey]string
 	programs  map[int32]string
-	work      int // frames that may still be looked at because of mappings
+	work      int // frames that may still be examined because of mappings
 }
 
 type threadKey struct {
@@ -77,7 +78,7 @@ type threadKey struct {
 	thread uint64
 }
 
-// New returns a Digest of nothing.
+// New returns an empty Digest.
 func New(o Options) *Digest {
 	if o.Points <= 0 {
 		o.Points = 512
@@ -90,8 +91,9 @@ func New(o Options) *Digest {
 	}
 }
 
-// Add takes a record. It keeps nothing that r refers to. A record without a
-// process gets the number that stands for its trace, if the file has several.
+// Add processes a record. It keeps no reference to the contents of r. If the
+// file has several traces, a record without a process gets a number that stands
+// for its trace.
 func (d *Digest) Add(r *trace.Record) {
 	if r.Kind == trace.KindHeader {
 		d.header(&r.Header)
@@ -131,7 +133,7 @@ func (d *Digest) Add(r *trace.Record) {
 	}
 }
 
-// declare takes what the trace says of a resource.
+// declare processes the declaration of a resource.
 func (d *Digest) declare(r *trace.Resource) {
 	d.blocks.Declare(r)
 	d.sampled.Set(r.ID, r.Sampled)
@@ -144,7 +146,7 @@ func (d *Digest) declare(r *trace.Resource) {
 	}
 }
 
-// resource returns the type of a resource, nil if there are too many.
+// resource returns the type of a resource, or nil if there are too many.
 func (d *Digest) resource(id uint32) *resource {
 	if of, ok := d.resources[id]; ok {
 		return of
@@ -201,7 +203,8 @@ func (d *Digest) call(r *trace.Record) {
 	of.level(&e)
 }
 
-// free takes a free and returns the life of the block that ended, if one did.
+// free processes a free and returns the life of the block that it ended, if
+// any.
 func (d *Digest) free(of *resource, r *trace.Record, id uint64, thread uint32, at *moment) (life, bool) {
 	before := d.blocks.Unmatched()
 	b, fate := d.blocks.Free(r.PID, r.Call.Resource, id)

@@ -31,7 +31,7 @@ func text(r *digest.Result, frames []uint32) string {
 	return strings.Join(names, "\n")
 }
 
-// All sums are those of the slow model, for several random traces.
+// All sums agree with the simple model for several random traces.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(6) {
 		records := generate(seed, 3000)
@@ -134,7 +134,7 @@ func checkBins(t *testing.T, name string, of *digest.Resource, m *model) {
 			}
 		}
 	}
-	// How long a block lived that was unknown is not known.
+	// The lifetime of a block that was unknown is not counted.
 	if lives := uint64(len(m.lives)); byEvent != lives || byTime != lives || lives == 0 || lives == m.freed.Blocks {
 		t.Errorf("%s: %d and %d lives, want %d of %d that were freed", name, byEvent, byTime, lives, m.freed.Blocks)
 	}
@@ -157,8 +157,8 @@ func checkCurves(t *testing.T, name string, of *digest.Resource, m *model) {
 			t.Errorf("%s: curve has %d, %v, %v", name, most, allocated, freed)
 		}
 	}
-	// By event, the last value of each interval is what was live then, unless
-	// only calls of other resources followed.
+	// By event, the last value of each interval is the live amount at that
+	// time, unless only calls of other resources followed.
 	for _, p := range of.ByEvent.Points {
 		if p.Events > 0 && p.Bytes.Last != m.live[p.Last-1] {
 			t.Errorf("%s: after event %d %d bytes, want %d", name, p.Last, p.Bytes.Last, m.live[p.Last-1])
@@ -166,8 +166,8 @@ func checkCurves(t *testing.T, name string, of *digest.Resource, m *model) {
 	}
 }
 
-// Frames in a library that is unmapped have the names of before, and those at the
-// same addresses afterwards the names of what came there.
+// Frames in an unmapped library keep its names, and later frames at the same
+// addresses get the names of the new mapping.
 func TestNamesOfBefore(t *testing.T) {
 	mapped := ""
 	call := func(id, frame uint64) *trace.Record {
@@ -202,7 +202,7 @@ func TestNamesOfBefore(t *testing.T) {
 		{"unmapped", []*trace.Record{mapping(trace.KindUnmapping, ""), call(2, 0x1800)}, map[string]uint64{"/a": 1, "": 1}},
 		{"another one", []*trace.Record{mapping(trace.KindUnmapping, ""), mapping(trace.KindMapping, "/b"), call(2, 0x1800)}, map[string]uint64{"/a": 1, "/b": 1}},
 		{"replaced", []*trace.Record{mapping(trace.KindMapping, "/b"), call(2, 0x1800), call(3, 0x2000)}, map[string]uint64{"/a": 1, "/b": 2}},
-		{"told twice", []*trace.Record{mapping(trace.KindMapping, "/a"), call(2, 0x1800)}, map[string]uint64{"/a": 2}},
+		{"mapped twice", []*trace.Record{mapping(trace.KindMapping, "/a"), call(2, 0x1800)}, map[string]uint64{"/a": 2}},
 		{"exec", []*trace.Record{{Kind: trace.KindExec, PID: 7}, mapping(trace.KindMapping, "/b"), call(2, 0x1800)}, map[string]uint64{"/a": 1, "/b": 1}},
 		{"elsewhere", []*trace.Record{{Kind: trace.KindUnmapping, PID: 7, Mapping: trace.Mapping{Start: 0x5000, End: 0x6000}}, mapping(trace.KindMapping, "/a")}, map[string]uint64{"/a": 1}},
 	} {
@@ -219,7 +219,7 @@ func TestNamesOfBefore(t *testing.T) {
 		}
 	}
 	mapped = ""
-	// Late mappings name what was called before.
+	// Late mappings name the frames of earlier calls.
 	r := run(o, []*trace.Record{call(1, 0x1800), mapping(trace.KindMapping, "/late")})
 	if m := r.Frames[r.Resources[0].Places[0].Frames[0]].Module; m != "/late" {
 		t.Errorf("module %q", m)
@@ -267,7 +267,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// Several traces in one file, without process ids, have blocks of their own.
+// Several traces in one file without process IDs have separate blocks.
 func TestSeveralTraces(t *testing.T) {
 	header := &trace.Record{Kind: trace.KindHeader}
 	call := func(op trace.Op, id uint64) *trace.Record {

@@ -8,26 +8,26 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Facts say how a trace was made and what is missing from it.
+// Facts describes how a trace was recorded and what is missing from it.
 type Facts struct {
-	Header    trace.Header  // the first
+	Header    trace.Header  // the first one
 	Process   trace.Process // the first
-	PID       int32         // of it
-	Depth     int           // most frames kept per stack, -1 if unknown
-	Traces    int           // headers: a file may hold several traces
+	PID       int32         // of that process
+	Depth     int           // limit of frames per stack, -1 if unknown
+	Traces    int           // number of headers: a file may contain several traces
 	Calls     uint64        // events
 	Duration  int64         // nanoseconds between the first and the last call; 0 without a clock
 	FirstTime int64         // of the first call, on the trace's clock; 0 if unknown
-	Coarse    bool          // times are in steps of a millisecond
+	Coarse    bool          // times have a resolution of a millisecond
 	Modules   int
 	Execs     int
-	Became    string // the program that the first process replaced itself by last
+	Became    string // last program that the first process ran with exec
 	Exited    bool   // the process ended while it was traced
 	Ended     bool   // the trace ended as planned
 	Lost      map[string]*Loss
 	HeapGrown live.Amount // got from the system for the program's blocks
-	// Unfollowed is how many calls are of resources beyond those that are told
-	// apart, Beyond that the sizes of all blocks together exceed 64 bits.
+	// Unfollowed is the number of calls of further types of resources. Beyond
+	// reports that the sizes of all blocks add up to more than 64 bits.
 	Unfollowed uint64
 	Beyond     bool
 
@@ -35,15 +35,15 @@ type Facts struct {
 	processed bool
 }
 
-// Loss is what is missing for one reason.
+// Loss is the events that are missing for one reason.
 type Loss struct {
 	Count      uint64
 	Gap        bool  // nothing was recorded for a while, Count times
-	Missing    int64 // nanoseconds of that
-	HidesFrees bool  // frees may be among what is missing
+	Missing    int64 // total length of the gaps in nanoseconds
+	HidesFrees bool  // the missing events may include frees
 }
 
-// HiddenFrees returns how many events are missing at most that may be frees, besides
+// HiddenFrees returns an upper bound for the number of missing frees, without
 // those in gaps.
 func (f *Facts) HiddenFrees() (n uint64) {
 	for _, l := range f.Lost {
@@ -54,7 +54,7 @@ func (f *Facts) HiddenFrees() (n uint64) {
 	return n
 }
 
-// add takes a record that is no call.
+// add processes a record that is not a call.
 func (f *Facts) add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindLost:
@@ -109,22 +109,24 @@ func (f *Facts) call(r *trace.Record) {
 	}
 }
 
-// size notes when sums leave 64 bits.
+// size adds a size and records whether the sum exceeds 64 bits.
 func (f *Facts) size(n uint64) {
 	f.bytes += n
 	f.Beyond = f.Beyond || f.bytes < n
 }
 
-// Mark is a context: a phase of the program, or a mark that the user set.
+// Mark is a context: a phase of the program, or a mark set by the user.
 type Mark struct {
 	Name string
 	ID   uint32 // the bit
-	// Event and Time are where it was declared: after so many events.
+	// Event and Time are the number of events before its declaration and the
+	// time of the declaration.
 	Event uint64
 	Time  int64
 	Calls uint64 // made in it
-	// ByEvent and ByTime are where it was entered, from and to, as exactly as
-	// the curves are. They are of the bit, if several contexts share one.
+	// ByEvent and ByTime are the intervals in which it was entered, from and
+	// to, with the resolution of the curves. Contexts that share a bit share
+	// them, too.
 	ByEvent, ByTime [][2]uint64
 }
 
@@ -144,7 +146,7 @@ func (d *Digest) mark(r *trace.Record) {
 	d.marks = append(d.marks, Mark{Name: strings.Clone(r.Context.Name), ID: r.Context.ID, Event: d.event, Time: now})
 }
 
-// context takes account of a call that was made in contexts.
+// context counts a call that was made in contexts.
 func (d *Digest) context(mask uint32, now int64) {
 	d.contexts[0].add(d.event-1, mask)
 	d.contexts[1].add(uint64(now), mask)
@@ -155,7 +157,7 @@ func (d *Digest) context(mask uint32, now int64) {
 	}
 }
 
-// contextsOf returns the marks with where they were entered.
+// contextsOf returns the marks, with their intervals.
 func (d *Digest) contextsOf() []Mark {
 	for i := range d.marks {
 		m := &d.marks[i]

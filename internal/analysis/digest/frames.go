@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// frames numbers frames, each different one once.
+// frames assigns a number to each distinct frame.
 type frames struct {
 	all   []sites.Frame
 	byKey map[string]uint32
@@ -25,32 +25,32 @@ type frames struct {
 	texts     []string
 }
 
-// steps remembers the frames at the addresses of a process while the mappings stay:
-// most addresses are in many stacks, and to name one takes much longer than to find
-// it here. The zero steps is empty.
+// steps caches the frames at the addresses of a process while the mappings stay
+// the same. Most addresses are in many stacks, and naming one takes much longer
+// than a lookup. The zero steps is empty.
 type steps struct {
 	version int
-	plain   map[uint64]uint32 // where the frames of an address are
+	plain   map[uint64]uint32 // index in frames, by address
 	named   map[namedStep]uint32
-	frames  []uint32 // their number, and then they, one list after the other
+	frames  []uint32 // lists: the number of frames, followed by the frames
 }
 
-// namedStep is an address for which the trace has a text.
+// namedStep is an address with a text in the trace.
 type namedStep struct {
 	addr uint64
 	text string
 }
 
-// maxSteps bounds how many addresses are remembered.
+// maxSteps bounds the number of cached addresses.
 const maxSteps = 1 << 20
 
-// at returns the frames that begin at an index.
+// at returns the list of frames at an index.
 func (s *steps) at(i uint32) []uint32 {
 	n := s.frames[i]
 	return s.frames[i+1:][:n]
 }
 
-// add adds frames and returns where they are.
+// add adds a list of frames and returns its index.
 func (s *steps) add(frames []uint32) uint32 {
 	i := uint32(len(s.frames))
 	s.frames = append(append(s.frames, uint32(len(frames))), frames...)
@@ -73,7 +73,7 @@ func (s *frames) add(f *sites.Frame) uint32 {
 	return n
 }
 
-// function is the name of a frame's function.
+// function returns the name of a frame's function.
 func (s *frames) function(n uint32) string { return s.all[n].Function }
 
 // name names the frames of a row.
@@ -125,7 +125,8 @@ func (d *Digest) step(p *process, pid int32, stack *trace.Stack, i int) []uint32
 	return s.at(at)
 }
 
-// make makes the frames at one address of a stack. They are valid until the next call.
+// make returns the frames at one address of a stack. They are valid until the
+// next call.
 func (d *Digest) make(pid int32, stack *trace.Stack, i int) []uint32 {
 	s := &d.frames
 	s.made = d.options.Framer.Step(s.made[:0], pid, stack, i)
@@ -133,8 +134,8 @@ func (d *Digest) make(pid int32, stack *trace.Stack, i int) []uint32 {
 	return s.step
 }
 
-// number appends the numbers of frames, after a look at what module they are in if
-// their texts do not say that.
+// number appends the numbers of frames. It looks up the modules that their
+// texts lack.
 func (d *Digest) number(numbers []uint32, pid int32, made []sites.Frame) []uint32 {
 	for i := range made {
 		f := &made[i]
@@ -149,7 +150,7 @@ func (d *Digest) number(numbers []uint32, pid int32, made []sites.Frame) []uint3
 	return numbers
 }
 
-// observe tells of a record that says what is mapped.
+// observe passes on a record that changes mappings.
 func (d *Digest) observe(r *trace.Record) {
 	d.frames.version++
 	if d.options.Observe != nil {
@@ -157,16 +158,16 @@ func (d *Digest) observe(r *trace.Record) {
 	}
 }
 
-// stackIndex finds places by their stacks. Its hash is seeded at random, so that
-// input made to collide does not. The zero stackIndex is empty.
+// stackIndex finds places by their stacks. Its hash is randomly seeded, so
+// crafted input cannot cause collisions. The zero stackIndex is empty.
 type stackIndex struct {
 	seed   uint64
 	byHash map[uint64]int // 1 + the last place with the hash
 	before []int          // by place: 1 + the one before with the same hash
 }
 
-// find returns the index of the place with a stack. If there is none that is the
-// length of places, where the caller puts it.
+// find returns the index of the place with a stack. If there is none, it
+// returns the length of places, where the caller must add it.
 func (x *stackIndex) find(places []Place, stack []uint32) int {
 	if x.byHash == nil {
 		x.byHash, x.seed = make(map[uint64]int), rand.Uint64()

@@ -1,16 +1,6 @@
 package digest
 
-// life is what is kept of a live block beside its entry in the table.
-type life struct {
-	event  uint64 // when it began
-	time   int64
-	made   int64 // likewise, of its last realloc if there was one
-	row    uint32
-	thread uint32
-	nth    uint32 // of live.Temporary
-}
-
-// masks are the contexts of calls over an axis, in intervals of equal width.
+// masks holds the contexts of calls along an axis, in intervals of equal width.
 type masks struct {
 	of    []uint32
 	shift uint
@@ -37,7 +27,7 @@ func (m *masks) add(x uint64, mask uint32) {
 	m.of[n] |= mask
 }
 
-// spans returns where a context is entered, from and to, in intervals.
+// spans returns the intervals in which a context is entered, from and to.
 func (m *masks) spans(bit uint32) (spans [][2]uint64) {
 	for i, mask := range m.of {
 		if mask&bit == 0 {

@@ -10,9 +10,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// generate makes a trace of random calls: two resources of which one counts
-// references, three processes with two threads each, moves, frees of unknown
-// blocks, allocations of live ones, an exec, and gaps in the recording. Stacks have names.
+// generate returns a trace of random calls: two resources, one with reference
+// counting, three processes with two threads each, moves, frees of unknown
+// blocks, allocations of live ones, an exec, and gaps in the recording. Stacks
+// have names. Several addresses have the same name, and one function is
+// recursive.
 func generate(seed uint64, calls int) []*trace.Record {
 	r := rand.New(rand.NewPCG(seed, 1))
 	records := []*trace.Record{
@@ -63,8 +65,8 @@ func generate(seed uint64, calls int) []*trace.Record {
 	return records
 }
 
-// model sums up a trace of one type of resource the slow way: it keeps all blocks
-// and looks at all of them after each call.
+// model sums up a trace of one type of resource in the simplest way: it keeps
+// all blocks and examines all of them after each call.
 type model struct {
 	total   digest.Use
 	freed   live.Amount
@@ -91,7 +93,7 @@ type block struct {
 	refs       int
 	stack      string
 	names      []string
-	born       uint64 // with its moves
+	born       uint64 // before its moves
 	since      uint64 // event of the allocation
 	bornAt     int64
 	allocation int // of its thread

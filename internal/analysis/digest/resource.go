@@ -10,20 +10,21 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Use is what a stack, a function, a thread … did with one type of resource.
+// Use is the amounts of a stack, a function, a thread … for one type of
+// resource.
 type Use struct {
 	Allocated live.Amount
 	Live      live.Amount // at the end
-	Unknown   live.Amount // at the end: live when the recording had a gap; it may have been freed then
-	AtPeak    live.Amount // when most bytes were live, with what is unknown
+	Unknown   live.Amount // at the end: may have been freed in a gap of the recording
+	AtPeak    live.Amount // at the peak of live bytes, including unknown blocks
 	Temporary live.Amount
 }
 
-// use is a Use in the making.
+// use is a Use in progress.
 type use struct {
 	Use
 	// changed is the event of the last change of Live. If the peak lies between
-	// that and the next change, Live is what was live at the peak.
+	// it and the next change, Live is the amount at the peak.
 	changed uint64
 }
 
@@ -34,21 +35,22 @@ func (u *use) settle(event, peak uint64) {
 	u.changed = event
 }
 
-// moment is a call on both axes.
+// moment is the position of a call on both axes.
 type moment struct {
 	event    uint64
 	time     int64
 	one, two *timeline.Point // by event, by time
 }
 
-// bins is one for each length in bits of a 64-bit number, and one for 0.
+// bins is the number of bins: one for each length in bits of a 64-bit number,
+// and one for 0.
 const bins = 65
 
-// Bin counts the blocks with a size or life of From to To, both included.
+// Bin counts the blocks with a size or lifetime of From to To, both included.
 type Bin struct {
 	From, To uint64
 	live.Amount
-	Live live.Amount // of sizes: not freed
+	Live live.Amount // only in bins of sizes: not freed
 }
 
 func timeBinsOf(all []live.Amount) []Bin {
@@ -70,7 +72,7 @@ func timeBinsOf(all []live.Amount) []Bin {
 
 func sizeBin(n uint64) uint8 { return uint8(bits.Len64(n)) }
 
-// binsOf returns the bins up to the last that is not empty.
+// binsOf returns the bins up to the last nonempty one.
 func binsOf(all, unfreed *[bins]live.Amount) []Bin {
 	var out []Bin
 	n := 0
@@ -90,7 +92,7 @@ func binsOf(all, unfreed *[bins]live.Amount) []Bin {
 	return out[:n]
 }
 
-// resource is one type of resource in the making.
+// resource is a Resource in progress.
 type resource struct {
 	Resource
 	number          int
@@ -164,7 +166,7 @@ func (of *resource) api(c *trace.Call) {
 	of.recent.Bytes += c.Size
 }
 
-// stack counts how good the stacks of allocations are.
+// stack counts the stacks of allocations by quality.
 func (of *resource) stack(s *trace.Stack, caller *trace.Caller) {
 	q := &of.Stacks
 	switch {
@@ -200,8 +202,8 @@ func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
 	of.Largest = max(of.Largest, size)
 }
 
-// freed takes account of a block that was freed. Of an unknown one it is not known which
-// block that was, so how long it lived is not counted.
+// freed counts a freed block. The lifetime of an unknown block is not counted,
+// because the freed block may be another one.
 func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live.Fate, at *moment) {
 	of.Freed.AddBlock(size)
 	at.one.Freed.AddBlock(size)
@@ -219,7 +221,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live
 	of.ended(r, l.thread, live.Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
 }
 
-// ended takes blocks out of what is live.
+// ended subtracts ended blocks from the live amounts.
 func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event uint64) {
 	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
 		u.settle(event, of.PeakEvent)
@@ -229,7 +231,7 @@ func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event
 	of.unfreed[bin].Sub(a)
 }
 
-// level takes account of what is live after a call.
+// level records the live amount after a call.
 func (of *resource) level(at *moment) {
 	at.one.Level(at.event, at.time, of.live)
 	at.two.Level(at.event, at.time, of.live)

@@ -15,29 +15,29 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Result is what a Digest found.
+// Result is the result of a Digest.
 type Result struct {
 	Facts
-	Frames    []sites.Frame // by the numbers in stacks
-	Resources []*Resource   // those that were called: memory, then in the order of the trace
+	Frames    []sites.Frame // indexed by the numbers in stacks
+	Resources []*Resource   // those with calls: memory first, then in the order of the trace
 	Marks     []Mark
-	RSS       *rss.Growth // of the process; nil if the trace does not tell
+	RSS       *rss.Growth // of the process; nil if the trace lacks the figures
 }
 
-// Resource is what happened to one type of resource.
+// Resource holds the figures of one type of resource.
 type Resource struct {
 	Type, Desc string
 	RefCount   bool
-	Sampled    bool // some of its allocations are in the trace, each for many, and no frees
+	Sampled    bool // the trace has only samples of its allocations, and no frees
 	Calls      usage.Calls
 	Total      Use
 	Freed      live.Amount
 	Unmatched  uint64 // frees of blocks that were not live
-	Replaced   uint64 // live blocks that ended since another one began at their address
+	Replaced   uint64 // live blocks that ended because another one began at their address
 	Young      Young
-	Largest    uint64 // size; if it is at most 1, sizes say nothing
-	// Peak is when most bytes, and with as many the most blocks, were live or unknown;
-	// PeakBlocks is the maximum of blocks.
+	Largest    uint64 // largest size; if it is at most 1, sizes are meaningless
+	// Peak is the largest amount that was live or unknown, by bytes and then by
+	// blocks. PeakBlocks is the largest number of blocks.
 	Peak       live.Amount
 	PeakEvent  uint64
 	PeakTime   int64
@@ -46,8 +46,8 @@ type Resource struct {
 
 	ByEvent, ByTime Curve
 	Sizes           []Bin // bytes
-	LifeEvents      []Bin // how long freed blocks lived, in events
-	LifeTimes       []Bin // in nanoseconds
+	LifeEvents      []Bin // lifetimes of freed blocks, in events
+	LifeTimes       []Bin // lifetimes of freed blocks, in nanoseconds
 	Places          []Place
 	Functions       []Group
 	Modules         []Group
@@ -56,20 +56,20 @@ type Resource struct {
 	APIs            []API
 }
 
-// Curve is what was live over an axis.
+// Curve is the live amount along an axis.
 type Curve struct {
-	Width  uint64 // of an interval
+	Width  uint64 // width of an interval
 	Points []timeline.Point
 }
 
 // Quality counts the stacks of allocations.
 type Quality struct {
-	Whole     uint64 // complete, or of a format that does not say
-	Truncated uint64 // at the limit of frames
+	Whole     uint64 // complete, or from a format without this information
+	Truncated uint64 // cut at the limit of frames
 	Failed    uint64
 	Absent    uint64
-	Callers   uint64 // no stack, but the place that called
-	Deepest   int    // frames
+	Callers   uint64 // no stack, but the caller is known
+	Deepest   int    // largest number of frames
 }
 
 // Place is a stack that allocated.
@@ -85,22 +85,22 @@ type Place struct {
 // Group is a function or module. A function has no file and line.
 type Group struct {
 	sites.Frame
-	Self  Use // it called the allocator
-	Total Use // it is anywhere in the stack, once or more
+	Self  Use // allocations that it called directly
+	Total Use // allocations with it anywhere in the stack
 }
 
 // Thread is a thread that allocated.
 type Thread struct {
 	PID  int32
-	ID   uint64 // of the kernel, or what the format has instead
-	TID  bool   // it is of the kernel
+	ID   uint64 // kernel's ID, or the format's substitute for it
+	TID  bool   // whether ID is the kernel's
 	Name string
 	Use
 }
 
 // Process is a process that allocated.
 type Process struct {
-	PID  int32 // below 0: of the second trace of a file that names no process, and so on
+	PID  int32 // negative for the second and later traces of a file without process IDs
 	Name string
 	Use
 }
@@ -110,10 +110,10 @@ type API struct {
 	Name  string
 	Op    trace.Op
 	Calls uint64
-	Bytes uint64 // asked for
+	Bytes uint64 // requested
 }
 
-// Finish returns what was found. Nothing can be added any more.
+// Finish returns the result. The Digest must not be used afterwards.
 func (d *Digest) Finish() *Result {
 	for i := range d.rows {
 		if r := &d.rows[i]; !r.named {
@@ -125,7 +125,7 @@ func (d *Digest) Finish() *Result {
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 	}
-	whole := true // nothing is missing that may be an allocation or a free
+	whole := true // whether no allocation or free can be missing
 	for _, l := range r.Lost {
 		whole = whole && !l.HidesFrees
 	}
@@ -158,9 +158,10 @@ func (d *Digest) Finish() *Result {
 	return r
 }
 
-// fates takes account of the blocks that are left: they are live or unknown.
+// fates counts the remaining blocks as live or unknown.
 func (d *Digest) fates() {
-	// What was at the peak is known before what is unknown is taken out of what is live.
+	// The amounts at the peak must be settled before unknown blocks are
+	// subtracted from Live.
 	for i := range d.rows {
 		d.rows[i].use.settle(d.event+1, d.types[d.rows[i].resource].PeakEvent)
 	}
@@ -193,7 +194,8 @@ func (d *Digest) fates() {
 	}
 }
 
-// Young says whether blocks that are live at the end may well be freed soon.
+// Young holds the figures that show whether blocks live at the end may well be
+// freed soon.
 type Young = live.Young
 
 // The doubts that Young.Judge returns.
@@ -203,7 +205,7 @@ const (
 	MostlyYoung      = live.MostlyYoung
 )
 
-// finish makes the tables of a resource.
+// finish builds the tables of a resource.
 func (d *Digest) finish(of *resource) {
 	of.ByEvent = Curve{of.byEvent.Width(), of.byEvent.Points()}
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
@@ -260,7 +262,7 @@ func (d *Digest) finish(of *resource) {
 	slices.SortStableFunc(of.Processes, func(a, b Process) int { return compare(&a.Use, &b.Use) })
 }
 
-// groups sums up places by what reduce leaves of their frames.
+// groups sums up places by their frames after reduce.
 func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []Group {
 	var (
 		names  frames
@@ -305,7 +307,8 @@ func (u *Use) add(v *Use) {
 	u.Temporary.Add(v.Temporary)
 }
 
-// compare orders by what is live, then by what was allocated, the most first.
+// compare orders by the live amount, then by the allocated amount, the largest
+// first.
 func compare(a, b *Use) int {
 	return cmp.Or(
 		cmp.Compare(b.Live.Bytes, a.Live.Bytes), cmp.Compare(b.Live.Blocks, a.Live.Blocks),

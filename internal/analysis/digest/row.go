@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// row is what one place did with one type of resource.
+// row holds the figures of one place for one type of resource.
 type row struct {
 	use      use
 	process  *process
@@ -16,30 +16,31 @@ type row struct {
 	place    uint32
 	resource uint16
 	named    bool
-	stack    []uint32 // if named: numbers of frames, the innermost first
-	// oldest is when the oldest block began that is live at the end; its event is 0 if
-	// there is none.
+	stack    []uint32 // numbers of frames, the innermost first; set if named
+	// oldest is the beginning of the oldest block that is live at the end; its
+	// event is 0 if there is none.
 	oldest struct {
 		event uint64
 		time  int64
 	}
 }
 
-// born takes account of a live block in what is the oldest.
+// born updates oldest for a live block.
 func (r *row) born(l life) {
 	if r.oldest.event == 0 || l.event < r.oldest.event {
 		r.oldest.event, r.oldest.time = l.event, l.time
 	}
 }
 
-// process is what belongs to one process.
+// process holds the places and rows of one process.
 type process struct {
 	names  sites.Names
 	places sites.Table
-	rows   [][]uint32 // by resource and place: 1 + the row in use
+	rows   [][]uint32 // by resource and place: 1 + the current row
 	open   []uint32   // rows whose frames are not named yet
 	steps  steps
-	// sampled are the blocks of resources of which only some allocations are known.
+	// sampled holds the blocks of resources of which the trace has only some
+	// allocations.
 	sampled map[sampledKey]live.Amount
 }
 
@@ -48,7 +49,7 @@ type sampledKey struct {
 	bin         uint8
 }
 
-// keep takes a block that counts as live until exec.
+// keep adds a block that counts as live until exec.
 func (p *process) keep(l life, size uint64) {
 	if p.sampled == nil {
 		p.sampled = make(map[sampledKey]live.Amount)
@@ -78,14 +79,15 @@ func (d *Digest) row(p *process, of *resource, r *trace.Record) uint32 {
 	return rows[place] - 1
 }
 
-// maxWork bounds how many frames are looked at because mappings went: then the
-// frames in further ones are named, if at all, by what is there at the end.
+// maxWork bounds the number of frames that are examined because mappings were
+// removed. Beyond it, frames in removed mappings are named, if at all, with the
+// mappings at the end.
 const maxWork = 1 << 28
 
-// mapping takes a change of what is mapped. Stacks with frames in what goes away
-// are named before, as nothing is known of them later; the next such stack is of
-// what comes there then. Of all others the names can wait: some mappings are
-// told late.
+// mapping processes a change of mappings. Stacks with frames in removed
+// mappings are named before the removal, because their files are unknown
+// afterwards; later stacks with these addresses belong to the new mappings. All
+// other stacks are named later, because some mappings are recorded late.
 func (d *Digest) mapping(r *trace.Record) {
 	m := &r.Mapping
 	switch r.Kind {
@@ -103,9 +105,9 @@ func (d *Digest) mapping(r *trace.Record) {
 	d.observe(r)
 }
 
-// settleAll names the rows of a process, all if pid is 0, with frames in [start,
-// end). In a trace that says only of some records which process they are of, one
-// that made no calls is the one without an id.
+// settleAll names the rows of a process, or of all if pid is 0, with frames in
+// [start, end). In a trace that has processes in some records only, a process
+// without calls counts as the one without an ID.
 func (d *Digest) settleAll(pid int32, start, end uint64) {
 	if pid == 0 {
 		for _, p := range d.processes.All() {
@@ -134,7 +136,7 @@ func (d *Digest) settle(p *process, start, end uint64) {
 		d.frames.addresses, d.frames.texts = d.frames.addresses[:0], d.frames.texts[:0]
 		stack, _ := p.places.Place(r.place, &p.names, &d.frames.addresses, &d.frames.texts)
 		d.work -= 1 + len(stack.Frames)
-		// A return address may be the first behind the mapping.
+		// A return address may be the first one after the mapping.
 		if !slices.ContainsFunc(stack.Frames, func(a uint64) bool { return start < a && a <= end }) {
 			open = append(open, n)
 			continue

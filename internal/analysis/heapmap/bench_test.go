@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// play gives a map n calls of a program with some live blocks, most of which
-// are short-lived, and some others that stay.
+// play adds n calls of a program to a map. A few blocks stay; the others are
+// short-lived.
 func play(m *heapmap.Map, n int) {
 	var r trace.Record
 	r.Kind = trace.KindCall
@@ -31,8 +31,8 @@ func play(m *heapmap.Map, n int) {
 	}
 }
 
-// Memory is bounded by what is live and by the limits, not by the events: no
-// address is used twice here, so each block would be one more stretch.
+// Memory is bounded by the live blocks and the limits, not by the events. No
+// address is used twice here, so each block would be one more range.
 func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -41,8 +41,8 @@ func TestMemory(t *testing.T) {
 	play(m, 3<<20)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	// Stretches of 24 bytes, as many pending, and slack; 1.5 million blocks of
-	// 40 bytes would be 60 MB.
+	// Ranges take 24 bytes, twice because of pending ones, plus slack; 1.5
+	// million blocks of 40 bytes would be 60 MB.
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 20<<20 {
 		t.Errorf("%d bytes for 3 million events", grown)
 	}

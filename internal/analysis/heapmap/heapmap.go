@@ -1,16 +1,16 @@
-// Package heapmap draws the picture of an address space: which memory a program
-// has allocated, which it has freed, which the allocator got from the system
-// and has not used, at any event of a trace (see package blocks for what an
-// event is).
+// Package heapmap draws the picture of an address space at any event of a trace
+// (see package blocks for what an event is): which memory the program has
+// allocated, which it has freed, and which the allocator got from the system
+// but has not used.
 //
-// A [Map] takes the records. [Map.Regions] are the parts of the address space
-// in which something is, [Map.Paint] cuts one of them into cells.
+// A [Map] processes the records. [Map.Regions] returns the used parts of the
+// address space, [Map.Paint] divides one of them into cells.
 //
-// Memory is bounded by the blocks that are live at a time and a number of
-// others: if there are more, those blocks are forgotten that lived between two
-// neighbouring steps only, a step being 1, 2, 4 … events; that their memory was
-// used is kept. The state after each step, at the peak, at an event asked for
-// and at the end is exact nevertheless.
+// Memory is bounded by the blocks that are live at a time plus a fixed number
+// of ended ones. If there are more, the Map drops the blocks that lived only
+// between two neighbouring steps, a step being 1, 2, 4 … events; it still
+// records that their memory was used. The state after each step, at the peak,
+// at the event in [Options.At] and at the end is always exact.
 package heapmap
 
 import (
@@ -19,17 +19,18 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options of a Map.
+// Options configure a Map.
 type Options struct {
-	// Limit is how many blocks are kept that are not live; 0 means 1<<19.
+	// Limit is the number of ended blocks to keep; 0 means 1<<19.
 	Limit int
-	// At is an event whose state must be exact, beside that at the peak.
+	// At is an event whose state must be exact, in addition to the peak.
 	At uint64
-	// Framer finds the places of calls. Its zero value takes what the trace has.
+	// Framer finds the places of calls. The zero value uses the names in the
+	// trace.
 	Framer sites.Framer
 }
 
-// Block is a block in the time in which it was live.
+// Block is a block and its lifetime.
 type Block struct {
 	Address, Size uint64 // bytes
 	Born          uint64 // event that allocated it
@@ -38,11 +39,11 @@ type Block struct {
 	Site          uint32 // index for [Map.Site]
 }
 
-// live says whether the block is there after an event.
+// live reports whether the block is live after an event.
 func (b *Block) live(event uint64) bool { return b.Born <= event && (b.Died == 0 || event < b.Died) }
 
-// Last is the address of the last byte. A block of 0 bytes has one all the
-// same: it has an address of its own.
+// Last returns the address of the last byte. A block of 0 bytes counts as one
+// byte, because it has its own address.
 func (b *Block) Last() uint64 { return lastOf(b.Address, b.Size) }
 
 func lastOf(address, size uint64) uint64 {
@@ -53,35 +54,35 @@ func lastOf(address, size uint64) uint64 {
 	return last
 }
 
-// Site is where blocks were allocated.
+// Site is a place where blocks were allocated.
 type Site struct {
-	Function string // that allocated, as malloc
+	Function string // the allocator's, such as malloc
 	Frame    sites.Frame
 }
 
-// Map is the picture in the making.
+// Map collects the blocks of a trace and paints them.
 type Map struct {
 	o        Options
 	blocks   *blocks.Follower
 	kept     store
-	heap     spans // from the system
+	heap     spans // memory from the system
 	internal spans
-	freed    spans // of blocks that are forgotten
+	freed    spans // memory of dropped blocks
 	sites    siteTable
 	threads  threadTable
 	step     uint64
-	room     int    // how many blocks that ended there may be before the next thinning
-	first    uint64 // events up to here were of another address space
+	room     int    // ended blocks that are kept before the next thinning
+	first    uint64 // events up to here belong to a previous address space
 	peak     Level
 	now      uint64
 }
 
-// Level is how much is live after an event.
+// Level is the amount that is live after an event.
 type Level struct {
 	Event, Blocks, Bytes uint64
 }
 
-// maxSpans bounds each set of stretches: 6 MB.
+// maxSpans bounds each set of spans, to 6 MB.
 const maxSpans = 1 << 18
 
 // New returns an empty Map.
@@ -101,8 +102,8 @@ func (m *Map) clear() {
 	m.sites = siteTable{framer: m.o.Framer, ids: make(map[Site]uint32)}
 }
 
-// Add takes a record. It keeps nothing that r refers to. Exec begins a new
-// picture: the address space is another one.
+// Add processes a record. It keeps no reference to the contents of r. An Exec
+// starts a new picture, because the address space is a new one.
 func (m *Map) Add(r *trace.Record) {
 	s := m.blocks.Add(r)
 	switch r.Kind {
@@ -138,7 +139,7 @@ func (m *Map) Add(r *trace.Record) {
 	}
 }
 
-// end notes that a block ended, and forgets it if nobody will see it.
+// end records that a block ended, and drops it if it is not visible.
 func (m *Map) end(n uint32) {
 	b := m.kept.at(n)
 	b.Died = m.now
@@ -152,21 +153,21 @@ func (m *Map) end(n uint32) {
 	}
 }
 
-// visible says whether a block that ended is there after one of the events
-// whose state is kept.
+// visible reports whether an ended block was live after one of the events whose
+// state is kept.
 func (m *Map) visible(b *Block) bool {
 	return (b.Died-1)/m.step*m.step >= b.Born || b.live(m.peak.Event) || b.live(m.o.At)
 }
 
-// forget drops a block that ended, all but that its memory was used.
+// forget drops an ended block and records only that its memory was used.
 func (m *Map) forget(n uint32) {
 	b := m.kept.at(n)
 	m.freed.add(b.Address, max(b.Size, 1), b.Died)
 	m.kept.remove(n)
 }
 
-// thin makes room for blocks by steps that are larger. Those that were there at
-// the peak stay; there may be many, but no more than were live at a time.
+// thin makes room by increasing the step. The blocks that were live at the peak
+// stay. They may be many, but no more than were live at a time.
 func (m *Map) thin() {
 	for m.step <= m.now && m.kept.dead > m.o.Limit/4*3 {
 		m.double()
@@ -174,7 +175,7 @@ func (m *Map) thin() {
 	m.room = max(m.o.Limit, 2*m.kept.dead)
 }
 
-// double doubles the step and forgets what cannot be seen any more.
+// double doubles the step and drops the blocks that are no longer visible.
 func (m *Map) double() {
 	m.step *= 2
 	for n := range m.kept.size() {
@@ -184,43 +185,46 @@ func (m *Map) double() {
 	}
 }
 
-// Events is the number of the last event.
+// Events returns the number of the last event.
 func (m *Map) Events() uint64 { return m.now }
 
-// First is the event after which the picture begins: 0, or the last one before
-// the program was replaced.
+// First returns the event after which the picture begins: 0, or the last event
+// before the latest exec.
 func (m *Map) First() uint64 { return m.first }
 
-// Step is how many events the states lie apart that are exact; between them
-// some blocks are missing if it is not 1.
+// Step returns the distance between events whose states are exact. If it is not
+// 1, the states between them lack some blocks.
 func (m *Map) Step() uint64 { return m.step }
 
-// Peak is when most bytes were live: the first event after which they were.
+// Peak returns the first event after which the most bytes were live.
 func (m *Map) Peak() Level { return m.peak }
 
-// Site returns where blocks with this Site were allocated.
+// Site returns the site with the given number, as in Block.Site.
 func (m *Map) Site(n uint32) Site { return m.sites.all[n] }
 
-// Thread returns the id of a thread (see blocks.Thread).
+// Thread returns the id of the thread with the given number, as in Block.Thread
+// (see [blocks.Thread]).
 func (m *Map) Thread(n uint32) uint64 { return m.threads.all[n] }
 
-// Threads is how many different ones there are.
+// Threads returns the number of different threads.
 func (m *Map) Threads() int { return len(m.threads.all) }
 
-// Sites is how many different ones there are.
+// Sites returns the number of different sites.
 func (m *Map) Sites() int { return len(m.sites.all) }
 
 // Heap returns the memory that the allocator got from the system, in order.
 func (m *Map) Heap() []Span { return m.heap.list() }
 
-// Internal returns the memory that what records the trace got.
+// Internal returns the memory that the recorder of the trace got from the
+// system.
 func (m *Map) Internal() []Span { return m.internal.list() }
 
-// Freed returns the memory of blocks that are forgotten; Since is when one was freed.
+// Freed returns the memory of dropped blocks; Since is the earliest event that
+// freed a block there.
 func (m *Map) Freed() []Span { return m.freed.list() }
 
-// Coarsen doubles the step to make room, and says whether there is more to gain
-// by it.
+// Coarsen doubles the step to make room. It returns false if that cannot save
+// any more.
 func (m *Map) Coarsen() bool {
 	if m.step > m.now {
 		return false

@@ -12,14 +12,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// base is where the memory of the random traces begins, space how much it is.
+// base is the start of the memory of the random traces, space its size.
 const (
 	base  = 0x7fff_ffff_f000
 	space = 1 << 14
 )
 
-// random returns a trace of n calls whose blocks do not overlap, but for those
-// that begin where one is live.
+// random returns a trace of n calls. Blocks do not overlap, except those that
+// begin where one is live.
 func random(rng *rand.Rand, n int) []*trace.Record {
 	var all []*trace.Record
 	add := func(op trace.Op, id, old, size uint64) {
@@ -49,7 +49,7 @@ func random(rng *rand.Rand, n int) []*trace.Record {
 	return all
 }
 
-// model knows the state of each byte after each event.
+// model is the state of each byte after each event.
 type model struct {
 	bytes  [][]heapmap.Cell // per event, from base-4096
 	blocks []map[uint64]uint64
@@ -91,7 +91,7 @@ func naive(records []*trace.Record) *model {
 			live[c.ID] = c.Size
 			paint(c.ID, max(1, c.Size), heapmap.Full)
 		}
-		if r.Kind == trace.KindHeapGrow { // belongs to the event before
+		if r.Kind == trace.KindHeapGrow { // belongs to the previous event
 			m.bytes[len(m.bytes)-1] = slices.Clone(now)
 			continue
 		}
@@ -108,13 +108,13 @@ func naive(records []*trace.Record) *model {
 	return m
 }
 
-// cells sums up the bytes of a grid.
+// cells computes the cells of a grid from its bytes.
 func (m *model) cells(g heapmap.Grid, event int) []heapmap.Cell {
 	out := make([]heapmap.Cell, g.Cells)
 	for i := range out {
 		var used, eighths uint64
 		for j := range g.CellBytes {
-			// Unsigned arithmetic: what lies in front of origin is far behind.
+			// In unsigned arithmetic, addresses before origin are far after it.
 			at := g.Base + uint64(i)*g.CellBytes + j - origin
 			if at >= length {
 				continue
@@ -140,8 +140,8 @@ func (m *model) usage(event int) (u heapmap.Usage) {
 	}
 	run := uint64(0)
 	for _, b := range m.bytes[event] {
-		// Internal memory that is the heap's as well is free, which the model
-		// does not know; the traces of that test have none.
+		// The model does not know that internal memory within the heap is free;
+		// the traces of this test have none.
 		if b != heapmap.Heap && b != heapmap.Freed {
 			run = 0
 			continue
@@ -153,9 +153,9 @@ func (m *model) usage(event int) (u heapmap.Usage) {
 	return u
 }
 
-// Every cell of any grid agrees with a model that knows each byte, at all
-// events if all blocks are kept, else at the steps, at the peak, at the event
-// asked for and at the end.
+// Every cell of any grid agrees with a model of each byte: at all events if all
+// blocks are kept, otherwise at the steps, at the peak, at Options.At and at
+// the end.
 func TestPaintAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -185,7 +185,7 @@ func TestPaintAgainstModel(t *testing.T) {
 	}
 }
 
-// The figures of regions agree with the model, in one region and in two.
+// The usage of regions agrees with the model, in one region and in two.
 func TestUsageAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -254,7 +254,7 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// A program that is replaced has a new address space.
+// An exec starts a new address space.
 func TestExec(t *testing.T) {
 	m := heapmap.New(heapmap.Options{})
 	alloc := func(id, size uint64) *trace.Record {

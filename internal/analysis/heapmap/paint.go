@@ -3,32 +3,34 @@ package heapmap
 // Cell is the state of a piece of memory.
 type Cell uint8
 
-// The states, in the order in which they win when a cell has several. Used and
-// the seven behind it say how much of the cell is allocated, in eighths,
+// The states in ascending priority: a cell with several has the last of them.
+// Used and the seven states after it count the allocated eighths of the cell,
 // rounded up.
 const (
-	Unknown  Cell = iota // nothing is known: not the allocator's
-	Heap                 // from the system; no block was seen in it
-	Internal             // memory of what records the trace
-	Freed                // not allocated now, but was
+	Unknown  Cell = iota // not known to belong to the allocator
+	Heap                 // got from the system; no block was in it
+	Internal             // memory of the recorder of the trace
+	Freed                // allocated before, but not now
 	Used
-	Full = Used + 7 // allocated to the last eighth
+	Full = Used + 7 // all eighths are allocated
 )
 
-// Grid cuts a stretch of the address space into cells, the first at Base.
+// Grid divides a range of the address space into cells, the first at Base.
 type Grid struct {
 	Base      uint64
 	CellBytes uint64
 	Cells     int
 }
 
-// region is the stretch that the grid covers, up to the end of the address space.
+// region returns the range that the grid covers, which ends with the address
+// space.
 func (g Grid) region() Region {
 	return Region{g.Base, g.Base + min(uint64(g.Cells)*g.CellBytes-1, ^g.Base)}
 }
 
-// Fit returns a grid for a region in at most cells cells of equal size, a power
-// of two and no less than 16 bytes, which is how allocators align blocks.
+// Fit returns a grid that covers a region in at most the given number of cells.
+// The cell size is a power of two and at least 16 bytes, the alignment of
+// allocators.
 func Fit(r Region, cells int) Grid {
 	size := uint64(16)
 	for (r.Size()-1)/size >= uint64(cells) {
@@ -37,8 +39,8 @@ func Fit(r Region, cells int) Grid {
 	return Grid{r.Start, size, int((r.Size()-1)/size) + 1}
 }
 
-// Paint returns the states of the cells of a grid after an event. What is only
-// partly inside counts with that part.
+// Paint returns the states of the cells of a grid after an event. Blocks that
+// lie partly in the grid count with that part.
 func (m *Map) Paint(g Grid, event uint64) []Cell {
 	used, freed := newCoverage(g), newCoverage(g)
 	for b := range m.Blocks() {
@@ -72,20 +74,20 @@ func (m *Map) Paint(g Grid, event uint64) []Cell {
 	return cells
 }
 
-// coverage sums up how many bytes of each cell are covered.
+// coverage counts the covered bytes of each cell.
 type coverage struct {
 	Grid
-	last  uint64   // of the grid
-	parts []uint64 // bytes of stretches that begin or end in the cell
-	steps []int    // by how many the stretches change, that cover it wholly
-	whole int      // stretches that cover the cell at hand wholly
+	last  uint64   // last address of the grid
+	parts []uint64 // bytes of ranges that begin or end in the cell
+	steps []int    // changes of whole from cell to cell
+	whole int      // ranges that cover the current cell completely
 }
 
 func newCoverage(g Grid) *coverage {
 	return &coverage{Grid: g, last: g.region().Last, parts: make([]uint64, g.Cells), steps: make([]int, g.Cells+1)}
 }
 
-// add adds the stretch from start to last, both included.
+// add adds the range from start to last, both included.
 func (c *coverage) add(start, last uint64) {
 	if last < c.Base || start > c.last {
 		return
@@ -110,7 +112,8 @@ func (c *coverage) spans(list []Span, event uint64) {
 	}
 }
 
-// next returns the bytes of cell i, which is the one after that of the last call.
+// next returns the covered bytes of cell i. It must be called for each cell in
+// order.
 func (c *coverage) next(i int) uint64 {
 	c.whole += c.steps[i]
 	return c.parts[i] + uint64(c.whole)*c.CellBytes

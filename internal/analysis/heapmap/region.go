@@ -5,27 +5,29 @@ import (
 	"slices"
 )
 
-// Region is a part of the address space, in whole pages of 4 KiB: what the
-// allocator got from the system, and blocks, without large gaps in between.
+// Region is a part of the address space in whole pages of 4 KiB. It contains
+// blocks and memory that the allocator got from the system, without large gaps
+// between them.
 type Region struct {
 	Start, Last uint64 // both included
 }
 
-// Size is the length in bytes.
+// Size returns the length in bytes.
 func (r Region) Size() uint64 { return r.Last - r.Start + 1 }
 
 const (
 	page = 4096
-	// minGap is a gap that never divides regions by itself, maxGap one that
-	// always does; between them it is a quarter of the region's size.
+	// A gap of at most minGap never divides regions, and one above maxGap
+	// always does. Between them the threshold is a quarter of the region's
+	// size.
 	minGap, maxGap = 256 << 10, 16 << 20
-	// maxRegion is the largest region, so that offsets in it are exact in
-	// floating point. More than that no address space has.
+	// maxRegion is the largest size of a region, so that offsets in it are
+	// exact in floating point. No address space is larger.
 	maxRegion = 1 << 52
 )
 
-// Regions returns the regions of all that the map has, in order: at most limit
-// of them, for which larger gaps are taken in.
+// Regions returns all regions in order. If there are more than limit, it merges
+// regions across larger gaps.
 func (m *Map) Regions(limit int) []Region {
 	extents := m.extents()
 	low, high := uint64(minGap), uint64(maxGap)
@@ -38,7 +40,7 @@ func (m *Map) Regions(limit int) []Region {
 	}
 }
 
-// extents returns what there is anywhere at any time, as few stretches in order.
+// extents returns the ranges that are in use at any time, in order and merged.
 func (m *Map) extents() []Region {
 	all := make([]Region, 0, m.Len()+len(m.Heap())+len(m.Internal())+len(m.Freed()))
 	for b := range m.Blocks() {
@@ -52,7 +54,7 @@ func (m *Map) extents() []Region {
 	return union(all)
 }
 
-// union sorts stretches and makes one of those that overlap or touch.
+// union sorts ranges and merges those that overlap or touch.
 func union(all []Region) []Region {
 	if len(all) == 0 {
 		return nil

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Span is a stretch of the address space, Start to Last both included, in which
-// something is so from an event on.
+// Span is a range of the address space, Start to Last both included, whose
+// state holds from an event on.
 type Span struct {
 	Start, Last uint64
 	Since       uint64 // event
 }
 
-// spans is a set of stretches. Where they overlap the earliest event counts. It
-// is bounded: when there are too many, small gaps are taken in, and stretches
-// of neighbours become one.
+// spans is a set of ranges. Where they overlap, the earliest event wins. The
+// set is bounded: when there are too many ranges, it merges neighbours across
+// small gaps.
 type spans struct {
 	all     []Span // in order, not overlapping
 	pending []Span
 	limit   int
-	slack   uint64 // gaps up to this are taken in
+	slack   uint64 // gaps up to this size are merged
 }
 
 func newSpans(limit int) spans { return spans{limit: limit} }
@@ -32,7 +32,7 @@ func (s *spans) add(start, size, since uint64) {
 	if last < start {
 		last = ^uint64(0)
 	}
-	if n := len(s.pending); n > 0 { // what grows grows at its end
+	if n := len(s.pending); n > 0 { // heaps grow at their end
 		if p := &s.pending[n-1]; p.Since == since && p.Last+1 == start && start != 0 {
 			p.Last = last
 			return
@@ -44,13 +44,13 @@ func (s *spans) add(start, size, since uint64) {
 	}
 }
 
-// list returns the stretches in order. They do not overlap.
+// list returns the ranges in order, without overlaps.
 func (s *spans) list() []Span {
 	s.settle()
 	return s.all
 }
 
-// settle takes in what is pending.
+// settle merges the pending ranges.
 func (s *spans) settle() {
 	if len(s.pending) == 0 {
 		return
@@ -63,12 +63,12 @@ func (s *spans) settle() {
 	}
 }
 
-// sweep makes stretches that do not overlap of some that may.
+// sweep splits and merges overlapping ranges so that none overlap.
 func sweep(in []Span) []Span {
 	slices.SortFunc(in, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	var (
 		out  []Span
-		open earliest // those that reach to at or beyond
+		open earliest // ranges that contain at or begin there
 		next int
 	)
 	put := func(start, last, since uint64) {
@@ -93,7 +93,7 @@ func sweep(in []Span) []Span {
 		if len(open) == 0 {
 			continue
 		}
-		// The earliest one counts up to its end or where another begins.
+		// The earliest range counts up to its end or the beginning of another.
 		last := open[0].Last
 		if next < len(in) && in[next].Start <= last {
 			last = in[next].Start - 1
@@ -110,8 +110,8 @@ func sweep(in []Span) []Span {
 	return out
 }
 
-// thin makes one of neighbours that are no more than slack apart, if one of
-// them is no longer than that.
+// thin merges neighbours that are at most slack bytes apart if one of them is
+// at most slack bytes long.
 func thin(in []Span, slack uint64) []Span {
 	out := in[:1]
 	for _, s := range in[1:] {
@@ -125,7 +125,7 @@ func thin(in []Span, slack uint64) []Span {
 	return out
 }
 
-// earliest is a heap of stretches by their events.
+// earliest is a min-heap of ranges by their events.
 type earliest []Span
 
 func (h *earliest) push(s Span) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Stretches agree with a model that knows each byte; thinned ones cover no less
+// Ranges agree with a model of each byte. Merged ranges cover at least as much
 // and begin no later.
 func TestSpansAgainstModel(t *testing.T) {
 	const space = 3000
@@ -32,7 +32,7 @@ func TestSpansAgainstModel(t *testing.T) {
 			return model[i] == 0 || since != 0 && since <= model[i]
 		}, uint64(len(model)))
 		if len(thinned.list()) > 20 {
-			t.Errorf("seed %d: %d stretches", seed, len(thinned.list()))
+			t.Errorf("seed %d: %d ranges", seed, len(thinned.list()))
 		}
 	}
 }
@@ -52,12 +52,12 @@ func compareSpans(t *testing.T, seed uint64, list []Span, ok func(i, since uint6
 			}
 		}
 		if !ok(i, since) {
-			t.Fatalf("seed %d: byte %d is so since %d", seed, i, since)
+			t.Fatalf("seed %d: byte %d is set since %d", seed, i, since)
 		}
 	}
 }
 
-// The ends of the address space, and what would reach beyond.
+// The ends of the address space, and ranges that would reach beyond.
 func TestSpansAtTheEnds(t *testing.T) {
 	s := newSpans(100)
 	s.add(^uint64(0)-9, 1<<20, 5)

@@ -8,12 +8,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// store keeps blocks in chunks that never move, 40 bytes each, under numbers
-// that are used again once a block is removed.
+// store keeps blocks in chunks that never move, 40 bytes each. The number of a
+// block is reused after the block is removed.
 type store struct {
 	chunks [][]Block
 	n      uint32 // numbers in use or vacant
-	dead   int    // blocks that ended
+	dead   int    // ended blocks
 	vacant uint32 // 1 + the first vacant number; the next one is in Site
 }
 
@@ -24,7 +24,7 @@ const (
 
 func (s *store) at(n uint32) *Block { return &s.chunks[n>>chunkBits][n&(chunkSize-1)] }
 
-// size is one more than the highest number. Vacant ones have no birth.
+// size returns the highest number plus 1. Vacant blocks have Born 0.
 func (s *store) size() uint32 { return s.n }
 
 func (s *store) add(b Block) uint32 {
@@ -42,28 +42,28 @@ func (s *store) add(b Block) uint32 {
 	return n
 }
 
-// remove makes the number of a block that ended vacant.
+// remove makes the number of an ended block vacant.
 func (s *store) remove(n uint32) {
 	*s.at(n) = Block{Site: s.vacant}
 	s.vacant = n + 1
 	s.dead--
 }
 
-// Len is how many blocks are kept.
+// Len returns the number of blocks that are kept.
 func (m *Map) Len() int {
 	n, _ := m.blocks.Live()
 	return int(n) + m.kept.dead
 }
 
-// Unknown is how many blocks are in the picture to its end of which that is not known,
-// since the recording had a gap.
+// Unknown returns the number of blocks that are drawn as live to the end but
+// may have been freed during a gap in the recording.
 func (m *Map) Unknown() uint64 {
 	n, _ := m.blocks.Unknown()
 	return n
 }
 
-// Blocks yields the blocks that are kept, in no particular order. They must not
-// be changed.
+// Blocks yields the kept blocks in no particular order. The caller must not
+// change them.
 func (m *Map) Blocks() iter.Seq[*Block] {
 	return func(yield func(*Block) bool) {
 		for n := range m.kept.size() {
@@ -84,7 +84,8 @@ type siteTable struct {
 	lastSite uint32 // 1 + number of last
 }
 
-// maxSites bounds the table; all further sites are one, which is unknown.
+// maxSites bounds the table. All further sites share one number, whose Site is
+// empty.
 const maxSites = 1 << 17
 
 func (t *siteTable) add(r *trace.Record) uint32 {
@@ -125,7 +126,7 @@ func (t *siteTable) insert(s Site) uint32 {
 type threadTable struct {
 	ids  map[uint64]uint32
 	all  []uint64
-	last uint32 // 1 + the one of the last call
+	last uint32 // 1 + number of the last call's thread
 }
 
 func (t *threadTable) add(id uint64) uint32 {

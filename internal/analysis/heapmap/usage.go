@@ -2,19 +2,19 @@ package heapmap
 
 import "slices"
 
-// Usage is what a region holds after an event, in bytes.
+// Usage is the content of a region after an event, in bytes.
 type Usage struct {
-	Blocks, Bytes uint64 // live; a block counts where it begins
-	// Free is the memory that the allocator got from the system or that blocks
-	// had before, and that no block has now. With the heads and the padding of
-	// blocks, where it is known what the allocator got.
+	Blocks, Bytes uint64 // live; a block counts in the region where it begins
+	// Free is the memory that no block has now, but that the allocator got from
+	// the system or that blocks had before. Where the memory from the system is
+	// known, it includes the headers and the padding of blocks.
 	Free uint64
-	// LargestFree is the longest stretch of that.
+	// LargestFree is the longest contiguous range of Free.
 	LargestFree uint64
 }
 
-// Fragmentation is the part of the free memory that is not in its longest
-// stretch, 0 to 1.
+// Fragmentation returns the share of the free memory outside of its longest
+// range, from 0 to 1.
 func (u Usage) Fragmentation() float64 {
 	if u.Free == 0 {
 		return 0
@@ -22,8 +22,8 @@ func (u Usage) Fragmentation() float64 {
 	return 1 - float64(u.LargestFree)/float64(u.Free)
 }
 
-// Usage returns what each of some regions holds. They are in order and do not
-// overlap.
+// Usage returns the content of each of the given regions, which must be in
+// order and not overlap.
 func (m *Map) Usage(regions []Region, event uint64) []Usage {
 	out := make([]Usage, len(regions))
 	known := make([]Region, 0, m.Len())
@@ -70,7 +70,8 @@ func (m *Map) Usage(regions []Region, event uint64) []Usage {
 	return out
 }
 
-// find returns the region that an address is in.
+// find returns the index of the region that contains an address; otherwise ok
+// is false and the index is that of the next region.
 func find(regions []Region, address uint64) (int, bool) {
 	i, ok := slices.BinarySearchFunc(regions, address, func(r Region, a uint64) int {
 		switch {
@@ -84,7 +85,7 @@ func find(regions []Region, address uint64) (int, bool) {
 	return i, ok
 }
 
-// free counts a stretch as free in the regions that it is in.
+// free counts a range as free in the regions that it overlaps.
 func free(regions []Region, out []Usage, start, last uint64) {
 	i, _ := find(regions, start)
 	for ; i < len(regions) && regions[i].Start <= last; i++ {

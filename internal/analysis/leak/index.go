@@ -5,25 +5,26 @@ import (
 	"math/rand/v2"
 )
 
-// index finds the call of a live block in a store. A slot is the upper half of the
-// block's hash and 1 more than the number of the call, which is needed anyway and
-// looked at only where the hashes are the same. The zero index is empty.
+// index finds the call of a live block in a store. A slot contains the upper
+// half of the block's hash, and the number of the call plus 1. The call is
+// compared only where the hashes are equal. The zero index is empty.
 type index struct {
 	slots
 	seed1, seed2 uint64
 }
 
-// hashBits is how much of a hash a slot keeps, in its upper half.
+// hashBits is the number of hash bits that a slot keeps, in its upper half.
 const hashBits = 32
 
-// hash returns the part of a hash that is kept, in the upper half.
+// hash returns the kept part of a block's hash, in the upper half.
 func (x *index) hash(resource uint32, id uint64) uint64 {
 	hi, lo := bits.Mul64(id^x.seed1, uint64(resource)*0x9e3779b97f4a7c16^x.seed2)
 	return (hi ^ lo) >> hashBits << hashBits
 }
 
-// find returns the slot of a block and the number of its call. If there is none,
-// ok is false and the slot, if the index has any, is the empty one for it.
+// find returns the slot of a block and the number of its call. If the block is
+// not in the index, ok is false and slot is the empty one for it; slot is 0 if
+// the index has no slots yet.
 func (s *store) find(resource uint32, id uint64) (slot int, n uint32, ok bool) {
 	x := &s.live
 	if len(x.at) == 0 {
@@ -45,7 +46,7 @@ func (s *store) find(resource uint32, id uint64) (slot int, n uint32, ok bool) {
 	}
 }
 
-// insert adds a block that is not there, at the slot that find returned.
+// insert adds a block that is not in the index, at the slot that find returned.
 func (x *index) insert(slot int, resource uint32, id uint64, n uint32) {
 	if x.full() {
 		if x.at == nil {
@@ -59,7 +60,7 @@ func (x *index) insert(slot int, resource uint32, id uint64, n uint32) {
 	x.n++
 }
 
-// replace gives the block in a slot another call.
+// replace assigns another call to the block in a slot.
 func (x *index) replace(slot int, n uint32) {
 	v := &x.at[slot]
 	*v = *v>>hashBits<<hashBits | uint64(n+1)

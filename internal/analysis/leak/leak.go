@@ -1,19 +1,20 @@
 // Package leak finds the allocations of a trace that no free ends, as the
 // sp-rtrace post-processor defines them:
 //
-//   - A block is (resource, id). An allocation makes it live; a free of a live
-//     block takes the allocation out; frees are never kept.
-//   - An allocation of a block that is live replaces it as what a free ends,
-//     but the older allocation stays a leak.
-//   - In a resource with reference counting an allocation of a live block only
-//     adds a reference and is not kept, and the last free takes it out.
-//   - Calls that are neither allocation nor free are kept and change nothing.
-//   - Processes have blocks of their own, and exec ends those of one process.
+//   - A block is (resource, id). An allocation makes it live; a free of a live block removes
+//     the allocation; frees are never kept.
+//   - A free after an allocation of a live block ends the new allocation; the older one
+//     stays a leak.
+//   - In a resource with reference counting, an allocation of a live block only adds a
+//     reference and is not kept, and the last free removes the allocation.
+//   - Calls that neither allocate nor free are kept and change nothing.
+//   - Each process has its own blocks, and exec ends those of the process.
 //
-// There is no grace period, and no look at sizes or functions. Memory is
-// bounded by the calls that are kept at any time, not by those of the trace.
+// There is no grace period, and sizes and functions are not compared. Memory is
+// bounded by the largest number of calls kept at a time, not by the length of
+// the trace.
 //
-// A Finder that [NewStill] returns keeps what is still live by the rule of
+// A Finder from [NewStill] keeps the blocks that are still live by the rules of
 // [live.Blocks] instead.
 package leak
 
@@ -25,12 +26,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Finder takes the calls of a trace one by one and keeps those that leak.
+// Finder processes the records of a trace one by one and keeps the calls that
+// leak.
 type Finder struct {
 	still     *still // nil for the rules of the post-processor
 	calls     live.Processes[store]
 	counted   live.IDs // resources with reference counting
-	nulls     live.IDs // resources in which id 0 is no block
+	nulls     live.IDs // resources in which id 0 is not a block
 	unmatched uint64
 	ordinal   uint64
 }
@@ -42,8 +44,8 @@ func New() *Finder {
 	return f
 }
 
-// Add takes a record. Call, Resource and Exec count; Exec ends all blocks of a
-// process. It keeps nothing that r refers to.
+// Add processes a record. Call, Resource and Exec count, and for a Finder from
+// NewStill also Lost. Add keeps no reference to the contents of r.
 func (f *Finder) Add(r *trace.Record) {
 	if f.still != nil {
 		f.addStill(r)
@@ -106,7 +108,7 @@ func (f *Finder) free(calls *store, resource uint32, id uint64) {
 	}
 }
 
-// Unmatched is how many frees there were of blocks that were not live. Frees of
+// Unmatched returns the number of frees of blocks that were not live. Frees of
 // address 0 are not counted.
 func (f *Finder) Unmatched() uint64 {
 	if f.still != nil {
@@ -115,7 +117,7 @@ func (f *Finder) Unmatched() uint64 {
 	return f.unmatched
 }
 
-// Live returns how many blocks are live now.
+// Live returns the number of blocks that are live now.
 func (f *Finder) Live() (blocks int) {
 	if f.still != nil {
 		blocks, _ = f.still.blocks.Live()
@@ -133,7 +135,7 @@ type Leaks struct {
 	order []place
 }
 
-// place is where a call is kept.
+// place is the location of a kept call.
 type place struct {
 	calls *store
 	n     uint32
@@ -141,7 +143,7 @@ type place struct {
 
 func (p place) kept() *kept { return p.calls.at(p.n) }
 
-// Leaks returns what is kept now.
+// Leaks returns the calls that are kept now.
 func (f *Finder) Leaks() Leaks {
 	if f.still != nil {
 		f.markUnknown()
@@ -162,17 +164,17 @@ func (f *Finder) Leaks() Leaks {
 	return Leaks{order}
 }
 
-// Len is the number of calls.
+// Len returns the number of calls.
 func (l Leaks) Len() int { return len(l.order) }
 
 // Ordinal returns the position of call i among all calls that were added,
 // counted from 1.
 func (l Leaks) Ordinal(i int) uint64 { return l.order[i].kept().ordinal }
 
-// Unknown reports whether the block of call i is unknown, as [live.Blocks] says. It is
-// false without [NewStill].
+// Unknown reports whether the block of call i is unknown, as [live.Blocks]
+// defines it. It is false without [NewStill].
 func (l Leaks) Unknown(i int) bool { return l.order[i].kept().unknown }
 
-// Record fills r with call i. An allocation that a move made is an OpAlloc. The
-// slices are valid until the next call of Record.
+// Record stores call i in r. An allocation that was part of a move is an
+// OpAlloc. The slices are valid until the next call of Record.
 func (l Leaks) Record(i int, r *trace.Record) { l.order[i].calls.record(l.order[i].n, r) }

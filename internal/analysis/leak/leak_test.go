@@ -41,7 +41,7 @@ func of(pid int32, r *trace.Record) *trace.Record {
 	return r
 }
 
-// seqs returns the Seq of the calls that stay.
+// seqs returns the Seq of the kept calls.
 func seqs(f *Finder) []uint64 {
 	var (
 		rec trace.Record
@@ -88,7 +88,7 @@ func TestRules(t *testing.T) {
 			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, &trace.Record{Kind: trace.KindExec}), of(1, alloc(3, 1, 32, 1)),
 		}, []uint64{2, 3}, 0},
 		{"exec of a process that calls do not name", []*trace.Record{alloc(1, 1, 16, 1), of(1, &trace.Record{Kind: trace.KindExec})}, nil, 0},
-		{"exec of whom it does not say", []*trace.Record{of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), {Kind: trace.KindExec}}, nil, 0},
+		{"exec of an unknown process", []*trace.Record{of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), {Kind: trace.KindExec}}, nil, 0},
 		{"two processes", []*trace.Record{
 			of(1, alloc(1, 1, 16, 1)), of(2, alloc(2, 1, 16, 1)), of(1, free(3, 1, 16)), of(2, alloc(4, 1, 32, 1)), of(1, alloc(5, 1, 48, 1)), of(2, free(6, 1, 48)),
 		}, []uint64{2, 4, 5}, 1},
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// full is a call that uses every field.
+// full returns a call that uses every field.
 func full(seq uint64) *trace.Record {
 	return &trace.Record{
 		Kind: trace.KindCall, Time: int64(seq) * 7, PID: 1, TID: 2, CPU: 3,
@@ -153,7 +153,7 @@ func TestRecordsAreWhole(t *testing.T) {
 		variants[i%len(variants)](r)
 		want = append(want, r.Clone())
 		f.Add(r)
-		// What was added may change.
+		// The caller may change a record after Add.
 		r.Call.Stack.Frames = append(r.Call.Stack.Frames[:0], 9, 9, 9)
 		for j := range r.Call.Args {
 			r.Call.Args[j] = trace.Arg{}
@@ -175,7 +175,7 @@ func TestRecordsAreWhole(t *testing.T) {
 	}
 }
 
-// model is the definition of a leak, as simple as it can be written.
+// model is the definition of a leak in its simplest form.
 type model struct {
 	calls []*trace.Record
 	live  map[[2]uint64]*modelBlock
@@ -261,8 +261,8 @@ func TestRandomCalls(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: calls that come and go, each with a stack and a name of
-// its own, leave nothing behind.
+// TestMemoryIsBounded checks that calls that come and go, each with its own
+// stack and name, do not accumulate.
 func TestMemoryIsBounded(t *testing.T) {
 	f := New()
 	keep := full(1)
@@ -294,8 +294,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestManyProcesses: a process with a call takes no room for thousands, and one
-// with thousands keeps them all.
+// TestManyProcesses checks that a process with one call takes no room for
+// thousands, and that one with thousands keeps them all.
 func TestManyProcesses(t *testing.T) {
 	f := New()
 	const calls = 2*chunkSize + 3
@@ -351,19 +351,20 @@ func TestSums(t *testing.T) {
 	if d := cmp.Diff(want, flat(f.Sums(listed))); d != "" {
 		t.Errorf("sums (-want +got):\n%s", d)
 	}
-	// 9 is unknown and so counts for 1; 3 and 5 show 1's, 4 shows 3's, 8 shows 4's.
+	// Resource 9 is unknown and so counts for 1; 3 and 5 repeat the sum of 1, 4
+	// that of 3, 8 that of 4.
 	want = []sum{{1, 3, 129}, {2, 1, 5}, {3, 3, 129}, {4, 1, 7}, {5, 3, 129}, {8, 2, 3}, {32, 0, 0}}
 	if d := cmp.Diff(want, flat(f.LegacySums(listed))); d != "" {
 		t.Errorf("legacy sums (-want +got):\n%s", d)
 	}
-	// Alone, a resource is number 1, and so is what is unknown.
+	// A single resource is number 1, and so are unknown ones.
 	got := f.LegacySums([]trace.Resource{{ID: 4, Type: "r4"}})
 	if got[0].Blocks != 8 {
-		t.Errorf("legacy sum of a resource that is alone: %+v", got[0])
+		t.Errorf("legacy sum of a single resource: %+v", got[0])
 	}
 }
 
-// BenchmarkAdd allocates and frees blocks over 256 stacks of 8 to 10 frames; 1
+// BenchmarkAdd allocates and frees blocks from 256 stacks of 8 to 10 frames; 1
 // in 50 stays.
 func BenchmarkAdd(b *testing.B) {
 	stacks := make([][]uint64, 256)

@@ -2,28 +2,29 @@ package leak
 
 import "math/bits"
 
-// slots is a hash table of numbers other than 0: open addressing with linear
-// probing, at most half full, eight numbers to a cache line. Where a number belongs
-// is in its upper bits, which have to be those of a hash that is seeded at random,
-// so that input made to collide does not. The zero slots is empty.
+// slots is a hash table of nonzero numbers. It uses open addressing with linear
+// probing and is at most half full, with eight numbers to a cache line. The
+// upper bits of a number are its hash. They must come from a randomly seeded
+// hash, so that crafted input cannot cause collisions. The zero slots is empty.
 type slots struct {
-	at    []uint64 // 0 is an empty one; the length is a power of two
+	at    []uint64 // 0 is an empty slot; the length is a power of two
 	n     int
-	shift uint // of a number to the slot where it belongs
+	shift uint // right shift that turns a number into its home slot
 }
 
 const minSlots = 16
 
-// home is the slot where a number belongs. It is right modulo the length.
+// home returns the slot where a number belongs, modulo the length.
 func (s *slots) home(v uint64) int { return int(v >> (s.shift & 63)) }
 
-// full says that there is no room for another number before the next grow.
+// full reports whether the slots must grow before another number is added.
 func (s *slots) full() bool { return 2*s.n >= len(s.at) }
 
 // grow doubles the slots.
 func (s *slots) grow() { s.resize(max(minSlots, 2*len(s.at))) }
 
-// put puts a number that is not there into the first empty slot where it may be.
+// put stores a number that is not there yet in the first empty slot from its
+// home on.
 func (s *slots) put(v uint64) {
 	mask := len(s.at) - 1
 	i := s.home(v)
@@ -33,8 +34,8 @@ func (s *slots) put(v uint64) {
 	s.at[i&mask] = v
 }
 
-// remove takes out the number in a slot and closes the gap: what follows moves up
-// unless it stands where it belongs or nearer to that than the gap.
+// remove empties a slot and closes the gap: each following number moves into
+// the gap, unless that would take it before its home slot.
 func (s *slots) remove(gap int) {
 	at := s.at
 	mask := len(at) - 1
@@ -50,7 +51,7 @@ func (s *slots) remove(gap int) {
 	}
 }
 
-// resize makes n slots.
+// resize changes the number of slots to n.
 func (s *slots) resize(n int) {
 	old := s.at
 	s.at, s.shift = make([]uint64, n), uint(64-bits.TrailingZeros(uint(n)))

@@ -5,28 +5,30 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// still is what a Finder has that keeps what is still live, and what a gap has made
-// unknown, by the rule of live.Blocks.
+// still is the state of a Finder from NewStill, which keeps the blocks that are
+// still live, or unknown because of a gap, by the rules of live.Blocks.
 type still struct {
 	blocks  *live.Blocks // Value is the number of the call in the store
-	sampled live.IDs     // resources of which nothing is known but some allocations
+	sampled live.IDs     // resources of which the trace has only some of the allocations
 	lives   live.Lifetimes
 }
 
-// NewStill returns a Finder of the calls whose blocks are live at the end, or unknown.
-// Calls that are neither allocation nor free are not kept.
+// NewStill returns a Finder of the calls whose blocks are live or unknown at
+// the end. It does not keep calls that neither allocate nor free.
 func NewStill() *Finder {
 	f := New()
 	f.still = &still{blocks: live.NewBlocks()}
 	return f
 }
 
-// Replaced is how many live blocks ended since another one began at their address, and
-// their bytes.
+// Replaced returns the number and total bytes of the live blocks that ended
+// because another one began at their address. The Finder must be from
+// [NewStill].
 func (f *Finder) Replaced() (blocks, bytes uint64) { return f.still.blocks.Replaced() }
 
-// Lifetimes is how long the blocks lived that were freed, counted from the call that
-// made them, which may be a realloc. Without times all are 0.
+// Lifetimes returns the lifetimes of the freed blocks, counted from the call
+// that made them, which may be a realloc. In a trace without times all are 0.
+// The Finder must be from [NewStill].
 func (f *Finder) Lifetimes() *live.Lifetimes { return &f.still.lives }
 
 func (f *Finder) addStill(r *trace.Record) {
@@ -76,13 +78,13 @@ func (f *Finder) freeStill(r *trace.Record, id uint64) {
 		return
 	}
 	calls, n := f.calls.Of(r.PID), uint32(old.Value)
-	if fate == live.Known { // an unknown one may have been another block
+	if fate == live.Known { // an unknown block may not be the one that was freed
 		s.lives.Ended(r.Time - calls.at(n).time)
 	}
 	calls.remove(n)
 }
 
-// markUnknown notes with the calls which of their blocks are unknown.
+// markUnknown records in each kept call whether its block is unknown.
 func (f *Finder) markUnknown() {
 	for pid, blocks := range f.still.blocks.All() {
 		calls := f.calls.Of(pid)

@@ -7,39 +7,41 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// store keeps the calls of one process without pointers: 64 bytes a call, and 24
-// more in traces that tell threads apart, in chunks, of which only the first ever
-// moves, with names and places, of which there are few, as numbers. A number is
-// reused once its call is removed.
+// store keeps the calls of one process. It contains no pointers per call: a
+// call takes 64 bytes, and 24 more in traces with threads. Names and places, of
+// which there are few, are stored as numbers. Calls are kept in chunks, of
+// which only the first ever moves. The number of a call is reused after the
+// call is removed.
 type store struct {
 	pid    int32
 	chunks [][]kept
-	wides  [][]wide // as chunks; empty while no call has anything there
-	size   uint32   // numbers in use or vacant
-	n      uint32   // in use
-	vacant uint32   // 1 + the first vacant number; they are chained by ordinal
-	live   index    // of the calls that made blocks that are live
+	wides  [][]wide // parallel to chunks; empty until a call needs it
+	size   uint32   // numbers, in use or vacant
+	n      uint32   // numbers in use
+	vacant uint32   // 1 + the first vacant number; ordinal links to the next
+	live   index    // calls of the live blocks
 
 	names  sites.Names
 	places sites.Table
-	args   map[uint32][]trace.Arg // of the few calls that have any
+	args   map[uint32][]trace.Arg // by number, for the few calls that have any
 
-	// Above these many names and words of places, unused ones are looked for.
+	// Above these numbers of names and words of places, shrink drops the unused
+	// ones.
 	maxNames, maxWords int
 
 	recent [4]recent
 	next   int
-	frames []uint64 // of the record made last
+	frames []uint64 // of the last record
 	texts  []string
 }
 
-// recent is a name looked up lately.
+// recent is a recently used name.
 type recent struct {
 	name string
 	id   uint32
 }
 
-// kept is one call. It has a cache line for itself.
+// kept is one call. It fills a cache line.
 type kept struct {
 	ordinal, seq uint64
 	time         int64
@@ -48,32 +50,34 @@ type kept struct {
 	context      uint32
 	function     uint32
 	place        uint32
-	refs         uint32 // how often the block was allocated, less 1
+	refs         uint32 // references to the block, less 1
 	op           trace.Op
 	args         bool
 	unknown      bool // see Leaks.Unknown
 }
 
-// wide is what few formats tell of a call.
+// wide holds the fields of a call that only a few formats have.
 type wide struct {
 	index, thread uint64
 	tid, cpu      int32
 }
 
-// maxRefs are references that a block keeps for ever.
+// maxRefs is the number of references that a block keeps for ever.
 const maxRefs = 1<<32 - 1
 
-// vacant is the op of a number that is free.
+// vacant is the op of a number that is not in use.
 const vacant = trace.Op(255)
 
 const (
-	// The first chunk begins small: there may be a process for each call.
+	// The first chunk starts small, because each call may come from another
+	// process.
 	firstChunk = 8
 
 	chunkBits = 12
 	chunkSize = 1 << chunkBits
 
-	// As many names and words are kept without a look at whether they are used.
+	// Up to these numbers of names and words are kept without a check for
+	// unused ones.
 	minNames = 1 << 14
 	minWords = 1 << 18
 )
@@ -89,7 +93,7 @@ func (s *store) retain(n uint32) {
 	}
 }
 
-// release takes off a reference and says whether there was one to spare.
+// release removes a reference. It returns false if there was only one.
 func (s *store) release(n uint32) bool {
 	k := s.at(n)
 	if k.refs != 0 && k.refs != maxRefs {
@@ -101,7 +105,7 @@ func (s *store) release(n uint32) bool {
 
 func (s *store) at(n uint32) *kept { return &s.chunks[n>>chunkBits][n&(chunkSize-1)] }
 
-// add keeps a call as the given operation and returns its number.
+// add stores a call with the given operation and returns its number.
 func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	c := &r.Call
 	if s.places.Words() > s.maxWords || s.names.Len() > s.maxNames {
@@ -110,7 +114,7 @@ func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	function := s.function(c.Function)
 	place := s.places.Add(&c.Stack, &c.Caller, &s.names)
 	n := s.number()
-	k := s.at(n) // field by field: a literal would be made first and then copied
+	k := s.at(n) // field by field: a literal would be built first and then copied
 	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
 	k.resource, k.context, k.function, k.place = c.Resource, c.Context, function, place
 	k.refs, k.op, k.args, k.unknown = 0, op, len(c.Args) > 0, false
@@ -131,7 +135,7 @@ func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
 	return n
 }
 
-// number takes a vacant number or a new one.
+// number returns a vacant number or a new one.
 func (s *store) number() uint32 {
 	s.n++
 	if s.vacant != 0 {
@@ -152,7 +156,7 @@ func (s *store) number() uint32 {
 	return n
 }
 
-// widen makes room for a wide of each number.
+// widen extends wides to the length of chunks.
 func (s *store) widen() {
 	for i, c := range s.chunks {
 		if i == len(s.wides) {
@@ -173,7 +177,7 @@ func (s *store) remove(n uint32) {
 	s.n--
 }
 
-// function is names.Add with a memory for the last few.
+// function is names.Add with a cache of the last few names.
 func (s *store) function(name string) uint32 {
 	for i := range s.recent {
 		if r := &s.recent[i]; r.name == name && r.id != 0 {
@@ -206,8 +210,8 @@ func (s *store) record(n uint32, r *trace.Record) {
 	c.Stack, c.Caller = s.places.Place(k.place, &s.names, &s.frames, &s.texts)
 }
 
-// shrink drops names and places that no call has any more. The next time is when
-// there are twice as many of them.
+// shrink drops the names and places that no call uses any more. It runs again
+// when their number has doubled.
 func (s *store) shrink() {
 	oldPlaces, oldNames := s.places, s.names
 	s.places, s.names = sites.Table{}, sites.Names{}

@@ -6,16 +6,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Sum is what leaked of one resource.
+// Sum is the amount that leaked of one resource.
 type Sum struct {
 	Resource trace.Resource
 	Blocks   uint64
 	Bytes    uint64
 }
 
-// Sums returns the allocations that are kept, for each of the resources in
-// their order. A resource that is listed twice has its sum twice. Calls of
-// resources that are not listed are left out.
+// Sums returns the sums of the kept allocations for each of the given
+// resources, in their order. A resource that is listed twice has its sum twice.
+// Calls of other resources are left out.
 func (f *Finder) Sums(resources []trace.Resource) []Sum {
 	totals := f.totals()
 	sums := make([]Sum, len(resources))
@@ -43,14 +43,14 @@ func (f *Finder) totals() map[uint32]Sum {
 	return totals
 }
 
-// LegacySums returns what the original post-processor prints instead. It adds
-// up under the id of the resource less 1, calls of unknown resources under 0,
-// but looks under the lowest set bit of the id: the numbers of the resources 1
-// and 2 are right, 3, 5, 7 … repeat those of 1, 4 has those of 3, and so on. A
-// resource that is alone has its id set to 1 before. Sums have 32 bits with
-// sign; see Bytes.
+// LegacySums returns the numbers that the original post-processor prints
+// instead of Sums. It adds up under the id of the resource less 1, and calls of
+// unknown resources under 0, but reads the sum under the lowest set bit of the
+// id: the numbers of the resources 1 and 2 are right, 3, 5, 7 … repeat those of
+// 1, 4 has those of 3, and so on. If there is only one resource, its id counts
+// as 1.
 func (f *Finder) LegacySums(resources []trace.Resource) []Sum {
-	const slots = 32 // of the original's table
+	const slots = 32 // length of the original's table
 	alone := len(resources) == 1
 	known := make(map[uint32]bool, len(resources))
 	for _, r := range resources {

@@ -5,27 +5,28 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Unmatched counts the frees of blocks that are not live, as [live.Blocks] does,
-// and nothing else, which takes a fraction of its time. Its memory is 16 to 64
-// bytes a live block.
+// Unmatched counts the frees of blocks that are not live, as [live.Blocks]
+// does, but in a fraction of its time because it does nothing else. Its memory
+// is 16 to 64 bytes a live block.
 type Unmatched struct {
 	sets    live.Processes[keySet]
 	counted live.IDs // resources with reference counting
-	nulls   live.IDs // resources in which id 0 is no block
+	nulls   live.IDs // resources in which id 0 is not a block
 	n       uint64
 }
 
-// NewUnmatched returns an Unmatched that has seen nothing.
+// NewUnmatched returns an empty Unmatched.
 func NewUnmatched() *Unmatched {
 	u := &Unmatched{sets: live.NewProcesses(newKeySet)}
 	u.nulls.Set(0, true)
 	return u
 }
 
-// Count is how many there were. Frees of address 0 are not counted.
+// Count returns the number of unmatched frees. Frees of address 0 are not
+// counted.
 func (u *Unmatched) Count() uint64 { return u.n }
 
-// Add takes a record, as [live.Blocks.Add] does.
+// Add processes a record, as [live.Blocks.Add] does.
 func (u *Unmatched) Add(r *trace.Record) {
 	c := &r.Call
 	switch r.Kind {
@@ -56,15 +57,15 @@ func (u *Unmatched) free(s *keySet, resource uint32, id uint64) {
 	}
 }
 
-// keySet is a set of blocks with the number of their references. Nearly all have
-// one and fit into a word, which takes half the room of a key and so is in the
-// cache twice as often.
+// keySet is a set of blocks with their numbers of references. Nearly all have
+// one reference and fit into a word, which takes half the space of a key and so
+// is in the cache twice as often.
 type keySet struct {
 	words  wordSet
 	others map[key]uint32
 }
 
-// key is a block.
+// key identifies a block.
 type key struct {
 	id       uint64
 	resource uint32
@@ -72,7 +73,7 @@ type key struct {
 
 func newKeySet() *keySet { return new(keySet) }
 
-// word returns a block as a word, 0 if it does not fit.
+// word returns a block as a word, or 0 if it does not fit.
 func word(resource uint32, id uint64) uint64 {
 	const idBits, resourceBits = 56, 8
 	if id >= 1<<idBits || resource >= 1<<resourceBits {
@@ -81,11 +82,11 @@ func word(resource uint32, id uint64) uint64 {
 	return id<<resourceBits | uint64(resource)
 }
 
-// size is how many blocks there are.
+// size returns the number of blocks.
 func (s *keySet) size() int { return s.words.n + len(s.others) }
 
-// insert makes a block live, or adds a reference if they are counted. One with
-// 2^32-1 of them keeps them for ever.
+// insert makes a block live, or adds a reference if they are counted. A block
+// with 2^32-1 references keeps them for ever.
 func (s *keySet) insert(resource uint32, id uint64, counted bool) {
 	w := word(resource, id)
 	if len(s.others) == 0 && w != 0 && !counted {
@@ -110,8 +111,8 @@ func (s *keySet) insert(resource uint32, id uint64, counted bool) {
 	s.others[key{id, resource}] = refs
 }
 
-// remove takes a reference, or the block if they are not counted, and says
-// whether it was live.
+// remove removes a reference, or the block if references are not counted. It
+// reports whether the block was live.
 func (s *keySet) remove(resource uint32, id uint64, counted bool) bool {
 	if w := word(resource, id); w != 0 && s.words.remove(w) {
 		return true

@@ -7,7 +7,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// checkUnmatched compares with Blocks, which counts them with the same rules.
+// checkUnmatched compares Unmatched with Blocks, which counts by the same
+// rules.
 func checkUnmatched(t *testing.T, ops []byte) {
 	t.Helper()
 	b, u := live.NewBlocks(), NewUnmatched()
@@ -29,7 +30,7 @@ func checkUnmatched(t *testing.T, ops []byte) {
 			c.ID, c.OldID = c.ID<<52, c.OldID<<52
 		}
 		if ops[i] == 78 {
-			// From now on references are counted, or not any more.
+			// From now on references are counted, or no longer counted.
 			r = resource(uint32(ops[i+1]%4), "segment", ops[i+2]%2 == 0)
 		}
 		if ops[i] == 77 && ops[i+1] < 8 {
@@ -68,7 +69,7 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
-// TestUnmatchedMany: blocks that come and go leave no room behind.
+// TestUnmatchedMany checks that blocks that come and go leave no memory in use.
 func TestUnmatchedMany(t *testing.T) {
 	u := NewUnmatched()
 	for i := uint64(1); i <= 100_000; i++ {

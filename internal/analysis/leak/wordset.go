@@ -2,20 +2,21 @@ package leak
 
 import "math/rand/v2"
 
-// wordSet is a set of numbers other than 0. The zero wordSet is empty.
+// wordSet is a set of nonzero numbers. The zero wordSet is empty.
 type wordSet struct {
 	slots
-	odd1, odd2 uint64 // make the hash
+	odd1, odd2 uint64 // factors of the hash
 }
 
-// hash is a number as it stands in its slot: different ones for different numbers,
-// as factors that are odd and a shift can be undone.
+// hash returns the form in which a number is stored. Different numbers have
+// different hashes, because the steps are invertible: multiplication with odd
+// factors, and a shift with xor.
 func (s *wordSet) hash(v uint64) uint64 {
 	v *= s.odd1
 	return (v ^ v>>32) * s.odd2
 }
 
-// add adds a number, unless it is there.
+// add adds a number if it is not in the set.
 func (s *wordSet) add(v uint64) {
 	if s.full() {
 		if s.at == nil {
@@ -29,7 +30,7 @@ func (s *wordSet) add(v uint64) {
 	}
 }
 
-// find returns the slot of a hash, or the empty one for it.
+// find returns the slot of a hash, or the empty slot for it.
 func (s *wordSet) find(h uint64) (at int, ok bool) {
 	mask := len(s.at) - 1
 	for i := s.home(h); ; i++ {
@@ -42,7 +43,7 @@ func (s *wordSet) find(h uint64) (at int, ok bool) {
 	}
 }
 
-// remove takes out a number and says whether it was there.
+// remove removes a number and reports whether it was in the set.
 func (s *wordSet) remove(v uint64) bool {
 	if s.n == 0 {
 		return false

@@ -8,10 +8,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Names of what is no library.
+// Names for callers outside of libraries.
 const (
-	Unmapped = "[unmapped]" // the caller is in no mapping that is known
-	Unknown  = "[unknown]"  // the caller is not known
+	Unmapped = "[unmapped]" // no known mapping contains the caller
+	Unknown  = "[unknown]"  // the caller is unknown
 )
 
 // Key is a library of a process.
@@ -20,44 +20,45 @@ type Key struct {
 	Path string
 }
 
-// Sums is what a library did within the window that is counted.
+// Sums holds the allocations of a library within the counted window.
 type Sums struct {
 	Key
-	Allocs uint64 // blocks that it allocated
-	Bytes  uint64 // of them
-	Frees  uint64 // of blocks that it allocated at any time, whoever freed them
-	// Persistent is how many of the blocks of Allocs are live at the end, and
-	// PersistentBytes their size.
+	Allocs uint64 // blocks allocated
+	Bytes  uint64 // their total size
+	Frees  uint64 // frees of blocks that it allocated at any time, whoever freed them
+	// Persistent is the number of blocks in Allocs that are live at the end,
+	// and PersistentBytes their size.
 	Persistent, PersistentBytes uint64
-	// Start, End, Min and Max are the live bytes of the library, whenever they were
-	// allocated.
+	// Start, End, Min and Max are the library's live bytes at the start and the
+	// end of the window and their extremes in it, including blocks allocated
+	// earlier.
 	Start, End, Min, Max uint64
-	// Live is how many blocks it has at the end.
+	// Live is the number of its live blocks at the end.
 	Live uint64
 }
 
-// Account counts by libraries.
+// Account counts allocations by library.
 type Account struct {
 	maps    *Maps
 	blocks  *live.Table
 	numbers map[Key]uint32
 	sums    []Sums
 	begun   bool
-	// Unmatched is how many frees there were of blocks that are not known: they
-	// were allocated before the trace, or their allocation is lost.
+	// Unmatched is the number of frees in the window of unknown blocks: they
+	// were allocated before the trace, or their allocation was lost.
 	Unmatched uint64
 }
 
-// NewAccount returns an Account without anything in it.
+// NewAccount returns an empty Account.
 func NewAccount() *Account {
 	return &Account{maps: NewMaps(false), blocks: live.New(), numbers: map[Key]uint32{}}
 }
 
-// window marks in the value of a block that it was allocated in the window.
+// window is set in the value of blocks that were allocated in the window.
 const window = 1 << 32
 
-// Add takes a record. A call counts if counts says so: is it in the window that is
-// looked at; blocks are followed also without.
+// Add processes a record. counts reports whether a call lies in the counted
+// window; blocks are followed outside of it, too.
 func (a *Account) Add(r *trace.Record, counts bool) {
 	if r.Kind != trace.KindCall {
 		a.maps.Add(r)
@@ -81,7 +82,7 @@ func (a *Account) Add(r *trace.Record, counts bool) {
 	}
 }
 
-// begin begins the window.
+// begin starts the window.
 func (a *Account) begin() {
 	a.begun = true
 	for i := range a.sums {
@@ -90,7 +91,8 @@ func (a *Account) begin() {
 	}
 }
 
-// Library returns the library that a call came from.
+// Library returns the path of the library that made a call, [Unmapped] or
+// [Unknown].
 func (a *Account) Library(r *trace.Record) string {
 	frames := r.Call.Stack.Frames
 	if len(frames) == 0 {
@@ -120,7 +122,7 @@ func (a *Account) alloc(r *trace.Record, counts bool) {
 		s.PersistentBytes += r.Call.Size
 	}
 	if old, replaced := a.blocks.Insert(uint32(r.PID), r.Call.ID, r.Call.Size, value); replaced {
-		a.remove(&old) // its free is missing
+		a.remove(&old) // the trace lacks its free
 	}
 	s.Live++
 	s.End += r.Call.Size
@@ -140,7 +142,7 @@ func (a *Account) free(pid int32, id uint64, counts bool) {
 	}
 }
 
-// remove takes a block off the sums of its library.
+// remove subtracts a block from the sums of its library.
 func (a *Account) remove(old *live.Entry) *Sums {
 	s := &a.sums[uint32(old.Value)]
 	if old.Value&window != 0 {
@@ -169,8 +171,8 @@ func (a *Account) exec(pid int32) {
 	}
 }
 
-// List returns the sums of all libraries, by process, those with the most live
-// bytes first.
+// List returns the sums of all libraries, by process, those with the most
+// persistent bytes first.
 func (a *Account) List() []Sums {
 	all := slices.Clone(a.sums)
 	slices.SortFunc(all, func(x, y Sums) int {

@@ -26,7 +26,7 @@ func call(op trace.Op, id, old, size, caller uint64) *trace.Record {
 	return r
 }
 
-// Addresses belong to the file that is mapped there at that moment.
+// Addresses belong to the file that is mapped there at the time.
 func TestMaps(t *testing.T) {
 	m := library.NewMaps(true)
 	m.Add(mapping(trace.KindMapping, 1, 0x1000, 0x2000, a))
@@ -41,7 +41,7 @@ func TestMaps(t *testing.T) {
 	}
 	m.Add(mapping(trace.KindUnmapping, 3, 0x1000, 0x2000, a))
 	if _, ok := m.Find(7, 0x1000); ok {
-		t.Error("it is gone")
+		t.Error("the mapping is still there")
 	}
 	m.Add(mapping(trace.KindMapping, 4, 0x1800, 0x3800, a)) // over b
 	if got, _ := m.Find(7, 0x3000); got != a {
@@ -74,12 +74,12 @@ func TestAccount(t *testing.T) {
 	add(false, mapping(trace.KindMapping, 1, 0x1000, 0x2000, a), mapping(trace.KindMapping, 2, 0x3000, 0x4000, b),
 		call(trace.OpAlloc, 16, 0, 100, 0x1001), call(trace.OpAlloc, 32, 0, 50, 0x1001))
 	add(true,
-		call(trace.OpFree, 16, 0, 0, 0x3001),    // of a, freed by b
+		call(trace.OpFree, 16, 0, 0, 0x3001),    // a's, freed by b
 		call(trace.OpAlloc, 48, 0, 7, 0x1001),   // a: 57
 		call(trace.OpMove, 64, 32, 200, 0x3001), // from a to b
-		call(trace.OpAlloc, 80, 0, 1, 0),        // of nobody
-		call(trace.OpAlloc, 96, 0, 2, 0x5000),   // of no file
-		call(trace.OpFree, 112, 0, 0, 0x3001),   // not known
+		call(trace.OpAlloc, 80, 0, 1, 0),        // without a caller
+		call(trace.OpAlloc, 96, 0, 2, 0x5000),   // from no file
+		call(trace.OpFree, 112, 0, 0, 0x3001),   // unknown block
 		call(trace.OpFree, 96, 0, 0, 0))
 	key := func(path string) library.Key { return library.Key{PID: 7, Path: path} }
 	want := []library.Sums{
@@ -91,12 +91,12 @@ func TestAccount(t *testing.T) {
 	if d := cmp.Diff(want, account.List()); d != "" || account.Unmatched != 1 {
 		t.Errorf("%d unmatched; (-want +got):\n%s", account.Unmatched, d)
 	}
-	// A block whose free is missing is gone when its address is given out again.
+	// A block whose free is missing ends when its address is allocated again.
 	add(true, call(trace.OpAlloc, 64, 0, 5, 0x1001))
 	if got := account.List(); got[0].Path != a || got[0].Live != 2 || got[0].End != 12 {
 		t.Errorf("%+v", got)
 	}
-	// Another program has none of the blocks.
+	// After an exec the old blocks are gone.
 	add(true, &trace.Record{Kind: trace.KindExec, PID: 7})
 	for _, s := range account.List() {
 		if s.Live != 0 || s.End != 0 || s.Persistent != 0 || s.PersistentBytes != 0 {

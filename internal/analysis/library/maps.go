@@ -8,27 +8,28 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Mapped is a mapping with the time in which it was there.
+// Mapped is a mapping and the time during which it existed.
 type Mapped struct {
 	PID     int32
 	Mapping trace.Mapping
-	// From is when it appeared, and To when it was gone, on the trace's clock;
-	// To is 0 if it still was there at the end.
+	// From and To are the times at which it appeared and disappeared, on the
+	// trace's clock. To is 0 if it still existed at the end.
 	From, To int64
 }
 
-// Maps follows the executable mappings of processes. The zero Maps is empty.
+// Maps follows the executable mappings of processes. Use [NewMaps] to create
+// one.
 type Maps struct {
-	now  map[int32][]*Mapped // by process, by their starts, none overlapping
+	now  map[int32][]*Mapped // by process, in order of their starts, none overlapping
 	gone []*Mapped
 	keep bool
 }
 
-// NewMaps returns an empty Maps. Those that keep remember mappings that are gone,
-// for List.
+// NewMaps returns an empty Maps. If keep is set, it remembers mappings that are
+// gone, for List.
 func NewMaps(keep bool) *Maps { return &Maps{now: map[int32][]*Mapped{}, keep: keep} }
 
-// Add takes a record; those that say nothing about mappings are passed over.
+// Add processes a record. Records that do not change mappings are ignored.
 func (m *Maps) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindMapping:
@@ -47,7 +48,7 @@ func (m *Maps) Add(r *trace.Record) {
 
 func byStart(m *Mapped, start uint64) int { return cmp.Compare(m.Mapping.Start, start) }
 
-// end ends what overlaps a range.
+// end removes the mappings that overlap a range.
 func (m *Maps) end(pid int32, start, end uint64, now int64) {
 	m.now[pid] = slices.DeleteFunc(m.now[pid], func(c *Mapped) bool {
 		over := c.Mapping.Start < end && start < c.Mapping.End
@@ -72,7 +73,8 @@ func (m *Maps) Find(pid int32, addr uint64) (path string, ok bool) {
 	return list[i].Mapping.Path, true
 }
 
-// List returns all mappings, by when they appeared, then by process and address.
+// List returns all mappings in order of appearance, then of process and
+// address. Mappings that are gone are included only if Maps keeps them.
 func (m *Maps) List() []*Mapped {
 	all := slices.Clone(m.gone)
 	for _, list := range m.now {

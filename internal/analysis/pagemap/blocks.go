@@ -8,9 +8,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Blocks takes the allocations of a trace and keeps those that begin in some
-// areas: 16 bytes for each if Sizes is set, and the calls of the Top highest and
-// the Bottom lowest of each area.
+// Blocks collects the allocations of a trace that begin in given areas: 16
+// bytes for each if Sizes is set, and the calls of the Top highest and the
+// Bottom lowest blocks of each area.
 type Blocks struct {
 	Sizes       bool
 	Top, Bottom int
@@ -20,7 +20,7 @@ type Blocks struct {
 	n     uint64
 }
 
-// content is what is in one area.
+// content holds the blocks of one area.
 type content struct {
 	blocks   []Block
 	top, low ranking
@@ -34,7 +34,8 @@ func NewBlocks(areas []Area) *Blocks {
 	return &Blocks{find: NewFind(areas), areas: make([]content, len(areas))}
 }
 
-// Add takes a record. Allocations count. It keeps nothing that r refers to.
+// Add processes a record. Only allocations count. It keeps no reference to the
+// contents of r.
 func (b *Blocks) Add(r *trace.Record) {
 	c := &r.Call
 	if r.Kind != trace.KindCall || c.Op != trace.OpAlloc && c.Op != trace.OpMove {
@@ -61,16 +62,16 @@ func (b *Blocks) Of(area int) []Block {
 	return blocks
 }
 
-// Lowest returns the calls of the lowest blocks of an area, the lowest first. Of
-// blocks at one address the older comes first.
+// Lowest returns the calls of the lowest blocks of an area, the lowest first.
+// Of blocks at the same address the older comes first.
 func (b *Blocks) Lowest(area int) []*trace.Record { return b.areas[area].low.sorted() }
 
-// Highest returns the calls of the highest blocks of an area, the highest first.
-// Of blocks at one address the younger comes first.
+// Highest returns the calls of the highest blocks of an area, the highest
+// first. Of blocks at the same address the younger comes first.
 func (b *Blocks) Highest(area int) []*trace.Record { return b.areas[area].top.sorted() }
 
-// ranking keeps some calls with the lowest or the highest addresses. The one
-// that is to go next is the first: a heap.
+// ranking keeps the calls with the lowest or the highest addresses. It is a
+// heap whose first call is the next to be dropped.
 type ranking struct {
 	highest bool
 	calls   []ranked
@@ -81,7 +82,8 @@ type ranked struct {
 	order uint64 // of arrival
 }
 
-// compare is below 0 if a is nearer to the end that is kept.
+// compare returns a negative number if a is nearer than b to the end that is
+// kept.
 func (k *ranking) compare(a, b ranked) int {
 	c := cmp.Or(cmp.Compare(a.r.Call.ID, b.r.Call.ID), cmp.Compare(a.order, b.order))
 	if k.highest {

@@ -50,7 +50,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// row is a row as Rows yields it.
+// row is one call of Rows to yield.
 type row struct {
 	Page  uint64
 	Bytes []uint64

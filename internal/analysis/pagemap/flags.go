@@ -3,15 +3,16 @@ package pagemap
 import "strings"
 
 // Flag is a bit of /proc/kpageflags (linux/kernel-page-flags.h). The bits from
-// 48 on are not the kernel's: they are what bits mean besides in pages of the slab
-// allocator, and reclaim in pages that are not written back.
+// 48 on are not the kernel's: they replace bits that have another meaning in
+// pages of the slab allocator, and reclaim in pages that are not being written
+// back.
 type Flag struct {
-	Mark byte   // one letter; a few letters stand for two bits
-	Name string // as the kernel's tool page-types calls it
+	Mark byte   // a letter; a few letters mark two bits
+	Name string // as in the kernel's tool page-types
 	Text string // what it means
 }
 
-// Bits that are looked at here.
+// Bits that [Shown] and [Page.Dirty] use.
 const (
 	flagError      = 1 << 1
 	flagDirty      = 1 << 4
@@ -29,11 +30,11 @@ const (
 	flagSlubFrozen = 1 << 50
 	flagSlubDebug  = 1 << 51
 
-	// For those who work on the kernel.
-	flagsOfHackers = 0xffff << 32
+	// Bits that matter to kernel developers only.
+	kernelDeveloperFlags = 0xffff << 32
 )
 
-// Flags are the names of the bits; those without a name have none of this.
+// Flags describes the bits. Bits that are not used have a zero Flag.
 var Flags = [64]Flag{
 	0:  {'L', "locked", "locked for exclusive use, as while it is read or written"},
 	1:  {'E', "error", "reading or writing it failed"},
@@ -78,10 +79,9 @@ var Flags = [64]Flag{
 	51: {'E', "slub_debug", "checked for errors (SLUB)"},
 }
 
-// Shown returns the bits of a page that a summary tells apart: what means
-// something else in this kind of page is moved, and left out is what is for
-// those who work on the kernel and how pages are put together unless they are
-// huge.
+// Shown returns the bits of a page that a summary shows. It moves bits that
+// have another meaning in this kind of page, and drops those for kernel
+// developers and, unless the page is huge, those of compound pages.
 func Shown(flags uint64) uint64 {
 	if flags&flagSlab != 0 {
 		for _, bit := range [...][2]uint64{{flagPrivate, flagSlobFree}, {flagActive, flagSlubFrozen}, {flagError, flagSlubDebug}} {
@@ -93,15 +93,15 @@ func Shown(flags uint64) uint64 {
 	if flags&(flagReclaim|flagWriteback) == flagReclaim {
 		flags ^= flagReclaim | flagReadahead
 	}
-	flags &^= flagsOfHackers
+	flags &^= kernelDeveloperFlags
 	if flags&flagHuge == 0 {
 		flags &^= flagCompound
 	}
 	return flags
 }
 
-// Mask returns the bits that some marks stand for: of two bits with one mark,
-// that of the kernel. unknown is the first mark that stands for nothing.
+// Mask returns the bits for a list of marks. Of two bits with the same mark it
+// returns the kernel's. unknown is the first mark that is not one of Flags.
 func Mask(marks string) (mask uint64, unknown string) {
 	for _, c := range marks {
 		bit := -1

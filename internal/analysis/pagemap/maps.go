@@ -1,7 +1,7 @@
-// Package pagemap reads what sp-rtrace's pagemap module attaches to a trace: a
-// copy of /proc/PID/maps, and for each page of the process what the kernel said
-// of it. It finds the allocations in these areas and how much of each page they
-// take.
+// Package pagemap reads the attachments of sp-rtrace's pagemap module: a copy
+// of /proc/PID/maps, and for each page of the process its state in the kernel.
+// It finds the allocations in these areas and how many bytes of each page they
+// cover.
 package pagemap
 
 import (
@@ -22,24 +22,25 @@ type Area struct {
 	Write      bool
 	Shared     bool
 	Path       string // of the file, [heap] and the like, or empty
-	Line       string // as /proc/PID/maps has it
+	Line       string // as in /proc/PID/maps
 }
 
-// Pages is the number of pages of the given size.
+// Pages returns the number of pages of the given size, in bytes.
 func (a *Area) Pages(size uint64) uint64 { return (a.End - a.Start) / size }
 
 // Limits of a maps attachment. Linux allows 65530 mappings by default
-// (vm.max_map_count), and a path of 4096 bytes, each of which may be quoted as four.
+// (vm.max_map_count) and paths of 4096 bytes, each of which may be escaped as
+// four.
 const (
 	maxAreas = 1 << 20
 	maxLine  = 1 << 16
 )
 
-// ErrNoAreas says that a maps attachment has no line of /proc/PID/maps.
-var ErrNoAreas = errors.New("no line of it is one of /proc/PID/maps")
+// ErrNoAreas reports that a maps attachment contains no line of /proc/PID/maps.
+var ErrNoAreas = errors.New("it contains no line of /proc/PID/maps")
 
-// ReadMaps reads a copy of /proc/PID/maps. Lines that are none of it are left
-// out. Control characters are replaced.
+// ReadMaps reads a copy of /proc/PID/maps. It skips other lines and replaces
+// control characters.
 func ReadMaps(r io.Reader) ([]Area, error) {
 	var areas []Area
 	lines := bufio.NewScanner(r)
@@ -63,8 +64,8 @@ func ReadMaps(r io.Reader) ([]Area, error) {
 	return areas, nil
 }
 
-// parseArea reads START-END PERMISSIONS OFFSET DEVICE INODE PATH. The path may be
-// missing and hold blanks.
+// parseArea parses START-END PERMISSIONS OFFSET DEVICE INODE PATH. The path may
+// be missing or contain blanks.
 func parseArea(line string) (a Area, ok bool) {
 	line = strings.TrimSuffix(line, "\r")
 	a.Line = sites.Printable(line)
@@ -93,7 +94,7 @@ func parseArea(line string) (a Area, ok bool) {
 	return a, true
 }
 
-// Find returns the index of the first of some areas that an address is in, or -1.
+// Find returns the index of the first area that contains an address, or -1.
 type Find func(address uint64) int
 
 // NewFind returns a Find for areas, which need not be in order.

@@ -7,47 +7,48 @@ import (
 	"io"
 )
 
-// Page is what the kernel said of a page.
+// Page is the kernel's state of a page.
 type Page struct {
 	Info  Info
-	Flags uint64 // of /proc/kpageflags; 0 for a page that is not in memory
-	Count uint32 // how many times it is mapped, of /proc/kpagecount
+	Flags uint64 // from /proc/kpageflags; 0 for a page that is not in memory
+	Count uint32 // how many times it is mapped, from /proc/kpagecount
 }
 
-// Info is what the pagemap module itself says of a page.
+// Info is the pagemap module's own state of a page.
 type Info uint32
 
 // The bits of Info.
 const (
-	Swapped  Info = 1 << iota // to disk
-	InMemory                  // it has memory
-	Zero                      // all its bytes are 0; looked for in private writable areas only
+	Swapped  Info = 1 << iota // swapped out to disk
+	InMemory                  // in memory
+	Zero                      // all its bytes are 0; only private writable areas are checked
 )
 
-// Pages is a pageflags attachment: for each area a head with its bounds and the
-// number of bytes that follow, then a record for each page. These are structs of
-// the traced machine, so their layout depends on it.
+// Pages is a pageflags attachment: for each area a header with its bounds and
+// the number of bytes that follow, then a record for each page. These are
+// structs of the traced machine, so their layout depends on it.
 type Pages struct {
-	// PageSize is that of the traced machine, in bytes; 0 if there is no area.
+	// PageSize is the page size of the traced machine, in bytes; 0 if there is
+	// no area.
 	PageSize uint64
 
 	r      io.ReaderAt
 	layout layout
-	at     map[bounds]int64 // where the records of an area begin
+	at     map[bounds]int64 // offset of each area's records
 	buf    []byte
-	bufAt  int64 // what buf holds begins here
+	bufAt  int64 // offset of buf
 }
 
 type bounds struct{ start, end uint64 }
 
-// layout is how the structs are laid out.
+// layout is the layout of the structs.
 type layout struct {
 	order binary.ByteOrder
-	wide  bool // addresses have 8 bytes
-	page  int  // bytes of a record
+	wide  bool // addresses take 8 bytes
+	page  int  // length of a record, in bytes
 }
 
-// head is the size of what stands in front of the records of an area.
+// head returns the length of the header of an area, in bytes.
 func (l *layout) head() int64 {
 	if l.wide {
 		return 24
@@ -55,8 +56,8 @@ func (l *layout) head() int64 {
 	return 12
 }
 
-// layouts are those of x86-64 and arm64, i386 (64-bit numbers are at multiples
-// of 4) and arm.
+// layouts returns the layouts of x86-64 and arm64, of i386 (which aligns 64-bit
+// numbers to 4 bytes), and of arm, in both byte orders.
 func layouts() (all []layout) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		all = append(all, layout{order, true, 24}, layout{order, false, 16}, layout{order, false, 24})
@@ -64,19 +65,19 @@ func layouts() (all []layout) {
 	return all
 }
 
-// MaxPageFlags is how large a pageflags attachment may be, in bytes. It describes
-// 700 GB of memory then.
+// MaxPageFlags is the largest size of a pageflags attachment, in bytes. That
+// describes 700 GB of memory.
 const MaxPageFlags = 4 << 30
 
-// ErrLayout says that a pageflags attachment is none.
-var ErrLayout = errors.New("not what the pagemap module writes")
+// ErrLayout reports that a file is not a pageflags attachment.
+var ErrLayout = errors.New("not written by the pagemap module")
 
-// OpenPages finds out the layout of a pageflags attachment of size bytes and
-// where its areas are. Pages reads from r as long as it is used. What follows an
-// area that is cut, or no area, is left out.
+// OpenPages detects the layout of a pageflags attachment of size bytes and
+// finds its areas. Pages keeps reading from r. A truncated area and anything
+// after the last valid area are ignored.
 func OpenPages(r io.ReaderAt, size int64) (*Pages, error) {
 	if size > MaxPageFlags {
-		return nil, fmt.Errorf("it has %d bytes, and more than %d are not read", size, int64(MaxPageFlags))
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", size, int64(MaxPageFlags))
 	}
 	var best *Pages
 	most := int64(-1)
@@ -96,7 +97,7 @@ func OpenPages(r io.ReaderAt, size int64) (*Pages, error) {
 	return best, nil
 }
 
-// index finds the areas, and returns where they end.
+// index finds the areas and returns the offset where they end.
 func (p *Pages) index(size int64) (end int64, err error) {
 	l := &p.layout
 	for at := int64(0); at+l.head() <= size; {
@@ -130,8 +131,8 @@ func (p *Pages) index(size int64) (end int64, err error) {
 	return size, nil
 }
 
-// pageSize returns the size of the pages of an area that has so many bytes of
-// records, or 0 if that cannot be.
+// pageSize returns the page size of an area whose records take length bytes, or
+// 0 if they do not fit the area.
 func pageSize(area bounds, length, record int64) uint64 {
 	if area.end <= area.start || length <= 0 || length%record != 0 {
 		return 0
@@ -146,8 +147,8 @@ func pageSize(area bounds, length, record int64) uint64 {
 
 const pagesBuffer = 64 << 10
 
-// bytes returns n bytes of the attachment, n being at most pagesBuffer. They are
-// valid until the next call.
+// bytes returns n bytes of the attachment, at most pagesBuffer. They are valid
+// until the next call.
 func (p *Pages) bytes(at int64, n int) ([]byte, error) {
 	if from := at - p.bufAt; from >= 0 && from+int64(n) <= int64(len(p.buf)) {
 		return p.buf[from : from+int64(n)], nil
@@ -166,13 +167,13 @@ func (p *Pages) bytes(at int64, n int) ([]byte, error) {
 	return p.buf[:n], nil
 }
 
-// Has says whether there are records of an area.
+// Has reports whether there are records of an area.
 func (p *Pages) Has(a *Area) bool {
 	_, ok := p.at[bounds{a.Start, a.End}]
 	return ok
 }
 
-// Page returns the record of a page of an area, counted from 0; ok is false if
+// Page returns the record of page n of an area, counted from 0. ok is false if
 // there is none.
 func (p *Pages) Page(a *Area, n uint64) (page Page, ok bool, err error) {
 	at, ok := p.at[bounds{a.Start, a.End}]
@@ -191,7 +192,7 @@ func (p *Pages) Page(a *Area, n uint64) (page Page, ok bool, err error) {
 	return Page{Info(l.order.Uint32(b)), l.order.Uint64(b[flags:]), l.order.Uint32(b[flags+8:])}, true, nil
 }
 
-// Dirty says whether a page was written to: its data are nowhere else, or only
+// Dirty reports whether a page was written to: its data are only in memory or
 // in swap.
 func (p *Page) Dirty() bool {
 	return p.Flags&(flagDirty|flagSwapBacked|flagSwapCache) != 0

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// area is one area of a made attachment.
+// area describes one area of a generated attachment.
 type area struct {
 	start, end uint64
 	pages      []Page
 }
 
-// forge writes areas in a layout.
+// forge encodes areas in a layout.
 func forge(l layout, areas ...area) []byte {
 	var b []byte
 	order := l.order.(binary.AppendByteOrder)
@@ -60,7 +60,7 @@ func some(n int) []Page {
 	return pages
 }
 
-// TestLayouts: each machine's structs are told from the others'.
+// TestLayouts checks that each machine's structs are recognized.
 func TestLayouts(t *testing.T) {
 	for _, l := range layouts() {
 		for _, size := range []uint64{4096, 16384} {
@@ -84,17 +84,18 @@ func TestLayouts(t *testing.T) {
 					}
 				}
 				if p.Has(&Area{Start: one.start, End: one.end + size}) {
-					t.Error("it has an area that is not there")
+					t.Error("an area without records is found")
 				}
 				if _, ok, err := p.Page(&Area{Start: one.start, End: one.end}, 3); ok || err != nil {
-					t.Errorf("page behind the end: %v, %v", ok, err)
+					t.Errorf("page after the end: %v, %v", ok, err)
 				}
 			})
 		}
 	}
 }
 
-// TestCutPages: what is whole is read, whatever follows.
+// TestCutPages checks that complete areas are read from a truncated file and
+// from one with a tail.
 func TestCutPages(t *testing.T) {
 	l := layouts()[0]
 	one, two := area{0x1000, 0x3000, some(2)}, area{0x8000, 0xa000, some(2)}
@@ -115,7 +116,7 @@ func TestCutPages(t *testing.T) {
 	for _, tail := range []string{"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", strings.Repeat("\xff", 100), strings.Repeat("\x00", 100)} {
 		b := append(bytes.Clone(whole), tail...)
 		if p, err := OpenPages(bytes.NewReader(b), int64(len(b))); err != nil || !p.Has(&Area{Start: two.start, End: two.end}) {
-			t.Errorf("behind it %q: %v", tail, err)
+			t.Errorf("with tail %q: %v", tail, err)
 		}
 	}
 }
@@ -130,9 +131,9 @@ func TestBadPages(t *testing.T) {
 		}
 	}
 	if _, err := OpenPages(strings.NewReader(""), MaxPageFlags+1); err == nil {
-		t.Error("a file of any size is taken")
+		t.Error("a file above the size limit is accepted")
 	}
-	// A file that becomes shorter.
+	// A file that shrinks while it is read.
 	b := forge(layouts()[0], area{0x1000, 0x3001000, some(0x3000)})
 	p, err := OpenPages(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -144,8 +145,8 @@ func TestBadPages(t *testing.T) {
 	}
 }
 
-// TestRealPages: the real attachment has an area for each line of the real maps,
-// except the last, which is behind what a process may look at.
+// TestRealPages checks that the real attachment has an area for each line of
+// the real maps, except the last one, which a process cannot read.
 func TestRealPages(t *testing.T) {
 	const dir = "../../../testdata/corpus/sp-rtrace/"
 	maps, err := os.Open(dir + "27506-pagemap-maps-0")
@@ -221,12 +222,12 @@ func TestMask(t *testing.T) {
 func TestShown(t *testing.T) {
 	for _, tt := range []struct{ flags, want uint64 }{
 		{0, 0},
-		{1<<2 | 1<<34, 1 << 2},                     // for hackers
+		{1<<2 | 1<<34, 1 << 2},                     // for kernel developers
 		{1<<11 | 1<<15 | 1<<16, 1 << 11},           // a compound page
-		{1<<17 | 1<<15, 1<<17 | 1<<15},             // a huge one
+		{1<<17 | 1<<15, 1<<17 | 1<<15},             // a huge page
 		{1 << 9, 1 << 48},                          // readahead
 		{1<<9 | 1<<8, 1<<9 | 1<<8},                 // reclaim
-		{1<<7 | 1<<6 | 1<<1, 1<<7 | 1<<50 | 1<<51}, // of a slab
+		{1<<7 | 1<<6 | 1<<1, 1<<7 | 1<<50 | 1<<51}, // a slab page
 		{1<<7 | 1<<35, 1<<7 | 1<<49},
 		{1<<6 | 1<<1, 1<<6 | 1<<1},
 	} {
@@ -265,6 +266,6 @@ func TestReadMaps(t *testing.T) {
 		}
 	}
 	if _, err := ReadMaps(io.MultiReader(strings.NewReader(strings.Repeat("1000-2000 rw-p 0 0 0\n", maxAreas+1)))); err == nil {
-		t.Error("any number of areas is taken")
+		t.Error("too many areas are accepted")
 	}
 }

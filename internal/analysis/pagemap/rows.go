@@ -1,23 +1,22 @@
 package pagemap
 
-// Huge is the number of pages above which [Rows] leaves out rows that are as the
-// one before.
+// Huge is the number of pages above which [Rows] leaves out repeated rows.
 const Huge = 1 << 20
 
-// Rows yields how many bytes of each page of an area are allocated, in rows of
-// perRow pages; the last one may be shorter. page is the first page of a row. Of
-// an area with more than [Huge] pages, rows are left out that are as the one
-// yielded last: then page jumps. So time is bounded by the blocks, however
-// large the area says that it is.
+// Rows calls yield with the number of allocated bytes of each page of an area,
+// in rows of perRow pages; the last row may be shorter. page is the first page
+// of a row. In an area with more than [Huge] pages, Rows leaves out rows that
+// equal the last one, so page may jump. Its time is thus bounded by the blocks,
+// however large an area a damaged file claims.
 //
-// blocks are in the order of their addresses and begin in the area; what is
-// behind its end is not counted.
+// blocks must be in order of address and begin in the area. Parts after its end
+// are not counted.
 func Rows(a *Area, blocks []Block, pageSize uint64, perRow int, yield func(page uint64, bytes []uint64) error) error {
 	var (
 		pages = a.Pages(pageSize)
 		huge  = pages > Huge
 		row   = make([]uint64, perRow)
-		open  []Block // that reach into the next row
+		open  []Block // blocks that reach into the next row
 	)
 	for page := uint64(0); page < pages; {
 		n := min(uint64(perRow), pages-page)
@@ -48,8 +47,8 @@ func Rows(a *Area, blocks []Block, pageSize uint64, perRow int, yield func(page 
 	return nil
 }
 
-// changes returns the page in which a block begins or ends next. The last page
-// is always one, since its row may be shorter.
+// changes returns the next page in which a block begins or ends. The last page
+// always counts, because its row may be shorter.
 func changes(a *Area, blocks, open []Block, pageSize, pages uint64) uint64 {
 	next := pages - 1
 	if len(blocks) > 0 {
@@ -61,13 +60,14 @@ func changes(a *Area, blocks, open []Block, pageSize, pages uint64) uint64 {
 	return next
 }
 
-// end is the last byte of a block, which has one at least.
+// end returns the address of the last byte of a block, whose size must not be
+// 0.
 func end(b Block) uint64 {
 	return b.Address + min(b.Size-1, ^b.Address)
 }
 
-// count adds a block to the pages that begin at from and end at last, and says
-// whether it reaches beyond.
+// count adds a block to the row of pages from address from to last. It reports
+// whether the block reaches beyond the row.
 func count(row []uint64, b Block, from, last, pageSize uint64) bool {
 	if b.Size == 0 {
 		return false

@@ -1,11 +1,12 @@
 package profile
 
-// Bins are the numbers of blocks by exact size.
+// Bins holds the numbers of blocks by exact size.
 type Bins struct {
 	Allocated, Unfreed Sizes
 }
 
-// Sizes are numbers of blocks by exact size below a limit, and sums above.
+// Sizes holds the numbers of blocks by exact size below a limit, and sums for
+// larger blocks.
 type Sizes struct {
 	Count []uint64 // by size; its length is the limit
 	Above struct{ Count, Bytes uint64 }
@@ -31,5 +32,6 @@ func (s *Sizes) remove(size uint64) {
 	s.Above.Bytes -= size
 }
 
-// Bins returns the numbers of blocks by size. They change with the next Add.
+// Bins returns the numbers of blocks by size. The result changes with the next
+// Add.
 func (p *Profile) Bins() *Bins { return &p.bins }

@@ -8,25 +8,25 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 )
 
-// Graph says who allocated on behalf of whom.
+// Graph is the call graph of the allocations.
 //
-// A function and a call of one by another count once for each stack that they
-// are in, however often: with recursion Total is still what was allocated while
-// the function was on the stack.
+// A function, and a call of one function by another, counts once for each stack
+// that contains it. With recursion, Total is therefore still the amount
+// allocated while the function was on the stack.
 type Graph struct {
-	Nodes []*Node // the most on behalf of first, and callers before whom they call
-	Usage         // of all
+	Nodes []*Node // the largest Total first; of equal ones, outer functions first
+	Usage         // of all allocations
 }
 
-// Node is a function, or with addresses a place in one.
+// Node is a function, or with View.Addresses a place in one.
 type Node struct {
 	Number            int // from 1, in the order of Graph.Nodes
 	Frame             sites.Frame
 	Self, Total       Usage
-	Parents, Children []*Edge // the most first
+	Parents, Children []*Edge // the largest first
 
-	stack int // the last one that was counted
-	outer int // least number of frames further out
+	stack int // the last stack that was counted
+	outer int // smallest number of frames outside of it
 }
 
 // Edge is a call of one function by another.
@@ -62,7 +62,7 @@ func compareNodes(a, b *Node) int {
 	return compareFrames([]sites.Frame{a.Frame}, []sites.Frame{b.Frame})
 }
 
-// builder takes stacks one by one.
+// builder builds a Graph, stack by stack.
 type builder struct {
 	graph  Graph
 	nodes  map[string]*Node

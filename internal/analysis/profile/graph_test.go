@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// graphText prints nodes and edges, sorted.
+// graphText formats nodes and edges, sorted.
 func graphText(g *Graph) []string {
 	var out []string
 	for _, n := range g.Nodes {
@@ -41,7 +41,7 @@ func TestGraph(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if got := usage(&g.Usage); got != "211 in 5, unfreed 151 in 3" {
-		t.Errorf("of all: %s", got)
+		t.Errorf("total: %s", got)
 	}
 	var order, parents []string
 	for i, n := range g.Nodes {
@@ -51,7 +51,7 @@ func TestGraph(t *testing.T) {
 		}
 		for _, e := range n.Parents {
 			if e.Child != n {
-				t.Errorf("a parent of %s is of %s", n.Frame.Label(), e.Child.Frame.Label())
+				t.Errorf("%s lists an edge to %s as a parent", n.Frame.Label(), e.Child.Frame.Label())
 			}
 			parents = append(parents, n.Frame.Label()+"<"+e.Parent.Frame.Label())
 		}
@@ -64,7 +64,7 @@ func TestGraph(t *testing.T) {
 	}
 	g = profileOf(alloc(1, 5, "a", "b", "c")).Graph(View{})
 	if got := g.Nodes[0].Frame.Label() + g.Nodes[1].Frame.Label() + g.Nodes[2].Frame.Label(); got != "cba" {
-		t.Errorf("functions with the same sums come as %s", got)
+		t.Errorf("functions with equal sums are in the order %s", got)
 	}
 	if n := len(profileOf(someCalls()...).Graph(View{Addresses: true}).Nodes); n != 5 {
 		t.Errorf("%d places, want 5", n)
@@ -91,7 +91,7 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// model does everything the plain way: it keeps all calls.
+// model is the simplest implementation: it keeps all calls.
 type model struct {
 	calls []modelCall
 	live  map[[2]uint64]int

@@ -1,11 +1,11 @@
-// Package profile sums up all allocations of a trace by size and by where they
-// come from: the four views of mpatrol's mprof, as [Profile.Bins],
+// Package profile sums up all allocations of a trace by size and by place. It
+// provides the four tables of mpatrol's mprof, as [Profile.Bins],
 // [Profile.Direct], [Profile.Leaks] and [Profile.Graph].
 //
-// What is unfreed is what package leak finds: a move frees and allocates, exec
-// frees all blocks of a process, and an allocation of a block that is live
-// leaves the older one unfreed. Memory is that of the live blocks and of the
-// different places that calls come from.
+// The unfreed blocks are those that package leak finds: a move frees and
+// allocates, exec frees all blocks of a process, and an allocation of a live
+// block leaves the older one unfreed. Memory grows with the live blocks and the
+// distinct call sites.
 package profile
 
 import (
@@ -26,10 +26,11 @@ const (
 	Classes = 4
 )
 
-// Bounds are the largest sizes, in bytes, that are small, medium and large.
+// Bounds holds the largest sizes, in bytes, of the classes Small, Medium and
+// Large.
 type Bounds [Classes - 1]uint64
 
-// DefaultBounds are those of mprof.
+// DefaultBounds are the bounds of mprof.
 var DefaultBounds = Bounds{32, 256, 2048}
 
 // Class returns the class of a size.
@@ -42,7 +43,7 @@ func (b *Bounds) Class(size uint64) Class {
 	return ExtraLarge
 }
 
-// Sums are numbers and sizes of blocks by class.
+// Sums holds the numbers and sizes of blocks by class.
 type Sums struct {
 	Count, Bytes [Classes]uint64
 }
@@ -74,7 +75,7 @@ func (s *Sums) Total() (count, bytes uint64) {
 	return count, bytes
 }
 
-// Usage is what was allocated, and what of it was not freed.
+// Usage holds the allocated blocks, and those of them that were not freed.
 type Usage struct {
 	Allocated, Unfreed Sums
 }
@@ -85,15 +86,16 @@ func (u *Usage) Add(t *Usage) {
 	u.Unfreed.Add(&t.Unfreed)
 }
 
-// Options of a Profile.
+// Options configure a Profile.
 type Options struct {
 	Bounds Bounds
-	Bins   int // blocks smaller than this have a bin for each size
-	// Framer names what stacks do not name themselves, once all is read.
+	Bins   int // sizes below this have a bin each
+	// Framer names the frames that have no names in the trace. It is used after
+	// all records are read.
 	Framer sites.Framer
 }
 
-// Profile takes the records of a trace and sums them up.
+// Profile sums up the records of a trace.
 type Profile struct {
 	options   Options
 	blocks    *live.Blocks // Value is the number of the place
@@ -102,19 +104,19 @@ type Profile struct {
 	stacks    bool
 }
 
-// process is what belongs to one process.
+// process holds the sums of one process.
 type process struct {
 	names  sites.Names
 	places sites.Table
 	usage  []Usage // by place
-	lost   []block // unfreed, and no free can end them
+	lost   []block // unfreed blocks whose address was allocated again
 }
 
 type block struct {
 	place, size uint64
 }
 
-// New returns a Profile of nothing.
+// New returns an empty Profile.
 func New(o Options) *Profile {
 	return &Profile{
 		options: o, blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }),
@@ -122,8 +124,8 @@ func New(o Options) *Profile {
 	}
 }
 
-// Add takes a record. Call, Resource and Exec count. It keeps nothing that r
-// refers to.
+// Add processes a record. Call, Resource and Exec count. It keeps no reference
+// to the contents of r.
 func (p *Profile) Add(r *trace.Record) {
 	c := &r.Call
 	switch {
@@ -174,7 +176,7 @@ func (p *Profile) freed(of *process, b block) {
 	p.bins.Unfreed.remove(b.size)
 }
 
-// exec frees all blocks of a process, as live.Blocks has it.
+// exec frees all blocks of a process, as live.Blocks does.
 func (p *Profile) exec(pid int32) {
 	for ended, entries := range p.blocks.Exec(pid) {
 		of := p.processes.Of(ended)
@@ -188,7 +190,7 @@ func (p *Profile) exec(pid int32) {
 	}
 }
 
-// Total is the sum over the whole trace.
+// Total returns the sum over the whole trace.
 func (p *Profile) Total() Usage {
 	var total Usage
 	for _, of := range p.processes.All() {
@@ -199,9 +201,9 @@ func (p *Profile) Total() Usage {
 	return total
 }
 
-// HasStacks says whether any call had a stack. Without, Graph is of callers that
-// nothing is known to have called.
+// HasStacks reports whether any call had a stack. Without stacks, Graph
+// contains only the direct callers of the allocator.
 func (p *Profile) HasStacks() bool { return p.stacks }
 
-// Unmatched is how many frees there were of blocks that were not live.
+// Unmatched returns the number of frees of blocks that were not live.
 func (p *Profile) Unmatched() uint64 { return p.blocks.Unmatched() }

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// alloc is an allocation with a stack of the given functions, innermost first.
-// Each function is at one address, or with "f+2" at another.
+// alloc returns an allocation with a stack of the given functions, the
+// innermost first. Each function has one address, and "f+2" another one.
 func alloc(id, size uint64, stack ...string) *trace.Record {
 	r := &trace.Record{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc, ID: id, Size: size}}
 	for _, f := range stack {
@@ -61,8 +61,8 @@ func profileOf(records ...*trace.Record) *Profile {
 	return p
 }
 
-// text prints rows as "function/caller: bytes in count blocks, unfreed bytes in
-// count".
+// text formats rows as "function/caller: bytes in count blocks, unfreed bytes
+// in count".
 func text(rows []*Row) []string {
 	var out []string
 	for _, r := range rows {
@@ -191,7 +191,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What the trace does not name is named at the end.
+// Frames without names in the trace are named at the end.
 func TestNamesAtTheEnd(t *testing.T) {
 	p := New(Options{Bounds: DefaultBounds, Framer: sites.Framer{
 		Name: func(pid int32, addr uint64) string { return fmt.Sprintf("p%d_%x()", pid, addr) },
@@ -209,7 +209,7 @@ func TestCallers(t *testing.T) {
 	}
 	p := profileOf(called(alloc(1, 5), "f", 1), called(alloc(2, 6), "f", 2), alloc(3, 7))
 	if p.HasStacks() {
-		t.Error("there is no stack")
+		t.Error("HasStacks is false")
 	}
 	if d := cmp.Diff([]string{"f: 11 in 2, unfreed 11 in 2", "??: 7 in 1, unfreed 7 in 1"}, text(p.Direct(View{}))); d != "" {
 		t.Error(d)
@@ -218,7 +218,7 @@ func TestCallers(t *testing.T) {
 		t.Errorf("%d places", len(rows))
 	}
 	if p.Add(alloc(9, 1, "f")); !p.HasStacks() {
-		t.Error("there is a stack")
+		t.Error("HasStacks is true")
 	}
 }
 
@@ -232,7 +232,7 @@ func TestAddAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd is of pairs of an allocation with ten named frames and its free.
+// BenchmarkAdd adds pairs of an allocation with ten named frames and its free.
 func BenchmarkAdd(b *testing.B) {
 	var calls []*trace.Record
 	for i := range 256 {

@@ -8,23 +8,23 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 )
 
-// Row is what comes from one place.
+// Row is the sum of the allocations with the same frames.
 type Row struct {
-	Frames []sites.Frame // from the innermost; not empty
+	Frames []sites.Frame // the innermost first; not empty
 	Usage
 }
 
-// View says how rows and graphs are made.
+// View selects what rows and graphs distinguish and how they are sorted.
 type View struct {
-	Addresses bool // tell apart the places within one function
-	ByCount   bool // the most blocks first instead of the most bytes
+	Addresses bool // distinguish the places within a function
+	ByCount   bool // sort by blocks instead of bytes
 }
 
-// Direct returns what each function allocates itself, the most first.
+// Direct returns the allocations of each function itself, the largest first.
 func (p *Profile) Direct(v View) []*Row { return p.rows(1, v) }
 
-// Leaks returns what is unfreed by stacks of at most depth functions, the most
-// first. All frames count if depth is 0.
+// Leaks returns the unfreed blocks by stacks of at most depth functions, the
+// largest first. All frames count if depth is 0.
 func (p *Profile) Leaks(depth int, v View) []*Row {
 	rows := slices.DeleteFunc(p.rows(depth, v), func(r *Row) bool {
 		n, _ := r.Unfreed.Total()
@@ -45,8 +45,8 @@ func (v View) compare(a, b *Sums) int {
 	return cmp.Or(bytes, count)
 }
 
-// compareFrames gives what has the same sums an order that does not depend on
-// that of the calls.
+// compareFrames orders rows with equal sums, so that their order does not
+// depend on that of the calls.
 func compareFrames(a, b []sites.Frame) int {
 	return slices.CompareFunc(a, b, func(x, y sites.Frame) int {
 		return cmp.Or(strings.Compare(x.String(), y.String()), cmp.Compare(x.Addr, y.Addr))
@@ -78,7 +78,7 @@ func (p *Profile) rows(depth int, v View) []*Row {
 	return rows
 }
 
-// each calls f with the frames of each place that something was allocated from.
+// each calls f with the frames of each place that allocated.
 func (p *Profile) each(depth int, addresses bool, f func(frames []sites.Frame, u *Usage)) {
 	var (
 		frames []sites.Frame
@@ -88,7 +88,7 @@ func (p *Profile) each(depth int, addresses bool, f func(frames []sites.Frame, u
 	for pid, of := range p.processes.All() {
 		for n := range of.usage {
 			if count, _ := of.usage[n].Allocated.Total(); count == 0 {
-				continue // number 0, if all calls have a place
+				continue // number 0 is unused if all calls have a place
 			}
 			addrs, texts = addrs[:0], texts[:0]
 			stack, caller := of.places.Place(uint32(n), &of.names, &addrs, &texts)

@@ -1,6 +1,6 @@
-// Package rss compares how much the resident memory of a process grew while it was
-// traced with the blocks that were allocated meanwhile and are still live. All views use
-// it, so that they agree on when to say that the growth is elsewhere.
+// Package rss compares the growth of a process's resident memory while it was
+// traced with the blocks that were allocated meanwhile and are still live. All
+// views use it, so that they agree on when the growth lies elsewhere.
 package rss
 
 import (
@@ -10,36 +10,37 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// What counts as growth elsewhere: of the growth that the traced blocks do not account
-// for, at least leastBytes, and more than half of the whole.
+// The growth lies elsewhere if the traced blocks do not account for at least
+// leastBytes of it, and for more than half of the whole.
 //
-// leastBytes is above what a program grows by without any block, as by stacks, code and
-// the rounding of the kernel's own count on machines with many processors. blockCost is
-// what an allocator takes for a block besides the bytes that were asked for: glibc's
-// smallest block has 32 bytes. Half leaves room for rounded sizes and holes.
+// leastBytes is more than a program grows without any block: by stacks, code
+// and the rounding of the kernel's own count on machines with many processors.
+// blockCost is the memory that an allocator takes for a block in addition to
+// its size: glibc's smallest block has 32 bytes. Half leaves room for rounded
+// sizes and holes.
 const (
 	leastBytes = 32 << 20
 	blockCost  = 32
 )
 
-// memory is the type of the resource that blocks of memory are of.
+// memory is the resource type of memory blocks.
 const memory = "memory"
 
-// Account takes the records of a trace.
+// Account collects the relevant facts from the records of a trace.
 type Account struct {
 	pid         int32
 	start, last uint64 // bytes
-	read        int    // how often they were told since the process has its program
+	read        int    // KindRSS records since the last exec
 	traces      int
-	lost        uint64 // events
-	pauses      uint64
-	mappings    bool // mmap is traced
-	heap        bool // the state of the heap is there
-	memory      bool // malloc is traced, each call
-	ended       bool // the process
+	lost        uint64 // events that hide frees
+	pauses      uint64 // gaps in the recording
+	mappings    bool   // mmap is traced
+	heap        bool   // the trace has the state of the heap
+	memory      bool   // every call of malloc is traced
+	ended       bool   // the process exited
 }
 
-// Add takes a record.
+// Add processes a record.
 func (a *Account) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
@@ -75,37 +76,38 @@ func (a *Account) Add(r *trace.Record) {
 	}
 }
 
-// Live are the blocks of memory that were allocated since the start of the trace, at its
-// end.
+// Live holds the blocks of memory that were allocated since the start of the
+// trace and are live at its end.
 type Live struct {
 	Blocks uint64 `json:"live_blocks"`
 	Bytes  uint64 `json:"live_bytes"`
-	// Of the unknown ones frees may have been missed in a gap of the recording. They
-	// are not among the others.
+	// Unknown blocks may have been freed in a gap of the recording. They are
+	// not among the live ones.
 	UnknownBlocks uint64 `json:"unknown_blocks,omitempty"`
 	UnknownBytes  uint64 `json:"unknown_bytes,omitempty"`
 }
 
-// Growth is what became of the resident memory, in bytes.
+// Growth is the change of the resident memory, in bytes.
 type Growth struct {
 	Start uint64 `json:"start"`
 	End   uint64 `json:"end"`
 	Live
-	// Elsewhere says that the memory grew by much more than these.
+	// Elsewhere reports that the memory grew by much more than the live blocks.
 	Elsewhere bool `json:"grew_elsewhere"`
-	// Verdict says so in words; empty if it did not.
+	// Verdict states that in words; it is empty if Elsewhere is false.
 	Verdict string `json:"verdict,omitempty"`
 }
 
-// Growth compares with what is live at the end of the trace. It returns nil if the trace
-// does not tell both the resident memory at its start and at its end, or not each call of
-// malloc.
+// Growth compares the growth of the resident memory with the blocks that are
+// live at the end of the trace. It returns nil if the trace lacks the resident
+// memory at its start or its end, or does not have every call of malloc.
 func (a *Account) Growth(live Live) *Growth {
 	if a.read < 2 || a.traces > 1 || !a.memory {
 		return nil
 	}
 	g := &Growth{Start: a.start, End: a.last, Live: live}
-	// What may be live counts as if it was: nothing is said of a growth that it may explain.
+	// Unknown blocks count as live, so that growth that they may explain is not
+	// reported.
 	if g.Elsewhere = elsewhere(a.start, a.last, live.Blocks+live.UnknownBlocks, live.Bytes+live.UnknownBytes); g.Elsewhere {
 		g.Verdict = fmt.Sprintf("RSS grew by %s, blocks allocated and still live by %s: %s.%s Next: %s",
 			size(a.last-a.start), size(live.Bytes), "the growth is not in the traced blocks", a.doubt(), a.next())
@@ -113,7 +115,7 @@ func (a *Account) Growth(live Live) *Growth {
 	return g
 }
 
-// elsewhere decides whether the growth is elsewhere than in the blocks.
+// elsewhere reports whether the growth lies elsewhere than in the blocks.
 func elsewhere(start, end, blocks, bytes uint64) bool {
 	if end <= start || blocks > 1<<40 || bytes > 1<<60 {
 		return false
@@ -122,7 +124,8 @@ func elsewhere(start, end, blocks, bytes uint64) bool {
 	return grown > known && grown-known >= leastBytes && grown-known > grown/2
 }
 
-// doubt says what is missing from the trace, so that blocks may be.
+// doubt returns a sentence about gaps in the trace that may hide blocks, or an
+// empty string.
 func (a *Account) doubt() string {
 	var why []string
 	if a.lost > 0 {
@@ -137,7 +140,7 @@ func (a *Account) doubt() string {
 	return " Blocks may be missing from the trace: " + strings.Join(why, ", and ") + "."
 }
 
-// next returns a command that finds out more.
+// next returns the command to run next.
 func (a *Account) next() string {
 	var flags []string
 	if !a.mappings {
@@ -156,7 +159,7 @@ func (a *Account) next() string {
 	return "rtrace-bpf " + target + ", then rtrace info on that trace"
 }
 
-// size prints a number of bytes in the largest unit that fits.
+// size formats a number of bytes in the largest unit that fits.
 func size(n uint64) string {
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, u := float64(n), 0
@@ -169,7 +172,7 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", f, units[u])
 }
 
-// Reader is a trace.Reader that takes account of what it passes on.
+// Reader is a trace.Reader that feeds an Account with the records it returns.
 type Reader struct {
 	Account
 	src trace.Reader

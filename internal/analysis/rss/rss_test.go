@@ -10,8 +10,8 @@ import (
 
 const mib = 1 << 20
 
-// The growth is elsewhere when the blocks account for less than half of it, and when the
-// rest is large.
+// The growth lies elsewhere if the blocks account for less than half of it and
+// the rest is large.
 func TestElsewhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		start, end, blocks, bytes uint64
@@ -26,7 +26,7 @@ func TestElsewhere(t *testing.T) {
 		"just enough":          {100 * mib, 132 * mib, 0, 0, true},
 		"large, but less half": {0, 1000 * mib, 1, 500 * mib, false},
 		"large, over half":     {0, 1000 * mib, 1, 499 * mib, true},
-		"small blocks":         {0, 1000 * mib, 31 * mib, 31 * mib, false}, // 1 byte each, of which malloc makes 32
+		"small blocks":         {0, 1000 * mib, 31 * mib, 31 * mib, false}, // 1 byte each, which malloc rounds up to 32
 		"overflow":             {0, 1000 * mib, 1 << 62, 1 << 63, false},
 	} {
 		if got := elsewhere(test.start, test.end, test.blocks, test.bytes); got != test.want {
@@ -102,7 +102,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// Blocks that may have been freed in a gap are no reason to say that they were.
+// Unknown blocks may explain the growth, so no verdict is given.
 func TestGrowthThatUnknownBlocksMayExplain(t *testing.T) {
 	var a Account
 	for _, r := range []trace.Record{

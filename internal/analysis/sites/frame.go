@@ -10,18 +10,18 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Frame is a step of the way to a call: an address and what is known of it. A
-// call without stack has its caller as the only frame, without an address.
+// Frame is an address on the stack of a call and the place there. A call
+// without a stack has its caller as the only frame, without an address.
 type Frame struct {
 	Addr uint64
 	Place
-	Inlined bool // its code is that of the next frame, which has the same address
+	Inlined bool // inlined into the next frame, which has the same address
 }
 
-// Unknown is how a frame is printed of which nothing is known.
+// Unknown is the text of a frame of which nothing is known.
 const Unknown = "??"
 
-// String is the place, with the address in front if the function is not known.
+// String returns the place, preceded by the address if the function is unknown.
 func (f Frame) String() string {
 	s := f.Place.String()
 	if f.Function == "" && f.Addr != 0 {
@@ -33,7 +33,8 @@ func (f Frame) String() string {
 	return s
 }
 
-// Address is the address as 16 hexadecimal digits, or empty if there is none.
+// Address returns the address as 16 hexadecimal digits, or an empty string if
+// there is none.
 func (f Frame) Address() string {
 	if f.Addr == 0 {
 		return ""
@@ -41,8 +42,7 @@ func (f Frame) Address() string {
 	return fmt.Sprintf("0x%016x", f.Addr)
 }
 
-// Label is the function with its module, or what else tells frames apart whose
-// functions are not known.
+// Label returns the function, or String if the function is unknown.
 func (f Frame) Label() string {
 	if f.Function != "" {
 		return f.Function
@@ -50,23 +50,23 @@ func (f Frame) Label() string {
 	return f.String()
 }
 
-// ToFunction leaves of the frame what is the same in all of a function: not the
-// line, nor whether it was inlined, and the address only if the function is not
-// known.
+// ToFunction reduces the frame to what all frames of a function share. It
+// clears the file, the line and Inlined, and also the address if the function
+// is known.
 func (f *Frame) ToFunction() {
 	f.File, f.Line, f.Inlined = "", 0, false
-	f.forget()
+	f.dropAddress()
 }
 
-// forget drops the address if the function is known.
-func (f *Frame) forget() {
+// dropAddress clears the address if the function is known.
+func (f *Frame) dropAddress() {
 	if f.Function != "" {
 		f.Addr = 0
 	}
 }
 
-// AppendKey appends bytes that are the same for equal frames only, also of one
-// behind the other.
+// AppendKey appends bytes that are equal for equal frames only. Keys may be
+// concatenated.
 func (f *Frame) AppendKey(key []byte) []byte {
 	key = binary.LittleEndian.AppendUint64(key, f.Addr)
 	key = binary.LittleEndian.AppendUint64(key, f.Line)
@@ -82,27 +82,27 @@ func (f *Frame) AppendKey(key []byte) []byte {
 	return key
 }
 
-// Framer makes frames of the stacks and callers of calls.
+// Framer converts the stacks and callers of calls to frames.
 type Framer struct {
-	// Name returns the text for a frame that has none or "in ??". It may be nil.
+	// Name returns the text of a frame that has none or "in ??". It may be nil.
 	Name func(pid int32, addr uint64) string
-	// Source returns a function's name as the source has it, of what the linker
-	// knows. It is asked for callers only, since texts of frames have that
-	// already, and may be nil.
+	// Source returns the source name of a function for its linker symbol. It is
+	// called for callers only, since the texts of frames contain source names
+	// already. It may be nil.
 	Source func(function string) string
-	// Inlined makes frames of inlined functions, too; else the innermost one
-	// stands for all that are active at an address.
+	// Inlined adds frames for inlined functions, too. Otherwise the innermost
+	// function stands for all that are active at an address.
 	Inlined bool
 
-	places map[string]Place // of texts
+	places map[string]Place // by text
 }
 
-// maxPlaces bounds the texts that are remembered.
+// maxPlaces bounds the number of cached texts.
 const maxPlaces = 1 << 16
 
-// Append appends the frames of a call to frames: at most depth of them, all if
-// depth is 0, beginning with the innermost that is not the C++ operator new,
-// which itself says nothing about the program.
+// Append appends at most depth frames of a call to frames, or all if depth is
+// 0. It begins with the innermost frame that is not the C++ operator new, which
+// is of no interest itself.
 func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trace.Caller, depth int) []Frame {
 	if len(s.Frames) == 0 {
 		return append(frames, Frame{Place: fr.Caller(caller)})
@@ -123,8 +123,8 @@ func (fr *Framer) Append(frames []Frame, pid int32, s *trace.Stack, caller *trac
 	return frames
 }
 
-// Step appends the frames of one address of a stack: the function there, and in
-// front of it, if that is wanted, those that were inlined into it.
+// Step appends the frames of one address of a stack: the function there,
+// preceded by the functions inlined into it if Inlined is set.
 func (fr *Framer) Step(frames []Frame, pid int32, s *trace.Stack, i int) []Frame {
 	rest := fr.text(pid, s, i)
 	for more := true; more; {
@@ -138,8 +138,9 @@ func (fr *Framer) Step(frames []Frame, pid int32, s *trace.Stack, i int) []Frame
 	return frames
 }
 
-// LeadingNews is how many of the first n frames of a stack are operator new; last
-// says that there are no others, and then the last one counts as none.
+// LeadingNews returns how many of the first n frames of a stack are operator
+// new. last reports that the stack has no other frames; then the last one does
+// not count.
 func LeadingNews(n int, last bool, function func(i int) string) (news int) {
 	if last {
 		n--
@@ -193,8 +194,8 @@ func (fr *Framer) place(text string) Place {
 	return p
 }
 
-// OperatorNew says whether a function is one of the forms of C++'s operator
-// new, in the source's or the linker's spelling.
+// OperatorNew reports whether a function is a form of C++'s operator new, by
+// its source or linker name.
 func OperatorNew(function string) bool {
 	return strings.HasPrefix(function, "operator new") || strings.HasPrefix(function, "_Znw") || strings.HasPrefix(function, "_Zna")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzParsePlace: all that is read from a text stands in it, without control
+// FuzzParsePlace checks that all parts occur in the text and contain no control
 // characters.
 func FuzzParsePlace(f *testing.F) {
 	for _, s := range []string{"main() at demo.c:12", "main() from /bin/demo", "from [vdso]", "in ??", "f() from /a from /b at c:1", " at :0", "from /"} {
@@ -15,11 +15,11 @@ func FuzzParsePlace(f *testing.F) {
 		p := ParsePlace(text)
 		for _, part := range []string{p.Function, p.File, p.Module} {
 			if part != Printable(part) || !strings.Contains(Printable(text), part) {
-				t.Fatalf("%q has %q", text, part)
+				t.Fatalf("%q does not contain %q", text, part)
 			}
 		}
 		if p.Line != 0 && p.File == "" {
-			t.Fatalf("%q has a line and no file", text)
+			t.Fatalf("%q has a line but no file", text)
 		}
 		_ = Frame{Place: p}.String()
 	})

@@ -8,12 +8,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Key says which blocks belong together.
+// Key selects the property by which blocks are grouped.
 type Key int
 
 // The keys of groups.
 const (
-	ByStack    Key = iota // the frames; of calls without a stack the caller's function, file and line
+	ByStack    Key = iota // the frames, or without a stack the caller's function, file and line
 	ByFunction            // the function that called the allocator
 	ByFile                // its source file
 	ByLine                // its source file and line
@@ -25,7 +25,7 @@ const (
 
 var keyNames = [...]string{"stack", "function", "file", "line", "module", "size", "thread", "process"}
 
-// String returns the name of a key, as ParseKey takes it.
+// String returns the name of a key, as ParseKey accepts it.
 func (k Key) String() string { return keyNames[k] }
 
 // ParseKey returns the key with the given name.
@@ -37,36 +37,37 @@ func ParseKey(name string) (Key, bool) {
 // KeyNames lists the names of all keys.
 func KeyNames() []string { return slices.Clone(keyNames[:]) }
 
-// IsCaller says whether blocks belong together by the caller that Call.Caller
-// states: its function, file or line.
+// IsCaller reports whether blocks are grouped by their caller's function, file
+// or line.
 func (k Key) IsCaller() bool { return k == ByFunction || k == ByFile || k == ByLine }
 
-// Options of a Grouper.
+// Options configure a Grouper.
 type Options struct {
 	By Key
-	// Depth is how many frames make a stack; 0 means all.
+	// Depth is the number of frames in a stack; 0 means all.
 	Depth int
-	// Addresses tells apart the call sites within one function.
+	// Addresses distinguishes the call sites within a function.
 	Addresses bool
 	// Blocks keeps each block in its group.
 	Blocks bool
 	Framer Framer
-	// Module returns the path of the module that an address is in, for texts
-	// that do not say. It may be nil.
+	// Module returns the path of the module that contains an address, for texts
+	// that lack it. It may be nil.
 	Module func(pid int32, addr uint64) string
-	// Relative returns what an address is in each run of a program, and the
-	// module that it is in, empty if that is not known; frames have that
-	// instead. nil leaves addresses as they are.
+	// Relative converts an address to one that is the same in each run of a
+	// program, and returns its module, which is empty if unknown. nil leaves
+	// addresses as they are.
 	Relative func(pid int32, addr uint64) (in uint64, module string)
-	// Caller chooses the caller of calls that do not state it, and says which
-	// frame of the stack it is, or -1. It may be nil.
+	// Caller chooses a caller from the stack for calls without one, and returns
+	// the index of its frame, or -1. It may be nil.
 	Caller func(pid int32, s *trace.Stack) (caller trace.Caller, frame int)
 }
 
-// Group is what the blocks with the same key have in common, and their sums.
+// Group is the blocks with the same key: what they have in common and their
+// sums.
 type Group struct {
-	// Frames is the stack, from the innermost; other keys than ByStack have at
-	// most one, with those parts that the key is made of.
+	// Frames is the stack, the innermost frame first. Keys other than ByStack
+	// have at most one frame, with the parts that the key consists of.
 	Frames    []Frame
 	Size      uint64 // BySize
 	PID       int32  // ByThread, ByProcess
@@ -92,8 +93,8 @@ type Block struct {
 	Function   string // that allocated it
 }
 
-// Grouper adds up blocks by what they have in common. Its memory is that of the
-// groups, and of the blocks if they are kept.
+// Grouper adds up blocks by what they have in common. Its memory grows with the
+// number of groups, and of the blocks if they are kept.
 type Grouper struct {
 	options Options
 	groups  []*Group
@@ -104,12 +105,13 @@ type Grouper struct {
 	frames []Frame
 }
 
-// NewGrouper returns a Grouper without groups.
+// NewGrouper returns an empty Grouper.
 func NewGrouper(o Options) *Grouper {
 	return &Grouper{options: o, byKey: make(map[string]int)}
 }
 
-// Add takes the call that allocated a block. It keeps nothing that r refers to.
+// Add adds the block that a call allocated. It keeps no reference to the
+// contents of r.
 func (g *Grouper) Add(r *trace.Record) {
 	c := &r.Call
 	to := g.groups[g.Find(r)]
@@ -128,8 +130,8 @@ func (g *Grouper) Add(r *trace.Record) {
 }
 
 // Find returns the number of the group that a call's block belongs to, counted
-// from 0 in the order in which groups were found. It adds nothing to the sums
-// and keeps nothing that r refers to.
+// from 0 in order of appearance. It changes no sums and keeps no reference to
+// the contents of r.
 func (g *Grouper) Find(r *trace.Record) int {
 	c := &r.Call
 	g.frames, g.key = g.frames[:0], g.key[:0]
@@ -152,20 +154,20 @@ func (g *Grouper) Find(r *trace.Record) int {
 		return n
 	}
 	n := len(g.groups)
-	created := probe // so that the others stay on the stack
+	created := probe // so that probe does not escape to the heap
 	created.Frames = slices.Clone(g.frames)
 	g.byKey[string(g.key)] = n
 	g.groups = append(g.groups, &created)
 	return n
 }
 
-// At returns the group with a number that Find returned.
+// At returns the group with a number from Find.
 func (g *Grouper) At(n int) *Group { return g.groups[n] }
 
-// Len is how many groups there are.
+// Len returns the number of groups.
 func (g *Grouper) Len() int { return len(g.groups) }
 
-// place makes the frames of the group, and its key of them.
+// place builds the frames of a group and its key.
 func (g *Grouper) place(r *trace.Record) {
 	o := &g.options
 	c := &r.Call
@@ -183,7 +185,7 @@ func (g *Grouper) place(r *trace.Record) {
 	for i := range g.frames {
 		f := &g.frames[i]
 		if !o.Addresses {
-			f.forget()
+			f.dropAddress()
 		}
 		if o.Relative != nil && f.Addr != 0 {
 			in, module := o.Relative(r.PID, f.Addr)
@@ -195,8 +197,9 @@ func (g *Grouper) place(r *trace.Record) {
 	}
 }
 
-// caller puts the caller of a call in place of the innermost frame, of which the
-// stack's text may tell the function alone, or which may be of a library.
+// caller replaces the innermost frame with the call's caller, if that is known.
+// The text of the frame may contain only the function, and the frame may belong
+// to a library.
 func (g *Grouper) caller(f *Frame, r *trace.Record) {
 	o := &g.options
 	stack, caller, at := &r.Call.Stack, r.Call.Caller, -1
@@ -214,12 +217,12 @@ func (g *Grouper) caller(f *Frame, r *trace.Record) {
 	case p.Function == f.Function:
 		p.Module = f.Module
 	case f.Function != "":
-		f.Addr = 0 // of another function
+		f.Addr = 0 // belongs to another function
 	}
 	f.Place = p
 }
 
-// reduce leaves of a frame what the key is made of.
+// reduce clears the parts of a frame that are not in the key.
 func (g *Grouper) reduce(f *Frame, pid int32) {
 	switch g.options.By {
 	case ByFunction:
@@ -242,7 +245,7 @@ func (g *Grouper) reduce(f *Frame, pid int32) {
 
 func (g *Grouper) number(n uint64) { g.key = binary.LittleEndian.AppendUint64(g.key, n) }
 
-// Total is the number and the size of all blocks.
+// Total returns the number and the size of all blocks.
 func (g *Grouper) Total() (blocks, bytes uint64) {
 	for _, x := range g.groups {
 		blocks += x.Blocks

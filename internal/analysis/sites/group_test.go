@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// leaked is a call that allocated a block that stayed.
+// leaked returns a call that allocated a block that stayed.
 func leaked(seq, size uint64, pid, tid int32, texts ...string) *trace.Record {
 	r := &trace.Record{Kind: trace.KindCall, Time: int64(seq) * 10, PID: pid, TID: tid}
 	r.Call = trace.Call{Seq: seq, Op: trace.OpAlloc, Function: "malloc", ID: 0x1000 + seq, Size: size}
@@ -99,7 +99,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A thread may be known by what the program calls it only.
+// A thread may be known only by the program's own id for it.
 func TestThreadsOfPrograms(t *testing.T) {
 	g := NewGrouper(Options{By: ByThread})
 	for i, thread := range []uint64{1 << 40, 2 << 40, 1 << 40} {
@@ -112,8 +112,8 @@ func TestThreadsOfPrograms(t *testing.T) {
 	}
 }
 
-// The caller that a resolver found is better than a text without file. It has
-// the module of the frame only if it is the same function.
+// The caller that a resolver found is better than a text without a file. It
+// keeps the module of the frame only if it is the same function.
 func TestCallerWins(t *testing.T) {
 	for by, want := range map[Key]string{
 		ByLine:     "[[inlined at a.h:5] [f at b.c:6] [f at a.c:3]]",
@@ -154,8 +154,8 @@ func TestBlocksOfGroups(t *testing.T) {
 	}
 }
 
-// TestChosenCaller: a caller that stands further out than the innermost frame has
-// the module and the address of its own frame.
+// TestChosenCaller checks that a caller further out than the innermost frame
+// has the module and the address of its own frame.
 func TestChosenCaller(t *testing.T) {
 	choose := func(_ int32, s *trace.Stack) (trace.Caller, int) {
 		at := len(s.Frames) - 2
@@ -206,11 +206,12 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if _, ok := ParseKey("colour"); ok {
-		t.Error("there is no key colour")
+		t.Error("the key colour is accepted")
 	}
 }
 
-// TestGroupsLikeModel compares random blocks with sums made in the plainest way.
+// TestGroupsLikeModel compares the groups of random blocks with sums from a
+// simple model.
 func TestGroupsLikeModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for round := range 50 {

@@ -2,9 +2,9 @@ package sites
 
 import "rtrace-bpf/trace"
 
-// Memo remembers a number for each place that calls come from, so that what is
-// costly about a place is done once: naming it, or finding out which group it
-// belongs to. The zero Memo is empty.
+// Memo caches a number for each place that calls come from, so that costly
+// work, such as naming a place or finding its group, is done once. The zero
+// Memo is empty.
 type Memo struct {
 	processes map[int32]*memo
 	pid       int32
@@ -12,19 +12,19 @@ type Memo struct {
 	words     int
 }
 
-// memo is what is remembered of a process.
+// memo is the cache of one process.
 type memo struct {
 	places Table
 	names  Names
 	number []int // by place, plus 1
 }
 
-// maxMemo bounds the memory for places: words of 8 bytes. Then all are
-// forgotten.
+// maxMemo bounds the size of all places, in words of 8 bytes. Above it the Memo
+// is reset.
 const maxMemo = 1 << 24
 
-// Number returns the number of the place that a call comes from. If it is not
-// known, find says it.
+// Number returns the number of the place that a call comes from. It calls find
+// for a place that is not in the cache.
 func (m *Memo) Number(r *trace.Record, find func(*trace.Record) int) int {
 	if m.latest == nil || m.pid != r.PID {
 		if m.words > maxMemo {
@@ -56,8 +56,7 @@ func (m *Memo) Number(r *trace.Record, find func(*trace.Record) int) int {
 	return n
 }
 
-// Observe takes a record that is no call, and forgets all places if the record
-// says that an address may be another function's from now on.
+// Observe resets the Memo if a record changes which function is at an address.
 func (m *Memo) Observe(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindExec, trace.KindFunction:

@@ -30,14 +30,14 @@ func TestMemo(t *testing.T) {
 		}
 	}
 	if asked != 4 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("find was called %d times", asked)
 	}
 	m.Observe(&trace.Record{Kind: trace.KindThread})
 	if n := number(1, 5, 6); n != 10 {
-		t.Errorf("a thread's name made it forget: %d", n)
+		t.Errorf("a thread's name reset the memo: %d", n)
 	}
 	m.Observe(&trace.Record{Kind: trace.KindMapping})
 	if n := number(1, 5, 6); n != 50 {
-		t.Errorf("a mapping did not make it forget: %d", n)
+		t.Errorf("a mapping did not reset the memo: %d", n)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Mentions says whether a text occurs in what a trace tells of where a call comes
-// from: in a frame as "0x1000 main() at demo.c:12", in the caller, or in an
-// argument as "path = /etc/hosts".
+// Mentions reports whether a text occurs in the description of a call: in a
+// frame as "0x1000 main() at demo.c:12", in the caller, or in an argument as
+// "path = /etc/hosts".
 func Mentions(c *trace.Call, text string) bool {
 	s := &c.Stack
 	named := len(s.Names) == len(s.Frames)

@@ -24,9 +24,9 @@ func TestMentions(t *testing.T) {
 	}
 	c.Stack.Names, c.Caller = nil, trace.Caller{}
 	if !sites.Mentions(&c, "0x10ab") || sites.Mentions(&c, "f(int)") || sites.Mentions(&c, "??") {
-		t.Error("a stack without names")
+		t.Error("matches a stack without names")
 	}
 	if sites.Mentions(&trace.Call{}, "") {
-		t.Error("a call of which nothing is known")
+		t.Error("matches an empty call")
 	}
 }

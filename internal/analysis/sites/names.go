@@ -23,8 +23,8 @@ func (t *Names) Add(s string) uint32 {
 	return id
 }
 
-// Text returns the string with a number that Add returned.
+// Text returns the string with a number from Add.
 func (t *Names) Text(id uint32) string { return t.texts[id-1] }
 
-// Len is how many strings there are.
+// Len returns the number of strings.
 func (t *Names) Len() int { return len(t.texts) }

@@ -7,16 +7,16 @@ import (
 	"rtrace-bpf/internal/frametext"
 )
 
-// Place is what is known of a place in a program. Unknown parts are zero.
+// Place is a place in a program. Unknown parts are zero.
 type Place struct {
-	Function string // without () behind the names of C functions
+	Function string // C functions without the ()
 	File     string // source file
 	Line     uint64 // counted from 1
 	Module   string // path of the program or library
 }
 
-// Printable returns a name with question marks in place of control characters:
-// they must not end a line or steer a terminal.
+// Printable replaces control characters in a name with question marks, so that
+// they cannot end a line or control a terminal.
 func Printable(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 {
@@ -26,12 +26,12 @@ func Printable(name string) string {
 	}, name)
 }
 
-// ParsePlace takes the text of a frame apart, as [frametext.Parse] does, and
-// makes it printable.
+// ParsePlace parses the text of a frame, as [frametext.Parse] does, and makes
+// it printable.
 func ParsePlace(text string) Place { return Place(frametext.Parse(Printable(strings.TrimSpace(text)))) }
 
-// AppendPlaces appends what the text of a frame says of each function that is
-// active there, the innermost first.
+// AppendPlaces appends the place of each function that the text of a frame
+// names, the innermost first.
 func AppendPlaces(dst []Place, text string) []Place {
 	for {
 		inner, outer := frametext.Outer(text)
@@ -43,8 +43,8 @@ func AppendPlaces(dst []Place, text string) []Place {
 	}
 }
 
-// String is "main at demo.c:12", "main from /bin/demo" or as much of it as is
-// known, and empty if nothing is.
+// String returns "main at demo.c:12", "main from /bin/demo" or the known parts
+// of it; it is empty if nothing is known.
 func (p Place) String() string {
 	s := p.Function
 	if p.File != "" {
@@ -60,7 +60,7 @@ func (p Place) String() string {
 	return s
 }
 
-// join puts a blank between two texts that are not empty.
+// join joins two texts with a blank, unless one of them is empty.
 func join(a, b string) string {
 	if a != "" && b != "" {
 		a += " "

@@ -78,15 +78,15 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	if asked == 0 {
-		t.Error("the name of a frame without text was not asked for")
+		t.Error("Name was not called for a frame without text")
 	}
 	if got := (&Framer{}).Caller(&trace.Caller{Function: "f()\n", File: "a\r"}); got.Function != "f()?" || got.File != "a?" {
-		t.Errorf("without Source the caller is %q in %q", got.Function, got.File)
+		t.Errorf("without Source the caller is %q at %q", got.Function, got.File)
 	}
 }
 
-// TestInlinedFrames: each function of a text is a frame if that is asked for, and
-// operator new is left out of the innermost ones.
+// TestInlinedFrames checks that Inlined makes a frame of each function of a
+// text, and that leading frames of operator new are left out.
 func TestInlinedFrames(t *testing.T) {
 	stack := trace.Stack{
 		Frames: []uint64{0x10, 0x20, 0x30},

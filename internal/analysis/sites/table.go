@@ -6,15 +6,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Table numbers places from 1, each different one once. They are kept in an
-// array of words: a head, the hash, its own number with that of the reason, the
-// frames, the numbers of their texts if there are any, and of the caller's function
-// and file with the line if there is one. Number 0 is the place of a call without
-// stack and caller. The zero Table is empty.
+// Table numbers distinct places from 1. It stores them in an array of words: a
+// head, the hash, the place's own number combined with that of its reason, the
+// frames, the numbers of their texts if there are any, and the numbers of the
+// caller's function and file and the line if there is a caller. Number 0 is the
+// place of a call without stack and caller. The zero Table is empty.
 type Table struct {
 	words []uint64
-	at    []uint32 // of places by number less 1: where the head is
-	index []uint32 // open addressing by hash: 1 + where the head is; 0 is empty
+	at    []uint32 // index of the head in words, by number less 1
+	index []uint32 // open addressing by hash: 1 + index of the head; 0 is empty
 }
 
 const (
@@ -24,21 +24,21 @@ const (
 	headCaller = 1 << 42
 	headEndAt  = 32 // Stack.End
 	headLength = 1<<32 - 1
-	numberAt   = 32 // above the reason's
+	numberAt   = 32 // shift of the number, above that of the reason
 
 	callerWords = 3
 	minIndex    = 1 << 4
 )
 
-// Len is how many places have a number.
+// Len returns the number of places.
 func (t *Table) Len() int { return len(t.at) }
 
-// Words is the size of the table: 8 bytes each.
+// Words returns the size of the table, in words of 8 bytes.
 func (t *Table) Words() int { return len(t.words) }
 
-// Add returns the number of the place that a call with the given stack and
-// caller comes from. Texts are numbered in names, always the same one. If there
-// are 32 GiB of places, further ones are number 0.
+// Add returns the number of the place with the given stack and caller. Their
+// texts are numbered in names, which must be the same for all calls. When the
+// table has reached 32 GiB, Add returns 0 for new places.
 func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	head := uint64(len(s.Frames)) | uint64(s.End)<<headEndAt
 	if s.FramePointer {
@@ -96,7 +96,8 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	return number
 }
 
-// equal compares what follows the words of a head with a place of the same head.
+// equal reports whether the words after a head describe a given place, whose
+// head is the same.
 func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, names *Names) bool {
 	if frames := s.Frames; len(frames) > 0 {
 		for i, f := range w[:len(frames)] {
@@ -117,8 +118,8 @@ func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, na
 	return call[0] == 0 || [callerWords]uint64(w) == *call
 }
 
-// Place returns what Add was given. Frames and texts are appended to the given
-// slices.
+// Place returns the stack and the caller of a place. Frames and texts are
+// appended to the given slices.
 func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]string) (trace.Stack, trace.Caller) {
 	if number == 0 {
 		return trace.Stack{}, trace.Caller{}
@@ -151,8 +152,8 @@ func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]st
 	return s, c
 }
 
-// Frames returns the frames of a place. They are the table's own, and good until
-// the next Add.
+// Frames returns the frames of a place. They belong to the table and are valid
+// until the next Add.
 func (t *Table) Frames(number uint32) []uint64 {
 	if number == 0 {
 		return nil
@@ -173,11 +174,11 @@ func (t *Table) grow() {
 	}
 }
 
-// HashFrames is a hash of frames and their order.
+// HashFrames returns a hash of frames and their order.
 func HashFrames(frames []uint64) uint64 { return mixFrames(uint64(len(frames)), frames) }
 
-// mixFrames mixes pairs, each for itself and by its place, so that no step waits
-// for the one before.
+// mixFrames mixes pairs of frames independently, each with keys for its
+// position, so that no step waits for the one before.
 func mixFrames(h uint64, frames []uint64) uint64 {
 	key1, key2 := h^0xa0761d6478bd642f, uint64(0xe7037ed1a0b428db)
 	for ; len(frames) >= 2; frames = frames[2:] {

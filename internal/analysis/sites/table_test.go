@@ -11,13 +11,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// place is what Table.Add takes.
+// place holds the arguments of Table.Add.
 type place struct {
 	Stack  trace.Stack
 	Caller trace.Caller
 }
 
-// randomPlace returns one of few places, which differ in one thing or another.
+// randomPlace returns one of a few places that differ in one property or
+// another.
 func randomPlace(random *rand.Rand) place {
 	var p place
 	for range random.IntN(4) {
@@ -44,8 +45,8 @@ func randomPlace(random *rand.Rand) place {
 	return p
 }
 
-// TestTable compares with a map: equal places have equal numbers, others have
-// others, and all come back as they were.
+// TestTable compares a Table with a map: equal places have equal numbers,
+// different places have different ones, and all are returned unchanged.
 func TestTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var (
@@ -93,7 +94,7 @@ func TestTableAllocatesNothing(t *testing.T) {
 	add := func() { table.Add(&p.Stack, &p.Caller, &names) }
 	add()
 	if n := testing.AllocsPerRun(100, add); n != 0 {
-		t.Errorf("%v allocations for a place that is known", n)
+		t.Errorf("%v allocations for a known place", n)
 	}
 }
 

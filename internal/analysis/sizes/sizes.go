@@ -1,4 +1,4 @@
-// Package sizes counts allocations by their size, and says what is wasted on
+// Package sizes counts allocations by size, and computes the memory wasted on
 // sizes that suit an allocator badly.
 package sizes
 
@@ -9,19 +9,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Overhead is what an allocator is taken to need for a block beside its bytes.
+// Overhead is the assumed cost of a block in addition to its size, in bytes.
 const Overhead = 8
 
-// Counts are the numbers of allocations by size. The zero value has none. Their
-// memory is that of the distinct sizes.
+// Counts holds the numbers of allocations by size. The zero value is empty. Its
+// memory grows with the number of distinct sizes.
 type Counts struct {
 	bySize map[uint64]uint64
 }
 
-// Count is how many allocations of a size there are.
+// Count is the number of allocations of a size.
 type Count struct{ Size, Allocs uint64 }
 
-// Add takes a record. Only calls that allocate count, realloc as well.
+// Add processes a record. Only calls that allocate count, including realloc.
 func (c *Counts) Add(r *trace.Record) {
 	if r.Kind != trace.KindCall || r.Call.Op != trace.OpAlloc && r.Call.Op != trace.OpMove {
 		return
@@ -41,11 +41,11 @@ func (c *Counts) List() []Count {
 	return list
 }
 
-// Delta is how the number of allocations of a size changed.
+// Delta is the change in the number of allocations of a size.
 type Delta struct{ Size, Before, After uint64 }
 
-// Deltas returns the sizes of which there are more or fewer than before, by
-// ascending size.
+// Deltas returns the sizes whose number of allocations changed, by ascending
+// size.
 func Deltas(before, after *Counts) []Delta {
 	all := maps.Clone(before.bySize)
 	if all == nil {
@@ -61,24 +61,25 @@ func Deltas(before, after *Counts) []Delta {
 	return list
 }
 
-// page is that of mmap, in bytes.
+// page is the page size of mmap, in bytes.
 const page = 4096
 
-// Waste is what is lost on the allocations of a size.
+// Waste is the memory lost on the allocations of a size.
 type Waste struct {
 	Count
-	// Mapped says that each is too large for the heap: it has pages of its
-	// own, and Bytes are what is unused of the last ones. Otherwise it is so
-	// small that Overhead is as much as the size, and Bytes are that.
+	// Mapped reports that the size is too large for the heap: each block has
+	// its own pages, and Bytes is the unused part of the last ones. Otherwise
+	// the size is so small that Overhead outweighs it, and Bytes is the sum of
+	// Overhead.
 	Mapped bool
 	Bytes  uint64
-	// Best is the next smaller size of which nothing is lost; of Mapped.
+	// Best is the next smaller size that wastes nothing, for Mapped.
 	Best uint64
 }
 
-// Wasted returns the waste on the sizes that were allocated more than once, by
-// ascending size. Allocations that are larger than threshold bytes are mapped. The
-// arithmetic is modulo 2^64.
+// Wasted returns the waste of the sizes that were allocated more than once, by
+// ascending size. Allocations above threshold bytes are mapped. The arithmetic
+// is modulo 2^64.
 func (c *Counts) Wasted(threshold uint64) []Waste {
 	var list []Waste
 	for _, n := range c.List() {

@@ -7,10 +7,10 @@ import (
 	"rtrace-bpf/internal/analysis/usage"
 )
 
-// Value is one of the four figures of a sample that profiles show.
+// Value selects one of the four figures of a sample.
 type Value int
 
-// The values, named as pprof names them.
+// The values, with the names that pprof uses.
 const (
 	InuseSpace   Value = iota // bytes that are live at the end
 	InuseObjects              // blocks that are live at the end
@@ -21,7 +21,7 @@ const (
 
 var valueNames = [Values]string{"inuse_space", "inuse_objects", "alloc_space", "alloc_objects"}
 
-// String returns the name of a value, as ParseValue takes it.
+// String returns the name of a value, as ParseValue accepts it.
 func (v Value) String() string { return valueNames[v] }
 
 // ParseValue returns the value with the given name.
@@ -33,7 +33,7 @@ func ParseValue(name string) (Value, bool) {
 // ValueNames lists the names of all values.
 func ValueNames() []string { return slices.Clone(valueNames[:]) }
 
-// Unit is "bytes", or "count" of blocks.
+// Unit returns "bytes", or "count" for numbers of blocks.
 func (v Value) Unit() string {
 	if v == InuseSpace || v == AllocSpace {
 		return "bytes"
@@ -41,7 +41,7 @@ func (v Value) Unit() string {
 	return "count"
 }
 
-// Of returns the value of what was summed up.
+// Of returns the selected figure of u.
 func (v Value) Of(u *usage.Usage) uint64 {
 	switch v {
 	case InuseObjects:
@@ -54,11 +54,11 @@ func (v Value) Of(u *usage.Usage) uint64 {
 	return u.Live.Bytes
 }
 
-// Profile is what was allocated from all stacks.
+// Profile is the allocations of all stacks.
 type Profile struct {
-	Name string // of what was traced
-	// Start is when the trace began, in ns since 1970, and Duration how long
-	// it took, in ns; 0 if unknown.
+	Name string // name of the traced program
+	// Start is the beginning of the trace, in ns since 1970, and Duration its
+	// length, in ns; they are 0 if unknown.
 	Start, Duration int64
 	Comments        []string
 	Threads         func(pid, tid int32) string // the name of a thread; may be nil
@@ -68,7 +68,7 @@ type Profile struct {
 	Total     usage.Usage
 }
 
-// Profile returns what was summed up so far. It shares memory with b.
+// Profile returns the sums so far. It shares memory with b.
 func (b *Builder) Profile() *Profile {
 	p := &Profile{Locations: b.locations, Total: b.counter.Total()}
 	for n, s := range b.samples {
@@ -84,8 +84,9 @@ func (b *Builder) Profile() *Profile {
 	return p
 }
 
-// Frames calls f with each line of a stack, from the outermost to the innermost.
-// A location without lines has one with its Name.
+// Frames calls f with each line of a stack, from the outermost to the
+// innermost. A location without lines counts as one line with its Name as
+// function.
 func (p *Profile) Frames(stack []int, f func(Line)) {
 	for _, n := range slices.Backward(stack) {
 		l := &p.Locations[n]

@@ -1,9 +1,10 @@
-// Package stacks sums up what was allocated by whole stacks, as profilers show
-// it: each stack is a list of locations in mapped files, and a location has a
-// line for the function there and for each that the compiler put into it.
+// Package stacks sums up allocations by whole stacks, as profilers show them.
+// Each stack is a list of locations in mapped files. A location has a line for
+// the function there and one for each function that the compiler inlined into
+// it.
 //
-// Memory is that of the live blocks, of the different stacks, and of the threads
-// and functions that allocate from each, if those are told apart.
+// Memory grows with the live blocks, the distinct stacks and, if Options
+// distinguish them, the threads and functions that allocate from each stack.
 package stacks
 
 import (
@@ -15,36 +16,36 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Line is a function and a place in it. Unknown parts are zero.
+// Line is a function and a source line in it. Unknown parts are zero.
 type Line struct {
-	Function string // as the source has it
-	System   string // as the linker knows it, if that is known
+	Function string // name in the source
+	System   string // linker symbol
 	File     string
 	Line     uint64 // counted from 1
 }
 
-// Mapping is what is mapped at [Start, End).
+// Mapping is a mapping at [Start, End).
 type Mapping struct {
 	Start, End uint64
 	Offset     uint64 // in the file
-	Placed     bool   // Offset is known
+	Placed     bool   // whether Offset is known
 	Path       string
 	BuildID    string // in hexadecimal; empty if unknown
 }
 
 // Location is a place in a stack.
 type Location struct {
-	// Addr is the return address, 0 if the place is known by its name alone.
+	// Addr is the return address, or 0 if only the name of the place is known.
 	Addr uint64
-	// Mapping is what is mapped there. It is the zero Mapping if that is
-	// unknown.
+	// Mapping is the mapping there. It is the zero Mapping if unknown.
 	Mapping Mapping
-	// Lines are the functions that are active there, the innermost first: each
-	// is inlined into the next one. It is empty if none is known.
+	// Lines holds the functions that are active there, the innermost first:
+	// each is inlined into the next one. It is empty if none is known.
 	Lines []Line
 }
 
-// Name is the outermost function of a location, or what else is known.
+// Name returns the outermost function of a location, or else its address and
+// module.
 func (l *Location) Name() string {
 	if n := len(l.Lines); n > 0 {
 		return l.Lines[n-1].Function
@@ -52,42 +53,42 @@ func (l *Location) Name() string {
 	return sites.Frame{Addr: l.Addr, Place: sites.Place{Module: l.Mapping.Path}}.String()
 }
 
-// Sample is what was allocated from a stack.
+// Sample is the allocations of one stack.
 type Sample struct {
-	// Stack holds the locations, the innermost first, as indexes of
+	// Stack holds the locations, the innermost first, as indexes into
 	// Profile.Locations.
 	Stack []int
 	Label
 	usage.Usage
 }
 
-// Label tells apart what is allocated from the same stack. Parts that are not
-// told apart are zero.
+// Label distinguishes samples with the same stack. Parts that Options do not
+// distinguish are zero.
 type Label struct {
 	PID      int32
 	TID      int32
 	Thread   uint64 // Call.Thread
-	Function string // that allocated: Call.Function
+	Function string // the allocator's: Call.Function
 }
 
-// Options of a Builder.
+// Options configure a Builder.
 type Options struct {
 	// Locate appends the locations of a call's stack, the innermost first. It
-	// is called once for each different stack as long as no mappings change.
+	// is called once for each distinct stack as long as no mappings change.
 	Locate func(dst []Location, r *trace.Record) []Location
-	// Count says whether a block counts; nil means all. Others are followed,
-	// so that their frees are known.
+	// Count reports whether a block counts; nil means all. Other blocks are
+	// followed, so that their frees are known.
 	Count func(r *trace.Record) bool
-	// Threads and Functions tell samples apart by them.
+	// Threads and Functions distinguish samples by thread and by function.
 	Threads, Functions bool
 }
 
-// Builder takes the records of a trace.
+// Builder builds a Profile from the records of a trace.
 type Builder struct {
 	options   Options
 	counter   *usage.Counter
 	memo      sites.Memo
-	names     sites.Names // of functions that allocate
+	names     sites.Names // of allocator functions
 	locations []Location
 	byLocated map[string]int
 	stacks    [][]int
@@ -101,12 +102,12 @@ type Builder struct {
 	key    []byte
 }
 
-// sample is what tells a Sample apart.
+// sample identifies a Sample.
 type sample struct {
 	stack    int
 	pid, tid int32
 	thread   uint64
-	function uint32 // in names; 0 if functions are not told apart
+	function uint32 // in names; 0 if functions are not distinguished
 }
 
 // NewBuilder returns a Builder of an empty profile.
@@ -119,13 +120,13 @@ func NewBuilder(o Options) *Builder {
 	return b
 }
 
-// Add takes a record. It keeps nothing that r refers to.
+// Add processes a record. It keeps no reference to the contents of r.
 func (b *Builder) Add(r *trace.Record) {
 	b.memo.Observe(r)
 	b.counter.Add(r)
 }
 
-// Counter is what was counted.
+// Counter returns the counter of all samples.
 func (b *Builder) Counter() *usage.Counter { return b.counter }
 
 // find returns the number of the sample that a call belongs to.
@@ -153,8 +154,8 @@ func (b *Builder) find(r *trace.Record) int {
 	return n
 }
 
-// stack returns the number of the stack of a call, after a look at what is
-// mapped now.
+// stack returns the number of the stack of a call, located with the current
+// mappings.
 func (b *Builder) stack(r *trace.Record) int {
 	b.frames = b.options.Locate(b.frames[:0], r)
 	numbers := make([]int, len(b.frames))
@@ -172,7 +173,7 @@ func (b *Builder) stack(r *trace.Record) int {
 	return n
 }
 
-// location returns the number of a location. Lines are kept as they are.
+// location returns the number of a location. It copies Lines.
 func (b *Builder) location(l *Location) int {
 	b.key = l.appendKey(b.key[:0])
 	if n, ok := b.byLocated[string(b.key)]; ok {
@@ -186,7 +187,7 @@ func (b *Builder) location(l *Location) int {
 	return n
 }
 
-// appendKey appends bytes that are the same for equal locations only.
+// appendKey appends bytes that are equal for equal locations only.
 func (l *Location) appendKey(key []byte) []byte {
 	m := &l.Mapping
 	for _, n := range [...]uint64{l.Addr, m.Start, m.End, m.Offset} {

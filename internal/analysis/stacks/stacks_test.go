@@ -21,7 +21,7 @@ func free(id uint64) *trace.Record {
 	return &trace.Record{Kind: trace.KindCall, PID: 1, Call: trace.Call{Op: trace.OpFree, ID: id}}
 }
 
-// list prints the samples: stack from the innermost frame, labels, values.
+// list formats the samples: stack from the innermost frame, labels, values.
 func list(p *stacks.Profile) (lines []string) {
 	for _, s := range p.Samples {
 		var frames []string
@@ -35,7 +35,7 @@ func list(p *stacks.Profile) (lines []string) {
 	return lines
 }
 
-// TestBuilder puts another file at the same addresses meanwhile.
+// TestBuilder maps another file at the same addresses in between.
 func TestBuilder(t *testing.T) {
 	file, asked := "a", 0
 	locate := func(dst []stacks.Location, r *trace.Record) []stacks.Location {
@@ -85,7 +85,7 @@ func TestBuilder(t *testing.T) {
 			b.Add(r)
 		}
 		if asked > 2 {
-			t.Errorf("%s: asked for locations %d times", tt.name, asked)
+			t.Errorf("%s: Locate was called %d times", tt.name, asked)
 		}
 		file = "b"
 		b.Add(&trace.Record{Kind: trace.KindMapping, PID: 1})
@@ -103,6 +103,6 @@ func TestValues(t *testing.T) {
 		}
 	}
 	if _, ok := stacks.ParseValue("bytes"); ok {
-		t.Error("bytes is a value")
+		t.Error("the value bytes is accepted")
 	}
 }

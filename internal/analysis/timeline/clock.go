@@ -1,20 +1,20 @@
 package timeline
 
-// Clock turns the times of records into the nanoseconds since the first call,
+// Clock converts the times of records to nanoseconds since the first call,
 // which never go back.
 type Clock struct {
-	Day bool // times begin again at midnight
+	Day bool // times restart at midnight
 
 	begun bool
 	first int64
-	raw   int64 // the last time as the trace has it
+	raw   int64 // the last time in the trace
 	last  int64
 }
 
 const day = 24 * 3600 * int64(1e9)
 
-// Elapsed returns how long after the first call a record was; one without a time has
-// that of the one before.
+// Elapsed returns the time from the first call to a record, in nanoseconds. A
+// record without a time gets that of the one before.
 func (c *Clock) Elapsed(t int64) int64 {
 	switch {
 	case t == 0:
@@ -29,8 +29,8 @@ func (c *Clock) Elapsed(t int64) int64 {
 	return c.last
 }
 
-// Begun says whether there was a time.
+// Begun reports whether any record had a time.
 func (c *Clock) Begun() bool { return c.begun }
 
-// Last is what Elapsed returned last.
+// Last returns the last result of Elapsed.
 func (c *Clock) Last() int64 { return c.last }

@@ -2,9 +2,9 @@ package timeline
 
 import "rtrace-bpf/internal/live"
 
-// Series is points of equal width over an axis, for analyses that follow blocks
-// themselves. When there are too many points, neighbours become one and the
-// width doubles.
+// Series is a sequence of points of equal width along an axis, for analyses
+// that follow blocks themselves. When there are too many points, it joins
+// neighbours and doubles the width.
 type Series struct {
 	points series
 	limit  int
@@ -13,12 +13,12 @@ type Series struct {
 // NewSeries returns an empty Series of at most the given number of points.
 func NewSeries(points int) *Series { return &Series{newSeries(points), points} }
 
-// At returns the point whose interval x is in; if x lies before the point that
-// was used last, that one. The point is good until the next call.
+// At returns the point whose interval contains x, or the last one if x lies
+// before it. The point is valid until the next call.
 func (s *Series) At(x uint64) *Point { return s.points.at(x) }
 
-// Level takes account of an event, which has the given number, and of what is
-// live after it. time is in nanoseconds since the first call.
+// Level counts an event with the given number, after which the given amount is
+// live. time is in nanoseconds since the first call.
 func (p *Point) Level(event uint64, time int64, now live.Amount) {
 	if p.Events == 0 {
 		p.First, p.Time = event, time
@@ -29,14 +29,15 @@ func (p *Point) Level(event uint64, time int64, now live.Amount) {
 	p.Bytes.add(now.Bytes, p.Events == 1)
 }
 
-// Width is the width of an interval.
+// Width returns the width of an interval.
 func (s *Series) Width() uint64 { return uint64(s.group()) << s.points.shift }
 
-// group is how many of the points kept become one of those asked for.
+// group returns how many of the stored points are joined to one that Points
+// returns.
 func (s *Series) group() int { return max(1, (len(s.points.points)+s.limit-1)/s.limit) }
 
-// Points returns the points so far. Where nothing happened, what was live
-// before still is.
+// Points returns the points so far. An interval without events has the values
+// at the end of the one before.
 func (s *Series) Points() []Point {
 	points := join(append([]Point(nil), s.points.points...), s.group())
 	for i := 1; i < len(points); i++ {

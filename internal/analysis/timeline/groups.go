@@ -11,30 +11,31 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Group is what one thread or one function allocated. A block belongs to who
-// allocated or last moved it, whoever frees it.
+// Group is the allocations of one thread or one function. A block belongs to
+// the one that allocated or last moved it, whoever frees it.
 type Group struct {
-	// Thread is the thread's id, or what the format has instead (Call.Thread).
+	// Thread is the thread's id, or the format's substitute for it
+	// (Call.Thread).
 	Thread uint64
 	// Frame is the function, without file and line. If its name is unknown, it
-	// has the return address and what else is known.
+	// has the return address and whatever else is known.
 	Frame     sites.Frame
 	Allocated live.Amount
 	Live      live.Amount // at the end
-	AtPeak    live.Amount // after the event at which most bytes were live
-	Peak      uint64      // most bytes at any time
+	AtPeak    live.Amount // after the event with the most live bytes
+	Peak      uint64      // most live bytes at any time
 }
 
-// group is a Group in the making.
+// group is a Group in progress.
 type group struct {
 	Group
-	// changed is the event of the last change of Live. If the peak lies
-	// between that and the next change, Live is what was live at the peak.
+	// changed is the event of the last change of Live. If the peak lies between
+	// it and the next change, Live is the amount at the peak.
 	changed uint64
 }
 
-// groups are all threads or all functions. A function is told by its name or,
-// without one, by its address.
+// groups holds all threads or all functions. A function is identified by its
+// name or, without one, by its address.
 type groups struct {
 	all      []group
 	numbers  map[uint64]uint32 // threads, or addresses of functions
@@ -55,7 +56,7 @@ func (s *groups) add(g Group) uint32 {
 	return uint32(len(s.all) - 1)
 }
 
-// thread returns the group of the thread that made a call.
+// thread returns the number of the group of the thread that made a call.
 func (s *groups) thread(r *trace.Record) uint32 {
 	id := blocks.Thread(r)
 	if s.last != 0 && s.lastID == id {
@@ -70,7 +71,7 @@ func (s *groups) thread(r *trace.Record) uint32 {
 	return n
 }
 
-// caller returns the group of the function that made a call.
+// caller returns the number of the group of the function that made a call.
 func (s *groups) caller(r *trace.Record) uint32 {
 	c := &r.Call
 	s.oneFrame = s.framer.Append(s.oneFrame[:0], r.PID, &c.Stack, &c.Caller, 1)
@@ -102,7 +103,8 @@ func (s *groups) caller(r *trace.Record) uint32 {
 	return n
 }
 
-// settle notes what was live at the peak if a group is about to change.
+// settle must be called before a group changes. It records the amount at the
+// peak if the peak was since the last change.
 func (g *group) settle(event uint64, total *Totals) {
 	if total.PeakBytesEvent >= g.changed && total.PeakBytesEvent < event {
 		g.AtPeak = g.Live
@@ -124,7 +126,7 @@ func (s *groups) leave(n uint32, size, event uint64, total *Totals) {
 	g.Live.SubBlock(size)
 }
 
-// list returns the groups, those with most bytes at the peak first.
+// list returns the groups, those with the most bytes at the peak first.
 func (s *groups) list(total *Totals) []Group {
 	if s == nil {
 		return nil
@@ -144,8 +146,8 @@ func (s *groups) list(total *Totals) []Group {
 	return out
 }
 
-// Threads returns the sums of each thread, those with most bytes at the peak
-// first; nil unless asked for in the Options.
+// Threads returns the sums of each thread, those with the most bytes at the
+// peak first. It returns nil unless Options asked for them.
 func (t *Timeline) Threads() []Group { return t.threads.list(&t.total) }
 
 // Functions returns the sums of each function, as Threads does.

@@ -44,7 +44,7 @@ func TestGroupKeys(t *testing.T) {
 	}
 }
 
-// A clock of the day that begins again, and times that are missing or go back.
+// A clock of the day that restarts, and times that are missing or go back.
 func TestClock(t *testing.T) {
 	const ms = int64(1e6)
 	const day = 24 * 3600 * 1000
@@ -85,7 +85,7 @@ func TestResourceAndExec(t *testing.T) {
 	}
 }
 
-// Nothing is allocated per call once the blocks have their places.
+// Once blocks have their places, a call allocates no memory.
 func TestAllocations(t *testing.T) {
 	tl := timeline.New(timeline.Options{Threads: true, Functions: true})
 	alloc := trace.Record{Kind: trace.KindCall, TID: 1, Call: trace.Call{Op: trace.OpAlloc, ID: 16, Size: 1, Caller: trace.Caller{Function: "f"}}}

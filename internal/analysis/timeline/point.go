@@ -6,7 +6,7 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// Range is a value in the course of an interval.
+// Range is the extremes and the last value of a quantity in an interval.
 type Range struct {
 	Min, Max, Last uint64
 }
@@ -18,27 +18,28 @@ func (r *Range) add(v uint64, first bool) {
 	r.Min, r.Max, r.Last = min(r.Min, v), max(r.Max, v), v
 }
 
-// Point sums up an interval.
+// Point is the summary of an interval.
 type Point struct {
-	// X is where the interval begins: the number of events, or the
-	// nanoseconds since the first call, that lie before it.
+	// X is the start of the interval: the number of events before it, or the
+	// nanoseconds since the first call.
 	X uint64
-	// Events is how many events lie in the interval, First and Last the numbers
-	// of the first and the last; 0 if there are none.
+	// Events is the number of events in the interval, First and Last the
+	// numbers of the first and the last one; all are 0 if there are none.
 	Events, First, Last uint64
-	// Time is that of the first event, in nanoseconds since the first call.
+	// Time is the time of the first event, in nanoseconds since the first call.
 	Time int64
-	// Bytes and Blocks are what is live after each event of the interval; in
-	// one without events, what is live throughout.
+	// Bytes and Blocks are the live amounts after each event of the interval.
+	// In an interval without events they are the amounts live throughout.
 	Bytes, Blocks Range
 	// Reserved is the memory that the allocator got from the system up to the
-	// end of the interval, in bytes. What it gave back is not known.
+	// end of the interval, in bytes. Memory that it gave back is not known.
 	Reserved uint64
-	// Allocated and Freed are what happened in the interval. A move is both.
+	// Allocated and Freed are the amounts allocated and freed in the interval.
+	// A move counts in both.
 	Allocated, Freed live.Amount
 }
 
-// merge takes the next interval into p.
+// merge joins the next interval to p.
 func (p *Point) merge(next *Point) {
 	switch {
 	case next.Events == 0:
@@ -63,23 +64,24 @@ func (r *Range) merge(next Range) {
 	r.Min, r.Max, r.Last = min(r.Min, next.Min), max(r.Max, next.Max), next.Last
 }
 
-// series is points of equal width.
+// series is a sequence of points of equal width.
 type series struct {
 	points []Point
 	shift  uint // the width is 1<<shift
 	limit  int
-	now    int // the point in use: axes do not go back
+	now    int // the current point; axes do not go back
 }
 
-// newSeries makes room for at least twice the points asked for: when n of them
-// are left after the last doubling, any number up to n can be made of them.
+// newSeries makes room for at least twice the given number of points. The
+// points that remain after the last doubling can then be joined to any smaller
+// number.
 func newSeries(points int) series {
 	limit := 1 << bits.Len(uint(2*points-1))
 	return series{limit: limit, points: make([]Point, 0, limit)}
 }
 
-// at returns the point whose interval x is in. A smaller x than the last one's
-// is in the same.
+// at returns the point whose interval contains x, or the current one if x lies
+// before it.
 func (s *series) at(x uint64) *Point {
 	for x>>s.shift >= uint64(s.limit) {
 		s.halve()
@@ -92,17 +94,17 @@ func (s *series) at(x uint64) *Point {
 	return &s.points[s.now]
 }
 
-// last returns the point in use. There is one.
+// last returns the current point. There must be one.
 func (s *series) last() *Point { return &s.points[s.now] }
 
-// halve makes one point of each two.
+// halve joins each two points.
 func (s *series) halve() {
 	s.shift++
 	s.now /= 2
 	s.points = join(s.points, 2)
 }
 
-// join makes one point of each n, in place.
+// join joins each n points, in place.
 func join(points []Point, n int) []Point {
 	out := points[:0]
 	for i := 0; i < len(points); i += n {
@@ -115,13 +117,14 @@ func join(points []Point, n int) []Point {
 	return out
 }
 
-// Width is the width of an interval in events or nanoseconds.
+// Width returns the width of an interval, in events or nanoseconds.
 func (t *Timeline) Width() uint64 { return uint64(t.group()) << t.series.shift }
 
-// group is how many of the points kept become one of those asked for.
+// group returns how many of the stored points are joined to one that Points
+// returns.
 func (t *Timeline) group() int { return max(1, (len(t.series.points)+t.limit-1)/t.limit) }
 
-// Points returns the points so far, at most as many as asked for.
+// Points returns the points so far, at most as many as Options asked for.
 func (t *Timeline) Points() []Point {
 	points := join(append([]Point(nil), t.series.points...), t.group())
 	for i := 1; i < len(points); i++ {

@@ -1,11 +1,12 @@
-// Package timeline follows how much is allocated in the course of a trace. It
-// keeps a bounded number of points, each of which sums up an interval with its
-// minima and maxima, so that no peak is lost however long the trace is, and
-// beside them totals, lifetimes and who allocated.
+// Package timeline computes the amount of live memory over the course of a
+// trace. It keeps a bounded number of points, each of which summarizes an
+// interval with its minima and maxima, so that no peak is lost however long the
+// trace is. It also computes totals, lifetimes, and sums by thread and
+// function.
 //
-// The axis is the number of the event (see package blocks), or the time where
-// the trace has one. Intervals are of equal width; when there are too many
-// points, neighbours become one and the width doubles.
+// The axis is the number of the event (see package blocks), or the time if the
+// trace has times. Intervals are of equal width. When there are too many
+// points, neighbours are joined and the width doubles.
 package timeline
 
 import (
@@ -15,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Axis is what the points are spread over.
+// Axis is the quantity that the points are spread over.
 type Axis uint8
 
 // The axes.
@@ -24,21 +25,23 @@ const (
 	ByTime              // nanoseconds since the first call
 )
 
-// Options of a Timeline. The zero value follows memory by event.
+// Options configure a Timeline. The zero value follows memory by event.
 type Options struct {
 	Axis Axis
-	// Points is how many points there may be at the end; 0 means 512.
+	// Points is the largest number of points at the end; 0 means 512.
 	Points int
 	// Resource is the type of the resource to follow; empty means memory.
 	Resource string
-	// Threads and Functions ask for the sums of each thread and function.
+	// Threads and Functions enable the sums by thread and by function.
 	Threads, Functions bool
-	// Framer finds the functions of calls. Its zero value takes what the trace has.
+	// Framer finds the functions of calls. The zero value uses the names in the
+	// trace.
 	Framer sites.Framer
 }
 
-// Timeline takes records. Memory is bounded by the points asked for, the blocks
-// that are live at a time, and the threads and functions if these are asked for.
+// Timeline processes the records of a trace. Its memory is bounded by the
+// number of points, the blocks that are live at a time, and the threads and
+// functions if these are enabled.
 type Timeline struct {
 	axis    Axis
 	limit   int // points asked for
@@ -71,7 +74,7 @@ func New(o Options) *Timeline {
 	return t
 }
 
-// Add takes a record. It keeps nothing that r refers to.
+// Add processes a record. It keeps no reference to the contents of r.
 func (t *Timeline) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindCall:
@@ -98,7 +101,7 @@ func (t *Timeline) grow(g *trace.HeapGrow) {
 	}
 }
 
-// exec ends all blocks; none of them was freed. That lies between two events.
+// exec ends all blocks between two events. They do not count as freed.
 func (t *Timeline) exec(r *trace.Record) {
 	for e := range t.blocks.All() {
 		t.leave(e.Value, e.Size, t.blocks.Event()+1)
@@ -138,7 +141,7 @@ func (t *Timeline) call(r *trace.Record) {
 	t.level(p, event)
 }
 
-// end takes account of a block that ended.
+// end counts a block that ended.
 func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
 	l := t.lives.At(e.Value)
 	p.Freed.AddBlock(e.Size)
@@ -149,7 +152,7 @@ func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
 	t.lives.Take(e.Value)
 }
 
-// leave takes a block out of its groups.
+// leave subtracts a block from its groups.
 func (t *Timeline) leave(value, size, event uint64) {
 	l := t.lives.At(value)
 	if t.threads != nil {
@@ -160,7 +163,7 @@ func (t *Timeline) leave(value, size, event uint64) {
 	}
 }
 
-// begin takes account of a block that began.
+// begin counts a block that began.
 func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now int64) {
 	c := &r.Call
 	if t.threads != nil {
@@ -184,7 +187,7 @@ func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now in
 	t.total.size(c.Size)
 }
 
-// level takes account of what is live after an event.
+// level records the live amount after an event.
 func (t *Timeline) level(p *Point, event uint64) {
 	n, bytes := t.blocks.Live()
 	p.Blocks.add(n, p.Events == 1)

@@ -16,7 +16,7 @@ import (
 )
 
 // random returns a trace of n calls of three threads and five functions, with
-// frees of blocks that are not live and allocations where one is.
+// frees of blocks that are not live and allocations at addresses of live ones.
 func random(rng *rand.Rand, n int) []*trace.Record {
 	var all []*trace.Record
 	now := int64(1000)
@@ -58,14 +58,14 @@ type block struct {
 	function    string
 }
 
-// state is what the naive model knows after an event.
+// state is the naive model after an event.
 type state struct {
 	time             int64
 	live             map[uint64]block
 	reserved         uint64
 	allocated, freed []uint64 // sizes
-	lives            []uint64 // events, of freed
-	times            []uint64 // nanoseconds, of freed
+	lives            []uint64 // of freed blocks, in events
+	times            []uint64 // of freed blocks, in nanoseconds
 }
 
 func (s *state) bytes() (n uint64) {
@@ -75,7 +75,7 @@ func (s *state) bytes() (n uint64) {
 	return n
 }
 
-// naive plays a trace event by event with a copy of everything.
+// naive processes a trace event by event with a copy of everything.
 func naive(records []*trace.Record) []state {
 	var all []state
 	current := map[uint64]block{}
@@ -251,7 +251,7 @@ func compareTotals(t *testing.T, name string, tl *timeline.Timeline, states []st
 		highest = max(highest, p.Bytes.Max)
 	}
 	if highest != got.PeakBytes {
-		t.Errorf("%s: the points' highest is %d, the peak %d", name, highest, got.PeakBytes)
+		t.Errorf("%s: the highest point is %d, the peak %d", name, highest, got.PeakBytes)
 	}
 }
 
@@ -276,7 +276,7 @@ func compareLifetimes(t *testing.T, name string, tl *timeline.Timeline, states [
 	}
 	for i, b := range bins {
 		if b.Amount != want[i] || bits.Len64(b.From) != i || bits.Len64(b.To) != i || bits.Len64(b.To+1) == i {
-			t.Errorf("%s: lives %+v, want %+v in bin %d", name, b, want[i], i)
+			t.Errorf("%s: lifetimes %+v, want %+v in bin %d", name, b, want[i], i)
 		}
 		delete(want, i)
 	}

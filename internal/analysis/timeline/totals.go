@@ -6,27 +6,28 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// Totals are the figures of the whole trace, as mptrace counts them: a move is
-// an allocation and a free, the peaks of blocks and of bytes are maxima of
-// their own, and what the allocator got from the system is never given back.
+// Totals holds the figures of the whole trace, as mptrace counts them: a move
+// is an allocation and a free, the peaks of blocks and of bytes are independent
+// maxima, and memory that the allocator got from the system is never given
+// back.
 type Totals struct {
 	Events    uint64
 	Duration  int64 // nanoseconds between the first and the last call; 0 without a clock
 	Allocated live.Amount
 	Freed     live.Amount
 	Live      live.Amount // at the end
-	Unknown   live.Amount // of what was live when the recording had a gap: it may have been freed then, and is not in Live
-	// PeakBlocks and PeakBytes are the most that was live, and the first events
-	// after which it was.
+	Unknown   live.Amount // may have been freed in a gap of the recording; not in Live
+	// PeakBlocks and PeakBytes are the largest live amounts, and the events are
+	// the first ones after which they were live.
 	PeakBlocks, PeakBytes           uint64
 	PeakBlocksEvent, PeakBytesEvent uint64
-	// Smallest and Largest are sizes of allocations; of 0 bytes only if there
-	// are no others.
+	// Smallest and Largest are the sizes of allocations. Sizes of 0 bytes count
+	// only if there are no others.
 	Smallest, Largest uint64
 	Reserved          live.Amount // memory from the system for the program's blocks
-	Internal          live.Amount // for what records the trace
+	Internal          live.Amount // memory from the system for the recorder of the trace
 	Unmatched         uint64      // frees of blocks that were not live
-	Replaced          uint64      // blocks that ended because another began in their place
+	Replaced          uint64      // blocks that ended because another began at their address
 }
 
 func (t *Totals) size(n uint64) {
@@ -56,20 +57,22 @@ func (t *Timeline) Totals() Totals {
 	return total
 }
 
-// Bin counts the blocks whose lives were From to To long, both included.
+// Bin counts the blocks whose lifetimes were From to To, both included.
 type Bin struct {
 	From, To uint64
 	live.Amount
 }
 
-// bins is one for each length in bits of a 64-bit number, and one for 0.
+// bins is the number of bins: one for each length in bits of a 64-bit number,
+// and one for 0.
 const bins = 65
 
 func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].AddBlock(size) }
 
-// Lifetimes returns how long the blocks lived that ended, in events or in
-// nanoseconds by the axis, in bins of 0, 1, 2 to 3, 4 to 7 and so on up to the
-// longest. A move does not restart the life of a block but counts as an end.
+// Lifetimes returns the lifetimes of the ended blocks, in events or in
+// nanoseconds depending on the axis, in bins of 0, 1, 2 to 3, 4 to 7 and so on
+// up to the longest. A move does not restart the lifetime of a block but counts
+// as an end.
 func (t *Timeline) Lifetimes() []Bin {
 	from := &t.byAge
 	if t.axis == ByTime {

@@ -16,11 +16,11 @@ type Finder struct {
 	heap  lowest
 }
 
-// New returns a Finder of at most limit calls, which must be positive.
+// New returns a Finder of at most limit calls. limit must be positive.
 func New(limit int) *Finder { return &Finder{limit: limit} }
 
-// Add takes a record. Calls that allocate count. What is kept shares no memory
-// with it.
+// Add processes a record. Only calls that allocate count. It keeps no reference
+// to the contents of r.
 func (f *Finder) Add(r *trace.Record) {
 	if r.Kind != trace.KindCall || r.Call.Op != trace.OpAlloc && r.Call.Op != trace.OpMove {
 		return
@@ -33,7 +33,7 @@ func (f *Finder) Add(r *trace.Record) {
 	}
 }
 
-// List returns the calls by ascending address, then by size and place in the
+// List returns the calls by ascending address, then by size and position in the
 // trace.
 func (f *Finder) List() []*trace.Record {
 	list := slices.Clone(f.heap)
@@ -41,7 +41,7 @@ func (f *Finder) List() []*trace.Record {
 	return list
 }
 
-// compare orders by address, then by size and place in the trace.
+// compare orders by address, then by size and position in the trace.
 func compare(a, b *trace.Record) int {
 	return cmp.Or(cmp.Compare(a.Call.ID, b.Call.ID), cmp.Compare(a.Call.Size, b.Call.Size), cmp.Compare(a.Call.Seq, b.Call.Seq))
 }

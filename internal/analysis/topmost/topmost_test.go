@@ -19,7 +19,7 @@ func TestFinder(t *testing.T) {
 			r.Call = trace.Call{Op: trace.OpAlloc, ID: random.Uint64N(100), Stack: trace.Stack{Frames: []uint64{1}}}
 			all = append(all, r.Call.ID)
 			f.Add(&r)
-			r.Call.Stack.Frames[0] = 2 // the reader's
+			r.Call.Stack.Frames[0] = 2 // the reader's memory
 			r.Call = trace.Call{Op: trace.OpFree, ID: 1000}
 			f.Add(&r)
 		}

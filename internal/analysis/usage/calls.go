@@ -2,17 +2,17 @@ package usage
 
 import "rtrace-bpf/trace"
 
-// Calls counts calls by what they did. A realloc is one call: one that has an old block
-// and a new one is a realloc and nothing else, one of NULL is an allocation, and one that
-// frees is a free.
+// Calls counts calls by operation. A realloc is one call: with an old block and
+// a new one it counts as a realloc only, of NULL as an allocation, and if it
+// frees as a free.
 type Calls struct {
 	All         uint64 `json:"calls"`
 	Allocations uint64 `json:"allocations"`
-	Frees       uint64 `json:"frees"` // also of blocks that were not live
+	Frees       uint64 `json:"frees"` // including those of blocks that were not live
 	Reallocs    uint64 `json:"reallocs"`
 }
 
-// Since returns how many there were since the given ones.
+// Since returns the number of calls since the given ones.
 func (n Calls) Since(before Calls) Calls {
 	return Calls{n.All - before.All, n.Allocations - before.Allocations, n.Frees - before.Frees, n.Reallocs - before.Reallocs}
 }

@@ -1,10 +1,9 @@
-// Package usage sums up what groups of allocations took: all of it, what is live,
-// what was when most was, and what was temporary. Who is in a group is the
-// caller's to say.
+// Package usage sums up the allocations of groups: the total, and the live,
+// peak and temporary amounts. The caller assigns blocks to groups.
 //
-// Which blocks are live or unknown is what [live.Blocks] says, and which are temporary
-// what [live.Temporary] says. Of a resource that is sampled nothing is known but some
-// allocations, which count as live. Memory is that of the live blocks and of the groups.
+// [live.Blocks] defines which blocks are live or unknown, and [live.Temporary]
+// which are temporary. Of a sampled resource only some allocations are in the
+// trace; these count as live. Memory grows with the live blocks and the groups.
 package usage
 
 import (
@@ -15,19 +14,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Usage is what a group took.
+// Usage is the amounts of a group.
 type Usage struct {
-	Allocated live.Amount // all of it
-	Temporary live.Amount // what of that was temporary
+	Allocated live.Amount // all allocations
+	Temporary live.Amount // temporary ones
 	Live      live.Amount // now
-	// Unknown was live when the recording had a gap; it may have been freed then. It is
-	// not in Live, but counts as live in Peak and AtPeak.
+	// Unknown was live at a gap in the recording and may have been freed in it.
+	// It is not in Live, but counts as live in Peak and AtPeak.
 	Unknown live.Amount
 	Peak    live.Amount // when most bytes of the group were live
 	AtPeak  live.Amount // when most bytes of all groups were live
 }
 
-// Add adds v to u. Of peaks that were at different times it is a bound.
+// Add adds v to u. The sum of peaks is an upper bound, because they may be at
+// different times.
 func (u *Usage) Add(v *Usage) {
 	for _, s := range [...]struct {
 		to   *live.Amount
@@ -42,8 +42,8 @@ func (u *Usage) Add(v *Usage) {
 // None is the group of blocks that are followed but not counted.
 const None = -1
 
-// Counter takes the records of a trace and sums up groups. Its own Usages have Unknown in
-// Live, too.
+// Counter sums up the groups of a trace. In its own Usages, Live includes
+// Unknown.
 type Counter struct {
 	group     func(*trace.Record) int
 	blocks    *live.Blocks // Value is a mark
@@ -58,8 +58,8 @@ type Counter struct {
 	sized     bool
 }
 
-// group is a Usage whose AtPeak is out of date unless peaks is Counter.peaks.
-// Then it is Live, which has not changed since.
+// group is a Usage whose AtPeak is up to date only if peaks equals
+// Counter.peaks. Otherwise AtPeak is Live, which has not changed since.
 type group struct {
 	Usage
 	peaks uint64
@@ -68,7 +68,7 @@ type group struct {
 // kinds numbers the types of resources.
 type kinds struct {
 	names []string
-	of    map[uint32]uint32 // by resource; those that are not declared have number 0
+	of    map[uint32]uint32 // by resource; undeclared ones have number 0
 }
 
 func (k *kinds) declare(r *trace.Resource) {
@@ -83,23 +83,23 @@ func (k *kinds) declare(r *trace.Resource) {
 	k.of[r.ID] = uint32(n)
 }
 
-// mark is what is kept with a block: its group plus 1, or 0, and its number of
-// live.Temporary.
+// mark packs the values that are stored with a block: its group plus 1, or 0,
+// and its number in live.Temporary.
 func mark(group int, number uint32) uint64 { return uint64(group+1)<<32 | uint64(number) }
 
 func groupOf(mark uint64) int { return int(mark>>32) - 1 }
 
-// New returns a Counter of nothing. For each allocation that begins a block
-// it calls group, which returns the number of the group that the block belongs
-// to, counted from 0, or None. There are less than 1<<32 groups.
+// New returns an empty Counter. It calls group for each allocation that begins
+// a block. group returns the number of the block's group, counted from 0 and
+// below 1<<32, or None.
 func New(group func(*trace.Record) int) *Counter {
 	c := &Counter{group: group, blocks: live.NewBlocks()}
 	c.samples = live.NewProcesses(func() *map[int]live.Amount { return &map[int]live.Amount{} })
 	return c
 }
 
-// Add takes a record. Call, Resource, Lost and Exec count. It keeps nothing that r
-// refers to.
+// Add processes a record. Call, Resource, Lost and Exec count. It keeps no
+// reference to the contents of r.
 func (c *Counter) Add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindResource:
@@ -162,7 +162,7 @@ func (c *Counter) alloc(r *trace.Record) {
 	}
 }
 
-// sample notes what is live in a process until that becomes another program.
+// sample records a block that is live until the process runs exec.
 func (c *Counter) sample(pid int32, n int, size uint64) {
 	if n < 0 {
 		return
@@ -200,7 +200,7 @@ func (c *Counter) free(r *trace.Record, id uint64) {
 	c.total.Temporary.AddBlock(old.Size)
 }
 
-// end takes a block that ended off its group.
+// end subtracts an ended block from its group.
 func (c *Counter) end(e *live.Entry, fate live.Fate) {
 	n := groupOf(e.Value)
 	if fate == live.Absent || n < 0 {
@@ -215,7 +215,7 @@ func (c *Counter) end(e *live.Entry, fate live.Fate) {
 	}
 }
 
-// unknown takes a block that has become unknown.
+// unknown counts a block that became unknown.
 func (c *Counter) unknown(e live.Entry) {
 	if n := groupOf(e.Value); n >= 0 {
 		c.groups[n].Unknown.AddBlock(e.Size)
@@ -223,7 +223,7 @@ func (c *Counter) unknown(e live.Entry) {
 	}
 }
 
-// exec frees all blocks of a process, as live.Blocks has it.
+// exec ends all blocks of a process, as live.Blocks does.
 func (c *Counter) exec(pid int32) {
 	for _, blocks := range c.blocks.Exec(pid) {
 		for e, fate := range blocks {
@@ -238,44 +238,46 @@ func (c *Counter) exec(pid int32) {
 	}
 }
 
-// Len is one more than the largest number of a group that has blocks.
+// Len returns one more than the largest number of a group with blocks.
 func (c *Counter) Len() int { return len(c.groups) }
 
-// Of returns what a group took so far.
+// Of returns the usage of a group so far.
 func (c *Counter) Of(n int) Usage {
 	if n >= len(c.groups) {
 		return Usage{}
 	}
 	g := &c.groups[n]
 	g.settle(c.peaks)
-	return g.told()
+	return g.withoutUnknown()
 }
 
-// Total is what all groups took so far. Its Peak and AtPeak are the same.
+// Total returns the usage of all groups so far. Its Peak and AtPeak are the
+// same.
 func (c *Counter) Total() Usage {
-	u := c.total.told()
+	u := c.total.withoutUnknown()
 	u.AtPeak = u.Peak
 	return u
 }
 
-// told is a Usage for others, which has Unknown once.
-func (u *Usage) told() Usage {
+// withoutUnknown returns a Usage whose Live does not include Unknown.
+func (u *Usage) withoutUnknown() Usage {
 	out := *u
 	out.Live.Sub(u.Unknown)
 	return out
 }
 
-// Calls is how many calls there were, of all groups and of none.
+// Calls returns the numbers of all calls, including those of no group.
 func (c *Counter) Calls() Calls { return c.calls }
 
-// Unmatched is how many frees there were of blocks that were not live.
+// Unmatched returns the number of frees of blocks that were not live.
 func (c *Counter) Unmatched() uint64 { return c.blocks.Unmatched() }
 
-// Replaced is what was live and ended since another block began at its address.
+// Replaced returns the live blocks that ended because another one began at
+// their address.
 func (c *Counter) Replaced() live.Amount {
 	blocks, bytes := c.blocks.Replaced()
 	return live.Amount{Blocks: blocks, Bytes: bytes}
 }
 
-// Sized says whether any allocation had a size.
+// Sized reports whether any allocation had a size.
 func (c *Counter) Sized() bool { return c.sized }

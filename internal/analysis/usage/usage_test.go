@@ -161,8 +161,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestLikeLeak compares what is live with what package leak finds, and what was
-// live at the peak with a count of every block after every call.
+// TestLikeLeak compares the live blocks with those that package leak finds, and
+// the amount at the peak with a count of all blocks after every call.
 func TestLikeLeak(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

@@ -8,15 +8,15 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// Book keeps the accounts of a stream as the tool does. It remembers all blocks
-// that ever were, in 32 bytes each if their indices grow.
+// Book keeps the statistics of a stream as the original tool does. It remembers
+// all blocks that ever existed, in 32 bytes each if their indices grow.
 type Book struct {
 	build  Build
 	totals mptrace.Totals
 	blocks history
 }
 
-// NewBook returns the accounts of a stream that begins.
+// NewBook returns a Book for a new stream.
 func NewBook(b Build) *Book { return &Book{build: b} }
 
 // Totals returns the statistics so far. They change with the next Add.
@@ -31,7 +31,7 @@ func (b *Book) Average() uint64 {
 	return uint64(math.RoundToEven(float64(t.Allocated.Bytes) / float64(t.Allocated.Count)))
 }
 
-// Complaint is what the tool has to say about an event, or "".
+// Complaint returns the tool's message about an event, or "".
 func Complaint(n *mptrace.Entry) string {
 	switch n.Problem {
 	case mptrace.Unknown:
@@ -44,7 +44,7 @@ func Complaint(n *mptrace.Entry) string {
 	return ""
 }
 
-// Add enters an event and sets n to what there is to say about it.
+// Add counts an event and stores the result in n.
 func (b *Book) Add(e *wire.Event, n *mptrace.Entry) {
 	t := &b.totals
 	*n = mptrace.Entry{Kind: e.Kind, Done: true, Index: e.Index, Address: e.Address, Size: e.Size}
@@ -74,7 +74,7 @@ func (b *Book) Add(e *wire.Event, n *mptrace.Entry) {
 	n.Live = t.Live
 }
 
-// allocate keeps the birth of a block whose index was there before.
+// allocate keeps the birth of a block whose index existed before.
 func (b *Book) allocate(e *wire.Event, n *mptrace.Entry, p *block) {
 	if p == nil {
 		p = b.blocks.add(e.Index)
@@ -111,7 +111,7 @@ func (b *Book) free(n *mptrace.Entry, p *block) {
 	t.Count, t.Bytes = b.build.mask(t.Count-1), b.build.mask(t.Bytes-p.size)
 }
 
-// count enters the size that an A or R gives to a block.
+// count counts the size that an A or R gives to a block.
 func (b *Book) count(size uint64) {
 	t := &b.totals
 	b.add(&t.Allocated, size)
@@ -119,7 +119,7 @@ func (b *Book) count(size uint64) {
 	t.Peak.Bytes = max(t.Peak.Bytes, t.Live.Bytes)
 	t.Largest = max(t.Largest, size)
 	if t.Smallest == 0 || size < t.Smallest {
-		t.Smallest = size // so after a size of 0 any other is the smallest
+		t.Smallest = size // after a size of 0 any other size counts as the smallest
 	}
 }
 

@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The history finds what a map finds, in whatever order indices come.
+// The history finds the same blocks as a map, for indices in any order.
 func TestHistory(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

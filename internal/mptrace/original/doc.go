@@ -1,8 +1,8 @@
-// Package original reads and counts as mptrace of mpatrol 1.5.1 does, its
-// errors included, in three builds that docs/formats/mtrc.md names. It was made
-// from a description of the tool's behaviour and from its output.
+// Package original reads and counts like mptrace of mpatrol 1.5.1, including
+// its errors, in the three builds that docs/formats/mtrc.md names. It was
+// written from a description of the tool's behaviour and from its output.
 //
-// Where the real tool crashes, [Crash] is the error.
+// Where the original tool crashes, the error is a [Crash].
 package original
 
 import (
@@ -11,12 +11,12 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// Build is one of the builds of the tool. It reads files of its own word size.
+// Build is a build of the tool. Each build reads files of its own word size.
 type Build struct {
-	words int    // bytes of size_t
-	ahead uint64 // bytes that the buffer is filled up to before a number is read
-	wide  bool   // numbers are put together in 64 bits instead of 32
-	maxID byte   // of names
+	words int    // size of size_t in bytes
+	ahead uint64 // bytes to buffer before a number is read
+	wide  bool   // numbers are decoded in 64 bits instead of 32
+	maxID byte   // highest id of a name
 }
 
 // The builds of the tool.
@@ -32,7 +32,7 @@ var (
 // Words returns the size of the build's words in bytes, 4 or 8.
 func (b Build) Words() int { return b.words }
 
-// mask cuts a number to the build's words.
+// mask truncates a number to the build's word size.
 func (b Build) mask(v uint64) uint64 {
 	if b.words == 4 {
 		v &= 1<<32 - 1
@@ -40,7 +40,7 @@ func (b Build) mask(v uint64) uint64 {
 	return v
 }
 
-// Failure is why the tool gives up. Its text is the tool's.
+// Failure is the tool's message when it gives up.
 type Failure string
 
 // The failures of reading.
@@ -53,7 +53,7 @@ const (
 
 func (f Failure) Error() string { return string(f) }
 
-// Crash says that the real tool crashes where it meets a name with this id.
+// Crash reports that the original tool crashes at a name with this id.
 type Crash byte
 
 func (c Crash) Error() string {

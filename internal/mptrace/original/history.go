@@ -2,10 +2,10 @@ package original
 
 import "sort"
 
-// freedFlag is set in the birth of a block that was freed.
+// freedFlag is set in born of a freed block.
 const freedFlag = 1 << 63
 
-// block is a block that was ever allocated, in its last state.
+// block is the last state of a block that was ever allocated.
 type block struct {
 	index, address, size uint64
 	born                 uint64 // event, and freedFlag
@@ -13,12 +13,12 @@ type block struct {
 
 func (b *block) freed() bool { return b.born&freedFlag != 0 }
 
-// chunk is how many blocks lie together. They are never moved.
+// chunk is the number of blocks in a chunk. Blocks are never moved.
 const chunk = 1 << 12
 
-// history holds all blocks by their index. Indices grow by little: so a block is
-// at least as many places from the last one as their indices differ less the
-// gaps between, and near there it is searched.
+// history holds all blocks by index. Indices grow slowly: the distance in
+// blocks from the last block is at most the difference of the indices, and the
+// search begins there.
 type history struct {
 	sorted []*[chunk]block // by index
 	count  int             // in sorted
@@ -51,7 +51,7 @@ func (h *history) find(index uint64) *block {
 	return h.strays[index]
 }
 
-// add adds a block with an index that has none.
+// add adds a block with a new index.
 func (h *history) add(index uint64) *block {
 	if n := h.count; n > 0 && index < h.at(n-1).index {
 		if h.strays == nil {

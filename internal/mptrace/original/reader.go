@@ -10,18 +10,18 @@ import (
 
 const (
 	bufferSize = 8192
-	// needed is how many bytes must be left for a number to be read.
+	// needed is the number of bytes that must be left to read a number.
 	needed = 5
-	// maxRelease is the last release that is read, as version/100.
+	// maxRelease is the last release that the tool reads, as version/100.
 	maxRelease = 105
 )
 
 // Reader reads the first stream of a file.
 //
-// Numbers may be longer than what the tool makes sure is in its buffer. Then it
-// goes on with what lies behind: rest of what was in the buffer before, then
-// other variables. And the count of the bytes that are left, which is unsigned,
-// becomes a very large one, so that nothing is read any more.
+// Numbers may be longer than the part that the tool has buffered. The tool then
+// reads past it: first old contents of the buffer, then other variables. The
+// count of the bytes left, which is unsigned, becomes very large, so that
+// nothing more is read from the file.
 type Reader struct {
 	build Build
 	r     io.Reader
@@ -31,10 +31,10 @@ type Reader struct {
 
 	source           bool
 	functions, files [wire.MaxID + 1]wire.Name
-	text             []byte // of a name
+	text             []byte // of the current name
 }
 
-// NewReader reads the header. Its errors, and those of Next, are a Failure or a
+// NewReader reads the header. Errors of NewReader and Next are a Failure or a
 // Crash.
 func NewReader(r io.Reader, b Build) (*Reader, error) {
 	t := &Reader{build: b, r: r}
@@ -59,7 +59,7 @@ func NewReader(r io.Reader, b Build) (*Reader, error) {
 	return t, nil
 }
 
-// Next sets e to the next event. At the end of the stream it returns io.EOF.
+// Next stores the next event in e. At the end of the stream it returns io.EOF.
 func (t *Reader) Next(e *wire.Event) error {
 	*e = wire.Event{}
 	if t.fill(1) {
@@ -104,8 +104,8 @@ func (t *Reader) readSource(s *wire.Source) error {
 	return t.number(&s.Line)
 }
 
-// fill reads until n bytes are left to be looked at, if the input has them. It
-// asks the input for all that the buffer has room for.
+// fill makes n bytes available, if the input has them. It reads as much as fits
+// into the buffer.
 func (t *Reader) fill(n uint64) bool {
 	if t.left < n {
 		copy(t.buf[:], t.buf[t.pos:t.pos+t.left])
@@ -116,8 +116,8 @@ func (t *Reader) fill(n uint64) bool {
 	return t.left >= n
 }
 
-// at returns the byte i behind those that were read. Behind the buffer there is
-// a variable that is 1, and then nothing but zeros.
+// at returns byte i after the current position. The buffer is followed by a
+// variable that is 1, and then by zeros.
 func (t *Reader) at(i uint64) byte {
 	switch i += t.pos; {
 	case i < bufferSize:
@@ -175,9 +175,9 @@ func (t *Reader) swap(v uint64) uint64 {
 	return binary.BigEndian.Uint64(b[:]) >> (64 - 8*t.build.words)
 }
 
-// number reads a number. As is, it is put together in 32 bits, with the shifts
-// of the processor, which look at 5 bits of the distance, and then extended
-// with its sign.
+// number reads a number. The builds AsIs decode it in 32 bits, with the
+// processor's shifts, which use only 5 bits of the distance, and then extend
+// its sign.
 func (t *Reader) number(to *uint64) error {
 	if !t.fill(t.build.ahead) && t.left < needed {
 		return ReadError
@@ -201,7 +201,7 @@ func (t *Reader) number(to *uint64) error {
 	return nil
 }
 
-// name reads a name. An id that was not defined is none.
+// name reads a name. An undefined id is no name.
 func (t *Reader) name(table *[wire.MaxID + 1]wire.Name, to *wire.Name) error {
 	if !t.fill(1) {
 		return ReadError

@@ -56,8 +56,8 @@ func TestEnds(t *testing.T) {
 		{"no magic", []byte("MTRD\x01\x00\x00\x00"), original.AsIs64, 0, original.InvalidFormat},
 		{"header cut", header(wire.Version)[:19], original.AsIs64, 0, original.ReadError},
 		{"no events", file("MTRC"), original.AsIs64, 0, io.EOF},
-		{"bytes behind", file(heap, "MTRCxyz"), original.AsIs64, 1, io.EOF},
-		{"another stream behind", file(heap, "MTRC", string(file(heap, "MTRC"))), original.Fixed64, 1, io.EOF},
+		{"bytes after the end", file(heap, "MTRCxyz"), original.AsIs64, 1, io.EOF},
+		{"another stream after the end", file(heap, "MTRC", string(file(heap, "MTRC"))), original.Fixed64, 1, io.EOF},
 		{"no trailer, 4 bytes left for a number", file(heap, "H\x01\x02"), original.AsIs64, 0, original.ReadError},
 		{"no trailer at all", file(heap, heap, "H\x01\x82\x83\x84\x85\x06"), original.AsIs64, 3, original.ReadError},
 		{"another trailer", file(heap, "MTRX"), original.AsIs64, 1, original.InvalidFormat},
@@ -144,8 +144,8 @@ func (o *oneByOne) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever the input, reading ends with one of the errors that are told of, and
-// events do not come from nothing.
+// For any input, reading ends with a documented error, and there are no more
+// events than the input can contain.
 func FuzzReader(f *testing.F) {
 	f.Add(file("A\x01\x02\x03\x05\x81abc\x00\x81file\x00\x07R\x01\x05\x09\x00\x01\x01\x00F\x01\x00\x00\x00\x00MTRC"))
 	f.Add(file(strings.Repeat("H\x01\x02", 2720), "A\x01\xd0\x80\x80\x80\xd0\xaa\x15 \x09\x00\x00\x00MTRC"))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay PROGRAM none|first|all: makes the calls of malloc and its kin that a
- * trace holds, thread by thread, and prints what that took. What PROGRAM is made
- * of says the comment of Go package internal/replay, which writes it.
+ * replay PROGRAM none|first|all: makes a trace's calls of malloc and related
+ * functions, thread by thread, and prints the time and memory that they took.
+ * Go package internal/replay writes PROGRAM and describes its format.
  *
- * From the start to the end of the replay nothing but these calls reaches malloc,
- * and all other memory is in place before. The results are lines "NAME NUMBER"
- * and at last "malloc PATH", the file whose malloc it was.
+ * During the replay only these calls reach malloc; all other memory is allocated
+ * before. The results are lines "NAME NUMBER" and finally "malloc PATH", the file
+ * whose malloc was used.
  */
 #define _GNU_SOURCE
 #include "program.h"
@@ -20,7 +20,7 @@ enum { PAGE = 4096, SPINS = 200 };
 static enum touch touch;
 static _Atomic uint32_t ready, go, done;
 
-/* publish tells that the lane has done its first n words. */
+/* publish announces that the lane has done its first n words. */
 static void publish(struct lane *l, uint32_t n)
 {
 	atomic_store(&l->progress, n);
@@ -32,9 +32,9 @@ static void publish(struct lane *l, uint32_t n)
 }
 
 /*
- * wait_for waits until another lane has done its first n words: a moment awake,
- * then asleep. The wish is told before progress is looked at, and progress is
- * told before the wishes are looked at: one of the two sees the other.
+ * wait_for waits until another lane has done its first n words: first it spins,
+ * then it sleeps. It sets wanted before it reads progress, and publish sets
+ * progress before it reads wanted, so at least one of them sees the other's value.
  */
 static void wait_for(struct lane *l, uint32_t n)
 {
@@ -58,7 +58,7 @@ static void wait_for(struct lane *l, uint32_t n)
 	}
 }
 
-/* use writes to the bytes [from, size) of a block, or to one of each page. */
+/* use writes to the bytes [from, size) of a block, or to one byte of each page. */
 static inline void use(void *block, size_t from, size_t size)
 {
 	volatile char *p = (volatile char *)block + from, *end = (volatile char *)block + size;
@@ -74,7 +74,7 @@ static inline void use(void *block, size_t from, size_t size)
 	}
 }
 
-/* look_at_live sums up what is live in all lanes. */
+/* look_at_live adds up the live bytes of all lanes. */
 static inline void look_at_live(struct lane *l)
 {
 	int64_t sum = 0;
@@ -86,10 +86,10 @@ static inline void look_at_live(struct lane *l)
 		l->most = sum;
 }
 
-/* run does the words of a lane. */
+/* run executes the words of a lane. */
 static void run(struct lane *l)
 {
-	/* A lane that is alone looks each time. */
+	/* A single lane samples the live bytes after each call. */
 	const uint64_t pause = lane_count == 1 ? 1 : lane_count < 32 ? 256 : 8 * lane_count;
 	const uint64_t *p = l->words;
 	uint64_t turn = pause;
@@ -176,7 +176,7 @@ static void *start(void *arg)
 	await(&go, 1);
 	run(arg);
 	count_to(&done, (uint32_t)lane_count);
-	/* Threads do not end: that would free memory of theirs. */
+	/* Threads do not end: that would free their memory. */
 	await(&go, 0);
 	return NULL;
 }
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	read_program(argv[1], used);
 	for (i = FREE; i < CODES; i++)
 		if (used[i] && strcmp(origin(names[i]), origin("malloc")) != 0)
-			die("%s is of %s, but malloc is of %s", names[i], origin(names[i]),
+			die("%s is from %s, but malloc is from %s", names[i], origin(names[i]),
 			    origin("malloc"));
 	for (i = 1; i < lane_count; i++) {
 		pthread_t thread;
@@ -224,9 +224,9 @@ int main(int argc, char **argv)
 		most = lanes[i].most > most ? lanes[i].most : most;
 		failed += lanes[i].failed;
 	}
-	say("wall_ns %llu\ncpu_ns %llu\nfaults %llu\nfailed %llu\nlive %lld\n", wall, cpu, faults,
-	    failed, most);
-	say("rss_before %llu\npeak_before %llu\nrss_after %llu\npeak %llu\nmalloc %s\n", base,
-	    before, status("VmRSS:"), status("VmHWM:"), origin("malloc"));
+	report("wall_ns %llu\ncpu_ns %llu\nfaults %llu\nfailed %llu\nlive %lld\n", wall, cpu,
+	       faults, failed, most);
+	report("rss_before %llu\npeak_before %llu\nrss_after %llu\npeak %llu\nmalloc %s\n", base,
+	       before, status("VmRSS:"), status("VmHWM:"), origin("malloc"));
 	_exit(0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a replay needs of the system, without malloc: memory, sleeping and waking,
- * clocks, what the kernel counts, and where a function comes from.
+ * System functions for a replay that do not use malloc: memory, sleeping and waking,
+ * clocks, the kernel's counters, and the file of a function.
  */
 #ifndef SYSTEM_H
 #define SYSTEM_H
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* print writes a text of up to 8 KiB, which does not need malloc. */
+/* print writes a text of up to 8 KiB without malloc. */
 static __attribute__((format(printf, 2, 0))) void print(int fd, const char *format, va_list args)
 {
 	char text[8192];
@@ -32,7 +32,7 @@ static __attribute__((format(printf, 2, 0))) void print(int fd, const char *form
 	(void)!write(fd, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void report(const char *format, ...)
 {
 	va_list args;
 
@@ -52,7 +52,7 @@ static __attribute__((format(printf, 1, 2), noreturn)) void die(const char *form
 	_exit(1);
 }
 
-/* map returns zeroed memory for count things, in place already. */
+/* map returns zeroed and populated memory for count items. */
 static void *map(uint64_t count, size_t size)
 {
 	void *p = MAP_FAILED;
@@ -65,7 +65,7 @@ static void *map(uint64_t count, size_t size)
 	return p;
 }
 
-/* load returns the numbers that a file holds, and how many they are. */
+/* load returns the numbers in a file, and their count. */
 static uint64_t *load(const char *path, uint64_t *count)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -83,7 +83,7 @@ static uint64_t *load(const char *path, uint64_t *count)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			die("reading %s: %s", path, n ? strerror(errno) : "it became shorter");
+			die("reading %s: %s", path, n ? strerror(errno) : "the file was truncated");
 		size += (size_t)n;
 	}
 	close(fd);
@@ -97,7 +97,7 @@ static inline void futex(_Atomic uint32_t *word, int operation, uint32_t value)
 	syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-/* await sleeps until *word is value. */
+/* await sleeps until *word equals value. */
 static void await(_Atomic uint32_t *word, uint32_t value)
 {
 	uint32_t now;
@@ -106,7 +106,7 @@ static void await(_Atomic uint32_t *word, uint32_t value)
 		futex(word, FUTEX_WAIT, now);
 }
 
-/* count_to adds one to *word, for those that wait until it is value. */
+/* count_to adds one to *word and wakes the sleepers when it reaches value. */
 static void count_to(_Atomic uint32_t *word, uint32_t value)
 {
 	if (atomic_fetch_add(word, 1) + 1 == value)
@@ -129,7 +129,7 @@ static uint64_t minor_faults(void)
 	return (uint64_t)u.ru_minflt;
 }
 
-/* status returns a field of /proc/self/status, "VmRSS:" or the like, in bytes. */
+/* status returns a field of /proc/self/status such as "VmRSS:", in bytes. */
 static unsigned long long status(const char *field)
 {
 	char text[8192], *at;
@@ -148,7 +148,7 @@ static unsigned long long status(const char *field)
 	return kib * 1024;
 }
 
-/* reset_peak makes VmHWM what VmRSS is, on kernels that know how. */
+/* reset_peak sets VmHWM to VmRSS, if the kernel supports that. */
 static void reset_peak(void)
 {
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

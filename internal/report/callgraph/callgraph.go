@@ -1,5 +1,5 @@
-// Package callgraph writes a calltree.Tree as a graph in the language of
-// Graphviz's dot, in the form of sp-rtrace's rtrace-calltree.
+// Package callgraph writes a calltree.Tree as a graph in Graphviz's dot
+// language, in the form of sp-rtrace's rtrace-calltree.
 package callgraph
 
 import (
@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/internal/analysis/calltree"
 )
 
-// Type says what a graph is about.
+// Type selects the contents of a graph.
 type Type int
 
 // The types of graphs.
@@ -25,7 +25,7 @@ const (
 
 var typeNames = [...]string{"graph", "count", "topmost"}
 
-// String returns the name of a type, as ParseType takes it.
+// String returns the name of a type, as ParseType accepts it.
 func (t Type) String() string { return typeNames[t] }
 
 // ParseType returns the type with the given name.
@@ -40,26 +40,27 @@ func Types() []string { return slices.Clone(typeNames[:]) }
 // Options of a graph.
 type Options struct {
 	Type Type
-	// BottomUp draws arrows from the called to the callers.
+	// BottomUp draws arrows from callees to callers.
 	BottomUp bool
-	// Limit is the least share of the whole, in percent, of a node that is
-	// drawn. It is not for Topmost.
+	// Limit is the smallest share of the whole, in percent, of a node that is
+	// drawn. Topmost ignores it.
 	Limit float64
-	// EdgeLimit is the same of an arrow.
+	// EdgeLimit is the smallest share of an arrow that is drawn, in percent.
 	EdgeLimit float64
-	// HideBelow leaves out the nodes that stand for those below the limit.
+	// HideBelow leaves out the nodes that stand for all nodes below the limit.
 	HideBelow bool
-	// Depth is how many traces Topmost draws.
+	// Depth is the number of traces that Topmost draws.
 	Depth int
-	// EmphLimit is the share in percent from which a node is emphasized, and
-	// OwnLimit how many times as much as through its children must be
-	// allocated through one to emphasize it another way.
+	// EmphLimit is the share in percent from which a node is emphasized.
+	// OwnLimit is the ratio of a node's amount to that of its children from
+	// which it is emphasized in another way.
 	EmphLimit, OwnLimit float64
-	// Cluster names libraries and source files whose nodes are drawn together.
+	// Cluster lists libraries and source files whose nodes are drawn together.
 	Cluster []string
-	// Parameters keeps those of C++ functions.
+	// Parameters keeps the parameters of C++ functions.
 	Parameters bool
-	// About is a line on the trace, under the title. It may be empty.
+	// About is a line about the trace, printed under the title. It may be
+	// empty.
 	About string
 }
 
@@ -77,8 +78,7 @@ func Write(w io.Writer, t *calltree.Tree, o *Options) error {
 	return out.Flush()
 }
 
-// head is everything before the nodes. The sizes are those of a page of A4, in
-// inches.
+// head is the text before the nodes. Sizes are those of an A4 page, in inches.
 const head = `
 # Convert this to PostScript with:
 #   dot -Tps -o alloc-graph.ps <this file>
@@ -109,17 +109,17 @@ label="%s";
 
 `
 
-// graph is a graph in the making.
+// graph is a graph in progress.
 type graph struct {
 	*Options
 	w     *bufio.Writer
 	tree  *calltree.Tree
 	shown []bool // nodes by Index
-	below int    // nodes for those below the limit
+	below int    // number of nodes written for those below the limit
 	edges []string
 }
 
-// title is the label of the graph.
+// title returns the label of the graph.
 func (g *graph) title() string {
 	var s string
 	switch g.Type {
@@ -136,7 +136,7 @@ func (g *graph) title() string {
 	return s
 }
 
-// choose finds the nodes that are drawn, and lists the traces of Topmost.
+// choose selects the nodes to draw, and lists the traces of Topmost.
 func (g *graph) choose() {
 	g.shown = make([]bool, len(g.tree.Nodes))
 	if g.Type != Topmost {
@@ -155,7 +155,7 @@ func (g *graph) choose() {
 	}
 }
 
-// share is what counts of a sum for this type, in percent.
+// share returns the relevant share of a sum for this type, in percent.
 func (g *graph) share(s calltree.Sum) float64 {
 	bytes, calls := g.tree.Shares(s)
 	if g.Type == Count {
@@ -168,7 +168,7 @@ func (g *graph) share(s calltree.Sum) float64 {
 func (g *graph) clusters() {
 	var (
 		order []string
-		nodes = make(map[string][]*calltree.Node) // "" is that of no cluster
+		nodes = make(map[string][]*calltree.Node) // "" for nodes outside of clusters
 	)
 	for _, n := range g.tree.Nodes {
 		if !g.shown[n.Index] {
@@ -184,7 +184,7 @@ func (g *graph) clusters() {
 		nodes[name] = append(nodes[name], n)
 	}
 	for _, name := range order {
-		// Without a label of its own it would have that of the graph.
+		// Without its own label it would inherit that of the graph.
 		fmt.Fprintf(g.w, "subgraph \"cluster-%[1]s\" {\nlabel=\"%[1]s\";\n", escape(name))
 		for _, n := range nodes[name] {
 			g.node(n)
@@ -196,8 +196,8 @@ func (g *graph) clusters() {
 	}
 }
 
-// node writes a node, and one for those below the limit that its arrows would
-// lead to. The arrows are written later.
+// node writes a node, and if needed another one for its neighbours below the
+// limit. It collects the arrows in g.edges.
 func (g *graph) node(n *calltree.Node) {
 	style := ""
 	if g.share(n.Sum) >= g.EmphLimit {
@@ -253,7 +253,7 @@ func (g *graph) node(n *calltree.Node) {
 	g.below++
 }
 
-// name is what a node is labelled with, on one line or two.
+// name returns the label of a node, of one line or two.
 func (g *graph) name(n *calltree.Node) string {
 	if n.Function == "" {
 		return n.Name
@@ -268,7 +268,8 @@ func (g *graph) name(n *calltree.Node) string {
 	return name
 }
 
-// amount is the label of a sum. Shares are rounded down, as the original does.
+// amount returns the label of a sum. Shares are rounded down, as in the
+// original.
 func (g *graph) amount(s calltree.Sum, percent float64) string {
 	if g.Type == Count {
 		return fmt.Sprintf("%d%% (%d)", int(percent), s.Calls)
@@ -279,5 +280,5 @@ func (g *graph) amount(s calltree.Sum, percent float64) string {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// escape makes a text the inside of a quoted string.
+// escape escapes a text for use in a quoted string.
 func escape(s string) string { return escapes.Replace(s) }

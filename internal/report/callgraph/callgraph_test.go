@@ -16,7 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// tree is of allocations that are written as "SIZE@ADDRESS frame|frame".
+// tree returns the tree of allocations that are written as "SIZE@ADDRESS
+// frame|frame".
 func tree(o calltree.Options, lines ...string) *calltree.Tree {
 	b := calltree.NewBuilder(o)
 	for _, line := range lines {
@@ -36,7 +37,7 @@ func tree(o calltree.Options, lines ...string) *calltree.Tree {
 
 var options = callgraph.Options{Limit: 10, EmphLimit: 60, OwnLimit: 1.2, Depth: 1}
 
-// write writes a graph, checks that it is one, and returns its nodes and arrows.
+// write writes a graph, checks its syntax, and returns its nodes and arrows.
 func write(t *testing.T, tr *calltree.Tree, o *callgraph.Options) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -148,7 +149,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// Names may hold what means something to dot; parameters are left out.
+// Names may contain characters that have a meaning in dot; parameters are left
+// out.
 func TestNames(t *testing.T) {
 	tr := tree(calltree.Options{}, `1@1 operator"" _x\(char const*) from /q"\|a::f(std::vector<int>&, void (*)(int)) const at b\n".c:3|plain|from /lib/[x];->{`)
 	o := options
@@ -177,7 +179,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Graphviz itself takes what the tests above write.
+// Graphviz itself accepts the graphs that the tests above write.
 func TestGraphviz(t *testing.T) {
 	dot := testutil.Installed(t, "dot")
 	for _, lines := range [][]string{nil, demo, {`1@1 operator"" _x\(char const*) from /q"\|a::f() at b\n".c:3`}} {
@@ -208,7 +210,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// FuzzWrite: whatever names hold, the output is a graph.
+// FuzzWrite checks that the output is a valid graph for any names.
 func FuzzWrite(f *testing.F) {
 	f.Add("main() from /bin/x", `a"\`, "about\n")
 	f.Fuzz(func(t *testing.T, one, two, about string) {

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// checkDot parses a directed graph in the language of dot, as its grammar
-// (https://graphviz.org/doc/info/lang.html) has it, without ports and HTML. It
-// returns the labels of nodes and the number of arrows.
+// checkDot parses a directed graph according to the grammar of dot
+// (https://graphviz.org/doc/info/lang.html), without ports and HTML. It returns
+// the labels of nodes and the number of arrows.
 func checkDot(text string) (labels map[string]string, arrows int, err error) {
 	p := &dotParser{labels: make(map[string]string)}
 	if p.tokens, err = dotTokens(text); err != nil {
@@ -23,12 +23,12 @@ func checkDot(text string) (labels map[string]string, arrows int, err error) {
 	p.id()
 	p.block()
 	if p.at != len(p.tokens) {
-		panic("text behind the graph")
+		panic("text after the graph")
 	}
 	return p.labels, p.arrows, nil
 }
 
-// dotToken is a word, a string without its quotes, or a sign.
+// dotToken is a word, a string without its quotes, or an operator.
 type dotToken struct {
 	text   string
 	quoted bool
@@ -61,7 +61,7 @@ func dotTokens(text string) ([]dotToken, error) {
 					i++
 				}
 				if i < len(text) && text[i] == '\n' {
-					return nil, fmt.Errorf("line %d: a string goes on", line)
+					return nil, fmt.Errorf("line %d: a string contains a line break", line)
 				}
 			}
 			if i >= len(text) {

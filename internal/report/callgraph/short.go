@@ -2,9 +2,9 @@ package callgraph
 
 import "strings"
 
-// short is the name of a function with () in place of its parameters. Names whose
-// last parentheses hold something else, as "(anonymous namespace)" does, stay
-// as they are.
+// short returns the name of a function with () instead of its parameters. It
+// does not change names whose last parentheses contain something else, such as
+// "(anonymous namespace)".
 func short(function string) string {
 	end := strings.LastIndexByte(function, ')')
 	if end < 0 || !qualifiers(function[end+1:]) {
@@ -27,7 +27,7 @@ func short(function string) string {
 	return function
 }
 
-// qualifiers says whether a text is what may follow the parameters of a function.
+// qualifiers reports whether a text may follow the parameters of a function.
 func qualifiers(s string) bool {
 	for word := range strings.FieldsSeq(s) {
 		switch word {

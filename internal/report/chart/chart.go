@@ -1,5 +1,5 @@
-// Package chart draws numbers over an axis into an SVG picture. It knows nothing
-// of where they come from.
+// Package chart draws numbers along an axis into an SVG picture. It knows
+// nothing about their meaning.
 package chart
 
 import (
@@ -9,16 +9,17 @@ import (
 	"rtrace-bpf/internal/report/svg"
 )
 
-// Axis goes from 0 to Max.
+// Axis is an axis from 0 to Max.
 type Axis struct {
 	Max   uint64
 	Ticks []uint64
-	Text  func(uint64) string // of a tick
-	// Scale says where on the axis a value is, from 0 to 1; nil is in proportion.
+	Text  func(uint64) string // label of a tick
+	// Scale returns the position of a value on the axis, from 0 to 1; nil means
+	// a linear axis.
 	Scale func(uint64) float64
 }
 
-// at is where on the axis a value is. None is beyond its end.
+// at returns the position of a value on the axis, from 0 to 1.
 func (a *Axis) at(v uint64) float64 {
 	if a.Scale != nil {
 		return min(max(a.Scale(v), 0), 1)
@@ -27,22 +28,22 @@ func (a *Axis) at(v uint64) float64 {
 }
 
 // Panel is a rectangle of a picture, in pixels from its upper left corner, with
-// an axis below and one at the left.
+// a horizontal axis below it and a vertical one on the left.
 type Panel struct {
 	X, Y, W, H float64
 	Along, Up  Axis
 	Title      string
 }
 
-// Margins of a panel for the texts of its axes.
+// Margins of a panel for the labels of its axes, in pixels.
 const (
 	Left   = 86
 	Bottom = 22
 	Top    = 24
 )
 
-// Frame draws the axes with their lines and texts, and the title. Curves are
-// drawn over it.
+// Frame draws the axes with their lines and labels, and the title. Call it
+// before drawing curves.
 func (c *Panel) Frame(p *svg.Picture) {
 	p.Text("head text", c.X, c.Y-9, c.Title)
 	for _, v := range c.Up.Ticks {
@@ -63,15 +64,15 @@ func (c *Panel) Frame(p *svg.Picture) {
 	p.Path("thin crisp stroke-line", svg.Points(crisp(c.X), c.Y, crisp(c.X), crisp(c.Y+c.H), c.X+c.W, crisp(c.Y+c.H)))
 }
 
-// crisp is the middle of a pixel.
+// crisp returns the middle of a pixel.
 func crisp(v float64) float64 { return float64(int(v)) + 0.5 }
 
 func (c *Panel) x(v uint64) float64 { return c.X + c.W*float64(v)/float64(max(1, c.Along.Max)) }
 
 func (c *Panel) y(v uint64) float64 { return c.Y + c.H - c.H*c.Up.at(v) }
 
-// Steps draws values as a line with steps: value i from edge i to edge i+1. There
-// is one edge more than values.
+// Steps draws values as a step line: value i from edge i to edge i+1. There
+// must be one more edge than values.
 func (c *Panel) Steps(p *svg.Picture, class string, edges, values []uint64) {
 	if len(values) == 0 {
 		return
@@ -87,7 +88,7 @@ func (c *Panel) steps(edges, values []uint64) []float64 {
 	return xy
 }
 
-// Band fills the room between two lines with steps.
+// Band fills the area between two step lines.
 func (c *Panel) Band(p *svg.Picture, class string, edges, low, high []uint64) {
 	if len(high) == 0 {
 		return
@@ -100,12 +101,12 @@ func (c *Panel) Band(p *svg.Picture, class string, edges, low, high []uint64) {
 	p.Path(class, svg.Points(xy...)+"z")
 }
 
-// Area fills the room below a line with steps.
+// Area fills the area below a step line.
 func (c *Panel) Area(p *svg.Picture, class string, edges, values []uint64) {
 	c.Band(p, class, edges, make([]uint64, len(values)), values)
 }
 
-// Mark draws a dot with a text above it, beside it where there is no room.
+// Mark draws a dot with a text above it, shifted sideways to stay in the panel.
 func (c *Panel) Mark(p *svg.Picture, class string, along, up uint64, text string) {
 	x, y := c.x(along), c.y(up)
 	p.Path(class, "M"+join(x-3, y)+"a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z")
@@ -118,7 +119,8 @@ func join(x, y float64) string {
 	return strings.Join([]string{strconv.FormatFloat(x, 'f', 1, 64), strconv.FormatFloat(y, 'f', 1, 64)}, " ")
 }
 
-// Legend writes texts, each behind a box of its class, to the right of x.
+// Legend writes pairs of a class and a text, each text after a box of its
+// class, to the right of x.
 func Legend(p *svg.Picture, x, y float64, items ...[2]string) {
 	for _, item := range items {
 		p.Rect(item[0], x, y-9, 12, 10)

@@ -45,7 +45,7 @@ func TestPanel(t *testing.T) {
 	}
 }
 
-// Lines, bars, and an axis that is not in proportion.
+// Lines, bars, and an axis that is not linear.
 func TestLines(t *testing.T) {
 	p := svg.New(nil)
 	c := chart.Panel{
@@ -76,7 +76,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Whatever the numbers are, the drawing stays in its panel and is well-formed.
+// For any numbers, the drawing stays in its panel and is well-formed.
 func TestExtremes(t *testing.T) {
 	for _, most := range []uint64{0, 1, math.MaxUint64} {
 		p := svg.New(nil)

@@ -14,13 +14,13 @@ func (c *Panel) Line(p *svg.Picture, class string, along, up []uint64) {
 	p.Path("curve "+class, svg.Points(xy...))
 }
 
-// Span is a stretch of the axis below at a value.
+// Span is a range of the horizontal axis at a value.
 type Span struct {
-	From, To uint64 // along
+	From, To uint64 // on the horizontal axis
 	Up       uint64
 }
 
-// Spans draws level lines, at least two pixels long.
+// Spans draws horizontal lines, each at least two pixels long.
 func (c *Panel) Spans(p *svg.Picture, class string, spans []Span) {
 	if len(spans) == 0 {
 		return
@@ -36,29 +36,30 @@ func (c *Panel) Spans(p *svg.Picture, class string, spans []Span) {
 	p.Path("curve "+class, string(path))
 }
 
-// Level draws a line over the whole width at a value.
+// Level draws a horizontal line across the panel at a value.
 func (c *Panel) Level(p *svg.Picture, class string, up uint64) {
 	y := c.y(up)
 	p.Line("thin "+class, c.X, y, c.X+c.W, y)
 }
 
-// Upright draws a line over the whole height.
+// Upright draws a vertical line across the panel.
 func (c *Panel) Upright(p *svg.Picture, class string, along uint64) {
 	x := crisp(c.x(along))
 	p.Line("thin "+class, x, c.Y, x, c.Y+c.H)
 }
 
-// Row is the row of pixels, from the upper end, that a value is in.
+// Row returns the row of pixels, from the top of the panel, that contains a
+// value.
 func (c *Panel) Row(up uint64) int { return int(c.y(up) - c.Y) }
 
-// Bar is a bar of a category: parts above each other, from below.
+// Bar is the bar of a category. Its parts are stacked from the bottom.
 type Bar struct {
 	Text  string
 	Parts []uint64
 }
 
 // Bars draws bars side by side, each part in its class, with their texts turned
-// below. Along is not used.
+// below them. Along is not used.
 func (c *Panel) Bars(p *svg.Picture, classes []string, bars []Bar) {
 	width := min(c.W/float64(max(1, len(bars))), 90)
 	for i, bar := range bars {

@@ -12,32 +12,32 @@ import (
 	"rtrace-bpf/internal/analysis/usage"
 )
 
-// Limits of a page. With them it stays below 5 MB: what is smaller is summed up
-// as "(other)".
+// Limits of a page, which keep it below 5 MB. Smaller items are summed up as
+// "(other)".
 const (
 	maxNodes   = 60_000    // of all trees
 	maxStacks  = 10_000    // of all resources
 	maxText    = 1_500_000 // bytes of names as JSON
 	maxName    = 400       // bytes of a name
-	maxRows    = 400       // of a table of functions, modules, threads …
-	allRows    = 8000      // of all tables, about
-	leastRows  = 10        // of a table, whatever there is of others
+	maxRows    = 400       // rows of a table of functions, modules, threads …
+	allRows    = 8000      // rows of all tables, roughly
+	leastRows  = 10        // rows that every table may have
 	maxMarks   = 200
-	maxSpans   = 2000                 // of contexts, where they were entered
+	maxSpans   = 2000                 // times that contexts were entered
 	maxCurves  = 16                   // resources that are shown
-	bothCurves = 4                    // of them with curves over both axes
-	tableText  = maxText / 5          // kept for the names of tables
-	frameText  = 3*6*(maxName+8) + 32 // what a frame takes at most, if all is to be escaped
-	usesOf     = 10                   // numbers of a Use
+	bothCurves = 4                    // resources with curves over both axes
+	tableText  = maxText / 5          // reserved for the names of tables
+	frameText  = 3*6*(maxName+8) + 32 // largest size of a frame's texts, if every byte is escaped
+	usesOf     = 10                   // numbers in a Use
 	otherFrame = -1
 )
 
-// page is what the script of a page finds. Times are nanoseconds since the
+// page is the data for the script of a page. Times are in nanoseconds since the
 // first call.
 type page struct {
 	Events    uint64     `json:"events"`
-	Duration  int64      `json:"duration"` // 0: no times
-	Step      int64      `json:"step"`     // of the clock
+	Duration  int64      `json:"duration"` // 0 without times
+	Step      int64      `json:"step"`     // resolution of the clock
 	Texts     []string   `json:"texts"`
 	Frames    frameData  `json:"frames"`
 	Nodes     nodeData   `json:"nodes"`
@@ -45,26 +45,26 @@ type page struct {
 	Marks     []mark     `json:"marks"`
 }
 
-// frameData are the columns of frames, but for Inlined; texts by their numbers, 0
-// is none.
+// frameData holds frames as columns. Texts are numbers of page.Texts; 0 is
+// none.
 type frameData struct {
 	Function []int    `json:"function"`
 	File     []int    `json:"file"`
 	Line     []uint64 `json:"line"`
 	Module   []int    `json:"module"`
 	Address  []int    `json:"address"`
-	Inlined  []int    `json:"inlined"` // numbers of the frames that are
+	Inlined  []int    `json:"inlined"` // numbers of the inlined frames
 }
 
-// nodeData are the columns of the steps of stacks: node 0 is the root, the
-// outermost frames are its children. A frame of -1 stands for others.
+// nodeData holds the nodes of the tree of stacks as columns. Node 0 is the
+// root; its children are the outermost frames. Frame -1 stands for others.
 type nodeData struct {
 	Parent []int `json:"parent"`
 	Frame  []int `json:"frame"`
 }
 
-// uses are the numbers of a Use: blocks and bytes that are live, at the peak,
-// allocated, temporary, unknown.
+// uses holds the numbers of a Use: the blocks and bytes that are live, live at
+// the peak, allocated, temporary and unknown.
 type uses [usesOf]uint64
 
 func usesOfUse(u *digest.Use) uses {
@@ -81,7 +81,7 @@ func (u *uses) add(v *uses) {
 	}
 }
 
-// share is the largest part of a whole that u is of any of its numbers.
+// share returns the largest share that any number of u has in the whole.
 func (u *uses) share(whole *uses) float64 {
 	most := 0.0
 	for i := range u {
@@ -96,7 +96,7 @@ type resource struct {
 	Type      string `json:"type"`
 	Desc      string `json:"desc"`
 	Bytes     bool   `json:"bytes"`    // sizes are bytes
-	Sized     bool   `json:"sized"`    // sizes say something
+	Sized     bool   `json:"sized"`    // sizes are meaningful
 	HasFrees  bool   `json:"hasFrees"` // or reallocs
 	HasStacks bool   `json:"hasStacks"`
 	usage.Calls
@@ -118,27 +118,27 @@ type resource struct {
 	APIs       [][]any    `json:"apis"` // name by its number, operation, calls, bytes
 }
 
-// stacks are the columns of stacks. Left is how many are summed up in the last
-// ones, from First on.
+// stacks holds the stacks of a resource as columns. The stacks from First on
+// are sums of Left smaller ones.
 type stacks struct {
 	Node  []int    `json:"node"`
 	Uses  []uses   `json:"uses"`
-	Event []uint64 `json:"event"` // of the oldest live block
+	Event []uint64 `json:"event"` // event of the oldest live block
 	Time  []int64  `json:"time"`
 	First int      `json:"first"`
 	Left  int      `json:"left"`
 }
 
-// group is a table: its rows are a name, a module or other remark, both by their
-// numbers among the texts, and the uses, of functions and modules also the total
-// ones.
+// group is a table. A row is a name, a module or remark (both numbers of
+// page.Texts), and the uses; rows of functions and modules also have the uses
+// with callees.
 type group struct {
 	Rows [][]any `json:"rows"`
 	Left int     `json:"left"` // rows that are summed up in Rest
 	Rest uses    `json:"rest"`
 }
 
-// curve is the points of a digest.Curve as columns.
+// curve holds the points of a digest.Curve as columns.
 type curve struct {
 	Width  uint64   `json:"width"`
 	Least  []uint64 `json:"least"`
@@ -182,16 +182,16 @@ func binData(bins []digest.Bin) [][]uint64 {
 	return out
 }
 
-// builder makes the data of a page.
+// builder builds the data of a page.
 type builder struct {
 	page
 	result   *digest.Result
 	texts    map[string]int
-	left     int            // bytes of names
-	frames   []int          // 1 + the number in the page, by that of the result
-	children map[uint64]int // by parent and frame
-	stacks   int            // still to be had
-	rows     int            // of tables, still to be had
+	left     int            // bytes left for names
+	frames   []int          // 1 + the number in the page, by the number in the result
+	children map[uint64]int // nodes by parent and frame
+	stacks   int            // number left
+	rows     int            // rows left for tables
 }
 
 func build(r *digest.Result) *page {
@@ -222,7 +222,7 @@ func build(r *digest.Result) *page {
 	return &b.page
 }
 
-// shorten cuts a name that is too long.
+// shorten truncates a name that is too long.
 func shorten(s string) string {
 	if len(s) <= maxName {
 		return s
@@ -234,7 +234,7 @@ func shorten(s string) string {
 	return s[:n] + "…"
 }
 
-// text returns the number of a text, and 0 if there is no room for it.
+// text returns the number of a text, or 0 if there is no room for it.
 func (b *builder) text(s string) int {
 	s = shorten(s)
 	if n, ok := b.texts[s]; ok {
@@ -250,7 +250,8 @@ func (b *builder) text(s string) int {
 	return len(b.Texts) - 1
 }
 
-// frame returns the number of a frame in the page; none if there is no room.
+// frame returns the number of a frame in the page, and false if there is no
+// room for it.
 func (b *builder) frame(n uint32) (int, bool) {
 	if b.frames[n] > 0 {
 		return b.frames[n] - 1, true
@@ -275,16 +276,17 @@ func (b *builder) frame(n uint32) (int, bool) {
 	return b.frames[n] - 1, true
 }
 
-// childKey is a step from a node to a frame.
+// childKey identifies the child of a node by its frame.
 func childKey(parent, frame int) uint64 { return uint64(parent)<<32 | uint64(uint32(frame)) }
 
-// child returns the node behind another; 0 if there are no more to be had.
+// child returns the child of a node with a frame, creating it if needed; 0 if
+// there is no room.
 func (b *builder) child(parent, frame int) int {
 	key := childKey(parent, frame)
 	if n, ok := b.children[key]; ok {
 		return n
 	}
-	// Others have room besides: one below each node at most.
+	// Nodes of others do not count: there is at most one below each node.
 	if len(b.Nodes.Parent) >= maxNodes && frame != otherFrame {
 		return 0
 	}
@@ -294,8 +296,8 @@ func (b *builder) child(parent, frame int) int {
 	return n
 }
 
-// path returns the node of a stack, or the last one that there was room for and
-// false.
+// path returns the node of a stack, creating nodes if needed. If there is no
+// room for all frames, it returns the last node that fits and false.
 func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
 	for _, n := range slices.Backward(frames) {
 		f, ok := b.frame(n)
@@ -314,7 +316,7 @@ func (b *builder) path(frames []uint32, limit int) (node int, whole bool) {
 	return node, true
 }
 
-// known is path without making nodes.
+// known is like path, but creates no nodes.
 func (b *builder) known(frames []uint32) (node int) {
 	for _, n := range slices.Backward(frames) {
 		f := b.frames[n]
@@ -327,7 +329,8 @@ func (b *builder) known(frames []uint32) (node int) {
 	return node
 }
 
-// places makes the stacks of a resource, of which remaining are to come with it.
+// places returns the stacks of a resource. remaining counts the resources still
+// to come, including this one.
 func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks {
 	s := stacks{Node: []int{}, Uses: []uses{}, Event: []uint64{}, Time: []int64{}}
 	all := make([]uses, len(of.Places))
@@ -338,7 +341,8 @@ func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks
 		score[i] = all[i].share(total)
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(score[y], score[x]) })
-	// Half of what is left, or its equal part, is for this resource.
+	// This resource gets half of the remaining room, or its equal share if that
+	// is more.
 	part := func(n int) int { return max(n/2, n/remaining) }
 	if remaining == 1 {
 		part = func(n int) int { return n }

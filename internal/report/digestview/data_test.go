@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// deep makes a result of n stacks of the given depth with names that are as long
-// as told and all to be escaped.
+// deep returns a result of n stacks of the given depth, with names of the given
+// length that must all be escaped.
 func deep(n, depth, name int) *digest.Result {
 	d := digest.New(digest.Options{})
 	r := &trace.Record{Kind: trace.KindCall}
@@ -24,7 +24,7 @@ func deep(n, depth, name int) *digest.Result {
 		for k := range depth {
 			at := i*depth + k
 			if k >= depth/2 {
-				at = k // the outer half is the same
+				at = k // the outer half is shared
 			}
 			c.Stack.Frames = append(c.Stack.Frames, uint64(at+1))
 			c.Stack.Names = append(c.Stack.Names, fmt.Sprintf("f%d%s", at, strings.Repeat("<", name)))
@@ -40,8 +40,8 @@ func deep(n, depth, name int) *digest.Result {
 	return d.Finish()
 }
 
-// Whatever there is, the page is small, and what it leaves out is in the sums of
-// others: all stacks together are the total.
+// The page is small for any input, and the parts left out are in the sums of
+// others: all stacks together add up to the total.
 func TestBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
@@ -94,7 +94,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// The largest stacks are those that stay.
+// The largest stacks stay.
 func TestLargestStay(t *testing.T) {
 	d := digest.New(digest.Options{})
 	r := &trace.Record{Kind: trace.KindCall}
@@ -117,7 +117,7 @@ func TestLargestStay(t *testing.T) {
 	if large != 6 || of.Stacks.First != maxStacks || of.Stacks.Left != 30_000-maxStacks {
 		t.Errorf("%d large ones, %d stacks, %d left out", large, of.Stacks.First, of.Stacks.Left)
 	}
-	// The others hang where they branch off.
+	// The others are attached where they branch off.
 	if n := len(of.Stacks.Node); n != maxStacks+1 {
 		t.Fatalf("%d stacks with others", n)
 	}
@@ -127,7 +127,7 @@ func TestLargestStay(t *testing.T) {
 	}
 }
 
-// Any number of a trace is one in the page.
+// Every number of a trace is a valid number in the page.
 func TestLargeNumbers(t *testing.T) {
 	d := digest.New(digest.Options{})
 	for i := range uint64(3) {
@@ -140,7 +140,7 @@ func TestLargeNumbers(t *testing.T) {
 		t.Errorf("%v in %s", err, text)
 	}
 	if !slices.ContainsFunc(notes(r, &Options{}), func(n note) bool { return n.warn && strings.Contains(n.text, "2^64") }) {
-		t.Error("no note of the overflow")
+		t.Error("no note about the overflow")
 	}
 }
 
@@ -170,25 +170,25 @@ func TestNotes(t *testing.T) {
 		{"all well", []*trace.Record{alloc, other, free}, Options{}, nil},
 		{"cut", []*trace.Record{alloc, other, free}, Options{Incomplete: "it is cut"}, []string{"could not be read to its end: it is cut"}},
 		{"no frees", []*trace.Record{alloc, other}, Options{}, []string{"has no frees"}},
-		{"no sizes", []*trace.Record{call(trace.OpAlloc, 1, 1, 5), call(trace.OpAlloc, 2, 1, 5), free}, Options{}, []string{"Sizes say nothing"}},
+		{"no sizes", []*trace.Record{call(trace.OpAlloc, 1, 1, 5), call(trace.OpAlloc, 2, 1, 5), free}, Options{}, []string{"Sizes are meaningless"}},
 		{"no times", []*trace.Record{with(func(r *trace.Record) { r.Time = 0 }), with(func(r *trace.Record) { r.Time, r.Call.Op = 0, trace.OpFree })}, Options{}, []string{"has no times"}},
-		{"no stacks", []*trace.Record{call(trace.OpAlloc, 1, 10), free, call(trace.OpAlloc, 2, 10)}, Options{}, []string{"has no stacks: where"}},
-		{"callers", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack, r.Call.Caller.Function = trace.Stack{}, "f" }), free}, Options{}, []string{"No stack is known of 1 allocation"}},
-		{"unmatched", []*trace.Record{alloc, other, free, free}, Options{}, []string{"1 free of blocks that were not seen allocated"}},
-		{"replaced", []*trace.Record{alloc, call(trace.OpAlloc, 1, 20, 5), call(trace.OpFree, 1, 0), other}, Options{}, []string{"1 allocation where a block was live"}},
-		{"truncated", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackTruncated }), free}, Options{}, []string{"limit of 1 frames: the outermost frames of 1 stack"}},
-		{"failed", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackFailed }), free}, Options{}, []string{"Not followed to the end: 1 stack"}},
-		{"threads", []*trace.Record{with(func(r *trace.Record) { r.TID = 0 }), with(func(r *trace.Record) { r.TID, r.Call.Op, r.Time = 0, trace.OpFree, 9e9 })}, Options{}, []string{"does not tell threads apart"}},
-		{"filtered", []*trace.Record{header(trace.Header{Filter: "leaks|resolve"}), alloc, other, free}, Options{}, []string{"was filtered: only blocks that were still live at its end"}},
+		{"no stacks", []*trace.Record{call(trace.OpAlloc, 1, 10), free, call(trace.OpAlloc, 2, 10)}, Options{}, []string{"has no stacks: it is unknown where"}},
+		{"callers", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack, r.Call.Caller.Function = trace.Stack{}, "f" }), free}, Options{}, []string{"1 allocation without a stack"}},
+		{"unmatched", []*trace.Record{alloc, other, free, free}, Options{}, []string{"1 free of blocks whose allocation is not in the trace"}},
+		{"replaced", []*trace.Record{alloc, call(trace.OpAlloc, 1, 20, 5), call(trace.OpFree, 1, 0), other}, Options{}, []string{"1 allocation at the address of a live block"}},
+		{"truncated", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackTruncated }), free}, Options{}, []string{"Truncated to 1 frames: the outermost frames of 1 stack"}},
+		{"failed", []*trace.Record{alloc, with(func(r *trace.Record) { r.Call.Stack.End = trace.StackFailed }), free}, Options{}, []string{"Incomplete: 1 stack"}},
+		{"threads", []*trace.Record{with(func(r *trace.Record) { r.TID = 0 }), with(func(r *trace.Record) { r.TID, r.Call.Op, r.Time = 0, trace.OpFree, 9e9 })}, Options{}, []string{"does not distinguish threads"}},
+		{"filtered", []*trace.Record{header(trace.Header{Filter: "leaks|resolve"}), alloc, other, free}, Options{}, []string{"was filtered: it contains only blocks that were still live at its end"}},
 		{"resolved", []*trace.Record{header(trace.Header{Filter: "resolve"}), alloc, other, free}, Options{}, nil},
-		{"two", []*trace.Record{header(trace.Header{}), alloc, other, free, header(trace.Header{})}, Options{}, []string{"holds 2 traces"}},
+		{"two", []*trace.Record{header(trace.Header{}), alloc, other, free, header(trace.Header{})}, Options{}, []string{"contains 2 traces"}},
 		{"exec", []*trace.Record{alloc, {Kind: trace.KindExec}, other, free}, Options{}, []string{"replaced by exec 1 time", "1 free of blocks"}},
 		{"lost", []*trace.Record{
 			alloc, other, free,
 			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "ring full", Count: 1200}},
 			{Kind: trace.KindLost, Lost: trace.Lost{Reason: "gremlins", Count: 1}},
 			{Kind: trace.KindLost, Time: 9e9, Lost: trace.Lost{Reason: trace.LostPaused, Count: 1, Since: 8e9}},
-		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "among the 1,201 calls that are missing", "Unknown: 1 block (20 B)"}},
+		}, Options{}, []string{"Lost 1,200 times: the buffer between the kernel and the tracer was full", "Lost 1 event: gremlins", "paused 1 time, for 1 s", "The 1,201 calls that are missing may include frees", "Unknown: 1 block (20 B)"}},
 		{"late names", []*trace.Record{
 			alloc, other, free, {Kind: trace.KindLost, Lost: trace.Lost{Reason: trace.LostNames, Count: 2}},
 		}, Options{}, []string{"Lost 2 times: the kernel's record of a mapping or of a thread's name"}},

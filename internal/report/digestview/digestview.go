@@ -1,5 +1,5 @@
-// Package digestview writes the page of a trace: what a digest.Result says, with
-// curves, a flame graph and tables in which a reader can look around.
+// Package digestview writes a digest.Result as an HTML page with curves, a
+// flame graph and sortable tables.
 package digestview
 
 import (
@@ -18,14 +18,14 @@ import (
 	"rtrace-bpf/internal/report/theme"
 )
 
-// Options are what a page says beside the result.
+// Options holds facts for the page that are not in the result.
 type Options struct {
 	File        string   // name of the trace
 	Format      string   // its format with the version
 	Compression []string // of the file, the outermost first
-	Side        string   // its side file
-	KnowsLoss   bool     // the format says itself what was lost
-	Incomplete  string   // why it was not read to the end; empty if it was
+	Side        string   // name of its side file
+	KnowsLoss   bool     // the format records losses itself
+	Incomplete  string   // why the trace was not read to its end; empty if it was
 }
 
 // The parts of the page.
@@ -46,8 +46,8 @@ var (
 	scriptMain string
 )
 
-// colours are those of curves and of the flame graph, where text stands on
-// flame0 to flame7 and on hit.
+// colours returns the colours of the curves and the flame graph. Text is
+// printed on flame0 to flame7 and on hit.
 func colours() []theme.Colour {
 	all := []theme.Colour{
 		{Name: "live", Light: "#1a5fb4", Dark: "#7fb2f0"},
@@ -73,7 +73,7 @@ func colours() []theme.Colour {
 	return all
 }
 
-// WriteHTML writes a page that stands alone.
+// WriteHTML writes a self-contained page.
 func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 	name := title(r, &o)
 	p := html.Page{
@@ -87,7 +87,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 	return p.Write(w)
 }
 
-// title is what the process is called, or if that is unknown the file.
+// title returns the name of the program or, if that is unknown, of the file.
 func title(r *digest.Result, o *Options) string {
 	name := cmp.Or(r.Became, r.Process.Program(), o.File)
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -97,7 +97,7 @@ func title(r *digest.Result, o *Options) string {
 	return shorten(sites.Printable(name))
 }
 
-// factList says how the trace was made, as a list of HTML.
+// factList returns an HTML list of facts about the recording.
 func factList(r *digest.Result, o *Options) string {
 	var b strings.Builder
 	fact := func(name, text string) {
@@ -115,11 +115,11 @@ func factList(r *digest.Result, o *Options) string {
 	fact("Program", strings.TrimPrefix(process, ", "))
 	fact("When", when(r))
 	if r.Duration > 0 {
-		fact("How long", figure.Seconds(uint64(r.Duration))+" between the first and the last call")
+		fact("Duration", figure.Seconds(uint64(r.Duration))+" from the first to the last call")
 	}
 	calls := plural(r.Calls, "call")
 	if r.Duration > 0 && r.Calls > 1 {
-		calls += ", " + figure.Short(uint64(float64(r.Calls)/(float64(r.Duration)/1e9))) + " a second"
+		calls += ", " + figure.Short(uint64(float64(r.Calls)/(float64(r.Duration)/1e9))) + " per second"
 	}
 	fact("Calls", calls)
 	fact("Traced by", tracedBy(r))
@@ -147,20 +147,20 @@ func factList(r *digest.Result, o *Options) string {
 	}
 	switch {
 	case lost > 0 && gaps > 0:
-		fact("Lost", plural(lost, "event")+", and what happened in "+plural(gaps, "gap")+" of the recording, see below")
+		fact("Lost", plural(lost, "event")+", and everything during "+plural(gaps, "gap")+" in the recording; see below")
 	case lost > 0:
-		fact("Lost", plural(lost, "event")+", see below")
+		fact("Lost", plural(lost, "event")+"; see below")
 	case gaps > 0:
-		fact("Lost", "what happened in "+plural(gaps, "gap")+" of the recording, see below")
+		fact("Lost", "everything during "+plural(gaps, "gap")+" in the recording; see below")
 	case o.Side == "" && !o.KnowsLoss:
-		fact("Lost", "not known: the format has no place for it")
+		fact("Lost", "unknown: the format does not record it")
 	default:
 		fact("Lost", "nothing")
 	}
 	return b.String()
 }
 
-// when is when the recording began.
+// when returns the start of the recording, or an empty string if it is unknown.
 func when(r *digest.Result) string {
 	at := r.Process.WallTime
 	if h := &r.Header; at == 0 && h.WallTime != 0 && r.FirstTime != 0 {

@@ -17,7 +17,8 @@ type box struct {
 	Level       int
 }
 
-// boxes returns what the flame graph shows, with widths in parts of the whole.
+// boxes returns the boxes of the flame graph, with widths as fractions of the
+// whole.
 func boxes(p *browser.Page) map[string]box {
 	var all []box
 	p.Eval(`[...document.querySelectorAll('#flame .box')].map(e => ({name: e.textContent || e.getAttribute('aria-label'), class: e.className,
@@ -56,7 +57,7 @@ func TestFlameGraph(t *testing.T) {
 			key := fmt.Sprintf("%d %s", 2+strings.Count(path, "\n"), name)
 			want := float64(w.below(path, at)) / float64(w.below(top, at))
 			switch b, ok := all[key]; {
-			case strings.HasSuffix("\n"+top, "\n"+path): // above what is zoomed to
+			case strings.HasSuffix("\n"+top, "\n"+path): // above the zoomed box
 				want = 1
 				fallthrough
 			case strings.HasSuffix(path, "\n"+top):
@@ -64,7 +65,7 @@ func TestFlameGraph(t *testing.T) {
 					t.Errorf("%s: %q is %v wide (%v), want %v", what, key, b.Width, ok, want)
 				}
 			case ok:
-				t.Errorf("%s: %q is beside what is zoomed to", what, key)
+				t.Errorf("%s: %q is outside of the zoomed box", what, key)
 			}
 		}
 	}
@@ -78,7 +79,7 @@ func TestFlameGraph(t *testing.T) {
 		press(p, "units", "Blocks")
 		widths(m.name+" blocks", m.at, "main")
 	}
-	// Zoom by a click, back by a breadcrumb, Escape and the button.
+	// Zoom with a click, and back with a breadcrumb, Escape and the button.
 	press(p, "measures", "Allocated")
 	press(p, "units", "Bytes")
 	click := func(name string) {
@@ -107,7 +108,7 @@ func TestFlameKeysAndSearch(t *testing.T) {
 	w := newWorld(900)
 	p := open(t, w.result(), 1200, 900)
 	press(p, "measures", "Allocated")
-	// Keys: down to the largest child, aside, up, Enter.
+	// Keys: down to the largest child, sideways, up, Enter.
 	p.Eval("document.querySelector('#flame .box[tabindex=\"0\"]').focus()", nil)
 	focus := func() (name string) {
 		p.Eval("document.activeElement.textContent", &name)
@@ -128,8 +129,8 @@ func TestFlameKeysAndSearch(t *testing.T) {
 	p.Key("Escape")
 	p.Key("Escape")
 	p.Key("Escape")
-	// Search: what matches is marked, its share is said, and a match below a match
-	// counts once.
+	// Search: matching boxes are marked, their share is shown, and a match
+	// below a match counts once.
 	for _, q := range []struct {
 		text string
 		hits []string
@@ -158,7 +159,7 @@ func TestFlameKeysAndSearch(t *testing.T) {
 	if got := p.Text("#matched"); got != "" {
 		t.Errorf("after the reset: %q", got)
 	}
-	// From the allocation on, the innermost frames are the outermost boxes.
+	// Inverted, the innermost frames are the outermost boxes.
 	press(p, "directions", "From the allocation")
 	all, sums := boxes(p), map[string]uint64{}
 	for stack, u := range w.stacks {

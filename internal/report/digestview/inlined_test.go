@@ -11,8 +11,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// inlinedResult is of a trace with 30 blocks of get, which is inlined into load
-// at two lines and called by other as well, and of one of main.
+// inlinedResult returns the result of a trace with 30 blocks of get, which is
+// inlined into load at two lines and also called by other, and with one block
+// of main.
 func inlinedResult() *digest.Result {
 	d := digest.New(digest.Options{Framer: sites.Framer{Inlined: true}})
 	id := uint64(0)
@@ -35,8 +36,8 @@ func inlinedResult() *digest.Result {
 	return d.Finish()
 }
 
-// TestInlined: inlined functions are boxes and frames of their own and marked, and
-// both say their lines.
+// TestInlined checks that inlined functions have their own, marked boxes and
+// frames, and that both show their lines.
 func TestInlined(t *testing.T) {
 	p := open(t, inlinedResult(), 1200, 900)
 	all := boxes(p)
@@ -46,7 +47,7 @@ func TestInlined(t *testing.T) {
 	}{"2 main": {3900, false}, "3 load": {2500, false}, "4 get": {500, false}, "3 other": {500, false}} {
 		b, ok := all[key]
 		if key == "4 get" {
-			continue // two of them, below
+			continue // there are two, checked below
 		}
 		if !ok || !near(b.Width, want.bytes/3900) || strings.Contains(b.Class, "inlined") != want.inlined {
 			t.Errorf("%s: %v, %+v", key, ok, b)
@@ -91,7 +92,7 @@ func TestInlined(t *testing.T) {
 	if got := p.Text("#crumbs"); got != "all›main›load›get" {
 		t.Errorf("zoomed to %q", got)
 	}
-	if file := os.Getenv("RTRACE_SCREENSHOT"); file != "" { // for people to look at
+	if file := os.Getenv("RTRACE_SCREENSHOT"); file != "" { // for a person to look at
 		p.Click("#reset")
 		if err := os.WriteFile(file, p.Screenshot(), 0o600); err != nil {
 			t.Error(err)

@@ -1,9 +1,9 @@
-// The curves: what is live, and below what is allocated and freed.
+// The curves of the live amount and, below, of the amounts allocated and freed.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const EDGE = {left: 78, right: 14, top: 30, bottom: 24};
-const LABELS = 30; // of contexts and marks
-const RATES = 150; // points of a curve of rates
+const LABELS = 30; // limit for contexts and marks
+const RATES = 150; // points of a curve of rates at most
 
 function shape(tag, attributes, text) {
   const e = document.createElementNS(SVG, tag);
@@ -12,8 +12,8 @@ function shape(tag, attributes, text) {
   return e;
 }
 
-// ticks returns round values up to most, a power of two or 1, 2 or 5 times one of
-// ten apart.
+// ticks returns round values up to most. Their distance is a power of two, or 1,
+// 2 or 5 times a power of ten.
 function ticks(most, n, binary) {
   const least = most / n;
   let step = 1;
@@ -28,7 +28,7 @@ function ticks(most, n, binary) {
 }
 
 class Curves {
-  // host is the element for the curves, readout that for the point under the
+  // host is the element for the curves, readout the one for the values under the
   // pointer.
   constructor(host, readout) {
     this.host = host;
@@ -46,7 +46,7 @@ class Curves {
     [this.least, this.most, this.last, this.fresh, this.gone] = b ?
       [c.least, c.most, c.last, c.allocated, c.freed] : [c.leastBlocks, c.mostBlocks, c.lastBlocks, c.allocatedBlocks, c.freedBlocks];
     this.units = b ? (r.bytes ? size : short) : short;
-    // Rates are of several intervals: in a short one they say little.
+    // Rates are averages over several intervals: in a short one they are noisy.
     this.joined = Math.ceil(this.last.length / RATES);
     const rates = (values) => {
       const out = [];
@@ -72,7 +72,7 @@ class Curves {
     this.width = this.host.clientWidth || 900;
     this.inner = this.width - EDGE.left - EDGE.right;
     this.panels = [];
-    const r = this.view.resource, per = this.view.byTime ? ' a second' : ' in each ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
+    const r = this.view.resource, per = this.view.byTime ? ' per second' : ' per ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
     const unit = this.view.bytes ? (r.bytes ? 'bytes' : 'units') : 'blocks';
     const text = (v) => v === 0 ? '0' : this.units(v);
     const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, text, this.view.bytes && r.bytes);
@@ -83,7 +83,7 @@ class Curves {
     if (r.hasFrees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
     rates.line(this.freshRate, 'allocated');
     const key = el('p', {class: 'key'});
-    for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'least to most in it'], ['allocated', 'allocated'], ['freed', 'freed'],
+    for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'range in an interval'], ['allocated', 'allocated'], ['freed', 'freed'],
       ...(this.data.marks.length ? [['context', 'in a context']] : [])]) {
       if (colour === 'freed' && !r.hasFrees) continue;
       const i = el('i');
@@ -109,7 +109,7 @@ class Curves {
       },
       line(values, colour) {
         const xy = p.points(values);
-        // What was live stays so to the end of the trace.
+        // The last level lasts to the end of the trace.
         if (xy.length && colour === 'live') xy.push([self.x(self.max), xy[xy.length - 1][1]]);
         p.path(xy, {fill: 'none', 'stroke-width': 1.6, 'stroke-linejoin': 'round'}, 'stroke', colour);
       },
@@ -151,8 +151,8 @@ class Curves {
     return p;
   }
 
-  // marks draws contexts behind the curves: where they were entered, or where
-  // they were declared if no call was made in them.
+  // marks draws contexts in the background of the curves: where they were entered,
+  // or where they were declared if no call was made in them.
   marks(svg, height) {
     let labels = 0;
     for (const m of this.data.marks) {
@@ -171,7 +171,7 @@ class Curves {
     }
   }
 
-  // peak marks the peak: the exact one if it is of what is drawn.
+  // peak marks the peak: the exact one if it is a peak of the values shown.
   peak(panel) {
     const r = this.view.resource, exact = this.view.bytes || !r.sized;
     let most = this.view.bytes ? r.total[3] : r.peakBlocks, at = this.view.byTime ? r.peakTime : r.peakEvent;
@@ -191,7 +191,7 @@ class Curves {
     return Math.min(Math.floor(v / this.curve.width), this.last.length - 1);
   }
 
-  // point says what there is in an interval.
+  // point describes an interval.
   point(i) {
     this.now = i;
     for (const p of this.panels) p.cursor.setAttribute('d', i < 0 ? '' : 'M' + Math.round(this.x((this.edge(i) + this.edge(i + 1)) / 2)) + '.5 ' + EDGE.top + 'V' + (p.full - EDGE.bottom));

@@ -1,7 +1,7 @@
 'use strict';
-// The data of the page, and trees made of its stacks.
+// The data of the page, and trees built from its stacks.
 
-// The numbers of what a stack, a function … did, by their place.
+// The measures of a stack, a function …, by their index in uses.
 const USES = 10;
 const MEASURES = [
   {id: 'live', name: 'Still live at the end', at: 0},
@@ -20,7 +20,7 @@ class Data {
 
   text(n) { return this.texts[n]; }
 
-  // name is the function of a frame, or what else is known.
+  // name returns the function of a frame, or else its address, line and module.
   name(frame) {
     if (frame < 0) return OTHER;
     const f = this.frames;
@@ -32,13 +32,13 @@ class Data {
 
   module(frame) { return frame < 0 ? '' : this.text(this.frames.module[frame]); }
 
-  // line is the source file and line of a frame, or nothing.
+  // line returns the source file and line of a frame, or an empty string.
   line(frame) {
     const f = this.frames, file = frame < 0 ? '' : this.text(f.file[frame]);
     return file && f.line[frame] ? file + ':' + f.line[frame] : file;
   }
 
-  // place is a frame with its file and line, or module.
+  // place returns a frame with its file and line, or module.
   place(frame) {
     if (frame < 0) return OTHER;
     const f = this.frames, line = this.line(frame), module = this.module(frame);
@@ -57,8 +57,8 @@ class Data {
     return frames;
   }
 
-  // same is equal for frames that are one box of the flame graph: not by their
-  // lines, of which a box has several.
+  // same returns equal keys for frames that share a box of the flame graph. Lines
+  // do not count: a box may have several.
   same(frame) {
     if (frame < 0) return -1;
     const f = this.frames;
@@ -66,8 +66,8 @@ class Data {
     return f.function[frame] + ' ' + f.module[frame] + (this.inlined.has(frame) ? ' inlined' : '');
   }
 
-  // tree adds up the stacks of a resource: from the outermost frames on, or from
-  // the innermost ones.
+  // tree adds up the stacks of a resource, from the outermost frames on or, if
+  // inverted, from the innermost ones.
   tree(resource, inverted) {
     const root = new Node(null, null, 'all', '');
     const s = resource.stacks;
@@ -75,7 +75,7 @@ class Data {
       const path = this.path(s.node[i]);
       if (!inverted) path.reverse();
       let frames = path;
-      // What is summed up has no innermost frame.
+      // A sum of stacks has no innermost frame.
       if (inverted && i >= s.first) frames = [-1];
       let node = root;
       node.add(s.uses[i]);
@@ -100,7 +100,7 @@ class Node {
     this.depth = parent ? parent.depth + 1 : 0;
     this.uses = new Float64Array(USES);
     this.kids = new Map();
-    this.frames = null; // uses by frame, if it has lines
+    this.frames = null; // uses by frame, for frames with lines
     this.colour = 7;
   }
 
@@ -113,7 +113,7 @@ class Node {
     for (let i = 0; i < USES; i++) sum[i] += uses[i];
   }
 
-  // framesBy returns its frames that have lines, the largest first.
+  // framesBy returns the frames with lines, the largest first.
   framesBy(at) {
     return [...this.frames || []].filter(([, uses]) => uses[at] > 0).sort((a, b) => b[1][at] - a[1][at] || a[0] - b[0]).map(([frame]) => frame);
   }
@@ -138,7 +138,7 @@ class Node {
   }
 }
 
-// el makes an element. Texts of the trace only ever become text.
+// el makes an element. Texts of the trace are always added as text, not as HTML.
 function el(tag, attributes, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -154,7 +154,7 @@ const $ = (id) => document.getElementById(id);
 
 function base(path) { return path.slice(path.lastIndexOf('/') + 1) || path; }
 
-// The figures are as package figure prints them.
+// These functions format numbers as package figure does.
 
 function significant(v) {
   const digits = v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;

@@ -1,28 +1,29 @@
-// The flame graph: boxes below their callers, as wide as what they stand for.
+// The flame graph: boxes below their callers, with widths in proportion to their
+// amounts.
 
 const ROW = 20;      // pixels
-const LEAST = 1.5;   // pixels of the narrowest box
-const MOST = 8000;   // boxes
+const LEAST = 1.5;   // width of the narrowest box in pixels
+const MOST = 8000;   // boxes at most
 
-// push adds children to a list. There may be more than a call takes arguments.
+// push adds children to a list. They may be more than the arguments a call can take.
 function push(list, kids) { for (const kid of kids.values()) list.push(kid); }
 
 class Flame {
-  // box is the element for the boxes; told is called with a node to describe, or
-  // null; zoomed when another one was zoomed to.
-  constructor(box, told, zoomed) {
+  // box is the element for the boxes. pointed is called with the node to describe,
+  // or null; zoomed after zooming to another node.
+  constructor(box, pointed, zoomed) {
     this.box = box;
-    this.told = told;
+    this.pointed = pointed;
     this.zoomed = zoomed;
     this.at = 1;
     this.query = '';
-    this.nodes = new WeakMap(); // of elements
-    this.elements = new Map();  // of nodes
+    this.nodes = new WeakMap(); // by element
+    this.elements = new Map();  // by node
     const node = (e) => this.nodes.get(e.target.closest('.box'));
     box.addEventListener('click', (e) => { const n = node(e); if (n) this.zoom(n); });
-    box.addEventListener('pointerover', (e) => this.told(node(e) || null));
-    box.addEventListener('pointerleave', () => this.told(null));
-    box.addEventListener('focusin', (e) => { const n = node(e); if (n) { this.current = n; this.told(n); } });
+    box.addEventListener('pointerover', (e) => this.pointed(node(e) || null));
+    box.addEventListener('pointerleave', () => this.pointed(null));
+    box.addEventListener('focusin', (e) => { const n = node(e); if (n) { this.current = n; this.pointed(n); } });
     box.addEventListener('keydown', (e) => this.key(e));
     this.width = box.clientWidth;
     new ResizeObserver(() => {
@@ -38,7 +39,7 @@ class Flame {
     this.zoomed(root);
   }
 
-  // measure draws another of the numbers.
+  // measure draws another measure.
   measure(at) {
     this.at = at;
     if (this.top && !this.top.uses[at]) this.top = this.current = this.root;
@@ -60,8 +61,8 @@ class Flame {
     this.render();
   }
 
-  // matched is what the boxes that match hold of the one that is zoomed to. A
-  // match within a match counts once.
+  // matched returns the amount of the matching boxes within the zoomed one. A match
+  // within a match counts once.
   matched() {
     let sum = 0;
     const todo = [this.top];
@@ -73,7 +74,7 @@ class Flame {
     return sum;
   }
 
-  // lead returns the boxes that have a match below them.
+  // lead returns the boxes with a match below them.
   lead() {
     const leads = new Set();
     if (!this.query) return leads;
@@ -86,7 +87,7 @@ class Flame {
     return leads;
   }
 
-  // colour gives the modules that hold most a colour each.
+  // colour assigns a colour to each of the largest modules.
   colour() {
     const own = new Map(), todo = [...this.root.kids.values()];
     while (todo.length) {
@@ -101,7 +102,7 @@ class Flame {
     own.delete('');
     this.modules = [...own].sort((a, b) => b[1].boxes - a[1].boxes || (a[0] < b[0] ? -1 : 1)).map((m) => m[0]);
     const number = new Map(this.modules.slice(0, 7).map((m, i) => [m, i]));
-    // Without modules, functions have colours by their names.
+    // Without modules, functions are coloured by name.
     const byName = this.modules.length === 0;
     push(todo, this.root.kids);
     while (todo.length) {
@@ -137,7 +138,7 @@ class Flame {
       made.append(e);
     };
     for (let node = this.top.parent; node; node = node.parent) draw(node, 0, 1, true);
-    // Breadth first: what is left out at the limit are the narrowest and deepest.
+    // Breadth first, so that the limit leaves out the narrowest and deepest boxes.
     let todo = [[this.top, 0, 1]];
     while (todo.length && boxes < MOST) {
       const next = [];

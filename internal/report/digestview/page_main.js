@@ -1,6 +1,6 @@
 // The page as a whole.
 
-const LINES = 4; // of a box that are named
+const LINES = 4; // lines of a box that are listed
 
 class Report {
   constructor(data) {
@@ -49,7 +49,7 @@ class Report {
     const axes = [[true, 'Time'], [false, 'Calls']].filter(([time]) => time ? r.byTime : r.byEvent);
     if (!axes.some(([time]) => time === this.byTime)) this.byTime = axes[0][0];
     choice($('axes'), axes, this.byTime, (time) => { this.byTime = time; this.draw(); });
-    $('over-time-title').textContent = this.byTime ? 'Over time' : 'In the course of the calls';
+    $('over-time-title').textContent = this.byTime ? 'Over time' : 'By call';
     choice($('measures'), MEASURES.filter((m) => m.id === 'allocated' || r.hasFrees && (m.id !== 'unknown' || r.total[8])).map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
     choice($('directions'), [[false, 'From main'], [true, 'From the allocation']], this.inverted, (inverted) => { this.inverted = inverted; this.setTree(); });
     this.cards();
@@ -59,14 +59,14 @@ class Report {
     this.draw();
   }
 
-  // draw draws what depends on the unit and the axis.
+  // draw draws the parts that depend on the unit and the axis.
   draw() {
     this.curves.show(this.data, {resource: this.resource, byTime: this.byTime, bytes: this.bytes});
     this.setMeasure();
     this.histograms();
   }
 
-  // amount prints bytes and blocks.
+  // amount formats bytes and blocks.
   amount(uses, at) { return (this.resource.sized ? this.size(uses[at + 1]) + ' in ' : '') + plural(uses[at], 'block'); }
 
   size(n) { return this.resource.bytes ? size(n) : count(n) + ' units'; }
@@ -77,11 +77,11 @@ class Report {
     const card = (id, title, text, ...lines) => el('div', {class: 'card' + (id === 'live' && t[0] ? ' first' : ''), id: 'card-' + id}, el('h3', {}, title), el('p', {class: 'big'}, text), ...lines.filter(Boolean).map((l) => el('p', {class: 'muted'}, l)));
     const cards = [];
     if (r.hasFrees) {
-      cards.push(card('live', 'Still live at the end', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of what was allocated' : ''));
-      if (t[8]) cards.push(card('unknown', 'Unknown', big(8), blocks(t[8]), 'live during a gap in the recording, when frees were not seen'));
+      cards.push(card('live', 'Still live at the end', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of the allocated bytes' : ''));
+      if (t[8]) cards.push(card('unknown', 'Unknown', big(8), blocks(t[8]), 'live at a gap in the recording, in which they may have been freed'));
       cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + seconds(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
     }
-    const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks a second' : '';
+    const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks per second' : '';
     cards.push(card('allocated', 'Allocated', big(4), blocks(t[4]), rate));
     if (r.hasFrees) {
       cards.push(card('freed', 'Freed', r.sized ? this.size(r.freed[1]) : count(r.freed[0]), blocks(r.freed[0])));
@@ -120,19 +120,19 @@ class Report {
 
   value(n) { return this.bytes ? this.size(n) : plural(n, 'block'); }
 
-  // what describes a box: the one under the pointer, or the one zoomed to.
+  // what describes a box: the one under the pointer, or the zoomed one.
   what(node) {
     node = node || this.flame.top;
     if (!node) return;
     const at = this.measure.at, all = this.root.uses[this.column()];
     const parts = [node.parent ? node.name + this.where(node) : 'all stacks', this.measure.name.toLowerCase() + ' ' + this.amount(node.uses, at)];
-    parts[1] += ', ' + percent(node.uses[this.column()], all) + ' of all';
-    if (node.parent && node.parent.parent) parts[1] += ', ' + percent(node.uses[this.column()], node.parent.uses[this.column()]) + ' of ' + (this.inverted ? 'the one it calls' : 'its caller');
+    parts[1] += ', ' + percent(node.uses[this.column()], all) + ' of the total';
+    if (node.parent && node.parent.parent) parts[1] += ', ' + percent(node.uses[this.column()], node.parent.uses[this.column()]) + ' of ' + (this.inverted ? 'its callee' : 'its caller');
     $('what').textContent = parts.join(': ') + (node.module ? ' — ' + node.module : '');
   }
 
-  // where says the lines of a box, those that hold most first, and whether it is
-  // inlined.
+  // where returns the lines of a box, those with the largest amounts first, and
+  // whether it is inlined.
   where(node) {
     const lines = [...new Set(node.framesBy(this.column()).map((f) => this.data.line(f)))], more = lines.length - LINES;
     const at = lines.length ? ' at ' + lines.slice(0, LINES).join(', ') + (more > 0 ? ' and ' + plural(more, 'other line') : '') : '';
@@ -177,7 +177,7 @@ class Report {
       if (r.sized) columns.push(number('Still live', 1));
       columns.push({title: '%', number: true, value: (row) => row.uses[r.sized ? 1 : 0], text: (row) => percent(row.uses[r.sized ? 1 : 0], r.total[r.sized ? 1 : 0])});
       columns.push(number(r.sized ? 'Blocks' : 'Still live', 0));
-      columns.push({title: 'Oldest', number: true, about: 'how long the oldest of these blocks had been live at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
+      columns.push({title: 'Oldest', number: true, about: 'age of the oldest of these blocks at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
     }
     if (r.total[8] && !this.unfreed) columns.push(number('Unknown', r.sized ? 9 : 8));
     if (r.hasFrees && !this.unfreed) columns.push(number('At the peak', r.sized ? 3 : 2));
@@ -185,12 +185,12 @@ class Report {
     columns.push(number('Allocations', 4));
     if (r.hasFrees && !this.unfreed) columns.push(number('Temporary', 6));
     const label = (row) => d.path(row.node).slice(0, 4).map((f, i) => d.name(f) + (i || !d.line(f) ? '' : ' at ' + d.line(f))).join(' ← ');
-    columns.push({title: 'Stack, from the allocation on', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
+    columns.push({title: 'Stack, innermost frame first', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
     const other = s.left && rest[4] ? {uses: rest, event: 0, time: 0, label: '(other): ' + plural(s.left, 'smaller stack') + ', added up'} : null;
     $('unfreed-title').textContent = this.unfreed ? 'Still live at the end, by stack' : 'All stacks';
     this.stackRows = new Table($('stack-table'), {
       columns, rows, rest: other, sort: r.hasFrees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
-      none: r.total[8] ? 'Nothing is known to be still live.' : 'Everything was freed.',
+      none: r.total[8] ? 'No block is certain to be still live.' : 'Everything was freed.',
       expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f), ...(d.inlined.has(f) ? [' ', el('span', {class: 'tag'}, 'inlined')] : [])))),
         el('button', {type: 'button', class: 'link', onclick: () => this.find(row.node)}, 'Show in the flame graph')),
     });
@@ -216,14 +216,14 @@ class Report {
     bars($('sizes'), trim(r.sizes).map((b) => row(range(r.bytes ? size : count, b[0], b[1]), b, b[at + 2])),
       [['allocated', 'allocated'], ...(r.hasFrees ? [['live', 'still live at the end']] : [])], 'Blocks by size');
     const byTime = this.byTime && this.data.duration > 0;
-    // Clocks have steps: what lies between 0 and the shortest other life is empty.
+    // Clocks have a resolution, so the bins from 0 to the shortest lifetime are empty.
     const all = byTime ? r.lifeTimes : r.lifeEvents, lives = [...all.slice(0, 1).filter((b) => b[2]), ...trim(all.slice(1))];
     const rows = lives.map((b) => row(byTime ? (b[0] ? range(seconds, b[0], b[1] + 1) : 'under ' + seconds(this.data.step)) : range(count, b[0], b[1]), b, 0));
     const live = r.total[this.bytes ? 1 : 0];
     rows.push({name: 'still live', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
     $('lives-title').textContent = byTime ? 'Lifetimes' : 'Lifetimes in calls';
     $('lives-title').parentElement.hidden = !r.hasFrees;
-    bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'still live at the end']], 'Blocks by how long they lived');
+    bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'still live at the end']], 'Blocks by lifetime');
   }
 
   setTables() {
@@ -244,18 +244,18 @@ class Report {
       $('who-about').textContent = 'The functions that were traced.';
       this.rows = new Table($('who-table'), {caption: 'Traced functions', rows: r.apis, columns: [
         {title: 'Calls', number: true, value: (x) => x[2], text: (x) => count(x[2])},
-        ...(r.sized ? [{title: 'Asked for', number: true, value: (x) => x[3], text: (x) => r.bytes ? size(x[3]) : count(x[3])}] : []),
-        {title: 'What it does', value: (x) => x[1]},
+        ...(r.sized ? [{title: 'Requested', number: true, value: (x) => x[3], text: (x) => r.bytes ? size(x[3]) : count(x[3])}] : []),
+        {title: 'Operation', value: (x) => x[1]},
         {title: 'Function', value: (x) => d.text(x[0]) || UNKNOWN},
       ]});
       return;
     }
     const g = r[id], nested = id === 'functions' || id === 'modules';
     $('who-about').textContent = {
-      functions: 'Self is what a function asked the allocator for; with callees is also what the functions that it called asked for.',
-      modules: 'Self is what the code of a program or library asked the allocator for; with callees is also what it had others do.',
-      threads: 'A block belongs to the thread that allocated it, or last moved it by realloc, whoever freed it.',
-      processes: 'What each process allocated.',
+      functions: 'Self counts the allocations that a function made itself; with callees also those of the functions that it called.',
+      modules: 'Self counts the allocations that the code of a program or library made itself; with callees also those of the code that it called.',
+      threads: 'A block belongs to the thread that allocated it or last moved it with realloc, whichever thread freed it.',
+      processes: 'The allocations of each process.',
     }[id];
     const number = (title, at, total) => ({title, number: true, value: (x) => x[total ? 3 : 2] ? x[total ? 3 : 2][at] : -1,
       text: (x) => { const u = x[total ? 3 : 2]; return !u ? '' : at % 2 ? (r.bytes ? size(u[at]) : count(u[at])) : count(u[at]); }});

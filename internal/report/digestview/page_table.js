@@ -1,12 +1,12 @@
-// Tables that can be sorted, of which a part is shown at first.
+// Sortable tables, of which only a part is shown at first.
 
-const SHOWN = 25; // rows at first, and more at a time
+const SHOWN = 25; // rows shown at first
 
 class Table {
-  // columns have a title, value (to sort by), text if that is not the value, and
-  // whether it is a number; one without value is not sorted by. rows are what
-  // columns take; rest is a row that is always last. expand returns what a row
-  // shows when it is opened.
+  // A column has a title, value (the sort key), text if that is not the value, and
+  // number; without value it cannot be sorted by. rows are the arguments of value
+  // and text; rest is a row that is always last. expand returns the element that an
+  // open row shows.
   constructor(host, {columns, rows, rest, expand, sort, caption, none}) {
     Object.assign(this, {host, columns, rows, rest, expand, caption, none});
     this.shown = SHOWN;
@@ -84,8 +84,8 @@ class Table {
   }
 }
 
-// choice fills an element with buttons of which one is pressed. options are
-// pairs of a value and a text.
+// choice fills an element with buttons, one of which is pressed. options are pairs
+// of a value and a text.
 function choice(host, options, value, change) {
   const buttons = options.map(([v, text, about]) => el('button', {
     type: 'button', 'data-value': v, 'aria-pressed': v === value, title: about,
@@ -97,7 +97,7 @@ function choice(host, options, value, change) {
   host.replaceChildren(...(options.length > 1 ? buttons : []));
 }
 
-// bars draws a histogram. rows have a name, a value, a part of it, and texts.
+// bars draws a histogram. A row has a name, a value, a part of it, and texts.
 function bars(host, rows, keys, caption) {
   const most = Math.max(1, ...rows.map((r) => r.value));
   const table = el('table', {class: 'bars'}, el('caption', {hidden: ''}, caption));

@@ -16,18 +16,18 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// hostile is a name that must stay one.
+// hostile is a name that must not become markup.
 const hostile = `</script><img src=x onerror="document.title='owned'">&lt;b>`
 
-// world is a trace and its sums, which are made of the calls alone.
+// world is a trace and its sums, computed from the calls alone.
 type world struct {
 	records []*trace.Record
-	stacks  map[string]*[8]uint64 // innermost first, as uses
+	stacks  map[string]*[8]uint64 // by stack, innermost frame first, as uses
 	total   [8]uint64
 	freed   [2]uint64
 }
 
-// stacksOf are innermost first.
+// stacksOf holds stacks, the innermost frame first.
 var stacksOf = [][]string{
 	{"alloc_node", "parse", "work", "main"},
 	{"alloc_text", "parse", "work", "main"},
@@ -36,8 +36,9 @@ var stacksOf = [][]string{
 	{"grow", "grow", "grow", "work", "main"},
 }
 
-// build makes a trace of n allocations. Those of stack i are freed unless their
-// number is divisible by 3 + i; every second free comes at once.
+// build returns a trace of n allocations. Those of stack i are freed unless
+// their number is divisible by 3 + i; every second free follows its allocation
+// at once.
 func newWorld(n int) *world {
 	w := &world{stacks: map[string]*[8]uint64{}}
 	put := func(r *trace.Record) { w.records = append(w.records, r) }
@@ -144,7 +145,7 @@ func open(t *testing.T, r *digest.Result, width, height int) *browser.Page {
 	p := browser.Open(t, path, width, height)
 	t.Cleanup(func() {
 		if faults := p.Faults(); len(faults) > 0 {
-			t.Errorf("faults of the page: %v", faults)
+			t.Errorf("errors of the page: %v", faults)
 		}
 		if got := p.Fetched(); !slices.Equal(got, []string{"file://" + path}) {
 			t.Errorf("the page fetched %v", got)
@@ -217,7 +218,7 @@ func TestTables(t *testing.T) {
 	if p.Eval("document.querySelector('#stack-table th[aria-sort]').getAttribute('aria-sort')", &sorted); sorted != "ascending" {
 		t.Errorf("aria-sort is %q", sorted)
 	}
-	// A row opens and shows its frames; a link goes to the box.
+	// A row opens and shows its frames; a button in it zooms to the box.
 	p.Click("#stack-table tbody tr:first-child .toggle")
 	first := rows(p, "#stack-table")
 	if frames := first[1][0]; !strings.Contains(frames, "main from /usr/bin/prog") {
@@ -257,8 +258,8 @@ func TestCurvesAndResources(t *testing.T) {
 		if got := p.Text("#curve .peak"); !strings.HasPrefix(got, "peak "+figure.Bytes(r.Resources[0].Peak.Bytes)) {
 			t.Errorf("%s: %q", axis, got)
 		}
-		// The point under the pointer says what was live; at the end that is what
-		// is still live.
+		// The readout under the pointer shows the live amount; at the end that
+		// is the amount still live.
 		p.Eval("document.querySelector('#curve svg').focus()", nil)
 		p.Key("End")
 		if got, want := p.Text("#at"), fmt.Sprintf("live %s in %s blocks", figure.Bytes(w.total[1]), figure.Count(w.total[0])); !strings.Contains(got, want) {
@@ -279,7 +280,7 @@ func TestCurvesAndResources(t *testing.T) {
 	if got := p.Text("#lives"); !strings.Contains(got, "still live"+figure.Bytes(w.total[1])) {
 		t.Errorf("lifetimes %q", got)
 	}
-	// Another resource has no sizes: only blocks, and no frees.
+	// Another resource has no sizes and no frees, only blocks.
 	press(p, "resources", "fd"+hostile)
 	if got := p.Text("#card-allocated .big"); got != "1" {
 		t.Errorf("descriptors: %q", got)
@@ -299,7 +300,7 @@ func TestCurvesAndResources(t *testing.T) {
 	}
 }
 
-// In a narrow window nothing but tables and boxes is wider than it.
+// In a narrow window only tables and boxes are wider than the window.
 func TestNarrowAndDark(t *testing.T) {
 	p := open(t, newWorld(300).result(), 360, 800)
 	for _, dark := range []bool{false, true} {
@@ -308,7 +309,7 @@ func TestNarrowAndDark(t *testing.T) {
 		if p.Eval("document.documentElement.scrollWidth", &wide); wide > 360 {
 			t.Errorf("dark %v: the page is %v wide", dark, wide)
 		}
-		// All texts of boxes and of the page have a contrast of 4.5 at least.
+		// All texts of boxes and of the page have a contrast of at least 4.5.
 		var worst struct {
 			Contrast float64
 			What     string
@@ -320,7 +321,7 @@ func TestNarrowAndDark(t *testing.T) {
 	}
 }
 
-// contrast finds the worst contrast of a text with what is behind it.
+// contrast finds the worst contrast of a text with its background.
 const contrast = `(() => {
 	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
 	const light = (c) => { const [r, g, b] = c.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };

@@ -11,19 +11,20 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 )
 
-// byteTypes are resources beside memory whose sizes are bytes, as sp-rtrace's
-// modules have them.
+// byteTypes lists the resource types whose sizes are bytes, including those of
+// sp-rtrace's modules.
 var byteTypes = []string{digest.Memory, "pshmmap", "fshmmap", "shmmap", "segment", "address", "gobject", "memtransfer"}
 
-// sized says whether sizes of a resource mean something: descriptors and the
-// like are all of size 1 or 0.
+// sized reports whether the sizes of a resource are meaningful. Descriptors and
+// the like all have size 1 or 0.
 func sized(of *digest.Resource) bool { return of.Largest > 1 }
 
 func inBytes(of *digest.Resource) bool {
 	return slices.Contains(byteTypes, of.Type) || strings.Contains(of.Desc, "in bytes")
 }
 
-// resource adds the data of a resource; remaining counts those to come, with it.
+// resource adds the data of a resource. remaining counts the resources still to
+// come, including this one.
 func (b *builder) resource(of *digest.Resource, remaining int) {
 	total := usesOfUse(&of.Total)
 	r := resource{
@@ -79,11 +80,11 @@ func processName(pid int32) string {
 	return "unknown"
 }
 
-// limit is how many rows the next table may have.
+// limit returns the largest number of rows of the next table.
 func (b *builder) limit() int { return max(leastRows, min(maxRows, b.rows/4)) }
 
-// groups makes the table of functions or modules: the name, the module of a
-// function, what it did itself, and what it did with those that it called.
+// groups builds the table of functions or modules: the name, the module of a
+// function, its own uses, and its uses with callees.
 func (b *builder) groups(groups []digest.Group, whole *uses) group {
 	score := make([]float64, len(groups))
 	order := make([]int, len(groups))
@@ -107,7 +108,8 @@ func (b *builder) groups(groups []digest.Group, whole *uses) group {
 	return g
 }
 
-// groupName returns what a function or module is called, and where a function is.
+// groupName returns the name of a function or module, and the module of a
+// function.
 func groupName(f *sites.Frame) (name, module string) {
 	switch {
 	case f.Function != "":
@@ -124,7 +126,7 @@ func groupName(f *sites.Frame) (name, module string) {
 	return name, ""
 }
 
-// table makes a table of what is largest in any way.
+// table builds a table of the items with the largest share in any number.
 func table[T any](b *builder, all []T, whole *uses, row func(*T) (name, remark string, u *digest.Use)) group {
 	score := make([]float64, len(all))
 	order := make([]int, len(all))

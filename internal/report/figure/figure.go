@@ -1,4 +1,4 @@
-// Package figure prints numbers for people, and finds round values for axes.
+// Package figure formats numbers for people and finds round values for axes.
 package figure
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Count prints a number with a comma between groups of three digits.
+// Count formats a number with a comma between groups of three digits.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -18,8 +18,8 @@ func Count(n uint64) string {
 
 var binary = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
-// Bytes prints a size with three significant digits and a binary unit, and
-// exactly if it is below 1 KiB: "512 B", "1.5 KiB", "96 KiB", "2.34 GiB".
+// Bytes formats a size with three significant digits and a binary unit, and
+// exactly below 1 KiB: "512 B", "1.5 KiB", "96 KiB", "2.34 GiB".
 func Bytes(n uint64) string {
 	if n < 1024 {
 		return strconv.FormatUint(n, 10) + " B"
@@ -33,8 +33,8 @@ func Bytes(n uint64) string {
 
 var decimal = []string{"", " k", " M", " G", " T", " P", " E"}
 
-// Short prints a number with three significant digits and k, M, G …, and
-// exactly if it is below 1000.
+// Short formats a number with three significant digits and k, M, G …, and
+// exactly below 1000.
 func Short(n uint64) string {
 	if n < 1000 {
 		return strconv.FormatUint(n, 10)
@@ -46,7 +46,7 @@ func Short(n uint64) string {
 	return significant(v) + decimal[unit]
 }
 
-// Seconds prints nanoseconds with three significant digits and a unit.
+// Seconds formats nanoseconds with three significant digits and a unit.
 func Seconds(ns uint64) string {
 	v := float64(ns)
 	for _, unit := range []string{" ns", " µs", " ms"} {
@@ -58,8 +58,8 @@ func Seconds(ns uint64) string {
 	return significant(v) + " s"
 }
 
-// Percent prints a part of one, with at least one digit that is not zero
-// unless it is zero.
+// Percent formats a fraction of one as a percentage. Fractions that would be
+// rounded to 0 or 100 % are "<0.1 %" and ">99.9 %".
 func Percent(part float64) string {
 	switch p := 100 * part; {
 	case p > 0 && p < 0.1:
@@ -71,7 +71,8 @@ func Percent(part float64) string {
 	}
 }
 
-// significant prints three significant digits without zeros at the end.
+// significant formats a number with three significant digits, without trailing
+// zeros.
 func significant(v float64) string {
 	digits := 2
 	switch {

@@ -1,6 +1,6 @@
 // Package folded writes profiles as folded stacks, which flamegraph.pl and many
-// viewers read: on each line the functions from the outermost to the innermost
-// with ; between them, a blank, and a number.
+// viewers read. Each line has the functions from the outermost to the
+// innermost, separated by semicolons, then a blank and a number.
 package folded
 
 import (
@@ -14,9 +14,9 @@ import (
 	"rtrace-bpf/internal/analysis/stacks"
 )
 
-// Write writes one value of a profile. Stacks that have none of it are left out,
-// and those that read the same are one line. Lines are in the order of their
-// bytes. It does not close w.
+// Write writes one value of a profile. It leaves out stacks whose value is 0
+// and adds up stacks with the same text. Lines are in byte order. Write does
+// not close w.
 func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	sums := make(map[string]uint64)
 	var line []byte
@@ -51,9 +51,9 @@ func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	return b.Flush()
 }
 
-// name is a function in a line: a semicolon would end it, so it is a colon, as
-// stackcollapse-perf.pl has it. The blanks of C++ names stay: the last one of a
-// line is before the number.
+// name returns a function as it appears in a line. Semicolons would end it, so
+// they become colons, as in stackcollapse-perf.pl. Blanks in C++ names stay,
+// because the number follows the last blank of a line.
 func name(function string) string {
 	if function == "" {
 		return sites.Unknown

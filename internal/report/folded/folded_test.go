@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/report/folded"
 )
 
-// profile has two stacks that read the same, one with nothing that is live, and
-// names that cannot stand in a line as they are.
+// profile returns a profile with two stacks with the same text, one without
+// live bytes, and names that must be escaped.
 func profile() *stacks.Profile {
 	of := func(allocated, inUse uint64, stack ...int) stacks.Sample {
 		return stacks.Sample{Stack: stack, Usage: usage.Usage{

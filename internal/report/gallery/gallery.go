@@ -1,5 +1,6 @@
-// Package gallery makes one page of pictures and texts that stand in files
-// beside it. The page has copies of them, so that it can be shown alone.
+// Package gallery writes a page of pictures and texts that are also files in
+// the same folder. The page contains copies of them, so that it can be passed
+// on alone.
 package gallery
 
 import (
@@ -12,24 +13,25 @@ import (
 	"rtrace-bpf/internal/report/svg"
 )
 
-// Item is a file: a picture in SVG or a text.
+// Item is a file: an SVG picture or a text.
 type Item struct {
 	Title string
 	File  string // name, in the folder of the page
 	Data  []byte
-	// Picture says that it is one. Of a text, the page has the first lines.
+	// Picture reports that the file is a picture. Of a text the page contains
+	// only the first lines.
 	Picture bool
 }
 
-// Page is what a page shows.
+// Page is the content of a page.
 type Page struct {
 	Title string
 	About []string // paragraphs
 	Items []Item
-	Files []string // names of others in the folder, which are only named
+	Files []string // names of other files in the folder, which are only linked
 }
 
-// most is how many bytes of a text the page has.
+// most is the number of bytes of a text that the page contains at most.
 const most = 64 << 10
 
 const style = `body{padding:20px 24px;max-width:1280px;margin:0 auto}
@@ -67,8 +69,7 @@ func (p *Page) Write(w io.Writer) error {
 	return page.Write(w)
 }
 
-// link leads to a file in the folder. Names are ours, but for the page they are
-// texts as any.
+// link returns a link to a file in the folder, with its name escaped.
 func link(file string) string {
 	return fmt.Sprintf("<a href=\"%[1]s\">%[1]s</a>", svg.Escape(file))
 }
@@ -83,7 +84,7 @@ func (item *Item) write(b *strings.Builder, n int) {
 	text := string(item.Data)
 	if len(text) > most {
 		text = text[:strings.LastIndexByte(text[:most], '\n')+1]
-		fmt.Fprintf(b, " has %d bytes; these are the first", len(item.Data))
+		fmt.Fprintf(b, " has %d bytes; this is its beginning", len(item.Data))
 	}
 	fmt.Fprintf(b, "</p>\n<pre tabindex=\"0\">%s</pre>\n</section>\n", svg.Escape(text))
 }

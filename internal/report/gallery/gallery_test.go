@@ -22,7 +22,7 @@ func write(t *testing.T, p *gallery.Page) string {
 	return out.String()
 }
 
-// The page stands alone: a browser shows its pictures and fetches nothing.
+// The page is self-contained: a browser shows its pictures and fetches nothing.
 func TestPage(t *testing.T) {
 	text := write(t, &gallery.Page{
 		Title: "a <b>", About: []string{"one & two"},
@@ -58,14 +58,14 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Of a long text the page has whole lines at the beginning.
+// The page contains only whole lines from the beginning of a long text.
 func TestLong(t *testing.T) {
 	line := strings.Repeat("y", 99) + "\n"
 	text := write(t, &gallery.Page{Items: []gallery.Item{{File: "long.txt", Data: []byte(strings.Repeat(line, 1e5))}}})
-	if n := strings.Count(text, line); n != 655 || !strings.Contains(text, "has 10000000 bytes; these are the first") || strings.Contains(text, "y</pre>") {
+	if n := strings.Count(text, line); n != 655 || !strings.Contains(text, "has 10000000 bytes; this is its beginning") || strings.Contains(text, "y</pre>") {
 		t.Errorf("%d lines, %d bytes", n, len(text))
 	}
-	// One without lines has none.
+	// It contains nothing of a long text without line breaks.
 	if text := write(t, &gallery.Page{Items: []gallery.Item{{File: "z", Data: bytes.Repeat([]byte("z"), 1e6)}}}); len(text) > 1e4 {
 		t.Errorf("%d bytes", len(text))
 	}

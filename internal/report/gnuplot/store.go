@@ -1,5 +1,6 @@
-// Package gnuplot writes series of numbers as data files that gnuplot reads. It
-// keeps them, while they come about all at once, in one temporary file.
+// Package gnuplot writes series of numbers as data files for gnuplot. All
+// series grow at the same time; until they are written, it keeps them in memory
+// and one temporary file.
 package gnuplot
 
 import (
@@ -16,14 +17,14 @@ import (
 
 // Options of a Store.
 type Options struct {
-	// Calls says that x is a number of calls and not a time.
+	// Calls reports that x is a number of calls and not a time.
 	Calls bool
-	// Legacy writes what the original wrote: numbers of 32 bits, and files that
-	// are numbered from 0 across all reports.
+	// Legacy writes files as the original does: with numbers of 32 bits, and
+	// with file names numbered from 0 across all reports.
 	Legacy bool
 }
 
-// Store takes series. Make one with New, and Close it in the end.
+// Store collects series. Create it with New and call Close at the end.
 type Store struct {
 	options Options
 	all     []*series
@@ -32,7 +33,7 @@ type Store struct {
 	err     error
 }
 
-// series is one series: what was moved to the temporary file, and what follows.
+// series is one series: extents in the temporary file, followed by the buffer.
 type series struct {
 	report  consumption.Report
 	buffer  []byte
@@ -44,14 +45,14 @@ type extent struct{ offset, size int64 }
 var _ consumption.Sink = (*Store)(nil)
 
 const (
-	full      = 16 << 10 // bytes of a buffer before they are moved
+	full      = 16 << 10 // bytes of a buffer that are moved to the file
 	maxSeries = 4096
 )
 
 // New returns an empty Store.
 func New(o Options) *Store { return &Store{options: o} }
 
-// Close gives the memory and the temporary file up.
+// Close closes and removes the temporary file.
 func (s *Store) Close() error {
 	if s.temp == nil {
 		return nil
@@ -69,10 +70,11 @@ func removed(name string) error {
 	return nil
 }
 
-// Begin implements consumption.Sink. Behind a limit of 4096 series it fails (see Err).
+// Begin implements consumption.Sink. More than 4096 series are an error (see
+// Err).
 func (s *Store) Begin(report consumption.Report, heading string) int {
 	if len(s.all) == maxSeries {
-		s.fail(fmt.Errorf("there are more than %d series", maxSeries))
+		s.fail(fmt.Errorf("more than %d series", maxSeries))
 		return len(s.all) - 1
 	}
 	line := strings.Map(func(r rune) rune {
@@ -85,7 +87,7 @@ func (s *Store) Begin(report consumption.Report, heading string) int {
 	return len(s.all) - 1
 }
 
-// Point implements consumption.Sink. Times are milliseconds.
+// Point implements consumption.Sink. Times are written in milliseconds.
 func (s *Store) Point(n int, x int64, y uint64) {
 	b := s.all[n].buffer
 	switch {
@@ -105,8 +107,8 @@ func (s *Store) Point(n int, x int64, y uint64) {
 	s.put(n, append(b, '\n'))
 }
 
-// appendMilliseconds writes nanoseconds as milliseconds, with what is behind the
-// point if that is not 0.
+// appendMilliseconds appends nanoseconds as milliseconds, with decimals if
+// there are any.
 func appendMilliseconds(b []byte, ns int64) []byte {
 	if ns < 0 {
 		b, ns = append(b, '-'), -ns
@@ -139,7 +141,8 @@ func (s *Store) Row(n int, values ...uint64) {
 	s.put(n, append(b, '\n'))
 }
 
-// put takes the buffer of a series back, and moves it if it is full.
+// put stores the buffer of a series, and moves it to the temporary file if it
+// is full.
 func (s *Store) put(n int, b []byte) {
 	x := s.all[n]
 	x.buffer = b
@@ -156,7 +159,7 @@ func (s *Store) put(n int, b []byte) {
 			return
 		}
 		s.temp = f
-		_ = os.Remove(f.Name()) // else it goes when closed
+		_ = os.Remove(f.Name()) // if this fails, Close removes it
 	}
 	if _, err := s.temp.WriteAt(b, s.size); err != nil {
 		s.fail(fmt.Errorf("writing the temporary file of the series: %w", err))
@@ -173,14 +176,14 @@ func (s *Store) fail(err error) {
 	}
 }
 
-// Err is what went wrong while series were taken.
+// Err returns the first error of adding to series.
 func (s *Store) Err() error { return s.err }
 
-// Len is the number of series.
+// Len returns the number of series.
 func (s *Store) Len() int { return len(s.all) }
 
-// Name is the name of a series' file: its report and its number in that, or in
-// legacy mode the original's name.
+// Name returns the file name of a series: its report and its number in that, or
+// in legacy mode the original's name.
 func (s *Store) Name(n int) string {
 	if s.options.Legacy {
 		return fmt.Sprintf("timeline_%d.dat", n)

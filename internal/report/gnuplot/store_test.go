@@ -56,7 +56,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Series that are longer than the buffers come back whole.
+// Series that are longer than the buffers are written completely.
 func TestLong(t *testing.T) {
 	s := gnuplot.New(gnuplot.Options{Calls: true})
 	defer func() {
@@ -76,7 +76,7 @@ func TestLong(t *testing.T) {
 	}
 	for i := range want {
 		if text(t, s, i) != want[i].String() {
-			t.Errorf("series %d is not what was written", i)
+			t.Errorf("series %d differs from the points added", i)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// world is a random trace that a map and a curve have followed.
+// world is a random trace with the map and the curve of it.
 type world struct {
 	m     *heapmap.Map
 	curve *timeline.Timeline
@@ -17,16 +17,15 @@ type world struct {
 	levels []heapmap.Level
 }
 
-// Where the random traces have their memory: a heap, and far above it an arena
-// whose offsets need more than 32 bits together with the heap's.
+// The random traces use a heap and an arena far above it, whose offsets do not
+// fit into 32 bits.
 const (
 	low  = uint64(0x5555_5555_0000)
 	high = uint64(0x7fff_0000_0000)
 )
 
-// build makes a trace of n events whose blocks do not overlap, and follows it with
-// the state after a third of them to be exact. lasting makes
-// blocks that nobody frees.
+// build returns a trace of n events whose blocks do not overlap. The state
+// after a third of them is exact. lasting makes blocks that are never freed.
 func build(seed uint64, n int, lasting bool) *world {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	w := &world{m: heapmap.New(heapmap.Options{At: uint64(n / 3)}), curve: timeline.New(timeline.Options{}), levels: []heapmap.Level{{}}}

@@ -1,5 +1,5 @@
-// Package heapview draws a heapmap.Map: as an SVG picture of one moment, and as
-// a page in which time and place can be changed.
+// Package heapview draws a heapmap.Map, either as an SVG picture of one moment,
+// or as an interactive page that covers the whole trace and address space.
 package heapview
 
 import (
@@ -18,8 +18,8 @@ var (
 	used     = theme.Colour{Name: "used", Light: "#15202c", Dark: "#eef2f6"}
 )
 
-// colours are all of them, in the order of heapmap.Cell: used1 to used8 go from
-// freed to used.
+// colours returns all colours in the order of heapmap.Cell. used1 to used8
+// range from freed to used.
 func colours() []theme.Colour {
 	all := []theme.Colour{unknown, heap, internal, freed}
 	for i := range heapmap.Full - heapmap.Used + 1 {
@@ -29,7 +29,7 @@ func colours() []theme.Colour {
 	return all
 }
 
-// class returns the name of a state's colour.
+// class returns the colour name of a state.
 func class(c heapmap.Cell) string {
 	switch c {
 	case heapmap.Unknown:

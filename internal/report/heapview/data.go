@@ -14,21 +14,21 @@ import (
 	"rtrace-bpf/internal/analysis/timeline"
 )
 
-// The data of a page. Addresses of regions are text; all else is exact as a
-// floating point number, which is what scripts have.
+// In the data of a page, addresses of regions are text. All other numbers are
+// exact as floating point numbers, which scripts use.
 
-// meta is all but the blocks.
+// meta is the data of a page except for the blocks.
 type meta struct {
 	Name    string       `json:"name"`
 	Events  uint64       `json:"events"`
 	First   uint64       `json:"first"` // event after which the map begins
-	Event   uint64       `json:"event"` // where the page begins
-	Step    uint64       `json:"step"`  // events between states that are exact
+	Event   uint64       `json:"event"` // event that the page shows first
+	Step    uint64       `json:"step"`  // events between exact states
 	Peak    peak         `json:"peak"`
 	Regions []metaRegion `json:"regions"`
-	Left    int          `json:"left"`   // regions that are not there
-	Merged  bool         `json:"merged"` // there are columns for the numbers of blocks and bytes
-	View    *metaView    `json:"view"`   // what is shown first; null for all
+	Left    int          `json:"left"`   // regions that are left out
+	Merged  bool         `json:"merged"` // whether there are columns for the numbers of blocks and bytes
+	View    *metaView    `json:"view"`   // range that is shown first; null for all
 	Sites   []string     `json:"sites"`
 	Threads []string     `json:"threads"`
 	Curve   curveData    `json:"curve"`
@@ -41,7 +41,7 @@ type peak struct {
 	Bytes  uint64 `json:"bytes"`
 }
 
-// metaRegion is a region, and how many blocks and stretches of it there are.
+// metaRegion is a region with its numbers of blocks and ranges.
 type metaRegion struct {
 	Start    string `json:"start"`
 	Size     uint64 `json:"size"`
@@ -51,14 +51,14 @@ type metaRegion struct {
 	Freed    int    `json:"freed"`
 }
 
-// metaView is a stretch of a region.
+// metaView is a range of a region.
 type metaView struct {
 	Region int    `json:"region"`
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`
 }
 
-// curveData is how many bytes were live, in intervals of events.
+// curveData holds the live bytes in intervals of events.
 type curveData struct {
 	Width    uint64   `json:"width"`
 	Least    []uint64 `json:"least"`
@@ -76,17 +76,18 @@ func newCurve(t *timeline.Timeline) curveData {
 	return c
 }
 
-// columns are numbers as LEB128, one column after the other.
+// columns holds numbers in LEB128, column after column.
 type columns []byte
 
 func (c *columns) add(v uint64) { *c = binary.AppendUvarint(*c, v) }
 
-// signed adds a difference, zigzag: 0, -1, 1, -2 …
+// signed adds a signed difference in zigzag encoding: 0, -1, 1, -2 …
 func (c *columns) signed(v int64) { *c = binary.AppendVarint(*c, v) }
 
-// addRuns adds the columns of blocks: the distance from the one before or from
-// the start of the region, the size, the difference of the births, the life,
-// thread, site, and if some are merged the bytes and the number of blocks.
+// addRuns adds the columns of blocks: the distance from the previous block or
+// from the start of the region, the size, the difference of the births, the
+// lifetime, the thread and the site, and if blocks were merged the bytes and
+// the number of blocks.
 func (c *columns) addRuns(runs []run, merged bool) {
 	region, offset := uint32(0), uint64(0)
 	for _, r := range runs {
@@ -116,7 +117,8 @@ func (c *columns) addRuns(runs []run, merged bool) {
 	}
 }
 
-// addSpans adds the stretches of a region: the gap in front, the length, the event.
+// addSpans adds the ranges of a region: the gap before each, the length, the
+// event.
 func (c *columns) addSpans(list []heapmap.Span) {
 	at := uint64(0)
 	for _, s := range list {
@@ -127,7 +129,7 @@ func (c *columns) addSpans(list []heapmap.Span) {
 	}
 }
 
-// pack compresses data into text.
+// pack compresses data and encodes it as text.
 func pack(data []byte) (string, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -140,9 +142,9 @@ func pack(data []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// encode makes the data of a page. The blocks take at most limit bytes: if they
-// do not fit, first those are left out that can only be seen between steps that
-// are larger, then neighbours become one.
+// encode returns the data of a page. The blocks take at most limit bytes. If
+// they do not fit, encode first leaves out blocks that are visible only between
+// larger steps, then merges neighbours.
 func encode(m *heapmap.Map, o Options, limit int) (*meta, string, error) {
 	d := &meta{
 		Name: o.Name, Events: m.Events(), First: m.First(), Event: o.Event, Left: o.Left,
@@ -162,7 +164,7 @@ func encode(m *heapmap.Map, o Options, limit int) (*meta, string, error) {
 		if len(text) <= limit || len(runs) <= 1 {
 			return d, text, nil
 		}
-		// A little less than would fit if all were as long.
+		// Slightly fewer than would fit if all had the same length.
 		fit := int(float64(len(runs)) * float64(limit) / float64(len(text)) * 0.95)
 		for more := true; more && len(runs) > fit; {
 			if more = m.Coarsen(); more {
@@ -179,7 +181,7 @@ func encode(m *heapmap.Map, o Options, limit int) (*meta, string, error) {
 			}
 		}
 		if slack >= 1<<62 {
-			limit = len(text) // as small as it gets
+			limit = len(text) // it cannot get smaller
 		}
 	}
 }
@@ -190,7 +192,7 @@ func (d *meta) collect(m *heapmap.Map, regions []heapmap.Region) []run {
 	return runs
 }
 
-// columns makes the columns and counts what is in them for each region.
+// columns returns the columns and counts their entries for each region.
 func (d *meta) columns(m *heapmap.Map, regions []heapmap.Region, runs []run) columns {
 	c := make(columns, 0, 12*len(runs))
 	c.addRuns(runs, d.Merged)
@@ -211,11 +213,11 @@ func (d *meta) columns(m *heapmap.Map, regions []heapmap.Region, runs []run) col
 	return c
 }
 
-// maxSites is how many different sites a page tells.
+// maxSites is the largest number of different sites in a page.
 const maxSites = 1 << 14
 
-// names sets the texts of threads and of the sites that most blocks are of, and
-// gives the runs the numbers of these.
+// names sets the texts of the threads and of the sites with the most blocks,
+// and assigns the runs their site numbers.
 func (d *meta) names(m *heapmap.Map, runs []run) {
 	d.Threads = make([]string, m.Threads())
 	for i := range d.Threads {

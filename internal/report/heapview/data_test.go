@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unpacked reads the columns of blocks back.
+// unpacked decodes the columns of blocks.
 func unpacked(t *testing.T, d *meta, text string) []run {
 	t.Helper()
 	packed, err := base64.StdEncoding.DecodeString(text)
@@ -73,14 +73,13 @@ func unpacked(t *testing.T, d *meta, text string) []run {
 		}
 	}
 	if len(data) > 0 {
-		t.Fatalf("%d bytes behind the columns", len(data))
+		t.Fatalf("%d bytes after the columns", len(data))
 	}
 	return runs
 }
 
-// The data keep within their limit, and what is live is exact at each step, at
-// the peak, at the event asked for and at the end, whatever had to be left out
-// or made one.
+// The data stay within their limit. The live blocks are exact at each step, at
+// the peak, at Options.Event and at the end, whatever was left out or merged.
 func TestEncodeWithinLimit(t *testing.T) {
 	for _, tt := range []struct {
 		name            string

@@ -16,11 +16,11 @@ import (
 	"rtrace-bpf/internal/report/theme"
 )
 
-// CurvePoints is how many points the curve of a page has at most.
+// CurvePoints is the largest number of points of a page's curve.
 const CurvePoints = 1024
 
-// pageLimit is how long the blocks of a page are at most. With the rest it
-// stays below 5 MB.
+// pageLimit is the largest length of a page's blocks, in bytes. The whole page
+// then stays below 5 MB.
 const pageLimit = 4_500_000
 
 // The parts of the page.
@@ -37,7 +37,8 @@ var (
 	scriptControls string
 )
 
-// pageColours are those of a map and of the blocks by age, thread and so on.
+// pageColours returns the colours of a map and of its blocks by age, thread and
+// so on.
 func pageColours() []theme.Colour {
 	all := colours()
 	young := theme.Colour{Light: "#7fc4b8", Dark: "#2c6e66"}
@@ -51,7 +52,7 @@ func pageColours() []theme.Colour {
 	return all
 }
 
-// view finds what is to be seen first in the regions.
+// view returns the part of the regions to show first, or nil for all.
 func (o *Options) view() *metaView {
 	for i, r := range o.Regions {
 		if o.View != (heapmap.Region{}) && r.Start <= o.View.Last && o.View.Start <= r.Last {
@@ -62,8 +63,8 @@ func (o *Options) view() *metaView {
 	return nil
 }
 
-// WriteHTML writes a page that stands alone. curve has followed the same
-// records. The map loses what does not fit into the page.
+// WriteHTML writes a self-contained page. curve must have processed the same
+// records. The map loses the blocks that do not fit into the page.
 func WriteHTML(w io.Writer, m *heapmap.Map, curve *timeline.Timeline, o Options) error {
 	d, blocks, err := encode(m, o, pageLimit)
 	if err != nil {
@@ -84,12 +85,12 @@ func WriteHTML(w io.Writer, m *heapmap.Map, curve *timeline.Timeline, o Options)
 		title += " of " + o.Name
 	}
 	total := curve.Totals()
-	sums := fmt.Sprintf("%s, %s allocated in %s; peak %s; at the end %s in %s", plural(m.Events(), "event"),
+	sums := fmt.Sprintf("%s, %s allocated in %s; peak %s; live at the end: %s in %s", plural(m.Events(), "event"),
 		figure.Bytes(total.Allocated.Bytes), plural(total.Allocated.Blocks, "call"), figure.Bytes(total.PeakBytes),
 		figure.Bytes(total.Live.Bytes), plural(total.Live.Blocks, "block"))
 	step := ""
 	if d.Step > 1 {
-		step = "The slider moves in steps of " + plural(d.Step, "event") + "; blocks that lived only between two steps are left out."
+		step = "The slider moves in steps of " + plural(d.Step, "event") + "; blocks that lived only between two steps are not shown."
 	}
 	if d.Merged {
 		step += " Neighbours of about the same age are drawn as one block."

@@ -18,7 +18,7 @@ class Page {
     this.setEvent(data.event);
   }
 
-  // setEvent moves to the nearest event whose state is known.
+  // setEvent moves to the nearest event whose state is exact.
   setEvent(event) {
     const d = this.data;
     event = Math.min(Math.max(d.first, Math.round(event) || 0), d.events);
@@ -39,7 +39,7 @@ class Page {
     this.redraw();
   }
 
-  // redraw draws once in the next frame, however often it is asked for.
+  // redraw draws once in the next frame, however often it is called.
   redraw() {
     if (this.pending) return;
     this.pending = true;
@@ -51,7 +51,7 @@ class Page {
     this.map.draw();
     this.drawCurve();
     const zoom = 2 ** this.map.zoom;
-    $('scale').textContent = size(zoom) + ' a cell, ' + size(this.map.rowBytes()) + ' a row';
+    $('scale').textContent = size(zoom) + ' per cell, ' + size(this.map.rowBytes()) + ' per row';
     $('in').disabled = this.map.zoom === 0;
     $('out').disabled = this.map.zoom >= this.map.largest();
   }
@@ -67,21 +67,21 @@ class Page {
       r.cells = [row.insertCell(), row.insertCell()];
       for (const cell of [...row.cells].slice(1)) cell.className = 'number';
     }
-    if (this.data.left) $('left').textContent = plural(this.data.left, 'more region') + ' with less memory not shown.';
+    if (this.data.left) $('left').textContent = plural(this.data.left, 'more region') + ' with less memory not shown';
   }
 
   // legend explains the colours of the mode.
   legend() {
     const items = [];
     if (this.map.mode === 'state') {
-      items.push([['used1', 'used4', 'used8'], 'allocated: part of the cell']);
+      items.push([['used1', 'used4', 'used8'], 'allocated part of the cell']);
     } else {
       const mode = MODES[this.map.mode];
       mode.names(this.data).forEach((name, i) => items.push([[mode.colours[i]], name]));
     }
-    items.push([['freed'], 'freed'], [['heap'], 'from the system, no block seen in it']);
+    items.push([['freed'], 'freed'], [['heap'], 'from the system, never allocated']);
     if (this.data.regions.some((r) => r.internal.length)) items.push([['internal'], "the tracer's own"]);
-    items.push([['unknown'], 'nothing known']);
+    items.push([['unknown'], 'unknown']);
     $('legend').replaceChildren(...items.map(([colours, text]) => {
       const item = document.createElement('span');
       for (const c of colours) {
@@ -95,7 +95,7 @@ class Page {
     }));
   }
 
-  // what tells what is at a place of the map.
+  // what describes a place of the map.
   what(place) {
     this.place = place;
     const d = this.data, out = $('what');
@@ -113,7 +113,7 @@ class Page {
     }
     const state = paint(d, place.region, place.offset, last - place.offset + 1, 1, this.map.event)[0];
     let text = address(r.base + BigInt(place.offset)) + ': ' +
-      ['nothing is known of this', 'from the system, no block seen in it', "the tracer's own memory", 'freed'][state];
+      ['unknown', 'from the system, never allocated', "the tracer's own memory", 'freed'][state];
     if (found.freed >= 0) text += '; last here was ' + this.describe(found.freed, r);
     out.textContent = text;
   }
@@ -128,7 +128,7 @@ class Page {
     return text;
   }
 
-  // drawCurve draws how much is live in the course of the trace.
+  // drawCurve draws the live bytes over the course of the trace.
   drawCurve() {
     const canvas = $('curve'), ctx = canvas.getContext('2d'), scale = window.devicePixelRatio || 1;
     const width = canvas.clientWidth, height = canvas.clientHeight, pad = 8, d = this.data, c = d.curve;
@@ -239,8 +239,8 @@ class Page {
     this.redraw();
   }
 
-  // drag moves the map, or the bar beside it, with the pointer; a click picks a
-  // block.
+  // drag moves the map, or the scroll bar next to it, with the pointer; a click
+  // selects a block.
   drag(map) {
     let from = null;
     map.addEventListener('pointerdown', (e) => {

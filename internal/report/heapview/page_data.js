@@ -1,7 +1,7 @@
 'use strict';
-// The data of the page, and the states of memory that follow from it. Numbers
-// are floating point and exact: offsets in a region, sizes and events are below
-// 2^53. Addresses are BigInt.
+// The data of the page, and the states of memory computed from it. Numbers are
+// floating point but exact: offsets in a region, sizes and events are below 2^53.
+// Addresses are BigInt.
 
 // unpack decompresses the text of an element.
 async function unpack(id) {
@@ -34,7 +34,7 @@ class Columns {
   }
 }
 
-// Data is the meta data with the blocks and stretches as arrays.
+// Data is the meta data with the blocks and ranges as arrays.
 class Data {
   constructor(meta, bytes) {
     Object.assign(this, meta);
@@ -51,7 +51,7 @@ class Data {
       for (let i = r.from, at = 0; i < r.to; i++) this.offset[i] = at += c.next();
     }
     this.size = c.column(n);
-    this.end = this.size.map((size, i) => this.offset[i] + Math.max(1, size) - 1); // a block of 0 bytes has a place
+    this.end = this.size.map((size, i) => this.offset[i] + Math.max(1, size) - 1); // a block of 0 bytes has an address
     let before = 0;
     this.born = c.column(n, () => {
       const v = c.next();
@@ -69,10 +69,10 @@ class Data {
 
   live(i, event) { return this.born[i] <= event && event < this.died[i]; }
 
-  // bytesOf is the size of a block, or of all blocks that were made one.
+  // bytesOf returns the size of a block, or of all merged blocks.
   bytesOf(i) { return this.bytes ? this.bytes[i] : this.size[i]; }
 
-  // level sums up what is live in each region and in all.
+  // level returns the live amount in each region and in total.
   level(event) {
     const all = {blocks: 0, bytes: 0, regions: []};
     for (const r of this.regions) {
@@ -90,8 +90,8 @@ class Data {
     return all;
   }
 
-  // at finds what is at a stretch of a region: the live block that covers most
-  // of it and how many there are, else the block that was freed last.
+  // at finds the blocks in a range of a region: the live block that covers most of
+  // it and the number of live blocks, otherwise the block that was freed last.
   at(region, from, to, event) {
     const r = this.regions[region];
     let best = -1, most = 0, n = 0, last = -1;
@@ -120,7 +120,7 @@ function spans(c, n) {
   return out;
 }
 
-// Coverage sums up how many bytes of each cell are covered by stretches.
+// Coverage counts the bytes of each cell that are covered by ranges.
 class Coverage {
   constructor(base, cellBytes, cells) {
     Object.assign(this, {base, cellBytes, cells, last: base + cells * cellBytes - 1});
@@ -175,7 +175,7 @@ function paint(data, region, base, cellBytes, cells, event) {
   return out;
 }
 
-// owners returns which live block has each of some cells, -1 for none.
+// owners returns the live block in each of some cells, -1 for none.
 function owners(data, region, base, cellBytes, cells, event) {
   const r = data.regions[region], last = base + cells * cellBytes - 1;
   const out = new Int32Array(cells).fill(-1);

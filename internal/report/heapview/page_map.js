@@ -1,5 +1,5 @@
-// The map: regions below each other in rows of cells, a part of which the
-// canvas shows.
+// The map: regions below each other, in rows of cells. The canvas shows a part of
+// it.
 
 const GUTTER = 118, HEAD = 22, GAP = 12, BAR = 12;
 
@@ -12,7 +12,7 @@ class MapView {
     this.fit();
   }
 
-  // resize takes over the size that the canvas has on the page.
+  // resize adopts the size of the canvas on the page.
   resize() {
     const box = this.canvas.getBoundingClientRect(), scale = window.devicePixelRatio || 1;
     this.width = Math.max(320, Math.floor(box.width));
@@ -38,7 +38,7 @@ class MapView {
   setZoom(zoom) {
     this.zoom = Math.min(Math.max(0, zoom), this.largest());
     this.stretch = 1;
-    // Where everything fits with room to spare, rows are higher.
+    // If everything fits with room to spare, rows are higher.
     const heads = this.data.regions.length * (HEAD + GAP);
     const rows = this.data.regions.reduce((sum, r) => sum + Math.ceil(r.size / this.rowBytes()), 0) * this.rowHeight();
     this.stretch = Math.min(4, Math.max(1, Math.floor((this.height - heads) / rows)));
@@ -54,7 +54,7 @@ class MapView {
 
   setScroll(y) { this.scroll = Math.min(Math.max(0, y), Math.max(0, this.total - this.height)); }
 
-  // fit shows everything, as large as there is room for.
+  // fit shows everything, as large as possible.
   fit() {
     const last = this.largest();
     for (let zoom = 0; zoom <= last; zoom++) {
@@ -64,7 +64,7 @@ class MapView {
     this.setScroll(0);
   }
 
-  // show makes a stretch of a region fill the canvas.
+  // show makes a range of a region fill the canvas.
   show(region, offset, size) {
     let zoom = 0;
     const rows = () => Math.ceil(size / this.rowBytes()) * this.rowHeight();
@@ -79,8 +79,8 @@ class MapView {
     return r.y + HEAD + Math.floor(offset / this.rowBytes()) * this.rowHeight();
   }
 
-  // find returns the region and the offset of the cell at a place of the
-  // canvas; null where there is none, unless near asks for the nearest.
+  // find returns the region and the offset of the cell at a place of the canvas; if
+  // there is none, null or, if near is set, the nearest cell.
   find(x, y, near) {
     const at = y + this.scroll;
     let region = 0;
@@ -98,7 +98,7 @@ class MapView {
     return {region, offset};
   }
 
-  // zoomBy zooms and keeps what is at a place of the canvas there.
+  // zoomBy zooms and keeps the given place of the canvas fixed.
   zoomBy(steps, x, y) {
     const held = this.find(x, y, true);
     const before = this.yOf(held.region, held.offset) - this.scroll;
@@ -185,8 +185,8 @@ class MapView {
     ctx.stroke();
   }
 
-  // classes returns what gives a cell the colour of its block; null if the
-  // colours are those of the states.
+  // classes returns the function that colours a cell by its block; null if cells
+  // have the colours of their states.
   classes(region, base, cellBytes, n) {
     if (this.mode === 'state') return null;
     const owner = owners(this.data, region, base, cellBytes, n, this.event);
@@ -211,7 +211,8 @@ class MapView {
     }
   }
 
-  // bar is where the slider beside the map is; null if all is to be seen.
+  // bar returns the position of the scroll bar next to the map; null if everything
+  // is visible.
   bar() {
     if (this.total <= this.height) return null;
     const length = Math.max(24, this.height * this.height / this.total);
@@ -228,14 +229,14 @@ class MapView {
   }
 }
 
-// MODES are the colours of blocks by what they are: names of the colours, of
-// the classes, and the class of a block.
+// MODES are the ways to colour blocks: the names of the colours and of the classes,
+// and the class of a block.
 const ramp = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => 'ramp' + i);
 const sorts = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => 'sort' + i);
 const SIZES = [16, 64, 256, 1024, 4096, 65536, 1048576];
 const MODES = {
   age: {
-    colours: ramp, names: () => ['10 events old at most', '100', '1,000', '10,000', '100,000', '1 million', '10 million', 'older'],
+    colours: ramp, names: () => ['up to 10 events', '100', '1,000', '10,000', '100,000', '1 million', '10 million', 'older'],
     of: (data, i, event) => Math.min(7, Math.max(0, Math.ceil(Math.log10(event - data.born[i] + 1)) - 1)),
   },
   size: {
@@ -258,7 +259,7 @@ function rgb(colour) { return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 
 
 function address(a) { return '0x' + a.toString(16); }
 
-// size prints bytes as package figure does.
+// size formats bytes as package figure does.
 function size(n) {
   if (n < 1024) return n + ' B';
   let unit = 0;

@@ -34,7 +34,7 @@ func open(t *testing.T, w *world, o Options) *browser.Page {
 	p.Eval("heapmapReady", nil)
 	t.Cleanup(func() {
 		if faults := p.Faults(); len(faults) > 0 {
-			t.Errorf("faults of the page: %v", faults)
+			t.Errorf("errors of the page: %v", faults)
 		}
 		if got := p.Fetched(); !slices.Equal(got, []string{"file://" + path}) {
 			t.Errorf("the page fetched %v", got)
@@ -43,13 +43,13 @@ func open(t *testing.T, w *world, o Options) *browser.Page {
 	return p
 }
 
-// slide moves the slider as a hand does.
+// slide moves the slider as a user does.
 func slide(p *browser.Page, event uint64) {
 	p.Eval(fmt.Sprintf("(s => { s.value = %d; s.dispatchEvent(new Event('input')); heapmap.drawNow(); })(document.getElementById('slider'))", event), nil)
 }
 
-// The page and the model of package heapmap agree on every cell, for any moment,
-// place and zoom; and on what is live.
+// The page and the model of package heapmap agree on every cell and on the live
+// blocks, for any moment, place and zoom.
 func TestPageAgainstModel(t *testing.T) {
 	w := build(7, 3000, false)
 	o := w.options(3000)
@@ -77,7 +77,7 @@ func TestPageAgainstModel(t *testing.T) {
 				var cells []int
 				p.Eval(fmt.Sprintf("Array.from(paint(heapmap.data, %d, %d, %d, %d, heapmap.map.event))", i, g.Base-r.Start, g.CellBytes, g.Cells), &cells)
 				for n, c := range w.m.Paint(g, event) {
-					// Beyond a region the page knows nothing.
+					// Outside of a region the page shows nothing.
 					if g.Base+uint64(n)*g.CellBytes <= r.Last && cells[n] != int(c) {
 						t.Fatalf("event %d, grid %+v, cell %d: %d, want %d", event, g, n, cells[n], c)
 					}
@@ -87,11 +87,11 @@ func TestPageAgainstModel(t *testing.T) {
 	}
 }
 
-// find returns where a cell of the page is in the window.
+// find returns the position of a cell of the page in the window.
 type spot struct{ X, Y, Region, Offset float64 }
 
-// What is on the screen has the colours of the cells, light and dark, zoomed
-// and scrolled.
+// The pixels on the screen have the colours of the cells in light and dark
+// mode, zoomed and scrolled.
 func TestPageOnScreen(t *testing.T) {
 	w := build(8, 3000, false)
 	o := w.options(1000)
@@ -112,7 +112,8 @@ func TestPageOnScreen(t *testing.T) {
 		step.do()
 		p.Dark(step.dark)
 		p.MoveTo(5, 5)
-		// Two frames, so that sizes have been noticed and all is drawn.
+		// Wait for two frames, until size changes have been processed and
+		// everything is drawn.
 		p.Eval("heapmap.map.picked = -1; new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => { heapmap.drawNow(); done(); })))", nil)
 		picture, err := png.Decode(bytes.NewReader(p.Screenshot()))
 		if err != nil {
@@ -166,7 +167,7 @@ func value(c theme.Colour, dark bool) string {
 	return c.Light
 }
 
-// The page tells what is under the pointer, plays, and answers keys.
+// The page describes the block under the pointer, plays, and handles keys.
 func TestPageByHand(t *testing.T) {
 	w := build(9, 3000, false)
 	o := w.options(1500)
@@ -221,11 +222,11 @@ func TestPageByHand(t *testing.T) {
 	p.Click("#play")
 	p.Eval("new Promise(done => { const look = () => heapmap.map.event > 20 ? done() : requestAnimationFrame(look); look(); })", nil)
 	if got := p.Text("#play"); got != "Pause" {
-		t.Errorf("while it plays the button says %q", got)
+		t.Errorf("while it plays the button is labelled %q", got)
 	}
 	p.Click("#play")
 	if got := p.Text("#play"); got != "Play" || event() <= 20 {
-		t.Errorf("paused at %d, the button says %q", event(), got)
+		t.Errorf("paused at %d, the button is labelled %q", event(), got)
 	}
 	for _, mode := range []string{"age", "size", "thread", "site"} {
 		p.Eval(fmt.Sprintf("(s => { s.value = '%s'; s.dispatchEvent(new Event('change')); heapmap.drawNow(); })(document.getElementById('mode'))", mode), nil)
@@ -235,7 +236,8 @@ func TestPageByHand(t *testing.T) {
 	}
 }
 
-// What --base asks for is what is seen first; long traces say what they lack.
+// The page first shows the range of --base; for long traces it states what is
+// left out.
 func TestPageView(t *testing.T) {
 	w := build(10, 2000, false)
 	o := w.options(2000)

@@ -11,29 +11,28 @@ import (
 	"rtrace-bpf/internal/report/svg"
 )
 
-// Options of a picture.
+// Options configure a picture or a page.
 type Options struct {
-	Name  string // of the program, for the title; empty if unknown
-	Event uint64 // the moment
-	// Regions are what is drawn, one panel each. What one holds is counted in
-	// its whole.
+	Name  string // program name for the title; empty if unknown
+	Event uint64 // the moment to draw
+	// Regions are the regions to draw, one panel each.
 	Regions []heapmap.Region
 	Left    int // regions that are not drawn
-	Width   int // of the picture in pixels; 0 means 1200
-	// View is what a page shows first; all if it is zero.
+	Width   int // width of the picture in pixels; 0 means 1200
+	// View is the range that a page shows first; the zero Region means all.
 	View heapmap.Region
 }
 
 // Sizes of the picture in pixels.
 const (
 	margin  = 20
-	gutter  = 118 // addresses, in front of a panel
-	top     = 92  // title and legend
-	heading = 42  // of a panel
-	tallest = 640 // panel
+	gutter  = 118 // for addresses, left of a panel
+	top     = 92  // for title and legend
+	heading = 42  // for the title of a panel
+	tallest = 640 // height of a panel
 )
 
-// WriteSVG draws a map at one moment.
+// WriteSVG draws a map after one event.
 func WriteSVG(w io.Writer, m *heapmap.Map, o Options) error {
 	if o.Width == 0 {
 		o.Width = 1200
@@ -70,7 +69,7 @@ func WriteSVG(w io.Writer, m *heapmap.Map, o Options) error {
 	return p.Write(w, float64(o.Width), y, title+" "+moment, sums)
 }
 
-// plural prints a number of things.
+// plural formats a number with its noun.
 func plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -83,11 +82,11 @@ func legend(p *svg.Picture, x, y float64) {
 		text  string
 		cells []heapmap.Cell
 	}{
-		{"allocated: part of the cell", []heapmap.Cell{heapmap.Used, heapmap.Used + 3, heapmap.Full}},
+		{"allocated part of the cell", []heapmap.Cell{heapmap.Used, heapmap.Used + 3, heapmap.Full}},
 		{"freed", []heapmap.Cell{heapmap.Freed}},
-		{"from the system, no block seen in it", []heapmap.Cell{heapmap.Heap}},
+		{"from the system, never allocated", []heapmap.Cell{heapmap.Heap}},
 		{"the tracer's own", []heapmap.Cell{heapmap.Internal}},
-		{"nothing known", []heapmap.Cell{heapmap.Unknown}},
+		{"unknown", []heapmap.Cell{heapmap.Unknown}},
 	} {
 		for i, c := range item.cells {
 			p.Rect("crisp "+class(c), x+float64(12*i), y, 12, 12)
@@ -99,15 +98,16 @@ func legend(p *svg.Picture, x, y float64) {
 	}
 }
 
-// layout is how a region becomes a panel.
+// layout is the division of a region into the cells of a panel.
 type layout struct {
 	grid          heapmap.Grid
 	columns, rows int
 	w, h          int // of a cell in pixels
 }
 
-// arrange finds the finest cells with which a region fits into a panel: 256,
-// 512 … in a row, as wide as there is room for, and rows as high as looks well.
+// arrange returns the finest layout with which a region fits into a panel: 256,
+// 512 … cells in a row, as many as fit into width, and rows of a suitable
+// height.
 func arrange(r heapmap.Region, width int) layout {
 	l := layout{columns: 256}
 	for 4*l.columns <= width {
@@ -120,7 +120,7 @@ func arrange(r heapmap.Region, width int) layout {
 	return l
 }
 
-// panel draws a region below y and returns where it ends.
+// panel draws a region below y and returns the y where it ends.
 func panel(p *svg.Picture, m *heapmap.Map, r heapmap.Region, u heapmap.Usage, o Options, y float64) float64 {
 	l := arrange(r, o.Width-gutter-2*margin)
 	text := "no blocks"
@@ -131,7 +131,7 @@ func panel(p *svg.Picture, m *heapmap.Map, r heapmap.Region, u heapmap.Usage, o 
 		text += fmt.Sprintf(", %s free, largest piece %s, fragmentation %s",
 			figure.Bytes(u.Free), figure.Bytes(u.LargestFree), figure.Percent(u.Fragmentation()))
 	}
-	scale := fmt.Sprintf("%s a cell, %s a row", figure.Bytes(l.grid.CellBytes), figure.Bytes(l.grid.CellBytes*uint64(l.columns)))
+	scale := fmt.Sprintf("%s per cell, %s per row", figure.Bytes(l.grid.CellBytes), figure.Bytes(l.grid.CellBytes*uint64(l.columns)))
 	p.Begin("")
 	p.Text("head text", margin, y+14, fmt.Sprintf("%#x to %#x, %s", r.Start, r.Last, figure.Bytes(r.Size())))
 	p.Text("small muted", margin, y+31, text+"; "+scale)
@@ -143,7 +143,7 @@ func panel(p *svg.Picture, m *heapmap.Map, r heapmap.Region, u heapmap.Usage, o 
 	return y + float64(l.rows*l.h) + 26
 }
 
-// addresses writes the address of every so many rows in front of them.
+// addresses writes the addresses of some rows to the left of them.
 func addresses(p *svg.Picture, r heapmap.Region, l layout, y float64) {
 	every := 1
 	for every*l.h < 15 {
@@ -157,7 +157,7 @@ func addresses(p *svg.Picture, r heapmap.Region, l layout, y float64) {
 	}
 }
 
-// cells draws the cells of each state as one path of runs.
+// cells draws the cells of each state as one path.
 func cells(p *svg.Picture, l layout, all []heapmap.Cell, x, y int) {
 	var paths [heapmap.Full + 1]strings.Builder
 	for row := range l.rows {
@@ -179,7 +179,7 @@ func cells(p *svg.Picture, l layout, all []heapmap.Cell, x, y int) {
 	}
 }
 
-// frame draws a line around the cells, of which the last row may be short.
+// frame draws a line around the cells, whose last row may be short.
 func frame(p *svg.Picture, l layout, x, y int) {
 	width, rest := l.columns*l.w, l.grid.Cells%l.columns*l.w
 	full := l.grid.Cells / l.columns * l.h

@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/internal/report/figure"
 )
 
-// drawing is what an SVG file holds.
+// drawing is the content of an SVG file.
 type drawing struct {
 	texts []string
 	paths map[string]string // by class
@@ -87,8 +87,8 @@ func (d drawing) pixels(t *testing.T) map[[2]int]string {
 	return out
 }
 
-// The picture is well-formed, has the figures, and each pixel is of the colour
-// of the cell that is there.
+// The picture is well-formed and has the figures, and each pixel has the colour
+// of its cell.
 func TestPicture(t *testing.T) {
 	for seed, event := range []uint64{1, 77, 900, 2000} {
 		w := build(uint64(seed), 2000, false)

@@ -8,19 +8,19 @@ import (
 	"rtrace-bpf/internal/analysis/heapmap"
 )
 
-// run is a block as a page has it, or several that were made one.
+// run is a block of a page, or several merged ones.
 type run struct {
 	offset       uint64 // in the region
 	size         uint64
-	born, life   uint64 // events; a life of 0 lasts to the end
+	born, life   uint64 // in events; a life of 0 means to the end
 	bytes        uint64
 	count        uint32
 	region       uint32
-	thread, site uint32 // 1 + index; 0 if there are several
+	thread, site uint32 // 1 + index; 0 if merged blocks differ
 }
 
-// collect returns the blocks that begin in some regions, by address. The
-// regions are in order.
+// collect returns the blocks that begin in the given regions, by address. The
+// regions must be in order.
 func collect(m *heapmap.Map, regions []heapmap.Region) []run {
 	runs := make([]run, 0, m.Len())
 	for b := range m.Blocks() {
@@ -44,13 +44,14 @@ func collect(m *heapmap.Map, regions []heapmap.Region) []run {
 	return runs
 }
 
-// merge makes one of neighbours that are no more than slack bytes apart and are
-// the same at all multiples of step and at the events of also. runs are used up.
+// merge joins neighbours that are at most slack bytes apart and have the same
+// state at all multiples of step and at the events of also. It reuses runs.
 func merge(runs []run, step, slack uint64, also ...uint64) []run {
 	if len(runs) == 0 {
 		return runs
 	}
-	// up is when an event is seen first.
+	// up returns the first of these events at which the state after an event is
+	// visible.
 	up := func(event uint64) uint64 {
 		seen := (event + step - 1) / step * step
 		for _, a := range also {
@@ -89,7 +90,7 @@ func merge(runs []run, step, slack uint64, also ...uint64) []run {
 	return out
 }
 
-// clip returns the parts of stretches in a region, as offsets.
+// clip returns the parts of ranges that lie in a region, as offsets.
 func clip(list []heapmap.Span, r heapmap.Region) []heapmap.Span {
 	var out []heapmap.Span
 	from := sort.Search(len(list), func(i int) bool { return list[i].Last >= r.Start })

@@ -2,7 +2,7 @@ package heapview
 
 import "testing"
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -10,8 +10,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A page of a million calls keeps below 5 MB, whatever the blocks are: short
-// lives at few addresses, or blocks that all stay.
+// A page of a million calls stays below 5 MB, both for short lifetimes at few
+// addresses and for blocks that all stay.
 func TestPageSize(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		w := build(11, 1_000_000, lasting)

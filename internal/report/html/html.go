@@ -1,6 +1,6 @@
-// Package html writes pages that stand alone: style, scripts and data are in
-// the one file, and a policy in its head keeps the browser from fetching
-// anything. It knows nothing of what is shown.
+// Package html writes self-contained pages: style, scripts and data are in one
+// file, and a policy in its head prevents the browser from fetching anything.
+// It knows nothing about the content.
 package html
 
 import (
@@ -15,18 +15,18 @@ import (
 	"rtrace-bpf/internal/report/theme"
 )
 
-// Page is a page in the making.
+// Page is the content of a page.
 type Page struct {
 	Title   string
-	Colours []theme.Colour // beside theme.Base
-	Style   string         // CSS behind that of all pages
+	Colours []theme.Colour // in addition to theme.Base
+	Style   string         // CSS, added after that of all pages
 	Body    string         // HTML
 	Data    []Data
-	Script  string // runs when the body and the data are there
+	Script  string // runs after the body and the data are loaded
 }
 
-// Data is what a script finds in the element with its ID: JSON, as
-// JSON.parse(document.getElementById(ID).textContent).
+// Data is JSON data for the script, which reads it from the element with the
+// given ID: JSON.parse(document.getElementById(ID).textContent).
 type Data struct {
 	ID    string
 	Value any
@@ -48,9 +48,9 @@ input[type=range]{accent-color:var(--accent)}
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	colours := append(append([]theme.Colour(nil), theme.Base...), p.Colours...)
-	// A script of ours has no such text but in a comment or string.
+	// Our scripts contain this text only in comments or strings.
 	script := "\n" + strings.ReplaceAll(p.Script, "</script", `<\/script`)
-	// The policy lets this script run and no other, whatever text gets where.
+	// The policy permits this script and no other, whatever the page contains.
 	hash := sha256.Sum256([]byte(script))
 	if _, err := fmt.Fprintf(w, `<!DOCTYPE html>
 <html lang="en">
@@ -68,7 +68,7 @@ func (p *Page) Write(w io.Writer) error {
 		return err
 	}
 	for _, d := range p.Data {
-		// Marshal writes < as \u003c, so that no text ends the element.
+		// Marshal encodes < as \u003c, so no text can end the element.
 		text, err := json.Marshal(d.Value)
 		if err != nil {
 			return fmt.Errorf("writing data %s of the page: %w", d.ID, err)

@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
-	// The policy allows the script by its hash, and none else.
+	// The policy permits this script by its hash, and no other.
 	_, script, _ := strings.Cut(text, "<script>")
 	script, _, _ = strings.Cut(script, "</script>")
 	hash := sha256.Sum256([]byte(script))
@@ -45,7 +45,7 @@ func TestPage(t *testing.T) {
 	}
 	p.Data[0].Value = make(chan int)
 	if err := p.Write(&out); err == nil {
-		t.Error("data that has no JSON")
+		t.Error("data that cannot be encoded as JSON is accepted")
 	}
 	if err := (&html.Page{}).Write(failing{}); !errors.Is(err, errFull) {
 		t.Errorf("%v", err)

@@ -10,11 +10,12 @@ import (
 	"rtrace-bpf/internal/analysis/allocmap"
 )
 
-// quietRows is how many empty rows in a row are printed at most.
+// quietRows is the largest number of consecutive empty rows that are all
+// printed.
 const quietRows = 16
 
-// WriteAllocMap prints a map of a heap. Unless all is set, of many empty rows
-// that follow each other the first is printed and the others are counted.
+// WriteAllocMap prints a map of a heap. Unless all is set, it prints only the
+// first of many consecutive empty rows and the number of the others.
 func WriteAllocMap(out io.Writer, d *allocmap.Drawing, all bool) error {
 	w := bufio.NewWriter(out)
 	row := allocmap.PerRow * d.PageSize
@@ -29,19 +30,19 @@ func WriteAllocMap(out io.Writer, d *allocmap.Drawing, all bool) error {
 	return w.Flush()
 }
 
-// WriteAllocFrame prints a program for sh that shows a map of a heap alone on the
-// screen, under a name of one line, for some seconds.
+// WriteAllocFrame prints a shell script that clears the screen and shows a map
+// of a heap under a name, which must be one line, for some seconds.
 func WriteAllocFrame(out io.Writer, name string, d *allocmap.Drawing, seconds float64) error {
 	w := bufio.NewWriter(out)
-	// Nothing is special up to the line EOF, which no row of a map is; and a
-	// name is not alone on its line.
+	// The shell copies the text up to a line EOF. No row of a map is such a
+	// line, and the name is not alone on its line.
 	fmt.Fprintf(w, "clear\ncat <<'EOF'\n[%s]\n", name)
 	writeRows(w, d, false)
 	fmt.Fprintf(w, "EOF\nsleep %g\n", seconds)
 	return w.Flush()
 }
 
-// writeRows prints the frame of a map and what is in it.
+// writeRows prints the border and the rows of a map.
 func writeRows(w io.Writer, d *allocmap.Drawing, all bool) {
 	dashes := strings.Repeat("-", allocmap.PerRow)
 	fmt.Fprintf(w, "           .%s.\n", dashes)
@@ -60,7 +61,7 @@ func writeRows(w io.Writer, d *allocmap.Drawing, all bool) {
 	fmt.Fprintf(w, "           '%s'\n", dashes)
 }
 
-// emptyRows is how many rows of cells are empty, from the first on.
+// emptyRows returns the number of empty rows at the start of cells.
 func emptyRows(cells []byte) int {
 	rows := 0
 	for len(cells) > 0 && len(bytes.Trim(cells[:allocmap.PerRow], "\x00")) == 0 {

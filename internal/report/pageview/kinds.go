@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/internal/analysis/pagemap"
 )
 
-// kinds counts pages.
+// kinds counts pages by kind.
 type kinds struct {
 	all, dirty, dirtyZero, swapped, swappedZero uint64
 }
@@ -35,8 +35,8 @@ func (k *kinds) add(p *pagemap.Page) byte {
 	return '.'
 }
 
-// kinds prints the counts. As in the original, what is not swapped counts as in
-// memory, be it there or not.
+// kinds prints the counts. As in the original, all pages that are not swapped
+// count as in memory, even those without memory.
 func (w *writer) kinds(k *kinds) {
 	w.printf("type:           pages:     kB:  of area:  of all writable:\n")
 	ram := k.all - k.swapped
@@ -59,7 +59,7 @@ func (w *writer) kinds(k *kinds) {
 	w.printf("\n")
 }
 
-// summary prints how many pages of all areas have which flags.
+// summary prints the number of pages of all areas by their flags.
 func (w *writer) summary() error {
 	counts := make(map[uint64]uint64)
 	used := uint64(0)

@@ -11,36 +11,36 @@ import (
 	"rtrace-bpf/internal/analysis/pagemap"
 )
 
-// Map says what a character of a map stands for.
+// Map selects what a character of a map shows.
 type Map uint8
 
-// The maps that there are.
+// The maps.
 const (
-	None    Map = iota // only the summary is printed
-	Types              // what kind of memory the page has
-	Density            // how much of it is allocated
-	Counts             // how many times it is mapped
+	None    Map = iota // no map, only the summary
+	Types              // the kind of memory of the page
+	Density            // the allocated part of the page
+	Counts             // how many times the page is mapped
 )
 
-// Report is what is printed.
+// Report is the content and the options of a report.
 type Report struct {
 	PID     int32
 	Process string
 	Map     Map
-	Summary bool // of the kinds of pages of all areas, at the end
+	Summary bool // print a summary of the kinds of pages of all areas at the end
 
 	Areas    []pagemap.Area
 	Pages    *pagemap.Pages // nil if Map is Density and there is no Summary
 	PageSize uint64
 	Blocks   *pagemap.Blocks // of Areas; nil unless Map is Density or calls are printed
 
-	// Calls prints the calls that are given with Lowest and Highest of Blocks: a
-	// call and its stack, each line behind prefix.
+	// Call prints the n-th lowest or highest call of an area and its stack,
+	// each line after prefix. Lowest and Highest are the limits of Blocks.
 	Lowest, Highest int
 	Call            func(w io.Writer, prefix string, area, n int, highest bool) error
 }
 
-// perRow is how many pages a line of a map has.
+// perRow is the number of pages in a line of a map.
 const perRow = 48
 
 // writer prints a report.
@@ -51,8 +51,8 @@ type writer struct {
 	lost  int    // areas without data
 }
 
-// Write prints the report. lacking is how many private writable areas there
-// are that Pages does not know.
+// Write prints the report. lacking is the number of private writable areas that
+// Pages does not contain.
 func (r *Report) Write(out io.Writer) (lacking int, err error) {
 	w := &writer{Report: r, w: bufio.NewWriter(out)}
 	if r.Map != None {
@@ -75,7 +75,7 @@ func (r *Report) Write(out io.Writer) (lacking int, err error) {
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(w.w, format, args...) }
 
-// areas prints all that are writable.
+// areas prints all writable areas.
 func (w *writer) areas() error {
 	w.printf("SP-RTRACE PAGEMAP REPORT\n========================\n\n")
 	w.printf("Writable memory areas and their pages mapped to process:\n\t[%d] %s\n\n", w.PID, w.Process)
@@ -109,7 +109,7 @@ var legends = map[Map]string{
 	Counts: "\t'0' - page not mapped\n\t'1' - page mapped once\n\t...\n\t'9' - page mapped 9 times\n\t'*' - page mapped 10 or more times\n",
 }
 
-// area prints one.
+// area prints one area.
 func (w *writer) area(number, i int) error {
 	a := &w.Areas[i]
 	w.printf("%d. %s\n\n", number, a.Line)
@@ -167,7 +167,7 @@ func (w *writer) calls(i int) error {
 	return nil
 }
 
-// density prints how much of each page is allocated.
+// density prints the allocated part of each page.
 func (w *writer) density(a *pagemap.Area, i int) error {
 	next := uint64(0)
 	marks := make([]byte, perRow)
@@ -196,8 +196,7 @@ func densityMark(bytes, pageSize uint64) byte {
 	return '0' + byte(bytes*10/pageSize)
 }
 
-// pages prints the pages of an area by their kind or their count, and counts the
-// kinds.
+// pages prints the pages of an area by kind or by count, and counts the kinds.
 func (w *writer) pages(a *pagemap.Area, k *kinds) error {
 	n := a.Pages(w.PageSize)
 	for page := range n {

@@ -14,9 +14,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// TestDensity: a page of 4096 bytes each with nothing, a part, all but a byte, all
-// and more; areas that are not writable are left out, and far pages of the same
-// kind are one line.
+// TestDensity prints pages of 4096 bytes that are empty, partly allocated,
+// allocated except for a byte, full, and over-full. Areas that are not writable
+// are left out, and many equal rows are one line.
 func TestDensity(t *testing.T) {
 	areas, err := pagemap.ReadMaps(strings.NewReader("00010000-00011000 r--p 00000000 00:00 0\n00020000-00220000 rw-p 00000000 00:00 0          [heap]\n"))
 	if err != nil {
@@ -50,8 +50,8 @@ func TestDensity(t *testing.T) {
 	}
 }
 
-// TestAllocMap: of many empty rows the first is printed and the others are counted,
-// unless all are asked for.
+// TestAllocMap checks that of many empty rows only the first is printed and the
+// others are counted, unless all rows are requested.
 func TestAllocMap(t *testing.T) {
 	cells := make([]byte, 30*allocmap.PerRow)
 	cells[0], cells[len(cells)-1] = '#', 'T'

@@ -1,5 +1,5 @@
-// Package pprof writes profiles in the format of pprof: a protocol buffer, packed
-// with gzip.
+// Package pprof writes profiles in the format of pprof: a protocol buffer,
+// compressed with gzip.
 package pprof
 
 import (
@@ -20,28 +20,28 @@ import (
 
 // Labels of samples.
 const (
-	LabelThread   = "thread"   // id, and name if it is known
+	LabelThread   = "thread"   // id, and name if known
 	LabelProcess  = "process"  // id
-	LabelFunction = "function" // that allocated, as "malloc"
+	LabelFunction = "function" // allocator function, such as "malloc"
 )
 
-// order is that in which pprof's own heap profiles have the values.
+// order is the order of values in pprof's own heap profiles.
 var order = [...]stacks.Value{stacks.AllocObjects, stacks.AllocSpace, stacks.InuseObjects, stacks.InuseSpace}
 
-// Write writes all values of a profile; v is what pprof shows unless it is asked
-// for another one. It does not close w.
+// Write writes all values of a profile. v is the value that pprof shows by
+// default. Write does not close w.
 func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	return build(p, v).Write(w)
 }
 
-// builder makes a profile.Profile.
+// builder converts a stacks.Profile to a profile.Profile.
 type builder struct {
 	from      *stacks.Profile
 	to        *profile.Profile
 	mappings  map[stacks.Mapping]*profile.Mapping
 	functions map[functionKey]*profile.Function
 	locations []*profile.Location // by number in from
-	processes bool                // there are several
+	processes bool                // whether there are several processes
 }
 
 type functionKey struct{ name, system, file string }
@@ -74,8 +74,8 @@ func build(p *stacks.Profile, v stacks.Value) *profile.Profile {
 	return b.to
 }
 
-// addMappings adds the mappings by address, but the program's own first: pprof
-// takes the first one for that.
+// addMappings adds the mappings by address, but the program's own first,
+// because pprof takes the first mapping for the program.
 func (b *builder) addMappings() {
 	known := make(map[stacks.Mapping]bool) // whether all locations have functions
 	for i := range b.from.Locations {
@@ -96,8 +96,8 @@ func (b *builder) addMappings() {
 		)
 	})
 	for _, m := range list {
-		// pprof itself names what has no functions, from the file. Where the
-		// offset is not known it would name the wrong ones.
+		// pprof looks up names for locations without functions in the file.
+		// Without a known offset it would find the wrong ones.
 		has := known[m] || !m.Placed
 		added := &profile.Mapping{
 			ID: uint64(len(b.to.Mapping) + 1), Start: m.Start, Limit: m.End, Offset: m.Offset,
@@ -109,9 +109,9 @@ func (b *builder) addMappings() {
 	}
 }
 
-// rank is 0 for the mapping of the program itself.
+// rank returns 0 for the mapping of the program itself and 1 for others.
 func (b *builder) rank(m *stacks.Mapping) int {
-	const most = 15 // bytes of a name that the kernel keeps (TASK_COMM_LEN less the NUL)
+	const most = 15 // length of the kernel's process names (TASK_COMM_LEN less the NUL)
 	name, file := path.Base(b.from.Name), path.Base(m.Path)
 	if b.from.Name != "" && (file == name || len(name) == most && strings.HasPrefix(file, name)) {
 		return 0
@@ -122,11 +122,11 @@ func (b *builder) rank(m *stacks.Mapping) int {
 func (b *builder) location(l *stacks.Location) *profile.Location {
 	to := &profile.Location{ID: uint64(len(b.to.Location) + 1), Mapping: b.mappings[l.Mapping]}
 	if l.Addr != 0 {
-		to.Address = l.Addr - 1 // in the instruction that called
+		to.Address = l.Addr - 1 // inside the call instruction
 	}
 	lines := l.Lines
 	if len(lines) == 0 && (l.Addr == 0 || to.Mapping == nil) {
-		// Of others pprof itself prints the address or the file.
+		// For other locations pprof itself prints the address or the file.
 		lines = []stacks.Line{{Function: l.Name()}}
 	}
 	for i := range lines {
@@ -138,8 +138,8 @@ func (b *builder) location(l *stacks.Location) *profile.Location {
 	return to
 }
 
-// function returns the function of a line. Its name and what the linker knows are
-// never the same, since pprof makes other names of those: shorter ones.
+// function returns the function of a line. It sets the system name only if it
+// differs from the name, because pprof derives shorter names from equal ones.
 func (b *builder) function(l *stacks.Line) *profile.Function {
 	key := functionKey{sites.Printable(l.Function), sites.Printable(l.System), sites.Printable(l.File)}
 	if key.system == key.name {
@@ -174,7 +174,7 @@ func (b *builder) sample(s *stacks.Sample) *profile.Sample {
 	return to
 }
 
-// thread names the thread of a sample.
+// thread returns the label for the thread of a sample.
 func (b *builder) thread(s *stacks.Sample) string {
 	switch {
 	case s.TID != 0:

@@ -14,7 +14,8 @@ import (
 	"rtrace-bpf/internal/report/pprof"
 )
 
-// written writes a profile and reads it with pprof's own package, which checks it.
+// written writes a profile and reads it with pprof's own package, which
+// validates it.
 func written(t *testing.T, p *stacks.Profile, v stacks.Value) *profile.Profile {
 	t.Helper()
 	var out bytes.Buffer

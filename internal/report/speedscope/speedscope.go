@@ -1,6 +1,6 @@
-// Package speedscope writes profiles for the viewer speedscope, in its own file
-// format: JSON, with a table of frames and one list of stacks with weights for
-// each value.
+// Package speedscope writes profiles in the file format of the viewer
+// speedscope: JSON, with a table of frames and one list of stacks with weights
+// for each value.
 package speedscope
 
 import (
@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/analysis/stacks"
 )
 
-// Schema is what "$schema" of a file says.
+// Schema is the value of "$schema" in a file.
 const Schema = "https://www.speedscope.app/file-format-schema.json"
 
 type file struct {
@@ -40,12 +40,12 @@ type profile struct {
 	Unit    string   `json:"unit"`
 	Start   uint64   `json:"startValue"`
 	End     uint64   `json:"endValue"`
-	Samples [][]int  `json:"samples"` // of frames, from the outermost
+	Samples [][]int  `json:"samples"` // numbers of frames, the outermost first
 	Weights []uint64 `json:"weights"`
 }
 
-// Write writes all values of a profile; v is what the viewer shows first. It
-// does not close w.
+// Write writes all values of a profile. v is the value that the viewer shows
+// first. Write does not close w.
 func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	f := file{
 		Schema: Schema, Name: sites.Printable(p.Name), Exporter: "rtrace", Active: int(v),
@@ -81,7 +81,7 @@ func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	return b.Flush()
 }
 
-// values returns the samples that have something of a value.
+// values returns the samples whose value v is not 0.
 func values(p *stacks.Profile, v stacks.Value, samples [][]int) profile {
 	out := profile{Type: "sampled", Name: v.String(), Unit: "none", Samples: [][]int{}, Weights: []uint64{}}
 	if v.Unit() == "bytes" {

@@ -13,9 +13,9 @@ import (
 	"rtrace-bpf/internal/report/speedscope"
 )
 
-// TestWrite holds a file against what the published schema demands: which fields
-// there are, that weights and samples are as many, that samples are indexes of
-// shared frames from the outermost on, and that the end is the sum of the weights.
+// TestWrite checks a file against the published schema: the required fields,
+// equal numbers of weights and samples, samples as indexes of shared frames
+// from the outermost on, and an end that is the sum of the weights.
 func TestWrite(t *testing.T) {
 	p := &stacks.Profile{
 		Name: "demo\x1b",
@@ -83,7 +83,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteNothing: lists that the schema demands are there, if empty.
+// TestWriteNothing checks that an empty profile has all lists that the schema
+// requires.
 func TestWriteNothing(t *testing.T) {
 	var out bytes.Buffer
 	if err := speedscope.Write(&out, &stacks.Profile{}, stacks.InuseSpace); err != nil {

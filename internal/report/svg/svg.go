@@ -1,5 +1,5 @@
-// Package svg writes pictures as SVG: text and simple shapes, each with a CSS
-// class for its colour. It knows nothing of what is drawn.
+// Package svg writes SVG pictures of text and simple shapes, each with a CSS
+// class for its colour. It knows nothing about the content.
 package svg
 
 import (
@@ -11,15 +11,15 @@ import (
 	"rtrace-bpf/internal/report/theme"
 )
 
-// Picture is a picture in the making. Lengths are in pixels from the upper
-// left corner.
+// Picture is a picture in progress. Lengths are in pixels from the upper left
+// corner.
 type Picture struct {
 	style strings.Builder
 	body  strings.Builder
 }
 
-// New returns an empty picture with the colours of theme.Base as classes for
-// filling and, with "stroke-" in front, for lines.
+// New returns an empty picture. Each colour, including those of theme.Base, is
+// a class for filling and, with the prefix "stroke-", one for lines.
 func New(colours []theme.Colour) *Picture {
 	p := &Picture{}
 	p.style.WriteString("text{font:12px system-ui,'DejaVu Sans',sans-serif}\n" +
@@ -54,17 +54,17 @@ func (p *Picture) Text(class string, x, y float64, text string) {
 	fmt.Fprintf(&p.body, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", Escape(class), number(x), number(y), Escape(text))
 }
 
-// Turned writes a line of text upwards, ending at y if its class is "end".
+// Turned writes a line of text upwards. It ends at y if its class is "end".
 func (p *Picture) Turned(class string, x, y float64, text string) {
 	fmt.Fprintf(&p.body, `<text class="%s" transform="rotate(-90 %[2]s %[3]s)" x="%[2]s" y="%[3]s">%[4]s</text>`+"\n", Escape(class), number(x), number(y), Escape(text))
 }
 
-// Path draws a path with the commands of SVG.
+// Path draws a path from SVG path commands.
 func (p *Picture) Path(class, commands string) {
 	fmt.Fprintf(&p.body, `<path class="%s" d="%s"/>`+"\n", Escape(class), Escape(commands))
 }
 
-// Begin begins a group; title is what a browser shows for what is in it.
+// Begin begins a group. Browsers show title as the tooltip of its elements.
 func (p *Picture) Begin(title string) {
 	p.body.WriteString("<g>")
 	if title != "" {
@@ -73,17 +73,17 @@ func (p *Picture) Begin(title string) {
 	p.body.WriteString("\n")
 }
 
-// End ends the group that was begun last.
+// End ends the current group.
 func (p *Picture) End() { p.body.WriteString("</g>\n") }
 
-// Write writes the picture, w by h pixels, as a file. title and text describe
-// it to those who do not see it.
+// Write writes the picture as a file of w by h pixels. title and text describe
+// it to readers who do not see it.
 func (p *Picture) Write(out io.Writer, w, h float64, title, text string) error {
 	_, err := io.WriteString(out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+p.Element(w, h, title, text))
 	return err
 }
 
-// Element returns the picture as an element, for a page or a file.
+// Element returns the picture as an element, for use in a page or a file.
 func (p *Picture) Element(w, h float64, title, text string) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%[3]s">
 <title>%[3]s</title>
@@ -95,13 +95,13 @@ func (p *Picture) Element(w, h float64, title, text string) string {
 `, number(w), number(h), Escape(title), Escape(text), p.style.String(), p.body.String())
 }
 
-// number prints a length with at most two digits behind the point.
+// number formats a length with at most two decimals.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// Points turns pairs of x and y into a path of straight lines.
+// Points returns a path of straight lines through pairs of x and y.
 func Points(xy ...float64) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(xy); i += 2 {
@@ -115,8 +115,8 @@ func Points(xy ...float64) string {
 	return b.String()
 }
 
-// Escape returns a text as it stands in XML and HTML, within an element or a
-// quoted attribute. Characters that XML forbids become U+FFFD.
+// Escape returns a text escaped for XML and HTML, within an element or a quoted
+// attribute. Characters that XML forbids become U+FFFD.
 func Escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/report/theme"
 )
 
-// texts reads XML to its end and returns what stands in it.
+// texts parses XML to its end and returns its texts.
 func texts(t *testing.T, data []byte) (all []string) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(data))
@@ -52,7 +52,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	if found != 3 {
-		t.Errorf("the text is there %d times\n%s", found, out.String())
+		t.Errorf("the text occurs %d times\n%s", found, out.String())
 	}
 	for _, want := range []string{
 		`<rect class="mine" x="1" y="2" width="3.14" height="4"/>`, `d="M1 2L3.5 4"`, ".mine{fill:#010203}", ".stroke-mine{stroke:#040506}",

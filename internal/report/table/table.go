@@ -1,5 +1,5 @@
-// Package table prints rows of text in aligned columns, as wide as they have to
-// be, with headings over one column or several.
+// Package table prints rows of text in aligned columns, with headings over one
+// column or several. Columns are as wide as their contents require.
 package table
 
 import (
@@ -12,23 +12,26 @@ import (
 // Column is a column of a table.
 type Column struct {
 	Title string
-	// Left aligns to the left. A last column on the left has no blanks behind.
+	// Left aligns to the left. If the last column is aligned to the left, it
+	// has no trailing blanks.
 	Left bool
-	// Gap is the number of blanks in front; 2 if it is 0, none if it is negative.
+	// Gap is the number of blanks before the column: 0 means 2, and a negative
+	// value none.
 	Gap int
-	// Group is the heading over this and those next to it with the same one.
+	// Group is a heading over this column and the neighbours with the same
+	// Group.
 	Group string
-	// Width is the least width.
+	// Width is the minimum width.
 	Width int
 }
 
-// Table is rows under a heading. Make one with New.
+// Table is a heading and rows. Create it with New.
 type Table struct {
 	columns []Column
 	rows    []row
 }
 
-// row is a row of cells, or text of its own.
+// row is a row of cells, or a rule.
 type row struct {
 	cells []string
 	rule  bool
@@ -39,23 +42,24 @@ func New(columns ...Column) *Table {
 	return &Table{columns: columns}
 }
 
-// Row adds a row. Cells that are missing at the end are empty, and those beyond
-// the last column are left out.
+// Row adds a row. Missing cells at the end are empty; cells beyond the last
+// column are left out.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, row{cells: cells}) }
 
 // Blank adds an empty line.
 func (t *Table) Blank() { t.Row() }
 
-// Rule adds a line of hyphens over all columns but what the last one has more
-// than its heading.
+// Rule adds a line of hyphens. It is as wide as the columns, except that a last
+// column on the left counts with the width of its heading.
 func (t *Table) Rule() { t.rows = append(t.rows, row{rule: true}) }
 
-// WriteTo implements io.WriterTo. It does not hold the whole text.
+// WriteTo implements io.WriterTo. It writes row by row, without holding the
+// whole text in memory.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	widths := t.widths()
 	out := &counter{w: w}
 	b := bufio.NewWriterSize(out, 1<<16)
-	write := func(text string) { _, _ = b.WriteString(text) } // Flush tells
+	write := func(text string) { _, _ = b.WriteString(text) } // Flush returns the error
 	write(t.groups(widths))
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -73,7 +77,7 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	return out.n, err
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	w io.Writer
 	n int64
@@ -85,7 +89,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// widths returns how wide each column is.
+// widths returns the width of each column.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -101,7 +105,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// gap is the number of blanks in front of column i.
+// gap returns the number of blanks before column i.
 func (t *Table) gap(i int) int {
 	switch gap := t.columns[i].Gap; {
 	case gap < 0 || gap == 0 && i == 0:
@@ -113,7 +117,7 @@ func (t *Table) gap(i int) int {
 	}
 }
 
-// end is where the columns end.
+// end returns the total width of the columns.
 func (t *Table) end(widths []int) int {
 	end := 0
 	for i, w := range widths {
@@ -122,7 +126,7 @@ func (t *Table) end(widths []int) int {
 	return end
 }
 
-// line is a row, with its end.
+// line formats a row, with its line break.
 func (t *Table) line(widths []int, cells []string) string {
 	var line strings.Builder
 	for i := range min(len(cells), len(t.columns)) {
@@ -137,7 +141,8 @@ func (t *Table) line(widths []int, cells []string) string {
 	return strings.TrimRight(line.String(), " ") + "\n"
 }
 
-// groups returns the headings over several columns, and a line under each.
+// groups returns the headings over several columns, and a line of hyphens under
+// them.
 func (t *Table) groups(widths []int) string {
 	var names, rules strings.Builder
 	at, found := 0, false
@@ -162,7 +167,7 @@ func (t *Table) groups(widths []int) string {
 	return names.String() + "\n" + rules.String() + "\n"
 }
 
-// place writes text from a column on.
+// place appends text at a column.
 func place(b *strings.Builder, column int, text string) {
 	b.WriteString(strings.Repeat(" ", max(0, column-utf8.RuneCountInString(b.String()))) + text)
 }

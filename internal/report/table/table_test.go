@@ -77,7 +77,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// pieces notes how much is written at once, and fails after the first.
+// pieces records the largest single write, and fails after the first one.
 type pieces struct {
 	most, n int
 	fail    bool
@@ -91,7 +91,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLongTable: the text of a table is not made in memory as a whole.
+// TestLongTable checks that the text of a table is not held in memory as a
+// whole.
 func TestLongTable(t *testing.T) {
 	x := table.New(table.Column{Title: "a"}, table.Column{Title: "b", Left: true})
 	const rows = 20_000

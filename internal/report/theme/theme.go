@@ -1,5 +1,5 @@
-// Package theme holds the colours of pictures and pages, each in a light and a
-// dark form, and writes them as CSS.
+// Package theme defines the colours of pictures and pages, each in a light and
+// a dark form, and formats them as CSS.
 package theme
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Colour is a colour with a name that CSS takes.
+// Colour is a named colour. Name must be valid in CSS.
 type Colour struct {
 	Name        string
 	Light, Dark string // "#rrggbb"
 }
 
-// Base is what every picture and page needs.
+// Base holds the colours that every picture and page uses.
 var Base = []Colour{
 	{"page", "#ffffff", "#14171c"},
 	{"text", "#1c2229", "#e2e6eb"},
@@ -26,7 +26,7 @@ var Base = []Colour{
 }
 
 // Variables returns CSS that declares each colour as a custom property, --NAME,
-// for the scheme that the reader prefers.
+// for the colour scheme that the reader prefers.
 func Variables(colours []Colour) string {
 	var light, dark strings.Builder
 	for _, c := range colours {
@@ -38,7 +38,8 @@ func Variables(colours []Colour) string {
 }
 
 // Classes returns CSS that gives elements of class NAME that colour, as the
-// property fill or stroke. Programs that draw SVG know no custom properties.
+// property fill or stroke. It does not use custom properties, because many SVG
+// programs do not support them.
 func Classes(property string, colours []Colour) string {
 	var light, dark strings.Builder
 	for _, c := range colours {
@@ -48,7 +49,7 @@ func Classes(property string, colours []Colour) string {
 	return light.String() + "@media (prefers-color-scheme:dark){\n" + dark.String() + "}\n"
 }
 
-// Mix returns a colour between a and b: a at part 0, b at part 1.
+// Mix returns a colour between a and b: a if part is 0, b if it is 1.
 func Mix(name string, a, b Colour, part float64) Colour {
 	return Colour{name, mix(a.Light, b.Light, part), mix(a.Dark, b.Dark, part)}
 }

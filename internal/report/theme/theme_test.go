@@ -33,7 +33,8 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// Text can be read on the page in both schemes: a contrast of at least 4.5.
+// Text is readable on the page in both schemes, with a contrast of at least
+// 4.5.
 func TestContrast(t *testing.T) {
 	at := map[string]theme.Colour{}
 	for _, c := range theme.Base {
@@ -50,7 +51,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// contrast is the ratio that WCAG 2 defines.
+// contrast returns the contrast ratio as WCAG 2 defines it.
 func contrast(t *testing.T, a, b string) float64 {
 	x, y := luminance(t, a), luminance(t, b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)

@@ -1,5 +1,5 @@
-// Package timeview draws a timeline.Timeline as an SVG picture: what is live,
-// how many blocks that is, and how much is allocated and freed in each interval.
+// Package timeview draws a timeline.Timeline as an SVG picture: live bytes,
+// live blocks, and the amounts allocated and freed in each interval.
 package timeview
 
 import (
@@ -30,7 +30,7 @@ var colours = []theme.Colour{
 	{Name: "freed", Light: "#a8d5ba", Dark: "#2f5c45"},
 }
 
-// series is the points as columns.
+// series holds the points as columns.
 type series struct {
 	edges, bytesLow, bytesHigh, bytesEnd       []uint64
 	blocksLow, blocksHigh, blocksEnd, reserved []uint64
@@ -54,8 +54,8 @@ func columns(points []timeline.Point, width, end uint64) series {
 
 const (
 	margin = 20
-	head   = 92 // title
-	gap    = 62 // between panels
+	head   = 92 // height of the title
+	gap    = 62 // between panels, for axes and titles
 )
 
 // WriteSVG draws a timeline.
@@ -81,7 +81,7 @@ func WriteSVG(w io.Writer, t *timeline.Timeline, o Options) error {
 	if o.Name != "" {
 		title += " of " + o.Name
 	}
-	sums := fmt.Sprintf("%s events; allocated %s in %s blocks, freed %s in %s; at the end %s in %s are live",
+	sums := fmt.Sprintf("%s events; allocated %s in %s blocks, freed %s in %s blocks; live at the end: %s in %s blocks",
 		figure.Count(total.Events), figure.Bytes(total.Allocated.Bytes), figure.Count(total.Allocated.Blocks),
 		figure.Bytes(total.Freed.Bytes), figure.Count(total.Freed.Blocks), figure.Bytes(total.Live.Bytes), figure.Count(total.Live.Blocks))
 	p.Text("title text", margin, 30, title)
@@ -110,7 +110,7 @@ func WriteSVG(w io.Writer, t *timeline.Timeline, o Options) error {
 		x, when := place(points, total.PeakBlocksEvent, o.Axis)
 		c.Mark(p, "live", x, total.PeakBlocks, fmt.Sprintf("peak %s %s", figure.Count(total.PeakBlocks), when))
 	}
-	c = panel("Allocated and freed in each interval of "+width, 140, highest(s.allocated, s.freed), true)
+	c = panel("Allocated and freed per "+width, 140, highest(s.allocated, s.freed), true)
 	c.Area(p, "freed", s.edges, s.freed)
 	c.Steps(p, "stroke-allocated", s.edges, s.allocated)
 	chart.Legend(p, c.X+c.W-160, c.Y-9, [2]string{"allocated", "allocated"}, [2]string{"freed", "freed"})
@@ -118,13 +118,13 @@ func WriteSVG(w io.Writer, t *timeline.Timeline, o Options) error {
 	return p.Write(w, float64(o.Width), y-gap+50, title, sums)
 }
 
-// live draws the panel of live bytes, with what the allocator got from the
-// system if the trace tells.
+// live draws the panel of live bytes, with the memory that the allocator got
+// from the system if the trace records it.
 func live(p *svg.Picture, panel func(string, float64, uint64, bool) *chart.Panel, s series, t *timeline.Timeline, o Options) {
 	total := t.Totals()
 	c := panel("Live bytes", 280, max(total.PeakBytes, highest(s.reserved)), true)
 	c.Band(p, "range", s.edges, s.bytesLow, s.bytesHigh)
-	items := [][2]string{{"live", "at the end of an interval"}, {"range", "least to most in it"}}
+	items := [][2]string{{"live", "at the end of an interval"}, {"range", "range in an interval"}}
 	if total.Reserved.Blocks > 0 {
 		c.Steps(p, "stroke-system", s.edges, s.reserved)
 		items = append([][2]string{{"system", "from the system"}}, items...)
@@ -137,8 +137,8 @@ func live(p *svg.Picture, panel func(string, float64, uint64, bool) *chart.Panel
 	}
 }
 
-// place returns where on the axis an event is, as far as the points tell, and
-// that in words.
+// place returns the position of an event on the axis, as precisely as the
+// points allow, and a description of it.
 func place(points []timeline.Point, event uint64, axis timeline.Axis) (uint64, string) {
 	if axis == timeline.ByEvent {
 		return event, "after event " + figure.Count(event)

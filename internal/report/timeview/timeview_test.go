@@ -17,8 +17,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// follow makes a timeline of n events, 1 ms apart: allocations of 1000 bytes
-// with a free behind every second, and a peak that lasts for one event.
+// follow returns a timeline of n events, 1 ms apart: allocations of 1000 bytes,
+// every second one followed by a free, and a peak that lasts for one event.
 func follow(n int, o timeline.Options) *timeline.Timeline {
 	t := timeline.New(o)
 	t.Add(&trace.Record{Kind: trace.KindHeapGrow, HeapGrow: trace.HeapGrow{Address: 4096, Size: 1 << 20}})
@@ -76,14 +76,15 @@ func read(t *testing.T, data []byte) (texts string, paths []path) {
 
 var point = regexp.MustCompile(`([ML])([\d.-]+) ([\d.-]+)`)
 
-// The picture is well-formed and says what mptrace would; its highest point is
-// the peak, which lasts for one event of many, and the curve ends at the end.
+// The picture is well-formed and has the same figures as mptrace. Its highest
+// point is the peak, which lasts for one of many events, and the curve ends at
+// the end.
 func TestWriteSVG(t *testing.T) {
 	for _, tt := range []struct {
 		axis timeline.Axis
 		want []string
 	}{
-		{timeline.ByEvent, []string{"events", "each interval of 16 events", "10,000", "peak 5.59 MiB after event 5,001", "2 MiB"}},
+		{timeline.ByEvent, []string{"events", "freed per 16 events", "10,000", "peak 5.59 MiB after event 5,001", "2 MiB"}},
 		{timeline.ByTime, []string{"time since the first call", "10 s", "16.8 ms"}},
 	} {
 		tl := follow(10001, timeline.Options{Axis: tt.axis, Points: 700})
@@ -120,7 +121,7 @@ func TestWriteSVG(t *testing.T) {
 	}
 }
 
-// A trace of one call, and one that leaves nothing.
+// A trace of one call, and one without live blocks at the end.
 func TestSmall(t *testing.T) {
 	for _, n := range []int{1, 2, 3} {
 		var out bytes.Buffer

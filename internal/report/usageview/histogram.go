@@ -8,10 +8,10 @@ import (
 	"rtrace-bpf/internal/report/chart"
 )
 
-// maxPanels is how many types of resources a histogram shows.
+// maxPanels is the largest number of resource types in a histogram.
 const maxPanels = 12
 
-// histogram draws how many blocks, or bytes, there are of each size.
+// histogram draws the number of blocks, or bytes, of each size.
 func (p *page) histogram(r consumption.Report) {
 	kinds := p.u.Kinds()
 	height := 440.0
@@ -41,8 +41,8 @@ func (p *page) histogram(r consumption.Report) {
 	p.y -= gap / 3
 }
 
-// bars returns a bar for each size, or for sizes next to each other where these
-// are more than limit: as many in each power of two as go.
+// bars returns a bar for each size. If there are more than limit, it joins
+// neighbouring sizes: each power of two is divided as finely as limit permits.
 func (p *page) bars(k *consumption.Kind, r consumption.Report, limit int) []chart.Bar {
 	sizes := k.Sizes()
 	for low := uint(9); len(sizes) > limit && low > 0; low-- {

@@ -8,13 +8,14 @@ import (
 	"rtrace-bpf/internal/report/figure"
 )
 
-// drawn is a curve with its place on the axis below.
+// drawn is a curve with its edges on the horizontal axis.
 type drawn struct {
 	edges           []uint64
 	low, high, last []uint64
 }
 
-// draw returns the columns of a curve, one for those in which it does not change.
+// draw returns the columns of a curve. Consecutive columns with the same
+// constant value are one.
 func draw(c *consumption.Curve, width int64) drawn {
 	columns := c.Columns()
 	edges := consumption.Edges(len(columns), width)
@@ -43,7 +44,7 @@ func most(curves ...*consumption.Curve) uint64 {
 	return n
 }
 
-// totals draws what is live and, below, how often was allocated.
+// totals draws the live bytes and, below, the number of allocations so far.
 func (p *page) totals() {
 	width := max(1, p.span.Width())
 	calls := p.span.Calls || p.span.ByCall
@@ -94,11 +95,11 @@ func (p *page) totals() {
 	p.unit(calls)
 }
 
-// few is up to how many types of resources the peaks have texts; there is no room
-// for more.
+// few is the largest number of resource types for which peaks have texts; with
+// more there is no room.
 const few = 3
 
-// peak is the text of a peak.
+// peak returns the text of a peak.
 func (p *page) peak(v uint64, bytes bool, at int64) string {
 	text := figure.Short(v)
 	switch {
@@ -110,7 +111,7 @@ func (p *page) peak(v uint64, bytes bool, at int64) string {
 	return fmt.Sprintf("peak %s at %s", text, p.span.Text(at))
 }
 
-// activity draws what is allocated and freed in a slice.
+// activity draws the amounts allocated and freed in each slice.
 func (p *page) activity() {
 	width := p.span.Duration() + p.u.Slice()/2
 	p.axis(max(1, width), p.span.Calls)
@@ -169,8 +170,7 @@ func (p *page) activity() {
 	p.unit(p.span.Calls)
 }
 
-// values draws the values of the activity report: from point to point, or as
-// columns if they are too many for that.
+// values draws the values of the activity report as a line from point to point.
 func (p *page) values(c *chart.Panel, curve *consumption.Curve, class string, width int64) {
 	columns := curve.Columns()
 	edges := consumption.Edges(len(columns), width)
@@ -180,13 +180,13 @@ func (p *page) values(c *chart.Panel, curve *consumption.Curve, class string, wi
 			along, up = append(along, edges[i]), append(up, x.Max)
 		}
 	}
-	if len(along) == 1 { // a line, not a point
+	if len(along) == 1 { // make a single point a line
 		along, up = []uint64{0, along[0]}, []uint64{up[0], up[0]}
 	}
 	c.Line(p.Picture, "stroke-"+class, along, up)
 }
 
-// lifetime draws when blocks lived.
+// lifetime draws the lifetimes of blocks by size.
 func (p *page) lifetime() {
 	width := max(1, p.span.Width())
 	calls := p.span.Calls || p.span.ByCall
@@ -215,7 +215,7 @@ func (p *page) lifetime() {
 		c.Level(p.Picture, "dash stroke-muted", k.Lives.Average)
 		c.Level(p.Picture, "dots stroke-text", k.Lives.Median)
 		if len(p.u.Kinds()) > 1 {
-			continue // the table has the numbers
+			continue // the table shows the numbers
 		}
 		p.name("muted", fmt.Sprintf("%s: average %d (dashed)", k.Type, k.Lives.Average))
 		p.name("text", fmt.Sprintf("%s: median %d (dotted)", k.Type, k.Lives.Median))
@@ -223,7 +223,7 @@ func (p *page) lifetime() {
 	p.unit(calls)
 }
 
-// blocks is the number of all blocks.
+// blocks returns the number of all blocks.
 func (p *page) blocks() uint64 {
 	var n uint64
 	for _, k := range p.u.Kinds() {
@@ -232,8 +232,8 @@ func (p *page) blocks() uint64 {
 	return n
 }
 
-// mask draws the lives of the blocks of some contexts, those of a row of pixels
-// together.
+// mask draws the lifetimes of the blocks of a set of contexts. Blocks in the
+// same row of pixels are drawn together.
 func (p *page) mask(c *chart.Panel, k *consumption.Kind, m *consumption.Mask, width int64) {
 	class := p.colour()
 	sizes := make(map[int]uint64)
@@ -253,7 +253,7 @@ func (p *page) mask(c *chart.Panel, k *consumption.Kind, m *consumption.Mask, wi
 	p.name(class, k.Type+p.contexts(m))
 }
 
-// contexts names the contexts of a mask.
+// contexts returns the names of the contexts of a mask.
 func (p *page) contexts(m *consumption.Mask) string {
 	switch {
 	case m.Others:

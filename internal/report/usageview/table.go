@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/internal/report/table"
 )
 
-// Title is what a report is called.
+// Title returns the title of a report.
 func Title(u *consumption.Usage, r consumption.Report) string {
 	title := map[consumption.Report]string{
 		consumption.Totals:   "Amount of non-freed allocations",
@@ -25,7 +25,7 @@ func Title(u *consumption.Usage, r consumption.Report) string {
 	return title
 }
 
-// slice is how much the values of the activity report sum up.
+// slice returns the length of the intervals of the activity report.
 func slice(u *consumption.Usage) string {
 	if span := u.Span(); span.Calls {
 		return span.Length(u.Slice())
@@ -111,7 +111,7 @@ func histogramTable(u *consumption.Usage) *table.Table {
 	return t
 }
 
-// Sizes returns the rows of a histogram of one type of resource.
+// Sizes returns the table of a histogram of one type of resource.
 func Sizes(k *consumption.Kind, r consumption.Report) *table.Table {
 	t := table.New(table.Column{Title: "size"}, table.Column{Title: "unfreed"}, table.Column{Title: "freed"})
 	for _, s := range k.Sizes() {

@@ -1,5 +1,5 @@
-// Package usageview shows the reports of package usage: as pictures in SVG, with
-// a legend and their figures below, and the figures as a table.
+// Package usageview draws the reports of package consumption as SVG pictures
+// with a legend and a table of figures. It also returns the figures as a table.
 package usageview
 
 import (
@@ -17,13 +17,14 @@ import (
 
 // Options of a picture.
 type Options struct {
-	Name    string // of the program, for the title; empty if unknown
-	Filters string // in words; empty if there are none
+	Name    string // program name for the title; empty if unknown
+	Filters string // description of the filters; empty if there are none
 	Width   int    // in pixels; 0 means 1200
-	// Height is that of the panels in per cent; 0 means 100.
+	// Height is the height of the panels in percent of the default; 0 means
+	// 100.
 	Height int
-	// LogBase is the base of the logarithmic axis of sizes in the report of
-	// lifetimes. Up to 1 the axis is in proportion.
+	// LogBase is the base of the logarithmic size axis in the report of
+	// lifetimes. The axis is linear if it is at most 1.
 	LogBase float64
 }
 
@@ -49,12 +50,12 @@ const (
 	margin  = 20
 	head    = 92
 	gap     = 62
-	line    = 15 // of the table
-	// shown is how many curves are drawn and named.
+	line    = 15 // height of a line of the table
+	// shown is the largest number of curves that are drawn and named.
 	shown = 60
 )
 
-// page is a picture in the making.
+// page is a picture in progress.
 type page struct {
 	*svg.Picture
 	u      *consumption.Usage
@@ -100,7 +101,7 @@ func WriteSVG(w io.Writer, u *consumption.Usage, r consumption.Report, o Options
 	return p.Write(w, float64(o.Width), p.y+margin, title, about)
 }
 
-// about says what the picture is of.
+// about returns a description of the calls in the picture.
 func (p *page) about() string {
 	calls := figure.Count(p.span.Total) + " calls"
 	if p.span.Total == 1 {
@@ -119,7 +120,7 @@ func (p *page) about() string {
 	return calls
 }
 
-// axis sets the axis below the panels that follow.
+// axis sets the horizontal axis of the following panels.
 func (p *page) axis(width int64, calls bool) {
 	p.along = chart.Axis{Max: uint64(max(1, width)), Text: figure.Seconds}
 	if calls {
@@ -128,7 +129,7 @@ func (p *page) axis(width int64, calls bool) {
 	p.along.Ticks = figure.Ticks(p.along.Max, 8)
 }
 
-// panel begins a panel of a height in pixels, for values up to most.
+// panel begins a panel with a height in pixels, for values up to most.
 func (p *page) panel(title string, height float64, most uint64, bytes bool) *chart.Panel {
 	top := most + most/8
 	if top == most {
@@ -147,7 +148,7 @@ func (p *page) panel(title string, height float64, most uint64, bytes bool) *cha
 	return c
 }
 
-// unit writes what the axis below the last panel counts.
+// unit writes the unit of the axis below the last panel.
 func (p *page) unit(calls bool) {
 	text := "time since " + p.span.Text(p.span.First)
 	if calls {
@@ -158,20 +159,20 @@ func (p *page) unit(calls bool) {
 	p.y += 44 - gap
 }
 
-// colour is the class of the next curve, without "stroke-".
+// colour returns the class of the next curve, without "stroke-".
 func (p *page) colour() string {
 	p.curves++
 	return fmt.Sprintf("c%d", (p.curves-1)%palette)
 }
 
-// name adds to the legend.
+// name adds an entry to the legend.
 func (p *page) name(class, text string) {
 	if len(p.legend) < shown {
 		p.legend = append(p.legend, [2]string{class, text})
 	}
 }
 
-// names writes the legend in as many lines as it takes.
+// names writes the legend in as many lines as needed.
 func (p *page) names() {
 	const left = margin + chart.Left
 	x := float64(left)
@@ -186,7 +187,7 @@ func (p *page) names() {
 	}
 }
 
-// table writes the figures.
+// table writes the table of figures.
 func (p *page) table(r consumption.Report) error {
 	var text strings.Builder
 	if _, err := Table(p.u, r).WriteTo(&text); err != nil {
@@ -200,14 +201,14 @@ func (p *page) table(r consumption.Report) error {
 	return nil
 }
 
-// bytes says whether all values are bytes of memory.
+// bytes reports whether all values are bytes of memory.
 func (p *page) bytes() bool {
 	kinds := p.u.Kinds()
 	return len(kinds) == 1 && kinds[0].Type == "memory"
 }
 
-// logarithmic makes an axis from 1 to most logarithmic. Only a base that is a
-// power of two goes with units of bytes.
+// logarithmic makes an axis from 1 to most logarithmic. Binary units are used
+// only if the base is a power of two.
 func logarithmic(a *chart.Axis, most uint64, base float64) {
 	top := math.Log(max(2, float64(most)))
 	a.Scale = func(v uint64) float64 { return math.Log(max(1, float64(v))) / top }

@@ -19,7 +19,7 @@ import (
 
 const all = consumption.Totals | consumption.Activity | consumption.Lifetime | consumption.Count | consumption.Size
 
-// count makes all reports of some calls.
+// count returns the usage of some calls, with all reports.
 func count(t *testing.T, calls bool, records ...*trace.Record) *consumption.Usage {
 	t.Helper()
 	scan := consumption.NewScan(consumption.Filter{}, false, calls)
@@ -72,7 +72,7 @@ var (
 	size  = regexp.MustCompile(`width="(\d+)" height="([\d.]+)" viewBox`)
 )
 
-// inside checks that all of a picture is in it.
+// inside checks that all parts of a picture lie within it.
 func inside(t *testing.T, data string) {
 	t.Helper()
 	m := size.FindStringSubmatch(data)
@@ -90,10 +90,10 @@ func inside(t *testing.T, data string) {
 	}
 }
 
-// words has one blank between any two words.
+// words replaces each run of blanks by one blank.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Each report says what it is of, in curves with names, and has its table.
+// Each report has a description, named curves and its table.
 func TestReports(t *testing.T) {
 	records := []*trace.Record{
 		{Kind: trace.KindContext, Context: trace.Context{ID: 1, Name: "start & <go>"}},
@@ -124,7 +124,7 @@ func TestReports(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	u := count(t, false, alloc(1000, 16, 1000, 0, 0), alloc(2000, 32, 3000, 0, 0), free(3000, 32, 0))
 	_, data := draw(t, u, consumption.Totals, usageview.Options{Width: 1006})
-	// 1006 pixels are 880 for the axis: the second call is in its middle.
+	// 1006 pixels stand for 880 on the axis: the second call is in the middle.
 	curve := regexp.MustCompile(`class="curve stroke-c0" d="([^"]*)"`).FindStringSubmatch(data)
 	if curve == nil {
 		t.Fatal("no curve")
@@ -143,7 +143,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Whatever the trace is, the pictures are whole and of bounded size.
+// For any trace, the pictures are complete and of bounded size.
 func TestExtremes(t *testing.T) {
 	many := []*trace.Record{{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "memory"}}}
 	for i := range 20000 {
@@ -179,7 +179,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// Many sizes share bars, which have all blocks.
+// If there are many sizes, they share bars that together contain all blocks.
 func TestBars(t *testing.T) {
 	var records []*trace.Record
 	for i := range 1000 {
@@ -196,7 +196,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// Names in tables cannot act on a terminal.
+// Names in tables cannot control a terminal.
 func TestTable(t *testing.T) {
 	u := count(t, false, &trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: 1, Type: "a\x1b[2J"}}, alloc(1, 1, 1, 0, 1))
 	for _, r := range consumption.Reports {

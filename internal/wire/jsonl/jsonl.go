@@ -1,6 +1,6 @@
-// Package jsonl holds what the reader and the writer of the jsonl format must
-// agree on: its name and version, its limits and the names of its enumerated
-// values. The format is described in docs/formats/jsonl.md.
+// Package jsonl contains the definitions that the reader and the writer of the
+// jsonl format share: its name and version, its limits and the names of its
+// enumerated values. docs/formats/jsonl.md describes the format.
 package jsonl
 
 // The first line of every file: {"format":"rtrace-jsonl","version":1}.
@@ -9,8 +9,9 @@ const (
 	Version = 1
 )
 
-// MaxLine is the longest line, in bytes without its end, that a reader takes.
+// MaxLine is the length of the longest line that a reader accepts, in bytes
+// without its line break.
 const MaxLine = 16 << 20
 
-// Clocks are the values of a header's "clock", in the order of trace.Clock.
+// Clocks holds the values of a header's "clock", in the order of trace.Clock.
 var Clocks = [...]string{"unknown", "monotonic", "day", "wall"}

@@ -1,7 +1,7 @@
-// Package mtrc holds what the readers and writers of mpatrol's tracing files
-// must agree on: constants of the file and the events in it. The format is
-// described in docs/formats/mtrc.md; where the manual of mpatrol (appendix F.2)
-// and its code differ, the code is followed.
+// Package mtrc contains the definitions that the readers and writers of
+// mpatrol's tracing files share: constants of the file and the events in it.
+// docs/formats/mtrc.md describes the format. Where the manual of mpatrol
+// (appendix F.2) and its code differ, this package follows the code.
 package mtrc
 
 // Format is the name of the format.
@@ -12,10 +12,10 @@ const Magic = "MTRC"
 
 // Versions of the library, as v*10000 + rr*100 + ff.
 const (
-	Version       = 10501 // what we write: the last release, 1.5.1
-	VersionFirst  = 10300 // the lowest in files of a release
-	VersionSource = 10405 // from here on events have a Source
-	VersionEnd    = 10600 // the first that readers refuse
+	Version       = 10501 // written by us: the last release, 1.5.1
+	VersionFirst  = 10300 // of the first release
+	VersionSource = 10405 // from this version on events have a Source
+	VersionEnd    = 10600 // the first that readers reject
 )
 
 // Kind is the first byte of a record.
@@ -32,12 +32,13 @@ const (
 
 // Limits of names.
 const (
-	// Names is how many of each sort of names the library and its tool keep:
-	// ids are 1 to Names. Higher ones crash the tool.
+	// Names is the number of functions, and of files, that the library and its
+	// tool can name: ids are 1 to Names. Higher ids crash the tool.
 	Names = 32
-	// MaxID is the highest id that the format has room for.
+	// MaxID is the highest id in the format.
 	MaxID = 127
-	// MaxName is the longest name in bytes, without its NUL, that the tool takes.
+	// MaxName is the length of the longest name that the tool accepts, in bytes
+	// without its NUL.
 	MaxName = 1023
 	// Define is set in an id that is followed by its name.
 	Define = 0x80
@@ -46,12 +47,12 @@ const (
 // Resource is the type of the only resource whose calls are events.
 const Resource = "memory"
 
-// MaxTID is the highest thread id of a Linux kernel. Higher numbers of threads
-// are what pthread_self returned.
+// MaxTID is the highest thread ID of a Linux kernel. Higher thread numbers are
+// results of pthread_self.
 const MaxTID = 1 << 22
 
-// LegacyLimit is the first number that the 64-bit tool misreads, and with it
-// may lose its place in the file.
+// LegacyLimit is the smallest number that the 64-bit tool misreads. It may then
+// lose its position in the file.
 const LegacyLimit = 1 << 31
 
 // Event is a record.
@@ -63,28 +64,28 @@ type Event struct {
 	Source  Source // of Alloc, Realloc and Free from VersionSource on
 }
 
-// Source is where an event came from.
+// Source is the place that an event came from.
 type Source struct {
 	Thread         uint64 // 0 if unknown
 	Function, File Name
 	Line           uint64 // 0 if unknown
 }
 
-// Name is a text, or none, which is not the same as an empty one.
+// Name is an optional text. No text differs from an empty one.
 type Name struct {
 	Text  string
 	Known bool
 }
 
-// Header is what stands in front of the events.
+// Header is the header before the events.
 type Header struct {
-	Words int // bytes of its two words, 4 or 8
+	Words int // size of its two words in bytes, 4 or 8
 	Big   bool
-	// ShortVersion says that the second word has 4 bytes although the first
+	// ShortVersion reports that the second word has 4 bytes although the first
 	// has 8, as on 64-bit Windows.
 	ShortVersion bool
 	Version      uint64
 }
 
-// HasSource says whether the events of the stream have a Source.
+// HasSource reports whether the events of the stream have a Source.
 func (h Header) HasSource() bool { return h.Version >= VersionSource }

@@ -15,8 +15,8 @@ func appendNumber(b []byte, v uint64) []byte {
 	return append(b, byte('0'+v%10))
 }
 
-// ParseVersion returns the version word of a text that FormatVersion makes, and
-// whether it is one.
+// ParseVersion parses the text of a version as FormatVersion returns it. ok is
+// false if it is not one.
 func ParseVersion(text string) (v uint64, ok bool) {
 	var parts [3]uint64
 	part := 0

@@ -1,30 +1,30 @@
-// Package nettrace holds what the readers and writers of .NET's nettrace streams
-// (EventPipe) must agree on: numbers of the containers of version 4 and 6, the
-// head of an event, codes of types, and the names of providers with the events
-// of theirs that are known. The format is described in docs/formats/nettrace.md.
+// Package nettrace contains the definitions that the readers and writers of
+// .NET's nettrace streams (EventPipe) share: the numbers of the containers of
+// versions 4 and 6, the header of an event, type codes, and the names of
+// providers with their known events. docs/formats/nettrace.md describes the
+// format.
 package nettrace
 
 // Format is the name of the format in records and errors.
 const Format = "nettrace"
 
-// The beginning of a stream. In version 4 the magic is followed by the length of
-// Serializer as a 32-bit number and by Serializer itself; where that number is 0
-// the stream is of version 6 or later, and two 32-bit numbers follow: the major
-// and the minor version.
+// The beginning of a stream. In version 4 the magic is followed by the length
+// of Serializer as a 32-bit number and by Serializer itself. If that number is
+// 0, the stream has version 6 or later, and two 32-bit numbers follow: the
+// major and the minor version.
 const (
 	Magic      = "Nettrace"
 	Serializer = "!FastSerialization.1"
 
 	MajorV6 = 6
-	HeadV4  = len(Magic) + 4 + len(Serializer) // bytes in front of the first object
-	HeadV6  = len(Magic) + 12                  // bytes in front of the first block
-
+	HeadV4  = len(Magic) + 4 + len(Serializer) // bytes before the first object
+	HeadV6  = len(Magic) + 12                  // bytes before the first block
 )
 
 // Tags of version 4. An object is BeginPrivate twice, Null, its version, the
 // lowest version of a reader, the length of its name, the name, EndObject, the
-// payload, EndObject. Null in place of an object ends the stream. Version 3 has
-// BeginObject where version 4 has BeginPrivate.
+// payload, EndObject. Null instead of an object ends the stream. Version 3 has
+// BeginObject instead of BeginPrivate.
 const (
 	TagNull         = 1
 	TagBeginObject  = 4
@@ -49,27 +49,27 @@ const (
 
 // Sizes of version 4, in bytes.
 const (
-	TraceSize  = 48 // payload of Trace, which has no size of its own in front
-	HeaderSize = 20 // of event and metadata blocks, at least
-	Align      = 4  // payloads of blocks begin at a multiple of this in the stream
-	MaxName    = 38 // of an object; the reference reader takes no more
+	TraceSize  = 48 // payload of Trace, which is not preceded by its size
+	HeaderSize = 20 // minimum, of event and metadata blocks
+	Align      = 4  // alignment of the payloads of blocks in the stream
+	MaxName    = 38 // of an object; limit of the reference reader
 )
 
-// Limits of readers. What Microsoft's runtime writes stays below 103,000 bytes a
-// block; version 6 has no room for more than MaxBlock. TraceEvent keeps the
-// length of a payload in 16 bits, and of a stack as well.
+// Limits of readers. Blocks from Microsoft's runtime stay below 103,000 bytes;
+// version 6 cannot represent more than MaxBlock. TraceEvent stores the length
+// of a payload in 16 bits, and that of a stack as well.
 const (
 	MaxBlock     = 1<<24 - 1
 	MaxPayload   = 65535
 	MaxStackSize = 65527
 )
 
-// FlagCompressed of a block of events or metadata says that its events have
-// compressed heads.
+// FlagCompressed is set in the header of a block of events or metadata if its
+// events have compressed headers.
 const FlagCompressed = 1
 
-// BlockKind is the kind of a block of version 6: the high byte of the word that
-// stands in front, whose lower 24 bits are the size.
+// BlockKind is the kind of a block of version 6: the high byte of the word
+// before the block, whose lower 24 bits are the size.
 type BlockKind uint8
 
 // The kinds of blocks of version 6. Unknown ones are skipped.
@@ -98,8 +98,8 @@ func (k BlockKind) String() string {
 	return "Unknown"
 }
 
-// Flags of a sequence point of version 6. Stacks and lists of labels are always
-// forgotten there, and always in version 4.
+// Flags of a sequence point of version 6. Stacks and lists of labels always
+// become invalid there, as they do in version 4.
 const (
 	FlushThreads  = 1
 	FlushMetadata = 2

@@ -1,8 +1,9 @@
 package nettrace
 
-// Flags of a compressed head: the field follows, in this order. Without it the
-// field is that of the event before in the same block, at its start all zero.
-// The difference of the time follows behind FlagStack whatever the flags say.
+// Flags of a compressed header: if set, the field follows, in this order.
+// Otherwise the field is that of the previous event in the same block,
+// initially all zero. The difference of the time always follows after
+// FlagStack.
 const (
 	FlagMetadata = 0x01 // variable, 32 bit
 	FlagCapture  = 0x02 // difference of the number less 1, capturing thread, processor; all variable
@@ -14,34 +15,34 @@ const (
 	FlagPayload  = 0x80 // variable, 32 bit
 )
 
-// Unsorted is set in the metadata id of a head that is not compressed if events
-// that are older may follow.
+// Unsorted is set in the metadata ID of an uncompressed header if older events
+// may follow.
 const Unsorted = 1 << 31
 
-// Sizes of heads that are not compressed, less the word with the event's size.
+// Sizes of uncompressed headers, without the word with the event's size.
 const (
 	PlainV4 = 76
 	PlainV6 = 48
 )
 
-// Head is what stands in front of the payload of an event.
+// Head is the header of an event.
 type Head struct {
-	Metadata  uint32 // id; 0 for what describes metadata itself in version 4
+	Metadata  uint32 // ID; 0 for events that define metadata in version 4
 	Sequence  uint32 // counted by each capturing thread
-	Capture   uint64 // thread that wrote it: an id, in version 6 an index
-	Thread    uint64 // thread that it is about: an id, in version 6 an index
+	Capture   uint64 // capturing thread: an ID, in version 6 an index
+	Thread    uint64 // thread of the event: an ID, in version 6 an index
 	Processor uint32
-	Stack     uint32 // id; 0 for none
-	Time      uint64 // in ticks of the clock that the trace names
+	Stack     uint32 // ID; 0 for none
+	Time      uint64 // in ticks of the trace's clock
 	Labels    uint32 // of version 6: index of a list; 0 for none
-	Size      uint32 // bytes of the payload
+	Size      uint32 // length of the payload in bytes
 	Sorted    bool   // no older event follows
 }
 
-// Type is the code of the type of a field.
+// Type is the type code of a field.
 type Type uint8
 
-// The types of fields. Those up to GUID, String and Array are of version 4, Array
+// The types of fields. Version 4 has those up to GUID, String and Array; Array
 // only in metadata with tag TagParams.
 const (
 	TypeObject     Type = 1  // fields of its own
@@ -60,13 +61,13 @@ const (
 	TypeDecimal    Type = 15 // 16 bytes
 	TypeDateTime   Type = 16 // 8 bytes: 100 ns since 1601
 	TypeGUID       Type = 17 // 16 bytes
-	TypeString     Type = 18 // UTF-16 with a NUL behind it
+	TypeString     Type = 18 // UTF-16, terminated with a NUL
 	TypeArray      Type = 19 // 16-bit count and elements
 	TypeVarInt     Type = 20 // zigzag
 	TypeVarUInt    Type = 21 //
-	TypeFixedArray Type = 22 // elements, their count is part of the type
+	TypeFixedArray Type = 22 // elements; their count is part of the type
 	TypeUTF8       Type = 23 // one code unit
-	TypeRelLoc     Type = 24 // 32 bits: size << 16 | distance from behind them
+	TypeRelLoc     Type = 24 // 32 bits: size << 16 | distance from the end of this field
 	TypeDataLoc    Type = 25 // 32 bits: size << 16 | position in the payload
 	TypeBoolean8   Type = 26 // 1 byte
 )
@@ -82,7 +83,7 @@ var typeNames = map[Type]string{
 // String returns the name of the type, or "" if the code is unknown.
 func (t Type) String() string { return typeNames[t] }
 
-// Size returns the bytes that a value takes, 0 if that differs.
+// Size returns the size of a value in bytes, or 0 if it varies.
 func (t Type) Size() int {
 	switch t {
 	case TypeSByte, TypeByte, TypeUTF8, TypeBoolean8:
@@ -99,15 +100,15 @@ func (t Type) Size() int {
 	return 0
 }
 
-// Kinds of tags behind the fields of metadata of version 4, as of version 5 of
-// the metadata: 32-bit size of what follows the kind, kind, bytes.
+// Kinds of tags after the fields of metadata of version 4, from version 5 of
+// the metadata on: 32-bit size of the part after the kind, kind, bytes.
 const (
 	TagOpcode = 1 // 1 byte
-	TagParams = 2 // the fields with types that version 4 has not; the list before is empty
+	TagParams = 2 // the fields, with types that version 4 lacks; the list before is empty
 )
 
-// Kinds of optional items of a row of metadata of version 6. An unknown one is an
-// error, as it has no size.
+// Kinds of optional items of a row of metadata of version 6. Unknown kinds are
+// an error, because their size is unknown.
 const (
 	MetaOpcode      = 1 // 1 byte
 	MetaKeywords    = 3 // 8 bytes
@@ -121,7 +122,7 @@ const (
 
 // Metadata describes the events of one kind.
 type Metadata struct {
-	ID       uint32 // by which events refer to it
+	ID       uint32 // events refer to it
 	Provider string
 	EventID  uint32
 	Name     string // may be empty: native events of the runtime have none

@@ -7,7 +7,7 @@ const (
 	ProviderSampler  = "Microsoft-DotNETCore-SampleProfiler"
 	ProviderPipe     = "Microsoft-DotNETCore-EventPipe"
 	ProviderSystem   = "Universal.System" // processes, mappings and symbols
-	ProviderUniverse = "Universal.Events" // any event with a Value and a stack
+	ProviderUniverse = "Universal.Events" // events with a Value and a stack
 	ProviderOwn      = "rtrace-bpf"       // ours
 )
 
@@ -39,8 +39,8 @@ const (
 // SamplerSample is the event of the sample profiler.
 const SamplerSample = 0
 
-// Events of Universal.System. Integers are of TypeVarUInt, strings have a 16-bit
-// length in front and are UTF-8: an Array of UTF8CodeUnit.
+// Events of Universal.System. Integers have type TypeVarUInt. Strings are UTF-8
+// after a 16-bit length: an Array of UTF8CodeUnit.
 const (
 	SystemExistingProcess = 0 // NamespaceId, Name, NamespaceName
 	SystemProcessCreate   = 1 // the same
@@ -50,7 +50,7 @@ const (
 	SystemMappingMetadata = 5 // Id, SymbolMetadata, VersionMetadata
 )
 
-// Names of events of Universal.Events that readers know.
+// Names of events of Universal.Events that readers support.
 const (
 	EventCPU    = "cpu"
 	EventSwitch = "cswitch"

@@ -1,18 +1,18 @@
 package sprtrace
 
-// Offsets in a handshake. Behind the architecture's n characters follow one
-// byte of byte order, one of pointer size, and padding.
+// Offsets in a handshake. The n characters of the architecture are followed by
+// one byte of byte order, one of pointer size, and padding.
 const (
-	HandshakeSize    = 1 // number of bytes that follow this one and the first
+	HandshakeSize    = 1 // number of bytes after this one
 	HandshakeMajor   = 2
 	HandshakeMinor   = 3
 	HandshakeArchLen = 4
 	HandshakeArch    = 5
-	HandshakeMin     = HandshakeArch + 2 // bytes of one without name and padding
+	HandshakeMin     = HandshakeArch + 2 // length without name and padding
 )
 
-// MaxArch is the longest architecture name whose handshake still has a size
-// that fits its byte.
+// MaxArch is the length of the longest architecture name for which the size of
+// the handshake fits into a byte.
 const MaxArch = 248
 
 // Values of the handshake's byte order.
@@ -21,8 +21,8 @@ const (
 	BigEndian    = 1
 )
 
-// AppendHandshake appends a handshake with zero padding to a multiple of 4. The
-// caller limits arch to MaxArch bytes.
+// AppendHandshake appends a handshake with zero padding to a multiple of 4.
+// arch must have at most MaxArch bytes.
 func AppendHandshake(dst []byte, v Version, arch string, endian, pointer byte) []byte {
 	start := len(dst)
 	dst = append(dst, Magic, 0, v.Major(), v.Minor(), byte(len(arch)))
@@ -35,8 +35,8 @@ func AppendHandshake(dst []byte, v Version, arch string, endian, pointer byte) [
 	return dst
 }
 
-// TextSize returns how many bytes a string with that length field takes,
-// whether or not the length counts the padding.
+// TextSize returns the number of bytes of a string with that length field,
+// whether or not the length includes the padding.
 func TextSize(length uint16) int {
 	return (2 + int(length) + 3) &^ 3
 }

@@ -1,14 +1,14 @@
 package sprtrace
 
-// Type is how a field is laid out.
+// Type is the layout of a field.
 type Type uint8
 
 // The types of fields.
 const (
 	Dword   Type = iota // 4 bytes, unsigned
 	Signed              // 4 bytes, two's complement
-	Hex                 // 4 bytes, a mask or version best shown in hexadecimal
-	Pointer             // 4 or 8 bytes, as the handshake says; aligned to 4 only
+	Hex                 // 4 bytes, a mask or version to show in hexadecimal
+	Pointer             // 4 or 8 bytes, depending on the handshake; aligned to 4 only
 	String              // 2 bytes length, text, zero padding to a multiple of 4
 	Frames              // a Dword count and that many Pointers
 	Pairs               // a Dword count and that many pairs of Strings: name, value
@@ -24,13 +24,13 @@ func (t Type) String() string { return typeNames[t] }
 type Field struct {
 	Name  string
 	Type  Type
-	Since Version // first version that has it; 0 for all
+	Since Version // first version with it; 0 for all
 	Note  string
 }
 
-// Layout is one order of a packet's fields.
+// Layout is an order of a packet's fields.
 type Layout struct {
-	Name   string // empty for what real writers of 1.3 and later send
+	Name   string // empty for the layout of real writers from 1.3 on
 	Note   string
 	Fields []Field
 }
@@ -67,9 +67,9 @@ const (
 
 // Numbers of the layouts that are not the first of their packet.
 const (
-	CallDocument = 1 // CALL as the protocol document orders it
+	CallDocument = 1 // CALL in the order of the protocol document
 	ArgsTexts    = 1 // ARGS before 1.3
-	HeapNarrow   = 1 // HINF as 64-bit writers sent it
+	HeapNarrow   = 1 // HINF of 64-bit writers
 )
 
 // mallinfo lists the fields of HINF that follow the bounds.
@@ -193,8 +193,8 @@ var Packets = []Packet{
 	},
 }
 
-// Buggy returns the code as tools 1.0 and 1.1 built it, with the second letter
-// in place of the third and fourth; 0 if they did not have the packet.
+// Buggy returns the code in tools 1.0 and 1.1, with the second letter instead
+// of the third and fourth; 0 if they did not have the packet.
 func (p *Packet) Buggy() uint32 {
 	if p.Since >= V12 {
 		return 0
@@ -213,7 +213,7 @@ func Lookup(code uint32) *Packet {
 	return nil
 }
 
-// LookupBuggy returns the packet that tools 1.0 and 1.1 gave that code, or nil.
+// LookupBuggy returns the packet with that code in tools 1.0 and 1.1, or nil.
 func LookupBuggy(code uint32) *Packet {
 	for i := range Packets {
 		if Packets[i].Buggy() == code && code != 0 {

@@ -3,7 +3,7 @@ package sprtrace
 import "testing"
 
 func TestCodes(t *testing.T) {
-	// The letter bug of protocol 1.0, as its traces have it.
+	// The letter bug of protocol 1.0, as in its traces.
 	buggy := map[string]string{
 		"PINF": "PIII", "MINF": "MIII", "RESR": "REEE", "CTXR": "CTTT", "MMAP": "MMMM", "CALL": "CAAA",
 		"ARGS": "ARRR", "BTRC": "BTTT", "HINF": "HIII", "OCFG": "OCCC", "NLIB": "NLLL",
@@ -19,7 +19,7 @@ func TestCodes(t *testing.T) {
 		want, has := buggy[p.Name]
 		if !has {
 			if p.Buggy() != 0 {
-				t.Errorf("%s: has a buggy code, but is younger than the bug", p.Name)
+				t.Errorf("%s: has a buggy code, but is newer than the bug", p.Name)
 			}
 			continue
 		}

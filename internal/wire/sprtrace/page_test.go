@@ -16,7 +16,7 @@ const (
 	pageEnd   = "<!-- end -->\n"
 )
 
-// tables returns the packets as the format page shows them.
+// tables returns the packets as they appear on the format page.
 func tables() string {
 	var b strings.Builder
 	for i := range Packets {
@@ -48,7 +48,7 @@ func tables() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// The format page shows the tables that the code uses.
+// The format page contains the tables that the code uses.
 func TestFormatPage(t *testing.T) {
 	data, err := os.ReadFile(page)
 	if err != nil {

@@ -1,6 +1,6 @@
 package swap
 
-// API is a function by its number in probe messages.
+// API is a function and its number in probe messages.
 type API struct {
 	ID   uint32
 	Name string
@@ -8,21 +8,22 @@ type API struct {
 	Args string
 }
 
-// Numbers of functions. Those of the probe library are counted when it is built and
-// differ from release to release; the host is told them by GET_PROBE_MAP.
+// Numbers of functions. Those of the probe library are assigned when it is
+// built and differ between releases; the host gets them with GET_PROBE_MAP.
 const (
 	APIMalloc  = 424
 	APIFree    = 425
 	APIRealloc = 426
 	APICalloc  = 427
-	// FirstOwnAPI is the first number of functions that the probe library lacks.
+	// FirstOwnAPI is the first number of the functions that the probe library
+	// lacks.
 	FirstOwnAPI = 0x10000
-	// FirstNamedAPI is the first number that API_NAME gives out.
+	// FirstNamedAPI is the first number that API_NAME assigns.
 	FirstNamedAPI = 0x20000
 )
 
-// MemoryAPIs are the functions of PROBE_MEMORY: the numbers of the probe library
-// of August 2016 and, from FirstOwnAPI on, our own.
+// MemoryAPIs lists the functions of PROBE_MEMORY, with the numbers of the probe
+// library of August 2016 and, from FirstOwnAPI on, our own.
 var MemoryAPIs = []API{
 	{413, "memset", "pdx"},
 	{414, "memcmp", "ppx"},
@@ -59,8 +60,8 @@ var MemoryAPIs = []API{
 	{0x10011, "operator delete[](void*, std::align_val_t, std::nothrow_t const&)", "pxp"},
 }
 
-// OtherAPIs are functions of other probes that are known by name, in the numbers of
-// the probe library of August 2016 and, from FirstOwnAPI on, our own.
+// OtherAPIs lists known functions of other probes, with the numbers of the
+// probe library of August 2016 and, from FirstOwnAPI on, our own.
 var OtherAPIs = []API{
 	{15, "fork", ""},
 	{16, "captureScreen", ""},
@@ -110,8 +111,8 @@ var OtherAPIs = []API{
 	{0x10103, "sem_post", ""},
 }
 
-// LookupAPI returns the function of a probe message by its number, or nil. Memory
-// probes know those of the allocator only, and the others the others.
+// LookupAPI returns the function of a probe message by its number, or nil. It
+// searches MemoryAPIs for PROBE_MEMORY and OtherAPIs for all others.
 func LookupAPI(message, id uint32) *API {
 	list := OtherAPIs
 	if message == ProbeMemory {

@@ -1,6 +1,6 @@
 package swap
 
-// Ids of the requests of the control channel that have a reply which is known.
+// IDs of the requests of the control channel whose replies are known.
 const (
 	RequestVersion    = 0x01
 	RequestStart      = 0x02
@@ -8,12 +8,12 @@ const (
 	RequestProbeMap   = 0x0A
 )
 
-// Controls lists the packets of the control channel. A reply has the id of its
-// request plus ReplyBit and begins with a result code. Packets without a layout are
-// kept as they are.
+// Controls lists the packets of the control channel. The ID of a reply is that
+// of its request plus ReplyBit, and its first field is a result code. Packets
+// without a layout are not decoded.
 var Controls = append(append([]Message(nil), requests...), replies()...)
 
-// requests lists the requests. Those without a layout have one that is not known.
+// requests lists the requests. The layout of those without one is unknown.
 var requests = []Message{
 	{ID: RequestVersion, Name: "VERSION", Layouts: unnamed()},
 	{ID: RequestStart, Name: "START", Note: "what is to be probed"},
@@ -61,7 +61,7 @@ func replies() []Message {
 		fields := append([]Field{code}, known[m.ID]...)
 		reply.Layouts = []Layout{{Fields: fields}}
 		if known[m.ID] != nil {
-			// A failure may have its code alone.
+			// A failed reply may consist of its code alone.
 			reply.Layouts = append(reply.Layouts, Layout{Name: "failed", Fields: fields[:1]})
 		}
 		list = append(list, reply)
@@ -69,7 +69,7 @@ func replies() []Message {
 	return list
 }
 
-// LookupControl returns the packet with that id, or nil.
+// LookupControl returns the packet with that ID, or nil.
 func LookupControl(id uint32) *Message {
 	for i := range Controls {
 		if Controls[i].ID == id {

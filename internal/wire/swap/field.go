@@ -1,6 +1,6 @@
 package swap
 
-// Type is how a field is laid out. All numbers are little-endian and nothing is
+// Type is the layout of a field. All numbers are little-endian and nothing is
 // aligned.
 type Type uint8
 
@@ -16,13 +16,13 @@ const (
 	Float               // 4 bytes, IEEE single
 	Double              // 8 bytes, IEEE double
 	IPv4                // 4 bytes in network order
-	Time                // 8 bytes: seconds and nanoseconds, in the order of the stream's headers
-	String              // bytes up to and with a NUL
+	Time                // 8 bytes: seconds and nanoseconds, in the same order as in the stream's headers
+	String              // bytes up to and including a NUL
 	Item                // a letter and a value: see Letters
 	Items               // a U32 count and that many Items
-	Sized               // as many bytes as the field before says
+	Sized               // bytes; the field before is their number
 	Rest                // all bytes up to the end of the payload
-	List                // elements one after the other; Count says how many
+	List                // elements; Count defines their number
 )
 
 var typeNames = [...]string{
@@ -32,7 +32,7 @@ var typeNames = [...]string{
 // String returns the name that the format page uses.
 func (t Type) String() string { return typeNames[t] }
 
-// Size returns how many bytes a field of the type has, at least.
+// Size returns the minimum size of a field of the type, in bytes.
 func (t Type) Size() int {
 	switch t {
 	case U8, String, Item:
@@ -45,17 +45,18 @@ func (t Type) Size() int {
 	return 0
 }
 
-// Count says where the number of elements of a List stands.
+// Count defines where the number of elements of a List is stored.
 type Count uint8
 
-// Where counts stand.
+// Places of counts.
 const (
 	Counted   Count = iota // in a U32 before the elements
-	PerCPU                 // nowhere in the message: one element for each processor
-	PerDevice              // nowhere in the message: one for each device with an energy model
+	PerCPU                 // not in the message: one element for each processor
+	PerDevice              // not in the message: one for each device with an energy model
 )
 
-// Check is what a field must be for a layout to be the right one of several.
+// Check is a condition on a field. The right layout of several is the one whose
+// conditions hold.
 type Check uint8
 
 // The checks.
@@ -77,14 +78,14 @@ type Field struct {
 	Note  string
 	Count Count // of a List
 	Check Check
-	// Elements are the fields of an element of a List. One without a name is the
-	// element itself.
+	// Elements are the fields of an element of a List. A single field without a
+	// name is the element itself.
 	Elements []Field
-	// If names an earlier field on which it depends whether this one is there:
-	// it is if bit Value of Is is set.
+	// If is the name of an earlier field that determines whether this one
+	// exists: it does if bit Value of Is is set.
 	If string
 	Is uint32
-	// Values names what the numbers mean.
+	// Values lists the meanings of numbers.
 	Values []Value
 }
 
@@ -94,34 +95,34 @@ type Value struct {
 	Name   string
 }
 
-// Layout is one order of a message's fields.
+// Layout is an order of a message's fields.
 type Layout struct {
-	Name   string // empty if there is one only
+	Name   string // empty if it is the only one
 	Note   string
 	Fields []Field
 }
 
-// Message describes a message, a packet of the control channel, or the beginning of
-// a file.
+// Message describes a message, a packet of the control channel, or the
+// beginning of a file.
 type Message struct {
 	ID   uint32
 	Name string // without MSG_
 	Note string
-	// Tail is the name of the group of fields that follow the common part of a
-	// probe message; Fields from Common on belong to it.
+	// Tail is the name of the group of fields after the common part of a probe
+	// message. The fields from Common on belong to it.
 	Tail    string
-	Layouts []Layout // in the order in which they are tried; none: the payload is not known
+	Layouts []Layout // in the order in which they are tried; none if the payload is unknown
 }
 
 // Letter is a kind of packed argument or return value.
 type Letter struct {
 	Letter byte
-	Size   int // bytes of the value, or of an element
+	Size   int // size of the value, or of an element, in bytes
 	Array  bool
 	Note   string
 }
 
-// Letters lists the letters that begin an Item.
+// Letters lists the letters that Items begin with.
 var Letters = []Letter{
 	{'b', 1, false, "bool, 0 or 1"},
 	{'c', 1, false, "char"},

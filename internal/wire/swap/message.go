@@ -1,7 +1,7 @@
 package swap
 
-// Ids of messages. 000F, 0016 to 0018, 001B to 001F, 0023 to 00FF, 010A to 010F and
-// all from 0113 on are not assigned.
+// IDs of messages. 000F, 0016 to 0018, 001B to 001F, 0023 to 00FF, 010A to 010F
+// and all from 0113 on are not assigned.
 const (
 	ProcessInfo        = 0x0001
 	Terminate          = 0x0002
@@ -39,12 +39,11 @@ const (
 	ProbeScene      = 0x0107
 	ProbeThread     = 0x0108
 	ProbeCustom     = 0x0109
-	ProbeSync       = 0x0110 // the numbers do jump
+	ProbeSync       = 0x0110 // not 010A: the numbers have a gap
 	ProbeNetwork    = 0x0111
 	ProbeGLES20     = 0x0112
 
-	// Private ids, which no other writer has. Readers skip what they do not
-	// know.
+	// Private IDs, which no other writer uses. Readers skip unknown messages.
 	FirstPrivate = 0x7F00
 	Stack        = 0x7F01
 	APIName      = 0x7F02
@@ -57,7 +56,7 @@ const (
 	StatusKernel42 = 2
 )
 
-// LSANReport is the status of LSAN that names a report.
+// LSANReport is the status of LSAN with the name of a report.
 const LSANReport = 2
 
 var (
@@ -72,10 +71,10 @@ var (
 	result = Field{Name: "return", Type: Item}
 )
 
-// unnamed returns a layout that is the only one.
+// unnamed returns the only layout of a message.
 func unnamed(fields ...Field) []Layout { return []Layout{{Fields: fields}} }
 
-// Messages lists all messages that are known.
+// Messages lists all known messages.
 var Messages = append([]Message{
 	{ID: ProcessInfo, Name: "PROCESS_INFO", Note: "a traced process and its executable mappings", Layouts: unnamed(
 		pid,
@@ -181,7 +180,7 @@ var probeType = Field{Name: "probe_type", Type: Hex32, Values: []Value{
 	{0x01, "file"}, {0x02, "ipc"}, {0x04, "process"}, {0x08, "signal"}, {0x10, "network"}, {0x20, "descriptor"},
 }}
 
-// fileEvents are the values of FILE_FUNCTION_ENTRY and PROBE_FILE.
+// fileEvents lists the values of FILE_FUNCTION_ENTRY and PROBE_FILE.
 var fileEvents = []Value{
 	{0, "open"},
 	{1, "close"},
@@ -201,7 +200,7 @@ var fileEvents = []Value{
 	{16, "lock release"},
 }
 
-// Lookup returns the message with that id, or nil.
+// Lookup returns the message with that ID, or nil.
 func Lookup(id uint32) *Message {
 	if i := id; i < uint32(len(index)) && index[i] != 0 {
 		return &Messages[index[i]-1]
@@ -214,7 +213,8 @@ func Lookup(id uint32) *Message {
 	return nil
 }
 
-// index finds messages with small ids fast: their number in Messages plus one.
+// index finds messages with small IDs quickly. It holds their numbers in
+// Messages plus one.
 var index = func() (x [0x120]uint8) {
 	for i := range Messages {
 		if id := Messages[i].ID; id < uint32(len(x)) {

@@ -16,7 +16,7 @@ const (
 	pageEnd   = "<!-- end -->\n"
 )
 
-// tables returns the tables of this package as the format page shows them.
+// tables returns the tables of this package as they appear on the format page.
 func tables() string {
 	var b strings.Builder
 	b.WriteString("## Letters\n\n| letter | bytes | |\n|---|---|---|\n")
@@ -136,7 +136,7 @@ func fields(b *strings.Builder, list []Field, in, tail string) {
 	}
 }
 
-// The format page shows the tables that the code uses.
+// The format page contains the tables that the code uses.
 func TestFormatPage(t *testing.T) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestFormatPage(t *testing.T) {
 	}
 }
 
-// Every message has a line in the table that says whether it is recorded live.
+// Every message has a line in the table of messages that are recorded live.
 func TestPageListsLive(t *testing.T) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestPageListsLive(t *testing.T) {
 	section, _, _ := strings.Cut(rest, "\n## ")
 	for i := range Messages {
 		if !strings.Contains(section, "`"+Messages[i].Name+"`") {
-			t.Errorf("%s is not in the table of what is live", Messages[i].Name)
+			t.Errorf("%s is not in the table of messages recorded live", Messages[i].Name)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package swap
 
-// common is what all probe messages begin with.
+// common holds the first fields of all probe messages.
 var common = []Field{
 	{Name: "api_id", Type: U32, Note: "number of the function; see Functions"},
 	pid, tid, args, result,
@@ -11,7 +11,7 @@ var common = []Field{
 	{Name: "reserved2", Type: U32, Note: "0"},
 }
 
-// Common is how many fields all probe messages begin with.
+// Common is the number of the first fields that all probe messages have.
 var Common = len(common)
 
 // probe returns a probe message.
@@ -24,15 +24,15 @@ func probe(id uint32, name, note, tail string, fields ...Field) Message {
 	return m
 }
 
-// What memory probes report.
+// Types of calls in memory probes.
 const (
 	MemoryAlloc  = 0
 	MemoryFree   = 1
 	MemoryManage = 2
 )
 
-// probes lists the probe messages. No version of the document has their tails,
-// which are those of the public probe library.
+// probes lists the probe messages. No version of the document describes their
+// tails; these are those of the public probe library.
 var probes = []Message{
 	probe(ProbeMemory, "PROBE_MEMORY", "a call of the allocator", "memory",
 		Field{Name: "size", Type: U64, Note: "bytes"},

@@ -1,9 +1,9 @@
 package swap
 
-// statusLayouts are those of PROCESS_STATUS_INFO. The right one takes the whole
-// payload, with sizes below 2^48 and paths that are ones: a list in the layout of
-// the kernel also reads as one of the document, with each path shifted by four
-// bytes.
+// statusLayouts holds the layouts of PROCESS_STATUS_INFO. The right one covers
+// the whole payload, with sizes below 2^48 and valid paths: a list in the
+// layout of the kernel also parses as one of the document, with each path
+// shifted by four bytes.
 var statusLayouts = []Layout{
 	{Name: "document", Note: "both texts; no public writer sends a tid", Fields: []Field{pid, {Name: "files", Type: List, Elements: []Field{
 		{Name: "fd", Type: I32}, tid, fileSize, filePath,
@@ -20,14 +20,15 @@ var (
 	filePath  = Field{Name: "path", Type: String, Check: IsPath}
 )
 
-// systemLayouts are those of SYSTEM. How many processors and devices there are the
-// message does not say.
+// systemLayouts holds the layouts of SYSTEM. The message does not contain the
+// numbers of processors and devices.
 var systemLayouts = []Layout{
 	{Name: "4.1", Fields: system(nil)},
 	{Name: "4.2", Note: "a side branch of 2016", Fields: system([]Field{{Name: "gem_pss", Type: U64, Check: IsMemory}, {Name: "threed", Type: U64, Check: IsMemory}})},
 }
 
-// system returns the fields of SYSTEM, with more for each target process.
+// system returns the fields of SYSTEM, with additional ones for each target
+// process.
 func system(more []Field) []Field {
 	load := Field{Name: "load", Type: Float, Check: IsLoad, Note: "percent of all processors together"}
 	process := Field{Name: "pid", Type: U32, Check: IsPID}
@@ -66,8 +67,8 @@ func system(more []Field) []Field {
 		Field{Name: "app_energy_per_device", Type: List, Count: PerDevice, Elements: []Field{{Type: U32}}})
 }
 
-// Devices are the devices with an energy model that real daemons have.
+// Devices lists the devices with an energy model in real daemons.
 var Devices = []string{"FLASH", "CPU", "LCD", "WIFI", "BT"}
 
-// MaxCPUs is up to how many processors are tried where nobody tells.
+// MaxCPUs is the largest number of processors to try if the number is unknown.
 const MaxCPUs = 256

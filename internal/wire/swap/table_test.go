@@ -2,9 +2,9 @@ package swap
 
 import "testing"
 
-// The tables contradict neither themselves nor the lists of the protocol document.
+// The tables agree with each other and with the lists of the protocol document.
 func TestTables(t *testing.T) {
-	// The ids of the document's lists, older and newer.
+	// The IDs in the document's lists, older and newer.
 	document := map[string]uint32{
 		"PROCESS_INFO": 0x0001, "TERMINATE": 0x0002, "ERROR": 0x0003, "SAMPLE": 0x0004, "SYSTEM": 0x0005, "IMAGE": 0x0006, "RECORD": 0x0007,
 		"FUNCTION_ENTRY": 0x0008, "FUNCTION_EXIT": 0x0009, "SYSCALL_ENTRY": 0x000A, "SYSCALL_EXIT": 0x000B,
@@ -24,7 +24,7 @@ func TestTables(t *testing.T) {
 	for i := range Messages {
 		m := &Messages[i]
 		if seen[m.ID] {
-			t.Errorf("%04x is there twice", m.ID)
+			t.Errorf("%04x is listed twice", m.ID)
 		}
 		seen[m.ID] = true
 		if _, ok := document[m.Name]; !ok && m.ID < FirstPrivate && m.ID != WebFunctionExit {

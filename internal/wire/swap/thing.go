@@ -1,24 +1,24 @@
 package swap
 
-// Thing is a kind of resource other than memory whose calls have messages.
+// Thing is a type of resource other than memory whose calls have messages.
 type Thing struct {
-	Resource string // type of the resource in the vocabulary
+	Resource string // type of the resource in package trace
 	Desc     string
 	RefCount bool
 	Message  uint32 // ProbeFile, where sockets have ProbeNetwork; ProbeThread or ProbeSync
 	Sync     uint32 // sync_type of ProbeSync
-	// Made and Ended are functions that stand for one without a name.
+	// Made and Ended are the functions for calls without a name.
 	Made, Ended string
 }
 
-// Resources of Things that codecs tell apart.
+// Resources that codecs treat specially.
 const (
 	Descriptor = "fd"
 	Stream     = "fp"
 	Condition  = "condition"
 )
 
-// Things lists them.
+// Things lists these types.
 var Things = []Thing{
 	{Resource: Descriptor, Desc: "file descriptor", Message: ProbeFile, Made: "open", Ended: "close"},
 	{Resource: Stream, Desc: "file pointer", Message: ProbeFile, Made: "fopen", Ended: "fclose"},
@@ -29,7 +29,7 @@ var Things = []Thing{
 	{Resource: "semaphore", Desc: "unit of a semaphore, size: ns waited", RefCount: true, Message: ProbeSync, Sync: 2, Made: "sem_wait", Ended: "sem_post"},
 }
 
-// LookupThing returns the kind of thing whose resource has that type, or nil.
+// LookupThing returns the Thing of a resource type, or nil.
 func LookupThing(resource string) *Thing {
 	for i := range Things {
 		if Things[i].Resource == resource {
@@ -39,7 +39,7 @@ func LookupThing(resource string) *Thing {
 	return nil
 }
 
-// LookupSync returns the kind of thing that PROBE_SYNC of a sync_type is about, or nil.
+// LookupSync returns the Thing of a sync_type in PROBE_SYNC, or nil.
 func LookupSync(kind uint32) *Thing {
 	for i := range Things {
 		if t := &Things[i]; t.Message == ProbeSync && t.Sync == kind {
@@ -78,28 +78,28 @@ const (
 )
 
 var (
-	// joins are the functions that wait for the end of a thread.
+	// joins holds the functions that wait for the end of a thread.
 	joins = map[string]bool{
 		"pthread_join": true, "pthread_tryjoin_np": true, "pthread_timedjoin_np": true, "pthread_clockjoin_np": true, "thrd_join": true,
 	}
-	// tries are those that take a lock or leave it.
+	// tries holds the functions that take a lock without waiting.
 	tries = map[string]bool{
 		"pthread_mutex_trylock": true, "mtx_trylock": true, "pthread_rwlock_tryrdlock": true, "pthread_rwlock_trywrlock": true, "sem_trywait": true,
 	}
 )
 
-// Way is how a call is told.
+// Way defines the messages that represent a call.
 type Way struct {
 	Message uint32
 	Type    uint32 // api_type
-	// Waits says that a message with Start as api_type comes first, when the call
-	// begins.
+	// Waits reports that a message with Start as api_type is sent first, when
+	// the call begins.
 	Waits bool
 	Start uint32
 }
 
-// Way returns how a call is told that makes a thing, or ends one. A close has the same
-// way for all descriptors: that of a socket is NetworkClose.
+// Way returns the messages for a function that makes or ends a resource. A
+// close has the same Way for all descriptors; for a socket it is NetworkClose.
 func (t *Thing) Way(function string, ends bool) Way {
 	switch t.Message {
 	case ProbeThread:
@@ -126,9 +126,9 @@ func (t *Thing) Way(function string, ends bool) Way {
 	return t.fileWay(function, ends)
 }
 
-// fileWay is Way of descriptors and streams. A bind ends a descriptor and makes it anew
-// with an address, and a stream that is made of one takes it over: there nothing is
-// closed.
+// fileWay is Way for descriptors and streams. A bind ends a descriptor and
+// makes a new one with an address, and a stream takes over the descriptor that
+// it is made from. Nothing is closed in these cases.
 func (t *Thing) fileWay(function string, ends bool) Way {
 	switch {
 	case t.Resource == Stream:
@@ -155,11 +155,11 @@ func (t *Thing) fileWay(function string, ends bool) Way {
 // Param is a parameter of a function.
 type Param struct {
 	Letter byte
-	// Name is that of the argument in the vocabulary; empty where that has none, and
-	// the item is an n.
+	// Name is the name of the argument in package trace. If it is empty, the
+	// argument has no name there and the item is an n.
 	Name string
 	Hex  bool // the argument is a hexadecimal number
-	ID   bool // it is the thing itself
+	ID   bool // the argument is the resource itself
 }
 
 // The usual parameters.
@@ -179,7 +179,7 @@ var (
 	routine = Param{Letter: 'p', Name: "start_routine", Hex: true}
 )
 
-// params are those of functions that make things.
+// params holds the parameters of functions that make resources.
 var params = map[string][]Param{
 	"open": {path, flags}, "openat": {unknown, path, flags}, "shm_open": {path, flags},
 	"creat":        {path, {Letter: 'd', Name: "mode", Hex: true}},
@@ -195,8 +195,8 @@ var params = map[string][]Param{
 	"pthread_create": {unknown, unknown, routine, unknown}, "thrd_create": {unknown, routine, unknown},
 }
 
-// Params returns the parameters of a function that makes or ends such a thing, as far
-// as they are told. Those of what ends one are the thing.
+// Params returns the known parameters of a function that makes or ends such a
+// resource. A function that ends one has the resource as its parameter.
 func (t *Thing) Params(function string, ends bool) []Param {
 	switch {
 	case t.Message == ProbeSync || ends && t.Resource == Stream:
@@ -207,13 +207,14 @@ func (t *Thing) Params(function string, ends bool) []Param {
 		return []Param{itself}
 	}
 	if n := len(function) - 2; n > 0 && function[n:] == "64" {
-		function = function[:n] // the same for large files
+		function = function[:n] // the variant for large files
 	}
 	return params[function]
 }
 
-// Result returns the letter of the result of a function that makes such a thing, and
-// whether that is the thing itself. It is 0 otherwise; n: it is not known.
+// Result returns the letter of the result of a function that makes such a
+// resource, and whether the result is the resource itself. The result is 0
+// otherwise. The letter n means that it is unknown.
 func (t *Thing) Result(function string) (letter byte, itself bool) {
 	switch {
 	case t.Resource == Stream:

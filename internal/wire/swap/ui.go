@@ -1,8 +1,8 @@
 package swap
 
-// UIFile is the beginning of the file that UI_HIERARCHY names: its head and what
-// all objects begin with, up to the type-specific part of the first one. That part
-// is not self-delimiting, so the rest is kept as it is.
+// UIFile is the beginning of the file that UI_HIERARCHY names: its header and
+// the common fields of all objects, up to the type-specific part of the first
+// object. That part is not self-delimiting, so the rest is not decoded.
 var UIFile = Message{
 	Name: "UI_FILE", Note: "head and first object; what follows is the part of its type and further objects",
 	Layouts: []Layout{

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/recording"
+	"rtrace-bpf/internal/recording/cost"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer"
+)
+
+// costs are those of a machine: half a microsecond each.
+var costs = tracer.Costs{Entry: 500, Return: 500}
+
+// The line has the rate, the share, the slow-down and what is lost, and says what helps
+// unless that is asked for already. --quiet keeps it away.
+func TestCostIsReported(t *testing.T) {
+	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time goes into tracing, so it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
+	limited := config{limits: limitFlags{maxRate: 5}}
+	for name, test := range map[string]struct {
+		config config
+		i      cost.Interval
+		want   string
+	}{
+		"plain":   {config{}, cost.Interval{Rate: 1_200_000, Share: 0.9}, much + "; what helps: --max-rate, which records in turns\n"},
+		"limited": {limited, cost.Interval{Rate: 1_200_000, Share: 0.9}, much + "\n"},
+		"lost": {
+			config{},
+			cost.Interval{Rate: 1_200_000, Share: 0.9, Lost: 0.94},
+			much + "; 94 % of the calls are lost; what helps: a larger --ring-size, or --max-rate, which records in turns, or --min-size, which leaves small blocks out\n",
+		},
+		"lost alone": {
+			config{limits: limitFlags{maxRate: 5}, allocators: allocatorFlags{minSize: 1}},
+			cost.Interval{Rate: 1_000, Lost: 0.01},
+			"rtrace-bpf: process 7 makes 1.0k calls/s; 1 % of the calls are lost; what helps: a larger --ring-size\n",
+		},
+		"half": {
+			limited,
+			cost.Interval{Rate: 400_000, Share: 0.4},
+			"rtrace-bpf: process 7 makes 400.0k calls/s; about 40 % of its CPU time goes into tracing, so it runs about 1.7 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
+		},
+		"beyond measure": {
+			limited,
+			cost.Interval{Rate: 1_000_000, Share: 0.95},
+			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 95 % of its CPU time goes into tracing, so it runs at least 20.0 times slower (a probe costs 500ns on this machine, a return 500ns more)\n",
+		},
+		"quiet": {config{general: generalFlags{quiet: true}}, cost.Interval{Rate: 1_200_000, Share: 0.9}, ""},
+	} {
+		var out bytes.Buffer
+		r := newReporter(&test.config, cli.Streams{Err: &out}, false)
+		if r.Expensive(7, &test.i, costs); out.String() != test.want {
+			t.Errorf("%s: %q, want %q", name, out.String(), test.want)
+		}
+	}
+}
+
+// There is a warning about a program that does nothing but allocate and free, also when
+// most of its events are lost because the tracer could not read them.
+func TestSlowDownIsReported(t *testing.T) {
+	for name, ring := range map[string]string{"recorded": "64M", "lost": "64K"} {
+		t.Run(name, func(t *testing.T) {
+			child := waiting(t, "phases", "1", "100000")
+			r := start(t, child, "--ring-size", ring)
+			if name == "lost" {
+				r.Signal(unix.SIGSTOP)
+			}
+			child.Go()
+			child.Ready() // all calls are made
+			if name == "lost" {
+				r.Signal(unix.SIGCONT)
+			}
+			r.Signal(unix.SIGINT)
+			r.Wait()
+			child.Go()
+			child.Succeed()
+			r.says(" of its CPU time goes into tracing, so it runs ")
+			if name == "lost" {
+				r.says(" of the calls are lost; what helps: a larger --ring-size, or --max-rate")
+			}
+		})
+	}
+}
+
+// A pause for --max-rate is in each format, or beside it, in the summary and in the
+// exit status. It is no lost event.
+func TestPausesInEachFormat(t *testing.T) {
+	for format, where := range formats(t) {
+		t.Run(format, func(t *testing.T) {
+			child := waiting(t, "loop", "1")
+			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")
+			child.Go()
+			r.ends(cli.Incomplete)
+			r.says("  lost: 0\n")
+			r.says("the recording was paused ")
+			path := filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, where.suffix))
+			n := shown(t, path+where.side, where.line)[trace.LostPaused]
+			if n == 0 || len(shown(t, path+where.side, where.line)) != 1 {
+				t.Errorf("%d pauses in the file", n)
+			}
+			records := load(t, path)
+			if got := lostIn(records)[trace.LostPaused]; got != n {
+				t.Errorf("read again, there are %d pauses, the file has %d", got, n)
+			}
+			for _, rec := range records {
+				if rec.Kind == trace.KindLost && format != "text" && (rec.Lost.Since == 0 || rec.Time <= rec.Lost.Since) {
+					t.Errorf("a pause from %d to %d", rec.Lost.Since, rec.Time)
+				}
+			}
+			child.Close()
+			child.Succeed()
+		})
+	}
+}
+
+func TestPauses(t *testing.T) {
+	for _, test := range []struct {
+		n    uint64
+		want string
+	}{
+		{1, "the recording was paused once, 1.235s in all, for --max-rate"},
+		{3, "the recording was paused 3 times, 1.235s in all, for --max-rate"},
+	} {
+		stats := tracer.Stats{Paused: 1_234_567_890}
+		stats.Lost[tracer.LossPaused] = test.n
+		if got := pauses(&stats); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+		if list := recording.Losses(&stats); strings.Contains(list, trace.LostPaused) {
+			t.Errorf("among the losses: %s", list)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package cost
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rtrace-bpf/tracer"
+)
+
+// costs are those of a machine: half a microsecond each.
+var costs = tracer.Costs{Entry: 500, Return: 500}
+
+// There is a warning when tracing takes much of the CPU time of the process, and another
+// when the slow-down has doubled. Lost calls cost the same.
+func TestLook(t *testing.T) {
+	var m Meter
+	now, r := time.Now(), Reading{}
+	m.Look(r, now, costs)
+	for i, test := range []struct {
+		hits        uint64 // entries; half as many returns
+		calls, lost uint64
+		cpu         time.Duration
+		want        Interval
+		warn        bool
+	}{
+		{0, 0, 0, time.Second, Interval{}, false},
+		{20_000, 20_000, 0, time.Second, Interval{20_000, 0.015, 0.015, 0}, false},
+		{20_000, 20_000, 0, 30 * time.Millisecond, Interval{20_000, 0.5, 0.015, 0}, false}, // little altogether
+		{200_000, 200_000, 0, time.Second, Interval{200_000, 0.15, 0.15, 0}, true},
+		{400_000, 400_000, 0, time.Second, Interval{400_000, 0.3, 0.3, 0}, false},
+		{800_000, 800_000, 0, time.Second, Interval{800_000, 0.6, 0.6, 0}, true},
+		{1_200_000, 1_200_000, 0, time.Second, Interval{1_200_000, 0.9, 0.9, 0}, true},
+		{1_200_000, 1_199_000, 1_000, time.Second, Interval{1_200_000, 0.9, 0.9, 1_000. / 1_200_000}, false},
+		{1_200_000, 72_000, 1_128_000, time.Second, Interval{1_200_000, 0.9, 0.9, 0.94}, true}, // once
+		{1_200_000, 72_000, 1_128_000, time.Second, Interval{1_200_000, 0.9, 0.9, 0.94}, false},
+		{4_000_000, 4_000_000, 0, time.Second, Interval{4_000_000, 0.95, 3, 0}, false}, // more than there is
+	} {
+		now = now.Add(time.Second)
+		r.Hits.Entries += test.hits
+		r.Hits.Returns += test.hits / 2
+		r.Calls += test.calls
+		r.Lost += test.lost
+		r.CPU += test.cpu
+		got, warn := m.Look(r, now, costs)
+		if d := cmp.Diff(test.want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" || warn != test.warn {
+			t.Errorf("look %d: warns: %v, want %v (-want +got):\n%s", i, warn, test.warn, d)
+		}
+	}
+}
+
+// A program most of whose calls are lost is slowed down as much as if they were there.
+func TestLostCalls(t *testing.T) {
+	var m Meter
+	now := time.Now()
+	m.Look(Reading{}, now, costs)
+	r := Reading{Hits: tracer.Hits{Entries: 1_200_000, Returns: 600_000}, Calls: 72_000, Lost: 1_128_000, CPU: time.Second}
+	if b, warn := m.Look(r, now.Add(time.Second), costs); !warn || b.Share != 0.9 {
+		t.Errorf("%+v, warns: %v", b, warn)
+	}
+}
+
+// An interval is computed from the hits of probes and the processor time of the process.
+func TestInterval(t *testing.T) {
+	for name, test := range map[string]struct {
+		r    Reading
+		want Interval
+		warn bool
+	}{
+		"plain":          {Reading{tracer.Hits{Entries: 1_200_000, Returns: 600_000}, 1_200_000, 0, time.Second}, Interval{1_200_000, 0.9, 0.9, 0}, true},
+		"lost":           {Reading{tracer.Hits{Entries: 1_200_000, Returns: 600_000}, 72_000, 1_128_000, time.Second}, Interval{1_200_000, 0.9, 0.9, 0.94}, true},
+		"lost alone":     {Reading{tracer.Hits{}, 990, 10, time.Second}, Interval{Rate: 1_000, Lost: 0.01}, true},
+		"half":           {Reading{tracer.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second}, Interval{400_000, 0.4, 0.4, 0}, true},
+		"beyond measure": {Reading{tracer.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second}, Interval{1_000_000, 0.95, 1, 0}, true},
+		"cheap":          {Reading{tracer.Hits{Entries: 1_000}, 1_000, 0, time.Second}, Interval{1_000, 0.0005, 0.0005, 0}, false},
+	} {
+		var m Meter
+		now := time.Now()
+		m.Look(Reading{}, now, costs)
+		got, warn := m.Look(test.r, now.Add(time.Second), costs)
+		if d := cmp.Diff(test.want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" || warn != test.warn {
+			t.Errorf("%s: warn: %v, want %v (-want +got):\n%s", name, warn, test.warn, d)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rtrace-bpf/internal/recording/cost"
+	"rtrace-bpf/internal/recording/naming"
+	"rtrace-bpf/internal/recording/output"
+	"rtrace-bpf/tracer"
+)
+
+// session is the recording of one process in one window: a tracer, and the trace that its
+// records go to.
+type session struct {
+	of *Recording
+	target
+	probes   probes
+	out      *output.Trace
+	chain    chain
+	extras   extras
+	costs    costs
+	stats    tracer.Stats  // at the end of run
+	replaced atomic.Bool   // another session continues with its process, which has executed another program
+	over     chan struct{} // closed at its end
+
+	mu      sync.Mutex // held while records are written
+	endTime int64      // time of the last record
+}
+
+// target is the process of a session.
+type target struct {
+	pid    int
+	child  bool           // it was started by a process that is followed
+	held   Held           // nil if it runs
+	made   *tracer.Plan   // what to probe; nil if that is to be found out
+	root   *naming.Root   // the files that it sees
+	frames *naming.Frames // names its frames
+}
+
+// newSession returns a session that has opened nothing but the process's files.
+func (r *Recording) newSession(pid int) *session {
+	x := &session{of: r, over: make(chan struct{})}
+	x.target = target{pid: pid, root: naming.OpenRoot(pid)}
+	x.frames = naming.NewFrames(pid, x.root)
+	x.probes = probes{line: r.options.Line, hurry: r.options.Hurry, alone: !r.several()}
+	return x
+}
+
+// plan decides what to probe. A process that is held may have to run a little until its
+// allocator is mapped.
+func (t *target) plan(options tracer.Options) (*tracer.Plan, error) {
+	switch {
+	case t.made != nil:
+		return t.made, nil
+	case t.held == nil:
+		return tracer.NewPlan(options)
+	}
+	var why error
+	for {
+		there, err := t.held.Next()
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, why
+		}
+		plan, err := tracer.NewPlan(options)
+		if !errors.Is(err, tracer.ErrNoAllocator) && !errors.Is(err, tracer.ErrStripped) {
+			return plan, err
+		}
+		why = err
+	}
+}
+
+// attach opens the output and starts recording. After an error nothing is left.
+func (x *session) attach(ctx context.Context, options tracer.Options) error {
+	plan, err := x.plan(options)
+	if err != nil {
+		return err
+	}
+	o := &x.of.options
+	if o.Line.Verbose > 1 {
+		err = o.Line.Write(plan.WriteText)
+	}
+	if err == nil {
+		err = x.open(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, plan.Close())
+	}
+	x.openResident()
+	if x.probes.tracer, err = tracer.Open(plan); err != nil {
+		return errors.Join(err, x.discard())
+	}
+	x.openHeap()
+	if x.chain.events != nil { // last, so that none of its events is older than the trace
+		if err := x.chain.events.Begin(ctx); err != nil {
+			return errors.Join(err, x.probes.tracer.Close(), x.discard())
+		}
+	}
+	x.beginCosts()
+	return nil
+}
+
+// run writes the trace until its end, that of ctx or that of until, which ends when ctx
+// does, too. It returns what went wrong.
+func (x *session) run(ctx, until context.Context) error {
+	defer context.AfterFunc(until, x.probes.stop)()
+	err := x.copy()
+	x.chain.stop()
+	x.of.options.Line.Clear()
+	if errors.Is(err, ErrHurried) {
+		if x.chain.events != nil {
+			err = errors.Join(err, x.chain.events.Abandon())
+		}
+		return errors.Join(err, x.dropLeaks(), x.finish()) // the kernel removes the probes
+	}
+	stats := x.probes.tracer.Stats()
+	x.watch(&stats, true)
+	x.of.relaxed()
+	// The probes are off from here on. The files are completed before the probes are
+	// removed, but not if that takes long: a call of the process costs something until then.
+	slow := x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil
+	if slow {
+		err = errors.Join(err, x.probes.detach())
+	}
+	hurry := x.of.options.Hurry
+	if ctx.Err() == nil { // no signal has ended the recording: the first one is a hurry
+		hurry = ctx.Done()
+	}
+	err = errors.Join(err, x.chain.end(hurry))
+	if err == nil {
+		err = x.writeLeaks()
+	} else {
+		err = errors.Join(err, x.dropLeaks())
+	}
+	err = errors.Join(err, x.finish())
+	x.stats = x.probes.tracer.Stats()
+	if x.replaced.Load() {
+		x.stats.Unprobed, x.stats.WasUnprobed, x.stats.LeftBehind = false, false, false
+	}
+	x.of.options.Report.Ended(x.summary())
+	if !slow {
+		err = errors.Join(err, x.probes.detach())
+	}
+	return err
+}
+
+// name returns the name of the process.
+func (x *session) name() string { return x.probes.tracer.Plan().ProcessName() }
+
+// costs follow what tracing costs the process.
+type costs struct {
+	meter    cost.Meter
+	reported bool // that they are not known
+}
+
+// beginCosts takes the first reading.
+func (x *session) beginCosts() {
+	x.costs.meter.Look(cost.Reading{CPU: x.extras.resident.CPU()}, time.Now(), tracer.Costs{})
+}
+
+// watch passes to the Reporter that tracing costs the process much, or many calls are lost.
+// last is set when the trace has ended.
+func (x *session) watch(stats *tracer.Stats, last bool) {
+	each, known, err := x.probes.tracer.Costs(last)
+	if err != nil && !x.costs.reported {
+		x.costs.reported = true
+		x.of.options.Line.Detail("process %d: the cost of tracing it is not known: %v", x.pid, err)
+	}
+	if err == nil && !known {
+		return // the next reading covers this interval as well
+	}
+	hits, err := x.probes.tracer.Hits()
+	if err != nil {
+		return // the losses are in the summary
+	}
+	now := cost.Reading{Hits: hits, Calls: stats.Calls, Lost: stats.LostEvents(), CPU: x.extras.resident.CPU()}
+	if i, warn := x.costs.meter.Look(now, time.Now(), each); warn {
+		x.of.options.Report.Expensive(x.pid, &i, each)
+	}
+}

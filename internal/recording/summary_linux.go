@@ -1,0 +1,42 @@
+package recording
+
+import (
+	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/analysis/rss"
+	"rtrace-bpf/tracer"
+)
+
+// Summary holds the figures of a trace that is complete.
+type Summary struct {
+	Process
+	Regular   bool  // the trace is a regular file
+	Size      int64 // of the trace, in bytes
+	Alone     bool  // no other process is recorded
+	Stats     tracer.Stats
+	Growth    *rss.Growth // of resident memory; nil if it is not known
+	Runtime   string      // counts of the .NET runtime's events; empty for none
+	Remarks   []string    // of the encoder
+	CutStacks uint64      // stacks that the format has cut
+	// Sites returns the call sites with the most live bytes, n at most.
+	Sites func(n int) []tracer.LiveSite
+	// Frame returns the name of a frame.
+	Frame func(addr uint64) string
+}
+
+// summary returns the summary of a session, after finish.
+func (x *session) summary() *Summary {
+	s := &Summary{
+		Process: Process{PID: x.pid, Name: x.name(), Path: x.out.Path(), Child: x.child},
+		Regular: x.out.Regular(), Size: x.out.Size(), Alone: x.probes.alone, Stats: x.stats,
+		Remarks: encoder.Remarks(x.out.Encoder()), CutStacks: encoder.CutStacks(x.out.Encoder()),
+		Sites: x.probes.tracer.LiveSites, Frame: x.frames.Text,
+	}
+	s.Growth = x.extras.resident.Growth(rss.Live{
+		Blocks: uint64(x.stats.LiveBlocks), Bytes: x.stats.LiveBytes,
+		UnknownBlocks: uint64(x.stats.UnknownBlocks), UnknownBytes: x.stats.UnknownBytes,
+	})
+	if x.chain.events != nil {
+		s.Runtime = x.chain.events.Summary()
+	}
+	return s
+}
