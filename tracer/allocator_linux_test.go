@@ -13,6 +13,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // linking is a way for a program to come to its allocator.
@@ -126,7 +127,7 @@ func TestWrappedAllocator(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		wrap, every, alloc := build(t, "wrap", "-shared", "-fPIC"), build(t, "every"), build(t, "alloc")
 		execs := build(t, "exec")
-		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
+		for name, change := range map[string]func(o *plan.Options){"best": nil, "oldest": oldest} {
 			t.Run(name, func(t *testing.T) {
 				r, report, records := tracePreloaded(t, wrap, change, every)
 				compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
@@ -158,7 +159,7 @@ func TestPrefixedAllocators(t *testing.T) {
 			"both":   {[]string{"prefix:own_", "prefix:je_", "glibc"}, []string{"", "je_", "own_"}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, report, records := traceRun(t, func(o *Options) { o.Allocators = test.choice }, build(t, "prefixes"), "50")
+				_, report, records := traceRun(t, func(o *plan.Options) { o.Allocators = test.choice }, build(t, "prefixes"), "50")
 				var want []testutil.Call
 				inside := map[uint64]bool{} // malloc's blocks behind those that are not traced
 				for _, c := range report.Done() {
@@ -190,8 +191,8 @@ func TestAllocatorBehindLibc(t *testing.T) {
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 	for _, a := range r.tracer.Plan().Allocators() {
 		wanted := map[string]bool{"glibc": true, "mimalloc (mi_)": true, "mimalloc": false}
-		if traced, ok := wanted[a.name()]; !ok || traced != a.Traced {
-			t.Errorf("%s is traced: %v, because it %s", a.name(), a.Traced, a.Why)
+		if traced, ok := wanted[a.Name()]; !ok || traced != a.Traced {
+			t.Errorf("%s is traced: %v, because it %s", a.Name(), a.Traced, a.Why)
 		}
 	}
 }
@@ -207,11 +208,11 @@ func TestStrippedAllocator(t *testing.T) {
 		run(t, "objcopy", "--strip-all", whole, stripped)
 		child := testutil.Spawn(t, stripped)
 		child.Ready()
-		if _, err := NewPlan(Options{PID: child.PID}); err == nil || !strings.Contains(err.Error(), "is static and has no symbols, build-id ") {
+		if _, err := plan.New(plan.Options{PID: child.PID}); err == nil || !strings.Contains(err.Error(), "is static and has no symbols, build-id ") {
 			t.Errorf("a program without names: %v", err)
 		}
 		symbols := symbolTable(t, whole)
-		r := attachTo(t, child.PID, func(o *Options) { o.Symbols = symbols })
+		r := attachTo(t, child.PID, func(o *plan.Options) { o.Symbols = symbols })
 		child.Go()
 		report := child.Report()
 		records := r.end()
@@ -231,7 +232,7 @@ func symbolTable(t *testing.T, path string) map[string]uint64 {
 	symbols := map[string]uint64{}
 	for line := range bytes.Lines(run(t, "nm", path)) {
 		f := strings.Fields(string(line))
-		if len(f) == 3 && slices.ContainsFunc(memoryModule, func(r row) bool { return r.symbol == f[2] }) {
+		if len(f) == 3 && slices.ContainsFunc(plan.MemoryModule, func(r plan.Row) bool { return r.Symbol == f[2] }) {
 			symbols[f[2]] = hexNumber(t, f[0])
 		}
 	}
@@ -244,19 +245,19 @@ func TestAllocatorChoice(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
 	child.Ready()
 	for name, test := range map[string]struct {
-		change func(o *Options)
+		change func(o *plan.Options)
 		want   string
 	}{
-		"kind":    {func(o *Options) { o.Allocators = []string{"jemalloc"} }, "has no allocator jemalloc: it has glibc"},
-		"unknown": {func(o *Options) { o.Allocators = []string{"hoard"} }, `unknown allocator "hoard"`},
-		"prefix":  {func(o *Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
-		"file":    {func(o *Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
-		"symbol":  {func(o *Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, whose addresses must both be given"},
-		"name":    {func(o *Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
+		"kind":    {func(o *plan.Options) { o.Allocators = []string{"jemalloc"} }, "has no allocator jemalloc: it has glibc"},
+		"unknown": {func(o *plan.Options) { o.Allocators = []string{"hoard"} }, `unknown allocator "hoard"`},
+		"prefix":  {func(o *plan.Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
+		"file":    {func(o *plan.Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
+		"symbol":  {func(o *plan.Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, whose addresses must both be given"},
+		"name":    {func(o *plan.Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
 	} {
-		o := Options{PID: child.PID}
+		o := plan.Options{PID: child.PID}
 		test.change(&o)
-		p, err := NewPlan(o)
+		p, err := plan.New(o)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
@@ -276,7 +277,7 @@ func TestExecOfAnotherAllocator(t *testing.T) {
 	var unprobed []bool // when malloc is called
 	r := watched(t, child.PID, nil, func(r *recording, rec *trace.Record) {
 		if rec.Kind == trace.KindExec || rec.Kind == trace.KindExit {
-			unprobed = append(unprobed, r.tracer.stream.stats.WasUnprobed)
+			unprobed = append(unprobed, r.tracer.stream.Stats.WasUnprobed)
 		}
 	})
 	child.Go()
@@ -295,23 +296,23 @@ func TestExecOfAnotherAllocator(t *testing.T) {
 }
 
 // serves returns the allocator whose definition of a function the process calls.
-func serves(p *Plan, function string) Allocator {
+func serves(p *plan.Plan, function string) plan.Allocator {
 	for _, a := range p.Allocators() {
 		if slices.Contains(a.Serves, function) {
 			return a
 		}
 	}
-	return Allocator{}
+	return plan.Allocator{}
 }
 
-func traceLinked(t *testing.T, how *linking, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+func traceLinked(t *testing.T, how *linking, change func(o *plan.Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	return tracePreloaded(t, how.preload, change, testutil.Build(t, program, how.flags...), args...)
 }
 
 // tracePreloaded is traceRun of a program with a library in front of its own, if
 // preload is not empty.
-func tracePreloaded(t *testing.T, preload string, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+func tracePreloaded(t *testing.T, preload string, change func(o *plan.Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	if preload != "" {

@@ -11,25 +11,32 @@ import (
 	"github.com/cilium/ebpf"
 
 	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/keeper"
+	"rtrace-bpf/tracer/mapofmaps"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
+	"rtrace-bpf/tracer/tables"
 )
 
 // kernel is what a tracer has in the kernel.
 type kernel struct {
-	objects  probeObjects
-	registry registry
-	tables   *tables
-	follower *follower // nil without unwind tables
-	sources  []source
-	grace    *grace             // of perf buffers; nil without
-	activity *activity.Activity // nil: none of it is recorded
-	named    *namedCalls        // nil: no functions are named
-	sideband *sideband
-	losses   *lossCounters
-	keeper   *keeper.Keeper
-	equipped bool         // the keeper has programs and files
-	probed   []probeGroup // what it attaches
-	pauses   uint32       // how often the probes were put in again
+	objects   object.ProbeObjects
+	registry  tables.Registry
+	tables    *tables.Tables
+	follower  *tables.Follower // nil without unwind tables
+	sources   []order.Source
+	grace     *order.Grace       // of perf buffers; nil without
+	activity  *activity.Activity // nil: none of it is recorded
+	Functions *FunctionProbes    // nil: no functions are named
+	sideband  *order.Sideband
+	losses    *order.LossCounters
+	keeper    *keeper.Keeper
+	equipped  bool         // the keeper has programs and files
+	probed    []probeGroup // what it attaches
+	pauses    uint32       // how often the probes were put in again
 	// generation makes the programs look anew, see bpf/state.h. The collector
 	// and the reader both raise it.
 	generation atomic.Uint32
@@ -47,7 +54,7 @@ type innerMaps struct {
 }
 
 // attach loads the programs, opens the rings and puts the probes of plan in.
-func attach(p *Plan) (*kernel, error) {
+func attach(p *plan.Plan) (*kernel, error) {
 	k := &kernel{}
 	if err := k.attach(p); err != nil {
 		return nil, errors.Join(err, k.Close())
@@ -55,12 +62,12 @@ func attach(p *Plan) (*kernel, error) {
 	return k, nil
 }
 
-func (k *kernel) attach(p *Plan) error {
-	cpus, err := onlineCPUs()
+func (k *kernel) attach(p *plan.Plan) error {
+	cpus, err := host.OnlineCPUs()
 	if err != nil {
 		return err
 	}
-	measureInBackground(p.Mechanism())
+	host.MeasureInBackground(p.Mechanism())
 	err = k.load(p, cpus,
 		k.startKeeper,
 		func() error { return k.openRings(p, cpus) },
@@ -72,35 +79,35 @@ func (k *kernel) attach(p *Plan) error {
 	if err := k.putSites(p); err != nil {
 		return err
 	}
-	size := p.options.ringBytes(len(cpus))
+	size := p.Options.RingBytes(len(cpus))
 	if err := k.openActivity(p, cpus, size); err != nil {
 		return err
 	}
-	if err := k.openNamed(p, cpus, size); err != nil {
+	if err := k.OpenFunctions(p, cpus, size); err != nil {
 		return err
 	}
-	if k.sideband, err = openSideband(p, cpus); err != nil {
+	if k.sideband, err = order.OpenSideband(p, cpus); err != nil {
 		return err
 	}
 	if err := k.probe(p, false); err != nil {
 		return err
 	}
-	k.losses = &lossCounters{
-		counters: k.objects.Losses, work: k.objects.Work,
-		programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
-		activity: k.activity,
+	k.losses = &order.LossCounters{
+		Counters: k.objects.Losses, Work: k.objects.Work,
+		Programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
+		Activity: k.activity,
 	}
-	if k.named != nil {
-		k.losses.calls = k.named.losses
+	if k.Functions != nil {
+		k.losses.Calls = k.Functions.losses
 	}
 	if err := k.watch(cpus); err != nil {
 		return err
 	}
-	if k.named != nil {
-		if err := k.named.attach(p.named, int(k.task.Load())); err != nil {
+	if k.Functions != nil {
+		if err := k.Functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
 			return err
 		}
-		if err := k.named.functions.Enable(); err != nil {
+		if err := k.Functions.functions.Enable(); err != nil {
 			return err
 		}
 	}
@@ -109,45 +116,45 @@ func (k *kernel) attach(p *Plan) error {
 
 // load makes the maps, and loads the programs while steps are taken that do not need
 // these: each takes some ten milliseconds.
-func (k *kernel) load(p *Plan, cpus []int, beside ...func() error) error {
+func (k *kernel) load(p *plan.Plan, cpus []int, beside ...func() error) error {
 	programs, err := k.makeMaps(p, cpus)
 	if err != nil {
 		return err
 	}
-	loading := func() error { return programs.load(&k.objects.probePrograms) }
-	err = together(append([]func() error{loading}, beside...)...)
-	p.preparation = preparation{} // it is large
+	loading := func() error { return programs.load(&k.objects.ProbePrograms) }
+	err = Parallel(append([]func() error{loading}, beside...)...)
+	p.Preparation = plan.Preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }
 
 // makeMaps makes the maps and returns the programs, which are to be loaded.
-func (k *kernel) makeMaps(p *Plan, cpus []int) (*programs, error) {
-	o := p.options
-	spec, err := p.preparation.object()
+func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
+	o := p.Options
+	spec, err := p.Preparation.Object()
 	if err != nil {
 		return nil, fmt.Errorf("read BPF object: %w", err)
 	}
-	ringSize := o.ringBytes(len(cpus))
+	ringSize := o.RingBytes(len(cpus))
 	settings := map[string]any{
-		"cfg_task_storage":  p.state == StateTask,
-		"cfg_no_storage":    o.testing.noStorage,
-		"cfg_cookies":       p.sites == SitesCookie,
-		"cfg_perf_buffer":   o.Buffer == BufferPerf,
+		"cfg_task_storage":  p.State == plan.StateTask,
+		"cfg_no_storage":    o.Testing.NoStorage,
+		"cfg_cookies":       p.Sites == plan.SitesCookie,
+		"cfg_perf_buffer":   o.Buffer == plan.BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_args":          o.Args,
 		"cfg_min_size":      o.MinSize,
-		"cfg_depth":         uint32(o.frames()),
-		"cfg_unwind":        o.Unwind.bpf(),
+		"cfg_depth":         uint32(o.Frames()),
+		"cfg_unwind":        o.Unwind.BPF(),
 		"cfg_verify":        uint32(o.VerifyUnwind),
-		"cfg_stack_cache":   o.Unwind != UnwindHelper && !o.testing.noStackCache,
+		"cfg_stack_cache":   o.Unwind != plan.UnwindHelper && !o.Testing.NoStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),
-		"cfg_address_mask":  uint64(1)<<p.target.addressBits - 1,
+		"cfg_address_mask":  uint64(1)<<p.Target.AddressBits - 1,
 	}
-	if ns := p.namespace; ns != nil {
+	if ns := p.Namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
-		settings["cfg_pidns_dev"] = ns.dev
-		settings["cfg_pidns_ino"] = ns.inode
+		settings["cfg_pidns_dev"] = ns.Dev
+		settings["cfg_pidns_ino"] = ns.Inode
 	}
 	for name, value := range settings {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -157,41 +164,41 @@ func (k *kernel) makeMaps(p *Plan, cpus []int) (*programs, error) {
 	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
-	if p.state == StateTask {
-		spec.Maps["threads_by_tid"].MaxEntries = sparedThreads
+	if p.State == plan.StateTask {
+		spec.Maps["threads_by_tid"].MaxEntries = plan.SparedThreads
 	} else {
 		// The programs never touch the map then, but the kernel wants one to exist.
 		t := spec.Maps["threads"]
 		t.Type, t.MaxEntries, t.Key, t.Value = ebpf.Hash, 1, nil, nil
 		t.KeySize = 4
-		spec.Maps["threads_by_tid"].MaxEntries = hashedThreads
+		spec.Maps["threads_by_tid"].MaxEntries = plan.HashedThreads
 	}
-	if o.testing.fewThreads > 0 {
-		spec.Maps["threads_by_tid"].MaxEntries = o.testing.fewThreads
+	if o.Testing.FewThreads > 0 {
+		spec.Maps["threads_by_tid"].MaxEntries = o.Testing.FewThreads
 	}
-	if p.sites == SitesAddress {
-		spec.Maps["sites"].MaxEntries = max(1, uint32(len(p.siteTable())))
+	if p.Sites == plan.SitesAddress {
+		spec.Maps["sites"].MaxEntries = max(1, uint32(len(p.SiteTable())))
 	}
-	if p.bounded || o.frames() == 0 {
+	if p.Bounded || o.Frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
 	k.inner = innerMaps{table: spec.Maps["tables"].InnerMap, space: spec.Maps["spaces"].InnerMap}
-	p.empty(spec)
-	if p.Mechanism() == MechanismMulti {
+	p.Empty(spec)
+	if p.Mechanism() == host.MechanismMulti {
 		for _, program := range spec.Programs {
 			program.AttachType = ebpf.AttachTraceUprobeMulti
 		}
 	}
 	made := &programs{
-		specs: spec.Programs, types: p.preparation.types,
-		options: ebpf.ProgramOptions{LogLevel: o.testing.verifierLog},
+		specs: spec.Programs, types: p.Preparation.Types,
+		options: ebpf.ProgramOptions{LogLevel: o.Testing.VerifierLog},
 	}
 	spec.Programs = nil
 	if made.own, err = ebpf.NewCollection(spec); err != nil {
 		return nil, loadError(err)
 	}
 	made.maps = maps.Clone(made.own.Maps)
-	if err := errors.Join(made.own.Assign(&k.objects.probeMaps), made.own.Assign(&k.objects.probeVariables)); err != nil {
+	if err := errors.Join(made.own.Assign(&k.objects.ProbeMaps), made.own.Assign(&k.objects.ProbeVariables)); err != nil {
 		return nil, errors.Join(loadError(err), made.Close())
 	}
 	return made, nil
@@ -199,25 +206,25 @@ func (k *kernel) makeMaps(p *Plan, cpus []int) (*programs, error) {
 
 // register tells the programs what they need to know of the process. Its
 // unwind tables are there when the first program runs.
-func (k *kernel) register(p *Plan) error {
-	t := p.target
-	k.registry = registry{pid: uint32(t.pid), targets: k.objects.Targets, renew: k.renew}
-	for i := range t.texts {
-		x := &k.registry.process.Texts[i]
-		x.Start, x.End = t.texts[i].code.start, t.texts[i].code.end
+func (k *kernel) register(p *plan.Plan) error {
+	t := p.Target
+	k.registry = tables.Registry{PID: uint32(t.PID), Targets: k.objects.Targets, Renew: k.renew}
+	for i := range t.Texts {
+		x := &k.registry.Process.Texts[i]
+		x.Start, x.End = t.Texts[i].Code.Start, t.Texts[i].Code.End
 	}
-	if p.options.frames() == 0 || !p.options.Unwind.tables() {
-		return k.registry.put()
+	if p.Options.Frames() == 0 || !p.Options.Unwind.Tables() {
+		return k.registry.Put()
 	}
 	var err error
-	if k.tables, err = newTables(newOuter(k.objects.Tables), k.objects.Rules, k.inner.table); err != nil {
+	if k.tables, err = tables.New(mapofmaps.New(k.objects.Tables), k.objects.Rules, k.inner.table); err != nil {
 		return err
 	}
-	k.follower = newFollower(&space{
-		target: t, tables: k.tables, outer: newOuter(k.objects.Spaces), inner: k.inner.space,
-		log: p.options.logf, warn: p.options.warnf,
-	}, k.registry.remap)
-	return k.follower.look()
+	k.follower = tables.NewFollower(&tables.Space{
+		Target: t, Tables: k.tables, Outer: mapofmaps.New(k.objects.Spaces), Inner: k.inner.space,
+		Log: p.Options.Logf, Warn: p.Options.Warnf,
+	}, k.registry.Remap)
+	return k.follower.Look()
 }
 
 // forget deletes what the programs keep of a thread that has ended. Task
@@ -227,24 +234,24 @@ func (k *kernel) forget(tid uint32) {
 	_ = k.objects.ThreadsByTid.Delete(tid)
 }
 
-func (k *kernel) openRings(p *Plan, cpus []int) (err error) {
-	size := p.options.ringBytes(len(cpus))
-	if p.options.Buffer == BufferPerf {
-		k.grace = startGrace(func() error { return gracePeriod(cpus) })
-		k.sources, err = openPerfRings(k.objects.PerfRings, cpus, size, k.grace)
+func (k *kernel) openRings(p *plan.Plan, cpus []int) (err error) {
+	size := p.Options.RingBytes(len(cpus))
+	if p.Options.Buffer == plan.BufferPerf {
+		k.grace = order.StartGrace(func() error { return order.GracePeriod(cpus) })
+		k.sources, err = order.OpenPerfRings(k.objects.PerfRings, cpus, size, k.grace)
 	} else {
-		k.sources, err = openRings(k.objects.Rings, cpus, size)
+		k.sources, err = order.OpenRings(k.objects.Rings, cpus, size)
 	}
 	return err
 }
 
 // installed returns the mappings whose unwind tables are in the kernel, and whether the
 // programs use tables at all.
-func (k *kernel) installed() (all []mapping, tables bool) {
+func (k *kernel) installed() (all []process.Mapping, tables bool) {
 	if k.follower == nil {
 		return nil, false
 	}
-	return k.follower.space.mappings(), true
+	return k.follower.Space.Mappings(), true
 }
 
 // leave has the probes removed, without waiting for that.
@@ -257,8 +264,8 @@ func (k *kernel) leave() error {
 // Close removes the probes and frees the rest.
 func (k *kernel) Close() error {
 	var all []error
-	if k.named != nil {
-		all = append(all, k.named.Close())
+	if k.Functions != nil {
+		all = append(all, k.Functions.Close())
 	}
 	if k.keeper != nil {
 		all = append(all, k.keeper.Close())
@@ -275,7 +282,7 @@ func (k *kernel) Close() error {
 	if k.activity != nil {
 		all = append(all, k.activity.Close())
 	}
-	all = append(all, closeSources(k.sources))
+	all = append(all, order.CloseSources(k.sources))
 	k.sources = nil
 	if k.grace != nil {
 		all = append(all, k.grace.Close())

@@ -8,6 +8,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/activity"
+	"rtrace-bpf/tracer/plan"
 )
 
 // nsPerOp returns the processor time that an operation of the program pace takes with
@@ -46,7 +47,7 @@ func BenchmarkActivity(b *testing.B) {
 		{"calls-of-others", "calls", 500_000, activity.Options{Calls: activity.IPC, Record: keep}},
 	} {
 		b.Run(x.name, func(b *testing.B) {
-			options := Options{Depth: DefaultDepth, RingSize: 64 << 20, Activity: x.activity}
+			options := plan.Options{Depth: plan.DefaultDepth, RingSize: 64 << 20, Activity: x.activity}
 			all := samples{}
 			for b.Loop() {
 				all.add("plain", nsPerOp(b, x.work, x.n, untraced))

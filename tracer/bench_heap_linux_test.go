@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // BenchmarkHeapGrowth measures what it costs to record how the heap grows, as
@@ -20,7 +21,7 @@ import (
 func BenchmarkHeapGrowth(b *testing.B) {
 	testutil.NeedBPF(b)
 	const steps = 100_000
-	grows := Options{HeapGrowth: true}
+	grows := plan.Options{HeapGrowth: true}
 	mapping := func(kind string, attach func(pid int) func()) float64 {
 		child := testutil.Spawn(b, testutil.Build(b, "maploop"), kind, strconv.Itoa(steps))
 		child.Ready()
@@ -33,7 +34,7 @@ func BenchmarkHeapGrowth(b *testing.B) {
 	b.Run("grows", func(b *testing.B) {
 		s := samples{}
 		for b.Loop() {
-			base := mapping("arena", traced(b, Options{}))
+			base := mapping("arena", traced(b, plan.Options{}))
 			s.add("traced-ns/malloc", base)
 			s.add("ratio", mapping("arena", traced(b, grows))/base)
 		}
@@ -42,7 +43,7 @@ func BenchmarkHeapGrowth(b *testing.B) {
 	b.Run("stays", func(b *testing.B) {
 		s := samples{}
 		for b.Loop() {
-			base := nsPerPair(b, 1, traced(b, Options{}))
+			base := nsPerPair(b, 1, traced(b, plan.Options{}))
 			s.add("traced-ns/pair", base)
 			s.add("ratio", nsPerPair(b, 1, traced(b, grows))/base)
 		}
@@ -70,7 +71,7 @@ func (s samples) report(b *testing.B) {
 // where it begins and where it returns.
 func inFunction(b *testing.B, name string) func(pid int) func() {
 	return func(pid int) func() {
-		p := planFor(b, Options{PID: pid})
+		p := planFor(b, plan.Options{PID: pid})
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 			Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
 			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},

@@ -18,6 +18,9 @@ import (
 	"rtrace-bpf/encoder/sprtrace"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // The benchmarks measure costs as ratios within one run, since machines are
@@ -70,7 +73,7 @@ func untraced(int) func() { return func() {} }
 // kernel takes for the traps alone.
 func empty(b *testing.B) func(pid int) func() {
 	return func(pid int) func() {
-		p := planFor(b, Options{PID: pid})
+		p := planFor(b, plan.Options{PID: pid})
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 			Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
 			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
@@ -79,7 +82,7 @@ func empty(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		if err := k.equipKeeper(p, []placement{{program: program, probes: p.returns(), ret: true}, {program: program, probes: p.entries()}}); err != nil {
+		if err := k.equipKeeper(p, []plan.Placement{{Program: program, Probes: p.Returns(), Ret: true}, {Program: program, Probes: p.Entries()}}); err != nil {
 			b.Fatal(err)
 		}
 		if err := k.probe(p, false); err != nil {
@@ -93,9 +96,9 @@ func empty(b *testing.B) func(pid int) func() {
 	}
 }
 
-func planFor(b *testing.B, o Options) *Plan {
+func planFor(b *testing.B, o plan.Options) *plan.Plan {
 	b.Helper()
-	p, err := NewPlan(o)
+	p, err := plan.New(o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,13 +107,13 @@ func planFor(b *testing.B, o Options) *Plan {
 
 // traced records with the given options and throws the records away. It fails
 // the benchmark if anything is lost.
-func traced(b *testing.B, o Options) func(pid int) func() {
-	return observed(b, o, func(*trace.Record) {}, new(Stats))
+func traced(b *testing.B, o plan.Options) func(pid int) func() {
+	return observed(b, o, func(*trace.Record) {}, new(record.Stats))
 }
 
 // observed is traced for who wants to see the records and, once detached, what
 // was counted.
-func observed(b *testing.B, o Options, watch func(rec *trace.Record), stats *Stats) func(pid int) func() {
+func observed(b *testing.B, o plan.Options, watch func(rec *trace.Record), stats *record.Stats) func(pid int) func() {
 	return func(pid int) func() {
 		o.PID = pid
 		tracer, err := Open(planFor(b, o))
@@ -155,9 +158,9 @@ func BenchmarkOverhead(b *testing.B) {
 				s.add("untraced-ns/pair", base)
 				floor := nsPerPair(b, threads, empty(b)) - base
 				s.add("F-ns/pair", floor)
-				s.add("events/F", (nsPerPair(b, threads, traced(b, Options{}))-base)/floor)
-				s.add("stacks/F", (nsPerPair(b, threads, traced(b, Options{Depth: DefaultDepth}))-base)/floor)
-				s.add("perfbuf/F", (nsPerPair(b, threads, traced(b, Options{Buffer: BufferPerf}))-base)/floor)
+				s.add("events/F", (nsPerPair(b, threads, traced(b, plan.Options{}))-base)/floor)
+				s.add("stacks/F", (nsPerPair(b, threads, traced(b, plan.Options{Depth: plan.DefaultDepth}))-base)/floor)
+				s.add("perfbuf/F", (nsPerPair(b, threads, traced(b, plan.Options{Buffer: plan.BufferPerf}))-base)/floor)
 			}
 			for name := range s {
 				b.ReportMetric(s.median(name), name)
@@ -175,7 +178,7 @@ func BenchmarkBystander(b *testing.B) {
 		base := nsPerPair(b, 1, untraced)
 		other := testutil.Spawn(b, testutil.Build(b, "loop"), "1", "1")
 		other.Ready()
-		detach := traced(b, Options{})(other.PID)
+		detach := traced(b, plan.Options{})(other.PID)
 		s.add("ratio", nsPerPair(b, 1, untraced)/base)
 		other.Go()
 		other.Succeed()
@@ -202,7 +205,7 @@ func BenchmarkReader(b *testing.B) {
 		for b.Loop() {
 			child := testutil.Spawn(b, testutil.Build(b, "loop"), "2", strconv.Itoa(readerPairs))
 			child.Ready()
-			tracer, err := Open(planFor(b, Options{PID: child.PID, Depth: DefaultDepth}))
+			tracer, err := Open(planFor(b, plan.Options{PID: child.PID, Depth: plan.DefaultDepth}))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -227,7 +230,7 @@ func BenchmarkReader(b *testing.B) {
 		run(b, func(t *Tracer) int {
 			events := 0
 			for batch := range t.collector.out {
-				events += len(batch.events)
+				events += len(batch.Events)
 				select {
 				case t.collector.free <- batch:
 				default:
@@ -269,8 +272,8 @@ func BenchmarkAttach(b *testing.B) {
 	child.Ready()
 	s := samples{}
 	for b.Loop() {
-		p := planFor(b, Options{PID: child.PID})
-		cpus, err := onlineCPUs()
+		p := planFor(b, plan.Options{PID: child.PID})
+		cpus, err := host.OnlineCPUs()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/tracer/modules"
+	"rtrace-bpf/tracer/plan"
 )
 
 func selectModules(b *testing.B, names ...string) []*modules.Module {
@@ -21,7 +22,7 @@ func selectModules(b *testing.B, names ...string) []*modules.Module {
 // allocators. same is memory alone once more: how sure the others are.
 func BenchmarkModulesBeside(b *testing.B) {
 	testutil.NeedBPF(b)
-	memory := Options{Depth: DefaultDepth, RingSize: 64 << 20}
+	memory := plan.Options{Depth: plan.DefaultDepth, RingSize: 64 << 20}
 	beside, args := memory, memory
 	beside.Modules = selectModules(b, "file", "shmposix", "shmsysv", "mmap", "thread")
 	args.Args = true
@@ -55,7 +56,7 @@ func BenchmarkModules(b *testing.B) {
 		"file":        {"opens", 200_000, 2},
 	} {
 		b.Run(module, func(b *testing.B) {
-			options := Options{Depth: DefaultDepth, RingSize: 64 << 20, NoMemory: true, Modules: selectModules(b, module)}
+			options := plan.Options{Depth: plan.DefaultDepth, RingSize: 64 << 20, NoMemory: true, Modules: selectModules(b, module)}
 			all := samples{}
 			for b.Loop() {
 				all.add("plain", nsPerOp(b, x.work, x.n, untraced))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // BenchmarkOperators compares what the names of C++ operators cost with F, as
@@ -28,11 +29,11 @@ func BenchmarkOperators(b *testing.B) {
 		s.add("untraced-ns/pair", base)
 		floor := cost(empty(b)) - base
 		s.add("F-ns/pair", floor)
-		s.add("events/F", (cost(traced(b, Options{}))-base)/floor)
-		s.add("new/F", (cost(traced(b, Options{Operators: OperatorsNew}))-base)/floor)
-		s.add("all/F", (cost(traced(b, Options{Operators: OperatorsAll}))-base)/floor)
-		s.add("stacks/F", (cost(traced(b, Options{Depth: DefaultDepth}))-base)/floor)
-		s.add("stacks+all/F", (cost(traced(b, Options{Depth: DefaultDepth, Operators: OperatorsAll}))-base)/floor)
+		s.add("events/F", (cost(traced(b, plan.Options{}))-base)/floor)
+		s.add("new/F", (cost(traced(b, plan.Options{Operators: plan.OperatorsNew}))-base)/floor)
+		s.add("all/F", (cost(traced(b, plan.Options{Operators: plan.OperatorsAll}))-base)/floor)
+		s.add("stacks/F", (cost(traced(b, plan.Options{Depth: plan.DefaultDepth}))-base)/floor)
+		s.add("stacks+all/F", (cost(traced(b, plan.Options{Depth: plan.DefaultDepth, Operators: plan.OperatorsAll}))-base)/floor)
 	}
 	for name := range s {
 		b.ReportMetric(s.median(name), name)

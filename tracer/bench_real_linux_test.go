@@ -13,6 +13,8 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // workload is what a program does that nobody made for us: some hundred
@@ -61,12 +63,12 @@ func BenchmarkRealStacks(b *testing.B) {
 func (w *workload) compare(b *testing.B) {
 	variants := []struct {
 		name    string
-		options Options
+		options plan.Options
 	}{
-		{"events/F", Options{}},
-		{"cached/F", Options{Depth: DefaultDepth, Unwind: UnwindEH}},
-		{"unwound/F", Options{Depth: DefaultDepth, Unwind: UnwindEH, testing: testOptions{noStackCache: true}}},
-		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},
+		{"events/F", plan.Options{}},
+		{"cached/F", plan.Options{Depth: plan.DefaultDepth, Unwind: plan.UnwindEH}},
+		{"unwound/F", plan.Options{Depth: plan.DefaultDepth, Unwind: plan.UnwindEH, Testing: plan.TestOptions{NoStackCache: true}}},
+		{"helper/F", plan.Options{Depth: plan.DefaultDepth, Unwind: plan.UnwindHelper}},
 	}
 	s := samples{}
 	for b.Loop() {
@@ -93,7 +95,7 @@ func (w *workload) compare(b *testing.B) {
 
 // stacksSeen is what a traced run was like.
 type stacksSeen struct {
-	Stats
+	record.Stats
 	frames uint64
 }
 

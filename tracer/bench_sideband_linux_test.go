@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // subscribing attaches nothing but a source of the kernel's records about mappings and
 // names, so many times: on a machine with more CPUs threads have as many more events.
-func subscribing(b *testing.B, way Sideband, times int) func(pid int) (detach func()) {
+func subscribing(b *testing.B, way plan.Sideband, times int) func(pid int) (detach func()) {
 	return func(pid int) func() {
 		s := openedSideband(b, pid, way)
-		var more []*subscription
+		var more []*order.Subscription
 		for range times - 1 {
-			x, err := subscribeThreads(pid, s.cpus, s.rings, s.limit)
+			x, err := order.SubscribeThreads(pid, s.CPUs, s.Rings, s.Limit)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -47,9 +49,9 @@ func BenchmarkSideband(b *testing.B) {
 			all := samples{}
 			for b.Loop() {
 				all.add("plain", nsPerOp(b, x.work, x.n, untraced))
-				all.add("machine", nsPerOp(b, x.work, x.n, subscribing(b, SidebandMachine, 1)))
+				all.add("machine", nsPerOp(b, x.work, x.n, subscribing(b, plan.SidebandMachine, 1)))
 				for _, times := range []int{1, 4, 8} {
-					all.add(fmt.Sprintf("task-x%d", times), nsPerOp(b, x.work, x.n, subscribing(b, SidebandTask, times)))
+					all.add(fmt.Sprintf("task-x%d", times), nsPerOp(b, x.work, x.n, subscribing(b, plan.SidebandTask, times)))
 				}
 			}
 			for name := range all {
@@ -69,11 +71,11 @@ func BenchmarkSubscribe(b *testing.B) {
 			child.Ready()
 			all := samples{}
 			for b.Loop() {
-				for name, way := range map[string]Sideband{"task": SidebandTask, "machine": SidebandMachine} {
+				for name, way := range map[string]plan.Sideband{"task": plan.SidebandTask, "machine": plan.SidebandMachine} {
 					began := time.Now()
 					s := openedSideband(b, child.PID, way)
 					all.add(name+"-open", float64(time.Since(began).Microseconds()))
-					all.add(name+"-events", float64(len(s.subscription.fds)))
+					all.add(name+"-events", float64(len(s.Subscription.FDs)))
 					began = time.Now()
 					if err := s.Close(); err != nil {
 						b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // BenchmarkStacks compares what stacks cost a process without frame pointers
@@ -23,14 +24,14 @@ func BenchmarkStacks(b *testing.B) {
 func compareStacks(b *testing.B, depth int, flags ...string) {
 	variants := []struct {
 		name    string
-		options Options
+		options plan.Options
 	}{
-		{"events/F", Options{}},
-		{"cached/F", Options{Depth: DefaultDepth}},
-		{"unwound/F", Options{Depth: DefaultDepth, testing: testOptions{noStackCache: true}}},
-		{"bounded/F", Options{Depth: DefaultDepth, Bounded: true}},
-		{"fp/F", Options{Depth: DefaultDepth, Unwind: UnwindFP}},
-		{"helper/F", Options{Depth: DefaultDepth, Unwind: UnwindHelper}},
+		{"events/F", plan.Options{}},
+		{"cached/F", plan.Options{Depth: plan.DefaultDepth}},
+		{"unwound/F", plan.Options{Depth: plan.DefaultDepth, Testing: plan.TestOptions{NoStackCache: true}}},
+		{"bounded/F", plan.Options{Depth: plan.DefaultDepth, Bounded: true}},
+		{"fp/F", plan.Options{Depth: plan.DefaultDepth, Unwind: plan.UnwindFP}},
+		{"helper/F", plan.Options{Depth: plan.DefaultDepth, Unwind: plan.UnwindHelper}},
 	}
 	s := samples{}
 	for b.Loop() {

@@ -18,6 +18,10 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // BenchmarkTables measures making the unwind tables of a whole process and
@@ -56,13 +60,13 @@ func BenchmarkTables(b *testing.B) {
 }
 
 func measureTables(b *testing.B, pid int) {
-	cpus, err := onlineCPUs()
+	cpus, err := host.OnlineCPUs()
 	if err != nil {
 		b.Fatal(err)
 	}
 	s := samples{}
 	for b.Loop() {
-		p := planFor(b, Options{PID: pid, Depth: DefaultDepth})
+		p := planFor(b, plan.Options{PID: pid, Depth: plan.DefaultDepth})
 		k := &kernel{}
 		if err := k.load(p, cpus); err != nil {
 			b.Fatal(err)
@@ -78,7 +82,7 @@ func measureTables(b *testing.B, pid int) {
 }
 
 // register measures what makes the tables of a process known to the programs.
-func register(b *testing.B, s samples, k *kernel, p *Plan) {
+func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 	b.Helper()
 	before := ownMemory(b)
 	start, busy := time.Now(), cpu(b)
@@ -90,9 +94,9 @@ func register(b *testing.B, s samples, k *kernel, p *Plan) {
 	peak := peakRSS(b)
 	after := ownMemory(b)
 	rows := float64(rowsOf(k))
-	s.add("files", float64(len(k.tables.files)))
+	s.add("files", float64(len(k.tables.Files)))
 	s.add("krows", rows/1000)
-	s.add("rules", float64(len(k.tables.known)))
+	s.add("rules", float64(len(k.tables.Known)))
 	s.add("ms", spent)
 	s.add("ms/100krows", spent/rows*100_000)
 	s.add("cpu-ms", float64(busy.Microseconds())/1000)
@@ -104,8 +108,8 @@ func register(b *testing.B, s samples, k *kernel, p *Plan) {
 
 // rowsOf returns how many rows the kernel has.
 func rowsOf(k *kernel) (n int) {
-	for _, t := range k.tables.files {
-		n += int(t.rows)
+	for _, t := range k.tables.Files {
+		n += int(t.Rows)
 	}
 	return n
 }
@@ -120,10 +124,10 @@ func kernelMemory(b *testing.B, k *kernel) uint64 {
 		defer m.Close()
 		total += memlock(b, m)
 	}
-	inner(k.objects.Spaces, k.follower.space.slot)
-	for _, t := range k.tables.files {
-		if t.rows > 0 {
-			inner(k.objects.Tables, t.slot)
+	inner(k.objects.Spaces, k.follower.Space.Slot)
+	for _, t := range k.tables.Files {
+		if t.Rows > 0 {
+			inner(k.objects.Tables, t.Slot)
 		}
 	}
 	return total
@@ -216,7 +220,7 @@ func lateTable(b *testing.B, path string) uint64 {
 	b.Helper()
 	script := "ctypes.CDLL('" + path + "')\nos.read(4, 1)"
 	_, child, open := pythonWorkload("", "default", "import ctypes", script).start(b)
-	tracer, err := Open(planFor(b, Options{PID: child.PID, Depth: DefaultDepth}))
+	tracer, err := Open(planFor(b, plan.Options{PID: child.PID, Depth: plan.DefaultDepth}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -248,7 +252,7 @@ func lateTable(b *testing.B, path string) uint64 {
 // view is what the programs knew of a process from a time on.
 type view struct {
 	time uint64
-	code []probeMapping
+	code []object.ProbeMapping
 }
 
 // inPlace waits until the programs use a table for the mapping that mapped
@@ -259,7 +263,7 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 	ticker := time.NewTicker(resolution)
 	defer ticker.Stop()
 	var views []view
-	var process probeProcess
+	var process object.ProbeProcess
 	var library *trace.Record
 	for {
 		select {
@@ -270,14 +274,14 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 				b.Fatal(err)
 			}
 			if process.Target.Epoch != old {
-				views = append(views, view{clock(), spaceOf(b, k, process.Target)})
+				views = append(views, view{order.Clock(), spaceOf(b, k, process.Target)})
 			}
 		}
 		if library == nil {
 			continue
 		}
 		i := slices.IndexFunc(views, func(v view) bool {
-			return slices.ContainsFunc(v.code, func(m probeMapping) bool { return m.Start == library.Mapping.Start && m.Rows > 0 })
+			return slices.ContainsFunc(v.code, func(m object.ProbeMapping) bool { return m.Start == library.Mapping.Start && m.Rows > 0 })
 		})
 		if i >= 0 {
 			return views[i].time - uint64(library.Time)
@@ -286,11 +290,11 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 }
 
 // spaceOf returns the mappings of a process as the programs have them.
-func spaceOf(b *testing.B, k *kernel, target probeTarget) []probeMapping {
+func spaceOf(b *testing.B, k *kernel, target object.ProbeTarget) []object.ProbeMapping {
 	b.Helper()
 	space := behind(b, k.objects.Spaces, target.Space)
 	defer space.Close()
-	code := make([]probeMapping, space.MaxEntries()-1)
+	code := make([]object.ProbeMapping, space.MaxEntries()-1)
 	for i := range code {
 		if err := space.Lookup(uint32(i+1), &code[i]); err != nil {
 			b.Fatal(err)

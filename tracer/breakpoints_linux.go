@@ -45,13 +45,13 @@ func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
 	}
 	b := &breakpoints{}
 	probed := k.probed
-	if k.named != nil {
-		probed = slices.Concat(probed, k.named.groups())
+	if k.Functions != nil {
+		probed = slices.Concat(probed, k.Functions.groups())
 	}
 	for i := range probed {
 		g := &probed[i]
 		for j := range g.probes {
-			if at := g.probes[j].address(maps); at != 0 && len(g.originals[j]) > 0 {
+			if at := g.probes[j].Address(maps); at != 0 && len(g.originals[j]) > 0 {
 				b.places = append(b.places, breakpoint{at, g.originals[j]})
 			}
 		}

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/tracer/keeper"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/process"
+	"rtrace-bpf/tracer/tables"
 )
 
 // batchQueue is how many batches wait for the reader of records. When that many do the
@@ -24,32 +27,32 @@ const (
 
 // collector moves records from the rings to batches, in order.
 type collector struct {
-	sources  []source
-	sideband *sideband
-	losses   *lossCounters
-	disable  func() error              // switches the programs off
-	snapshot func() ([]mapping, error) // reads the process's executable mappings
-	auditor  *auditor
-	follower *follower   // nil without unwind tables
-	named    *namedCalls // nil without named functions
-	governor *governor   // nil where it has nothing to do
-	out      chan *batch
-	free     chan *batch // batches to use again
-	marks    chan mark
-	ended    chan struct{} // closed when run has ended
-	epoll    int
-	stopFD   int // eventfd: stop asked for
-	exitFD   int // pidfd of the process
-	keeperFD int // that of the keeper; -1 without
+	sources   []order.Source
+	sideband  *order.Sideband
+	losses    *order.LossCounters
+	disable   func() error                      // switches the programs off
+	snapshot  func() ([]process.Mapping, error) // reads the process's executable mappings
+	auditor   *order.Auditor
+	follower  *tables.Follower // nil without unwind tables
+	Functions *FunctionProbes  // nil without named functions
+	governor  *governor        // nil where it has nothing to do
+	out       chan *order.Batch
+	free      chan *order.Batch // batches to use again
+	marks     chan mark
+	ended     chan struct{} // closed when run has ended
+	epoll     int
+	stopFD    int // eventfd: stop asked for
+	exitFD    int // pidfd of the process
+	keeperFD  int // that of the keeper; -1 without
 
-	merger      merger
-	in          []intake
-	next        *batch
-	sides       []side
-	early       []side // that were received before run
-	leaderEnded bool   // the main thread, as records say
-	lastExec    uint64 // when the process became another program
-	loading     bool   // since then nothing was mapped
+	merger      order.Merger
+	in          []order.Intake
+	next        *order.Batch
+	sides       []order.Side
+	early       []order.Side // that were received before run
+	leaderEnded bool         // the main thread, as records say
+	lastExec    uint64       // when the process became another program
+	loading     bool         // since then nothing was mapped
 	sideCount   uint64
 	remaps      uint64 // numbers the sideband records
 	wait        time.Duration
@@ -64,17 +67,17 @@ type collector struct {
 	failed      error // of what poll does beside reading
 }
 
-func newCollector(sources []source, sb *sideband, t *target) (*collector, error) {
+func newCollector(sources []order.Source, sb *order.Sideband, t *process.Target) (*collector, error) {
 	c := &collector{
-		sources: sources, sideband: sb, auditor: newAuditor(t), exitFD: t.pidfd,
-		out:  make(chan *batch, batchQueue),
-		free: make(chan *batch, batchQueue), marks: make(chan mark), ended: make(chan struct{}),
-		in:   make([]intake, len(sources)),
+		sources: sources, sideband: sb, auditor: order.NewAuditor(t), exitFD: t.PIDFD,
+		out:  make(chan *order.Batch, batchQueue),
+		free: make(chan *order.Batch, batchQueue), marks: make(chan mark), ended: make(chan struct{}),
+		in:   make([]order.Intake, len(sources)),
 		wait: pollShortest, longest: pollLongest, limit: drainLimit, keeperFD: -1,
 	}
-	c.merger.queues = make([]queue, len(sources)+1)
+	c.merger.Queues = make([]order.Queue, len(sources)+1)
 	for i := range c.in {
-		c.in[i].queue, c.in[i].machine, c.in[i].number = &c.merger.queues[i], t.machine, uint16(i)
+		c.in[i].Queue, c.in[i].Machine, c.in[i].Number = &c.merger.Queues[i], t.Machine, uint16(i)
 	}
 	var err error
 	if c.stopFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -85,9 +88,9 @@ func newCollector(sources []source, sb *sideband, t *target) (*collector, error)
 	}
 	watch := []int{c.stopFD, c.exitFD}
 	for _, s := range sources {
-		watch = append(watch, s.fd())
+		watch = append(watch, s.FD())
 	}
-	for _, r := range sb.rings {
+	for _, r := range sb.Rings {
 		watch = append(watch, r.FD())
 	}
 	for _, fd := range watch {
@@ -116,14 +119,14 @@ func (c *collector) run() {
 	defer close(c.ended)
 	if err := c.collect(); err != nil {
 		b := c.batch()
-		b.err = err
+		b.Err = err
 		c.out <- b
 	}
 }
 
 func (c *collector) collect() error {
 	for {
-		bound, more := c.poll()
+		bound, more := c.Poll()
 		c.takeMarks()
 		if c.failed != nil {
 			return errors.Join(c.failed, c.drain())
@@ -152,17 +155,17 @@ func (c *collector) collect() error {
 // however long the reader takes for them. It gives up, and says so, only if a
 // record stays incomplete.
 func (c *collector) drain() error {
-	end := clock()
+	end := order.Clock()
 	errDisable := c.disable()
 	var last, since uint64 // the bound and when it last moved
 	for {
-		bound, _ := c.poll()
+		bound, _ := c.Poll()
 		if bound > end {
 			break
 		}
 		if bound > last {
-			last, since = bound, clock()
-		} else if clock()-since > uint64(c.limit) {
+			last, since = bound, order.Clock()
+		} else if order.Clock()-since > uint64(c.limit) {
 			c.unfinished++
 			break
 		}
@@ -175,8 +178,8 @@ func (c *collector) drain() error {
 		c.addPause(g.since, end)
 	}
 	if c.lastAudit() {
-		c.poll() // what the audit knows may have its record
-		end = clock()
+		c.Poll() // what the audit knows may have its record
+		end = order.Clock()
 	}
 	c.lossTime = 0
 	err := errors.Join(errDisable, c.pass(end))
@@ -184,35 +187,35 @@ func (c *collector) drain() error {
 		err = errors.Join(keeper.ErrEnded, err)
 	}
 	b := c.batch()
-	b.exited = c.exited
+	b.Exited = c.exited
 	c.out <- b
 	return err
 }
 
-// poll reads all rings and returns the time up to which nothing can come any
+// Poll reads all rings and returns the time up to which nothing can come any
 // more, and whether a ring was left before its end.
-func (c *collector) poll() (bound uint64, more bool) {
-	now := clock()
-	bound = now - clockSlack
+func (c *collector) Poll() (bound uint64, more bool) {
+	now := order.Clock()
+	bound = now - order.ClockSlack
 	fullest, remapped := 0.0, false
 	for i, s := range c.sources {
 		in := &c.in[i]
-		before := len(in.queue.events)
-		bound = min(bound, s.poll(now, in))
-		if len(in.activities) == 0 && len(in.calls) == 0 {
-			c.arrived += len(in.queue.events) - before
+		before := len(in.Queue.Events)
+		bound = min(bound, s.Poll(now, in))
+		if len(in.Activities) == 0 && len(in.Calls) == 0 {
+			c.arrived += len(in.Queue.Events) - before
 		}
-		remapped = remapped || in.maps
-		in.maps = false
+		remapped = remapped || in.Maps
+		in.Maps = false
 		c.next = c.keep(in)
-		fullest = max(fullest, s.used())
-		more = more || in.queue.room() <= 0
+		fullest = max(fullest, s.Used())
+		more = more || in.Queue.Room() <= 0
 	}
 	c.pollSideband(now)
 	if remapped {
 		c.addSnapshot()
-		if c.named != nil {
-			c.named.changed()
+		if c.Functions != nil {
+			c.Functions.changed()
 		}
 	}
 	if c.follower != nil {
@@ -228,23 +231,23 @@ func (c *collector) poll() (bound uint64, more bool) {
 }
 
 // keep moves the stacks of an intake into the batch under construction.
-func (c *collector) keep(in *intake) *batch {
+func (c *collector) keep(in *order.Intake) *order.Batch {
 	b := c.next
 	if b == nil {
 		b = c.batch()
 	}
-	b.stacks = append(b.stacks, in.stacks...)
-	b.raws = append(b.raws, in.raws...)
-	b.acts = append(b.acts, in.activities...)
-	b.calls = append(b.calls, in.calls...)
-	in.stacks, in.raws, in.activities, in.calls = in.stacks[:0], in.raws[:0], in.activities[:0], in.calls[:0]
+	b.Stacks = append(b.Stacks, in.Stacks...)
+	b.Raws = append(b.Raws, in.Raws...)
+	b.Acts = append(b.Acts, in.Activities...)
+	b.Calls = append(b.Calls, in.Calls...)
+	in.Stacks, in.Raws, in.Activities, in.Calls = in.Stacks[:0], in.Raws[:0], in.Activities[:0], in.Calls[:0]
 	return b
 }
 
-func (c *collector) addSide(s *side) {
-	c.next.sides = append(c.next.sides, *s)
-	c.merger.queues[len(c.sources)].push(&event{
-		kind: kindSide, time: s.time, addr: c.sideCount, pid: s.pid, tid: s.tid, function: uint16(s.kind),
+func (c *collector) addSide(s *order.Side) {
+	c.next.Sides = append(c.next.Sides, *s)
+	c.merger.Queues[len(c.sources)].Push(&order.Event{
+		Kind: order.KindSide, Time: s.Time, Addr: c.sideCount, PID: s.PID, TID: s.TID, Function: uint16(s.Kind),
 	})
 	c.sideCount++
 }
@@ -253,11 +256,11 @@ func (c *collector) addSide(s *side) {
 // installed. The programs may have used it for a moment already.
 func (c *collector) follow(remapped bool) {
 	if remapped {
-		c.follower.changed()
+		c.follower.Changed()
 	}
 	select {
-	case x := <-c.follower.ready:
-		x.time = clock()
+	case x := <-c.follower.Ready:
+		x.Time = order.Clock()
 		c.addSide(&x)
 	default:
 	}
@@ -267,17 +270,17 @@ func (c *collector) follow(remapped bool) {
 // is gone by now may have been there, and called, a moment ago: so the outcome
 // has its place in the order behind the reading.
 func (c *collector) addSnapshot() {
-	began := clock()
+	began := order.Clock()
 	maps, err := c.snapshot()
 	if err != nil || len(maps) == 0 {
 		return // the program is gone, which is no unmapping
 	}
-	c.addSide(&side{kind: sideSnapshot, time: clock(), snapshot: maps, seen: began})
+	c.addSide(&order.Side{Kind: order.SideSnapshot, Time: order.Clock(), Snapshot: maps, Seen: began})
 }
 
 // pass sends the events up to bound, and the losses about once a second.
 func (c *collector) pass(bound uint64) error {
-	if now := clock(); now-c.lossTime > uint64(time.Second) || c.lossTime == 0 {
+	if now := order.Clock(); now-c.lossTime > uint64(time.Second) || c.lossTime == 0 {
 		c.lossTime = now
 		if err := c.addLosses(bound); err != nil {
 			return err
@@ -289,24 +292,24 @@ func (c *collector) pass(bound uint64) error {
 			b = c.batch()
 		}
 		c.next = nil
-		b.events, more = c.merger.merge(b.events, bound, batchEvents-len(b.events))
-		if b.empty() {
+		b.Events, more = c.merger.Merge(b.Events, bound, order.BatchEvents-len(b.Events))
+		if b.Empty() {
 			c.next = b
 			break
 		}
 		c.out <- b
 	}
-	c.merger.compact()
+	c.merger.Compact()
 	return nil
 }
 
-func (c *collector) batch() *batch {
+func (c *collector) batch() *order.Batch {
 	select {
 	case b := <-c.free:
-		b.reset()
+		b.Reset()
 		return b
 	default:
-		return newBatch()
+		return order.NewBatch()
 	}
 }
 
@@ -334,6 +337,6 @@ func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 
 // Close frees the descriptors; run must have ended.
 func (c *collector) Close() error {
-	c.auditor.running.Wait()
+	c.auditor.Running.Wait()
 	return errors.Join(unix.Close(c.epoll), unix.Close(c.stopFD))
 }

@@ -5,6 +5,10 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/process"
 )
 
 // flood is a source that has more events than fit, for some polls.
@@ -13,18 +17,18 @@ type flood struct {
 	polls int // left
 }
 
-func (f *flood) poll(now uint64, to *intake) uint64 {
+func (f *flood) Poll(now uint64, to *order.Intake) uint64 {
 	if f.polls--; f.polls < 0 {
 		return now
 	}
-	for to.queue.room() > 0 {
-		to.queue.push(&event{kind: kindFree, time: now})
+	for to.Queue.Room() > 0 {
+		to.Queue.Push(&order.Event{Kind: order.KindFree, Time: now})
 	}
 	return now
 }
 
-func (f *flood) used() float64 { return 1 }
-func (f *flood) fd() int       { return f.event }
+func (f *flood) Used() float64 { return 1 }
+func (f *flood) FD() int       { return f.event }
 func (f *flood) Close() error  { return unix.Close(f.event) }
 
 // newEvent returns an eventfd.
@@ -51,18 +55,18 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 	const most = 20
 	busy := &flood{event: newEvent(t), polls: most}
 	exit := newEvent(t)
-	c, err := newCollector([]source{busy}, &sideband{}, &target{pidfd: exit})
+	c, err := newCollector([]order.Source{busy}, &order.Sideband{}, &process.Target{PIDFD: exit})
 	if err != nil {
 		t.Fatal(err)
 	}
 	left := -1
 	c.disable = func() error { left = busy.polls; busy.polls = 0; return nil }
-	c.losses = &lossCounters{counters: counters(uint32(probeLossLOSS_COUNT)), work: counters(uint32(probeWorkKindWORK_COUNT))}
+	c.losses = &order.LossCounters{Counters: counters(uint32(object.ProbeLossLOSS_COUNT)), Work: counters(uint32(object.ProbeWorkKindWORK_COUNT))}
 	c.stop()
 	go c.run()
 	for b := range c.out {
-		if b.err != nil {
-			t.Error(b.err)
+		if b.Err != nil {
+			t.Error(b.Err)
 		}
 	}
 	if left != most-1 {
@@ -81,7 +85,7 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 
 // The end of a program, seen as a list without mappings, is no unmapping.
 func TestSnapshotOfNothing(t *testing.T) {
-	c := collector{snapshot: func() ([]mapping, error) { return nil, nil }}
+	c := collector{snapshot: func() ([]process.Mapping, error) { return nil, nil }}
 	c.addSnapshot()
 	if c.sideCount != 0 {
 		t.Errorf("%d records were told", c.sideCount)

@@ -1,31 +1,35 @@
 package tracer
 
+import (
+	"rtrace-bpf/tracer/order"
+)
+
 // addLosses takes what the kernel has counted since the last time, as of a time.
 func (c *collector) addLosses(time uint64) error {
 	if c.next == nil {
 		c.next = c.batch()
 	}
-	grown, err := c.losses.grown()
+	grown, err := c.losses.Grown()
 	if err != nil {
 		return err
 	}
-	work, err := c.losses.done()
+	work, err := c.losses.Done()
 	if err != nil {
 		return err
 	}
-	c.addSide(&side{kind: sideWork, time: time, work: work})
-	if grown[LossSideband] > 0 { // of the dynamic loader's notifications: only what is mapped can tell what was lost
-		c.auditor.ask(c.lossBefore, doubtOthers)
-		grown[LossSideband] = 0
+	c.addSide(&order.Side{Kind: order.SideWork, Time: time, Work: work})
+	if grown[order.LossSideband] > 0 { // of the dynamic loader's notifications: only what is mapped can tell what was lost
+		c.auditor.Ask(c.lossBefore, order.DoubtOthers)
+		grown[order.LossSideband] = 0
 	}
 	c.lossBefore = time
-	grown[LossUnfinished] += c.unfinished
+	grown[order.LossUnfinished] += c.unfinished
 	c.unfinished = 0
-	grown[LossLate] += c.merger.late
-	c.merger.late = 0
+	grown[order.LossLate] += c.merger.Late
+	c.merger.Late = 0
 	for reason, n := range grown {
 		if n != 0 {
-			c.addSide(&side{kind: sideDrops, time: time, lost: n, reason: Loss(reason)})
+			c.addSide(&order.Side{Kind: order.SideDrops, Time: time, Lost: n, Reason: order.Loss(reason)})
 		}
 	}
 	return nil

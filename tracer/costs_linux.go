@@ -3,28 +3,31 @@ package tracer
 import (
 	"fmt"
 	"time"
+
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/object"
 )
 
 // Costs returns what a probe costs on this machine, and whether that is known yet, or
 // waits for it. It is measured once, when the first tracer starts. If it cannot be
 // measured the error says why.
-func (t *Tracer) Costs(wait bool) (Costs, bool, error) {
-	return measuredCosts(t.plan.Mechanism(), wait)
+func (t *Tracer) Costs(wait bool) (host.Costs, bool, error) {
+	return host.MeasuredCosts(t.plan.Mechanism(), wait)
 }
 
 // Hits returns how often the probes were hit up to now. It may be called from any
 // goroutine, until Close.
-func (t *Tracer) Hits() (Hits, error) {
+func (t *Tracer) Hits() (host.Hits, error) {
 	const timedOf = 31 // TIMED_OF of bpf/records.h
 	var n [3]uint64
 	var perCPU []uint64
-	for i, kind := range [...]probeWorkKind{probeWorkKindWORK_HIT, probeWorkKindWORK_RETURN, probeWorkKindWORK_TIME} {
+	for i, kind := range [...]object.ProbeWorkKind{object.ProbeWorkKindWORK_HIT, object.ProbeWorkKindWORK_RETURN, object.ProbeWorkKindWORK_TIME} {
 		if err := t.kernel.objects.Work.Lookup(uint32(kind), &perCPU); err != nil {
-			return Hits{}, fmt.Errorf("read hits of probes: %w", err)
+			return host.Hits{}, fmt.Errorf("read hits of probes: %w", err)
 		}
 		for _, of := range perCPU {
 			n[i] += of
 		}
 	}
-	return Hits{Entries: n[0], Returns: n[1], Inside: time.Duration(n[2] * timedOf)}, nil
+	return host.Hits{Entries: n[0], Returns: n[1], Inside: time.Duration(n[2] * timedOf)}, nil
 }

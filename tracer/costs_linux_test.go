@@ -7,11 +7,13 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 func TestCost(t *testing.T) {
-	c := Costs{Entry: 500, Return: 300}
-	h := Hits{Entries: 5, Returns: 3, Inside: 200}.Since(Hits{Entries: 1, Returns: 1, Inside: 100})
+	c := host.Costs{Entry: 500, Return: 300}
+	h := host.Hits{Entries: 5, Returns: 3, Inside: 200}.Since(host.Hits{Entries: 1, Returns: 1, Inside: 100})
 	if got := c.Cost(h); got != 2700*time.Nanosecond {
 		t.Errorf("%v, want 2.7µs", got)
 	}
@@ -20,12 +22,12 @@ func TestCost(t *testing.T) {
 // What a probe costs can be measured with each way to attach, and is something.
 func TestMeasureCosts(t *testing.T) {
 	testutil.NeedBPF(t)
-	for _, m := range []Mechanism{MechanismMulti, MechanismPerf} {
+	for _, m := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
 		t.Run(m.String(), func(t *testing.T) {
-			if err := (kernelFeatures{}).UprobeMulti(); m == MechanismMulti && err != nil {
+			if err := (host.Kernel{}).UprobeMulti(); m == host.MechanismMulti && err != nil {
 				t.Skipf("SKIPPED-KERNEL: %v", err)
 			}
-			c, err := MeasureCosts(m)
+			c, err := host.MeasureCosts(m)
 			if err != nil || c.Entry <= 0 || c.Return < 0 { // a return may cost less than the figures vary
 				t.Errorf("%+v, %v", c, err)
 			}
@@ -39,12 +41,12 @@ func TestMeasureCosts(t *testing.T) {
 func TestHits(t *testing.T) {
 	testutil.NeedBPF(t)
 	const pairs = 1000
-	for name, o := range map[string]Options{"recorded": {}, "too small": {MinSize: 1 << 20}} {
+	for name, o := range map[string]plan.Options{"recorded": {}, "too small": {MinSize: 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1000")
 			child.Ready()
 			o.PID = child.PID
-			p, err := NewPlan(o)
+			p, err := plan.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,15 +1,20 @@
-// Package tracer records the allocator calls of a running process with uprobes
-// and eBPF. It is the only package that knows BPF, and runs on Linux only.
+// Package tracer records the allocator calls of a running process with uprobes and eBPF.
+// Only it and the packages below it know BPF. They run on Linux alone.
 //
-// [NewPlan] looks at the process and the kernel and decides what to probe,
-// where and how; nothing is touched yet. [Open] loads the programs of bpf/,
-// attaches them and starts the collector; the [Tracer] it returns is a
-// trace.Reader.
+// The rooms, from top to bottom; each imports only those after it:
 //
-// The way of an event: a program writes it into the ring of its CPU
-// (source, package ring); the collector reads all rings and puts the events in
-// the order of their times (merger) up to a time before which nothing can come
-// any more, and sends them in batches to the reader of the Tracer, which
-// decides what each realloc was (moves), follows the mappings and turns events
-// into records (stream). docs/architecture.md shows all of it.
+//   - tracer opens, reads and closes a trace: programs and probes go in ([Open]), the
+//     collector polls the rings, the governor keeps to a rate limit
+//   - record turns ordered events into records
+//   - tables keeps unwind tables in the kernel
+//   - order merges what the kernel reports into one order, and counts losses
+//   - plan decides what to probe and where
+//   - process describes the traced process
+//   - host tells what this machine offers
+//   - object is the compiled BPF programs
+//
+// An event's way: a BPF program writes it into the ring of its CPU (package ring reads
+// it), the collector merges all rings up to a time before which nothing can come any more
+// and sends batches to the reader of the [Tracer], whose stream makes records of them.
+// docs/design says why it is so.
 package tracer

@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // After exec the trace has the new program's mappings and goes on with its
@@ -19,15 +20,15 @@ func TestExec(t *testing.T) {
 }
 
 func execTracedAllWays(t *testing.T, build testutil.Builder) {
-	for name, change := range map[string]func(o *Options){
-		"best": nil, "address": func(o *Options) { o.Sites = SitesAddress }, "oldest": oldest,
+	for name, change := range map[string]func(o *plan.Options){
+		"best": nil, "address": func(o *plan.Options) { o.Sites = plan.SitesAddress }, "oldest": oldest,
 	} {
 		t.Run(name, func(t *testing.T) { execTraced(t, exec.Command(build(t, "exec"), "10", build(t, "every")), change) })
 	}
 }
 
 // execTraced records a program that becomes another one, the last argument of cmd.
-func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *Options)) {
+func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *plan.Options)) {
 	every := cmd.Args[len(cmd.Args)-1]
 	child := testutil.Start(t, cmd)
 	child.Ready()
@@ -91,9 +92,9 @@ func execOtherWidth(t *testing.T, build testutil.Builder) {
 	child := testutil.Spawn(t, build(t, "exec"), "10", other, "20", build(t, "exec"), "30", "/bin/true")
 	child.Ready()
 	unprobed := make(chan bool, 1)
-	r := watched(t, child.PID, func(o *Options) { o.HeapGrowth = true }, func(r *recording, rec *trace.Record) {
+	r := watched(t, child.PID, func(o *plan.Options) { o.HeapGrowth = true }, func(r *recording, rec *trace.Record) {
 		if rec.Kind == trace.KindExec {
-			unprobed <- r.tracer.stream.stats.Unprobed
+			unprobed <- r.tracer.stream.Stats.Unprobed
 		}
 	})
 	child.Go()
@@ -138,7 +139,7 @@ func TestExecBeforeTheProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", test.flags...), "20", "/nowhere")
 			child.Ready()
-			p, err := NewPlan(Options{PID: child.PID})
+			p, err := plan.New(plan.Options{PID: child.PID})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // After exec the library is elsewhere, and the tracer knows only when it gets to it.
@@ -14,20 +15,20 @@ import (
 func TestNestedCallsAfterExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		for name, change := range map[string]func(o *Options){"best": nil, "oldest": oldest} {
+		for name, change := range map[string]func(o *plan.Options){"best": nil, "oldest": oldest} {
 			t.Run(name, func(t *testing.T) { nestedAfterExec(t, build, change) })
 		}
 	})
 }
 
-func nestedAfterExec(t *testing.T, build testutil.Builder, change func(o *Options)) {
+func nestedAfterExec(t *testing.T, build testutil.Builder, change func(o *plan.Options)) {
 	child := testutil.Spawn(t, build(t, "exec"), "10", build(t, "aligned"), "5")
 	child.Ready()
-	o := Options{PID: child.PID}
+	o := plan.Options{PID: child.PID}
 	if change != nil {
 		change(&o)
 	}
-	p, err := NewPlan(o)
+	p, err := plan.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

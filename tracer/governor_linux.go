@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // A pause is not shorter than this, since it takes a tenth of it to take the
@@ -66,16 +70,16 @@ const (
 	governOver // the process has ended
 )
 
-func newGovernor(limit uint64, k *kernel, p *Plan) *governor {
+func newGovernor(limit uint64, k *kernel, p *plan.Plan) *governor {
 	g := &governor{
-		limit: limit, mainThread: p.target.pid, carrier: p.target.carrier,
+		limit: limit, mainThread: p.Target.PID, carrier: p.Target.Carrier,
 		task:    func() int { return int(k.task.Load()) },
 		suspend: k.suspend, detach: k.detach, resume: k.enable,
 		reattach: func() error { return k.reattach(p) },
 		revive:   func() error { return k.revive(p) },
 		moved:    make(chan error, 1),
 	}
-	if p.Mechanism() == MechanismMulti {
+	if p.Mechanism() == host.MechanismMulti {
 		g.watch = k.breakpoints
 		g.hold = func(tid int) error { return k.hold(p, tid) }
 	}
@@ -106,7 +110,7 @@ func (g *governor) take(calls int, now uint64) error {
 	}
 	// The pause contains the switching off, since calls are missing from some moment of
 	// it on.
-	g.since, g.revived = clock(), false
+	g.since, g.revived = order.Clock(), false
 	if err := g.suspend(); err != nil {
 		return err
 	}

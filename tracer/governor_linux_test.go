@@ -11,6 +11,9 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // governed is a governor whose probes say what is done with them.
@@ -54,11 +57,11 @@ func TestNoPauseBelowTheLimit(t *testing.T) {
 func TestPauseContainsItsEdges(t *testing.T) {
 	g, _ := governed(1)
 	var off, on uint64
-	g.suspend = func() error { off = clock(); return nil }
-	g.resume = func() error { on = clock(); return nil }
+	g.suspend = func() error { off = order.Clock(); return nil }
+	g.resume = func() error { on = order.Clock(); return nil }
 	g.task, g.mainThread = func() int { return 1 }, 1
 	c := collector{governor: g, arrived: 2}
-	c.merger.queues = make([]queue, 1)
+	c.merger.Queues = make([]order.Queue, 1)
 	if err := c.govern(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +77,8 @@ func TestPauseContainsItsEdges(t *testing.T) {
 	if err := c.govern(); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.next.sides) != 1 || c.next.sides[0].seen != g.since || c.next.sides[0].time < on {
-		t.Errorf("the pause is %+v, the programs were switched on at %d", c.next.sides, on)
+	if len(c.next.Sides) != 1 || c.next.Sides[0].Seen != g.since || c.next.Sides[0].Time < on {
+		t.Errorf("the pause is %+v, the programs were switched on at %d", c.next.Sides, on)
 	}
 }
 
@@ -104,7 +107,7 @@ func TestLengthOfPause(t *testing.T) {
 		"just above": {taken: []int{1001}, at: second / 2, minimum: second*3/2 - second/100},
 	} {
 		g, done := governed(1000)
-		g.began = clock()
+		g.began = order.Clock()
 		at := func(offset uint64) uint64 { return g.began + offset }
 		for _, n := range test.taken {
 			if err := g.take(n, at(test.at)); err != nil {
@@ -157,12 +160,12 @@ func TestPauseThatCannotEnd(t *testing.T) {
 func TestMaxRate(t *testing.T) {
 	testutil.NeedBPF(t)
 	const limit, threads, enough = 10_000, 2, 2
-	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
+	for _, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
 		t.Run(mechanism.String(), func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "loop"), "2")
 			child.Ready()
-			o := Options{PID: child.PID, MaxRate: limit, Mechanism: mechanism}
-			p, err := NewPlan(o)
+			o := plan.Options{PID: child.PID, MaxRate: limit, Mechanism: mechanism}
+			p, err := plan.New(o)
 			needWay(t, &o, err)
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +183,7 @@ func TestMaxRate(t *testing.T) {
 					pauses <- struct{}{}
 				}
 			}
-			began := clock()
+			began := order.Clock()
 			go func() { r.done <- r.read() }()
 			for len(testutil.CodeOf(t, child.PID).Changed) > 0 { // until the first pause
 			}
@@ -193,8 +196,8 @@ func TestMaxRate(t *testing.T) {
 			average(t, records, began, limit)
 			s := tracer.Stats()
 			for reason, n := range s.Lost {
-				if (n != 0) != (Loss(reason) == LossPaused) {
-					t.Errorf("%d × %s", n, Loss(reason))
+				if (n != 0) != (order.Loss(reason) == order.LossPaused) {
+					t.Errorf("%d × %s", n, order.Loss(reason))
 				}
 			}
 			testutil.CodeOf(t, child.PID).Original(t)
@@ -265,7 +268,7 @@ func TestEndInAPause(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
 	child.Ready()
-	p, err := NewPlan(Options{PID: child.PID, MaxRate: 1})
+	p, err := plan.New(plan.Options{PID: child.PID, MaxRate: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

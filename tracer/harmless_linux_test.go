@@ -8,6 +8,8 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
 )
 
 // everyWayEnv asks for each program of TestHarmless by each way. Otherwise each is
@@ -93,12 +95,12 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 				t.Error("no calls in the trace")
 			}
 			s := r.tracer.Stats()
-			if missed != (s.Lost[LossMissedReturn] > 0) {
-				t.Errorf("%d × %s", s.Lost[LossMissedReturn], LossMissedReturn)
+			if missed != (s.Lost[order.LossMissedReturn] > 0) {
+				t.Errorf("%d × %s", s.Lost[order.LossMissedReturn], order.LossMissedReturn)
 			}
-			s.Lost[LossMissedReturn] = 0
-			if r.tracer.plan.Mechanism() == MechanismPerf {
-				s.Lost[LossProbesMoved] = 0 // the main thread may end before the others
+			s.Lost[order.LossMissedReturn] = 0
+			if r.tracer.plan.Mechanism() == host.MechanismPerf {
+				s.Lost[order.LossProbesMoved] = 0 // the main thread may end before the others
 			}
 			if n := s.Losses(); n > 0 {
 				t.Errorf("lost: %v", s.Lost)

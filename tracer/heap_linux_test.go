@@ -8,23 +8,27 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
+	"rtrace-bpf/tracer/record"
 )
 
 // ranges is a set of addresses: disjoint, by address.
-type ranges []extent
+type ranges []process.Extent
 
-func (r *ranges) add(x extent) {
-	i, _ := slices.BinarySearchFunc(*r, x.start, func(e extent, start uint64) int { return cmp.Compare(e.end, start) })
+func (r *ranges) add(x process.Extent) {
+	i, _ := slices.BinarySearchFunc(*r, x.Start, func(e process.Extent, start uint64) int { return cmp.Compare(e.End, start) })
 	j := i
-	for ; j < len(*r) && (*r)[j].start <= x.end; j++ {
-		x.start, x.end = min(x.start, (*r)[j].start), max(x.end, (*r)[j].end)
+	for ; j < len(*r) && (*r)[j].Start <= x.End; j++ {
+		x.Start, x.End = min(x.Start, (*r)[j].Start), max(x.End, (*r)[j].End)
 	}
 	*r = slices.Replace(*r, i, j, x)
 }
 
-func (r ranges) has(x extent) bool {
-	i, _ := slices.BinarySearchFunc(r, x.end, func(e extent, end uint64) int { return cmp.Compare(e.end, end) })
-	return i < len(r) && r[i].start <= x.start
+func (r ranges) has(x process.Extent) bool {
+	i, _ := slices.BinarySearchFunc(r, x.End, func(e process.Extent, end uint64) int { return cmp.Compare(e.End, end) })
+	return i < len(r) && r[i].Start <= x.Start
 }
 
 // insideHeap fails the test unless every block that the trace shows alive is
@@ -45,7 +49,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 			continue
 		case trace.KindHeapGrow:
 			grown++
-			heap.add(extent{start: rec.HeapGrow.Address, end: rec.HeapGrow.Address + rec.HeapGrow.Size})
+			heap.add(process.Extent{Start: rec.HeapGrow.Address, End: rec.HeapGrow.Address + rec.HeapGrow.Size})
 			continue
 		case trace.KindCall:
 		default:
@@ -62,7 +66,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 		if c.Op == trace.OpMove && !known && c.OldID == c.ID {
 			continue
 		}
-		if !heap.has(extent{start: c.ID, end: c.ID + max(c.Size, 1)}) {
+		if !heap.has(process.Extent{Start: c.ID, End: c.ID + max(c.Size, 1)}) {
 			if bad++; bad < 5 {
 				t.Errorf("call %d, %s %s: %d bytes at %#x are outside of the heap", c.Seq, c.Op, c.Function, c.Size, c.ID)
 			}
@@ -87,12 +91,12 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 		}
 		for _, way := range all {
 			t.Run(program[0]+"-"+way.name, func(t *testing.T) {
-				r, _, records := traceRun(t, func(o *Options) {
+				r, _, records := traceRun(t, func(o *plan.Options) {
 					way.set(o)
 					o.HeapGrowth = true
 				}, testutil.Build(t, program[0]), program[1:]...)
 				insideHeap(t, records)
-				if n := r.tracer.Stats().Lost; n != [lossCount]uint64{} {
+				if n := r.tracer.Stats().Lost; n != [order.LossCount]uint64{} {
 					t.Errorf("lost: %v", n)
 				}
 			})
@@ -102,7 +106,7 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 
 // What the reading at the start has seen is not told twice.
 func TestHeapTold(t *testing.T) {
-	h := heap{regions: []extent{{start: 0x1000, end: 0x5000}, {start: 0x9000, end: 0xa000}}, seen: 100}
+	h := record.Heap{Regions: []process.Extent{{Start: 0x1000, End: 0x5000}, {Start: 0x9000, End: 0xa000}}, Seen: 100}
 	for _, test := range []struct {
 		name             string
 		time, addr, size uint64
@@ -114,7 +118,7 @@ func TestHeapTold(t *testing.T) {
 		{"beyond the end", 100, 0x4000, 0x1001, false},
 		{"elsewhere", 100, 0x6000, 0x1000, false},
 	} {
-		if got := h.told(&event{kind: kindGrowth, time: test.time, addr: test.addr, size: test.size}); got != test.want {
+		if got := h.Includes(&order.Event{Kind: order.KindGrowth, Time: test.time, Addr: test.addr, Size: test.size}); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -134,17 +138,17 @@ func TestNoHeapGrowth(t *testing.T) {
 
 // What a heap is and what only looks like one.
 func TestFindHeap(t *testing.T) {
-	for i := range machines {
-		t.Run(machines[i].elf.String(), func(t *testing.T) { findHeap(t, &machines[i]) })
+	for i := range process.Machines {
+		t.Run(process.Machines[i].ELF.String(), func(t *testing.T) { findHeap(t, &process.Machines[i]) })
 	}
 }
 
-func findHeap(t *testing.T, m *machine) {
+func findHeap(t *testing.T, m *process.Machine) {
 	const (
 		rw   = proc.Read | proc.Write
 		page = 0x1000
 	)
-	arenaHeap, word := m.arenaHeap, m.word
+	arenaHeap, word := m.ArenaHeap, m.Word
 	at := 4 * arenaHeap
 	arena := func(addr, size, accessible uint64) map[uint64]uint64 {
 		return map[uint64]uint64{addr: addr + 0x30, addr + 2*word: size, addr + 3*word: accessible}
@@ -152,17 +156,17 @@ func findHeap(t *testing.T, m *machine) {
 	for name, test := range map[string]struct {
 		maps  []proc.Map
 		words map[uint64]uint64
-		want  []extent
+		want  []process.Extent
 	}{
 		"none": {},
-		"brk":  {maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}}, want: []extent{{start: 0x1000, end: 0x5000}}},
+		"brk":  {maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}}, want: []process.Extent{{Start: 0x1000, End: 0x5000}}},
 		"brk in pieces": {
 			maps: []proc.Map{{Start: 0x1000, End: 0x5000, Perms: rw, Path: "[heap]"}, {Start: 0x5000, End: 0x7000, Perms: rw, Path: "[heap]"}},
-			want: []extent{{start: 0x1000, end: 0x7000}},
+			want: []process.Extent{{Start: 0x1000, End: 0x7000}},
 		},
 		"arena": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x20500, 0x21000), want: []extent{{start: at, end: at + 0x21000}},
+			words: arena(at, 0x20500, 0x21000), want: []process.Extent{{Start: at, End: at + 0x21000}},
 		},
 		"two arenas that touch, the first one full": {
 			maps: []proc.Map{{Start: at, End: at + arenaHeap + 0x3000, Perms: rw}, {Start: at + arenaHeap + 0x3000, End: at + 2*arenaHeap}},
@@ -170,11 +174,11 @@ func findHeap(t *testing.T, m *machine) {
 				at: at + 0x30, at + 2*word: arenaHeap, at + 3*word: arenaHeap,
 				at + arenaHeap: at + 0x30, at + arenaHeap + 2*word: 0x3000, at + arenaHeap + 3*word: 0x3000,
 			},
-			want: []extent{{start: at, end: at + arenaHeap}, {start: at + arenaHeap, end: at + arenaHeap + 0x3000}},
+			want: []process.Extent{{Start: at, End: at + arenaHeap}, {Start: at + arenaHeap, End: at + arenaHeap + 0x3000}},
 		},
 		"behind something else": {
 			maps:  []proc.Map{{Start: at - 0x2000, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x21000, 0x21000), want: []extent{{start: at, end: at + 0x21000}},
+			words: arena(at, 0x21000, 0x21000), want: []process.Extent{{Start: at, End: at + 0x21000}},
 		},
 		"in pieces": {
 			maps: []proc.Map{
@@ -183,14 +187,14 @@ func findHeap(t *testing.T, m *machine) {
 				{Start: at + 0x3000, End: at + 0x4000},
 				{Start: at + 0x4000, End: at + arenaHeap},
 			},
-			words: arena(at, 0x3000, 0x3000), want: []extent{{start: at, end: at + 0x3000}},
+			words: arena(at, 0x3000, 0x3000), want: []process.Extent{{Start: at, End: at + 0x3000}},
 		},
 		"program's memory at such an address": {
 			maps: []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
 		},
 		"grown meanwhile": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
-			words: arena(at, 0x22000, 0x22000), want: []extent{{start: at, end: at + 0x21000}},
+			words: arena(at, 0x22000, 0x22000), want: []process.Extent{{Start: at, End: at + 0x21000}},
 		},
 		"larger than its accessible part": {
 			maps:  []proc.Map{{Start: at, End: at + 0x21000, Perms: rw}, {Start: at + 0x21000, End: at + arenaHeap}},
@@ -213,8 +217,8 @@ func findHeap(t *testing.T, m *machine) {
 			words: arena(at, 0x21000, 0x21000),
 		},
 	} {
-		f := heapFinder{maps: test.maps, machine: m, page: page, word: func(addr uint64) uint64 { return test.words[addr] }}
-		if got := f.find(); !slices.Equal(got, test.want) {
+		f := record.HeapFinder{Maps: test.maps, Machine: m, Page: page, Word: func(addr uint64) uint64 { return test.words[addr] }}
+		if got := f.Find(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %#x, want %#x", name, got, test.want)
 		}
 	}

@@ -9,13 +9,16 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Programs that nobody made for us, with threads, and before the programs a
 // heap of their start.
 func TestBlocksOfRealProgramsAreInTheHeap(t *testing.T) {
 	testutil.NeedBPF(t)
-	grows := func(o *Options) { o.HeapGrowth = true }
+	grows := func(o *plan.Options) { o.HeapGrowth = true }
 	t.Run("python3", func(t *testing.T) {
 		const script = `import os, json, sqlite3, threading
 os.write(3, b"ready\n"); os.read(4, 1)
@@ -62,7 +65,7 @@ last.set(); [x.join() for x in threads]`
 		child := testutil.Start(t, cmd)
 		child.Ready()
 		calls := 0
-		r := watched(t, child.PID, func(o *Options) { o.HeapGrowth = true }, func(_ *recording, rec *trace.Record) {
+		r := watched(t, child.PID, func(o *plan.Options) { o.HeapGrowth = true }, func(_ *recording, rec *trace.Record) {
 			if rec.Kind == trace.KindCall {
 				if calls++; calls == 50000 {
 					child.Go()
@@ -96,7 +99,7 @@ func TestHeapAfterExec(t *testing.T) {
 func heapAfterExec(t *testing.T, build testutil.Builder) {
 	child := testutil.Spawn(t, build(t, "exec"), "10", build(t, "heapgrow"))
 	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })
+	r := attachTo(t, child.PID, func(o *plan.Options) { o.HeapGrowth = true })
 	child.Go()
 	child.Ready() // of the second program
 	child.Go()
@@ -117,7 +120,7 @@ func TestHeapGrowthOldest(t *testing.T) {
 }
 
 func heapGrowthOldest(t *testing.T, build testutil.Builder) {
-	_, report, records := traceRun(t, func(o *Options) {
+	_, report, records := traceRun(t, func(o *plan.Options) {
 		oldest(o)
 		o.HeapGrowth = true
 	}, build(t, "heapgrow"))
@@ -136,17 +139,17 @@ func heapGrowthAndSignals(t *testing.T, build testutil.Builder) {
 	const inner, last = 0x501000, 0x701000
 	for how, want := range map[string]struct {
 		grown []uint64
-		lost  [lossCount]uint64
+		lost  [order.LossCount]uint64
 	}{
-		"inside": {[]uint64{inner, last}, [lossCount]uint64{LossNesting: 1}},
+		"inside": {[]uint64{inner, last}, [order.LossCount]uint64{order.LossNesting: 1}},
 		// malloc did not return, nor did its call of mmap.
-		"leave": {[]uint64{last}, [lossCount]uint64{LossMissedReturn: 2}},
+		"leave": {[]uint64{last}, [order.LossCount]uint64{order.LossMissedReturn: 2}},
 	} {
 		t.Run(how, func(t *testing.T) {
 			child := testutil.Spawn(t, build(t, "heapsignal"), how)
 			child.Ready()
-			p, err := NewPlan(Options{PID: child.PID})
-			if errors.Is(err, ErrReturnProbes) {
+			p, err := plan.New(plan.Options{PID: child.PID})
+			if errors.Is(err, host.ErrReturnProbes) {
 				t.Skipf("SKIPPED: %v", err)
 			}
 			if err != nil {
@@ -155,7 +158,7 @@ func heapGrowthAndSignals(t *testing.T, build testutil.Builder) {
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
-			r := attachTo(t, child.PID, func(o *Options) { o.HeapGrowth = true })
+			r := attachTo(t, child.PID, func(o *plan.Options) { o.HeapGrowth = true })
 			child.Go()
 			report := child.Report()
 			records := r.end()

@@ -16,6 +16,8 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
 )
 
 // The growth of the heap is, thread by thread and call by call, what strace sees
@@ -36,7 +38,7 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 				t.Fatal(err)
 			}
 			log := straced(t, child.PID, "brk,mmap,?mmap2,mprotect,mremap")
-			r := attachTo(t, child.PID, func(o *Options) {
+			r := attachTo(t, child.PID, func(o *plan.Options) {
 				way.set(o)
 				o.HeapGrowth = true
 			})
@@ -47,17 +49,17 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 			insideHeap(t, records)
 
-			atAttach, got := map[string]int{}, map[int][]extent{}
+			atAttach, got := map[string]int{}, map[int][]process.Extent{}
 			began := records[0].Time
 			for _, rec := range ofKind(records, trace.KindHeapGrow) {
-				x := extent{start: rec.HeapGrow.Address, end: rec.HeapGrow.Address + rec.HeapGrow.Size}
+				x := process.Extent{Start: rec.HeapGrow.Address, End: rec.HeapGrow.Address + rec.HeapGrow.Size}
 				if rec.TID == 0 && rec.Time == began {
 					atAttach[fmt.Sprintf("%#x", x)]++
 				} else {
 					got[int(rec.TID)] = append(got[int(rec.TID)], x)
 				}
 			}
-			if want := heapsByShape(maps, r.tracer.plan.target.machine.arenaHeap); fmt.Sprint(atAttach) != fmt.Sprint(want) {
+			if want := heapsByShape(maps, r.tracer.plan.Target.Machine.ArenaHeap); fmt.Sprint(atAttach) != fmt.Sprint(want) {
 				t.Errorf("heaps at the start: %v, want %v, of the mappings\n%v", atAttach, want, maps)
 			}
 			if len(report.Maps) != 8 {
@@ -80,12 +82,12 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 	}
 }
 
-func firstDifference(got, want []extent) string {
+func firstDifference(got, want []process.Extent) string {
 	i := 0
 	for i < len(got) && i < len(want) && got[i] == want[i] {
 		i++
 	}
-	at := func(all []extent) string {
+	at := func(all []process.Extent) string {
 		if i < len(all) {
 			return fmt.Sprintf("%#x", all[i])
 		}
@@ -104,7 +106,7 @@ func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 		arena := m.Path == "" && m.Perms == proc.Read|proc.Write && m.Start%arenaHeap == 0 && m.End <= m.Start+arenaHeap &&
 			rest.Start == m.End && rest.Perms == 0 && rest.End >= m.Start+arenaHeap
 		if m.Path == "[heap]" || arena {
-			all[fmt.Sprintf("%#x", extent{start: m.Start, end: m.End})]++
+			all[fmt.Sprintf("%#x", process.Extent{Start: m.Start, End: m.End})]++
 		}
 	}
 	return all
@@ -140,7 +142,7 @@ var straceLine = regexp.MustCompile(`^(\d+) +(\w+)\((.*)\) += (0x[0-9a-f]+|0)$`)
 
 // grownByStrace returns by how much each thread made memory accessible, but for
 // what the program has itself.
-func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Range) map[int][]extent {
+func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Range) map[int][]process.Extent {
 	t.Helper()
 	end := uint64(0) // of the heap
 	for _, m := range maps {
@@ -155,7 +157,7 @@ func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Ran
 		}
 		return n
 	}
-	grown := map[int][]extent{}
+	grown := map[int][]process.Extent{}
 	for line := range bytes.Lines(log) {
 		m := straceLine.FindStringSubmatch(strings.TrimSuffix(string(line), "\n"))
 		if m == nil {
@@ -166,27 +168,27 @@ func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Ran
 		}
 		args, result := strings.Split(m[3], ", "), number(m[4])
 		writable := len(args) > 2 && strings.Contains(args[2], "PROT_WRITE")
-		var x extent
+		var x process.Extent
 		switch m[2] {
 		case "brk":
-			x, end = extent{start: end, end: result}, result
+			x, end = process.Extent{Start: end, End: result}, result
 		case "mmap", "mmap2": // the latter in 32-bit programs
 			if writable && strings.Contains(args[3], "MAP_ANONYMOUS") {
-				x = extent{start: result, end: result + (number(args[1])+4095)&^4095}
+				x = process.Extent{Start: result, End: result + (number(args[1])+4095)&^4095}
 			}
 		case "mprotect":
 			if writable {
-				x = extent{start: number(args[0]), end: number(args[0]) + number(args[1])}
+				x = process.Extent{Start: number(args[0]), End: number(args[0]) + number(args[1])}
 			}
 		case "mremap":
-			was := extent{start: number(args[0]), end: number(args[0]) + number(args[1])}
-			x = extent{start: result, end: result + number(args[2])}
-			if result == was.start {
-				x.start = was.end
+			was := process.Extent{Start: number(args[0]), End: number(args[0]) + number(args[1])}
+			x = process.Extent{Start: result, End: result + number(args[2])}
+			if result == was.Start {
+				x.Start = was.End
 			}
 		}
-		isOwn := func(r testutil.Range) bool { return r.Start == x.start && r.Start+r.Size == x.end }
-		if x.end <= x.start || slices.ContainsFunc(own, isOwn) {
+		isOwn := func(r testutil.Range) bool { return r.Start == x.Start && r.Start+r.Size == x.End }
+		if x.End <= x.Start || slices.ContainsFunc(own, isOwn) {
 			continue
 		}
 		tid, _ := strconv.Atoi(m[1])

@@ -5,6 +5,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Idle is called when all that there is was returned, while the process waits.
@@ -13,7 +14,7 @@ func TestIdle(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "phases"), "1", "25")
 	child.Ready()
 	calls, idle := 0, make(chan bool, 1) // calls is for the reading goroutine
-	r := watched(t, child.PID, func(o *Options) {
+	r := watched(t, child.PID, func(o *plan.Options) {
 		o.Idle = func() {
 			if calls == 49 {
 				select {

@@ -11,12 +11,16 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/keeper"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
 )
 
 // leaderless traces a program whose main thread ends before another one, until the
 // records are enough, and then to its end.
-func leaderless(t *testing.T, change func(o *Options), enough func(child *testutil.Child, rec *trace.Record) bool) (*recording, *testutil.Report, []*trace.Record) {
+func leaderless(t *testing.T, change func(o *plan.Options), enough func(child *testutil.Child, rec *trace.Record) bool) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	const pairs = 1000
 	child := testutil.Spawn(t, leaderlessProgram(t), "1000")
@@ -78,7 +82,7 @@ func TestMainThreadEndsFirst(t *testing.T) {
 			r, report, records := leaderless(t, way.set, someCalls())
 			s := r.tracer.Stats()
 			made := report.Ops["alloc"] + report.Ops["free"]
-			if r.tracer.plan.Mechanism() == MechanismMulti {
+			if r.tracer.plan.Mechanism() == host.MechanismMulti {
 				r.whole()
 				if s.Calls != made {
 					t.Errorf("%d calls recorded, %d made", s.Calls, made)
@@ -86,11 +90,11 @@ func TestMainThreadEndsFirst(t *testing.T) {
 				return
 			}
 			gaps := ofKind(records, trace.KindLost)
-			if len(gaps) != 1 || s.Lost[LossProbesMoved] != 1 || s.Losses() != 1 {
+			if len(gaps) != 1 || s.Lost[order.LossProbesMoved] != 1 || s.Losses() != 1 {
 				t.Fatalf("lost: %v, in the trace: %d times", s.Lost, len(gaps))
 			}
 			gap := gaps[0]
-			if gap.Lost.Reason != LossProbesMoved.String() || gap.Lost.Since >= gap.Time {
+			if gap.Lost.Reason != order.LossProbesMoved.String() || gap.Lost.Since >= gap.Time {
 				t.Errorf("%+v at %d", gap.Lost, gap.Time)
 			}
 			for _, rec := range ofKind(records, trace.KindExit) {
@@ -123,7 +127,7 @@ func TestMainThreadEndedBefore(t *testing.T) {
 	child.Ready()
 	child.Go()
 	waitLeaderless(t, child.PID)
-	if p, err := NewPlan(Options{PID: child.PID}); !errors.Is(err, ErrLeaderless) {
+	if p, err := plan.New(plan.Options{PID: child.PID}); !errors.Is(err, host.ErrLeaderless) {
 		t.Errorf("plan %v: %v", p, err)
 	}
 	child.Close()
@@ -133,9 +137,9 @@ func TestMainThreadEndedBefore(t *testing.T) {
 // waitLeaderless waits until the main thread has ended, and returns another.
 func waitLeaderless(t *testing.T, pid int) (tid int) {
 	t.Helper()
-	traced := &target{pid: pid}
+	traced := &process.Target{PID: pid}
 	for {
-		tid, settled := traced.carrier()
+		tid, settled := traced.Carrier()
 		switch {
 		case tid == 0 && settled:
 			t.Fatal("the process has ended")
@@ -166,8 +170,8 @@ func TestProbesComeBack(t *testing.T) {
 	var once sync.Once
 	passed := false
 	some := someCalls()
-	change := func(o *Options) {
-		o.Mechanism = MechanismMulti
+	change := func(o *plan.Options) {
+		o.Mechanism = host.MechanismMulti
 		log := o.Log
 		o.Log = func(format string, args ...any) {
 			log(format, args...)
@@ -191,7 +195,7 @@ func TestProbesComeBack(t *testing.T) {
 		t.Errorf("%d calls recorded, %d made, lost %v", s.Calls, made, s.Lost)
 	}
 	gaps := ofKind(records, trace.KindLost)
-	if len(gaps) != 1 || gaps[0].Lost.Reason != LossProbesMoved.String() || gaps[0].Lost.Since >= gaps[0].Time {
+	if len(gaps) != 1 || gaps[0].Lost.Reason != order.LossProbesMoved.String() || gaps[0].Lost.Since >= gaps[0].Time {
 		t.Errorf("gaps %+v", gaps)
 	}
 }
@@ -201,8 +205,8 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, leaderlessProgram(t), "0")
 	child.Ready()
-	o := Options{PID: child.PID, Mechanism: MechanismMulti}
-	p, err := NewPlan(o)
+	o := plan.Options{PID: child.PID, Mechanism: host.MechanismMulti}
+	p, err := plan.New(o)
 	needWay(t, &o, err)
 	if err != nil {
 		t.Fatal(err)
@@ -245,10 +249,10 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 // After a pause the probes are in again, also when the main thread has ended.
 func TestPauseWithoutMainThread(t *testing.T) {
 	testutil.NeedBPF(t)
-	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
+	for _, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
 		t.Run(mechanism.String(), func(t *testing.T) {
 			pauses, after := 0, 0
-			change := func(o *Options) { o.Mechanism, o.MaxRate = mechanism, 20_000 }
+			change := func(o *plan.Options) { o.Mechanism, o.MaxRate = mechanism, 20_000 }
 			leaderless(t, change, func(_ *testutil.Child, rec *trace.Record) bool {
 				switch {
 				case rec.Kind == trace.KindLost && rec.Lost.Reason == trace.LostPaused:

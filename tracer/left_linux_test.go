@@ -8,6 +8,9 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // What is left by a jump, or does not fit, is counted, each call once: recorded and
@@ -15,7 +18,7 @@ import (
 
 // leaving records the program left. Its calls without an effect are the reallocs
 // that it left.
-func leaving(t *testing.T, build testutil.Builder, change func(o *Options), how string, n int) (*testutil.Report, []*trace.Record, Stats) {
+func leaving(t *testing.T, build testutil.Builder, change func(o *plan.Options), how string, n int) (*testutil.Report, []*trace.Record, record.Stats) {
 	t.Helper()
 	child := testutil.Spawn(t, build(t, "left"), how, strconv.Itoa(n))
 	child.Ready()
@@ -27,11 +30,11 @@ func leaving(t *testing.T, build testutil.Builder, change func(o *Options), how 
 }
 
 // lost fails the test unless exactly this is missing.
-func checkLost(t *testing.T, s *Stats, want map[Loss]int) {
+func checkLost(t *testing.T, s *record.Stats, want map[order.Loss]int) {
 	t.Helper()
 	for reason, n := range s.Lost {
-		if n != uint64(want[Loss(reason)]) {
-			t.Errorf("%d × %s, want %d", n, Loss(reason), want[Loss(reason)])
+		if n != uint64(want[order.Loss(reason)]) {
+			t.Errorf("%d × %s, want %d", n, order.Loss(reason), want[order.Loss(reason)])
 		}
 	}
 }
@@ -46,7 +49,7 @@ func TestCallsLeftByLongjmp(t *testing.T) {
 				const n = 100
 				report, records, s := leaving(t, build, way.set, "jump", n)
 				compare(t, records, report)
-				checkLost(t, &s, map[Loss]int{LossMissedReturn: n})
+				checkLost(t, &s, map[order.Loss]int{order.LossMissedReturn: n})
 			})
 		}
 	})
@@ -66,7 +69,7 @@ func TestCallsOpenAtATime(t *testing.T) {
 					return c.Function == "malloc" && c.Size >= places && c.Size <= n
 				})
 				compare(t, records, report)
-				checkLost(t, &s, map[Loss]int{LossMissedReturn: places, LossNesting: n - places + n - places + 1})
+				checkLost(t, &s, map[order.Loss]int{order.LossMissedReturn: places, order.LossNesting: n - places + n - places + 1})
 				if s.Unmatched != n-places+1 {
 					t.Errorf("%d frees of blocks that the trace has not, want %d", s.Unmatched, n-places+1)
 				}
@@ -86,7 +89,7 @@ func TestUnreadableResult(t *testing.T) {
 		report, records, s := leaving(t, build, nil, "hidden", n)
 		report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return c.Function == "posix_memalign" })
 		compare(t, records, report)
-		checkLost(t, &s, map[Loss]int{LossArgument: n})
+		checkLost(t, &s, map[order.Loss]int{order.LossArgument: n})
 	})
 }
 
@@ -94,10 +97,10 @@ func TestUnreadableResult(t *testing.T) {
 func TestThreadsThatEndInsideACall(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		for _, state := range []State{StateTask, StateHash} {
+		for _, state := range []plan.State{plan.StateTask, plan.StateHash} {
 			t.Run(fmt.Sprintf("state=%d", state), func(t *testing.T) {
 				const n = 20
-				_, records, s := leaving(t, build, func(o *Options) { o.State = state }, "thread", n)
+				_, records, s := leaving(t, build, func(o *plan.Options) { o.State = state }, "thread", n)
 				checkLost(t, &s, nil)
 				made, freed := 0, 0
 				live := map[uint64]bool{}
@@ -127,14 +130,14 @@ func TestThreadsThatEndInsideACall(t *testing.T) {
 func TestMoreThreadsThanPlaces(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		for name, set := range map[string]func(o *Options){
-			"hash": func(o *Options) { o.State = StateHash }, "storage": func(o *Options) { o.State, o.testing.noStorage = StateTask, true }, "oldest": oldest,
+		for name, set := range map[string]func(o *plan.Options){
+			"hash": func(o *plan.Options) { o.State = plan.StateHash }, "storage": func(o *plan.Options) { o.State, o.Testing.NoStorage = plan.StateTask, true }, "oldest": oldest,
 		} {
 			t.Run(name, func(t *testing.T) {
 				const threads, places, rounds = 8, 3, 200
 				child := testutil.Spawn(t, build(t, "alloc"), strconv.Itoa(threads), strconv.Itoa(rounds), "log")
 				child.Ready()
-				r := attachTo(t, child.PID, func(o *Options) { set(o); o.testing.fewThreads = places })
+				r := attachTo(t, child.PID, func(o *plan.Options) { set(o); o.Testing.FewThreads = places })
 				child.Go()
 				report := child.Report()
 				records := r.end()
@@ -142,7 +145,7 @@ func TestMoreThreadsThanPlaces(t *testing.T) {
 				report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool { return len(all[c.TID]) == 0 })
 				compare(t, records, report)
 				s := r.tracer.Stats()
-				checkLost(t, &s, map[Loss]int{LossState: (threads - places) * (5*rounds + 1)})
+				checkLost(t, &s, map[order.Loss]int{order.LossState: (threads - places) * (5*rounds + 1)})
 			})
 		}
 	})
@@ -153,7 +156,7 @@ func TestMoreThreadsThanPlaces(t *testing.T) {
 // buffers it then is not always counted as lost as well.
 func TestRingsTooSmallForReallocs(t *testing.T) {
 	testutil.NeedBPF(t)
-	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+	for _, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {
 		t.Run(fmt.Sprintf("buffer=%d", buffer), func(t *testing.T) {
 			const threads, rounds = 4, 10_000
 			r := overflowing(t, buffer, "alloc", strconv.Itoa(threads), strconv.Itoa(rounds))
@@ -167,11 +170,11 @@ func TestRingsTooSmallForReallocs(t *testing.T) {
 			}
 			s := r.tracer.Stats()
 			t.Logf("%d recorded, %d halves, lost %v", recorded, halves, s.Lost)
-			if s.Lost[LossRingFull] == 0 {
+			if s.Lost[order.LossRingFull] == 0 {
 				t.Error("nothing was lost: the test does not test")
 			}
-			if got, made := recorded+s.Lost[LossRingFull], uint64(threads*(5*rounds+1)); got > made || got+halves < made {
-				t.Errorf("%d recorded and %d lost are %d, %d were made", recorded, s.Lost[LossRingFull], got, made)
+			if got, made := recorded+s.Lost[order.LossRingFull], uint64(threads*(5*rounds+1)); got > made || got+halves < made {
+				t.Errorf("%d recorded and %d lost are %d, %d were made", recorded, s.Lost[order.LossRingFull], got, made)
 			}
 		})
 	}

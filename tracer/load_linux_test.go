@@ -13,6 +13,9 @@ import (
 	"github.com/cilium/ebpf"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
 )
 
 // Each program passes the kernel's verifier in each form that this kernel can
@@ -25,26 +28,26 @@ func TestProgramsLoad(t *testing.T) {
 func programsLoad(t *testing.T, build testutil.Builder) {
 	child := testutil.Spawn(t, build(t, "alloc"), "1", "1")
 	child.Ready()
-	forms := map[string]func(o *Options){
-		"best":         func(*Options) {},
+	forms := map[string]func(o *plan.Options){
+		"best":         func(*plan.Options) {},
 		"oldest":       oldest,
-		"bounded":      func(o *Options) { o.Bounded = true },
-		"hash":         func(o *Options) { o.State = StateHash },
-		"address":      func(o *Options) { o.Sites = SitesAddress },
-		"perf-buffer":  func(o *Options) { o.Buffer = BufferPerf },
-		"no-stacks":    func(o *Options) { o.Depth = 0 },
-		"helper":       func(o *Options) { o.Unwind = UnwindHelper },
-		"fp":           func(o *Options) { o.Unwind = UnwindFP },
-		"eh":           func(o *Options) { o.Unwind = UnwindEH },
-		"checked":      func(o *Options) { o.VerifyUnwind = 1 },
-		"all-stacks":   func(o *Options) { o.BacktraceAll = true },
-		"oldest-check": func(o *Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
+		"bounded":      func(o *plan.Options) { o.Bounded = true },
+		"hash":         func(o *plan.Options) { o.State = plan.StateHash },
+		"address":      func(o *plan.Options) { o.Sites = plan.SitesAddress },
+		"perf-buffer":  func(o *plan.Options) { o.Buffer = plan.BufferPerf },
+		"no-stacks":    func(o *plan.Options) { o.Depth = 0 },
+		"helper":       func(o *plan.Options) { o.Unwind = plan.UnwindHelper },
+		"fp":           func(o *plan.Options) { o.Unwind = plan.UnwindFP },
+		"eh":           func(o *plan.Options) { o.Unwind = plan.UnwindEH },
+		"checked":      func(o *plan.Options) { o.VerifyUnwind = 1 },
+		"all-stacks":   func(o *plan.Options) { o.BacktraceAll = true },
+		"oldest-check": func(o *plan.Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
 	}
 	for name, change := range forms {
 		t.Run(name, func(t *testing.T) {
-			o := Options{PID: child.PID, Depth: DefaultDepth, HeapGrowth: true, testing: testOptions{verifierLog: ebpf.LogLevelStats, everyProgram: true}}
+			o := plan.Options{PID: child.PID, Depth: plan.DefaultDepth, HeapGrowth: true, Testing: plan.TestOptions{VerifierLog: ebpf.LogLevelStats, EveryProgram: true}}
 			change(&o)
-			p, err := NewPlan(o)
+			p, err := plan.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +57,7 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 			if err := k.load(p, []int{0}); err != nil {
 				t.Fatal(err, lastOf(err))
 			}
-			all := &k.objects.probePrograms
+			all := &k.objects.ProbePrograms
 			for _, x := range []struct {
 				name    string
 				program *ebpf.Program
@@ -83,17 +86,17 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 // The objects for kernels without bpf_loop and for 32-bit programs have the same
 // maps and settings, so that programs of one can use what was made for another.
 func TestObjectsAreAlike(t *testing.T) {
-	first, err := loadProbe()
+	first, err := object.LoadProbe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range machines {
-		for name, load := range map[string]func() (*ebpf.CollectionSpec, error){"whole": machines[i].whole, "bounded": machines[i].bounded} {
+	for i := range process.Machines {
+		for name, load := range map[string]func() (*ebpf.CollectionSpec, error){"whole": process.Machines[i].Whole, "bounded": process.Machines[i].Bounded} {
 			spec, err := load()
 			if err != nil {
 				t.Fatal(err)
 			}
-			name = machines[i].elf.String() + " " + name
+			name = process.Machines[i].ELF.String() + " " + name
 			for key, want := range first.Maps {
 				got := spec.Maps[key]
 				if got == nil {

@@ -9,15 +9,18 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/hosttest"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 // overflowing records a program with the smallest rings, and reads when it is over.
-func overflowing(t *testing.T, buffer Buffer, program string, args ...string) *recording {
+func overflowing(t *testing.T, buffer plan.Buffer, program string, args ...string) *recording {
 	t.Helper()
 	child := testutil.Spawn(t, testutil.Build(t, program), args...)
 	child.Ready()
-	p, err := NewPlan(Options{PID: child.PID, RingSize: MinRingSize, Buffer: buffer})
+	p, err := plan.New(plan.Options{PID: child.PID, RingSize: plan.MinRingSize, Buffer: buffer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,25 +40,25 @@ func overflowing(t *testing.T, buffer Buffer, program string, args ...string) *r
 func TestLossIsCounted(t *testing.T) {
 	testutil.NeedBPF(t)
 	const pairs = 200_000
-	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
+	for _, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {
 		r := overflowing(t, buffer, "loop", "1", "200000")
 		records := r.end()
 		s := r.tracer.Stats()
-		if s.Lost[LossRingFull] == 0 {
+		if s.Lost[order.LossRingFull] == 0 {
 			t.Fatal("nothing was lost: the test does not test")
 		}
-		if got := s.Calls + s.Lost[LossRingFull]; got != 2*pairs {
+		if got := s.Calls + s.Lost[order.LossRingFull]; got != 2*pairs {
 			t.Errorf("buffer %d: %d recorded and %d lost are %d events, %d were made",
-				buffer, s.Calls, s.Lost[LossRingFull], got, 2*pairs)
+				buffer, s.Calls, s.Lost[order.LossRingFull], got, 2*pairs)
 		}
 		var inTrace uint64
 		for _, rec := range ofKind(records, trace.KindLost) {
-			if rec.Lost.Reason == LossRingFull.String() {
+			if rec.Lost.Reason == order.LossRingFull.String() {
 				inTrace += rec.Lost.Count
 			}
 		}
-		if inTrace != s.Lost[LossRingFull] {
-			t.Errorf("buffer %d: %d losses in the trace, %d counted", buffer, inTrace, s.Lost[LossRingFull])
+		if inTrace != s.Lost[order.LossRingFull] {
+			t.Errorf("buffer %d: %d losses in the trace, %d counted", buffer, inTrace, s.Lost[order.LossRingFull])
 		}
 	}
 }
@@ -67,7 +70,7 @@ func TestDrainWaitsForTheReader(t *testing.T) {
 	const pairs = 150_000 // more than the queue holds, less than the ring
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "150000")
 	child.Ready()
-	p, err := NewPlan(Options{PID: child.PID, RingSize: 64 << 20, testing: testOptions{drainLimit: 1}})
+	p, err := plan.New(plan.Options{PID: child.PID, RingSize: 64 << 20, Testing: plan.TestOptions{DrainLimit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,43 +118,43 @@ func TestKernelsThatLackSomething(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
 	child.Ready()
-	old := func(name string) error { return fmt.Errorf("%s: %w: it needs Linux 9.9", name, ErrUnsupported) }
+	old := func(name string) error { return fmt.Errorf("%s: %w: it needs Linux 9.9", name, host.ErrUnsupported) }
 	locked := errors.New("the kernel is locked down")
 	tests := map[string]struct {
 		features hosttest.Features
-		change   func(o *Options)
+		change   func(o *plan.Options)
 		refused  string // empty: it works
-		state    State
-		attach   Mechanism
-		sites    Sites // cookies if not said
+		state    plan.State
+		attach   host.Mechanism
+		sites    plan.Sites // cookies if not said
 	}{
-		"all there":                    {state: StateTask, attach: MechanismMulti},
-		"no task storage":              {features: hosttest.Features{"TaskStorage": old("task storage")}, state: StateHash, attach: MechanismMulti},
-		"no uprobe_multi":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, state: StateTask, attach: MechanismPerf},
-		"neither":                      {features: hosttest.Features{"UprobeMulti": old("x"), "TaskStorage": old("y")}, state: StateHash, attach: MechanismPerf},
+		"all there":                    {state: plan.StateTask, attach: host.MechanismMulti},
+		"no task storage":              {features: hosttest.Features{"TaskStorage": old("task storage")}, state: plan.StateHash, attach: host.MechanismMulti},
+		"no uprobe_multi":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, state: plan.StateTask, attach: host.MechanismPerf},
+		"neither":                      {features: hosttest.Features{"UprobeMulti": old("x"), "TaskStorage": old("y")}, state: plan.StateHash, attach: host.MechanismPerf},
 		"no ring buffer":               {features: hosttest.Features{"RingBuffer": old("BPF ring buffers")}, refused: "BPF ring buffers: not supported by this kernel: it needs Linux 9.9"},
-		"no ring buffer, perf buffers": {features: hosttest.Features{"RingBuffer": old("BPF ring buffers")}, change: func(o *Options) { o.Buffer = BufferPerf }, state: StateTask, attach: MechanismMulti},
-		"no cookies":                   {features: hosttest.Features{"AttachCookie": old("attach cookies")}, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
-		"no cookies, asked for":        {features: hosttest.Features{"AttachCookie": old("attach cookies")}, change: func(o *Options) { o.Sites = SitesCookie }, refused: "attach cookies"},
-		"addresses asked for":          {features: hosttest.Features{"AttachCookie": locked}, change: func(o *Options) { o.Sites = SitesAddress }, state: StateTask, attach: MechanismMulti, sites: SitesAddress},
+		"no ring buffer, perf buffers": {features: hosttest.Features{"RingBuffer": old("BPF ring buffers")}, change: func(o *plan.Options) { o.Buffer = plan.BufferPerf }, state: plan.StateTask, attach: host.MechanismMulti},
+		"no cookies":                   {features: hosttest.Features{"AttachCookie": old("attach cookies")}, state: plan.StateTask, attach: host.MechanismMulti, sites: plan.SitesAddress},
+		"no cookies, asked for":        {features: hosttest.Features{"AttachCookie": old("attach cookies")}, change: func(o *plan.Options) { o.Sites = plan.SitesCookie }, refused: "attach cookies"},
+		"addresses asked for":          {features: hosttest.Features{"AttachCookie": locked}, change: func(o *plan.Options) { o.Sites = plan.SitesAddress }, state: plan.StateTask, attach: host.MechanismMulti, sites: plan.SitesAddress},
 		"asking for cookies fails":     {features: hosttest.Features{"AttachCookie": locked}, refused: "locked down"},
 		"locked down":                  {features: hosttest.Features{"TaskStorage": locked}, refused: "locked down"},
-		"multi asked for":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, change: func(o *Options) { o.Mechanism = MechanismMulti }, refused: "uprobe_multi"},
-		"perf asked for":               {change: func(o *Options) { o.Mechanism = MechanismPerf }, state: StateTask, attach: MechanismPerf},
-		"hash asked for":               {change: func(o *Options) { o.State = StateHash }, state: StateHash, attach: MechanismMulti},
+		"multi asked for":              {features: hosttest.Features{"UprobeMulti": old("uprobe_multi")}, change: func(o *plan.Options) { o.Mechanism = host.MechanismMulti }, refused: "uprobe_multi"},
+		"perf asked for":               {change: func(o *plan.Options) { o.Mechanism = host.MechanismPerf }, state: plan.StateTask, attach: host.MechanismPerf},
+		"hash asked for":               {change: func(o *plan.Options) { o.State = plan.StateHash }, state: plan.StateHash, attach: host.MechanismMulti},
 		"no types":                     {features: hosttest.Features{"Types": old("types of the kernel")}, refused: "types of the kernel"},
 		"no reads of the kernel":       {features: hosttest.Features{"KernelReads": locked}, refused: "locked down"},
 		"no uprobes at all":            {features: hosttest.Features{"UprobeMulti": old("uprobe_multi"), "PerfUprobes": old("uprobes as perf events")}, refused: "uprobes as perf events"},
-		"no perf uprobes":              {features: hosttest.Features{"PerfUprobes": old("uprobes as perf events")}, state: StateTask, attach: MechanismMulti},
-		"no privilege":                 {features: hosttest.Features{"Capabilities": fmt.Errorf("%w CAP_BPF", ErrNotPrivileged)}, refused: "missing privilege CAP_BPF"},
+		"no perf uprobes":              {features: hosttest.Features{"PerfUprobes": old("uprobes as perf events")}, state: plan.StateTask, attach: host.MechanismMulti},
+		"no privilege":                 {features: hosttest.Features{"Capabilities": fmt.Errorf("%w CAP_BPF", host.ErrNotPrivileged)}, refused: "missing privilege CAP_BPF"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := Options{PID: child.PID, Features: test.features}
+			o := plan.Options{PID: child.PID, Features: test.features}
 			if test.change != nil {
 				test.change(&o)
 			}
-			p, err := NewPlan(o)
+			p, err := plan.New(o)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
 					t.Errorf("error %v, want one with %q", err, test.refused)
@@ -162,11 +165,11 @@ func TestKernelsThatLackSomething(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			if p.state != test.state || p.Mechanism() != test.attach {
-				t.Errorf("state %d by %s, want %d by %s", p.state, p.Mechanism(), test.state, test.attach)
+			if p.State != test.state || p.Mechanism() != test.attach {
+				t.Errorf("state %d by %s, want %d by %s", p.State, p.Mechanism(), test.state, test.attach)
 			}
-			if want := max(test.sites, SitesCookie); p.sites != want {
-				t.Errorf("sites known by %d, want %d", p.sites, want)
+			if want := max(test.sites, plan.SitesCookie); p.Sites != want {
+				t.Errorf("sites known by %d, want %d", p.Sites, want)
 			}
 		})
 	}
@@ -175,20 +178,20 @@ func TestKernelsThatLackSomething(t *testing.T) {
 // The preflights' own machinery works here: this kernel has what they look for.
 func TestPreflights(t *testing.T) {
 	testutil.NeedBPF(t)
-	if err := (kernelFeatures{}).UprobeMulti(); err != nil {
-		if !errors.Is(err, ErrUnsupported) {
+	if err := (host.Kernel{}).UprobeMulti(); err != nil {
+		if !errors.Is(err, host.ErrUnsupported) {
 			t.Error(err)
 		}
 		t.Log(err)
 	}
-	if err := survivesSeccomp(); err != nil {
-		if !errors.Is(err, ErrReturnProbes) {
+	if err := host.SurvivesSeccomp(); err != nil {
+		if !errors.Is(err, host.ErrReturnProbes) {
 			t.Error(err)
 		}
 		t.Log(err)
 	}
-	if err := knowsShadowStacks(); err != nil {
-		if !errors.Is(err, ErrReturnProbes) {
+	if err := host.KnowsShadowStacks(); err != nil {
+		if !errors.Is(err, host.ErrReturnProbes) {
 			t.Error(err)
 		}
 		t.Log(err)
@@ -198,11 +201,11 @@ func TestPreflights(t *testing.T) {
 // Traces can be begun at the same time.
 func TestPreflightsAtATime(t *testing.T) {
 	testutil.NeedBPF(t)
-	want := (kernelFeatures{}).UprobeMulti()
+	want := (host.Kernel{}).UprobeMulti()
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if err := (kernelFeatures{}).UprobeMulti(); (err == nil) != (want == nil) {
+			if err := (host.Kernel{}).UprobeMulti(); (err == nil) != (want == nil) {
 				t.Errorf("%v, alone %v", err, want)
 			}
 		})

@@ -8,12 +8,15 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
 )
 
 func TestMain(m *testing.M) {
-	RunAsChild()
+	host.RunAsChild()
 	// As the command does. Without the right to it, tests that need it skip.
-	_ = Prioritize()
+	_ = host.Prioritize()
 	testutil.Main(m)
 }
 
@@ -28,20 +31,20 @@ type recording struct {
 }
 
 // attachTo starts to record the process; change alters the options.
-func attachTo(t *testing.T, pid int, change func(o *Options)) *recording {
+func attachTo(t *testing.T, pid int, change func(o *plan.Options)) *recording {
 	t.Helper()
 	return watched(t, pid, change, nil)
 }
 
 // watched is attachTo for who must know of records while the trace goes on.
 // watch is called from another goroutine.
-func watched(t *testing.T, pid int, change func(o *Options), watch func(r *recording, rec *trace.Record)) *recording {
+func watched(t *testing.T, pid int, change func(o *plan.Options), watch func(r *recording, rec *trace.Record)) *recording {
 	t.Helper()
-	o := Options{PID: pid, Depth: DefaultDepth, Log: t.Logf}
+	o := plan.Options{PID: pid, Depth: plan.DefaultDepth, Log: t.Logf}
 	if change != nil {
 		change(&o)
 	}
-	p, err := NewPlan(o)
+	p, err := plan.New(o)
 	needWay(t, &o, err)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
@@ -96,7 +99,7 @@ func (r *recording) whole() {
 	s := r.tracer.Stats()
 	for reason, n := range s.Lost {
 		if n != 0 {
-			r.t.Errorf("%d × %s", n, Loss(reason))
+			r.t.Errorf("%d × %s", n, order.Loss(reason))
 		}
 	}
 	if s.Replaced != 0 {
@@ -106,7 +109,7 @@ func (r *recording) whole() {
 
 // traceRun records a program of testdata/progs from its gate to its end. The
 // trace must be whole.
-func traceRun(t *testing.T, change func(o *Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
+func traceRun(t *testing.T, change func(o *plan.Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	return tracePreloaded(t, "", change, program, args...)
 }

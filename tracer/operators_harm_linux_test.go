@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // A program in which news fail, in every form and place, prints and returns the same
@@ -20,7 +21,7 @@ func TestFailingNewLives(t *testing.T) {
 			continue // its new does not throw but ends the program
 		}
 		for _, args := range [][]string{nil, {"uncaught"}} {
-			all := []way{{"best", func(*Options) {}}, {"oldest", oldest}}
+			all := []way{{"best", func(*plan.Options) {}}, {"oldest", oldest}}
 			if path != "" {
 				all = all[:1]
 			}
@@ -44,9 +45,9 @@ func failingNewLives(t *testing.T, program, path string, args []string, way way)
 	plain := start()
 	plain.Go()
 	child := start()
-	r := attachTo(t, child.PID, func(o *Options) {
+	r := attachTo(t, child.PID, func(o *plan.Options) {
 		way.set(o)
-		o.Operators = OperatorsAll
+		o.Operators = plan.OperatorsAll
 	})
 	child.Go()
 	if got, want := child.Wait(), plain.Wait(); got != want {

@@ -8,9 +8,10 @@ import (
 	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
-func withOperators(o *Options) { o.Operators = OperatorsAll }
+func withOperators(o *plan.Options) { o.Operators = plan.OperatorsAll }
 
 // Each form of operator new and delete has its name, and counts once; what is no
 // operator's has none, whatever operator was called, or has thrown, before.
@@ -21,7 +22,7 @@ func TestOperatorsAreNamed(t *testing.T) {
 		program := build(t, "operators")
 		for _, way := range all {
 			t.Run(way.name, func(t *testing.T) {
-				_, report, records := traceRun(t, func(o *Options) {
+				_, report, records := traceRun(t, func(o *plan.Options) {
 					way.set(o)
 					withOperators(o)
 				}, program, "5")
@@ -91,17 +92,17 @@ func TestOperatorsOfStaticPrograms(t *testing.T) {
 // differs.
 func TestOperatorsWithoutNames(t *testing.T) {
 	testutil.NeedBPF(t)
-	for name, which := range OperatorChoices() {
+	for name, which := range plan.OperatorChoices() {
 		t.Run(name, func(t *testing.T) { operatorsWithoutNames(t, which) })
 	}
 }
 
-func operatorsWithoutNames(t *testing.T, which Operators) {
-	_, report, records := traceRun(t, func(o *Options) { o.Operators = which }, testutil.Build(t, "operators"), "5")
+func operatorsWithoutNames(t *testing.T, which plan.Operators) {
+	_, report, records := traceRun(t, func(o *plan.Options) { o.Operators = which }, testutil.Build(t, "operators"), "5")
 	for i := range report.Calls {
 		switch c := &report.Calls[i]; {
-		case !strings.HasPrefix(c.Function, "operator "), which == OperatorsAll,
-			which == OperatorsNew && c.Op == "alloc":
+		case !strings.HasPrefix(c.Function, "operator "), which == plan.OperatorsAll,
+			which == plan.OperatorsNew && c.Op == "alloc":
 		case c.Op == "free":
 			c.Function = "free"
 		case strings.Contains(c.Function, "align_val_t"):
@@ -116,10 +117,10 @@ func operatorsWithoutNames(t *testing.T, which Operators) {
 // The names are what demanglers make of the symbols.
 func TestOperatorNames(t *testing.T) {
 	for _, word := range []uint64{4, 8} {
-		rows := operatorModule(word)
+		rows := plan.OperatorModule(word)
 		for i := range rows {
-			if want, _ := symbol.Demangle(rows[i].symbol); rows[i].name != want {
-				t.Errorf("%s is %q, want %q", rows[i].symbol, rows[i].name, want)
+			if want, _ := symbol.Demangle(rows[i].Symbol); rows[i].Name != want {
+				t.Errorf("%s is %q, want %q", rows[i].Symbol, rows[i].Name, want)
 			}
 		}
 		if n := len(rows); n != 20 {

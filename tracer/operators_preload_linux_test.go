@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Allocators that define the operators as well, most with the allocation itself in
@@ -38,7 +39,7 @@ func TestOperatorsThatJump(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program, library := build(t, "operators"), build(t, "fastalloc", "-shared", "-fPIC")
-		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {
+		for _, way := range []way{{"best", func(*plan.Options) {}}, {"oldest", oldest}} {
 			t.Run(way.name, func(t *testing.T) { operatorsOf(t, program, library, "1", way) })
 		}
 	})
@@ -50,7 +51,7 @@ func TestOperatorsBeforeLibc(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		program, library := build(t, "operators"), build(t, "operators_wrap", "-shared", "-fPIC")
-		for _, way := range []way{{"best", func(*Options) {}}, {"oldest", oldest}} {
+		for _, way := range []way{{"best", func(*plan.Options) {}}, {"oldest", oldest}} {
 			t.Run(way.name, func(t *testing.T) { operatorsOf(t, program, library, "1", way) })
 		}
 	})
@@ -64,9 +65,9 @@ func operatorsOf(t *testing.T, program, library, whose string, way way) {
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
 	child := testutil.Start(t, cmd)
 	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) {
+	r := attachTo(t, child.PID, func(o *plan.Options) {
 		way.set(o)
-		o.Operators = OperatorsAll
+		o.Operators = plan.OperatorsAll
 	})
 	child.Go()
 	report := child.Report()
@@ -120,13 +121,13 @@ func canonicalIn(t *testing.T, path string, report *testutil.Report) {
 	if f.Class == elf.ELFCLASS32 {
 		word = 4
 	}
-	rows := slices.Concat(memoryModule, operatorModule(word))
+	rows := slices.Concat(plan.MemoryModule, plan.OperatorModule(word))
 	for i := range rows {
-		name := strings.TrimSpace(rows[i].name)
+		name := strings.TrimSpace(rows[i].Name)
 		if name == "" {
-			name = rows[i].symbol
+			name = rows[i].Symbol
 		}
-		at, ok := addr[rows[i].symbol]
+		at, ok := addr[rows[i].Symbol]
 		if !ok {
 			continue
 		}

@@ -8,25 +8,27 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/keeper"
+	"rtrace-bpf/tracer/plan"
 )
 
 // probeGroup is a group that the keeper is asked to attach, with its probes.
 type probeGroup struct {
 	keeper.Group
-	probes    []Probe
+	probes    []plan.Probe
 	originals []instruction // what their file has there
 }
 
 // probe puts the probes in. replace says that those there are have lost their process.
-func (k *kernel) probe(p *Plan, replace bool) error {
-	tid := p.target.pid // never none: that would be all processes
-	if carrier, _ := p.target.carrier(); carrier != 0 {
+func (k *kernel) probe(p *plan.Plan, replace bool) error {
+	tid := p.Target.PID // never none: that would be all processes
+	if carrier, _ := p.Target.Carrier(); carrier != 0 {
 		tid = carrier
 	}
 	k.task.Store(int32(tid))
 	if !k.equipped {
-		if err := k.equipKeeper(p, p.placements(&k.objects)); err != nil {
+		if err := k.equipKeeper(p, p.Placements(&k.objects)); err != nil {
 			return err
 		}
 	}
@@ -34,8 +36,8 @@ func (k *kernel) probe(p *Plan, replace bool) error {
 	for i := range groups {
 		groups[i] = k.probed[i].Group
 		groups[i].PID = tid
-		if p.Mechanism() == MechanismMulti {
-			groups[i].PID = p.target.pid
+		if p.Mechanism() == host.MechanismMulti {
+			groups[i].PID = p.Target.PID
 		}
 	}
 	attach := k.keeper.Attach
@@ -45,7 +47,7 @@ func (k *kernel) probe(p *Plan, replace bool) error {
 	if err := attach(groups); err != nil {
 		return k.explain(err)
 	}
-	if p.Mechanism() == MechanismMulti && tid != p.target.pid {
+	if p.Mechanism() == host.MechanismMulti && tid != p.Target.PID {
 		// The main thread has ended, so that the kernel has put nothing in.
 		return k.hold(p, tid)
 	}
@@ -62,7 +64,7 @@ func (k *kernel) explain(err error) error {
 	if g.Multi {
 		return fmt.Errorf("attach %d probes to %s: %w", len(g.probes), g.probes[0].Path, err)
 	}
-	return fmt.Errorf("attach probe to %s of %s: %w", g.probes[failed.Site].Function, g.probes[failed.Site].Path, perfRefused(err))
+	return fmt.Errorf("attach probe to %s of %s: %w", g.probes[failed.Site].Function, g.probes[failed.Site].Path, host.PerfRefused(err))
 }
 
 // startKeeper starts the process that puts probes in.
@@ -74,7 +76,7 @@ func (k *kernel) startKeeper() (err error) {
 // equipKeeper opens the files and hands them over. The keeper keeps them open: another one
 // may be there by that name when the probes are put in again, or the thread be gone by
 // which it is named.
-func (k *kernel) equipKeeper(p *Plan, placements []placement) (err error) {
+func (k *kernel) equipKeeper(p *plan.Plan, placements []plan.Placement) (err error) {
 	var programs []*ebpf.Program
 	var files []*os.File
 	defer func() {
@@ -84,7 +86,7 @@ func (k *kernel) equipKeeper(p *Plan, placements []placement) (err error) {
 	}()
 	numbers := map[string]int{}
 	for _, at := range placements {
-		for _, probe := range at.probes {
+		for _, probe := range at.Probes {
 			if _, ok := numbers[probe.File]; ok {
 				continue
 			}
@@ -96,7 +98,7 @@ func (k *kernel) equipKeeper(p *Plan, placements []placement) (err error) {
 			files = append(files, f)
 		}
 		k.place(p, &at, len(programs), numbers, files)
-		programs = append(programs, at.program)
+		programs = append(programs, at.Program)
 	}
 	if k.keeper == nil {
 		if err := k.startKeeper(); err != nil {
@@ -108,22 +110,22 @@ func (k *kernel) equipKeeper(p *Plan, placements []placement) (err error) {
 }
 
 // place groups probes by their files.
-func (k *kernel) place(p *Plan, at *placement, program int, numbers map[string]int, files []*os.File) {
+func (k *kernel) place(p *plan.Plan, at *plan.Placement, program int, numbers map[string]int, files []*os.File) {
 	groups := map[int]*probeGroup{}
 	var order []*probeGroup
-	for _, probe := range at.probes {
+	for _, probe := range at.Probes {
 		file := numbers[probe.File]
 		g := groups[file]
 		if g == nil {
 			g = &probeGroup{Group: keeper.Group{
-				Program: program, File: file, Return: at.ret,
-				Multi: p.Mechanism() == MechanismMulti, Cookies: p.sites == SitesCookie,
+				Program: program, File: file, Return: at.Ret,
+				Multi: p.Mechanism() == host.MechanismMulti, Cookies: p.Sites == plan.SitesCookie,
 			}}
 			groups[file], order = g, append(order, g)
 		}
 		site := keeper.Site{Offset: probe.Offset}
 		if g.Cookies {
-			site.Cookie = probe.site
+			site.Cookie = probe.Site
 		}
 		g.Sites, g.probes = append(g.Sites, site), append(g.probes, probe)
 		g.originals = append(g.originals, readInstruction(files[file], probe.Offset))
@@ -135,18 +137,18 @@ func (k *kernel) place(p *Plan, at *placement, program int, numbers map[string]i
 
 // reattach puts the probes in that detach has removed. The programs forget the calls
 // that were open then.
-func (k *kernel) reattach(p *Plan) error { return k.probeAgain(p, false) }
+func (k *kernel) reattach(p *plan.Plan) error { return k.probeAgain(p, false) }
 
 // revive is reattach for perf events whose thread has ended, by which they have lost
 // their process: no program runs for them any more. Removing them takes seconds.
-func (k *kernel) revive(p *Plan) error {
-	if err := k.probeAgain(p, true); err != nil || k.named == nil {
+func (k *kernel) revive(p *plan.Plan) error {
+	if err := k.probeAgain(p, true); err != nil || k.Functions == nil {
 		return err
 	}
-	return k.named.replace(int(k.task.Load()))
+	return k.Functions.replace(int(k.task.Load()))
 }
 
-func (k *kernel) probeAgain(p *Plan, replace bool) error {
+func (k *kernel) probeAgain(p *plan.Plan, replace bool) error {
 	k.pauses++
 	if err := k.objects.Pauses.Set(k.pauses); err != nil {
 		return fmt.Errorf("tell the probes of a pause: %w", err)

@@ -10,6 +10,8 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Threads that end: the frees by which the C library empties a thread's cache
@@ -39,20 +41,20 @@ func TestDeadThreadsLeaveNoState(t *testing.T) {
 }
 
 func eachDeadThreadsLeaveNoState(t *testing.T, build testutil.Builder) {
-	for name, change := range map[string]func(o *Options){
-		"none":   func(o *Options) { o.State = StateHash },
-		"denied": func(o *Options) { o.State, o.testing.noStorage = StateTask, true },
+	for name, change := range map[string]func(o *plan.Options){
+		"none":   func(o *plan.Options) { o.State = plan.StateHash },
+		"denied": func(o *plan.Options) { o.State, o.Testing.NoStorage = plan.StateTask, true },
 	} {
 		t.Run(name, func(t *testing.T) { deadThreads(t, build, change) })
 	}
 }
 
-func deadThreads(t *testing.T, build testutil.Builder, change func(o *Options)) {
+func deadThreads(t *testing.T, build testutil.Builder, change func(o *plan.Options)) {
 	child := testutil.Spawn(t, build(t, "threads_exit"), "10")
 	child.Ready()
 	states := 0
 	r := watched(t, child.PID, change, func(r *recording, rec *trace.Record) {
-		var state probeThread
+		var state object.ProbeThread
 		if rec.Kind == trace.KindCall && r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(rec.TID), &state) == nil {
 			states++
 		}
@@ -64,7 +66,7 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *Options)) 
 	}
 	r.done <- nil // for end
 	for _, tid := range report.TIDs {
-		var state probeThread
+		var state object.ProbeThread
 		if err := r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(tid), &state); !errors.Is(err, ebpf.ErrKeyNotExist) {
 			t.Errorf("thread %d has ended, but: %v", tid, err)
 		}
@@ -84,8 +86,8 @@ func TestReallocRace(t *testing.T) {
 }
 
 func reallocRace(t *testing.T, build testutil.Builder) {
-	for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-		_, report, records := traceRun(t, func(o *Options) { o.Buffer = buffer }, build(t, "realloc_race"), "3", "300", "log")
+	for _, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {
+		_, report, records := traceRun(t, func(o *plan.Options) { o.Buffer = buffer }, build(t, "realloc_race"), "3", "300", "log")
 		compare(t, records, report)
 		live := map[uint64]bool{}
 		last := int64(0)

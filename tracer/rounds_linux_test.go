@@ -10,6 +10,9 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // roundsEnv is how many rounds TestRoundsUnderLoad makes; a few by default.
@@ -69,9 +72,9 @@ func TestRoundsUnderLoad(t *testing.T) {
 }
 
 // oneRound traces a process for some calls and sees that nothing is left of that.
-func oneRound(t *testing.T, pid int) Stats {
+func oneRound(t *testing.T, pid int) record.Stats {
 	t.Helper()
-	p, err := NewPlan(Options{PID: pid, Depth: DefaultDepth, HeapGrowth: true})
+	p, err := plan.New(plan.Options{PID: pid, Depth: plan.DefaultDepth, HeapGrowth: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func oneRound(t *testing.T, pid int) Stats {
 		t.Fatal(err)
 	}
 	made := testutil.KernelObjectsOf(t, os.Getpid())
-	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.Mechanism() == MechanismMulti && len(made.Links) == 0) {
+	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.Mechanism() == host.MechanismMulti && len(made.Links) == 0) {
 		t.Fatalf("the tracer has nothing in the kernel: %+v", made)
 	}
 	if code := testutil.CodeOf(t, pid); len(code.Changed) == 0 || code.Uprobes > 1 {

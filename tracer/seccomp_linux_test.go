@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Programs that may make but a few system calls, or die: they are traced to the
@@ -21,7 +23,7 @@ func TestSeccomp(t *testing.T) {
 	}
 }
 
-func sandboxed(t *testing.T, program, how string, change func(o *Options)) {
+func sandboxed(t *testing.T, program, how string, change func(o *plan.Options)) {
 	const calls = "200"
 	alone := testutil.Spawn(t, program, how, calls)
 	alone.Ready()
@@ -30,11 +32,11 @@ func sandboxed(t *testing.T, program, how string, change func(o *Options)) {
 
 	child := testutil.Spawn(t, program, how, calls)
 	child.Ready()
-	o := Options{PID: child.PID}
+	o := plan.Options{PID: child.PID}
 	change(&o)
-	p, err := NewPlan(o)
+	p, err := plan.New(o)
 	needWay(t, &o, err)
-	if errors.Is(err, ErrReturnProbes) {
+	if errors.Is(err, host.ErrReturnProbes) {
 		t.Logf("refused: %v", err)
 		child.Go()
 		child.Succeed()

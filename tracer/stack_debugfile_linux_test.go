@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // debugFrame has the compiler write tables for debuggers alone (.debug_frame),
@@ -40,13 +41,13 @@ func TestStacksFromDebugFrame(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)
 	t.Run("itself", func(t *testing.T) {
-		tracedStacks(t, byTables(UnwindEH, nil), program, "2000").allShadowed(false)
+		tracedStacks(t, byTables(plan.UnwindEH, nil), program, "2000").allShadowed(false)
 	})
 	for _, folder := range []string{".", ".debug"} {
 		t.Run("file-in-"+folder, func(t *testing.T) {
 			dir := t.TempDir()
 			path := stripped(t, program, dir, filepath.Join(dir, folder, "shadow.debug"))
-			r := tracedStacks(t, byTables(UnwindEH, nil), path, "2000")
+			r := tracedStacks(t, byTables(plan.UnwindEH, nil), path, "2000")
 			r.allShadowed(false)
 		})
 	}
@@ -61,5 +62,5 @@ func TestStacksWithForeignDebugFile(t *testing.T) {
 	debug := filepath.Join(dir, "shadow.debug")
 	path := stripped(t, program, dir, debug)
 	tool(t, "objcopy", "--only-keep-debug", other, debug)
-	tracedStacks(t, byTables(UnwindEH, nil), path, "2000").allFailed(onlyCaller)
+	tracedStacks(t, byTables(plan.UnwindEH, nil), path, "2000").allFailed(onlyCaller)
 }

@@ -5,6 +5,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Two stacks that differ in nothing but the word that ends them are not one, the
@@ -18,13 +19,13 @@ func TestStacksThatDifferAtTheirEnd(t *testing.T) {
 		second trace.StackEnd
 		frames int
 	}{
-		"end":   {DefaultDepth, trace.StackComplete, 3},
+		"end":   {plan.DefaultDepth, trace.StackComplete, 3},
 		"limit": {2, trace.StackTruncated, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "fiber", testutil.OmitFramePointers), "1000")
 			child.Ready()
-			r := attachTo(t, child.PID, func(o *Options) { o.Depth = tt.depth })
+			r := attachTo(t, child.PID, func(o *plan.Options) { o.Depth = tt.depth })
 			child.Go()
 			child.Succeed()
 			n, wrong := 0, 0

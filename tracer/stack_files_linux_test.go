@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // copyFile copies a program to a path of its own.
@@ -49,7 +50,7 @@ func TestStacksOfReplacedProgram(t *testing.T) {
 			child := testutil.Spawn(t, mine, log, "20", "2")
 			child.Ready()
 			befall(t, mine, other)
-			r := attachTo(t, child.PID, byTables(UnwindEH, nil))
+			r := attachTo(t, child.PID, byTables(plan.UnwindEH, nil))
 			child.Go()
 			run := ended(t, child, r, log)
 			run.name = resolved(inFile(run.records, mine, program))
@@ -73,7 +74,7 @@ func TestStacksOfReplacedLibrary(t *testing.T) {
 			child := testutil.Start(t, cmd)
 			child.Ready()
 			befall(t, mine, large)
-			late(t, UnwindEH, child, log).settled(allCalls)
+			late(t, plan.UnwindEH, child, log).settled(allCalls)
 		})
 	}
 }
@@ -91,7 +92,7 @@ func TestStacksInOtherMountNamespace(t *testing.T) {
 	const script = `mount -t tmpfs none "$1" && cp "$2/stacks" "$1" && exec "$1/stacks" "$3" 20 2`
 	child := testutil.Start(t, exec.Command("unshare", "--mount", "sh", "-c", script, "sh", dir, hidden, log))
 	child.Ready()
-	r := attachTo(t, child.PID, byTables(UnwindEH, nil))
+	r := attachTo(t, child.PID, byTables(plan.UnwindEH, nil))
 	child.Go()
 	run := ended(t, child, r, log)
 	run.name = resolved(inFile(run.records, mine, program))

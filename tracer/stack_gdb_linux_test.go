@@ -11,6 +11,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // pythonScript nests calls of Python through functions written in C. Innermost
@@ -84,7 +85,7 @@ func TestStacksOfPythonAgainstGDB(t *testing.T) {
 	child := testutil.Start(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", pythonScript))
 	child.Ready()
 	stacks := make(chan trace.Stack, 3)
-	r := watched(t, child.PID, byTables(UnwindEH, func(o *Options) { o.Depth = MaxDepth }), func(_ *recording, rec *trace.Record) {
+	r := watched(t, child.PID, byTables(plan.UnwindEH, func(o *plan.Options) { o.Depth = plan.MaxDepth }), func(_ *recording, rec *trace.Record) {
 		if rec.Kind == trace.KindCall && rec.Call.Size >= 7000000 && rec.Call.Size < 7000003 {
 			stacks <- rec.Clone().Call.Stack
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Programs whose returns are hardened: on arm64 with signed return addresses
@@ -26,7 +27,7 @@ func TestStacksOfHardenedPrograms(t *testing.T) {
 			}
 			t.Run(p.name+strings.Join(slices.Concat(p.flags, flags), ""), func(t *testing.T) {
 				program := testutil.Build(t, p.name, slices.Concat([]string{testutil.OmitFramePointers}, p.flags, flags)...)
-				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = 3 }), program, "10", "2")
+				r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) { o.VerifyUnwind = 3 }), program, "10", "2")
 				r.exact(p.scope)
 				if s := r.tracer.Stats(); s.VerifyDiffers != 0 {
 					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
@@ -35,7 +36,7 @@ func TestStacksOfHardenedPrograms(t *testing.T) {
 		}
 		t.Run("frame-pointers"+flags[0], func(t *testing.T) {
 			program := testutil.Build(t, "shadow", slices.Concat(flags, testutil.WithoutTables)...)
-			r := tracedStacks(t, byTables(UnwindAuto, nil), program, "200")
+			r := tracedStacks(t, byTables(plan.UnwindAuto, nil), program, "200")
 			r.allShadowed(true)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Code that was written to memory at run time has no tables: its frame pointers
@@ -12,9 +13,9 @@ func TestStacksThroughJIT(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)
 	t.Run("auto", func(t *testing.T) {
-		tracedStacks(t, byTables(UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
+		tracedStacks(t, byTables(plan.UnwindAuto, nil), program, "2000", "jit").allShadowed(true)
 	})
 	t.Run("eh", func(t *testing.T) {
-		tracedStacks(t, byTables(UnwindEH, nil), program, "2000", "jit").allFailed(onlyCaller)
+		tracedStacks(t, byTables(plan.UnwindEH, nil), program, "2000", "jit").allFailed(onlyCaller)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Virtual machines that compile at run time: their code has frame pointers and
@@ -25,7 +26,7 @@ for (let i = 0; i < 400; i++) {
 }`
 		child := testutil.Start(t, exec.Command(installed(t, "node"), "-e", script))
 		child.Ready()
-		tallied(t, UnwindAuto, child, child.Go).atLeast(t, 20000, enough, true)
+		tallied(t, plan.UnwindAuto, child, child.Go).atLeast(t, 20000, enough, true)
 	})
 	t.Run("java", func(t *testing.T) {
 		const source = `import java.io.*; import java.util.*; import java.util.zip.*;
@@ -55,6 +56,6 @@ public class Work {
 		}
 		child := testutil.Start(t, exec.Command(installed(t, "java"), "-Xmx128m", "-cp", dir, "Work"))
 		child.Ready()
-		tallied(t, UnwindAuto, child, child.Go).atLeast(t, 10000, enough, true)
+		tallied(t, plan.UnwindAuto, child, child.Go).atLeast(t, 10000, enough, true)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Sizes by which stacks_late tells what it does.
@@ -18,20 +19,20 @@ func afterwards(c *trace.Call) bool { return c.Size >= 30000 && c.Size < 30500 }
 // covers says whether the programs have the tables of all frames by now: before,
 // stacks are unwound from copies as long as there is room for them.
 func (r *recording) covers(frames []uint64) bool {
-	c := &r.tracer.stream.coverage
-	return !c.doubtful() && len(c.pending) == 0 && !slices.ContainsFunc(frames, func(addr uint64) bool {
-		return !c.trusts(addr, true)
+	c := &r.tracer.stream.Coverage
+	return !c.Doubtful() && len(c.Pending) == 0 && !slices.ContainsFunc(frames, func(addr uint64) bool {
+		return !c.Trusts(addr, true)
 	})
 }
 
 // late records stacks_late, whose arguments follow the log's path, through its
 // gate. When a stack of its loop is complete and the programs have its tables,
 // it is let go; from then on all stacks must be complete.
-func late(t *testing.T, way Unwind, child *testutil.Child, log string) *stackRun {
+func late(t *testing.T, way plan.Unwind, child *testutil.Child, log string) *stackRun {
 	t.Helper()
 	found := make(chan struct{})
 	seen := false
-	r := watched(t, child.PID, byTables(way, func(o *Options) { o.BacktraceAll = true }), func(r *recording, rec *trace.Record) {
+	r := watched(t, child.PID, byTables(way, func(o *plan.Options) { o.BacktraceAll = true }), func(r *recording, rec *trace.Record) {
 		if seen || rec.Kind != trace.KindCall || !untilLetGo(&rec.Call) {
 			return
 		}
@@ -102,8 +103,8 @@ func throughLateLibraries(t *testing.T, build testutil.Builder) {
 	}
 	sweep := testutil.Sweep(t)
 	for name, args := range tests {
-		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
-			if !sweep && name == "many-rounds" && way == UnwindEH {
+		for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
+			if !sweep && name == "many-rounds" && way == plan.UnwindEH {
 				continue // by UnwindAuto alone
 			}
 			t.Run(fmt.Sprintf("%s-%s", name, way), func(t *testing.T) {
@@ -156,7 +157,7 @@ func stacksAfterExec(t *testing.T, build testutil.Builder) {
 	needSteps(t)
 	first := build(t, "exec", testutil.OmitFramePointers)
 	second := build(t, "stacks_late", testutil.OmitFramePointers)
-	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+	for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			log := testutil.StackLogPath(t)
 			// Without address randomization the programs lie at the same place.

@@ -9,6 +9,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // testutil.OmitFramePointers builds a program as distributions do.
@@ -23,8 +24,8 @@ type stackRun struct {
 
 // byTables sets the way to unwind, with room for all stacks of the programs
 // that log theirs. more may be nil.
-func byTables(way Unwind, more func(o *Options)) func(o *Options) {
-	return func(o *Options) {
+func byTables(way plan.Unwind, more func(o *plan.Options)) func(o *plan.Options) {
+	return func(o *plan.Options) {
 		belowTheLog(o)
 		o.Unwind, o.Depth = way, 128
 		if more != nil {
@@ -35,16 +36,16 @@ func byTables(way Unwind, more func(o *Options)) func(o *Options) {
 
 // belowTheLog traces the C library alone: programs that log their stacks do so in
 // functions of its names, which would count in its place.
-func belowTheLog(o *Options) { o.Allocators = []string{"glibc"} }
+func belowTheLog(o *plan.Options) { o.Allocators = []string{"glibc"} }
 
 // tracedStacks records a program that logs its stacks to the file that is its
 // first argument, from its gate to its end. The trace must be whole.
-func tracedStacks(t *testing.T, change func(o *Options), program string, args ...string) *stackRun {
+func tracedStacks(t *testing.T, change func(o *plan.Options), program string, args ...string) *stackRun {
 	t.Helper()
 	path := testutil.StackLogPath(t)
 	child := testutil.Spawn(t, program, append([]string{path}, args...)...)
 	child.Ready()
-	r := attachTo(t, child.PID, func(o *Options) {
+	r := attachTo(t, child.PID, func(o *plan.Options) {
 		belowTheLog(o)
 		change(o)
 	})

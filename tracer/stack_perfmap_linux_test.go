@@ -11,6 +11,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // chainScript has blocks of sizes like no other made below a known chain of
@@ -71,7 +72,7 @@ func TestStacksOfNodeAgainstPerfMap(t *testing.T) {
 	path := fmt.Sprintf("/tmp/perf-%d.map", child.PID)
 	t.Cleanup(func() { os.Remove(path) })
 	child.Ready()
-	r := attachTo(t, child.PID, byTables(UnwindAuto, nil))
+	r := attachTo(t, child.PID, byTables(plan.UnwindAuto, nil))
 	child.Go()
 	child.Succeed()
 	records := r.end()

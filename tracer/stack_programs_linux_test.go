@@ -7,6 +7,8 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // stackPrograms are those that allocate below frames of every shape, in four
@@ -33,7 +35,7 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 	total := 0
 	for i, p := range stackPrograms {
 		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
-		for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+		for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 			t.Run(fmt.Sprintf("%s-%d-%s", p.name, i, way), func(t *testing.T) {
 				r := tracedStacks(t, byTables(way, nil), program, p.rounds, "4")
 				n := r.exact(p.scope)
@@ -67,7 +69,7 @@ func TestStacksOfBuildsFor32Bit(t *testing.T) {
 	} {
 		t.Run(test.name+"-"+test.program, func(t *testing.T) {
 			program := testutil.Build32(t, test.program, test.flags...)
-			tracedStacks(t, byTables(UnwindEH, nil), program, "20", "3").exact(allCalls)
+			tracedStacks(t, byTables(plan.UnwindEH, nil), program, "20", "3").exact(allCalls)
 		})
 	}
 }
@@ -83,18 +85,20 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 	variants := []struct {
 		name   string
 		frees  bool
-		change func(o *Options)
+		change func(o *plan.Options)
 	}{
 		{"frees", true, nil},
-		{"perf-events", false, func(o *Options) { o.Mechanism = MechanismPerf }},
-		{"hash", false, func(o *Options) { o.State = StateHash }},
-		{"sites-by-address", true, func(o *Options) { o.Sites = SitesAddress }},
-		{"perf-buffer", false, func(o *Options) { o.Buffer = BufferPerf }},
-		{"all", true, func(o *Options) { o.Mechanism, o.State, o.Buffer = MechanismPerf, StateHash, BufferPerf }},
+		{"perf-events", false, func(o *plan.Options) { o.Mechanism = host.MechanismPerf }},
+		{"hash", false, func(o *plan.Options) { o.State = plan.StateHash }},
+		{"sites-by-address", true, func(o *plan.Options) { o.Sites = plan.SitesAddress }},
+		{"perf-buffer", false, func(o *plan.Options) { o.Buffer = plan.BufferPerf }},
+		{"all", true, func(o *plan.Options) {
+			o.Mechanism, o.State, o.Buffer = host.MechanismPerf, plan.StateHash, plan.BufferPerf
+		}},
 		{"oldest", true, oldest},
-		{"bounded", true, func(o *Options) { o.Bounded = true }},
-		{"no-stack-cache", true, func(o *Options) { o.testing.noStackCache = true }},
-		{"deepest-limit", true, func(o *Options) { o.Depth = MaxDepth }},
+		{"bounded", true, func(o *plan.Options) { o.Bounded = true }},
+		{"no-stack-cache", true, func(o *plan.Options) { o.Testing.NoStackCache = true }},
+		{"deepest-limit", true, func(o *plan.Options) { o.Depth = plan.MaxDepth }},
 	}
 	sweep := testutil.Sweep(t)
 	for i, p := range stackPrograms {
@@ -104,7 +108,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 				continue // each variant has one of the programs
 			}
 			t.Run(p.name+"-"+v.name, func(t *testing.T) {
-				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) {
+				r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) {
 					o.BacktraceAll = v.frees
 					if v.change != nil {
 						v.change(o)
@@ -128,7 +132,7 @@ func stacksAreCutAtTheLimit(t *testing.T, build testutil.Builder) {
 	program := build(t, "stacks", testutil.OmitFramePointers)
 	for _, depth := range []int{1, 2, 8, 13} {
 		t.Run(strconv.Itoa(depth), func(t *testing.T) {
-			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth = depth }), program, "10", "2")
+			r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) { o.Depth = depth }), program, "10", "2")
 			r.cut(depth)
 		})
 	}
@@ -173,17 +177,17 @@ func eachDeepStacks(t *testing.T, build testutil.Builder) {
 func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	program := build(t, "stacks", testutil.OmitFramePointers)
 	deep := func(n, limit int) *stackRun {
-		return tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.Depth, o.Bounded = limit, bounded }), program, "deep", strconv.Itoa(n))
+		return tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) { o.Depth, o.Bounded = limit, bounded }), program, "deep", strconv.Itoa(n))
 	}
-	first := deep(100, MaxDepth)
+	first := deep(100, plan.MaxDepth)
 	first.exact(allCalls)
 	if t.Failed() {
 		return
 	}
 	more := len(first.log[0].Frames) - 100 // the frames besides the nested ones
-	limits := []int{DefaultDepth, MaxBounded}
-	if !first.tracer.Plan().bounded {
-		limits = append(limits, 200, MaxDepth)
+	limits := []int{plan.DefaultDepth, plan.MaxBounded}
+	if !first.tracer.Plan().Bounded {
+		limits = append(limits, 200, plan.MaxDepth)
 	}
 	if !testutil.Sweep(t) {
 		limits = limits[len(limits)-1:]
@@ -211,7 +215,7 @@ func TestStacksDuringLazyBinding(t *testing.T) {
 
 func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
 	program := build(t, "stacks", testutil.OmitFramePointers, "-Wl,-z,lazy")
-	r := tracedStacks(t, byTables(UnwindEH, nil), program, "bind", "1")
+	r := tracedStacks(t, byTables(plan.UnwindEH, nil), program, "bind", "1")
 	complete := 0
 	n := r.honest(allCalls, func(_ *trace.Record, ok bool) {
 		if ok {
@@ -234,15 +238,15 @@ func stacksAreVerified(t *testing.T, build testutil.Builder) {
 		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for _, every := range []int{1, 7} {
 			t.Run(fmt.Sprintf("%s-%d", p.name, every), func(t *testing.T) {
-				r := tracedStacks(t, byTables(UnwindEH, func(o *Options) { o.VerifyUnwind = every }), program, "10", "2")
+				r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) { o.VerifyUnwind = every }), program, "10", "2")
 				n := uint64(r.exact(p.scope))
 				s := r.tracer.Stats()
 				if s.VerifyDiffers != 0 {
 					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
 				}
 				verified += s.Verified
-				c := &r.tracer.stream.coverage
-				t.Logf("%d of %d stacks were verified; %+v, in doubt %v, pending %v", s.Verified, n, s.Work, c.stale, c.pending)
+				c := &r.tracer.stream.Coverage
+				t.Logf("%d of %d stacks were verified; %+v, in doubt %v, pending %v", s.Verified, n, s.Work, c.Stale, c.Pending)
 			})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // tally counts the stacks of a program that nobody made for us. Records are
@@ -44,9 +45,9 @@ func (c *tally) add(s *trace.Stack) {
 }
 
 // tallied traces child while it does its work, until its end.
-func tallied(t *testing.T, way Unwind, child *testutil.Child, work func()) *tally {
+func tallied(t *testing.T, way plan.Unwind, child *testutil.Child, work func()) *tally {
 	t.Helper()
-	p, err := NewPlan(Options{PID: child.PID, Unwind: way, Depth: MaxDepth, BacktraceAll: true})
+	p, err := plan.New(plan.Options{PID: child.PID, Unwind: way, Depth: plan.MaxDepth, BacktraceAll: true})
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
@@ -55,8 +56,8 @@ func tallied(t *testing.T, way Unwind, child *testutil.Child, work func()) *tall
 		t.Fatalf("attach: %+v", err)
 	}
 	c := &tally{others: map[string]int{}}
-	if p.bounded {
-		c.bounded = MaxBounded
+	if p.Bounded {
+		c.bounded = plan.MaxBounded
 	}
 	done := make(chan error, 1)
 	go func() { done <- c.read(tracer) }()
@@ -237,11 +238,11 @@ threads = [threading.Thread(target=work) for i in range(3)]
 		cmd.Env = append(os.Environ(), "PYTHONMALLOC=malloc")
 		child := testutil.Start(t, cmd)
 		child.Ready()
-		tallied(t, UnwindEH, child, child.Go).atLeast(t, 20000, enough, false)
+		tallied(t, plan.UnwindEH, child, child.Go).atLeast(t, 20000, enough, false)
 	})
 	t.Run("sqlite3", func(t *testing.T) {
 		child, feed := fed(t, exec.Command(installed(t, "sqlite3"), ":memory:"), "select 'up';", "up")
-		tallied(t, UnwindEH, child, func() {
+		tallied(t, plan.UnwindEH, child, func() {
 			say(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
 				" insert into t select i,'text '||i from n; create index ti on t(b);"+
 				" select a, group_concat(b) from t where b like '%7%' group by a % 100 order by b; select json_group_array(b) from t;\n")
@@ -250,7 +251,7 @@ threads = [threading.Thread(target=work) for i in range(3)]
 	t.Run("gdb", func(t *testing.T) {
 		program := testutil.Build(t, "stacks_cxx")
 		child, feed := fed(t, exec.Command(installed(t, "gdb"), "-nx", "-q"), "echo up\\n", "up")
-		tallied(t, UnwindEH, child, func() {
+		tallied(t, plan.UnwindEH, child, func() {
 			say(t, feed, "set pagination off\nfile "+program+"\ninfo types Shape\nptype Square\nlist main\n"+
 				"info scope fall\nbreak exceptions\ndisassemble main\ninfo functions comparators\nquit\n")
 		}).atLeast(t, 20000, enough, false)
@@ -262,6 +263,6 @@ threads = [threading.Thread(target=work) for i in range(3)]
 			how, calls = "-fsyntax-only", 10000
 		}
 		child, feed := compiling(t, compiler(t, how))
-		tallied(t, UnwindEH, child, func() { say(t, feed, text) }).atLeast(t, calls, enough, false)
+		tallied(t, plan.UnwindEH, child, func() { say(t, feed, text) }).atLeast(t, calls, enough, false)
 	})
 }

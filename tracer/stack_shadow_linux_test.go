@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // shadowed checks a stack of the program "shadow", whose log ends where libc
@@ -98,19 +99,19 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 		return build(t, "shadow", append(flags, testutil.WithoutTables...)...)
 	}
 	t.Run("frame-pointers-auto", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t), "2000")
+		r := tracedStacks(t, byTables(plan.UnwindAuto, nil), bare(t), "2000")
 		r.allShadowed(true)
 	})
 	t.Run("frame-pointers-eh", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t), "2000")
+		r := tracedStacks(t, byTables(plan.UnwindEH, nil), bare(t), "2000")
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-eh", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindEH, nil), bare(t, testutil.OmitFramePointers), "2000")
+		r := tracedStacks(t, byTables(plan.UnwindEH, nil), bare(t, testutil.OmitFramePointers), "2000")
 		r.allFailed(onlyCaller)
 	})
 	t.Run("nothing-auto", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindAuto, nil), bare(t, testutil.OmitFramePointers), "2000")
+		r := tracedStacks(t, byTables(plan.UnwindAuto, nil), bare(t, testutil.OmitFramePointers), "2000")
 		guessed := func(s *trace.Stack, _ []uint64) string {
 			if len(s.Frames) > 1 && !s.FramePointer {
 				return "frames were guessed and that is not said"
@@ -145,7 +146,7 @@ func TestStacksByFramePointersAlone(t *testing.T) {
 func byFramePointersAlone(t *testing.T, build testutil.Builder) {
 	program := build(t, "shadow")
 	t.Run("fp", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindFP, nil), program, "2000")
+		r := tracedStacks(t, byTables(plan.UnwindFP, nil), program, "2000")
 		f := faults{r: r}
 		r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
 			f.seen++
@@ -158,7 +159,7 @@ func byFramePointersAlone(t *testing.T, build testutil.Builder) {
 		f.report()
 	})
 	t.Run("helper", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindHelper, nil), program, "2000")
+		r := tracedStacks(t, byTables(plan.UnwindHelper, nil), program, "2000")
 		f := faults{r: r}
 		r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
 			f.seen++
@@ -169,7 +170,7 @@ func byFramePointersAlone(t *testing.T, build testutil.Builder) {
 		f.report()
 	})
 	t.Run("none", func(t *testing.T) {
-		r := tracedStacks(t, byTables(UnwindNone, nil), program, "10")
+		r := tracedStacks(t, byTables(plan.UnwindNone, nil), program, "10")
 		for _, rec := range ofKind(r.records, trace.KindCall) {
 			if s := rec.Call.Stack; s.End != trace.StackAbsent || len(s.Frames) > 0 {
 				t.Fatalf("call %d has a stack: %s %#x", rec.Call.Seq, s.End, s.Frames)

@@ -11,6 +11,8 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // returnProbes attaches a program that does nothing to the returns of
@@ -59,7 +61,7 @@ func underForeignReturnProbes(t *testing.T, build testutil.Builder) {
 	child.Go()
 	child.Succeed()
 	truth := testutil.StackLog(t, log)
-	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+	for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			child, log := spawn(t)
 			returnProbes(t, child.PID, program, "even", "odd", "run")
@@ -88,7 +90,7 @@ func underForeignReturnProbes(t *testing.T, build testutil.Builder) {
 // would let them hang.
 func needSteps(t *testing.T) {
 	t.Helper()
-	if err := (kernelFeatures{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {
+	if err := (host.Kernel{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {
 		t.Skipf("SKIPPED-KERNEL: %v", err)
 	}
 }

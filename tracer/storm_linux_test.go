@@ -9,6 +9,8 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // fullyPreemptible says whether this kernel takes the CPU away from its own code,
@@ -39,19 +41,19 @@ func TestStormOfThreads(t *testing.T) {
 	threads := max(12, 4*runtime.NumCPU())
 	for _, v := range []struct {
 		name   string
-		change func(o *Options)
+		change func(o *plan.Options)
 	}{
 		{"best", nil},
-		{"no-stack-cache", func(o *Options) { o.testing.noStackCache = true }},
-		{"hash", func(o *Options) { o.State = StateHash }},
-		{"no-storage", func(o *Options) { o.State, o.testing.noStorage = StateTask, true }},
-		{"perf-events", func(o *Options) { o.Mechanism = MechanismPerf }},
-		{"perf-buffer", func(o *Options) { o.Buffer = BufferPerf }},
-		{"perf-buffer-hash", func(o *Options) { o.Buffer, o.State = BufferPerf, StateHash }},
+		{"no-stack-cache", func(o *plan.Options) { o.Testing.NoStackCache = true }},
+		{"hash", func(o *plan.Options) { o.State = plan.StateHash }},
+		{"no-storage", func(o *plan.Options) { o.State, o.Testing.NoStorage = plan.StateTask, true }},
+		{"perf-events", func(o *plan.Options) { o.Mechanism = host.MechanismPerf }},
+		{"perf-buffer", func(o *plan.Options) { o.Buffer = plan.BufferPerf }},
+		{"perf-buffer-hash", func(o *plan.Options) { o.Buffer, o.State = plan.BufferPerf, plan.StateHash }},
 		{"oldest", oldest},
 	} {
 		t.Run(v.name, func(t *testing.T) {
-			r := tracedStacks(t, byTables(UnwindEH, func(o *Options) {
+			r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) {
 				o.BacktraceAll = true
 				if v.change != nil {
 					v.change(o)

@@ -9,16 +9,20 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
 )
 
 // openedSideband is a sideband of a process alone, without a collector.
-func openedSideband(t testing.TB, pid int, way Sideband) *sideband {
+func openedSideband(t testing.TB, pid int, way plan.Sideband) *order.Sideband {
 	t.Helper()
-	cpus, err := onlineCPUs()
+	cpus, err := host.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := openSideband(&Plan{options: Options{PID: pid, Sideband: way}, target: &target{pid: pid}}, cpus)
+	s, err := order.OpenSideband(&plan.Plan{Options: plan.Options{PID: pid, Sideband: way}, Target: &process.Target{PID: pid}}, cpus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +30,7 @@ func openedSideband(t testing.TB, pid int, way Sideband) *sideband {
 }
 
 // subscribed is openedSideband up to the end of the test.
-func subscribed(t *testing.T, pid int, way Sideband) *sideband {
+func subscribed(t *testing.T, pid int, way plan.Sideband) *order.Sideband {
 	t.Helper()
 	s := openedSideband(t, pid, way)
 	t.Cleanup(func() {
@@ -38,8 +42,8 @@ func subscribed(t *testing.T, pid int, way Sideband) *sideband {
 }
 
 // bytes returns how much is in the buffers.
-func sidebandBytes(s *sideband) (n float64) {
-	for _, r := range s.rings {
+func sidebandBytes(s *order.Sideband) (n float64) {
+	for _, r := range s.Rings {
 		r.Begin()
 		n += r.Used()
 	}
@@ -51,9 +55,9 @@ func TestOthersFillNoBuffers(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "mapcode")
 	for name, test := range map[string]struct {
-		way  Sideband
+		way  plan.Sideband
 		some bool
-	}{"task": {SidebandTask, false}, "machine": {SidebandMachine, true}} {
+	}{"task": {plan.SidebandTask, false}, "machine": {plan.SidebandMachine, true}} {
 		t.Run(name, func(t *testing.T) {
 			traced, neighbour := testutil.Spawn(t, program, "100"), testutil.Spawn(t, program, "1000")
 			traced.Ready()
@@ -67,8 +71,8 @@ func TestOthersFillNoBuffers(t *testing.T) {
 			traced.Go()
 			traced.Ready()
 			maps := 0
-			for _, x := range s.poll(nil) {
-				if x.kind == sideMap && x.pid == uint32(traced.PID) {
+			for _, x := range s.Poll(nil) {
+				if x.Kind == order.SideMap && x.PID == uint32(traced.PID) {
 					maps++
 				}
 			}
@@ -85,22 +89,22 @@ func TestSubscriptionOfManyThreads(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "8", "1")
 	child.Ready()
-	s := subscribed(t, child.PID, SidebandTask)
-	if s.limit = 8; s.subscribe(SidebandTask) == nil {
+	s := subscribed(t, child.PID, plan.SidebandTask)
+	if s.Limit = 8; s.Subscribe(plan.SidebandTask) == nil {
 		t.Error("no error with more threads than the limit allows")
 	}
-	if !s.perTask() {
+	if !s.PerTask() {
 		t.Error("the subscription before is gone")
 	}
-	if err := s.subscribe(SidebandAuto); err != nil || s.perTask() {
-		t.Errorf("%v, single threads: %v; want the whole machine", err, s.perTask())
+	if err := s.Subscribe(plan.SidebandAuto); err != nil || s.PerTask() {
+		t.Errorf("%v, single threads: %v; want the whole machine", err, s.PerTask())
 	}
-	s.way = SidebandAuto
-	if s.narrow(); s.perTask() {
+	s.Way = plan.SidebandAuto
+	if s.Narrow(); s.PerTask() {
 		t.Error("the limit is forgotten")
 	}
-	s.way, s.limit = SidebandAuto, 100
-	if s.narrow(); !s.perTask() {
+	s.Way, s.Limit = plan.SidebandAuto, 100
+	if s.Narrow(); !s.PerTask() {
 		t.Error("other processes are not left out")
 	}
 }
@@ -110,14 +114,14 @@ func TestSubscribedTwice(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "mapcode"), "50")
 	child.Ready()
-	s := subscribed(t, child.PID, SidebandTask)
-	again, err := subscribeThreads(child.PID, s.cpus, s.rings, s.limit)
+	s := subscribed(t, child.PID, plan.SidebandTask)
+	again, err := order.SubscribeThreads(child.PID, s.CPUs, s.Rings, s.Limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	child.Go()
 	child.Ready()
-	if got := len(s.poll(nil)); got != 50 {
+	if got := len(s.Poll(nil)); got != 50 {
 		t.Errorf("%d records, want 50", got)
 	}
 	if err := again.Close(); err != nil {
@@ -129,7 +133,7 @@ func TestSubscribedTwice(t *testing.T) {
 // The trace goes on with the records of that one, and of the ones that follow.
 func TestExecOfSetUID(t *testing.T) {
 	testutil.NeedBPF(t)
-	for name, way := range map[string]Sideband{"task": SidebandTask, "machine": SidebandMachine} {
+	for name, way := range map[string]plan.Sideband{"task": plan.SidebandTask, "machine": plan.SidebandMachine} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			plain, program := filepath.Join(dir, "plain"), filepath.Join(dir, "setuid")
@@ -144,7 +148,7 @@ func TestExecOfSetUID(t *testing.T) {
 			child := testutil.Spawn(t, plain, "10", program, "20", plain, "30", program, "40", "/bin/true")
 			child.Ready()
 			seen := make(chan struct{}, 100)
-			r := watched(t, child.PID, func(o *Options) { o.Sideband = way }, func(_ *recording, rec *trace.Record) {
+			r := watched(t, child.PID, func(o *plan.Options) { o.Sideband = way }, func(_ *recording, rec *trace.Record) {
 				if rec.Kind == trace.KindMapping && (rec.Mapping.Path == program || rec.Mapping.Path == plain) {
 					seen <- struct{}{}
 				}

@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Every way to attach, to know sites, to keep state and to move events gives the same calls,
@@ -48,7 +49,7 @@ func TestEveryFunction(t *testing.T) {
 func everyFunction(t *testing.T, build testutil.Builder) {
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("backtrace-all=%v", all), func(t *testing.T) {
-			_, report, records := traceRun(t, func(o *Options) { o.BacktraceAll = all }, build(t, "every"))
+			_, report, records := traceRun(t, func(o *plan.Options) { o.BacktraceAll = all }, build(t, "every"))
 			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 			for _, rec := range ofKind(records, trace.KindCall) {
 				want := rec.Call.Op != trace.OpFree || rec.Call.Function != "free" || all
@@ -88,7 +89,7 @@ func TestStacksByFramePointer(t *testing.T) {
 }
 
 func stacksByFramePointer(t *testing.T, build testutil.Builder) {
-	_, report, records := traceRun(t, func(o *Options) { o.Unwind = UnwindFP }, build(t, "leak"))
+	_, report, records := traceRun(t, func(o *plan.Options) { o.Unwind = plan.UnwindFP }, build(t, "leak"))
 	live := map[uint64]*trace.Record{}
 	for _, rec := range ofKind(records, trace.KindCall) {
 		if rec.Call.Op != trace.OpFree {
@@ -139,7 +140,7 @@ func depthCutsStacks(t *testing.T, build testutil.Builder) {
 	for _, depth := range []int{0, 1, 2} {
 		child := testutil.Spawn(t, program)
 		child.Ready()
-		r := attachTo(t, child.PID, func(o *Options) { o.Depth = depth })
+		r := attachTo(t, child.PID, func(o *plan.Options) { o.Depth = depth })
 		child.Go()
 		child.Succeed()
 		cut := 0
@@ -167,10 +168,10 @@ func TestMinSize(t *testing.T) {
 
 func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
-	_, report, records := traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
+	_, report, records := traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
 	// Each function, realloc without an old block among them.
-	_, report, records = traceRun(t, func(o *Options) { o.MinSize = limit }, build(t, "every"))
+	_, report, records = traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "every"))
 	compare(t, canonical(records), &testutil.Report{Calls: limited(canonicalCalls(report.Calls), limit)})
 }
 

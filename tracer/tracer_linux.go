@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
+	"rtrace-bpf/tracer/record"
 )
 
 // Tracer records the allocator calls of a running process. It is a
@@ -18,61 +22,61 @@ import (
 //
 // One goroutine may read while others call Stop; Close comes last.
 type Tracer struct {
-	plan      *Plan
+	plan      *plan.Plan
 	kernel    *kernel
 	collector *collector
-	stream    *stream
+	stream    *record.Stream
 	running   sync.WaitGroup
 	ticker    *time.Ticker
 
-	batch  *batch // that the stream has
-	ended  bool   // there are no more batches
-	exited bool   // the process has ended
-	over   bool   // the last record was returned
+	batch  *order.Batch // that the stream has
+	ended  bool         // there are no more batches
+	exited bool         // the process has ended
+	over   bool         // the last record was returned
 	err    error
 }
 
 // Open attaches to the process and starts recording. It takes plan over. The
 // caller must read until io.EOF or an error, and Close.
-func Open(p *Plan) (*Tracer, error) {
-	if len(p.options.Modules) > 0 {
-		p.open = p.target.descriptors() // what is opened from now on is an event
+func Open(p *plan.Plan) (*Tracer, error) {
+	if len(p.Options.Modules) > 0 {
+		p.Open = p.Target.Descriptors() // what is opened from now on is an event
 	}
 	k, err := attach(p)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	t := &Tracer{plan: p, kernel: k, ticker: time.NewTicker(tickInterval)}
-	t.collector, err = newCollector(k.sources, k.sideband, p.target)
+	t := &Tracer{plan: p, kernel: k, ticker: time.NewTicker(plan.TickInterval)}
+	t.collector, err = newCollector(k.sources, k.sideband, p.Target)
 	if err != nil {
 		return nil, errors.Join(err, k.Close(), p.Close())
 	}
 	if err := t.collector.watchKeeper(k.keeper.FD()); err != nil {
 		return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
 	}
-	if limit := p.options.testing.drainLimit; limit != 0 {
+	if limit := p.Options.Testing.DrainLimit; limit != 0 {
 		t.collector.limit = limit
 	}
-	if p.options.Idle != nil {
+	if p.Options.Idle != nil {
 		t.collector.longest = pollShortest
 	}
 	t.collector.losses = k.losses
 	t.collector.disable = k.disable
-	t.collector.snapshot = p.target.mappings
+	t.collector.snapshot = p.Target.Mappings
 	t.collector.follower = k.follower
-	t.collector.named = k.named
-	if k.named != nil {
-		if err := k.named.follow(t.collector.watchKeeper); err != nil {
+	t.collector.Functions = k.Functions
+	if k.Functions != nil {
+		if err := k.Functions.follow(t.collector.watchKeeper); err != nil {
 			return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
 		}
 	}
-	t.collector.governor = newGovernor(p.options.MaxRate, k, p)
-	t.stream = newStream(p, streamLinks{
-		moved: func(number int, code extent) { t.err = errors.Join(t.err, k.registry.relocate(number, code)) },
-		ended: k.forget, baseline: t.baseline, installed: k.installed,
+	t.collector.governor = newGovernor(p.Options.MaxRate, k, p)
+	t.stream = record.NewStream(p, record.StreamLinks{
+		Moved: func(number int, code process.Extent) { t.err = errors.Join(t.err, k.registry.Relocate(number, code)) },
+		Ended: k.forget, Baseline: t.baseline, Installed: k.installed,
 	})
 	if k.follower != nil {
-		k.follower.start()
+		k.follower.Start()
 	}
 	t.running.Go(t.collector.run)
 	return t, nil
@@ -82,18 +86,18 @@ func Open(p *Plan) (*Tracer, error) {
 // about them before is known by that, so it does not matter if some of it was dropped
 // while the probes went in and nobody read. It reads once more if the process became
 // another program meanwhile, or records were dropped again.
-func (t *Tracer) baseline() (b baseline) {
+func (t *Tracer) baseline() (b record.Baseline) {
 	const most = 5
-	target, sideband, c := t.plan.target, t.kernel.sideband, t.collector
+	target, sideband, c := t.plan.Target, t.kernel.sideband, t.collector
 	for range most {
-		c.early = sideband.poll(c.early)
-		sideband.settled()
-		b.time = clock()
-		b.threads = target.threads()
-		b.mappings, _ = target.mappings() // none if it has ended; the trace will say so
-		c.early = sideband.poll(c.early)
-		if !sideband.dropped && !slices.ContainsFunc(c.early, func(x side) bool {
-			return x.kind == sideExec && x.time >= b.time
+		c.early = sideband.Poll(c.early)
+		sideband.Settled()
+		b.Time = order.Clock()
+		b.Threads = target.Threads()
+		b.Mappings, _ = target.Mappings() // none if it has ended; the trace will say so
+		c.early = sideband.Poll(c.early)
+		if !sideband.Dropped && !slices.ContainsFunc(c.early, func(x order.Side) bool {
+			return x.Kind == order.SideExec && x.Time >= b.Time
 		}) {
 			break
 		}
@@ -104,7 +108,7 @@ func (t *Tracer) baseline() (b baseline) {
 // ReadRecord implements trace.Reader.
 func (t *Tracer) ReadRecord(r *trace.Record) error {
 	for {
-		if t.stream.next(r) {
+		if t.stream.Next(r) {
 			return nil
 		}
 		if t.ended {
@@ -126,22 +130,22 @@ func (t *Tracer) receive() {
 	b := t.next()
 	if b == nil {
 		t.ended = true
-		t.stream.end()
+		t.stream.End()
 		return
 	}
 	t.batch = b
-	if b.err != nil {
-		t.err = errors.Join(t.err, b.err)
+	if b.Err != nil {
+		t.err = errors.Join(t.err, b.Err)
 	}
-	if b.exited {
+	if b.Exited {
 		t.exited = true
 	}
-	t.stream.take(b)
+	t.stream.Take(b)
 }
 
 // next waits for a batch and ticks meanwhile. It returns nil at the end.
-func (t *Tracer) next() *batch {
-	if idle := t.plan.options.Idle; idle != nil {
+func (t *Tracer) next() *order.Batch {
+	if idle := t.plan.Options.Idle; idle != nil {
 		select {
 		case b := <-t.collector.out:
 			return b
@@ -154,7 +158,7 @@ func (t *Tracer) next() *batch {
 		case b := <-t.collector.out:
 			return b // nil when closed
 		case <-t.ticker.C:
-			if tick := t.plan.options.Tick; tick != nil {
+			if tick := t.plan.Options.Tick; tick != nil {
 				tick()
 			}
 		}
@@ -168,12 +172,12 @@ func (t *Tracer) finish(r *trace.Record) error {
 		return t.err
 	case t.exited:
 		t.exited = false
-		pid := int32(t.plan.target.pid)
-		*r = trace.Record{Kind: trace.KindExit, Time: int64(clock()), PID: pid, TID: pid, Exit: trace.Exit{Process: true}}
+		pid := int32(t.plan.Target.PID)
+		*r = trace.Record{Kind: trace.KindExit, Time: int64(order.Clock()), PID: pid, TID: pid, Exit: trace.Exit{Process: true}}
 		return nil
 	case !t.over:
 		t.over = true
-		*r = trace.Record{Kind: trace.KindEnd, Time: int64(clock()), PID: int32(t.plan.target.pid)}
+		*r = trace.Record{Kind: trace.KindEnd, Time: int64(order.Clock()), PID: int32(t.plan.Target.PID)}
 		return nil
 	}
 	return io.EOF
@@ -190,21 +194,21 @@ func (t *Tracer) Stop() {
 
 // Stats returns what ReadRecord has passed on so far. It must not be called
 // while ReadRecord runs.
-func (t *Tracer) Stats() Stats {
-	return t.stream.summary()
+func (t *Tracer) Stats() record.Stats {
+	return t.stream.Summary()
 }
 
 // LiveSites returns the n stacks that hold most live bytes, the largest first. What is
 // unknown is not live. It must not be called while ReadRecord runs.
-func (t *Tracer) LiveSites(n int) []LiveSite { return t.stream.liveSites(n) }
+func (t *Tracer) LiveSites(n int) []record.LiveSite { return t.stream.LiveSites(n) }
 
 // LiveBytes returns the bytes of the blocks that are live after the record that
 // ReadRecord returned last, without those that are unknown; 0 if live blocks are not
 // tracked. It must not be called while ReadRecord runs.
-func (t *Tracer) LiveBytes() uint64 { return t.stream.liveBytes() }
+func (t *Tracer) LiveBytes() uint64 { return t.stream.LiveBytes() }
 
 // Plan returns what was attached.
-func (t *Tracer) Plan() *Plan { return t.plan }
+func (t *Tracer) Plan() *plan.Plan { return t.plan }
 
 // Close stops recording if that has not happened, removes the probes and frees
 // everything. After it, nothing of the tracer is left in the kernel.
@@ -227,8 +231,8 @@ func (t *Tracer) close(leave bool) error {
 	if g := t.collector.governor; g != nil {
 		g.Close()
 	}
-	if t.kernel.named != nil {
-		t.kernel.named.stop()
+	if t.kernel.Functions != nil {
+		t.kernel.Functions.stop()
 	}
 	t.ticker.Stop()
 	var err error

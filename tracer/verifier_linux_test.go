@@ -14,20 +14,25 @@ import (
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/internal/unwind"
 	"rtrace-bpf/internal/unwind/reference"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
+	"rtrace-bpf/tracer/tables"
 )
 
 // What counts as the same stack, and what as known well enough to count at all.
 func TestAgreement(t *testing.T) {
 	const (
-		complete  = probeStackEndSTACK_COMPLETE
-		truncated = probeStackEndSTACK_TRUNCATED
-		noRule    = probeStackEndSTACK_NO_RULE
-		badFrame  = probeStackEndSTACK_BAD_FRAME
-		unmapped  = probeStackEndSTACK_UNMAPPED
+		complete  = object.ProbeStackEndSTACK_COMPLETE
+		truncated = object.ProbeStackEndSTACK_TRUNCATED
+		noRule    = object.ProbeStackEndSTACK_NO_RULE
+		badFrame  = object.ProbeStackEndSTACK_BAD_FRAME
+		unmapped  = object.ProbeStackEndSTACK_UNMAPPED
 	)
 	for name, test := range map[string]struct {
 		got         []uint64
-		end         probeStackEnd
+		end         object.ProbeStackEnd
 		want        []uint64
 		wantEnd     reference.End
 		agree, sure bool
@@ -53,7 +58,7 @@ func TestAgreement(t *testing.T) {
 		"no rule, but the other":        {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.NoRule, true, false},
 		"wrong before there is no rule": {[]uint64{9, 2}, complete, []uint64{1, 2}, reference.NoRule, false, true},
 	} {
-		agree, sure := agreement(&stackDef{frames: test.got, end: test.end}, &reference.Stack{Frames: test.want, End: test.wantEnd})
+		agree, sure := record.Agreement(&order.StackDef{Frames: test.got, End: test.end}, &reference.Stack{Frames: test.want, End: test.wantEnd})
 		if agree != test.agree || sure != test.sure {
 			t.Errorf("%s: agree %v, sure %v", name, agree, sure)
 		}
@@ -62,8 +67,8 @@ func TestAgreement(t *testing.T) {
 
 // A difference shows both stacks, frame by frame.
 func TestDifference(t *testing.T) {
-	got := difference(
-		&stackDef{frames: []uint64{0x10, 0x20}, end: probeStackEndSTACK_NO_RULE},
+	got := record.Difference(
+		&order.StackDef{Frames: []uint64{0x10, 0x20}, End: object.ProbeStackEndSTACK_NO_RULE},
 		&reference.Stack{Frames: []uint64{0x10, 0x21, 0x30}, End: reference.Complete},
 	)
 	want := "stack differs: programs failed no-rule, reference complete\n" +
@@ -86,16 +91,16 @@ type warnings struct {
 func (r *recording) spoil(path string) {
 	r.t.Helper()
 	k := r.tracer.kernel
-	space := k.follower.space
-	i := slices.IndexFunc(space.code, func(p placed) bool { return p.path == path })
+	space := k.follower.Space
+	i := slices.IndexFunc(space.Code, func(p tables.Placed) bool { return p.Path == path })
 	var rows *ebpf.Map
-	if err := k.objects.Tables.Lookup(space.code[i].table.slot, &rows); err != nil {
+	if err := k.objects.Tables.Lookup(space.Code[i].Table.Slot, &rows); err != nil {
 		r.t.Fatal(err)
 	}
 	defer rows.Close()
 	uses, numbers := map[unwind.Rule]int{}, map[unwind.Rule]uint32{}
 	for j := range rows.MaxEntries() {
-		var row probeRow
+		var row object.ProbeRow
 		var rule unwind.Rule
 		if err := errors.Join(rows.Lookup(j, &row), k.objects.Rules.Lookup(row.Rule, &rule)); err != nil {
 			r.t.Fatal(err)
@@ -135,12 +140,12 @@ func tells(text string) bool {
 func TestVerifierFindsDifferences(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
-	for _, way := range []Unwind{UnwindEH, UnwindAuto} {
+	for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			var w warnings
 			child := testutil.Spawn(t, program, testutil.StackLogPath(t), "30", "2")
 			child.Ready()
-			r := attachTo(t, child.PID, byTables(way, func(o *Options) {
+			r := attachTo(t, child.PID, byTables(way, func(o *plan.Options) {
 				o.VerifyUnwind, o.Warn = 1, w.write
 			}))
 			r.spoil(program)
@@ -154,7 +159,7 @@ func TestVerifierFindsDifferences(t *testing.T) {
 			}
 			w.Lock()
 			defer w.Unlock()
-			if want := min(s.VerifyDiffers, maxDifferences); uint64(len(w.texts)) != want {
+			if want := min(s.VerifyDiffers, record.MaxDifferences); uint64(len(w.texts)) != want {
 				t.Errorf("%d texts, want %d", len(w.texts), want)
 			}
 			for _, text := range w.texts {

@@ -6,22 +6,24 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // way is how a process is traced.
 type way struct {
 	name string
-	set  func(o *Options)
+	set  func(o *plan.Options)
 }
 
 // ways lists what the tracer chooses by itself, each mechanism, buffer, place of
 // state and way to know sites at least twice, and what the oldest kernels have.
 func ways(t *testing.T) []way {
 	t.Helper()
-	all := []way{{"best", func(*Options) {}}}
-	for i, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
-		for j, buffer := range []Buffer{BufferRing, BufferPerf} {
-			state, sites := []State{StateTask, StateHash}[(i+j)%2], []Sites{SitesCookie, SitesAddress}[j]
+	all := []way{{"best", func(*plan.Options) {}}}
+	for i, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
+		for j, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {
+			state, sites := []plan.State{plan.StateTask, plan.StateHash}[(i+j)%2], []plan.Sites{plan.SitesCookie, plan.SitesAddress}[j]
 			all = append(all, newWay(mechanism, buffer, state, sites))
 		}
 	}
@@ -35,10 +37,10 @@ func ways(t *testing.T) []way {
 // everyWay lists all that can be chosen.
 func everyWay() []way {
 	var all []way
-	for _, mechanism := range []Mechanism{MechanismMulti, MechanismPerf} {
-		for _, buffer := range []Buffer{BufferRing, BufferPerf} {
-			for _, state := range []State{StateTask, StateHash} {
-				for _, sites := range []Sites{SitesCookie, SitesAddress} {
+	for _, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
+		for _, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {
+			for _, state := range []plan.State{plan.StateTask, plan.StateHash} {
+				for _, sites := range []plan.Sites{plan.SitesCookie, plan.SitesAddress} {
 					all = append(all, newWay(mechanism, buffer, state, sites))
 				}
 			}
@@ -47,24 +49,24 @@ func everyWay() []way {
 	return all
 }
 
-func newWay(mechanism Mechanism, buffer Buffer, state State, sites Sites) way {
+func newWay(mechanism host.Mechanism, buffer plan.Buffer, state plan.State, sites plan.Sites) way {
 	return way{
 		name: fmt.Sprintf("%s-%s-%s-%s", mechanism, [...]string{"ring", "perf"}[buffer],
 			[...]string{"", "task", "hash"}[state], [...]string{"", "cookie", "address"}[sites]),
-		set: func(o *Options) { o.Mechanism, o.Buffer, o.State, o.Sites = mechanism, buffer, state, sites },
+		set: func(o *plan.Options) { o.Mechanism, o.Buffer, o.State, o.Sites = mechanism, buffer, state, sites },
 	}
 }
 
 // oldest is all that the oldest kernels have.
-func oldest(o *Options) {
-	o.Mechanism, o.State, o.Sites, o.Bounded = MechanismPerf, StateHash, SitesAddress, true
+func oldest(o *plan.Options) {
+	o.Mechanism, o.State, o.Sites, o.Bounded = host.MechanismPerf, plan.StateHash, plan.SitesAddress, true
 }
 
 // needWay skips the test if it asks for a way that this kernel has not.
-func needWay(t *testing.T, o *Options, err error) {
+func needWay(t *testing.T, o *plan.Options, err error) {
 	t.Helper()
-	asked := o.Mechanism == MechanismMulti || o.State == StateTask || o.Sites == SitesCookie
-	if asked && errors.Is(err, ErrUnsupported) {
+	asked := o.Mechanism == host.MechanismMulti || o.State == plan.StateTask || o.Sites == plan.SitesCookie
+	if asked && errors.Is(err, host.ErrUnsupported) {
 		t.Skipf("SKIPPED-KERNEL: %v", err)
 	}
 }

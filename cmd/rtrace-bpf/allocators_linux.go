@@ -12,7 +12,7 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/plan"
 )
 
 // allocatorFlags select which allocators are traced, and what of their calls and of the
@@ -30,9 +30,9 @@ type allocatorFlags struct {
 }
 
 func (a *allocatorFlags) declare(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.names, "allocator", nil, "trace only the allocator `NAME`: "+strings.Join(tracer.AllocatorKinds(), ", ")+
+	f.StringArrayVar(&a.names, "allocator", nil, "trace only the allocator `NAME`: "+strings.Join(plan.AllocatorKinds(), ", ")+
 		", or prefix:P for functions called Pmalloc, Pfree and so on; may be repeated (default: the allocator that serves the process, the C library's, and those with known prefixes)")
-	flags.Offer(f, "allocator", tracer.AllocatorKinds()...)
+	flags.Offer(f, "allocator", plan.AllocatorKinds()...)
 	f.StringVar(&a.library, "library", "", "trace only the allocator that the mapped file `PATH` defines")
 	f.Var(&a.symbols, "symbol", "the address of an allocator's function that the program, or the file of --library, has no symbol for: `NAME=ADDR`, with the address as nm prints it; may be repeated")
 	f.Var(&a.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
@@ -46,13 +46,13 @@ func (a *allocatorFlags) declare(f *pflag.FlagSet) {
 // checkValues returns an error if an allocator's name is unknown, with the name that was
 // probably meant.
 func (a *allocatorFlags) checkValues(*config) error {
-	o := tracer.Options{PID: anyPID, Allocators: a.names}
+	o := plan.Options{PID: anyPID, Allocators: a.names}
 	err := o.Check()
 	if err == nil {
 		return nil
 	}
 	for _, name := range a.names {
-		if meant := cli.Nearest(name, tracer.AllocatorKinds()); meant != "" && meant != name {
+		if meant := cli.Nearest(name, plan.AllocatorKinds()); meant != "" && meant != name {
 			return fmt.Errorf("--allocator %s: did you mean --allocator %s?", cli.Word(name), meant)
 		}
 	}
@@ -73,10 +73,10 @@ func (a *allocatorFlags) checkHeapInfo(c *config) error {
 }
 
 // set sets the options of allocators.
-func (a *allocatorFlags) set(o *tracer.Options) error {
+func (a *allocatorFlags) set(o *plan.Options) error {
 	o.Allocators, o.Library, o.Symbols = a.names, a.library, a.symbols
 	o.MinSize, o.Args, o.NoLive = uint64(a.minSize), a.args, a.noLive
-	o.Operators, o.HeapGrowth = tracer.OperatorChoices()[a.operators], a.heapGrowth
+	o.Operators, o.HeapGrowth = plan.OperatorChoices()[a.operators], a.heapGrowth
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/plan"
 )
 
 const name = "rtrace-bpf"
@@ -137,10 +137,10 @@ func (c *config) check() error {
 const anyPID = 1
 
 // options returns the tracer's options, except for the process.
-func (c *config) options() (tracer.Options, error) {
-	o := tracer.Options{PID: anyPID, Origin: name + " " + cli.BuildVersion()}
+func (c *config) options() (plan.Options, error) {
+	o := plan.Options{PID: anyPID, Origin: name + " " + cli.BuildVersion()}
 	var errs []error
-	for _, set := range []func(*tracer.Options) error{
+	for _, set := range []func(*plan.Options) error{
 		c.allocators.set, c.modules.set, c.stacks.set, c.format.set, c.limits.set, c.buffers.set, c.kernel.set,
 	} {
 		errs = append(errs, set(&o))

@@ -13,11 +13,13 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/record"
 )
 
 // costs are those of a machine: half a microsecond each.
-var costs = tracer.Costs{Entry: 500, Return: 500}
+var costs = host.Costs{Entry: 500, Return: 500}
 
 // The line has the rate, the share, the slow-down and what is lost, and says what helps
 // unless that is asked for already. --quiet keeps it away.
@@ -127,8 +129,8 @@ func TestPauses(t *testing.T) {
 		{1, "the recording was paused once, 1.235s in all, for --max-rate"},
 		{3, "the recording was paused 3 times, 1.235s in all, for --max-rate"},
 	} {
-		stats := tracer.Stats{Paused: 1_234_567_890}
-		stats.Lost[tracer.LossPaused] = test.n
+		stats := record.Stats{Paused: 1_234_567_890}
+		stats.Lost[order.LossPaused] = test.n
 		if got := pauses(&stats); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}

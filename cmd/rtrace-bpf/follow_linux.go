@@ -8,7 +8,7 @@ import (
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/plan"
 )
 
 // followFlags select whether the children of traced processes are traced.
@@ -50,7 +50,7 @@ func (c *followFlags) check(all *config) error {
 
 // share divides the memory for buffers: half is for the selected processes, half for
 // those that they start. named is how many are selected.
-func (c *followFlags) share(o *tracer.Options, named int) error {
+func (c *followFlags) share(o *plan.Options, named int) error {
 	if !c.on {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (c *followFlags) share(o *tracer.Options, named int) error {
 }
 
 // checkShares returns an error if so many tracers cannot share the memory for buffers.
-func checkShares(o *tracer.Options, shares int, hint string) error {
+func checkShares(o *plan.Options, shares int, hint string) error {
 	some := *o
 	some.Shares = shares
 	if err := some.CheckShares(); err != nil {

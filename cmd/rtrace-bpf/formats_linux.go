@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/symbol/resolve"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/plan"
 )
 
 // formatFlags select the format of traces, and its variants.
@@ -55,7 +55,7 @@ func (o *formatFlags) checkValues(*config) error {
 func (o *formatFlags) check(c *config) error { return o.swap.check(c) }
 
 // set sets the options that formats need.
-func (o *formatFlags) set(to *tracer.Options) error {
+func (o *formatFlags) set(to *plan.Options) error {
 	to.HeapGrowth = to.HeapGrowth || o.isMTRC()
 	return o.swap.set(to)
 }

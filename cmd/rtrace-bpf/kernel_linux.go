@@ -4,7 +4,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // kernelFlags select which of the kernel's mechanisms are used. Tests use these hidden
@@ -18,10 +19,10 @@ type kernelFlags struct {
 }
 
 var (
-	mechanismsByName = map[string]tracer.Mechanism{"auto": tracer.MechanismAuto, "multi": tracer.MechanismMulti, "perf": tracer.MechanismPerf}
-	statesByName     = map[string]tracer.State{"auto": tracer.StateAuto, "task": tracer.StateTask, "hash": tracer.StateHash}
-	sitesByName      = map[string]tracer.Sites{"auto": tracer.SitesAuto, "cookie": tracer.SitesCookie, "address": tracer.SitesAddress}
-	sidebandsByName  = map[string]tracer.Sideband{"auto": tracer.SidebandAuto, "task": tracer.SidebandTask, "machine": tracer.SidebandMachine}
+	mechanismsByName = map[string]host.Mechanism{"auto": host.MechanismAuto, "multi": host.MechanismMulti, "perf": host.MechanismPerf}
+	statesByName     = map[string]plan.State{"auto": plan.StateAuto, "task": plan.StateTask, "hash": plan.StateHash}
+	sitesByName      = map[string]plan.Sites{"auto": plan.SitesAuto, "cookie": plan.SitesCookie, "address": plan.SitesAddress}
+	sidebandsByName  = map[string]plan.Sideband{"auto": plan.SidebandAuto, "task": plan.SidebandTask, "machine": plan.SidebandMachine}
 )
 
 func (k *kernelFlags) declare(f *pflag.FlagSet) {
@@ -33,7 +34,7 @@ func (k *kernelFlags) declare(f *pflag.FlagSet) {
 }
 
 // set sets the options of mechanisms.
-func (k *kernelFlags) set(o *tracer.Options) error {
+func (k *kernelFlags) set(o *plan.Options) error {
 	o.Mechanism, o.State, o.Sites = mechanismsByName[k.mechanism], statesByName[k.state], sitesByName[k.sites]
 	o.Sideband, o.Bounded = sidebandsByName[k.sideband], k.bounded
 	return nil

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/recording/output"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/plan"
 )
 
 // limitFlags select when a recording begins, pauses and ends.
@@ -61,7 +61,7 @@ func (l *limitFlags) checkValues(*config) error {
 }
 
 // set sets the options of limits.
-func (l *limitFlags) set(o *tracer.Options) error {
+func (l *limitFlags) set(o *plan.Options) error {
 	o.MaxRate = uint64(l.maxRate)
 	return nil
 }

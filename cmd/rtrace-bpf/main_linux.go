@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 func main() {
-	tracer.RunAsChild()
+	host.RunAsChild()
 	raw, _ := unix.Getpriority(unix.PRIO_PROCESS, 0) // cannot fail for the own one
 	env := settings{variable: os.Getenv, nice: 20 - raw, launched: new(atomic.Bool)}
 	// Without the right to do this, the tracer works, but may lose events on a busy machine.
-	_ = tracer.Prioritize()
+	_ = host.Prioritize()
 	// If the reader of the output goes away, the write fails, and the probes are removed in
 	// order. An ignored signal would be inherited by the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -17,7 +17,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 // The test binary is the command when it is started under the command's name,
@@ -35,7 +35,7 @@ func surroundings(variables map[string]string) settings {
 }
 
 func TestMain(m *testing.M) {
-	tracer.RunAsChild()
+	host.RunAsChild()
 	if os.Getenv(asCommand) != "" {
 		hide(os.Getenv(hiding))
 		main()

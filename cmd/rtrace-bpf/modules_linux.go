@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/recording/memory"
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/modules"
+	"rtrace-bpf/tracer/plan"
 )
 
 // pagemapModule is the name of the module that attaches files about pages, which has no
@@ -72,7 +72,7 @@ func (m *moduleFlags) memory() bool {
 }
 
 // set sets the options of modules. Their order is that of the trace, as in sp-rtrace.
-func (m *moduleFlags) set(o *tracer.Options) (err error) {
+func (m *moduleFlags) set(o *plan.Options) (err error) {
 	names := strings.Split(m.enabled, ":")
 	for i, name := range names {
 		names[i] = moduleName(name)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/modules"
+	"rtrace-bpf/tracer/plan"
 )
 
 // originalFlags are flags of sp-rtrace: other names of flags, and flags that exist for its
@@ -44,7 +44,7 @@ func (o *originalFlags) check(c *config) error {
 	switch {
 	case o.start && c.limits.startPaused:
 		return errors.New("name one of --start and --start-paused")
-	case o.libunwind && c.stacks.unwind != tracer.UnwindAuto.String() && c.stacks.unwind != tracer.UnwindEH.String():
+	case o.libunwind && c.stacks.unwind != plan.UnwindAuto.String() && c.stacks.unwind != plan.UnwindEH.String():
 		return fmt.Errorf("--libunwind asks for stacks from unwind tables, and --unwind=%s for others", c.stacks.unwind)
 	}
 	// As in sp-rtrace, where tracing is off until it is asked for.

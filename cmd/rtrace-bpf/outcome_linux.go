@@ -14,7 +14,9 @@ import (
 	"rtrace-bpf/internal/recording/memory"
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/internal/recording/status"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/record"
 )
 
 // outcome prints the summary of all sessions, and returns the error for the exit status: the
@@ -43,20 +45,20 @@ func (r *reporter) outcome(result *recording.Result) error {
 }
 
 // missingEvents returns which events are missing, and why.
-func missingEvents(all *tracer.Stats) (missing []string) {
+func missingEvents(all *record.Stats) (missing []string) {
 	switch {
 	case all.LostEvents() > 0:
 		missing = append(missing, fmt.Sprintf("%d events were lost (%s)", all.LostEvents(), recording.Losses(all)))
-	case all.Losses() > all.Lost[tracer.LossPaused]+all.Lost[tracer.LossProbesMoved]+all.Lost[tracer.LossSideband]:
+	case all.Losses() > all.Lost[order.LossPaused]+all.Lost[order.LossProbesMoved]+all.Lost[order.LossSideband]:
 		missing = append(missing, fmt.Sprintf("no event was lost, but parts of events are missing or in doubt (%s)", recording.Losses(all)))
 	}
-	if n := all.Lost[tracer.LossSideband]; n > 0 {
+	if n := all.Lost[order.LossSideband]; n > 0 {
 		missing = append(missing, fmt.Sprintf("the kernel dropped %d records of mappings and names of threads (sideband lost %d): names may be missing, all calls are there", n, n))
 	}
-	if n := all.Lost[tracer.LossProbesMoved]; n > 0 {
+	if n := all.Lost[order.LossProbesMoved]; n > 0 {
 		missing = append(missing, fmt.Sprintf("a process had no probes %s (probes moved %d): calls of that time are missing", status.Times(n), n))
 	}
-	if all.Lost[tracer.LossPaused] > 0 {
+	if all.Lost[order.LossPaused] > 0 {
 		missing = append(missing, pauses(all))
 	}
 	if all.LeftBehind {
@@ -82,14 +84,14 @@ func (r *reporter) total(result *recording.Result) {
 		}
 	}
 	r.line.Print("  lost: %d%s", all.LostEvents(), losses(all))
-	if all.Lost[tracer.LossPaused] > 0 {
+	if all.Lost[order.LossPaused] > 0 {
 		r.line.Print("  paused: %s", pauses(all))
 	}
 }
 
 // pauses returns how often and how long nothing was recorded, for --max-rate.
-func pauses(stats *tracer.Stats) string {
-	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", status.Times(stats.Lost[tracer.LossPaused]), printable.Text(stats.Paused.Round(time.Millisecond).String()))
+func pauses(stats *record.Stats) string {
+	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", status.Times(stats.Lost[order.LossPaused]), printable.Text(stats.Paused.Round(time.Millisecond).String()))
 }
 
 // explain adds to an error what the user can do about it.
@@ -125,23 +127,23 @@ func (r *reporter) hint(err error) string {
 		return "--pagemap needs root, or CAP_SYS_ADMIN and the right to read /proc/kpageflags"
 	case errors.Is(err, recording.ErrLost):
 		return "leave --strict out, or make losses rarer with a larger --ring-size"
-	case errors.Is(err, tracer.ErrLargeBuffer):
+	case errors.Is(err, order.ErrLargeBuffer):
 		return "choose smaller buffers with --ring-size"
-	case errors.Is(err, tracer.ErrContainer):
+	case errors.Is(err, host.ErrContainer):
 		return "run it as root of the machine, outside of the container"
-	case errors.Is(err, tracer.ErrLockedDown):
+	case errors.Is(err, host.ErrLockedDown):
 		return "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot"
-	case errors.Is(err, tracer.ErrNotPrivileged):
+	case errors.Is(err, host.ErrNotPrivileged):
 		return "run it as root: sudo " + name + " " + r.again()
-	case errors.Is(err, tracer.ErrOpenFiles), errors.Is(err, unix.EMFILE):
+	case errors.Is(err, host.ErrOpenFiles), errors.Is(err, unix.EMFILE):
 		return "raise the limit: ulimit -n 1024, or LimitNOFILE=1024 of a systemd unit"
-	case errors.Is(err, tracer.ErrEmulated):
+	case errors.Is(err, host.ErrEmulated):
 		return "trace it on a machine of its own kind"
-	case errors.Is(err, tracer.ErrStripped):
+	case errors.Is(err, host.ErrStripped):
 		return "install its debug file, or name its functions: --symbol malloc=ADDR --symbol free=ADDR and so on, addresses as nm prints them"
-	case errors.Is(err, tracer.ErrGo):
+	case errors.Is(err, host.ErrGo):
 		return "use Go's own profiler, pprof: import net/http/pprof in the program and serve it, then run go tool pprof http://HOST:PORT/debug/pprof/heap"
-	case errors.Is(err, tracer.ErrNoAllocator):
+	case errors.Is(err, host.ErrNoAllocator):
 		return "it must have a file with malloc and free in it, or functions with a prefix that --allocator prefix:P names"
 	}
 	return ""

@@ -18,7 +18,7 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/status"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 // reporter prints what happens during a recording.
@@ -143,12 +143,12 @@ func (r *reporter) Ended(s *recording.Summary) {
 const mostlyMeasured = 0.5
 
 // Expensive prints a warning about the cost of tracing, with flags that help.
-func (r *reporter) Expensive(pid int, i *cost.Interval, costs tracer.Costs) {
+func (r *reporter) Expensive(pid int, i *cost.Interval, costs host.Costs) {
 	r.line.Note("process %d %s", pid, r.costText(i, costs))
 }
 
 // costText returns what tracing costs a process, with flags that help.
-func (r *reporter) costText(i *cost.Interval, costs tracer.Costs) string {
+func (r *reporter) costText(i *cost.Interval, costs host.Costs) string {
 	text := fmt.Sprintf("makes %s calls/s", status.Count(i.Rate))
 	if i.Share >= cost.HighShare {
 		about := "about"

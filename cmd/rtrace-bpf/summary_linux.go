@@ -12,7 +12,8 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/record"
 )
 
 // Sizes of the summary.
@@ -37,7 +38,7 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 	if s.Runtime != "" {
 		fmt.Fprintf(w, "  %s\n", s.Runtime)
 	}
-	if counts := resources(stats.Things); len(counts) > 0 {
+	if counts := resources(stats.Resources); len(counts) > 0 {
 		fmt.Fprintf(w, "  of these: %s\n", strings.Join(counts, "; "))
 	}
 	r.liveSummary(w, stats)
@@ -55,7 +56,7 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintln(w, "  the process executed a program with another allocator or none: its calls are not traced")
 	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
-	if stats.Lost[tracer.LossPaused] > 0 {
+	if stats.Lost[order.LossPaused] > 0 {
 		fmt.Fprintf(w, "  paused: %s\n", pauses(stats))
 	}
 	if sites := s.Sites(summarySites); len(sites) > 0 {
@@ -76,7 +77,7 @@ func (r *reporter) growthSummary(w io.Writer, g *rss.Growth) {
 }
 
 // liveSummary prints the blocks that are live at the end.
-func (r *reporter) liveSummary(w io.Writer, stats *tracer.Stats) {
+func (r *reporter) liveSummary(w io.Writer, stats *record.Stats) {
 	if !r.config.allocators.noLive {
 		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
 			stats.LiveBlocks, status.Bytes(stats.LiveBytes))
@@ -97,10 +98,10 @@ func childSummary(s *recording.Summary) string {
 		text += " in " + s.Path
 	}
 	var more []string
-	if stats.Losses() > stats.Lost[tracer.LossPaused] {
+	if stats.Losses() > stats.Lost[order.LossPaused] {
 		more = append(more, fmt.Sprintf("lost: %d%s", stats.LostEvents(), losses(stats)))
 	}
-	if stats.Lost[tracer.LossPaused] > 0 {
+	if stats.Lost[order.LossPaused] > 0 {
 		more = append(more, pauses(stats))
 	}
 	if stats.MissesPrograms() {
@@ -113,13 +114,13 @@ func childSummary(s *recording.Summary) string {
 }
 
 // unknown returns the text about blocks whose frees a pause may have missed.
-func unknown(stats *tracer.Stats) string {
+func unknown(stats *record.Stats) string {
 	return fmt.Sprintf("unknown: %d more blocks, %s, were live when the recording paused, and a pause misses frees: they are not counted as live or as leaks",
 		stats.UnknownBlocks, status.Bytes(stats.UnknownBytes))
 }
 
 // callCounts returns the numbers of calls by kind.
-func callCounts(stats *tracer.Stats) string {
+func callCounts(stats *record.Stats) string {
 	return fmt.Sprintf("%d events: %d allocations, %d frees, %d reallocations", stats.Calls, stats.Allocs, stats.Frees, stats.Moves)
 }
 
@@ -148,7 +149,7 @@ func (r *reporter) stackSummary(w io.Writer, s *recording.Summary) {
 
 // quality returns the numbers of stacks by how they ended. Stacks from unwind tables alone
 // are counted apart from those that relied on a frame pointer.
-func quality(stats *tracer.Stats) string {
+func quality(stats *record.Stats) string {
 	var parts []string
 	add := func(n uint64, what string) {
 		if n > 0 {
@@ -167,7 +168,7 @@ func quality(stats *tracer.Stats) string {
 }
 
 // losses returns the kinds of losses with their counts in parentheses; empty for none.
-func losses(stats *tracer.Stats) string {
+func losses(stats *record.Stats) string {
 	if list := recording.Losses(stats); list != "" {
 		return " (" + list + ")"
 	}
@@ -175,7 +176,7 @@ func losses(stats *tracer.Stats) string {
 }
 
 // resources returns how many resources of each kind came and went.
-func resources(counts []tracer.ThingCount) []string {
+func resources(counts []record.ResourceCount) []string {
 	var all []string
 	for _, c := range counts {
 		if c.Allocs+c.Frees > 0 {
@@ -186,7 +187,7 @@ func resources(counts []tracer.ThingCount) []string {
 }
 
 // printSites prints call sites, with as many frames as distinguish them.
-func printSites(w io.Writer, sites []tracer.LiveSite, frame func(addr uint64) string) {
+func printSites(w io.Writer, sites []record.LiveSite, frame func(addr uint64) string) {
 	fmt.Fprintln(w, "  most live bytes:")
 	for i, site := range sites {
 		fmt.Fprintf(w, "    %s in %d blocks from\n", status.Bytes(site.Bytes), site.Blocks)
@@ -207,7 +208,7 @@ func printSites(w io.Writer, sites []tracer.LiveSite, frame func(addr uint64) st
 
 // shownFrames returns how many frames of site i are printed: summaryFrames, or as many as
 // distinguish it from the others.
-func shownFrames(sites []tracer.LiveSite, i int) int {
+func shownFrames(sites []record.LiveSite, i int) int {
 	frames := sites[i].Frames
 	n := min(len(frames), summaryFrames)
 	for j := range sites {

@@ -9,7 +9,7 @@ import (
 
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/record"
 )
 
 // counts makes numbers by end.
@@ -23,27 +23,27 @@ func counts(unknown, complete, truncated, failed uint64) [5]uint64 {
 // The line on stacks has each kind that there is, those by tables alone first.
 func TestQuality(t *testing.T) {
 	for name, test := range map[string]struct {
-		stats tracer.Stats
+		stats record.Stats
 		want  string
 	}{
-		"none":       {tracer.Stats{}, ""},
-		"complete":   {tracer.Stats{Stacks: counts(0, 7, 0, 0)}, "7 complete"},
-		"by pointer": {tracer.Stats{Stacks: counts(0, 7, 0, 0), FramePointer: counts(0, 7, 0, 0)}, "7 complete with frame-pointer steps"},
+		"none":       {record.Stats{}, ""},
+		"complete":   {record.Stats{Stacks: counts(0, 7, 0, 0)}, "7 complete"},
+		"by pointer": {record.Stats{Stacks: counts(0, 7, 0, 0), FramePointer: counts(0, 7, 0, 0)}, "7 complete with frame-pointer steps"},
 		"both": {
-			tracer.Stats{Stacks: counts(0, 7, 0, 0), FramePointer: counts(0, 2, 0, 0)},
+			record.Stats{Stacks: counts(0, 7, 0, 0), FramePointer: counts(0, 2, 0, 0)},
 			"5 complete, 2 complete with frame-pointer steps",
 		},
 		"cut": {
-			tracer.Stats{Stacks: counts(0, 1, 9, 0), FramePointer: counts(0, 0, 4, 0)},
+			record.Stats{Stacks: counts(0, 1, 9, 0), FramePointer: counts(0, 0, 4, 0)},
 			"1 complete, 9 cut at the depth limit",
 		},
-		"helper": {tracer.Stats{Stacks: counts(3, 0, 0, 0), FramePointer: counts(3, 0, 0, 0)}, "3 from the kernel's own walker"},
+		"helper": {record.Stats{Stacks: counts(3, 0, 0, 0), FramePointer: counts(3, 0, 0, 0)}, "3 from the kernel's own walker"},
 		"broken": {
-			tracer.Stats{Stacks: counts(0, 0, 0, 6), Broken: map[string]uint64{"unmapped": 3, "lost": 1, "bad-frame": 2, "no-rule": 0}},
+			record.Stats{Stacks: counts(0, 0, 0, 6), Broken: map[string]uint64{"unmapped": 3, "lost": 1, "bad-frame": 2, "no-rule": 0}},
 			"2 broken off (bad-frame), 1 broken off (lost), 3 broken off (unmapped)",
 		},
 		"all": {
-			tracer.Stats{Stacks: counts(1, 5, 3, 4), FramePointer: counts(1, 1, 1, 1), Broken: map[string]uint64{"frame-pointer": 4}},
+			record.Stats{Stacks: counts(1, 5, 3, 4), FramePointer: counts(1, 1, 1, 1), Broken: map[string]uint64{"frame-pointer": 4}},
 			"4 complete, 1 complete with frame-pointer steps, 3 cut at the depth limit, 1 from the kernel's own walker, 4 broken off (frame-pointer)",
 		},
 	} {
@@ -55,15 +55,15 @@ func TestQuality(t *testing.T) {
 
 // Stacks and their checking have a line each, if there were any.
 func TestStackSummary(t *testing.T) {
-	stats := tracer.Stats{Stacks: counts(0, 7, 1, 0), DistinctStacks: 3, Verified: 5, VerifyDiffers: 2}
+	stats := record.Stats{Stacks: counts(0, 7, 1, 0), DistinctStacks: 3, Verified: 5, VerifyDiffers: 2}
 	busy := stats
 	busy.Work.Unchecked = 4
 	for name, test := range map[string]struct {
 		verify int
-		stats  tracer.Stats
+		stats  record.Stats
 		want   string
 	}{
-		"none":      {1, tracer.Stats{Verified: 1}, ""},
+		"none":      {1, record.Stats{Verified: 1}, ""},
 		"unchecked": {0, stats, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n"},
 		"checked":   {10, stats, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n  checked stacks: 5, 2 differ\n"},
 		"busy":      {10, busy, "  stacks: 8 (3 distinct), 7 complete, 1 cut at the depth limit\n  checked stacks: 5, 2 differ; 4 were left out, because the ring was busy\n"},
@@ -96,9 +96,9 @@ func TestSitesOfTheSummary(t *testing.T) {
 		"three, two by two":   {[][]uint64{stack(7, 20, 1, 1), stack(7, 21, 1, 1), stack(9, 22)}, []int{8, 8, 8}},
 		"no stack beside one": {[][]uint64{nil, stack(7)}, []int{0, 6}},
 	} {
-		var sites []tracer.LiveSite
+		var sites []record.LiveSite
 		for _, frames := range test.stacks {
-			sites = append(sites, tracer.LiveSite{Frames: frames, Blocks: 1, Bytes: 1})
+			sites = append(sites, record.LiveSite{Frames: frames, Blocks: 1, Bytes: 1})
 		}
 		var got []int
 		for i := range sites {
@@ -109,7 +109,7 @@ func TestSitesOfTheSummary(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	printSites(&out, []tracer.LiveSite{
+	printSites(&out, []record.LiveSite{
 		{Frames: stack(9), Blocks: 2, Bytes: 20}, {Frames: stack(7), Blocks: 1, Bytes: 5}, {Frames: stack(1), Blocks: 1, Bytes: 4}, {Blocks: 1, Bytes: 1},
 	}, func(addr uint64) string { return fmt.Sprintf("f%d()", addr) })
 	const want = `  most live bytes:

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"rtrace-bpf/cmd/internal/flags"
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/activity"
 	calls "rtrace-bpf/tracer/functions"
+	"rtrace-bpf/tracer/plan"
 )
 
 // swapFlags select how SWAP is written, and what else than allocations is in it.
@@ -113,7 +113,7 @@ func (m *machineFlags) check(c *config) error {
 }
 
 // set sets the options of what is recorded for SWAP.
-func (s *swapFlags) set(o *tracer.Options) error {
+func (s *swapFlags) set(o *plan.Options) error {
 	if err := s.activity.set(&o.Activity); err != nil {
 		return err
 	}

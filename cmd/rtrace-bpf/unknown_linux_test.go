@@ -14,7 +14,8 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/record"
 )
 
 // blockModel is what a reader of a trace finds to be live, and unknown since the
@@ -73,8 +74,8 @@ func TestLiveAcrossPauses(t *testing.T) {
 // Nothing that is said of a pause calls it a lost event, and each text says how often
 // there was one.
 func TestPausesAreNoLosses(t *testing.T) {
-	stats := tracer.Stats{Calls: 9, Paused: 5e9, LiveBlocks: 1, LiveBytes: 10, UnknownBlocks: 4, UnknownBytes: 99}
-	stats.Lost[tracer.LossPaused] = 2
+	stats := record.Stats{Calls: 9, Paused: 5e9, LiveBlocks: 1, LiveBytes: 10, UnknownBlocks: 4, UnknownBytes: 99}
+	stats.Lost[order.LossPaused] = 2
 	const paused = "the recording was paused 2 times, 5s in all, for --max-rate"
 	var out bytes.Buffer
 	r := newReporter(&config{}, cli.Streams{Err: &out}, true)
@@ -93,7 +94,7 @@ func TestPausesAreNoLosses(t *testing.T) {
 		t.Errorf("line of progress %q, want %q", out.String(), want)
 	}
 	out.Reset()
-	none := func(int) []tracer.LiveSite { return nil }
+	none := func(int) []record.LiveSite { return nil }
 	r.Ended(&recording.Summary{Stats: stats, Alone: true, Sites: none})
 	for _, want := range []string{"  unknown: 4 more blocks, ", "  lost: 0\n  paused: " + paused + "\n"} {
 		if !strings.Contains(out.String(), want) {
@@ -104,8 +105,8 @@ func TestPausesAreNoLosses(t *testing.T) {
 
 // Missing parts of events are not reported as lost events.
 func TestPartsAreNoLostEvents(t *testing.T) {
-	var stats tracer.Stats
-	stats.Lost[tracer.LossStack] = 3
+	var stats record.Stats
+	stats.Lost[order.LossStack] = 3
 	r := newReporter(&config{general: generalFlags{quiet: true}}, cli.Streams{}, false)
 	if err := r.outcome(&recording.Result{Stats: stats}); err == nil || err.Error() != "no event was lost, but parts of events are missing or in doubt (stack failed 3)" {
 		t.Errorf("exit note: %v", err)

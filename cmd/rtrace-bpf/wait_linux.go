@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/recording"
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/arrival"
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/launch"
 )
 
@@ -21,7 +21,7 @@ func recordNext(ctx context.Context, s cli.Streams, c *config, env settings) (er
 		return err
 	}
 	comm := c.target.selection.Comms[0]
-	if err := tracer.CheckRights(); err != nil {
+	if err := host.CheckRights(); err != nil {
 		return r.explain(err)
 	}
 	a, err := arrival.Start(comm)

@@ -31,7 +31,7 @@ func TestResolveUsage(t *testing.T) {
 		{[]string{"-r", "/nonesuch", trace}, cli.Failed, "--root /nonesuch: no such file"},
 		{[]string{"--debug-dir", trace, trace}, cli.Usage, "is not a directory"},
 		{[]string{"--debuginfod", trace}, cli.Usage, "name a server"},
-		{[]string{"--debuginfod=nonesuch", trace}, cli.Usage, "no URL of a server"},
+		{[]string{"--debuginfod=nonesuch", trace}, cli.Usage, "not the URL of a server"},
 		{[]string{trace + "x"}, cli.Failed, "no such file"},
 	} {
 		out, errOut, code := runRtrace("", append([]string{"resolve"}, tt.args...)...)

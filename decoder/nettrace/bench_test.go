@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// BenchmarkScanner reads recorded streams, those of the corpus that are large
-// enough to tell.
+// BenchmarkScanner reads recorded streams: those of the corpus that are large enough to
+// measure.
 func BenchmarkScanner(b *testing.B) {
 	for _, file := range streams(b) {
 		data := contents(b, file)
@@ -42,8 +42,8 @@ func BenchmarkScanner(b *testing.B) {
 	}
 }
 
-// BenchmarkOwn reads what our own encoder has written: 200,000 calls of 2000 places, by
-// events and as records.
+// BenchmarkOwn reads what rtrace's encoder has written, 200,000 calls from 2000 places,
+// as events and as records.
 func BenchmarkOwn(b *testing.B) {
 	const calls, sites = 200000, 2000
 	var out bytes.Buffer

@@ -4,7 +4,7 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// stackBlock takes in stacks.
+// stackBlock reads a block of stacks.
 func (s *Scanner) stackBlock(c *cursor) {
 	id, count := c.u32(), c.u32()
 	for ; count > 0 && c.err == nil; count-- {
@@ -29,8 +29,8 @@ func (s *Scanner) stackBlock(c *cursor) {
 	}
 }
 
-// sequencePoint takes in a sequence point: all events before it are older, and
-// all behind it newer. Stacks and labels are forgotten.
+// sequencePoint reads a sequence point: all events before it are older, and all after
+// it newer. It forgets stacks and labels.
 func (s *Scanner) sequencePoint(c *cursor) {
 	time, flags := c.u64(), uint32(0)
 	if s.v6 {
@@ -68,8 +68,8 @@ func (s *Scanner) sequencePoint(c *cursor) {
 	})
 }
 
-// checkpoint compares the number of the last event of a thread, as it is said at
-// the place given, with the last one that was seen.
+// checkpoint compares the number of a thread's last event in a sequence point or
+// removal, at the given place, with that of the last event read.
 func (s *Scanner) checkpoint(c *cursor, at int, id uint64, seq uint32, time uint64) *Thread {
 	t, err := s.threads.find(id, s.v6)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Scanner) checkpoint(c *cursor, at int, id uint64, seq uint32, time uint
 	return t
 }
 
-// threadRows takes in the threads of a block of version 6.
+// threadRows reads the threads in a block of version 6.
 func (s *Scanner) threadRows(c *cursor) {
 	for c.left() > 0 {
 		at := c.i
@@ -123,7 +123,7 @@ func (s *Scanner) threadRows(c *cursor) {
 	}
 }
 
-// removeThreads takes in which threads of version 6 are gone.
+// removeThreads reads a block of version 6 with the threads that have ended.
 func (s *Scanner) removeThreads(c *cursor) {
 	for c.left() > 0 {
 		at := c.i
@@ -138,7 +138,7 @@ func (s *Scanner) removeThreads(c *cursor) {
 	}
 }
 
-// labelBlock takes in lists of labels of version 6.
+// labelBlock reads lists of labels of version 6.
 func (s *Scanner) labelBlock(c *cursor) {
 	index, count := c.u32(), c.u32()
 	for ; count > 0 && c.err == nil; count-- {
@@ -194,7 +194,7 @@ func (c *cursor) labels() *Labels {
 
 func (c *cursor) ownU8() *uint8 { v := c.u8(); return &v }
 
-// ownID reads an id that stays when the block is gone.
+// ownID reads an id into memory that does not belong to the block.
 func (c *cursor) ownID() *[16]byte {
 	at := c.id()
 	if at == 0 {

@@ -20,8 +20,8 @@ import (
 
 const committed = "../../testdata/corpus/nettrace"
 
-// streams returns the streams of the corpus, with those that may not be
-// redistributed if their folder is given.
+// streams returns the names of the streams of the corpus, including those that may not
+// be redistributed if their folder is given.
 func streams(t testing.TB) []string {
 	t.Helper()
 	folders := []string{committed}
@@ -52,7 +52,7 @@ func streams(t testing.TB) []string {
 	return files
 }
 
-// verdict is what other readers say of a stream.
+// verdict holds the results of other readers for a stream.
 type verdict struct {
 	Structure struct {
 		Format       string            `json:"format"`
@@ -166,7 +166,7 @@ func contents(t testing.TB, path string) []byte {
 	return data
 }
 
-// read is what a scanner delivers of a stream.
+// read holds the results of a scanner for a stream.
 type read struct {
 	info                               nettrace.Info
 	stats                              nettrace.ScanStats
@@ -245,7 +245,7 @@ func (r *read) add(e *nettrace.Event) {
 	}
 }
 
-// Every stream is what an independent reader says.
+// Every stream is read as an independent reader reads it.
 func TestCorpusStructure(t *testing.T) {
 	for _, file := range streams(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestCorpusStructure(t *testing.T) {
 			got := scan(t, bytes.NewReader(data), nettrace.Options{})
 			compareEnd(t, &want, &got, len(data))
 			if want.TraceEvent.Error != nil && !errors.Is(got.err, trace.ErrTruncated) && got.err != io.EOF {
-				return // up to where the verdicts count is not the same
+				return // the two readers count up to different places
 			}
 			compareStructure(t, &want, &got)
 			compareFirst(t, &want, &got)
@@ -262,8 +262,8 @@ func TestCorpusStructure(t *testing.T) {
 	}
 }
 
-// payloadErrors are errors of the reference reader that are about the payload of
-// an event, which others do not look into; TestPayloadErrors does.
+// payloadError reports whether an error of the reference reader is about the payload of
+// an event, which other readers do not parse. TestPayloadErrors tests those.
 func payloadError(text string) bool { return strings.Contains(text, "MethodILToNativeMap") }
 
 func compareEnd(t *testing.T, want *verdict, got *read, size int) {
@@ -370,7 +370,7 @@ func compareFirst(t *testing.T, want *verdict, got *read) {
 			continue
 		}
 		if strings.HasPrefix(g.Payload, w.Payload) && len(w.Payload) >= 32 {
-			g.Payload = w.Payload // of long ones the beginning is at hand
+			g.Payload = w.Payload // of long payloads, only the beginning is known
 		}
 		if len(w.Frames) < len(g.Frames) {
 			g.Frames = g.Frames[:len(w.Frames)]

@@ -8,16 +8,16 @@ import (
 	"rtrace-bpf/internal/binio"
 )
 
-// cursor reads fields of a block. The first failure sticks: what is read behind
-// it is zero.
+// cursor reads fields of a block. The first error sticks: everything read after it is
+// zero.
 type cursor struct {
 	b   []byte
-	i   int   // what was read; the place of the failure if there was one
-	err error // what is wrong there
-	end bool  // the failure is that a field goes on behind the end
+	i   int   // bytes read; the place of the error if there was one
+	err error // the error at i
+	end bool  // the error is that a field exceeds the end
 }
 
-// errShort says that a field goes on behind the end of what it is part of.
+// errShort is the error for a field that exceeds the end of what contains it.
 var errShort = malformed("a field goes on behind its end")
 
 func (c *cursor) fail(err error) {
@@ -32,7 +32,7 @@ func (c *cursor) short() {
 	}
 }
 
-// left returns how many bytes there are; none after a failure.
+// left returns how many bytes are left; 0 after an error.
 func (c *cursor) left() int {
 	if c.err != nil {
 		return 0
@@ -81,7 +81,8 @@ func (c *cursor) u64() uint64 {
 	return 0
 }
 
-// uvarint reads a variable number. That of one byte is short enough to be inlined.
+// uvarint reads a variable-length number. The case of one byte is short enough to be
+// inlined.
 func (c *cursor) uvarint() uint64 {
 	if c.err == nil && c.i < len(c.b) {
 		if v := c.b[c.i]; v < 0x80 {
@@ -109,7 +110,7 @@ func (c *cursor) longUvarint() uint64 {
 	return v
 }
 
-// uvarint32 reads a variable number of 32 bits.
+// uvarint32 reads a variable-length number of 32 bits.
 func (c *cursor) uvarint32() uint32 {
 	at := c.i
 	v := c.uvarint()
@@ -121,13 +122,13 @@ func (c *cursor) uvarint32() uint32 {
 	return uint32(v)
 }
 
-// varint reads a variable number with a sign in the lowest bit.
+// varint reads a variable-length number with its sign in the lowest bit.
 func (c *cursor) varint() int64 {
 	v := c.uvarint()
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// text8 reads a string: its length in bytes and UTF-8.
+// text8 reads a string: its length in bytes, and UTF-8.
 func (c *cursor) text8() string {
 	n := c.uvarint()
 	if n > uint64(c.left()) {
@@ -137,7 +138,7 @@ func (c *cursor) text8() string {
 	return string(c.bytes(int(n)))
 }
 
-// raw16 returns a string in UTF-16 without the NUL that it ends with.
+// raw16 returns a string in UTF-16 without the NUL at its end.
 func (c *cursor) raw16() []byte {
 	if c.err != nil {
 		return nil
@@ -155,20 +156,20 @@ func (c *cursor) raw16() []byte {
 
 func (c *cursor) text16() string { return string(appendUTF16(nil, c.raw16())) }
 
-// part takes the next n bytes as a cursor of their own; see within.
+// part returns a cursor of its own over the next n bytes; see within.
 func (c *cursor) part(n int) cursor {
 	b := c.bytes(n)
 	return cursor{b: b, err: c.err}
 }
 
-// within ends a part that began at start.
+// within takes over the error of a part that began at start.
 func (c *cursor) within(part *cursor, start int) {
 	if c.err == nil && part.err != nil {
 		c.i, c.err = start+part.i, part.err
 	}
 }
 
-// appendUTF16 appends UTF-16 as UTF-8; halves of pairs become U+FFFD.
+// appendUTF16 appends UTF-16 as UTF-8. Unpaired surrogates become U+FFFD.
 func appendUTF16(dst, src []byte) []byte {
 	for i := 0; i+1 < len(src); i += 2 {
 		u := rune(src[i]) | rune(src[i+1])<<8

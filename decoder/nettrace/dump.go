@@ -12,14 +12,14 @@ import (
 )
 
 // Dump writes a stream as text: a line for each object or block, and one for each
-// description, stack, event, thread and so on in it, in the order of the stream. Each begins with the
-// offset in base 16 and the bytes that it takes. docs/formats/nettrace.md describes the lines. Where the stream is cut or
-// breaks the format Dump returns the *trace.SyntaxError that tells why, with
-// everything before it written, and the rest as bytes. Undump makes the same stream of
-// the text.
+// description, stack, event, thread and so on in it, in the order of the stream. Each
+// line begins with the offset in hexadecimal and the number of bytes.
+// docs/formats/nettrace.md describes the lines. Undump restores the stream from the
+// text. If the stream is cut or breaks the format, Dump writes the rest as bytes and
+// returns the *trace.SyntaxError after everything is written.
 func Dump(w io.Writer, r io.Reader, o Options) error {
 	d := &dumper{Line: dumptext.Line{W: w}}
-	s := &Scanner{in: input{r: r, told: d.take}, opts: o, dump: d}
+	s := &Scanner{in: input{r: r, consumed: d.take}, opts: o, dump: d}
 	err := s.head()
 	for err == nil && d.err == nil {
 		_, err = s.Next()
@@ -36,38 +36,39 @@ func Dump(w io.Writer, r io.Reader, o Options) error {
 	return err
 }
 
-// dumper writes lines. A nil one writes none.
+// dumper writes lines. A nil dumper writes none.
 type dumper struct {
 	dumptext.Line
 	err  error
 	info Info
 	v6   bool
 
-	// told is what was read and is in no line yet; it begins at the offset base.
-	told []byte
-	base int64
+	// unwritten holds the bytes that were read and are in no line yet. They begin at offset
+	// base.
+	unwritten []byte
+	base      int64
 
-	open       bool           // the trace object, or a block, of version 4 has no end tag so far
-	from, end  int64          // of the block: its payload, and what there is of it
-	size       int            // that it should have
+	open       bool           // the trace object or a block of version 4 still lacks its end tag
+	from, end  int64          // start and end of the block's payload, as far as it was read
+	size       int            // size in the block's header
 	kind       wire.BlockKind // of the block
-	compressed bool           // events have compressed heads
-	before     twinEvent      // the last one of the block
+	compressed bool           // events have compressed headers
+	before     twinEvent      // the last event of the block
 	canonical  []byte         // reused
 }
 
-func (d *dumper) take(b []byte) { d.told = append(d.told, b...) }
+func (d *dumper) take(b []byte) { d.unwritten = append(d.unwritten, b...) }
 
-// until returns what was read up to an offset, and is in a line then.
+// until returns the bytes that were read up to an offset. They count as written.
 func (d *dumper) until(end int64) []byte {
-	n := int(min(max(end-d.base, 0), int64(len(d.told))))
-	b := d.told[:n]
-	d.told, d.base = d.told[n:], d.base+int64(n)
+	n := int(min(max(end-d.base, 0), int64(len(d.unwritten))))
+	b := d.unwritten[:n]
+	d.unwritten, d.base = d.unwritten[n:], d.base+int64(n)
 	return b
 }
 
-// finish ends a line that stands for what was read up to an offset. Its bytes are in it
-// if those are not the ones that are expected.
+// finish ends a line for the bytes that were read up to an offset. If they are not the
+// canonical ones, the line gets the bytes, too.
 func (d *dumper) finish(end int64, canonical []byte) {
 	if b := d.until(end); !bytes.Equal(b, canonical) {
 		d.Hex("raw", b)
@@ -83,7 +84,7 @@ func (d *dumper) line() {
 
 // raw writes lines of bytes up to an offset.
 func (d *dumper) raw(word string, end int64) {
-	for d.base < end && len(d.told) > 0 && d.err == nil {
+	for d.base < end && len(d.unwritten) > 0 && d.err == nil {
 		at := d.base
 		b := d.until(min(end, at+rawLine))
 		d.Start(at, len(b), word)
@@ -92,14 +93,14 @@ func (d *dumper) raw(word string, end int64) {
 	}
 }
 
-const rawLine = 64 // bytes of a line that has nothing else
+const rawLine = 64 // bytes in a line of only bytes
 
-// close ends what was begun, in version 4 by its tag.
+// close ends what was begun; in version 4 that takes a tag.
 func (d *dumper) close() {
 	if d.kind != wire.BlockTrace {
 		d.raw(wordBytes, d.end)
 	}
-	tagged := !d.v6 && len(d.told) > 0 && d.told[0] == wire.TagEndObject
+	tagged := !d.v6 && len(d.unwritten) > 0 && d.unwritten[0] == wire.TagEndObject
 	whole := d.kind == wire.BlockTrace || d.end-d.from == int64(d.size)
 	switch {
 	case !d.open:
@@ -114,7 +115,7 @@ func (d *dumper) close() {
 	d.open = false
 }
 
-// finished says that the stream ends as it should, by what begins at an offset.
+// finished records the regular end of the stream, whose tag begins at the given offset.
 func (d *dumper) finished(begin int64) {
 	d.close()
 	d.raw(dumptext.Raw, begin)
@@ -122,26 +123,26 @@ func (d *dumper) finished(begin int64) {
 	if d.v6 {
 		end = make([]byte, 4)
 	}
-	if bytes.Equal(d.told, end) {
+	if bytes.Equal(d.unwritten, end) {
 		d.Start(d.base, len(end), wordEnd)
 		d.finish(d.base+int64(len(end)), end)
 	}
 }
 
-// rest writes what is in no line so far, to the end of the input.
+// rest writes the bytes that are in no line yet, up to the end of the input.
 func (d *dumper) rest(s *Scanner) {
-	if d.open && len(d.told) == int(max(d.end-d.base, 0)) {
-		s.in.bytes(1) // there may be the tag
+	if d.open && len(d.unwritten) == int(max(d.end-d.base, 0)) {
+		s.in.bytes(1) // the tag may follow
 	}
 	d.close()
 	for d.err == nil {
 		got := s.in.skip(64 << 10)
-		if got > 0 && len(d.told) < rawLine {
+		if got > 0 && len(d.unwritten) < rawLine {
 			continue
 		}
-		end := d.base + int64(len(d.told))
+		end := d.base + int64(len(d.unwritten))
 		if got > 0 {
-			end -= int64(len(d.told)) % rawLine
+			end -= int64(len(d.unwritten)) % rawLine
 		}
 		d.raw(dumptext.Raw, end)
 		if got == 0 {
@@ -181,18 +182,18 @@ func (d *dumper) head(i *Info) {
 	for _, p := range i.Pairs {
 		d.text(strconv.QuoteToASCII(p.Key), p.Value)
 	}
-	d.finish(d.base+int64(len(d.told)), appendTrace(nil, i))
+	d.finish(d.base+int64(len(d.unwritten)), appendTrace(nil, i))
 	d.open, d.kind, d.end = !d.v6, wire.BlockTrace, d.base
 }
 
-// block writes the line of an object or block, of which there is b; it should have size
-// bytes, and begins at the offset begin.
+// block writes the line of an object or block of size bytes that begins at offset
+// begin. b is as much of it as was read.
 func (d *dumper) block(kind wire.BlockKind, b []byte, begin, at int64, size int) {
 	if d == nil {
 		return
 	}
 	d.close()
-	d.raw(dumptext.Raw, begin) // of unknown kinds
+	d.raw(dumptext.Raw, begin) // the kind is unknown
 	d.Start(at, len(b), wordBlock)
 	d.text("name", kind.String())
 	var h blockHead
@@ -204,7 +205,7 @@ func (d *dumper) block(kind wire.BlockKind, b []byte, begin, at int64, size int)
 		}
 		d.canonical = appendBlockHead(d.canonical, d.v6, kind, &h)
 	} else if fields != nil || withSize(kind) {
-		d.number("head", 0) // it is not whole
+		d.number("head", 0) // the header is not whole
 	}
 	d.finish(at+int64(n), d.canonical)
 	d.open, d.kind, d.from, d.end, d.size = true, kind, at, at+int64(len(b)), size
@@ -241,7 +242,7 @@ func (d *dumper) fields(fields []wire.Field) {
 	d.Text = append(d.Text, ')')
 }
 
-// kindOf writes a type, that of elements in brackets.
+// kindOf writes a type. The type of elements is in brackets.
 func (d *dumper) kindOf(f *wire.Field) {
 	d.Text = append(d.Text, f.Type.String()...)
 	switch {
@@ -272,8 +273,8 @@ func (d *dumper) stack(id uint32, frames []uint64, at int64, size int) {
 	d.finish(at+int64(size), d.canonical)
 }
 
-// event writes the line of an event that begins at a place of a block, and whose payload
-// is at another.
+// event writes the line of an event, given the places in the block where it and its
+// payload begin.
 func (d *dumper) event(h *head, m *wire.Metadata, block []byte, from, at int) {
 	end := at + int(h.Size)
 	payload := block[at:end]
@@ -318,7 +319,7 @@ func (d *dumper) event(h *head, m *wire.Metadata, block []byte, from, at int) {
 	d.before = e
 }
 
-// thread writes what is known of a thread, under the word given.
+// thread writes what is known about a thread, in a line with the given word.
 func (d *dumper) thread(word string, t *Thread, at int64, size int) {
 	if d == nil {
 		return
@@ -331,8 +332,7 @@ func (d *dumper) thread(word string, t *Thread, at int64, size int) {
 	d.finish(at+int64(size), nil)
 }
 
-// last writes the number of the last event of a thread, as a sequence point or a removal
-// has it.
+// last writes the number of a thread's last event, as in a sequence point or a removal.
 func (d *dumper) last(word string, id uint64, seq uint32, time uint64, at int64, size int) {
 	if d == nil {
 		return

@@ -7,21 +7,20 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// Event is an event as it is in the stream, or a note that some are missing.
-// What it points to is valid until the next one is read, except Meta, Thread and
-// Labels.
+// Event is an event as it is in the stream, or a note that events are missing. What it
+// points to is valid until the next one is read, except Meta, Thread and Labels.
 type Event struct {
 	wire.Head
-	Meta    *wire.Metadata // nil if the stream does not describe it
-	Thread  *Thread        // that it is about
-	Labels  *Labels        // of version 6; nil for none
+	Meta    *wire.Metadata // nil if the stream does not describe the event
+	Thread  *Thread        // the thread that the event is about
+	Labels  *Labels        // of version 6; nil if there are none
 	Payload []byte
 	Stack   []uint64 // return addresses, innermost first
-	// Activity and Related are ids of activities, nil for none.
+	// Activity and Related are ids of activities; nil if there are none.
 	Activity, Related *[16]byte
-	Offset            int64 // in the stream
-	// Lost, if not 0, says that this is no event: so many are missing of the
-	// thread Thread, after Since and before Time.
+	Offset            int64 // in the stream, bytes
+	// Lost, if not 0, marks a note: this many events of Thread are missing, after Since
+	// and before Time.
 	Lost  uint64
 	Since uint64
 }
@@ -32,17 +31,17 @@ type Thread struct {
 	ID      uint64
 	Name    string
 	Index   uint64 // of version 6
-	Known   bool   // Process and ID are not just 0 for want of better
+	Known   bool   // Process and ID are known, not just 0
 
-	seq     uint32 // of its last event
+	seq     uint32 // number of its last event
 	slot    uint32 // in threadTable.all
-	told    bool   // a record says its name
+	named   bool   // its name is in a record
 	counted bool   // seq is known
 	seen    uint64 // time of its last event
 }
 
-// Labels is a list of labels of version 6, and what it puts in the place of what
-// the metadata says.
+// Labels is a list of labels of version 6, with the values that replace those in the
+// metadata.
 type Labels struct {
 	Activity, Related, TraceID *[16]byte
 	SpanID                     uint64
@@ -54,10 +53,10 @@ type Labels struct {
 // Label is a label with a name of its own.
 type Label struct{ Key, Value string }
 
-// Info is what the stream says of itself in front.
+// Info is what the beginning of a stream contains.
 type Info struct {
-	Major, Minor uint32 // version; 4, 0 for version 4 and 5
-	// Time is when the clock showed Sync, in UTC: year, month, day of the week,
+	Major, Minor uint32 // version; 4, 0 for versions 4 and 5
+	// Time is when the clock had the time Sync, in UTC: year, month, day of the week,
 	// day, hour, minute, second, millisecond.
 	Time        [8]uint16
 	Sync        uint64 // ticks of the clock
@@ -65,8 +64,8 @@ type Info struct {
 	PointerSize int    // bytes, 4 or 8
 	ProcessID   uint32 // 0 if unknown
 	Processors  uint32
-	Sampling    uint32 // as the stream says it
-	// Pairs are the keys and values of version 6, in their order.
+	Sampling    uint32 // as it is in the stream
+	// Pairs are the keys and values of version 6, in order.
 	Pairs []Label
 }
 
@@ -82,7 +81,7 @@ func (i *Info) Nanoseconds(ticks uint64) int64 {
 	}
 	high, low := bits.Mul64(ticks, second)
 	if high >= i.Frequency {
-		return 1<<63 - 1 // beyond every time
+		return 1<<63 - 1 // later than any time
 	}
 	ns, _ := bits.Div64(high, low, i.Frequency)
 	if ns > 1<<63-1 {

@@ -11,9 +11,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// FuzzRead reads anything. What fails is a SyntaxError inside the input; strict
-// reading fails no later; a stream that is cut has the same events before the
-// cut; every record can be written; and its dump stands for the same bytes.
+// FuzzRead reads any input. Every error is a SyntaxError at an offset within the input,
+// strict reading fails no later, a cut stream has the same events before the cut, every
+// record can be written, and Undump restores the same bytes from the dump.
 func FuzzRead(f *testing.F) {
 	for _, file := range streams(f) {
 		if data := contents(f, file); len(data) < 8000 {

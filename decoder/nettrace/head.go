@@ -7,18 +7,19 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// head is a wire.Head with what only reading needs.
+// head is a wire.Head with fields that only reading needs.
 type head struct {
 	wire.Head
-	activity, related uint32 // of version 4: where they stand; 0 for none
+	activity, related uint32 // of version 4: their places; 0 if there are none
 }
 
-// quickHead is more bytes than a compressed head has, and a number of 8 bytes behind it.
+// quickHead is more bytes than a compressed header has, with a number of 8 bytes after
+// it.
 const quickHead = 128
 
-// quick reads a compressed head as compressed does, where that can be done without
-// looking for the end of the block at each field. If it cannot, or the head is not
-// well formed, it reports that, and nothing was read.
+// quick reads a compressed header like compressed, but only if no field needs a check
+// for the end of the block. It returns false and reads nothing if that is not possible
+// or the header is malformed.
 func (c *cursor) quick(h *head, v6 bool) bool {
 	if len(c.b)-c.i < quickHead {
 		return false
@@ -63,8 +64,8 @@ func (c *cursor) quick(h *head, v6 bool) bool {
 	return true
 }
 
-// uleb reads a variable number at i, where there are enough bytes, and returns what
-// follows.
+// uleb reads a variable-length number at i, where there are enough bytes, and returns
+// the index after it.
 func uleb(b []byte, i int, bad *bool) (v uint64, next int) {
 	if v := b[i]; v < 0x80 {
 		return uint64(v), i + 1
@@ -81,7 +82,7 @@ func longUleb(b []byte, i int, bad *bool) (uint64, int) {
 	return v, i + n
 }
 
-// compressed reads a compressed head over that of the event before.
+// compressed reads a compressed header over that of the event before.
 func (c *cursor) compressed(h *head, v6 bool) {
 	if c.quick(h, v6) {
 		return
@@ -128,7 +129,7 @@ func (c *cursor) activities(h *head, flags uint8, v6 bool) {
 	}
 }
 
-// id reads past an id of 16 bytes and returns where it stands, 0 if it is zero.
+// id skips an id of 16 bytes and returns its place, or 0 if the id is zero.
 func (c *cursor) id() uint32 {
 	b := c.bytes(16)
 	if b == nil || *(*[16]byte)(b) == [16]byte{} {
@@ -137,8 +138,8 @@ func (c *cursor) id() uint32 {
 	return uint32(c.i - 16)
 }
 
-// plain reads a head that is not compressed and returns where the event ends:
-// there may be bytes behind its payload.
+// plain reads an uncompressed header and returns the end of the event. There may be
+// bytes after its payload.
 func (c *cursor) plain(h *head, v6 bool) (end int) {
 	size := wire.PlainV4
 	if v6 {
@@ -177,8 +178,8 @@ func (c *cursor) plain(h *head, v6 bool) (end int) {
 	return end
 }
 
-// eventsHead reads what stands in front of the events of a block, and returns whether
-// their heads are compressed.
+// eventsHead reads the header of a block of events, and returns whether their headers
+// are compressed.
 func (c *cursor) eventsHead() (compressed bool) {
 	start := c.i
 	size, flags := int(c.u16()), c.u16()
@@ -190,8 +191,8 @@ func (c *cursor) eventsHead() (compressed bool) {
 	return flags&wire.FlagCompressed != 0
 }
 
-// event reads an event, whose head may refer to that of the one before, and returns
-// where its payload begins. The cursor is behind the event then.
+// event reads an event, whose header may refer to that of the event before, and returns
+// where its payload begins. It moves the cursor to the end of the event.
 func (c *cursor) event(h *head, compressed, v6 bool) (payload int) {
 	end := -1
 	if compressed {

@@ -2,27 +2,27 @@ package nettrace
 
 import "io"
 
-// maxEmptyReads is how often in a row a Read may return nothing at all.
+// maxEmptyReads is how many times in a row a Read may return nothing.
 const maxEmptyReads = 100
 
-// chunk is how much is read at once into a new buffer at most, so that a length
-// in the input costs no more memory than there is input.
+// chunk is how many bytes are read at once into a new buffer at most, so that a length
+// in the input uses no more memory than there is input.
 const chunk = 1 << 20
 
-// input reads from the beginning of a stream and counts. What it returns is
-// valid until the next call, but for blocks, which have buffers of their own.
+// input reads a stream from its beginning and counts bytes. What it returns is valid
+// until the next call, except blocks, which have buffers of their own.
 type input struct {
-	r      io.Reader
-	offset int64 // bytes that were taken
-	err    error // why reading stopped; io.EOF at the end. Bytes may be left in ahead
-	ahead  []byte
-	window [4096]byte     // ahead is a part of it
-	free   [][]byte       // buffers that are not in use
-	told   func(b []byte) // is told what was taken; nil: nobody
+	r        io.Reader
+	offset   int64 // bytes that were consumed
+	err      error // why reading stopped; io.EOF at the end. ahead may still have bytes
+	ahead    []byte
+	window   [4096]byte     // ahead is a part of it
+	free     [][]byte       // unused buffers
+	consumed func(b []byte) // called with the bytes that are consumed; may be nil
 }
 
-// read reads at least least bytes into b, and returns how much it got. It never waits
-// for more.
+// read reads at least least bytes into b, and returns how many it read. It never waits
+// for more than those.
 func (in *input) read(b []byte, least int) int {
 	n, empty := 0, 0
 	for n < least && in.err == nil {
@@ -38,8 +38,8 @@ func (in *input) read(b []byte, least int) int {
 	return n
 }
 
-// fill takes all of b and returns how much it got. What is small is read with what
-// follows, as streams have many small blocks of many parts.
+// fill fills b and returns how many bytes it read. It reads small pieces together with
+// the bytes that follow, because streams have many small blocks of many parts.
 func (in *input) fill(b []byte) int {
 	n := copy(b, in.ahead)
 	in.ahead = in.ahead[n:]
@@ -52,13 +52,13 @@ func (in *input) fill(b []byte) int {
 		n += more
 	}
 	in.offset += int64(n)
-	if in.told != nil {
-		in.told(b[:n])
+	if in.consumed != nil {
+		in.consumed(b[:n])
 	}
 	return n
 }
 
-// bytes returns the next n bytes, which are at most 64, or fewer at the end.
+// bytes returns the next n bytes, at most 64, or fewer at the end.
 func (in *input) bytes(n int) []byte {
 	if len(in.ahead) < n {
 		kept := copy(in.window[:], in.ahead)
@@ -68,14 +68,14 @@ func (in *input) bytes(n int) []byte {
 	b := in.ahead[:n:n]
 	in.ahead = in.ahead[n:]
 	in.offset += int64(n)
-	if in.told != nil {
-		in.told(b)
+	if in.consumed != nil {
+		in.consumed(b)
 	}
 	return b
 }
 
-// block returns the next n bytes in a buffer of their own, or fewer at the end.
-// The buffer comes back by release.
+// block returns the next n bytes in a buffer of their own, or fewer at the end. Give
+// the buffer back with release.
 func (in *input) block(n int) []byte {
 	b := in.buffer(n)
 	for {
@@ -94,7 +94,7 @@ func (in *input) block(n int) []byte {
 	}
 }
 
-// buffer returns an empty buffer, one for n bytes if there is such.
+// buffer returns an empty buffer, with room for n bytes if there is an unused one.
 func (in *input) buffer(n int) []byte {
 	last := len(in.free) - 1
 	for i := last; i >= 0; i-- {
@@ -105,14 +105,14 @@ func (in *input) buffer(n int) []byte {
 		}
 	}
 	if n <= chunk {
-		// With some room more, to serve blocks of about the same size, too: those of
-		// large ones differ little, as the runtime fills them.
+		// With some more room, so that the buffer also fits other blocks of about the
+		// same size. Large blocks differ little in size, as the runtime fills them.
 		return make([]byte, 0, min(max(n+n/16+1<<10, 4<<10)&^1023, chunk))
 	}
 	return nil
 }
 
-// maxFree is how many buffers are kept for later.
+// maxFree is how many unused buffers are kept.
 const maxFree = 16
 
 func (in *input) release(b []byte) {
@@ -121,7 +121,7 @@ func (in *input) release(b []byte) {
 	}
 }
 
-// skip reads n bytes and forgets them, or fewer at the end.
+// skip discards n bytes, or fewer at the end.
 func (in *input) skip(n int) int {
 	b := in.buffer(min(n, 64<<10))
 	b = b[:cap(b)]

@@ -17,7 +17,7 @@ import (
 // recorded is a stream of a live runtime.
 const recorded = committed + "/v4-live/net10-x64-linux-gcalloc-norundown.nettrace"
 
-// headV4 is how many bytes a stream of version 4 has in front of its first block.
+// headV4 is how many bytes a stream of version 4 has before its first block.
 const headV4 = 102
 
 // object is a block of a stream of version 4.
@@ -26,7 +26,7 @@ type object struct {
 	payload []byte
 }
 
-// objects takes a stream of version 4 apart.
+// objects splits a stream of version 4.
 func objects(data []byte) (all []object) {
 	at := headV4
 	for data[at] == 5 {
@@ -52,8 +52,8 @@ func appendObject(b []byte, name string, payload []byte) []byte {
 	return append(append(b, payload...), 6)
 }
 
-// later returns a block of compressed events that happen later. The first of a block
-// has its time as it is, others what has passed since.
+// later returns a block of compressed events that happen later. The first event of a
+// block has its time, the others the time since the one before.
 func later(block []byte, by uint64) []byte {
 	b := bytes.Clone(block[:binary.LittleEndian.Uint16(block)])
 	for _, at := range []int{4, 12} {
@@ -76,9 +76,9 @@ func later(block []byte, by uint64) []byte {
 	return append(b, rest[at+n:]...)
 }
 
-// repeat returns a stream of version 4 in which all that happened happens so many
-// times, one after the other: a sequence point lies between, behind which the ids of
-// stacks begin anew.
+// repeat returns a stream of version 4 in which everything happens the given number of
+// times in a row. A sequence point separates the repetitions, so the ids of stacks
+// start again.
 func repeat(data []byte, times int) []byte {
 	all := objects(data)
 	first, last := ^uint64(0), uint64(0)
@@ -104,8 +104,8 @@ func repeat(data []byte, times int) []byte {
 	return append(out, 1)
 }
 
-// otherEvents counts the events that dotnetdiag finds in a stream, and has it read the
-// stacks.
+// otherEvents counts the events that dotnetdiag finds in a stream, and makes it read
+// the stacks.
 func otherEvents(data []byte) (events int, err error) {
 	d := dotnetdiag.NewDecoder(bytes.NewReader(data))
 	if _, err := d.OpenTrace(); err != nil {
@@ -136,7 +136,7 @@ func otherEvents(data []byte) (events int, err error) {
 	}
 }
 
-// ourEvents counts what a Scanner finds.
+// ourEvents counts the events that a Scanner finds.
 func ourEvents(data []byte) (events int, err error) {
 	s, err := nettrace.NewScanner(bytes.NewReader(data), nettrace.Options{})
 	for err == nil {
@@ -147,7 +147,7 @@ func ourEvents(data []byte) (events int, err error) {
 	return events, err
 }
 
-// A stream that is repeated is one that both readers take for so much as often as much.
+// Both readers find proportionally more in a repeated stream.
 func TestRepeated(t *testing.T) {
 	once := contents(t, recorded)
 	want := verdictOf(t, recorded).Structure
@@ -162,8 +162,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// BenchmarkBeside reads streams of runtimes beside dotnetdiag: one of 32 MiB, which is
-// a recorded one again and again, those of the corpus, and the one that
+// BenchmarkBeside reads streams of runtimes, and compares with dotnetdiag: one of 32
+// MiB, which repeats a recorded one, those of the corpus, and the one that
 // RTRACE_DOTNET_STREAM names.
 func BenchmarkBeside(b *testing.B) {
 	once := contents(b, recorded)

@@ -4,7 +4,7 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// metadataBlock takes in the descriptions of events of a block of version 4.
+// metadataBlock reads the descriptions of events in a block of version 4.
 func (s *Scanner) metadataBlock(c *cursor) {
 	compressed := c.eventsHead()
 	var h head
@@ -15,12 +15,12 @@ func (s *Scanner) metadataBlock(c *cursor) {
 			c.err = s.described(c.b[payload:payload+int(h.Size)], at, payload)
 		}
 		if c.err != nil {
-			c.i = at // that of a field tells less
+			c.i = at // more helpful than the place of a field
 		}
 	}
 }
 
-// described takes in a description, whose event begins at from in the block.
+// described reads a description, whose event begins at from in the block.
 func (s *Scanner) described(payload []byte, from, at int) error {
 	p := cursor{b: payload}
 	m := p.metadata()
@@ -45,8 +45,8 @@ func (c *cursor) metadata() *wire.Metadata {
 	if c.err != nil || c.left() == 0 {
 		return m
 	}
-	// Fields that cannot be read leave the events without any, as in the
-	// reference reader; what follows them cannot be found then.
+	// If the fields cannot be read, the events have none, as in the reference reader,
+	// and what follows the fields cannot be found.
 	fields := cursor{b: c.b, i: c.i}
 	m.Fields = fields.fields(0)
 	if fields.err != nil {
@@ -96,7 +96,7 @@ func (c *cursor) fields(depth int) (fields []wire.Field) {
 	return fields
 }
 
-// params reads a list of fields of version 5, each with its size in front.
+// params reads a list of fields of version 5, each preceded by its size.
 func (c *cursor) params(depth int) (fields []wire.Field) {
 	count := c.u32()
 	if c.err == nil && uint64(count)*10 > uint64(c.left()) {

@@ -2,20 +2,20 @@ package nettrace
 
 import "slices"
 
-// queue holds events until those before them are known. Their order is by time,
-// and in the order of the stream where that is equal.
+// queue holds events until all earlier ones are known. It orders them by time, and
+// events with equal times as they are in the stream.
 type queue struct {
 	pages  [][]entry // each of pageSize
-	spare  [][]entry // pages that are not in use
+	spare  [][]entry // unused pages
 	other  [][]entry // reused
-	count  int       // of entries
-	order  []place   // of them
+	count  int       // number of entries
+	order  []place   // of the entries
 	merged []place   // reused
 	runs   []int     // reused
 	moved  []uint32  // reused
-	next   int       // in order: the first that was not delivered
-	ready  int       // in order: the first that has to wait
-	bytes  int       // of the blocks that events point into
+	next   int       // index in order: the first that was not delivered
+	ready  int       // index in order: the first that has to wait
+	bytes  int       // of the blocks that the events point into
 	blocks []held
 	lost   []gap
 	last   uint64 // time of the event that was added last
@@ -23,36 +23,37 @@ type queue struct {
 }
 
 // entry is an event that waits; its time is in its place. It has no pointers and is
-// small: there may be many. What it refers to is looked up when it is delivered.
+// small, because there may be many. What it refers to is looked up when it is
+// delivered.
 type entry struct {
 	metadata, sequence, processor, stack, size uint32
 	block                                      uint32 // in queue.blocks
-	at                                         uint32 // where it begins in the block
+	at                                         uint32 // start of the event in the block
 	capture, thread                            uint32 // in threadTable.all
-	// Where ids of activities stand in the block, 0 for none; in version 6
-	// activity is the list of labels.
+	// The places of the ids of activities in the block; 0 if there are none. In version
+	// 6, activity is the list of labels.
 	activity, related uint32
-	head              uint8 // bytes of it: 113 at most
+	head              uint8 // size of the event header: 113 bytes at most
 	sorted            bool
 }
 
-// pageSize is how many entries are allocated at once: to move them takes longer
-// than to make them, and many streams never have more waiting.
+// pageSize is how many entries are allocated at once. Moving entries takes longer than
+// making them, and in many streams few ever wait.
 const pageSize = 128
 
 // held is a block that events point into.
 type held struct {
 	b    []byte
-	base int64 // its offset in the stream
+	base int64 // offset of the block in the stream
 }
 
-// gap says that events are missing; an entry with block noBlock refers to it by
-// its at.
+// gap is a number of missing events. An entry with block noBlock refers to it with its
+// at.
 type gap struct{ count, since uint64 }
 
 const noBlock = 1<<32 - 1
 
-// place is where an event is.
+// place is the position of an event in the order.
 type place struct {
 	time  uint64
 	index uint32
@@ -66,7 +67,7 @@ func (q *queue) begin(b []byte, base int64) {
 
 func (q *queue) entry(i uint32) *entry { return &q.pages[i/pageSize][i%pageSize] }
 
-// add returns a new event with the given time, in which anything may stand.
+// add adds an event with the given time. Its fields may hold anything.
 func (q *queue) add(time uint64) *entry {
 	n := q.push()
 	if time < q.last && int(n) > q.next {
@@ -94,13 +95,13 @@ func (q *queue) page() {
 	q.pages = append(q.pages, make([]entry, pageSize))
 }
 
-// note adds that events of a thread are missing.
+// note adds a note that events of a thread are missing.
 func (q *queue) note(t *Thread, n, time uint64) {
 	*q.add(time) = entry{block: noBlock, at: uint32(len(q.lost)), thread: t.slot}
 	q.lost = append(q.lost, gap{n, t.seen})
 }
 
-// release makes those events ready that are not newer than the time given.
+// release makes all events ready that are not newer than the given time.
 func (q *queue) release(time uint64) {
 	q.sort()
 	low, high := q.ready, len(q.order)
@@ -120,8 +121,8 @@ func (q *queue) flush() {
 	q.ready = len(q.order)
 }
 
-// pop returns the next event that is ready, with its time; nil if there is none. It
-// is valid until something is added.
+// pop returns the next ready event and its time, or nil. The event is valid until
+// something is added.
 func (q *queue) pop() (e *entry, time uint64) {
 	if q.next == q.ready {
 		return nil, 0
@@ -131,10 +132,10 @@ func (q *queue) pop() (e *entry, time uint64) {
 	return q.entry(p.index), p.time
 }
 
-// waiting says whether there are events.
+// waiting returns the number of events that were not delivered.
 func (q *queue) waiting() int { return len(q.order) - q.next }
 
-// reset forgets what was delivered, if that is all, and gives back its blocks.
+// reset forgets delivered events if there are no others, and releases their blocks.
 func (q *queue) reset(release func([]byte)) {
 	if q.waiting() > 0 {
 		return
@@ -152,8 +153,8 @@ func (q *queue) reset(release func([]byte)) {
 	q.next, q.ready, q.bytes, q.last, q.messy = 0, 0, 0, 0, false
 }
 
-// compact forgets what was delivered, though events are waiting, once that is
-// most of what is held. In the streams of runtimes events are always waiting.
+// compact forgets delivered events even though others wait, once they are most of what
+// is held. In the streams of runtimes events are always waiting.
 func (q *queue) compact(release func([]byte)) {
 	if q.waiting() == 0 || q.next < q.waiting() || q.next < compactCount && q.bytes < compactSize {
 		return
@@ -199,18 +200,18 @@ func (q *queue) compact(release func([]byte)) {
 	}
 }
 
-// maxPages is how many pages are kept for later.
+// maxPages is how many unused pages are kept.
 const maxPages = 512
 
-// So many events are delivered, or bytes of blocks held, before it is worth to look
-// for what is not needed any more.
+// How many events are delivered, or bytes of blocks held, before compact looks for what
+// is no longer needed.
 const (
 	compactCount = 512
 	compactSize  = 64 << 10
 )
 
-// sort sorts what is waiting: runs of rising times, as each thread writes one,
-// are merged pair by pair.
+// sort sorts the waiting events: it merges runs of rising times, of which each thread
+// writes one, pair by pair.
 func (q *queue) sort() {
 	if !q.messy {
 		return
@@ -249,7 +250,7 @@ func (q *queue) sort() {
 	q.last = from[len(from)-1].time
 }
 
-// merge merges a and b into to; where times are equal a goes before.
+// merge merges a and b into to. If times are equal, those of a come first.
 func merge(to, a, b []place) {
 	for len(a) > 0 && len(b) > 0 {
 		if b[0].time < a[0].time {

@@ -12,25 +12,25 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// own is what is known of a stream that our encoder wrote. Its records are in the
-// events of our provider; all others repeat them for other readers.
+// own is the state of a stream that rtrace's encoder wrote. Its records are in the
+// events of rtrace's provider; all other events repeat them for other readers.
 type own struct {
 	active bool
-	points uint64                // sequence points that stacks were forgotten at
-	stacks map[uint32]*toldStack // by id: what events tell of them
+	points uint64                // Scanner.points when stacks was made
+	stacks map[uint32]*fullStack // by id: what events add to them
 	values [maxOwnFields]value   // of the fields of an event
 }
 
-// toldStack is a stack that an event tells more of.
-type toldStack struct{ trace.Stack }
+// fullStack is a stack with what an event adds to it.
+type fullStack struct{ trace.Stack }
 
-// value is what a field holds: a number, or a text in UTF-16.
+// value is the contents of a field: a number, or a text in UTF-16.
 type value struct {
 	number uint64
 	text   []byte
 }
 
-// ownPlan is how the events of a kind are read.
+// ownPlan is how the events of one kind are read.
 type ownPlan struct {
 	kind     trace.Kind
 	op       trace.Op
@@ -45,7 +45,7 @@ type ownField struct {
 	kind  wire.Type
 }
 
-// Fields that are read by their number.
+// Numbers of the fields that are read by number.
 const (
 	fieldTime = iota
 	fieldProcess
@@ -67,13 +67,13 @@ const (
 	fieldReason
 	fieldNames
 	fieldFrames
-	firstField // of those of wire.OwnRecords that are left
+	firstField // of the fields that only wire.OwnRecords has
 )
 
 // maxOwnFields is more than there are names of fields.
 const maxOwnFields = 128
 
-// ownFields are the numbers of fields by their names.
+// ownFields holds the numbers of fields by their names.
 var ownFields = func() map[string]uint8 {
 	fields := map[string]uint8{
 		wire.OwnTime: fieldTime, wire.OwnProcess: fieldProcess, wire.OwnSequence: fieldSequence, wire.OwnAddress: fieldAddress,
@@ -94,8 +94,8 @@ var ownFields = func() map[string]uint8 {
 	return fields
 }()
 
-// ownHandler chooses how events of our own provider are read; nil if it is none of
-// those that our encoder writes.
+// ownHandler returns the handler for an event of rtrace's provider, or nil for an event
+// that rtrace's encoder does not write.
 func ownHandler(m *wire.Metadata) handler {
 	switch {
 	case m.EventID == wire.OwnStackID && m.Name == wire.OwnStackName:
@@ -108,7 +108,7 @@ func ownHandler(m *wire.Metadata) handler {
 	return nil
 }
 
-// ownKind returns the kind of record that an event is, if it is no call.
+// ownKind returns the kind of record of an event that is not a call.
 func ownKind(m *wire.Metadata) trace.Kind {
 	if n := m.EventID - wire.OwnRecordID; uint64(n) < uint64(len(wire.OwnRecords)) && wire.OwnRecords[n].Name == m.Name {
 		kind, _ := trace.ParseKind(wire.OwnRecords[n].Kind)
@@ -117,7 +117,7 @@ func ownKind(m *wire.Metadata) trace.Kind {
 	return trace.KindNone
 }
 
-// newOwnPlan returns how events of m are read, nil if they have fields that are unknown.
+// newOwnPlan returns how events of m are read, or nil if they have unknown fields.
 func newOwnPlan(m *wire.Metadata) *ownPlan {
 	p := &ownPlan{kind: ownKind(m), resource: uint32(m.Keywords >> wire.OwnResourceShift)}
 	switch m.Keywords & wire.OwnCall {
@@ -142,17 +142,17 @@ func newOwnPlan(m *wire.Metadata) *ownPlan {
 	return p
 }
 
-// beginOwn says whether the first event is one of our encoder. Then it is
-// the stream's beginning.
+// beginOwn reports whether the first event is one of rtrace's encoder. If so, the
+// stream's beginning is in its events.
 func (d *Reader) beginOwn(e *Event) bool {
 	d.own.active = ownHandler(e.Meta) != nil
 	return d.own.active
 }
 
-// ownEnded says that the end of the stream is told by an event, if at all.
+// ownEnded reports whether only an event may mark the end of the stream.
 func (d *Reader) ownEnded() bool { return d.own.active }
 
-// read takes the payload of an event apart.
+// read parses the payload of an event.
 func (o *own) read(p *ownPlan, payload []byte) error {
 	c := cursor{b: payload}
 	for _, f := range p.fields {
@@ -175,7 +175,7 @@ func (o *own) read(p *ownPlan, payload []byte) error {
 	return c.err
 }
 
-// number returns the value of a field, 0 if the event does not have it.
+// number returns the value of a field, or 0 if the event does not have it.
 func (o *own) number(p *ownPlan, index uint8) uint64 {
 	if p.has[index] {
 		return o.values[index].number
@@ -183,7 +183,7 @@ func (o *own) number(p *ownPlan, index uint8) uint64 {
 	return 0
 }
 
-// text returns the value of a field, empty if the event does not have it.
+// ownString returns the text in a field, or "" if the event does not have it.
 func (d *Reader) ownString(p *ownPlan, index uint8) string {
 	if !p.has[index] || len(d.own.values[index].text) == 0 {
 		return ""
@@ -195,7 +195,7 @@ func (d *Reader) ownString(p *ownPlan, index uint8) string {
 	return d.texts.get(d.format.text)
 }
 
-// appendUnescaped appends UTF-16 as UTF-8, and units that stand for bytes as those.
+// appendUnescaped appends UTF-16 as UTF-8, and the bytes for which escaped units stand.
 func appendUnescaped(dst, src []byte) []byte {
 	for i := 0; i+1 < len(src); i += 2 {
 		u := rune(src[i]) | rune(src[i+1])<<8
@@ -214,7 +214,7 @@ func appendUnescaped(dst, src []byte) []byte {
 	return dst
 }
 
-// startOwn sets what all records share.
+// startOwn sets the fields that all records share.
 func (d *Reader) startOwn(rec *trace.Record, e *Event, p *ownPlan, kind trace.Kind) {
 	o := &d.own
 	rec.Kind = kind
@@ -278,10 +278,10 @@ func (d *Reader) ownCall(e *Event, rec *trace.Record, plan *plan) error {
 	return nil
 }
 
-// wholeStack returns the stack of an event, with what other events tell of it.
+// wholeStack returns the stack of an event, with what other events add to it.
 func (d *Reader) wholeStack(e *Event) trace.Stack {
-	if told := d.own.stacks[e.Head.Stack]; told != nil && d.own.points == d.s.points {
-		s := told.Stack
+	if full := d.own.stacks[e.Head.Stack]; full != nil && d.own.points == d.s.points {
+		s := full.Stack
 		if len(s.Frames) == 0 {
 			s.Frames = e.Stack
 		}
@@ -293,18 +293,18 @@ func (d *Reader) wholeStack(e *Event) trace.Stack {
 	return trace.Stack{Frames: e.Stack, End: trace.StackComplete}
 }
 
-// ownStack notes what an event tells of its stack.
+// ownStack remembers what an event adds to its stack.
 func (d *Reader) ownStack(e *Event, _ *trace.Record, plan *plan) error {
 	o, p := &d.own, plan.own
 	if err := o.read(p, e.Payload); err != nil {
 		return err
 	}
 	if o.stacks == nil || o.points != d.s.points {
-		o.stacks, o.points = make(map[uint32]*toldStack), d.s.points
+		o.stacks, o.points = make(map[uint32]*fullStack), d.s.points
 	}
 	t := o.stacks[e.Head.Stack]
 	if t == nil {
-		t = new(toldStack)
+		t = new(fullStack)
 		o.stacks[e.Head.Stack] = t
 	}
 	t.End, t.FramePointer = trace.StackEnd(min(o.number(p, fieldEnd), math.MaxUint8)), o.number(p, fieldFramePointer) != 0
@@ -322,7 +322,7 @@ func (d *Reader) ownStack(e *Event, _ *trace.Record, plan *plan) error {
 	return errNoRecord
 }
 
-// unquote gives a text of a list of such back.
+// unquote restores a text in a list of texts.
 func unquote(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -332,7 +332,7 @@ func unquote(s string) string {
 
 var unquoter = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t")
 
-// arguments takes the field Arguments apart.
+// arguments parses the field Arguments.
 func (d *Reader) arguments(p *ownPlan) []trace.Arg {
 	d.args = d.args[:0]
 	for line := range strings.Lines(d.ownString(p, fieldArguments)) {
@@ -342,7 +342,7 @@ func (d *Reader) arguments(p *ownPlan) []trace.Arg {
 	return d.args
 }
 
-// hexBytes reads a field in base 16.
+// hexBytes reads a hexadecimal field.
 func (d *Reader) hexBytes(p *ownPlan, index uint8) ([]byte, error) {
 	digits := d.ownString(p, index)
 	if digits == "" {

@@ -4,7 +4,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ownReadings read the fields of a record that is no call.
+// ownReadings read the fields of a record that is not a call.
 type ownReadings struct {
 	d *Reader
 	p *ownPlan
@@ -16,7 +16,7 @@ func (r ownReadings) u32(name string) uint32  { return uint32(r.u64(name)) }
 func (r ownReadings) i64(name string) int64   { return int64(r.u64(name)) }
 func (r ownReadings) flag(name string) bool   { return r.u64(name) != 0 }
 
-// ownRecord reads a record that is no call.
+// ownRecord reads a record that is not a call.
 func (d *Reader) ownRecord(e *Event, rec *trace.Record, plan *plan) (err error) {
 	p := plan.own
 	if err := d.own.read(p, e.Payload); err != nil {

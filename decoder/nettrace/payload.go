@@ -13,27 +13,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Limits of the text of a payload. Types of no size, in fixed numbers, would
-// make a text of any length of nothing.
+// Limits of the text of a payload. Types without a size, in a fixed number, would make
+// a text of any length from nothing.
 const (
 	maxText   = 1 << 20 // bytes
 	maxValues = 1 << 20
 )
 
-// errText says that a payload becomes too long a text.
+// errText is the error for a payload whose text becomes too long.
 var errText = tooMuch("payload with more than %d values or %d bytes of text", maxValues, maxText)
 
-// formatter makes texts of the values of a payload.
+// formatter converts the values of a payload to text.
 type formatter struct {
 	c      cursor // at the value
-	whole  []byte // payload
+	whole  []byte // the whole payload
 	text   []byte
-	ends   []int // of the values of fields in text
+	ends   []int // ends of the values of fields in text
 	values int
 }
 
-// AppendArgs appends the fields of an event as texts to args. Where the payload does
-// not fit its description it returns those before, and an error.
+// AppendArgs appends the fields of an event as texts to args. If the payload does not
+// match its description, it returns the fields before the mismatch and an error.
 func AppendArgs(args []trace.Arg, fields []wire.Field, payload []byte) ([]trace.Arg, error) {
 	var f formatter
 	return f.args(args, fields, payload)
@@ -89,7 +89,7 @@ func (f *formatter) value(t *wire.Field, depth int) {
 	}
 }
 
-// list appends the elements of an array. One of code units is a text.
+// list appends the elements of an array. An array of code units is a text.
 func (f *formatter) list(element *wire.Field, n, depth int) {
 	switch element.Type {
 	case wire.TypeUTF8:
@@ -120,7 +120,7 @@ func (f *formatter) utf8(b []byte) {
 	f.text = append(f.text, string([]rune(string(b)))...)
 }
 
-// located appends an array that stands elsewhere in the payload.
+// located appends an array that is elsewhere in the payload.
 func (f *formatter) located(t *wire.Field, depth int) {
 	word := f.c.u32()
 	size, at := int(word>>16), int(word&0xffff)
@@ -162,7 +162,7 @@ func (f *formatter) object(fields []wire.Field, depth int) {
 	f.text = append(f.text, " }"...)
 }
 
-// fixed appends a value of a type that has one size.
+// fixed appends a value of a type with a fixed size.
 func (f *formatter) fixed(t wire.Type, b []byte) {
 	le := binary.LittleEndian
 	switch t {
@@ -212,8 +212,8 @@ func (f *formatter) dateTime(v uint64) {
 	f.text = at.AppendFormat(f.text, "2006-01-02T15:04:05.9999999Z")
 }
 
-// decimal appends a decimal number: 96 bits, and in the first word the sign and
-// how many digits stand behind the point.
+// decimal appends a decimal number: 96 bits, after a word with the sign and the number
+// of digits after the point.
 func (f *formatter) decimal(b []byte) {
 	le := binary.LittleEndian
 	flags := le.Uint32(b)

@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Records say of the first events of a stream what Microsoft's reader says of their
+// Records of the first events of a stream have what Microsoft's reader finds in their
 // payloads.
 func TestCorpusPayloads(t *testing.T) {
 	compared := 0
@@ -25,7 +25,7 @@ func TestCorpusPayloads(t *testing.T) {
 			want := verdictOf(t, file)
 			d, err := nettrace.NewReader(bytes.NewReader(contents(t, file)), nettrace.Options{})
 			if err != nil {
-				return // TestCorpusStructure is about that
+				return // TestCorpusStructure tests that
 			}
 			var records []*trace.Record
 			var r trace.Record
@@ -46,13 +46,13 @@ func TestCorpusPayloads(t *testing.T) {
 	}
 }
 
-// comparePayload compares one event with its record and returns how many values
-// it has compared: those of events that need a description which we do not have
-// are in the record as bytes.
+// comparePayload compares one event with its record and returns how many values it has
+// compared. An event that needs a description that rtrace lacks is in the record as
+// bytes.
 func comparePayload(t *testing.T, records []*trace.Record, clock int64, want *payloadVerdict) int {
 	t.Helper()
 	for _, r := range records {
-		// Microsoft's reader says four digits of milliseconds, some of them cut.
+		// Microsoft's reader prints milliseconds with four digits, some of them cut.
 		if math.Abs(float64(r.Time-clock)/1e6-want.Time) > 0.0002 || want.TID != 0 && r.TID != 0 && uint64(r.TID) != want.TID {
 			continue
 		}
@@ -71,8 +71,8 @@ func comparePayload(t *testing.T, records []*trace.Record, clock int64, want *pa
 	return 0
 }
 
-// valuesOf returns what a record says by the names that Microsoft's reader has for it;
-// nil if it is not of that event.
+// valuesOf returns the contents of a record by the names that Microsoft's reader uses,
+// or nil if the record is not of that event.
 func valuesOf(r *trace.Record, want *payloadVerdict) map[string]string {
 	decimal := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	switch {
@@ -97,7 +97,7 @@ func valuesOf(r *trace.Record, want *payloadVerdict) map[string]string {
 	case r.Kind == trace.KindMapping && want.Name == "ProcessMapping":
 		m := &r.Mapping
 		if decimal(m.Start) != want.Payload["StartAddress"] {
-			return nil // several have the same time
+			return nil // several events have the same time
 		}
 		return map[string]string{"StartAddress": decimal(m.Start), "EndAddress": decimal(m.End), "FileOffset": decimal(m.Offset), "FileName": m.Path}
 	case r.Kind == trace.KindFunction && want.Name == "ProcessSymbol":
@@ -118,7 +118,7 @@ func valuesOf(r *trace.Record, want *payloadVerdict) map[string]string {
 	return nil
 }
 
-// sameValue says whether two texts are of one value: numbers may be in base 16,
+// sameValue reports whether two texts are of one value. Numbers may be hexadecimal,
 // grouped, or have another number of digits.
 func sameValue(got, want string) bool {
 	if got == want || strings.EqualFold(got, want) {
@@ -139,13 +139,13 @@ func sameValue(got, want string) bool {
 	return errA == nil && errB == nil && math.Abs(a-b) <= 1e-6*math.Abs(b)
 }
 
-// What a stream says before a cut is there, whatever the place of the cut; the rest
-// is told as one: never an event that is not in the whole, never another error.
+// Everything before a cut is read, wherever the cut is, and the rest is reported as a
+// cut: there is never an event that the whole stream lacks, and never another error.
 func TestEveryCut(t *testing.T) {
 	for _, file := range streams(t) {
 		data := contents(t, file)
 		if len(data) > 6000 {
-			continue // the time it takes is the square of this
+			continue // the time is the square of this
 		}
 		whole := scan(t, bytes.NewReader(data), nettrace.Options{})
 		if !errors.Is(whole.err, io.EOF) || whole.stats.Junk > 0 {
@@ -179,7 +179,7 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// A stream that claims large things takes no memory for them.
+// A stream that claims to hold large things uses no memory for them.
 func TestClaims(t *testing.T) {
 	data := contents(t, filepath.Join(committed, "v4-own/own-v4-x64.nettrace"))
 	for _, claim := range []uint32{1 << 24, 1<<31 - 1, 1<<32 - 1} {

@@ -11,13 +11,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// plan is how the events of a kind are read.
+// plan is how the events of one kind are read.
 type plan struct {
-	// do makes a record of an event. An error says that the payload does not fit.
+	// do makes a record of an event. It returns an error if the payload does not match.
 	do      func(d *Reader, e *Event, rec *trace.Record, p *plan) error
 	name    string
 	fields  []wire.Field
-	process bool // the event tells of a process
+	process bool // the event is about a process
 	own     *ownPlan
 }
 
@@ -28,8 +28,8 @@ var (
 
 type handler = func(d *Reader, e *Event, rec *trace.Record, p *plan) error
 
-// handlers are the events that become more than an event. Others do, too, by
-// their provider: see providers.
+// handlers are for events that have a record of their own. More are chosen by the
+// provider: see providers.
 var handlers = map[eventKey]handler{
 	{wire.ProviderRuntime, wire.RuntimeAllocationTick}:    (*Reader).allocationTick,
 	{wire.ProviderRuntime, wire.RuntimeAllocationSampled}: (*Reader).allocationSampled,
@@ -57,14 +57,14 @@ var handlers = map[eventKey]handler{
 	{wire.ProviderSystem, wire.SystemMappingMetadata}: (*Reader).systemMetadata,
 }
 
-// providers choose the handler of an event by more than its id; nil is that for
-// all others.
+// providers choose the handler of an event by more than its id. nil means that of all
+// other events.
 var providers = map[string]func(m *wire.Metadata) handler{
 	wire.ProviderUniverse: universalHandler,
 	wire.ProviderOwn:      ownHandler,
 }
 
-// plan returns how an event is read, whose description is known.
+// plan returns how an event with a known description is read.
 func (d *Reader) plan(e *Event) *plan {
 	if e.Meta == nil {
 		return &plan{}
@@ -76,7 +76,7 @@ func (d *Reader) plan(e *Event) *plan {
 	if p == nil {
 		p = d.newPlan(e.Meta)
 		if len(d.plans) >= maxMetadata {
-			clear(d.plans) // of descriptions that were forgotten
+			clear(d.plans) // for descriptions that were forgotten
 		}
 		d.plans[e.Meta] = p
 	}
@@ -109,7 +109,7 @@ func (d *Reader) newPlan(m *wire.Metadata) *plan {
 	return p
 }
 
-// plainEvent makes an event of an event.
+// plainEvent makes a record of an event that has no record of its own.
 func (d *Reader) plainEvent(e *Event, rec *trace.Record, p *plan) error {
 	if len(p.fields) == 0 {
 		d.raw(rec, e, p)
@@ -127,7 +127,7 @@ func (d *Reader) plainEvent(e *Event, rec *trace.Record, p *plan) error {
 	return nil
 }
 
-// commandLine delivers the process again if only now its name is told.
+// commandLine delivers the process again if its name becomes known only now.
 func (d *Reader) commandLine(e *Event, p *plan) {
 	if e.Meta.Provider != wire.ProviderPipe || p.name != "ProcessInfo" || d.process != "" {
 		return
@@ -142,7 +142,7 @@ func (d *Reader) commandLine(e *Event, p *plan) {
 	}
 }
 
-// raw makes an event of one whose fields are not known, or do not fit.
+// raw makes a record of an event whose fields are unknown or do not match.
 func (d *Reader) raw(rec *trace.Record, e *Event, p *plan) {
 	d.start(rec, e, trace.KindEvent)
 	d.args = d.appendContext(d.args[:0], e)
@@ -151,7 +151,7 @@ func (d *Reader) raw(rec *trace.Record, e *Event, p *plan) {
 	}
 }
 
-// appendContext appends what an event has beside its payload.
+// appendContext appends what an event has besides its payload.
 func (d *Reader) appendContext(args []trace.Arg, e *Event) []trace.Arg {
 	activity, related := e.Activity, e.Related
 	if l := e.Labels; l != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 // Reader reads the records of a stream. It is a trace.Reader; docs/formats/nettrace.md
-// says which events become what. Strings are the caller's.
+// describes which events become which records. Strings belong to the caller.
 type Reader struct {
 	s     *Scanner
 	opts  Options
 	info  Info
-	err   error // what ReadRecord returns once out is empty
+	err   error // what ReadRecord returns when out is empty
 	stats Stats
 
-	first   bool // the first event was looked at
+	first   bool // the first event was handled
 	whole   bool // an end is to be delivered
 	out     []trace.Record
 	outNext int
@@ -36,7 +36,7 @@ type Reader struct {
 	args      []trace.Arg
 	symbols   symbols
 	mappings  mappings
-	process   string // name, as far as it was told
+	process   string // name of the process, as far as it is known
 	own       own
 }
 
@@ -45,17 +45,17 @@ type Stats struct {
 	ScanStats
 	Version string // "4", "6.0"
 	Calls   uint64
-	// Malformed is how many payloads do not fit what describes them.
+	// Malformed counts payloads that do not match their description.
 	Malformed uint64
 }
 
-// LostGap is the reason of losses that the numbers of events tell of.
+// LostGap is the reason of losses that gaps in the numbers of events show.
 const LostGap = "sequence gap"
 
 var _ trace.Reader = (*Reader)(nil)
 
-// NewReader reads the head and returns a reader of what follows. It fails with a
-// *trace.SyntaxError if r does not begin with one.
+// NewReader reads the beginning of a stream and returns a reader of the rest. It
+// returns a *trace.SyntaxError if r does not begin with one.
 func NewReader(r io.Reader, o Options) (*Reader, error) {
 	s, err := NewScanner(r, o)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *Reader) version() string {
 	return fmt.Sprintf("%d.%d", d.info.Major, d.info.Minor)
 }
 
-// ReadRecord implements trace.Reader. After an error it returns it again.
+// ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for {
 		if d.outNext < len(d.out) {
@@ -108,7 +108,7 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 			if len(d.out) == 0 {
 				return nil
 			}
-			d.out = append(d.out, *rec) // behind what it needs
+			d.out = append(d.out, *rec) // after the records that it needs
 		}
 	}
 }
@@ -119,7 +119,8 @@ func (d *Reader) push(kind trace.Kind) *trace.Record {
 	return &d.out[len(d.out)-1]
 }
 
-// begin delivers what the stream says of itself; e is the first event, or nil.
+// begin delivers the records for the beginning of the stream. e is the first event, or
+// nil.
 func (d *Reader) begin(e *Event) {
 	if e != nil && e.Meta != nil && e.Meta.Provider == wire.ProviderOwn && d.beginOwn(e) {
 		return
@@ -130,15 +131,15 @@ func (d *Reader) begin(e *Event) {
 		Clock: trace.ClockMonotonic, WallTime: wall, ClockTime: d.info.Nanoseconds(d.info.Sync),
 	}
 	if d.info.ProcessID == 0 || e != nil && d.plan(e).process {
-		return // the event tells it
+		return // an event has it
 	}
 	rec := d.push(trace.KindProcess)
 	rec.PID = int32(d.info.ProcessID)
 	rec.Process = trace.Process{WallTime: wall, Depth: -1}
 }
 
-// wallTime returns when the clock showed Info.Sync, in nanoseconds since 1970; 0 if that
-// is not said.
+// wallTime returns when the clock had the time Info.Sync, in nanoseconds since 1970, or
+// 0 if that is unknown.
 func (d *Reader) wallTime() int64 {
 	t := d.info.Time
 	if t[0] < 1970 || t[0] > 2200 {
@@ -147,14 +148,14 @@ func (d *Reader) wallTime() int64 {
 	return time.Date(int(t[0]), time.Month(t[1]), int(t[3]), int(t[4]), int(t[5]), int(t[6]), int(t[7])*1e6, time.UTC).UnixNano()
 }
 
-// end deals with the end of the stream, or of what can be read of it.
+// end handles the end of the stream, or of what can be read of it.
 func (d *Reader) end(err error) {
 	d.err = err
 	d.whole = errors.Is(err, io.EOF) && !d.ownEnded()
 }
 
-// ending delivers what was held back, then the end if the stream has it, and then
-// the error.
+// ending delivers the records that were held back, then the End if the stream has it,
+// and then the error.
 func (d *Reader) ending(rec *trace.Record) error {
 	if d.symbols.next(rec) {
 		return nil
@@ -172,8 +173,8 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 	if d.own.active && (e.Lost > 0 || e.Meta == nil || e.Meta.Provider != wire.ProviderOwn) {
 		return false
 	}
-	if t := e.Thread; t.Name != "" && !t.told && !d.own.active {
-		t.told = true
+	if t := e.Thread; t.Name != "" && !t.named && !d.own.active {
+		t.named = true
 		named := d.push(trace.KindThread)
 		named.PID, named.TID = int32(t.Process), int32(t.ID)
 		named.Thread.Name = t.Name
@@ -206,7 +207,7 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 	return true
 }
 
-// start sets what all records share.
+// start sets the fields that all records share.
 func (d *Reader) start(rec *trace.Record, e *Event, kind trace.Kind) {
 	rec.Kind = kind
 	rec.Time = d.info.Nanoseconds(e.Time)
@@ -219,10 +220,10 @@ func (d *Reader) start(rec *trace.Record, e *Event, kind trace.Kind) {
 	}
 }
 
-// maxFrames is how many frames the runtime keeps of a stack.
+// maxFrames is how many frames of a stack the runtime keeps.
 const maxFrames = 100
 
-// stack returns the stack of an event. The format does not say how it ends.
+// stack returns the stack of an event. The format does not record how it ends.
 func (d *Reader) stack(e *Event) trace.Stack {
 	switch {
 	case len(e.Stack) == 0:
@@ -237,7 +238,7 @@ func isRuntime(provider string) bool {
 	return provider != wire.ProviderSystem && provider != wire.ProviderUniverse && provider != wire.ProviderOwn
 }
 
-// interned makes strings of bytes that come again and again.
+// interned makes strings of bytes that occur repeatedly.
 type interned struct {
 	known map[string]string
 	bytes int

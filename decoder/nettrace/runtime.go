@@ -9,18 +9,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// What allocates, as calls name it.
+// The names of calls, by what allocates.
 const (
 	allocationTick    = "AllocationTick"
 	allocationSampled = "AllocationSampled"
 )
 
-// sampleDistance is how many bytes the runtime lets pass from one sampled byte to the
-// next, on average.
+// sampleDistance is the average number of bytes from one sampled byte to the next.
 const sampleDistance = 100 << 10
 
-// call begins a call that a sampler has seen. Each source is a resource of its
-// own, as all of them see the same allocations.
+// call begins a call that a sampler has seen. Each source is a resource of its own,
+// because all of them see the same allocations.
 func (d *Reader) call(rec *trace.Record, e *Event, source string) *trace.Call {
 	id, ok := d.resources[source]
 	if !ok {
@@ -52,8 +51,9 @@ func (c *cursor) pointer(size int) uint64 {
 	return c.u64()
 }
 
-// allocationTick is about every 100 KiB that are allocated: the size is that of
-// all objects since the last tick, type and address are those of the last one.
+// allocationTick handles an event for about every 100 KiB that are allocated. Its size
+// is that of all objects since the last tick; its type and address are those of the
+// last object.
 func (d *Reader) allocationTick(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	version := e.Meta.Version
@@ -84,8 +84,8 @@ func (d *Reader) allocationTick(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// allocationSampled is one object of many: the size is that of those that it
-// stands for.
+// allocationSampled handles an event for one of many objects. The size of the call is
+// that of the objects for which it stands.
 func (d *Reader) allocationSampled(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	kind := c.u32()
@@ -102,8 +102,8 @@ func (d *Reader) allocationSampled(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// standsFor returns how many bytes a sampled object of the given size stands for:
-// its size by the probability that one of its bytes is sampled.
+// standsFor returns how many bytes a sampled object of the given size stands for: its
+// size divided by the probability that one of its bytes is sampled.
 func standsFor(size uint64) uint64 {
 	if size == 0 || size > 1<<53 {
 		return size
@@ -113,7 +113,7 @@ func standsFor(size uint64) uint64 {
 
 var heaps = [...]string{"small", "large", "pinned"}
 
-// object adds what is known of the object that was allocated.
+// object adds what is known about the allocated object.
 func (d *Reader) object(call *trace.Call, kind uint32, typeName []byte, size uint64) {
 	args := d.args[:0]
 	if len(typeName) > 0 {
@@ -131,10 +131,10 @@ func (d *Reader) object(call *trace.Call, kind uint32, typeName []byte, size uin
 	d.args, call.Args = args, args
 }
 
-// sampleNames say where a thread was when it was sampled.
+// sampleNames name where a thread was when it was sampled.
 var sampleNames = [...]string{"error", "external", "managed"}
 
-// threadSample is a stack that the sample profiler found.
+// threadSample handles a stack that the sample profiler found.
 func (d *Reader) threadSample(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	kind := c.u32()
@@ -150,11 +150,12 @@ func (d *Reader) threadSample(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// nativeMapFixed is the size of the fields of a MethodILToNativeMap that are no
-// entries: of its first version, which later ones extend.
+// nativeMapFixed is the size of the fields of a MethodILToNativeMap other than its
+// entries, in its first version, which later versions extend.
 const nativeMapFixed = 21
 
-// nativeMap checks what the reference reader fails at, and that the fields are there.
+// nativeMap checks that the fields are there, and rejects what makes the reference
+// reader fail.
 func (d *Reader) nativeMap(e *Event, rec *trace.Record, p *plan) error {
 	c := cursor{b: e.Payload}
 	c.bytes(17)

@@ -9,7 +9,7 @@ import (
 )
 
 // A payload of MethodILToNativeMap has 21 bytes and 8 for each entry. The reference
-// reader fails at one that has more entries than bytes, and so do we.
+// reader fails at one that has more entries than bytes, and so does this one.
 func TestNativeMap(t *testing.T) {
 	payload := func(n int, entries byte) []byte {
 		b := make([]byte, n)

@@ -9,31 +9,31 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Scanner delivers the events of a stream in the order of their time, as far as
-// the stream tells: what comes late is delivered late. It takes memory for the
-// events between two sorted ones, and for the stacks between two sequence points.
+// Scanner returns the events of a stream in the order of their times, as far as the
+// stream allows: events that come late are returned late. It uses memory for the events
+// between two sorted ones, and for the stacks between two sequence points.
 type Scanner struct {
 	in    input
 	opts  Options
 	info  Info
 	v6    bool
 	stats ScanStats // without Objects
-	// blocks counts objects and blocks by their kinds.
+	// blocks counts objects and blocks by kind.
 	blocks [wire.BlockLabels + 1]uint64
-	dump   *dumper // nil: nothing is printed
-	base   int64   // offset of the payload of the block that is taken in
-	begin  int64   // offset of the object or block that is read
+	dump   *dumper // nil: nothing is dumped
+	base   int64   // offset of the current block's payload
+	begin  int64   // offset of the current object or block
 
 	queue   queue
-	high    uint64 // newest time that was delivered
+	high    uint64 // newest time of the delivered events
 	now     Event  // what Next returns
 	meta    metaTable
 	stacks  stackTable
 	labels  labelTable
 	threads threadTable
-	points  uint64 // sequence points that are behind all that was delivered
-	after   func() // what a block does once the events before it are delivered
-	err     error  // once those are delivered
+	points  uint64 // number of sequence points that were passed
+	after   func() // what a block does after the events before it are delivered
+	err     error  // returned after those are delivered
 }
 
 // ScanStats counts what a Scanner has read.
@@ -41,25 +41,25 @@ type ScanStats struct {
 	Objects  map[string]uint64 // by the name of the object or the kind of the block
 	Metadata uint64            // descriptions of events
 	Events   uint64
-	Stacks   uint64 // that were stored, empty ones included
-	Frames   uint64 // of them
-	Lost     uint64 // events that are missing, by their numbers
-	// Unknown is how many objects and blocks of unknown kinds were skipped.
+	Stacks   uint64 // including empty ones
+	Frames   uint64 // of the stacks
+	Lost     uint64 // missing events, from the gaps in their numbers
+	// Unknown counts skipped objects and blocks of unknown kinds.
 	Unknown uint64
-	// Undescribed is how many events there were without a description.
+	// Undescribed counts events without a description.
 	Undescribed uint64
-	// NoStack is how many events refer to a stack that is not there.
+	// NoStack counts events that refer to a missing stack.
 	NoStack uint64
-	// Late is how many events came behind newer ones that were delivered.
+	// Late counts events that came after newer ones had been delivered.
 	Late uint64
-	// Unordered is how often events were delivered before it was known that no
-	// older one follows, to save memory.
+	// Unordered counts how often events were delivered, to save memory, before it was
+	// known that no older ones follow.
 	Unordered uint64
-	Junk      int64 // bytes behind the end
+	Junk      int64 // bytes after the end
 }
 
-// NewScanner reads the head and what the stream says of itself. It fails with a
-// *trace.SyntaxError if that is not there.
+// NewScanner reads the beginning of a stream. It returns a *trace.SyntaxError if r does
+// not begin with one.
 func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	s := &Scanner{in: input{r: r}, opts: o}
 	if err := s.head(); err != nil {
@@ -68,20 +68,19 @@ func NewScanner(r io.Reader, o Options) (*Scanner, error) {
 	return s, nil
 }
 
-// Info returns what the stream says of itself. Its pairs belong to the scanner.
+// Info returns the contents of the beginning of the stream. The scanner owns its Pairs.
 func (s *Scanner) Info() Info { return s.info }
 
-// Stats returns the counters so far. The map is the caller's.
+// Stats returns the counters so far. The caller owns the map.
 func (s *Scanner) Stats() ScanStats {
 	stats := s.stats
 	stats.Objects = s.objects()
 	return stats
 }
 
-// Next returns the next event, which is valid until the next call. Behind the
-// last one it returns io.EOF, or a *trace.SyntaxError where the stream is cut or
-// breaks the format; whatever came before has been delivered then. Errors are
-// sticky.
+// Next returns the next event, which is valid until the next call. After the last event
+// it returns io.EOF, or a *trace.SyntaxError if the stream is cut or breaks the format.
+// Errors are sticky.
 func (s *Scanner) Next() (*Event, error) {
 	for {
 		if e, time := s.queue.pop(); e != nil {
@@ -120,7 +119,7 @@ func (s *Scanner) step() error {
 	return s.object()
 }
 
-// later does what a block means once all events before it are delivered.
+// later runs do once all events before a block are delivered.
 func (s *Scanner) later(do func()) {
 	s.queue.flush()
 	s.after = do
@@ -128,7 +127,7 @@ func (s *Scanner) later(do func()) {
 
 func (s *Scanner) fail(at int64, err error) error { return syntaxError(at, err) }
 
-// cut returns the error for an input that ends within what is named, or that of
+// cut returns the error for an input that ends within the named part, or the error of
 // reading it.
 func (s *Scanner) cut(what string) error {
 	if !errors.Is(s.in.err, io.EOF) {
@@ -165,7 +164,8 @@ func (s *Scanner) head() error {
 	}
 }
 
-// check refuses what the stream says of itself if nothing can be read by it.
+// check returns an error if the beginning of the stream makes reading the rest
+// impossible.
 func (s *Scanner) check(at int64) error {
 	if s.info.PointerSize != 4 && s.info.PointerSize != 8 {
 		return s.fail(at, malformed("pointers of %d bytes", s.info.PointerSize))
@@ -190,9 +190,9 @@ func (s *Scanner) skipped(at int64, what string) error {
 	return nil
 }
 
-// block takes in a block with its payload, which begins at the offset given. It is
-// shorter than the size that the block has if the input ended in it. The payload is
-// the scanner's until then.
+// block reads a block, given its payload at offset at. The payload is shorter than size
+// if the input ended in it. The scanner owns the payload until the function returns or,
+// if events point into it, until those are delivered.
 func (s *Scanner) block(kind wire.BlockKind, b []byte, at int64, size int) error {
 	cut := len(b) < size
 	c := cursor{b: b}
@@ -248,7 +248,7 @@ func (s *Scanner) eventBlock(c *cursor, base int64) {
 			c.err = s.event(&h, at, payload)
 		}
 		if c.err != nil {
-			c.i = at // that of a field tells less
+			c.i = at // more helpful than the place of a field
 		}
 	}
 	switch {
@@ -260,8 +260,8 @@ func (s *Scanner) eventBlock(c *cursor, base int64) {
 	}
 }
 
-// event puts an event into the queue; at is where it begins in its block, and
-// payload where its payload does.
+// event puts an event into the queue. It begins at at in its block, and its payload at
+// payload.
 func (s *Scanner) event(h *head, at, payload int) error {
 	capture, err := s.threads.find(h.Capture, s.v6)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *Scanner) event(h *head, at, payload int) error {
 	return nil
 }
 
-// deliver makes the event that Next returns of one of the queue.
+// deliver makes the Event that Next returns from an entry of the queue.
 func (s *Scanner) deliver(from *entry, time uint64) {
 	e := &s.now
 	thread := s.threads.all[from.thread]
@@ -313,7 +313,8 @@ func (s *Scanner) deliver(from *entry, time uint64) {
 	}
 	e.Metadata, e.Sequence, e.Processor, e.Head.Stack = from.metadata, from.sequence, from.processor, from.stack
 	e.Time, e.Size, e.Sorted, e.Lost = time, from.size, from.sorted, 0
-	// A pointer that stays is not written, as that costs while garbage is collected.
+	// A pointer that does not change is not written, because writing costs time during
+	// garbage collection.
 	if e.Thread != thread {
 		e.Thread = thread
 	}
@@ -350,7 +351,7 @@ func (s *Scanner) deliver(from *entry, time uint64) {
 	}
 }
 
-// id returns the id of an activity that stands at i, nil for 0.
+// id returns the id of an activity at place i, or nil if i is 0.
 func (h *held) id(i uint32) *[16]byte {
 	if i == 0 {
 		return nil
@@ -358,7 +359,7 @@ func (h *held) id(i uint32) *[16]byte {
 	return (*[16]byte)(h.b[i:])
 }
 
-// missing notes that events of a thread are missing.
+// missing adds a note that events of a thread are missing.
 func (s *Scanner) missing(t *Thread, n, time uint64) {
 	s.stats.Lost += n
 	s.queue.note(t, n, time)

@@ -4,33 +4,34 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// schema describes an event of the runtime, which the stream does not.
+// schema describes an event of the runtime that the stream does not describe.
 type schema struct {
 	name string
-	// fields are those of the highest version that is known. An event of a lower
-	// one ends before the fields of the next; see since.
+	// fields are those of the highest known version. An event of a lower version has
+	// only the first of them; see since.
 	fields []wire.Field
-	since  []int // how many fields version 0, 1, … has; empty for all in each
+	since  []int // number of fields in version 0, 1, …; empty if all versions have all
 }
 
-// pointer is the type of a field with the size of an address. It stands in
-// tables only.
+// pointer is the type of a field with the size of an address. Only the tables here use
+// it.
 const pointer wire.Type = 0xff
 
-// Lists of fields in short.
+// Short forms for lists of fields.
 func u16(name string) wire.Field  { return wire.Field{Name: name, Type: wire.TypeUInt16} }
 func u32(name string) wire.Field  { return wire.Field{Name: name, Type: wire.TypeUInt32} }
 func u64(name string) wire.Field  { return wire.Field{Name: name, Type: wire.TypeUInt64} }
 func ptr(name string) wire.Field  { return wire.Field{Name: name, Type: pointer} }
 func text(name string) wire.Field { return wire.Field{Name: name, Type: wire.TypeString} }
 
-// eventKey is what a provider knows an event by.
+// eventKey identifies an event of a provider.
 type eventKey struct {
 	provider string
 	id       uint32
 }
 
-// instance is the number of the runtime in the process, the same in all events.
+// instance is the number of the runtime in the process, which is the same in all
+// events.
 var instance = u16("ClrInstanceID")
 
 var (
@@ -49,8 +50,7 @@ var (
 	}
 )
 
-// schemas are the native events that are known, by what the runtime's manifest
-// says of them.
+// schemas holds the known native events, as the runtime's manifest describes them.
 var schemas = map[eventKey]schema{
 	{wire.ProviderRuntime, wire.RuntimeGCStart}: {
 		"GC/Start", []wire.Field{u32("Count"), u32("Depth"), u32("Reason"), u32("Type"), instance, u64("ClientSequenceNumber")}, []int{0, 5, 6},
@@ -90,8 +90,8 @@ var schemas = map[eventKey]schema{
 	{wire.ProviderSampler, wire.SamplerSample}: {"Thread/Sample", []wire.Field{u32("Type")}, nil},
 }
 
-// fieldsOf returns the fields of an event whose stream does not describe them,
-// with the size of addresses, and its name; none if it is unknown.
+// fieldsOf returns the name and the fields of an event that the stream does not
+// describe, with the size of addresses. It returns none if the event is unknown.
 func fieldsOf(m *wire.Metadata, pointerSize int) (name string, fields []wire.Field) {
 	s, ok := schemas[eventKey{m.Provider, m.EventID}]
 	if !ok {

@@ -6,12 +6,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// symbols holds methods back until it is known what module they are of: their
-// names come first.
+// symbols holds methods back until their module is known, because the names of modules
+// come later.
 type symbols struct {
 	modules   map[moduleKey]string
 	waiting   []method
-	delivered int // of them
+	delivered int // number of delivered methods
 }
 
 type moduleKey struct{ process, id uint64 }
@@ -21,14 +21,14 @@ type method struct {
 	function trace.Function
 }
 
-// Limits of what is held of modules and methods; behind them methods go without
-// the names of modules.
+// Limits of the modules and methods that are held. Beyond them, methods lack the names
+// of their modules.
 const (
 	maxModules = 1 << 16
 	maxMethods = 1 << 18
 )
 
-// method says where the code of a method is.
+// method handles an event with the place of a method's code.
 func (d *Reader) method(e *Event, _ *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	c.u64()
@@ -63,8 +63,7 @@ func (d *Reader) method(e *Event, _ *trace.Record, _ *plan) error {
 	return errNoRecord
 }
 
-// appendParameters appends the parameters of a signature, as "instance void
-// (int32)".
+// appendParameters appends the parameters in a signature, as "instance void (int32)".
 func appendParameters(b, signature []byte) []byte {
 	if i := bytes.Index(signature, []byte("(\x00")); i >= 0 && i%2 == 0 {
 		return appendUTF16(b, signature[i:])
@@ -80,7 +79,7 @@ func (m *method) record(rec *trace.Record) {
 	rec.Function = m.function
 }
 
-// next delivers the next of the methods that wait, at the end.
+// next delivers the next waiting method, at the end of the stream.
 func (s *symbols) next(rec *trace.Record) bool {
 	if s.delivered == len(s.waiting) {
 		return false
@@ -100,8 +99,8 @@ func (d *Reader) domainModule(e *Event, _ *trace.Record, _ *plan) error {
 	return d.addModule(e, 8+8+4+4)
 }
 
-// addModule notes the path of a module; skip is how many bytes there are between
-// its id and that.
+// addModule remembers the path of a module. skip is the number of bytes between its id
+// and the path.
 func (d *Reader) addModule(e *Event, skip int) error {
 	c := cursor{b: e.Payload}
 	key := moduleKey{e.Thread.Process, c.u64()}

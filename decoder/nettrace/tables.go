@@ -6,7 +6,7 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// metaTable holds what describes events, by id.
+// metaTable holds descriptions of events by id.
 type metaTable struct {
 	small []*wire.Metadata // ids are 1, 2, 3 … in real streams
 	large map[uint32]*wire.Metadata
@@ -14,7 +14,7 @@ type metaTable struct {
 	bytes int
 }
 
-// smallIDs is up to where ids are indices.
+// smallIDs is the number of ids that are indices of small.
 const smallIDs = 1 << 16
 
 func (t *metaTable) find(id uint32) *wire.Metadata {
@@ -24,7 +24,7 @@ func (t *metaTable) find(id uint32) *wire.Metadata {
 	return t.large[id]
 }
 
-// add adds m, for which that many bytes were read.
+// add adds m, whose description has size bytes.
 func (t *metaTable) add(m *wire.Metadata, size int) error {
 	t.count++
 	t.bytes += size
@@ -51,14 +51,14 @@ func (t *metaTable) add(m *wire.Metadata, size int) error {
 
 func (t *metaTable) clear() { *t = metaTable{} }
 
-// stackTable holds stacks by their ids, which count up from the first one behind
-// a sequence point.
+// stackTable holds stacks by id. The ids after a sequence point count up from its first
+// one.
 type stackTable struct {
 	size   int // bytes of an address
 	first  uint32
-	list   [][]uint64 // of first, first+1, …
+	list   [][]uint64 // stacks with the ids first, first+1, …
 	others map[uint32][]uint64
-	frames []uint64 // what the rest of stacks is put into
+	frames []uint64 // memory for the stacks to come
 	bytes  int
 }
 
@@ -70,10 +70,10 @@ func (t *stackTable) find(id uint32) ([]uint64, bool) {
 	return frames, ok
 }
 
-// stackCost is what a stack takes beside its frames, about.
+// stackCost is about how much memory a stack uses besides its frames, in bytes.
 const stackCost = 32
 
-// add adds the stack whose addresses are in b.
+// add adds the stack with the addresses in b.
 func (t *stackTable) add(id uint32, b []byte) error {
 	if len(b)%t.size != 0 {
 		return malformed("stack of %d bytes with addresses of %d", len(b), t.size)
@@ -120,13 +120,13 @@ func (t *stackTable) clear() {
 	clear(t.others)
 }
 
-// labelTable holds lists of labels by their indices.
+// labelTable holds lists of labels by index.
 type labelTable struct {
 	lists map[uint32]*Labels
 	bytes int
 }
 
-// find returns a list of labels, nil for index 0 and one that is unknown.
+// find returns a list of labels, or nil for index 0 and an unknown index.
 func (t *labelTable) find(index uint32) *Labels {
 	if index == 0 {
 		return nil
@@ -150,19 +150,19 @@ func (t *labelTable) clear() {
 	t.bytes = 0
 }
 
-// threadTable holds threads by their ids, in version 6 by their indices.
+// threadTable holds threads by id, in version 6 by index.
 type threadTable struct {
-	process uint64 // of version 4, and of threads that do not tell
+	process uint64 // of version 4, and of threads without one
 	byID    map[uint64]*Thread
 	all     []*Thread // those that waiting events refer to, and others
 	recent  [16]*Thread
-	ids     [16]uint64 // of recent
+	ids     [16]uint64 // ids in recent
 }
 
-// recentSlot is where a thread is in threadTable.recent, if it is there.
+// recentSlot returns the slot of a thread in threadTable.recent.
 func recentSlot(id uint64) uint64 { return id * 0x9e3779b97f4a7c15 >> 60 }
 
-// find returns a thread. In version 4 one that is unknown is new.
+// find returns a thread. In version 4, an unknown one is new.
 func (t *threadTable) find(id uint64, v6 bool) (*Thread, error) {
 	slot := recentSlot(id)
 	if found := t.recent[slot]; found != nil && t.ids[slot] == id {
@@ -174,7 +174,7 @@ func (t *threadTable) find(id uint64, v6 bool) (*Thread, error) {
 			return nil, malformed("reference to unknown thread index %d", id)
 		}
 		if len(t.byID) >= maxThreads {
-			t.clear() // numbers of events start anew
+			t.clear() // the numbers of events start again
 		}
 		found = &Thread{Process: t.process, ID: id, Known: true}
 		t.put(id, found)
@@ -192,7 +192,7 @@ func (t *threadTable) put(id uint64, thread *Thread) {
 	t.recent[recentSlot(id)] = nil
 }
 
-// trim forgets threads that are gone. No event may wait.
+// trim forgets threads that have ended. No event may wait.
 func (t *threadTable) trim() {
 	if len(t.all) < 2*len(t.byID)+1000 {
 		return
@@ -215,14 +215,15 @@ func (t *threadTable) clear() {
 	clear(t.recent[:])
 }
 
-// count takes the number of an event of the thread, and returns how many are
-// missing before it. Thread ids of version 4 may be used again, so that numbers
-// start anew; and what they were before the first event is not known there.
+// count counts an event of the thread with the given number, and returns how many
+// events are missing before it. In version 4 thread ids may be reused, so that numbers
+// start again, and the number before the first event is unknown.
 func (t *Thread) count(seq uint32, v6 bool) uint64 {
 	return t.reach(seq-1, seq, v6)
 }
 
-// reach says that the last number should be before, and is now.
+// reach records that the last number should be before and is now, and returns how many
+// events are missing.
 func (t *Thread) reach(before, now uint32, v6 bool) (missing uint64) {
 	if n := int32(before - t.seq); n > 0 && t.counted && (v6 || t.seq != 0) {
 		missing = uint64(n)

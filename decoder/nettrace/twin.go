@@ -23,10 +23,10 @@ const (
 	wordEnd      = "END"
 )
 
-// What follows appends what lines stand for. Dump compares it with what is there: where
-// that is written in another way, the line has its bytes, too.
+// The functions below append the bytes that lines describe. Dump compares them with the
+// bytes in the stream. Where they differ, the line has the bytes, too.
 
-// appendTrace appends the beginning of a stream, in version 4 up to the tag behind it.
+// appendTrace appends the beginning of a stream, in version 4 up to the tag after it.
 func appendTrace(b []byte, i *Info) []byte {
 	b = append(b, wire.Magic...)
 	le := binary.LittleEndian
@@ -74,8 +74,7 @@ func appendBlockWord(b []byte, kind wire.BlockKind, size int) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(kind)<<24|uint32(size))
 }
 
-// appendBlock appends what stands in front of the payload of a block, which is at the
-// offset given.
+// appendBlock appends everything before the payload of a block at the given offset.
 func appendBlock(b []byte, offset int64, v6 bool, kind wire.BlockKind, size int) []byte {
 	if v6 {
 		return appendBlockWord(b, kind, size)
@@ -93,16 +92,16 @@ func appendBlock(b []byte, offset int64, v6 bool, kind wire.BlockKind, size int)
 	return b
 }
 
-// blockHead is what a payload begins with.
+// blockHead is the header at the start of a payload.
 type blockHead struct {
-	flags        uint32 // of events, of a sequence point
+	flags        uint32 // of events and sequence points
 	lowest, high uint64 // times of events
-	first, count uint32 // of stacks and labels; count of threads of a sequence point, too
+	first, count uint32 // of stacks and labels; count is also the number of threads of a sequence point
 	time         uint64 // of a sequence point
 }
 
-// blockFields are the parts of the head of a block of a kind, in their order: the name
-// of the field, its bytes and its value.
+// blockFields returns the fields in the header of a block of a kind, in order: name,
+// size in bytes and value.
 func blockFields(v6 bool, kind wire.BlockKind, h *blockHead) []blockField {
 	switch {
 	case kind == wire.BlockEvent, kind == wire.BlockMetadata && !v6:
@@ -139,12 +138,12 @@ func (f *blockField) get() uint64 {
 	return uint64(*f.short)
 }
 
-// withSize says that the head of a block of a kind begins with its size.
+// withSize reports whether the header of a block of a kind begins with its size.
 func withSize(kind wire.BlockKind) bool {
 	return kind == wire.BlockEvent || kind == wire.BlockMetadata
 }
 
-// appendBlockHead appends the head of a block.
+// appendBlockHead appends the header of a block.
 func appendBlockHead(b []byte, v6 bool, kind wire.BlockKind, h *blockHead) []byte {
 	fields := blockFields(v6, kind, h)
 	if withSize(kind) {
@@ -162,7 +161,8 @@ func appendBlockHead(b []byte, v6 bool, kind wire.BlockKind, h *blockHead) []byt
 	return b
 }
 
-// readBlockHead reads the head of a block, and returns its bytes; 0 if it is not whole.
+// readBlockHead reads the header of a block and returns its size, or 0 if it is not
+// whole.
 func readBlockHead(payload []byte, v6 bool, kind wire.BlockKind, h *blockHead) int {
 	c := cursor{b: payload}
 	size := -1
@@ -190,15 +190,15 @@ func readBlockHead(payload []byte, v6 bool, kind wire.BlockKind, h *blockHead) i
 	return c.i
 }
 
-// twinEvent is an event with what its line tells of its head.
+// twinEvent is an event with those parts of its header that are in its line.
 type twinEvent struct {
 	wire.Head
 	flags             uint8
 	activity, related [16]byte
 }
 
-// appendEvent appends an event without its payload; before is that in front of it in
-// the block. What differs from that is written, whatever the flags say.
+// appendEvent appends an event without its payload. before is the event before it in
+// the block. What differs between the two is written, whatever the flags say.
 func appendEvent(b []byte, v6, compressed bool, e, before *twinEvent) []byte {
 	if !compressed {
 		return appendPlain(b, v6, e)

@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// dumpFormat names the text in errors.
+	// dumpFormat is the name of the text in errors.
 	dumpFormat = "nettrace dump"
-	// maxLine limits a line of a dump: a block of one event twice in base 16.
+	// maxLine limits the length of a line in a dump: a block of one event, twice in
+	// hexadecimal.
 	maxLine = 4*wire.MaxBlock + 1<<20
 )
 
-// IsDump reports whether a line is the first of what Dump writes of a stream.
+// IsDump reports whether line is the first line of a dump.
 func IsDump(line string) bool {
 	columns := strings.Fields(line)
 	return len(columns) > 2 && columns[2] == wordTrace
 }
 
-// Undump writes the stream that a text by Dump describes. The first two columns of
-// its lines are not read, and blocks have the size of what is in them, so that lines may be
-// changed by hand. An error of the text is a *trace.SyntaxError whose offset is that
-// of the line; the blocks before it are written.
+// Undump writes the stream that a text from Dump describes. It ignores the first two
+// columns of a line and computes the sizes of blocks, so that lines can be edited by
+// hand. An error in the text is a *trace.SyntaxError with the offset of the line; the
+// blocks before it are written.
 func Undump(w io.Writer, r io.Reader) error {
 	var u undumper
 	line := 0
@@ -55,22 +56,22 @@ func Undump(w io.Writer, r io.Reader) error {
 
 type undumper struct {
 	lineFields
-	out    []byte // what the line stands for, and the block before it
+	out    []byte // bytes of the current line, and of the block before it
 	offset int64  // of out in the stream
 	info   Info
 	v6     bool
 
-	open       bool           // a block, or the trace object, was begun
-	kind       wire.BlockKind // of it
+	open       bool           // a block or the trace object was begun
+	kind       wire.BlockKind // of the block
 	payload    []byte
-	front      []byte // what stands in front of the payload, nil for what should
-	size       int64  // that the block says it has, if it is cut
+	front      []byte // bytes before the payload; nil for the canonical ones
+	size       int64  // in the header of a cut block
 	cut        bool
 	compressed bool
 	before     twinEvent
 }
 
-// parents are the kinds of blocks whose parts lines are.
+// parents holds the kinds of blocks to whose parts lines belong.
 var parents = map[string]wire.BlockKind{
 	wordMetadata: wire.BlockMetadata, wordStack: wire.BlockStack, wordEvent: wire.BlockEvent, wordSequence: wire.BlockSequence,
 	wordThread: wire.BlockThread, wordRemove: wire.BlockRemoveThread, wordLabels: wire.BlockLabels,
@@ -112,7 +113,7 @@ func (u *undumper) parse(line string) error {
 	return u.err
 }
 
-// begin deals with a line that is in no block.
+// begin handles a line outside a block.
 func (u *undumper) begin(word string) {
 	raw, isRaw := u.raw()
 	switch word {
@@ -215,7 +216,7 @@ func (u *undumper) close() error {
 	return nil
 }
 
-// item appends what a line within a block stands for.
+// item appends the bytes that a line within a block describes.
 func (u *undumper) item(word string) error {
 	raw, isRaw := u.raw()
 	start := len(u.payload)
@@ -280,12 +281,12 @@ func (u *undumper) event() {
 // lineFields are the fields of a line.
 type lineFields struct {
 	list []lineField
-	err  error // what is wrong with one that was asked for
+	err  error // error in a field that was asked for
 }
 
 type lineField struct {
 	name, value string
-	quoted      bool // the name was
+	quoted      bool // the name was quoted
 }
 
 func (l *lineFields) fail(err error) {
@@ -294,7 +295,7 @@ func (l *lineFields) fail(err error) {
 	}
 }
 
-// split takes a line apart, and returns its word: none of an empty line or a comment.
+// split splits a line and returns its word: "" for an empty line or a comment.
 func (l *lineFields) split(line string) (word string, err error) {
 	l.list, l.err = l.list[:0], nil
 	for column := range 3 {
@@ -340,7 +341,8 @@ func (l *lineFields) split(line string) (word string, err error) {
 // firstOf returns the beginning of a text, for an error.
 func firstOf(s string) string { return s[:min(len(s), 20)] }
 
-// quotedLength returns the bytes of the quoted text that s begins with, 0 if it does not.
+// quotedLength returns the length of the quoted text at the start of s, or 0 if there
+// is none.
 func quotedLength(s string) int {
 	if s[0] != '"' {
 		return 0
@@ -388,7 +390,7 @@ func (l *lineFields) hex(name string) []byte {
 	return b
 }
 
-// raw returns the bytes that a line has in place of what its fields stand for.
+// raw returns the bytes that a line has in place of those that its fields describe.
 func (l *lineFields) raw() (raw []byte, is bool) {
 	if !l.has("raw") {
 		return nil, false

@@ -26,7 +26,7 @@ func undump(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// checkDump checks that the dump of data stands for it.
+// checkDump checks that Undump restores data from its dump.
 func checkDump(t testing.TB, data []byte) string {
 	t.Helper()
 	text, err := dump(data, nettrace.Options{})
@@ -50,13 +50,13 @@ func checkSyntax(t testing.TB, err error) {
 	}
 }
 
-// Every byte of every stream comes back from its dump, whole, cut and damaged.
+// Undump restores every byte of every stream, whole, cut and damaged.
 func TestDumpCorpus(t *testing.T) {
 	for _, file := range streams(t) {
 		data := contents(t, file)
 		text := checkDump(t, data)
 		name := filepath.Base(file)
-		// What is well formed, as the verdict of other readers is, is in words.
+		// A well-formed stream, by the verdict of other readers, is dumped as fields.
 		if verdictOf(t, file).TraceEvent.Error == nil && strings.Contains(text, " BYTES ") {
 			t.Errorf("%s: not everything is in words", name)
 		}
@@ -73,7 +73,7 @@ func TestDumpCorpus(t *testing.T) {
 	}
 }
 
-// countRaw counts the lines of a word that have their bytes.
+// countRaw counts the lines with a word that have their bytes.
 func countRaw(text, word string) (n int) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); words[2] == word && strings.Contains(line, " raw=") {
@@ -83,8 +83,8 @@ func countRaw(text, word string) (n int) {
 	return n
 }
 
-// What a program has changed in the text is in the stream: names, payloads, lines that
-// are gone, and what is told of by differences.
+// Changes in the text are in the restored stream: names, payloads, removed lines, and
+// values that are written as differences.
 func TestUndumpChanged(t *testing.T) {
 	text := checkDump(t, contents(t, recorded))
 	lines := strings.SplitAfter(text, "\n")

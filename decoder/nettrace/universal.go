@@ -7,16 +7,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// mappings holds what describes mappings, by id, until they come.
+// mappings holds descriptions of mappings by id until the mappings follow.
 type mappings struct {
 	buildIDs map[moduleKey]string
 	paths    map[moduleKey]string // of mappings, for their symbols
 }
 
-// text16UTF8 reads a string of universal events: 16-bit length and UTF-8.
+// counted reads a string of universal events: a 16-bit length and UTF-8.
 func (c *cursor) counted() string { return string(c.bytes(int(c.u16()))) }
 
-// systemProcess tells of a process that is traced.
+// systemProcess handles an event about a traced process.
 func (d *Reader) systemProcess(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	inside := c.uvarint()
@@ -75,7 +75,7 @@ func (d *Reader) systemMapping(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// systemMetadata describes the file of a mapping that comes later.
+// systemMetadata handles the description of the file of a later mapping.
 func (d *Reader) systemMetadata(e *Event, _ *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	id := c.uvarint()
@@ -88,7 +88,7 @@ func (d *Reader) systemMetadata(e *Event, _ *trace.Record, _ *plan) error {
 		BuildID string `json:"build_id"`
 	}
 	if json.Unmarshal(symbols, &file) != nil || file.BuildID == "" {
-		return errNoRecord // it is for symbols of another kind, or none
+		return errNoRecord // it is for symbols of another kind, or for none
 	}
 	if d.mappings.buildIDs == nil {
 		d.mappings.buildIDs = make(map[moduleKey]string)
@@ -114,7 +114,7 @@ func (d *Reader) systemSymbol(e *Event, rec *trace.Record, _ *plan) error {
 	return nil
 }
 
-// universalHandler chooses by name: ids mean nothing.
+// universalHandler chooses by name, because ids have no meaning.
 func universalHandler(m *wire.Metadata) handler {
 	if m.Name == wire.EventMalloc {
 		return (*Reader).universalMalloc
@@ -122,7 +122,7 @@ func universalHandler(m *wire.Metadata) handler {
 	return (*Reader).universalEvent
 }
 
-// universalEvent is a sample, of as much as its value says.
+// universalEvent makes a sample with the event's value as its weight.
 func (d *Reader) universalEvent(e *Event, rec *trace.Record, p *plan) error {
 	c := cursor{b: e.Payload}
 	value := c.uvarint()
@@ -134,7 +134,7 @@ func (d *Reader) universalEvent(e *Event, rec *trace.Record, p *plan) error {
 	return nil
 }
 
-// universalMalloc is an allocation, of as many bytes as its value says.
+// universalMalloc makes an allocation of as many bytes as the event's value.
 func (d *Reader) universalMalloc(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	size := c.uvarint()

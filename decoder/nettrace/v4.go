@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// kindsV4 are the blocks that the objects of version 4 are.
+// kindsV4 holds the kinds of blocks of the objects of version 4.
 var kindsV4 = map[string]wire.BlockKind{
 	wire.ObjectEvent: wire.BlockEvent, wire.ObjectMetadata: wire.BlockMetadata,
 	wire.ObjectStack: wire.BlockStack, wire.ObjectSequence: wire.BlockSequence,
@@ -58,7 +58,7 @@ func (s *Scanner) headV4() error {
 	return s.endObject(object)
 }
 
-// object reads the next object and takes it in.
+// object reads the next object.
 func (s *Scanner) object() error {
 	at := s.in.offset
 	s.begin = at
@@ -109,7 +109,7 @@ func (s *Scanner) object() error {
 // unknownKind counts objects and blocks of unknown kinds.
 const unknownKind = "unknown"
 
-// objectName returns the name of an object, which most often is one that is known.
+// objectName returns the name of an object, which most often is a known one.
 func objectName(b []byte) string {
 	switch string(b) {
 	case wire.ObjectEvent:
@@ -149,8 +149,8 @@ func (s *Scanner) objects() map[string]uint64 {
 	return objects
 }
 
-// objectHead reads up to the payload of an object. io.EOF says that there is none,
-// as the stream ends as it should.
+// objectHead reads everything before the payload of an object. It returns io.EOF if the
+// stream ends here regularly.
 func (s *Scanner) objectHead() (name string, version, lowest uint32, err error) {
 	at := s.in.offset
 	tag := s.in.bytes(1)
@@ -199,13 +199,13 @@ func (s *Scanner) endObject(name string) error {
 	return nil
 }
 
-// junk reads what stands behind the end. Writers of tests leave zeros there.
+// junk reads the bytes after the end. Writers of tests leave zeros there.
 func (s *Scanner) junk() error {
 	start := s.in.offset
 	if s.dump != nil {
 		s.dump.finished(s.begin)
 		if !s.opts.Strict {
-			return io.EOF // the dump has what follows
+			return io.EOF // the dump contains what follows
 		}
 	}
 	for s.in.skip(64<<10) > 0 {

@@ -52,7 +52,7 @@ func (s *Scanner) traceBlock(c *cursor) {
 		if c.err == nil {
 			s.info.Pairs = append(s.info.Pairs, p)
 		}
-		number, _ := strconv.ParseUint(p.Value, 10, 32) // 0 if it is none
+		number, _ := strconv.ParseUint(p.Value, 10, 32) // 0 if it is not a number
 		switch p.Key {
 		case wire.KeyProcessID:
 			s.info.ProcessID = uint32(number)
@@ -73,7 +73,7 @@ func (s *Scanner) blockHead() (kind wire.BlockKind, size int, err error) {
 	return wire.BlockKind(v >> 24), int(v & wire.MaxBlock), nil
 }
 
-// blockV6 reads the next block and takes it in.
+// blockV6 reads the next block.
 func (s *Scanner) blockV6() error {
 	at := s.in.offset
 	s.begin = at
@@ -105,7 +105,7 @@ func (s *Scanner) blockV6() error {
 	return s.block(kind, b, at, size)
 }
 
-// metadataRows takes in the descriptions of events of a block of version 6.
+// metadataRows reads the descriptions of events in a block of version 6.
 func (s *Scanner) metadataRows(c *cursor) {
 	c.bytes(int(c.u16()))
 	for c.left() > 0 {
@@ -202,11 +202,11 @@ func (c *cursor) typeV6(f *wire.Field, depth int) {
 	}
 }
 
-// fixedSize returns the bytes that each value of a field takes, 0 if that differs.
+// fixedSize returns the size of each value of a field in bytes, or 0 if it varies.
 func fixedSize(f *wire.Field) int {
 	switch f.Type {
 	case wire.TypeRelLoc, wire.TypeDataLoc:
-		return 0 // what they point to is part of them
+		return 0 // what they point to belongs to them
 	case wire.TypeFixedArray:
 		return f.Count * fixedSize(f.Element)
 	case wire.TypeObject:

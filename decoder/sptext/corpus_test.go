@@ -20,7 +20,8 @@ import (
 
 const corpus = "../../testdata/corpus/sp-rtrace"
 
-// texts returns what the real post-processor printed for the corpus.
+// texts returns the names of the files with what the real post-processor printed for
+// the corpus.
 func texts(t testing.TB) []string {
 	t.Helper()
 	var all []string
@@ -33,7 +34,7 @@ func texts(t testing.TB) []string {
 	}
 	all = slices.DeleteFunc(all, func(name string) bool {
 		switch filepath.Base(name) {
-		case "pagemap-count.txt", "pagemap-density.txt", "pagemap-pages.txt": // reports, no traces
+		case "pagemap-count.txt", "pagemap-density.txt", "pagemap-pages.txt": // reports, not traces
 			return true
 		}
 		return false
@@ -76,9 +77,9 @@ func compressed(text string) bool {
 	return strings.Contains(line, "compress")
 }
 
-// TestRoundTrip: what the real tool prints comes out as it went in, but for
-// the temporary comments, the resource types while only one is declared yet,
-// and what was compressed.
+// TestRoundTrip: the output of the real tool is read and written unchanged, except for
+// temporary comments, the types of resources while only one is declared yet, and
+// compressed calls.
 func TestRoundTrip(t *testing.T) {
 	for _, name := range texts(t) {
 		text := contents(t, name)
@@ -107,8 +108,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// spaced adds the empty line to calls that have none because the binary trace
-// had no stack packet for them.
+// spaced adds an empty line to calls that lack one because the binary trace had no
+// stack packet for them.
 func spaced(text string) string {
 	var b strings.Builder
 	open := false
@@ -126,8 +127,8 @@ func spaced(text string) string {
 	return b.String()
 }
 
-// TestCompressed: each call of a group gets the group's stack, and writing them
-// apart changes nothing but that.
+// TestCompressed: each call of a group gets the stack of the group, and writing them
+// separately changes nothing else.
 func TestCompressed(t *testing.T) {
 	n := 0
 	for _, name := range texts(t) {
@@ -166,8 +167,9 @@ func countCalls(text string) int {
 	return n
 }
 
-// FuzzReader holds for any text: no errors but *trace.SyntaxError, records in
-// proportion to the input, and that what was read and written once is stable.
+// FuzzReader: for any text, every error is a *trace.SyntaxError, the number of records
+// is in proportion to the input, and text that was written from what was read does not
+// change any more.
 func FuzzReader(f *testing.F) {
 	for _, name := range texts(f) {
 		text := contents(f, name)
@@ -208,8 +210,8 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A call without type that stands before all declarations has no
-		// resource; written behind one, it has the first.
+		// A call without a type before all declarations has no resource. Written after
+		// one, it has the first resource.
 		if once, err = rewrite(once, false); err != nil {
 			t.Fatalf("first reading of what was written: %v\n%q", err, once)
 		}
@@ -223,7 +225,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// benchText has a stack of 9 frames for every second call.
+// benchText returns a text with a stack of 9 frames for every second call.
 func benchText() []byte {
 	var b bytes.Buffer
 	b.WriteString("version=2.0, arch=x86_64, timestamp=2026.11.21 09:32:17, process=x, pid=1, backtrace depth=10, origin=x, \n")

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Text as sp-rtrace's post-processor writes it. A line that is no record is a comment.
+// Text from the post-processor of sp-rtrace. A line that is nothing else is a comment.
 func ExampleNew() {
 	const text = `version=2.0, arch=x86_64, timestamp=1.1.2026 12:00:00, process=./demo, pid=42,
 1. [12:00:00.500] malloc(100) = 0x1000

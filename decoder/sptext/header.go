@@ -10,9 +10,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// first makes the Header record, and the Process record if the first line is a
-// header. If it is none, it is read once more as any other, unless it shows
-// that this is not a trace. The original takes any line for a header.
+// first makes the Header record, and the Process record if the first line is a header.
+// If it is not, the line is parsed again like any other, unless it shows that the input
+// is not a trace. The original takes any first line for a header.
 func (d *Reader) first(line []byte) {
 	fields, known := d.headerFields(line)
 	if !known && !d.opts.Legacy {
@@ -48,7 +48,7 @@ func (d *Reader) first(line []byte) {
 	d.timestamp = time.Unix(0, 0)
 	if t, ok := d.parseTime(fields[wire.KeyTimestamp]); ok {
 		d.timestamp = t
-		if t.Year() >= 1970 && t.Year() < 2262 { // what nanoseconds hold
+		if t.Year() >= 1970 && t.Year() < 2262 { // the range that nanoseconds can hold
 			proc.Process.WallTime = t.UnixNano()
 		}
 	}
@@ -57,15 +57,14 @@ func (d *Reader) first(line []byte) {
 	}
 }
 
-// announced reads the line after the header line if that announces an End, and
-// leaves any other.
+// announced reads the line after the header line if it announces an End.
 func (d *Reader) announced() {
 	if d.opts.Legacy || d.again || d.err != nil {
-		return // the first line is no header
+		return // the first line is not a header
 	}
 	line, err := d.nextLine()
 	if err != nil {
-		return // it comes again
+		return // parse the line like any other
 	}
 	if d.bare || string(line) != wire.Ends {
 		d.repeat()
@@ -74,8 +73,8 @@ func (d *Reader) announced() {
 	d.ends, d.ready[0].Header.Ends = true, true
 }
 
-// headerFields reads the pairs of a header line: a value goes to the next
-// comma. It says whether a pair has a known key.
+// headerFields reads the pairs of a header line. A value ends at the next comma. known
+// reports whether a pair has a known key.
 func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool) {
 	fields = make(map[string]string, len(wire.HeaderKeys))
 	for len(line) > 0 {
@@ -89,11 +88,11 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 		}
 		if d.opts.Legacy {
 			if !more && !d.bare {
-				// The original takes the line end for a part of it.
+				// The original includes the line feed.
 				value = append(slices.Clone(value), '\n')
 			}
 			if len(value) == 0 {
-				break // where the original stops, too
+				break // the original stops here, too
 			}
 		}
 		for _, k := range wire.HeaderKeys {
@@ -110,9 +109,9 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 	return fields, known
 }
 
-// cutValue is bytes.Cut at the first comma that a known key or nothing follows: other
-// tools do not quote the commas of a command line. If there is none the first comma
-// counts.
+// cutValue is bytes.Cut at the first comma that is followed by a known key or nothing,
+// since other tools do not quote the commas of a command line. If there is no such
+// comma, it cuts at the first one.
 func cutValue(rest []byte) (value, next []byte, more bool) {
 	for at := 0; ; {
 		i := bytes.IndexByte(rest[at:], ',')
@@ -128,15 +127,15 @@ func cutValue(rest []byte) (value, next []byte, more bool) {
 	}
 }
 
-// number reads a number, 0 if there is none.
+// number reads a number. It returns 0 if there is none.
 func number(s string) int32 {
 	p := scanner{[]byte(s)}
 	n, _ := p.int32()
 	return n
 }
 
-// parseTime reads Y.M.D h:m:s, and D.M.Y h:m:s as functracer writes it. The
-// original takes both for the first. Days and hours may be out of range.
+// parseTime reads Y.M.D h:m:s, and D.M.Y h:m:s as functracer writes it. The original
+// takes both for the first form. Days and hours may be out of range.
 func (d *Reader) parseTime(s string) (time.Time, bool) {
 	p := scanner{[]byte(s)}
 	var v [6]int
@@ -158,8 +157,8 @@ func (d *Reader) parseTime(s string) (time.Time, bool) {
 	return time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, d.opts.Location), true
 }
 
-// unquote returns a text with its groups \xNN replaced by the byte they stand
-// for. Texts of the header and of registries are not kept for reuse.
+// unquote returns a text with each group \xNN replaced by the byte that it stands for.
+// It is for texts of the header and of registries, which are not interned.
 func (d *Reader) unquote(b []byte) string {
 	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
 		return string(b)
@@ -167,7 +166,7 @@ func (d *Reader) unquote(b []byte) string {
 	return unquoted(b)
 }
 
-// text is unquote for strings that repeat.
+// text is unquote for strings that occur repeatedly.
 func (d *Reader) text(b []byte) string {
 	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
 		return d.intern(b)

@@ -19,7 +19,7 @@ func TestErrors(t *testing.T) {
 		name   string
 		opts   Options
 		text   string
-		n      int // records before the error
+		n      int // number of records before the error
 		offset int64
 		want   error
 	}{
@@ -44,7 +44,7 @@ func TestErrors(t *testing.T) {
 	if s := got[2].Call.Stack; err == nil || s.End != trace.StackTruncated || len(s.Frames) != 1 {
 		t.Errorf("stack before the cut: %+v, %v", s, err)
 	}
-	// The original takes what is there.
+	// The original uses what is there.
 	got, err = read(t, Options{Legacy: true}, "pid=1, \n1. f(0x1)\n\t0x12\n\t0x3")
 	if err != nil || len(got[2].Call.Stack.Frames) != 2 {
 		t.Errorf("legacy: %v, %v", got[2].Call.Stack, err)
@@ -96,7 +96,7 @@ func TestLongLines(t *testing.T) {
 				got, err := trace.Load(d)
 				r = strings.NewReader(text)
 				if err != nil || len(got) != 4 || got[3].Kind != trace.KindCall {
-					if legacy && n > maxLine && err == nil { // comes in parts
+					if legacy && n > maxLine && err == nil { // the line is read in parts
 						continue
 					}
 					t.Fatalf("%d bytes, %s, legacy %v: %d records, %v", n, name, legacy, len(got), err)
@@ -109,7 +109,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestPieces: the original parses each 4095 bytes of a line on their own.
+// TestPieces: the original parses each 4095 bytes of a line separately.
 func TestPieces(t *testing.T) {
 	text := head + strings.Repeat("#", 4095) + ": /x => 0x1-0x2\n"
 	got, err := read(t, Options{Legacy: true}, text)

@@ -7,8 +7,8 @@ import (
 	wire "rtrace-bpf/internal/wire/sptext"
 )
 
-// nextLine returns the next line without its end. It is valid until the next
-// call. The last line may lack its end. After repeat the same line comes again.
+// nextLine returns the next line without its line end. It is valid until the next call.
+// The last line may lack its line end. After repeat it returns the same line again.
 func (d *Reader) nextLine() ([]byte, error) {
 	if d.again {
 		d.again = false
@@ -20,7 +20,7 @@ func (d *Reader) nextLine() ([]byte, error) {
 	if d.opts.Legacy {
 		limit = wire.LegacyLine
 	}
-	seen := 0 // bytes behind at that hold no line end
+	seen := 0 // bytes from at on without a line end
 	for {
 		if i := bytes.IndexByte(d.buf[d.at+seen:d.end], '\n'); i >= 0 {
 			n := seen + i
@@ -36,7 +36,7 @@ func (d *Reader) nextLine() ([]byte, error) {
 			return d.piece(limit), nil
 		}
 		if seen > limit {
-			// Keep the start of the line and drop what follows.
+			// Keep the start of the line and drop the rest.
 			copy(d.buf, d.buf[d.at:d.at+limit])
 			d.offset += int64(d.end - limit)
 			d.at, d.end = 0, limit
@@ -54,7 +54,7 @@ func (d *Reader) nextLine() ([]byte, error) {
 	}
 }
 
-// piece takes n bytes off a line that is longer.
+// piece returns the first n bytes of a longer line.
 func (d *Reader) piece(n int) []byte {
 	d.line = d.buf[d.at : d.at+n]
 	d.at += n
@@ -62,8 +62,8 @@ func (d *Reader) piece(n int) []byte {
 	return d.trim()
 }
 
-// trim drops what is not part of a line's text: the second byte of a line end
-// of two, and in legacy mode what follows a zero byte.
+// trim removes what is not part of a line's text: the first byte of a line end of two
+// bytes, and in legacy mode everything from a zero byte on.
 func (d *Reader) trim() []byte {
 	if d.opts.Legacy {
 		if i := bytes.IndexByte(d.line, 0); i >= 0 {
@@ -80,8 +80,8 @@ func (d *Reader) trim() []byte {
 // repeat makes nextLine return the current line once more.
 func (d *Reader) repeat() { d.again = true }
 
-// fill reads more input behind what is there, moving that to the front. It
-// returns the error of the input once nothing more comes.
+// fill moves the unused bytes to the start of the buffer and reads more input. It
+// returns the error of the input when there is no more.
 func (d *Reader) fill() error {
 	if d.ioErr != nil {
 		return d.ioErr
@@ -114,7 +114,7 @@ func (d *Reader) fill() error {
 	return d.ioErr
 }
 
-// warn passes on a warning of the original parser.
+// warn reports a warning of the original parser.
 func (d *Reader) warn(text string) {
 	if d.opts.Warn != nil && d.opts.Legacy {
 		d.opts.Warn(text)

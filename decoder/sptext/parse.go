@@ -13,12 +13,12 @@ const (
 	warnComment = "WARNING: unrecognized record, assuming it's a comment: "
 )
 
-// parse reads one line. It returns true if r now holds a record; a line that
-// only adds to the pending calls gives none yet. A line that ends a group of
-// calls is put back until they are given.
+// parse parses a line. It returns true if r now holds a record. A line that only adds
+// to the pending calls makes none yet. A line that ends a group of calls is repeated
+// after they are delivered.
 func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
 	if d.bare && !d.opts.Legacy {
-		// Whatever it is, it may lack its end, and an address its last digits.
+		// It may lack its end, or an address its last digits.
 		return false, d.syntaxError(d.lineAt, trace.ErrTruncated)
 	}
 	if len(line) == 0 {
@@ -51,7 +51,7 @@ func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
 	return d.comment(line, r), nil
 }
 
-// addCall lets a call join the pending ones, if they have no frames yet.
+// addCall adds a call to the pending ones, if those have no frames yet.
 func (d *Reader) addCall(p *pending) error {
 	if len(d.frames) > 0 {
 		d.repeat()
@@ -95,7 +95,7 @@ func (d *Reader) frame(line []byte) bool {
 	return true
 }
 
-// arg reads TAB $NAME = VALUE. It belongs to the last call.
+// arg reads TAB $NAME = VALUE, an argument of the last call.
 func (d *Reader) arg(line []byte) bool {
 	p := scanner{line[1:]}
 	p.spaces()
@@ -131,8 +131,8 @@ func (d *Reader) arg(line []byte) bool {
 	return true
 }
 
-// call reads INDEX. [@CONTEXT ][[TIME] ]NAME[<TYPE>](SIZE) = 0xID, or without
-// size (0xID) for a free.
+// call reads INDEX. [@CONTEXT ][[TIME] ]NAME[<TYPE>](SIZE) = 0xID, or (0xID) after the
+// name for a free.
 func (d *Reader) call(line []byte, c *pending) bool {
 	p := scanner{line}
 	index, negative, ok := p.decimal()
@@ -147,8 +147,8 @@ func (d *Reader) call(line []byte, c *pending) bool {
 		return false
 	}
 	c.seq = index
-	// What stands between the point and the first space is not looked at;
-	// that space may be one before the number.
+	// The text between the point and the first space is ignored. That space may precede
+	// the number.
 	if p.s, ok = afterSpace(line); !ok {
 		return false
 	}
@@ -196,9 +196,9 @@ func (d *Reader) call(line []byte, c *pending) bool {
 	return true
 }
 
-// typeOf finds the resource type of a call whose last '(' is at open: it stands
-// between the last '<' and '>' directly before the parenthesis. ok is false if
-// it has no end or is empty.
+// typeOf returns the resource type of a call whose last '(' is at open: the text
+// between the last '<' and a '>' directly before the parenthesis. typed reports whether
+// there is one; ok is false if the last '<' follows the parenthesis or the type is empty.
 func (d *Reader) typeOf(s []byte, open int) (typ []byte, typed, ok bool) {
 	if open == 0 || s[open-1] != '>' {
 		return nil, false, true
@@ -238,8 +238,8 @@ func (d *Reader) sizeAndID(s []byte, c *pending) bool {
 	return false
 }
 
-// size is that of an allocation. The original writes 32 bits with sign: what is
-// below zero is a size of 2 GiB and more.
+// size returns the size of an allocation. The original writes 32 bits with a sign: a
+// negative number is a size of 2 GiB and more.
 func (d *Reader) size(v uint64, negative bool) uint64 {
 	switch {
 	case d.opts.Legacy:
@@ -257,8 +257,8 @@ func (d *Reader) size(v uint64, negative bool) uint64 {
 	return v
 }
 
-// time reads [H:M:S.FRACTION and what follows up to a space. Three digits of
-// the fraction are milliseconds, and any number of digits in legacy mode.
+// time reads [H:M:S.FRACTION and the text up to a space. The fraction is one of a
+// second; in legacy mode it is milliseconds, however many digits it has.
 func (d *Reader) time(s []byte) (int64, bool) {
 	p := scanner{s}
 	if !p.byte('[') {
@@ -279,7 +279,7 @@ func (d *Reader) time(s []byte) (int64, bool) {
 	}
 	const ms = int64(1e6)
 	if d.opts.Legacy {
-		// 32-bit arithmetic, and the result is taken without sign.
+		// The original computes with 32 bits and takes the result as unsigned.
 		return int64(uint32(v[0]*3600000+v[1]*60000+v[2]*1000+v[3])) * ms, true
 	}
 	for _, n := range v {
@@ -297,15 +297,14 @@ func (d *Reader) time(s []byte) (int64, bool) {
 	return (int64(v[0])*3600+int64(v[1])*60+int64(v[2]))*1000*ms + fraction, true
 }
 
-// afterSpace returns what follows the first space.
+// afterSpace returns the bytes after the first space.
 func afterSpace(s []byte) ([]byte, bool) {
 	_, rest, ok := bytes.Cut(s, []byte{' '})
 	return rest, ok
 }
 
-// resourceOf returns the id of the resource of a call. A call without a type
-// belongs to the first resource: writers leave out the type as long as there is
-// only one.
+// resourceOf returns the id of a call's resource. A call without a type belongs to the
+// first resource, because writers leave out the type as long as there is only one.
 func (d *Reader) resourceOf(typ []byte) uint32 {
 	if typ == nil {
 		if len(d.resources) == 0 {
@@ -322,9 +321,8 @@ func (d *Reader) resourceOf(typ []byte) uint32 {
 	return 0
 }
 
-// knows says whether typ is a resource. In a part of a trace that has no
-// declarations it is declared now; otherwise an unknown type is the end of a
-// function's name, as in f<int>.
+// knows reports whether typ is a resource. In a trace without declarations it declares
+// typ; otherwise an unknown type is the end of a function's name, as in f<int>.
 func (d *Reader) knows(typ []byte) bool {
 	name := d.text(typ)
 	for i := range d.resources {

@@ -1,8 +1,8 @@
-// Package sptext reads the text of the sp-rtrace post-processor and of
-// functracer. docs/formats/sptext.md describes it.
+// Package sptext reads the text of the sp-rtrace post-processor and of functracer.
+// docs/formats/sptext.md describes it.
 //
-// The format is lenient: a line that is nothing else is a comment. So the only
-// errors are those of the input, a broken limit, and text that cannot be a trace.
+// The format is lenient: a line that is nothing else is a comment. So the only errors
+// are those of the input, an exceeded limit, and text that cannot be a trace.
 package sptext
 
 import (
@@ -14,52 +14,51 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options are the choices of a Reader.
+// Options are the options of a Reader.
 type Options struct {
-	// Legacy reads as the original parser does, where it is wrong, too:
-	// argument values end at white space, names of contexts are lost, lines
-	// are cut into pieces of 4095 bytes, numbers have 32 bits, and nothing
-	// is taken for quoted.
+	// Legacy reads as the original parser does, including its errors: argument values
+	// end at white space, names of contexts are lost, lines are split into pieces of
+	// 4095 bytes, numbers have 32 bits, and nothing is unquoted.
 	Legacy bool
 	// Location is the time zone of the header's time; nil is the local one.
 	Location *time.Location
-	// Warn, if not nil, is told what the original parser would print as a
-	// warning, with its line end. Nothing is reported without Legacy.
+	// Warn, if not nil, is called with each warning that the original parser would
+	// print, including its line feed. Without Legacy there are none.
 	Warn func(text string)
-	// MaxGroup bounds the calls that share one stack, which are held until
-	// it is read. 0 means 1<<24.
+	// MaxGroup bounds how many calls that share one stack are held until the stack is
+	// read; 0 means 1<<24.
 	MaxGroup int
 }
 
-// Limits. What a longer line holds behind the limit is dropped, as are further
-// frames and arguments.
+// Limits. Everything beyond the limit is dropped: the rest of a line, frames and
+// arguments.
 const (
 	maxLine     = 1 << 20
 	maxFrames   = 1 << 16
 	maxArgs     = 1 << 16
 	maxGroup    = 1 << 24
-	maxInterned = 1 << 16 // strings kept for reuse
+	maxInterned = 1 << 16 // number of interned strings
 	bufferSize  = 256 << 10
 )
 
-// Reader is a trace.Reader. What a Record refers to is valid until the next
-// call, except strings, which are the caller's.
+// Reader is a trace.Reader. What a Record refers to is valid until the next call,
+// except strings, which belong to the caller.
 type Reader struct {
 	r    io.Reader
 	opts Options
 
-	buf    []byte // buf[at:end] is read and not yet used
+	buf    []byte // buf[at:end] is read and not used yet
 	at     int
 	end    int
-	offset int64 // of buf[0] in the input
-	ioErr  error // what the input ended with
+	offset int64 // offset of buf[0] in the input
+	ioErr  error // error with which the input ended
 
-	err     error          // what ReadRecord returns once all is given
-	started bool           // the first line is read
+	err     error          // what ReadRecord returns after everything is delivered
+	started bool           // the first line was read
 	ends    bool           // the text marks its end
-	ready   []trace.Record // records made ahead: header, process
+	ready   []trace.Record // records to deliver first: header, process
 	pending []pending      // calls whose stack is not complete
-	given   int            // pending calls handed out
+	given   int            // number of pending calls that were delivered
 	args    []trace.Arg    // of the pending calls
 	frames  []uint64
 	names   []string // as long as frames, or empty
@@ -68,15 +67,15 @@ type Reader struct {
 
 	timestamp time.Time
 	resources []trace.Resource
-	guessed   bool // the resources are taken from the calls
+	guessed   bool // resources are declared by the calls
 	interned  map[string]string
 
 	line    []byte
-	lineAt  int64  // its place in the input
-	again   bool   // it is to be parsed once more
-	bare    bool   // it has no line end, for one of two reasons:
-	cut     bool   // legacy: it goes on in the next piece; else the input ends
-	partial []byte // legacy: pieces of a comment so far
+	lineAt  int64  // offset of the line in the input
+	again   bool   // the line is to be parsed again
+	bare    bool   // the line has no line feed, for one of two reasons:
+	cut     bool   // legacy: it continues in the next piece; else the input ends
+	partial []byte // legacy: the pieces of a comment so far
 }
 
 // pending is a call that waits for its stack.
@@ -93,7 +92,7 @@ type pending struct {
 
 var _ trace.Reader = (*Reader)(nil)
 
-// New returns a Reader. It reads nothing before the first ReadRecord.
+// New returns a Reader. It does not read before the first ReadRecord.
 func New(r io.Reader, opts Options) (*Reader, error) {
 	if r == nil {
 		return nil, errors.New("sptext: no reader given")
@@ -110,9 +109,9 @@ func New(r io.Reader, opts Options) (*Reader, error) {
 	return &Reader{r: r, opts: opts, interned: make(map[string]string)}, nil
 }
 
-// Timestamp is the time of the header line as it reads, once the header is
-// read. Unlike the record's it can lie in any year: functracer's dates, taken
-// for the other order as the original does, name the first century.
+// Timestamp returns the time in the header line, once the header is read. Unlike the
+// time in a record it can be in any year: the dates of functracer, read in the other
+// order as the original does, are in the first century.
 func (d *Reader) Timestamp() time.Time { return d.timestamp }
 
 // ReadRecord implements trace.Reader.
@@ -154,7 +153,7 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 	}
 }
 
-// finish ends the trace: what is pending is still given, then err returned.
+// finish ends the trace with err, after the pending calls are delivered.
 func (d *Reader) finish(err error) {
 	d.flushPartial()
 	if err == io.EOF && !d.started {
@@ -185,7 +184,7 @@ func (d *Reader) giveCall(r *trace.Record) {
 	c.Args = d.args[p.firstArg:p.endArg:p.endArg]
 }
 
-// closeGroup ends the stack of the pending calls, if there are any.
+// closeGroup ends the stack of the pending calls. It returns false if there are none.
 func (d *Reader) closeGroup() bool {
 	if len(d.pending) == 0 {
 		return false
@@ -211,8 +210,8 @@ func (d *Reader) resetGroup() {
 	d.names = d.names[:0]
 }
 
-// intern returns b as a string, the same one for the same bytes as long as
-// there are not too many of them.
+// intern returns b as a string. It returns the same string for the same bytes, up to a
+// limit of the number of strings.
 func (d *Reader) intern(b []byte) string {
 	if s, ok := d.interned[string(b)]; ok {
 		return s

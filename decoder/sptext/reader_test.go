@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// read returns the records behind Header and Process, and the error at the end.
+// read returns the records after Header and Process, and the error at the end.
 func read(t *testing.T, opts Options, text string) ([]*trace.Record, error) {
 	t.Helper()
 	opts.Location = time.UTC
@@ -66,12 +66,12 @@ func with(c trace.Call, set func(*trace.Call)) trace.Call {
 	return c
 }
 
-// A legacy call has a stack even if it is empty.
+// A call in legacy mode has a stack even if it is empty.
 func legacyEmpty(c *trace.Call) { c.Stack.End = trace.StackUnknown }
 
 var diffOptions = cmp.Options{cmpopts.EquateEmpty(), cmp.Transformer("", func(r *trace.Record) any { return payload(r) })}
 
-// payload is what of a record is compared.
+// payload returns the part of a record that is compared.
 func payload(r *trace.Record) any {
 	common := []any{r.Kind.String(), r.Time, r.PID, r.TID}
 	switch r.Kind {
@@ -109,7 +109,7 @@ func TestLines(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		text         string
-		want, legacy []*trace.Record // legacy nil: the same
+		want, legacy []*trace.Record // legacy nil: same as want
 	}{
 		{
 			"call forms", "1. malloc(100) = 0x55c9\n\n2. free(0x55c9)\n\n3. @1f f(1) = 0x2\n\n4. [00:42:22.936] g(0x1)\n\n5. @2 [01:00:00.001] h(0x1)\n\n",
@@ -365,8 +365,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestTimestampLegacy: the original takes 21.11.2026 for year 21, November,
-// day 2026, and prints the 19th of May in year 27.
+// TestTimestampLegacy: the original takes 21.11.2026 for year 21, November, day 2026,
+// and prints the 19th of May in year 27.
 func TestTimestampLegacy(t *testing.T) {
 	d, err := New(strings.NewReader("timestamp=21.11.2026 09:32:17, \n"), Options{Legacy: true, Location: time.UTC})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// registry reads a line that is neither call nor comment.
+// registry parses a line that is neither a call nor a comment.
 func (d *Reader) registry(line []byte, r *trace.Record) bool {
 	p := scanner{line[1:]}
 	switch line[0] {
@@ -28,8 +28,8 @@ func (d *Reader) registry(line []byte, r *trace.Record) bool {
 	return false
 }
 
-// mapping reads [ ]PATH => 0xFROM-0xTO. FROM is the load base or the start of
-// the executable mapping; the text does not say which.
+// mapping reads [ ]PATH => 0xFROM-0xTO. FROM is the load base or the start of the
+// executable mapping; the text does not distinguish them.
 func (d *Reader) mapping(s []byte, m *trace.Mapping) bool {
 	p := scanner{s}
 	var path []byte
@@ -79,7 +79,7 @@ func (d *Reader) context(p scanner, r *trace.Record) bool {
 		if len(p.s) == 0 {
 			return false
 		}
-		// The original reads it and then stores nothing of it.
+		// The original reads the context but stores nothing of it.
 		r.Kind, r.Context = trace.KindContext, trace.Context{Name: "(null)"}
 		return true
 	}
@@ -88,8 +88,8 @@ func (d *Reader) context(p scanner, r *trace.Record) bool {
 	return true
 }
 
-// resource reads MASK> : TYPE (DESC)[ [FLAGS]]. A type that is declared already
-// is dropped.
+// resource reads MASK> : TYPE (DESC)[ [FLAGS]]. It drops a type that is already
+// declared.
 func (d *Reader) resource(p scanner, r *trace.Record) bool {
 	mask, ok := p.hex()
 	if !ok || !p.byte('>') {
@@ -152,8 +152,8 @@ func (d *Reader) attachment(p scanner, r *trace.Record) bool {
 	return true
 }
 
-// comment makes a record of a line that is nothing else. What this project's
-// writer puts into comments becomes the record it was.
+// comment makes a record of a line that is nothing else. Comments in which rtrace's
+// writer puts other records become those records.
 func (d *Reader) comment(line []byte, r *trace.Record) bool {
 	if d.opts.Legacy {
 		if line[0] != '#' {
@@ -197,7 +197,7 @@ func (d *Reader) comment(line []byte, r *trace.Record) bool {
 	return true
 }
 
-// flushPartial makes a record of a comment whose end was no comment.
+// flushPartial makes a record of a comment whose last piece is not a comment.
 func (d *Reader) flushPartial() {
 	if len(d.partial) > 0 {
 		d.ready = append(d.ready, trace.Record{Kind: trace.KindComment, Comment: string(d.partial)})

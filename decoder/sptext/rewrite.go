@@ -13,20 +13,21 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Editor says what to change in a text. What it is given is valid during the call.
+// Editor decides what Rewrite changes. The arguments of its methods are valid during
+// the call.
 type Editor interface {
-	// Observe is told of all that says where files are mapped, in the order of
-	// the text: the header with its process, mappings, unmappings and execs.
+	// Observe is called with every record about mapped files, in the order of the text:
+	// the header with its process, mappings, unmappings and execs.
 	Observe(*trace.Record)
-	// Filter returns the filter value of the header; old is what it was.
+	// Filter returns the new filter value of the header; old is the present one.
 	Filter(old string) string
-	// Frame returns the text of a frame; old is what it was, and may be empty.
+	// Frame returns the new text of a frame; old is the present one, and may be empty.
 	Frame(addr uint64, old string) string
 }
 
-// Rewriter copies a text and changes nothing but the texts of frames and the
-// filter value of the header. So what a record cannot hold stays as well: the
-// calls that share a stack, temporary comments, the order of all.
+// Rewriter copies a text and changes only the texts of frames and the filter value of
+// the header. So it keeps what records cannot hold: which calls share a stack,
+// temporary comments, the order of everything.
 type Rewriter struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
@@ -40,11 +41,11 @@ type Rewriter struct {
 	ended  bool
 }
 
-// rewriteLine is the length in bytes from which on a line is copied as it is.
+// rewriteLine is the length in bytes from which on a line is copied unchanged.
 const rewriteLine = 64 << 10
 
-// Rewrite copies a text. What was complete is written even with an error: a
-// *trace.SyntaxError if the input is no trace, or ends within a line.
+// Rewrite copies a text. With an error, everything complete is written: a
+// *trace.SyntaxError if the input is not a trace or ends within a line.
 func Rewrite(ctx context.Context, w io.Writer, r io.Reader, e Editor) error {
 	parser, err := New(r, Options{})
 	if err != nil {
@@ -61,7 +62,7 @@ func Rewrite(ctx context.Context, w io.Writer, r io.Reader, e Editor) error {
 	return err
 }
 
-// Mappings tells observe of all mappings of a text.
+// Mappings calls observe with all mappings of a text.
 func Mappings(ctx context.Context, r io.Reader, observe func(*trace.Record)) error {
 	parser, err := New(r, Options{})
 	if err != nil {
@@ -88,10 +89,10 @@ func Mappings(ctx context.Context, r io.Reader, observe func(*trace.Record)) err
 }
 
 func (x *Rewriter) run() error {
-	long := false // the rest of a long line comes
+	long := false // the rest of a long line follows
 	for {
 		if x.in.Buffered() == 0 {
-			// The reader of a pipe gets what is there before more is waited for.
+			// A reader of a pipe gets everything so far before waiting for more.
 			if err := x.out.Flush(); err != nil {
 				return err
 			}
@@ -113,7 +114,7 @@ func (x *Rewriter) run() error {
 	}
 }
 
-// end says what is wrong with a text that ends in a piece of a line.
+// end returns the error for a text that ends within a line.
 func (x *Rewriter) end(last []byte) error {
 	if x.offset == 0 {
 		return x.parser.syntaxError(0, trace.ErrTruncated)
@@ -127,7 +128,7 @@ func (x *Rewriter) end(last []byte) error {
 	return nil
 }
 
-// line copies a line, or a piece of one, which stays as it is.
+// line copies a line, or a piece of one, which stays unchanged.
 func (x *Rewriter) line(line []byte, piece bool) error {
 	first := x.offset == 0
 	x.offset += int64(len(line))
@@ -154,8 +155,8 @@ func (x *Rewriter) line(line []byte, piece bool) error {
 	return err
 }
 
-// edit puts what becomes of a line, without its end, into x.edited, and says
-// whether that is another text.
+// edit sets x.edited to the new text of a line without its line feed, and reports
+// whether it differs.
 func (x *Rewriter) edit(line []byte) bool {
 	switch {
 	case len(line) == 0:
@@ -177,7 +178,7 @@ func (x *Rewriter) edit(line []byte) bool {
 	return false
 }
 
-// plain says whether a text can stand at the end of a line as it is.
+// plain reports whether a text can be at the end of a line unquoted.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == 0x7f || c == '\\' {
@@ -217,8 +218,7 @@ func (x *Rewriter) frame(line []byte) bool {
 	return true
 }
 
-// appendLine writes a text that goes to the end of its line, quoted as the
-// format's writer does.
+// appendLine appends a text at the end of a line, quoted as the format's writer does.
 func appendLine(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	for i := range len(s) {
@@ -233,7 +233,7 @@ func appendLine(b []byte, s string) []byte {
 	return b
 }
 
-// header edits the filter value of the header, or puts one where it belongs.
+// header edits the filter value of the header, or inserts one in its place.
 func (x *Rewriter) header(line []byte) bool {
 	d := x.parser
 	if _, known := d.headerFields(line); !known {
@@ -248,7 +248,7 @@ func (x *Rewriter) header(line []byte) bool {
 	return x.filter(strings.SplitAfter(string(line), ","))
 }
 
-// filter edits the filter value in the pairs of a header, which have their commas.
+// filter edits the filter value in the pairs of a header, which include their commas.
 func (x *Rewriter) filter(pairs []string) bool {
 	at, old, found := len(pairs), "", false
 	for i, pair := range pairs {

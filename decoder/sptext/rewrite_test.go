@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// editor names frames by their addresses and notes what it is told.
+// editor names frames by their addresses and remembers its calls.
 type editor struct {
 	seen []string
 	name func(addr uint64, old string) string
@@ -85,7 +85,7 @@ func TestRewriteObserves(t *testing.T) {
 	}
 }
 
-// Texts are quoted as by the format's writer, and read back as they were.
+// Texts are quoted as by the format's writer, and read back unchanged.
 func TestRewriteQuotes(t *testing.T) {
 	text := "a\nb\x1b\\x41\\xzz\x7f"
 	got, err := rewrite("pid=1, filter=x, \n\t0x5\n", &editor{name: func(uint64, string) string { return text }})
@@ -121,7 +121,7 @@ func TestRewriteErrors(t *testing.T) {
 	}
 }
 
-// A line of any length is copied, and takes no memory.
+// A line of any length is copied without using more memory.
 func TestRewriteLongLines(t *testing.T) {
 	long := strings.Repeat("x", 5*rewriteLine)
 	in := "pid=1, filter=, \n## " + long + "\n\t0x5\n\t0x6 " + long + "\n" + long
@@ -131,7 +131,7 @@ func TestRewriteLongLines(t *testing.T) {
 	}
 }
 
-// What came in is passed on before more is waited for.
+// Everything that was read is written before more is waited for.
 func TestRewriteIsLive(t *testing.T) {
 	in, feed := io.Pipe()
 	out, w := io.Pipe()
@@ -162,8 +162,8 @@ func TestRewriteEnds(t *testing.T) {
 	}
 }
 
-// FuzzRewrite: an editor that changes nothing gives the same bytes, and one that
-// names frames the same records but for the names.
+// FuzzRewrite: an editor that changes nothing gives the same bytes. One that names
+// frames gives the same records except for the names.
 func FuzzRewrite(f *testing.F) {
 	f.Add("version=2.0, arch=x86_64, pid=7, \n: /a => 0x1-0x2\n1. malloc(1) = 0x5\n\t$a = b\n\t0x5 main()\n\t0x6\n\n# x\n")
 	f.Add(": /a => 0x1-0x2\n")

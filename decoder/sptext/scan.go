@@ -2,9 +2,9 @@ package sptext
 
 import "math"
 
-// scanner takes a line apart the way scanf does, whose rules are the format's:
-// numbers may have white space, a sign and (in base 16) "0x" before them, and
-// stay at the largest value when they overflow.
+// scanner parses a line with the rules of scanf, which are those of the format: white
+// space, a sign and (in base 16) "0x" may precede numbers, and numbers that overflow
+// become the largest value.
 type scanner struct {
 	s []byte
 }
@@ -36,12 +36,12 @@ func (p *scanner) text(t string) bool {
 	return true
 }
 
-// address reads "0x" and a number in base 16.
+// address reads "0x" and a hexadecimal number.
 func (p *scanner) address() (uint64, bool) {
 	if len(p.s) < 3 || p.s[0] != '0' || p.s[1] != 'x' {
 		return 0, false
 	}
-	// The common case first: digits at once.
+	// The common case first: only digits.
 	var v uint64
 	i := 2
 	for ; i < len(p.s) && i < 2+16; i++ {
@@ -63,7 +63,7 @@ func (p *scanner) address() (uint64, bool) {
 	return v, ok
 }
 
-// hex reads a number in base 16.
+// hex reads a hexadecimal number.
 func (p *scanner) hex() (uint64, bool) {
 	q := *p
 	q.spaces()
@@ -94,8 +94,7 @@ func (p *scanner) hex() (uint64, bool) {
 	return v, true
 }
 
-// decimal reads a number in base 10: its absolute value and whether it is below
-// zero.
+// decimal reads a decimal number: its absolute value, and whether it is negative.
 func (p *scanner) decimal() (v uint64, negative, ok bool) {
 	q := *p
 	q.spaces()
@@ -116,7 +115,8 @@ func (p *scanner) decimal() (v uint64, negative, ok bool) {
 	return v, negative, true
 }
 
-// int32 is decimal as the original stores it: 64 bits with sign, then cut.
+// int32 reads a decimal number as the original stores it: 64 bits with a sign, then cut
+// to 32.
 func (p *scanner) int32() (int32, bool) {
 	v, negative, ok := p.decimal()
 	if negative {
@@ -133,7 +133,8 @@ func (p *scanner) sign() (negative bool) {
 	return negative
 }
 
-// word skips white space and returns what comes before the next. It is not empty.
+// word skips white space and returns the bytes up to the next white space. It returns
+// false if there are none.
 func (p *scanner) word() ([]byte, bool) {
 	p.spaces()
 	i := 0
@@ -145,7 +146,8 @@ func (p *scanner) word() ([]byte, bool) {
 	return w, i > 0
 }
 
-// until returns what comes before c or the end. It is not empty.
+// until returns the bytes before c or the end of the line. It returns false if there
+// are none.
 func (p *scanner) until(c byte) ([]byte, bool) {
 	i := 0
 	for i < len(p.s) && p.s[i] != c {
@@ -156,7 +158,7 @@ func (p *scanner) until(c byte) ([]byte, bool) {
 	return w, i > 0
 }
 
-// hexValue holds the value of a digit, 255 for any other byte.
+// hexValue holds the value of each hexadecimal digit, and 255 for any other byte.
 var hexValue = func() (t [256]uint8) {
 	for i := range t {
 		t[i] = 255

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// calls are the calls of a program again and again, later each time.
+// calls returns the calls of a program again and again, each time at a later time.
 type calls struct {
 	records []trace.Record
 	last    uint64
@@ -81,7 +81,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A file has less than a third of the bytes that one of sp-rtrace has.
+// A file has less than a third of the bytes of one in sp-rtrace's format.
 func TestSmallerThanSprtrace(t *testing.T) {
 	records := program(20000, 2000, 4)
 	mine, _ := encode(t, records, nettrace.Options{})
@@ -104,7 +104,7 @@ func TestSmallerThanSprtrace(t *testing.T) {
 	}
 }
 
-// Writing does not allocate for a call as there were before.
+// Writing a call like earlier ones does not allocate.
 func TestWritingDoesNotAllocate(t *testing.T) {
 	for _, version := range []int{nettrace.V4, nettrace.V6} {
 		c := newCalls(20)
@@ -117,7 +117,7 @@ func TestWritingDoesNotAllocate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A block has thousands of calls, and its head is one allocation.
+		// A block has thousands of calls, and its header is one allocation.
 		if n := testing.AllocsPerRun(1000, func() {
 			if err := w.WriteRecord(c.next()); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// writeCall writes a call, and what its event refers to.
+// writeCall writes a call and everything that its event refers to.
 func (e *Writer) writeCall(r *trace.Record) {
 	c := &r.Call
 	stack := e.stack(r.PID, &c.Stack)
@@ -38,7 +38,7 @@ func (e *Writer) writeCall(r *trace.Record) {
 	}
 }
 
-// rareFields returns the fields that few calls have.
+// rareFields returns the fields that only few calls have.
 func rareFields(c *trace.Call) fields {
 	var f fields
 	if c.EntryTime != 0 {
@@ -120,8 +120,8 @@ func arguments(args []trace.Arg) string {
 	return string(b)
 }
 
-// allocTick writes the event by which PerfView counts what was allocated, with
-// the call's time and thread.
+// allocTick writes the event by which PerfView counts allocations, with the time and
+// thread of the call.
 func (e *Writer) allocTick(r *trace.Record, stack uint32) {
 	c := &r.Call
 	if e.system.tick == 0 {
@@ -143,7 +143,7 @@ func (e *Writer) allocTick(r *trace.Record, stack uint32) {
 	e.write(e.system.tick, 0)
 }
 
-// address adds an address as wide as the process has them.
+// address appends an address in the size of the process.
 func (e *Writer) address(v uint64) {
 	if e.pointer == 4 {
 		e.u32(uint32(v))

@@ -7,18 +7,18 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// defined is the metadata of a stream.
+// defined holds the metadata of a stream.
 type defined struct {
 	data    []byte // descriptions that are not in a block yet
-	last    uint32 // id of the one before
+	last    uint32 // last id that was used
 	records [len(wire.OwnRecords)]uint32
 	stack   uint32 // of wire.OwnStackName
 	classes map[class]recent
 	recent  [64]recent // of classes, by recentSlot
-	calls   uint32     // event ids of calls
+	calls   uint32     // number of event ids of calls
 }
 
-// define describes events and returns the id that they refer to it by.
+// define writes a description of events and returns its id.
 func (e *Writer) define(m wire.Metadata) uint32 {
 	d := &e.defined
 	d.last++
@@ -27,7 +27,7 @@ func (e *Writer) define(m wire.Metadata) uint32 {
 	return m.ID
 }
 
-// own is define for events of our own.
+// own is define for events of rtrace's own provider.
 func (e *Writer) own(eventID uint32, name string, keywords uint64, fields []wire.Field) uint32 {
 	return e.define(wire.Metadata{
 		Provider: wire.ProviderOwn, EventID: eventID, Name: name, Keywords: keywords,
@@ -35,7 +35,7 @@ func (e *Writer) own(eventID uint32, name string, keywords uint64, fields []wire
 	})
 }
 
-// fields says which optional fields a call has.
+// fields is a set of optional fields of a call.
 type fields uint16
 
 const (
@@ -53,8 +53,8 @@ const (
 	hasFunction
 )
 
-// callFields are the fields of calls, in their order. A bit may be that of
-// several; 0 is always there.
+// callFields lists the fields of calls in order. Several fields may share a bit; a
+// field with bit 0 is always present.
 var callFields = []struct {
 	bit   fields
 	field wire.Field
@@ -81,26 +81,26 @@ type class struct {
 	fields   fields
 	op       trace.Op
 	resource uint32
-	function string // that the event is named by; empty with hasFunction
+	function string // name of the event; empty with hasFunction
 }
 
-// recent is a class that was used.
+// recent is a recently used class.
 type recent struct {
 	class class
 	id    uint32 // 0 for none
 }
 
 const (
-	// maxClasses bounds the functions that have events of their own name.
+	// maxClasses bounds the number of functions that have events of their own name.
 	maxClasses = 1 << 14
-	// maxNamed is the most bytes of such a name.
+	// maxNamed is the length of the longest such name in bytes.
 	maxNamed = 1000
-	// maxCallID is the last event id that a call gets: readers keep it in 16
-	// bits. Those that come later share it.
+	// maxCallID is the last event id for calls, because readers keep it in 16 bits.
+	// Later classes share it.
 	maxCallID = wire.OwnRecordID - 1
 )
 
-// recentSlot returns the place of a class among the recent ones.
+// recentSlot returns the slot of a class among the recent ones.
 func (c *class) recentSlot() int {
 	h := int(c.fields)*31 + int(c.op)*7 + int(c.resource)*3 + len(c.function)
 	if n := len(c.function); n > 0 {
@@ -109,8 +109,8 @@ func (c *class) recentSlot() int {
 	return h & (len(defined{}.recent) - 1)
 }
 
-// class returns the metadata id of calls of a class. It adds hasFunction to the
-// fields if the name has to be one.
+// class returns the metadata id for calls of a class. It adds hasFunction to the fields
+// if the name must be a field.
 func (e *Writer) class(c *class) uint32 {
 	r := &e.defined.recent[c.recentSlot()]
 	if r.id != 0 && r.class == *c {
@@ -164,7 +164,7 @@ func (e *Writer) newClass(c *class) recent {
 		d.classes = make(map[class]recent)
 	}
 	own := recent{*c, id}
-	own.class.function = strings.Clone(c.function) // that of the record is borrowed
+	own.class.function = strings.Clone(c.function) // the name in the record is borrowed
 	d.classes[own.class] = own
 	return own
 }

@@ -1,10 +1,10 @@
-// Package nettrace writes traces as nettrace streams, which PerfView and the other
-// tools of .NET read. docs/formats/nettrace-writer.md describes what is written.
+// Package nettrace writes traces as nettrace streams, for PerfView and the other tools
+// of .NET. docs/formats/nettrace-writer.md describes what is written.
 //
-// A stream holds a trace twice. The events of our own provider hold it whole:
-// internal/wire/nettrace says how. Those of Universal.System tell other readers
-// what they need to show stacks with names: the process, its mappings, and the
-// functions that the frames are in.
+// A stream holds a trace twice. The events of rtrace's own provider hold it whole;
+// internal/wire/nettrace describes them. The events of Universal.System give other
+// readers what they need to show stacks with names: the process, its mappings, and the
+// functions of the frames.
 package nettrace
 
 import (
@@ -16,37 +16,36 @@ import (
 
 // The versions of the container.
 const (
-	V4 = 4 // what runtimes stream and all readers read; of one process
-	V6 = 6 // for more than one process
+	V4 = 4 // what runtimes write and all readers read; for one process
+	V6 = 6 // for several processes
 )
 
-// The views that a stream can be prepared for besides, by Options.View.
+// The views for which Options.View can prepare a stream.
 const (
 	ViewNone      = ""
-	ViewAllocTick = "alloctick" // PerfView's views of the memory of .NET
+	ViewAllocTick = "alloctick" // PerfView's views of .NET's memory
 )
 
-// Options are the choices of a Writer. The zero value is V4 with nothing besides.
+// Options are the options of a Writer. The zero value means V4 without a view.
 type Options struct {
 	Version int    // V4 (also 0) or V6
 	View    string // ViewNone or ViewAllocTick
-	// Symbols gives the functions of frames that come without names; nil for
-	// none.
+	// Symbols provides the functions of frames without names; it may be nil.
 	Symbols Symbols
-	// Processors is how many the traced machine has; 0 if that is not known.
+	// Processors is the number of processors of the traced machine; 0 if it is unknown.
 	Processors int
 }
 
-// Symbols knows what is mapped in the traced processes.
+// Symbols knows the mappings of the traced processes.
 type Symbols interface {
-	// Observe takes in what a record says about mappings. What is asked
-	// later is meant behind it.
+	// Observe is called with records about mappings. Later calls of the other methods
+	// are about the state after them.
 	Observe(r *trace.Record)
-	// Function returns the function that was called from before a return
-	// address; empty if that is not known.
+	// Function returns the function with the call before a return address, or "" if it
+	// is unknown.
 	Function(pid int32, addr uint64) string
-	// Bias returns what is added to the addresses of a mapping's file to
-	// have those in memory.
+	// Bias returns the difference between the addresses of a mapping in memory and in
+	// its file.
 	Bias(m *trace.Mapping) (bias uint64, ok bool)
 }
 
@@ -67,19 +66,19 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Stats counts what was written, and what was not as it was.
+// Stats counts what was written and what was changed.
 type Stats struct {
 	Events     uint64 // of all providers
-	Stacks     uint64 // again behind each sequence point
+	Stacks     uint64 // written again after each sequence point
 	Sequences  uint64 // sequence points
 	Symbols    uint64 // names of functions for other readers
-	CutStrings uint64 // texts longer than a block has room for
-	// Foreign is how many mappings and processes other readers are not told of,
-	// since version 4 is of one process.
+	CutStrings uint64 // texts that were longer than a block has room for
+	// Foreign counts mappings and processes that version 4 leaves out for other
+	// readers, because it is for one process.
 	Foreign uint64
 }
 
-// Remarks says in words what other readers or ours will miss, one line each.
+// Remarks describes what other readers or rtrace will miss, one line each.
 func (s Stats) Remarks() []string {
 	var all []string
 	if s.CutStrings > 0 {

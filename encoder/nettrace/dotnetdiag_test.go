@@ -18,7 +18,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// seen is what another reader makes of a stream of version 4.
+// seen is what another reader finds in a stream of version 4.
 type seen struct {
 	trace    dotnetdiag.Trace
 	objects  map[string]int
@@ -29,13 +29,13 @@ type seen struct {
 	payloads map[string][][]byte
 	stacks   int
 	distinct map[string]int // stacks, by their frames
-	ends     []uint32       // what sequence points say of the capturing thread
-	unknown  int            // stacks that events refer to and that are not there
+	ends     []uint32       // number of the capturing thread's last event in each sequence point
+	unknown  int            // missing stacks that events refer to
 	back     int            // events that are older than the one before
 }
 
-// other reads a stream with dotnetdiag. What that makes of the numbers of events
-// is known to be wrong, so it only tells whether there are any.
+// other reads a stream with dotnetdiag. Its numbers of events are known to be wrong, so
+// it only shows whether there are any.
 func other(t testing.TB, data []byte) *seen {
 	t.Helper()
 	s := &seen{
@@ -132,12 +132,12 @@ func (s *seen) event(blob dotnetdiag.Blob, known map[int32]dotnetdiag.Stack) {
 		s.unknown++
 		return
 	}
-	frames := st.InstructionPointers(s.trace.PointerSize) // the outermost first
+	frames := st.InstructionPointers(s.trace.PointerSize) // outermost first
 	slices.Reverse(frames)
 	s.distinct[fmt.Sprintf("%x", frames)]++
 }
 
-// A stream is what another reader takes it for.
+// Another reader finds in a stream what was written.
 func TestOtherReader(t *testing.T) {
 	records := program(5000, 400, 3)
 	var out bytes.Buffer
@@ -149,8 +149,8 @@ func TestOtherReader(t *testing.T) {
 	data, stats := write(t, w, &out, records)
 	s := other(t, data)
 	want := dotnetdiag.Trace{
-		// 1794000000 is 2026-11-06 21:20:00 UTC, a Friday; the rest below a
-		// millisecond is taken from the clock.
+		// 1794000000 is 2026-11-06 21:20:00 UTC, a Friday; the rest below a millisecond
+		// is subtracted from the clock.
 		Year: 2026, Month: 11, DayOfWeek: 5, Day: 6, Hour: 21, Minute: 20, Millisecond: 123, SyncTimeQPC: 1e9 - 456789,
 		QPCFrequency: 1e9, PointerSize: 8, ProcessID: pid, NumberOfProcessors: 256, ExpectedCPUSamplingRate: 1e6,
 	}

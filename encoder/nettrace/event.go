@@ -9,7 +9,7 @@ import (
 // eventBlock is the block of events that is being made.
 type eventBlock struct {
 	data  []byte
-	prev  wire.Head // of the event before; zero at the beginning
+	prev  wire.Head // of the event before; zero at the start
 	first uint64    // time of the first event
 }
 
@@ -18,10 +18,10 @@ func (b *eventBlock) reset() {
 	b.data, b.prev = b.data[:0], wire.Head{}
 }
 
-// head returns the head of the block.
+// head returns the header of the block.
 func (b *eventBlock) head() []byte { return blockHead(b.first, b.prev.Time) }
 
-// blockHead is the head of blocks of events and, in version 4, of metadata.
+// blockHead returns the header of blocks of events and, in version 4, of metadata.
 func blockHead(first, last uint64) []byte {
 	h := make([]byte, 0, wire.HeaderSize)
 	h = binary.LittleEndian.AppendUint16(h, wire.HeaderSize)
@@ -30,7 +30,7 @@ func blockHead(first, last uint64) []byte {
 	return binary.LittleEndian.AppendUint64(h, last)
 }
 
-// append adds an event. What is as in the event before is left out.
+// append appends an event. It leaves out what is the same as in the event before.
 func (b *eventBlock) append(h *wire.Head, payload []byte) {
 	if len(b.data) == 0 {
 		b.first = h.Time
@@ -68,9 +68,8 @@ func (b *eventBlock) append(h *wire.Head, payload []byte) {
 	*p = *h
 }
 
-// write adds the event with the payload that was made. Its time is not before
-// that of the last one; it returns whether that needed a change. gap is how many
-// numbers are skipped.
+// write writes an event with the payload in e.payload and the time e.time. gap is how
+// many event numbers are skipped.
 func (e *Writer) write(metadata uint32, gap uint32) {
 	e.seq += gap + 1
 	e.head.Metadata, e.head.Sequence, e.head.Capture = metadata, e.seq, e.capture()
@@ -82,7 +81,7 @@ func (e *Writer) write(metadata uint32, gap uint32) {
 	}
 }
 
-// place sets the parts of the head that a record tells, and the time.
+// place sets the thread, the processor and the stack in the header of the next event.
 func (e *Writer) place(pid, tid, cpu int32, stack uint32) {
 	e.head.Thread = e.thread(pid, tid)
 	e.head.Processor = wire.OwnNoProcessor

@@ -11,7 +11,7 @@ import (
 
 var errFull = errors.New("no space left on device")
 
-// disk takes what has room as a whole, or nothing of it.
+// disk takes a write that fits as a whole, or nothing of it.
 type disk struct {
 	bytes.Buffer
 	room int
@@ -24,7 +24,7 @@ func (d *disk) Write(b []byte) (int, error) {
 	return d.Buffer.Write(b)
 }
 
-// What is on a full disk is a whole stream.
+// A full disk holds a whole stream.
 func TestFullDisk(t *testing.T) {
 	records := program(20000, 50, 3)
 	for _, version := range []int{nettrace.V4, nettrace.V6} {

@@ -10,42 +10,42 @@ import (
 
 // layout is what differs between the versions of the container.
 type layout interface {
-	// head begins a stream.
+	// head appends the beginning of a stream.
 	head(dst []byte, s *start) []byte
-	// block adds a block of a head and a body to what follows written bytes.
+	// block appends a block with a header and a body, at offset written+len(dst).
 	block(dst []byte, written uint64, kind wire.BlockKind, head, body []byte) []byte
-	// metadataHead is the head of blocks of metadata.
+	// metadataHead returns the header of blocks of metadata.
 	metadataHead() []byte
-	// metadata adds the description of events to a block of such.
+	// metadata appends a description of events for a block of metadata.
 	metadata(dst []byte, m *wire.Metadata) []byte
-	// sequencePoint is the body of such a block.
+	// sequencePoint returns the body of a block with a sequence point.
 	sequencePoint(time, thread uint64, seq uint32) []byte
-	// end ends a stream.
+	// end appends the end of a stream.
 	end(dst []byte) []byte
 }
 
-// start is what the beginning of a stream tells.
+// start holds the contents of the beginning of a stream.
 type start struct {
 	date       [8]uint16 // year, month, day of the week, day, hour, minute, second, millisecond; UTC
-	sync       uint64    // the time of the clock at date, ns
+	sync       uint64    // the clock's time at date, ns
 	pointer    int       // bytes
 	pid        uint32
 	processors int
 }
 
 const (
-	frequency = 1e9 // ticks of the clock a second
-	// sampling is what the runtime writes for the time between samples, ns.
+	frequency = 1e9 // ticks of the clock per second
+	// sampling is the time between samples that the runtime writes, ns.
 	sampling = 1000000
-	// mostProcessors stands for a number that is not known: readers make
-	// tables by it, and the reference reader tells no more of them apart.
+	// mostProcessors is written for an unknown number. Readers size tables by it, and
+	// the reference reader does not distinguish more processors.
 	mostProcessors = 256
 )
 
-// start returns what the beginning says of a trace with the header h.
+// start returns the beginning of a stream for a trace with the header h.
 func (e *Writer) start(h *trace.Header) *start {
 	const ms = int64(time.Millisecond)
-	// Dates have milliseconds: the clock makes up for the rest.
+	// Dates have milliseconds: the rest is subtracted from the clock.
 	rest := (h.WallTime%ms + ms) % ms
 	t := time.Unix(0, h.WallTime-rest).UTC()
 	s := &start{
@@ -61,7 +61,7 @@ func (e *Writer) start(h *trace.Header) *start {
 	return s
 }
 
-// appendClock adds what both versions have first.
+// appendClock appends the fields that both versions have first.
 func (s *start) appendClock(dst []byte) []byte {
 	for _, v := range s.date {
 		dst = binary.LittleEndian.AppendUint16(dst, v)

@@ -11,9 +11,8 @@ import (
 
 const pid = 4711
 
-// program returns the records of a small program: n allocations from sites
-// places, of which every third is moved and every second freed, by threads
-// threads.
+// program returns the records of a small program: n allocations from sites places by
+// threads threads. Every third is moved and every second freed.
 func program(n, sites, threads int) []trace.Record {
 	const second = int64(1e9)
 	all := []trace.Record{
@@ -78,7 +77,7 @@ func encode(t testing.TB, records []trace.Record, o nettrace.Options) ([]byte, n
 	return write(t, w, &out, records)
 }
 
-// write writes records to out by way of w.
+// write writes records to out with w.
 func write(t testing.TB, w *nettrace.Writer, out *bytes.Buffer, records []trace.Record) ([]byte, nettrace.Stats) {
 	t.Helper()
 	for i := range records {

@@ -18,20 +18,20 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// ownReader turns the events of our provider back into records, as
-// internal/wire/nettrace says.
+// ownReader turns the events of rtrace's provider back into records, as
+// internal/wire/nettrace describes.
 type ownReader struct {
 	t       testing.TB
 	pid     int32
 	seq     uint64
-	stacks  map[uint32]trace.Stack // by id: what events tell of them
-	lost    uint64                 // events that are missing
+	stacks  map[uint32]trace.Stack // by id: what events add to them
+	lost    uint64                 // missing events
 	raw     []string               // events of Universal.System: their payloads
-	system  []string               // the same in words
+	system  []string               // the same as text
 	records []*trace.Record
 }
 
-// values are the fields of an event by name, as numbers or texts.
+// values holds the fields of an event by name, as numbers or texts.
 type values map[string]any
 
 func (v values) number(name string) uint64 { n, _ := v[name].(uint64); return n }
@@ -99,7 +99,7 @@ func read(t testing.TB, data []byte) *ownReader {
 	}
 }
 
-// values takes a payload apart.
+// values parses a payload.
 func (o *ownReader) values(e *decoder.Event) values {
 	v := values{}
 	b := e.Payload
@@ -135,7 +135,7 @@ func (o *ownReader) values(e *decoder.Event) values {
 	return v
 }
 
-// systemText is an event of Universal.System in words.
+// systemText returns an event of Universal.System as text.
 func systemText(name string, v values) string {
 	switch name {
 	case "ExistingProcess":
@@ -152,7 +152,7 @@ func systemText(name string, v values) string {
 	return name
 }
 
-// unescape gives bytes that are no text back.
+// unescape restores bytes that are not text.
 func unescape(units []uint16) string {
 	var b []byte
 	for i := 0; i < len(units); i++ {
@@ -170,7 +170,7 @@ func unescape(units []uint16) string {
 	return string(b)
 }
 
-// unquote gives a text of a list of such back.
+// unquote restores a text in a list of texts.
 var unquote = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t").Replace
 
 func (o *ownReader) stack(e *decoder.Event, v values) {
@@ -218,7 +218,7 @@ func (o *ownReader) call(r *trace.Record, e *decoder.Event, v values) {
 	c.Stack = o.whole(e)
 }
 
-// arguments takes the field Arguments apart.
+// arguments parses the field Arguments.
 func arguments(text string) (args []trace.Arg) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
@@ -229,11 +229,11 @@ func arguments(text string) (args []trace.Arg) {
 
 // whole returns the stack of an event.
 func (o *ownReader) whole(e *decoder.Event) trace.Stack {
-	st, told := o.stacks[e.Head.Stack]
+	st, known := o.stacks[e.Head.Stack]
 	if len(st.Frames) == 0 {
 		st.Frames = append([]uint64(nil), e.Stack...)
 	}
-	if !told && len(st.Frames) > 0 {
+	if !known && len(st.Frames) > 0 {
 		st.End = trace.StackComplete
 	}
 	return st

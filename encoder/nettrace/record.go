@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// rows tells the row of wire.OwnRecords for each kind.
+// rows holds the row of wire.OwnRecords for each kind.
 var rows = func() (all [256]struct {
 	at    int
 	known bool
@@ -23,10 +23,10 @@ var rows = func() (all [256]struct {
 	return all
 }()
 
-// common are the fields that all records but calls have first.
+// common are the first fields of all records but calls.
 var common = []wire.Field{{Name: wire.OwnTime, Type: wire.TypeInt64}, {Name: wire.OwnProcess, Type: wire.TypeInt32}}
 
-// writeRecord writes a record that is no call.
+// writeRecord writes a record that is not a call.
 func (e *Writer) writeRecord(r *trace.Record) error {
 	row := rows[r.Kind].at
 	if !rows[r.Kind].known {
@@ -52,7 +52,7 @@ func (e *Writer) writeRecord(r *trace.Record) error {
 	return nil
 }
 
-// stackOf returns the stack of a record that is no call.
+// stackOf returns the stack of a record that is not a call, or nil.
 func stackOf(r *trace.Record) *trace.Stack {
 	switch r.Kind {
 	case trace.KindSample:
@@ -63,7 +63,7 @@ func stackOf(r *trace.Record) *trace.Stack {
 	return &trace.Stack{}
 }
 
-// recordPayload adds the fields of wire.OwnRecords.
+// recordPayload appends the fields in wire.OwnRecords.
 func (e *Writer) recordPayload(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:

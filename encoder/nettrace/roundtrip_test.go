@@ -22,7 +22,7 @@ func (a anything) number() uint64 { return a.Uint64() >> a.IntN(64) }
 
 func (a anything) some(n int) bool { return a.IntN(n) == 0 }
 
-// text returns any text: short, odd, no UTF-8, with what is escaped.
+// text returns any text: short, odd, not UTF-8, with characters that are escaped.
 func (a anything) text() string {
 	all := []string{
 		"", "malloc", "realloc", "a b", "größer", "漢字", "🙂🙂", "\x00", "a\x00b", "\xff\xfe", "\xed\xb2\x80", "🙂\x80", "\\", "a\\nb\n", "\t\n",
@@ -112,7 +112,8 @@ func (a anything) call(stacks []trace.Stack) (c trace.Call) {
 	return c
 }
 
-// records returns n records; at most the first is a header, of the pointer size.
+// records returns n records. At most the first is a header, with the given pointer
+// size.
 func (a anything) records(n, pointer int) []trace.Record {
 	stacks := []trace.Stack{{}}
 	for i := range 60 {
@@ -152,7 +153,7 @@ func (a anything) records(n, pointer int) []trace.Record {
 	return all
 }
 
-// Nothing is lost of any record, whatever is in it.
+// Every record is restored whole, whatever is in it.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(20) {
 		a := anything{rand.New(rand.NewPCG(seed, 1))}
@@ -192,7 +193,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Stacks that a block of stacks has no room for are whole, too.
+// Stacks that do not fit into a block of stacks are restored whole, too.
 func TestLongStacks(t *testing.T) {
 	a := anything{rand.New(rand.NewPCG(1, 2))}
 	long := a.stack(20000)
@@ -220,7 +221,8 @@ func TestLongStacks(t *testing.T) {
 	}
 }
 
-// checkDump checks that the dump of a stream stands for it, and has its events in words.
+// checkDump checks that Undump restores a stream from its dump, and that the dump has
+// its events as fields.
 func checkDump(t *testing.T, data []byte) {
 	t.Helper()
 	var text, again bytes.Buffer

@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// mostStacks and mostFrames are how many stacks are known at a time; then
-	// comes a sequence point.
+	// mostStacks and mostFrames bound the stacks between two sequence points.
 	mostStacks = 1 << 16
 	mostFrames = 1 << 20
-	// maxFrames is the most frames of a stack that the reference reader takes.
-	// Those of a longer one are in an event.
+	// maxFrames is the largest number of frames that the reference reader accepts in a
+	// stack. The frames of a longer stack are in an event.
 	maxFrames = wire.MaxStackSize / 8
-	// part is the most bytes of a text of an event of a stack; more events
-	// follow.
+	// part is the largest number of bytes of a text in an event about a stack. More
+	// events follow for a longer text.
 	part = 16 << 10
 )
 
-// stacks are those that were written since the last sequence point.
+// stacks holds the stacks that were written since the last sequence point.
 type stacks struct {
-	data   []byte   // those that are not in a block yet
-	count  int      // of those
-	table  []uint32 // places in known, plus one, by hash
+	data   []byte   // stacks that are not in a block yet
+	count  int      // number of those
+	table  []uint32 // indices in known, plus one, by hash
 	known  []known
 	frames []uint64 // of all known
 	seed   uint64
 }
 
-// known is a stack that has an id: its place plus one.
+// known is a stack that has an id: its index plus one.
 type known struct {
 	hash   uint64
 	at, n  uint32 // in stacks.frames
-	pid    int32  // whose frames were noted last
+	pid    int32  // process whose frames were noted last
 	end    trace.StackEnd
 	fp     bool
 	reason string
@@ -50,27 +49,27 @@ func (s *stacks) init() {
 	s.seed = rand.Uint64() | 1
 }
 
-// full says that it is time to forget.
+// full reports whether it is time for a sequence point.
 func (s *stacks) full() bool { return len(s.known) >= mostStacks || len(s.frames) >= mostFrames }
 
-// head returns the head of a block with those that are not in one.
+// head returns the header of a block with the stacks that are not in one.
 func (s *stacks) head() []byte {
 	h := binary.LittleEndian.AppendUint32(nil, uint32(len(s.known)-s.count+1))
 	return binary.LittleEndian.AppendUint32(h, uint32(s.count))
 }
 
-// flushed says that all are in blocks.
+// flushed records that all stacks are in blocks.
 func (s *stacks) flushed() { s.data, s.count = s.data[:0], 0 }
 
-// forget begins at id 1 again.
+// forget starts again at id 1.
 func (s *stacks) forget() {
 	clear(s.table)
 	clear(s.known)
 	s.known, s.frames = s.known[:0], s.frames[:0]
 }
 
-// hash mixes what tells stacks apart but for texts. It is seeded since traces may
-// be made to collide.
+// hash hashes a stack without its texts. It is seeded because traces may be made to
+// collide.
 func (s *stacks) hash(st *trace.Stack) uint64 {
 	h := s.seed ^ uint64(len(st.Frames))<<16 ^ uint64(st.End)
 	for _, f := range st.Frames {
@@ -90,14 +89,13 @@ func (s *stacks) hash(st *trace.Stack) uint64 {
 	return h ^ h>>32
 }
 
-// is says whether k is the stack st.
+// is reports whether k is the stack st.
 func (s *stacks) is(k *known, st *trace.Stack) bool {
 	return k.end == st.End && k.fp == st.FramePointer && k.reason == st.Reason &&
 		slices.Equal(s.frames[k.at:k.at+k.n], st.Frames) && slices.Equal(k.names, st.Names)
 }
 
-// find returns the place of a stack that is known, or else where it belongs in the
-// table.
+// find returns the slot of a known stack, or else its place in the table.
 func (s *stacks) find(st *trace.Stack, hash uint64) (k *known, id uint32, slot int) {
 	mask := len(s.table) - 1
 	for slot = int(hash) & mask; ; slot = (slot + 1) & mask {
@@ -143,7 +141,7 @@ func (s *stacks) none(e *Writer) uint32 {
 	return e.stack(e.pid, &trace.Stack{})
 }
 
-// stack returns the id of a stack of a process, which is written if it is new.
+// stack returns the id of a stack of a process. It writes the stack if it is new.
 func (e *Writer) stack(pid int32, st *trace.Stack) uint32 {
 	s := &e.stacks
 	hash := s.hash(st)
@@ -183,7 +181,7 @@ func (e *Writer) stack(pid int32, st *trace.Stack) uint32 {
 	return id
 }
 
-// stackFields are those of wire.OwnStackName.
+// stackFields are the fields of wire.OwnStackName.
 var stackFields = []wire.Field{
 	{Name: wire.OwnEnd, Type: wire.TypeByte},
 	{Name: wire.OwnFramePointer, Type: wire.TypeBoolean32},
@@ -192,8 +190,8 @@ var stackFields = []wire.Field{
 	{Name: wire.OwnFrames, Type: wire.TypeString},
 }
 
-// describe writes what the block of stacks has no place for. inside says that it
-// holds all frames.
+// describe writes what the block of stacks has no place for. inside reports whether the
+// block holds all frames.
 func (e *Writer) describe(id uint32, st *trace.Stack, inside bool) {
 	if e.defined.stack == 0 {
 		e.defined.stack = e.own(wire.OwnStackID, wire.OwnStackName, 0, stackFields)

@@ -12,11 +12,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// note takes in the frames of a stack that is new.
+// note remembers the frames of a new stack.
 func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	p := s.space(pid)
-	if !p.told && e.seq > 0 { // the first event is our own, by which a stream is known
-		s.tell(e, p)
+	if !p.written && e.seq > 0 { // the first event is rtrace's own, by which a stream is recognised
+		s.program(e, p)
 	}
 	for i, f := range st.Frames {
 		name, ok := p.frames[f]
@@ -32,8 +32,8 @@ func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	}
 }
 
-// functionOf returns the function of the text of a frame: of several that are
-// inlined the outermost, since a symbol is a part of the code.
+// functionOf returns the function in the text of a frame. Of several inlined functions
+// it returns the outermost, because a symbol is a range of code.
 func functionOf(text string) string {
 	for {
 		inner, outer := frametext.Outer(text)
@@ -44,8 +44,8 @@ func functionOf(text string) string {
 	}
 }
 
-// unmap writes the functions of what is mapped between two addresses and forgets
-// it.
+// unmap writes the functions of the mappings between two addresses and forgets those
+// mappings.
 func (s *system) unmap(e *Writer, p *space, start, end uint64) {
 	p.mappings = slices.DeleteFunc(p.mappings, func(m mapped) bool {
 		if m.End <= start || m.Start >= end {
@@ -56,33 +56,33 @@ func (s *system) unmap(e *Writer, p *space, start, end uint64) {
 	})
 }
 
-// end writes what is known of all processes at the end of a stream.
+// end writes everything known about all processes at the end of a stream.
 func (s *system) end(e *Writer) {
 	for _, pid := range slices.Sorted(maps.Keys(s.spaces)) {
 		p := s.spaces[pid]
 		if p.name != "" || len(p.mappings) > 0 {
-			s.tell(e, p)
+			s.program(e, p)
 		}
 		s.unmap(e, p, 0, ^uint64(0))
 		s.compiled(e, p)
 	}
 }
 
-// compiledFile is what recorders of .NET call the memory that code is compiled
-// into. memoryFile begins the path of any file that is memory: what code is in it is
+// compiledFile is the name that recorders of .NET give the memory into which code is
+// compiled. memoryFile begins the path of any file that is memory: the code in it is
 // known once a runtime has reported it.
 const (
 	compiledFile = memoryFile + "doublemapper"
 	memoryFile   = "/memfd:"
 )
 
-// function returns the compiled function that a call returns into, or nil.
+// function returns the compiled function to which a return address belongs, or nil.
 func (p *space) function(frame uint64) *trace.Function {
 	if !p.sorted {
 		slices.SortFunc(p.code, func(a, b trace.Function) int { return cmp.Compare(a.Start, b.Start) })
 		p.sorted = true
 	}
-	// The one that begins last before the call.
+	// The last function that begins before the call.
 	i, _ := slices.BinarySearchFunc(p.code, frame, func(c trace.Function, f uint64) int { return cmp.Compare(c.Start, f) })
 	if i == 0 || frame > p.code[i-1].End {
 		return nil
@@ -90,7 +90,8 @@ func (p *space) function(frame uint64) *trace.Function {
 	return &p.code[i-1]
 }
 
-// compiled writes the functions of frames that no file has, in a mapping each.
+// compiled writes the functions of frames that no file has, each in a mapping of its
+// own.
 func (s *system) compiled(e *Writer, p *space) {
 	if e.opts.Version == V4 && p.pid != e.pid {
 		return
@@ -110,9 +111,9 @@ func (s *system) compiled(e *Writer, p *space) {
 	}
 }
 
-// symbols writes the functions that were called in a mapping. A symbol reaches
-// from the call of its first frame to the return address of the last one that has
-// no other function before it.
+// symbols writes the functions that were called in a mapping. A symbol reaches from the
+// call of its first frame to the return address of the last one that has no other
+// function before it.
 func (s *system) symbols(e *Writer, p *space, m *mapped) {
 	if e.opts.Version == V4 && p.pid != e.pid {
 		return
@@ -135,7 +136,7 @@ func (s *system) symbols(e *Writer, p *space, m *mapped) {
 		if n == "" && memory {
 			c := p.function(f)
 			if c == nil {
-				continue // its runtime may report it yet
+				continue // the runtime may report it later
 			}
 			n = c.Name
 		}

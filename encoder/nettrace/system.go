@@ -11,27 +11,27 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// system tells other readers of the processes: the events of Universal.System.
-// They do not say which process they are of: that is the stream's in version 4,
-// and in version 6 that of the thread.
+// system writes the events of Universal.System, which describe the processes to other
+// readers. These events do not contain a process id: in version 4 they are about the
+// process of the stream, and in version 6 about that of the thread.
 type system struct {
-	ids    map[uint32]uint32 // metadata by event id
+	ids    map[uint32]uint32 // ids of metadata by event id
 	tick   uint32            // metadata of AllocationTick
 	spaces map[int32]*space
 	last   *space
 	builds map[string]trace.Module // by path
-	id     uint64                  // of mappings, their metadata and symbols
+	id     uint64                  // last id of a mapping, its metadata or a symbol
 }
 
 // space is the address space of a process.
 type space struct {
 	pid      int32
-	name     string // of the program, as its command line gives it
-	told     bool   // the process was named
+	name     string // of the program, as in its command line
+	written  bool   // the process was written
 	mappings []mapped
-	code     []trace.Function  // that no file has
-	sorted   bool              // code is, by its start
-	frames   map[uint64]string // return addresses of stacks, and their functions where stacks name them
+	code     []trace.Function  // functions that are in no file
+	sorted   bool              // code is sorted by start
+	frames   map[uint64]string // return addresses in stacks, with their functions if the stacks name them
 }
 
 type mapped struct {
@@ -83,7 +83,7 @@ func (s *system) space(pid int32) *space {
 	return p
 }
 
-// write writes an event about a process whose payload is made.
+// write writes an event about a process with the given payload.
 func (s *system) write(e *Writer, p *space, event uint32, payload []byte) {
 	id, ok := s.ids[event]
 	if !ok {
@@ -92,14 +92,14 @@ func (s *system) write(e *Writer, p *space, event uint32, payload []byte) {
 		id = e.define(m)
 		s.ids[event] = id
 	}
-	stack := e.stacks.none(e) // it may make a payload, too
+	stack := e.stacks.none(e) // this may make a payload, too
 	e.payload = append(e.payload[:0], payload...)
 	e.place(p.pid, p.pid, 0, stack)
 	e.write(id, 0)
 }
 
-// foreign counts what version 4 cannot tell of a process that is not the
-// stream's.
+// foreign reports whether something is left out because it is about another process than
+// that of a version 4 stream, and counts it.
 func (s *system) foreign(e *Writer, p *space) bool {
 	if e.opts.Version == V4 && p.pid != e.pid {
 		e.stats.Foreign++
@@ -108,12 +108,12 @@ func (s *system) foreign(e *Writer, p *space) bool {
 	return false
 }
 
-// record takes in a record that is no call, behind the record itself.
+// record handles a record that is not a call, after the record itself was written.
 func (s *system) record(e *Writer, r *trace.Record) {
 	switch r.Kind {
 	case trace.KindProcess:
 		p := s.space(r.PID)
-		p.name, p.told = strings.Clone(r.Process.Name), false
+		p.name, p.written = strings.Clone(r.Process.Name), false
 	case trace.KindModule:
 		s.builds[strings.Clone(r.Module.Path)] = r.Clone().Module
 	case trace.KindMapping:
@@ -126,13 +126,13 @@ func (s *system) record(e *Writer, r *trace.Record) {
 	case trace.KindExec:
 		p := s.space(r.PID)
 		s.unmap(e, p, 0, ^uint64(0))
-		p.name, p.told = strings.Clone(r.Exec.Name), false
+		p.name, p.written = strings.Clone(r.Exec.Name), false
 	case trace.KindExit:
 		if r.Exit.Process {
 			p := s.space(r.PID)
 			s.unmap(e, p, 0, ^uint64(0))
 			s.compiled(e, p)
-			if p.told && !s.foreign(e, p) {
+			if p.written && !s.foreign(e, p) {
 				s.write(e, p, wire.SystemProcessExit, nil)
 			}
 			delete(s.spaces, r.PID)
@@ -144,7 +144,7 @@ func (s *system) record(e *Writer, r *trace.Record) {
 	}
 }
 
-// mapping writes a mapping, behind what is known of its file.
+// mapping writes a mapping, after what is known about its file.
 func (s *system) mapping(e *Writer, p *space, m *trace.Mapping) {
 	s.unmap(e, p, m.Start, m.End)
 	s.id++
@@ -172,7 +172,7 @@ func (s *system) mapping(e *Writer, p *space, m *trace.Mapping) {
 	s.writeMapping(e, p, &own, metadata)
 }
 
-// writeMapping writes a mapping and refers to what is known of its file.
+// writeMapping writes a mapping that refers to what is known about its file.
 func (s *system) writeMapping(e *Writer, p *space, m *mapped, metadata uint64) {
 	b := binary.AppendUvarint(nil, m.id)
 	b = binary.AppendUvarint(b, m.Start)
@@ -183,10 +183,10 @@ func (s *system) writeMapping(e *Writer, p *space, m *mapped, metadata uint64) {
 	s.write(e, p, wire.SystemMapping, b)
 }
 
-// describe says how a mapped file is found: what the reference reader takes from
-// its ELF headers.
+// describe writes how to find a mapped file: what the reference reader takes from its
+// ELF header.
 func (s *system) describe(e *Writer, m *trace.Mapping, f *trace.Module) string {
-	vaddr := m.Offset // as most linkers do it
+	vaddr := m.Offset // as most linkers do
 	if f.Fixed {
 		vaddr = m.Start
 	} else if e.opts.Symbols != nil {
@@ -198,8 +198,7 @@ func (s *system) describe(e *Writer, m *trace.Mapping, f *trace.Module) string {
 		hexadecimal(f.BuildID), vaddr, m.Offset)
 }
 
-// hexadecimal returns s if it is such a number, and else nothing: it is written
-// as it is.
+// hexadecimal returns s if it is a hexadecimal number, else "".
 func hexadecimal(s string) string {
 	for i := range len(s) {
 		if !strings.ContainsRune("0123456789abcdefABCDEF", rune(s[i])) {
@@ -209,28 +208,28 @@ func hexadecimal(s string) string {
 	return s
 }
 
-// appendCharacters adds a string of Universal.System.
+// appendCharacters appends a string of Universal.System.
 func appendCharacters(dst []byte, s string) []byte {
 	s = s[:min(len(s), 1<<14)]
 	return append(binary.LittleEndian.AppendUint16(dst, uint16(len(s))), s...)
 }
 
-// tell names the process: as its program's file is named, since the reference
-// reader takes a stack for whole if its outermost frame is in that, or in the C
+// program writes the process with the name of its program's file. The reference reader
+// takes a stack for complete if its outermost frame is in that file or in the C
 // library.
-func (s *system) tell(e *Writer, p *space) {
-	if p.told {
+func (s *system) program(e *Writer, p *space) {
+	if p.written {
 		return
 	}
-	p.told = true
+	p.written = true
 	if s.foreign(e, p) {
 		return
 	}
 	command, _, _ := strings.Cut(p.name, " ")
 	name := path.Base(command)
 	if i := slices.IndexFunc(p.mappings, func(m mapped) bool { return path.Base(m.Path) == name }); i < 0 {
-		// It calls itself otherwise, or is a script: of the files the program
-		// is mapped first.
+		// The process has another name, or is a script. The file that is mapped first
+		// is the program.
 		for _, m := range p.mappings {
 			if base := path.Base(m.Path); strings.HasPrefix(m.Path, "/") && !strings.Contains(base, ".so") {
 				name = base

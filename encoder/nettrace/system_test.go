@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// functions names addresses by the hundreds, and notes what it observes.
+// functions names addresses by their hundreds, and remembers what it observes.
 type functions struct{ observed []string }
 
 func (f *functions) Observe(r *trace.Record) {
@@ -31,7 +31,7 @@ func (f *functions) Bias(m *trace.Mapping) (uint64, bool) {
 	return m.Start - 0x1230, m.Start < 0x7f0000000000
 }
 
-// call is a call with a stack of complete frames.
+// call returns a call with a complete stack.
 func call(pid int32, names []string, frames ...uint64) trace.Record {
 	return trace.Record{Kind: trace.KindCall, Time: 2e9, PID: pid, Call: trace.Call{
 		Op: trace.OpAlloc, Function: "malloc", ID: 16, Size: 100, Stack: trace.Stack{Frames: frames, Names: names, End: trace.StackComplete},
@@ -50,8 +50,8 @@ func process(pid int32, name string) trace.Record {
 	return trace.Record{Kind: trace.KindProcess, Time: 1e9, PID: pid, Process: trace.Process{Name: name}}
 }
 
-// What other readers are told: processes by the name of their file, mappings
-// behind what is known of their files, and the functions of frames.
+// What other readers get: processes with the name of their file, mappings after what is
+// known about their files, and the functions of frames.
 func TestSystem(t *testing.T) {
 	victim, libc := uint64(0x55550000), uint64(0x7f0000001000)
 	const elf = `{"type":"ELF","debug_link":"","build_id":"%s","p_vaddr":"0x%x","p_offset":"0x3000"}`
@@ -165,7 +165,8 @@ func systemPayloads(t *testing.T, records []trace.Record, version int, symbols n
 	return read(t, data).raw
 }
 
-// Version 6 tells of each process; version 4 of the first alone, and says so.
+// Version 6 describes every process. Version 4 describes only the first and has a
+// remark.
 func TestSeveralProcesses(t *testing.T) {
 	records := []trace.Record{
 		process(pid, "one"), mapping(trace.KindMapping, pid, 0x10000, "/bin/one"), process(pid+1, "two"), mapping(trace.KindMapping, pid+1, 0x10000, "/bin/two"),
@@ -185,8 +186,8 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// The twin of an allocation for PerfView's views has the fields of version 4 of
-// the runtime's event.
+// The additional event of an allocation for PerfView's views has the fields of version
+// 4 of the runtime's event.
 func TestAllocTick(t *testing.T) {
 	for _, pointer := range []int{4, 8} {
 		records := []trace.Record{{Kind: trace.KindHeader, PID: pid, Time: 1, Header: trace.Header{PointerSize: pointer}}, call(pid, nil, 1)}

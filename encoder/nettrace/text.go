@@ -8,11 +8,11 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// escape is added to a byte that is no text to have the unit that stands for it.
+// escape is added to a byte that is not text to make the unit that stands for it.
 const escape = wire.OwnEscape
 
-// appendUTF16 adds a string with a NUL behind it. It is no text's end if a string
-// has a NUL itself, and bytes that are no UTF-8 are not lost: see wire.OwnEscape.
+// appendUTF16 appends a string and a NUL. A NUL within the string does not end it, and
+// bytes that are not UTF-8 are kept: see wire.OwnEscape.
 func appendUTF16(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -37,7 +37,7 @@ func appendUTF16(dst []byte, s string) []byte {
 	return append(dst, 0, 0)
 }
 
-// plain says whether a string is UTF-8 without a NUL, which all readers show.
+// plain reports whether a string is UTF-8 without a NUL, which all readers show.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] == 0 {
@@ -47,7 +47,7 @@ func plain(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// appendEscaped adds a text to a list of such.
+// appendEscaped appends a text to a list of texts.
 func appendEscaped(dst []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; c {
@@ -64,8 +64,8 @@ func appendEscaped(dst []byte, s string) []byte {
 	return dst
 }
 
-// maxText is the most bytes of a string: several in UTF-16 are less than what a
-// block has room for.
+// maxText is the largest size of a string in bytes. Several of this size in UTF-16 fit
+// into a block.
 const maxText = 512 << 10
 
 // Parts of payloads.

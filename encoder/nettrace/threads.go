@@ -6,21 +6,21 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
-// threads are the threads that version 6 refers to by their index.
+// threads holds the threads to which version 6 refers by index.
 type threads struct {
 	data  []byte // rows that are not in a block yet
 	index map[thread]uint64
-	last  thread // that was asked for, and its index
+	last  thread // the thread that was asked for last, and its index
 	at    uint64
 }
 
-// thread is a thread of the system, with zeros for what is unknown.
+// thread is a thread of the system, with 0 for what is unknown.
 type thread struct{ pid, tid int32 }
 
 // The capturing thread of version 6 stands for the tracer.
 const captureIndex = 1
 
-// capture returns what events say of the thread that has written them. It is one
+// capture returns the number of the thread that has written the events. It is the same
 // for all, so that readers keep their order.
 func (e *Writer) capture() uint64 {
 	if e.opts.Version == V4 {
@@ -35,7 +35,7 @@ func (t *threads) start() {
 	t.data = appendSized(t.data, appendUTF8([]byte{captureIndex, wire.ThreadName}, wire.ProviderOwn))
 }
 
-// thread returns how the head of an event names a thread.
+// thread returns the number of a thread in the header of an event.
 func (e *Writer) thread(pid, tid int32) uint64 {
 	if e.opts.Version == V4 {
 		return uint64(uint32(tid))

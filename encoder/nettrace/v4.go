@@ -49,7 +49,7 @@ func (v4) block(dst []byte, written uint64, kind wire.BlockKind, head, body []by
 
 func (v4) metadataHead() []byte { return blockHead(0, 0) }
 
-// metadata is the payload of an event with the metadata id 0.
+// metadata appends the payload of an event with the metadata id 0.
 func (v4) metadata(dst []byte, m *wire.Metadata) []byte {
 	var b []byte
 	b = binary.LittleEndian.AppendUint32(b, m.ID)
@@ -59,7 +59,7 @@ func (v4) metadata(dst []byte, m *wire.Metadata) []byte {
 	b = binary.LittleEndian.AppendUint64(b, m.Keywords)
 	b = binary.LittleEndian.AppendUint32(b, m.Version)
 	b = binary.LittleEndian.AppendUint32(b, m.Level)
-	if m.Provider == wire.ProviderSystem { // its types are not of this version
+	if m.Provider == wire.ProviderSystem { // its types do not exist in this version
 		b = binary.LittleEndian.AppendUint32(b, 0)
 	} else {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Fields)))

@@ -34,10 +34,10 @@ func (v6) block(dst []byte, _ uint64, kind wire.BlockKind, head, body []byte) []
 	return append(dst, body...)
 }
 
-// metadataHead is the size of what else would be in front of the rows: nothing.
+// metadataHead returns the size of the fields before the rows: there are none.
 func (v6) metadataHead() []byte { return []byte{0, 0} }
 
-// metadata is a row.
+// metadata appends a row.
 func (v6) metadata(dst []byte, m *wire.Metadata) []byte {
 	b := binary.AppendUvarint(nil, uint64(m.ID))
 	b = appendUTF8(b, m.Provider)
@@ -72,12 +72,12 @@ func (v6) end(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(wire.BlockEnd)<<24)
 }
 
-// appendSized adds b with its size in front.
+// appendSized appends the size of b, and b.
 func appendSized(dst, b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint16(dst, uint16(len(b))), b...)
 }
 
-// appendUTF8 adds a string of version 6.
+// appendUTF8 appends a string of version 6.
 func appendUTF8(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }

@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	// blockAt is the number of bytes of a block at which it is written. The
-	// runtime writes blocks of 100 KiB, and readers are known that take no more.
+	// blockAt is the size of a block in bytes at which it is written. The runtime
+	// writes blocks of 100 KiB, and some readers accept no larger ones.
 	blockAt = 96 << 10
-	// interval is the number of bytes of events between sequence points: what is
-	// written again behind one, the stacks, is a small part of it.
+	// interval is the number of bytes of events between sequence points. The stacks,
+	// which are written again after one, are a small part of that.
 	interval = 4 << 20
 	// passAt is the number of buffered bytes at which they are written.
 	passAt = 64 << 10
 )
 
-// Writer is a trace.Writer. Each Write on the underlying writer ends behind a
-// whole block.
+// Writer is a trace.Writer. Each Write on the underlying writer ends after a whole
+// block.
 //
-// A header that is not the first record is kept, but begins no other stream.
+// A header that is not the first record is kept, but does not begin another stream.
 type Writer struct {
 	w    io.Writer
 	opts Options
 	err  error // sticky
-	cut  bool  // a write has failed within what is in out
+	cut  bool  // a write failed after a part of out
 
 	out     []byte // whole blocks, not yet written
-	written uint64 // bytes of the stream in front of out
+	written uint64 // bytes of the stream before out
 
 	layout  layout
-	started bool           // the head is in out
-	waiting []trace.Record // the first, until it is known which process they are of, and when
+	started bool           // the beginning of the stream is in out
+	waiting []trace.Record // the first records, until their process and time are known
 	pid     int32          // the process of the stream
-	pointer int            // bytes of an address of the process
+	pointer int            // bytes of an address in the process
 
 	events  eventBlock
 	defined defined
@@ -46,7 +46,7 @@ type Writer struct {
 	threads threads
 	system  system
 	since   int // bytes of events since the last sequence point
-	until   int // how many there are at most
+	until   int // limit of since
 
 	payload []byte // of the event that is being made
 	head    wire.Head
@@ -60,8 +60,8 @@ var _ trace.Writer = (*Writer)(nil)
 
 var errClosed = errors.New("nettrace: writer is closed")
 
-// New returns a Writer to w. It writes nothing before the first record that is of
-// a process.
+// New returns a Writer to w. It writes nothing before the first record that has a
+// process.
 func New(w io.Writer, opts Options) (*Writer, error) {
 	if w == nil {
 		return nil, errors.New("nettrace: no writer given")
@@ -80,7 +80,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	return e, nil
 }
 
-// Stats returns the counters so far; they include what is still buffered.
+// Stats returns the counters so far, including what is still buffered.
 func (e *Writer) Stats() Stats { return e.stats }
 
 // WriteRecord implements trace.Writer. Every kind has a place in this format.
@@ -89,7 +89,7 @@ func (e *Writer) WriteRecord(r *trace.Record) error {
 		return e.err
 	}
 	if e.since >= e.until || e.stacks.full() {
-		// Not in the middle of a record: its events refer to stacks.
+		// Not within a record: its events refer to stacks.
 		e.flush()
 		e.sequencePoint()
 	}
@@ -104,7 +104,8 @@ func (e *Writer) WriteRecord(r *trace.Record) error {
 	return nil
 }
 
-// writeOther writes what is rare.
+// writeOther writes a record that is not a call, or any record before the stream has
+// begun.
 func (e *Writer) writeOther(r *trace.Record) error {
 	if !e.started {
 		rare := r.Kind != trace.KindCall && r.Kind != trace.KindEnd && rows[r.Kind].known
@@ -128,8 +129,8 @@ func (e *Writer) writeOther(r *trace.Record) error {
 // maxWaiting is how many records are kept until a process is known.
 const maxWaiting = 256
 
-// begin writes the head of the stream, and what waits for it. r is the record that
-// comes next, or nil.
+// begin writes the beginning of the stream and the records that wait for it. r is the
+// next record, or nil.
 func (e *Writer) begin(r *trace.Record) {
 	e.started = true
 	waiting := e.waiting
@@ -148,7 +149,7 @@ func (e *Writer) begin(r *trace.Record) {
 			h = w.Header
 		}
 	}
-	if h.WallTime == 0 && h.ClockTime == 0 { // about
+	if h.WallTime == 0 && h.ClockTime == 0 { // an approximation
 		i := slices.IndexFunc(waiting, func(w trace.Record) bool { return w.Kind == trace.KindProcess })
 		if i >= 0 {
 			h.WallTime, h.ClockTime = waiting[i].Process.WallTime, e.time
@@ -166,13 +167,12 @@ func (e *Writer) begin(r *trace.Record) {
 		waiting = waiting[:len(waiting)-1]
 	}
 	for i := range waiting {
-		_ = e.writeRecord(&waiting[i]) // it has a place: what has none did not wait
+		_ = e.writeRecord(&waiting[i]) // it has a place: a record without one does not wait
 		e.system.record(e, &waiting[i])
 	}
 }
 
-// flush completes the blocks that are begun. What events refer to stands in front
-// of them.
+// flush completes the blocks that are begun. Blocks to which events refer precede them.
 func (e *Writer) flush() {
 	if len(e.defined.data) > 0 {
 		e.block(wire.BlockMetadata, e.layout.metadataHead(), e.defined.data)
@@ -197,7 +197,8 @@ func (e *Writer) block(kind wire.BlockKind, head, body []byte) {
 	e.out = e.layout.block(e.out, e.written, kind, head, body)
 }
 
-// sequencePoint says which event was the last, and forgets the stacks.
+// sequencePoint writes a sequence point with the number of the last event, and forgets
+// the stacks.
 func (e *Writer) sequencePoint() {
 	e.block(wire.BlockSequence, nil, e.layout.sequencePoint(uint64(e.time), e.capture(), e.seq))
 	e.stacks.forget()
@@ -234,10 +235,10 @@ func (e *Writer) Flush() error {
 	return e.pass()
 }
 
-// Close implements trace.Writer. It writes the names of functions for other
-// readers, and the end. An output without any record still becomes a valid
-// stream. After a write of which nothing came through, as on a full disk, Close ends
-// the stream behind what came before.
+// Close implements trace.Writer. It writes the names of functions for other readers,
+// and the end. An output without any record still becomes a valid stream. After a write
+// that wrote nothing, as on a full disk, Close ends the stream after what was written
+// before.
 func (e *Writer) Close() error {
 	if errors.Is(e.err, errClosed) {
 		return nil
@@ -245,7 +246,7 @@ func (e *Writer) Close() error {
 	if e.err != nil {
 		if !e.cut {
 			e.cut = true
-			_, _ = e.w.Write(e.layout.end(nil)) // without it the stream is cut, which readers say
+			_, _ = e.w.Write(e.layout.end(nil)) // without it the stream is cut, which readers report
 		}
 		return e.err
 	}

@@ -9,7 +9,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendHex writes at least one digit.
+// appendHex appends v in hexadecimal, with at least one digit.
 func appendHex(b []byte, v uint64) []byte {
 	const digits = 16
 	b = slices.Grow(b, digits)
@@ -36,11 +36,11 @@ func hexWord(v uint32) uint64 {
 	return x + '0'*ones + letters*('a'-'9'-1)
 }
 
-// appendUint writes v in decimal. Eight digits are made at a time: in halves of a
-// word are the upper four and the lower four, in quarters pairs, in bytes digits,
-// the first one in the lowest byte. A division by 100 is a multiplication by
-// 10486 and a shift by 20, which is right below 43699, one by 10 is by 103 and 10,
-// right below 179.
+// appendUint appends v in decimal. It makes eight digits at a time: the halves of a
+// word hold the upper and the lower four digits, the quarters hold pairs of digits, and
+// the bytes digits, with the first one in the lowest byte. A division by 100 is a
+// multiplication by 10486 and a shift by 20, which is right below 43699; a division by
+// 10 uses 103 and 10, which is right below 179.
 func appendUint(b []byte, v uint64) []byte {
 	const digits = 8
 	if v >= 1e8 {
@@ -52,7 +52,7 @@ func appendUint(b []byte, v uint64) []byte {
 	pairs := hundreds | (fours-100*hundreds)<<16
 	tens := pairs * 103 >> 10 & 0x000f000f_000f000f
 	each := tens | (pairs-10*tens)<<8
-	zeros := bits.TrailingZeros64(each|1<<(8*(digits-1))) / 8 // in front; the last digit stays
+	zeros := bits.TrailingZeros64(each|1<<(8*(digits-1))) / 8 // at the start; the last digit stays
 	b = slices.Grow(b, digits)
 	binary.LittleEndian.PutUint64(b[len(b):len(b)+digits], (each|'0'*0x0101010101010101)>>(8*uint(zeros)))
 	return b[:len(b)+digits-zeros]
@@ -60,7 +60,7 @@ func appendUint(b []byte, v uint64) []byte {
 
 func appendInt(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }
 
-// appendPadded writes at least two digits.
+// appendPadded appends at least two digits.
 func appendPadded(b []byte, v uint64) []byte {
 	if v < 100 {
 		return append(b, '0'+byte(v/10), '0'+byte(v%10))
@@ -68,7 +68,7 @@ func appendPadded(b []byte, v uint64) []byte {
 	return appendUint(b, v)
 }
 
-// place says where a text stands and so which of its bytes would end it there.
+// place is where a text is, and so which of its bytes would end it there.
 type place uint8
 
 const (
@@ -79,7 +79,7 @@ const (
 	inAngles                   // a word between '<' and '>', before a '('
 )
 
-// unsafeIn holds for each byte the places where it is quoted.
+// unsafeIn holds, for each byte, the places where it is quoted.
 var unsafeIn = func() (t [256]place) {
 	for c := range 256 {
 		if c < ' ' || c == 0x7f {
@@ -95,9 +95,9 @@ var unsafeIn = func() (t [256]place) {
 	return t
 }()
 
-// quote writes s with every byte that cannot stand at this place as \xNN. The
-// tools of old take that for part of the text. A backslash is itself quoted
-// where it would start such a group.
+// quote appends s with every byte that cannot be at this place as \xNN. The original
+// tools take that for part of the text. A backslash that would begin such a group is
+// quoted itself.
 func (w *Writer) quote(b []byte, s string, at place) []byte {
 	if w.opts.Legacy {
 		return append(b, s...)
@@ -118,7 +118,7 @@ func appendQuoted(b []byte, c byte) []byte {
 	return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// startsGroup says whether s begins with what a reader takes for a quoted byte.
+// startsGroup reports whether s begins with what a reader takes for a quoted byte.
 func startsGroup(s string) bool {
 	return len(s) >= 4 && s[1] == 'x' && isHex(s[2]) && isHex(s[3])
 }
@@ -127,8 +127,8 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
 }
 
-// function writes a function's name and the resource type behind it, if there
-// is one to print. Both are mostly those of the call before.
+// function appends a function's name and its resource type, if that is printed. Both
+// are mostly those of the call before.
 func (w *Writer) function(b []byte, name string, resource uint32) []byte {
 	if name != w.name || resource != w.resource || len(w.nameText) == 0 {
 		w.name, w.resource = name, resource
@@ -137,8 +137,8 @@ func (w *Writer) function(b []byte, name string, resource uint32) []byte {
 	return append(b, w.nameText...)
 }
 
-// appendFunction writes a name that may hold spaces and parentheses, but must not
-// start like a context or a time, nor end like a type.
+// appendFunction appends a name. It may contain spaces and parentheses, but must not
+// begin like a context or a time, nor end like a type.
 func (w *Writer) appendFunction(b []byte, name string, typ []byte) []byte {
 	if w.opts.Legacy || name == "" {
 		return append(append(b, name...), typ...)

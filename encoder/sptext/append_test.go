@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestNumbers: as the standard library writes them, at every length and around it,
-// into a buffer with room and into one without.
+// TestNumbers: numbers are written like those of the standard library, for every
+// length, into a buffer with room and into one without.
 func TestNumbers(t *testing.T) {
 	numbers := []uint64{0, 1<<64 - 1}
 	for n, i := uint64(1), 0; i < 20; n, i = n*10, i+1 {
 		numbers = append(numbers, n-1, n, n+1)
 	}
-	for i := range uint64(10_000) { // every group of four digits, at both places
+	for i := range uint64(10_000) { // every group of four digits, in both halves
 		numbers = append(numbers, i, i*10_000, i*10_000+i)
 	}
 	for i := range 64 {

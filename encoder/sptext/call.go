@@ -6,8 +6,8 @@ import (
 )
 
 // calls writes a Call with its arguments and its stack. A move is a free and an
-// allocation, as the sp-rtrace memory module reports realloc; the stack and the
-// arguments go with the allocation.
+// allocation, as in the memory module of sp-rtrace. The stack and the arguments follow
+// the allocation.
 func (w *Writer) calls(r *trace.Record) {
 	c := &r.Call
 	if c.Op == trace.OpMove {
@@ -33,8 +33,8 @@ func (w *Writer) args(args []trace.Arg) {
 	}
 }
 
-// WriteGrouped writes a call without its stack. Calls that have the same one are
-// written one after the other, and WriteStack writes it behind the last.
+// WriteGrouped writes a call without its stack. Write calls with the same stack one
+// after the other, and the stack after the last with WriteStack.
 func (w *Writer) WriteGrouped(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -45,8 +45,8 @@ func (w *Writer) WriteGrouped(r *trace.Record) error {
 	return w.pass(chunk)
 }
 
-// WriteStack ends the group of the calls that were written last, with a
-// temporary comment that adds them up.
+// WriteStack ends the group of the calls that were written last. It writes their stack
+// and a temporary comment with their sums.
 func (w *Writer) WriteStack(s *trace.Stack, calls, bytes uint64) error {
 	if w.err != nil {
 		return w.err
@@ -84,8 +84,8 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 	w.buf = append(b, ")\n"...)
 }
 
-// stack writes the frames and the empty line behind them. The original leaves
-// that out if the trace has no stack for the call, not even an empty one.
+// stack writes the frames and an empty line after them. The original leaves that line
+// out if the trace has no stack for the call, not even an empty one.
 func (w *Writer) stack(s *trace.Stack) {
 	if w.opts.Legacy && s.End == trace.StackAbsent && len(s.Frames) == 0 {
 		return
@@ -110,8 +110,8 @@ func (w *Writer) named(s *trace.Stack) {
 	w.buf = append(b, '\n')
 }
 
-// clock writes the time of day. A time stamp of zero means that there is none:
-// the first millisecond of a day becomes the second.
+// clock writes the time of day. A zero time stamp means that there is none, so the
+// first millisecond of a day becomes the second.
 func (w *Writer) clock(b []byte, t int64) []byte {
 	ms := uint64(t) / 1e6
 	if w.header.Clock != trace.ClockDay {
@@ -135,7 +135,7 @@ func (w *Writer) clock(b []byte, t int64) []byte {
 	return append(b, w.time...)
 }
 
-// size writes a number that the original holds in 32 bits with sign.
+// size writes a number that the original holds in 32 bits with a sign.
 func (w *Writer) size(b []byte, n uint64) []byte {
 	if w.opts.Legacy {
 		return appendInt(b, int64(int32(uint32(n))))

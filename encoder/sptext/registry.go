@@ -44,13 +44,13 @@ func (w *Writer) registry(r *trace.Record) {
 	}
 }
 
-// line writes a quoted text to the end of its line.
+// line appends a quoted text and a line feed.
 func (w *Writer) line(b []byte, s string) []byte {
 	return append(w.quote(b, s, inLine), '\n')
 }
 
-// mapping writes the range as a resolver of this format needs it: from the load
-// base, if that is known, to the end.
+// mapping writes the range that a resolver of this format needs: from the load base, if
+// that is known, to the end.
 func (w *Writer) mapping(prefix string, m *trace.Mapping) {
 	from := m.Start
 	if m.Base != 0 && m.Base < m.Start {
@@ -62,7 +62,7 @@ func (w *Writer) mapping(prefix string, m *trace.Mapping) {
 	w.buf = append(w.buf, '\n')
 }
 
-// declare writes a resource. From the second on, calls print their type.
+// declare writes a resource. From the second one on, calls print their type.
 func (w *Writer) declare(r *trace.Resource) {
 	if !w.opts.Legacy && slices.ContainsFunc(w.resources, func(d declared) bool { return d.Resource == *r }) {
 		return
@@ -83,11 +83,11 @@ func (w *Writer) declare(r *trace.Resource) {
 	w.nameText = w.nameText[:0]
 }
 
-// resourceMask is how the id of a resource is printed: one bit. The shift is
+// resourceMask returns the id of a resource as it is printed: one bit. The shift is
 // that of a 32-bit machine word, whatever the id.
 func resourceMask(id uint32) uint32 { return 1 << ((id - 1) & 31) }
 
-// resourceText returns what to print behind the function's name.
+// resourceText returns the text to print after the function's name.
 func (w *Writer) resourceText(id uint32) []byte {
 	if !w.typed {
 		return nil
@@ -101,8 +101,8 @@ func (w *Writer) resourceText(id uint32) []byte {
 	return nil
 }
 
-// comment writes a free line. One that could be taken for a record, or is
-// marked as temporary, gets the mark of a comment to be kept.
+// comment writes a free line. A text that could be taken for a record, or is marked as
+// temporary, gets the mark of a permanent comment.
 func (w *Writer) comment(s string) {
 	if w.opts.Legacy {
 		w.buf = append(append(w.buf, s...), '\n')
@@ -120,7 +120,7 @@ func (w *Writer) comment(s string) {
 	w.buf = append(w.buf, '\n')
 }
 
-// blank replaces what would end the line of a comment.
+// blank replaces bytes that would end the line of a comment.
 func blank(c byte) byte {
 	if c == '\n' || c == '\r' || c == 0 {
 		return ' '
@@ -128,9 +128,9 @@ func blank(c byte) byte {
 	return c
 }
 
-// SetHeapBounds says between which ids all allocations of the trace lie, for a
-// HeapInfo written before the calls. Without it the bounds of the calls written
-// so far are used.
+// SetHeapBounds sets the range of the ids of all allocations in the trace, for a
+// HeapInfo that is written before the calls. Without it, the bounds of the calls so far
+// are used.
 func (w *Writer) SetHeapBounds(low, high uint64) { w.low, w.high = low, high }
 
 func (w *Writer) heap(h *trace.HeapInfo) {
@@ -153,14 +153,14 @@ func (w *Writer) heap(h *trace.HeapInfo) {
 	w.buf = b
 }
 
-// LeakSum is what is left of one resource.
+// LeakSum is what one resource leaked: its blocks and their bytes.
 type LeakSum struct {
 	Type, Desc    string
 	Blocks, Bytes uint64
 }
 
-// WriteLeaks writes the leak summary, two temporary comments for each resource.
-// It goes to the end of a trace.
+// WriteLeaks writes the leak summary, two temporary comments for each resource. It
+// belongs at the end of a trace.
 func (w *Writer) WriteLeaks(sums []LeakSum) error {
 	if w.err != nil {
 		return w.err
@@ -177,7 +177,7 @@ func (w *Writer) WriteLeaks(sums []LeakSum) error {
 	return w.pass(chunk)
 }
 
-// WriteUnmatched writes how many frees had no allocation before them.
+// WriteUnmatched writes the number of frees without an allocation before them.
 func (w *Writer) WriteUnmatched(frees uint64) error {
 	if w.err != nil {
 		return w.err

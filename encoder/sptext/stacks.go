@@ -2,8 +2,8 @@ package sptext
 
 import "slices"
 
-// stacks keeps the text of stacks that were written lately: most calls come from
-// few places.
+// stacks keeps the texts of recently written stacks, because most calls come from few
+// places.
 type stacks struct {
 	slots []stackText // by hash; nil until the first stack
 }
@@ -15,11 +15,11 @@ type stackText struct {
 
 const (
 	stackSlots = 1 << 10
-	// Larger stacks are not kept, so that slots take at most 1.5 MB.
+	// Larger stacks are not kept. So the slots take at most 1.5 MB.
 	maxKept = 64
 )
 
-// append writes frames without names, each in its line.
+// append appends frames without names, one per line.
 func (s *stacks) append(b []byte, frames []uint64) []byte {
 	if len(frames) == 0 || len(frames) > maxKept {
 		return appendFrames(b, frames)
@@ -29,7 +29,7 @@ func (s *stacks) append(b []byte, frames []uint64) []byte {
 	}
 	var h uint64
 	for i, f := range frames {
-		h += f * (0x9e3779b97f4a7c15 + 2*uint64(i)) // odd
+		h += f * (0x9e3779b97f4a7c15 + 2*uint64(i)) // an odd factor
 	}
 	slot := &s.slots[h>>54]
 	if !slices.Equal(slot.frames, frames) {

@@ -12,15 +12,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Options are the choices of a Writer. The zero value is for live traces.
+// Options are the options of a Writer. The zero value is right for live traces.
 type Options struct {
-	// KeepSeq prints Call.Seq as the index of a call. Without it calls are
-	// counted from 1 as the binary format's readers would count them: a
-	// move is two.
+	// KeepSeq prints Call.Seq as the index of a call. Without it, calls are counted
+	// from 1 as the readers of the binary format count them: a move is two.
 	KeepSeq bool
-	// Legacy prints everything as the original post-processor does, where it
-	// is wrong, too: sizes cut to 32 bits, nothing quoted, comments that
-	// could be misread as records.
+	// Legacy prints everything as the original post-processor does, including its
+	// errors: sizes cut to 32 bits, nothing quoted, comments that could be misread as
+	// records.
 	Legacy bool
 	// Location is the time zone of the header's time; nil is the local one.
 	Location *time.Location
@@ -28,12 +27,12 @@ type Options struct {
 	Timestamp string
 }
 
-// chunk is the fill at which the buffer is passed on.
+// chunk is the size at which the buffer is written, in bytes.
 const chunk = 64 << 10
 
-// Writer is a trace.Writer. It buffers; each Write to the underlying writer
-// ends after a complete event, so that a reader of a growing file or of a pipe
-// sees no half ones.
+// Writer is a trace.Writer. It buffers. Each Write on the underlying writer ends after
+// a complete event, so that a reader of a growing file or a pipe sees only whole
+// events.
 type Writer struct {
 	w    io.Writer
 	opts Options
@@ -41,16 +40,16 @@ type Writer struct {
 	err  error
 
 	header  trace.Header
-	started bool // the header line is written
+	started bool // the header line was written
 	index   uint64
 
 	resources []declared
-	typed     bool // more than one resource: calls print theirs
+	typed     bool // there is more than one resource: calls print theirs
 	low, high uint64
 	stacks    stacks
 	name      string // of the function that was written last
 	resource  uint32 // of that call
-	nameText  []byte // their text; empty if it has to be made anew
+	nameText  []byte // their text; empty if it must be made again
 	ms        uint64 // of the time of day that was written last
 	time      []byte // its text
 }
@@ -71,9 +70,9 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	return &Writer{w: w, opts: opts, buf: make([]byte, 0, chunk+chunk/4), low: ^uint64(0)}, nil
 }
 
-// WriteRecord implements trace.Writer. Header waits for Process, so that both
-// become the header line; any other record ends the wait. Thread, Module, Exit,
-// Opaque, HeapGrow and RSS have no text, and End has none unless the Header announces it.
+// WriteRecord implements trace.Writer. A Header waits for Process, because both make
+// the header line; any other record ends the wait. Thread, Module, Exit, Opaque,
+// HeapGrow and RSS have no text, and End has one only if the Header announces it.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -107,7 +106,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 	return w.pass(chunk)
 }
 
-// pass writes the buffer out if it holds at least n bytes.
+// pass writes the buffer if it holds at least n bytes.
 func (w *Writer) pass(n int) error {
 	if len(w.buf) < n {
 		return w.err
@@ -119,8 +118,8 @@ func (w *Writer) pass(n int) error {
 	return w.err
 }
 
-// Flush implements trace.Writer. A header that still waits for its process is
-// not written.
+// Flush implements trace.Writer. It does not write a header that still waits for its
+// process.
 func (w *Writer) Flush() error {
 	if w.err != nil {
 		return w.err
@@ -128,8 +127,7 @@ func (w *Writer) Flush() error {
 	return w.pass(1)
 }
 
-// Close implements trace.Writer. A trace without any event still has a header
-// line.
+// Close implements trace.Writer. A trace without any event still has a header line.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -192,8 +190,8 @@ func (w *Writer) pair(b []byte, key, value string) []byte {
 	return append(b, ", "...)
 }
 
-// FormatTime returns a time as the header line has it: the date without
-// leading zeros. A nil location is the local time zone.
+// FormatTime returns a time as in the header line: the date has no leading zeros. A nil
+// location means the local time zone.
 func FormatTime(t time.Time, loc *time.Location) string {
 	if loc == nil {
 		loc = time.Local

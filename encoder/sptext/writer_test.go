@@ -39,7 +39,7 @@ func comment(s string) *trace.Record { return &trace.Record{Kind: trace.KindComm
 const headerLine = "version=2.0, arch=x86_64, timestamp=2026.3.7 08:09:05, process=/usr/bin/demo, pid=4711, " +
 	"filter=leaks|resolve, backtrace depth=10, origin=rtrace-bpf 1.0, \n"
 
-// write returns the text of the records behind the usual header.
+// write returns the text of the records after the usual header.
 func write(t *testing.T, opts Options, records ...*trace.Record) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -318,7 +318,7 @@ func TestMonotonicClock(t *testing.T) {
 	got := write(t, Options{}, h,
 		&trace.Record{Kind: trace.KindCall, Time: 3*day + 5*ms, Call: trace.Call{Op: trace.OpFree, Function: "f"}},
 		&trace.Record{Kind: trace.KindCall, Time: 3 * day, Call: trace.Call{Op: trace.OpFree, Function: "f"}})
-	// Zero would mean that there is no time.
+	// Zero would mean no time.
 	if want := "1. [00:00:00.005] f(0x0)\n\n2. [00:00:00.001] f(0x0)\n\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

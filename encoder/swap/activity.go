@@ -24,7 +24,7 @@ func (m *Sample) appendTo(b []byte) []byte {
 // Switch records that a thread leaves its processor or runs again.
 type Switch struct {
 	Where
-	Runs bool // runs again
+	Runs bool   // runs again
 	PC   uint64 // 0 if unknown
 }
 

@@ -26,8 +26,8 @@ type descriptor struct {
 // maxSockets bounds how many sockets are remembered.
 const maxSockets = 1 << 16
 
-// told is a call of another resource than memory, and how it is written.
-type told struct {
+// thingCall is a call of another resource than memory, and how it is written.
+type thingCall struct {
 	*trace.Record
 	thing *wire.Thing
 	api   *wire.API
@@ -35,13 +35,13 @@ type told struct {
 }
 
 // ends reports whether the call frees the thing.
-func (x *told) ends() bool { return x.Call.Op == trace.OpFree }
+func (x *thingCall) ends() bool { return x.Call.Op == trace.OpFree }
 
 // thing writes a call of another resource than memory. Where the document has two
 // messages for a call, the first one has the time at which the call began, if the Call
 // has it: the size of a lock is how long the call waited for it.
 func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
-	x := &told{Record: r, thing: t, api: m.thingAPI(t, &r.Call, r.Time)}
+	x := &thingCall{Record: r, thing: t, api: m.thingAPI(t, &r.Call, r.Time)}
 	x.way = t.Way(x.api.Name, x.ends())
 	if t.Resource == wire.Descriptor {
 		m.socket(x)
@@ -62,7 +62,7 @@ func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
 }
 
 // socket remembers which descriptors are sockets. Their close is a PROBE_NETWORK.
-func (m *Writer) socket(x *told) {
+func (m *Writer) socket(x *thingCall) {
 	d := descriptor{x.PID, x.Call.ID}
 	switch network := x.way.Message == wire.ProbeNetwork; {
 	case x.ends() && network: // the descriptor continues as another one
@@ -96,7 +96,7 @@ func (m *Writer) thingAPI(t *wire.Thing, c *trace.Call, now int64) *wire.API {
 
 // thingMessage writes a message. A call that only begins has no result and no
 // descriptor of a new file yet.
-func (m *Writer) thingMessage(x *told, wall int64, begins bool) {
+func (m *Writer) thingMessage(x *thingCall, wall int64, begins bool) {
 	c, kind := &x.Call, x.way.Type
 	if begins {
 		kind = x.way.Start

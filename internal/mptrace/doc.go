@@ -1,4 +1,4 @@
-// Package mptrace does what mpatrol's tool of that name does: it counts the
+// Package mptrace does what mpatrol's tool of that name does. It counts the
 // events of a tracing file and prints them as a table, as statistics, in the
 // Heap Allocation Trace Format, and as a C program that repeats the
 // allocations.

@@ -8,8 +8,9 @@ import (
 	"sync"
 
 	"rtrace-bpf/internal/linux/proc"
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/family"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // following holds the processes that are followed, and the sessions of those that are
@@ -34,7 +35,7 @@ func (r *Recording) follow() error {
 		Family: family.New(r.options.Follow.Wake), most: r.options.Follow.Most,
 		sessions: map[int]*session{}, ended: map[int]bool{}, above: map[int]bool{},
 	}
-	r.options.Tracer.Features = tracer.RememberFeatures()
+	r.options.Tracer.Features = host.RememberFeatures()
 	if r.held != nil {
 		return nil // it is followed when it is released
 	}
@@ -203,14 +204,14 @@ func (r *Recording) became(e family.Event, w *window) {
 	old := f.of(e.PID)
 	x := r.descendant(e.PID)
 	var err error
-	x.made, err = tracer.NewPlan(r.tracerOptions(x))
+	x.made, err = plan.New(r.tracerOptions(x))
 	switch {
 	case err == nil && old != nil && !e.Thread && old.probes.tracer.Plan().Covers(x.made):
 		_ = x.made.Close() // it was only compared
 		x.root.Close()
 		f.Go(e.PID)
 		return
-	case !e.Last && (errors.Is(err, tracer.ErrNoAllocator) || errors.Is(err, tracer.ErrStripped)):
+	case !e.Last && (errors.Is(err, host.ErrNoAllocator) || errors.Is(err, host.ErrStripped)):
 		x.root.Close()
 		f.Next(e.PID)
 		return
@@ -239,7 +240,7 @@ func (r *Recording) became(e family.Event, w *window) {
 
 // refused counts and reports a process that is not traced, unless it has ended.
 func (r *Recording) refused(err error) {
-	if errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrZombie) {
+	if errors.Is(err, host.ErrNoProcess) || errors.Is(err, host.ErrZombie) {
 		return // it was killed while it was held
 	}
 	f := r.following

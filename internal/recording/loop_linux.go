@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/family"
+	"rtrace-bpf/tracer/host"
 )
 
 // Request asks a recording to switch tracing off or on, or to set a mark.
@@ -131,7 +131,7 @@ func (l *loop) do(q *Request) (Answer, error) {
 		return Answer{}, ErrOneTrace
 	}
 	if l.windows > 0 && l.options.Names {
-		_ = tracer.Prioritize() // as at the start
+		_ = host.Prioritize() // as at the start
 	}
 	if err := l.open(); err != nil {
 		return Answer{}, err

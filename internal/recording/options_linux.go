@@ -12,15 +12,16 @@ import (
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/internal/recording/swapevents"
 	"rtrace-bpf/internal/symbol/resolve"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
 )
 
 // Options select which processes are recorded, and what of them.
 type Options struct {
 	PIDs   []int
-	Held   Held           // the only process, if it is held until its probes are attached; else nil
-	Tracer tracer.Options // of each process, except for the process itself
-	Follow *Follow        // also record the children of the processes; nil: do not
+	Held   Held         // the only process, if it is held until its probes are attached; else nil
+	Tracer plan.Options // of each process, except for the process itself
+	Follow *Follow      // also record the children of the processes; nil: do not
 
 	Output     output.Options
 	Format     string
@@ -70,7 +71,7 @@ type Reporter interface {
 	// TooMany is called if a process runs untraced, because so many are traced already.
 	TooMany(pid, traced int)
 	// Expensive is called if tracing costs a process much, or many of its calls are lost.
-	Expensive(pid int, i *cost.Interval, costs tracer.Costs)
+	Expensive(pid int, i *cost.Interval, costs host.Costs)
 	// Full is called when a trace is as large as allowed, and ends.
 	Full(pid int)
 	// Ended is called when a trace is complete.

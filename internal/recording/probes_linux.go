@@ -8,6 +8,7 @@ import (
 
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 // probes are the tracer of a session, and how its probes are removed.
@@ -35,7 +36,7 @@ func (p *probes) detach() error {
 	p.mu.Lock()
 	p.detached = true
 	p.mu.Unlock()
-	if p.tracer.Plan().Mechanism() == tracer.MechanismPerf {
+	if p.tracer.Plan().Mechanism() == host.MechanismPerf {
 		p.line.Say("removing the probes, which takes seconds on this kernel")
 	}
 	end := p.tracer.Close

@@ -11,8 +11,10 @@ import (
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/keeper"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // Recording records processes in one window after the other. Several processes are recorded
@@ -30,7 +32,7 @@ type Recording struct {
 
 	mu    sync.Mutex   // of what follows
 	count int          // sessions that have ended
-	sum   tracer.Stats // of these
+	sum   record.Stats // of these
 	ends  []end        // of those that failed, or miss something besides what their stats count
 }
 
@@ -144,7 +146,7 @@ func (r *Recording) processes() []int {
 }
 
 // tracerOptions returns the options of a session's tracer.
-func (r *Recording) tracerOptions(x *session) tracer.Options {
+func (r *Recording) tracerOptions(x *session) plan.Options {
 	o := r.options.Tracer
 	o.PID, o.Tick = x.pid, x.tick
 	switch {
@@ -175,7 +177,7 @@ func (r *Recording) tracerOptions(x *session) tracer.Options {
 // tracers are not urgent any more.
 func (r *Recording) relaxed() {
 	if r.busy.Add(-1) == 0 && r.options.Names {
-		_ = tracer.Unprioritize() // a priority that was not raised cannot be lowered
+		_ = host.Unprioritize() // a priority that was not raised cannot be lowered
 	}
 }
 
@@ -219,7 +221,7 @@ func (e *outputError) Unwrap() error { return e.error }
 // concernsAll reports whether an error concerns more than one process.
 func concernsAll(err error) bool {
 	_, output := errors.AsType[*outputError](err)
-	return output || errors.Is(err, tracer.ErrContainer) || errors.Is(err, tracer.ErrLockedDown) || errors.Is(err, tracer.ErrNotPrivileged)
+	return output || errors.Is(err, host.ErrContainer) || errors.Is(err, host.ErrLockedDown) || errors.Is(err, host.ErrNotPrivileged)
 }
 
 // DryRun prints to out what would be probed.

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/order"
 )
 
 // Errors that end recordings.
@@ -138,7 +138,7 @@ func (x *session) tick() {
 	stats := x.probes.tracer.Stats()
 	x.watch(&stats, false)
 	x.of.options.Line.Show(x.pid, status.Figures{
-		Calls: stats.Calls, Lost: stats.LostEvents(), Pauses: stats.Lost[tracer.LossPaused],
+		Calls: stats.Calls, Lost: stats.LostEvents(), Pauses: stats.Lost[order.LossPaused],
 		Blocks: stats.LiveBlocks, Unknown: stats.UnknownBlocks, Bytes: stats.LiveBytes,
 	})
 }

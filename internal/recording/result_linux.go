@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/record"
 )
 
 // Result is the outcome of a recording.
@@ -14,7 +15,7 @@ type Result struct {
 	Err      error // what went wrong in sessions
 	Sessions int   // that have ended
 	Windows  int
-	Stats    tracer.Stats // sums of all sessions
+	Stats    record.Stats // sums of all sessions
 	Missing  []string     // events of .NET runtimes that are missing
 
 	Selected   int // processes of the options
@@ -63,11 +64,11 @@ func (r *Recording) failure(errs []error) error {
 }
 
 // Losses returns the kinds of losses with their counts, without pauses; empty for none.
-func Losses(stats *tracer.Stats) string {
+func Losses(stats *record.Stats) string {
 	var all []string
 	for reason, n := range stats.Lost {
-		if n > 0 && tracer.Loss(reason) != tracer.LossPaused {
-			all = append(all, fmt.Sprintf("%s %d", tracer.Loss(reason), n))
+		if n > 0 && order.Loss(reason) != order.LossPaused {
+			all = append(all, fmt.Sprintf("%s %d", order.Loss(reason), n))
 		}
 	}
 	return strings.Join(all, ", ")

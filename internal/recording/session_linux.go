@@ -11,6 +11,9 @@ import (
 	"rtrace-bpf/internal/recording/naming"
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/record"
 )
 
 // session is the recording of one process in one window: a tracer, and the trace that its
@@ -23,7 +26,7 @@ type session struct {
 	chain    chain
 	extras   extras
 	costs    costs
-	stats    tracer.Stats  // at the end of run
+	stats    record.Stats  // at the end of run
 	replaced atomic.Bool   // another session continues with its process, which has executed another program
 	over     chan struct{} // closed at its end
 
@@ -36,7 +39,7 @@ type target struct {
 	pid    int
 	child  bool           // it was started by a process that is followed
 	held   Held           // nil if it runs
-	made   *tracer.Plan   // what to probe; nil if that is to be found out
+	made   *plan.Plan     // what to probe; nil if that is to be found out
 	root   *naming.Root   // the files that it sees
 	frames *naming.Frames // names its frames
 }
@@ -52,12 +55,12 @@ func (r *Recording) newSession(pid int) *session {
 
 // plan decides what to probe. A process that is held may have to run a little until its
 // allocator is mapped.
-func (t *target) plan(options tracer.Options) (*tracer.Plan, error) {
+func (t *target) plan(options plan.Options) (*plan.Plan, error) {
 	switch {
 	case t.made != nil:
 		return t.made, nil
 	case t.held == nil:
-		return tracer.NewPlan(options)
+		return plan.New(options)
 	}
 	var why error
 	for {
@@ -68,8 +71,8 @@ func (t *target) plan(options tracer.Options) (*tracer.Plan, error) {
 		if !there {
 			return nil, why
 		}
-		plan, err := tracer.NewPlan(options)
-		if !errors.Is(err, tracer.ErrNoAllocator) && !errors.Is(err, tracer.ErrStripped) {
+		plan, err := plan.New(options)
+		if !errors.Is(err, host.ErrNoAllocator) && !errors.Is(err, host.ErrStripped) {
 			return plan, err
 		}
 		why = err
@@ -77,7 +80,7 @@ func (t *target) plan(options tracer.Options) (*tracer.Plan, error) {
 }
 
 // attach opens the output and starts recording. After an error nothing is left.
-func (x *session) attach(ctx context.Context, options tracer.Options) error {
+func (x *session) attach(ctx context.Context, options plan.Options) error {
 	plan, err := x.plan(options)
 	if err != nil {
 		return err
@@ -161,12 +164,12 @@ type costs struct {
 
 // beginCosts takes the first reading.
 func (x *session) beginCosts() {
-	x.costs.meter.Look(cost.Reading{CPU: x.extras.resident.CPU()}, time.Now(), tracer.Costs{})
+	x.costs.meter.Look(cost.Reading{CPU: x.extras.resident.CPU()}, time.Now(), host.Costs{})
 }
 
 // watch passes to the Reporter that tracing costs the process much, or many calls are lost.
 // last is set when the trace has ended.
-func (x *session) watch(stats *tracer.Stats, last bool) {
+func (x *session) watch(stats *record.Stats, last bool) {
 	each, known, err := x.probes.tracer.Costs(last)
 	if err != nil && !x.costs.reported {
 		x.costs.reported = true

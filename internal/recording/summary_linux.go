@@ -3,7 +3,7 @@ package recording
 import (
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/analysis/rss"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/record"
 )
 
 // Summary holds the figures of a trace that is complete.
@@ -12,13 +12,13 @@ type Summary struct {
 	Regular   bool  // the trace is a regular file
 	Size      int64 // of the trace, in bytes
 	Alone     bool  // no other process is recorded
-	Stats     tracer.Stats
+	Stats     record.Stats
 	Growth    *rss.Growth // of resident memory; nil if it is not known
 	Runtime   string      // counts of the .NET runtime's events; empty for none
 	Remarks   []string    // of the encoder
 	CutStacks uint64      // stacks that the format has cut
 	// Sites returns the call sites with the most live bytes, n at most.
-	Sites func(n int) []tracer.LiveSite
+	Sites func(n int) []record.LiveSite
 	// Frame returns the name of a frame.
 	Frame func(addr uint64) string
 }

@@ -16,7 +16,7 @@ type Order uint8
 // The orders.
 const (
 	OrderDependencies Order = iota // only as required by the history of each block
-	OrderTrace                     // that of the trace; most of the time then goes into waiting
+	OrderTrace                     // that of the trace; the measured time is then that of taking turns
 )
 
 // Limits of a trace.

@@ -1,4 +1,4 @@
-// Package replay repeats the calls of a trace with another malloc: a [Builder]
+// Package replay repeats the calls of a trace with another malloc. A [Builder]
 // turns the calls into a [Program], [Prepare] compiles the C program that runs
 // it (program/replay.c), and [Runner.Run] runs that with a given malloc
 // library.

@@ -1,9 +1,9 @@
-// Package consumption computes how each type of resource is used over the
-// course of a trace, and in each context of the program, for the reports of
-// sp-rtrace-timeline: the amounts allocated and not freed, the amounts
-// allocated and freed in each slice of time, the lifetimes of blocks, and their
-// sizes. It reads a trace twice: a [Scan] finds the resources, the contexts and
-// the duration, a [Usage] counts.
+// Package consumption computes the reports of sp-rtrace-timeline. They show for
+// each type of resource, over the course of a trace and in each context of the
+// program, the amounts allocated and not freed, the amounts allocated and freed
+// in each slice of time, the lifetimes of blocks, and their sizes. The package
+// reads a trace twice: a [Scan] finds the resources, the contexts and the
+// duration, a [Usage] counts.
 //
 // A free of a block that is not live does not count. An allocation at the
 // address of a live block ends that block: its free is missing. In a resource

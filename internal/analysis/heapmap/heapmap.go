@@ -1,7 +1,7 @@
-// Package heapmap draws the picture of an address space at any event of a trace
-// (see package blocks for what an event is): which memory the program has
-// allocated, which it has freed, and which the allocator got from the system
-// but has not used.
+// Package heapmap draws the address space of a program at any event of a trace.
+// The picture shows which memory the program has allocated, which it has freed,
+// and which the allocator got from the system but has not used. Package blocks
+// defines what an event is.
 //
 // A [Map] processes the records. [Map.Regions] returns the used parts of the
 // address space, [Map.Paint] divides one of them into cells.

@@ -3,7 +3,7 @@ package cost
 import (
 	"time"
 
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 // Thresholds of warnings.
@@ -18,7 +18,7 @@ const (
 
 // Reading holds the counters of a process at one moment.
 type Reading struct {
-	Hits        tracer.Hits   // of probes, also for calls that were lost or left out
+	Hits        host.Hits     // of probes, also for calls that were lost or left out
 	Calls, Lost uint64        // calls that were recorded, and that were not
 	CPU         time.Duration // that the process has used
 }
@@ -46,7 +46,7 @@ type Meter struct {
 // Look takes a reading at the time now, and returns the interval since the last one, and
 // whether to warn: if tracing costs the process much, and twice as much as at the last
 // warning, or if many calls are lost for the first time. costs are those of a probe.
-func (m *Meter) Look(r Reading, now time.Time, costs tracer.Costs) (i Interval, warn bool) {
+func (m *Meter) Look(r Reading, now time.Time, costs host.Costs) (i Interval, warn bool) {
 	before, passed := m.last, now.Sub(m.at)
 	first := m.at.IsZero()
 	m.last, m.at = r, now

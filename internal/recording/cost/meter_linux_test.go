@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/host"
 )
 
 // costs are those of a machine: half a microsecond each.
-var costs = tracer.Costs{Entry: 500, Return: 500}
+var costs = host.Costs{Entry: 500, Return: 500}
 
 // There is a warning when tracing takes much of the CPU time of the process, and another
 // when the slow-down has doubled. Lost calls cost the same.
@@ -56,7 +56,7 @@ func TestLostCalls(t *testing.T) {
 	var m Meter
 	now := time.Now()
 	m.Look(Reading{}, now, costs)
-	r := Reading{Hits: tracer.Hits{Entries: 1_200_000, Returns: 600_000}, Calls: 72_000, Lost: 1_128_000, CPU: time.Second}
+	r := Reading{Hits: host.Hits{Entries: 1_200_000, Returns: 600_000}, Calls: 72_000, Lost: 1_128_000, CPU: time.Second}
 	if b, warn := m.Look(r, now.Add(time.Second), costs); !warn || b.Share != 0.9 {
 		t.Errorf("%+v, warns: %v", b, warn)
 	}
@@ -69,12 +69,12 @@ func TestInterval(t *testing.T) {
 		want Interval
 		warn bool
 	}{
-		"plain":          {Reading{tracer.Hits{Entries: 1_200_000, Returns: 600_000}, 1_200_000, 0, time.Second}, Interval{1_200_000, 0.9, 0.9, 0}, true},
-		"lost":           {Reading{tracer.Hits{Entries: 1_200_000, Returns: 600_000}, 72_000, 1_128_000, time.Second}, Interval{1_200_000, 0.9, 0.9, 0.94}, true},
-		"lost alone":     {Reading{tracer.Hits{}, 990, 10, time.Second}, Interval{Rate: 1_000, Lost: 0.01}, true},
-		"half":           {Reading{tracer.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second}, Interval{400_000, 0.4, 0.4, 0}, true},
-		"beyond measure": {Reading{tracer.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second}, Interval{1_000_000, 0.95, 1, 0}, true},
-		"cheap":          {Reading{tracer.Hits{Entries: 1_000}, 1_000, 0, time.Second}, Interval{1_000, 0.0005, 0.0005, 0}, false},
+		"plain":          {Reading{host.Hits{Entries: 1_200_000, Returns: 600_000}, 1_200_000, 0, time.Second}, Interval{1_200_000, 0.9, 0.9, 0}, true},
+		"lost":           {Reading{host.Hits{Entries: 1_200_000, Returns: 600_000}, 72_000, 1_128_000, time.Second}, Interval{1_200_000, 0.9, 0.9, 0.94}, true},
+		"lost alone":     {Reading{host.Hits{}, 990, 10, time.Second}, Interval{Rate: 1_000, Lost: 0.01}, true},
+		"half":           {Reading{host.Hits{Entries: 400_000, Returns: 200_000, Inside: 100_000_000}, 400_000, 0, time.Second}, Interval{400_000, 0.4, 0.4, 0}, true},
+		"beyond measure": {Reading{host.Hits{Entries: 2_000_000}, 1_000_000, 0, time.Second}, Interval{1_000_000, 0.95, 1, 0}, true},
+		"cheap":          {Reading{host.Hits{Entries: 1_000}, 1_000, 0, time.Second}, Interval{1_000, 0.0005, 0.0005, 0}, false},
 	} {
 		var m Meter
 		now := time.Now()

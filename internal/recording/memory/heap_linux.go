@@ -7,7 +7,7 @@ import (
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/internal/sidefile"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/record"
 )
 
 // Limits of the time that reading the heap takes: at the end of the trace, and during it,
@@ -103,7 +103,7 @@ func (h *Heap) Observe(rec *trace.Record) {
 		h.time, h.read = 0, false
 		clear(h.candidates)
 	case trace.KindCall:
-		if h.calls && h.process != nil && !h.process.Known() && rec.Call.Resource == tracer.MemoryResource {
+		if h.calls && h.process != nil && !h.process.Known() && rec.Call.Resource == record.MemoryResource {
 			h.follow(&rec.Call)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"io"
 
 	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/tracer"
+	"rtrace-bpf/tracer/record"
 )
 
 // Leaks are the blocks that were not freed when the recording of a process ended.
 type Leaks struct {
 	PID    int
 	Name   string // of the process
-	Stats  tracer.Stats
+	Stats  record.Stats
 	Losses string // the kinds of lost events with their counts; empty for none
-	Sites  []tracer.LiveSite
+	Sites  []record.LiveSite
 	Frame  func(addr uint64) string // the name of a frame
 }
 

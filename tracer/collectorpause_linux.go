@@ -1,0 +1,41 @@
+package tracer
+
+import (
+	"rtrace-bpf/tracer/order"
+)
+
+// govern ends a pause when the probes are in again, and begins one when there are
+// too many calls.
+func (c *collector) govern() error {
+	if c.governor == nil {
+		return nil
+	}
+	calls, now := c.arrived, order.Clock()
+	c.arrived = 0
+	c.governor.look(now) // first: a pause would hide that probes are missing
+	if err := c.governor.take(calls, now); err != nil {
+		return err
+	}
+	if err := c.governor.replace(); err != nil {
+		return err
+	}
+	over, err := c.governor.step(now)
+	if err != nil || !over {
+		return err
+	}
+	err = c.governor.resume()
+	// The pause contains the switching on, since calls are missing up to some moment of it.
+	c.addPause(c.governor.since, order.Clock())
+	return err
+}
+
+func (c *collector) addPause(since, until uint64) {
+	if c.next == nil {
+		c.next = c.batch()
+	}
+	reason := order.LossPaused
+	if c.governor.revived {
+		reason = order.LossProbesMoved
+	}
+	c.addSide(&order.Side{Kind: order.SidePause, Time: until, Seen: since, Reason: reason})
+}

@@ -1,0 +1,138 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+
+	"rtrace-bpf/tracer/order"
+)
+
+// pollSideband reads the kernel's records about the process, and sees to it that what
+// was dropped is looked after.
+func (c *collector) pollSideband(now uint64) {
+	c.sides = c.sideband.Poll(append(c.sides[:0], c.early...))
+	c.early = nil
+	for i := range c.sides {
+		c.takeSide(&c.sides[i])
+	}
+	if s := c.sideband.Subscription; s != nil && s.Ended() {
+		c.renewSideband(max(c.lastExec, s.Since), c.lastExec < s.Since)
+		if c.sideband.Subscription == s {
+			s.Leaders = nil // the main thread has ended, others go on
+		}
+	}
+	if c.sideband.Dropped {
+		c.auditor.Ask(c.sideband.Since(), c.sideband.Doubt())
+		c.sideband.Narrow()
+		c.sideband.Settled()
+	}
+	c.auditor.Begin(now)
+	if x, ok := c.auditor.End(); ok {
+		c.addAudit(x)
+	}
+}
+
+// takeSide passes on a record of the kernel's, and notifies what depends on it.
+func (c *collector) takeSide(x *order.Side) {
+	c.remaps++
+	x.Number = c.remaps
+	c.addSide(x)
+	switch x.Kind {
+	case order.SideExit:
+		if c.governor != nil {
+			c.governor.threadEnded(int(x.TID), x.Time)
+		}
+		if x.TID == x.PID {
+			c.leaderEnded = true
+			c.renewSideband(x.Time, false)
+		}
+	case order.SideExec:
+		c.leaderEnded, c.lastExec, c.loading = false, x.Time, true
+		if c.auditor.Spoiled(x.Time) {
+			c.auditor.Ask(c.auditor.Since, c.auditor.Open)
+		}
+		c.NotifyMapped(x)
+	case order.SideMap:
+		c.loading = false
+		c.NotifyMapped(x)
+	}
+}
+
+// NotifyMapped says that the mappings have changed.
+func (c *collector) NotifyMapped(x *order.Side) {
+	if c.follower != nil {
+		c.follower.Mapped(x)
+	}
+	if c.Functions != nil {
+		c.Functions.changed()
+	}
+}
+
+// renewSideband looks whether a main thread goes on after the record of its end: when
+// it executes a set-user-ID program the kernel takes its events away, which looks the
+// same. Then the process is subscribed to once more, and what it has mapped meanwhile
+// passes for records of that moment. No call of the new program has been passed on yet.
+// If the exec came while the process was subscribed to, its own record may be missing.
+func (c *collector) renewSideband(time uint64, unseen bool) {
+	again, err := c.sideband.Renew()
+	if err != nil {
+		c.failed = errors.Join(c.failed, fmt.Errorf("watch mappings: %w", err))
+		return
+	}
+	if !again {
+		if c.loading && c.sideband.PerTask() { // what it became, and mapped, before it ended is not known
+			c.auditor.Ask(c.lastExec, order.DoubtDropped)
+		}
+		return
+	}
+	c.leaderEnded = false
+	began := order.Clock()
+	all, err := c.auditor.Target.Mappings()
+	if err != nil {
+		return // the process has ended
+	}
+	pid := c.sideband.PID
+	if threads := c.auditor.Target.Threads(); unseen && len(threads) > 0 {
+		c.takeSide(&order.Side{Kind: order.SideExec, Time: time, PID: pid, TID: pid, Name: threads[0].Name})
+	}
+	for _, m := range all {
+		m.Seen = began
+		c.takeSide(&order.Side{Kind: order.SideMap, Time: time + 1, PID: pid, TID: pid, Mapping: m})
+	}
+}
+
+// addAudit has its place in the order after the reading, as addSnapshot.
+func (c *collector) addAudit(x order.Side) {
+	x.Time = order.Clock()
+	c.auditor.Ended = x.Time
+	c.addSide(&x)
+	if c.follower != nil {
+		c.follower.Changed()
+	}
+	if c.Functions != nil {
+		c.Functions.changed()
+	}
+}
+
+// lastAudit settles at the end what was dropped, and reports whether there was
+// something to be settled. Nothing can be read of a process that has ended. Where other
+// processes fill the buffers as well it is not known then whose records were dropped,
+// and nothing counts; else the end of the main thread is among them, or the kernel has
+// said so.
+func (c *collector) lastAudit() bool {
+	if c.next == nil {
+		c.next = c.batch()
+	}
+	all := c.auditor.Last()
+	for _, x := range all {
+		c.addAudit(x)
+	}
+	a := c.auditor
+	own := a.Doubt == order.DoubtDropped || a.Doubt == order.DoubtTight && !c.leaderEnded
+	if a.Due && own && a.Target.Ended() {
+		a.Due = false
+		c.addSide(&order.Side{Kind: order.SideAudit, Time: order.Clock(), PID: c.sideband.PID, Since: a.Since, Seen: a.Since})
+		return true
+	}
+	return len(all) > 0
+}

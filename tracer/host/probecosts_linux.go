@@ -1,0 +1,194 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Costs are what probes cost the process that hits them, of its processor time, on this
+// machine: the traps alone, without what is recorded. They differ tenfold from one
+// machine to another.
+type Costs struct {
+	Entry  time.Duration // of a probe on an instruction that the kernel emulates
+	Return time.Duration // of a return probe, on top of the entry's
+}
+
+// Hits are how often the probes of a process were hit, recorded or not.
+type Hits struct {
+	Entries, Returns uint64
+	Inside           time.Duration // that recording took in them, as one in 31 was timed
+}
+
+// Since is what has come since another moment.
+func (h Hits) Since(before Hits) Hits {
+	return Hits{h.Entries - before.Entries, h.Returns - before.Returns, h.Inside - before.Inside}
+}
+
+// Cost is what hits have cost.
+func (c Costs) Cost(h Hits) time.Duration {
+	return time.Duration(h.Entries)*c.Entry + time.Duration(h.Returns)*c.Return + h.Inside
+}
+
+// Sizes of a measurement. What is measured is processor time, as that is what hits are
+// compared with, and the median leaves out batches that were interrupted.
+const (
+	costBatches = 64
+	costBatch   = 8 // calls
+)
+
+// measuring is the measurement that goes on in the background, one for each mechanism:
+// it takes as long as starting a tracer does, and nobody waits for it.
+var measuring [MechanismPerf + 1]struct {
+	once    sync.Once
+	running sync.WaitGroup
+	costs   Costs
+	err     error
+	done    chan struct{}
+}
+
+// MeasureInBackground begins to measure, unless that was begun before.
+func MeasureInBackground(m Mechanism) {
+	x := &measuring[m]
+	x.once.Do(func() {
+		x.done = make(chan struct{})
+		x.running.Go(func() {
+			x.costs, x.err = MeasureCosts(m)
+			close(x.done)
+		})
+	})
+}
+
+// EndMeasuring waits until nothing is measured any more.
+func EndMeasuring() {
+	for i := range measuring {
+		measuring[i].running.Wait()
+	}
+}
+
+// MeasuredCosts returns what was measured in the background, and whether that is known
+// yet. If wait is set it waits for the result.
+func MeasuredCosts(m Mechanism, wait bool) (Costs, bool, error) {
+	x := &measuring[m]
+	if wait {
+		x.running.Wait()
+	}
+	select {
+	case <-x.done:
+		return x.costs, x.err == nil, x.err
+	default:
+		return Costs{}, false, nil
+	}
+}
+
+// MeasureCosts measures what a probe costs a process: that of a child of ours, which puts
+// probes into a function of its own, calls it, and notes how long that takes. It takes some
+// ten milliseconds. Where it takes the kernel long to remove probes, the child is there a
+// while longer.
+func MeasureCosts(m Mechanism) (costs Costs, err error) {
+	child := exec.Command(ownProgram)
+	child.Args = []string{childCosts, m.String()}
+	child.Env = []string{"GODEBUG=asyncpreemptoff=1"} // no signal in a call whose return address is replaced
+	var said strings.Builder
+	child.Stderr = &said
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return Costs{}, fmt.Errorf("measure what a probe costs: %w", err)
+	}
+	if _, err = fmt.Fscan(out, &costs.Entry, &costs.Return); err != nil {
+		_ = child.Wait()
+		return Costs{}, fmt.Errorf("measure what a probe costs: %s%w", said.String(), err)
+	}
+	go func() { _ = child.Wait() }() // what it had to say it has said
+	return costs, nil
+}
+
+// ownCosts measures what probes cost this process. They are in when it returns.
+func ownCosts(m Mechanism) (Costs, error) {
+	attach, err := costProbes(m)
+	if err != nil {
+		return Costs{}, err
+	}
+	without := callTime()
+	if err := attach(false); err != nil {
+		return Costs{}, err
+	}
+	entry := callTime()
+	if err := attach(true); err != nil {
+		return Costs{}, err
+	}
+	return Costs{Entry: max(0, entry-without), Return: max(0, callTime()-entry)}, nil
+}
+
+// callTime returns how long a call of preflightLeaf takes.
+func callTime() time.Duration {
+	batches := make([]time.Duration, costBatches)
+	for i := range batches {
+		began := threadTime()
+		for range costBatch {
+			preflightLeaf()
+		}
+		batches[i] = threadTime() - began
+	}
+	slices.Sort(batches)
+	return batches[costBatches/2] / costBatch
+}
+
+// threadTime returns how long this thread has used processors.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail with these arguments
+	return time.Duration(ts.Nano())
+}
+
+// costProbes returns what puts a probe into preflightLeaf, at its entry or its return.
+func costProbes(m Mechanism) (attach func(ret bool) error, err error) {
+	offset, err := ownFileOffset(preflightAddress())
+	if err != nil {
+		return nil, err
+	}
+	exe, err := link.OpenExecutable(ownProgram)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return nil, err
+	}
+	kind := ebpf.AttachNone
+	if m == MechanismMulti {
+		kind = ebpf.AttachTraceUprobeMulti
+	}
+	program, err := countingProgram(hits, kind)
+	if err != nil {
+		return nil, err
+	}
+	pid := os.Getpid()
+	return func(ret bool) error {
+		one := &link.UprobeOptions{Address: offset, PID: pid}
+		multi := &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: uint32(pid)}
+		var err error
+		switch {
+		case m == MechanismMulti && ret:
+			_, err = exe.UretprobeMulti(nil, program, multi)
+		case m == MechanismMulti:
+			_, err = exe.UprobeMulti(nil, program, multi)
+		case ret:
+			_, err = exe.Uretprobe("", program, one)
+		default:
+			_, err = exe.Uprobe("", program, one)
+		}
+		return err
+	}, nil
+}

@@ -1,0 +1,12 @@
+package order
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// Clock reads CLOCK_MONOTONIC, the clock of the events.
+func Clock() uint64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail with these arguments
+	return uint64(ts.Nano())
+}

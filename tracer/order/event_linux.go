@@ -1,0 +1,193 @@
+package order
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"rtrace-bpf/internal/unwind/reference"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/process"
+)
+
+// kind numbers what an event is; the first ones are those of enum record_kind.
+const (
+	KindAlloc      = uint8(object.ProbeRecordKindRECORD_ALLOC)
+	KindFree       = uint8(object.ProbeRecordKindRECORD_FREE)
+	KindMoveEnter  = uint8(object.ProbeRecordKindRECORD_MOVE_ENTER)
+	KindMove       = uint8(object.ProbeRecordKindRECORD_MOVE)
+	KindMoveUndone = uint8(object.ProbeRecordKindRECORD_MOVE_UNDONE)
+	kindStack      = uint8(object.ProbeRecordKindRECORD_STACK)
+	kindMaps       = uint8(object.ProbeRecordKindRECORD_MAPS)
+	KindRaw        = uint8(object.ProbeRecordKindRECORD_RAW) // addr numbers the raw stack from the start of the trace
+	KindGrowth     = uint8(object.ProbeRecordKindRECORD_GROWTH)
+	KindCallStack  = uint8(object.ProbeRecordKindRECORD_CALL_STACK)
+	KindSide       = uint8(0x80) // addr is an index into the batch's sides
+	KindActivity   = uint8(0x83) // addr numbers one of the batch's activities
+	KindFunction   = uint8(0x84) // addr numbers one of the batch's calls
+)
+
+// Event is a record of the rings in user memory. It holds no pointers, so that
+// queues of them cost the garbage collector nothing.
+type Event struct {
+	Time         uint64 // ns of CLOCK_MONOTONIC
+	Addr         uint64
+	Size         uint64
+	Stack        uint64 // hash, 0 for none
+	Old          uint64 // kindMove; the second half of one that was split has it, too
+	Entry        uint64 // kindMove: when it was entered
+	TID          uint32
+	PID          uint32
+	Function     uint16
+	CPU          uint16
+	Argument     uint32
+	Kind         uint8
+	ArgumentKind uint8 // probeTold: what argument is
+}
+
+// StackDef gives the frames of a stack hash.
+type StackDef struct {
+	Hash         uint64
+	Frames       []uint64
+	End          object.ProbeStackEnd
+	FramePointer bool
+	Late         bool   // unwound from a copy; the hash is of one event alone
+	ID           uint64 // of what is left after the check, 0 before: see stream.settle
+	Used         uint64 // time of the last call with it
+}
+
+const (
+	eventSize     = int(unsafe.Sizeof(object.ProbeEvent{}))
+	moveEventSize = int(unsafe.Sizeof(object.ProbeMoveEvent{}))
+	stackHeadSize = int(unsafe.Offsetof(object.ProbeStackRecord{}.Frames))
+	rawHeadSize   = int(unsafe.Offsetof(object.ProbeRawStack{}.Data))
+)
+
+// isStack says whether a record of the BPF programs is a stack.
+func isStack(b []byte) bool {
+	return len(b) >= stackHeadSize && b[unsafe.Offsetof(object.ProbeEvent{}.Head.Kind)] == kindStack
+}
+
+// decode reads an event of the BPF programs, aligned to 8 bytes, into e. It
+// returns false for what the programs never send.
+func decode(b []byte, e *Event) bool {
+	if len(b) < eventSize {
+		return false
+	}
+	raw := (*object.ProbeEvent)(unsafe.Pointer(unsafe.SliceData(b)))
+	e.Kind = raw.Head.Kind
+	e.Time = raw.Head.Time
+	e.TID = raw.Head.Tid
+	e.Function = raw.Head.Function
+	e.Addr = raw.Addr
+	e.Size = raw.Size
+	e.Stack = raw.Stack
+	e.PID = raw.Pid
+	e.Argument, e.ArgumentKind = raw.Argument, raw.Head.Told
+	e.Old, e.Entry = 0, 0
+	if e.Kind == KindMove {
+		if len(b) < moveEventSize {
+			return false
+		}
+		move := (*object.ProbeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
+		e.Old, e.Entry = move.Old, move.EntryTime
+	}
+	return e.Kind >= KindAlloc && e.Kind <= kindMaps && e.Kind != kindStack || e.Kind == KindGrowth || e.Kind == KindCallStack
+}
+
+// decodeStack reads a stack; see isStack. It copies the frames, which the caller
+// then owns.
+func decodeStack(b []byte, s *StackDef) bool {
+	// Only the frames that exist are in the ring, so the whole struct must not
+	// be laid over it.
+	var at object.ProbeStackRecord
+	depth := int(binary.NativeEndian.Uint16(b[unsafe.Offsetof(at.Depth):]))
+	if depth > (len(b)-stackHeadSize)/8 {
+		return false
+	}
+	s.Hash = binary.NativeEndian.Uint64(b[unsafe.Offsetof(at.Hash):])
+	s.End = object.ProbeStackEnd(b[unsafe.Offsetof(at.End)])
+	s.FramePointer = b[unsafe.Offsetof(at.FramePointer)] != 0
+	s.Frames = make([]uint64, depth)
+	for i := range s.Frames {
+		s.Frames[i] = binary.NativeEndian.Uint64(b[stackHeadSize+8*i:])
+	}
+	return true
+}
+
+// RawStack is a stack as it is in memory, and what the programs made of it.
+type RawStack struct {
+	ID     uint64              // the addr of its event
+	Late   bool                // the programs had no table for some of its code
+	Hash   uint64              // of what they made of it; late: a number for this one stack
+	Regs   reference.Registers // behind the return
+	Ranges [probeRawRanges]MemoryRange
+}
+
+// MemoryRange is a copy of the process's memory.
+type MemoryRange struct {
+	Start uint64
+	Data  []byte
+}
+
+const probeRawRanges = len(object.ProbeRawStack{}.Start)
+
+// decodeRaw reads a raw stack of a program for m; it copies it.
+func decodeRaw(b []byte, m *process.Machine, s *RawStack) bool {
+	if len(b) < rawHeadSize {
+		return false
+	}
+	// Only the data that was copied is in the ring: see decodeStack.
+	var raw object.ProbeRawStack
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
+	s.Hash, s.Regs = raw.Hash, m.Registers(&raw)
+	s.Late = raw.Head.Function == uint16(object.ProbeRawPurposeRAW_LATE)
+	data := b[rawHeadSize:]
+	for i, n := range raw.Length {
+		end := uint64(raw.At[i]) + uint64(n)
+		if end > uint64(len(data)) {
+			return false
+		}
+		s.Ranges[i] = MemoryRange{raw.Start[i], slices.Clone(data[raw.At[i]:end])}
+	}
+	return true
+}
+
+// isRaw says whether a record of the BPF programs is a raw stack.
+func isRaw(b []byte) bool {
+	return len(b) >= stackHeadSize && b[unsafe.Offsetof(object.ProbeEvent{}.Head.Kind)] == KindRaw
+}
+
+// bytesOf returns the memory of words.
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+}
+
+// Ends says whether e is the return of a realloc of block.
+func (e *Event) Ends(block uint64) bool {
+	if e.Kind == KindMove {
+		return e.Old == block
+	}
+	return e.Addr == block
+}
+
+// AsAlloc returns the second half of a move.
+func (e *Event) AsAlloc() Event {
+	alloc := *e
+	alloc.Kind, alloc.Entry = KindAlloc, 0
+	return alloc
+}
+
+// Identify hashes all that is known of a stack; never 0.
+func (d *StackDef) Identify() uint64 {
+	h := uint64(d.End)<<1 | 1
+	if d.FramePointer {
+		h |= 1 << 8
+	}
+	for _, addr := range d.Frames {
+		hi, lo := bits.Mul64(h^addr, 0x9e3779b97f4a7c15)
+		h = hi ^ lo
+	}
+	return max(h, 1)
+}

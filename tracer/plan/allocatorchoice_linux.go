@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// choice is what of the allocators is to be traced, and how they are found.
+type choice struct {
+	kinds    []string // by Options.Allocators
+	prefixes []string // that are looked for
+	wanted   []string // those of them that Options.Allocators names
+	library  os.FileInfo
+	path     string // of library
+	symbols  map[string]uint64
+	used     bool // symbols had a file to be in
+}
+
+// prefixName marks a prefix among the names of allocators.
+const prefixName = "prefix:"
+
+func newChoice(o *Options) *choice {
+	c := &choice{path: o.Library, symbols: o.Symbols, prefixes: slices.Clone(prefixes)}
+	for _, name := range o.Allocators {
+		if prefix, ok := strings.CutPrefix(name, prefixName); ok {
+			c.wanted = append(c.wanted, prefix)
+			c.look(prefix)
+		} else {
+			c.kinds = append(c.kinds, name)
+		}
+	}
+	for name := range o.Symbols {
+		prefix, _ := splitName(name) // Options.Check has
+		c.look(prefix)
+	}
+	if c.path != "" {
+		c.library, _ = os.Stat(c.path) // in another mount namespace its name must do
+	}
+	return c
+}
+
+// look has functions with a prefix looked for.
+func (c *choice) look(prefix string) {
+	if !slices.Contains(c.prefixes, prefix) {
+		c.prefixes = append(c.prefixes, prefix)
+	}
+}
+
+// splitName takes the prefix off the name of a function of C's allocator.
+func splitName(name string) (prefix string, ok bool) {
+	length := 0
+	for i := range MemoryModule {
+		if symbol := MemoryModule[i].Symbol; strings.HasSuffix(name, symbol) {
+			length = max(length, len(symbol))
+		}
+	}
+	return name[:len(name)-length], length > 0
+}
+
+// checkAllocators says what about the names of allocators and functions is wrong.
+func (o *Options) checkAllocators() error {
+	for _, name := range o.Allocators {
+		prefix, ok := strings.CutPrefix(name, prefixName)
+		if ok && prefix == "" || !ok && !slices.Contains(AllocatorKinds(), name) {
+			return fmt.Errorf("unknown allocator %q: it is one of %s or %sPREFIX", name, strings.Join(AllocatorKinds(), ", "), prefixName)
+		}
+	}
+	for name := range o.Symbols {
+		if _, ok := splitName(name); !ok {
+			return fmt.Errorf("%q is no function of an allocator, as malloc and je_malloc are", name)
+		}
+	}
+	return nil
+}
+
+// ChoosesNothing says that whatever serves the process is to be traced.
+func (o *Options) ChoosesNothing() bool {
+	return len(o.Allocators) == 0 && o.Library == "" && len(o.Symbols) == 0
+}
+
+// prepare says how functions are looked for in a file. What the program calls
+// itself need not be visible to others, and who names a file or a prefix knows
+// what is in there.
+func (c *choice) prepare(l *library) {
+	l.local = l.program || c.names(l) || len(c.wanted) > 0
+	if len(c.symbols) > 0 && (c.names(l) || c.path == "" && l.program) {
+		l.given, c.used = c.symbols, true
+	}
+}
+
+// names says whether a file is the chosen one.
+func (c *choice) names(l *library) bool {
+	if c.path == "" {
+		return false
+	}
+	if l.mapping.Path == c.path {
+		return true
+	}
+	info, err := os.Stat(l.path)
+	return err == nil && c.library != nil && os.SameFile(info, c.library)
+}
+
+// decide says whether an allocator is traced, and why.
+//
+// Without a choice these are: what serves the process; the C library's below it,
+// which is reached by its other names, by libraries that look for symbols in their
+// own list first, and by wrappers; and those with prefixes. A call that goes
+// through several of them counts once, and where nobody calls a probe costs nothing.
+func (c *choice) decide(a *Allocator) (traced bool, why string) {
+	switch {
+	case c.names(a.lib):
+		return true, "chosen by its file"
+	case slices.Contains(c.kinds, a.Kind), a.Prefix != "" && slices.Contains(c.wanted, a.Prefix):
+		return true, "chosen by its name"
+	case len(c.kinds) > 0, len(c.wanted) > 0, c.path != "":
+		return false, "not chosen"
+	case len(a.Serves) > 0 && a.lib.guessed:
+		return true, "serves, as its name says, " + strings.Join(a.Serves, ", ")
+	case len(a.Serves) > 0:
+		return true, "serves " + strings.Join(a.Serves, ", ")
+	case a.dialect != nil && a.dialect.libc:
+		return true, "is the C library's, below others"
+	case a.Prefix != "":
+		return true, "has names of its own"
+	}
+	return false, "others serve"
+}
+
+// check says what was chosen and is not there.
+func (c *choice) check(p *Plan) error {
+	var has []string
+	for i := range p.allocators {
+		if name := p.allocators[i].Name(); !slices.Contains(has, name) {
+			has = append(has, name)
+		}
+	}
+	missing := func(what string) error {
+		return fmt.Errorf("process %d (%s) has no %s: it has %s", p.Target.PID, p.Target.Name, what,
+			strings.Join(append(has, "no others")[:max(len(has), 1)], ", "))
+	}
+	have := func(is func(a *Allocator) bool) bool {
+		return slices.ContainsFunc(p.allocators, func(a Allocator) bool { return is(&a) })
+	}
+	for _, kind := range c.kinds {
+		if !have(func(a *Allocator) bool { return a.Kind == kind }) {
+			return missing("allocator " + kind)
+		}
+	}
+	for _, prefix := range c.wanted {
+		if !have(func(a *Allocator) bool { return a.Prefix == prefix }) {
+			return missing("functions " + prefix + "malloc and " + prefix + "free")
+		}
+	}
+	if c.path != "" && !have(func(a *Allocator) bool { return c.names(a.lib) }) {
+		return missing("allocator in " + c.path)
+	}
+	for name := range c.symbols {
+		prefix, _ := splitName(name)
+		if !c.used || !have(func(a *Allocator) bool { return a.Prefix == prefix && a.lib.given != nil }) {
+			return missing("functions " + prefix + "malloc and " + prefix + "free, whose addresses must both be given")
+		}
+	}
+	return nil
+}
+
+// Name names an allocator for people.
+func (a *Allocator) Name() string {
+	switch {
+	case a.Kind != "" && a.Prefix != "":
+		return a.Kind + " (" + a.Prefix + ")"
+	case a.Prefix != "":
+		return prefixName + a.Prefix
+	case a.Kind == "":
+		return "malloc of an unknown kind"
+	}
+	return a.Kind
+}

@@ -1,0 +1,22 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+)
+
+// WriteFunctions prints where named functions are probed.
+func (p *Plan) WriteFunctions(w io.Writer) {
+	for i := range p.FunctionProbes {
+		n := &p.FunctionProbes[i]
+		fmt.Fprintf(w, "named: %s in %s: file offset %#x", n.Place(), n.Entry.Path, n.Entry.Offset)
+		switch {
+		case n.Value != nil:
+			fmt.Fprintf(w, ", value %d\n", n.Value.ID)
+		case n.Ways.Stub:
+			fmt.Fprintln(w, ", and a return probe")
+		default:
+			fmt.Fprintf(w, ", %d return instructions\n", len(n.Returns))
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"rtrace-bpf/tracer/process"
+)
+
+// mayThrow says whether the process has what exceptions take, or may have: then nothing
+// is sure.
+func (s *FunctionSearch) mayThrow() bool {
+	if s.throws == 0 {
+		s.throws = -1
+		if s.hasUnwinder() {
+			s.throws = 1
+		}
+	}
+	return s.throws > 0
+}
+
+func (s *FunctionSearch) hasUnwinder() bool {
+	maps, err := s.target.Mappings()
+	if err != nil {
+		return true
+	}
+	_, program := s.target.LinkOrder()
+	seen := map[process.FileID]bool{}
+	for _, m := range maps {
+		if m.Inode == 0 || seen[m.ID()] {
+			continue
+		}
+		seen[m.ID()] = true
+		f, _, err := s.target.Open(m)
+		if err != nil || f == nil {
+			continue
+		}
+		_, has := f.Exported("_Unwind_RaiseException")
+		if m.ID() == program && !has {
+			_, has = f.Defined("_Unwind_RaiseException")
+			has = has || f.Alone() && f.Functions() == 0
+		}
+		_ = f.Close() // it was only read
+		if has {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"rtrace-bpf/tracer/process"
+)
+
+// notifier is the function that the dynamic loader calls before and after it
+// changes the list of libraries, for debuggers to put a breakpoint on.
+const notifier = "_dl_debug_state"
+
+// findLoader finds the notifier, by which the end of a mapping is noticed: the
+// kernel tells of new mappings only. A static program has none.
+func (p *Plan) findLoader() error {
+	maps, err := p.Target.Mappings()
+	if err != nil {
+		return err
+	}
+	seen := map[process.FileID]bool{}
+	for _, m := range maps {
+		id := process.FileID{Major: m.Major, Minor: m.Minor, Inode: m.Inode}
+		if m.Inode == 0 || seen[id] || !strings.HasPrefix(filepath.Base(m.Path), "ld") {
+			continue
+		}
+		seen[id] = true
+		f, path, err := p.Target.Open(m)
+		if err != nil || f == nil {
+			continue
+		}
+		sym, ok := f.Defined(notifier)
+		offset, inFile := f.FileOffset(sym.Addr)
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("close %s: %w", path, err)
+		}
+		if ok && inFile {
+			p.Debugger = []Probe{{Function: notifier, Path: m.Path, File: path, Offset: offset, ID: id}}
+			return nil
+		}
+	}
+	p.Options.Logf("no dynamic loader: unmapped libraries are noticed late")
+	return nil
+}

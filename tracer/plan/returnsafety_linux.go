@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"fmt"
+
+	"rtrace-bpf/internal/linux/proc"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/process"
+)
+
+// checkReturnProbes says whether return probes are safe in the process.
+func checkReturnProbes(t *process.Target) error {
+	if t.Machine.Trap {
+		return nil
+	}
+	pid := t.PID
+	status, err := proc.ReadStatus(pid)
+	if err != nil {
+		return process.ProcessError(pid, err)
+	}
+	if status.Seccomp > proc.SeccompDisabled {
+		if err := host.SurvivesSeccomp(); err != nil {
+			return fmt.Errorf("process %d runs under seccomp: %w", pid, err)
+		}
+	}
+	if status.ShadowStack() {
+		if err := host.KnowsShadowStacks(); err != nil {
+			return fmt.Errorf("process %d has a shadow stack: %w", pid, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/linux/proc"
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/process"
+)
+
+// chosen is a program that says where it has functions that the C library may choose by
+// the processor.
+const chosen = `#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+#define SAY(f) printf("%s %p\n", #f, (void *)f)
+int main(void)
+{
+	char c;
+	SAY(memcpy), SAY(memmove), SAY(mempcpy), SAY(memset), SAY(strcpy), SAY(stpcpy), SAY(strcat);
+	SAY(strncpy), SAY(stpncpy), SAY(strncat), SAY(wmemset), SAY(wcscpy);
+	fflush(stdout);
+	if (write(3, "ready\n", 6) != 6 || read(4, &c, 1) != 1)
+		return 98;
+	return 0;
+}`
+
+// The function that the C library has chosen in a process is among those that are found in
+// its code.
+func TestSelectable(t *testing.T) {
+	child := testutil.Spawn(t, testutil.BuildText(t, chosen))
+	child.Ready()
+	maps, err := proc.Maps(child.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(maps, func(m proc.Map) bool { return filepath.Base(m.Path) == "libc.so.6" })
+	if i < 0 {
+		t.Fatal("the program has no libc.so.6")
+	}
+	head, err := proc.ProgramHead(child.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := process.MachineOf(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Succeed()
+	f, err := symbol.Open(maps[i].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := &code{lib: &library{file: f}, machine: machine}
+	compared := 0
+	for line := range strings.Lines(string(child.Output())) {
+		var name string
+		var addr uint64
+		if _, err := fmt.Sscanf(line, "%s %v", &name, &addr); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		addr -= maps[i].Start // the library's first address is 0
+		sym, ok := f.Exported(name)
+		if !ok {
+			t.Fatalf("the library has no %s", name)
+		}
+		if f.IFunc(sym.Addr) {
+			compared++
+		}
+		if all := c.selectable(sym); !slices.ContainsFunc(all, func(s symbol.Symbol) bool { return s.Addr == addr }) {
+			t.Errorf("%s: the program has %#x; found are %v", name, addr, all)
+		}
+	}
+	if compared < 2 {
+		t.Errorf("%d functions are chosen by the processor", compared)
+	}
+}

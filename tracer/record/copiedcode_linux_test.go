@@ -1,0 +1,72 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
+)
+
+// Code is what the process has in memory, that of the kernel's library also when the
+// process has ended: on arm64 signal handlers return to it, and no table has that.
+func TestCodeWords(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1")
+	child.Ready()
+	target, err := process.Open(child.PID, host.Kernel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	code, _, _ := follow()
+	all, err := target.Mappings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		code.add(m, 1)
+	}
+	words := codeWords{newCopies(target, &plan.Options{Depth: 8}, code)}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", child.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	kernels := map[uint64]uint64{} // the library's words
+	for _, m := range all {
+		if !Nameable(m) || m.Path == "[vsyscall]" {
+			continue
+		}
+		var want [8]byte
+		addr := m.Start + 0x123
+		if _, err := memory.ReadAt(want[:], int64(addr)); err != nil {
+			t.Fatal(err)
+		}
+		word := binary.LittleEndian.Uint64(want[:])
+		if got, ok := words.Word(addr); !ok || got != word {
+			t.Errorf("%s at %#x: %#x (%v), want %#x", m.Path, addr, got, ok, word)
+		}
+		if m.Path == process.Vdso {
+			kernels[addr] = word
+		}
+	}
+	if len(kernels) != 1 {
+		t.Errorf("%d libraries of the kernel", len(kernels))
+	}
+	if _, ok := words.Word(0x10); ok {
+		t.Error("there is code at 0x10")
+	}
+	child.Go()
+	child.Succeed()
+	clear(words.words)
+	for addr, want := range kernels {
+		if got, ok := words.Word(addr); !ok || got != want {
+			t.Errorf("of a process that has ended: %#x (%v), want %#x", got, ok, want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package record
+
+import (
+	"slices"
+
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+)
+
+// describe fills in the stack of a hash and returns its definition, nil if that
+// was lost.
+func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
+	def := s.byHash[hash]
+	if def == nil {
+		to.End, to.Reason = trace.StackFailed, "lost"
+		return nil
+	}
+	late := def.Late
+	def = s.settle(def)
+	to.Frames, to.FramePointer = def.Frames, def.FramePointer
+	to.End, to.Reason = stackEnd(def.End)
+	if late {
+		delete(s.byHash, hash) // no other event has it
+	} else if s.Coverage.Doubtful() {
+		s.Coverage.limit(to)
+	}
+	return def
+}
+
+// settle returns the definition that stands for def in the trace. A frame
+// pointer that is none leads to words that look like frames; so when a stack is
+// first used, it is cut at the first frame that is no code. Stacks that are the
+// same then become one.
+func (s *Stream) settle(def *order.StackDef) *order.StackDef {
+	if def.ID != 0 {
+		return def
+	}
+	def.Late = false // as the definition of its frames it may serve others
+	if def.FramePointer && def.End != object.ProbeStackEndSTACK_HELPER {
+		s.cut(def)
+	}
+	id := def.Identify()
+	if same := s.checked[id]; same != nil {
+		s.byHash[def.Hash] = same
+		return same
+	}
+	def.ID = id
+	s.checked[id] = def
+	return def
+}
+
+// cut ends a stack before the first frame that is no code, and behind one that
+// had no table yet.
+func (s *Stream) cut(def *order.StackDef) {
+	for i, addr := range def.Frames[1:] {
+		inCode := s.mappings.code(addr)
+		if inCode && s.Coverage.Trusts(def.Frames[i], s.mappings.inFile(def.Frames[i])) {
+			continue
+		}
+		def.Frames = slices.Clone(def.Frames[:i+1])
+		def.End = object.ProbeStackEndSTACK_UNMAPPED
+		if !inCode {
+			def.End = object.ProbeStackEndSTACK_BAD_POINTER
+		}
+		def.FramePointer = i > 0
+		return
+	}
+}
+
+// stackEnd says in the words of a trace how a stack ended.
+func stackEnd(end object.ProbeStackEnd) (trace.StackEnd, string) {
+	switch end {
+	case object.ProbeStackEndSTACK_COMPLETE:
+		return trace.StackComplete, ""
+	case object.ProbeStackEndSTACK_TRUNCATED:
+		return trace.StackTruncated, ""
+	case object.ProbeStackEndSTACK_HELPER:
+		return trace.StackUnknown, ""
+	case object.ProbeStackEndSTACK_BAD_POINTER:
+		return trace.StackFailed, "frame-pointer"
+	case object.ProbeStackEndSTACK_NO_RULE:
+		return trace.StackFailed, "no-rule"
+	case object.ProbeStackEndSTACK_UNMAPPED:
+		return trace.StackFailed, reasonUnmapped
+	case object.ProbeStackEndSTACK_BAD_FRAME:
+		return trace.StackFailed, "bad-frame"
+	default:
+		return trace.StackFailed, "unreadable"
+	}
+}
+
+// raw handles a raw stack: an event of the programs' refers to it next, or has
+// done so.
+func (s *Stream) raw(id uint64) {
+	raw := s.raws[id]
+	delete(s.raws, id)
+	switch {
+	case raw == nil:
+	case raw.Late:
+		s.byHash[raw.Hash] = s.copies.late(raw)
+		s.Stats.Late++
+	case s.verifier != nil && !s.Coverage.Doubtful():
+		if def := s.byHash[raw.Hash]; def != nil {
+			s.verifier.check(raw, s.settle(def))
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package record
+
+import (
+	"maps"
+	"testing"
+
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/functions"
+	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/process"
+)
+
+// fedStream is a stream without a kernel: the test says what came from there. All
+// addresses below 0x10000 are code.
+func fedStream() *Stream {
+	s := &Stream{
+		settings: settings{functions: []string{"malloc"}},
+		stacks:   stacks{byHash: map[uint64]*order.StackDef{}, checked: map[uint64]*order.StackDef{}},
+		waiting:  newWaiting(), feed: feed{moves: newMoves()},
+		functionCalls: functionCalls{calls: functions.NewCalls(4096)},
+		Resources:     Resources{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
+		roster:        newRoster(nil, 0), hooks: hooks{warn: func(string, ...any) {}},
+		Stats: Stats{Broken: map[string]uint64{}},
+	}
+	s.mappings.current = []process.Mapping{{Start: 0, End: 0x10000}}
+	s.copies = newCopies(&process.Target{Machine: &process.Machines[0]}, &plan.Options{Depth: 8, Unwind: plan.UnwindEH}, &s.mappings)
+	return s
+}
+
+// passAlloc passes an allocation with a stack on and returns that.
+func (s *Stream) passAlloc(stack uint64) trace.Stack {
+	var r trace.Record
+	s.record(&order.Event{Kind: order.KindAlloc, Stack: stack}, &r)
+	return r.Call.Stack
+}
+
+// Stacks are counted by end, those with frame-pointer steps apart, and broken
+// ones by reason.
+func TestStatsOfStacks(t *testing.T) {
+	stream := fedStream()
+	frames := func(n uint64) []uint64 { return []uint64{0x1000, 0x2000 + n} }
+	for n, def := range []struct {
+		calls        int
+		end          object.ProbeStackEnd
+		framePointer bool
+	}{
+		{1, object.ProbeStackEndSTACK_COMPLETE, false},
+		{2, object.ProbeStackEndSTACK_COMPLETE, true},
+		{3, object.ProbeStackEndSTACK_TRUNCATED, false},
+		{4, object.ProbeStackEndSTACK_TRUNCATED, true},
+		{5, object.ProbeStackEndSTACK_NO_RULE, false},
+		{6, object.ProbeStackEndSTACK_NO_RULE, true},
+		{7, object.ProbeStackEndSTACK_BAD_POINTER, true},
+		{8, object.ProbeStackEndSTACK_UNMAPPED, false},
+		{9, object.ProbeStackEndSTACK_BAD_FRAME, false},
+		{10, object.ProbeStackEndSTACK_UNREADABLE, false},
+		{11, object.ProbeStackEndSTACK_HELPER, true},
+	} {
+		hash := uint64(n + 1)
+		stream.byHash[hash] = &order.StackDef{Hash: hash, Frames: frames(hash), End: def.end, FramePointer: def.framePointer}
+		for range def.calls {
+			stream.passAlloc(hash)
+		}
+	}
+	for range 12 {
+		stream.passAlloc(999) // its frames did not come
+	}
+	for range 13 {
+		stream.passAlloc(0)
+	}
+	s := stream.Summary()
+	want := [5]uint64{trace.StackUnknown: 11, trace.StackComplete: 1 + 2, trace.StackTruncated: 3 + 4, trace.StackFailed: 5 + 6 + 7 + 8 + 9 + 10 + 12}
+	if s.Stacks != want {
+		t.Errorf("by end %d, want %d", s.Stacks, want)
+	}
+	want = [5]uint64{trace.StackUnknown: 11, trace.StackComplete: 2, trace.StackTruncated: 4, trace.StackFailed: 6 + 7}
+	if s.FramePointer != want {
+		t.Errorf("by frame pointer %d, want %d", s.FramePointer, want)
+	}
+	reasons := map[string]uint64{"no-rule": 5 + 6, "frame-pointer": 7, "unmapped": 8, "bad-frame": 9, "unreadable": 10, "lost": 12}
+	if !maps.Equal(s.Broken, reasons) {
+		t.Errorf("by reason %v, want %v", s.Broken, reasons)
+	}
+	if s.DistinctStacks != 11 || s.Calls != 66+12+13 {
+		t.Errorf("%d distinct stacks of %d calls", s.DistinctStacks, s.Calls)
+	}
+	s.Broken["no-rule"] = 0
+	if stream.Summary().Broken["no-rule"] == 0 {
+		t.Error("what Stats returned is still the tracer's")
+	}
+}
+
+// Stacks that are the same but for their hash are one; a different end makes
+// another one.
+func TestStatsOfDistinctStacks(t *testing.T) {
+	stream := fedStream()
+	for hash, end := range map[uint64]object.ProbeStackEnd{
+		1: object.ProbeStackEndSTACK_COMPLETE, 2: object.ProbeStackEndSTACK_COMPLETE, 3: object.ProbeStackEndSTACK_TRUNCATED,
+	} {
+		stream.byHash[hash] = &order.StackDef{Hash: hash, Frames: []uint64{0x1000, 0x2000}, End: end}
+		stream.passAlloc(hash)
+	}
+	if n := stream.Summary().DistinctStacks; n != 2 {
+		t.Errorf("%d stacks, want 2", n)
+	}
+	if defs := stream.byHash; defs[1] != defs[2] || defs[1] == defs[3] {
+		t.Error("the frames are kept twice, or are those of another stack")
+	}
+}
+
+// A stack that came as a copy is unwound when its event comes, for that event
+// alone.
+func TestStatsOfLateStacks(t *testing.T) {
+	stream := fedStream()
+	raw := &order.RawStack{ID: 5, Late: true, Hash: 77}
+	for n := range uint64(len(raw.Regs.R)) {
+		raw.Regs.Set(n, 0x500000) // where no code is
+	}
+	stream.raws[5] = raw
+	for range 2 { // the second time it is gone
+		stream.record(&order.Event{Kind: order.KindRaw, Addr: 5}, &trace.Record{})
+	}
+	got := stream.passAlloc(77)
+	if len(got.Frames) != 1 || got.Frames[0] != 0x500000 || got.End != trace.StackFailed || got.Reason != reasonUnmapped {
+		t.Errorf("got %#x %s %q", got.Frames, got.End, got.Reason)
+	}
+	if again := stream.passAlloc(77); again.Reason != "lost" {
+		t.Errorf("another event has the stack, too: %+v", again)
+	}
+	if s := stream.Summary(); s.Late != 1 || s.Broken[reasonUnmapped] != 1 || s.Verified != 0 {
+		t.Errorf("late %d, broken %v", s.Late, s.Broken)
+	}
+}
+
+// Copies are compared with what the programs made of them only while no table
+// may be wrong.
+func TestStatsOfCheckedStacks(t *testing.T) {
+	s := fedStream()
+	s.Coverage.tables = true
+	s.verifier = &verifier{copies: s.copies, log: t.Logf}
+	check := func() {
+		raw := &order.RawStack{ID: 1, Hash: 7}
+		for n := range uint64(len(raw.Regs.R)) {
+			raw.Regs.Set(n, 0x500000)
+		}
+		s.raws[1] = raw
+		s.byHash[7] = &order.StackDef{Hash: 7, Frames: []uint64{0x400000}, End: object.ProbeStackEndSTACK_NO_RULE}
+		s.record(&order.Event{Kind: order.KindRaw, Addr: 1}, &trace.Record{})
+	}
+	s.Coverage.replaced(10)
+	check()
+	if got := s.Summary(); got.Verified != 0 || got.VerifyDiffers != 0 {
+		t.Errorf("checked behind an exec: %d, %d differ", got.Verified, got.VerifyDiffers)
+	}
+	s.Coverage.installed(nil, 11)
+	check()
+	if got := s.Summary(); got.Verified != 1 || got.VerifyDiffers != 1 {
+		t.Errorf("%d checked, %d differ, want 1 each", got.Verified, got.VerifyDiffers)
+	}
+}
+
+// The work is what was counted up to the last report, and lost raw stacks are
+// no stack of their own.
+func TestStatsOfWork(t *testing.T) {
+	stream := fedStream()
+	for n := range uint64(2) {
+		stream.sides[n] = order.Side{Kind: order.SideWork, Work: order.Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
+		stream.record(&order.Event{Kind: order.KindSide, Addr: n}, &trace.Record{})
+	}
+	stream.record(&order.Event{Kind: order.KindRaw, Addr: 123}, &trace.Record{})
+	if s := stream.Summary(); s.Work != (order.Work{Walks: 2, Searches: 3, Unchecked: 4}) || s.Late != 0 {
+		t.Errorf("got %+v, late %d", s.Work, s.Late)
+	}
+}

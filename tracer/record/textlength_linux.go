@@ -1,0 +1,96 @@
+package record
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+
+	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/tracer/process"
+)
+
+// Bounds on a text whose length is looked for.
+const (
+	textPiece = 4 << 10
+	maxLength = 64 << 20
+)
+
+// textLength returns the number of characters, of so many bytes each, of the text that is
+// at an address of the process now. One of a process that has ended is looked for in the
+// files that it had mapped: what was not in memory is there.
+func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.pid))
+	if err == nil {
+		defer memory.Close()
+		if length, ok := lengthIn(memory, int64(addr), unit); ok {
+			return length, true
+		}
+	}
+	// Constants are in front of their file's code, or behind it.
+	all := s.mappings.current
+	i, _ := slices.BinarySearchFunc(all, addr, func(m process.Mapping, addr uint64) int {
+		if m.Start <= addr {
+			return -1
+		}
+		return 1
+	})
+	for _, m := range all[max(i-1, 0):min(i+1, len(all))] {
+		if length, ok := lengthAt(&m, addr, unit); ok {
+			return length, true
+		}
+	}
+	return 0, false
+}
+
+// lengthAt is textLength for a constant of a mapping's file.
+func lengthAt(m *process.Mapping, addr uint64, unit int) (uint64, bool) {
+	file, err := os.Open(m.Path)
+	if err != nil {
+		return 0, false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || m.Inode == 0 || info.Sys().(*syscall.Stat_t).Ino != m.Inode {
+		return 0, false
+	}
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return 0, false
+	}
+	var code []symbol.Segment
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			code = append(code, symbol.Segment{Offset: p.Off, Addr: p.Vaddr, FileSize: p.Filesz, MemSize: p.Memsz})
+		}
+	}
+	at := addr - m.Bias(code)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_W == 0 && at >= p.Vaddr && at-p.Vaddr < p.Filesz {
+			return lengthIn(file, int64(at-p.Vaddr+p.Off), unit)
+		}
+	}
+	return 0, false
+}
+
+// lengthIn returns the number of characters of the text that begins at an offset.
+func lengthIn(r io.ReaderAt, from int64, unit int) (uint64, bool) {
+	piece, zero := make([]byte, textPiece), make([]byte, unit)
+	for at := from; at-from < maxLength; {
+		// Pages are read one by one: the one behind the text may not be there.
+		n, err := r.ReadAt(piece[:textPiece-at%textPiece], at)
+		for i := 0; i+unit <= n; i += unit {
+			if bytes.Equal(piece[i:i+unit], zero) {
+				return uint64(at-from+int64(i)) / uint64(unit), true
+			}
+		}
+		if n -= n % unit; err != nil || n == 0 {
+			return 0, false
+		}
+		at += int64(n)
+	}
+	return 0, false
+}

@@ -1,0 +1,61 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+)
+
+// enable makes the programs do their work, unless disable has been called.
+func (k *kernel) enable() error {
+	k.switching.Lock()
+	defer k.switching.Unlock()
+	if k.over {
+		return nil
+	}
+	if err := k.set(1); err != nil {
+		return fmt.Errorf("switch the probes on: %w", err)
+	}
+	return nil
+}
+
+// set switches the programs on (1) or off (0).
+func (k *kernel) set(on uint32) error {
+	if err := k.objects.Enabled.Set(on); err != nil {
+		return err
+	}
+	return k.renew()
+}
+
+// renew makes the programs look at what was switched or registered.
+func (k *kernel) renew() error {
+	return k.objects.Generation.Set(k.generation.Add(1))
+}
+
+// disable makes the programs return at once, for good.
+func (k *kernel) disable() error {
+	k.switching.Lock()
+	defer k.switching.Unlock()
+	k.over = true
+	var all [2]error
+	if k.activity != nil {
+		all[0] = k.activity.Disable()
+	}
+	if k.Functions != nil {
+		all[1] = k.Functions.functions.Disable()
+	}
+	return errors.Join(append(all[:], k.off())...)
+}
+
+// suspend makes the programs return at once until enable is called.
+func (k *kernel) suspend() error {
+	k.switching.Lock()
+	defer k.switching.Unlock()
+	return k.off()
+}
+
+func (k *kernel) off() error {
+	if err := k.set(0); err != nil {
+		return fmt.Errorf("switch the probes off: %w", err)
+	}
+	return nil
+}
