@@ -30,7 +30,7 @@ func TestDemo(t *testing.T) {
 		says   string
 	}{
 		"complete": {code: 0, says: "lost: 0"},
-		"losses":   {tracer: `"%s" "$@"; exit 3`, code: 0, says: "exit status 3: the calls that are counted as lost are missing"},
+		"losses":   {tracer: `"%s" "$@"; exit 3`, code: 0, says: "exit status 3: the calls counted as lost are missing"},
 		"failure":  {tracer: `exec "%s" --nonsense`, code: 2, says: "--nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {

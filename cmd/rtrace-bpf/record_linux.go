@@ -22,7 +22,7 @@ import (
 	"rtrace-bpf/internal/symbol/resolve"
 )
 
-// record records the selected processes.
+// recordAll records the selected processes.
 func recordAll(ctx context.Context, s cli.Streams, c *config, env settings) error {
 	pids, err := c.selection()
 	if err != nil {

@@ -94,7 +94,7 @@ func (d *Reader) formatLine() {
 	switch {
 	case p.Err() != nil:
 	case format != wire.Format:
-		p.Fail(0, fmt.Errorf("the first line does not say \"format\":%q", wire.Format))
+		p.Fail(0, fmt.Errorf("the first line does not contain \"format\":%q", wire.Format))
 	case version == 0 || version > wire.Version:
 		p.Fail(0, fmt.Errorf("version %d is %w", version, trace.ErrUnsupported))
 	}

@@ -28,7 +28,7 @@ func parseHeader(b []byte) (h wire.Header, n int, err error) {
 	case first == 1, first == one:
 		h.Words, h.Big = 4, first == one
 	default:
-		return h, 0, malformed("the word behind the magic is 0x%08x%08x, not 1", second, first)
+		return h, 0, malformed("the word after the magic is 0x%08x%08x, not 1", second, first)
 	}
 	order := binio.Order{Big: h.Big, Pointer: h.Words}
 	if h.Words == 8 && len(b) < 13 {

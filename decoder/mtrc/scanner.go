@@ -182,7 +182,7 @@ func (s *Scanner) end() error {
 	}
 	if s.another() {
 		if s.opts.Strict {
-			return s.fail(malformed("the trailer is missing in front of another stream"))
+			return s.fail(malformed("the trailer is missing before another stream"))
 		}
 		s.stats.Cut++
 	} else {
@@ -239,7 +239,7 @@ func (s *Scanner) junk() error {
 	start := s.Offset()
 	for len(s.in.Bytes()) > 0 || s.in.More() {
 		if s.opts.Strict {
-			return s.fail(malformed("bytes behind the trailer"))
+			return s.fail(malformed("bytes after the trailer"))
 		}
 		s.in.Skip(len(s.in.Bytes()))
 	}

@@ -18,7 +18,7 @@ type cursor struct {
 }
 
 // errShort is the error for a field that exceeds the end of what contains it.
-var errShort = malformed("a field goes on behind its end")
+var errShort = malformed("a field continues after its end")
 
 func (c *cursor) fail(err error) {
 	if c.err == nil {

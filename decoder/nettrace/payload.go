@@ -225,7 +225,7 @@ func (f *formatter) decimal(b []byte) {
 	digits := v.String()
 	point := int(flags >> 16 & 0xff)
 	if point > 28 {
-		f.c.fail(malformed("decimal number with %d digits behind the point", point))
+		f.c.fail(malformed("decimal number with %d digits after the point", point))
 		return
 	}
 	for len(digits) <= point {

@@ -96,7 +96,7 @@ func (u *undumper) parse(line string) error {
 		u.payload = append(u.payload, u.hex("data")...)
 	case wordCut:
 		if !u.open {
-			return malformed("%s is behind no block", word)
+			return malformed("%s follows no block", word)
 		}
 		u.size, u.cut = int64(u.number("size", wire.MaxBlock)), true
 		if u.err == nil {

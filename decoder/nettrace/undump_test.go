@@ -134,7 +134,7 @@ func TestUndumpErrors(t *testing.T) {
 		{event + "0 0 EVENT =", "line 3", "no field"},
 		{event + "0 0 CUT size=99999999", "line 3", "not a number up to"},
 		{`0 0 BLOCK name="Metadata" flags=1 first=0 last=0` + "\n0 0 METADATA id=1", "line 3", "raw= is missing"},
-		{"0 0 CUT size=1\n0 0 CUT size=1", "line 3", "behind no block"},
+		{"0 0 CUT size=1\n0 0 CUT size=1", "line 3", "follows no block"},
 		{"0 0 TRACE major=4 minor=0 time=1", "line 2", "time of 1 numbers"},
 	} {
 		var out bytes.Buffer

@@ -183,7 +183,7 @@ func (s *Scanner) objectHead() (name string, version, lowest uint32, err error) 
 	}
 	name = objectName(b[:size])
 	if b[size] != wire.TagEndObject {
-		return "", 0, 0, s.fail(s.in.offset-1, malformed("tag %d behind the name of object %q", b[size], name))
+		return "", 0, 0, s.fail(s.in.offset-1, malformed("tag %d after the name of object %q", b[size], name))
 	}
 	return name, version, lowest, nil
 }
@@ -194,7 +194,7 @@ func (s *Scanner) endObject(name string) error {
 		return s.cut("object " + name)
 	}
 	if tag[0] != wire.TagEndObject {
-		return s.fail(s.in.offset-1, malformed("tag %d behind object %s", tag[0], name))
+		return s.fail(s.in.offset-1, malformed("tag %d after object %s", tag[0], name))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (s *Scanner) junk() error {
 	}
 	for s.in.skip(64<<10) > 0 {
 		if s.opts.Strict {
-			return s.fail(start, malformed("bytes behind the end"))
+			return s.fail(start, malformed("bytes after the end"))
 		}
 	}
 	s.stats.Junk = s.in.offset - start

@@ -70,7 +70,7 @@ func (d *Reader) begin() error {
 		}
 	}
 	if d.w.order.Big != (hs.Endian == wire.BigEndian) {
-		d.warn("packets have the other byte order than the handshake says")
+		d.warn("packets have another byte order than the handshake has")
 	}
 	if v := hs.Version; d.w.sizeFirst && !v.SizeFirst() {
 		d.warn("packets have the size first, which version %d.%d does not", v.Major(), v.Minor())

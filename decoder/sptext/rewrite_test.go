@@ -131,7 +131,7 @@ func TestRewriteLongLines(t *testing.T) {
 	}
 }
 
-// Everything that was read is written before more is waited for.
+// Rewrite writes everything that it has read before it waits for more.
 func TestRewriteIsLive(t *testing.T) {
 	in, feed := io.Pipe()
 	out, w := io.Pipe()

@@ -336,7 +336,7 @@ func (d *Reader) opaque(rec *trace.Record) {
 	if !times || !d.msg.Formula {
 		return
 	}
-	// Whoever writes the message does not know the order of its times: use the usual
+	// A writer of the record does not know the order of its times: use the usual
 	// one.
 	d.rewrite = d.rewrite[:0]
 	for i := range d.fields.Values {

@@ -19,10 +19,10 @@ func MayBe(head []byte) bool {
 }
 
 // Match reports whether head is the beginning of a stream of messages. There is no
-// magic. Each of the first headers must be where the one before it says, with a wall
-// clock time and a sequence number close to the one before. The first message must have
-// a known id, or another message or the end must follow it. Damage after that is left
-// to the reader.
+// magic. Each of the first headers must be where the length in the one before it puts
+// it, with a wall clock time and a sequence number close to the one before. The first
+// message must have a known id, or another message or the end must follow it. Damage
+// after that is left to the reader.
 func Match(head []byte) bool {
 	if !MayBe(head) {
 		return false

@@ -10,8 +10,8 @@ import (
 // maxName limits strings that are not the last in their packet, in bytes.
 const maxName = 255
 
-// text appends at most limit bytes of s, up to its first NUL, because a reader takes
-// that for the end.
+// text appends at most limit bytes of s, up to its first NUL, where a reader ends the
+// string.
 func (e *Writer) text(s string, limit int) {
 	if i := strings.IndexByte(s, 0); i >= 0 {
 		s = s[:i]

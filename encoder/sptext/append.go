@@ -96,7 +96,7 @@ var unsafeIn = func() (t [256]place) {
 }()
 
 // quote appends s with every byte that cannot be at this place as \xNN. The original
-// tools take that for part of the text. A backslash that would begin such a group is
+// tools treat that as part of the text. A backslash that would begin such a group is
 // quoted itself.
 func (w *Writer) quote(b []byte, s string, at place) []byte {
 	if w.opts.Legacy {

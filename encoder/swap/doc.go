@@ -57,7 +57,7 @@ func (s Stats) Remarks() (list []string) {
 	}
 	add(s.Foreign, "calls are of resources that have no message in swap, and are left out")
 	add(s.Strays, "stacks belong to messages that are not there, and are left out")
-	add(s.CutGaps, "losses are longer than a gap of the sequence can be, or stand in front of the first message")
+	add(s.CutGaps, "losses are longer than a gap of the sequence can be, or come before the first message")
 	add(s.Long, "texts or lists were cut at the limit of a message")
 	return list
 }

@@ -35,6 +35,7 @@ var wings = []wing{
 	{"Test helpers", "Only tests import them.", []string{"internal/testutil"}},
 	{"Virtual machines", "They run tests under other kernels.", []string{"vmtest"}},
 	{"Programs", "The commands, and what only commands need.", []string{"cmd"}},
+	{"Recording", "From processes to traces that are complete. Linux only.", []string{"internal/recording"}},
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},
 	{"Analysis and report", "From records to figures, tables, pictures and pages.", []string{
 		"internal/analysis", "internal/filter", "internal/mptrace", "internal/replay", "internal/report",
@@ -235,11 +236,7 @@ func imported(p *pkg) string {
 		if folder == "." || folder == "internal" {
 			folder = i
 		}
-		if n := strings.TrimPrefix(i, folder+"/"); n != i {
-			folders[folder] = append(folders[folder], n)
-		} else {
-			folders[folder] = append(folders[folder], "")
-		}
+		folders[folder] = append(folders[folder], strings.TrimPrefix(strings.TrimPrefix(i, folder), "/"))
 	}
 	var out []string
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
