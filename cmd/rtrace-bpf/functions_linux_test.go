@@ -291,14 +291,14 @@ func TestNamedFunctionsRefused(t *testing.T) {
 	child := waitingOf(t, testutil.Build, "functions_cxx", "3")
 	code := testutil.CodeOf(t, child.PID)
 	for line, want := range map[string]string{
-		"--function=:nowhere(d)d":             "has no function of that name",
-		"--function=libc:nowhere(d)d":         "has no function of that name",
-		"--function=/no/such/lib.so:f(d)d":    "has no such file mapped, and it cannot be opened",
+		"--function=:nowhere(d)d":               "has no function of that name",
+		"--function=libc:nowhere(d)d":           "has no function of that name",
+		"--function=/no/such/lib.so:f(d)d":      "has no such file mapped, and it cannot be opened",
 		"--function=:traced::inner(w)d":         "floating point numbers are in vector registers, which probes cannot read",
 		"--function=:traced::twice(d)d":         "has 2 functions of that name: name one by its address",
 		"--function=:traced::jumps(pd)d":        "a return probe would kill a program that throws an exception through it",
-		"--function=libc:memset(pdx)p":        "an ifunc",
-		"--function=:+0x11(d)d":               " at 0x11",
+		"--function=libc:memset(pdx)p":          "an ifunc",
+		"--function=:+0x11(d)d":                 " at 0x11",
 		"--fbi=:traced::inner+0x1@1=rbogus/4":   "unknown register \"rbogus\"",
 		"--fbi=:traced::inner+0x1@1=r8/16":      "a register has 8 bytes, not 16",
 		"--fbi=:traced::inner+0x1000000@1=r8/8": "has no code at",
