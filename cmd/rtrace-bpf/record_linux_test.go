@@ -185,9 +185,10 @@ func TestDuration(t *testing.T) {
 // Nothing can be done about SIGKILL, but the kernel takes the probes out, the
 // process goes on, and what was flushed can be read.
 func TestSIGKILL(t *testing.T) {
-	child := waiting(t, "loop", "2")
+	child, counts := churning(t)
 	r := start(t, child)
 	child.Go()
+	progress(t, child, counts)
 	r.Signal(syscall.SIGKILL)
 	if got := r.Wait(); got != 128+9 {
 		t.Errorf("exit code %d", got)
@@ -201,10 +202,11 @@ func TestSIGKILL(t *testing.T) {
 			t.Errorf("%s is left behind", name)
 		}
 	}
+	progress(t, child, counts)
 	child.Go()
 	child.Succeed()
-	if report := child.Report(); report.Pairs == 0 {
-		t.Error("the program did nothing")
+	if report := child.Report(); report.Wrong != 0 || report.Ops["alloc"] == 0 || report.Ops["alloc"] != report.Ops["free"] {
+		t.Errorf("the program has %d wrong blocks and made %v", report.Wrong, report.Ops)
 	}
 }
 
