@@ -12,14 +12,14 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// openActivity loads the programs that see what the process does beside allocations,
-// if that is wanted, and opens their rings, whatever way the calls take.
+// openActivity loads the programs that record activity, if the plan asks for it, and
+// opens their rings. Their rings are BPF ring buffers even if calls use perf buffers.
 func (k *kernel) openActivity(p *plan.Plan, cpus []int, size int) error {
 	if !p.Options.Activity.Any() {
 		return nil
 	}
 	if p.Options.Activity.Record == nil {
-		return errors.New("nobody makes records of what the process does")
+		return errors.New("activity is selected, but Options.Activity.Record is nil")
 	}
 	t := activity.Target{PID: uint32(p.Target.PID)}
 	if ns := p.Namespace; ns != nil {
@@ -41,14 +41,14 @@ func (k *kernel) openActivity(p *plan.Plan, cpus []int, size int) error {
 	return nil
 }
 
-// watch begins to record it.
+// watch starts to record activity.
 func (k *kernel) watch(cpus []int) error {
 	if k.activity == nil {
 		return nil
 	}
 	err := k.activity.Attach(cpus)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("%w: %w CAP_SYS_ADMIN: this kernel wants it for that", err, host.ErrNotPrivileged)
+		return fmt.Errorf("%w: %w CAP_SYS_ADMIN, which this kernel requires for it", err, host.ErrNotPrivileged)
 	}
 	return err
 }

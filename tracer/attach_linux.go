@@ -21,39 +21,40 @@ import (
 	"rtrace-bpf/tracer/tables"
 )
 
-// kernel is what a tracer has in the kernel.
+// kernel holds what a tracer has in the kernel.
 type kernel struct {
 	objects   object.ProbeObjects
 	registry  tables.Registry
 	tables    *tables.Tables
-	follower  *tables.Follower // nil without unwind tables
+	follower  *tables.Follower // nil if there are no unwind tables
 	sources   []order.Source
-	grace     *order.Grace       // of perf buffers; nil without
-	activity  *activity.Activity // nil: none of it is recorded
-	Functions *FunctionProbes    // nil: no functions are named
+	grace     *order.Grace       // for perf buffers; nil for ring buffers
+	activity  *activity.Activity // nil if no activity is recorded
+	Functions *FunctionProbes    // nil without traced functions
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	keeper    *keeper.Keeper
 	equipped  bool         // the keeper has programs and files
-	probed    []probeGroup // what it attaches
-	pauses    uint32       // how often the probes were put in again
-	// generation makes the programs look anew, see bpf/state.h. The collector
-	// and the reader both raise it.
+	probed    []probeGroup // the probes that the keeper attaches
+	pauses    uint32       // number of gaps: how often the probes were attached again
+	// generation makes the programs read their settings again, see bpf/state.h. The
+	// collector and the reader both increment it.
 	generation atomic.Uint32
 	inner      innerMaps
 
 	task atomic.Int32 // thread that the perf events are attached to
 
-	switching sync.Mutex // of enabled and over
-	over      bool       // the programs stay off
+	switching sync.Mutex // guards over, and the programs' switch
+	over      bool       // the programs stay switched off
 }
 
-// innerMaps describe the maps that are made while tracing.
+// innerMaps describes the maps that are made while tracing.
 type innerMaps struct {
 	table, space *ebpf.MapSpec
 }
 
-// attach loads the programs, opens the rings and puts the probes of plan in.
+// attach loads the programs, opens the rings and attaches the probes of p. The caller
+// must close the kernel.
 func attach(p *plan.Plan) (*kernel, error) {
 	k := &kernel{}
 	if err := k.attach(p); err != nil {
@@ -114,20 +115,20 @@ func (k *kernel) attach(p *plan.Plan) error {
 	return k.enable()
 }
 
-// load makes the maps, and loads the programs while steps are taken that do not need
-// these: each takes some ten milliseconds.
-func (k *kernel) load(p *plan.Plan, cpus []int, beside ...func() error) error {
+// load makes the maps, and loads the programs while it runs the steps in parallel, which
+// do not need the programs. Each takes some ten milliseconds.
+func (k *kernel) load(p *plan.Plan, cpus []int, parallel ...func() error) error {
 	programs, err := k.makeMaps(p, cpus)
 	if err != nil {
 		return err
 	}
 	loading := func() error { return programs.load(&k.objects.ProbePrograms) }
-	err = Parallel(append([]func() error{loading}, beside...)...)
+	err = Parallel(append([]func() error{loading}, parallel...)...)
 	p.Preparation = plan.Preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }
 
-// makeMaps makes the maps and returns the programs, which are to be loaded.
+// makeMaps makes the maps and returns the programs that remain to be loaded.
 func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	o := p.Options
 	spec, err := p.Preparation.Object()
@@ -167,7 +168,7 @@ func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	if p.State == plan.StateTask {
 		spec.Maps["threads_by_tid"].MaxEntries = plan.SparedThreads
 	} else {
-		// The programs never touch the map then, but the kernel wants one to exist.
+		// The programs do not use the map then, but the kernel requires one.
 		t := spec.Maps["threads"]
 		t.Type, t.MaxEntries, t.Key, t.Value = ebpf.Hash, 1, nil, nil
 		t.KeySize = 4
@@ -204,8 +205,8 @@ func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	return made, nil
 }
 
-// register tells the programs what they need to know of the process. Its
-// unwind tables are there when the first program runs.
+// register writes the process's entry for the programs, and installs its unwind tables,
+// before the first program runs.
 func (k *kernel) register(p *plan.Plan) error {
 	t := p.Target
 	k.registry = tables.Registry{PID: uint32(t.PID), Targets: k.objects.Targets, Renew: k.renew}
@@ -227,10 +228,10 @@ func (k *kernel) register(p *plan.Plan) error {
 	return k.follower.Look()
 }
 
-// forget deletes what the programs keep of a thread that has ended. Task
-// storage goes by itself.
+// forget deletes the programs' state for a thread that has ended. The kernel frees task
+// storage itself.
 func (k *kernel) forget(tid uint32) {
-	// It is not there if the thread has called nothing, or had task storage.
+	// There is no entry if the thread made no calls, or had task storage.
 	_ = k.objects.ThreadsByTid.Delete(tid)
 }
 
@@ -246,7 +247,7 @@ func (k *kernel) openRings(p *plan.Plan, cpus []int) (err error) {
 }
 
 // installed returns the mappings whose unwind tables are in the kernel, and whether the
-// programs use tables at all.
+// programs use tables.
 func (k *kernel) installed() (all []process.Mapping, tables bool) {
 	if k.follower == nil {
 		return nil, false
@@ -254,14 +255,14 @@ func (k *kernel) installed() (all []process.Mapping, tables bool) {
 	return k.follower.Space.Mappings(), true
 }
 
-// leave has the probes removed, without waiting for that.
+// leave has the keeper remove the probes, without waiting for it.
 func (k *kernel) leave() error {
 	err := k.keeper.Leave()
 	k.keeper = nil
 	return err
 }
 
-// Close removes the probes and frees the rest.
+// Close removes the probes and frees everything else.
 func (k *kernel) Close() error {
 	var all []error
 	if k.Functions != nil {

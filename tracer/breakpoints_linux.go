@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// breakpoints are those of the probes in the memory of a process, whether threads of it
-// come or go.
+// breakpoints are the places of the probes in the memory of a process. They stay readable
+// while threads start and end.
 type breakpoints struct {
 	memory *os.File
 	places []breakpoint
@@ -24,16 +24,17 @@ type breakpoint struct {
 	original instruction
 }
 
-// instruction is the first bytes of one in a file: as many as the kernel changes of it
-// (one on x86, four on arm64), or more.
+// instruction is the first bytes of an instruction in a file: at least those that the
+// kernel replaces (one on x86, four on arm64).
 type instruction []byte
 
 const instructionBytes = 4
 
-// readInstruction reads what is at an offset of a file, which may end soon behind it.
+// readInstruction reads the instruction at an offset of a file, which may end soon after
+// it.
 func readInstruction(f *os.File, offset uint64) instruction {
 	code := make([]byte, instructionBytes)
-	n, _ := f.ReadAt(code, int64(offset)) // nothing is compared then
+	n, _ := f.ReadAt(code, int64(offset)) // on an error the place is not compared
 	return code[:n]
 }
 
@@ -57,18 +58,18 @@ func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
 		}
 	}
 	if b.memory, err = os.Open(fmt.Sprintf("/proc/%d/mem", tid)); err != nil {
-		return nil, fmt.Errorf("look at the probes: %w", err)
+		return nil, fmt.Errorf("read the probes: %w", err)
 	}
 	return b, nil
 }
 
-// isGone says that what was to be looked at has ended.
+// isGone reports whether err means that the process or thread has ended.
 func isGone(err error) bool {
 	return errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
-// missing says whether one of them is out. Memory that cannot be read, since it was
-// unmapped or the process has ended, is not missed.
+// missing reports whether a breakpoint is not in place. Memory that cannot be read does
+// not count: it was unmapped, or the process has ended.
 func (b *breakpoints) missing() bool {
 	var code [instructionBytes]byte
 	return slices.ContainsFunc(b.places, func(p breakpoint) bool {

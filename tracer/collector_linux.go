@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/tracer/tables"
 )
 
-// batchQueue is how many batches wait for the reader of records. When that many do the
-// rings take the rest, and when those are full the programs count.
+// batchQueue is how many batches wait for the reader of records. Further events stay in
+// the rings; when those are full, the programs count losses.
 const batchQueue = 32
 
 // The rings are polled, because waking the tracer for each event costs more than the
@@ -22,7 +22,7 @@ const batchQueue = 32
 const (
 	pollShortest = time.Millisecond
 	pollLongest  = 20 * time.Millisecond
-	drainLimit   = 2 * time.Second // without progress, for records that a program does not complete
+	drainLimit   = 2 * time.Second // the longest wait without progress, for a record that a program does not complete
 )
 
 // collector moves records from the rings to batches, in order.
@@ -33,38 +33,38 @@ type collector struct {
 	disable   func() error                      // switches the programs off
 	snapshot  func() ([]process.Mapping, error) // reads the process's executable mappings
 	auditor   *order.Auditor
-	follower  *tables.Follower // nil without unwind tables
-	Functions *FunctionProbes  // nil without named functions
-	governor  *governor        // nil where it has nothing to do
+	follower  *tables.Follower // nil if there are no unwind tables
+	Functions *FunctionProbes  // nil without traced functions
+	governor  *governor        // nil in tests that need none
 	out       chan *order.Batch
 	free      chan *order.Batch // batches to use again
 	marks     chan mark
 	ended     chan struct{} // closed when run has ended
 	epoll     int
-	stopFD    int // eventfd: stop asked for
+	stopFD    int // eventfd that stop sets
 	exitFD    int // pidfd of the process
-	keeperFD  int // that of the keeper; -1 without
+	keeperFD  int // pidfd of the first keeper; -1 if there is none
 
 	merger      order.Merger
 	in          []order.Intake
 	next        *order.Batch
 	sides       []order.Side
-	early       []order.Side // that were received before run
-	leaderEnded bool         // the main thread, as records say
-	lastExec    uint64       // when the process became another program
-	loading     bool         // since then nothing was mapped
+	early       []order.Side // received before run
+	leaderEnded bool         // the main thread has ended, according to records
+	lastExec    uint64       // when the process last replaced its program
+	loading     bool         // nothing was mapped since then
 	sideCount   uint64
 	remaps      uint64 // numbers the sideband records
 	wait        time.Duration
-	longest     time.Duration // most of wait
-	limit       time.Duration // drainLimit, but for tests
+	longest     time.Duration // largest value of wait
+	limit       time.Duration // drainLimit; tests change it
 	lossTime    uint64
-	lossBefore  uint64 // when the losses were read before
-	arrived     int    // events since govern was last called
-	unfinished  uint64 // rings given up
+	lossBefore  uint64 // time up to which losses were read
+	arrived     int    // number of events since the last call of govern
+	unfinished  uint64 // number of rings that drain gave up
 	exited      bool
 	orphaned    bool  // the keeper has ended
-	failed      error // of what poll does beside reading
+	failed      error // error of Poll, but not of reading the rings
 }
 
 func newCollector(sources []order.Source, sb *order.Sideband, t *process.Target) (*collector, error) {
@@ -107,13 +107,14 @@ func newCollector(sources []order.Source, sb *order.Sideband, t *process.Target)
 	return c, nil
 }
 
-// stop asks run to end; it may be called at any time, more than once.
+// stop asks run to end. It may be called from any goroutine, at any time, more than once.
 func (c *collector) stop() {
 	one := [8]byte{1}
-	_, _ = unix.Write(c.stopFD, one[:]) // EAGAIN means that it is set already
+	_, _ = unix.Write(c.stopFD, one[:]) // EAGAIN: it is already set
 }
 
-// run polls until stop or the end of the process, then drains, and closes out.
+// run polls until stop is called or the process ends, then drains the rings and closes
+// out.
 func (c *collector) run() {
 	defer close(c.out)
 	defer close(c.ended)
@@ -131,14 +132,14 @@ func (c *collector) collect() error {
 		if c.failed != nil {
 			return errors.Join(c.failed, c.drain())
 		}
-		if err := c.govern(); err != nil { // first, since passing on takes as long as the reader does
+		if err := c.govern(); err != nil { // before pass, which may wait for the reader
 			return errors.Join(err, c.drain())
 		}
 		if err := c.pass(bound); err != nil {
 			return err
 		}
 		wait := c.wait
-		if more { // always so if the reader is slower than the process, which must not keep it from its end
+		if more { // always true if the reader is slower than the process; pause still sees the end
 			wait = 0
 		}
 		stop, err := c.pause(wait)
@@ -151,13 +152,13 @@ func (c *collector) collect() error {
 	}
 }
 
-// drain switches the programs off and passes on every event up to that moment,
-// however long the reader takes for them. It gives up, and says so, only if a
-// record stays incomplete.
+// drain switches the programs off and passes on every event up to that moment, however
+// long the reader takes. It gives up only if a record stays incomplete, and counts that
+// as a loss.
 func (c *collector) drain() error {
 	end := order.Clock()
 	errDisable := c.disable()
-	var last, since uint64 // the bound and when it last moved
+	var last, since uint64 // the bound, and when it last grew
 	for {
 		bound, _ := c.Poll()
 		if bound > end {
@@ -178,7 +179,7 @@ func (c *collector) drain() error {
 		c.addPause(g.since, end)
 	}
 	if c.lastAudit() {
-		c.Poll() // what the audit knows may have its record
+		c.Poll() // the kernel's records of what the audit found may have arrived
 		end = order.Clock()
 	}
 	c.lossTime = 0
@@ -192,8 +193,8 @@ func (c *collector) drain() error {
 	return err
 }
 
-// Poll reads all rings and returns the time up to which nothing can come any
-// more, and whether a ring was left before its end.
+// Poll reads all rings. It returns the watermark, a time up to which no event can come
+// any more, and whether events were left in a ring.
 func (c *collector) Poll() (bound uint64, more bool) {
 	now := order.Clock()
 	bound = now - order.ClockSlack
@@ -230,7 +231,8 @@ func (c *collector) Poll() (bound uint64, more bool) {
 	return bound, more
 }
 
-// keep moves the stacks of an intake into the batch under construction.
+// keep moves the contents of an intake, except the events, to the next batch and returns
+// that.
 func (c *collector) keep(in *order.Intake) *order.Batch {
 	b := c.next
 	if b == nil {
@@ -252,8 +254,8 @@ func (c *collector) addSide(s *order.Side) {
 	c.sideCount++
 }
 
-// follow has the unwind tables follow the mappings, and passes on what was
-// installed. The programs may have used it for a moment already.
+// follow has the follower look if the mappings changed, and passes on the tables that it
+// installed. The programs may already have used them for a moment.
 func (c *collector) follow(remapped bool) {
 	if remapped {
 		c.follower.Changed()
@@ -266,19 +268,19 @@ func (c *collector) follow(remapped bool) {
 	}
 }
 
-// addSnapshot reads the mappings because the dynamic loader changed them. What
-// is gone by now may have been there, and called, a moment ago: so the outcome
-// has its place in the order behind the reading.
+// addSnapshot reads the mappings after the dynamic loader changed them. A mapping that is
+// gone by now may have existed, and been called, a moment ago, so the result has its
+// place in the order after the reading.
 func (c *collector) addSnapshot() {
 	began := order.Clock()
 	maps, err := c.snapshot()
 	if err != nil || len(maps) == 0 {
-		return // the program is gone, which is no unmapping
+		return // the process has ended, which unmaps nothing in the trace
 	}
 	c.addSide(&order.Side{Kind: order.SideSnapshot, Time: order.Clock(), Snapshot: maps, Seen: began})
 }
 
-// pass sends the events up to bound, and the losses about once a second.
+// pass sends the events up to bound, and reads the losses about once a second.
 func (c *collector) pass(bound uint64) error {
 	if now := order.Clock(); now-c.lossTime > uint64(time.Second) || c.lossTime == 0 {
 		c.lossTime = now
@@ -313,7 +315,7 @@ func (c *collector) batch() *order.Batch {
 	}
 }
 
-// pause waits for a wake-up, so long at most, and says whether to stop.
+// pause waits for a wake-up, at most for wait, and reports whether to stop.
 func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 	var events [8]unix.EpollEvent
 	n, err := unix.EpollWait(c.epoll, events[:], int(wait/time.Millisecond))
@@ -335,7 +337,7 @@ func (c *collector) pause(wait time.Duration) (stop bool, err error) {
 	return stop, nil
 }
 
-// Close frees the descriptors; run must have ended.
+// Close closes the descriptors; run must have ended.
 func (c *collector) Close() error {
 	c.auditor.Running.Wait()
 	return errors.Join(unix.Close(c.epoll), unix.Close(c.stopFD))

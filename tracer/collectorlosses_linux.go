@@ -4,7 +4,7 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// addLosses takes what the kernel has counted since the last time, as of a time.
+// addLosses adds the kernel's counts since the last call to the order of events, at time.
 func (c *collector) addLosses(time uint64) error {
 	if c.next == nil {
 		c.next = c.batch()
@@ -18,7 +18,7 @@ func (c *collector) addLosses(time uint64) error {
 		return err
 	}
 	c.addSide(&order.Side{Kind: order.SideWork, Time: time, Work: work})
-	if grown[order.LossSideband] > 0 { // of the dynamic loader's notifications: only what is mapped can tell what was lost
+	if grown[order.LossSideband] > 0 { // lost notifications of the dynamic loader: an audit finds out what they were about
 		c.auditor.Ask(c.lossBefore, order.DoubtOthers)
 		grown[order.LossSideband] = 0
 	}

@@ -4,7 +4,7 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// govern ends a pause when the probes are in again, and begins one when there are
+// govern ends a gap when the probes are attached again, and begins a pause when there are
 // too many calls.
 func (c *collector) govern() error {
 	if c.governor == nil {
@@ -12,7 +12,7 @@ func (c *collector) govern() error {
 	}
 	calls, now := c.arrived, order.Clock()
 	c.arrived = 0
-	c.governor.look(now) // first: a pause would hide that probes are missing
+	c.governor.look(now) // before take: a pause would hide that probes are missing
 	if err := c.governor.take(calls, now); err != nil {
 		return err
 	}
@@ -24,7 +24,8 @@ func (c *collector) govern() error {
 		return err
 	}
 	err = c.governor.resume()
-	// The pause contains the switching on, since calls are missing up to some moment of it.
+	// The gap includes switching the programs on, because calls are missing until some
+	// moment of it.
 	c.addPause(c.governor.since, order.Clock())
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// pollSideband reads the kernel's records about the process, and sees to it that what
-// was dropped is looked after.
+// pollSideband reads the kernel's records about the process, and starts an audit if
+// records were dropped.
 func (c *collector) pollSideband(now uint64) {
 	c.sides = c.sideband.Poll(append(c.sides[:0], c.early...))
 	c.early = nil
@@ -18,7 +18,7 @@ func (c *collector) pollSideband(now uint64) {
 	if s := c.sideband.Subscription; s != nil && s.Ended() {
 		c.renewSideband(max(c.lastExec, s.Since), c.lastExec < s.Since)
 		if c.sideband.Subscription == s {
-			s.Leaders = nil // the main thread has ended, others go on
+			s.Leaders = nil // the main thread has ended; others continue
 		}
 	}
 	if c.sideband.Dropped {
@@ -32,7 +32,7 @@ func (c *collector) pollSideband(now uint64) {
 	}
 }
 
-// takeSide passes on a record of the kernel's, and notifies what depends on it.
+// takeSide passes on a record of the kernel and notifies what depends on it.
 func (c *collector) takeSide(x *order.Side) {
 	c.remaps++
 	x.Number = c.remaps
@@ -58,7 +58,7 @@ func (c *collector) takeSide(x *order.Side) {
 	}
 }
 
-// NotifyMapped says that the mappings have changed.
+// NotifyMapped reports changed mappings to the follower and the function probes.
 func (c *collector) NotifyMapped(x *order.Side) {
 	if c.follower != nil {
 		c.follower.Mapped(x)
@@ -68,11 +68,11 @@ func (c *collector) NotifyMapped(x *order.Side) {
 	}
 }
 
-// renewSideband looks whether a main thread goes on after the record of its end: when
-// it executes a set-user-ID program the kernel takes its events away, which looks the
-// same. Then the process is subscribed to once more, and what it has mapped meanwhile
-// passes for records of that moment. No call of the new program has been passed on yet.
-// If the exec came while the process was subscribed to, its own record may be missing.
+// renewSideband checks whether a main thread continues after the record of its end. When
+// a process executes a set-user-ID program, the kernel closes the main thread's events,
+// which looks the same. renewSideband then subscribes to the process again, and adds its
+// current mappings as records of that time. No call of the new program has been passed on
+// yet. If unseen, the record of the exec itself may be missing, and is added as well.
 func (c *collector) renewSideband(time uint64, unseen bool) {
 	again, err := c.sideband.Renew()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *collector) renewSideband(time uint64, unseen bool) {
 		return
 	}
 	if !again {
-		if c.loading && c.sideband.PerTask() { // what it became, and mapped, before it ended is not known
+		if c.loading && c.sideband.PerTask() { // its new program, and what it mapped before it ended, are not known
 			c.auditor.Ask(c.lastExec, order.DoubtDropped)
 		}
 		return
@@ -101,7 +101,8 @@ func (c *collector) renewSideband(time uint64, unseen bool) {
 	}
 }
 
-// addAudit has its place in the order after the reading, as addSnapshot.
+// addAudit adds the result of an audit. As in addSnapshot, its place in the order is
+// after the reading.
 func (c *collector) addAudit(x order.Side) {
 	x.Time = order.Clock()
 	c.auditor.Ended = x.Time
@@ -114,11 +115,11 @@ func (c *collector) addAudit(x order.Side) {
 	}
 }
 
-// lastAudit settles at the end what was dropped, and reports whether there was
-// something to be settled. Nothing can be read of a process that has ended. Where other
-// processes fill the buffers as well it is not known then whose records were dropped,
-// and nothing counts; else the end of the main thread is among them, or the kernel has
-// said so.
+// lastAudit handles dropped records at the end of the trace, and reports whether there
+// were any. A process that has ended cannot be read. If the buffers also contained
+// records of other processes, it is then not known whose records were dropped, and
+// nothing counts as lost. Otherwise a loss counts if the kernel reported it, or the end
+// of the main thread has no record.
 func (c *collector) lastAudit() bool {
 	if c.next == nil {
 		c.next = c.batch()

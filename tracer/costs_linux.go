@@ -8,15 +8,15 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// Costs returns what a probe costs on this machine, and whether that is known yet, or
-// waits for it. It is measured once, when the first tracer starts. If it cannot be
-// measured the error says why.
+// Costs returns the costs of a probe on this machine, measured once, when the first
+// tracer starts. If wait is false and the measurement is not done, the second result is
+// false. The error is why it could not be measured.
 func (t *Tracer) Costs(wait bool) (host.Costs, bool, error) {
 	return host.MeasuredCosts(t.plan.Mechanism(), wait)
 }
 
-// Hits returns how often the probes were hit up to now. It may be called from any
-// goroutine, until Close.
+// Hits returns how often the probes were hit up to now, and the time inside the programs.
+// It may be called from any goroutine until Close.
 func (t *Tracer) Hits() (host.Hits, error) {
 	const timedOf = 31 // TIMED_OF of bpf/records.h
 	var n [3]uint64

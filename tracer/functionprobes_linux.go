@@ -19,21 +19,21 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// lookPause is the least time from one look at a process's files to the next.
+// lookPause is the shortest time between two looks at a process's files.
 const lookPause = 20 * time.Millisecond
 
-// FunctionProbes is what a tracer has in the kernel for the functions that the user names. It
-// has keepers of its own, one for what was there at the start and one for each look
-// that found more: a keeper cannot be given files later.
+// FunctionProbes holds what a tracer has in the kernel for traced functions. It has its
+// own keepers, one for the functions found at the start and one for each look that found
+// more: a keeper cannot receive files later.
 type FunctionProbes struct {
 	plan      *plan.Plan
 	functions *functions.Functions
-	watch     func(fd int) error // has the recording end when a keeper ends
-	late      atomic.Uint64      // functions whose files were mapped before their probes were in
+	watch     func(fd int) error // makes the recording end when a keeper ends
+	late      atomic.Uint64      // number of functions in files that were mapped before their probes were attached
 
 	mu     sync.Mutex
 	kept   []keptProbes
-	task   int // thread that perf events are attached to
+	task   int // thread that the perf events are attached to
 	closed bool
 
 	changes  chan struct{}
@@ -42,13 +42,14 @@ type FunctionProbes struct {
 	running  sync.WaitGroup
 }
 
-// keptProbes is what one keeper has.
+// keptProbes holds the probes of one keeper.
 type keptProbes struct {
 	keeper *keeper.Keeper
 	groups []probeGroup
 }
 
-// OpenFunctions loads the programs and opens their rings, if functions are named.
+// OpenFunctions loads the programs for traced functions and opens their rings, if the
+// plan traces functions.
 func (k *kernel) OpenFunctions(p *plan.Plan, cpus []int, size int) error {
 	if !p.Options.Calls() {
 		return nil
@@ -82,8 +83,8 @@ func (k *kernel) OpenFunctions(p *plan.Plan, cpus []int, size int) error {
 	return nil
 }
 
-// attach puts probes in. Those at returns come first: a return without an entry is
-// ignored, but an entry without a return would count as lost.
+// attach attaches probes, those at returns first: a return without an entry is ignored,
+// but an entry without a return would count as lost.
 func (n *FunctionProbes) attach(probes []plan.FunctionProbe, task int) (err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,7 +112,8 @@ func (n *FunctionProbes) attach(probes []plan.FunctionProbe, task int) (err erro
 	return ExplainFunction(&kept, kept.keeper.Attach(n.addressed(&kept)))
 }
 
-// addressed returns the groups of a keeper for the process as it is now.
+// addressed returns the groups of a keeper, with the thread or process that they attach
+// to now.
 func (n *FunctionProbes) addressed(kept *keptProbes) []keeper.Group {
 	var all []keeper.Group
 	for i := range kept.groups {
@@ -125,7 +127,7 @@ func (n *FunctionProbes) addressed(kept *keptProbes) []keeper.Group {
 	return all
 }
 
-// ExplainFunction says which probe an error of the keeper's is about.
+// ExplainFunction adds the probe to an error of the keeper.
 func ExplainFunction(kept *keptProbes, err error) error {
 	var failed *keeper.Error
 	if !errors.As(err, &failed) {
@@ -139,7 +141,7 @@ func ExplainFunction(kept *keptProbes, err error) error {
 	return fmt.Errorf("attach probe to %s in %s: %w", probe.Function, probe.Path, host.PerfRefused(err))
 }
 
-// groups lists all probes.
+// groups returns the groups of all keepers.
 func (n *FunctionProbes) groups() (all []probeGroup) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,7 +151,7 @@ func (n *FunctionProbes) groups() (all []probeGroup) {
 	return all
 }
 
-// replace attaches perf events to another thread, since theirs has ended.
+// replace attaches perf events to another thread, after theirs has ended.
 func (n *FunctionProbes) replace(task int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,7 +164,7 @@ func (n *FunctionProbes) replace(task int) error {
 	return nil
 }
 
-// hold is kernel.hold for these probes.
+// hold holds the probes of traced functions; see kernel.hold.
 func (n *FunctionProbes) hold(tid int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +176,7 @@ func (n *FunctionProbes) hold(tid int) error {
 	return nil
 }
 
-// follow looks for more functions whenever the mappings change. watch is told of each
+// follow looks for more functions whenever the mappings change. It calls watch for each
 // keeper.
 func (n *FunctionProbes) follow(watch func(fd int) error) error {
 	n.watch = watch
@@ -192,11 +194,11 @@ func (n *FunctionProbes) follow(watch func(fd int) error) error {
 				return
 			case <-n.changes:
 			}
-			// What was not attached stays unseen, and is said to be.
+			// After an error the functions are not traced, and a warning reports it.
 			if err := n.look(); err != nil && !errors.Is(err, host.ErrNoProcess) {
 				n.plan.Options.Warnf("probe functions of new files: %v", err)
 			}
-			pause.Reset(lookPause) // for a program that maps files all the time
+			pause.Reset(lookPause) // limits the looks at a process that maps files all the time
 			select {
 			case <-n.stopping:
 				return
@@ -207,7 +209,7 @@ func (n *FunctionProbes) follow(watch func(fd int) error) error {
 	return nil
 }
 
-// changed asks for a look; it never waits.
+// changed requests a look; it never waits.
 func (n *FunctionProbes) changed() {
 	select {
 	case n.changes <- struct{}{}:
@@ -215,7 +217,7 @@ func (n *FunctionProbes) changed() {
 	}
 }
 
-// look finds and attaches what has come with new files.
+// look finds and attaches functions in newly mapped files.
 func (n *FunctionProbes) look() error {
 	s := plan.NewFunctionSearch(n.plan)
 	if err := s.Look(); err != nil {
@@ -235,11 +237,11 @@ func (n *FunctionProbes) look() error {
 	}
 	for i := range s.Probes {
 		n.late.Add(1)
-		say := n.plan.Options.Warnf
+		report := n.plan.Options.Warnf
 		if s.Probes[i].Module() {
-			say = n.plan.Options.Logf // so many of them
+			report = n.plan.Options.Logf // modules have many functions
 		}
-		say("%s: %s was mapped while recording: calls before now are missing", s.Probes[i].Place(), s.Probes[i].Entry.Path)
+		report("%s: %s was mapped while recording: calls before now are missing", s.Probes[i].Place(), s.Probes[i].Entry.Path)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,20 +251,20 @@ func (n *FunctionProbes) look() error {
 	return nil
 }
 
-// losses returns what was lost since the last call, and how many functions had been
-// mapped before their probes were in.
+// losses returns the losses since the last call, and the number of functions whose files
+// were mapped before their probes were attached.
 func (n *FunctionProbes) losses() (lost functions.Losses, late uint64, err error) {
 	lost, err = n.functions.Grown()
 	return lost, n.late.Swap(0), err
 }
 
-// stop ends following.
+// stop stops following; it may be called more than once.
 func (n *FunctionProbes) stop() {
 	n.stopped.Do(func() { close(n.stopping) })
 	n.running.Wait()
 }
 
-// Close removes the probes.
+// Close removes the probes and frees everything.
 func (n *FunctionProbes) Close() error {
 	n.stop()
 	n.mu.Lock()
@@ -276,29 +278,29 @@ func (n *FunctionProbes) Close() error {
 	return errors.Join(append(all, n.functions.Close())...)
 }
 
-// FileOffset is a place in a file.
+// FileOffset is a place in a file of a FunctionBatch.
 type FileOffset struct {
 	file   int
 	offset uint64
 }
 
-// FunctionReturn is a return instruction of one function or several.
+// FunctionReturn is a return instruction of one or more functions.
 type FunctionReturn struct {
 	probe   plan.Probe
 	leaving functions.Leaving
 }
 
-// FunctionBatch is what a new keeper is given.
+// FunctionBatch collects what a new keeper receives.
 type FunctionBatch struct {
 	Owner    *FunctionProbes
-	numbers  map[string]int // of files, by their paths
+	numbers  map[string]int // numbers of the files, by path
 	files    []*os.File
 	programs []*ebpf.Program
 	groups   []probeGroup
 	returns  map[FileOffset]*FunctionReturn
 }
 
-// gather makes the groups.
+// gather makes the groups for probes.
 func (b *FunctionBatch) gather(probes []plan.FunctionProbe) error {
 	f := b.Owner.functions
 	var order []FileOffset
@@ -350,22 +352,22 @@ func (b *FunctionBatch) gather(probes []plan.FunctionProbe) error {
 	return nil
 }
 
-// file opens the file of a probe and returns its number.
+// file opens the file of a probe, unless it is open, and returns its number.
 func (b *FunctionBatch) file(p *plan.Probe) (int, error) {
 	if number, ok := b.numbers[p.File]; ok {
 		return number, nil
 	}
 	f, err := os.OpenFile(p.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return 0, err // it names the file
+		return 0, err // the error contains the path
 	}
 	b.numbers[p.File] = len(b.files)
 	b.files = append(b.files, f)
 	return len(b.files) - 1, nil
 }
 
-// add puts a probe into the group that runs the same program in its file, the last one
-// that does: the order of groups is that of attaching.
+// add puts a probe into the group with the same program, file and kind. Groups are
+// attached in their order.
 func (b *FunctionBatch) add(made functions.Probe, file int, p *plan.Probe, ret bool) {
 	program := slices.Index(b.programs, made.Program)
 	if program < 0 {

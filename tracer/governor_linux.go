@@ -13,57 +13,57 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// A pause is not shorter than this, since it takes a tenth of it to take the
-// probes out and put them in again.
+// shortestPause is the shortest pause: detaching and attaching the probes takes a tenth
+// of it.
 const shortestPause = time.Second
 
-// lookInterval is how often the governor looks for probes that may go. A look is a read
-// of the process's memory for each probe.
+// lookInterval is how often the governor looks for missing probes. A look reads the
+// process's memory once for each probe.
 const lookInterval = 50 * time.Millisecond
 
-// governor keeps the probes where they are wanted. The collector owns it.
+// governor detaches and attaches the probes while the trace lasts. The collector owns it.
 //
-// It keeps the rate of calls below a limit: when a period has had more, the probes are
-// taken out until it has lasted long enough for them. Probes that are switched off
-// would cost the process almost as much as ones that record. A goroutine moves them,
-// since that takes seconds on kernels without uprobe_multi.
+// It keeps the rate of calls below a limit: when there were too many in a period, it
+// detaches the probes until the period is long enough for them. Probes that are only
+// switched off would cost the process almost as much as probes that record. Goroutines
+// move the probes, because that takes seconds on kernels without uprobe_multi.
 //
-// There, the kernel also takes the probes away from a process when the thread ends
-// that they were attached to, the main thread; the governor attaches them to another.
-// Elsewhere they stay, until another tracer leaves: when the main thread has ended the
-// governor looks every now and then whether they are in, and if not has another thread
-// hold them.
+// On those kernels, probes are perf events of one thread, the main thread, and the kernel
+// removes them when it ends; the governor attaches them to another thread. With
+// uprobe_multi the probes stay, but may be removed when another tracer detaches: after
+// the main thread has ended, the governor regularly checks that they are in place, and
+// otherwise has another thread hold them.
 type governor struct {
-	limit      uint64 // calls per second; 0: as many as there are
+	limit      uint64 // calls per second; 0 for no limit
 	mainThread int
-	task       func() int // thread that the probes were attached to
+	task       func() int // thread that the probes are attached to
 	carrier    func() (tid int, settled bool)
 	revive     func() error
 	watch      func(tid int) (*breakpoints, error) // nil without uprobe_multi
-	hold       func(tid int) error                 // in place of revive
+	hold       func(tid int) error                 // used with watch, instead of revive
 	suspend    func() error
 	detach     func() error
 	reattach   func() error
 	resume     func() error
 
 	state   governing
-	began   uint64       // the period
-	taken   uint64       // calls in it
-	since   uint64       // the pause, if there is one
-	revived bool         // it is one for want of a thread, not for the limit
-	ended   uint64       // when the thread ended that the probes were attached to; 0: it has not
-	watched *breakpoints // nil while they cannot go
-	looked  uint64       // when they were last seen to be in
+	began   uint64       // when the period began
+	taken   uint64       // calls in the period
+	since   uint64       // when the gap began, if there is one
+	revived bool         // the gap is for lack of a thread, not for the limit
+	ended   uint64       // when the thread that the probes are attached to ended; 0 if it has not
+	watched *breakpoints // nil while the probes cannot be removed
+	looked  uint64       // when the probes were last seen in place
 	moved   chan error
 	running sync.WaitGroup
 }
 
-// governing is what a governor is at.
+// governing is the state of a governor.
 type governing uint8
 
 const (
 	governRecording governing = iota
-	governHolding             // and recording what is in
+	governHolding             // recording with the probes that are in place
 	governDetaching
 	governWaiting
 	governAttaching
@@ -86,10 +86,10 @@ func newGovernor(limit uint64, k *kernel, p *plan.Plan) *governor {
 	return g
 }
 
-// paused says whether there is a pause, which has begun at since.
+// paused reports whether there is a gap now, which began at since.
 func (g *governor) paused() bool { return g.state > governRecording }
 
-// incomplete is paused for the end of the trace, with a last look.
+// incomplete is paused for the end of the trace, with a last look at the probes.
 func (g *governor) incomplete() bool {
 	if g.state == governRecording && g.watched != nil && g.watched.missing() {
 		g.since, g.revived = g.looked, true
@@ -98,18 +98,17 @@ func (g *governor) incomplete() bool {
 	return g.paused()
 }
 
-// take counts calls that were recorded up to now, and begins a pause if they are
-// more than the limit allows.
+// take counts recorded calls, and begins a pause if there are more than the limit allows.
 func (g *governor) take(calls int, now uint64) error {
 	if g.state == governRecording && now-g.began >= uint64(time.Second) {
 		g.began, g.taken = now, 0
 	}
-	g.taken += uint64(calls) // in a pause those from before it
+	g.taken += uint64(calls) // in a pause, calls from before it
 	if g.state != governRecording || g.limit == 0 || g.taken <= g.limit {
 		return nil
 	}
-	// The pause contains the switching off, since calls are missing from some moment of
-	// it on.
+	// The pause includes switching the programs off, because calls are missing from some
+	// moment of it on.
 	g.since, g.revived = order.Clock(), false
 	if err := g.suspend(); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (g *governor) take(calls int, now uint64) error {
 	return nil
 }
 
-// threadEnded takes note of the end of a thread.
+// threadEnded notes the end of a thread.
 func (g *governor) threadEnded(tid int, time uint64) {
 	if tid == g.task() && g.ended == 0 {
 		g.ended = time
@@ -126,8 +125,8 @@ func (g *governor) threadEnded(tid int, time uint64) {
 }
 
 // replace attaches the probes to another thread if theirs has ended and the process
-// goes on: between that and now nothing was recorded. With uprobe_multi they are in
-// still, and are watched from here on.
+// continues: nothing was recorded in between. With uprobe_multi they are still in place,
+// and the governor watches them from here on.
 func (g *governor) replace() error {
 	if g.ended == 0 || g.state != governRecording {
 		return nil
@@ -139,7 +138,7 @@ func (g *governor) replace() error {
 	since := g.ended
 	g.ended = 0
 	if tid == 0 || tid == g.task() || tid == g.mainThread {
-		return nil // the process has ended, or become another program
+		return nil // the process has ended, or replaced its program
 	}
 	if g.watch != nil {
 		return g.beginWatch(tid, since)
@@ -152,7 +151,7 @@ func (g *governor) replace() error {
 	return nil
 }
 
-// beginWatch looks after the probes from here on.
+// beginWatch starts to watch the probes in the memory of thread tid.
 func (g *governor) beginWatch(tid int, since uint64) (err error) {
 	if g.watched != nil {
 		return nil
@@ -160,13 +159,13 @@ func (g *governor) beginWatch(tid int, since uint64) (err error) {
 	g.looked = since
 	g.watched, err = g.watch(tid)
 	if isGone(err) {
-		g.ended = since // perhaps there is another thread
+		g.ended = since // try again with another thread
 		return nil
 	}
 	return err
 }
 
-// look sees whether the probes are in, and has another thread hold them if not.
+// look checks whether the probes are in place, and has another thread hold them if not.
 func (g *governor) look(now uint64) {
 	if g.watched == nil || g.state != governRecording || now-g.looked < uint64(lookInterval) {
 		return
@@ -177,13 +176,13 @@ func (g *governor) look(now uint64) {
 	}
 	tid, settled := g.carrier()
 	if !settled || tid == 0 || tid == g.mainThread {
-		return // the process is ending, or has become another program
+		return // the process is ending, or has replaced its program
 	}
 	g.since, g.revived = g.looked, true
 	g.move(governHolding, func() error { return g.hold(tid) })
 }
 
-// period returns how long the calls that were taken have to last.
+// period returns how long the counted calls must last to stay within the limit.
 func (g *governor) period() time.Duration {
 	return time.Duration(float64(g.taken) / float64(g.limit) * float64(time.Second))
 }
@@ -193,8 +192,8 @@ func (g *governor) move(state governing, probes func() error) {
 	g.running.Go(func() { g.moved <- probes() })
 }
 
-// step goes on with a pause. It returns true when the probes are in again: resume
-// is to be called then, and the next period begins.
+// step continues a gap. It returns true when the probes are attached again: the caller
+// then calls resume, and the next period begins.
 func (g *governor) step(now uint64) (over bool, err error) {
 	switch g.state {
 	case governWaiting:
@@ -220,7 +219,7 @@ func (g *governor) step(now uint64) (over bool, err error) {
 	case g.state == governAttaching && errors.Is(err, unix.ESRCH):
 		g.state = governOver
 		if tid, settled := g.carrier(); !settled || tid != 0 && tid != g.mainThread {
-			g.move(governDetaching, g.detach) // and then once more: the thread has ended, but not the process
+			g.move(governDetaching, g.detach) // then attach again: the thread has ended, but not the process
 		}
 		return false, nil
 	case err != nil:
@@ -236,7 +235,7 @@ func (g *governor) step(now uint64) (over bool, err error) {
 	return true, nil
 }
 
-// Close waits until no probe is moved any more.
+// Close waits until no goroutine moves probes any more.
 func (g *governor) Close() {
 	g.running.Wait()
 	if g.watched != nil {

@@ -8,14 +8,15 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// hold has the probes of uprobe_multi links in a process whose main thread has ended,
-// with the help of one that goes on. The error is ESRCH if that one has ended.
+// hold keeps the probes of uprobe_multi links in a process whose main thread has ended,
+// with the help of thread tid, which continues. The error is ESRCH if that thread has
+// ended.
 //
-// The kernel asks the memory of a link's main thread whether it wants a breakpoint
-// (uprobe_multi_link_filter in kernel/trace/bpf_trace.c). When that thread has ended
-// it has none, so that the answer is no: nothing is put in, and whoever else, of all
-// tracers of the machine, leaves one of the places takes the breakpoint out. A perf
-// event at the same place that is attached to another thread wants it.
+// The kernel inserts a breakpoint only if the memory of the link's main thread is that of
+// the process (uprobe_multi_link_filter in kernel/trace/bpf_trace.c). A main thread that
+// has ended has no memory, so the kernel inserts nothing, and any tracer of the machine
+// that detaches from the same place removes the breakpoint. A perf event at the place,
+// attached to another thread, keeps it there.
 func (k *kernel) hold(p *plan.Plan, tid int) error {
 	groups := heldGroups(k.probed, tid)
 	if err := k.keeper.Hold(groups); err != nil {
@@ -30,7 +31,7 @@ func (k *kernel) hold(p *plan.Plan, tid int) error {
 	return nil
 }
 
-// heldGroups returns groups that have each place of some probes once.
+// heldGroups returns groups with each place of the probes once, for thread tid.
 func heldGroups(probed []probeGroup, tid int) []keeper.Group {
 	type place struct {
 		file   int

@@ -13,26 +13,26 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// programs are those of a tracer on their way into the kernel.
+// programs are the programs of a tracer while they are loaded.
 type programs struct {
 	specs   map[string]*ebpf.ProgramSpec
-	maps    map[string]*ebpf.Map // that they name
-	own     *ebpf.Collection     // those of maps that nobody else has; closed when the programs have them
+	maps    map[string]*ebpf.Map // the maps that the programs use
+	own     *ebpf.Collection     // maps that only the programs use; closed after loading
 	types   func() (*btf.Spec, error)
 	options ebpf.ProgramOptions
 }
 
-// load loads all of them, side by side: the kernel checks each on the processor of who
-// asks for it.
+// load loads all programs in parallel: the kernel verifies each on the processor of the
+// thread that loads it.
 func (p *programs) load(to *object.ProbePrograms) error {
 	types, err := p.types()
 	if err != nil {
 		return fmt.Errorf("load BPF programs: types of the kernel: %w", err)
 	}
-	p.options.KernelTypes = types // those of modules are not asked for
+	p.options.KernelTypes = types // without the types of kernel modules
 	loaded := &ebpf.Collection{Programs: map[string]*ebpf.Program{}}
-	defer loaded.Close() // of what is left after an error
-	var mu sync.Mutex    // of loaded
+	defer loaded.Close() // closes what is left after an error
+	var mu sync.Mutex    // guards loaded
 	var steps []func() error
 	for name := range p.specs {
 		steps = append(steps, func() error {
@@ -49,7 +49,7 @@ func (p *programs) load(to *object.ProbePrograms) error {
 	return loaded.Assign(to)
 }
 
-// one loads the program of that name.
+// one loads the program with a name.
 func (p *programs) one(name string) (*ebpf.Program, error) {
 	spec := p.specs[name]
 	for i := range spec.Instructions {

@@ -6,19 +6,19 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// ErrEnded says that the recording has ended.
+// ErrEnded reports that the recording has ended.
 var ErrEnded = errors.New("the recording has ended")
 
-// mark is one that the user sets.
+// mark is a mark that the user sets.
 type mark struct {
 	name string
-	set  chan struct{} // closed when it has its place
+	set  chan struct{} // closed when the mark is in the order of events
 }
 
-// Mark puts a mark into the trace: a context without a bit, which no call is in. When
-// it returns, what the process does from then on comes behind the mark. Any goroutine
-// may call it while ReadRecord is being called. The error is ErrEnded when the trace
-// goes no further.
+// Mark puts a mark into the trace: a context record without a bit, so that no call refers
+// to it. All that the process does after Mark returned comes after the mark. Any
+// goroutine may call it while another one calls ReadRecord. The error is ErrEnded if the
+// recording has ended.
 func (t *Tracer) Mark(name string) error {
 	m := mark{name: name, set: make(chan struct{})}
 	select {
@@ -26,11 +26,11 @@ func (t *Tracer) Mark(name string) error {
 	case <-t.collector.ended:
 		return ErrEnded
 	}
-	<-m.set // the collector has it, and does not wait before it is set
+	<-m.set // does not block: the collector received the mark and sets it at once
 	return nil
 }
 
-// takeMarks places the marks that wait.
+// takeMarks adds the waiting marks to the order of events.
 func (c *collector) takeMarks() {
 	for {
 		select {

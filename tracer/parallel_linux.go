@@ -2,8 +2,8 @@ package tracer
 
 import "sync"
 
-// Parallel takes steps that do not need each other, side by side, and returns the error
-// of the first of them that has one, once all are over.
+// Parallel runs steps concurrently and waits for all of them. It returns the error of the
+// first step in order that failed.
 func Parallel(steps ...func() error) error {
 	errs := make([]error, len(steps))
 	var running sync.WaitGroup

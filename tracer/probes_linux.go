@@ -13,16 +13,17 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// probeGroup is a group that the keeper is asked to attach, with its probes.
+// probeGroup is a group of probes that the keeper attaches.
 type probeGroup struct {
 	keeper.Group
 	probes    []plan.Probe
-	originals []instruction // what their file has there
+	originals []instruction // the instructions in the file at the probe sites
 }
 
-// probe puts the probes in. replace says that those there are have lost their process.
+// probe attaches the probes. If replace is set, they replace probes whose thread has
+// ended.
 func (k *kernel) probe(p *plan.Plan, replace bool) error {
-	tid := p.Target.PID // never none: that would be all processes
+	tid := p.Target.PID // never 0, which would mean all processes
 	if carrier, _ := p.Target.Carrier(); carrier != 0 {
 		tid = carrier
 	}
@@ -48,13 +49,13 @@ func (k *kernel) probe(p *plan.Plan, replace bool) error {
 		return k.explain(err)
 	}
 	if p.Mechanism() == host.MechanismMulti && tid != p.Target.PID {
-		// The main thread has ended, so that the kernel has put nothing in.
+		// The main thread has ended, so the kernel has inserted nothing.
 		return k.hold(p, tid)
 	}
 	return nil
 }
 
-// explain says which probe an error of the keeper's is about.
+// explain adds the probes to an error of the keeper.
 func (k *kernel) explain(err error) error {
 	var failed *keeper.Error
 	if !errors.As(err, &failed) {
@@ -67,15 +68,15 @@ func (k *kernel) explain(err error) error {
 	return fmt.Errorf("attach probe to %s of %s: %w", g.probes[failed.Site].Function, g.probes[failed.Site].Path, host.PerfRefused(err))
 }
 
-// startKeeper starts the process that puts probes in.
+// startKeeper starts the process that holds the probes.
 func (k *kernel) startKeeper() (err error) {
 	k.keeper, err = keeper.Start()
 	return err
 }
 
-// equipKeeper opens the files and hands them over. The keeper keeps them open: another one
-// may be there by that name when the probes are put in again, or the thread be gone by
-// which it is named.
+// equipKeeper opens the files and passes them to the keeper, which keeps them open. When
+// the probes are attached again, another file may have the path, or the thread whose
+// /proc entry is in the path may have ended.
 func (k *kernel) equipKeeper(p *plan.Plan, placements []plan.Placement) (err error) {
 	var programs []*ebpf.Program
 	var files []*os.File
@@ -92,7 +93,7 @@ func (k *kernel) equipKeeper(p *plan.Plan, placements []plan.Placement) (err err
 			}
 			f, err := os.OpenFile(probe.File, os.O_RDONLY|unix.O_NONBLOCK, 0)
 			if err != nil {
-				return err // it names the file
+				return err // the error contains the path
 			}
 			numbers[probe.File] = len(files)
 			files = append(files, f)
@@ -109,7 +110,7 @@ func (k *kernel) equipKeeper(p *plan.Plan, placements []plan.Placement) (err err
 	return k.keeper.Give(programs, files)
 }
 
-// place groups probes by their files.
+// place makes a group for each file of a placement.
 func (k *kernel) place(p *plan.Plan, at *plan.Placement, program int, numbers map[string]int, files []*os.File) {
 	groups := map[int]*probeGroup{}
 	var order []*probeGroup
@@ -135,12 +136,12 @@ func (k *kernel) place(p *plan.Plan, at *plan.Placement, program int, numbers ma
 	}
 }
 
-// reattach puts the probes in that detach has removed. The programs forget the calls
-// that were open then.
+// reattach attaches the probes that detach removed. The programs forget the calls that
+// were open then.
 func (k *kernel) reattach(p *plan.Plan) error { return k.probeAgain(p, false) }
 
-// revive is reattach for perf events whose thread has ended, by which they have lost
-// their process: no program runs for them any more. Removing them takes seconds.
+// revive is reattach for perf events whose thread has ended: no program runs for them any
+// more. Removing them takes seconds.
 func (k *kernel) revive(p *plan.Plan) error {
 	if err := k.probeAgain(p, true); err != nil || k.Functions == nil {
 		return err
@@ -151,7 +152,7 @@ func (k *kernel) revive(p *plan.Plan) error {
 func (k *kernel) probeAgain(p *plan.Plan, replace bool) error {
 	k.pauses++
 	if err := k.objects.Pauses.Set(k.pauses); err != nil {
-		return fmt.Errorf("tell the probes of a pause: %w", err)
+		return fmt.Errorf("count a gap for the programs: %w", err)
 	}
 	return k.probe(p, replace)
 }

@@ -6,7 +6,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// putSites tells the programs the sites if they have to find them by address.
+// putSites writes the table of probe sites if the programs find sites by address.
 func (k *kernel) putSites(p *plan.Plan) error {
 	if p.Sites != plan.SitesAddress {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// enable makes the programs do their work, unless disable has been called.
+// enable switches the programs on, unless disable was called.
 func (k *kernel) enable() error {
 	k.switching.Lock()
 	defer k.switching.Unlock()
@@ -26,12 +26,12 @@ func (k *kernel) set(on uint32) error {
 	return k.renew()
 }
 
-// renew makes the programs look at what was switched or registered.
+// renew makes the programs read the switch and the registered process again.
 func (k *kernel) renew() error {
 	return k.objects.Generation.Set(k.generation.Add(1))
 }
 
-// disable makes the programs return at once, for good.
+// disable switches the programs off for good: they return at once.
 func (k *kernel) disable() error {
 	k.switching.Lock()
 	defer k.switching.Unlock()
@@ -46,7 +46,7 @@ func (k *kernel) disable() error {
 	return errors.Join(append(all[:], k.off())...)
 }
 
-// suspend makes the programs return at once until enable is called.
+// suspend switches the programs off until enable is called.
 func (k *kernel) suspend() error {
 	k.switching.Lock()
 	defer k.switching.Unlock()

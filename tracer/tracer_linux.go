@@ -15,12 +15,12 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// Tracer records the allocator calls of a running process. It is a
-// trace.Reader whose times are CLOCK_MONOTONIC; ReadRecord waits for the next
-// record and returns io.EOF after Stop or the end of the process, when
-// everything up to that moment has been returned.
+// Tracer records the allocator calls of a running process. It is a trace.Reader whose
+// times are those of CLOCK_MONOTONIC, in ns. ReadRecord waits for the next record. After
+// Stop or the end of the process it returns everything up to that moment, and then
+// io.EOF.
 //
-// One goroutine may read while others call Stop; Close comes last.
+// One goroutine may call ReadRecord while others call Stop. Close must be the last call.
 type Tracer struct {
 	plan      *plan.Plan
 	kernel    *kernel
@@ -29,18 +29,19 @@ type Tracer struct {
 	running   sync.WaitGroup
 	ticker    *time.Ticker
 
-	batch  *order.Batch // that the stream has
+	batch  *order.Batch // the batch that the stream reads
 	ended  bool         // there are no more batches
 	exited bool         // the process has ended
 	over   bool         // the last record was returned
 	err    error
 }
 
-// Open attaches to the process and starts recording. It takes plan over. The
-// caller must read until io.EOF or an error, and Close.
+// Open attaches to the process and starts recording. It owns p from then on, and closes
+// it on an error too. The caller must call ReadRecord until it returns io.EOF or an
+// error, and then Close.
 func Open(p *plan.Plan) (*Tracer, error) {
 	if len(p.Options.Modules) > 0 {
-		p.Open = p.Target.Descriptors() // what is opened from now on is an event
+		p.Open = p.Target.Descriptors() // files opened after this are events
 	}
 	k, err := attach(p)
 	if err != nil {
@@ -82,10 +83,10 @@ func Open(p *plan.Plan) (*Tracer, error) {
 	return t, nil
 }
 
-// baseline reads the threads and mappings of the process. What the kernel has recorded
-// about them before is known by that, so it does not matter if some of it was dropped
-// while the probes went in and nobody read. It reads once more if the process became
-// another program meanwhile, or records were dropped again.
+// baseline reads the threads and mappings of the process. They replace the kernel's
+// records from before, so it does not matter if some of those were dropped while the
+// probes were attached and nothing read them. baseline reads again if the process
+// replaced its program meanwhile, or more records were dropped.
 func (t *Tracer) baseline() (b record.Baseline) {
 	const most = 5
 	target, sideband, c := t.plan.Target, t.kernel.sideband, t.collector
@@ -94,7 +95,7 @@ func (t *Tracer) baseline() (b record.Baseline) {
 		sideband.Settled()
 		b.Time = order.Clock()
 		b.Threads = target.Threads()
-		b.Mappings, _ = target.Mappings() // none if it has ended; the trace will say so
+		b.Mappings, _ = target.Mappings() // none if the process has ended, which the trace reports later
 		c.early = sideband.Poll(c.early)
 		if !sideband.Dropped && !slices.ContainsFunc(c.early, func(x order.Side) bool {
 			return x.Kind == order.SideExec && x.Time >= b.Time
@@ -143,7 +144,7 @@ func (t *Tracer) receive() {
 	t.stream.Take(b)
 }
 
-// next waits for a batch and ticks meanwhile. It returns nil at the end.
+// next waits for a batch and calls Tick meanwhile. It returns nil at the end.
 func (t *Tracer) next() *order.Batch {
 	if idle := t.plan.Options.Idle; idle != nil {
 		select {
@@ -165,7 +166,7 @@ func (t *Tracer) next() *order.Batch {
 	}
 }
 
-// finish returns the last record once and then the end.
+// finish returns the last record once, and after that io.EOF or the error.
 func (t *Tracer) finish(r *trace.Record) error {
 	switch {
 	case t.err != nil:
@@ -183,48 +184,49 @@ func (t *Tracer) finish(r *trace.Record) error {
 	return io.EOF
 }
 
-// Stop ends the recording now. ReadRecord returns what happened before and
-// then io.EOF. It may be called from any goroutine, any number of times.
+// Stop ends the recording. ReadRecord then returns the records up to now, and io.EOF.
+// Stop may be called from any goroutine, any number of times.
 func (t *Tracer) Stop() {
-	// At once, since the collector may be waiting for whoever reads. It does the
-	// same and tells what goes wrong.
+	// Disable at once, because the collector may be waiting for the reader. The collector
+	// calls disable again and reports its error.
 	_ = t.kernel.disable()
 	t.collector.stop()
 }
 
-// Stats returns what ReadRecord has passed on so far. It must not be called
-// while ReadRecord runs.
+// Stats returns the counts for the records that ReadRecord has returned. It must not be
+// called while ReadRecord runs.
 func (t *Tracer) Stats() record.Stats {
 	return t.stream.Summary()
 }
 
-// LiveSites returns the n stacks that hold most live bytes, the largest first. What is
-// unknown is not live. It must not be called while ReadRecord runs.
+// LiveSites returns the n stacks with the most live bytes, in descending order. Unknown
+// blocks do not count. It must not be called while ReadRecord runs.
 func (t *Tracer) LiveSites(n int) []record.LiveSite { return t.stream.LiveSites(n) }
 
-// LiveBytes returns the bytes of the blocks that are live after the record that
-// ReadRecord returned last, without those that are unknown; 0 if live blocks are not
-// tracked. It must not be called while ReadRecord runs.
+// LiveBytes returns the number of live bytes after the last record that ReadRecord
+// returned, without those of unknown blocks; 0 if live blocks are not tracked. It must
+// not be called while ReadRecord runs.
 func (t *Tracer) LiveBytes() uint64 { return t.stream.LiveBytes() }
 
-// Plan returns what was attached.
+// Plan returns the plan of the tracer. The tracer owns it.
 func (t *Tracer) Plan() *plan.Plan { return t.plan }
 
-// Close stops recording if that has not happened, removes the probes and frees
-// everything. After it, nothing of the tracer is left in the kernel.
+// Close stops recording, removes the probes and frees everything. After it, nothing of
+// the tracer is left in the kernel.
 func (t *Tracer) Close() error { return t.close(false) }
 
-// Leave is Close for a program that ends then. It does not wait for the kernel to forget
-// the probes of a process that has ended, where they are no more: the keeper does, which
-// takes a tenth of a second, or seconds where each probe is a perf event.
+// Leave is Close for a program that ends afterwards. If the process has ended, Leave does
+// not wait for the kernel to remove the probes: the keeper does, which takes a tenth of a
+// second, or seconds where each probe is a perf event.
 func (t *Tracer) Leave() error {
-	// The first process of a namespace takes all others with it, the keeper as well.
+	// When the first process of a PID namespace ends, the kernel ends all others in it,
+	// including the keeper.
 	return t.close(os.Getpid() != 1)
 }
 
 func (t *Tracer) close(leave bool) error {
 	t.Stop()
-	t.kernel.keeper.Wake()      // the governor may be waiting for it
+	t.kernel.keeper.Wake()      // the governor may be waiting for the keeper
 	for range t.collector.out { // let the collector end
 	}
 	t.running.Wait()

@@ -4,8 +4,8 @@ import (
 	"rtrace-bpf/tracer/activity"
 )
 
-// addActivity takes a record of these programs, for which e stands in the order of
-// events. The numbers of a ring begin with the source's.
+// addActivity keeps an activity record and makes e the event that refers to it by number.
+// The number begins with that of the source, so that it is unique among all rings.
 func (in *Intake) addActivity(from *activity.Activity, record []byte, e *Event) {
 	var x activity.Event
 	if !from.Decode(record, &x) {
@@ -19,7 +19,8 @@ func (in *Intake) addActivity(from *activity.Activity, record []byte, e *Event) 
 	in.Queue.settle()
 }
 
-// NumberedActivity is an event with the number by which its place in the order knows it.
+// NumberedActivity is an activity event with the number by which the Event in the queue
+// refers to it.
 type NumberedActivity struct {
 	ID uint64
 	activity.Event

@@ -8,45 +8,45 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// An audit follows the one before after at least this long, and so many times as long
-// as that took: a neighbour that fills the buffers costs the tracer a fifth of a
-// processor at most.
+// An audit begins at least auditPause after the one before, and auditFactor times as long
+// as that took: a process that fills the buffers costs the tracer at most a fifth of a
+// processor.
 const (
 	auditPause  = 100 * time.Millisecond
 	auditFactor = 4
 )
 
-// Auditor reads what the process has mapped, and its threads, when the kernel has
-// dropped records about them. Only what the stream did not know is lost. The collector
-// owns it.
+// Auditor reads the mappings and threads of the process after the kernel dropped records
+// about them. The stream counts as lost only what it did not know. The collector owns the
+// Auditor; its methods must not be called concurrently.
 type Auditor struct {
 	Target  *process.Target
 	Due     bool
 	Doubt   Doubt
-	Since   uint64 // everything up to then was received
+	Since   uint64 // all records up to this time were received
 	busy    bool
-	Open    Doubt  // of the one that is under way, or was the last
-	began   uint64 // when that began
-	Ended   uint64 // when its outcome took its place in the order; 0: it has not
-	next    uint64 // not before this time
+	Open    Doubt  // the doubt of the current audit, or of the last one
+	began   uint64 // when that audit began
+	Ended   uint64 // when its result entered the order of events; 0 before
+	next    uint64 // earliest time of the next audit
 	found   chan Side
 	Running sync.WaitGroup
 }
 
-// Doubt is why the records about a process may be incomplete.
+// Doubt is the reason why the records about a process may be incomplete.
 type Doubt uint8
 
-// The reasons, the stronger ones last.
+// The reasons, in ascending order of certainty.
 const (
-	DoubtOthers  Doubt = iota // records were dropped from buffers that all processes fill
-	DoubtTight                // there was little room in buffers that this process alone fills
-	DoubtDropped              // the kernel said that it dropped records from those
+	DoubtOthers  Doubt = iota // the kernel dropped records from buffers that all processes share
+	DoubtTight                // the buffers of this process alone were nearly full
+	DoubtDropped              // the kernel reported dropped records in the buffers of this process alone
 )
 
 // NewAuditor returns the auditor of a process.
 func NewAuditor(t *process.Target) *Auditor { return &Auditor{Target: t, found: make(chan Side, 1)} }
 
-// Ask wants an audit, of what may have been dropped after since.
+// Ask requests an audit for records that may have been dropped after since.
 func (a *Auditor) Ask(since uint64, why Doubt) {
 	if !a.Due || since < a.Since {
 		a.Since = since
@@ -54,7 +54,7 @@ func (a *Auditor) Ask(since uint64, why Doubt) {
 	a.Due, a.Doubt = true, max(a.Doubt, why)
 }
 
-// Begin begins an audit if one is due and it is time for it.
+// Begin starts an audit if one is due and the wait since the last one is over.
 func (a *Auditor) Begin(now uint64) {
 	if !a.Due || a.busy || now < a.next {
 		return
@@ -65,14 +65,15 @@ func (a *Auditor) Begin(now uint64) {
 	a.Running.Go(func() { a.found <- a.read(since) })
 }
 
-// Spoiled reports whether an exec at time was in the middle of an audit, which may have
-// read the mappings of the program before.
+// Spoiled reports whether an exec at the given time fell into the last audit, which may
+// have read the mappings of the old program.
 func (a *Auditor) Spoiled(time uint64) bool {
 	return a.began != 0 && time >= a.began && (a.Ended == 0 || time <= a.Ended)
 }
 
-// End returns an audit that is over, and whether there is one. One that has found
-// nothing is due again: the process has ended, or is in the middle of an exec.
+// End returns the result of an audit that has finished, and whether there is one. An
+// audit that found no mappings is due again: the process has ended, or is in the middle
+// of an exec.
 func (a *Auditor) End() (Side, bool) {
 	select {
 	case x := <-a.found:
@@ -89,7 +90,8 @@ func (a *Auditor) End() (Side, bool) {
 	}
 }
 
-// Last waits for an audit that is under way, and makes one that is due.
+// Last waits for the current audit, makes one more if it is due, and returns their
+// results.
 func (a *Auditor) Last() (all []Side) {
 	a.Running.Wait()
 	if x, ok := a.End(); ok {
@@ -104,8 +106,8 @@ func (a *Auditor) Last() (all []Side) {
 	return all
 }
 
-// read reads the mappings and threads. Of a process that has ended, or is in the
-// middle of an exec, there are no mappings.
+// read reads the mappings and threads. The result has no snapshot if they cannot be read;
+// a process that has ended, or is in the middle of an exec, has no mappings.
 func (a *Auditor) read(since uint64) Side {
 	x := Side{Kind: SideAudit, PID: uint32(a.Target.PID), Since: since, Seen: Clock()}
 	snapshot, err := a.Target.Mappings()

@@ -1,4 +1,4 @@
-// Package order brings what the kernel reports into one order: it reads the rings of all
-// CPUs, merges events by their times, adds the kernel's records about mappings, threads
-// and processes (the sideband), and counts what was lost.
+// Package order brings the kernel's events into one order. It reads the rings of all
+// CPUs, merges the events by time, adds the kernel's records about mappings, threads and
+// processes (the sideband), and counts losses.
 package order

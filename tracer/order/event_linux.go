@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// kind numbers what an event is; the first ones are those of enum record_kind.
+// The kinds of events. The first ones are those of enum record_kind in bpf/records.h.
 const (
 	KindAlloc      = uint8(object.ProbeRecordKindRECORD_ALLOC)
 	KindFree       = uint8(object.ProbeRecordKindRECORD_FREE)
@@ -20,41 +20,41 @@ const (
 	KindMoveUndone = uint8(object.ProbeRecordKindRECORD_MOVE_UNDONE)
 	kindStack      = uint8(object.ProbeRecordKindRECORD_STACK)
 	kindMaps       = uint8(object.ProbeRecordKindRECORD_MAPS)
-	KindRaw        = uint8(object.ProbeRecordKindRECORD_RAW) // addr numbers the raw stack from the start of the trace
+	KindRaw        = uint8(object.ProbeRecordKindRECORD_RAW) // Addr numbers the raw stack from the start of the trace
 	KindGrowth     = uint8(object.ProbeRecordKindRECORD_GROWTH)
 	KindCallStack  = uint8(object.ProbeRecordKindRECORD_CALL_STACK)
-	KindSide       = uint8(0x80) // addr is an index into the batch's sides
-	KindActivity   = uint8(0x83) // addr numbers one of the batch's activities
-	KindFunction   = uint8(0x84) // addr numbers one of the batch's calls
+	KindSide       = uint8(0x80) // Addr numbers the side from the start of the trace
+	KindActivity   = uint8(0x83) // Addr numbers one of the batch's activities
+	KindFunction   = uint8(0x84) // Addr numbers one of the batch's calls
 )
 
-// Event is a record of the rings in user memory. It holds no pointers, so that
-// queues of them cost the garbage collector nothing.
+// Event is one entry in the order of events, mostly a record of the BPF programs. It
+// contains no pointers, so that queues of events cost the garbage collector nothing.
 type Event struct {
 	Time         uint64 // ns of CLOCK_MONOTONIC
 	Addr         uint64
 	Size         uint64
-	Stack        uint64 // hash, 0 for none
-	Old          uint64 // kindMove; the second half of one that was split has it, too
-	Entry        uint64 // kindMove: when it was entered
+	Stack        uint64 // hash of the stack, 0 for none
+	Old          uint64 // KindMove: the old block; also set in the second half of a move that was split
+	Entry        uint64 // KindMove: time of its entry
 	TID          uint32
 	PID          uint32
 	Function     uint16
 	CPU          uint16
 	Argument     uint32
 	Kind         uint8
-	ArgumentKind uint8 // probeTold: what argument is
+	ArgumentKind uint8 // an object.ProbeTold: which argument Argument is
 }
 
-// StackDef gives the frames of a stack hash.
+// StackDef contains the frames of the stack with a hash.
 type StackDef struct {
 	Hash         uint64
 	Frames       []uint64
 	End          object.ProbeStackEnd
 	FramePointer bool
-	Late         bool   // unwound from a copy; the hash is of one event alone
-	ID           uint64 // of what is left after the check, 0 before: see stream.settle
-	Used         uint64 // time of the last call with it
+	Late         bool   // unwound from a stack copy; only one event has the hash
+	ID           uint64 // identifies the stack in the trace; 0 until record.Stream checked the frames
+	Used         uint64 // time of the last call with this stack
 }
 
 const (
@@ -64,13 +64,13 @@ const (
 	rawHeadSize   = int(unsafe.Offsetof(object.ProbeRawStack{}.Data))
 )
 
-// isStack says whether a record of the BPF programs is a stack.
+// isStack reports whether a record of the BPF programs is a stack.
 func isStack(b []byte) bool {
 	return len(b) >= stackHeadSize && b[unsafe.Offsetof(object.ProbeEvent{}.Head.Kind)] == kindStack
 }
 
-// decode reads an event of the BPF programs, aligned to 8 bytes, into e. It
-// returns false for what the programs never send.
+// decode reads an event of the BPF programs into e; b must be aligned to 8 bytes. It
+// returns false for a record that the programs never send.
 func decode(b []byte, e *Event) bool {
 	if len(b) < eventSize {
 		return false
@@ -96,11 +96,11 @@ func decode(b []byte, e *Event) bool {
 	return e.Kind >= KindAlloc && e.Kind <= kindMaps && e.Kind != kindStack || e.Kind == KindGrowth || e.Kind == KindCallStack
 }
 
-// decodeStack reads a stack; see isStack. It copies the frames, which the caller
-// then owns.
+// decodeStack reads a stack; see isStack. It copies the frames, and the caller owns the
+// copy.
 func decodeStack(b []byte, s *StackDef) bool {
-	// Only the frames that exist are in the ring, so the whole struct must not
-	// be laid over it.
+	// The ring contains only the frames that exist, so b must not be read through the
+	// whole struct.
 	var at object.ProbeStackRecord
 	depth := int(binary.NativeEndian.Uint16(b[unsafe.Offsetof(at.Depth):]))
 	if depth > (len(b)-stackHeadSize)/8 {
@@ -116,16 +116,17 @@ func decodeStack(b []byte, s *StackDef) bool {
 	return true
 }
 
-// RawStack is a stack as it is in memory, and what the programs made of it.
+// RawStack is a copy of a stack's memory and registers, with the hash of the stack that
+// the programs found.
 type RawStack struct {
-	ID     uint64              // the addr of its event
-	Late   bool                // the programs had no table for some of its code
-	Hash   uint64              // of what they made of it; late: a number for this one stack
-	Regs   reference.Registers // behind the return
+	ID     uint64              // the Addr of its event
+	Late   bool                // the programs had no unwind table for some of its code
+	Hash   uint64              // hash of the stack that the programs found; if Late, a number for this stack alone
+	Regs   reference.Registers // the registers after the function has returned
 	Ranges [probeRawRanges]MemoryRange
 }
 
-// MemoryRange is a copy of the process's memory.
+// MemoryRange is a copy of a range of the process's memory.
 type MemoryRange struct {
 	Start uint64
 	Data  []byte
@@ -133,12 +134,12 @@ type MemoryRange struct {
 
 const probeRawRanges = len(object.ProbeRawStack{}.Start)
 
-// decodeRaw reads a raw stack of a program for m; it copies it.
+// decodeRaw reads a raw stack of a program for the machine m. It copies the data.
 func decodeRaw(b []byte, m *process.Machine, s *RawStack) bool {
 	if len(b) < rawHeadSize {
 		return false
 	}
-	// Only the data that was copied is in the ring: see decodeStack.
+	// The ring contains only the data that was copied: see decodeStack.
 	var raw object.ProbeRawStack
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
 	s.Hash, s.Regs = raw.Hash, m.Registers(&raw)
@@ -154,17 +155,17 @@ func decodeRaw(b []byte, m *process.Machine, s *RawStack) bool {
 	return true
 }
 
-// isRaw says whether a record of the BPF programs is a raw stack.
+// isRaw reports whether a record of the BPF programs is a raw stack.
 func isRaw(b []byte) bool {
 	return len(b) >= stackHeadSize && b[unsafe.Offsetof(object.ProbeEvent{}.Head.Kind)] == KindRaw
 }
 
-// bytesOf returns the memory of words.
+// bytesOf returns the memory of words as bytes; it does not copy.
 func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
 }
 
-// Ends says whether e is the return of a realloc of block.
+// Ends reports whether e is the return of a realloc of block.
 func (e *Event) Ends(block uint64) bool {
 	if e.Kind == KindMove {
 		return e.Old == block
@@ -172,14 +173,14 @@ func (e *Event) Ends(block uint64) bool {
 	return e.Addr == block
 }
 
-// AsAlloc returns the second half of a move.
+// AsAlloc returns the allocation that e, a move, contains.
 func (e *Event) AsAlloc() Event {
 	alloc := *e
 	alloc.Kind, alloc.Entry = KindAlloc, 0
 	return alloc
 }
 
-// Identify hashes all that is known of a stack; never 0.
+// Identify returns a hash of the frames and of how the stack ended. It is never 0.
 func (d *StackDef) Identify() uint64 {
 	h := uint64(d.End)<<1 | 1
 	if d.FramePointer {

@@ -9,7 +9,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// rawEvent writes an event as the programs do, by the offsets of bpf/records.h.
+// rawEvent writes an event as the programs do, with the offsets in bpf/records.h.
 func rawEvent(kind uint8, size int) []byte {
 	b := bytesOf(make([]uint64, (size+7)/8))[:size]
 	le := binary.LittleEndian

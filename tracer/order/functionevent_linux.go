@@ -4,14 +4,15 @@ import (
 	"rtrace-bpf/tracer/functions"
 )
 
-// NumberedCall is an event with the number by which its place in the order knows it.
+// NumberedCall is a function event with the number by which the Event in the queue refers
+// to it.
 type NumberedCall struct {
 	ID uint64
 	functions.Event
 }
 
-// addCall takes a record about a named function, for which e stands in the order of
-// events.
+// addCall keeps a record about a call of a traced function, and makes e the event that
+// refers to it by number.
 func (in *Intake) addCall(from *functions.Functions, record []byte, e *Event) {
 	var x functions.Event
 	if !from.Decode(record, &x) {

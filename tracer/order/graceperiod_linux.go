@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grace tells up to which time no program runs any more. The kernel runs each in a
-// critical section of RCU, so behind a grace period those have ended that ran when
-// it began, be it that they were preempted, or the CPU itself by a hypervisor.
+// Grace knows a time before which every program has finished. The kernel runs each
+// program in a critical section of RCU. After a grace period, therefore, all programs
+// that ran at its beginning have ended, even if they were preempted or a hypervisor
+// stopped their CPU.
 type Grace struct {
-	passed  atomic.Uint64 // when the last grace period that is over began
-	refused atomic.Bool   // the kernel does not tell
+	passed  atomic.Uint64 // when the last completed grace period began
+	refused atomic.Bool   // the kernel does not wait for grace periods
 	wanted  chan struct{}
 	running sync.WaitGroup
 }
 
-// StartGrace begins while no program writes anywhere yet. wait waits for a grace
-// period.
+// StartGrace starts a Grace. No program may write to a buffer yet. wait waits for one
+// grace period.
 func StartGrace(wait func() error) *Grace {
 	g := &Grace{wanted: make(chan struct{}, 1)}
 	g.passed.Store(Clock())
@@ -37,30 +38,31 @@ func StartGrace(wait func() error) *Grace {
 	return g
 }
 
-// bound returns a time such that whatever a program writes from now on is younger
-// than it, and has the next grace period waited for, which takes some 10 ms. The
-// programs must read the time of what they write themselves.
+// bound returns a time: all that a program writes from now on has a later one. It also
+// requests the next grace period, which takes about 10 ms. The programs must read the
+// time of each record themselves. If the kernel refuses to wait, the bound is now less
+// perfSlack.
 func (g *Grace) bound(now uint64) uint64 {
 	if g.refused.Load() {
 		return now - perfSlack
 	}
 	select {
 	case g.wanted <- struct{}{}:
-	default: // one is waited for, and then another one
+	default: // one more grace period is already requested
 	}
 	return g.passed.Load()
 }
 
-// Close waits for the grace period that is under way.
+// Close waits for the requested grace periods and ends the goroutine.
 func (g *Grace) Close() error {
 	close(g.wanted)
 	g.running.Wait()
 	return nil
 }
 
-// GracePeriod waits for a grace period of RCU, given the CPUs that are online.
-// Kernels with CPUs that have no timer tick (nohz_full) refuse, and with a single
-// CPU they return at once: for the programs' memory nothing has to be waited for.
+// GracePeriod waits for a grace period of RCU; cpus are the online CPUs. Kernels with
+// CPUs that have no timer tick (nohz_full) refuse. With a single CPU the kernel returns
+// at once, since membarrier need not wait there, so GracePeriod returns an error.
 func GracePeriod(cpus []int) error {
 	if len(cpus) < 2 {
 		return errors.New("wait for a grace period: kernels do not with a single CPU")

@@ -7,8 +7,7 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// The bound is the start of the last grace period that is over, not of the one
-// that goes on.
+// The bound is the start of the last completed grace period, not of the current one.
 func TestGrace(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	g := StartGrace(func() error {
@@ -20,23 +19,23 @@ func TestGrace(t *testing.T) {
 	<-begun
 	during := Clock()
 	if got := g.bound(during); got != before {
-		t.Errorf("while the first grace period goes on the bound is %d, want %d", got, before)
+		t.Errorf("during the first grace period the bound is %d, want %d", got, before)
 	}
 	end <- struct{}{}
-	<-begun // the next one, since it was asked for: the first is over
+	<-begun // the next one, which bound requested: the first is over
 	got := g.bound(Clock())
 	if got <= before || got > during {
-		t.Errorf("the bound is %d, want one behind %d and not behind %d", got, before, during)
+		t.Errorf("the bound is %d, want one after %d and not after %d", got, before, during)
 	}
 	end <- struct{}{}
-	<-begun // asked for by the last look
+	<-begun // requested by the last call of bound
 	end <- struct{}{}
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Where the kernel does not tell, the bound lags.
+// If the kernel refuses to wait, the bound lags by perfSlack.
 func TestGraceRefused(t *testing.T) {
 	g := StartGrace(func() error { return errors.New("no") })
 	g.bound(1)
@@ -51,7 +50,7 @@ func TestGraceRefused(t *testing.T) {
 
 func TestGracePeriod(t *testing.T) {
 	if err := GracePeriod([]int{0}); err == nil {
-		t.Error("with a single CPU the kernel waits for nothing, and that counted as a grace period")
+		t.Error("GracePeriod returned no error with a single CPU, where the kernel does not wait")
 	}
 	cpus, err := host.OnlineCPUs()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// Loss is a reason for events, or parts of events, that are missing.
+// Loss is the reason why events, or parts of events, are missing.
 type Loss uint8
 
 // The loss reasons (docs/design/decisions.md, 21). The BPF programs count the first
@@ -23,13 +23,13 @@ const (
 	LossMissedReturn
 	LossStack
 	LossArgument
-	LossLate        // a record came after younger ones had been passed on, or not at all, where only the order depends on it
-	LossSideband    // a mapping or the name of a thread became known late, since the kernel dropped its record
-	LossSkipped     // the kernel did not run a program, since one was running on that CPU
-	LossUnfinished  // at the end a record was not completed: it and those behind it in its ring are missing
-	LossProbesMoved // the thread ended that the probes were attached to, and they were attached to another
-	LossProbedLate  // a function that the user names was in a file that was mapped before its probes were in
-	LossPaused      // MaxRate was exceeded, and the probes were taken out for a while
+	LossLate        // a record that only affects the order came after later ones had been passed on, or never
+	LossSideband    // the kernel dropped the record of a mapping or a thread's name, which became known late
+	LossSkipped     // the kernel did not run a program because one was already running on that CPU
+	LossUnfinished  // a record was incomplete at the end: it and those after it in its ring are missing
+	LossProbesMoved // the thread that the probes were attached to ended, and they were attached to another
+	LossProbedLate  // a traced function was in a file that was mapped before its probes were attached
+	LossPaused      // MaxRate was exceeded, and the probes were detached for a while
 	LossCount
 )
 
@@ -39,27 +39,27 @@ var lossNames = [LossCount]string{
 	"probes moved", "probed late", trace.LostPaused,
 }
 
-// String returns the reason as traces and the summary spell it.
+// String returns the reason in the spelling of traces and summaries.
 func (l Loss) String() string { return lossNames[l] }
 
-// Incomplete reports whether it counts events that are missing as a whole: not parts of
-// events, their order, names, or gaps in which nothing was recorded.
+// Incomplete reports whether l counts whole missing events, as opposed to parts of
+// events, their order, names, or gaps.
 func (l Loss) Incomplete() bool {
 	return l != LossStack && l != LossLate && l != LossPaused && l != LossProbesMoved && l != LossSideband
 }
 
-// LossCounters reads the kernel's counters and tells what came on top.
+// LossCounters reads the kernel's counters and returns how much they grew.
 type LossCounters struct {
 	Counters *ebpf.Map
 	Work     *ebpf.Map
 	Programs []*ebpf.Program
-	Activity *activity.Activity                                     // nil without
-	Calls    func() (lost functions.Losses, late uint64, err error) // of named functions; nil without
+	Activity *activity.Activity                                     // nil if no activity is recorded
+	Calls    func() (lost functions.Losses, late uint64, err error) // of traced functions; nil if there are none
 	before   [LossCount]uint64
 	perCPU   []uint64
 }
 
-// Grown returns the losses since the last call.
+// Grown returns the losses since the last call. After an error the result is incomplete.
 func (c *LossCounters) Grown() ([LossCount]uint64, error) {
 	var now, delta [LossCount]uint64
 	if err := c.sum(c.Counters, now[:object.ProbeLossLOSS_COUNT]); err != nil {
@@ -96,14 +96,14 @@ func (c *LossCounters) Grown() ([LossCount]uint64, error) {
 	return delta, nil
 }
 
-// Work counts what unwinding took.
+// Work counts the work of unwinding.
 type Work struct {
-	Walks     uint64 // stacks that were not found in the stack cache
-	Searches  uint64 // addresses whose rule was not found in the rule cache
-	Unchecked uint64 // stacks that VerifyUnwind should have checked, but the ring was too full
+	Walks     uint64 // stacks that were not in the stack cache
+	Searches  uint64 // addresses whose rule was not in the rule cache
+	Unchecked uint64 // stacks that VerifyUnwind did not check because the ring was too full
 }
 
-// Done returns the work from the start on.
+// Done returns the work done since the start.
 func (c *LossCounters) Done() (Work, error) {
 	var n [object.ProbeWorkKindWORK_COUNT]uint64
 	if err := c.sum(c.Work, n[:]); err != nil {
@@ -115,7 +115,7 @@ func (c *LossCounters) Done() (Work, error) {
 	}, nil
 }
 
-// sum adds up the elements of a per-CPU array.
+// sum adds the values of all CPUs for each element of a per-CPU array.
 func (c *LossCounters) sum(counters *ebpf.Map, to []uint64) error {
 	for i := range to {
 		if err := counters.Lookup(uint32(i), &c.perCPU); err != nil {

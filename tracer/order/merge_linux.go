@@ -11,11 +11,11 @@ type Queue struct {
 	next   int
 }
 
-// Room is how many more events may wait here.
+// Room returns how many more events the queue accepts.
 func (q *Queue) Room() int { return queueLimit - (len(q.Events) - q.next) }
 
-// slot returns a place at the end for an event, to be filled and then settled
-// or dropped. What it holds is left over from an earlier use.
+// slot returns a place at the end for an event, to be filled and then settled or dropped.
+// Its contents are left from an earlier use.
 func (q *Queue) slot() *Event {
 	n := len(q.Events)
 	if n == cap(q.Events) {
@@ -25,13 +25,12 @@ func (q *Queue) slot() *Event {
 	return &q.Events[n]
 }
 
-// drop takes the last slot back.
+// drop removes the last slot.
 func (q *Queue) drop() { q.Events = q.Events[:len(q.Events)-1] }
 
-// settle takes the event in the last slot over. Events of one ring come in
-// order except where one program preempted another between taking its place
-// and reading its time; such an event is moved to where it belongs, so that
-// times alone decide.
+// settle keeps the event in the last slot. Events of one ring come in order, except where
+// one program preempted another between reserving its place and reading its time. settle
+// moves such an event to its place by time.
 func (q *Queue) settle() {
 	i := len(q.Events) - 1
 	if i == q.next || q.Events[i-1].Time <= q.Events[i].Time {
@@ -50,7 +49,7 @@ func (q *Queue) Push(e *Event) {
 	q.settle()
 }
 
-// time returns the time of the first event, or the end of time.
+// time returns the time of the first event, or the largest time if the queue is empty.
 func (q *Queue) time() uint64 {
 	if q.next < len(q.Events) {
 		return q.Events[q.next].Time
@@ -58,7 +57,7 @@ func (q *Queue) time() uint64 {
 	return math.MaxUint64
 }
 
-// compact drops what has been taken.
+// compact removes the events that were taken.
 func (q *Queue) compact() {
 	if q.next == len(q.Events) {
 		q.Events, q.next = q.Events[:0], 0
@@ -68,16 +67,16 @@ func (q *Queue) compact() {
 	}
 }
 
-// Merger puts the events of all rings into one order: by time. That is the
-// order of cause and effect, since a time is read while its event happens.
+// Merger brings the events of all rings into one order, by time. Causes come before their
+// effects, because the time is read while the event happens.
 type Merger struct {
 	Queues []Queue
-	last   uint64 // time of the youngest event passed on
-	Late   uint64 // events of the programs that came after a younger one had been passed on
+	last   uint64 // time of the latest event passed on
+	Late   uint64 // events of the programs that came after a later one had been passed on
 }
 
-// Merge appends to out the events that are not younger than watermark, at most
-// room of them, and reports whether more are ready.
+// Merge appends to out the events that are not later than watermark, at most room of
+// them, and reports whether more may be ready.
 func (m *Merger) Merge(out []Event, watermark uint64, room int) ([]Event, bool) {
 	end := len(out) + room
 	for len(out) < end {
@@ -87,8 +86,8 @@ func (m *Merger) Merge(out []Event, watermark uint64, room int) ([]Event, bool) 
 		}
 		q := &m.Queues[first]
 		limit := min(second, watermark)
-		// Runs are short while several CPUs are busy: copying one by one beats
-		// a copy per run.
+		// Runs are short while several CPUs are busy: copying one by one is faster than
+		// one copy per run.
 		i := q.next
 		for ; i < len(q.Events) && q.Events[i].Time <= limit && len(out) < end; i++ {
 			out = append(out, q.Events[i])
@@ -99,8 +98,8 @@ func (m *Merger) Merge(out []Event, watermark uint64, room int) ([]Event, bool) 
 	return out, true
 }
 
-// note counts the events of a run that come too late. Whether a side does, is
-// seen by what it says (stream.side).
+// note counts the events of a run that come too late. It does not count sides: whether a
+// late side matters depends on its contents, which record.Stream decides.
 func (m *Merger) note(run []Event) {
 	for i := range run {
 		if run[i].Time >= m.last {
@@ -113,8 +112,8 @@ func (m *Merger) note(run []Event) {
 	m.last = max(m.last, run[len(run)-1].Time)
 }
 
-// heads returns the queue with the oldest event, -1 if all are empty, and the
-// time of the oldest event of the others.
+// heads returns the queue with the earliest event, -1 if all are empty, and the time of
+// the earliest event of the others.
 func (m *Merger) heads() (first int, second uint64) {
 	first, second = -1, math.MaxUint64
 	oldest := uint64(math.MaxUint64)
@@ -133,7 +132,7 @@ func (m *Merger) heads() (first int, second uint64) {
 	return first, second
 }
 
-// Compact gives back memory that passed events took.
+// Compact releases the memory of events that were passed on.
 func (m *Merger) Compact() {
 	for i := range m.Queues {
 		m.Queues[i].compact()

@@ -25,8 +25,8 @@ func TestMergeOrdersByTimeUpToTheWatermark(t *testing.T) {
 		"two rings":           {queues: [][]uint64{{1, 4, 5}, {2, 3, 6}}, watermark: 5, want: []uint64{1, 2, 3, 4, 5}},
 		"equal times":         {queues: [][]uint64{{1, 2}, {2, 3}}, watermark: 9, want: []uint64{1, 2, 2, 3}},
 		"watermark holds all": {queues: [][]uint64{{5}, {6}}, watermark: 4},
-		// A program was preempted between taking its place and reading the
-		// time: the later place has the earlier time.
+		// A program was preempted between reserving its place and reading the time: the
+		// later place has the earlier time.
 		"inversion within a ring": {queues: [][]uint64{{10, 5, 12}, {7, 11}}, watermark: 20, want: []uint64{5, 7, 10, 11, 12}},
 	}
 	for name, test := range tests {
@@ -39,7 +39,7 @@ func TestMergeOrdersByTimeUpToTheWatermark(t *testing.T) {
 			}
 			got, more := m.Merge(nil, test.watermark, 1000)
 			if more {
-				t.Error("merge says that more is ready although the room was not used up")
+				t.Error("Merge reports that more is ready although there was room")
 			}
 			if !slices.Equal(times(got), test.want) {
 				t.Errorf("got %v, want %v", times(got), test.want)
@@ -76,15 +76,15 @@ func TestMergeCountsLateEvents(t *testing.T) {
 	m.Merge(nil, 20, 10)
 	m.Queues[1].Push(&Event{Time: 9})
 	m.Queues[1].Push(&Event{Time: 11})
-	m.Queues[1].Push(&Event{Time: 8, Kind: KindSide}) // what it says decides
+	m.Queues[1].Push(&Event{Time: 8, Kind: KindSide}) // not counted: record.Stream decides
 	got, _ := m.Merge(nil, 20, 10)
 	if !slices.Equal(times(got), []uint64{8, 9, 11}) || m.Late != 1 {
 		t.Errorf("got %v with %d late, want [8 9 11] with 1", times(got), m.Late)
 	}
 }
 
-// Random rings with random inversions inside: the merged order is the sorted
-// one as long as the watermark is right.
+// For random rings with random inversions, the merged order is the sorted one as long as
+// the watermark is correct.
 func TestMergeRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

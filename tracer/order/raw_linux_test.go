@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// rawRecord writes a raw stack as the programs do, with so many bytes of data,
-// of which each range has a place and a length.
+// rawRecord writes a raw stack as the programs do, with the given number of bytes of
+// data. Each range has a place in the data and a length.
 func rawRecord(data int, places ...[2]uint32) []byte {
 	b := rawEvent(KindRaw, rawHeadSize+data)
 	le := binary.NativeEndian
@@ -53,11 +53,11 @@ func TestDecodeRaw(t *testing.T) {
 		}
 	}
 	if !found[22] || !found[33] {
-		t.Errorf("neither pc nor stack pointer are among the registers: %+v", s.Regs)
+		t.Errorf("the program counter or the stack pointer is missing: %+v", s.Regs)
 	}
 }
 
-// Its purpose is in the place of a function's number.
+// The field for the function's number contains the purpose of a raw stack.
 func TestDecodeRawPurpose(t *testing.T) {
 	b := rawRecord(0)
 	var at object.ProbeEvent
@@ -91,8 +91,7 @@ func TestDecodeRawRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is in a ring, a record is taken or refused. What was copied of it lies
-// within it.
+// Intake accepts or refuses any record. What it copies lies within the record.
 func FuzzIntake(f *testing.F) {
 	f.Add(rawRecord(0))
 	f.Add(rawRecord(64, [2]uint32{0, 32}, [2]uint32{32, 32}))
@@ -108,7 +107,7 @@ func FuzzIntake(f *testing.F) {
 		in.add(aligned)
 		taken := len(q.Events)
 		if len(in.Raws) > taken || taken > 1 || len(in.Stacks) > 1 {
-			t.Fatalf("%d events, %d stacks and %d raw stacks of one record", taken, len(in.Stacks), len(in.Raws))
+			t.Fatalf("%d events, %d stacks and %d raw stacks from one record", taken, len(in.Stacks), len(in.Raws))
 		}
 		for _, raw := range in.Raws {
 			if raw.ID == 0 || raw.ID != q.Events[0].Addr {
@@ -116,7 +115,7 @@ func FuzzIntake(f *testing.F) {
 			}
 			for _, r := range raw.Ranges {
 				if len(r.Data) > 0 && !bytes.Contains(b[rawHeadSize:], r.Data) {
-					t.Errorf("%d bytes of nowhere", len(r.Data))
+					t.Errorf("range of %d bytes that is not in the record", len(r.Data))
 				}
 			}
 		}

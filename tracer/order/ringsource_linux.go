@@ -17,16 +17,16 @@ import (
 	"rtrace-bpf/tracer/ring"
 )
 
-// queueLimit is how many events of one ring wait in user memory at most; the
-// rest stays in the ring until these are passed on.
+// queueLimit is how many events of one ring wait in user memory at most; the others stay
+// in the ring.
 const queueLimit = 64 << 10
 
 // Source is one CPU's ring of the BPF programs.
 type Source interface {
-	// poll moves what is complete into to. now was read from the clock just
-	// before. No event older than the returned bound can come later.
+	// Poll moves the complete records into to. now was read from the clock just before.
+	// No event with a time before the returned bound can come later.
 	Poll(now uint64, to *Intake) (bound uint64)
-	Used() float64 // share of the ring that was filled at the last poll
+	Used() float64 // share of the ring that was full at the last Poll, from 0 to 1
 	FD() int
 	Close() error
 }
@@ -34,18 +34,18 @@ type Source interface {
 // Intake is where sources put what they read.
 type Intake struct {
 	Queue   *Queue
-	Machine *process.Machine // of the process
+	Machine *process.Machine // decodes the registers of raw stacks
 	cpu     uint16
 	Stacks  []StackDef
 	Raws    []RawStack
-	rawID   uint64 // of the last one
+	rawID   uint64 // number of the last raw stack
 	Maps    bool   // the dynamic loader changed the mappings
 
-	Number     uint16 // of the source
+	Number     uint16 // number of the source
 	Activities []NumberedActivity
-	activityID uint64 // how many there were
+	activityID uint64 // number of the last activity
 	Calls      []NumberedCall
-	callID     uint64 // how many there were
+	callID     uint64 // number of the last call
 }
 
 func (in *Intake) add(record []byte) {
@@ -73,7 +73,7 @@ func (in *Intake) add(record []byte) {
 	}
 }
 
-// addRaw takes a raw stack, for which e stands in the order of events.
+// addRaw keeps a raw stack and makes e the event that refers to it by number.
 func (in *Intake) addRaw(record []byte, e *Event) {
 	in.rawID++
 	s := RawStack{ID: uint64(in.cpu)<<48 | in.rawID}
@@ -87,24 +87,25 @@ func (in *Intake) addRaw(record []byte, e *Event) {
 	in.Queue.settle()
 }
 
-// RingSource reads a BPF ring buffer. The programs read an event's time after
-// its place is reserved, so what is reserved later than a look at the ring is
-// younger than that look; a record that is not complete yet holds the bound
-// back at the last look that did not see it.
+// RingSource reads a BPF ring buffer. The programs read an event's time after they
+// reserve its place, so records reserved after a look at the ring have later times than
+// that look. A record that is not complete yet keeps the bound at the last look that did
+// not see it.
 type RingSource struct {
 	cpu    uint16
 	ebpf   *ebpf.Map
 	ring   *ring.BPF
 	bound  uint64
-	looked uint64 // when the ring was looked at before
+	looked uint64 // when Poll last looked at the ring
 	end    uint64 // producers' position at that look
 
-	// whose ring it is; nil both: that of the programs for calls of the allocator
+	// The owner of the ring. If both are nil, the ring belongs to the programs for
+	// allocator calls.
 	Activity  *activity.Activity
 	Functions *functions.Functions
 }
 
-// Poll implements source.
+// Poll implements Source.
 func (s *RingSource) Poll(now uint64, to *Intake) uint64 {
 	to.cpu = s.cpu
 	s.ring.Begin()
@@ -136,18 +137,19 @@ func (s *RingSource) Poll(now uint64, to *Intake) uint64 {
 	return s.bound
 }
 
-// Used implements source.
+// Used implements Source.
 func (s *RingSource) Used() float64 { return s.ring.Used() }
 
-// FD implements source.
+// FD implements Source.
 func (s *RingSource) FD() int { return s.ebpf.FD() }
 
-// Close implements source.
+// Close implements Source.
 func (s *RingSource) Close() error {
 	return errors.Join(s.ring.Close(), s.ebpf.Close())
 }
 
-// OpenRings makes a BPF ring buffer per CPU and puts them into the outer map.
+// OpenRings makes a BPF ring buffer for each CPU and installs it in the outer map. size
+// is in bytes. The caller must close the sources.
 func OpenRings(into *ebpf.Map, cpus []int, size int) (sources []Source, err error) {
 	defer func() {
 		if err != nil {
@@ -181,8 +183,8 @@ func newRing(cpu, size int) (Source, error) {
 	return &RingSource{cpu: uint16(cpu), ebpf: m, ring: r}, nil
 }
 
-// ErrLargeBuffer is the error of a buffer for events that is larger than the kernel allows,
-// or than its memory.
+// ErrLargeBuffer reports that a buffer for events is larger than the kernel, its memory
+// or the limit on locked memory allows.
 var ErrLargeBuffer = errors.New("the buffer is too large")
 
 func ringError(cpu, size int, err error) error {
@@ -198,8 +200,8 @@ func ringError(cpu, size int, err error) error {
 	return fmt.Errorf("make ring buffer of %d KiB on cpu %d: %w", size>>10, cpu, err)
 }
 
-// perfSource reads a perf event buffer that the programs write to. The time of
-// an event is read before its place is reserved, so the bound is what grace says.
+// perfSource reads a perf event buffer that the programs write to. They read an event's
+// time before its place is reserved, so the bound comes from grace.
 type perfSource struct {
 	cpu     uint16
 	ring    *ring.Perf
@@ -207,9 +209,9 @@ type perfSource struct {
 	scratch []uint64
 }
 
-// perfSlack is how long a program may take from reading the time to putting the
-// record into its buffer before the event counts as late, where grace does not
-// know, or a buffer is not read to its end.
+// perfSlack is how long, in nanoseconds, a program may take from reading the time to
+// writing the record before the event counts as late. It applies where grace does not
+// know a bound, or the buffer was not read to its end.
 const perfSlack = 20_000_000
 
 func (s *perfSource) Poll(now uint64, to *Intake) uint64 {
@@ -230,8 +232,8 @@ func (s *perfSource) Poll(now uint64, to *Intake) uint64 {
 	return min(bound, to.Queue.Events[len(to.Queue.Events)-1].Time-perfSlack)
 }
 
-// aligned copies a raw sample, which starts 4 bytes off, to where its 64-bit
-// fields can be read.
+// aligned copies a raw sample, which begins 4 bytes after an aligned address, to where
+// its 64-bit fields can be read.
 func (s *perfSource) aligned(b []byte) []byte {
 	words := (len(b) + 7) / 8
 	if len(s.scratch) < words {
@@ -245,7 +247,8 @@ func (s *perfSource) Used() float64 { return s.ring.Used() }
 func (s *perfSource) FD() int       { return s.ring.FD() }
 func (s *perfSource) Close() error  { return s.ring.Close() }
 
-// OpenPerfRings makes a perf event buffer per CPU and puts it into the array.
+// OpenPerfRings makes a perf event buffer for each CPU and puts it into array. size is in
+// bytes. The caller must close the sources.
 func OpenPerfRings(array *ebpf.Map, cpus []int, size int, g *Grace) ([]Source, error) {
 	var sources []Source
 	for _, cpu := range cpus {
@@ -267,7 +270,7 @@ func OpenPerfRings(array *ebpf.Map, cpus []int, size int, g *Grace) ([]Source, e
 	return sources, nil
 }
 
-// CloseSources closes all of them.
+// CloseSources closes all sources and joins their errors.
 func CloseSources(sources []Source) error {
 	var all []error
 	for _, s := range sources {

@@ -15,49 +15,51 @@ import (
 	"rtrace-bpf/tracer/ring"
 )
 
-// ClockSlack is how much later than its time stamp a perf record may show up:
-// its time is read before its place is reserved, with preemption off.
+// ClockSlack is how much later than its time stamp a perf record may appear, in
+// nanoseconds: the kernel reads the time before it reserves the place, with preemption
+// off.
 const ClockSlack = 2_000_000
 
-// SideKind says what a side describes.
+// SideKind is the kind of a side.
 type SideKind uint8
 
 // The kinds of sides.
 const (
 	SideMap      SideKind = iota // an executable mapping appeared
 	SideName                     // a thread changed its name
-	SideExec                     // the process replaced its program; name is the new one
+	SideExec                     // the process replaced its program; Name is the new one
 	SideExit                     // a thread ended
-	SideFork                     // the process made another one, whose id is tid
-	SideThread                   // thread parent made thread tid
-	SideSnapshot                 // the process's mappings were read anew
-	SideTables                   // the unwind tables of snapshot are in the kernel
-	SideAudit                    // the kernel dropped sideband records after since; snapshot and threads were read anew
+	SideFork                     // the process made another process, with the ID TID
+	SideThread                   // thread Parent made thread TID
+	SideSnapshot                 // the process's mappings were read again
+	SideTables                   // the unwind tables of Snapshot are in the kernel
+	SideAudit                    // the kernel dropped sideband records after Since; Snapshot and Threads were read again
 	SideDrops                    // loss counters grew
-	SideWork                     // the work that unwinding took up to now
-	SidePause                    // nothing was recorded between seen and time
-	SideMark                     // the user has set the mark name
+	SideWork                     // the work of unwinding up to now
+	SidePause                    // nothing was recorded between Seen and Time
+	SideMark                     // the user set the mark Name
 )
 
-// Side is a rare record of a process, beside the stream of events.
+// Side is a rare record about a process. It has its own place in the order of events, but
+// is not kept in the queues.
 type Side struct {
 	Kind     SideKind
 	Time     uint64
 	PID, TID uint32
-	Parent   uint32 // of a sideThread
-	Name     string // of a thread, program or mark, or path of a mapping
+	Parent   uint32 // of a SideThread
+	Name     string // of a thread, program or mark
 	Mapping  process.Mapping
 	Snapshot []process.Mapping
 	Threads  []proc.Thread
-	Since    uint64 // a sideAudit: everything up to then was received
-	Seen     uint64 // when reading the snapshot, or the pause, began
+	Since    uint64 // SideAudit: all records up to this time were received
+	Seen     uint64 // when reading Snapshot, or the gap, began
 	Lost     uint64
 	Reason   Loss
 	Work     Work
-	Number   uint64 // of a sideMap or sideExec, as they arrived; sideTables: the last one that was heeded
+	Number   uint64 // of a SideMap or SideExec, in order of arrival; SideTables: the last one it includes
 }
 
-// Layout of perf records (include/uapi/linux/perf_event.h), after the head.
+// Layout of perf records (include/uapi/linux/perf_event.h), after the header.
 const (
 	mmap2Fixed  = 64      // pid, tid, addr, len, pgoff, maj, min, ino, ino_generation, prot, flags
 	sampleIDLen = 32      // pid, tid, time, id, cpu, reserved: see sidebandAttr
@@ -65,8 +67,8 @@ const (
 	largestSide = 5 << 10 // bytes of the largest record, one with a path of PATH_MAX
 )
 
-// sidebandAttr describes an event without records of its own, stamped with
-// CLOCK_MONOTONIC as the events of the programs are.
+// sidebandAttr describes an event that has no records of its own. Its buffer uses the
+// time stamps of CLOCK_MONOTONIC, like the events of the programs.
 func sidebandAttr() *unix.PerfEventAttr {
 	return &unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
@@ -78,7 +80,7 @@ func sidebandAttr() *unix.PerfEventAttr {
 }
 
 // Sideband reads the kernel's records about the traced process. There is a buffer for
-// each CPU; which processes the records in it are about is up to the subscription.
+// each CPU; the subscription determines which processes have records there.
 type Sideband struct {
 	PID          uint32
 	CPUs         []int
@@ -86,20 +88,21 @@ type Sideband struct {
 	last         []lastRecord // by ring
 	Subscription *Subscription
 	Way          plan.Sideband
-	Limit        int       // most events of a subscription to single threads
-	whole        [3]uint64 // times of the last polls; up to the oldest one nothing was dropped
+	Limit        int       // maximum number of events of a subscription to single threads
+	whole        [3]uint64 // times of the last polls, oldest first; no record before the oldest was dropped
 	Dropped      bool      // records were, or may have been, dropped since then
-	certain      bool      // the kernel said so
+	certain      bool      // the kernel reported it
 	log          func(format string, args ...any)
 }
 
 // lastRecord is the last record of a ring that was not a repetition.
 type lastRecord struct {
-	id     uint64 // of the event that it came from
+	id     uint64 // ID of the event that it came from
 	record ring.Record
 }
 
-// OpenSideband makes the buffers and subscribes to the records of the plan's process.
+// OpenSideband makes the buffers and subscribes to the records of the plan's process. The
+// caller must close the Sideband.
 func OpenSideband(p *plan.Plan, cpus []int) (*Sideband, error) {
 	o := &p.Options
 	s := &Sideband{
@@ -126,8 +129,8 @@ func OpenSideband(p *plan.Plan, cpus []int) (*Sideband, error) {
 	return s, nil
 }
 
-// Subscribe begins to receive records, in place of what was received before. Records
-// of what goes on meanwhile may come twice, but none is missing for that.
+// Subscribe starts to receive records in the given way and replaces the earlier
+// subscription. Records from the time of the change may come twice, but none is missing.
 func (s *Sideband) Subscribe(way plan.Sideband) error {
 	var next *Subscription
 	var err error
@@ -153,8 +156,8 @@ func (s *Sideband) Subscribe(way plan.Sideband) error {
 	return nil
 }
 
-// Narrow leaves other processes out of the buffers once these have been too small for
-// all, if the process has not too many threads.
+// Narrow subscribes to the process alone after the buffers were too small for the records
+// of all processes. It tries once, and not if the plan chose the subscription.
 func (s *Sideband) Narrow() {
 	if s.Way != plan.SidebandAuto || s.PerTask() {
 		return
@@ -165,19 +168,19 @@ func (s *Sideband) Narrow() {
 	}
 }
 
-// PerTask reports whether other processes have no part in the buffers.
+// PerTask reports whether the buffers contain no records of other processes.
 func (s *Sideband) PerTask() bool { return s.Subscription != nil && s.Subscription.perTask }
 
-// Renew subscribes anew if the kernel has taken the events away from a process that
-// goes on, as it does when that executes a set-user-ID program. It reports whether
-// the process goes on.
+// Renew subscribes again if the kernel has closed the events of a process that continues,
+// as it does when the process executes a set-user-ID program. It reports whether the
+// process continues.
 func (s *Sideband) Renew() (bool, error) {
 	if !s.PerTask() {
 		return false, nil
 	}
 	next, err := SubscribeThreads(int(s.PID), s.CPUs, s.Rings, s.Limit)
 	if err == nil && !next.leader {
-		return false, next.Close() // it has ended, and the others have their events
+		return false, next.Close() // the main thread has ended; the others still have their events
 	}
 	if err != nil {
 		s.log("records of mappings and names come from all processes: %v", err)
@@ -203,7 +206,7 @@ func (s *Sideband) Close() error {
 	return errors.Join(all...)
 }
 
-// Poll appends the records of the traced process to to, and notes whether some were
+// Poll appends the records of the traced process to to, and notes whether records were
 // dropped.
 func (s *Sideband) Poll(to []Side) []Side {
 	var rec ring.Record
@@ -229,7 +232,7 @@ func (s *Sideband) Poll(to []Side) []Side {
 // Since returns a time up to which all records were received.
 func (s *Sideband) Since() uint64 { return s.whole[0] }
 
-// Doubt says what the records that may have been dropped were among.
+// Doubt returns why records may be missing.
 func (s *Sideband) Doubt() Doubt {
 	switch {
 	case !s.PerTask():
@@ -240,24 +243,24 @@ func (s *Sideband) Doubt() Doubt {
 	return DoubtTight
 }
 
-// Settled says that what was dropped has been looked after.
+// Settled records that the dropped records have been handled.
 func (s *Sideband) Settled() { s.Dropped, s.certain = false, false }
 
-// repeats reports whether rec says once more what the record before it said: a thread
-// that was subscribed to twice has two events, which have different ids and speak one
-// after the other.
+// repeats reports whether rec has the same contents as the record before it. A thread
+// that was subscribed to twice has two events with different IDs, and the kernel writes
+// their records one after the other.
 func (l *lastRecord) repeats(rec *ring.Record) bool {
 	id := binary.NativeEndian.Uint64(rec.Body[len(rec.Body)-sampleIDLen+16:])
-	said := rec.Body[:len(rec.Body)-sampleIDLen]
-	if rec.Type == l.record.Type && rec.Misc == l.record.Misc && id != l.id && bytes.Equal(said, l.record.Body) {
+	content := rec.Body[:len(rec.Body)-sampleIDLen]
+	if rec.Type == l.record.Type && rec.Misc == l.record.Misc && id != l.id && bytes.Equal(content, l.record.Body) {
 		return true
 	}
 	l.id = id
-	l.record = ring.Record{Type: rec.Type, Misc: rec.Misc, Body: append(l.record.Body[:0], said...)}
+	l.record = ring.Record{Type: rec.Type, Misc: rec.Misc, Body: append(l.record.Body[:0], content...)}
 	return false
 }
 
-// parse turns a record of the traced process into a side.
+// parse makes a side from a record, and reports whether it is about the traced process.
 func (s *Sideband) parse(rec *ring.Record) (Side, bool) {
 	b := rec.Body
 	if len(b) < 8+sampleIDLen {
@@ -280,7 +283,7 @@ func (s *Sideband) parse(rec *ring.Record) (Side, bool) {
 			Path: text(b[mmap2Fixed : len(b)-sampleIDLen]),
 		}
 		if m := &x.Mapping; m.Inode == 0 && m.Major == 0 && m.Minor == 0 {
-			m.Offset = 0 // of memory without a file it is the address here, and nothing in maps
+			m.Offset = 0 // for memory without a file this is the address; in /proc/PID/maps it is 0
 		}
 	case unix.PERF_RECORD_COMM:
 		x.Kind = SideName
@@ -294,8 +297,8 @@ func (s *Sideband) parse(rec *ring.Record) (Side, bool) {
 	return x, x.PID == s.PID
 }
 
-// parseTask is parse for the beginning and the end of a thread, whose records hold its
-// process, its parent's, itself, its parent and the time.
+// parseTask is parse for the records of new and ended threads, which contain the process,
+// its parent process, the thread, its parent thread and the time.
 func (s *Sideband) parseTask(rec *ring.Record, x Side) (Side, bool) {
 	word := binary.NativeEndian.Uint32
 	if len(rec.Body) < 24+sampleIDLen {
@@ -314,7 +317,7 @@ func (s *Sideband) parseTask(rec *ring.Record, x Side) (Side, bool) {
 	return x, parent == s.PID
 }
 
-// text returns the string up to the first NUL, as a copy.
+// text returns a copy of the string up to the first NUL.
 func text(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

@@ -11,33 +11,34 @@ import (
 	"rtrace-bpf/tracer/ring"
 )
 
-// Bounds of a subscription to single threads: it takes an event, with a file
-// descriptor, for each thread and CPU, and each new thread of the process gets one for
-// each CPU from the kernel (docs/performance.md has what that costs). On a machine with
-// more CPUs than mostTaskCPUs it is made only when other processes fill the buffers.
+// Limits of a subscription to single threads. It needs an event, with a file descriptor,
+// for each thread and CPU, and the kernel makes one per CPU for each new thread of the
+// process (docs/performance.md has the costs). On a machine with more CPUs than
+// mostTaskCPUs the tracer uses it only when other processes fill the buffers.
 const (
 	mostTaskCPUs = 16
-	mostListings = 16 // of the threads, while new ones appear
+	mostListings = 16 // how often cover lists the threads while new ones appear
 )
 
-// errManyThreads is why a process has no subscription to single threads.
+// errManyThreads reports that a process has too many threads for a subscription to single
+// threads.
 var errManyThreads = errors.New("the process has too many threads for an event per thread and CPU")
 
-// inheritThread is the bit inherit_thread of a perf event's attributes (Linux 5.13):
-// the threads that a thread makes inherit the event, its child processes do not.
+// inheritThread is the bit inherit_thread of a perf event's attributes (Linux 5.13): new
+// threads inherit the event, child processes do not.
 const inheritThread = 1 << 35
 
-// Subscription is the perf events that have the kernel record mappings, names, forks
-// and exits.
+// Subscription holds the perf events through which the kernel records mappings, names,
+// forks and exits.
 type Subscription struct {
-	perTask bool   // of the threads of one process; else of the whole machine
-	leader  bool   // with the main thread
+	perTask bool   // events of the threads of one process, not of the whole machine
+	leader  bool   // the main thread has events
 	Since   uint64 // when it began
 	FDs     []int
-	Leaders []unix.PollFd // the events of the main thread
+	Leaders []unix.PollFd // the main thread's events
 }
 
-// Ended reports whether the kernel has taken an event away from the main thread.
+// Ended reports whether the kernel has closed an event of the main thread.
 func (s *Subscription) Ended() bool {
 	if len(s.Leaders) == 0 {
 		return false
@@ -57,8 +58,9 @@ func subscribeMachine(cpus []int, rings []*ring.Perf) (*Subscription, error) {
 	return s, nil
 }
 
-// SubscribeThreads subscribes to the records of the threads that a process has and
-// those that these make. Of a process that has ended it has no events.
+// SubscribeThreads subscribes to the records of all threads of a process and of the
+// threads that they make. limit is the maximum number of events. For a process that has
+// ended, the subscription has no events.
 func SubscribeThreads(pid int, cpus []int, rings []*ring.Perf, limit int) (*Subscription, error) {
 	s := &Subscription{perTask: true, Since: Clock()}
 	if err := s.cover(pid, cpus, rings, limit); err != nil {
@@ -68,14 +70,14 @@ func SubscribeThreads(pid int, cpus []int, rings []*ring.Perf, limit int) (*Subs
 }
 
 // cover lists the threads until it finds none without events. A thread that appears
-// meanwhile may have inherited them or not, since its maker may have had none yet, so
-// it gets its own: see lastRecord.
+// meanwhile may or may not have inherited events, since the thread that made it may have
+// had none yet. It gets its own events; lastRecord filters repetitions.
 func (s *Subscription) cover(pid int, cpus []int, rings []*ring.Perf, limit int) error {
 	covered := map[int]bool{}
 	for range mostListings {
 		tids, err := proc.ThreadIDs(pid)
 		if err != nil {
-			return nil //nolint:nilerr // it has ended
+			return nil //nolint:nilerr // the process has ended
 		}
 		fresh := false
 		for _, tid := range tids {
@@ -97,7 +99,7 @@ func (s *Subscription) cover(pid int, cpus []int, rings []*ring.Perf, limit int)
 				}
 			}
 		}
-		// A list that threads ended under can lack others.
+		// If threads end while they are listed, the list can lack others.
 		status, err := proc.ReadStatus(pid)
 		if err != nil || !fresh && len(tids) >= status.Threads {
 			return nil //nolint:nilerr // as above
@@ -106,11 +108,11 @@ func (s *Subscription) cover(pid int, cpus []int, rings []*ring.Perf, limit int)
 	return fmt.Errorf("%w: they come and go too fast", errManyThreads)
 }
 
-// openThread opens the events of one thread and reports whether it has not ended.
+// openThread opens the events of one thread. there is false if the thread has ended.
 func (s *Subscription) openThread(tid int, cpus []int, rings []*ring.Perf) (there bool, err error) {
 	for i, cpu := range cpus {
 		err = s.open(subscribingAttr(unix.PerfBitInherit|inheritThread), tid, cpu, rings[i])
-		if errors.Is(err, unix.EINVAL) { // before Linux 5.13; records of children are left out by their id
+		if errors.Is(err, unix.EINVAL) { // before Linux 5.13; parse leaves out the records of child processes
 			err = s.open(subscribingAttr(unix.PerfBitInherit), tid, cpu, rings[i])
 		}
 		if errors.Is(err, unix.ESRCH) {
@@ -123,7 +125,8 @@ func (s *Subscription) openThread(tid int, cpus []int, rings []*ring.Perf) (ther
 	return true, nil
 }
 
-// subscribingAttr asks for records about executable mappings, names, forks and exits.
+// subscribingAttr describes an event for the records of executable mappings, names, forks
+// and exits.
 func subscribingAttr(more uint64) *unix.PerfEventAttr {
 	attr := sidebandAttr()
 	attr.Bits |= unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask | more
@@ -139,7 +142,7 @@ func (s *Subscription) open(attr *unix.PerfEventAttr, tid, cpu int, to *ring.Per
 	return to.Redirect(fd)
 }
 
-// Close ends the subscription.
+// Close closes the events.
 func (s *Subscription) Close() error {
 	var all []error
 	for _, fd := range s.FDs {

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// The records are read through Go structs that bpf2go made. This compares them
-// with the types in the object, and with the header's promise of no padding.
+// Go reads the records through structs that bpf2go made. Their layout must be that of the
+// types in the object, without padding, as bpf/records.h promises.
 func TestRecordLayout(t *testing.T) {
 	spec, err := object.LoadProbe()
 	if err != nil {
@@ -63,7 +63,7 @@ func TestRecordLayout(t *testing.T) {
 	}
 }
 
-// The numbers that Go and C share by value.
+// Go and C must use the same values for these constants.
 func TestSharedNumbers(t *testing.T) {
 	if plan.MaxDepth != len(object.ProbeStackRecord{}.Frames) {
 		t.Errorf("MaxDepth is %d, the object has room for %d frames", plan.MaxDepth, len(object.ProbeStackRecord{}.Frames))

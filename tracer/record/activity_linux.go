@@ -5,7 +5,7 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// activity makes a record of an event and says whether there is one.
+// activity fills r from an activity event and reports whether there is a record.
 func (s *Stream) activity(e *order.Event, r *trace.Record) bool {
 	x, ok := s.activities[e.Addr]
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Of what is read after records were dropped, that counts as lost which the records
-// that came do not explain.
+// Of what is read after records were dropped, only that counts as lost which the received
+// records do not explain.
 func TestAudit(t *testing.T) {
 	library := process.Mapping{Start: 0x2000, End: 0x4000, Offset: 0x1000, Inode: 1, Path: "/library"}
 	part := process.Mapping{Start: 0x3000, End: 0x4000, Offset: 0x2000, Inode: 1, Path: "/library"}
@@ -29,7 +29,7 @@ func TestAudit(t *testing.T) {
 		maps    []process.Mapping
 		threads []proc.Thread
 		lost    uint64
-		says    string
+		warns   string
 	}{
 		"nothing differs":             {nil, []process.Mapping{library}, threads("main"), 0, ""},
 		"a mapping is gone":           {nil, []process.Mapping{code}, threads("main"), 1, "code in no file at 0x8000"},
@@ -54,8 +54,8 @@ func TestAudit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fedStream()
-			var said strings.Builder
-			s.warn = func(format string, args ...any) { fmt.Fprintf(&said, format, args...) }
+			var warned strings.Builder
+			s.warn = func(format string, args ...any) { fmt.Fprintf(&warned, format, args...) }
 			s.ended = func(uint32) {}
 			s.mappings = mappings{modules: map[string]bool{}, emit: s.emit}
 			s.mappings.file, s.mappings.moved = func(process.Mapping) process.FileInfo { return process.FileInfo{} }, func(process.Mapping, process.FileInfo) {}
@@ -78,15 +78,15 @@ func TestAudit(t *testing.T) {
 			if lost != test.lost || s.Stats.Lost[order.LossSideband] != test.lost || s.Stats.LostEvents() != 0 {
 				t.Errorf("%d lost in the trace, %d in the summary, want %d", lost, s.Stats.Lost[order.LossSideband], test.lost)
 			}
-			if !strings.Contains(said.String(), test.says) || (test.says == "") != (said.Len() == 0) {
-				t.Errorf("it warns %q, want %q", said.String(), test.says)
+			if !strings.Contains(warned.String(), test.warns) || (test.warns == "") != (warned.Len() == 0) {
+				t.Errorf("the warning is %q, want %q", warned.String(), test.warns)
 			}
 		})
 	}
 }
 
-// The first mappings and threads are known by reading them: what the kernel recorded
-// before counts for nothing in its place.
+// The first mappings and threads come from the baseline. The kernel's records from before
+// do not change them.
 func TestRecordsBeforeTheBaseline(t *testing.T) {
 	library := process.Mapping{Start: 0x2000, End: 0x4000, Inode: 1, Path: "/library", Seen: 50}
 	s := fedStream()
@@ -107,13 +107,13 @@ func TestRecordsBeforeTheBaseline(t *testing.T) {
 	}
 	for r := (trace.Record{}); s.pop(&r); {
 		if r.Kind == trace.KindMapping || r.Kind == trace.KindUnmapping || r.Kind == trace.KindThread {
-			t.Errorf("the trace says %+v", r)
+			t.Errorf("the trace has %+v", r)
 		}
 	}
 	if s.Stats.Unprobed || s.Stats.WasUnprobed {
-		t.Error("calls count as missing for an exec before the trace")
+		t.Error("calls count as missing because of an exec before the trace")
 	}
 	if m := s.mappings.at(0x3800); m == nil || m.Path != "/library" {
-		t.Errorf("mapped is %v", m)
+		t.Errorf("the mapping at 0x3800 is %v", m)
 	}
 }

@@ -13,23 +13,23 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// StreamLinks is what a stream needs of the tracer that it is a part of.
+// StreamLinks connects a Stream to its tracer.
 type StreamLinks struct {
-	Moved     func(number int, code process.Extent) // after the code of an allocator has moved
-	Ended     func(tid uint32)                      // after a thread has ended
+	Moved     func(number int, code process.Extent) // called after the code of an allocator moved
+	Ended     func(tid uint32)                      // called after a thread ended
 	Baseline  func() Baseline
-	Installed func() (all []process.Mapping, tables bool) // whose unwind tables are in the kernel
+	Installed func() (all []process.Mapping, tables bool) // the mappings whose unwind tables are in the kernel
 }
 
-// Baseline is the threads and mappings of a process when a trace begins.
+// Baseline contains the threads and mappings of a process at the beginning of a trace.
 type Baseline struct {
 	Time     uint64 // when reading them began
 	Threads  []proc.Thread
 	Mappings []process.Mapping // none if the process has ended
 }
 
-// NewStream returns the stream of a plan that is attached, with the first records of the
-// trace.
+// NewStream returns the stream of a plan whose probes are attached. It emits the first
+// records of the trace.
 func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 	target, options := p.Target, p.Options
 	s := &Stream{
@@ -93,7 +93,7 @@ func (s *Stream) begin(options *plan.Options, read func() Baseline) {
 			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
 		})
 	}
-	s.Stats.Unprobed = len(first.Mappings) > 0 // until the library is found: it may be another program since the plan was made
+	s.Stats.Unprobed = len(first.Mappings) > 0 // until an allocator is found: the process may have executed another program since the plan was made
 	for _, m := range first.Mappings {
 		m.Seen = s.baseline
 		s.mappings.add(m, now)
@@ -108,7 +108,7 @@ func (s *Stream) begin(options *plan.Options, read func() Baseline) {
 	}
 }
 
-// beginModules emits what is traced, and the resources of it.
+// beginModules emits the records of the traced modules and their resources.
 func (s *Stream) beginModules(options *plan.Options, add func(kind trace.Kind, fill func(r *trace.Record))) {
 	add(trace.KindTracerModule, func(r *trace.Record) {
 		r.TracerModule = trace.TracerModule{ID: 0, Major: 1, Name: "main"}

@@ -9,9 +9,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// callArguments returns the arguments of a call, as the functions of C call them. The caller owns
-// them. Of a realloc that ends as a free, or of which the free is told by itself, there is
-// the old block alone.
+// callArguments returns the arguments of a call, by the names that C gives them. The
+// caller owns them. A free has only the block; so has a realloc that ends as a free, or
+// whose free is recorded separately.
 func callArguments(a plan.ArgumentsOf, e *order.Event, op trace.Op) []trace.Arg {
 	var all []trace.Arg
 	number := func(name string, value uint64) {
@@ -27,18 +27,18 @@ func callArguments(a plan.ArgumentsOf, e *order.Event, op trace.Op) []trace.Arg 
 	if a.Operation == plan.OpRealloc {
 		block(e.Old)
 	}
-	switch told := uint64(e.Argument); object.ProbeTold(e.ArgumentKind) {
+	switch argument := uint64(e.Argument); object.ProbeTold(e.ArgumentKind) {
 	case object.ProbeToldTOLD_COUNT:
-		number("nmemb", told)
-		number("size", e.Size/max(told, 1))
+		number("nmemb", argument)
+		number("size", e.Size/max(argument, 1))
 	case object.ProbeToldTOLD_ELEMENT:
-		number("nmemb", e.Size/max(told, 1))
-		number("size", told)
+		number("nmemb", e.Size/max(argument, 1))
+		number("size", argument)
 	case object.ProbeToldTOLD_ALIGNMENT:
-		number("alignment", told)
+		number("alignment", argument)
 		number("size", e.Size)
 	default:
-		if !a.Product { // else neither of the factors is known
+		if !a.Product { // otherwise neither factor is known
 			number("size", e.Size)
 		}
 	}

@@ -2,17 +2,18 @@ package record
 
 import "encoding/binary"
 
-// codeWords is the code of a process as memory, from the files that are mapped. What a
-// signal handler returns to is known by its instructions where no table has it.
+// codeWords reads the code of a process from the mapped files, as memory. The unwinder
+// recognises the return from a signal handler by its instructions where no table
+// describes it.
 type codeWords struct{ *copies }
 
-// codeWord is what is at an address of code; not ok if that cannot be told.
+// codeWord is the word at an address of code; ok is false if it cannot be read.
 type codeWord struct {
 	value uint64
 	ok    bool
 }
 
-// maxCodeWords bounds what is kept: few addresses of code have no table.
+// maxCodeWords limits the cached words: few addresses of code have no table.
 const maxCodeWords = 1 << 14
 
 // Word implements reference.Memory.

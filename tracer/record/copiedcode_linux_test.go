@@ -12,8 +12,9 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Code is what the process has in memory, that of the kernel's library also when the
-// process has ended: on arm64 signal handlers return to it, and no table has that.
+// Words of code are those in the process's memory. Words of the kernel's library can be
+// read even after the process has ended: signal handlers of arm64 return to it, and no
+// table describes that.
 func TestCodeWords(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "1")
@@ -56,17 +57,17 @@ func TestCodeWords(t *testing.T) {
 		}
 	}
 	if len(kernels) != 1 {
-		t.Errorf("%d libraries of the kernel", len(kernels))
+		t.Errorf("words of %d libraries of the kernel", len(kernels))
 	}
 	if _, ok := words.Word(0x10); ok {
-		t.Error("there is code at 0x10")
+		t.Error("the word at 0x10 is code")
 	}
 	child.Go()
 	child.Succeed()
 	clear(words.words)
 	for addr, want := range kernels {
 		if got, ok := words.Word(addr); !ok || got != want {
-			t.Errorf("of a process that has ended: %#x (%v), want %#x", got, ok, want)
+			t.Errorf("after the process has ended: %#x (%v), want %#x", got, ok, want)
 		}
 	}
 }

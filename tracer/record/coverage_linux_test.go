@@ -8,109 +8,111 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Mappings of the tests here and of mappings: oldCode and otherCode overlap,
-// beside is next to oldCode.
+// Mappings of the tests here and of mappings. oldCode and otherCode overlap; nextCode
+// follows oldCode.
 var (
 	oldCode   = process.Mapping{Start: 0x1000, End: 0x3000, Inode: 1, Path: "/old"}
 	otherCode = process.Mapping{Start: 0x2000, End: 0x4000, Inode: 2, Path: "/other"}
-	beside    = process.Mapping{Start: 0x3000, End: 0x5000, Inode: 3, Path: "/beside"}
-	madeCode  = process.Mapping{Start: 0x1000, End: 0x3000} // at run time, in no file
+	nextCode  = process.Mapping{Start: 0x3000, End: 0x5000, Inode: 3, Path: "/next"}
+	madeCode  = process.Mapping{Start: 0x1000, End: 0x3000} // made at run time, in no file
 )
 
-// step is something that a coverage is told.
+// step is a call of a Coverage method.
 type step func(c *Coverage)
 
 func mapped(m process.Mapping, time uint64) step { return func(c *Coverage) { c.mapped(m, time) } }
 func replaced(time uint64) step                  { return func(c *Coverage) { c.replaced(time) } }
 
-// word is what the follower says: the tables of all, which were mapped at the time seen, are in.
-func word(seen uint64, all ...process.Mapping) step {
+// tablesOf is the follower's report that the tables of all are in use; the mappings were
+// read when the record number seen was the next.
+func tablesOf(seen uint64, all ...process.Mapping) step {
 	return func(c *Coverage) { c.installed(all, seen) }
 }
 
-// cuts says whether a stack with a frame at addr is cut there.
+// cuts reports whether a stack with a frame at addr is cut there.
 func (c *Coverage) cuts(addr uint64) bool {
 	s := trace.Stack{Frames: []uint64{addr, 1}, End: trace.StackComplete}
 	c.limit(&s)
 	return s.End == trace.StackFailed
 }
 
-// Each order in which mappings appear, are read and get their tables: the code
-// whose table may be another's is known, and no other code is suspected.
+// Mappings appear, are read and get their tables in any order. Code whose table may
+// belong to another file is doubtful, and no other code is.
 func TestCoverage(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps        []step
 		wrong, right []uint64
 	}{
-		"one table": {[]step{word(10, oldCode)}, nil, []uint64{0x1000, 0x2fff, 0x5000}},
+		"one table": {[]step{tablesOf(10, oldCode)}, nil, []uint64{0x1000, 0x2fff, 0x5000}},
 		"new code where there was none": {
-			[]step{word(10, oldCode), mapped(beside, 20)}, nil, []uint64{0x2fff, 0x3000},
+			[]step{tablesOf(10, oldCode), mapped(nextCode, 20)}, nil, []uint64{0x2fff, 0x3000},
 		},
 		"other code in its place": {
-			[]step{word(10, oldCode), mapped(otherCode, 20)}, []uint64{0x2000, 0x3fff}, []uint64{0x1fff, 0x4000},
+			[]step{tablesOf(10, oldCode), mapped(otherCode, 20)}, []uint64{0x2000, 0x3fff}, []uint64{0x1fff, 0x4000},
 		},
 		"its table came": {
-			[]step{word(10, oldCode), mapped(otherCode, 20), word(21, otherCode)}, nil, []uint64{0x1000, 0x2000},
+			[]step{tablesOf(10, oldCode), mapped(otherCode, 20), tablesOf(21, otherCode)}, nil, []uint64{0x1000, 0x2000},
 		},
-		"a look from before comes behind it": {
-			[]step{word(10, oldCode), mapped(otherCode, 20), word(15, oldCode)}, []uint64{0x2000}, []uint64{0x1fff},
+		"tables from before arrive later": {
+			[]step{tablesOf(10, oldCode), mapped(otherCode, 20), tablesOf(15, oldCode)}, []uint64{0x2000}, []uint64{0x1fff},
 		},
-		"a look at that very time": {
-			[]step{word(10, oldCode), mapped(otherCode, 20), word(20, oldCode)}, []uint64{0x2000}, nil,
+		"tables of that very time": {
+			[]step{tablesOf(10, oldCode), mapped(otherCode, 20), tablesOf(20, oldCode)}, []uint64{0x2000}, nil,
 		},
-		// Another one may have its inode number.
+		// Another file may have its inode number.
 		"what looks like the same file": {
-			[]step{word(10, oldCode), mapped(oldCode, 20)}, []uint64{0x1000}, []uint64{0x3000},
+			[]step{tablesOf(10, oldCode), mapped(oldCode, 20)}, []uint64{0x1000}, []uint64{0x3000},
 		},
 		"the same place without a file": {
-			[]step{word(10, madeCode), mapped(madeCode, 20)}, nil, []uint64{0x1000},
+			[]step{tablesOf(10, madeCode), mapped(madeCode, 20)}, nil, []uint64{0x1000},
 		},
 		"another part of the same file": {
-			[]step{word(10, oldCode), mapped(process.Mapping{Start: 0x1000, End: 0x3000, Offset: 0x1000, Inode: 1}, 20)}, []uint64{0x1000}, nil,
+			[]step{tablesOf(10, oldCode), mapped(process.Mapping{Start: 0x1000, End: 0x3000, Offset: 0x1000, Inode: 1}, 20)}, []uint64{0x1000}, nil,
 		},
-		// The tables of old may be in use though nobody has said so yet.
-		"replaced before the word came": {
+		// The tables of old may be in use although the follower has not reported them
+		// yet.
+		"replaced before the report": {
 			[]step{mapped(oldCode, 10), mapped(otherCode, 20)}, []uint64{0x2000}, []uint64{0x1fff},
 		},
-		"replaced, and the word comes": {
-			[]step{mapped(oldCode, 10), mapped(otherCode, 20), word(15, oldCode)}, []uint64{0x2000}, nil,
+		"replaced, then reported": {
+			[]step{mapped(oldCode, 10), mapped(otherCode, 20), tablesOf(15, oldCode)}, []uint64{0x2000}, nil,
 		},
-		"replaced, behind a look from before both": {
-			[]step{mapped(oldCode, 10), word(5), mapped(otherCode, 20)}, []uint64{0x2000}, nil,
+		"replaced, after a report from before both": {
+			[]step{mapped(oldCode, 10), tablesOf(5), mapped(otherCode, 20)}, []uint64{0x2000}, nil,
 		},
-		// The last word names what is mapped, but other is what is installed.
+		// The last report lists what is mapped, but the tables of other are installed.
 		"back again while the other is installed": {
-			[]step{word(5, madeCode), mapped(otherCode, 10), mapped(madeCode, 20), word(15, otherCode)},
+			[]step{tablesOf(5, madeCode), mapped(otherCode, 10), mapped(madeCode, 20), tablesOf(15, otherCode)},
 			[]uint64{0x1000, 0x2000},
 			[]uint64{0x3000},
 		},
-		"back again after the word": {
-			[]step{word(5, oldCode), mapped(otherCode, 10), word(12, otherCode), mapped(oldCode, 20), word(15, otherCode)},
+		"back again after the report": {
+			[]step{tablesOf(5, oldCode), mapped(otherCode, 10), tablesOf(12, otherCode), mapped(oldCode, 20), tablesOf(15, otherCode)},
 			[]uint64{0x1000},
 			nil,
 		},
 		"back again for good": {
-			[]step{word(5, oldCode), mapped(otherCode, 10), mapped(oldCode, 20), word(15, otherCode), word(25, oldCode)},
+			[]step{tablesOf(5, oldCode), mapped(otherCode, 10), mapped(oldCode, 20), tablesOf(15, otherCode), tablesOf(25, oldCode)},
 			nil,
 			[]uint64{0x1000, 0x2000},
 		},
-		"gone before the other came": {
-			[]step{word(5, oldCode), word(10), mapped(otherCode, 20)}, nil, []uint64{0x2000},
+		"gone before the other appeared": {
+			[]step{tablesOf(5, oldCode), tablesOf(10), mapped(otherCode, 20)}, nil, []uint64{0x2000},
 		},
-		"what a look saw go is pending no more": {
-			[]step{mapped(oldCode, 10), word(20), mapped(otherCode, 30)}, nil, []uint64{0x2000},
+		"what a look found gone is no longer pending": {
+			[]step{mapped(oldCode, 10), tablesOf(20), mapped(otherCode, 30)}, nil, []uint64{0x2000},
 		},
 		"exec": {
-			[]step{word(10, oldCode), replaced(20)}, []uint64{0, 0x1000, 0x9000_0000, ^uint64(0) - 1}, nil,
+			[]step{tablesOf(10, oldCode), replaced(20)}, []uint64{0, 0x1000, 0x9000_0000, ^uint64(0) - 1}, nil,
 		},
-		"exec, and a look from before": {
-			[]step{word(10, oldCode), replaced(20), mapped(oldCode, 21), word(15, oldCode)}, []uint64{0x1000, 0x9000_0000}, nil,
+		"exec, and tables from before": {
+			[]step{tablesOf(10, oldCode), replaced(20), mapped(oldCode, 21), tablesOf(15, oldCode)}, []uint64{0x1000, 0x9000_0000}, nil,
 		},
-		"exec, and a look into the new program": {
-			[]step{word(10, oldCode), replaced(20), mapped(otherCode, 21), word(22, otherCode)}, nil, []uint64{0x1000, 0x2000},
+		"exec, and tables of the new program": {
+			[]step{tablesOf(10, oldCode), replaced(20), mapped(otherCode, 21), tablesOf(22, otherCode)}, nil, []uint64{0x1000, 0x2000},
 		},
-		"exec, and a look while it is being loaded": {
-			[]step{word(10, oldCode), replaced(20), word(21, oldCode), mapped(otherCode, 22)}, []uint64{0x2000}, []uint64{0x1fff, 0x9000_0000},
+		"exec, and tables from while it is being loaded": {
+			[]step{tablesOf(10, oldCode), replaced(20), tablesOf(21, oldCode), mapped(otherCode, 22)}, []uint64{0x2000}, []uint64{0x1fff, 0x9000_0000},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,25 +137,25 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Without tables nothing can be wrong with them.
+// Without tables no table can be wrong.
 func TestCoverageWithoutTables(t *testing.T) {
 	c := Coverage{}
 	for _, s := range []step{mapped(oldCode, 10), mapped(otherCode, 20), replaced(30)} {
 		s(&c)
 	}
 	if c.Doubtful() || len(c.Pending) > 0 {
-		t.Errorf("doubts about no tables: %+v", c)
+		t.Errorf("doubtful without tables: %+v", c)
 	}
 	if !c.Trusts(0x1000, true) {
-		t.Error("a frame pointer is not trusted, which is all there is")
+		t.Error("a frame pointer is not trusted although there are no tables")
 	}
 }
 
-// The first doubtful frame is right itself; what follows is cut, and only in
-// this stack: others share the frames.
+// The first doubtful frame is correct itself. What follows is cut, but only in this
+// stack: others share the frames.
 func TestCoverageLimit(t *testing.T) {
 	c := Coverage{tables: true}
-	for _, s := range []step{word(10, oldCode, beside), mapped(otherCode, 20)} {
+	for _, s := range []step{tablesOf(10, oldCode, nextCode), mapped(otherCode, 20)} {
 		s(&c)
 	}
 	for name, test := range map[string]struct {
@@ -179,12 +181,12 @@ func TestCoverageLimit(t *testing.T) {
 	}
 }
 
-// A step by frame pointer from code of a file is believed only if its table is
-// in: else the table would have been used.
+// A frame-pointer step from code of a file is trusted only if the file's table is
+// installed: otherwise the programs would have used the table.
 func TestCoverageTrusts(t *testing.T) {
 	c := Coverage{tables: true}
 	c.installed([]process.Mapping{oldCode}, 10)
-	c.mapped(beside, 20)
+	c.mapped(nextCode, 20)
 	for _, test := range []struct {
 		addr   uint64
 		inFile bool
@@ -192,7 +194,7 @@ func TestCoverageTrusts(t *testing.T) {
 	}{
 		{0x1000, true, true},
 		{0x2fff, true, true},
-		{0x3000, true, false}, // beside has no table yet
+		{0x3000, true, false}, // nextCode has no table yet
 		{0x0fff, true, false},
 		{0x3000, false, true}, // made at run time
 	} {

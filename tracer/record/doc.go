@@ -1,4 +1,4 @@
 // Package record turns ordered events into the records of a trace. A [Stream] decides
-// what each realloc was, defines stacks once, follows mappings, threads and live blocks,
-// and emits the records that these changes need.
+// whether each realloc was a move, defines each stack once, follows mappings, threads and
+// live blocks, and emits records of their changes.
 package record

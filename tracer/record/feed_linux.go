@@ -7,18 +7,18 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// feed is the events that the stream was given and has not turned into records yet.
+// feed holds the events that the stream received and has not made records of yet.
 type feed struct {
 	batch   *order.Batch
-	at      int           // next event of batch
-	ready   []order.Event // decided by moves
+	at      int           // index of the next event in batch
+	ready   []order.Event // events that moves has decided
 	readyAt int
 	moves   *moves
 }
 
-// waiting holds what events refer to by number until they come.
+// waiting holds what events refer to by number until those events come.
 type waiting struct {
-	raws       map[uint64]*order.RawStack // by id
+	raws       map[uint64]*order.RawStack // by ID
 	activities map[uint64]activity.Event
 	called     map[uint64]functions.Event
 	sides      map[uint64]order.Side
@@ -32,15 +32,15 @@ func newWaiting() waiting {
 	}
 }
 
-// side takes the side of a number.
+// side returns the side with a number, and removes it.
 func (w *waiting) side(id uint64) (order.Side, bool) {
 	x, ok := w.sides[id]
 	delete(w.sides, id)
 	return x, ok
 }
 
-// Take gives the stream a batch, when next has returned false. The stream keeps it until
-// next returns false again.
+// Take gives the stream a batch; call it only after Next returned false. The stream owns
+// the batch until Next returns false again.
 func (s *Stream) Take(b *order.Batch) {
 	s.batch, s.at = b, 0
 	for i := range b.Stacks {
@@ -63,8 +63,7 @@ func (s *Stream) Take(b *order.Batch) {
 	}
 }
 
-// Next returns the next record of what the stream was given, and reports whether there
-// is one.
+// Next fills r with the next record, and reports whether there is one.
 func (s *Stream) Next(r *trace.Record) bool {
 	for {
 		if s.pop(r) {
@@ -92,11 +91,12 @@ func (s *Stream) Next(r *trace.Record) bool {
 	}
 }
 
-// End decides what still waits, after the last batch. next returns the records.
+// End decides the events that still wait; call it after the last batch. Next then returns
+// the remaining records.
 func (s *Stream) End() {
 	s.ready, s.readyAt = s.moves.flush(), 0
 	s.FlushResources()
 	if s.Stats.Unprobed && s.process.Loading(s.mappings.current) {
-		s.Stats.Unprobed = false // it has made no calls yet
+		s.Stats.Unprobed = false // the process is still starting and has made no calls
 	}
 }

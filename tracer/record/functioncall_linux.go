@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// function makes a record of an event and says whether there is one. A return may end
-// several calls: the further ones are queued, and own what they have.
+// function makes a record of a function event and reports whether r has it. A return may
+// end several calls: the records of the others are queued, and own their data.
 func (s *Stream) function(e *order.Event, r *trace.Record) (made bool) {
 	x, ok := s.called[e.Addr]
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// What a tracer counts as live, unknown, unmatched and replaced is what a reader of its
-// records finds, whatever gaps there are. Losses that are counted make nothing unknown.
+// The tracer counts the same blocks as live, unknown, unmatched and replaced as a reader
+// of its records, whatever gaps there are. Counted losses make no block unknown.
 func TestStatsAcrossGaps(t *testing.T) {
 	s := fedStream()
 	s.blocks, s.pid = live.NewBlocks(), 7
@@ -26,7 +26,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 			readers.Add(&r)
 		}
 	}
-	tell := func(x order.Side) {
+	side := func(x order.Side) {
 		x.PID = 7
 		s.sides[next] = x
 		pass(order.Event{Kind: order.KindSide, Addr: next})
@@ -50,9 +50,9 @@ func TestStatsAcrossGaps(t *testing.T) {
 	for i := range uint64(6) {
 		pass(order.Event{Kind: order.KindAlloc, Addr: 0x1000 * (i + 1), Size: 1 << i})
 	}
-	tell(order.Side{Kind: order.SideDrops, Reason: order.LossRingFull, Lost: 3})
+	side(order.Side{Kind: order.SideDrops, Reason: order.LossRingFull, Lost: 3})
 	check("a loss that is counted", 6, 0)
-	tell(order.Side{Kind: order.SidePause, Reason: order.LossPaused, Seen: 1, Time: 2})
+	side(order.Side{Kind: order.SidePause, Reason: order.LossPaused, Seen: 1, Time: 2})
 	check("a pause", 0, 6)
 	pass(order.Event{Kind: order.KindFree, Addr: 0x1000})
 	check("the free of an unknown block", 0, 5)
@@ -63,7 +63,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 	pass(order.Event{Kind: order.KindFree, Addr: 0x9000})
 	pass(order.Event{Kind: order.KindAlloc, Addr: 0x7000, Size: 2})
 	check("a free of the unknown, and a free that was lost", 2, 3)
-	tell(order.Side{Kind: order.SidePause, Reason: order.LossProbesMoved, Seen: 3, Time: 4})
+	side(order.Side{Kind: order.SidePause, Reason: order.LossProbesMoved, Seen: 3, Time: 4})
 	check("another gap", 0, 5)
 	if sites := s.LiveSites(9); len(sites) != 0 || s.LiveBytes() != 0 {
 		t.Errorf("%d sites with %d bytes", len(sites), s.LiveBytes())

@@ -10,14 +10,14 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Heap is what the allocator had from the system when the trace began.
+// Heap is the memory that the allocator had from the system when the trace began.
 type Heap struct {
 	Regions []process.Extent // by address
-	Seen    uint64           // when that was read
+	Seen    uint64           // when they were read
 }
 
-// Includes says whether the trace has begun with what e tells: the heap grew
-// between the first event and the reading.
+// Includes reports whether the Regions contain the growth e: the heap grew after the
+// first event and before they were read.
 func (h *Heap) Includes(e *order.Event) bool {
 	if e.Time > h.Seen {
 		return false
@@ -30,7 +30,7 @@ func (h *Heap) Includes(e *order.Event) bool {
 	return false
 }
 
-// readHeap finds what the allocator has. It is empty if the process has ended.
+// readHeap finds the allocator's memory. The result is empty if the process has ended.
 func readHeap(t *process.Target) Heap {
 	maps, err := proc.Maps(t.PID)
 	if err != nil {
@@ -42,7 +42,7 @@ func readHeap(t *process.Target) Heap {
 	}
 	defer memory.Close()
 	f := HeapFinder{Maps: maps, Machine: t.Machine, Page: uint64(os.Getpagesize()), Word: func(addr uint64) uint64 {
-		var b [8]byte // little-endian, or the whole of it
+		var b [8]byte // the upper half stays 0 on 32-bit machines
 		if _, err := memory.ReadAt(b[:t.Machine.Word], int64(addr)); err != nil {
 			return 0
 		}
@@ -51,18 +51,18 @@ func readHeap(t *process.Target) Heap {
 	return Heap{Regions: f.Find(), Seen: order.Clock()}
 }
 
-// HeapFinder recognises heaps among the mappings of a process: that of brk by
-// its name, those of glibc's other arenas (malloc/arena.c) by their shape and by
-// the words that they begin with. Blocks that have mappings of their own are not
-// looked for: nothing lists them, and the kernel makes one mapping of neighbours.
+// HeapFinder finds heaps among the mappings of a process: the heap of brk by its name,
+// and those of glibc's other arenas (malloc/arena.c) by their shape and their first
+// words. It does not find blocks with mappings of their own: nothing lists them, and the
+// kernel merges neighbours into one mapping.
 type HeapFinder struct {
 	Maps    []proc.Map
 	Machine *process.Machine
 	Page    uint64
-	Word    func(addr uint64) uint64 // of the process's memory; 0 if it cannot be read
+	Word    func(addr uint64) uint64 // reads the process's memory; returns 0 if it cannot
 }
 
-// Find returns the regions by address.
+// Find returns the regions, sorted by address.
 func (f *HeapFinder) Find() []process.Extent {
 	var found []process.Extent
 	for i := 0; i < len(f.Maps); {
@@ -71,7 +71,7 @@ func (f *HeapFinder) Find() []process.Extent {
 			i++
 			continue
 		}
-		// Neighbours with other flags are mappings of their own.
+		// Neighbours with other flags are separate mappings.
 		end := f.run(&i, m)
 		if m.Path == "[heap]" {
 			found = append(found, process.Extent{Start: m.Start, End: end})
@@ -91,8 +91,8 @@ func (f *HeapFinder) Find() []process.Extent {
 	return found
 }
 
-// run returns the end of the mappings like m that follow each other from the
-// i-th on, which is m, and moves i behind them.
+// run returns the end of the adjacent mappings like m, which is the i-th, and moves i
+// after them.
 func (f *HeapFinder) run(i *int, m proc.Map) uint64 {
 	end := m.Start
 	for ; *i < len(f.Maps); *i++ {
@@ -105,10 +105,10 @@ func (f *HeapFinder) run(i *int, m proc.Map) uint64 {
 	return end
 }
 
-// arena returns the accessible size of the heap of an arena at addr, where
-// memory is accessible to end and mapped to reserved. Such a heap begins with the
-// address of its arena, that of the heap before it, its size, and how much of it
-// is accessible, which may have grown since the mappings were read.
+// arena returns the accessible size of an arena's heap at addr, where memory is
+// accessible up to end and mapped up to reserved. Such a heap begins with the address of
+// its arena, the address of the heap before it, its size, and its accessible size, which
+// may have grown since the mappings were read.
 func (f *HeapFinder) arena(addr, end, reserved uint64) (uint64, bool) {
 	arenaHeap, word := f.Machine.ArenaHeap, f.Machine.Word
 	if reserved < addr+arenaHeap {

@@ -9,9 +9,9 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// What the kernel says of a process may come behind calls that are younger. That
-// is a loss where these calls are told wrongly for it: their stacks lead through a
-// mapping that the trace names only then, or they count as the old program's.
+// The kernel's records of a process may come after later calls. That is a loss if those
+// calls were recorded incorrectly: their stacks lead through a mapping that the trace did
+// not have yet, or they count as calls of the old program.
 func TestLateSides(t *testing.T) {
 	library := process.Mapping{Start: 0x2000, End: 0x3000, Inode: 1, Path: "/library"}
 	elsewhere := process.Mapping{Start: 0x20000, End: 0x30000, Inode: 2, Path: "/elsewhere"}
@@ -19,14 +19,14 @@ func TestLateSides(t *testing.T) {
 		side order.Side
 		lost uint64
 	}{
-		"mapping that a younger stack leads through": {order.Side{Kind: order.SideMap, Time: 150, Mapping: library}, 1},
-		"mapping of no frame":                        {order.Side{Kind: order.SideMap, Time: 150, Mapping: elsewhere}, 0},
-		"mapping that is younger than the stack":     {order.Side{Kind: order.SideMap, Time: 250, Mapping: library}, 0},
-		"mapping that a reading has told of":         {order.Side{Kind: order.SideMap, Time: 50, Mapping: process.Mapping{Start: 0x1000, End: 0x2000, Inode: 3}}, 0},
-		"exec before calls":                          {order.Side{Kind: order.SideExec, Time: 150}, 1},
-		"exec behind calls":                          {order.Side{Kind: order.SideExec, Time: 300}, 0},
-		"name":                                       {order.Side{Kind: order.SideName, Time: 150}, 0},
-		"exit":                                       {order.Side{Kind: order.SideExit, Time: 150}, 0},
+		"mapping that a later stack leads through": {order.Side{Kind: order.SideMap, Time: 150, Mapping: library}, 1},
+		"mapping of no frame":                      {order.Side{Kind: order.SideMap, Time: 150, Mapping: elsewhere}, 0},
+		"mapping that is later than the stack":     {order.Side{Kind: order.SideMap, Time: 250, Mapping: library}, 0},
+		"mapping that was read before":             {order.Side{Kind: order.SideMap, Time: 50, Mapping: process.Mapping{Start: 0x1000, End: 0x2000, Inode: 3}}, 0},
+		"exec before calls":                        {order.Side{Kind: order.SideExec, Time: 150}, 1},
+		"exec after calls":                         {order.Side{Kind: order.SideExec, Time: 300}, 0},
+		"name":                                     {order.Side{Kind: order.SideName, Time: 150}, 0},
+		"exit":                                     {order.Side{Kind: order.SideExit, Time: 150}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fedStream()
@@ -47,7 +47,7 @@ func TestLateSides(t *testing.T) {
 				}
 			}
 			if counted := s.Stats.Lost[order.LossLate]; lost != test.lost || counted != test.lost {
-				t.Errorf("the trace says that %d records were late, the summary %d, want %d", lost, counted, test.lost)
+				t.Errorf("the trace has %d late records, the summary %d, want %d", lost, counted, test.lost)
 			}
 		})
 	}

@@ -7,15 +7,15 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// LiveSite is a stack whose blocks are live.
+// LiveSite is a stack with its live blocks.
 type LiveSite struct {
 	Frames []uint64 // return addresses, innermost first; nil if no stack was recorded
 	Blocks int
 	Bytes  uint64
 }
 
-// LiveSites returns the n stacks that hold most live bytes, the largest first. What is
-// unknown is not live.
+// LiveSites returns the n stacks with the most live bytes, in descending order. Unknown
+// blocks do not count.
 func (s *Stream) LiveSites(n int) []LiveSite {
 	if s.blocks == nil {
 		return nil
@@ -48,7 +48,7 @@ func (s *Stream) LiveSites(n int) []LiveSite {
 	return all[:min(n, len(all))]
 }
 
-// LiveBytes returns the bytes of the blocks that are live, without those that are unknown;
+// LiveBytes returns the number of live bytes, without those of unknown blocks. It returns
 // 0 if live blocks are not tracked.
 func (s *Stream) LiveBytes() uint64 {
 	if s.blocks == nil {

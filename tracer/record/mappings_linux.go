@@ -9,20 +9,19 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// mappings follows the executable mappings of a process and tells what
-// changed, as records.
+// mappings follows the executable mappings of a process and emits records of the changes.
 type mappings struct {
-	current []process.Mapping // ordered; none overlaps another one. There may be tens of thousands
-	modules map[string]bool   // paths and build-ids already described
+	current []process.Mapping // sorted by address, without overlaps; there may be tens of thousands
+	modules map[string]bool   // paths and build IDs already described
 	file    func(process.Mapping) process.FileInfo
 	emit    func(trace.Record)
-	moved   func(process.Mapping, process.FileInfo) // is told of every new mapping of a file
+	moved   func(process.Mapping, process.FileInfo) // called for every new mapping of a file
 }
 
-// add records that m appeared, and says whether that is news. What it overlaps is
-// gone, even a mapping of the same file at the same place, unless that was first
-// seen at time or later: then the kernel's record of it has come behind a look at
-// all mappings.
+// add records that m appeared at time, and reports whether that is new. All mappings that
+// m overlaps are gone, even the same mapping of the same file. Only if the same mapping
+// was first seen at time or later is m already known: the kernel's record of it then came
+// after all mappings were read.
 func (ms *mappings) add(m process.Mapping, time uint64) bool {
 	from, to := ms.overlapped(m)
 	for _, old := range ms.current[from:to] {
@@ -50,7 +49,7 @@ func (ms *mappings) add(m process.Mapping, time uint64) bool {
 	return true
 }
 
-// overlapped returns which of the current mappings m overlaps: [from, to).
+// overlapped returns the range [from, to) of current mappings that m overlaps.
 func (ms *mappings) overlapped(m process.Mapping) (from, to int) {
 	from = sort.Search(len(ms.current), func(i int) bool { return ms.current[i].End > m.Start })
 	for to = from; to < len(ms.current) && ms.current[to].Overlaps(m); to++ {
@@ -58,9 +57,9 @@ func (ms *mappings) overlapped(m process.Mapping) (from, to int) {
 	return from, to
 }
 
-// replace makes known all the mappings of the process, ordered, which were read
-// between the times from and to. What is known to have appeared meanwhile stays as it
-// is: the reading may have been before or behind it.
+// replace makes all, sorted by address, the mappings of the process. They were read
+// between the times from and to. Mappings that are known to have appeared since from
+// stay: they may have appeared before or after their place was read.
 func (ms *mappings) replace(all []process.Mapping, from, to uint64) {
 	ms.remove(to, func(old process.Mapping) bool {
 		if old.Seen >= from {
@@ -80,8 +79,8 @@ func (ms *mappings) replace(all []process.Mapping, from, to uint64) {
 	}
 }
 
-// clear forgets everything that was there before time, when the program was replaced.
-// What was seen later is the new program's.
+// clear removes all mappings seen before time, when the process replaced its program.
+// Later ones belong to the new program.
 func (ms *mappings) clear(time uint64) {
 	ms.remove(time, func(old process.Mapping) bool { return old.Seen < time })
 	for _, m := range ms.current {
@@ -91,16 +90,15 @@ func (ms *mappings) clear(time uint64) {
 	}
 }
 
-// seenSince reports whether something that m overlaps was seen to be there at time or
-// later.
+// seenSince reports whether m overlaps a mapping that was seen at time or later.
 func (ms *mappings) seenSince(m process.Mapping, time uint64) bool {
 	from, to := ms.overlapped(m)
 	return slices.ContainsFunc(ms.current[from:to], func(old process.Mapping) bool { return old.Seen >= time })
 }
 
-// unknown returns those of all the mappings of the process, read from the time from on,
-// that should have had a record and are not known. Parts of a known mapping and several
-// that have become one have none, nor have the kernel's own.
+// unknown returns those mappings in all, read from the time from on, that are not known
+// although the kernel should have recorded them. The kernel writes no record for its own
+// mappings, or when a mapping is split or merged.
 func (ms *mappings) unknown(all []process.Mapping, from uint64) (out []process.Mapping) {
 	for _, m := range all {
 		if m.Path != process.Trampolines && m.Path != "[vsyscall]" && !ms.covers(m) && !ms.seenSince(m, from) {
@@ -110,8 +108,8 @@ func (ms *mappings) unknown(all []process.Mapping, from uint64) (out []process.M
 	return out
 }
 
-// covers reports whether each address of m is in a known mapping of the same file, at
-// the same place of it.
+// covers reports whether each address of m is in a known mapping of the same place in the
+// same file.
 func (ms *mappings) covers(m process.Mapping) bool {
 	from, to := ms.overlapped(m)
 	at := m.Start
@@ -124,7 +122,7 @@ func (ms *mappings) covers(m process.Mapping) bool {
 	return at >= m.End
 }
 
-// at returns the executable mapping that addr is in, or nil.
+// at returns the executable mapping that contains addr, or nil.
 func (ms *mappings) at(addr uint64) *process.Mapping {
 	i := sort.Search(len(ms.current), func(i int) bool { return ms.current[i].End > addr })
 	if i < len(ms.current) && ms.current[i].Contains(addr) {
@@ -133,11 +131,11 @@ func (ms *mappings) at(addr uint64) *process.Mapping {
 	return nil
 }
 
-// code says whether addr is in an executable mapping.
+// code reports whether addr is in an executable mapping.
 func (ms *mappings) code(addr uint64) bool { return ms.at(addr) != nil }
 
-// inFile says whether addr is in an executable mapping of a file, as which the
-// kernel's library counts.
+// inFile reports whether addr is in an executable mapping of a file. The kernel's library
+// (vDSO) counts as a file.
 func (ms *mappings) inFile(addr uint64) bool {
 	m := ms.at(addr)
 	return m != nil && (m.Inode != 0 || m.Path == process.Vdso)
@@ -155,21 +153,21 @@ func (ms *mappings) remove(time uint64, gone func(process.Mapping) bool) {
 	ms.current = kept
 }
 
-// gone records that a mapping is no longer there.
+// gone emits a record that a mapping is gone.
 func (ms *mappings) gone(old process.Mapping, time uint64) {
 	if Nameable(old) {
 		ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: mappingRecord(old, process.FileInfo{})})
 	}
 }
 
-// Nameable says whether addresses in m can be named: it is a file or an area of
-// the kernel's with code.
+// Nameable reports whether addresses in m can be named: m maps a file, or code of the
+// kernel.
 func Nameable(m process.Mapping) bool {
 	return strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "//anon") ||
 		m.Path == process.Vdso || m.Path == "[vsyscall]"
 }
 
-// mappingRecord returns m as traces hold it.
+// mappingRecord returns m in the form that traces contain.
 func mappingRecord(m process.Mapping, info process.FileInfo) trace.Mapping {
 	r := trace.Mapping{Start: m.Start, End: m.End, Offset: m.Offset, Path: m.Path}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// model does what mappings does in the plainest way: it looks at all of them.
+// model is a simple version of mappings, which searches all of them each time.
 type model struct {
 	current []process.Mapping
 	gone    []process.Mapping // since the last step
@@ -54,7 +54,7 @@ func (m *model) replace(all []process.Mapping, from, to uint64) {
 	}
 }
 
-// The ordered list says the same as one that is searched from end to end.
+// The ordered list behaves as the model, which is searched from end to end.
 func TestMappingsAreAsTheirModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func() process.Mapping {
@@ -68,16 +68,16 @@ func TestMappingsAreAsTheirModel(t *testing.T) {
 	key := func(kind string, start, end, offset uint64) string {
 		return fmt.Sprintf("%s %x-%x %x", kind, start, end, offset)
 	}
-	var told []string
+	var emitted []string
 	ms := mappings{modules: map[string]bool{}, file: func(process.Mapping) process.FileInfo { return process.FileInfo{} }, moved: func(process.Mapping, process.FileInfo) {}}
 	ms.emit = func(r trace.Record) {
 		if m := &r.Mapping; r.Kind == trace.KindMapping || r.Kind == trace.KindUnmapping {
-			told = append(told, key(r.Kind.String(), m.Start, m.End, m.Offset))
+			emitted = append(emitted, key(r.Kind.String(), m.Start, m.End, m.Offset))
 		}
 	}
 	var plain model
 	for step := range 20000 {
-		told, plain.gone, plain.fresh = told[:0], nil, nil
+		emitted, plain.gone, plain.fresh = emitted[:0], nil, nil
 		time := uint64(step) * 10
 		if random.IntN(5) == 0 {
 			var all []process.Mapping
@@ -102,16 +102,16 @@ func TestMappingsAreAsTheirModel(t *testing.T) {
 		for _, x := range plain.fresh {
 			want = append(want, key(trace.KindMapping.String(), x.Start, x.End, x.Offset))
 		}
-		slices.Sort(told)
+		slices.Sort(emitted)
 		slices.Sort(want)
-		if !slices.Equal(told, want) {
-			t.Fatalf("step %d: told %v, want %v", step, told, want)
+		if !slices.Equal(emitted, want) {
+			t.Fatalf("step %d: got %v, want %v", step, emitted, want)
 		}
 		for page := range uint64(48) {
 			addr := page<<12 + 7
 			i := slices.IndexFunc(plain.current, func(x process.Mapping) bool { return x.Contains(addr) })
 			if got := ms.at(addr); (got == nil) != (i < 0) || got != nil && *got != plain.current[i] {
-				t.Fatalf("step %d: at %#x is %v", step, addr, got)
+				t.Fatalf("step %d: the mapping at %#x is %v", step, addr, got)
 			}
 		}
 	}

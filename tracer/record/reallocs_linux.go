@@ -4,28 +4,28 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// Limits on how long events wait for a realloc to return.
+// Limits on how long, and how many, events wait for a realloc to return.
 const (
 	holdTime   = 200_000_000 // ns of event time
 	holdEvents = 64 << 10
 )
 
-// Further kinds of events, made here.
+// Further kinds of events, which only this package makes.
 const (
-	kindNone       = uint8(0)    // a place that turned out not to be used
+	kindNone       = uint8(0)    // an entry that needs no event: its realloc is decided
 	kindFreeEarly  = uint8(0x81) // a realloc took too long: its old block counts as freed
-	kindAllocAgain = uint8(0x82) // that realloc failed after all: the block is back
+	kindAllocAgain = uint8(0x82) // that realloc failed: the old block is live again
 )
 
-// moves decides what each realloc was. Between its entry and its return the
-// old block may be freed and handed to another thread at any moment, so events
-// after the entry wait for the return. If none of them took the block, the
-// realloc is one move at its return; otherwise it is a free at its entry and an
-// allocation at its return (docs/design/decisions.md, 11).
+// moves decides what each realloc was. Between its entry and its return, the old block
+// may be freed and handed to another thread at any moment, so events after the entry wait
+// for the return. If none of them took the block, the realloc is one move at its return.
+// Otherwise it is a free at its entry and an allocation at its return
+// (docs/design/decisions.md, 11).
 type moves struct {
 	held  []order.Event
-	next  int               // first event still held
-	open  map[uint32]int    // thread → index in held of its realloc's entry
+	next  int               // index of the first event that is still held
+	open  map[uint32]int    // thread → index in held of the entry of its realloc
 	early map[uint32]uint64 // thread → old block of a realloc that took too long
 	out   []order.Event
 }
@@ -34,13 +34,13 @@ func newMoves() *moves {
 	return &moves{open: map[uint32]int{}, early: map[uint32]uint64{}}
 }
 
-// pass says whether e is decided as it is, so that add need not be called.
+// pass reports whether e needs no decision, so that add need not be called.
 func (m *moves) pass(e *order.Event) bool {
 	return len(m.open) == 0 && len(m.early) == 0 && m.next == len(m.held) && e.Kind != order.KindMoveEnter
 }
 
-// add takes the next event in order and returns those that are decided; they
-// are valid until the next call.
+// add takes the next event in order and returns the events that are decided. They are
+// valid until the next call.
 func (m *moves) add(e *order.Event) []order.Event {
 	m.out = m.out[:0]
 	switch e.Kind {
@@ -59,7 +59,7 @@ func (m *moves) add(e *order.Event) []order.Event {
 	return m.release(e.Time)
 }
 
-// finish decides the realloc of e's thread, if e ends one.
+// finish decides the realloc of e's thread if e ends one.
 func (m *moves) finish(e *order.Event) {
 	if old, ok := m.early[e.TID]; ok && e.Ends(old) {
 		delete(m.early, e.TID)
@@ -95,7 +95,7 @@ func (m *moves) finish(e *order.Event) {
 	}
 }
 
-// taken says whether a held event behind i brought block to life.
+// taken reports whether a held event after index i allocated block.
 func (m *moves) taken(i int, block uint64) bool {
 	for j := i + 1; j < len(m.held); j++ {
 		if k := m.held[j].Kind; (k == order.KindAlloc || k == order.KindMove) && m.held[j].Addr == block {
@@ -105,8 +105,8 @@ func (m *moves) taken(i int, block uint64) bool {
 	return false
 }
 
-// forget drops the open realloc of a thread: it will not return. Its old block
-// lives on.
+// forget drops the open realloc of a thread, which will not return. Its old block stays
+// live.
 func (m *moves) forget(tid uint32) {
 	if i, ok := m.open[tid]; ok {
 		m.held[i].Kind = kindNone
@@ -140,7 +140,7 @@ func (m *moves) release(now uint64) []order.Event {
 	return m.out
 }
 
-// shift drops the released events from the front of held.
+// shift drops the released events at the beginning of held.
 func (m *moves) shift() {
 	n := copy(m.held, m.held[m.next:])
 	m.held = m.held[:n]
@@ -150,7 +150,7 @@ func (m *moves) shift() {
 	m.next = 0
 }
 
-// flush ends the trace: open reallocs did not happen.
+// flush ends the trace: reallocs that are still open did not happen.
 func (m *moves) flush() []order.Event {
 	m.out = m.out[:0]
 	for tid := range m.open {

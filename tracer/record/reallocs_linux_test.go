@@ -9,11 +9,11 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// decide feeds events to a moves and prints what it decided, one word each.
+// decide gives events to a moves and returns what it decided, one word for each event.
 func decide(events []order.Event) string {
 	m := newMoves()
 	var out []string
-	say := func(all []order.Event) {
+	collect := func(all []order.Event) {
 		for _, e := range all {
 			name := map[uint8]string{
 				order.KindAlloc: "alloc", order.KindFree: "free", order.KindMove: "move", kindFreeEarly: "early",
@@ -31,12 +31,12 @@ func decide(events []order.Event) string {
 	}
 	for i := range events {
 		if e := &events[i]; m.pass(e) {
-			say([]order.Event{*e})
+			collect([]order.Event{*e})
 		} else {
-			say(m.add(e))
+			collect(m.add(e))
 		}
 	}
-	say(m.flush())
+	collect(m.flush())
 	return strings.Join(out, " ")
 }
 
@@ -66,10 +66,10 @@ func TestMoves(t *testing.T) {
 		events []order.Event
 		want   string
 	}{
-		"nothing open":       {[]order.Event{alloc(1, 1, 0xa), free(2, 1, 0xa)}, "alloc:a@1 free:a@2"},
-		"plain move":         {[]order.Event{enter(1, 1, 0xa), move(2, 1, 0xa, 0xb)}, "move:a>b@2"},
-		"others pass behind": {[]order.Event{enter(1, 1, 0xa), alloc(2, 2, 0xc), move(3, 1, 0xa, 0xb)}, "alloc:c@2 move:a>b@3"},
-		"growth stays in front of what lies in it": {
+		"nothing open": {[]order.Event{alloc(1, 1, 0xa), free(2, 1, 0xa)}, "alloc:a@1 free:a@2"},
+		"plain move":   {[]order.Event{enter(1, 1, 0xa), move(2, 1, 0xa, 0xb)}, "move:a>b@2"},
+		"others wait":  {[]order.Event{enter(1, 1, 0xa), alloc(2, 2, 0xc), move(3, 1, 0xa, 0xb)}, "alloc:c@2 move:a>b@3"},
+		"growth stays before the blocks in it": {
 			[]order.Event{enter(1, 1, 0xa), growth(2, 1, 0xb), growth(3, 2, 0xc), alloc(4, 2, 0xc), move(5, 1, 0xa, 0xb)},
 			"growth:b@2 growth:c@3 alloc:c@4 move:a>b@5",
 		},

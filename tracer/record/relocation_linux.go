@@ -4,8 +4,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// relocate reports where the code of an allocator is after a file was mapped: a new
-// program has it elsewhere.
+// relocate reports the new place of an allocator's code after m was mapped: a new program
+// has it elsewhere.
 func (s *Stream) relocate(m process.Mapping, info process.FileInfo) {
 	known := false
 	for i := range s.process.Texts {

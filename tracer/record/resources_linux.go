@@ -12,35 +12,35 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Resources turns calls of the functions that modules know into records.
+// Resources turns calls of the functions of resource modules into records.
 type Resources struct {
-	recorder *modules.Recorder // nil: there are no modules
+	recorder *modules.Recorder // nil if there are no resource modules
 	calls    *functions.Calls
-	program  process.FileID     // of the process
+	program  process.FileID     // the process's program
 	waiting  map[uint32]actions // by thread
-	counts   []ResourceCount    // as modules.Recorder.Resources
+	counts   []ResourceCount    // in the order of modules.Recorder.Resources
 	first    uint32
-	stacks   bool // calls have one
+	stacks   bool // calls have stacks
 
 	allocators []process.FileID // files with allocators that are traced
 	loader     process.FileID   // the dynamic loader, which is a part of the C library
 }
 
-// actions wait for the stack of their call.
+// actions holds what a call did until its stack comes.
 type actions struct {
 	acts []modules.Act
 	slot uint64
 	cpu  uint16
 }
 
-// ResourceCount is how many things of a kind a tracer has seen coming and going.
+// ResourceCount counts the allocations and frees of one type of resource.
 type ResourceCount struct {
 	Type          string
 	Allocs, Frees uint64
 }
 
-// NewResources returns the resources of a plan's modules. length returns how long a text of
-// the process is.
+// NewResources returns the Resources for a plan. length returns the length of a text in
+// the process's memory.
 func NewResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool)) Resources {
 	first := uint32(MemoryResource + 1)
 	if p.Options.NoMemory {
@@ -67,7 +67,7 @@ func NewResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool
 	return t
 }
 
-// EnterResource takes a call that begins.
+// EnterResource handles the entry of a call. missed is the number of missed returns.
 func (s *Stream) EnterResource(e *order.Event, x *functions.Event) (missed int) {
 	s.unwaited(e)
 	by := modules.Caller{Inner: s.inner(x)}
@@ -77,7 +77,7 @@ func (s *Stream) EnterResource(e *order.Event, x *functions.Event) (missed int) 
 	return missed
 }
 
-// LeaveResource takes a return.
+// LeaveResource handles the return of a call. missed is the number of missed returns.
 func (s *Stream) LeaveResource(e *order.Event, x *functions.Event) (missed int) {
 	s.unwaited(e)
 	var acts []modules.Act
@@ -88,7 +88,8 @@ func (s *Stream) LeaveResource(e *order.Event, x *functions.Event) (missed int) 
 	return missed
 }
 
-// acted keeps what a call did until its stack comes, which is right behind it.
+// acted keeps what a call did until its stack comes, which is the next event of the
+// thread.
 func (s *Stream) acted(e *order.Event, slot uint64, acts []modules.Act) {
 	switch {
 	case len(acts) == 0:
@@ -99,7 +100,7 @@ func (s *Stream) acted(e *order.Event, slot uint64, acts []modules.Act) {
 	}
 }
 
-// unwaited tells what a thread's last call did if its stack did not come.
+// unwaited records what a thread's last call did if its stack did not come.
 func (s *Stream) unwaited(e *order.Event) {
 	if w, ok := s.Resources.waiting[e.TID]; ok {
 		delete(s.Resources.waiting, e.TID)
@@ -107,11 +108,11 @@ func (s *Stream) unwaited(e *order.Event) {
 	}
 }
 
-// ResourceStack takes the stack of a call.
+// ResourceStack handles the stack of a call.
 func (s *Stream) ResourceStack(e *order.Event) {
 	w, ok := s.Resources.waiting[e.TID]
 	if !ok {
-		return // of a call that did nothing
+		return // the call did nothing
 	}
 	delete(s.Resources.waiting, e.TID)
 	stack := e.Stack
@@ -121,7 +122,7 @@ func (s *Stream) ResourceStack(e *order.Event) {
 	s.act(e, w.acts, stack)
 }
 
-// FlushResources tells what is left at the end.
+// FlushResources records the calls that still wait for their stacks.
 func (s *Stream) FlushResources() {
 	for tid, w := range s.Resources.waiting {
 		s.act(&order.Event{Time: uint64(s.last), TID: tid, CPU: w.cpu}, w.acts, 0)
@@ -129,7 +130,7 @@ func (s *Stream) FlushResources() {
 	clear(s.Resources.waiting)
 }
 
-// act makes records of what a call did.
+// act emits the records of what a call did.
 func (s *Stream) act(e *order.Event, acts []modules.Act, stack uint64) {
 	for i := range acts {
 		a := &acts[i]
@@ -162,15 +163,14 @@ func (t *Resources) forget(tid uint32) {
 	}
 }
 
-// allocators says whether code is that of a library with an allocator that is traced.
+// allocators reports whether addr is in the code of a library with a traced allocator.
 func (s *Stream) allocators(addr uint64) bool {
 	m := s.mappings.at(addr)
 	return m != nil && m.ID() != s.Resources.program && slices.ContainsFunc(s.Resources.allocators, func(id process.FileID) bool { return id == m.ID() })
 }
 
-// inner says whether a call is another one's doing: a library's of its own function,
-// as the C library's where one of its functions calls another, or that of a library
-// which stands in for it.
+// inner reports whether a library made the call as a part of another call: the C library
+// calls its own functions, and a library that replaces a function calls the original.
 func (s *Stream) inner(x *functions.Event) bool {
 	if owner := x.Function.Owner; owner != "" {
 		return s.Resources.calls.Within(x.TID, func(entry *functions.Event) bool { return entry.Function.Owner == owner })
@@ -180,7 +180,7 @@ func (s *Stream) inner(x *functions.Event) bool {
 		return false
 	}
 	if own.ID() == s.Resources.program {
-		// All is in one file there.
+		// All functions are in one file there.
 		return s.Resources.calls.Within(x.TID, func(entry *functions.Event) bool { return entry.Function.Owner == "" })
 	}
 	if own.ID() == from.ID() || from.ID() == s.Resources.loader || s.Resources.calls.Continues(x) {
@@ -192,7 +192,7 @@ func (s *Stream) inner(x *functions.Event) bool {
 	})
 }
 
-// ForgetResources forgets everything: the process has become another program.
+// ForgetResources drops all open calls, because the process has replaced its program.
 func (s *Stream) ForgetResources() {
 	s.FlushResources()
 	s.Resources.calls.Clear()

@@ -12,8 +12,9 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// mapped takes the record of a mapping. Of one from before the first mappings were read
-// it is not known whether it is still there, if these have something in its place.
+// mapped handles the record of a mapping. A record from before the baseline is ignored if
+// the baseline has another mapping there: whether the recorded one still exists is not
+// known.
 func (s *Stream) mapped(x order.Side, r trace.Record) {
 	s.loading = false
 	s.Coverage.mapped(x.Mapping, x.Number)
@@ -26,12 +27,13 @@ func (s *Stream) mapped(x order.Side, r trace.Record) {
 	}
 }
 
-// audit compares what is known of mappings and threads with what there is, after the
-// kernel dropped records about them. What differs is lost, and known from here on.
+// audit compares the known mappings and threads with those of the process, after the
+// kernel dropped records about them. The differences count as lost, and are known from
+// here on.
 func (s *Stream) audit(x order.Side, r trace.Record) {
 	from := x.Seen
 	if s.replaced >= from {
-		return // it was read of the program before, in part at least; another one follows
+		return // at least a part was read from the old program; another audit follows
 	}
 	if len(x.Snapshot) == 0 {
 		s.warn("the kernel dropped records about mappings and threads of process %d %s, and the process has ended: "+
@@ -58,13 +60,13 @@ func (s *Stream) audit(x order.Side, r trace.Record) {
 	s.emit(r)
 }
 
-// between says when records were dropped, on the clock of the trace.
+// between returns the time in which records were dropped, in seconds of the trace.
 func (s *Stream) between(x order.Side) string {
 	seconds := func(time uint64) float64 { return float64(max(time, s.baseline)-s.baseline) / 1e9 }
 	return fmt.Sprintf("from %.3f s to %.3f s of the trace", seconds(x.Since), seconds(x.Time))
 }
 
-// differing names mappings and threads, the first ones of many.
+// differing lists mappings and threads for a message, at most eight by name.
 func differing(maps []process.Mapping, threads []proc.Thread) string {
 	var names []string
 	for _, m := range maps {

@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/tracer/tables"
 )
 
-// copies unwinds copies of stacks, by all that the files say, in the tracer.
+// copies unwinds stack copies in the tracer, with all unwind information in the files.
 type copies struct {
 	target  *process.Target
 	machine elf.Machine
@@ -23,9 +23,9 @@ type copies struct {
 	pointer bool // frame-pointer steps are allowed
 	files   map[tables.TableKey]*cfi.Index
 	modules map[process.ModuleKey]reference.Module
-	images  map[process.ModuleKey][]byte // of the kernel's library
+	images  map[process.ModuleKey][]byte // images of the kernel's library (vDSO)
 	words   map[uint64]codeWord          // by address
-	code    *mappings                    // what is mapped, as events pass by
+	code    *mappings                    // the mappings at the current place in the order of events
 }
 
 func newCopies(t *process.Target, o *plan.Options, code *mappings) *copies {
@@ -49,8 +49,8 @@ func (c *copies) keepImages() {
 	}
 }
 
-// keepImage reads the kernel's library at once: it is in no file, so it is gone with
-// the process. Signal handlers of arm64 and of 32-bit programs return to it.
+// keepImage reads the kernel's library at once: it is in no file, so it is lost when the
+// process ends. Signal handlers of arm64 and of 32-bit programs return to it.
 func (c *copies) keepImage(m process.Mapping) {
 	if m.Path != process.Vdso {
 		return
@@ -60,7 +60,8 @@ func (c *copies) keepImage(m process.Mapping) {
 	}
 }
 
-// open opens what is mapped at m. It returns nil for code that is in no file.
+// open opens the file or the image mapped at m. It returns nil for code that is in no
+// file.
 func (c *copies) open(m process.Mapping) (*symbol.File, error) {
 	if image := c.images[m.Key()]; image != nil {
 		return symbol.New(bytes.NewReader(image), int64(len(image)))
@@ -81,8 +82,8 @@ func (c *copies) unwind(raw *order.RawStack) reference.Stack {
 	return s
 }
 
-// cut ends a stack before a return probe's stub, of which only the kernel knows
-// what it stands for, and before what is no code.
+// cut ends a stack before a frame that is not code, or that is a return probe's stub,
+// whose real return address only the kernel knows.
 func (c *copies) cut(s *reference.Stack) {
 	for i, pc := range s.Frames {
 		if m := c.code.at(pc); i > 0 && (m == nil || m.Path == process.Trampolines) {
@@ -107,8 +108,8 @@ func (c *copies) Find(pc uint64) (reference.Module, bool) {
 	return module, true
 }
 
-// module reads the tables of a mapped file. A file whose tables cannot be read
-// has none.
+// module reads the unwind information of a mapped file. If that fails, the module has
+// none.
 func (c *copies) module(m process.Mapping) reference.Module {
 	f, err := c.open(m)
 	if err != nil || f == nil {
@@ -126,7 +127,7 @@ func (c *copies) module(m process.Mapping) reference.Module {
 	return reference.Module{Index: index, Bias: m.Bias(f.Segments())}
 }
 
-// mapped says that m appeared: what was known of that place is void.
+// mapped notes that m appeared, and drops what was known of its place.
 func (c *copies) mapped(m process.Mapping) {
 	maps.DeleteFunc(c.modules, func(k process.ModuleKey, _ reference.Module) bool { return m.Overlaps(k.Place()) })
 	maps.DeleteFunc(c.images, func(k process.ModuleKey, _ []byte) bool { return m.Overlaps(k.Place()) })
@@ -134,7 +135,7 @@ func (c *copies) mapped(m process.Mapping) {
 	c.keepImage(m)
 }
 
-// forget drops what is known of a process that is another program now.
+// forget drops everything after the process replaced its program.
 func (c *copies) forget() {
 	clear(c.files)
 	clear(c.modules)
@@ -143,7 +144,7 @@ func (c *copies) forget() {
 	c.keepImages()
 }
 
-// late returns the stack of a copy as the programs would have.
+// late returns the stack of a copy in the form of the programs' stacks.
 func (c *copies) late(raw *order.RawStack) *order.StackDef {
 	s := c.unwind(raw)
 	return &order.StackDef{Late: true, Hash: raw.Hash, Frames: s.Frames, FramePointer: s.FramePointer, End: map[reference.End]object.ProbeStackEnd{

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// describe fills in the stack of a hash and returns its definition, nil if that
-// was lost.
+// describe fills in the stack with a hash and returns its definition, or nil if the
+// definition was lost.
 func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	def := s.byHash[hash]
 	if def == nil {
@@ -28,15 +28,15 @@ func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	return def
 }
 
-// settle returns the definition that stands for def in the trace. A frame
-// pointer that is none leads to words that look like frames; so when a stack is
-// first used, it is cut at the first frame that is no code. Stacks that are the
-// same then become one.
+// settle returns the definition that represents def in the trace. An invalid frame
+// pointer leads to words that look like frames, so settle cuts a stack at its first use,
+// at the first frame that is not code. Stacks with the same frames and end then share one
+// definition.
 func (s *Stream) settle(def *order.StackDef) *order.StackDef {
 	if def.ID != 0 {
 		return def
 	}
-	def.Late = false // as the definition of its frames it may serve others
+	def.Late = false // others with the same frames may use the definition
 	if def.FramePointer && def.End != object.ProbeStackEndSTACK_HELPER {
 		s.cut(def)
 	}
@@ -50,8 +50,8 @@ func (s *Stream) settle(def *order.StackDef) *order.StackDef {
 	return def
 }
 
-// cut ends a stack before the first frame that is no code, and behind one that
-// had no table yet.
+// cut ends a stack before the first frame that is not code, and after the first frame
+// that had no table yet.
 func (s *Stream) cut(def *order.StackDef) {
 	for i, addr := range def.Frames[1:] {
 		inCode := s.mappings.code(addr)
@@ -68,7 +68,7 @@ func (s *Stream) cut(def *order.StackDef) {
 	}
 }
 
-// stackEnd says in the words of a trace how a stack ended.
+// stackEnd returns how a stack ended, and the reason, as traces contain it.
 func stackEnd(end object.ProbeStackEnd) (trace.StackEnd, string) {
 	switch end {
 	case object.ProbeStackEndSTACK_COMPLETE:
@@ -90,8 +90,7 @@ func stackEnd(end object.ProbeStackEnd) (trace.StackEnd, string) {
 	}
 }
 
-// raw handles a raw stack: an event of the programs' refers to it next, or has
-// done so.
+// raw handles a raw stack. The event that refers to it comes next, or came before.
 func (s *Stream) raw(id uint64) {
 	raw := s.raws[id]
 	delete(s.raws, id)

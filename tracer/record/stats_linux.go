@@ -8,32 +8,32 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// Stats counts what a tracer has seen so far.
+// Stats counts what a tracer has recorded so far.
 type Stats struct {
 	Calls, Allocs, Frees, Moves uint64
-	Resources                   []ResourceCount // of the modules
+	Resources                   []ResourceCount // of the resource modules
 	LiveBlocks                  int
 	LiveBytes                   uint64
-	UnknownBlocks               int // live when nothing was recorded for a while, not in LiveBlocks
+	UnknownBlocks               int // live when a gap began; not in LiveBlocks
 	UnknownBytes                uint64
 	Unmatched                   uint64            // frees of blocks whose allocation was not seen
 	Replaced                    uint64            // allocations at an address that still counted as live
 	Stacks                      [5]uint64         // calls with a stack, by trace.StackEnd
-	FramePointer                [5]uint64         // of these, with a frame-pointer step
+	FramePointer                [5]uint64         // calls with a frame-pointer step in their stack, by trace.StackEnd
 	Broken                      map[string]uint64 // failed stacks, by reason
 	DistinctStacks              int
 	Work                        order.Work
-	Late                        uint64                  // stacks through code too new for the programs, unwound from copies
-	Verified, VerifyDiffers     uint64                  // stacks checked by the Go unwinder, and those it found different
-	Forks                       uint64                  // processes that the process made
-	Unprobed                    bool                    // since an exec the process uses another allocator, whose calls are missing
-	WasUnprobed                 bool                    // it did so between two execs
-	LeftBehind                  bool                    // since an exec by another thread than the main one no probe fires
-	Lost                        [order.LossCount]uint64 // by Loss
-	Paused                      time.Duration           // how long nothing was recorded, for MaxRate
+	Late                        uint64                  // stacks through code without a table yet, unwound from copies
+	Verified, VerifyDiffers     uint64                  // stacks that the Go unwinder checked, and those of them that differ
+	Forks                       uint64                  // child processes that the process made
+	Unprobed                    bool                    // since an exec the process uses an allocator without probes, whose calls are missing
+	WasUnprobed                 bool                    // that was so between two execs
+	LeftBehind                  bool                    // no probe fires since a thread other than the main one called exec
+	Lost                        [order.LossCount]uint64 // by order.Loss
+	Paused                      time.Duration           // total time of the pauses for MaxRate
 }
 
-// LostEvents is how many events are missing as a whole.
+// LostEvents returns the number of events that are missing as a whole.
 func (s *Stats) LostEvents() uint64 {
 	var n uint64
 	for reason, lost := range s.Lost {
@@ -44,11 +44,11 @@ func (s *Stats) LostEvents() uint64 {
 	return n
 }
 
-// MissesPrograms says whether the process was or is a program whose calls are
-// missing as a whole.
+// MissesPrograms reports whether all calls of a program are missing, of the current one
+// or one before.
 func (s *Stats) MissesPrograms() bool { return s.Unprobed || s.WasUnprobed || s.LeftBehind }
 
-// Losses is how much is missing or doubtful, for any reason.
+// Losses returns the number of losses, for any reason.
 func (s *Stats) Losses() uint64 {
 	var n uint64
 	for _, lost := range s.Lost {
@@ -57,12 +57,12 @@ func (s *Stats) Losses() uint64 {
 	return n
 }
 
-// Summary returns what was passed on so far. The caller owns it.
+// Summary returns the counts up to now. The caller owns the result.
 func (s *Stream) Summary() Stats {
 	all := s.Stats
 	all.Broken = maps.Clone(all.Broken)
 	if s.noMemory {
-		all.Unprobed, all.WasUnprobed = false, false // no allocator is
+		all.Unprobed, all.WasUnprobed = false, false // no allocator is traced at all
 	}
 	all.Resources = slices.Clone(s.Resources.counts)
 	all.DistinctStacks = len(s.checked)

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// fedStream is a stream without a kernel: the test says what came from there. All
-// addresses below 0x10000 are code.
+// fedStream returns a stream without a kernel; the test makes its events. All addresses
+// below 0x10000 are code.
 func fedStream() *Stream {
 	s := &Stream{
 		settings: settings{functions: []string{"malloc"}},
@@ -29,14 +29,15 @@ func fedStream() *Stream {
 	return s
 }
 
-// passAlloc passes an allocation with a stack on and returns that.
+// passAlloc passes an allocation with a stack to the stream and returns its recorded
+// stack.
 func (s *Stream) passAlloc(stack uint64) trace.Stack {
 	var r trace.Record
 	s.record(&order.Event{Kind: order.KindAlloc, Stack: stack}, &r)
 	return r.Call.Stack
 }
 
-// Stacks are counted by end, those with frame-pointer steps apart, and broken
+// Stacks are counted by end, those with frame-pointer steps also separately, and failed
 // ones by reason.
 func TestStatsOfStacks(t *testing.T) {
 	stream := fedStream()
@@ -65,7 +66,7 @@ func TestStatsOfStacks(t *testing.T) {
 		}
 	}
 	for range 12 {
-		stream.passAlloc(999) // its frames did not come
+		stream.passAlloc(999) // its definition was lost
 	}
 	for range 13 {
 		stream.passAlloc(0)
@@ -88,12 +89,12 @@ func TestStatsOfStacks(t *testing.T) {
 	}
 	s.Broken["no-rule"] = 0
 	if stream.Summary().Broken["no-rule"] == 0 {
-		t.Error("what Stats returned is still the tracer's")
+		t.Error("the stream still uses the map that Summary returned")
 	}
 }
 
-// Stacks that are the same but for their hash are one; a different end makes
-// another one.
+// Stacks that differ only in their hash count as one; with another end a stack is another
+// one.
 func TestStatsOfDistinctStacks(t *testing.T) {
 	stream := fedStream()
 	for hash, end := range map[uint64]object.ProbeStackEnd{
@@ -106,20 +107,19 @@ func TestStatsOfDistinctStacks(t *testing.T) {
 		t.Errorf("%d stacks, want 2", n)
 	}
 	if defs := stream.byHash; defs[1] != defs[2] || defs[1] == defs[3] {
-		t.Error("the frames are kept twice, or are those of another stack")
+		t.Error("equal stacks have two definitions, or different stacks share one")
 	}
 }
 
-// A stack that came as a copy is unwound when its event comes, for that event
-// alone.
+// A stack copy is unwound when its event comes, and for that event alone.
 func TestStatsOfLateStacks(t *testing.T) {
 	stream := fedStream()
 	raw := &order.RawStack{ID: 5, Late: true, Hash: 77}
 	for n := range uint64(len(raw.Regs.R)) {
-		raw.Regs.Set(n, 0x500000) // where no code is
+		raw.Regs.Set(n, 0x500000) // not in code
 	}
 	stream.raws[5] = raw
-	for range 2 { // the second time it is gone
+	for range 2 { // the second time the copy is gone
 		stream.record(&order.Event{Kind: order.KindRaw, Addr: 5}, &trace.Record{})
 	}
 	got := stream.passAlloc(77)
@@ -127,15 +127,14 @@ func TestStatsOfLateStacks(t *testing.T) {
 		t.Errorf("got %#x %s %q", got.Frames, got.End, got.Reason)
 	}
 	if again := stream.passAlloc(77); again.Reason != "lost" {
-		t.Errorf("another event has the stack, too: %+v", again)
+		t.Errorf("another event has the stack as well: %+v", again)
 	}
 	if s := stream.Summary(); s.Late != 1 || s.Broken[reasonUnmapped] != 1 || s.Verified != 0 {
 		t.Errorf("late %d, broken %v", s.Late, s.Broken)
 	}
 }
 
-// Copies are compared with what the programs made of them only while no table
-// may be wrong.
+// The verifier checks stacks only while no table may be wrong.
 func TestStatsOfCheckedStacks(t *testing.T) {
 	s := fedStream()
 	s.Coverage.tables = true
@@ -152,7 +151,7 @@ func TestStatsOfCheckedStacks(t *testing.T) {
 	s.Coverage.replaced(10)
 	check()
 	if got := s.Summary(); got.Verified != 0 || got.VerifyDiffers != 0 {
-		t.Errorf("checked behind an exec: %d, %d differ", got.Verified, got.VerifyDiffers)
+		t.Errorf("after an exec %d were checked, %d differ", got.Verified, got.VerifyDiffers)
 	}
 	s.Coverage.installed(nil, 11)
 	check()
@@ -161,8 +160,7 @@ func TestStatsOfCheckedStacks(t *testing.T) {
 	}
 }
 
-// The work is what was counted up to the last report, and lost raw stacks are
-// no stack of their own.
+// The work is that of the last report, and a raw stack that was lost does not count.
 func TestStatsOfWork(t *testing.T) {
 	stream := fedStream()
 	for n := range uint64(2) {

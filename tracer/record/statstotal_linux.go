@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Add adds what another tracer has seen, of another process.
+// Add adds the counts of another tracer, for another process.
 func (s *Stats) Add(o *Stats) {
 	s.Calls += o.Calls
 	s.Allocs += o.Allocs
@@ -47,7 +47,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Resources = AddResources(s.Resources, o.Resources)
 }
 
-// AddResources adds counts by kinds.
+// AddResources returns the sums of all and more, by type of resource.
 func AddResources(all, more []ResourceCount) []ResourceCount {
 	all = slices.Clone(all)
 	for _, c := range more {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every field is added up, also one that comes new: all are set to numbers, and
-// must be twice as large afterwards.
+// Add adds every field, even fields added later: all are set to numbers, and must have
+// doubled.
 func TestStatsAdd(t *testing.T) {
 	fill := func(n uint64) Stats {
 		var s Stats
@@ -26,7 +26,7 @@ func TestStatsAdd(t *testing.T) {
 	}
 }
 
-// numbers sets all numbers in v to n, and switches to true.
+// numbers sets all numbers in v to n, bools to true, and fills strings, maps and slices.
 func numbers(v reflect.Value, n uint64) {
 	switch v.Kind() {
 	case reflect.Uint64:

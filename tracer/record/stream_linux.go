@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// MemoryResource is the id of the resource "memory", the calls of allocators, in every
-// trace of ours.
+// MemoryResource is the ID of the resource "memory", the calls of allocators, in every
+// trace that the tracer writes.
 const MemoryResource = 1
 
 // Stream turns the collector's events into records.
@@ -35,62 +35,62 @@ type Stream struct {
 
 	Stats Stats
 	seq   uint64
-	last  int64 // time of the last call
+	last  int64 // time of the last call, in ns
 }
 
-// settings do not change while a trace lasts.
+// settings are constant while a trace lasts.
 type settings struct {
-	functions    []string           // by the number the events carry
-	args         []plan.ArgumentsOf // likewise; nil: calls have none
+	functions    []string           // by the number that events contain
+	args         []plan.ArgumentsOf // by the same number; nil if calls have no arguments
 	minSize      uint64
 	backtraceAll bool
 	noMemory     bool // no allocator is traced
-	anyAllocator bool // whatever serves the process is traced
+	anyAllocator bool // the plan traces whatever allocator the process uses
 	pid          int32
 	process      *process.Target
 }
 
-// hooks are what the stream calls.
+// hooks are the functions that the stream calls.
 type hooks struct {
 	describeActivity func(*activity.Event, *trace.Record) bool
 	warn             func(format string, args ...any)
-	ended            func(tid uint32)                      // after a thread has ended
-	moved            func(number int, code process.Extent) // after the code of an allocator has moved
+	ended            func(tid uint32)                      // after a thread ended
+	moved            func(number int, code process.Extent) // after the code of an allocator moved
 }
 
-// memory is what is known of the blocks of the allocators.
+// memory holds what is known of the allocators' blocks.
 type memory struct {
-	blocks *live.Blocks      // nil: live blocks are not tracked; Value is the id of the stack
-	early  map[uint64]uint64 // sizes of blocks that kindFreeEarly took
+	blocks *live.Blocks      // nil if live blocks are not tracked; Value is the ID of the stack
+	early  map[uint64]uint64 // sizes of the blocks that kindFreeEarly freed
 }
 
-// stacks is the stacks of calls, and what checks them.
+// stacks holds the stacks of calls, and what checks them.
 type stacks struct {
 	byHash   map[uint64]*order.StackDef
 	checked  map[uint64]*order.StackDef // by id
 	copies   *copies
-	verifier *verifier // nil: nothing is checked
+	verifier *verifier // nil if no stacks are checked
 	Coverage Coverage
 }
 
-// functionCalls is the calls of functions that the user names.
+// functionCalls holds the open calls of traced functions.
 type functionCalls struct {
 	calls        *functions.Calls
 	describeCall func(*functions.Event, *trace.Record) bool
 }
 
-// program is what is known of the program that the process runs.
+// program holds what is known of the program that the process runs.
 type program struct {
 	baseline    uint64 // when reading the first mappings and threads began
-	replaced    uint64 // when the process became another program; 0: it has not
-	execed      bool   // the process has become another program
-	stranger    bool   // what serves that one has no probes
-	leaderEnded bool   // the process's main thread, which need not be its end
-	loading     bool   // since an exec nothing was mapped
+	replaced    uint64 // when the process last replaced its program; 0 if it has not
+	execed      bool   // the process has replaced its program
+	stranger    bool   // the allocator of the new program has no probes
+	leaderEnded bool   // the main thread has ended; the process may continue
+	loading     bool   // no mapping was recorded since an exec
 }
 
-// record turns e into a record and says whether there is one: rare records go
-// to the queue instead, and what a limit hides has none.
+// record turns e into a record and reports whether r has it. Rare records go to the queue
+// instead, and calls below the size limit have no record.
 func (s *Stream) record(e *order.Event, r *trace.Record) bool {
 	switch e.Kind {
 	case order.KindAlloc:
@@ -128,7 +128,7 @@ func (s *Stream) record(e *order.Event, r *trace.Record) bool {
 
 func (s *Stream) alloc(e *order.Event, r *trace.Record) bool {
 	if e.Size < s.minSize {
-		return false // of a realloc without an old block; the programs leave out the others
+		return false // the return of a realloc without an old block; the programs filter the others
 	}
 	s.Stats.Allocs++
 	stack := s.call(e, r, trace.OpAlloc)
@@ -137,7 +137,7 @@ func (s *Stream) alloc(e *order.Event, r *trace.Record) bool {
 	return true
 }
 
-// remember begins a live block; stack is the id of its stack.
+// remember begins a live block; stack is the ID of its stack.
 func (s *Stream) remember(e *order.Event, stack uint64) {
 	if s.blocks == nil {
 		return
@@ -156,8 +156,8 @@ func (s *Stream) free(e *order.Event, r *trace.Record) bool {
 	return true
 }
 
-// forget ends a live block and says whether its end is to be reported: under a
-// size limit an unknown block is one that was too small.
+// forget ends a live block and reports whether its end is to be recorded: with a size
+// limit, a block that is not known was too small.
 func (s *Stream) forget(addr uint64) bool {
 	if s.blocks == nil {
 		return true
@@ -186,7 +186,7 @@ func (s *Stream) move(e *order.Event, r *trace.Record) bool {
 	return true
 }
 
-// growth says that the heap has grown, unless the trace has begun with that.
+// growth makes a record of heap growth, unless the first records of the trace include it.
 func (s *Stream) growth(e *order.Event, r *trace.Record) bool {
 	if s.heap.Includes(e) {
 		return false
@@ -198,7 +198,8 @@ func (s *Stream) growth(e *order.Event, r *trace.Record) bool {
 	return true
 }
 
-// call fills what every call has and returns the id of its stack, 0 for none.
+// call fills in what all calls of allocators have. It returns the ID of the stack, 0 for
+// none.
 func (s *Stream) call(e *order.Event, r *trace.Record, op trace.Op) uint64 {
 	r.Call.Function, r.Call.Resource = s.functions[e.Function], MemoryResource
 	stack := s.change(e, r, op)
@@ -208,7 +209,7 @@ func (s *Stream) call(e *order.Event, r *trace.Record, op trace.Op) uint64 {
 	return stack
 }
 
-// change is call without what tells whose function it was.
+// change is call without the function, its arguments and the resource.
 func (s *Stream) change(e *order.Event, r *trace.Record, op trace.Op) uint64 {
 	s.seq++
 	s.last = int64(e.Time)
@@ -238,7 +239,7 @@ func (s *Stream) change(e *order.Event, r *trace.Record, op trace.Op) uint64 {
 	return def.ID
 }
 
-// handleSide handles a rare record.
+// handleSide handles a side.
 func (s *Stream) handleSide(id uint64) {
 	x, ok := s.side(id)
 	if !ok {
@@ -270,13 +271,13 @@ func (s *Stream) handleSide(id uint64) {
 		r.Kind, r.PID, r.Context.Name = trace.KindContext, s.pid, x.Name
 	case order.SideExec:
 		if r.Time < s.last {
-			s.late(r) // calls of the new program count as the old one's
+			s.late(r) // calls of the new program were recorded as those of the old one
 		}
 		s.exec(x)
 		r.Kind, r.Exec.Name = trace.KindExec, x.Name
 	case order.SideExit:
 		if s.loading && x.TID == x.PID {
-			return // the kernel has taken the events away from a set-user-ID program, which goes on
+			return // the kernel has closed the events of a set-user-ID program, which continues
 		}
 		s.leaderEnded = s.leaderEnded || x.TID == x.PID
 		s.roster.left(x.TID, x.Time)
@@ -305,15 +306,15 @@ func (s *Stream) handleSide(id uint64) {
 	s.emit(r)
 }
 
-// late counts a side that should have come before what has been passed on: the
-// kernel puts a time on such records first and hands them over then, and its CPU
-// may be taken away in between. For names, exits and forks that does not matter.
+// late counts a side that should have come before records already passed on. The kernel
+// sets the time of such a record before it hands the record over, and its CPU may be
+// taken away in between. Names, exits and forks may come late without a loss.
 func (s *Stream) late(r trace.Record) {
 	s.lost(order.LossLate, 1, &r)
 	s.emit(r)
 }
 
-// ranThrough says whether stacks of calls later than time have frames in m.
+// ranThrough reports whether the stack of a call after time has a frame in m.
 func (s *Stream) ranThrough(m process.Mapping, time uint64) bool {
 	if int64(time) >= s.last {
 		return false
@@ -332,17 +333,18 @@ func (s *Stream) lost(reason order.Loss, n uint64, r *trace.Record) {
 	r.Lost = trace.Lost{Count: n, Reason: reason.String(), Since: s.last}
 }
 
-// exec voids what belonged to the old program. Of a program from before the first
-// mappings were read it is known already whether it has probes.
+// exec drops what belonged to the old program. For an exec before the baseline it is
+// already known whether the program has probes.
 func (s *Stream) exec(x order.Side) {
 	if x.Time >= s.baseline {
 		s.Stats.WasUnprobed = s.Stats.WasUnprobed || s.Stats.Unprobed
-		s.Stats.Unprobed = true // until a file that has probes is mapped again
+		s.Stats.Unprobed = true // until a file with probes is mapped again
 		s.execed, s.stranger = true, false
 	}
 	s.replaced, s.loading = x.Time, true
-	// The kernel binds probes to the main thread as it was when they were made. If
-	// another one calls exec, that has ended before, and its memory is nobody's.
+	// The kernel binds probes to the main thread that existed when they were made. If
+	// another thread calls exec after the main thread has ended, the probes do not apply
+	// to the new program.
 	s.Stats.LeftBehind = s.Stats.LeftBehind || s.leaderEnded
 	s.roster.replaced(x.TID, x.Name, x.Time)
 	s.mappings.clear(x.Time)

@@ -13,15 +13,15 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Bounds on a text whose length is looked for.
+// Limits for finding the length of a text, in bytes.
 const (
 	textPiece = 4 << 10
 	maxLength = 64 << 20
 )
 
-// textLength returns the number of characters, of so many bytes each, of the text that is
-// at an address of the process now. One of a process that has ended is looked for in the
-// files that it had mapped: what was not in memory is there.
+// textLength returns the number of characters, of unit bytes each, of the text at addr in
+// the process. If the process's memory cannot be read, it looks in the files that the
+// process had mapped, which contain constant texts.
 func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.pid))
 	if err == nil {
@@ -30,7 +30,7 @@ func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
 			return length, true
 		}
 	}
-	// Constants are in front of their file's code, or behind it.
+	// Constants are mapped before or after the code of their file.
 	all := s.mappings.current
 	i, _ := slices.BinarySearchFunc(all, addr, func(m process.Mapping, addr uint64) int {
 		if m.Start <= addr {
@@ -46,7 +46,7 @@ func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
 	return 0, false
 }
 
-// lengthAt is textLength for a constant of a mapping's file.
+// lengthAt is textLength for a constant in a mapping's file.
 func lengthAt(m *process.Mapping, addr uint64, unit int) (uint64, bool) {
 	file, err := os.Open(m.Path)
 	if err != nil {
@@ -76,11 +76,11 @@ func lengthAt(m *process.Mapping, addr uint64, unit int) (uint64, bool) {
 	return 0, false
 }
 
-// lengthIn returns the number of characters of the text that begins at an offset.
+// lengthIn returns the number of characters of the text that begins at offset from.
 func lengthIn(r io.ReaderAt, from int64, unit int) (uint64, bool) {
 	piece, zero := make([]byte, textPiece), make([]byte, unit)
 	for at := from; at-from < maxLength; {
-		// Pages are read one by one: the one behind the text may not be there.
+		// Read page by page: the page after the text may not exist.
 		n, err := r.ReadAt(piece[:textPiece-at%textPiece], at)
 		for i := 0; i+unit <= n; i += unit {
 			if bytes.Equal(piece[i:i+unit], zero) {

@@ -6,25 +6,26 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// roster is the threads of a process with their names, as records pass by in order.
+// roster holds the threads of a process with their names, at the current place in the
+// order of events.
 type roster struct {
 	threads map[uint32]threadName
-	ended   map[uint32]uint64 // when threads ended; those of the last while
+	ended   map[uint32]uint64 // when threads ended; only recent ones
 }
 
 type threadName struct {
 	name    string
-	changed uint64 // when it got the name
+	changed uint64 // when the thread got the name
 }
 
-// endedMost is how many threads that ended a roster remembers before it forgets those
-// that ended more than endedKept nanoseconds ago.
+// When more than endedMost ended threads are remembered, the roster forgets those that
+// ended more than endedKept nanoseconds ago.
 const (
 	endedMost = 1024
 	endedKept = 10_000_000_000
 )
 
-// newRoster returns the roster of threads that were read at a time.
+// newRoster returns the roster of threads that were read at time.
 func newRoster(threads []proc.Thread, time uint64) roster {
 	r := roster{map[uint32]threadName{}, map[uint32]uint64{}}
 	for _, t := range threads {
@@ -33,7 +34,7 @@ func newRoster(threads []proc.Thread, time uint64) roster {
 	return r
 }
 
-// Rename takes a new name, and reports false if a later one is known.
+// Rename records a new name at time. It returns false if a later name is known.
 func (r *roster) Rename(tid uint32, name string, time uint64) bool {
 	if old, ok := r.threads[tid]; ok && old.changed > time {
 		return false
@@ -42,7 +43,7 @@ func (r *roster) Rename(tid uint32, name string, time uint64) bool {
 	return true
 }
 
-// made says that a thread made another one, which has its name.
+// made records that parent made the thread tid, which inherits its name.
 func (r *roster) made(tid, parent uint32, time uint64) {
 	if _, ok := r.threads[tid]; !ok {
 		r.threads[tid] = threadName{r.threads[parent].name, time}
@@ -62,15 +63,15 @@ func (r *roster) left(tid uint32, time uint64) {
 	}
 }
 
-// replaced says that the process became another program, with one thread. What is
-// known from later stays.
+// replaced records that the process replaced its program and has one thread now. Threads
+// known from a later time stay.
 func (r *roster) replaced(tid uint32, name string, time uint64) {
 	maps.DeleteFunc(r.threads, func(_ uint32, t threadName) bool { return t.changed < time })
 	r.Rename(tid, name, time)
 }
 
-// audit compares with all threads of the process, which were read from the time from
-// on, up to to. It returns those that are not as expected, and takes them over.
+// audit compares the roster with all threads of the process, which were read between the
+// times from and to. It returns the threads that differ, and records them.
 func (r *roster) audit(all []proc.Thread, from, to uint64) (differ []proc.Thread) {
 	for _, t := range all {
 		tid := uint32(t.TID)

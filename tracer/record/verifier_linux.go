@@ -10,18 +10,18 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// MaxDifferences is how many differences are described; the others are counted.
+// MaxDifferences is how many differences are logged; the others are only counted.
 const MaxDifferences = 10
 
-// verifier compares what the programs made of stacks with what copies of them
-// say.
+// verifier compares the stacks of the programs with those that the tracer unwinds from
+// copies.
 type verifier struct {
 	copies           *copies
 	log              func(format string, args ...any)
 	checked, differs uint64
 }
 
-// check compares what the programs made of a raw stack.
+// check compares def, the programs' stack, with the stack of its copy.
 func (v *verifier) check(raw *order.RawStack, def *order.StackDef) {
 	want := v.copies.unwind(raw)
 	agree, sure := Agreement(def, &want)
@@ -37,9 +37,9 @@ func (v *verifier) check(raw *order.RawStack, def *order.StackDef) {
 	}
 }
 
-// Agreement says whether two outcomes agree as far as both go, and whether the
-// reference got far enough to tell. Stacks that the programs gave up say so;
-// they are right if they are the beginning of the true one.
+// Agreement reports whether two stacks agree as far as both go, and whether the reference
+// got far enough to be sure. A stack that the programs gave up is correct if it is the
+// beginning of the reference.
 func Agreement(got *order.StackDef, want *reference.Stack) (agree, sure bool) {
 	n := min(len(got.Frames), len(want.Frames))
 	if !slices.Equal(got.Frames[:n], want.Frames[:n]) {
@@ -56,7 +56,7 @@ func Agreement(got *order.StackDef, want *reference.Stack) (agree, sure bool) {
 	return true, !whole && len(got.Frames) <= len(want.Frames)
 }
 
-// Difference describes two outcomes side by side.
+// Difference describes two stacks side by side.
 func Difference(got *order.StackDef, want *reference.Stack) string {
 	var b strings.Builder
 	end, reason := stackEnd(got.End)

@@ -15,11 +15,11 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// files maps files as code into this process.
+// files maps files as code into the test's own process.
 type files struct {
 	*world
 	space *Space
-	now   []process.Mapping // what is mapped, in this order
+	now   []process.Mapping // the current mappings, in this order
 }
 
 func newFiles(t *testing.T) *files {
@@ -27,8 +27,8 @@ func newFiles(t *testing.T) *files {
 	return &files{world: w, space: w.of(os.Getpid(), 0)}
 }
 
-// mapFile maps all of a file, at or, if that is 0, anywhere, and returns the
-// mapping as the kernel tells of it.
+// mapFile maps a whole file, at address at or, if that is 0, anywhere. It returns the
+// mapping as the kernel reports it.
 func (f *files) mapFile(path string, at uint64) process.Mapping {
 	f.t.Helper()
 	file, err := os.Open(path)
@@ -59,17 +59,18 @@ func (f *files) mapFile(path string, at uint64) process.Mapping {
 	return m
 }
 
-// look makes known what is mapped. Of all that, fresh was mapped since last time.
+// look updates the space with the current mappings, of which fresh were mapped since the
+// last look.
 func (f *files) look(want bool, fresh ...process.Mapping) {
 	f.t.Helper()
-	// Names and the mark of deleted files may have changed.
+	// Paths may have changed: the kernel marks deleted files in them.
 	all := slices.DeleteFunc(f.mapped(f.space), func(m process.Mapping) bool {
 		return !slices.ContainsFunc(f.now, m.Same)
 	})
 	f.update(f.space, all, fresh, want)
 }
 
-// build returns the table that a file has now.
+// build returns the unwind table that a file has now.
 func (f *files) build(path string) *unwind.Table {
 	f.t.Helper()
 	file, err := symbol.Open(path)
@@ -84,7 +85,7 @@ func (f *files) build(path string) *unwind.Table {
 	return built
 }
 
-// serves fails the test unless the code at m is unwound by the table want.
+// serves fails the test unless want is the table for the code at m.
 func (f *files) serves(m process.Mapping, want *unwind.Table) {
 	f.t.Helper()
 	p := f.at(f.space, m)
@@ -95,8 +96,8 @@ func (f *files) serves(m process.Mapping, want *unwind.Table) {
 	f.holds(p.Table, want)
 }
 
-// A file that is put in the place of another is another file, though it has its
-// name, size and time; the table of the one that is mapped still is of that one.
+// A file that replaces another is a different file, even with the same name, size and
+// time. The earlier one, still mapped, keeps its own table.
 func TestSpaceOfReplacedFile(t *testing.T) {
 	f := newFiles(t)
 	flags := []string{"-shared", "-fPIC", "-g0", testutil.OmitFramePointers, "-Wl,--build-id=none"}
@@ -105,7 +106,7 @@ func TestSpaceOfReplacedFile(t *testing.T) {
 	testutil.CopyFile(t, one, path)
 	stamp(t, path, at)
 	first := f.mapFile(path, 0)
-	testutil.ReplaceFile(t, path, two) // before anyone has looked
+	testutil.ReplaceFile(t, path, two) // before the first look
 	stamp(t, path, at)
 	f.look(true)
 	second := f.mapFile(path, 0)
@@ -117,7 +118,7 @@ func TestSpaceOfReplacedFile(t *testing.T) {
 	}
 }
 
-// A file that is mapped twice keeps its table until both are gone.
+// A file that is mapped twice keeps its table until both mappings are gone.
 func TestSpaceOfFileMappedTwice(t *testing.T) {
 	f := newFiles(t)
 	path, _ := testutil.Plugs(t, testutil.Build)
@@ -150,7 +151,7 @@ func rewrite(t *testing.T, path string, content []byte) {
 	}
 }
 
-// What tells a file that was changed in place from the one before.
+// A file changed in place is recognised by its build ID, size or time.
 func TestSpaceOfChangedFile(t *testing.T) {
 	build := func(room, id string) string {
 		return testutil.Build(t, "plugs", "-shared", "-fPIC", "-g0", testutil.OmitFramePointers, "-DROOM="+room, "-Wl,--build-id="+id)
@@ -201,9 +202,9 @@ func contents(t *testing.T, path string) []byte {
 	return data
 }
 
-// A file that was changed and mapped again at its place looks the same in the
-// list of mappings. The kernel's record of the new mapping tells.
-func TestSpaceOfFileMappedAnew(t *testing.T) {
+// A file that was changed and mapped again at the same address looks the same in the list
+// of mappings. Only the kernel's record of the new mapping shows the change.
+func TestSpaceOfFileMappedAgain(t *testing.T) {
 	f := newFiles(t)
 	one, two := testutil.Plugs(t, testutil.Build)
 	path := filepath.Join(t.TempDir(), "plug.so")
@@ -214,7 +215,7 @@ func TestSpaceOfFileMappedAnew(t *testing.T) {
 	rewrite(t, path, contents(t, two))
 	second := f.mapFile(path, first.Start)
 	if !first.Same(second) {
-		t.Fatalf("%+v became %+v: the test does not test", first, second)
+		t.Fatalf("%+v became %+v: the mappings must look the same", first, second)
 	}
 	f.look(false)
 	f.look(true, second)

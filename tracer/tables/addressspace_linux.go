@@ -18,28 +18,27 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Space is what the programs know of one process's code: its executable
-// mappings, each with the unwind table of its file. It is not safe for
-// concurrent use.
+// Space holds the executable mappings of one process as the BPF programs see them, each
+// with the unwind table of its file. It is not safe for concurrent use.
 type Space struct {
 	Target *process.Target
 	Tables *Tables
 	Outer  *mapofmaps.Map // slot → mappings
-	Inner  *ebpf.MapSpec  // of a map of mappings
+	Inner  *ebpf.MapSpec  // describes a map of mappings
 	Slot   uint32
-	Code   []Placed // by address
+	Code   []Placed // sorted by address
 	Log    func(format string, args ...any)
 	Warn   func(format string, args ...any)
 }
 
-// Placed is a mapping with what unwinds its code.
+// Placed is a mapping and the unwind table for its code.
 type Placed struct {
 	process.Mapping
-	Table *Table // nil until it was looked for
+	Table *Table // nil until load looked for it
 }
 
-// noTable stands for the table of code that is in no file, or in one that cannot
-// have a table: it is not looked for again.
+// noTable marks code without a file and files that cannot have a table, so that load does
+// not look again.
 var noTable = &Table{}
 
 const (
@@ -47,10 +46,10 @@ const (
 	maxRows     = 1 << 23   // ROW_STEPS
 )
 
-// update makes all, the executable mappings of the process, known to the
-// programs and says whether that is another set than before. What overlaps
-// fresh was mapped anew: it may be another file at the same place that took the
-// former one's inode number.
+// update installs all, the executable mappings of the process, for the programs. changed
+// reports whether they differ from the mappings installed before. A mapping that overlaps
+// one in fresh counts as new: another file may have been mapped there that reuses the
+// inode number of the earlier one.
 func (s *Space) update(all, fresh []process.Mapping) (changed bool, err error) {
 	code := make([]Placed, 0, len(all))
 	for _, m := range all {
@@ -78,7 +77,7 @@ func (s *Space) update(all, fresh []process.Mapping) (changed bool, err error) {
 	return true, nil
 }
 
-// release gives up the tables of code.
+// release gives up one use of the table of each mapping in code.
 func (s *Space) release(code []Placed) {
 	for i := range code {
 		if t := code[i].Table; t != nil && t != noTable {
@@ -87,8 +86,7 @@ func (s *Space) release(code []Placed) {
 	}
 }
 
-// inherit gives mappings that were there before, and are not fresh, the table
-// they had.
+// inherit copies the tables of mappings that were installed before and are not fresh.
 func (s *Space) inherit(code []Placed, isFresh func(Placed) bool) {
 	before := make(map[process.ModuleKey]*Table, len(s.Code))
 	for i := range s.Code {
@@ -104,7 +102,7 @@ func (s *Space) inherit(code []Placed, isFresh func(Placed) bool) {
 	}
 }
 
-// build is a file whose table is being made.
+// build is a file whose table is being made, and the mappings that wait for it.
 type build struct {
 	key   TableKey
 	file  *symbol.File
@@ -113,7 +111,7 @@ type build struct {
 	users []*Placed
 }
 
-// load finds or makes the tables of the mappings that have none yet.
+// load finds or makes a table for each mapping that has none yet.
 func (s *Space) load(code []Placed) {
 	var builds []*build
 	for i := range code {
@@ -142,8 +140,7 @@ func (s *Space) load(code []Placed) {
 	}
 }
 
-// made makes the tables of builds, on all processors, and yields each build
-// when it is done.
+// made makes the tables of builds on all processors and sends each build when it is done.
 func made(builds []*build) <-chan *build {
 	work, done := make(chan *build), make(chan *build)
 	var workers sync.WaitGroup
@@ -168,8 +165,8 @@ func made(builds []*build) <-chan *build {
 	return done
 }
 
-// keep takes over a table that was made. A file whose table cannot be read or
-// kept has none: stacks through its code say so.
+// keep stores the table of b. If the table cannot be read or stored, the file has none:
+// stacks through its code end with a reason that shows it.
 func (s *Space) keep(b *build) {
 	segments := b.file.Segments()
 	b.file.Close()
@@ -194,8 +191,8 @@ func (s *Space) keep(b *build) {
 	s.Log("unwind table of %s: %d rows", path, t.Rows)
 }
 
-// open opens the file of a mapping. It returns nil if there is none, or none
-// that could have tables.
+// open opens the file of a mapping. It returns nil if the mapping has no file, or one
+// that cannot have tables.
 func (s *Space) open(m process.Mapping) (TableKey, *symbol.File) {
 	f, err := s.Target.OpenCode(m)
 	if err != nil {
@@ -207,7 +204,7 @@ func (s *Space) open(m process.Mapping) (TableKey, *symbol.File) {
 	return KeyOf(m, f), f
 }
 
-// install hands the mappings to the programs, all at once.
+// install replaces the programs' list of mappings in one step.
 func (s *Space) install(code []Placed) error {
 	spec := s.Inner.Copy()
 	spec.Name, spec.MaxEntries = "space", uint32(len(code)+1)
@@ -229,7 +226,7 @@ func (s *Space) install(code []Placed) error {
 	return nil
 }
 
-// bpf returns the mapping as the programs see it.
+// bpf returns the mapping in the form that the programs read.
 func (p *Placed) bpf() object.ProbeMapping {
 	m := object.ProbeMapping{Start: p.Start, End: p.End}
 	if t := p.Table; t != nil && t.Rows > 0 {
@@ -239,7 +236,7 @@ func (p *Placed) bpf() object.ProbeMapping {
 	return m
 }
 
-// Mappings returns what is installed.
+// Mappings returns a copy of the installed mappings.
 func (s *Space) Mappings() []process.Mapping {
 	out := make([]process.Mapping, len(s.Code))
 	for i := range s.Code {

@@ -27,7 +27,7 @@ func (w *world) slotsOf(s *Space) map[uint64]uint32 {
 	return slots
 }
 
-// Two processes of one program use one table per file.
+// Two processes that run one program use one table per file.
 func TestSpacesShareTables(t *testing.T) {
 	w := newWorld(t, nil)
 	a, b := w.looping(0), w.looping(1)
@@ -52,8 +52,8 @@ func TestSpacesShareTables(t *testing.T) {
 	}
 }
 
-// counted fails the test unless each table has as many users as the spaces have
-// mappings of its file.
+// counted fails the test unless each table has as many users as the spaces have mappings
+// of its file.
 func (w *world) counted(spaces ...*Space) {
 	w.t.Helper()
 	users := map[uint32]int{}
@@ -97,7 +97,7 @@ func TestSpacesLeave(t *testing.T) {
 	w.update(b, nil, nil, true)
 	w.gone(slots...)
 	if len(w.tables.Files) > 0 {
-		t.Errorf("%d files are known still", len(w.tables.Files))
+		t.Errorf("%d files are still known", len(w.tables.Files))
 	}
 	w.update(a, w.mapped(a), nil, true)
 	for inode, slot := range w.slotsOf(a) {
@@ -106,12 +106,12 @@ func TestSpacesLeave(t *testing.T) {
 		}
 	}
 	if w.tables.next != made {
-		t.Errorf("%d slots were used, %d sufficed before", w.tables.next, made)
+		t.Errorf("%d slots were used, want %d as before", w.tables.next, made)
 	}
 }
 
-// Nothing is installed anew unless something changed: rules that the programs
-// remember would be void.
+// Nothing is installed again unless something changed: it would void the rules that the
+// programs remember.
 func TestSpaceOfTheSameMappings(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.looping(0)
@@ -125,11 +125,11 @@ func TestSpaceOfTheSameMappings(t *testing.T) {
 	w.update(s, all, nil, false)
 	w.update(s, append(shuffled, stub), []process.Mapping{stub, elsewhere}, false)
 	if got := held(s.Outer, s.Slot); got != there {
-		t.Errorf("map %d took the place of map %d", got, there)
+		t.Errorf("map %d replaced map %d", got, there)
 	}
 	w.update(s, all, all[:1], true)
 	if got := held(s.Outer, s.Slot); got == there {
-		t.Error("a file that was mapped anew changed nothing")
+		t.Error("a file that was mapped again changed nothing")
 	}
 	for inode, slot := range w.slotsOf(s) {
 		if slots[inode] != slot {
@@ -139,8 +139,8 @@ func TestSpaceOfTheSameMappings(t *testing.T) {
 	w.counted(s)
 }
 
-// What comes and goes beside it moves no mapping to another table. Code that is
-// in no file is known, without rows.
+// A mapping keeps its table when other mappings come and go. Code without a file is
+// listed, without rows.
 func TestSpaceGrowsAndShrinks(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.looping(0)
@@ -153,7 +153,7 @@ func TestSpaceGrowsAndShrinks(t *testing.T) {
 			t.Fatalf("%d mappings became %+v", len(now), view)
 		}
 		if slices.Contains(now, code) && view[0] != (object.ProbeMapping{Start: code.Start, End: code.End}) {
-			t.Errorf("made code is %+v", view[0])
+			t.Errorf("code without a file is %+v", view[0])
 		}
 		w.counted(s)
 	}
@@ -162,7 +162,7 @@ func TestSpaceGrowsAndShrinks(t *testing.T) {
 	}
 }
 
-// For any address of libc the programs find what the table of the file says.
+// For any address of libc the programs find the rule that the file's table contains.
 func TestSpaceLeadsToTheRules(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.looping(0)
@@ -190,7 +190,7 @@ func TestSpaceLeadsToTheRules(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		addr := libc.Start + random.Uint64N(libc.End-libc.Start)
-		// As find_row in bpf/tables.h has it, but for the way to search.
+		// As find_row in bpf/tables.h, except for the search algorithm.
 		got := unwind.RuleNone
 		for j, row := range rows {
 			if uint64(row.Pc) > addr-p.Origin {
@@ -204,12 +204,12 @@ func TestSpaceLeadsToTheRules(t *testing.T) {
 		found[got.Kind()]++
 	}
 	if found[unwind.SP] < 500 || found[unwind.None] == 0 {
-		t.Errorf("what was found is not libc: %v", found)
+		t.Errorf("rules found by kind %v: that is not libc", found)
 	}
 }
 
-// loaded returns what was added to the addresses of a library, whose first
-// segment is linked at 0: it is where the file's first byte is mapped.
+// loaded returns the load bias of a library whose first segment is linked at 0: the
+// address where the file's first byte is mapped.
 func (w *world) loaded(s *Space, m process.Mapping) uint64 {
 	w.t.Helper()
 	for _, x := range w.allMapped(s) {

@@ -2,8 +2,8 @@ package tables
 
 import "testing"
 
-// A list of mappings that could not be installed leaves nothing behind: its
-// tables go when the mappings do.
+// A list of mappings that cannot be installed leaks nothing: its tables are released when
+// the mappings go.
 func TestSpaceThatCannotBeInstalled(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.looping(0)
@@ -20,6 +20,6 @@ func TestSpaceThatCannotBeInstalled(t *testing.T) {
 	w.counted(s)
 	w.update(s, nil, nil, true)
 	if n := len(w.tables.Files); n > 0 {
-		t.Errorf("%d files are known though nobody maps them", n)
+		t.Errorf("%d files are known though no process maps them", n)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// Files that have no table, for whatever reason, are mappings without rows. Who
-// looks again is not warned again.
+// Files without a table, for whatever reason, are mappings without rows. A second look
+// does not repeat the warning.
 func TestSpaceOfFilesWithoutTable(t *testing.T) {
 	program := contents(t, testutil.Build(t, "plugs", "-shared", "-fPIC", "-g0"))
 	for name, test := range map[string]struct {
@@ -39,8 +39,8 @@ func TestSpaceOfFilesWithoutTable(t *testing.T) {
 			}
 			f.mapFile(path, 0)
 			f.look(true)
-			f.said(f.warned, test.warned, path)
-			f.said(f.logged, test.logged, path)
+			f.expectLines(f.warned, test.warned, path)
+			f.expectLines(f.logged, test.logged, path)
 			if len(f.warned) > 1 {
 				t.Errorf("warned again: %q", f.warned)
 			}
@@ -51,21 +51,22 @@ func TestSpaceOfFilesWithoutTable(t *testing.T) {
 	}
 }
 
-// said fails the test unless there are lines, all of which name the file and have
-// the text; if the text is empty there must be none.
-func (f *files) said(lines []string, text, path string) {
+// expectLines fails the test unless there are lines, all of which contain path and text.
+// If text is empty, there must be no lines.
+func (f *files) expectLines(lines []string, text, path string) {
 	f.t.Helper()
 	if (len(lines) > 0) != (text != "") {
-		f.t.Errorf("said %q, want %q", lines, text)
+		f.t.Errorf("got %q, want %q", lines, text)
 	}
 	for _, line := range lines {
 		if !strings.Contains(line, text) || !strings.Contains(line, path) {
-			f.t.Errorf("said %q, want %q", line, text)
+			f.t.Errorf("got %q, want %q", line, text)
 		}
 	}
 }
 
-// brokenFrames returns a library whose frames are longer than the file.
+// brokenFrames returns library with frame information that claims to be longer than the
+// file.
 func brokenFrames(t *testing.T, library []byte) []byte {
 	t.Helper()
 	broken := slices.Clone(library)
@@ -73,7 +74,7 @@ func brokenFrames(t *testing.T, library []byte) []byte {
 	return broken
 }
 
-// frames returns the section that has the frames of a library.
+// frames returns the .eh_frame section of a library.
 func frames(t *testing.T, library []byte) *elf.Section {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(library))
@@ -87,7 +88,7 @@ func frames(t *testing.T, library []byte) *elf.Section {
 	return s
 }
 
-// withoutFrames returns a library that was compiled and linked without frames.
+// withoutFrames returns a library compiled and linked without call frame information.
 func withoutFrames(t *testing.T) []byte {
 	flags := append([]string{"-shared", "-fPIC", "-nostdlib"}, testutil.WithoutTables...)
 	return contents(t, testutil.Build(t, "plugs", append(flags, testutil.WithoutLinkerTables()...)...))

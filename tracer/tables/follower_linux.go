@@ -12,30 +12,30 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// The pause between two looks at the mappings is so many times as long as the
-// last look took, and not shorter than this: a program that makes code all the
-// time, or has many mappings, costs the tracer a fifth of a processor at most.
+// The follower waits between two looks at the mappings: pauseFactor times as long as the
+// last look took, and at least followPause. A process that creates code all the time, or
+// has many mappings, thus costs the tracer at most a fifth of a processor.
 const (
 	followPause = 2 * time.Millisecond
 	pauseFactor = 4
 )
 
-// Follower keeps the space of a process as its mappings are.
+// Follower keeps the Space of a process up to date with its mappings.
 type Follower struct {
 	Space        *Space
-	heard        uint64 // number of the last record that was taken
-	Unregistered bool   // the programs do not know yet what is installed
+	heard        uint64 // number of the last record that Mapped received
+	Unregistered bool   // the programs do not use the installed mappings yet
 	mu           sync.Mutex
-	fresh        []process.Mapping        // files that were mapped since the last look
-	register     func(epoch uint64) error // tells the programs
+	fresh        []process.Mapping        // files mapped since the last look
+	register     func(epoch uint64) error // has the programs use what is installed
 	changes      chan struct{}
-	Ready        chan order.Side // what was installed, for the stream; holds the latest
+	Ready        chan order.Side // the latest installed mappings, for the stream
 	stopping     chan struct{}
 	running      sync.WaitGroup
 }
 
-// NewFollower returns the follower of a space. register is called after each change with
-// a number that grows.
+// NewFollower returns the follower of s. It calls register with a new epoch after each
+// change.
 func NewFollower(s *Space, register func(epoch uint64) error) *Follower {
 	return &Follower{
 		Space: s, register: register,
@@ -43,7 +43,7 @@ func NewFollower(s *Space, register func(epoch uint64) error) *Follower {
 	}
 }
 
-// Look reads the mappings and makes them known if they changed.
+// Look reads the mappings, installs them if they changed, and reports them on Ready.
 func (f *Follower) Look() error {
 	f.mu.Lock()
 	fresh, heard := f.fresh, f.heard
@@ -51,8 +51,8 @@ func (f *Follower) Look() error {
 	f.mu.Unlock()
 	changed := false
 	all, err := f.Space.Target.Mappings()
-	// To take away what was installed would wait for the kernel. A process that is in the
-	// middle of an exec has no code either, and goes on.
+	// Keep what is installed for a process that has ended: removing it would wait for the
+	// kernel. A process in the middle of an exec has no code either, but continues.
 	ended := err == nil && len(all) == 0 && len(f.Space.Code) > 0 && f.Space.Target.Ended()
 	if err == nil && !ended {
 		if changed, err = f.Space.update(all, fresh); err != nil {
@@ -67,19 +67,19 @@ func (f *Follower) Look() error {
 	}
 	if changed || f.Unregistered {
 		f.Unregistered = true
-		// Never the same again, for any process: rules and stacks that the
-		// programs remember under another epoch are void.
+		// A random epoch, which no process had before: rules and stacks that the programs
+		// remember under another epoch become void.
 		if err := f.register(rand.Uint64() | 1<<63); err != nil {
 			return err
 		}
 		f.Unregistered = false
 	}
-	f.tell(order.Side{Kind: order.SideTables, Snapshot: f.Space.Mappings(), Number: heard, PID: uint32(f.Space.Target.PID)})
+	f.offer(order.Side{Kind: order.SideTables, Snapshot: f.Space.Mappings(), Number: heard, PID: uint32(f.Space.Target.PID)})
 	return nil
 }
 
-// tell leaves x for the collector in place of an older one.
-func (f *Follower) tell(x order.Side) {
+// offer leaves x for the collector, in place of an older one.
+func (f *Follower) offer(x order.Side) {
 	select {
 	case <-f.Ready:
 	default:
@@ -87,8 +87,8 @@ func (f *Follower) tell(x order.Side) {
 	f.Ready <- x
 }
 
-// Mapped takes a record that says that the mappings changed, and asks for a look.
-// It never waits long.
+// Mapped records that x changed the mappings, and requests a look. It does not wait for
+// the look.
 func (f *Follower) Mapped(x *order.Side) {
 	f.mu.Lock()
 	f.heard = x.Number
@@ -99,7 +99,7 @@ func (f *Follower) Mapped(x *order.Side) {
 	f.Changed()
 }
 
-// Changed asks for a look; it never waits.
+// Changed requests a look; it never waits.
 func (f *Follower) Changed() {
 	select {
 	case f.changes <- struct{}{}:
@@ -107,7 +107,7 @@ func (f *Follower) Changed() {
 	}
 }
 
-// Start begins to follow.
+// Start starts the goroutine that follows the mappings.
 func (f *Follower) Start() { f.running.Go(f.run) }
 
 func (f *Follower) run() {
@@ -121,7 +121,8 @@ func (f *Follower) run() {
 		case <-f.changes:
 		}
 		began = time.Now()
-		// What was not installed stays unknown, and stacks through it say so.
+		// After an error the mappings stay unknown; stacks through them end with a reason
+		// that shows it.
 		if err := f.Look(); err != nil && !errors.Is(err, host.ErrNoProcess) {
 			f.Space.Warn("follow the mappings: %v", err)
 		}
@@ -134,7 +135,7 @@ func (f *Follower) run() {
 	}
 }
 
-// Close ends following.
+// Close stops following and closes the outer map of mappings.
 func (f *Follower) Close() error {
 	close(f.stopping)
 	f.running.Wait()

@@ -13,13 +13,13 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// followed is a follower of a process that waits, and what it registered.
+// followed is the follower of a waiting process, with the epochs that it registered.
 type followed struct {
 	*Follower
 	world  *world
 	child  *testutil.Child
 	epochs []uint64
-	refuse error // what registering is answered with
+	refuse error // error that registering returns
 }
 
 func follows(t *testing.T) *followed {
@@ -37,8 +37,8 @@ func follows(t *testing.T) *followed {
 	return f
 }
 
-// sees looks, and fails the test unless there have been so many epochs then. It
-// returns what the stream is told.
+// sees looks, and fails the test unless that many epochs were registered by then. It
+// returns the side for the stream.
 func (f *followed) sees(epochs int) order.Side {
 	f.world.t.Helper()
 	if err := f.Look(); err != nil {
@@ -49,19 +49,19 @@ func (f *followed) sees(epochs int) order.Side {
 	}
 	x := <-f.Ready
 	if x.Kind != order.SideTables || x.Number != f.heard || x.PID != uint32(f.child.PID) {
-		f.world.t.Errorf("the stream is told %+v", x)
+		f.world.t.Errorf("the stream receives %+v", x)
 	}
 	return x
 }
 
-// Each change has an epoch of its own. The stream is told of each look: without
-// a change it ends doubts, too.
+// Each change has an epoch of its own. Each look sends a side to the stream: even without
+// a change it ends doubts about tables.
 func TestFollowerLooks(t *testing.T) {
 	f := follows(t)
 	all := f.world.mapped(f.Space)
 	first := f.sees(1)
 	if !slices.EqualFunc(first.Snapshot, all, process.Mapping.Same) {
-		t.Errorf("the stream is told of %+v, mapped are %+v", first.Snapshot, all)
+		t.Errorf("the stream receives %+v, want %+v", first.Snapshot, all)
 	}
 	f.sees(1)
 	made := all[0]
@@ -76,7 +76,8 @@ func TestFollowerLooks(t *testing.T) {
 	}
 }
 
-// The collector, which asks and listens, never has to wait for the follower.
+// The collector, which requests looks and receives their results, never has to wait for
+// the follower.
 func TestFollowerHoldsNobodyUp(t *testing.T) {
 	f := follows(t)
 	for range 3 {
@@ -88,16 +89,16 @@ func TestFollowerHoldsNobodyUp(t *testing.T) {
 	}
 	last := order.Clock()
 	if x := <-f.Ready; x.Seen > last || x.Snapshot == nil {
-		t.Errorf("told %+v", x)
+		t.Errorf("got %+v", x)
 	}
 	select {
 	case x := <-f.Ready:
-		t.Errorf("an older word is left: %+v", x)
+		t.Errorf("an older side is left: %+v", x)
 	default:
 	}
 }
 
-// Asked for a look while it runs it takes one, and ends when it is told to.
+// A running follower looks when it is asked to, and Close ends it.
 func TestFollowerRuns(t *testing.T) {
 	f := follows(t)
 	f.Start()
@@ -113,7 +114,7 @@ func TestFollowerRuns(t *testing.T) {
 	}
 }
 
-// Without the process there is nothing to follow, and nobody is told of tables.
+// After the process has ended nothing is registered or sent to the stream.
 func TestFollowerOfNoProcess(t *testing.T) {
 	f := follows(t)
 	f.child.Go()
@@ -122,11 +123,11 @@ func TestFollowerOfNoProcess(t *testing.T) {
 		t.Errorf("look: %v", err)
 	}
 	if len(f.Ready) > 0 || len(f.epochs) > 0 {
-		t.Error("somebody was told")
+		t.Error("the stream or the programs received tables")
 	}
 }
 
-// What the programs do not know of is not said to be in use.
+// Tables that the programs could not be given are not reported as installed.
 func TestFollowerThatCannotRegister(t *testing.T) {
 	f := follows(t)
 	f.refuse = errors.New("no room")
@@ -134,11 +135,11 @@ func TestFollowerThatCannotRegister(t *testing.T) {
 		t.Errorf("look: %v", err)
 	}
 	if len(f.Ready) > 0 {
-		t.Error("the stream was told")
+		t.Error("the stream received a side")
 	}
 }
 
-// Each of the two who write to a target keeps what the other wrote.
+// Relocate and Remap each keep what the other wrote, and what the programs wrote.
 func TestRegistry(t *testing.T) {
 	testutil.NeedBPF(t)
 	spec, err := object.LoadProbe()
@@ -173,7 +174,7 @@ func TestRegistry(t *testing.T) {
 	if got, want := read(), made(5, 6); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// The programs have found the code elsewhere meanwhile.
+	// In the meantime the programs found the code elsewhere.
 	moved := made(7, 8)
 	if err := r.Targets.Put(uint32(4711), moved); err != nil {
 		t.Fatal(err)
@@ -190,5 +191,5 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// oneMapping is a mapping of no file that there is.
+// oneMapping is a mapping of a file that does not exist.
 var oneMapping = process.Mapping{Start: 0x1000, End: 0x3000, Inode: 1, Path: "/old"}

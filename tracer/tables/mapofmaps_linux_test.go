@@ -11,7 +11,8 @@ import (
 	"rtrace-bpf/tracer/mapofmaps"
 )
 
-// someOuter is an outer map of so many slots, and a way to make maps for it.
+// someOuter returns an outer map with the given number of slots, and a function that
+// makes maps for it.
 func someOuter(t *testing.T, slots uint32) (*mapofmaps.Map, func() *ebpf.Map) {
 	t.Helper()
 	w := newWorld(t, func(maps map[string]*ebpf.MapSpec) { maps["tables"].MaxEntries = slots })
@@ -24,7 +25,7 @@ func someOuter(t *testing.T, slots uint32) (*mapofmaps.Map, func() *ebpf.Map) {
 	}
 }
 
-// number returns the kernel's number of a map.
+// number returns the kernel's ID of a map.
 func number(t *testing.T, m *ebpf.Map) ebpf.MapID {
 	t.Helper()
 	info, err := m.Info()
@@ -33,12 +34,12 @@ func number(t *testing.T, m *ebpf.Map) ebpf.MapID {
 	}
 	id, ok := info.ID()
 	if !ok {
-		t.Fatal("the kernel numbers no maps")
+		t.Fatal("the kernel reports no map IDs")
 	}
 	return id
 }
 
-// held returns the number of the map in a slot, 0 for none.
+// held returns the ID of the map in a slot, 0 for none.
 func held(o *mapofmaps.Map, slot uint32) ebpf.MapID {
 	var id uint32
 	if o.Lookup(slot, &id) != nil {
@@ -47,8 +48,7 @@ func held(o *mapofmaps.Map, slot uint32) ebpf.MapID {
 	return ebpf.MapID(id)
 }
 
-// When install returns all the maps are there, however many: nobody has to wait
-// for what is still under way.
+// When Install returns, all the maps are installed, however many there are.
 func TestOuterInstallsAll(t *testing.T) {
 	o, newInner := someOuter(t, 64)
 	for round := range 5 {
@@ -71,8 +71,8 @@ func TestOuterInstallsAll(t *testing.T) {
 	}
 }
 
-// Changes of one slot one after another: the last one holds, also when those
-// that still wait are over. The maps belong to the outer map alone then.
+// After several changes of one slot the last one is in effect, also once all pending work
+// is done. Only the outer map then holds the maps.
 func TestOuterKeepsTheLast(t *testing.T) {
 	o, newInner := someOuter(t, 2)
 	var given []*ebpf.Map
@@ -100,8 +100,8 @@ func TestOuterKeepsTheLast(t *testing.T) {
 	}
 }
 
-// What cannot be installed is an error, keeps nothing else out, and leaves no
-// map open.
+// A map that cannot be installed is an error, does not keep out the others, and is not
+// left open.
 func TestOuterReportsWhatFailed(t *testing.T) {
 	o, newInner := someOuter(t, 4)
 	maps := map[uint32]*ebpf.Map{0: newInner(), 3: newInner(), 4: newInner()}
@@ -124,10 +124,10 @@ func TestOuterReportsWhatFailed(t *testing.T) {
 	}
 }
 
-// Slots are empty, and whoever waits for it is told so, at the latest when the
-// outer map is closed; also slots that were empty before.
+// Remove reports each slot once it is empty, at the latest when the outer map is closed,
+// even a slot that was empty before.
 func TestOuterRemoves(t *testing.T) {
-	const slots = 40 // more than wait at a time
+	const slots = 40 // more than can wait at once
 	o, newInner := someOuter(t, slots+1)
 	maps := map[uint32]*ebpf.Map{}
 	for slot := range uint32(slots) {
@@ -137,28 +137,28 @@ func TestOuterRemoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var told []uint32
+	var reported []uint32
 	faults := []string{}
 	for slot := range uint32(slots + 1) {
 		o.Remove(slot, func(empty uint32) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, empty)
+			reported = append(reported, empty)
 			if held(o, empty) != 0 {
-				faults = append(faults, fmt.Sprintf("slot %d is said to be empty too early", empty))
+				faults = append(faults, fmt.Sprintf("slot %d was reported before it was empty", empty))
 			}
 		})
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
-	slices.Sort(told)
-	for i, slot := range told {
+	slices.Sort(reported)
+	for i, slot := range reported {
 		if slot != uint32(i) {
-			t.Fatalf("told of slots %v", told)
+			t.Fatalf("slots %v were reported", reported)
 		}
 	}
-	if len(told) != slots+1 || len(faults) > 0 {
-		t.Errorf("told of %d slots, want %d; %q", len(told), slots+1, faults)
+	if len(reported) != slots+1 || len(faults) > 0 {
+		t.Errorf("%d slots were reported, want %d; %q", len(reported), slots+1, faults)
 	}
 }

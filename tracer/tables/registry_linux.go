@@ -10,19 +10,19 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Registry is what the programs are told of a process. Its methods may be
-// called by several goroutines.
+// Registry writes what the programs know of a process. Its methods are safe for
+// concurrent use.
 type Registry struct {
 	PID     uint32
 	Targets *ebpf.Map    // by process id
-	Renew   func() error // makes the programs look anew
+	Renew   func() error // has the programs read the entry again
 
 	mu      sync.Mutex
 	Process object.ProbeProcess
-	there   bool // the programs have been told
+	there   bool // the programs have an entry
 }
 
-// Relocate says where the allocator with the given number has its code.
+// Relocate records the address range of the code of an allocator, given its number.
 func (r *Registry) Relocate(number int, code process.Extent) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *Registry) Relocate(number int, code process.Extent) error {
 	return r.Put()
 }
 
-// Remap says that the process's space has been installed anew, and is of an epoch now.
+// Remap gives the process a new epoch after its Space was installed again.
 func (r *Registry) Remap(epoch uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,9 +44,9 @@ func (r *Registry) Remap(epoch uint64) error {
 	return r.Put()
 }
 
-// refresh takes over where the programs have found code to be, after an exec that
-// the tracer has not seen yet (place_text in bpf/nested.h): what it knew of that is
-// older and must not take its place.
+// refresh reads the code ranges back from the programs. After an exec that the tracer has
+// not seen yet, the programs may have found the code elsewhere (place_text in
+// bpf/nested.h), and older ranges must not replace theirs.
 func (r *Registry) refresh() error {
 	if !r.there {
 		return nil
@@ -59,7 +59,7 @@ func (r *Registry) refresh() error {
 	return nil
 }
 
-// Put writes the entry of the process.
+// Put writes the entry of the process and has the programs read it.
 func (r *Registry) Put() error {
 	if err := r.Targets.Put(r.PID, r.Process); err != nil {
 		return fmt.Errorf("register process %d: %w", r.PID, err)

@@ -17,54 +17,54 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Tables keeps the unwind tables that the programs use: one per file, whichever
-// processes map it. It is not safe for concurrent use.
+// Tables keeps the unwind tables that the programs use: one for each file, shared by all
+// processes that map it. It is not safe for concurrent use.
 type Tables struct {
 	outer *mapofmaps.Map // slot → rows
-	inner *ebpf.MapSpec  // of a map of rows
-	rules []unwind.Rule  // shared with the programs; by number
+	inner *ebpf.MapSpec  // describes a map of rows
+	rules []unwind.Rule  // by number; memory shared with the programs
 	Known map[unwind.Rule]uint32
 	Files map[TableKey]*Table
-	made  map[uint32]*ebpf.Map // tables to be installed, by slot
+	made  map[uint32]*ebpf.Map // tables that install will install, by slot
 	next  uint32               // first slot that was never used
-	rows  int                  // of all tables
-	full  int                  // rules that found no place and count as unsupported
+	rows  int                  // number of rows in all tables
+	full  int                  // rules for which there was no room; they count as unsupported
 
 	mu   sync.Mutex
-	free []uint32 // slots that were used before
+	free []uint32 // slots that can be used again
 }
 
-// TableKey tells files apart. The file may have been replaced under the same
-// inode number, so it takes more than that.
+// TableKey identifies the contents of a file. An inode number does not suffice: the file
+// may have been replaced or changed in place.
 type TableKey struct {
 	id      process.FileID
 	buildID string
 	size    int64
-	changed int64 // time of the last change, ns
+	changed int64 // time of the last change, in ns
 }
 
-// Table is what the kernel has of one file.
+// Table describes the unwind table of one file in the kernel.
 type Table struct {
 	key      TableKey
 	Slot     uint32
-	Rows     uint32 // 0 if the file has no tables: then there is no slot
-	base     uint64 // address, as linked, that rows count from
+	Rows     uint32 // 0 if the file has no table; Slot is not valid then
+	base     uint64 // linked address that the rows are relative to
 	segments []symbol.Segment
-	users    int // mappings
+	users    int // number of mappings
 }
 
-// maxAllRows bounds the memory of all tables, at 8 bytes a row: the process
-// decides what it maps, and it may be hostile.
+// maxAllRows limits the memory of all tables, at 8 bytes a row: the process decides which
+// files it maps, and it may be hostile.
 const maxAllRows = 1 << 25
 
-// Numbers of rules that are always there.
+// The numbers of the rules that always exist.
 const (
 	ruleNone = iota
 	ruleUnsupported
 )
 
-// New takes over the empty maps of the programs; inner describes the maps
-// in outer.
+// New returns the Tables for the programs' empty maps; inner describes the maps in o. The
+// caller must call Close.
 func New(o *mapofmaps.Map, rules *ebpf.Map, inner *ebpf.MapSpec) (*Tables, error) {
 	memory, err := unix.Mmap(rules.FD(), 0, int(rules.MaxEntries()*rules.ValueSize()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -80,7 +80,8 @@ func New(o *mapofmaps.Map, rules *ebpf.Map, inner *ebpf.MapSpec) (*Tables, error
 	return t, nil
 }
 
-// number returns the number of a rule in the kernel.
+// number returns the number of a rule in the kernel, and adds the rule if it is new.
+// Without room it returns ruleUnsupported.
 func (t *Tables) number(r unwind.Rule) uint32 {
 	if n, ok := t.Known[r]; ok {
 		return n
@@ -95,14 +96,15 @@ func (t *Tables) number(r unwind.Rule) uint32 {
 	return uint32(n)
 }
 
-// KeyOf returns the key of an open file that m maps.
+// KeyOf returns the key of f, an open file that m maps.
 func KeyOf(m process.Mapping, f *symbol.File) TableKey {
 	key := TableKey{id: process.FileID{Major: m.Major, Minor: m.Minor, Inode: m.Inode}, buildID: f.BuildID()}
 	key.size, key.changed = f.Stamp()
 	return key
 }
 
-// find returns the table of a file that is in use, with one more user.
+// find returns the table of a file and adds a user to it, or returns nil if there is
+// none.
 func (t *Tables) find(key TableKey) *Table {
 	x := t.Files[key]
 	if x != nil {
@@ -111,8 +113,8 @@ func (t *Tables) find(key TableKey) *Table {
 	return x
 }
 
-// add makes the table of a file, with one user; install brings it into the
-// kernel. built is nil for a file without tables.
+// add makes the table of a file, with one user; install puts it into the kernel. built is
+// nil for a file without a table. On an error the table that it returns has no rows.
 func (t *Tables) add(key TableKey, built *unwind.Table, segments []symbol.Segment) (*Table, error) {
 	x := &Table{key: key, segments: segments, users: 1}
 	t.Files[key] = x
@@ -144,7 +146,7 @@ func (t *Tables) add(key TableKey, built *unwind.Table, segments []symbol.Segmen
 	return x, nil
 }
 
-// install brings all tables that were made into the kernel.
+// install puts all tables made since the last call into the kernel.
 func (t *Tables) install() error {
 	made := t.made
 	t.made = map[uint32]*ebpf.Map{}
@@ -154,8 +156,8 @@ func (t *Tables) install() error {
 	return nil
 }
 
-// fill writes the rows through a mapping of the map, since a system call for
-// each or even for many costs more than parsing them did.
+// fill writes the rows through a memory mapping of m: a system call for each row, or even
+// for many, would cost more than parsing them.
 func (t *Tables) fill(m *ebpf.Map, built *unwind.Table) error {
 	numbers := make([]uint32, len(built.Rules))
 	for i, r := range built.Rules {
@@ -193,7 +195,7 @@ func (t *Tables) giveBack(slot uint32) {
 	t.free = append(t.free, slot)
 }
 
-// release takes a user off. Without users a table leaves the kernel.
+// release removes a user of x. A table without users is removed from the kernel.
 func (t *Tables) release(x *Table) {
 	x.users--
 	if x.users > 0 {
@@ -206,7 +208,7 @@ func (t *Tables) release(x *Table) {
 	}
 }
 
-// Close gives the memory of the rules back; the maps belong to the programs.
+// Close unmaps the rules and closes the outer map.
 func (t *Tables) Close() error {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(t.rules))), len(t.rules)*int(unsafe.Sizeof(t.rules[0])))
 	t.rules = nil

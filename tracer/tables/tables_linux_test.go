@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/internal/unwind"
 )
 
-// tableOf returns a table with a row for each rule, and an end.
+// tableOf returns a table with a row for each rule, and a last row that ends it.
 func tableOf(rules ...unwind.Rule) *unwind.Table {
 	built := &unwind.Table{Base: 0x1000, Rules: append([]unwind.Rule{unwind.RuleNone}, rules...)}
 	for i := range rules {
@@ -18,7 +18,7 @@ func tableOf(rules ...unwind.Rule) *unwind.Table {
 	return built
 }
 
-// keep makes the table of a file of so many bytes known, and installs it.
+// keep adds and installs the table of a file of the given size in bytes.
 func (w *world) keep(size int64, built *unwind.Table) *Table {
 	w.t.Helper()
 	x, err := w.tables.add(TableKey{size: size}, built, nil)
@@ -31,7 +31,7 @@ func (w *world) keep(size int64, built *unwind.Table) *Table {
 	return x
 }
 
-// A program that finds nothing uses rule 0, so that must be none, from the start.
+// A program that finds no row uses rule 0, so rule 0 must be RuleNone from the start.
 func TestTablesBeginWithFixedRules(t *testing.T) {
 	w := newWorld(t, nil)
 	for number, want := range []unwind.Rule{ruleNone: unwind.RuleNone, ruleUnsupported: unwind.RuleUnsupported} {
@@ -46,7 +46,7 @@ func TestTablesBeginWithFixedRules(t *testing.T) {
 	}
 }
 
-// A rule is in the kernel once, whatever tables have it.
+// A rule is in the kernel once, however many tables use it.
 func TestTablesShareRules(t *testing.T) {
 	w := newWorld(t, nil)
 	one := tableOf(0x101, 0x201, unwind.RuleEnd)
@@ -62,8 +62,8 @@ func TestTablesShareRules(t *testing.T) {
 	}
 }
 
-// Rules beyond the last place are unsupported: those that have one stay right,
-// also in later tables.
+// Rules for which there is no room are unsupported. Those that are there stay correct, in
+// later tables too.
 func TestTablesOverflowOfRules(t *testing.T) {
 	w := newWorld(t, func(maps map[string]*ebpf.MapSpec) { maps["rules"].MaxEntries = 4 })
 	x := w.keep(1, tableOf(0x101, 0x201, 0x301, 0x101, 0x401))
@@ -71,12 +71,12 @@ func TestTablesOverflowOfRules(t *testing.T) {
 	y := w.keep(2, tableOf(0x301, 0x201, unwind.RuleUnsupported))
 	w.holds(y.Slot, tableOf(unwind.RuleUnsupported, 0x201, unwind.RuleUnsupported))
 	if w.tables.full != 3 {
-		t.Errorf("%d rules found no place, want 3", w.tables.full)
+		t.Errorf("%d rules had no room, want 3", w.tables.full)
 	}
 }
 
-// Without a slot a file has no table and that is said. One that was given back
-// serves again, once the kernel let go of what was in it.
+// Without a free slot, add returns an error and a table without rows. A slot is used
+// again once the kernel has released what was in it.
 func TestTablesOverflowOfSlots(t *testing.T) {
 	w := newWorld(t, func(maps map[string]*ebpf.MapSpec) { maps["tables"].MaxEntries = 2 })
 	a, b := w.keep(1, tableOf(0x101)), w.keep(2, tableOf(0x201))
@@ -90,13 +90,13 @@ func TestTablesOverflowOfSlots(t *testing.T) {
 	w.gone(a.Slot)
 	again := w.keep(3, tableOf(0x301))
 	if again.Slot != a.Slot {
-		t.Errorf("slot %d serves, want %d", again.Slot, a.Slot)
+		t.Errorf("slot %d is used, want %d", again.Slot, a.Slot)
 	}
 	w.holds(again.Slot, tableOf(0x301))
 	w.holds(b.Slot, tableOf(0x201))
 }
 
-// The last user takes the table out of the kernel, and no one before.
+// A table is removed from the kernel with its last user, not before.
 func TestTablesLeaveWithTheLastUser(t *testing.T) {
 	w := newWorld(t, nil)
 	x := w.keep(1, tableOf(0x101))
@@ -111,11 +111,11 @@ func TestTablesLeaveWithTheLastUser(t *testing.T) {
 	w.tables.release(x)
 	w.gone(x.Slot)
 	if w.tables.find(x.key) != nil {
-		t.Error("a table that is gone was found")
+		t.Error("a removed table was found")
 	}
 }
 
-// Files without tables take no slot; they are known, so that nobody reads them
+// Files without tables take no slot. They are remembered, so that they are not read
 // again.
 func TestTablesWithoutRows(t *testing.T) {
 	w := newWorld(t, func(maps map[string]*ebpf.MapSpec) { maps["tables"].MaxEntries = 1 })
@@ -131,11 +131,11 @@ func TestTablesWithoutRows(t *testing.T) {
 		t.Errorf("%d files are known, want 1", n)
 	}
 	if p := (&Placed{Table: none}).bpf(); p.Rows != 0 {
-		t.Errorf("programs would look for %d rows", p.Rows)
+		t.Errorf("the programs would search %d rows", p.Rows)
 	}
 }
 
-// What the kernel refuses costs no slot.
+// A table that the kernel refuses takes no slot.
 func TestTablesThatCannotBeMade(t *testing.T) {
 	w := newWorld(t, func(maps map[string]*ebpf.MapSpec) { maps["tables"].MaxEntries = 1 })
 	size := w.tables.inner.ValueSize

@@ -16,17 +16,17 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// world is the maps of the programs, in the kernel but without programs.
+// world holds the maps of the programs, in the kernel but without the programs.
 type world struct {
 	t              *testing.T
 	tables         *Tables
 	spaces         *ebpf.Map
 	rules          *ebpf.Map
-	space          *ebpf.MapSpec // of the inner maps of spaces
+	space          *ebpf.MapSpec // describes the inner maps of spaces
 	warned, logged []string
 }
 
-// newWorld makes the maps; change alters what they are like and may be nil.
+// newWorld makes the maps; change edits their specifications and may be nil.
 func newWorld(t *testing.T, change func(maps map[string]*ebpf.MapSpec)) *world {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -63,7 +63,7 @@ func newMap(t *testing.T, spec *ebpf.MapSpec) *ebpf.Map {
 	return m
 }
 
-// of returns the space of a process in a slot.
+// of returns the Space of a process, in a slot.
 func (w *world) of(pid int, slot uint32) *Space {
 	s := &Space{
 		Target: &process.Target{PID: pid, Machine: &process.Machines[0]}, Tables: w.tables, Outer: mapofmaps.New(w.spaces), Inner: w.space, Slot: slot,
@@ -78,7 +78,7 @@ func (w *world) of(pid int, slot uint32) *Space {
 	return s
 }
 
-// looping starts a process that waits and returns its space.
+// looping starts a process that waits, and returns its Space.
 func (w *world) looping(slot uint32) *Space {
 	w.t.Helper()
 	child := testutil.Spawn(w.t, testutil.Build(w.t, "loop"), "1")
@@ -86,7 +86,7 @@ func (w *world) looping(slot uint32) *Space {
 	return w.of(child.PID, slot)
 }
 
-// mapped returns the mappings that a space's process has now.
+// mapped returns the current executable mappings of a space's process.
 func (w *world) mapped(s *Space) []process.Mapping {
 	w.t.Helper()
 	all, err := s.Target.Mappings()
@@ -96,8 +96,7 @@ func (w *world) mapped(s *Space) []process.Mapping {
 	return all
 }
 
-// allMapped returns all mappings that a space's process has now, those of data
-// as well.
+// allMapped returns all current mappings of a space's process, including those of data.
 func (w *world) allMapped(s *Space) []proc.Map {
 	w.t.Helper()
 	all, err := proc.Maps(s.Target.PID)
@@ -107,8 +106,7 @@ func (w *world) allMapped(s *Space) []proc.Map {
 	return all
 }
 
-// update makes mappings known, and fails the test unless that is a change or
-// none, as wanted.
+// update updates the space, and fails the test unless it changes as wanted.
 func (w *world) update(s *Space, all, fresh []process.Mapping, want bool) {
 	w.t.Helper()
 	changed, err := s.update(all, fresh)
@@ -130,7 +128,7 @@ func (w *world) inner(outer *ebpf.Map, slot uint32) *ebpf.Map {
 	return m
 }
 
-// elements reads an array.
+// elements reads all elements of an array map.
 func elements[T any](w *world, m *ebpf.Map) []T {
 	w.t.Helper()
 	if m == nil {
@@ -145,18 +143,18 @@ func elements[T any](w *world, m *ebpf.Map) []T {
 	return all
 }
 
-// view returns the mappings of a space as the programs see them, which is as many
-// as the first element says.
+// view returns the mappings of a space as the programs see them; the first element holds
+// their number.
 func (w *world) view(s *Space) []object.ProbeMapping {
 	w.t.Helper()
 	all := elements[object.ProbeMapping](w, w.inner(w.spaces, s.Slot))
 	if head := (object.ProbeMapping{Rows: uint32(len(all) - 1)}); all[0] != head {
-		w.t.Fatalf("%d mappings begin with %+v", len(all)-1, all[0])
+		w.t.Fatalf("%d mappings, but the first element is %+v", len(all)-1, all[0])
 	}
 	return all[1:]
 }
 
-// at returns what the programs see at the start of m.
+// at returns the entry that the programs see for the start of m.
 func (w *world) at(s *Space, m process.Mapping) object.ProbeMapping {
 	w.t.Helper()
 	all := w.view(s)
@@ -167,7 +165,7 @@ func (w *world) at(s *Space, m process.Mapping) object.ProbeMapping {
 	return all[i]
 }
 
-// table returns the table in a slot with its rules.
+// table returns the rows of the table in a slot, and the rule of each.
 func (w *world) table(slot uint32) (rows []object.ProbeRow, rules []unwind.Rule) {
 	w.t.Helper()
 	rows = elements[object.ProbeRow](w, w.inner(w.tables.outer.Map, slot))
@@ -185,8 +183,7 @@ func (w *world) table(slot uint32) (rows []object.ProbeRow, rules []unwind.Rule)
 	return rows, rules
 }
 
-// holds fails the test unless the kernel has the table want in a slot, row for
-// row.
+// holds fails the test unless the slot contains the table want, row for row.
 func (w *world) holds(slot uint32, want *unwind.Table) {
 	w.t.Helper()
 	rows, rules := w.table(slot)
@@ -202,7 +199,8 @@ func (w *world) holds(slot uint32, want *unwind.Table) {
 	}
 }
 
-// gone fails the test unless the slots are empty, once all changes are over.
+// gone fails the test unless the slots are empty after all changes are done. It closes
+// the outer map.
 func (w *world) gone(slots ...uint32) {
 	w.t.Helper()
 	if err := w.tables.outer.Close(); err != nil {
