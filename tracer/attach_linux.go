@@ -30,7 +30,7 @@ type kernel struct {
 	sources   []order.Source
 	grace     *order.Grace       // for perf buffers; nil for ring buffers
 	activity  *activity.Activity // nil if no activity is recorded
-	Functions *FunctionProbes    // nil without traced functions
+	Functions *functionProbes    // nil without traced functions
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	keeper    *keeper.Keeper
@@ -84,7 +84,7 @@ func (k *kernel) attach(p *plan.Plan) error {
 	if err := k.openActivity(p, cpus, size); err != nil {
 		return err
 	}
-	if err := k.OpenFunctions(p, cpus, size); err != nil {
+	if err := k.openFunctions(p, cpus, size); err != nil {
 		return err
 	}
 	if k.sideband, err = order.OpenSideband(p, cpus); err != nil {
@@ -123,7 +123,7 @@ func (k *kernel) load(p *plan.Plan, cpus []int, parallel ...func() error) error 
 		return err
 	}
 	loading := func() error { return programs.load(&k.objects.ProbePrograms) }
-	err = Parallel(append([]func() error{loading}, parallel...)...)
+	err = atOnce(append([]func() error{loading}, parallel...)...)
 	p.Preparation = plan.Preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }

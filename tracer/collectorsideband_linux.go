@@ -51,15 +51,15 @@ func (c *collector) takeSide(x *order.Side) {
 		if c.auditor.Spoiled(x.Time) {
 			c.auditor.Ask(c.auditor.Since, c.auditor.Open)
 		}
-		c.NotifyMapped(x)
+		c.notifyMapped(x)
 	case order.SideMap:
 		c.loading = false
-		c.NotifyMapped(x)
+		c.notifyMapped(x)
 	}
 }
 
-// NotifyMapped reports changed mappings to the follower and the function probes.
-func (c *collector) NotifyMapped(x *order.Side) {
+// notifyMapped reports changed mappings to the follower and the function probes.
+func (c *collector) notifyMapped(x *order.Side) {
 	if c.follower != nil {
 		c.follower.Mapped(x)
 	}
