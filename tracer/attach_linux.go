@@ -30,7 +30,7 @@ type kernel struct {
 	sources   []order.Source
 	grace     *order.Grace       // for perf buffers; nil for ring buffers
 	activity  *activity.Activity // nil if no activity is recorded
-	Functions *functionProbes    // nil without traced functions
+	functions *functionProbes    // nil without traced functions
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	keeper    *keeper.Keeper
@@ -98,17 +98,17 @@ func (k *kernel) attach(p *plan.Plan) error {
 		Programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
 		Activity: k.activity,
 	}
-	if k.Functions != nil {
-		k.losses.Calls = k.Functions.losses
+	if k.functions != nil {
+		k.losses.Calls = k.functions.losses
 	}
 	if err := k.watch(cpus); err != nil {
 		return err
 	}
-	if k.Functions != nil {
-		if err := k.Functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
+	if k.functions != nil {
+		if err := k.functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
 			return err
 		}
-		if err := k.Functions.functions.Enable(); err != nil {
+		if err := k.functions.functions.Enable(); err != nil {
 			return err
 		}
 	}
@@ -265,8 +265,8 @@ func (k *kernel) leave() error {
 // Close removes the probes and frees everything else.
 func (k *kernel) Close() error {
 	var all []error
-	if k.Functions != nil {
-		all = append(all, k.Functions.Close())
+	if k.functions != nil {
+		all = append(all, k.functions.Close())
 	}
 	if k.keeper != nil {
 		all = append(all, k.keeper.Close())

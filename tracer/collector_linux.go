@@ -34,7 +34,7 @@ type collector struct {
 	snapshot  func() ([]process.Mapping, error) // reads the process's executable mappings
 	auditor   *order.Auditor
 	follower  *tables.Follower // nil if there are no unwind tables
-	Functions *functionProbes  // nil without traced functions
+	functions *functionProbes  // nil without traced functions
 	governor  *governor        // nil in tests that need none
 	out       chan *order.Batch
 	free      chan *order.Batch // batches to use again
@@ -215,8 +215,8 @@ func (c *collector) poll() (bound uint64, more bool) {
 	c.pollSideband(now)
 	if remapped {
 		c.addSnapshot()
-		if c.Functions != nil {
-			c.Functions.changed()
+		if c.functions != nil {
+			c.functions.changed()
 		}
 	}
 	if c.follower != nil {

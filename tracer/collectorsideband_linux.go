@@ -63,8 +63,8 @@ func (c *collector) notifyMapped(x *order.Side) {
 	if c.follower != nil {
 		c.follower.Mapped(x)
 	}
-	if c.Functions != nil {
-		c.Functions.changed()
+	if c.functions != nil {
+		c.functions.changed()
 	}
 }
 
@@ -110,8 +110,8 @@ func (c *collector) addAudit(x order.Side) {
 	if c.follower != nil {
 		c.follower.Changed()
 	}
-	if c.Functions != nil {
-		c.Functions.changed()
+	if c.functions != nil {
+		c.functions.changed()
 	}
 }
 

@@ -71,7 +71,7 @@ func (k *kernel) openFunctions(p *plan.Plan, cpus []int, size int) error {
 			return errors.Join(err, f.Close())
 		}
 	}
-	k.Functions = &functionProbes{plan: p, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
+	k.functions = &functionProbes{plan: p, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
 	sources, err := order.OpenRings(f.Rings(), cpus, size)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 	}
 	for _, way := range all {
 		t.Run(way.name, func(t *testing.T) {
-			t.parallel() // they wait more than they work
+			t.Parallel() // they wait more than they work
 			child := testutil.Start(t, command())
 			child.Ready()
 			r := attachTo(t, child.PID, way.set)
