@@ -253,7 +253,7 @@ func TestAllocatorChoice(t *testing.T) {
 		"prefix":  {func(o *plan.Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
 		"file":    {func(o *plan.Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
 		"symbol":  {func(o *plan.Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, whose addresses must both be given"},
-		"name":    {func(o *plan.Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
+		"name":    {func(o *plan.Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is not a function of an allocator`},
 	} {
 		o := plan.Options{PID: child.PID}
 		test.change(&o)
