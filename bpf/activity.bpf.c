@@ -29,7 +29,7 @@ struct {
 } calls SEC(".maps");
 
 struct known_thread {
-	__u64 start; /* in the tracer's namespace */
+	__u64 start; /* when it began, which distinguishes it from others with its ID */
 	__u32 tid; /* in the tracer's namespace */
 	__u32 reserved;
 };

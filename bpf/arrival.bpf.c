@@ -31,8 +31,8 @@ volatile const __u32 cfg_pidns = 0; /* the inode of the tracer's PID namespace *
 volatile const __u64 cfg_patience = 0; /* ns to wait for the holder */
 
 /*
- * The process, at key 0. There is none until a process has arrived. Whoever adds the entry is the
- * first, whether that is a process or the holder that stops waiting. Never deleted.
+ * The process, at key 0. There is none until a process has arrived. Either a process adds the
+ * entry or, when it stops waiting, the holder: the first one wins. Never deleted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -160,15 +160,23 @@ static __always_inline void send_entry(struct pt_regs *ctx, __u32 tid, __u32 num
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * hit_site returns the site of this hit, its number and the thread, or NULL if the thread is not
+ * traced.
+ */
+static __always_inline struct call_site *hit_site(struct pt_regs *ctx, __u32 *tid, __u32 *number)
+{
+	*tid = current_thread();
+	*number = site_number(ctx);
+	return *tid ? bpf_map_lookup_elem(&sites, number) : NULL;
+}
+
 SEC("uprobe/entered")
 int entered(struct pt_regs *ctx)
 {
-	__u32 tid = current_thread(), number = site_number(ctx);
-	struct call_site *site;
+	__u32 tid, number;
+	struct call_site *site = hit_site(ctx, &tid, &number);
 
-	if (!tid)
-		return 0;
-	site = bpf_map_lookup_elem(&sites, &number);
 	if (!site)
 		return 0;
 	if (site->texts == 0)
@@ -244,13 +252,10 @@ static __always_inline void send_unread(__u32 tid, __u32 number, __u64 slot)
 SEC("uprobe/left")
 int left(struct pt_regs *ctx)
 {
-	__u32 tid = current_thread(), number = site_number(ctx);
-	struct call_site *site;
+	__u32 tid, number;
+	struct call_site *site = hit_site(ctx, &tid, &number);
 	__u64 slot;
 
-	if (!tid)
-		return 0;
-	site = bpf_map_lookup_elem(&sites, &number);
 	if (!site)
 		return 0;
 	slot = narrow(REG_SP(ctx));
@@ -320,12 +325,9 @@ static __always_inline void send_value(struct pt_regs *ctx, __u32 tid, __u32 num
 SEC("uprobe/looked")
 int looked(struct pt_regs *ctx)
 {
-	__u32 tid = current_thread(), number = site_number(ctx);
-	struct call_site *site;
+	__u32 tid, number;
+	struct call_site *site = hit_site(ctx, &tid, &number);
 
-	if (!tid)
-		return 0;
-	site = bpf_map_lookup_elem(&sites, &number);
 	if (!site)
 		return 0;
 	if (site->size <= VALUE_SMALL)

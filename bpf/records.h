@@ -43,7 +43,7 @@ struct head {
 	__u32 tid;
 	__u16 function; /* index into the tracer's list of functions */
 	__u8 kind;
-	__u8 told; /* enum told: what struct event has in argument */
+	__u8 told; /* what struct event has in argument */
 };
 
 /* What an event contains of the call besides its size, if arguments are recorded. */
@@ -60,7 +60,7 @@ struct event {
 	__u64 size;
 	__u64 stack; /* hash of the stack, 0 for none */
 	__u32 pid;
-	__u32 argument; /* see enum told */
+	__u32 argument; /* the head contains its kind */
 };
 
 struct move_event {

@@ -43,7 +43,7 @@ struct call {
 	__u8 reenters : 1;
 	__u8 exits : 1; /* its return instructions have probes, and it may throw */
 	__u8 entry_lost : 1; /* realloc: no record contains its entry */
-	__u8 told; /* enum told: the meaning of argument */
+	__u8 told; /* the kind of argument */
 	__u32 argument;
 	__u32 reserved;
 };

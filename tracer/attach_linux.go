@@ -30,7 +30,7 @@ type kernel struct {
 	sources   []order.Source
 	grace     *order.Grace       // for perf buffers; nil for ring buffers
 	activity  *activity.Activity // nil if no activity is recorded
-	Functions *FunctionProbes    // nil without traced functions
+	functions *functionProbes    // nil without traced functions
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	keeper    *keeper.Keeper
@@ -84,7 +84,7 @@ func (k *kernel) attach(p *plan.Plan) error {
 	if err := k.openActivity(p, cpus, size); err != nil {
 		return err
 	}
-	if err := k.OpenFunctions(p, cpus, size); err != nil {
+	if err := k.openFunctions(p, cpus, size); err != nil {
 		return err
 	}
 	if k.sideband, err = order.OpenSideband(p, cpus); err != nil {
@@ -98,17 +98,17 @@ func (k *kernel) attach(p *plan.Plan) error {
 		Programs: []*ebpf.Program{k.objects.Enter, k.objects.Leave, k.objects.LeaveAt, k.objects.HandOver, k.objects.Grow, k.objects.Grown},
 		Activity: k.activity,
 	}
-	if k.Functions != nil {
-		k.losses.Calls = k.Functions.losses
+	if k.functions != nil {
+		k.losses.Calls = k.functions.losses
 	}
 	if err := k.watch(cpus); err != nil {
 		return err
 	}
-	if k.Functions != nil {
-		if err := k.Functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
+	if k.functions != nil {
+		if err := k.functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
 			return err
 		}
-		if err := k.Functions.functions.Enable(); err != nil {
+		if err := k.functions.functions.Enable(); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (k *kernel) load(p *plan.Plan, cpus []int, parallel ...func() error) error 
 		return err
 	}
 	loading := func() error { return programs.load(&k.objects.ProbePrograms) }
-	err = Parallel(append([]func() error{loading}, parallel...)...)
+	err = atOnce(append([]func() error{loading}, parallel...)...)
 	p.Preparation = plan.Preparation{} // it is large
 	return errors.Join(err, programs.Close())
 }
@@ -265,8 +265,8 @@ func (k *kernel) leave() error {
 // Close removes the probes and frees everything else.
 func (k *kernel) Close() error {
 	var all []error
-	if k.Functions != nil {
-		all = append(all, k.Functions.Close())
+	if k.functions != nil {
+		all = append(all, k.functions.Close())
 	}
 	if k.keeper != nil {
 		all = append(all, k.keeper.Close())

@@ -46,8 +46,8 @@ func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
 	}
 	b := &breakpoints{}
 	probed := k.probed
-	if k.Functions != nil {
-		probed = slices.Concat(probed, k.Functions.groups())
+	if k.functions != nil {
+		probed = slices.Concat(probed, k.functions.groups())
 	}
 	for i := range probed {
 		g := &probed[i]

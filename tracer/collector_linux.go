@@ -34,7 +34,7 @@ type collector struct {
 	snapshot  func() ([]process.Mapping, error) // reads the process's executable mappings
 	auditor   *order.Auditor
 	follower  *tables.Follower // nil if there are no unwind tables
-	Functions *FunctionProbes  // nil without traced functions
+	functions *functionProbes  // nil without traced functions
 	governor  *governor        // nil in tests that need none
 	out       chan *order.Batch
 	free      chan *order.Batch // batches to use again
@@ -127,7 +127,7 @@ func (c *collector) run() {
 
 func (c *collector) collect() error {
 	for {
-		bound, more := c.Poll()
+		bound, more := c.poll()
 		c.takeMarks()
 		if c.failed != nil {
 			return errors.Join(c.failed, c.drain())
@@ -160,7 +160,7 @@ func (c *collector) drain() error {
 	errDisable := c.disable()
 	var last, since uint64 // the bound, and when it last grew
 	for {
-		bound, _ := c.Poll()
+		bound, _ := c.poll()
 		if bound > end {
 			break
 		}
@@ -179,7 +179,7 @@ func (c *collector) drain() error {
 		c.addPause(g.since, end)
 	}
 	if c.lastAudit() {
-		c.Poll() // the kernel's records of what the audit found may have arrived
+		c.poll() // the kernel's records of what the audit found may have arrived
 		end = order.Clock()
 	}
 	c.lossTime = 0
@@ -193,9 +193,9 @@ func (c *collector) drain() error {
 	return err
 }
 
-// Poll reads all rings. It returns the watermark, a time up to which no event can come
+// poll reads all rings. It returns the watermark, a time up to which no event can come
 // any more, and whether events were left in a ring.
-func (c *collector) Poll() (bound uint64, more bool) {
+func (c *collector) poll() (bound uint64, more bool) {
 	now := order.Clock()
 	bound = now - order.ClockSlack
 	fullest, remapped := 0.0, false
@@ -215,8 +215,8 @@ func (c *collector) Poll() (bound uint64, more bool) {
 	c.pollSideband(now)
 	if remapped {
 		c.addSnapshot()
-		if c.Functions != nil {
-			c.Functions.changed()
+		if c.functions != nil {
+			c.functions.changed()
 		}
 	}
 	if c.follower != nil {

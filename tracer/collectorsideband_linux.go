@@ -51,20 +51,20 @@ func (c *collector) takeSide(x *order.Side) {
 		if c.auditor.Spoiled(x.Time) {
 			c.auditor.Ask(c.auditor.Since, c.auditor.Open)
 		}
-		c.NotifyMapped(x)
+		c.notifyMapped(x)
 	case order.SideMap:
 		c.loading = false
-		c.NotifyMapped(x)
+		c.notifyMapped(x)
 	}
 }
 
-// NotifyMapped reports changed mappings to the follower and the function probes.
-func (c *collector) NotifyMapped(x *order.Side) {
+// notifyMapped reports changed mappings to the follower and the function probes.
+func (c *collector) notifyMapped(x *order.Side) {
 	if c.follower != nil {
 		c.follower.Mapped(x)
 	}
-	if c.Functions != nil {
-		c.Functions.changed()
+	if c.functions != nil {
+		c.functions.changed()
 	}
 }
 
@@ -110,8 +110,8 @@ func (c *collector) addAudit(x order.Side) {
 	if c.follower != nil {
 		c.follower.Changed()
 	}
-	if c.Functions != nil {
-		c.Functions.changed()
+	if c.functions != nil {
+		c.functions.changed()
 	}
 }
 

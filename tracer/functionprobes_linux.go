@@ -22,10 +22,10 @@ import (
 // lookPause is the shortest time between two looks at a process's files.
 const lookPause = 20 * time.Millisecond
 
-// FunctionProbes holds what a tracer has in the kernel for traced functions. It has its
+// functionProbes holds what a tracer has in the kernel for traced functions. It has its
 // own keepers, one for the functions found at the start and one for each look that found
 // more: a keeper cannot receive files later.
-type FunctionProbes struct {
+type functionProbes struct {
 	plan      *plan.Plan
 	functions *functions.Functions
 	watch     func(fd int) error // makes the recording end when a keeper ends
@@ -48,9 +48,9 @@ type keptProbes struct {
 	groups []probeGroup
 }
 
-// OpenFunctions loads the programs for traced functions and opens their rings, if the
+// openFunctions loads the programs for traced functions and opens their rings, if the
 // plan traces functions.
-func (k *kernel) OpenFunctions(p *plan.Plan, cpus []int, size int) error {
+func (k *kernel) openFunctions(p *plan.Plan, cpus []int, size int) error {
 	if !p.Options.Calls() {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (k *kernel) OpenFunctions(p *plan.Plan, cpus []int, size int) error {
 			return errors.Join(err, f.Close())
 		}
 	}
-	k.Functions = &FunctionProbes{plan: p, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
+	k.functions = &functionProbes{plan: p, functions: f, changes: make(chan struct{}, 1), stopping: make(chan struct{})}
 	sources, err := order.OpenRings(f.Rings(), cpus, size)
 	if err != nil {
 		return err
@@ -85,14 +85,14 @@ func (k *kernel) OpenFunctions(p *plan.Plan, cpus []int, size int) error {
 
 // attach attaches probes, those at returns first: a return without an entry is ignored,
 // but an entry without a return would count as lost.
-func (n *FunctionProbes) attach(probes []plan.FunctionProbe, task int) (err error) {
+func (n *functionProbes) attach(probes []plan.FunctionProbe, task int) (err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.task = task
 	if len(probes) == 0 || n.closed {
 		return nil
 	}
-	b := FunctionBatch{Owner: n, numbers: map[string]int{}, returns: map[FileOffset]*FunctionReturn{}}
+	b := functionBatch{Owner: n, numbers: map[string]int{}, returns: map[fileOffset]*functionReturn{}}
 	defer func() {
 		for _, f := range b.files {
 			err = errors.Join(err, f.Close())
@@ -109,12 +109,12 @@ func (n *FunctionProbes) attach(probes []plan.FunctionProbe, task int) (err erro
 	if err := kept.keeper.Give(b.programs, b.files); err != nil {
 		return err
 	}
-	return ExplainFunction(&kept, kept.keeper.Attach(n.addressed(&kept)))
+	return explainFunction(&kept, kept.keeper.Attach(n.addressed(&kept)))
 }
 
 // addressed returns the groups of a keeper, with the thread or process that they attach
 // to now.
-func (n *FunctionProbes) addressed(kept *keptProbes) []keeper.Group {
+func (n *functionProbes) addressed(kept *keptProbes) []keeper.Group {
 	var all []keeper.Group
 	for i := range kept.groups {
 		g := kept.groups[i].Group
@@ -127,8 +127,8 @@ func (n *FunctionProbes) addressed(kept *keptProbes) []keeper.Group {
 	return all
 }
 
-// ExplainFunction adds the probe to an error of the keeper.
-func ExplainFunction(kept *keptProbes, err error) error {
+// explainFunction adds the probe to an error of the keeper.
+func explainFunction(kept *keptProbes, err error) error {
 	var failed *keeper.Error
 	if !errors.As(err, &failed) {
 		return err
@@ -142,7 +142,7 @@ func ExplainFunction(kept *keptProbes, err error) error {
 }
 
 // groups returns the groups of all keepers.
-func (n *FunctionProbes) groups() (all []probeGroup) {
+func (n *functionProbes) groups() (all []probeGroup) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.kept {
@@ -152,12 +152,12 @@ func (n *FunctionProbes) groups() (all []probeGroup) {
 }
 
 // replace attaches perf events to another thread, after theirs has ended.
-func (n *FunctionProbes) replace(task int) error {
+func (n *functionProbes) replace(task int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.task = task
 	for i := range n.kept {
-		if err := ExplainFunction(&n.kept[i], n.kept[i].keeper.Replace(n.addressed(&n.kept[i]))); err != nil {
+		if err := explainFunction(&n.kept[i], n.kept[i].keeper.Replace(n.addressed(&n.kept[i]))); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (n *FunctionProbes) replace(task int) error {
 }
 
 // hold holds the probes of traced functions; see kernel.hold.
-func (n *FunctionProbes) hold(tid int) error {
+func (n *functionProbes) hold(tid int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.kept {
@@ -178,7 +178,7 @@ func (n *FunctionProbes) hold(tid int) error {
 
 // follow looks for more functions whenever the mappings change. It calls watch for each
 // keeper.
-func (n *FunctionProbes) follow(watch func(fd int) error) error {
+func (n *functionProbes) follow(watch func(fd int) error) error {
 	n.watch = watch
 	for i := range n.kept {
 		if err := watch(n.kept[i].keeper.FD()); err != nil {
@@ -210,7 +210,7 @@ func (n *FunctionProbes) follow(watch func(fd int) error) error {
 }
 
 // changed requests a look; it never waits.
-func (n *FunctionProbes) changed() {
+func (n *functionProbes) changed() {
 	select {
 	case n.changes <- struct{}{}:
 	default:
@@ -218,7 +218,7 @@ func (n *FunctionProbes) changed() {
 }
 
 // look finds and attaches functions in newly mapped files.
-func (n *FunctionProbes) look() error {
+func (n *functionProbes) look() error {
 	s := plan.NewFunctionSearch(n.plan)
 	if err := s.Look(); err != nil {
 		return err
@@ -253,19 +253,19 @@ func (n *FunctionProbes) look() error {
 
 // losses returns the losses since the last call, and the number of functions whose files
 // were mapped before their probes were attached.
-func (n *FunctionProbes) losses() (lost functions.Losses, late uint64, err error) {
+func (n *functionProbes) losses() (lost functions.Losses, late uint64, err error) {
 	lost, err = n.functions.Grown()
 	return lost, n.late.Swap(0), err
 }
 
 // stop stops following; it may be called more than once.
-func (n *FunctionProbes) stop() {
+func (n *functionProbes) stop() {
 	n.stopped.Do(func() { close(n.stopping) })
 	n.running.Wait()
 }
 
 // Close removes the probes and frees everything.
-func (n *FunctionProbes) Close() error {
+func (n *functionProbes) Close() error {
 	n.stop()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -278,32 +278,32 @@ func (n *FunctionProbes) Close() error {
 	return errors.Join(append(all, n.functions.Close())...)
 }
 
-// FileOffset is a place in a file of a FunctionBatch.
-type FileOffset struct {
+// fileOffset is a place in a file of a functionBatch.
+type fileOffset struct {
 	file   int
 	offset uint64
 }
 
-// FunctionReturn is a return instruction of one or more functions.
-type FunctionReturn struct {
+// functionReturn is a return instruction of one or more functions.
+type functionReturn struct {
 	probe   plan.Probe
 	leaving functions.Leaving
 }
 
-// FunctionBatch collects what a new keeper receives.
-type FunctionBatch struct {
-	Owner    *FunctionProbes
+// functionBatch collects what a new keeper receives.
+type functionBatch struct {
+	Owner    *functionProbes
 	numbers  map[string]int // numbers of the files, by path
 	files    []*os.File
 	programs []*ebpf.Program
 	groups   []probeGroup
-	returns  map[FileOffset]*FunctionReturn
+	returns  map[fileOffset]*functionReturn
 }
 
 // gather makes the groups for probes.
-func (b *FunctionBatch) gather(probes []plan.FunctionProbe) error {
+func (b *functionBatch) gather(probes []plan.FunctionProbe) error {
 	f := b.Owner.functions
-	var order []FileOffset
+	var order []fileOffset
 	for i := range probes {
 		p := &probes[i]
 		file, err := b.file(&p.Entry)
@@ -311,9 +311,9 @@ func (b *FunctionBatch) gather(probes []plan.FunctionProbe) error {
 			return err
 		}
 		for _, r := range p.Returns {
-			at := FileOffset{file, r.Offset}
+			at := fileOffset{file, r.Offset}
 			if b.returns[at] == nil {
-				b.returns[at] = &FunctionReturn{probe: r}
+				b.returns[at] = &functionReturn{probe: r}
 				order = append(order, at)
 			}
 			b.returns[at].leaving.Add(p.Function)
@@ -353,7 +353,7 @@ func (b *FunctionBatch) gather(probes []plan.FunctionProbe) error {
 }
 
 // file opens the file of a probe, unless it is open, and returns its number.
-func (b *FunctionBatch) file(p *plan.Probe) (int, error) {
+func (b *functionBatch) file(p *plan.Probe) (int, error) {
 	if number, ok := b.numbers[p.File]; ok {
 		return number, nil
 	}
@@ -368,7 +368,7 @@ func (b *FunctionBatch) file(p *plan.Probe) (int, error) {
 
 // add puts a probe into the group with the same program, file and kind. Groups are
 // attached in their order.
-func (b *FunctionBatch) add(made functions.Probe, file int, p *plan.Probe, ret bool) {
+func (b *functionBatch) add(made functions.Probe, file int, p *plan.Probe, ret bool) {
 	program := slices.Index(b.programs, made.Program)
 	if program < 0 {
 		program = len(b.programs)

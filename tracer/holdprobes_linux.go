@@ -22,8 +22,8 @@ func (k *kernel) hold(p *plan.Plan, tid int) error {
 	if err := k.keeper.Hold(groups); err != nil {
 		return fmt.Errorf("hold the probes: %w", host.PerfRefused(err))
 	}
-	if k.Functions != nil {
-		if err := k.Functions.hold(tid); err != nil {
+	if k.functions != nil {
+		if err := k.functions.hold(tid); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func (p *programs) load(to *object.ProbePrograms) error {
 			return err
 		})
 	}
-	if err := Parallel(steps...); err != nil {
+	if err := atOnce(steps...); err != nil {
 		return loadError(err)
 	}
 	return loaded.Assign(to)

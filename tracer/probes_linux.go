@@ -143,10 +143,10 @@ func (k *kernel) reattach(p *plan.Plan) error { return k.probeAgain(p, false) }
 // revive is reattach for perf events whose thread has ended: no program runs for them any
 // more. Removing them takes seconds.
 func (k *kernel) revive(p *plan.Plan) error {
-	if err := k.probeAgain(p, true); err != nil || k.Functions == nil {
+	if err := k.probeAgain(p, true); err != nil || k.functions == nil {
 		return err
 	}
-	return k.Functions.replace(int(k.task.Load()))
+	return k.functions.replace(int(k.task.Load()))
 }
 
 func (k *kernel) probeAgain(p *plan.Plan, replace bool) error {

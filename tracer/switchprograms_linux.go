@@ -40,8 +40,8 @@ func (k *kernel) disable() error {
 	if k.activity != nil {
 		all[0] = k.activity.Disable()
 	}
-	if k.Functions != nil {
-		all[1] = k.Functions.functions.Disable()
+	if k.functions != nil {
+		all[1] = k.functions.functions.Disable()
 	}
 	return errors.Join(append(all[:], k.off())...)
 }

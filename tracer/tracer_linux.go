@@ -65,9 +65,9 @@ func Open(p *plan.Plan) (*Tracer, error) {
 	t.collector.disable = k.disable
 	t.collector.snapshot = p.Target.Mappings
 	t.collector.follower = k.follower
-	t.collector.Functions = k.Functions
-	if k.Functions != nil {
-		if err := k.Functions.follow(t.collector.watchKeeper); err != nil {
+	t.collector.functions = k.functions
+	if k.functions != nil {
+		if err := k.functions.follow(t.collector.watchKeeper); err != nil {
 			return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
 		}
 	}
@@ -233,8 +233,8 @@ func (t *Tracer) close(leave bool) error {
 	if g := t.collector.governor; g != nil {
 		g.Close()
 	}
-	if t.kernel.Functions != nil {
-		t.kernel.Functions.stop()
+	if t.kernel.functions != nil {
+		t.kernel.functions.stop()
 	}
 	t.ticker.Stop()
 	var err error

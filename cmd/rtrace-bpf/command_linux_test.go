@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
@@ -267,29 +269,55 @@ func TestLaunchInterrupted(t *testing.T) {
 // SIGTERM ends the trace and is passed on, a second one ends the waiting for the
 // command.
 func TestLaunchTerminated(t *testing.T) {
-	// One that says that it got the signal, and goes on.
+	// A command that reports that it got the signal, and continues.
 	stubborn := testutil.BuildText(t, strings.NewReplacer("SIGINT", "SIGTERM", "n++;", `n += write(3, "ready\n", 6);`).Replace(counter))
 	l := launchCommand(t, nil, testutil.BuildText(t, counter))
 	l.Ready()
 	l.Signal(syscall.SIGTERM)
 	l.ends(143)
 	l.records()
-
-	l = &launching{t: t, dir: t.TempDir()}
-	cmd := l.command(nil, stubborn)
-	output, err := os.Create(filepath.Join(l.dir, "output")) // nobody waits for the end of a file
-	if err != nil {
-		t.Fatal(err)
+	for _, when := range []string{"at once", "after the trace"} {
+		t.Run(when, func(t *testing.T) { launchTerminatedTwice(t, stubborn, when == "at once") })
 	}
-	defer output.Close()
-	cmd.Stdout, cmd.Stderr = output, output
+}
+
+// launchTerminatedTwice sends a second SIGTERM to rtrace-bpf, which waits for a command that
+// the first one does not end: at once when the command has got that, or after the summary of
+// the trace. At once, the trace may have its end or not. Standard error must report which.
+func launchTerminatedTwice(t *testing.T, stubborn string, atOnce bool) {
+	t.Helper()
+	l := &launching{t: t, dir: t.TempDir()}
+	cmd := l.command(nil, stubborn)
+	read, write := pipe(t)
+	defer read.Close()
+	cmd.Stdout, cmd.Stderr = write, write
 	l.Child = testutil.Start(t, cmd)
+	write.Close()
 	l.Ready()
 	l.Signal(syscall.SIGTERM)
 	l.Ready()
+	lines, whole, text := bufio.NewScanner(read), false, ""
+	next := func() bool {
+		more := lines.Scan()
+		text += lines.Text() + "\n"
+		whole = whole || strings.HasSuffix(lines.Text(), "  lost: 0")
+		return more
+	}
+	for !atOnce && !whole && next() {
+	}
 	l.Signal(syscall.SIGTERM)
 	l.ends(125)
-	loadEnded(t, l.trace())
+	l.Close() // so the command ends, and with it what it may print
+	for next() {
+	}
+	if !strings.Contains(text, errLeft.Error()) || strings.Contains(text, recording.ErrHurried.Error()) == whole || !whole && !atOnce {
+		t.Errorf("it prints\n%s", text)
+	}
+	if whole {
+		l.records()
+	} else {
+		loadEnded(t, l.trace())
+	}
 }
 
 // Children, vfork's too, run into no breakpoint, nor does a daemon after the command

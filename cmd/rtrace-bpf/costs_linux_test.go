@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/cost"
+	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/order"
@@ -90,20 +92,34 @@ func TestSlowDownIsReported(t *testing.T) {
 	}
 }
 
+// pausedTwice returns in the second pause for --max-rate of the recording of a process that
+// calls its allocator all the time. The probes, which are in at first, are out in a pause.
+func pausedTwice(t *testing.T, child *testutil.Child) {
+	t.Helper()
+	defer testutil.Unstuck(t, child.PID)()
+	for _, out := range []bool{true, false, true} {
+		for (len(testutil.CodeOf(t, child.PID).Changed) == 0) != out {
+			runtime.Gosched()
+		}
+	}
+}
+
 // A pause for --max-rate is in each format, or beside it, in the summary and in the
 // exit status. It is no lost event.
 func TestPausesInEachFormat(t *testing.T) {
 	for format, where := range formats(t) {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "loop", "1")
-			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")
+			r := start(t, child, "--format", format, "--max-rate", "1000")
 			child.Go()
+			pausedTwice(t, child)
+			r.Signal(unix.SIGINT)
 			r.ends(cli.Incomplete)
 			r.says("  lost: 0\n")
 			r.says("the recording was paused ")
 			path := filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, where.suffix))
 			n := shown(t, path+where.side, where.line)[trace.LostPaused]
-			if n == 0 || len(shown(t, path+where.side, where.line)) != 1 {
+			if n < 2 || len(shown(t, path+where.side, where.line)) != 1 {
 				t.Errorf("%d pauses in the file", n)
 			}
 			records := load(t, path)

@@ -197,8 +197,8 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		const rounds = 40
 		child := waitingOf(t, build, "functions_cxx", fmt.Sprint(rounds))
-		r := start(t, child, "--format", "swap", "--function=:told::inner(d)d", "--function=:told::outer(int)(d)d",
-			"--function=:told::twice(long)(x)x", "--function=libc:labs(x)x")
+		r := start(t, child, "--format", "swap", "--function=:traced::inner(d)d", "--function=:traced::outer(int)(d)d",
+			"--function=:traced::twice(long)(x)x", "--function=libc:labs(x)x")
 		child.Go()
 		child.Succeed()
 		r.ends(cli.Incomplete)
@@ -207,7 +207,7 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 		want := written(t, child.Output())
 		for _, list := range want {
 			for i := range list { // the user's word for the function
-				list[i] = strings.Replace(list[i], "told::outer ", "told::outer(int) ", 1)
+				list[i] = strings.Replace(list[i], "traced::outer ", "traced::outer(int) ", 1)
 			}
 		}
 		sameCalls(t, all.calls, want)
@@ -291,17 +291,17 @@ func TestNamedFunctionsRefused(t *testing.T) {
 	child := waitingOf(t, testutil.Build, "functions_cxx", "3")
 	code := testutil.CodeOf(t, child.PID)
 	for line, want := range map[string]string{
-		"--function=:nowhere(d)d":             "has no function of that name",
-		"--function=libc:nowhere(d)d":         "has no function of that name",
-		"--function=/no/such/lib.so:f(d)d":    "has no such file mapped, and it cannot be opened",
-		"--function=:told::inner(w)d":         "floating point numbers are in vector registers, which probes cannot read",
-		"--function=:told::twice(d)d":         "has 2 functions of that name: name one by its address",
-		"--function=:told::jumps(pd)d":        "a return probe would kill a program that throws an exception through it",
-		"--function=libc:memset(pdx)p":        "an ifunc",
-		"--function=:+0x11(d)d":               " at 0x11",
-		"--fbi=:told::inner+0x1@1=rbogus/4":   "unknown register \"rbogus\"",
-		"--fbi=:told::inner+0x1@1=r8/16":      "a register has 8 bytes, not 16",
-		"--fbi=:told::inner+0x1000000@1=r8/8": "has no code at",
+		"--function=:nowhere(d)d":               "has no function of that name",
+		"--function=libc:nowhere(d)d":           "has no function of that name",
+		"--function=/no/such/lib.so:f(d)d":      "has no such file mapped, and it cannot be opened",
+		"--function=:traced::inner(w)d":         "floating point numbers are in vector registers, which probes cannot read",
+		"--function=:traced::twice(d)d":         "has 2 functions of that name: name one by its address",
+		"--function=:traced::jumps(pd)d":        "a return probe would kill a program that throws an exception through it",
+		"--function=libc:memset(pdx)p":          "an ifunc",
+		"--function=:+0x11(d)d":                 " at 0x11",
+		"--fbi=:traced::inner+0x1@1=rbogus/4":   "unknown register \"rbogus\"",
+		"--fbi=:traced::inner+0x1@1=r8/16":      "a register has 8 bytes, not 16",
+		"--fbi=:traced::inner+0x1000000@1=r8/8": "has no code at",
 	} {
 		if runtime.GOARCH == "arm64" && strings.Contains(line, "fbi") {
 			continue // other registers

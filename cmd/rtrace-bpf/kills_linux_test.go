@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -58,6 +59,39 @@ func churning(t *testing.T) (child *testutil.Child, counts string) {
 	t.Helper()
 	counts = filepath.Join(t.TempDir(), "counts")
 	return waiting(t, "churn", "8", counts), counts
+}
+
+// progress returns when the program churn, which counts its calls in the file counts, has
+// ended more calls than at first. Nothing reports a write to mapped memory, so progress
+// looks again and again.
+func progress(t *testing.T, child *testutil.Child, counts string) {
+	t.Helper()
+	defer testutil.Unstuck(t, child.PID)()
+	for _, before := callsIn(t, counts); ; runtime.Gosched() {
+		if _, over := callsIn(t, counts); over > before {
+			return
+		}
+		select {
+		case <-child.Exited():
+			t.Fatalf("the program has ended: %s", child.Stderr())
+		default:
+		}
+	}
+}
+
+// callsIn returns how many calls the program churn has begun, and how many have ended, by
+// the file in which it counts them.
+func callsIn(t *testing.T, counts string) (begun, over uint64) {
+	t.Helper()
+	b, err := os.ReadFile(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; len(b) > 0; b = b[16:] {
+		begun += binary.NativeEndian.Uint64(b)
+		over += binary.NativeEndian.Uint64(b[8:])
+	}
+	return begun, over
 }
 
 // Killed at any moment, be it that it loads its programs, attaches, records or
@@ -200,6 +234,7 @@ func TestTargetKilledAtRandom(t *testing.T) {
 			child, counts := churning(t)
 			r := start(t, child, append([]string{"--format", format}, ample...)...)
 			child.Go()
+			progress(t, child, counts)
 			moment(random, 100*time.Millisecond)
 			// The main thread, as another one's new program would not be traced.
 			if err := unix.Tgkill(child.PID, child.PID, sig); err != nil {
@@ -247,15 +282,7 @@ func recordedCalls(records []*trace.Record) (n uint64) {
 // within checks a number of calls against those that a program has begun and ended.
 func within(t *testing.T, calls uint64, counts string) {
 	t.Helper()
-	b, err := os.ReadFile(counts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var begun, over uint64
-	for ; len(b) > 0; b = b[16:] {
-		begun += binary.NativeEndian.Uint64(b)
-		over += binary.NativeEndian.Uint64(b[8:])
-	}
+	begun, over := callsIn(t, counts)
 	t.Logf("%d calls, %d begun, %d over", calls, begun, over)
 	if calls < over || calls > begun || over == 0 {
 		t.Errorf("%d calls recorded or lost; %d begun, %d over", calls, begun, over)

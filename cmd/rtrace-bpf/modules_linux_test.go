@@ -125,7 +125,7 @@ func TestModuleFlags(t *testing.T) {
 		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,
-		"--resource pool:make=f":             `"make" is none of alloc, free and realloc`,
+		"--resource pool:make=f":             `"make" is not alloc, free or realloc`,
 		"--resource pool:alloc=f(size=arg0)": `"arg0" is not arg1 to arg16`,
 		"--resource pool:alloc=f(bytes=1)":   `unknown field "bytes"`,
 		"--resource pool:alloc=f(ok=maybe)":  "ok is zero, nonzero or any",

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/internal/analysis/usage"
@@ -19,8 +21,10 @@ func TestSummaryLikeReaders(t *testing.T) {
 	for format, suffix := range map[string]string{"jsonl": ".jsonl", "sprtrace": ""} {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "churn", "2")
-			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")
+			r := start(t, child, "--format", format, "--max-rate", "1000")
 			child.Go()
+			pausedTwice(t, child)
+			r.Signal(unix.SIGINT)
 			r.ends(cli.Incomplete)
 			child.Close()
 			child.Succeed()

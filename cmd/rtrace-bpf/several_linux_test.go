@@ -310,22 +310,27 @@ func TestSeveralInPIDNamespace(t *testing.T) {
 	for i := range gates {
 		gates[i] = fifo(t, filepath.Join(dir, fmt.Sprint("gate", i)))
 	}
-	const script = `"$0" 1 4<"$2/gate0" & p=$!; "$0" 1 4<"$2/gate1" & q=$!; read line
-		"$1" -p $p --comm "$3" -o "$2" --duration 200ms --ring-size 64M; s=$?; kill $p $q; wait; exit $s`
+	const pairs = 100
+	const script = `"$0" 1 $4 4<"$2/gate0" & p=$!; "$0" 1 $4 4<"$2/gate1" & read line
+		"$1" -p $p --comm "$3" -o "$2" --ready-file "$2/ready"; s=$?; wait; exit $s`
 	begin, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer begin.Close()
 	defer write.Close()
-	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, path, exe, dir, comm)
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, path, exe, dir, comm, fmt.Sprint(pairs))
 	cmd.Env, cmd.Stdin = append(os.Environ(), asCommand+"=1"), begin
 	child := testutil.Start(t, cmd)
 	for range gates {
 		child.Ready()
 	}
-	for _, f := range append(gates[:], write) {
-		if _, err := f.WriteString("\n"); err != nil {
+	if _, err := write.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	testutil.WaitFile(t, filepath.Join(dir, "ready"), child)
+	for _, gate := range gates {
+		if _, err := gate.WriteString("\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,8 +350,8 @@ func TestSeveralInPIDNamespace(t *testing.T) {
 				t.Fatalf("a call of process %d in the trace of %d", rec.PID, pid)
 			}
 		}
-		if count(records, "malloc") == 0 {
-			t.Errorf("no calls in %s", path)
+		if n := count(records, "malloc"); n != pairs {
+			t.Errorf("%d calls of malloc in %s, want %d", n, path, pairs)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/status"
@@ -52,8 +54,10 @@ func TestLiveAcrossPauses(t *testing.T) {
 	for _, format := range []string{"jsonl", "sprtrace"} {
 		t.Run(format, func(t *testing.T) {
 			child := waiting(t, "churn", "2")
-			r := start(t, child, "--format", format, "--max-rate", "1000", "--duration", "3s")
+			r := start(t, child, "--format", format, "--max-rate", "1000")
 			child.Go()
+			pausedTwice(t, child)
+			r.Signal(unix.SIGINT)
 			r.ends(cli.Incomplete)
 			child.Close()
 			child.Succeed()

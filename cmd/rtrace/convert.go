@@ -23,7 +23,7 @@ func convertCommand() command {
 		page: cli.Page{
 			Summary:  "write a trace in another format",
 			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
-			About: "Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
+			About: "Writes a trace in another format, or as a profile. Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
 				"Data that the new format cannot represent goes to OUT.side. This file is written if OUT is a regular file, and the input is jsonl or has a side file " +
 				"itself. swap always gets one, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If the input " +
 				"is cut, OUT contains its whole part.\n\n" +

@@ -44,7 +44,7 @@ func commonGroupFlags(own ...cli.ListRow) []cli.ListRow {
 	return slices.Concat(
 		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}},
 		own,
-		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT"}, {Name: "json"}},
+		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT instead of the end"}, {Name: "json"}},
 	)
 }
 

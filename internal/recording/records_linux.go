@@ -37,8 +37,13 @@ func (x *session) copy() error {
 	if !x.out.Regular() {
 		time.AfterFunc(giveUp, o.Exit)
 	}
-	// From now on pump waits for the lock, or for the tracer, and nobody waits for pump.
+	// From now on pump waits for the lock, or for the tracer, and nobody waits for pump,
+	// unless it has only to return: a trace that has its end misses nothing.
 	x.mu.Lock()
+	if x.ended {
+		x.mu.Unlock()
+		return <-done
+	}
 	return ErrHurried
 }
 
@@ -112,6 +117,7 @@ func (x *session) put(rec *trace.Record) error {
 		x.extras.resident.Observe(rec)
 	}
 	x.endTime = max(x.endTime, rec.Time)
+	x.ended = x.ended || rec.Kind == trace.KindEnd
 	return x.chain.write(rec)
 }
 

@@ -32,6 +32,7 @@ type session struct {
 
 	mu      sync.Mutex // held while records are written
 	endTime int64      // time of the last record
+	ended   bool       // the record of the trace's end is among those that were written
 }
 
 // target is the process of a session.

@@ -21,9 +21,9 @@
 
 /* clang makes no clones, and knows no attribute against them. */
 #ifdef __clang__
-#define TOLD __attribute__((noinline, used, visibility("default")))
+#define TRACED __attribute__((noinline, used, visibility("default")))
 #else
-#define TOLD __attribute__((noinline, noclone, used, visibility("default")))
+#define TRACED __attribute__((noinline, noclone, used, visibility("default")))
 #endif
 
 enum { LOG = 1 << 20 };
@@ -55,7 +55,7 @@ struct pair {
 	struct pair *next;
 };
 
-TOLD long add(int a, long b, char c, _Bool d)
+TRACED long add(int a, long b, char c, _Bool d)
 {
 	long sum = a + b;
 
@@ -64,7 +64,7 @@ TOLD long add(int a, long b, char c, _Bool d)
 	return sum;
 }
 
-TOLD int many(int a, int b, int c, int d, int e, int f, int g, const char *h, int i)
+TRACED int many(int a, int b, int c, int d, int e, int f, int g, const char *h, int i)
 {
 	tell("enter many d:%d d:%d d:%d d:%d d:%d d:%d d:%d s:\"%s\" d:%d", a, b, c, d, e, f, g, h,
 	     i);
@@ -73,20 +73,20 @@ TOLD int many(int a, int b, int c, int d, int e, int f, int g, const char *h, in
 }
 
 /* texts logs pointers where no text can be read; a long text is truncated to 511 bytes. */
-TOLD const char *texts(const char *a, const char *b, const char *c)
+TRACED const char *texts(const char *a, const char *b, const char *c)
 {
 	tell("enter texts s:\"%s\" p:0x%lx s:\"%.511s\"", a, (unsigned long)b, c);
 	tell("leave texts s:\"%s\"", a);
 	return a;
 }
 
-TOLD void nothing(void *p)
+TRACED void nothing(void *p)
 {
 	tell("enter nothing p:0x%lx", (unsigned long)p);
 	tell("leave nothing");
 }
 
-TOLD unsigned long again(unsigned n)
+TRACED unsigned long again(unsigned n)
 {
 	unsigned long below;
 
@@ -96,7 +96,7 @@ TOLD unsigned long again(unsigned n)
 	return below;
 }
 
-TOLD int second(int n)
+TRACED int second(int n)
 {
 	tell("enter second d:%d", n);
 	tell("leave second d:%d", n * 2);
@@ -104,20 +104,20 @@ TOLD int second(int n)
 }
 
 /* first ends in a jump to second. Its caller records its end. */
-TOLD int first(int n)
+TRACED int first(int n)
 {
 	tell("enter first d:%d", n);
 	return second(n + 1);
 }
 
 /* through ends in a jump to the function f. */
-TOLD int through(int (*f)(int), int n)
+TRACED int through(int (*f)(int), int n)
 {
 	tell("enter through p:0x%lx d:%d", (unsigned long)f, n);
 	return f(n);
 }
 
-TOLD int leaper(int n)
+TRACED int leaper(int n)
 {
 	int below;
 
@@ -129,7 +129,7 @@ TOLD int leaper(int n)
 	return below + 1;
 }
 
-TOLD void peek(struct pair *p)
+TRACED void peek(struct pair *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
 }

@@ -8,51 +8,51 @@
  */
 #include "prog.h"
 
-#define TOLD __attribute__((noinline, noclone, used))
+#define TRACED __attribute__((noinline, noclone, used))
 
 static int tid;
 
-namespace told
+namespace traced
 {
 struct problem {
 	int number;
 };
 
-TOLD int inner(int n)
+TRACED int inner(int n)
 {
-	out("%d enter told::inner d:%d\n", tid, n);
+	out("%d enter traced::inner d:%d\n", tid, n);
 	if (n % 2)
 		throw problem{ n };
-	out("%d leave told::inner d:%d\n", tid, n + 1);
+	out("%d leave traced::inner d:%d\n", tid, n + 1);
 	return n + 1;
 }
 
-TOLD int outer(int n)
+TRACED int outer(int n)
 {
-	out("%d enter told::outer d:%d\n", tid, n);
+	out("%d enter traced::outer d:%d\n", tid, n);
 	int sum = inner(n) + 1;
-	out("%d leave told::outer d:%d\n", tid, sum);
+	out("%d leave traced::outer d:%d\n", tid, sum);
 	return sum;
 }
 
-TOLD long twice(long n)
+TRACED long twice(long n)
 {
-	out("%d enter told::twice(long) x:%ld\n", tid, n);
-	out("%d leave told::twice(long) x:%ld\n", tid, 2 * n);
+	out("%d enter traced::twice(long) x:%ld\n", tid, n);
+	out("%d leave traced::twice(long) x:%ld\n", tid, 2 * n);
 	return 2 * n;
 }
 
-TOLD int twice(int n)
+TRACED int twice(int n)
 {
 	asm volatile("" : "+r"(n));
 	return 2 * n;
 }
 
-TOLD int jumps(int (*f)(int), int n)
+TRACED int jumps(int (*f)(int), int n)
 {
 	return f(n);
 }
-} // namespace told
+} // namespace traced
 
 int main(int argc, char **argv)
 {
@@ -65,13 +65,13 @@ int main(int argc, char **argv)
 		int n = (int)i;
 
 		try {
-			told::outer(n);
-		} catch (const told::problem &p) {
+			traced::outer(n);
+		} catch (const traced::problem &p) {
 			if (p.number != n)
 				die("another exception");
 		}
-		told::twice(1000L * n);
-		told::jumps(told::twice, n);
+		traced::twice(1000L * n);
+		traced::jumps(traced::twice, n);
 		out("%d enter labs x:%ld\n", tid, -5L - n);
 		out("%d leave labs x:%ld\n", tid, labs(-5L - n));
 	}

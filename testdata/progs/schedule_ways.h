@@ -159,7 +159,7 @@ static void way_thread(struct worker *w)
 		free(result);
 }
 
-/* way_fork leaves the other threads behind: the child has only one thread. */
+/* way_fork makes a child, which has only one thread. */
 static void way_fork(struct worker *w)
 {
 	pid_t child = fork();

@@ -9,8 +9,8 @@ import (
 
 // Access is a use of a file by another process.
 type Access struct {
-	FD   int32  // unique as long as the process has the file open
-	File uint64 // as long as the process has it open no other one has this number
+	FD   int32  // its descriptor
+	File uint64 // unique as long as the process has the file open
 	// Path is the file's path as seen by the other process, from the root of its mounts. It
 	// begins with "..." if it is too long or too deep. Only the first use after the process has
 	// opened the file has it; later it is empty.

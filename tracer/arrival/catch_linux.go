@@ -59,7 +59,7 @@ func (h *holder) watch() error {
 // wait waits for the process. The first thread that sees the process holds it.
 func (h *holder) wait(processors *unix.CPUSet, come *atomic.Bool) {
 	runtime.LockOSThread()                   // never unlocked
-	_ = unix.SchedSetaffinity(0, processors) // not required, only faster
+	_ = unix.SchedSetaffinity(0, processors) // it works on any processor as well
 	fds := []unix.PollFd{{Fd: wakesFD, Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)

@@ -101,7 +101,7 @@ func (f *Family) start(started chan<- struct{}) {
 // fit reports whether the calling thread, which must be locked, can hold processes. The
 // main thread cannot, since it does not end. Nor can a thread that has started a child
 // process: the kernel would report the end of that child to the family as well, and
-// whoever started the child could no longer wait for it.
+// the code that started the child could no longer wait for it.
 func fit() bool {
 	return unix.Gettid() != os.Getpid() && childless()
 }

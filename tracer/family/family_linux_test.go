@@ -250,7 +250,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// A closed family holds no process, not even one that was held, whoever closes it.
+// A closed family holds no process, not even one that was held, no matter how it is closed.
 func TestClose(t *testing.T) {
 	for _, how := range []string{"closed", "killed"} {
 		t.Run(how, func(t *testing.T) {

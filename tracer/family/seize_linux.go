@@ -76,7 +76,7 @@ func (f *Family) seize(tid int) (taken bool, err error) {
 	if holder, err := proc.ReadStatus(status.TracerPID); err == nil {
 		who = fmt.Sprintf("%s (process %d)", printable.Name(holder.Name), holder.TGID)
 	}
-	return false, fmt.Errorf("%w by %s, and only one process can do that", ErrTraced, who)
+	return false, fmt.Errorf("%w, by %s, and only one process can do that", ErrTraced, who)
 }
 
 // add starts to follow a thread.

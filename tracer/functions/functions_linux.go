@@ -54,8 +54,8 @@ type site struct {
 
 // Losses counts missing events.
 type Losses struct {
-	Full    uint64 // program runs that the kernel skipped
-	Skipped uint64 // programs that the kernel did not run
+	Full    uint64 // events that found no room in a ring
+	Skipped uint64 // program runs that the kernel skipped
 }
 
 // ErrSites reports that there are too many probes.

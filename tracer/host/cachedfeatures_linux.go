@@ -6,15 +6,16 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// CachedFeatures asks the kernel once for what takes long to find out.
+// CachedFeatures is a [Kernel] that keeps the results that take long to find out: whether
+// uprobe_multi works, and the kernel's types.
 type CachedFeatures struct {
 	Kernel
 	multi func() error
-	Spec  func() (*btf.Spec, error)
+	Spec  func() (*btf.Spec, error) // returns the kernel's types; reads them at the first call
 }
 
-// RememberFeatures returns what the kernel offers, for who makes many plans: Options
-// that have it need not ask again.
+// RememberFeatures returns Features for callers that make many plans: the costly tests
+// run once, at the first plan that needs them.
 func RememberFeatures() Features {
 	return &CachedFeatures{
 		multi: sync.OnceValue(Kernel{}.UprobeMulti),
@@ -22,5 +23,5 @@ func RememberFeatures() Features {
 	}
 }
 
-// UprobeMulti probes this process to find out.
+// UprobeMulti implements Features. The first call tests it with a probe in this process.
 func (f *CachedFeatures) UprobeMulti() error { return f.multi() }

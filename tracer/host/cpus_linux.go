@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// OnlineCPUs returns the numbers of the CPUs that are up.
+// OnlineCPUs returns the numbers of the CPUs that are online, from /sys.
 func OnlineCPUs() ([]int, error) {
 	b, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {
@@ -16,7 +16,7 @@ func OnlineCPUs() ([]int, error) {
 	return ParseCPUList(strings.TrimSpace(string(b)))
 }
 
-// ParseCPUList reads the kernel's list form "0-3,8".
+// ParseCPUList parses a list of CPUs in the kernel's form, such as "0-3,8".
 func ParseCPUList(list string) ([]int, error) {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {

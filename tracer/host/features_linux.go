@@ -16,23 +16,24 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// Features tells what the running kernel offers and what this process may do.
-// Each method returns nil, an error that wraps ErrUnsupported, or what went
-// wrong while asking.
+// Features reports what the running kernel offers and what this process may do.
+// Each method returns nil if the feature is there, an error that wraps
+// ErrUnsupported or another of the errors below if it is not, or the error of a
+// test that failed. The comments have the Linux version that introduced it.
 type Features interface {
-	Capabilities() error // of this process, for tracing others
-	Types() error        // the kernel's description of its own types
+	Capabilities() error // this process has the capabilities to trace others
+	Types() error        // the kernel describes its own types (BTF)
 	KernelReads() error  // programs may read the kernel's memory: it is not locked down
 	RingBuffer() error   // BPF ring buffers, 5.8
 	AttachCookie() error // bpf_get_attach_cookie, 5.15
-	TaskStorage() error  // in uprobe programs, 5.16
+	TaskStorage() error  // task storage in uprobe programs, 5.16
 	Loop() error         // bpf_loop, 5.17
 	UprobeMulti() error  // uprobe_multi links whose process filter sees all threads, 6.10
 	PerfUprobes() error  // uprobes as perf events, 4.17
 	NarrowSteps() error  // 32-bit programs can be single-stepped wherever their stack is, 7.0
 }
 
-// What can keep a process from being traced. Match with errors.Is.
+// Errors that keep a process from being traced. Match them with errors.Is.
 var (
 	ErrUnsupported   = errors.New("not supported by this kernel")
 	ErrLockedDown    = errors.New("the kernel is locked down")
@@ -45,20 +46,21 @@ var (
 	ErrMachine       = errors.New("cannot be traced here")
 	ErrEmulated      = errors.New("runs in an emulator")
 	ErrNoAllocator   = errors.New("has no known allocator")
-	ErrStripped      = errors.New("has no known allocator") // that could be found: names are missing
-	// ErrGo is an ErrNoAllocator, too.
+	ErrStripped      = errors.New("has no known allocator") // the program has no symbols to find one by
+	// ErrGo wraps ErrNoAllocator.
 	ErrGo = fmt.Errorf("%w: it is a Go program, whose memory comes from Go's own runtime", ErrNoAllocator)
 )
 
-// unsupported says which feature is missing and what would have it.
+// unsupported returns an error that names a missing feature and the Linux version that
+// has it.
 func unsupported(feature, since string) error {
 	return fmt.Errorf("%s: %w: it needs Linux %s", feature, ErrUnsupported, since)
 }
 
-// Kernel asks the kernel.
+// Kernel implements Features by asking the running kernel at each call.
 type Kernel struct{}
 
-// Capabilities (include/uapi/linux/capability.h).
+// Numbers of capabilities (include/uapi/linux/capability.h).
 const (
 	CapSysPtrace = 19
 	CapSysAdmin  = 21
@@ -66,7 +68,8 @@ const (
 	CapBPF       = 39
 )
 
-// Capabilities implements Features.
+// Capabilities implements Features. It returns ErrContainer in a user namespace, or an
+// error that wraps ErrNotPrivileged and names the missing capabilities.
 func (Kernel) Capabilities() error {
 	if err := checkUserNamespace(); err != nil {
 		return err
@@ -78,8 +81,9 @@ func (Kernel) Capabilities() error {
 	return CheckCapabilities(status.CapEff)
 }
 
-// CheckCapabilities names what is missing in the effective set. CAP_SYS_ADMIN
-// includes CAP_BPF and CAP_PERFMON.
+// CheckCapabilities returns an error that names the capabilities that an effective set
+// lacks for tracing; it wraps ErrNotPrivileged. CAP_SYS_ADMIN includes CAP_BPF and
+// CAP_PERFMON.
 func CheckCapabilities(effective uint64) error {
 	has := func(c uint) bool { return effective>>c&1 != 0 }
 	var missing []string
@@ -98,12 +102,12 @@ func CheckCapabilities(effective uint64) error {
 	return nil
 }
 
-// initialUserNamespace is the number of the namespace that is there from the
-// start (PROC_USER_INIT_INO of include/linux/proc_ns.h).
+// initialUserNamespace is the inode number of the initial user namespace
+// (PROC_USER_INIT_INO of include/linux/proc_ns.h).
 const initialUserNamespace = 0xEFFFFFFD
 
-// checkUserNamespace refuses to work where root is not the machine's: it has all
-// capabilities there, which count for nothing.
+// checkUserNamespace returns ErrContainer if this process is in a user namespace other
+// than the initial one. Root has all capabilities there, but they give no right to trace.
 func checkUserNamespace() error {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/user", &st); err != nil || st.Ino == initialUserNamespace {
@@ -112,12 +116,12 @@ func checkUserNamespace() error {
 	return ErrContainer
 }
 
-// kernelTypes is where kernels have theirs since Linux 5.4.
+// kernelTypes is the file with the kernel's types (BTF), since Linux 5.4.
 const kernelTypes = "/sys/kernel/btf/vmlinux"
 
 // Types implements Features.
 func (Kernel) Types() error {
-	// They are read when programs are loaded; to read them twice would cost 10 ms.
+	// The types are read when programs are loaded; reading them here too would cost 10 ms.
 	if info, err := os.Stat(kernelTypes); err == nil && info.Size() > 0 {
 		return nil
 	}
@@ -129,9 +133,9 @@ func (Kernel) Types() error {
 	return nil
 }
 
-// KernelReads asks for a helper that all kernels with ring buffers have, and that
-// a locked-down one keeps from programs. The library takes an older helper in its
-// place then, and does not know what to make of that one's being refused as well.
+// KernelReads implements Features. It tests for a helper that every kernel with ring
+// buffers has and that a locked-down kernel withholds from programs. The feature library
+// then tries an older helper in its place, and returns EINVAL when that is refused, too.
 func (Kernel) KernelReads() error {
 	err := features.HaveProgramHelper(ebpf.Kprobe, asm.FnProbeReadKernel)
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.EINVAL) {
@@ -149,8 +153,9 @@ func (Kernel) PerfUprobes() error {
 	return nil
 }
 
-// NarrowSteps asks for what came with the kernel's commit "x86/uprobes: Fix XOL allocation
-// failure for 32-bit tasks" (7.0, and stable kernels of 2026).
+// NarrowSteps implements Features. It looks for a function that the kernel has since the
+// commit "x86/uprobes: Fix XOL allocation failure for 32-bit tasks" (7.0, and stable
+// kernels of 2026).
 func (Kernel) NarrowSteps() error {
 	const added = "arch_uprobe_get_xol_area"
 	spec, err := btf.LoadKernelSpec()
@@ -167,9 +172,10 @@ func (Kernel) NarrowSteps() error {
 	return unsupported("single-stepping of 32-bit programs whose stack is at the very top", "7.0")
 }
 
-// PerfRefused says what a kernel wants that refuses to open a perf event although
-// this process has CAP_PERFMON. For uprobes some want more; for any event Debian's
-// do, unless kernel.perf_event_paranoid is lowered to 2.
+// PerfRefused turns EACCES from opening a perf event into an error that wraps
+// ErrNotPrivileged and asks for CAP_SYS_ADMIN, and returns other errors as they are.
+// Some kernels want that capability for uprobes even if the process has CAP_PERFMON;
+// Debian's want it for any event, unless kernel.perf_event_paranoid is lowered to 2.
 func PerfRefused(err error) error {
 	if errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%w CAP_SYS_ADMIN: this kernel wants it for such perf events", ErrNotPrivileged)
@@ -187,8 +193,8 @@ func (Kernel) AttachCookie() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie), "attach cookies", "5.15")
 }
 
-// TaskStorage asks for the helper alone, which is younger than the map: making one of
-// these maps for a test takes a grace period of the kernel.
+// TaskStorage implements Features. It tests for the helper alone, which is newer than the
+// map: creating one of these maps for a test takes a grace period of the kernel.
 func (Kernel) TaskStorage() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnTaskStorageGet), "task storage in uprobe programs", "5.16")
 }
@@ -198,7 +204,8 @@ func (Kernel) Loop() error {
 	return feature(features.HaveProgramHelper(ebpf.Kprobe, asm.FnLoop), "bpf_loop", "5.17")
 }
 
-// UprobeMulti implements Features.
+// UprobeMulti implements Features. It puts a probe into this process to test that the
+// process filter sees all threads.
 func (Kernel) UprobeMulti() error {
 	if err := feature(features.HaveBPFLinkUprobeMulti(), "uprobe_multi", "6.6"); err != nil {
 		return err
@@ -206,7 +213,7 @@ func (Kernel) UprobeMulti() error {
 	return multiSeesThreads()
 }
 
-// feature turns what the feature library says into our errors.
+// feature turns an error of the feature library into one of ours.
 func feature(err error, name, since string) error {
 	switch {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the library takes for a feature that is missing is the limit of open files, if
-// that is reached; other errors are what they are.
+// When the limit of open files is reached, Shortage turns the library's "not supported"
+// into ErrOpenFiles. It returns other errors as they are.
 func TestShortage(t *testing.T) {
 	missing := fmt.Errorf("map create: %w", ebpf.ErrNotSupported)
 	other := errors.New("other")

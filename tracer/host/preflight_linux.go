@@ -16,16 +16,16 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// preflightTarget is what the tracer probes in itself to see how probes behave.
+// preflightTarget is the function of this process that tests put a probe on.
 //
 //go:noinline
 func preflightTarget() {}
 
-// preflighting is held while preflightTarget is probed: each test of it would count the
-// calls of another one.
+// preflighting is locked while preflightTarget is probed. Two tests at a time would count
+// each other's calls.
 var preflighting sync.Mutex
 
-// EndPreflight waits until no test has a probe in this process any more.
+// EndPreflight waits until no test has a probe in this process.
 func EndPreflight() {
 	preflighting.Lock()
 	defer preflighting.Unlock()
@@ -40,10 +40,10 @@ func multiSeesThreads() error {
 	if l == nil {
 		preflighting.Unlock()
 	} else {
-		// The kernel waits for a grace period then, and nobody has to: see endPreflight.
+		// Close takes a grace period of the kernel. Only EndPreflight waits for it.
 		go func() {
 			defer preflighting.Unlock()
-			_ = l.Close() // which only closes a descriptor
+			_ = l.Close() // only closes a descriptor
 		}()
 	}
 	switch {
@@ -55,8 +55,9 @@ func multiSeesThreads() error {
 	return nil
 }
 
-// callsSeen calls preflightTarget once and returns how often a probe there has seen that,
-// and what holds the probe if it was put in.
+// callsSeen puts a probe on preflightTarget and calls it once, in a thread that is not the
+// first. It returns how often the probe was hit, and the probe for the caller to close;
+// that is nil if it could not be attached.
 func callsSeen() (n uint64, probe io.Closer, err error) {
 	offset, err := ownFileOffset(reflect.ValueOf(preflightTarget).Pointer())
 	if err != nil {
@@ -95,7 +96,7 @@ func callOffMainThread(f func()) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			// Holding on to the first thread, so the next one is another.
+			// This goroutine keeps the first thread, so that the next one runs in another.
 			go call()
 			<-done
 			return
@@ -107,7 +108,7 @@ func callOffMainThread(f func()) {
 	<-done
 }
 
-// ownFileOffset returns where in /proc/self/exe the code at addr stands.
+// ownFileOffset returns the offset in /proc/self/exe of the code at addr.
 func ownFileOffset(addr uintptr) (uint64, error) {
 	maps, err := proc.Maps(os.Getpid())
 	if err != nil {
@@ -121,7 +122,7 @@ func ownFileOffset(addr uintptr) (uint64, error) {
 	return 0, fmt.Errorf("find own code: no mapping at %#x", addr)
 }
 
-// countingProgram makes a program that adds one to the first value of counters.
+// countingProgram loads a program that adds one to the first value of counters.
 func countingProgram(counters *ebpf.Map, attach ebpf.AttachType) (*ebpf.Program, error) {
 	return ebpf.NewProgram(&ebpf.ProgramSpec{
 		Name: "count", Type: ebpf.Kprobe, AttachType: attach, License: "Dual BSD/GPL",

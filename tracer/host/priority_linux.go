@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// priority is the nice value of a tracer: before others, but no real-time one,
-// which could stop a machine.
+// priority is the nice value of a tracer: the highest ordinary priority. A real-time
+// one could stop a machine.
 const priority = -20
 
 // Prioritize lets the threads of this process run before those of processes
@@ -18,17 +18,17 @@ const priority = -20
 // second, and on a busy machine a reader of ordinary priority waits longer
 // than that for its turn. The tracer still uses no more than it needs.
 //
-// It is for the whole process and so for its main function to call. Without
+// It changes the whole process, so only its main function should call it. Without
 // CAP_SYS_NICE it returns an error and changes nothing.
 func Prioritize() error { return setPriority(priority) }
 
-// Unprioritize takes back what Prioritize has done, for work that the target
-// must not wait for.
+// Unprioritize gives all threads the ordinary nice value, 0, for work that must not
+// keep the target waiting.
 func Unprioritize() error { return setPriority(0) }
 
-// setPriority sets the nice value of all threads. A thread inherits it from the
-// one that starts it, which may not have been reached yet: so it looks again until
-// there is nothing left to do.
+// setPriority sets the nice value of all threads. A new thread inherits the value of
+// the thread that starts it, which may still be the old one. So setPriority repeats
+// until no thread has another value.
 func setPriority(nice int) error {
 	for {
 		changed, err := setPriorityOnce(nice)
@@ -38,6 +38,8 @@ func setPriority(nice int) error {
 	}
 }
 
+// setPriorityOnce sets the nice value of the threads that exist now, and reports whether
+// any had another one.
 func setPriorityOnce(nice int) (changed bool, err error) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -49,11 +51,11 @@ func setPriorityOnce(nice int) (changed bool, err error) {
 			return false, fmt.Errorf("list own threads: %w", err)
 		}
 		raw, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
-		if err == nil && 20-raw != nice { // as the system call returns it
+		if err == nil && 20-raw != nice { // the system call returns 20 less the nice value
 			changed = true
 			err = unix.Setpriority(unix.PRIO_PROCESS, tid, nice)
 		}
-		if err != nil && !errors.Is(err, unix.ESRCH) { // that one has ended
+		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: the thread has ended
 			return false, fmt.Errorf("set own priority: %w", err)
 		}
 	}

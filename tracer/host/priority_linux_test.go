@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// No thread is left out, also none that is started meanwhile: work on one of
-// ordinary priority would wait for a busy target.
+// Every thread gets the priority, including those that start meanwhile. Work in a thread
+// of ordinary priority would have to wait for a busy target.
 func TestEveryThreadIsPrioritized(t *testing.T) {
 	if err := Prioritize(); err != nil {
 		t.Skipf("SKIPPED: without the right to raise priorities: %v", err)
@@ -44,7 +44,7 @@ func TestEveryThreadIsPrioritized(t *testing.T) {
 	}
 }
 
-// startThread makes the runtime start a thread: this one ends with its goroutine.
+// startThread makes the runtime start threads: a locked thread ends with its goroutine.
 func startThread() {
 	var held [2]chan struct{}
 	for i := range held {
@@ -59,7 +59,7 @@ func startThread() {
 	}
 }
 
-// niceValues are those of all threads, by number.
+// niceValues returns the nice values of this process's threads, by thread ID.
 func niceValues(t *testing.T) map[int]int {
 	t.Helper()
 	threads, err := os.ReadDir("/proc/self/task")
@@ -79,7 +79,7 @@ func niceValues(t *testing.T) map[int]int {
 	return all
 }
 
-// What tests trace has no part in the priority of the tracer.
+// Programs that tests start do not inherit the tracer's priority.
 func TestChildrenAreOrdinary(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2", "1")
 	child.Ready()

@@ -14,39 +14,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Costs are what probes cost the process that hits them, of its processor time, on this
-// machine: the traps alone, without what is recorded. They differ tenfold from one
-// machine to another.
+// Costs is the CPU time that probes cost the process that hits them, on this machine:
+// the traps alone, without the recording. It differs tenfold from one machine to another.
 type Costs struct {
 	Entry  time.Duration // of a probe on an instruction that the kernel emulates
-	Return time.Duration // of a return probe, on top of the entry's
+	Return time.Duration // of a return probe, in addition to the entry's
 }
 
-// Hits are how often the probes of a process were hit, recorded or not.
+// Hits counts how often the probes of a process were hit, recorded or not.
 type Hits struct {
 	Entries, Returns uint64
-	Inside           time.Duration // that recording took in them, as one in 31 was timed
+	Inside           time.Duration // spent in our programs; estimated, since one hit in 31 is timed
 }
 
-// Since is what has come since another moment.
+// Since returns the hits since before was counted.
 func (h Hits) Since(before Hits) Hits {
 	return Hits{h.Entries - before.Entries, h.Returns - before.Returns, h.Inside - before.Inside}
 }
 
-// Cost is what hits have cost.
+// Cost returns the CPU time that hits have cost, including the recording.
 func (c Costs) Cost(h Hits) time.Duration {
 	return time.Duration(h.Entries)*c.Entry + time.Duration(h.Returns)*c.Return + h.Inside
 }
 
-// Sizes of a measurement. What is measured is processor time, as that is what hits are
-// compared with, and the median leaves out batches that were interrupted.
+// Sizes of a measurement. It measures CPU time, as the costs of hits are compared with
+// the target's. The median leaves out batches that were interrupted.
 const (
 	costBatches = 64
 	costBatch   = 8 // calls
 )
 
-// measuring is the measurement that goes on in the background, one for each mechanism:
-// it takes as long as starting a tracer does, and nobody waits for it.
+// measuring is the measurement in the background for each mechanism. It takes as long as
+// starting a tracer, which does not wait for it.
 var measuring [MechanismPerf + 1]struct {
 	once    sync.Once
 	running sync.WaitGroup
@@ -55,7 +54,8 @@ var measuring [MechanismPerf + 1]struct {
 	done    chan struct{}
 }
 
-// MeasureInBackground begins to measure, unless that was begun before.
+// MeasureInBackground starts MeasureCosts for a mechanism in another goroutine, unless an
+// earlier call has.
 func MeasureInBackground(m Mechanism) {
 	x := &measuring[m]
 	x.once.Do(func() {
@@ -67,15 +67,16 @@ func MeasureInBackground(m Mechanism) {
 	})
 }
 
-// EndMeasuring waits until nothing is measured any more.
+// EndMeasuring waits until no measurement runs in the background.
 func EndMeasuring() {
 	for i := range measuring {
 		measuring[i].running.Wait()
 	}
 }
 
-// MeasuredCosts returns what was measured in the background, and whether that is known
-// yet. If wait is set it waits for the result.
+// MeasuredCosts returns the result of the measurement in the background, and whether there
+// is one yet. With wait it waits until the measurement has ended. The error is that of the
+// measurement.
 func MeasuredCosts(m Mechanism, wait bool) (Costs, bool, error) {
 	x := &measuring[m]
 	if wait {
@@ -89,16 +90,16 @@ func MeasuredCosts(m Mechanism, wait bool) (Costs, bool, error) {
 	}
 }
 
-// MeasureCosts measures what a probe costs a process: that of a child of ours, which puts
-// probes into a function of its own, calls it, and notes how long that takes. It takes some
-// ten milliseconds. Where it takes the kernel long to remove probes, the child is there a
-// while longer.
+// MeasureCosts measures what a probe costs a process. It starts a child, which puts probes
+// on a function of its own and prints how long calls of it take. It takes some ten
+// milliseconds, and does not wait for the child to end, because some kernels take long to
+// remove the probes.
 func MeasureCosts(m Mechanism) (costs Costs, err error) {
 	child := exec.Command(ownProgram)
 	child.Args = []string{childCosts, m.String()}
 	child.Env = []string{"GODEBUG=asyncpreemptoff=1"} // no signal in a call whose return address is replaced
-	var said strings.Builder
-	child.Stderr = &said
+	var output strings.Builder
+	child.Stderr = &output
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()
@@ -108,13 +109,14 @@ func MeasureCosts(m Mechanism) (costs Costs, err error) {
 	}
 	if _, err = fmt.Fscan(out, &costs.Entry, &costs.Return); err != nil {
 		_ = child.Wait()
-		return Costs{}, fmt.Errorf("measure what a probe costs: %s%w", said.String(), err)
+		return Costs{}, fmt.Errorf("measure what a probe costs: %s%w", output.String(), err)
 	}
-	go func() { _ = child.Wait() }() // what it had to say it has said
+	go func() { _ = child.Wait() }() // its results are already read
 	return costs, nil
 }
 
-// ownCosts measures what probes cost this process. They are in when it returns.
+// ownCosts measures what probes cost this process. The probes are still attached when it
+// returns.
 func ownCosts(m Mechanism) (Costs, error) {
 	attach, err := costProbes(m)
 	if err != nil {
@@ -131,7 +133,7 @@ func ownCosts(m Mechanism) (Costs, error) {
 	return Costs{Entry: max(0, entry-without), Return: max(0, callTime()-entry)}, nil
 }
 
-// callTime returns how long a call of preflightLeaf takes.
+// callTime returns how much CPU time a call of preflightLeaf takes.
 func callTime() time.Duration {
 	batches := make([]time.Duration, costBatches)
 	for i := range batches {
@@ -145,14 +147,15 @@ func callTime() time.Duration {
 	return batches[costBatches/2] / costBatch
 }
 
-// threadTime returns how long this thread has used processors.
+// threadTime returns the CPU time that this thread has used.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail with these arguments
 	return time.Duration(ts.Nano())
 }
 
-// costProbes returns what puts a probe into preflightLeaf, at its entry or its return.
+// costProbes returns a function that puts a probe on preflightLeaf: at its return if ret is
+// set, else at its entry. The probe stays until this process ends.
 func costProbes(m Mechanism) (attach func(ret bool) error, err error) {
 	offset, err := ownFileOffset(preflightAddress())
 	if err != nil {

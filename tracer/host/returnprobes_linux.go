@@ -10,15 +10,16 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// preflightAddress returns where the code of preflightLeaf is. The value of the function
-// is a wrapper around it, which calls of it go past.
+// preflightAddress returns the address of preflightLeaf's code. The function's value in Go
+// is a wrapper around it, which direct calls do not go through.
 func preflightAddress() uintptr
 
-// ErrReturnProbes says that return probes would harm the process.
+// ErrReturnProbes is the error when return probes would kill the process.
 var ErrReturnProbes = errors.New("return probes would kill it")
 
-// SurvivesSeccomp puts a return probe into a child whose seccomp filter kills
-// on the stub's system call, and looks whether the child lives.
+// SurvivesSeccomp tests whether a process under seccomp survives return probes. It puts
+// one on a child whose seccomp filter kills on the stub's system call, and returns an
+// error that wraps ErrReturnProbes if the child was killed.
 func SurvivesSeccomp() error {
 	child := exec.Command(ownProgram)
 	child.Args = []string{childSeccomp}
@@ -35,7 +36,7 @@ func SurvivesSeccomp() error {
 		return fmt.Errorf("test return probes: %w", err)
 	}
 	probeErr := probeChild(child.Process.Pid, in, out)
-	_ = in.Close() // the child ends at the latest now
+	_ = in.Close() // ends the child's read if it still waits
 	waitErr := child.Wait()
 	if probeErr != nil {
 		return fmt.Errorf("test return probes: %w", probeErr)
@@ -46,7 +47,8 @@ func SurvivesSeccomp() error {
 	return nil
 }
 
-// probeChild waits for the child, probes its leaf function and lets it go on.
+// probeChild waits until the child is ready, puts a return probe on its preflightLeaf,
+// lets it go on and waits for its end.
 func probeChild(pid int, in io.Writer, out io.Reader) error {
 	var ready [1]byte
 	if _, err := io.ReadFull(out, ready[:]); err != nil {
@@ -83,9 +85,10 @@ func probeChild(pid int, in io.Writer, out io.Reader) error {
 	return err
 }
 
-// KnowsShadowStacks asks whether the stub makes a system call, as it does
-// since the kernel version that made return probes work with shadow stacks:
-// made by anybody else the call ends the caller with SIGILL.
+// KnowsShadowStacks tests whether return probes work with shadow stacks, and returns an
+// error that wraps ErrReturnProbes if not. They do since the kernel version in which the
+// stub makes a system call. A child makes that call: on such a kernel SIGILL ends it,
+// because only the stub may make the call.
 func KnowsShadowStacks() error {
 	child := exec.Command(ownProgram)
 	child.Args = []string{childShadowStack}

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckRights says what keeps this process from tracing any other, as far as that does
-// not depend on which: ErrNotPrivileged, ErrContainer, ErrLockedDown, ErrOpenFiles or ErrUnsupported.
+// CheckRights returns an error if this process cannot trace any other, whichever that is.
+// The error wraps ErrNotPrivileged, ErrContainer, ErrLockedDown, ErrOpenFiles or
+// ErrUnsupported.
 func CheckRights() error {
 	var kernel Kernel
 	if err := kernel.Capabilities(); err != nil {
@@ -24,8 +25,8 @@ func CheckRights() error {
 	return errors.Join(kernel.Types(), kernel.KernelReads())
 }
 
-// FreeMemory lets BPF have the memory that it takes: kernels before 5.11 charge it to
-// RLIMIT_MEMLOCK.
+// FreeMemory lifts the limit of locked memory (RLIMIT_MEMLOCK), to which kernels before
+// 5.11 charge the memory of BPF.
 func FreeMemory() error {
 	err := rlimit.RemoveMemlock()
 	switch {

@@ -13,19 +13,20 @@ import (
 	"rtrace-bpf/tracer/keeper"
 )
 
-// ownProgram is the program that runs: the tracer's children are that again, told by
-// their name what to do.
+// ownProgram is the program that this process runs. The tracer's children run it again;
+// their argv[0] selects what they do.
 const ownProgram = "/proc/self/exe"
 
+// Names (argv[0]) of children that test the kernel.
 const (
 	childSeccomp     = "rtrace-bpf-preflight-seccomp"
 	childShadowStack = "rtrace-bpf-preflight-shadow-stack"
 	childCosts       = "rtrace-bpf-preflight-costs"
 )
 
-// RunAsChild does what the process was started for, and ends it, if it is a child
-// that the tracer has started. The main function of every program that uses this
-// package calls it first.
+// RunAsChild returns at once, unless this process is a child that the tracer has started.
+// Then it does the child's work and exits. The main function of every program that uses
+// this package calls it first.
 func RunAsChild() {
 	var work func()
 	switch os.Args[0] {
@@ -47,9 +48,9 @@ func RunAsChild() {
 	os.Exit(0)
 }
 
-// measureOwnCosts is what the child of MeasureCosts does.
+// measureOwnCosts is the work of MeasureCosts's child: it prints the costs in nanoseconds.
 func measureOwnCosts() {
-	debug.SetGCPercent(-1) // nobody holds the probes, which would end with their values
+	debug.SetGCPercent(-1) // no variable holds the probes, and a collected one is removed
 	m := MechanismPerf
 	if len(os.Args) > 1 && os.Args[1] == MechanismMulti.String() {
 		m = MechanismMulti
@@ -64,19 +65,19 @@ func measureOwnCosts() {
 	}
 }
 
-// preflightLeaf does nothing. It is assembly so that its return address may be
-// replaced without the Go runtime ever seeing it.
+// preflightLeaf does nothing. It is in assembly, so that a return probe can replace its
+// return address without the Go runtime ever seeing it.
 func preflightLeaf()
 
-// A return probe makes the function return through a stub of the kernel's.
-// Since Linux 6.11 that stub makes a system call (number 335 on x86-64), which
-// a seccomp filter may take for the program's own, until a later fix exempted
-// it; and only since 6.11 does it go together with shadow stacks. 32-bit programs
-// return through a trap, as all did before, and have no shadow stacks.
+// sysUretprobe is the system call of the stub through which functions with a return probe
+// return, on x86-64 since Linux 6.11. A seccomp filter could kill the process for it,
+// until a later fix exempted the call. Only since 6.11 do return probes work with shadow
+// stacks. 32-bit programs still return through a trap, as all programs did before, and
+// have no shadow stacks.
 const sysUretprobe = 335
 
-// makeForbiddenCall waits to be probed, and returns through the stub where its system
-// call kills.
+// makeForbiddenCall is the work of SurvivesSeccomp's child. It installs a filter that kills
+// on the stub's system call, waits for the probe, and calls the probed function.
 func makeForbiddenCall() {
 	if err := forbid(sysUretprobe); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -88,10 +89,10 @@ func makeForbiddenCall() {
 	preflightLeaf()
 }
 
-// makeStubsCall makes the stub's system call without being the stub.
+// makeStubsCall is the work of KnowsShadowStacks's child: it makes the stub's system call.
 func makeStubsCall() { _, _, _ = unix.RawSyscall(sysUretprobe, 0, 0, 0) }
 
-// forbid installs a seccomp filter that kills the process at one system call.
+// forbid installs a seccomp filter that kills this process at one system call.
 func forbid(call uint32) error {
 	const (
 		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

@@ -36,7 +36,7 @@ func (b *Beginning) Static() bool { return b.start == startStatic }
 func (b *Beginning) Mapped() (bool, error) { return allMapped(b.pid, &b.files) }
 
 // allMapped reports whether a process that has stopped at a system call has mapped all its
-// libraries, and more than files files since the last look.
+// libraries since *files files with code were mapped. It updates *files.
 func allMapped(pid int, files *int) (bool, error) {
 	stop, err := stopOf(pid)
 	if err != nil || !stop.entersMapped() {

@@ -32,8 +32,8 @@ func stopOf(pid int) (stop, error) {
 	return s, nil
 }
 
-// Stops reports whether a signal stops a process as a job. Whoever holds the process must then
-// keep it stopped.
+// Stops reports whether a signal stops a process as a job. Code that holds the process must
+// then keep it stopped.
 func Stops(sig unix.Signal) bool {
 	return sig == unix.SIGSTOP || sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }

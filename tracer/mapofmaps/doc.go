@@ -1,3 +1,3 @@
-// Package mapofmaps changes BPF maps whose values are maps without waiting for the
+// Package mapofmaps changes BPF maps of maps without making the caller wait for the
 // kernel's grace periods.
 package mapofmaps

@@ -9,34 +9,36 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Map is a map whose values are maps. A change of it is there at once, but
-// the kernel lets the one who made it wait until no program can use the former
-// map any more, some ten milliseconds. Here nobody has to, so goroutines do.
-// The methods but Close may be called by several goroutines.
+// Map is a BPF map whose values are maps. Programs see a change of it at once, but the
+// system call returns only when no program can still use the former map, after some ten
+// milliseconds. Map makes these calls in goroutines, so that its callers need not wait.
+// All methods except Close may be called by several goroutines.
 type Map struct {
 	*ebpf.Map
 	waiting sync.WaitGroup
-	few     chan struct{} // holds one element for each that waits
+	few     chan struct{} // holds an element for each single change that waits for the kernel
 
 	mu   sync.Mutex
-	held map[uint32]*ebpf.Map // what is in the slots
+	held map[uint32]*ebpf.Map // the maps in the slots, which Map closes
 }
 
-// maxWaiting is how many changes wait at a time, each with a thread of its own.
+// maxWaiting is the most single changes that wait for the kernel at a time, each in a
+// thread of its own.
 const maxWaiting = 16
 
-// lookAgain is how often a change is looked for that has just been made.
+// lookAgain is the interval at which Install looks whether its change is there.
 const lookAgain = 50 * time.Microsecond
 
-// New returns the map of maps m, which stays the caller's to close after Close.
+// New returns a Map that changes m. The caller closes m, after Close.
 func New(m *ebpf.Map) *Map {
 	return &Map{Map: m, few: make(chan struct{}, maxWaiting), held: map[uint32]*ebpf.Map{}}
 }
 
-// Install puts maps into slots and returns when programs find them there. It
-// takes the maps over. Those that were there before are closed once the kernel
-// has waited for the programs: until Linux 6.8 the last one to let go of an inner
-// map freed it at once ("bpf: Defer the free of inner map when necessary").
+// Install puts maps into slots, by slot, and returns when programs find them there. It
+// owns the maps from then on, also after an error. The maps that were there before are
+// closed once the kernel has waited for the programs: until Linux 6.8 an inner map was
+// freed at once when its last reference went away ("bpf: Defer the free of inner map when
+// necessary").
 func (o *Map) Install(maps map[uint32]*ebpf.Map) error {
 	if len(maps) == 0 {
 		return nil
@@ -76,7 +78,7 @@ func (o *Map) Install(maps map[uint32]*ebpf.Map) error {
 	}
 }
 
-// exchange notes what the slots will have and returns what they had.
+// exchange records the new maps of the slots and returns the former ones.
 func (o *Map) exchange(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +92,7 @@ func (o *Map) exchange(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
 	return before
 }
 
-// giveUp forgets maps that could not be installed, and returns them.
+// giveUp removes maps that could not be installed from the record, and returns them.
 func (o *Map) giveUp(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +102,7 @@ func (o *Map) giveUp(maps map[uint32]*ebpf.Map) map[uint32]*ebpf.Map {
 	return maps
 }
 
-// has says whether the slots have the maps of these ids.
+// has reports whether the slots have the maps with these IDs.
 func (o *Map) has(ids map[uint32]ebpf.MapID) bool {
 	for slot, want := range ids {
 		var id uint32
@@ -111,7 +113,8 @@ func (o *Map) has(ids map[uint32]ebpf.MapID) bool {
 	return true
 }
 
-// Update changes all slots and waits for the kernel, once if it can.
+// Update puts maps, by their descriptors, into slots and waits for the kernel: once for all
+// if the kernel can change several slots in one call.
 func (o *Map) Update(slots, fds []uint32) error {
 	if n, err := o.BatchUpdate(slots, fds, nil); err == nil && n == len(slots) {
 		return nil
@@ -129,8 +132,8 @@ func (o *Map) Update(slots, fds []uint32) error {
 	return errors.Join(errs...)
 }
 
-// Remove empties a slot, and calls empty when that has happened, from another
-// goroutine.
+// Remove empties a slot and closes its map. It returns at once, and calls empty from
+// another goroutine when that is done.
 func (o *Map) Remove(slot uint32, empty func(slot uint32)) {
 	o.waiting.Go(func() {
 		o.few <- struct{}{}
@@ -139,7 +142,7 @@ func (o *Map) Remove(slot uint32, empty func(slot uint32)) {
 		m := o.held[slot]
 		delete(o.held, slot)
 		o.mu.Unlock()
-		// It fails if there was nothing, which is as good.
+		// It fails if the slot was empty already.
 		_ = o.Delete(slot)
 		if m != nil {
 			_ = m.Close()
@@ -148,8 +151,8 @@ func (o *Map) Remove(slot uint32, empty func(slot uint32)) {
 	})
 }
 
-// Close waits for all changes to be over and lets go of what is in the slots. The
-// map itself belongs to the programs.
+// Close waits until all changes are done, and closes the maps in the slots. It does not
+// close the map of maps.
 func (o *Map) Close() error {
 	o.waiting.Wait()
 	err := closeMaps(o.held)

@@ -8,8 +8,8 @@ const (
 	qtDestructor  = "QObject::~QObject"
 )
 
-// qobject is the module for objects of Qt. Each object passes through one constructor and
-// destructor of QObject, whoever makes it, so calls of Qt itself count too. One of these
+// qobject is the module for objects of Qt. Every object passes through one constructor and
+// destructor of QObject, so calls of Qt itself count too. One of these
 // functions may call another one for the same object, as those that also free it do.
 var qobject = Module{
 	Name: "qobject", Desc: "objects of Qt",

@@ -170,7 +170,7 @@ func (u *userRow) finish(kind, resource string) error {
 		u.frees = []freeing{{resource: resource, id: u.id, only: func(c *call) bool { return u.id(c) != 0 }}}
 	case "alloc":
 	default:
-		return fmt.Errorf("%q is none of alloc, free and realloc", kind)
+		return fmt.Errorf("%q is not alloc, free or realloc", kind)
 	}
 	u.row.args = strings.Repeat("x", u.args)
 	if kind == "free" {

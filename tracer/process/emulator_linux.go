@@ -10,14 +10,14 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// qemuGuests are the machines that QEMU emulates for single programs, as the
-// names of its emulators have them: qemu-arm, qemu-arm-static.
+// qemuGuests lists the machines for which QEMU has emulators of single programs, with
+// a space around each. They are part of the emulators' names: qemu-arm, qemu-arm-static.
 const qemuGuests = " aarch64 aarch64_be alpha arm armeb cris hexagon hppa i386 loongarch64 m68k microblaze microblazeel " +
 	"mips mips64 mips64el mipsel mipsn32 mipsn32el nios2 or1k ppc ppc64 ppc64le riscv32 riscv64 s390x sh4 sh4eb " +
 	"sparc sparc32plus sparc64 x86_64 xtensa xtensaeb "
 
-// findMachine finds what the process's program is for, or says why that cannot
-// be traced.
+// findMachine returns the machine that the process's program is for, or an error with the
+// reason why the process cannot be traced: ErrEmulated, ErrMachine or ErrNoProcess.
 func findMachine(pid int) (*Machine, error) {
 	head, err := proc.ProgramHead(pid)
 	if err != nil {
@@ -33,10 +33,10 @@ func findMachine(pid int) (*Machine, error) {
 	return m, nil
 }
 
-// emulator returns the path of the program that the process runs if that is an
-// emulator of another program: one of QEMU's, by its name, or any that the kernel
-// started in place of a program for another machine. One with another name that
-// was started by hand is a program like any other.
+// emulator returns the path of the program that the process runs if that emulates another
+// program. It recognises QEMU's emulators by their names, and any emulator that the kernel
+// started in place of a program for another machine. An emulator with another name that
+// was started by hand is treated like any other program.
 func emulator(pid int, head proc.Head) (path string, ok bool) {
 	exe, _, err := proc.Exe(pid)
 	if err != nil {
@@ -49,7 +49,8 @@ func emulator(pid int, head proc.Head) (path string, ok bool) {
 	return exe, err == nil && started.Machine != head.Machine
 }
 
-// isEmulator knows QEMU's emulators of single programs by their names.
+// isEmulator reports whether path has the name of one of QEMU's emulators of single
+// programs.
 func isEmulator(path string) bool {
 	guest, ok := strings.CutPrefix(filepath.Base(path), "qemu-")
 	guest = strings.TrimSuffix(guest, "-static")

@@ -6,13 +6,13 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// killed is SIGKILL in proc.Status.Pending.
+// killed is the bit of SIGKILL in proc.Status.Pending.
 const killed = 1 << (unix.SIGKILL - 1)
 
-// Carrier returns a thread of the process that perf events can be attached to: the
-// main thread, or another one if that has ended, or 0 if all have. While the main
-// thread is ending, or threads are being killed at the end of the process or by exec,
-// that is not settled.
+// Carrier returns a thread that perf events can be attached to: the main thread, or another
+// one if the main thread has ended, or 0 if all have ended. settled is false while the main
+// thread is ending, or while threads are being killed, by exec or at the end of the process:
+// then ask again.
 func (t *Target) Carrier() (tid int, settled bool) {
 	leader, err := proc.ReadStatus(t.PID)
 	if err != nil {
@@ -24,7 +24,7 @@ func (t *Target) Carrier() (tid int, settled bool) {
 		return 0, false
 	case leader.State.Ended():
 	case err == nil && stat.Exiting():
-		return 0, false // the kernel tells the end of a thread before its state does
+		return 0, false // the thread is ending, but its state does not show that yet
 	default:
 		return t.PID, true
 	}
@@ -36,8 +36,8 @@ func (t *Target) Carrier() (tid int, settled bool) {
 		if s.Pending&killed != 0 {
 			return 0, false
 		}
-		// The signal may have been taken meanwhile: the kernel takes it from the
-		// pending ones before it sets the flag.
+		// SIGKILL may have been delivered since Pending was read: the kernel removes it
+		// from the pending signals before it sets the flag that Killed reports.
 		stat, err := proc.ReadStat(thread.TID)
 		switch {
 		case err != nil:

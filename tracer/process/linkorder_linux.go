@@ -11,10 +11,10 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// MaxLibraries bounds the files of a process that are looked at.
+// MaxLibraries is the most files of a process that are looked at.
 const MaxLibraries = 4096
 
-// Place returns where a file is in an order, behind all others if it is not.
+// Place returns the index of a file in order, or len(order) if it is not in there.
 func Place(order []FileID, id FileID) int {
 	if i := slices.Index(order, id); i >= 0 {
 		return i
@@ -26,7 +26,8 @@ func Place(order []FileID, id FileID) int {
 // themselves.
 const rankLoader = 3
 
-// Rank orders files of which the dynamic loader says nothing.
+// Rank returns a number to sort files by that are not in the dynamic loader's list: the
+// program first, then other libraries, the C library, and dynamic loaders last.
 func Rank(m Mapping, program FileID) int {
 	base := filepath.Base(m.Path)
 	switch {
@@ -41,10 +42,10 @@ func Rank(m Mapping, program FileID) int {
 	return 1
 }
 
-// LinkOrder returns the files in the order of the dynamic loader's list, and which
-// of all is the program. The order is empty where there is no loader, as in static
-// programs, or its list cannot be read; program is the zero value if nothing says
-// it.
+// LinkOrder returns the files in the order of the dynamic loader's list, in which it looks
+// for symbols, and the file of the program. The order is empty if there is no loader, as in
+// static programs, or if its list cannot be read. program is the zero value if it cannot be
+// found.
 func (t *Target) LinkOrder() (order []FileID, program FileID) {
 	all, err := proc.Maps(t.PID)
 	if err != nil {
@@ -65,12 +66,12 @@ func (t *Target) LinkOrder() (order []FileID, program FileID) {
 		}
 	}
 	if len(order) > 0 {
-		program = order[0] // the loader may have been started by hand
+		program = order[0] // if the loader was started by hand, entry is in the loader
 	}
 	return order, program
 }
 
-// fileAt returns the file that is mapped at addr.
+// fileAt returns the file that is mapped at addr, or the zero value.
 func fileAt(all []proc.Map, addr uint64) FileID {
 	for i := range all {
 		if m := &all[i]; addr >= m.Start && addr < m.End {
@@ -80,8 +81,9 @@ func fileAt(all []proc.Map, addr uint64) FileID {
 	return FileID{}
 }
 
-// links reads the dynamic loader's list. The program leads to it, which is not
-// what the kernel takes for it where the loader was started by hand.
+// links reads the dynamic loader's list, which the dynamic section of the program points
+// to. It tries the other files after program, because the kernel reports the loader as the
+// program if that was started by hand.
 func (t *Target) links(memory *os.File, program FileID) []proc.Link {
 	maps, err := t.Mappings()
 	if err != nil {
@@ -104,7 +106,7 @@ func (t *Target) links(memory *os.File, program FileID) []proc.Link {
 		if !ok {
 			continue
 		}
-		// What was read before the list broke off is as right as the rest would be.
+		// After an error, the part of the list that was read is still valid.
 		if links, _ := proc.Links(memory, int(t.Machine.Word), addr, size); len(links) > 0 {
 			return links
 		}

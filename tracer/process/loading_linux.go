@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Defines says whether the file at m offers malloc and free to others. One that a
-// new program has before the C library serves instead of that; the dynamic loader
-// has a minimal one for itself, in older versions, which does not.
+// Defines reports whether the file at m has an allocator for the process: it exports malloc
+// and free. The dynamic loader does not count: older ones export a minimal malloc for
+// themselves.
 func (t *Target) Defines(m Mapping) bool {
 	if Rank(m, FileID{}) == rankLoader {
 		return false
@@ -20,9 +20,9 @@ func (t *Target) Defines(m Mapping) bool {
 	return f.Close() == nil && malloc && free
 }
 
-// Loading reports whether a process with these mappings is still being loaded: the
-// kernel's library, which exec maps last, is not there, or there is a dynamic loader and
-// no library with an allocator so far.
+// Loading reports whether a process with these mappings is still loading its program: the
+// vDSO, which exec maps last, is missing, or there is a dynamic loader but no library with
+// an allocator yet.
 func (t *Target) Loading(all []Mapping) bool {
 	loader, done := false, false
 	for _, m := range all {

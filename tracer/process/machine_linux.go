@@ -14,36 +14,36 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Machine is a kind of programs that can be traced here. There is one for each
-// machine whose programs the kernel runs; see machines.
+// Machine is a kind of program that can be traced here. [Machines] has one for each
+// instruction set and word size.
 type Machine struct {
 	ELF  elf.Machine
 	Arch site.Arch
-	name string // as uname -m says for such programs; "" for the kernel's own
+	name string // what uname -m prints for such programs; "": the name of the kernel's machine
 	Word uint64 // bytes of a pointer
 	Call uint64 // bytes of a direct call
 
-	// register names a register by the number that instructions give it.
+	// register returns the name of the register that instructions number n.
 	register func(n uint8) string
-	// registers returns those of a raw stack by DWARF number, as they are behind
-	// the return of the probed function.
+	// Registers returns the registers of a raw stack by their DWARF numbers, with the
+	// values that they have after the probed function's return.
 	Registers func(raw *object.ProbeRawStack) reference.Registers
-	// whole and bounded read the programs, the latter for kernels without bpf_loop.
+	// Whole and Bounded return the BPF programs; Bounded those for kernels without
+	// bpf_loop.
 	Whole, Bounded func() (*ebpf.CollectionSpec, error)
 
-	// arenaHeap is how much glibc reserves for each heap of an arena other than
-	// the first, at a multiple of it (HEAP_MAX_SIZE). It makes only the beginning
-	// accessible.
+	// ArenaHeap is the bytes that glibc reserves for each heap of an arena other than the
+	// first, at a multiple of that size (HEAP_MAX_SIZE). Only the beginning is accessible.
 	ArenaHeap uint64
-	// trap says that functions with return probes return through a trap on every
-	// kernel: see checkReturnProbes.
+	// Trap reports whether functions with return probes return through a trap on every
+	// kernel. They then need none of the tests for seccomp and shadow stacks.
 	Trap bool
 }
 
-// bits returns the class of the machine's files, as 64.
+// bits returns the class of the machine's ELF files: 32 or 64.
 func (m *Machine) bits() int { return int(8 * m.Word) }
 
-// Uname returns the machine's name as uname -m prints it.
+// Uname returns the machine's name as uname -m prints it, or "" if that fails.
 func (m *Machine) Uname() string {
 	if m.name != "" {
 		return m.name
@@ -55,7 +55,7 @@ func (m *Machine) Uname() string {
 	return unix.ByteSliceToString(u.Machine[:])
 }
 
-// Place names where an argument is: in a register or on the stack.
+// Place names the place of an argument: a register, or bytes from the stack pointer.
 func (m *Machine) Place(n uint8) string {
 	if n >= site.StackWord && n != site.NoReg {
 		return fmt.Sprintf("stack+%d", uint64(n-site.StackWord+1)*m.Word)
@@ -63,8 +63,8 @@ func (m *Machine) Place(n uint8) string {
 	return m.register(n)
 }
 
-// MachineOf finds the machine of a program by its head. The error wraps
-// ErrMachine and says what the program is instead.
+// MachineOf returns the machine of a program, by the head of its file. If the program
+// cannot be traced here, the error wraps ErrMachine and names the kind of program.
 func MachineOf(h proc.Head) (*Machine, error) {
 	for i := range Machines {
 		if m := &Machines[i]; m.ELF == h.Machine && m.bits() == h.Bits {
@@ -80,7 +80,7 @@ func MachineOf(h proc.Head) (*Machine, error) {
 	return nil, fmt.Errorf("%w: it is a %d-bit program for %s", host.ErrMachine, h.Bits, machineName(h.Machine))
 }
 
-// machineName names the machine of a file.
+// machineName returns a name for a machine of ELF, or its number.
 func machineName(m elf.Machine) string {
 	names := map[elf.Machine]string{
 		elf.EM_386: "x86", elf.EM_X86_64: "x86-64", elf.EM_ARM: "ARM", elf.EM_AARCH64: "ARM64",

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// The registers of 32-bit programs are the low halves, numbered as DWARF does for
-// them (System V ABI, Intel386 supplement, table 2.14).
+// The registers of 32-bit programs are the low halves of the 64-bit ones, with the DWARF
+// numbers of the System V ABI (Intel386 supplement, table 2.14).
 func TestRegistersI386(t *testing.T) {
 	raw := &object.ProbeRawStack{Sp: 0xf_ffff0010, Pc: 0xf_08040012}
 	r := &raw.Regs

@@ -10,12 +10,13 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// What a kernel runs and what of it can be traced.
+// MachineOf finds the kinds of programs that can be traced on each machine, and its error
+// names the others.
 func TestMachineOf(t *testing.T) {
 	for _, test := range []struct {
 		on      string
 		head    proc.Head
-		refused string // empty: it can be traced
+		refused string // the error; "": the program can be traced
 	}{
 		{"amd64", proc.Head{Bits: 64, Machine: elf.EM_X86_64}, ""},
 		{"amd64", proc.Head{Bits: 32, Machine: elf.EM_386}, ""},
@@ -40,8 +41,8 @@ func TestMachineOf(t *testing.T) {
 	}
 }
 
-// Emulators of programs are no emulators of machines, which are programs like any
-// other.
+// QEMU's emulators of single programs are recognised. Its emulators of whole machines are
+// programs like any other.
 func TestEmulators(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/usr/bin/qemu-aarch64": true, "/usr/bin/qemu-arm-static": true, "/usr/libexec/qemu-binfmt/qemu-x86_64": true, "qemu-sh4eb": true,

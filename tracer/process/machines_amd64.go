@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Machines are those whose programs an x86-64 kernel runs.
+// Machines lists the kinds of programs that can be traced on an x86-64 kernel.
 var Machines = []Machine{
 	{
 		ELF: elf.EM_X86_64, Arch: site.AMD64, Word: 8, Call: 5,
@@ -17,8 +17,8 @@ var Machines = []Machine{
 		ArenaHeap: 64 << 20,
 	},
 	{
-		// uname says i686 to 32-bit programs that ask for their kind of machine
-		// (COMPAT_UTS_MACHINE).
+		// The system call uname returns i686 to 32-bit programs with the personality
+		// for that (COMPAT_UTS_MACHINE).
 		ELF: elf.EM_386, Arch: site.I386, name: "i686", Word: 4, Call: 5,
 		register: registerI386, Registers: registersI386,
 		Whole: object.LoadProbe32, Bounded: object.LoadBounded32,
@@ -50,7 +50,8 @@ func registersAMD64(raw *object.ProbeRawStack) reference.Registers {
 	)
 }
 
-// registersI386 takes the low halves: a 32-bit program does not see the others.
+// registersI386 returns the low halves of the registers, which are all that a 32-bit
+// program sees.
 func registersI386(raw *object.ProbeRawStack) reference.Registers {
 	r := &raw.Regs
 	low := []uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, raw.Sp, r.Rbp, r.Rsi, r.Rdi, raw.Pc}
@@ -60,7 +61,7 @@ func registersI386(raw *object.ProbeRawStack) reference.Registers {
 	return numbered(low...)
 }
 
-// numbered returns registers, the first of which has number 0.
+// numbered returns registers with these values, numbered from 0.
 func numbered(values ...uint64) reference.Registers {
 	var out reference.Registers
 	for n, value := range values {

@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Machines are those whose programs can be traced on an arm64 kernel, which may
-// run 32-bit ones as well.
+// Machines lists the kinds of programs that can be traced on an arm64 kernel. 32-bit ones,
+// which it may run as well, cannot.
 var Machines = []Machine{{
 	ELF: elf.EM_AARCH64, Arch: site.ARM64, Word: 8, Call: 4,
 	register:  func(n uint8) string { return "x" + strconv.Itoa(int(n)) },

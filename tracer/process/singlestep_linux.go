@@ -7,22 +7,23 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// The last page that 32-bit programs on a 64-bit machine may have, and with the
-// personality that leaves them 3 GiB (STACK_TOP of arch/x86/include/asm/page_64_types.h).
+// Ends of the memory of 32-bit programs on a 64-bit machine: the usual one, and that with
+// the personality for 3 GiB (STACK_TOP of arch/x86/include/asm/page_64_types.h).
 const (
 	narrowEnd   = 0xffffe000
 	narrowEnd3G = 0xc0000000
 	limit3G     = 0x8000000 // ADDR_LIMIT_3GB of a personality
 )
 
-// stepsArea is what /proc/PID/maps calls the page that the kernel single-steps
-// instructions in, outside of their place.
+// stepsArea is the name in /proc/PID/maps of the page in which the kernel single-steps
+// copies of probed instructions.
 const stepsArea = "[uprobes]"
 
-// checkSteps refuses 32-bit programs that a probe would hang. The kernel makes a page for
-// single steps at the end of their memory. Where the stack is there it looks for another
-// place, among those of 64-bit programs if it has that error, finds none, and has the
-// process run into the probe again, for ever.
+// checkSteps refuses 32-bit programs that would hang at the first probe; the error wraps
+// ErrMachine. The kernel maps a page for single steps at the end of the program's memory.
+// If the stack is there, it looks for another place. Kernels without NarrowSteps look among
+// the addresses of 64-bit programs, find none, and the process hits the probe again, for
+// ever.
 func (t *Target) checkSteps(features host.Features) error {
 	if !t.Narrow() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/tracer/hosttest"
 )
 
-// A 32-bit program with its stack at the very top is traced only if the kernel has a place
-// for the page that it steps instructions in; others are traced either way.
+// A 32-bit program with its stack at the very top is refused if the kernel finds no place
+// for the page in which it single-steps. Other programs are traced on either kernel.
 func TestStackAtTheTop(t *testing.T) {
 	testutil.NeedBPF(t)
 	if !testutil.Has32Bit() {
@@ -23,7 +23,7 @@ func TestStackAtTheTop(t *testing.T) {
 	lacks := hosttest.Features{"NarrowSteps": fmt.Errorf("it: %w: it needs Linux 7.0", host.ErrUnsupported)}
 	for name, test := range map[string]struct {
 		argv    []string
-		refused bool // where the kernel lacks it
+		refused bool // on a kernel without NarrowSteps
 	}{
 		"32-bit":        {[]string{"setarch", "-R", narrow, "1", "1"}, true},
 		"32-bit, 3 GiB": {[]string{"setarch", "-R", "-3", narrow, "1", "1"}, true},

@@ -19,26 +19,27 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Target is the process to be traced.
+// Target is the process to be traced. Its owner closes it.
 type Target struct {
 	PID     int
-	Machine *Machine // of the program when tracing began
-	Name    string   // argv[0]
-	PIDFD   int
-	files   map[FileID]FileInfo
-	Texts   []ProbedText // the code that is probed, by the number that sites have
+	Machine *Machine            // of the program when tracing began
+	Name    string              // argv[0]
+	PIDFD   int                 // closed by Close
+	files   map[FileID]FileInfo // what FileInfo has read
+	Texts   []ProbedText        // the code of the probed allocators; packed sites have the index
 
-	AddressBits int // of the highest address in use
+	AddressBits int // bits of the highest address in use
 }
 
 // ProbedText is the code of a file with a probed allocator.
 type ProbedText struct {
 	File FileID
 	Base uint64 // its address in the file
-	Code Extent // where the process has it
+	Code Extent // its addresses in the process
 }
 
-// In returns where the code is when its file is mapped at m.
+// In returns the addresses of the code when its file is mapped at m. Without info it
+// returns those of the whole mapping.
 func (x *ProbedText) In(m Mapping, info FileInfo) Extent {
 	if !info.Known {
 		return Extent{Start: m.Start, End: m.End}
@@ -47,7 +48,9 @@ func (x *ProbedText) In(m Mapping, info FileInfo) Extent {
 	return Extent{start, start + x.Code.End - x.Code.Start}
 }
 
-// Open checks that the process can be traced and holds on to it.
+// Open checks that the process can be traced, and opens a descriptor for it. The errors
+// wrap those of package host where one fits: ErrNoProcess, ErrKernelThread, ErrZombie,
+// ErrLeaderless, ErrMachine, ErrEmulated, and those of features.
 func Open(pid int, features host.Features) (*Target, error) {
 	if err := checkProcess(pid); err != nil {
 		return nil, err
@@ -75,11 +78,11 @@ func Open(pid int, features host.Features) (*Target, error) {
 	return t, nil
 }
 
-// Narrow says whether it is a 32-bit program on a 64-bit machine that runs both.
+// Narrow reports whether the process runs a 32-bit program on a 64-bit machine.
 func (t *Target) Narrow() bool { return t.Machine.Arch == site.I386 }
 
-// Descriptor returns what an open file descriptor of the process is, as package modules
-// names it; empty if it is not open.
+// Descriptor returns what an open file descriptor of the process is, in the words of package
+// modules, or "" if it is not open.
 func (t *Target) Descriptor(fd int) string {
 	link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", t.PID, fd))
 	if err != nil {
@@ -88,7 +91,7 @@ func (t *Target) Descriptor(fd int) string {
 	return modules.Kind(link)
 }
 
-// Descriptors returns all of them that are open, by number.
+// Descriptors returns what each open file descriptor of the process is, by number.
 func (t *Target) Descriptors() map[uint32]string {
 	open := map[uint32]string{}
 	for _, fd := range proc.Descriptors(t.PID) {
@@ -99,8 +102,8 @@ func (t *Target) Descriptors() map[uint32]string {
 	return open
 }
 
-// Origin returns what there is to know of the process from before the trace. What
-// cannot be read is left out.
+// Origin describes the process before the trace: its name, parent, start time and program.
+// It leaves out what cannot be read.
 func (t *Target) Origin() trace.Process {
 	p := trace.Process{Name: t.Name}
 	if stat, err := proc.ReadStat(t.PID); err == nil {
@@ -112,11 +115,11 @@ func (t *Target) Origin() trace.Process {
 	return p
 }
 
-// addressBits returns how many bits the highest address of a process has: that of
-// the initial stack, which the kernel puts at the end of what it gives out. On
-// arm64 that is 2^48, on some kernels less, and more only if the process asked
-// for it; signatures of return addresses begin above that. The page of return probes
-// may be higher: a process has it that was traced before.
+// addressBits returns how many bits the highest address of a process has. That is an address
+// of the initial stack, which the kernel puts at the end of the address space that it gives
+// out. On arm64 that end is 2^48, less on some kernels, and more only if the process asked for
+// it; the signature bits of return addresses are above it. The page of return probes does not
+// count: it may be higher, and a process that was traced before still has it.
 func addressBits(pid int) (int, error) {
 	all, err := proc.Maps(pid)
 	if err != nil {
@@ -131,7 +134,8 @@ func addressBits(pid int) (int, error) {
 	return bits.Len64(top), nil
 }
 
-// checkProcess says why pid is no process that can be traced.
+// checkProcess returns an error if pid is no process that can be traced: a thread, a kernel
+// thread, a zombie, or a process whose main thread has ended.
 func checkProcess(pid int) error {
 	status, err := proc.ReadStatus(pid)
 	if err != nil {
@@ -154,7 +158,8 @@ func checkProcess(pid int) error {
 	return nil
 }
 
-// ProcessError wraps ErrNoProcess if an error of /proc means that the process has ended.
+// ProcessError returns an error that wraps ErrNoProcess if err means that the process has
+// ended, else err.
 func ProcessError(pid int, err error) error {
 	if errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("process %d: %w", pid, host.ErrNoProcess)
@@ -180,7 +185,8 @@ func (t *Target) Mappings() ([]Mapping, error) {
 	return out, nil
 }
 
-// Open opens the file behind a mapping, or returns nil if it has none.
+// Open opens the ELF file of a mapping and returns its path in this process's view. The
+// caller closes the file. Both are zero, without an error, if the mapping has no file.
 func (t *Target) Open(m Mapping) (*symbol.File, string, error) {
 	path := proc.Path(t.PID, proc.Map{
 		Start: m.Start, End: m.End, Offset: m.Offset, Major: m.Major, Minor: m.Minor,
@@ -189,7 +195,7 @@ func (t *Target) Open(m Mapping) (*symbol.File, string, error) {
 	if path == "" {
 		return nil, "", nil
 	}
-	// Debug files are looked for below the root as well.
+	// The file's debug file is in the process's root, too.
 	root := fmt.Sprintf("/proc/%d/root", t.PID)
 	if name, ok := strings.CutPrefix(path, root); ok {
 		f, err := symbol.OpenIn(root, name)
@@ -199,14 +205,15 @@ func (t *Target) Open(m Mapping) (*symbol.File, string, error) {
 	return f, path, err
 }
 
-// Vdso is what the kernel calls the library that it maps into every process.
+// Vdso is the name of the mapping of the vDSO, the library that the kernel maps into every
+// process.
 const Vdso = "[vdso]"
 
-// maxVDSO is how many bytes of that library are read.
+// maxVDSO is the most bytes of the vDSO that are read.
 const maxVDSO = 64 << 10
 
-// OpenCode opens what is mapped at m, which may be the kernel's library. It
-// returns nil for code that is in no file.
+// OpenCode opens the ELF file that is mapped at m, which may be the vDSO; the caller
+// closes it. It returns nil, without an error, for code that is in no file.
 func (t *Target) OpenCode(m Mapping) (*symbol.File, error) {
 	if m.Path != Vdso {
 		f, _, err := t.Open(m)
@@ -219,7 +226,7 @@ func (t *Target) OpenCode(m Mapping) (*symbol.File, error) {
 	return symbol.New(bytes.NewReader(image), int64(len(image)))
 }
 
-// Image reads the kernel's library, which m maps.
+// Image returns the bytes of the vDSO, which is mapped at m.
 func (t *Target) Image(m Mapping) ([]byte, error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.PID))
 	if err != nil {
@@ -231,8 +238,8 @@ func (t *Target) Image(m Mapping) ([]byte, error) {
 	return image, err
 }
 
-// FileInfo reads what the mapping's file tells. Once that is not possible any
-// more, it is what was read of the file last.
+// FileInfo reads the file of a mapping. If the file cannot be opened any more, it returns
+// what was read from it last.
 func (t *Target) FileInfo(m Mapping) FileInfo {
 	id := FileID{Major: m.Major, Minor: m.Minor, Inode: m.Inode}
 	info := t.files[id]
@@ -247,33 +254,34 @@ func (t *Target) FileInfo(m Mapping) FileInfo {
 	return info
 }
 
-// Threads returns the threads that the process has now.
+// Threads returns the threads that the process has now; none if it has ended.
 func (t *Target) Threads() []proc.Thread {
 	threads, err := proc.Threads(t.PID)
 	if err != nil {
-		return nil // it ended; the trace will say so
+		return nil // the process has ended, which the trace shows
 	}
 	return threads
 }
 
-// Ended says whether the process has ended.
+// Ended reports whether the process has ended.
 func (t *Target) Ended() bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(t.PIDFD), Events: unix.POLLIN}}, 0)
 	return err == nil && n > 0
 }
 
-// Close lets go of the process.
+// Close closes the descriptor of the process.
 func (t *Target) Close() error { return unix.Close(t.PIDFD) }
 
-// PIDNamespace is the tracer's own process id namespace.
+// PIDNamespace identifies a PID namespace by its file in /proc/PID/ns.
 type PIDNamespace struct {
 	Dev, Inode uint64
 }
 
-// initialPIDNamespace is the inode of the first one (PROC_PID_INIT_INO).
+// initialPIDNamespace is the inode number of the initial PID namespace (PROC_PID_INIT_INO of
+// include/linux/proc_ns.h).
 const initialPIDNamespace = 0xeffffffc
 
-// OwnPIDNamespace returns the namespace, or nil if it is the initial one.
+// OwnPIDNamespace returns the tracer's own PID namespace, or nil if that is the initial one.
 func OwnPIDNamespace() (*PIDNamespace, error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {

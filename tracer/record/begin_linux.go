@@ -46,7 +46,7 @@ func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 		functionCalls: functionCalls{calls: functions.NewCalls(os.Getpagesize()), describeCall: options.Functions.Record},
 		Stats:         Stats{Broken: map[string]uint64{}},
 	}
-	s.Resources = NewResources(p, s.textLength)
+	s.Resources = newResources(p, s.textLength)
 	if all, tables := links.Installed(); tables {
 		s.Coverage.tables = true
 		s.Coverage.installed(all, 0)

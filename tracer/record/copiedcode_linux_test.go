@@ -40,7 +40,7 @@ func TestCodeWords(t *testing.T) {
 	defer memory.Close()
 	kernels := map[uint64]uint64{} // the library's words
 	for _, m := range all {
-		if !Nameable(m) || m.Path == "[vsyscall]" {
+		if !nameable(m) || m.Path == "[vsyscall]" {
 			continue
 		}
 		var want [8]byte

@@ -95,7 +95,7 @@ func (s *Stream) Next(r *trace.Record) bool {
 // the remaining records.
 func (s *Stream) End() {
 	s.ready, s.readyAt = s.moves.flush(), 0
-	s.FlushResources()
+	s.flushResources()
 	if s.Stats.Unprobed && s.process.Loading(s.mappings.current) {
 		s.Stats.Unprobed = false // the process is still starting and has made no calls
 	}

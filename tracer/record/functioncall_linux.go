@@ -20,26 +20,26 @@ func (s *Stream) function(e *order.Event, r *trace.Record) (made bool) {
 	missed := 0
 	switch {
 	case x.Kind == functions.Entered && x.Function.Module != 0:
-		missed = s.EnterResource(e, &x)
+		missed = s.enterResource(e, &x)
 	case x.Kind == functions.Entered:
 		missed = s.calls.Enter(&x)
-		made = s.DescribeFunction(&x, r, &head)
+		made = s.describeFunction(&x, r, &head)
 	case x.Kind == functions.Read:
 		s.Resources.calls.Read(&x)
 	case x.Kind == functions.Looked:
-		made = s.DescribeFunction(&x, r, &head)
+		made = s.describeFunction(&x, r, &head)
 	case x.Kind == functions.Left:
 		if s.Resources.recorder != nil {
-			missed = s.LeaveResource(e, new(x))
+			missed = s.leaveResource(e, new(x))
 		}
 		missed += s.calls.Leave(&x, func(x *functions.Event) {
 			if !made {
-				made = s.DescribeFunction(x, r, &head)
+				made = s.describeFunction(x, r, &head)
 				return
 			}
 			r.Opaque.Data = bytes.Clone(r.Opaque.Data)
 			var next trace.Record
-			if s.DescribeFunction(x, &next, &head) {
+			if s.describeFunction(x, &next, &head) {
 				next.Opaque.Data = bytes.Clone(next.Opaque.Data)
 				s.emit(next)
 			}
@@ -53,8 +53,8 @@ func (s *Stream) function(e *order.Event, r *trace.Record) (made bool) {
 	return made
 }
 
-// DescribeFunction fills r from an event and reports whether that makes a record.
-func (s *Stream) DescribeFunction(x *functions.Event, r, head *trace.Record) bool {
+// describeFunction fills r from an event and reports whether that makes a record.
+func (s *Stream) describeFunction(x *functions.Event, r, head *trace.Record) bool {
 	r.Time, r.PID, r.TID, r.CPU = head.Time, head.PID, head.TID, head.CPU
 	return s.describeCall(x, r)
 }

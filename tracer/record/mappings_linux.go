@@ -34,7 +34,7 @@ func (ms *mappings) add(m process.Mapping, time uint64) bool {
 		ms.gone(old, time)
 	}
 	ms.current = slices.Replace(ms.current, from, to, m)
-	if !Nameable(m) {
+	if !nameable(m) {
 		return true
 	}
 	info := ms.file(m)
@@ -84,7 +84,7 @@ func (ms *mappings) replace(all []process.Mapping, from, to uint64) {
 func (ms *mappings) clear(time uint64) {
 	ms.remove(time, func(old process.Mapping) bool { return old.Seen < time })
 	for _, m := range ms.current {
-		if Nameable(m) {
+		if nameable(m) {
 			ms.moved(m, ms.file(m))
 		}
 	}
@@ -155,14 +155,14 @@ func (ms *mappings) remove(time uint64, gone func(process.Mapping) bool) {
 
 // gone emits a record that a mapping is gone.
 func (ms *mappings) gone(old process.Mapping, time uint64) {
-	if Nameable(old) {
+	if nameable(old) {
 		ms.emit(trace.Record{Kind: trace.KindUnmapping, Time: int64(time), Mapping: mappingRecord(old, process.FileInfo{})})
 	}
 }
 
-// Nameable reports whether addresses in m can be named: m maps a file, or code of the
+// nameable reports whether addresses in m can be named: m maps a file, or code of the
 // kernel.
-func Nameable(m process.Mapping) bool {
+func nameable(m process.Mapping) bool {
 	return strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "//anon") ||
 		m.Path == process.Vdso || m.Path == "[vsyscall]"
 }

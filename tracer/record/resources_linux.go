@@ -39,9 +39,9 @@ type ResourceCount struct {
 	Allocs, Frees uint64
 }
 
-// NewResources returns the Resources for a plan. length returns the length of a text in
+// newResources returns the Resources for a plan. length returns the length of a text in
 // the process's memory.
-func NewResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool)) Resources {
+func newResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool)) Resources {
 	first := uint32(MemoryResource + 1)
 	if p.Options.NoMemory {
 		first = MemoryResource
@@ -67,8 +67,8 @@ func NewResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool
 	return t
 }
 
-// EnterResource handles the entry of a call. missed is the number of missed returns.
-func (s *Stream) EnterResource(e *order.Event, x *functions.Event) (missed int) {
+// enterResource handles the entry of a call. missed is the number of missed returns.
+func (s *Stream) enterResource(e *order.Event, x *functions.Event) (missed int) {
 	s.unwaited(e)
 	by := modules.Caller{Inner: s.inner(x)}
 	missed = s.Resources.calls.Enter(x)
@@ -77,8 +77,8 @@ func (s *Stream) EnterResource(e *order.Event, x *functions.Event) (missed int) 
 	return missed
 }
 
-// LeaveResource handles the return of a call. missed is the number of missed returns.
-func (s *Stream) LeaveResource(e *order.Event, x *functions.Event) (missed int) {
+// leaveResource handles the return of a call. missed is the number of missed returns.
+func (s *Stream) leaveResource(e *order.Event, x *functions.Event) (missed int) {
 	s.unwaited(e)
 	var acts []modules.Act
 	missed = s.Resources.calls.Leave(x, func(x *functions.Event) {
@@ -108,8 +108,8 @@ func (s *Stream) unwaited(e *order.Event) {
 	}
 }
 
-// ResourceStack handles the stack of a call.
-func (s *Stream) ResourceStack(e *order.Event) {
+// resourceStack handles the stack of a call.
+func (s *Stream) resourceStack(e *order.Event) {
 	w, ok := s.Resources.waiting[e.TID]
 	if !ok {
 		return // the call did nothing
@@ -122,8 +122,8 @@ func (s *Stream) ResourceStack(e *order.Event) {
 	s.act(e, w.acts, stack)
 }
 
-// FlushResources records the calls that still wait for their stacks.
-func (s *Stream) FlushResources() {
+// flushResources records the calls that still wait for their stacks.
+func (s *Stream) flushResources() {
 	for tid, w := range s.Resources.waiting {
 		s.act(&order.Event{Time: uint64(s.last), TID: tid, CPU: w.cpu}, w.acts, 0)
 	}
@@ -192,9 +192,9 @@ func (s *Stream) inner(x *functions.Event) bool {
 	})
 }
 
-// ForgetResources drops all open calls, because the process has replaced its program.
-func (s *Stream) ForgetResources() {
-	s.FlushResources()
+// forgetResources drops all open calls, because the process has replaced its program.
+func (s *Stream) forgetResources() {
+	s.flushResources()
 	s.Resources.calls.Clear()
 	if s.Resources.recorder != nil {
 		s.Resources.recorder.Executed()

@@ -44,11 +44,11 @@ func (s *Stats) Add(o *Stats) {
 		s.Lost[i] += o.Lost[i]
 	}
 	s.Paused += o.Paused
-	s.Resources = AddResources(s.Resources, o.Resources)
+	s.Resources = addResources(s.Resources, o.Resources)
 }
 
-// AddResources returns the sums of all and more, by type of resource.
-func AddResources(all, more []ResourceCount) []ResourceCount {
+// addResources returns the sums of all and more, by type of resource.
+func addResources(all, more []ResourceCount) []ResourceCount {
 	all = slices.Clone(all)
 	for _, c := range more {
 		at := slices.IndexFunc(all, func(x ResourceCount) bool { return x.Type == c.Type })

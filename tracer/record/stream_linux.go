@@ -121,7 +121,7 @@ func (s *Stream) record(e *order.Event, r *trace.Record) bool {
 	case order.KindFunction:
 		return s.function(e, r)
 	case order.KindCallStack:
-		s.ResourceStack(e)
+		s.resourceStack(e)
 	}
 	return false
 }
@@ -260,7 +260,7 @@ func (s *Stream) handleSide(id uint64) {
 		s.audit(x, r)
 		return
 	case order.SideName:
-		if !s.roster.Rename(x.TID, x.Name, x.Time) {
+		if !s.roster.rename(x.TID, x.Name, x.Time) {
 			return
 		}
 		r.Kind, r.Thread.Name = trace.KindThread, x.Name
@@ -351,7 +351,7 @@ func (s *Stream) exec(x order.Side) {
 	s.Coverage.replaced(x.Number)
 	s.copies.forget()
 	s.calls.Clear()
-	s.ForgetResources()
+	s.forgetResources()
 	if s.blocks != nil {
 		s.blocks = live.NewBlocks()
 	}

@@ -34,8 +34,8 @@ func newRoster(threads []proc.Thread, time uint64) roster {
 	return r
 }
 
-// Rename records a new name at time. It returns false if a later name is known.
-func (r *roster) Rename(tid uint32, name string, time uint64) bool {
+// rename records a new name at time. It returns false if a later name is known.
+func (r *roster) rename(tid uint32, name string, time uint64) bool {
 	if old, ok := r.threads[tid]; ok && old.changed > time {
 		return false
 	}
@@ -67,7 +67,7 @@ func (r *roster) left(tid uint32, time uint64) {
 // known from a later time stay.
 func (r *roster) replaced(tid uint32, name string, time uint64) {
 	maps.DeleteFunc(r.threads, func(_ uint32, t threadName) bool { return t.changed < time })
-	r.Rename(tid, name, time)
+	r.rename(tid, name, time)
 }
 
 // audit compares the roster with all threads of the process, which were read between the

@@ -58,8 +58,8 @@ func (c *choice) reject(m machine, b *body, f *Function) string {
 	if st.cost == Refused {
 		return "refused by the kernel"
 	}
-	// Whoever enters after the entry reaches the site without a call, or skips what the state was
-	// computed from.
+	// Code that enters after the entry reaches the site without a call, or skips what the state
+	// was computed from.
 	if b.entered >= 0 && b.entered <= st.offset {
 		return fmt.Sprintf("branch at %#x leads to +%d", b.from, b.entered)
 	}

@@ -153,7 +153,7 @@ func (m x86) relative(x *x86asm.Inst, a x86asm.Rel, pc uint64) uint64 {
 
 // slot returns the address of the pointer that a jump through memory reads, or 0 if it is
 // unknown. In 32-bit code the slot may be relative to ebx, which then holds the address of the
-// GOT: the ABI requires it of whoever enters the PLT, and a function that ends in a jump has
+// GOT: the ABI requires it of code that enters the PLT, and a function that ends in a jump has
 // restored its caller's ebx before.
 func (m x86) slot(a x86asm.Mem, next uint64) uint64 {
 	if a.Index != 0 || a.Segment != 0 {

@@ -24,7 +24,7 @@ const (
 type Follower struct {
 	Space        *Space
 	heard        uint64 // number of the last record that Mapped received
-	Unregistered bool   // the programs do not use the installed mappings yet
+	unregistered bool   // the programs do not use the installed mappings yet
 	mu           sync.Mutex
 	fresh        []process.Mapping        // files mapped since the last look
 	register     func(epoch uint64) error // has the programs use what is installed
@@ -65,14 +65,14 @@ func (f *Follower) Look() error {
 		f.mu.Unlock()
 		return err
 	}
-	if changed || f.Unregistered {
-		f.Unregistered = true
+	if changed || f.unregistered {
+		f.unregistered = true
 		// A random epoch, which no process had before: rules and stacks that the programs
 		// remember under another epoch become void.
 		if err := f.register(rand.Uint64() | 1<<63); err != nil {
 			return err
 		}
-		f.Unregistered = false
+		f.unregistered = false
 	}
 	f.offer(order.Side{Kind: order.SideTables, Snapshot: f.Space.Mappings(), Number: heard, PID: uint32(f.Space.Target.PID)})
 	return nil

@@ -14,6 +14,10 @@ const (
 
 	mostShare = 0.95 // larger shares are not distinguished: the measurement is not that exact
 	growth    = 2    // of the slow-down since the last warning, for another one
+
+	// shortest is the least time between two readings that are compared: calls are counted
+	// when they are read, and a backlog of them would seem to be of a moment.
+	shortest = 200 * time.Millisecond
 )
 
 // Reading holds the counters of a process at one moment.
@@ -35,10 +39,16 @@ type Interval struct {
 // tracing.
 func (i *Interval) Factor() float64 { return 1 / (1 - i.Share) }
 
+// moment is a reading with its time.
+type moment struct {
+	Reading
+	at time.Time
+}
+
 // Meter compares readings. The zero value has none yet.
 type Meter struct {
-	last       Reading
-	at         time.Time
+	last       moment
+	earlier    moment  // the one before
 	warned     float64 // the greatest slow-down of a warning
 	warnedLoss bool    // of lost calls
 }
@@ -47,10 +57,13 @@ type Meter struct {
 // whether to warn: if tracing costs the process much, and twice as much as at the last
 // warning, or if many calls are lost for the first time. costs are those of a probe.
 func (m *Meter) Look(r Reading, now time.Time, costs host.Costs) (i Interval, warn bool) {
-	before, passed := m.last, now.Sub(m.at)
-	first := m.at.IsZero()
-	m.last, m.at = r, now
-	if first || passed <= 0 {
+	before := m.last
+	if now.Sub(before.at) < shortest && !m.earlier.at.IsZero() {
+		before = m.earlier
+	}
+	passed := now.Sub(before.at)
+	m.last, m.earlier = moment{r, now}, before
+	if before.at.IsZero() || passed <= 0 {
 		return Interval{}, false
 	}
 	calls, lost := float64(r.Calls-before.Calls), float64(r.Lost-before.Lost)

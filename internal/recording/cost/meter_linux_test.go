@@ -85,3 +85,20 @@ func TestInterval(t *testing.T) {
 		}
 	}
 }
+
+// A last reading that comes shortly after another one does not make a rate of its own: the
+// calls of a whole second may have been counted in that moment.
+func TestLookSoonAgain(t *testing.T) {
+	var m Meter
+	now := time.Now()
+	m.Look(Reading{}, now, costs)
+	m.Look(Reading{Calls: 1000, CPU: time.Second}, now.Add(time.Second), costs)
+	i, _ := m.Look(Reading{Calls: 601_000, CPU: time.Second}, now.Add(time.Second+time.Millisecond), costs)
+	if i.Rate < 600_000 || i.Rate > 601_000 {
+		t.Errorf("%.0f calls/s, want 601,000 of a second", i.Rate)
+	}
+	i, _ = m.Look(Reading{Calls: 602_000, CPU: 2 * time.Second}, now.Add(2*time.Second+time.Millisecond), costs)
+	if i.Rate != 1000 {
+		t.Errorf("%.0f calls/s in the second after, want 1,000", i.Rate)
+	}
+}

@@ -37,8 +37,8 @@ type Frame struct {
 type Table struct {
 	info   *Info
 	code   []extent
-	symbol func(addr uint64) string // the name of the symbol there, or nothing
-	units  []unit                   // returns the name of the symbol there, or ""
+	symbol func(addr uint64) string // returns the name of the symbol there, or ""
+	units  []unit                   // in the order of .debug_info
 	index  []unitRange              // by address
 	reach  []uint64                 // reach[i] is the highest end of index[:i+1]
 	err    error                    // the first problem

@@ -55,8 +55,8 @@ func Open(t testing.TB, path string, width, height int) *Page {
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{fromUs, toUs} // descriptors 3 and 4
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting %s: %v", program, err)
 	}
@@ -75,7 +75,7 @@ func Open(t testing.TB, path string, width, height int) *Page {
 		_ = cmd.Wait() // how it ended does not matter
 		_ = fromBrowser.Close()
 		if t.Failed() {
-			t.Logf("chromium said:\n%s", said.String())
+			t.Logf("chromium output:\n%s", output.String())
 		}
 	})
 	p.attach(width, height)

@@ -108,7 +108,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 	}
 	jobs := m.jobs
 	if jobs == 0 {
-		if jobs, err = sideBySide(&m.settings, all); err != nil {
+		if jobs, err = machinesAtOnce(&m.settings, all); err != nil {
 			return nil, err
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// sideBySide returns the default number of machines to run at the same time, limited by CPUs
+// machinesAtOnce returns the default number of machines to run at the same time, limited by CPUs
 // and memory. An emulated machine keeps one CPU busy, however many it has itself; one with KVM
 // keeps as many busy as it has.
-func sideBySide(s *settings, all []*choice) (int, error) {
+func machinesAtOnce(s *settings, all []*choice) (int, error) {
 	each, err := bytesOf(s.memory)
 	if err != nil {
 		return 0, err

@@ -2,9 +2,9 @@ package tracer
 
 import "sync"
 
-// Parallel runs steps concurrently and waits for all of them. It returns the error of the
+// atOnce runs steps concurrently and waits for all of them. It returns the error of the
 // first step in order that failed.
-func Parallel(steps ...func() error) error {
+func atOnce(steps ...func() error) error {
 	errs := make([]error, len(steps))
 	var running sync.WaitGroup
 	for i, step := range steps {
