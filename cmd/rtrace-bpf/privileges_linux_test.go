@@ -106,7 +106,7 @@ func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 	}
 }
 
-// lacking returns the capabilities that a message of one line and a hint name.
+// lacking returns the capabilities that a message of one line and a hint names.
 func lacking(t *testing.T, message []byte) []uintptr {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(string(message)), "\n")
