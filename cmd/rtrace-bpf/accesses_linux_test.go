@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// accesses are what a trace says of the use of files, in the words of the program
-// fileuse, in the order in which it was begun.
+// accesses returns the uses of files that a trace contains, in the order in which they
+// began, as lines that the program fileuse prints.
 func accesses(t *testing.T, path string, user int32) []string {
 	t.Helper()
 	type use struct{ begin, end string }
@@ -31,7 +31,7 @@ func accesses(t *testing.T, path string, user int32) []string {
 			t.Errorf("process %d uses a file, want %d", r.PID, user)
 			continue
 		}
-		b := r.Opaque.Data[8:] // behind process and thread
+		b := r.Opaque.Data[8:] // after process and thread
 		if r.Opaque.ID == wire.FileFunctionExit {
 			if len(open[r.TID]) == 0 {
 				t.Fatalf("thread %d ends the use of a file that it has not begun", r.TID)
@@ -66,9 +66,9 @@ func accesses(t *testing.T, path string, user int32) []string {
 	return lines
 }
 
-// What another process does with files that the process has open is in a trace as it
-// did it: from the moment on that the process has opened one until it has closed it,
-// in whatever way, and nothing of other files.
+// TestSwapFiles checks that a trace with --swap-files contains each use that another
+// process makes of a file while the traced process has it open, however it was opened and
+// closed, and no use of other files.
 func TestSwapFiles(t *testing.T) {
 	testutil.EachWidth(t, swapFiles)
 }
@@ -88,7 +88,7 @@ func compareAccesses(t *testing.T, child *testutil.Child, path string) {
 	lines := strings.Split(strings.TrimSpace(string(child.Output())), "\n")
 	var user int32
 	if n, _ := fmt.Sscanf(lines[0], "user %d", &user); n != 1 {
-		t.Fatalf("the program says %q", lines[0])
+		t.Fatalf("the program prints %q", lines[0])
 	}
 	want, got := lines[1:], accesses(t, path, user)
 	if len(want) < 100 || len(want) != len(got) {
@@ -101,7 +101,8 @@ func compareAccesses(t *testing.T, child *testutil.Child, path string) {
 	}
 }
 
-// In a container processes have other numbers than the kernel knows them by.
+// TestSwapFilesInPIDNamespace checks this in a PID namespace, where processes have other
+// numbers than in the kernel.
 func TestSwapFilesInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	exe, err := os.Executable()
@@ -121,7 +122,7 @@ func TestSwapFilesInPIDNamespace(t *testing.T) {
 	compareAccesses(t, child, out)
 }
 
-// Without the option nothing of it is in a trace.
+// TestSwapWithoutFiles checks that a trace without --swap-files contains no uses of files.
 func TestSwapWithoutFiles(t *testing.T) {
 	child := waiting(t, "fileuse", t.TempDir())
 	r := start(t, child, "--format", "swap")

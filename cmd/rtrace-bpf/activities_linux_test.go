@@ -13,10 +13,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// On the first processor a thread gets it as often as it leaves it, but for one in a
-// hundred: a kernel was seen that never passes its tracepoint when some tasks of its own
-// leave a processor, among them what the second one does when it is idle
-// (docs/formats/swap.md).
+// TestSwapSwitchesAreWhole runs the program on the first processor only. There, a thread
+// gets the processor as often as it leaves it, with at most one exception in a hundred: one
+// kernel does not pass its tracepoint when some of its own tasks leave a processor, among
+// them the idle task of the second processor (docs/formats/swap.md).
 func TestSwapSwitchesAreWhole(t *testing.T) {
 	child := waiting(t, "activity", append(activityArgs, "pinned")...)
 	r := start(t, child, allActivity...)
@@ -41,7 +41,8 @@ func TestSwapSwitchesAreWhole(t *testing.T) {
 	}
 }
 
-// Several processes at once each have what they did, and nothing else, in their traces.
+// TestSwapActivityOfSeveral checks that the trace of each of several processes contains its
+// own activity and nothing else.
 func TestSwapActivityOfSeveral(t *testing.T) {
 	testutil.Build(t, "activity")
 	testutil.Build(t, "fileuse")
@@ -61,7 +62,7 @@ func TestSwapActivityOfSeveral(t *testing.T) {
 	compareAccesses(t, users, r.path(users)+".swap")
 }
 
-// With the capabilities that the command names, and no others, all of it is there.
+// The capabilities that the command names suffice to record all activity.
 func TestSwapActivityUnprivileged(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.Build(t, "activity")
@@ -96,8 +97,8 @@ func TestSwapActivityUnprivileged(t *testing.T) {
 	t.Logf("enough: %d", has)
 }
 
-// A pause for --max-rate leaves calls of the allocator out, and nothing of what the
-// process does beside them.
+// TestSwapActivityInPauses checks that pauses for --max-rate leave out calls of the
+// allocator, but no other activity of the process.
 func TestSwapActivityInPauses(t *testing.T) {
 	const rounds = 300
 	child := waiting(t, "paced", fmt.Sprint(rounds), "5000")

@@ -21,14 +21,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// deed is a message about what a thread did beside allocations.
+// deed is a message about what a thread did in addition to allocations.
 type deed struct {
 	id uint32
 	pc uint64 // of a sample
 	decoderswap.Event
 }
 
-// deeds reads the messages of each thread, in order.
+// deeds returns the messages of each thread, in order.
 func deeds(t *testing.T, path string, pid int) map[int][]deed {
 	t.Helper()
 	in, err := decoder.OpenFile(path, decoder.Options{Strict: true})
@@ -53,7 +53,7 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 			t.Fatalf("message %#x of process %d, want %d", r.Opaque.ID, r.PID, pid)
 		}
 		if r.Time < last {
-			t.Errorf("message %#x is %d ns before the one in front of it", r.Opaque.ID, last-r.Time)
+			t.Errorf("message %#x is %d ns before the one before it", r.Opaque.ID, last-r.Time)
 		}
 		last = r.Time
 		d := deed{id: r.Opaque.ID}
@@ -71,12 +71,12 @@ func deeds(t *testing.T, path string, pid int) map[int][]deed {
 	return all
 }
 
-// isMark says whether a deed is the program's mark n.
+// isMark reports whether a deed is the program's mark n.
 func isMark(d *deed, n int) bool {
 	return d.id == wire.SyscallEntry && d.Function == "lseek" && d.Args == fmt.Sprintf("d:-1 x:%d d:0", 0x5a5a00+n)
 }
 
-// between returns the deeds behind a mark and up to another one.
+// between returns the deeds after one mark and before another.
 func between(t *testing.T, list []deed, from, to int) []deed {
 	t.Helper()
 	first := slices.IndexFunc(list, func(d deed) bool { return isMark(&d, from) })
@@ -96,9 +96,9 @@ func countOf(list []deed, id uint32) (n uint64) {
 	return n
 }
 
-// What threads do beside allocations is in a trace in SWAP as they did it: each system
-// call with its arguments and result, as many switches as the kernel counts, and
-// samples in the code where the time went.
+// TestSwapActivity checks what a SWAP trace contains about threads in addition to
+// allocations: each system call with its arguments and result, as many context switches as
+// the kernel counts, and samples in the code that used the processor.
 func TestSwapActivity(t *testing.T) {
 	testutil.EachWidth(t, swapActivity)
 }
@@ -124,7 +124,7 @@ var (
 	allActivity  = []string{"--format", "swap", "--swap-sample", samplePeriod.String(), "--swap-switches", "--swap-syscalls", "all"}
 )
 
-// checkActivity compares a trace with what the program activity says, which has ended.
+// checkActivity compares a trace with the output of the program activity, which has ended.
 func checkActivity(t *testing.T, child *testutil.Child, path string) {
 	t.Helper()
 	all := deeds(t, path, child.PID)
@@ -137,7 +137,7 @@ func checkActivity(t *testing.T, child *testutil.Child, path string) {
 			continue
 		}
 		if n, _ := fmt.Sscanf(line, "thread %d %d %d %d", &tid, &switches, &cpu, &runs); n != 4 {
-			t.Fatalf("the program says %q", line)
+			t.Fatalf("the program prints %q", line)
 		}
 		threads++
 		list := all[tid]
@@ -155,7 +155,7 @@ func checkActivity(t *testing.T, child *testutil.Child, path string) {
 	}
 }
 
-// checkCalls compares the system calls of a thread with what the program makes.
+// checkCalls compares the system calls of a thread with those that the program makes.
 func checkCalls(t *testing.T, list []deed, pid int) {
 	t.Helper()
 	round := []string{
@@ -187,7 +187,7 @@ func checkCalls(t *testing.T, list []deed, pid int) {
 			}
 			text := d.Function + " " + strings.Join(args, " ")
 			if strings.HasPrefix(text, "renameat2") {
-				text = d.Function + " " + d.Args // its texts have spaces
+				text = d.Function + " " + d.Args // texts in it have spaces
 			}
 			got = append(got, text)
 		case wire.SyscallExit:
@@ -195,7 +195,7 @@ func checkCalls(t *testing.T, list []deed, pid int) {
 				if d.Function == "lseek" {
 					continue // of the mark
 				}
-				t.Fatalf("the end of %s is not behind its beginning", d.Function)
+				t.Fatalf("the end of %s does not follow its beginning", d.Function)
 			}
 			result := d.Result
 			if d.Function == "openat" {
@@ -219,16 +219,17 @@ func checkCalls(t *testing.T, list []deed, pid int) {
 	}
 }
 
-// checkSwitches compares how often a thread left its processor and ran again with what
-// the kernel told it by two counts. It was asked between the marks 1 and 2, and 3 and
-// 4; so the exact numbers are between those that the inner and the outer marks give.
-// It returns how often the thread left its processor without having got it.
-func checkSwitches(t *testing.T, list []deed, told, runs uint64) (missing uint64) {
+// checkSwitches compares how often a thread left its processor and got one again with the
+// kernel's counts, counted and runs. The program read these counts between the marks 1 and
+// 2 and again between 3 and 4, so their difference lies between the numbers within the
+// inner and within the outer marks. It returns how often the thread left its processor
+// without having got one before.
+func checkSwitches(t *testing.T, list []deed, counted, runs uint64) (missing uint64) {
 	t.Helper()
 	inner, outer := between(t, list, 2, 3), between(t, list, 1, 4)
 	least, most := countOf(inner, wire.ContextSwitchEntry), countOf(outer, wire.ContextSwitchEntry)
-	if told < least || told > most || least < activityRounds/2 {
-		t.Errorf("the thread left its processor %d to %d times, the kernel counts %d", least, most, told)
+	if counted < least || counted > most || least < activityRounds/2 {
+		t.Errorf("the thread left its processor %d to %d times, the kernel counts %d", least, most, counted)
 	}
 	away := false
 	for i := range list {
@@ -245,17 +246,18 @@ func checkSwitches(t *testing.T, list []deed, told, runs uint64) (missing uint64
 			away = false
 		}
 	}
-	// It runs at each mark: so it ran again as often as it left. The kernel's count has not
-	// the times when a thread is woken that had not left the queue yet (sched_info_arrive).
+	// The thread runs at each mark, so it got a processor as often as it left one. The
+	// kernel's count leaves out wake-ups of a thread that had not left the run queue yet
+	// (sched_info_arrive).
 	if runs > 0 && (runs+1+least/20 < least || runs > most) {
 		t.Errorf("the thread left its processor %d to %d times, it got one %d times by the kernel's count", least, most, runs)
 	}
 	return missing
 }
 
-// checkSamples looks at the samples of a thread that computed for so many ns. In each
-// piece of time that it had a processor for, there is one sample more or less than
-// periods fit in; a hypervisor may swallow some.
+// checkSamples checks the samples of a thread that computed for cpu nanoseconds in the code
+// from start to end. Each interval on a processor can have one sample more or less than its
+// length in periods; a hypervisor may swallow some.
 func checkSamples(t *testing.T, list []deed, cpu, start, end uint64) {
 	t.Helper()
 	pieces := countOf(list, wire.ContextSwitchExit) + 1
@@ -270,12 +272,13 @@ func checkSamples(t *testing.T, list []deed, cpu, start, end uint64) {
 			outside++
 		}
 	}
-	if outside > 1+int(n)/10 { // it looks at the clock once in a while
+	if outside > 1+int(n)/10 { // the thread also reads the clock
 		t.Errorf("%d of %d samples are outside of where the thread computes", outside, n)
 	}
 }
 
-// Without the options nothing of it is in a trace, and with one of them that alone.
+// TestSwapActivityAlone checks that a trace contains only the activity that the options
+// select.
 func TestSwapActivityAlone(t *testing.T) {
 	for flag, ids := range map[string][]uint32{
 		"":                         {},
@@ -316,7 +319,7 @@ func TestSwapActivityAlone(t *testing.T) {
 	}
 }
 
-// What cannot be is told in one line.
+// TestSwapActivityRefused checks that impossible options are refused with a message.
 func TestSwapActivityRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"--swap-sample 10ms":                      "go with --format swap",
@@ -335,7 +338,8 @@ func TestSwapActivityRefused(t *testing.T) {
 	}
 }
 
-// In a container threads have other numbers than the kernel knows them by.
+// TestSwapActivityInPIDNamespace runs in a PID namespace, where threads have other numbers
+// than in the kernel.
 func TestSwapActivityInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	exe, err := os.Executable()

@@ -30,13 +30,14 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// The choice of allocators: of a program with three, each alone, as --dry-run shows.
+// TestChooseAllocator checks with --dry-run which functions are probed in a program with
+// three allocators when each is chosen alone.
 func TestChooseAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, test := range []struct {
 		args  []string
 		names []string // of the functions
-		left  string   // what --dry-run says besides
+		left  string   // what else --dry-run prints
 	}{
 		{nil, []string{"free", "je_calloc", "je_free", "je_malloc", "je_realloc", "malloc"}, ""},
 		{[]string{"--allocator", "glibc"}, []string{"free", "malloc"}, "prefix:je_: not chosen"},
@@ -71,7 +72,7 @@ func TestChooseAllocator(t *testing.T) {
 	}
 }
 
-// A static program without names: one line says what to do.
+// TestStrippedHint checks the hint about a static program without symbols.
 func TestStrippedHint(t *testing.T) {
 	testutil.NeedBPF(t)
 	strip := testutil.Installed(t, "strip")

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// With --args the calls of the allocator have the arguments that the program gave them,
-// by each way to put probes in, and without it none.
+// TestArgs checks that calls of the allocator have the program's arguments with --args, for
+// each mechanism, and no arguments without it.
 func TestArgs(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		build(t, "arguments")
@@ -35,25 +35,25 @@ func testArgs(t *testing.T, build testutil.Builder, format string, flags ...stri
 	child.Succeed()
 	r.ends(cli.OK)
 	records := load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, encoder.Suffix(format))))
-	told := slices.Contains(flags, "--args")
+	wanted := slices.Contains(flags, "--args")
 	for _, rec := range records {
 		if format == "sprtrace" && rec.Kind == trace.KindCall && rec.Call.Op == trace.OpFree && rec.Call.Function != "free" {
 			continue // of a move, which has its arguments where the new block is
 		}
-		if rec.Kind == trace.KindCall && told != (len(rec.Call.Args) > 0) {
+		if rec.Kind == trace.KindCall && wanted != (len(rec.Call.Args) > 0) {
 			t.Errorf("arguments %v of %s", rec.Call.Args, rec.Call.Function)
 		}
 	}
 	if format == "sprtrace" {
-		return // what the arguments are the other formats show
+		return // the other formats are compared with the program's output
 	}
-	said := string(child.Output())
-	if !told {
+	output := string(child.Output())
+	if !wanted {
 		var lines []string
-		for line := range strings.Lines(said) {
+		for line := range strings.Lines(output) {
 			lines = append(lines, strings.Join(strings.Fields(line)[:5], " "))
 		}
-		said = strings.Join(lines, "\n") + "\n"
+		output = strings.Join(lines, "\n") + "\n"
 	}
-	equalThings(t, thingLines(records), said, true)
+	equalThings(t, thingLines(records), output, true)
 }

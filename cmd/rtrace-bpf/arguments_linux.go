@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// unexpected returns the error of an argument that belongs to no flag. It suggests what was
-// probably meant: a process, a command, processes by name, or reading a trace.
+// unexpected returns the error about an argument that belongs to no flag. It suggests what
+// the user probably meant: a process, a command, processes by name, or reading a trace.
 func unexpected(arg string) error {
 	shown := cli.Word(arg)
 	if n, err := strconv.ParseUint(arg, 10, 31); err == nil && n > 0 {

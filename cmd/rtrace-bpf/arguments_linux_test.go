@@ -13,11 +13,11 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// nonsense are values that no flag, or few flags can have.
+// nonsense are values that few flags or none can have.
 var nonsense = []string{"nonsense", "5", "-1", "", "0", "99999999999999999999", "1e9", "5x", "0x", "a\"b", "%d", ":", "=", "@"}
 
-// What is wrong with the value of a flag is said with the flag's name, and in no words of
-// Go's libraries.
+// TestNonsenseValues checks that an error about the value of a flag names the flag, and
+// does not quote an error of Go's libraries.
 func TestNonsenseValues(t *testing.T) {
 	var all config
 	all.declare()
@@ -45,7 +45,7 @@ func TestNonsenseValues(t *testing.T) {
 	}
 }
 
-// A trace in a binary format does not fill a terminal.
+// TestBinaryToTerminal checks that a trace in a binary format is not written to a terminal.
 func TestBinaryToTerminal(t *testing.T) {
 	for args, want := range map[string]string{
 		"-p 1 -o -":                                   "rtrace-bpf: -o -: standard output is a terminal, and sprtrace is binary\nhint: add --format text to watch the calls, or pipe the trace to a program\n",
@@ -61,7 +61,7 @@ func TestBinaryToTerminal(t *testing.T) {
 	}
 }
 
-// Common mistakes, and what the program says of them.
+// TestMistakes checks the messages about common mistakes.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	script, text := filepath.Join(dir, "app"), filepath.Join(dir, "rtrace-raw-1-0")

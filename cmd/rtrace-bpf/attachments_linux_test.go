@@ -17,7 +17,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// attachedTo returns the attachments of a trace, but for its side file, as NAME=PATH.
+// attachedTo returns the attachments of a trace, except for its side file, as NAME=PATH.
 func attachedTo(t *testing.T, path string) (all []string) {
 	t.Helper()
 	for _, r := range load(t, path) {
@@ -37,10 +37,10 @@ func contentOf(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Files are copied beside the trace, under names that no other file has, and the trace
-// names them; both are so when they have been renamed.
+// TestAttach checks that files are copied next to the trace, under names that no other file
+// has, and that the trace names them; rtrace rename keeps both so.
 func TestAttach(t *testing.T) {
-	testutil.Build(t, "leak") // before a program is started
+	testutil.Build(t, "leak") // before the first program starts
 	notes := filepath.Join(t.TempDir(), "a note.txt")
 	if err := os.WriteFile(notes, []byte(strings.Repeat("hello\n", 100_000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// What cannot be attached is told before anything is attached to the process, and leaves
-// no files.
+// TestAttachRefused checks that impossible attachments are refused before the process has
+// probes, and that no files are left.
 func TestAttachRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -126,7 +126,7 @@ func TestAttachRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		code  cli.ExitCode
-		says  string
+		want  string
 	}{
 		"missing":   {[]string{"--attach", "a=" + file, "--attach", "b=" + filepath.Join(dir, "nothing")}, cli.Failed, "attach b: open "},
 		"fifo":      {[]string{"--attach", "a=" + fifo}, cli.Failed, "is not a regular file"},
@@ -136,7 +136,7 @@ func TestAttachRefused(t *testing.T) {
 		cmd := command(t, append([]string{"-p", fmt.Sprint(child.PID)}, test.flags...)...)
 		cmd.Dir = t.TempDir()
 		got := finish(t, cmd)
-		if got.code != int(test.code) || !strings.Contains(got.stderr, test.says) {
+		if got.code != int(test.code) || !strings.Contains(got.stderr, test.want) {
 			t.Errorf("%s: exit code %d, %s", name, got.code, got.stderr)
 		}
 		if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {

@@ -10,9 +10,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// BenchmarkLaunch measures how much longer the shortest of commands takes when it is
-// traced, to the end of rtrace-bpf: the goal is 150 ms at most. Runs with and without take
-// turns; what counts are medians.
+// BenchmarkLaunch measures how much longer a minimal command takes with tracing, until
+// rtrace-bpf has ended. The goal is at most 150 ms. Runs with and without tracing
+// alternate; their medians count.
 func BenchmarkLaunch(b *testing.B) {
 	testutil.NeedBPF(b)
 	exe, err := os.Executable()

@@ -11,10 +11,10 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// BenchmarkSwapSystemAndSample measures how much slower a process computes of which the
-// command tells samples and the state of the machine: the goal is 1.02 times at most. The
-// runs with and without take turns; what counts is the processor time of the process.
-// wall-x has what it took altogether, which the command takes part in when all
+// BenchmarkSwapSystemAndSample measures how much slower a process computes while the
+// command records samples and the state of the machine. The goal is at most 1.02 times.
+// Runs with and without tracing alternate, and the processor time of the process counts.
+// wall-x is the ratio of elapsed times, to which the command contributes when all
 // processors are busy.
 func BenchmarkSwapSystemAndSample(b *testing.B) {
 	testutil.NeedBPF(b)

@@ -53,10 +53,10 @@ func launched(ctx context.Context, s cli.Streams, c *config, env settings) cli.E
 	return ownFailure
 }
 
-// recordCommand returns the exit status of the command when it has ended, and what went
-// wrong or is missing.
+// recordCommand starts the command and records it. It returns the command's exit status
+// when that has ended, and an error about what went wrong or is missing.
 func recordCommand(ctx context.Context, s cli.Streams, c *config, env settings) (code int, err error) {
-	r := newReporter(c, s, false) // the terminal is the command's: it shows no progress
+	r := newReporter(c, s, false) // no progress: the terminal belongs to the command
 	o, err := c.recording(s, r, env)
 	if err != nil {
 		return 0, err
@@ -67,9 +67,9 @@ func recordCommand(ctx context.Context, s cli.Streams, c *config, env settings) 
 	}
 	if env.launched != nil {
 		env.launched.Store(true)
-		// While the trace has no reader, a terminal's keys end the waiting: the command is held.
+		// While the trace has no reader, the command is held, and a terminal's keys end the wait.
 		r.held = func(on bool) { env.launched.Store(!on) }
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGQUIT) // as SIGINT: the command gets it, too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGQUIT) // the command gets it, as it gets SIGINT
 	}
 	defer context.AfterFunc(ctx, func() { command.Signal(syscall.SIGTERM) })()
 	o.PIDs, o.Held = []int{command.PID()}, recording.Command{Command: command}
@@ -93,5 +93,5 @@ func recordCommand(ctx context.Context, s cli.Streams, c *config, env settings) 
 	return code, err
 }
 
-// errLeft is the error of not waiting for the command any more.
+// errLeft is the error if rtrace-bpf ends before the command.
 var errLeft = errors.New("ended at once by a second signal: the command may still be running, without probes")

@@ -16,11 +16,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// oldKernel forces what a kernel without uprobe_multi and attach cookies has.
+// oldKernel selects the mechanisms of a kernel without uprobe_multi and attach cookies.
 var oldKernel = []string{"--mechanism", "perf", "--sites", "address", "--state", "hash"}
 
-// kernelWays returns the flags by which a test that takes long with oldKernel, because
-// the kernel removes such probes slowly, goes through kernels: without a sweep not that.
+// kernelWays returns the flags with which a test runs. oldKernel is one of them only in a
+// sweep, because the kernel removes its probes slowly.
 func kernelWays(t *testing.T) map[string][]string {
 	t.Helper()
 	ways := map[string][]string{"auto": nil}
@@ -30,14 +30,14 @@ func kernelWays(t *testing.T) map[string][]string {
 	return ways
 }
 
-// launching is a command that the command of this package starts and traces.
+// launching is a command that rtrace-bpf starts and traces.
 type launching struct {
 	*testutil.Child
 	t   *testing.T
 	dir string
 }
 
-// launchCommand starts it in a folder of its own.
+// launchCommand runs the command in its own folder.
 func launchCommand(t *testing.T, flags []string, argv ...string) *launching {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -60,7 +60,7 @@ func (l *launching) ends(code int) {
 	}
 }
 
-// says checks standard error.
+// Standard error must contain the text.
 func (l *launching) says(text string) {
 	l.t.Helper()
 	if !strings.Contains(string(l.Stderr()), text) {
@@ -68,7 +68,7 @@ func (l *launching) says(text string) {
 	}
 }
 
-// records reads the one trace that there is.
+// records reads the only trace.
 func (l *launching) records() []*trace.Record {
 	l.t.Helper()
 	return load(l.t, l.trace())
@@ -84,13 +84,13 @@ func (l *launching) trace() string {
 	return all[0]
 }
 
-// mostOfLibc is how many calls a static glibc makes at most before any constructor, to
-// find out where its libraries would be (_dl_non_dynamic_init).
+// mostOfLibc is how many calls a static glibc makes at most before any constructor, to find
+// the folders of its libraries (_dl_non_dynamic_init).
 const mostOfLibc = 8
 
-// equalCalls demands that a trace has exactly the calls that the program has logged.
-// Of a program that another one became, it has those behind the last exec; before them
-// may be some of libc's.
+// equalCalls fails the test unless a trace has exactly the calls that the program logged.
+// If another program executed this one, the calls after the last exec count. At most libcs
+// calls of the C library may precede the others.
 func equalCalls(t *testing.T, records []*trace.Record, report *testutil.Report, libcs int) {
 	t.Helper()
 	var got []testutil.Call
@@ -116,7 +116,7 @@ func equalCalls(t *testing.T, records []*trace.Record, report *testutil.Report, 
 	}
 }
 
-// callOf returns a call in a trace as programs log it.
+// callOf returns a call of a trace in the form in which programs log it.
 func callOf(rec *trace.Record) testutil.Call {
 	c := testutil.Call{TID: int(rec.TID), Op: rec.Call.Op.String(), Function: rec.Call.Function, Ptr: rec.Call.ID, Old: rec.Call.OldID, Size: rec.Call.Size}
 	if rec.Call.Op == trace.OpFree {
@@ -125,7 +125,8 @@ func callOf(rec *trace.Record) testutil.Call {
 	return c
 }
 
-// A program that becomes the one that is meant: by a shell, or the kernel for a script.
+// The trace has the calls of the program that the command executes, be it a shell or a
+// script.
 func TestLaunchExec(t *testing.T) {
 	program := testutil.Build(t, "launch")
 	script := filepath.Join(t.TempDir(), "script")
@@ -145,7 +146,7 @@ func TestLaunchExec(t *testing.T) {
 	}
 }
 
-// The exit status is the command's, or says why there is none.
+// The exit status is that of the command, or reports why there is none.
 func TestLaunchStatus(t *testing.T) {
 	testutil.NeedBPF(t)
 	dir := t.TempDir()
@@ -203,7 +204,7 @@ func TestLaunchWithoutItsLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It looks for the library by its own place.
+	// The program looks for the library next to itself.
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, whole, 0o700); err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestLaunchWithoutItsLibrary(t *testing.T) {
 	l.says("cannot open shared object file")
 }
 
-// The command finds the surroundings that rtrace-bpf was started in.
+// The command inherits the environment, directory and streams of rtrace-bpf.
 func TestLaunchSurroundings(t *testing.T) {
 	const show = "grep -E 'Sig(Blk|Ign|Cgt)|NoNewPrivs|Uid' /proc/self/status; nice; ulimit -n; ulimit -l; pwd; ls /proc/self/fd"
 	l := launchCommand(t, nil, "sh", "-c", show)
@@ -247,7 +248,7 @@ int main(void)
 }`
 
 // A terminal's SIGINT goes to rtrace-bpf and the command. The command gets it once, and
-// the trace goes on for as long as that does.
+// tracing continues until the command ends.
 func TestLaunchInterrupted(t *testing.T) {
 	testutil.NeedBPF(t)
 	l := &launching{t: t, dir: t.TempDir()}
@@ -266,8 +267,8 @@ func TestLaunchInterrupted(t *testing.T) {
 	}
 }
 
-// SIGTERM ends the trace and is passed on, a second one ends the waiting for the
-// command.
+// The first SIGTERM ends the trace and is passed on to the command; the second ends the
+// wait for the command.
 func TestLaunchTerminated(t *testing.T) {
 	// A command that reports that it got the signal, and continues.
 	stubborn := testutil.BuildText(t, strings.NewReplacer("SIGINT", "SIGTERM", "n++;", `n += write(3, "ready\n", 6);`).Replace(counter))
@@ -281,9 +282,10 @@ func TestLaunchTerminated(t *testing.T) {
 	}
 }
 
-// launchTerminatedTwice sends a second SIGTERM to rtrace-bpf, which waits for a command that
-// the first one does not end: at once when the command has got that, or after the summary of
-// the trace. At once, the trace may have its end or not. Standard error must report which.
+// launchTerminatedTwice sends a second SIGTERM to rtrace-bpf, which waits for a command
+// that the first one does not end. It sends it immediately after the command gets the first
+// one, or after the summary of the trace. In the first case the trace may have its end or
+// not. Standard error must report which.
 func launchTerminatedTwice(t *testing.T, stubborn string, atOnce bool) {
 	t.Helper()
 	l := &launching{t: t, dir: t.TempDir()}
@@ -320,8 +322,8 @@ func launchTerminatedTwice(t *testing.T, stubborn string, atOnce bool) {
 	}
 }
 
-// Children, vfork's too, run into no breakpoint, nor does a daemon after the command
-// and the trace have ended.
+// Children, even those of vfork, and a daemon that outlives the command and the trace, run
+// into no breakpoint.
 func TestLaunchChildren(t *testing.T) {
 	daemon := testutil.BuildText(t, `#include <stdlib.h>
 #include <unistd.h>
@@ -360,7 +362,7 @@ int main(void)
 	}
 }
 
-// A program with another user's rights has them under the tracer, too.
+// A program with another user's rights has the same rights under the tracer.
 func TestLaunchSetuid(t *testing.T) {
 	testutil.NeedBPF(t)
 	text, err := os.ReadFile(testutil.BuildText(t, `#include <stdio.h>

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// TestBashCompletion asks bash what it would offer: processes, names and users that there
-// are, the words of closed sets, and a command after --.
+// TestBashCompletion checks what bash would offer: names and numbers of existing processes,
+// users, the values of flags with few values, and a command after --.
 func TestBashCompletion(t *testing.T) {
 	bash := testutil.Installed(t, "bash")
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestBashCompletion(t *testing.T) {
 	pid, name := fmt.Sprint(os.Getpid()), strings.TrimSpace(string(comm))
 	for _, tt := range []struct {
 		words []string
-		want  string // among what is offered
+		want  string // one of the words offered
 		not   string
 	}{
 		{[]string{"-p", ""}, pid, "completion"},
@@ -76,9 +76,10 @@ func TestBashCompletion(t *testing.T) {
 	}
 }
 
-// Each flag with a value says what a shell offers, if there is anything.
+// Each flag with a value declares what a shell offers for it, if there is anything to
+// offer.
 func TestOffers(t *testing.T) {
-	nothing := map[string]bool{ // what only the user knows
+	nothing := map[string]bool{ // only the user knows the value
 		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "mtrc-words": true,
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
 		"max-rate": true, "max-size": true, "max-processes": true, "verbose": true,

@@ -8,9 +8,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// What constructors allocate is in the trace, those of the program and those of its
-// libraries, however the program is linked and the probes are attached, with their whole
-// stacks.
+// The traces contain what constructors of the program and of its libraries allocate, with
+// whole stacks, however the program is linked and the probes are attached.
 func TestLaunchConstructors(t *testing.T) {
 	testutil.NeedBPF(t)
 	library := func(flags ...string) []string {
@@ -43,7 +42,7 @@ func TestLaunchConstructors(t *testing.T) {
 	})
 }
 
-// constructors runs a program. whole says that its C library tells how to unwind it.
+// constructors traces a program. whole means that its C library has call frame information.
 func constructors(t *testing.T, program string, atLeast, libcs int, whole bool) {
 	for name, flags := range map[string][]string{"auto": nil, "old kernel": oldKernel} {
 		t.Run(name, func(t *testing.T) {

@@ -21,12 +21,12 @@ type controls struct {
 	requests chan recording.Request
 	over     chan struct{} // closed when the recording has ended
 	signals  chan os.Signal
-	listener *remote.Listener // nil if others cannot be heard
+	listener *remote.Listener // nil if requests of other runs cannot be received
 	running  sync.WaitGroup
 	marks    int // by signal
 }
 
-// newControls begins to receive requests.
+// newControls returns controls that receive requests until close.
 func newControls(r *reporter) *controls {
 	c := &controls{report: r, requests: make(chan recording.Request), over: make(chan struct{}), signals: make(chan os.Signal, 16)}
 	var err error
@@ -39,12 +39,12 @@ func newControls(r *reporter) *controls {
 	return c
 }
 
-// close ends the requests. One that waits for an answer gets the error that the recording
-// has ended.
+// close ends the requests. A request that waits for an answer gets the error that the
+// recording has ended.
 func (c *controls) close() {
 	close(c.over)
 	if c.listener != nil {
-		_ = c.listener.Close() // nobody is left to be answered
+		_ = c.listener.Close() // every request has been answered or refused
 	}
 	c.running.Wait()
 }

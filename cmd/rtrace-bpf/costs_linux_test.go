@@ -21,11 +21,12 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// costs are those of a machine: half a microsecond each.
+// costs are the costs of a probe and of a return: half a microsecond each.
 var costs = host.Costs{Entry: 500, Return: 500}
 
-// The line has the rate, the share, the slow-down and what is lost, and says what helps
-// unless that is asked for already. --quiet keeps it away.
+// TestCostIsReported checks that the warning contains the rate, the share, the slowdown and
+// the losses, that it names the flags that help unless they are set, and that --quiet
+// suppresses it.
 func TestCostIsReported(t *testing.T) {
 	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time goes into tracing, so it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
 	limited := config{limits: limitFlags{maxRate: 5}}
@@ -66,7 +67,8 @@ func TestCostIsReported(t *testing.T) {
 	}
 }
 
-// There is a warning about a program that does nothing but allocate and free.
+// TestSlowDownIsReported checks that there is a warning about a program that only allocates
+// and frees.
 func TestSlowDownIsReported(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	dir := t.TempDir()
@@ -110,8 +112,9 @@ func TestSlowDownByLostCallsIsReported(t *testing.T) {
 	r.says(" of the calls are lost; what helps: a larger --ring-size, or --max-rate")
 }
 
-// pausedTwice returns in the second pause for --max-rate of the recording of a process that
-// calls its allocator all the time. The probes, which are in at first, are out in a pause.
+// pausedTwice waits for the second pause that --max-rate causes in the recording of a process
+// that calls its allocator all the time. The probes are attached at first, and detached in a
+// pause.
 func pausedTwice(t *testing.T, child *testutil.Child) {
 	t.Helper()
 	defer testutil.Unstuck(t, child.PID)()
@@ -122,8 +125,9 @@ func pausedTwice(t *testing.T, child *testutil.Child) {
 	}
 }
 
-// A pause for --max-rate is in each format, or beside it, in the summary and in the
-// exit status. It is no lost event.
+// TestPausesInEachFormat checks that each format records pauses for --max-rate, in the
+// trace or in its side file, and that the summary and the exit status report them. A pause
+// is no lost event.
 func TestPausesInEachFormat(t *testing.T) {
 	for format, where := range formats(t) {
 		t.Run(format, func(t *testing.T) {

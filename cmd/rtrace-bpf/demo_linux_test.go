@@ -12,9 +12,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// What `make run` prints fits on a screen, and ends with the leak of the program that it
-// traces and with where the page about it is; also where events were lost. A tracer that
-// fails is quoted.
+// TestDemo checks that the output of `make run` has at most 40 lines, and ends with the
+// leak of the traced program and the path of the page about it, with and without lost
+// events. If the tracer fails, the output quotes it.
 func TestDemo(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.Installed(t, "python3")
@@ -27,11 +27,11 @@ func TestDemo(t *testing.T) {
 	for name, test := range map[string]struct {
 		tracer string // a script in the tracer's place; empty for the tracer
 		code   int
-		says   string
+		want   string
 	}{
-		"complete": {code: 0, says: "lost: 0"},
-		"losses":   {tracer: `"%s" "$@"; exit 3`, code: 0, says: "exit status 3: the calls counted as lost are missing"},
-		"failure":  {tracer: `exec "%s" --nonsense`, code: 2, says: "--nonsense"},
+		"complete": {code: 0, want: "lost: 0"},
+		"losses":   {tracer: `"%s" "$@"; exit 3`, code: 0, want: "exit status 3: the calls counted as lost are missing"},
+		"failure":  {tracer: `exec "%s" --nonsense`, code: 2, want: "--nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := programs
@@ -54,8 +54,8 @@ func TestDemo(t *testing.T) {
 				t.Fatalf("%v, want exit status %d\n%s", err, test.code, out)
 			}
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			if len(lines) > 40 || !strings.Contains(string(out), test.says) {
-				t.Errorf("%d lines, want at most 40 with %q\n%s", len(lines), test.says, out)
+			if len(lines) > 40 || !strings.Contains(string(out), test.want) {
+				t.Errorf("%d lines, want at most 40 with %q\n%s", len(lines), test.want, out)
 			}
 			if test.code != 0 {
 				return

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// A directory that -o names with a slash is made for the user. One that cannot be made is
-// reported, and the command does not run.
+// If -o ends with a slash, the directory is created. If that is impossible, there is an
+// error, and the command does not run.
 func TestDirectoryIsMade(t *testing.T) {
 	testutil.NeedBPF(t)
 	const uid, gid = 54321, 54322
@@ -25,7 +25,7 @@ func TestDirectoryIsMade(t *testing.T) {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("SUDO_UID=%d", uid), fmt.Sprintf("SUDO_GID=%d", gid))
 		return finish(t, cmd)
 	}
-	for range 2 { // it may be there
+	for range 2 { // the second time it exists
 		if got := traced("traces/"); got.code != int(cli.OK) {
 			t.Fatalf("exit code %d, %s", got.code, got.stderr)
 		}

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/cli/rtrace-bpf.md")
 
-// The command's page is made from its flags: go test ./cmd/rtrace-bpf -run
-// Docs -update refreshes it.
+// The page of the command is generated from its flags. To refresh it, run go test
+// ./cmd/rtrace-bpf -run Docs -update.
 func TestDocs(t *testing.T) {
 	var want bytes.Buffer
 	if err := page().WriteMarkdown(&want); err != nil {
@@ -37,7 +37,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// Each flag that README.md, docs/ and the examples of the help use is in the help.
+// The help contains each flag that README.md, docs/ and the examples of the help use.
 func TestDocumentedCommands(t *testing.T) {
 	page := page()
 	all := testutil.DocumentedCommands(t, name)
@@ -58,7 +58,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Help is a screen, with the flags that most people need.
+// The help fits on a screen and contains the flags that most people need.
 func TestHelpIsAScreen(t *testing.T) {
 	var text bytes.Buffer
 	if err := page().WriteHelp(&text, cli.Brief); err != nil {

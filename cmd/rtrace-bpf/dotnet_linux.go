@@ -66,7 +66,7 @@ const (
 	informationLevel = 4
 )
 
-// session returns the selected events.
+// session returns the configuration of the session with the runtime: the selected events.
 func (d *dotnetFlags) session() (dotnet.Config, error) {
 	c := dotnet.Config{Stacks: true, Rundown: !d.noRundown}
 	for _, text := range d.providers {

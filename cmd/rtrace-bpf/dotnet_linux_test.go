@@ -20,7 +20,7 @@ import (
 
 const recordedStream = "../../testdata/corpus/nettrace/v4-live/net10-x64-linux-gcalloc-norundown.nettrace"
 
-// idle starts a process that waits for the end of the test.
+// idle starts a process that runs until the test ends.
 func idle(t *testing.T) (pid int, folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -41,7 +41,8 @@ func idle(t *testing.T) (pid int, folder string) {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	// Its environment can be read once it has answered, not yet when it is started.
+	// The environment of the process can be read once it has answered, but not right after
+	// its start.
 	if _, err := io.WriteString(in, "up\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func idle(t *testing.T) (pid int, folder string) {
 	return cmd.Process.Pid, folder
 }
 
-// asRuntime makes a process look like one of .NET that streams data, the last held
-// bytes of it once it is told to stop.
+// asRuntime returns a process that seems to be a .NET runtime and streams data. It sends
+// the last held bytes only when it is asked to stop.
 func asRuntime(t *testing.T, data []byte, held int) (pid int) {
 	t.Helper()
 	pid, folder := idle(t)
@@ -60,7 +61,7 @@ func asRuntime(t *testing.T, data []byte, held int) (pid int) {
 	return pid
 }
 
-// serve answers for a process, whose temporary folder is given, as asRuntime does.
+// serve answers as asRuntime does, for the process pid, whose temporary folder is folder.
 func serve(t *testing.T, pid int, folder string, data []byte, held int) {
 	t.Helper()
 	stat, err := proc.ReadStat(pid)
@@ -112,7 +113,7 @@ func serve(t *testing.T, pid int, folder string, data []byte, held int) {
 	})
 }
 
-// inDotnet runs the command on a process.
+// inDotnet runs the command with --dotnet on a process.
 func inDotnet(t *testing.T, pid int, args ...string) (code cli.ExitCode, errOut string) {
 	t.Helper()
 	var out, text bytes.Buffer
@@ -124,7 +125,7 @@ func inDotnet(t *testing.T, pid int, args ...string) (code cli.ExitCode, errOut 
 	return code, text.String()
 }
 
-// What the runtime streams is saved as it is, and to its end.
+// TestDotnetSaves checks that the stream of the runtime is saved unchanged and complete.
 func TestDotnetSaves(t *testing.T) {
 	data, err := os.ReadFile(recordedStream)
 	if err != nil {
@@ -140,7 +141,8 @@ func TestDotnetSaves(t *testing.T) {
 	}
 }
 
-// What rtrace does not understand is saved all the same.
+// TestDotnetStrange checks that parts of a stream that rtrace does not understand are
+// saved, too.
 func TestDotnetStrange(t *testing.T) {
 	data, err := os.ReadFile(recordedStream)
 	if err != nil {
@@ -157,7 +159,7 @@ func TestDotnetStrange(t *testing.T) {
 	}
 }
 
-// callsOf counts the calls of a trace.
+// callsOf returns the number of calls in a trace.
 func callsOf(t *testing.T, path string) (n int) {
 	t.Helper()
 	for _, r := range load(t, path) {
@@ -168,7 +170,8 @@ func callsOf(t *testing.T, path string) (n int) {
 	return n
 }
 
-// In other formats it is what the decoder makes of it.
+// TestDotnetDecodes checks that a trace in another format contains what the decoder reads
+// from the stream.
 func TestDotnetDecodes(t *testing.T) {
 	data, err := os.ReadFile(recordedStream)
 	if err != nil {
@@ -183,13 +186,13 @@ func TestDotnetDecodes(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves what it had to say until then.
+// TestDotnetCut checks that a stream is saved up to where a killed process cut it off.
 func TestDotnetCut(t *testing.T) {
 	data, err := os.ReadFile(recordedStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := bytes.LastIndexByte(data[:len(data)-1], data[len(data)-1]) // what looks like the end is none
+	one := bytes.LastIndexByte(data[:len(data)-1], data[len(data)-1]) // a byte like that of the end, within the data
 	for _, size := range []int{len(data) - 1, one + 1, 10} {
 		for _, format := range []string{"nettrace", "jsonl"} {
 			pid := asRuntime(t, data[:size], 0)

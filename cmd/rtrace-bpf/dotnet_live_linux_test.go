@@ -28,7 +28,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// managedProgram is a program of .NET at work.
+// managedProgram is a .NET program that answers requests.
 type managedProgram struct {
 	pid    int
 	folder string
@@ -40,11 +40,11 @@ type managedProgram struct {
 	each     func(answers int) // is called with each part of its output; may be nil
 }
 
-// unanswered is how many requests the program has to answer at most. It reads its input
-// faster than it answers, and would keep gigabytes of requests on a busy machine.
+// unanswered is how many requests the program may have to answer. It reads its input faster
+// than it answers, and would otherwise keep gigabytes of requests on a busy machine.
 const unanswered = 100
 
-// Write takes what the program prints: a line for each answer.
+// Write counts the answers that the program prints, one per line.
 func (p *managedProgram) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,8 +62,8 @@ func (p *managedProgram) watch(each func(answers int)) {
 	p.each = each
 }
 
-// dotnetProgram starts a program of .NET 10 that is to be had as a package, and has it
-// work until the end of the test. RTRACE_DOTNET names one that is at hand instead.
+// dotnetProgram starts a .NET 10 program from a package and keeps it busy until the end of
+// the test. RTRACE_DOTNET names an installed program to use instead.
 func dotnetProgram(t *testing.T) *managedProgram {
 	t.Helper()
 	testutil.Extra(t, ".NET")
@@ -95,13 +95,13 @@ func dotnetProgram(t *testing.T) *managedProgram {
 	}
 	info, err := c.ProcessInfo(t.Context())
 	for tries := 0; errors.Is(err, dotnet.ErrNoServer) && tries < 100000; tries++ {
-		info, err = c.ProcessInfo(t.Context()) // the socket is there before anybody listens on it
+		info, err = c.ProcessInfo(t.Context()) // the socket is there before the runtime listens on it
 	}
 	if err != nil || !strings.HasPrefix(info.Version, "10.") || info.PID != uint64(pid) {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	var feeding sync.WaitGroup
-	feeding.Go(func() { // it allocates for what it is asked
+	feeding.Go(func() { // each request makes it allocate
 		for id := 1; p.takes(id); id++ {
 			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
 				return
@@ -116,8 +116,8 @@ func dotnetProgram(t *testing.T) *managedProgram {
 	return p
 }
 
-// takes waits until the program may be sent its request number id. It returns false
-// once nobody is to send any.
+// takes waits until the program may get its request number id. It returns false after
+// close.
 func (p *managedProgram) takes(id int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,16 +135,16 @@ func (p *managedProgram) close() {
 	p.answered.Broadcast()
 }
 
-// work is so many answers that the program allocates megabytes for them.
+// work is the number of answers for which the program allocates megabytes.
 const work = 2000
 
-// trace runs the command on the program while it works.
+// trace records the program with the command while it works, and returns standard error.
 func (p *managedProgram) trace(t *testing.T, args ...string) (errOut string) {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	first := -1 // the answer before the first one that is recorded
+	first := -1 // the number of answers when the recording began
 	p.watch(func(answers int) {
 		if first >= 0 && answers-first >= work {
 			interrupt()
@@ -156,14 +156,14 @@ func (p *managedProgram) trace(t *testing.T, args ...string) (errOut string) {
 	var text bytes.Buffer
 	s := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &text}
 	code := run(ctx, s, append([]string{"-p", fmt.Sprint(p.pid), "--ready-file", ready}, args...), settings{})
-	// On a busy machine events are lost, which is no fault of what is looked at here.
+	// Events may be lost on a busy machine; these tests do not depend on them.
 	if lost := code == cli.Incomplete && strings.Contains(text.String(), "events were lost (ring full "); code != cli.OK && !lost {
 		t.Fatalf("%v: exit code %d, %s", args, code, text.String())
 	}
 	return text.String()
 }
 
-// The runtime's events alone.
+// TestDotnetLive records the events of the runtime alone.
 func TestDotnetLive(t *testing.T) {
 	p := dotnetProgram(t)
 	path := filepath.Join(p.folder, "live.nettrace")
@@ -192,15 +192,16 @@ func monotonic(t *testing.T) int64 {
 	return at.Nano()
 }
 
-// Both at once: the runtime's events lie between what the clock showed before and
-// behind, among the native calls, and name the code in native stacks, too.
+// TestDotnetLiveNative records events of the runtime and native calls together. The trace
+// has them in order, with times between the clock readings before and after it, and the
+// events also name compiled code in native stacks.
 func TestDotnetLiveNative(t *testing.T) {
 	testutil.NeedBPF(t)
 	p := dotnetProgram(t)
 	path := filepath.Join(p.folder, "both.nettrace")
 	before := monotonic(t)
 	errOut := p.trace(t, "--dotnet", "--native", "-o", path)
-	behind := monotonic(t)
+	after := monotonic(t)
 	if !strings.Contains(errOut, "of the runtime: ") || strings.Contains(errOut, "clock of the runtime") {
 		t.Error(errOut)
 	}
@@ -213,8 +214,8 @@ func TestDotnetLiveNative(t *testing.T) {
 	threads := map[int32]int{} // 1: native calls, 2: managed, 3: both
 	for i := range records {
 		r := records[i]
-		if r.Time != 0 && (r.Time < before || r.Time > behind) {
-			t.Fatalf("record %d, a %v, is of %d, not between %d and %d", i, r.Kind, r.Time, before, behind)
+		if r.Time != 0 && (r.Time < before || r.Time > after) {
+			t.Fatalf("record %d, a %v, is of %d, not between %d and %d", i, r.Kind, r.Time, before, after)
 		}
 		switch {
 		case r.Kind == trace.KindFunction:
@@ -238,18 +239,18 @@ func TestDotnetLiveNative(t *testing.T) {
 		t.Errorf("no thread has calls of both kinds: %v", threads)
 	}
 	if named, _ := functions.inStacks(records); named == 0 {
-		t.Error("no native stack leads through a method that the runtime tells of")
+		t.Error("no native stack leads through a method that the runtime describes")
 	}
 }
 
-// spans are functions, to look addresses up in.
+// spans are functions in which addresses are looked up.
 type spans []trace.Function
 
-// inStacks counts the native stacks that a function is in, and returns the names of
-// those functions.
+// inStacks returns how many native stacks contain one of the functions, and the names of
+// the functions found.
 func (s spans) inStacks(records []*trace.Record) (stacks int, names map[string]bool) {
 	names = map[string]bool{}
-	known := map[uint64]string{} // by frame; most come again and again
+	known := map[uint64]string{} // by frame, because most frames repeat
 	for i := range records {
 		r := records[i]
 		if r.Kind != trace.KindCall || r.Call.Resource >= recorder.FirstResource {
@@ -273,13 +274,15 @@ func (s spans) inStacks(records []*trace.Record) (stacks int, names map[string]b
 	return stacks, names
 }
 
-// Compiled code in native stacks has the names that the runtime's own perf map gives
-// it: in nettrace, and beside sp-rtrace, without the map being there any more.
+// TestDotnetLivePerfMap checks that compiled code in native stacks has the names of the
+// runtime's perf map after that map is removed: in nettrace, and in the side file of
+// sprtrace.
 func TestDotnetLivePerfMap(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, format := range []string{"nettrace", "sprtrace"} {
 		t.Run(format, func(t *testing.T) {
-			// A new one, since one that has everything compiled need not call malloc.
+			// Each format needs a new process: one that has compiled everything need not
+			// call malloc.
 			p := dotnetProgram(t)
 			perfMap := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
 			path := filepath.Join(p.folder, "native."+format)
@@ -312,8 +315,8 @@ func TestDotnetLivePerfMap(t *testing.T) {
 	}
 }
 
-// fetch gets the program, 59 MB, which npm keeps for the next time. The test is
-// skipped where npm's registry cannot be reached; what goes wrong beyond that fails it.
+// fetch downloads the program, 59 MB, through npm, which keeps it. It skips the test if
+// npm's registry cannot be reached, and fails it on other errors.
 func fetch(t *testing.T, folder string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -340,8 +343,8 @@ func fetch(t *testing.T, folder string) string {
 	return filepath.Join(folder, "package/dist/azmcp")
 }
 
-// Other readers of nettrace find the name of each compiled function that native stacks
-// lead through, also where the runtime has its code in a mapped memfd.
+// TestDotnetLiveNativeSymbols checks that other readers of nettrace find the name of each
+// compiled function in native stacks, even if the runtime keeps its code in a mapped memfd.
 func TestDotnetLiveNativeSymbols(t *testing.T) {
 	testutil.NeedBPF(t)
 	p := dotnetProgram(t)
@@ -380,7 +383,7 @@ func TestDotnetLiveNativeSymbols(t *testing.T) {
 	}
 }
 
-// systemSymbols returns the functions that a stream names for other readers.
+// systemSymbols returns the functions that a nettrace stream names for other readers.
 func systemSymbols(t *testing.T, path string) (list spans) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -403,7 +406,7 @@ func systemSymbols(t *testing.T, path string) (list spans) {
 		if e.Meta == nil || e.Meta.Provider != wire.ProviderSystem || e.Meta.EventID != wire.SystemSymbol {
 			continue
 		}
-		var numbers [4]uint64 // id, that of the mapping, start, end
+		var numbers [4]uint64 // ID, ID of the mapping, start, end
 		b := e.Payload
 		for i := range numbers {
 			n := 0
@@ -414,7 +417,7 @@ func systemSymbols(t *testing.T, path string) (list spans) {
 	}
 }
 
-// name returns the name of the function that a call returns into.
+// name returns the name of the function that contains a return address, or an empty string.
 func (s spans) name(frame uint64) string {
 	for _, f := range s {
 		if f.Start < frame && frame <= f.End {

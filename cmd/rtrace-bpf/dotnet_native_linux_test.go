@@ -14,10 +14,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// checkBoth looks at a trace of native calls and of the runtime's events: the header
-// first, the end last, all in order of time, each call with a number of its own, all
-// of one process, the resources apart. It returns how many calls and how many
-// other events there are.
+// checkBoth checks a trace of native calls and events of the runtime: the header is first
+// and the end last, records are in order of time, calls have distinct numbers, all records
+// are of process pid, and native and managed calls have different resources. It returns the
+// numbers of managed calls, native calls and other events.
 func checkBoth(t *testing.T, records []*trace.Record, pid int) (managed, native, events int) {
 	t.Helper()
 	var time int64
@@ -60,8 +60,8 @@ func checkBoth(t *testing.T, records []*trace.Record, pid int) (managed, native,
 	return managed, native, events
 }
 
-// soon moves the date of a stream of version 4 to a minute from now; its clock stays
-// another one than that of this machine.
+// soon moves the date of a stream of version 4 to a minute from now. The clock of the
+// stream still differs from that of this machine.
 func soon(data []byte) []byte {
 	data = append([]byte(nil), data...)
 	const date = 8 + 4 + 20 + 3 + 3*4 + len("Trace") + 1
@@ -72,7 +72,8 @@ func soon(data []byte) []byte {
 	return data
 }
 
-// The events of a runtime and the calls of the same process are one trace.
+// TestDotnetNative checks that events of a runtime and native calls of the same process are
+// in one trace.
 func TestDotnetNative(t *testing.T) {
 	testutil.NeedBPF(t)
 	data, err := os.ReadFile(recordedStream)
@@ -106,8 +107,8 @@ func TestDotnetNative(t *testing.T) {
 	}
 }
 
-// A runtime that is still there at the end is told to stop, and what it says then is in
-// the trace.
+// TestDotnetNativeStops checks that a runtime that still runs at the end is asked to stop,
+// and that the trace contains the events that it sends until then.
 func TestDotnetNativeStops(t *testing.T) {
 	testutil.NeedBPF(t)
 	data, err := os.ReadFile(recordedStream)
@@ -126,8 +127,8 @@ func TestDotnetNativeStops(t *testing.T) {
 	}
 }
 
-// A runtime whose stream breaks off leaves the native trace whole, and the exit code
-// says that something is missing.
+// TestDotnetNativeCut checks that the native trace is whole if the stream of the runtime
+// breaks off, and that the exit code reports the missing events.
 func TestDotnetNativeCut(t *testing.T) {
 	testutil.NeedBPF(t)
 	data, err := os.ReadFile(recordedStream)

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// A process that becomes another program all the time can be attached to and left at
-// any moment. Nothing is missing for that.
+// TestAttachToExecLoop attaches to a process that executes programs all the time, and
+// detaches at any moment. This loses nothing.
 func TestAttachToExecLoop(t *testing.T) {
 	eachSideband(t, func(t *testing.T, way string) {
 		child := waiting(t, "execagain", "0")

@@ -16,8 +16,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// unread starts the command with a FIFO that nobody reads as output, and returns when
-// it says that it waits. rest is what it prints from then on.
+// unread starts the command with a FIFO without a reader as output, and returns when the
+// command prints that it waits. rest is the remaining standard error.
 func unread(t *testing.T, args ...string) (child *testutil.Child, fifo string, rest io.Reader) {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -42,7 +42,8 @@ func unread(t *testing.T, args ...string) (child *testutil.Child, fifo string, r
 	return child, fifo, lines
 }
 
-// Whoever waits for a reader of its output ends at the first signal, with one line.
+// While rtrace-bpf waits for a reader of its output, the first signal ends it, with one
+// line.
 func TestOutputWithoutReader(t *testing.T) {
 	for name, test := range map[string]struct {
 		signal unix.Signal
@@ -76,7 +77,7 @@ func commanded(t *testing.T) []string {
 	return []string{"--", testutil.Build(t, "alloc"), "1", "10"}
 }
 
-// --duration begins when there is a reader and the probes are in.
+// --duration starts when the output has a reader and the probes are attached.
 func TestOutputWithLateReader(t *testing.T) {
 	child := waiting(t, "alloc", "1", "10")
 	r, fifo, rest := unread(t, "-p", fmt.Sprint(child.PID), "--duration", "1ns", "--format", "jsonl")

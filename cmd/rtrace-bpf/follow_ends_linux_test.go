@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// twins is a program that makes a child behind its gate. Both make 20 calls, say that
-// they are ready, and make 2000 more when they are let go, each by a byte.
+// twins is a program that forks when it is first let go. Both processes make 20 calls,
+// report that they are ready, and make 2000 more when a byte lets them go.
 func twins(t *testing.T) string {
 	t.Helper()
 	return testutil.BuildText(t, `#include <stdlib.h>
@@ -38,8 +38,8 @@ int main(void)
 }`)
 }
 
-// Ctrl-C ends all traces, which are complete, and all processes go on; so they do when
-// the tracer is killed.
+// TestFollowEnds checks that all traces are complete after Ctrl-C, and that all processes
+// go on, even if the tracer is killed.
 func TestFollowEnds(t *testing.T) {
 	for name, sig := range map[string]os.Signal{"interrupted": os.Interrupt, "killed": os.Kill} {
 		t.Run(name, func(t *testing.T) {
@@ -73,22 +73,22 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// A process that a debugger holds cannot be followed, and that is told in a line.
+// A process that a debugger holds cannot be followed; the command reports that in one line.
 func TestFollowTraced(t *testing.T) {
 	strace := testutil.Installed(t, "strace")
 	testutil.NeedBPF(t)
 	child := waiting(t, "loop", "1")
-	said, says, err := os.Pipe()
+	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer said.Close()
+	defer read.Close()
 	cmd := exec.Command(strace, "-f", "-o", "/dev/null", "-e", "trace=!all", "-p", fmt.Sprint(child.PID))
-	cmd.Stderr = says
+	cmd.Stderr = write
 	testutil.Start(t, cmd)
-	says.Close()
-	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(line, "attached") {
-		t.Fatalf("strace says %q, %v", line, err)
+	write.Close()
+	if line, err := bufio.NewReader(read).ReadString('\n'); err != nil || !strings.Contains(line, "attached") {
+		t.Fatalf("strace prints %q, %v", line, err)
 	}
 	got := finish(t, command(t, "-f", "-p", fmt.Sprint(child.PID), "-o", t.TempDir()))
 	if got.code != int(cli.Failed) || strings.Count(got.stderr, "\n") != 1 ||

@@ -14,18 +14,18 @@ import (
 // followFlags select whether the children of traced processes are traced.
 type followFlags struct {
 	on   bool
-	most int // processes at the same time; 0 until it is decided
+	most int // processes at the same time; 0 before share chooses it
 }
 
-// mostFollowed is how many processes are traced at the same time by default.
+// mostFollowed is the default limit on the number of processes traced at the same time.
 const mostFollowed = 32
 
 func (c *followFlags) declare(f *pflag.FlagSet) {
 	f.BoolVarP(&c.on, "follow-forks", "f", false, "also trace the processes that the traced ones start from now on, and those that these start, each into its own trace; ptrace holds each new process until its probes are attached")
-	f.Var(flags.Number(&c.most, 0, 0, flags.Unbounded), "max-processes", fmt.Sprintf("with --follow-forks, trace at most `N` processes at the same time; others run untraced, and rtrace-bpf reports them (default %d, less if buffers for so many would be too large)", mostFollowed))
+	f.Var(flags.Number(&c.most, 0, 0, flags.Unbounded), "max-processes", fmt.Sprintf("with --follow-forks, trace at most `N` processes at the same time; others run untraced, and rtrace-bpf reports them (default %d, less if the buffers would be too large)", mostFollowed))
 }
 
-// declareOriginals declares the names that sp-rtrace has for it.
+// declareOriginals declares the names of these flags in sp-rtrace.
 func (c *followFlags) declareOriginals(g *flags.Groups, f *pflag.FlagSet) {
 	f.BoolVarP(&c.on, "managed", "m", false, "")
 	g.Alias("managed", "manage-preproc")
@@ -48,8 +48,9 @@ func (c *followFlags) check(all *config) error {
 	return nil
 }
 
-// share divides the memory for buffers: half is for the selected processes, half for
-// those that they start. named is how many are selected.
+// share checks that half of the memory for buffers suffices for the selected processes,
+// and leaves half for those that they start. It chooses the limit on followed processes
+// unless the user did. named is the number of selected processes.
 func (c *followFlags) share(o *plan.Options, named int) error {
 	if !c.on {
 		return nil
@@ -63,7 +64,7 @@ func (c *followFlags) share(o *plan.Options, named int) error {
 	return checkShares(o, 2*named, "select fewer")
 }
 
-// checkShares returns an error if so many tracers cannot share the memory for buffers.
+// checkShares returns an error if the memory for buffers is too small for shares tracers.
 func checkShares(o *plan.Options, shares int, hint string) error {
 	some := *o
 	some.Shares = shares

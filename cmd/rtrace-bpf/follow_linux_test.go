@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// logsOf reads what the processes of the program family have logged, by process.
+// logsOf reads the logs of the processes of the program family, by process.
 func logsOf(t *testing.T, dir string) map[int][]*testutil.Report {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -39,8 +39,8 @@ func logsOf(t *testing.T, dir string) map[int][]*testutil.Report {
 	return all
 }
 
-// programsOf returns the calls in the traces of a process, those of each program that it
-// was apart. There is none if it made no calls.
+// programsOf returns the calls in the traces of a process, separately for each program that
+// it executed; programs without calls are left out.
 func programsOf(t *testing.T, dir string, pid int) (all [][]testutil.Call) {
 	t.Helper()
 	for n := 0; ; n++ {
@@ -79,9 +79,9 @@ func programsOf(t *testing.T, dir string, pid int) (all [][]testutil.Call) {
 	}
 }
 
-// equalFamily demands that the traces have exactly the calls that the processes have
-// logged, and more of the C library in the main one. Before a process was the program
-// that logs it may have been others.
+// equalFamily fails the test unless the traces have exactly the calls that the processes
+// logged. The main process may make up to more calls of the C library in addition. The
+// other processes may have executed up to others other programs before the one that logs.
 func equalFamily(t *testing.T, traces, logs string, main, more, others int) {
 	t.Helper()
 	for pid, reports := range logsOf(t, logs) {
@@ -110,8 +110,8 @@ func equalFamily(t *testing.T, traces, logs string, main, more, others int) {
 	}
 }
 
-// ownCalls returns calls without what is before and behind others in them, if that is no
-// more than so many calls.
+// ownCalls returns the part of calls that equals others, if at most more other calls
+// surround it. Otherwise it returns calls.
 func ownCalls(calls, others []testutil.Call, more int) []testutil.Call {
 	for at := 0; at <= more && at+len(others) <= len(calls) && len(calls)-len(others) <= more; at++ {
 		if part := calls[at : at+len(others)]; slices.Equal(part, others) {
@@ -121,17 +121,17 @@ func ownCalls(calls, others []testutil.Call, more int) []testutil.Call {
 	return calls
 }
 
-// Every process that a command makes, however it does that, has a trace of its own with
-// exactly its calls.
+// TestFollowForks checks that every process that a command makes, in whatever way, has its
+// own trace with exactly its calls.
 func TestFollowForks(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "family")
 	for _, test := range []struct {
 		way            string
 		flags          []string
-		logged, others int // processes that log their calls, and others
+		logged, others int // processes that log their calls, and other processes
 		more           int // calls of the C library in the main one, for threads
-		second         int // processes with another trace, since a thread has executed the program
+		second         int // processes with a second trace, because a thread executed the program
 	}{
 		{way: "fork", logged: 2},
 		{way: "fork", flags: oldKernel, logged: 2},
@@ -165,7 +165,7 @@ func TestFollowForks(t *testing.T) {
 			if err != nil || len(traces) != test.logged+test.others {
 				t.Errorf("traces: %v, %v", traces, err)
 			}
-			// One that goes on with the same allocator has one trace.
+			// A process that executes a program with the same allocator has one trace.
 			if more, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-1.jsonl")); err != nil || len(more) != test.second {
 				t.Errorf("second traces: %v, %v; want %d", more, err, test.second)
 			}
@@ -180,7 +180,7 @@ func TestFollowForks(t *testing.T) {
 	}
 }
 
-// The same holds for a process that runs already, with threads.
+// TestFollowRunning does the same with a process that runs already, with threads.
 func TestFollowRunning(t *testing.T) {
 	for _, way := range []string{"threads", "spawn"} {
 		t.Run(way, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestFollowRunning(t *testing.T) {
 	}
 }
 
-// tracedIn names the processes that have traces in a folder.
+// tracedIn returns the processes that have traces in a folder.
 func tracedIn(t *testing.T, dir string) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "rtrace-raw-*-0.jsonl"))
@@ -213,8 +213,8 @@ func tracedIn(t *testing.T, dir string) (pids []int) {
 	return pids
 }
 
-// Of many short processes that a shell starts, one after the other, each has a trace of
-// the program that it has become.
+// TestFollowShell checks that each of several short processes that a shell starts in turn
+// has a trace of the program that it executed.
 func TestFollowShell(t *testing.T) {
 	const rounds = 6
 	l := launchCommand(t, []string{"-m"}, "sh", "-c", "for i in 1 2 3 4 5 6; do /bin/echo $i >/dev/null; done; exit 5")
@@ -235,7 +235,8 @@ func TestFollowShell(t *testing.T) {
 	l.says(fmt.Sprintf("%d processes, ", rounds+1))
 }
 
-// Of processes that come when there are enough it is told that they run untraced.
+// TestFollowTooMany checks that the command reports processes that run untraced because of
+// --max-processes.
 func TestFollowTooMany(t *testing.T) {
 	logs := t.TempDir()
 	l := launchCommand(t, []string{"-f", "--max-processes", "2"}, testutil.Build(t, "family"), logs, "generations")

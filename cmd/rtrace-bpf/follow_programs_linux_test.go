@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A program that has another allocator than the one that it came from has a trace of its
-// own, from its first call on.
+// A program with another allocator than the one before it in the process has its own trace,
+// which begins with its first call.
 func TestFollowOtherAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	type program struct {
@@ -61,7 +61,7 @@ func TestFollowOtherAllocator(t *testing.T) {
 	}
 }
 
-// servant uses what Python has for making processes, and says which it made.
+// servant makes processes in the ways that Python offers, and prints their numbers.
 const servant = `
 import multiprocessing, os, subprocess, sys
 
@@ -84,8 +84,8 @@ if __name__ == "__main__":
     print(os.getpid(), *pids)
 `
 
-// Python's processes, those of its pools and those of other programs, are traced, and it
-// does what it does alone.
+// TestFollowPython checks that the processes that Python makes, of its pools and of other
+// programs, are traced, and that Python works as without tracing.
 func TestFollowPython(t *testing.T) {
 	python := testutil.Installed(t, "/usr/bin/python3")
 	testutil.NeedBPF(t)
@@ -97,17 +97,17 @@ func TestFollowPython(t *testing.T) {
 	if err != nil {
 		t.Fatalf("alone: %v\n%s", err, alone)
 	}
-	t.Setenv("PYTHONMALLOC", "malloc") // it has an allocator of its own otherwise
+	t.Setenv("PYTHONMALLOC", "malloc") // Python otherwise uses its own allocator
 	l := launchCommand(t, []string{"-f", "--ring-size", "16M"}, python, script)
 	l.ends(0)
 	l.says("lost: 0")
 	pids := strings.Fields(string(l.Output()))
 	if len(pids) < 5 {
-		t.Fatalf("it says %q", l.Output())
+		t.Fatalf("it prints %q", l.Output())
 	}
 	traced := tracedIn(t, l.dir)
 	if len(traced) < len(pids)+2 {
-		t.Errorf("%d traces, and %d processes besides those of shells", len(traced), len(pids))
+		t.Errorf("%d traces, and %d processes in addition to those of shells", len(traced), len(pids))
 	}
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)

@@ -10,9 +10,10 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// siblings is a program that makes a child in each of two phases, and in three phases
-// has all of them make calls of a size that names the phase. Each process is let go before
-// each, and waits until all others are, so that none takes what lets another one go.
+// siblings is a program in which each process forks in the first two of three phases. In
+// each phase all processes make calls with a size that shows the phase. Each process waits
+// for a byte before each phase, and then until all others have theirs, so that no process
+// takes the byte of another.
 func siblings(t *testing.T) string {
 	t.Helper()
 	return testutil.BuildText(t, `#include <sched.h>
@@ -58,8 +59,8 @@ int main(void)
 }`)
 }
 
-// Switched off, who is followed runs untraced, and so do those that come meanwhile;
-// switched on, all that are there by then have traces.
+// TestFollowToggled checks that followed processes and their new children run untraced
+// while tracing is off, and that all processes have traces after it is switched on again.
 func TestFollowToggled(t *testing.T) {
 	child := testutil.Spawn(t, siblings(t))
 	child.Ready()

@@ -20,16 +20,17 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// told is what a trace tells of named functions.
-type told struct {
-	calls  map[int][]string    // by thread, as the program writes its calls down
+// functionTrace is what a trace contains about the functions that --function and --fbi
+// select.
+type functionTrace struct {
+	calls  map[int][]string    // by thread, in the form that the program prints
 	values map[uint32][][]byte // by variable
 	pcs    map[string]uint64
 	caller map[string]uint64 // of the last call
 }
 
-// readTold reads what a trace tells of functions.
-func readTold(t *testing.T, path string) *told {
+// readFunctions reads the calls and values of selected functions from a trace.
+func readFunctions(t *testing.T, path string) *functionTrace {
 	t.Helper()
 	in, err := decoder.OpenFile(path, decoder.Options{Strict: true})
 	if err != nil {
@@ -43,7 +44,7 @@ func readTold(t *testing.T, path string) *told {
 	side := swapSide(t, in)
 	var parser decoderswap.Parser
 	var fields decoderswap.Fields
-	all := &told{map[int][]string{}, map[uint32][][]byte{}, map[string]uint64{}, map[string]uint64{}}
+	all := &functionTrace{map[int][]string{}, map[uint32][][]byte{}, map[string]uint64{}, map[string]uint64{}}
 	var last int64
 	for _, r := range records {
 		if r.Kind != trace.KindOpaque {
@@ -62,7 +63,7 @@ func readTold(t *testing.T, path string) *told {
 			continue
 		}
 		if r.Time < last {
-			t.Errorf("message %#x is %d ns before the one in front of it", r.Opaque.ID, last-r.Time)
+			t.Errorf("message %#x is %d ns before the one before it", r.Opaque.ID, last-r.Time)
 		}
 		last = r.Time
 		e, ok := parser.Event(&decoderswap.Message{ID: r.Opaque.ID, Data: r.Opaque.Data}, &fields, nil)
@@ -80,7 +81,7 @@ func readTold(t *testing.T, path string) *told {
 	return all
 }
 
-// written is what the program wrote down, by thread.
+// written returns the calls that the program printed, by thread.
 func written(t *testing.T, output []byte) map[int][]string {
 	t.Helper()
 	all := map[int][]string{}
@@ -88,14 +89,14 @@ func written(t *testing.T, output []byte) map[int][]string {
 		tid, text, ok := strings.Cut(strings.TrimSpace(line), " ")
 		var n int
 		if _, err := fmt.Sscan(tid, &n); err != nil || !ok {
-			t.Fatalf("the program says %q", line)
+			t.Fatalf("the program prints %q", line)
 		}
 		all[n] = append(all[n], text)
 	}
 	return all
 }
 
-// sameCalls compares what is told with what the program wrote.
+// sameCalls compares the calls in a trace with those that the program printed.
 func sameCalls(t *testing.T, got, want map[int][]string) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -119,8 +120,9 @@ var namedFunctions = []string{
 	"--function=:again(d)x", "--function=:first(d)d", "--function=:second(d)d", "--function=:through(pd)d", "--function=:leaper(d)d",
 }
 
-// Calls of named functions are told as the program writes them down: of all threads,
-// with arguments and results, within each other, by jumps, and not when they were left.
+// TestNamedFunctions compares the traced calls of selected functions with those that the
+// program prints: of all threads, with arguments and results, nested, and with tail calls.
+// A call that longjmp leaves has no end.
 func TestNamedFunctions(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, way := range map[string][]string{
@@ -137,9 +139,9 @@ func namedCalls(t *testing.T, build testutil.Builder, way []string) {
 	r := start(t, child, slices.Concat([]string{"--format", "swap"}, way, namedFunctions)...)
 	child.Go()
 	child.Succeed()
-	r.ends(cli.Incomplete) // the calls that were left
+	r.ends(cli.Incomplete) // the ends of calls that longjmp left are missing
 	r.says(fmt.Sprintf("missed return %d", threads*rounds*4))
-	all := readTold(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
+	all := readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
 	want := written(t, child.Output())
 	if len(want) != threads || len(want[slices.Sorted(maps.Keys(want))[0]]) < rounds*50 {
 		t.Fatalf("the program wrote %d threads", len(want))
@@ -147,8 +149,8 @@ func namedCalls(t *testing.T, build testutil.Builder, way []string) {
 	sameCalls(t, all.calls, want)
 }
 
-// Values are read where a thread is at an instruction: registers, memory, and memory
-// behind pointers; those that are not there are told with no bytes.
+// TestNamedValues checks the values that --fbi reads at an instruction: registers, memory,
+// and memory that a pointer in memory points to. A value that cannot be read has no bytes.
 func TestNamedValues(t *testing.T) {
 	testutil.EachWidth(t, namedValues)
 }
@@ -171,7 +173,7 @@ func namedValues(t *testing.T, build testutil.Builder) {
 	child.Succeed()
 	r.ends(cli.OK)
 	r.says("lost: 0")
-	all := readTold(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
+	all := readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
 	for id := range uint32(4) {
 		if len(all.values[id+1]) != rounds {
 			t.Fatalf("variable %d has %d values, want %d", id+1, len(all.values[id+1]), rounds)
@@ -191,8 +193,9 @@ func namedValues(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// Exceptions pass functions that are told of, whose ends are probed at their return
-// instructions, and C++ functions have their names. One of the C library is told, too.
+// TestNamedFunctionsOfCxx checks traced C++ functions that exceptions leave, and a function
+// of the C library. Probes at their return instructions record the ends of the C++
+// functions.
 func TestNamedFunctionsOfCxx(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		const rounds = 40
@@ -203,10 +206,10 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 		child.Succeed()
 		r.ends(cli.Incomplete)
 		r.says(fmt.Sprintf("missed return %d", rounds/2*2))
-		all := readTold(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
+		all := readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
 		want := written(t, child.Output())
 		for _, list := range want {
-			for i := range list { // the user's word for the function
+			for i := range list { // the name that the option gives the function
 				list[i] = strings.Replace(list[i], "traced::outer ", "traced::outer(int) ", 1)
 			}
 		}
@@ -214,8 +217,9 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 	})
 }
 
-// A library that comes later is told of from its first call on if it is named by its
-// path; by its name from the moment on at which it is seen, and that is said.
+// TestNamedFunctionsOfLaterLibrary checks functions of a library that is mapped while
+// recording. If the option has its path, the trace has every call. If it has its name, the
+// trace begins when the tracer notices the library, and the command reports that.
 func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
 	for name, of := range map[string]struct {
@@ -229,7 +233,7 @@ func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
 			child.Go()
 			child.Succeed()
 			r.ends(of.code)
-			all := readTold(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
+			all := readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
 			got := all.calls[child.PID]
 			switch name {
 			case "never":
@@ -252,7 +256,7 @@ func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
 					t.Fatal("the end of a call that was not seen to begin")
 				}
 			}
-			first := of.rounds - len(got)/2 // all from some call on
+			first := of.rounds - len(got)/2 // the first call in the trace; all later ones are in it
 			for i := 0; i+1 < len(got); i += 2 {
 				if want := fmt.Sprintf("enter plug_leak x:%d", 100+first+i/2); got[i] != want || !strings.HasPrefix(got[i+1], "leave plug_leak p:0x") {
 					t.Fatalf("call %d is %q, %q; want %q", i/2, got[i], got[i+1], want)
@@ -262,7 +266,8 @@ func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
 	}
 }
 
-// What cannot be told is refused in one line, before anything is put into the process.
+// TestNamedFunctionsRefused checks that impossible selections are refused in one line,
+// before the process has any probe.
 func TestNamedFunctionsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"--function :main()d":                            "go with --format swap",
@@ -304,7 +309,7 @@ func TestNamedFunctionsRefused(t *testing.T) {
 		"--fbi=:traced::inner+0x1000000@1=r8/8": "has no code at",
 	} {
 		if runtime.GOARCH == "arm64" && strings.Contains(line, "fbi") {
-			continue // other registers
+			continue // the registers have other names
 		}
 		res := finish(t, command(t, "-p", fmt.Sprint(child.PID), "--format", "swap", "-o", t.TempDir(), "--duration", "1ms", line))
 		if res.code != int(cli.Failed) || !strings.Contains(res.stderr, want) || strings.Count(strings.TrimSpace(res.stderr), "\n") > 1 {

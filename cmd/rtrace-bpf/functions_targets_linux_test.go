@@ -14,18 +14,19 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// missed is what the summary says of the calls that functions.c leaves by longjmp.
+// missed returns the text of the summary about calls that functions.c leaves with longjmp.
 func missed(threads, rounds int) string { return fmt.Sprintf("missed return %d", threads*rounds*4) }
 
-// toldOf reads what the trace of a process tells.
-func toldOf(t *testing.T, r *running, pid int) *told {
+// functionsOf reads the trace of a process.
+func functionsOf(t *testing.T, r *running, pid int) *functionTrace {
 	t.Helper()
-	return readTold(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", pid)))
+	return readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", pid)))
 }
 
-// A process that may make but a few system calls, or dies, is told of to its last call,
-// and makes as many as without a tracer; or it is refused where the kernel's return
-// probes would run into the filter, and lives on.
+// TestNamedFunctionsUnderSeccomp traces processes that die if they make other system calls
+// than a few. Either all their calls are traced, and they make as many as without a tracer,
+// or they are refused because the kernel's return probes would violate the filter, and live
+// on.
 func TestNamedFunctionsUnderSeccomp(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		mechanisms := []string{"auto", "perf"}
@@ -60,18 +61,18 @@ func sandboxedCalls(t *testing.T, build testutil.Builder, sandbox, mechanism str
 		t.Logf("refused: %s", r.Stderr())
 		return
 	}
-	r.ends(cli.Incomplete) // the calls that were left
+	r.ends(cli.Incomplete) // the ends of calls that longjmp left are missing
 	r.says(missed(1, rounds))
-	sameCalls(t, toldOf(t, r, child.PID).calls, want)
+	sameCalls(t, functionsOf(t, r, child.PID).calls, want)
 }
 
-// The main thread may end before the others: what they call then is told, too. Perf
-// events go with the main thread (docs/loss.md): then all is told that it called itself.
-// What ends a thread unwinds its stack, so that a function which jumps through a pointer is
-// refused in such a process.
+// TestNamedFunctionsWithoutMainThread checks a process whose main thread ends before the
+// others. Their later calls are traced with uprobe_multi. Perf events end with the main
+// thread (docs/loss.md), so only its own calls are compared. The end of a thread unwinds
+// its stack, so a function that jumps through a pointer is refused in such a process.
 func TestNamedFunctionsWithoutMainThread(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
-		// Static, so that other tracers of the machine have nothing to do with it.
+		// The program is static, so that other tracers of this machine do not affect it.
 		static := func(t testing.TB, name string, flags ...string) string {
 			return build(t, name, append(flags, "-static")...)
 		}
@@ -98,7 +99,7 @@ func leaderlessCalls(t *testing.T, build testutil.Builder, mechanism string) {
 		t.Skipf("SKIPPED-KERNEL: no --mechanism %s", mechanism)
 	}
 	r.ends(cli.Incomplete)
-	got, want := toldOf(t, r, child.PID).calls, written(t, child.Output())
+	got, want := functionsOf(t, r, child.PID).calls, written(t, child.Output())
 	if len(want) != threads+1 || len(want[child.PID]) < rounds*50 {
 		t.Fatalf("the program wrote %d threads", len(want))
 	}
@@ -118,7 +119,7 @@ func leaderlessCalls(t *testing.T, build testutil.Builder, mechanism string) {
 	sameCalls(t, got, want)
 }
 
-// tryToRecord starts a recording that may be refused.
+// tryToRecord starts a recording that may be refused, and reports whether it began.
 func tryToRecord(t *testing.T, child *testutil.Child, args ...string) (r *running, recorded bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +130,7 @@ func tryToRecord(t *testing.T, child *testutil.Child, args ...string) (r *runnin
 	return r, testutil.FileOrEnd(t, ready, r.Child)
 }
 
-// A tracer in a container tells the threads by the numbers that they have in there.
+// A tracer in a container numbers threads as the container does.
 func TestNamedFunctionsInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	exe, err := os.Executable()
@@ -155,10 +156,10 @@ func TestNamedFunctionsInPIDNamespace(t *testing.T) {
 	if len(want) != 2 {
 		t.Fatalf("the program wrote %d threads", len(want))
 	}
-	sameCalls(t, readTold(t, out).calls, want)
+	sameCalls(t, readFunctions(t, out).calls, want)
 }
 
-// A tracer outside of the container tells them by the numbers that they have for it.
+// A tracer outside a container uses the numbers that threads have there.
 func TestNamedFunctionsOfContainer(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		testutil.NeedBPF(t)
@@ -175,21 +176,21 @@ func TestNamedFunctionsOfContainer(t *testing.T) {
 		child.Succeed()
 		r.ends(cli.Incomplete)
 		r.says(missed(threads, rounds))
-		got, want := toldOf(t, r, pid).calls, written(t, child.Output())
+		got, want := functionsOf(t, r, pid).calls, written(t, child.Output())
 		if len(want) != threads || len(got) != threads {
 			t.Fatalf("calls of %d threads, want %d of %d", len(got), threads, len(want))
 		}
-		// Each thread passes an address of its own, so that its calls tell which it is.
+		// Each thread passes its own address, so its calls identify it.
 		inside := map[int]string{}
 		for tid, lines := range want {
 			inside[tid] = strings.Join(lines, "\n")
 		}
 		for _, tid := range slices.Sorted(maps.Keys(got)) {
 			if _, ok := want[tid]; ok && tid < 100 {
-				t.Errorf("thread %d is told by its number in the container", tid)
+				t.Errorf("thread %d has its number in the container", tid)
 			}
 			lines := strings.Join(got[tid], "\n")
-			maps.DeleteFunc(inside, func(_ int, said string) bool { return said == lines })
+			maps.DeleteFunc(inside, func(_ int, printed string) bool { return printed == lines })
 		}
 		if len(inside) > 0 {
 			t.Errorf("the calls of %d threads are not those that they wrote down", len(inside))
@@ -197,7 +198,7 @@ func TestNamedFunctionsOfContainer(t *testing.T) {
 	})
 }
 
-// onlyChild returns the child of a process.
+// onlyChild returns the child of a process that has one.
 func onlyChild(t *testing.T, pid int) (child int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))

@@ -21,7 +21,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// heapFields returns the fields of the state of a heap by their names in lower case.
+// heapFields returns the fields of the state of a heap by name, in lower case.
 func heapFields(h *trace.HeapInfo) map[string]uint64 {
 	all := map[string]uint64{}
 	v := reflect.ValueOf(*h)
@@ -31,10 +31,10 @@ func heapFields(h *trace.HeapInfo) map[string]uint64 {
 	return all
 }
 
-// heapInfoOf traces the program heapinfo up to the moment where it stands still, and
-// returns what the trace says of its heap, what the program says of it, and the bounds of
-// the heap that the kernel tells.
-func heapInfoOf(t *testing.T, child *testutil.Child, format string) (state *trace.HeapInfo, said map[string]uint64, r *running) {
+// heapInfoOf traces the program heapinfo until it waits. It returns the state of the heap
+// in the trace, and the state that the program prints together with the bounds of the heap
+// from /proc/PID/maps.
+func heapInfoOf(t *testing.T, child *testutil.Child, format string) (state *trace.HeapInfo, printed map[string]uint64, r *running) {
 	t.Helper()
 	r = start(t, child, "--heap-info", "--format", format)
 	child.Go()
@@ -43,10 +43,10 @@ func heapInfoOf(t *testing.T, child *testutil.Child, format string) (state *trac
 	if err != nil {
 		t.Fatal(err)
 	}
-	said = map[string]uint64{}
+	printed = map[string]uint64{}
 	for _, m := range maps {
 		if m.Path == "[heap]" {
-			said["bottom"], said["top"] = m.Start, m.End
+			printed["bottom"], printed["top"] = m.Start, m.End
 		}
 	}
 	r.Signal(unix.SIGINT)
@@ -55,14 +55,14 @@ func heapInfoOf(t *testing.T, child *testutil.Child, format string) (state *trac
 	child.Succeed()
 	for line := range strings.Lines(string(child.Output())) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if said[name], err = strconv.ParseUint(value, 10, 64); err != nil {
+		if printed[name], err = strconv.ParseUint(value, 10, 64); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if said["break"] != said["top"] {
-		t.Fatalf("the heap ends at %#x, and its mapping at %#x", said["break"], said["top"])
+	if printed["break"] != printed["top"] {
+		t.Fatalf("the heap ends at %#x, and its mapping at %#x", printed["break"], printed["top"])
 	}
-	delete(said, "break")
+	delete(printed, "break")
 	states := 0
 	for _, rec := range load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, encoder.Suffix(format)))) {
 		if rec.Kind == trace.KindHeapInfo {
@@ -74,18 +74,18 @@ func heapInfoOf(t *testing.T, child *testutil.Child, format string) (state *trac
 	if states != 1 {
 		t.Fatalf("%d records of the heap, want 1\n%s", states, r.Stderr())
 	}
-	return state, said, r
+	return state, printed, r
 }
 
-// equalHeap demands that the trace says of all fields but some what the program says,
-// and 0 of those.
-func equalHeap(t *testing.T, state *trace.HeapInfo, said map[string]uint64, unknown []string) {
+// equalHeap fails the test unless the fields of state equal those in printed, or 0 for the
+// fields in unknown.
+func equalHeap(t *testing.T, state *trace.HeapInfo, printed map[string]uint64, unknown []string) {
 	t.Helper()
-	if len(said) != reflect.TypeFor[trace.HeapInfo]().NumField() {
-		t.Fatalf("the program has said %v", said)
+	if len(printed) != reflect.TypeFor[trace.HeapInfo]().NumField() {
+		t.Fatalf("the program has printed %v", printed)
 	}
 	got := heapFields(state)
-	for name, want := range said {
+	for name, want := range printed {
 		if slices.Contains(unknown, name) {
 			want = 0
 		}
@@ -93,13 +93,13 @@ func equalHeap(t *testing.T, state *trace.HeapInfo, said map[string]uint64, unkn
 			t.Errorf("%s is %d, want %d", name, got[name], want)
 		}
 	}
-	if said["ordblks"] < 3 || said["smblks"] == 0 || said["hblks"] == 0 {
-		t.Errorf("the program has not made blocks of all kinds: %v", said)
+	if printed["ordblks"] < 3 || printed["smblks"] == 0 || printed["hblks"] == 0 {
+		t.Errorf("the program has not made blocks of all kinds: %v", printed)
 	}
 }
 
-// needSymbols fails the test if the variables of the C library that a program uses are
-// not known; in a virtual machine it skips.
+// needSymbols requires that the variables of a program's C library are known. If they are
+// not, it skips the test in a virtual machine and fails it elsewhere.
 func needSymbols(t *testing.T, child *testutil.Child) {
 	t.Helper()
 	switch {
@@ -111,7 +111,7 @@ func needSymbols(t *testing.T, child *testutil.Child) {
 	}
 }
 
-// hasSymbols says whether the variables of the C library that a program uses are known.
+// hasSymbols reports whether the variables of a program's C library are known.
 func hasSymbols(t *testing.T, child *testutil.Child) bool {
 	t.Helper()
 	maps, err := proc.Maps(child.PID)
@@ -135,7 +135,7 @@ func hasSymbols(t *testing.T, child *testutil.Child) bool {
 	return false
 }
 
-// libraryOf returns the path of the C library that a program uses.
+// libraryOf returns the path of a program's C library.
 func libraryOf(t *testing.T, child *testutil.Child) string {
 	t.Helper()
 	maps, err := proc.Maps(child.PID)
@@ -151,14 +151,15 @@ func libraryOf(t *testing.T, child *testutil.Child) string {
 	return ""
 }
 
-// The state of the heap at the end of a trace is what mallinfo2 tells the program.
+// TestHeapInfo checks that the state of the heap at the end of a trace is what mallinfo2
+// returns in the program.
 func TestHeapInfo(t *testing.T) {
 	all := [][]string{nil, {"-static"}}
 	if testutil.Has32Bit() {
 		all = append(all, []string{"-static", "-m32"})
 	}
 	for _, flags := range all {
-		testutil.Build(t, "heapinfo", flags...) // before any is started
+		testutil.Build(t, "heapinfo", flags...) // before the first program starts
 	}
 	test := func(name, format, threads string, flags ...string) {
 		t.Run(name+", "+format, func(t *testing.T) {
@@ -169,8 +170,8 @@ func TestHeapInfo(t *testing.T) {
 			child := testutil.Spawn(t, testutil.Build(t, "heapinfo", flags...), threads)
 			child.Ready()
 			needSymbols(t, child)
-			state, said, _ := heapInfoOf(t, child, format)
-			equalHeap(t, state, said, nil)
+			state, printed, _ := heapInfoOf(t, child, format)
+			equalHeap(t, state, printed, nil)
 		})
 	}
 	for _, format := range []string{"jsonl", "sprtrace", "nettrace"} {
@@ -182,8 +183,9 @@ func TestHeapInfo(t *testing.T) {
 	}
 }
 
-// Without symbols there are the bounds, the arena, and the blocks with mappings that the
-// trace has seen; the rest is 0, and named.
+// TestHeapInfoWithoutSymbols checks that without symbols the state has the bounds, the
+// arena, and the blocks with their own mappings that the trace contains; the other fields
+// are 0 and reported as unknown.
 func TestHeapInfoWithoutSymbols(t *testing.T) {
 	program, folder := testutil.Build(t, "heapinfo"), t.TempDir()
 	if out, err := exec.Command(testutil.Installed(t, "objcopy"), "--remove-section=.gnu_debuglink", "--remove-section=.note.gnu.build-id",
@@ -197,9 +199,9 @@ func TestHeapInfoWithoutSymbols(t *testing.T) {
 	if hasSymbols(t, child) {
 		t.Fatal("the C library has symbols without its build-id")
 	}
-	state, said, r := heapInfoOf(t, child, "sprtrace")
+	state, printed, r := heapInfoOf(t, child, "sprtrace")
 	unknown := []string{"ordblks", "smblks", "fsmblks", "uordblks", "fordblks", "keepcost"}
-	equalHeap(t, state, said, unknown)
+	equalHeap(t, state, printed, unknown)
 	r.says("these are not known: " + strings.Join(unknown, ", "))
 	side := contentOf(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.side", child.PID)))
 	if !strings.Contains(side, `"unknown":["`+strings.Join(unknown, `","`)+`"]`) {
@@ -207,11 +209,11 @@ func TestHeapInfoWithoutSymbols(t *testing.T) {
 	}
 }
 
-// Each window has a state of its own.
+// Each window has its own state of the heap.
 func TestHeapInfoOfWindows(t *testing.T) {
 	child := waiting(t, "heapinfo", "0")
 	r := start(t, child, "--heap-info", "--format", "jsonl")
-	for range 2 { // off and on
+	for range 2 { // off, then on
 		if got := finish(t, command(t, "--toggle", fmt.Sprint(child.PID))); got.code != 0 {
 			t.Fatalf("toggle: %s", got.stderr)
 		}
@@ -235,7 +237,7 @@ func TestHeapInfoOfWindows(t *testing.T) {
 	}
 }
 
-// What has no place for it is told before anything is attached.
+// --heap-info is refused with formats that have no place for the state.
 func TestHeapInfoFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--heap-info --format mtrc":           "mtrc has no place for the state of the heap",

@@ -18,17 +18,17 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// limited returns the command, ready to be started with no more writable memory
-// than so many bytes (RLIMIT_DATA): the Go runtime ends when it gets no more. It is
-// the program itself, since the test binary has threads of the C library, each
-// with a stack of megabytes.
+// limited returns the command with at most the given bytes of writable memory
+// (RLIMIT_DATA), ready to be started. The Go runtime ends when it gets no more. It uses the
+// program itself, because the test binary has threads of the C library with megabytes of
+// stack each.
 func limited(t *testing.T, program string, bytes int, args ...string) *exec.Cmd {
 	t.Helper()
 	const script = `ulimit -d "$0" && exec "$@"` // in KiB
 	return exec.Command("sh", append([]string{"-c", script, fmt.Sprint(bytes >> 10), program}, args...)...)
 }
 
-// replacements put something else in the place of a file that is mapped.
+// replacements put something else in the place of a mapped file.
 var replacements = map[string]func(path string) error{
 	"fifo":      func(path string) error { return unix.Mkfifo(path, 0o666) },
 	"device":    func(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o666, 1<<8|5) }, // /dev/zero
@@ -53,8 +53,8 @@ var replacements = map[string]func(path string) error{
 	},
 }
 
-// Whatever a process puts in the place of the files that it has mapped, it is
-// traced as ever.
+// TestReplacedLibraries checks that a process is traced as usual whatever it puts in the
+// place of its mapped files.
 func TestReplacedLibraries(t *testing.T) {
 	program := standalone(t)
 	dir := t.TempDir()
@@ -80,14 +80,14 @@ func TestReplacedLibraries(t *testing.T) {
 	hostile(t, program, child, 500)
 }
 
-// standalone builds the command as users have it: its memory is to be limited.
+// standalone builds the command as users have it, for a limit on its memory.
 func standalone(t *testing.T) string {
 	t.Helper()
 	return testutil.BuildCommand(t, "rtrace-bpf/cmd/rtrace-bpf")
 }
 
-// hostile traces a process in several ways, with little memory, and demands that
-// nothing is missing: pairs of malloc and free in all.
+// hostile traces a process in several ways with little memory, and fails the test unless
+// all calls are recorded: pairs of malloc and free.
 func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	t.Helper()
 	pid := fmt.Sprint(child.PID)
@@ -113,12 +113,12 @@ func hostile(t *testing.T, program string, child *testutil.Child, pairs int) {
 	}
 }
 
-// memoryLimit is what the command gets along with, in bytes: what the Go runtime and
-// the program's own data take, with two CPUs.
+// memoryLimit is how many bytes suffice for the command: for the Go runtime and the
+// program's own data, with two CPUs.
 const memoryLimit = 256 << 20
 
-// lie is an ELF file whose parts are said to be of these sizes. The file is
-// sparse, so that they are there, as zeros.
+// lie is an ELF file whose headers claim these sizes. The file is sparse, so that the sizes
+// are true and the contents zeros.
 type lie struct {
 	count    int // section headers
 	typ      elf.SectionType
@@ -127,13 +127,13 @@ type lie struct {
 	link     uint32
 	flags    elf.SectionFlag
 	content  []byte // where each section begins
-	segments int    // segments beside the loaded one
+	segments int    // segments in addition to the loaded one
 	segment  elf.ProgType
 }
 
 const lieSize = 1 << 40
 
-// write writes the file.
+// write writes the file to path.
 func (l *lie) write(path string) error {
 	machine := elf.EM_X86_64
 	if runtime.GOARCH == "arm64" {
@@ -183,7 +183,7 @@ func (l *lie) write(path string) error {
 	return errors.Join(err, f.Truncate(lieSize))
 }
 
-// Files that claim to have much of everything, and have it, as holes.
+// TestLyingFiles checks files that claim huge parts, and have them as holes.
 func TestLyingFiles(t *testing.T) {
 	program := standalone(t)
 	dir := t.TempDir()
@@ -222,7 +222,7 @@ func TestLyingFiles(t *testing.T) {
 	hostile(t, program, waiting(t, "mapmany", args...), 300)
 }
 
-// compressedHead is an Elf64_Chdr that claims so many bytes.
+// compressedHead is an Elf64_Chdr that claims the given size.
 func compressedHead(size uint64) []byte {
 	b, _ := binary.Append(nil, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: size, Addralign: 1})
 	return append(b, 0x78, 0x9c)
@@ -236,7 +236,7 @@ func mustCreate(t *testing.T, path string) string {
 	return path
 }
 
-// A process may have tens of thousands of mappings.
+// TestThousandsOfMappings traces a process with tens of thousands of mappings.
 func TestThousandsOfMappings(t *testing.T) {
 	program := standalone(t)
 	path := filepath.Join(t.TempDir(), "many")

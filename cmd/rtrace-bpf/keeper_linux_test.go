@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// keeperOf returns the process that holds the probes of a recording.
+// keeperOf returns the keeper of a recording.
 func keeperOf(t *testing.T, r *running) int {
 	t.Helper()
 	all, err := proc.Processes()
@@ -29,8 +29,8 @@ func keeperOf(t *testing.T, r *running) int {
 	return 0
 }
 
-// When the keeper is killed rtrace-bpf ends at once, although the process, and who it
-// follows, go on: the trace is whole up to there.
+// TestKeeperIsKilled checks that rtrace-bpf ends at once when its keeper is killed,
+// although the process goes on, and that the trace is whole up to there.
 func TestKeeperIsKilled(t *testing.T) {
 	for name, args := range map[string][]string{"one": nil, "followed": {"-f"}} {
 		t.Run(name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestKeeperIsKilled(t *testing.T) {
 	}
 }
 
-// A keeper that was stopped is woken to remove the probes at the end, also in a pause of
-// the recording, which waits for it.
+// TestKeeperIsStopped checks that a stopped keeper is woken to remove the probes at the
+// end, even in a pause of the recording, which waits for the keeper.
 func TestKeeperIsStopped(t *testing.T) {
 	for name, args := range map[string][]string{"plain": nil, "--max-rate": {"--max-rate", "1"}, "followed": {"-f"}} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestKeeperIsStopped(t *testing.T) {
 			child.Go()
 			child.Ready()
 			r.Signal(unix.SIGINT)
-			if code := r.Wait(); code != int(cli.OK) && (name != "--max-rate" || code != int(cli.Incomplete)) { // as far as the pause had begun
+			if code := r.Wait(); code != int(cli.OK) && (name != "--max-rate" || code != int(cli.Incomplete)) { // if the pause had begun
 				t.Errorf("exit code %d: %s", code, r.Stderr())
 			}
 			testutil.BecomesOriginal(t, child.PID)

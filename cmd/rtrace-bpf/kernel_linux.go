@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// kernelFlags select which of the kernel's mechanisms are used. Tests use these hidden
-// flags on kernels that have better ones.
+// kernelFlags select which of the kernel's mechanisms are used. They are hidden: tests select
+// older mechanisms with them on newer kernels.
 type kernelFlags struct {
 	mechanism string
 	state     string

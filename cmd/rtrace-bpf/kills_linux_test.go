@@ -21,8 +21,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// killsEnv is how often each test here kills; a few times by default, half as often
-// in a short run.
+// killsEnv names the number of kills in each test. The default is a few, half of that in a
+// short run.
 const killsEnv = "RTRACE_KILLS"
 
 func kills(t *testing.T, few int) int {
@@ -30,8 +30,8 @@ func kills(t *testing.T, few int) int {
 	return rounds(t, killsEnv, few)
 }
 
-// rounds is how often a test does something: as an environment variable says, some times
-// by default, half as often without a sweep.
+// rounds returns how often a test does something: the value of an environment variable,
+// some by default, half of that without a sweep.
 func rounds(t *testing.T, variable string, some int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -48,13 +48,13 @@ func rounds(t *testing.T, variable string, some int) int {
 	return n
 }
 
-// moment waits for a moment that nobody chose. It orders nothing.
+// moment waits for a random time. It orders nothing.
 func moment(random *rand.Rand, within time.Duration) {
 	<-time.NewTimer(time.Duration(random.Int64N(int64(within)))).C
 }
 
-// churning starts the program that looks after its blocks and lets it go. counts
-// is where it counts its calls.
+// churning starts the program churn, which checks its blocks, and lets it go. counts is the
+// file in which it counts its calls.
 func churning(t *testing.T) (child *testutil.Child, counts string) {
 	t.Helper()
 	counts = filepath.Join(t.TempDir(), "counts")
@@ -62,8 +62,8 @@ func churning(t *testing.T) (child *testutil.Child, counts string) {
 }
 
 // progress returns when the program churn, which counts its calls in the file counts, has
-// ended more calls than at first. Nothing reports a write to mapped memory, so progress
-// looks again and again.
+// ended more calls than at first. No event reports a write to mapped memory, so progress
+// reads the file repeatedly.
 func progress(t *testing.T, child *testutil.Child, counts string) {
 	t.Helper()
 	defer testutil.Unstuck(t, child.PID)()
@@ -79,7 +79,7 @@ func progress(t *testing.T, child *testutil.Child, counts string) {
 	}
 }
 
-// callsIn returns how many calls the program churn has begun, and how many have ended, by
+// callsIn returns how many calls the program churn has begun, and how many have ended, from
 // the file in which it counts them.
 func callsIn(t *testing.T, counts string) (begun, over uint64) {
 	t.Helper()
@@ -94,9 +94,9 @@ func callsIn(t *testing.T, counts string) (begun, over uint64) {
 	return begun, over
 }
 
-// Killed at any moment, be it that it loads its programs, attaches, records or
-// detaches, the tracer leaves nothing behind: the process goes on with the code of
-// its files, the kernel frees all, and the next tracer gets what it wants.
+// A tracer killed at any moment, while it loads its programs, attaches, records or
+// detaches, leaves nothing: the process goes on with the code of its files, the kernel
+// frees everything, and the next tracer works.
 func TestTracerKilledAtRandom(t *testing.T) {
 	child, _ := churning(t)
 	child.Go()
@@ -104,7 +104,7 @@ func TestTracerKilledAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	began := time.Now()
 	r := start(t, child, "-q")
-	// As long as this machine takes.
+	// These are the times that this machine needs.
 	arriving := time.Since(began)
 	r.Signal(syscall.SIGINT)
 	r.Wait()
@@ -130,7 +130,7 @@ func TestTracerKilledAtRandom(t *testing.T) {
 			phase = "recording"
 		}
 		made := openObjects(t, r)
-		// It may have ended by itself just now.
+		// The tracer may have ended by itself just now.
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestTracerKilledAtRandom(t *testing.T) {
 	}
 }
 
-// openObjects is what a process that may end any moment has in the kernel.
+// openObjects returns what a process, which may end at any moment, has open in the kernel.
 func openObjects(t *testing.T, r *testutil.Child) testutil.KernelObjects {
 	t.Helper()
 	select {
@@ -182,8 +182,8 @@ func listed(t *testing.T, dir string) (names string) {
 	return names
 }
 
-// What a killed tracer had written can be read up to where it ends, in the formats
-// that are written while recording.
+// What a killed tracer wrote can be read up to its end, in the formats that are written
+// while recording.
 func TestKilledTracersFiles(t *testing.T) {
 	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "text": ".txt", "swap": ".swap"} {
 		t.Run(format, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestKilledTracersFiles(t *testing.T) {
 			if !errors.Is(err, trace.ErrTruncated) {
 				t.Errorf("after %d calls: %v, want that it is cut", calls, err)
 			}
-			if calls < 1000 { // 1 MiB are many more
+			if calls < 1000 { // 1 MiB contains many more
 				t.Errorf("%d calls can be read", calls)
 			}
 			child.Go()
@@ -220,9 +220,9 @@ func TestKilledTracersFiles(t *testing.T) {
 	}
 }
 
-// However and whenever the process is killed or becomes another one, the tracer
-// ends in order and its file is whole: the calls that are in it or lost are those
-// that the process has counted, but for one of each thread that was under way.
+// Whenever the process is killed or executes another program, the tracer ends in order and
+// its file is whole: the recorded and the lost calls together are those that the process
+// counted, except for one open call of each thread.
 func TestTargetKilledAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 2))
 	formats := []string{"jsonl", "sprtrace", "jsonl", "text", "jsonl", "mtrc"}
@@ -236,13 +236,14 @@ func TestTargetKilledAtRandom(t *testing.T) {
 			child.Go()
 			progress(t, child, counts)
 			moment(random, 100*time.Millisecond)
-			// The main thread, as another one's new program would not be traced.
+			// The signal goes to the main thread: a program that another thread executes is
+			// not traced.
 			if err := unix.Tgkill(child.PID, child.PID, sig); err != nil {
 				t.Fatal(err)
 			}
 			want := 128 + int(sig)
 			if sig == syscall.SIGUSR2 {
-				want = 0 // it became true
+				want = 0 // it executed the program true
 			}
 			if got := child.Wait(); got != want {
 				t.Errorf("the process ends with %d, want %d", got, want)
@@ -265,8 +266,8 @@ func TestTargetKilledAtRandom(t *testing.T) {
 	}
 }
 
-// recordedCalls counts the calls of the first program. A realloc whose block another
-// thread took at once is told as a free and an allocation.
+// recordedCalls returns the number of calls of the first program. A realloc is recorded as
+// a free and an allocation if another thread took its block at once.
 func recordedCalls(records []*trace.Record) (n uint64) {
 	for _, rec := range records {
 		if rec.Kind == trace.KindExec {
@@ -279,7 +280,8 @@ func recordedCalls(records []*trace.Record) (n uint64) {
 	return n
 }
 
-// within checks a number of calls against those that a program has begun and ended.
+// within checks that a number of calls is at least that of the program's ended calls and at
+// most that of the calls that it began.
 func within(t *testing.T, calls uint64, counts string) {
 	t.Helper()
 	begun, over := callsIn(t, counts)

@@ -11,15 +11,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// launchesEnv is how many commands TestLaunchMany starts; some by default, half as many
-// in a short run, and 1,000 in `make soak-rounds`.
+// launchesEnv names the number of commands that TestLaunchMany starts. The default is 20,
+// half of that in a short run; `make soak-rounds` sets 1,000.
 const launchesEnv = "RTRACE_LAUNCHES"
 
 // hung is how long a launch may take before it counts as hanging, on any machine.
 const hung = 20 * time.Minute
 
-// launchOnce runs a short command to its end. One that hangs is ended with the stacks of
-// the tracer.
+// launchOnce runs a short command to its end. If it hangs, SIGABRT ends the tracer, which
+// prints its stacks.
 func launchOnce(t *testing.T, argv ...string) *launching {
 	t.Helper()
 	l := launchCommand(t, []string{"-q"}, argv...)
@@ -28,9 +28,9 @@ func launchOnce(t *testing.T, argv ...string) *launching {
 	return l
 }
 
-// Many short commands, one after the other: none hangs, none is missed. What the
-// smallest one does, which allocates nothing, is to end; every second round one that
-// logs its calls is compared with its trace.
+// TestLaunchMany runs many short commands in turn and checks that none hangs or is missed.
+// In every round it traces /bin/true up to its end, and in every second round it also
+// compares the trace of a program with the calls that the program logs.
 func TestLaunchMany(t *testing.T) {
 	program := testutil.Build(t, "launch")
 	for i := range rounds(t, launchesEnv, 20) {
@@ -57,7 +57,8 @@ func TestLaunchMany(t *testing.T) {
 	}
 }
 
-// removeTraces keeps a thousand rounds from filling the disk before the test ends.
+// removeTraces removes the traces of a round, so that a thousand rounds do not fill the
+// disk.
 func removeTraces(t *testing.T, l *launching) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*"))

@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// The main job from end to end: what leaked, and where, by name.
+// This is the main use from end to end: which blocks leaked, and where, by name.
 func TestLeaksByName(t *testing.T) {
 	tool := rtrace(t)
 	child := waiting(t, "leak")

@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// showing is where a format tells of losses: in which file, and how.
+// showing is where and how a format records losses.
 type showing struct {
 	suffix, side string // of the trace, and of the file with the losses
 	line         *regexp.Regexp
@@ -30,8 +30,8 @@ var shownBy = map[string]showing{
 
 var lostLine = regexp.MustCompile(`(?m)^\{.*"kind":"lost".*"count":(?P<count>\d+),"reason":"(?P<reason>[^"]*)"`)
 
-// formats is what tests go through that are about each format: without a sweep the
-// default alone, since the kernel has no part in formats.
+// formats returns the formats for tests about each format. Without a sweep it returns the
+// default alone, because formats do not depend on the kernel.
 func formats(t *testing.T) map[string]showing {
 	t.Helper()
 	if !testutil.Sweep(t) {
@@ -40,7 +40,7 @@ func formats(t *testing.T) map[string]showing {
 	return shownBy
 }
 
-// shown adds up what a file says of losses, read as text, by reason.
+// shown returns the sums of the losses in a file, which it reads as text, by reason.
 func shown(t *testing.T, path string, line *regexp.Regexp) map[string]uint64 {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -58,7 +58,7 @@ func shown(t *testing.T, path string, line *regexp.Regexp) map[string]uint64 {
 	return all
 }
 
-// lostIn adds up the losses of a trace that was read again.
+// lostIn returns the sums of the losses in a trace, by reason.
 func lostIn(records []*trace.Record) map[string]uint64 {
 	all := map[string]uint64{}
 	for _, rec := range records {
@@ -69,9 +69,9 @@ func lostIn(records []*trace.Record) map[string]uint64 {
 	return all
 }
 
-// Each format shows what was lost, where it has a place for it or beside it: with
-// what was recorded that is what the program made. The summary and the exit code
-// say the same.
+// TestLossesInEachFormat checks that each format records losses, in the trace or in its
+// side file, and that recorded and lost events together are those of the program. The
+// summary and the exit code must agree.
 func TestLossesInEachFormat(t *testing.T) {
 	const pairs = 200_000
 	for format, where := range formats(t) {
@@ -87,25 +87,25 @@ func TestLossesInEachFormat(t *testing.T) {
 			r.says(fmt.Sprintf(" %d events:", 2*pairs-lost))
 			allThere(t, format, records, 2*pairs-lost)
 			if got := lostIn(records)["ring full"]; got != lost {
-				t.Errorf("read again, %d are lost, the file says %d", got, lost)
+				t.Errorf("read again, %d are lost, the file has %d", got, lost)
 			}
 			if where.side == "" {
 				return
 			}
-			// Without its side file the trace is one as of old.
+			// Without its side file, the trace contains no losses.
 			if err := os.Remove(path + where.side); err != nil {
 				t.Fatal(err)
 			}
 			if got := lostIn(load(t, path)); len(got) > 0 {
-				t.Errorf("the trace itself tells of losses: %v", got)
+				t.Errorf("the trace itself contains losses: %v", got)
 			}
 		})
 	}
 }
 
-// allThere counts the calls of a trace. MTRC is an account of blocks, and there only
-// allocations can be counted: a block whose free was lost is freed when its address
-// comes again, and a free of a block whose allocation was lost is left out.
+// allThere checks the number of calls in a trace. MTRC records blocks, so only allocations
+// can be counted there: a block whose free was lost is freed when its address is allocated
+// again, and a free whose allocation was lost is left out.
 func allThere(t *testing.T, format string, records []*trace.Record, want uint64) {
 	t.Helper()
 	got := uint64(count(records, "malloc") + count(records, "free"))
@@ -120,8 +120,8 @@ func allThere(t *testing.T, format string, records []*trace.Record, want uint64)
 	}
 }
 
-// Under --strict each format ends there, with whole records and the loss in it, and
-// without an end.
+// With --strict, a trace in any format ends at the loss: it has whole records and the loss,
+// and no end.
 func TestStrictInEachFormat(t *testing.T) {
 	const pairs = 200_000
 	for format, where := range formats(t) {
@@ -139,7 +139,7 @@ func TestStrictInEachFormat(t *testing.T) {
 				if rec.Kind == trace.KindLost {
 					ended = true
 				} else if ended && rec.Kind == trace.KindCall {
-					t.Fatalf("call %d is behind the loss", rec.Call.Seq)
+					t.Fatalf("call %d follows the loss", rec.Call.Seq)
 				}
 			}
 			if !ended {
@@ -149,8 +149,8 @@ func TestStrictInEachFormat(t *testing.T) {
 	}
 }
 
-// overflowing records a program with the smallest rings by a tracer that does not
-// run meanwhile. It returns the path of the trace.
+// overflowing records a program with the smallest rings while the tracer is stopped. It
+// returns the recording and the path of the trace.
 func overflowing(t *testing.T, format string, pairs int, args ...string) (*running, string) {
 	t.Helper()
 	child := waiting(t, "loop", "1", strconv.Itoa(pairs))
@@ -163,7 +163,8 @@ func overflowing(t *testing.T, format string, pairs int, args ...string) (*runni
 	return r, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, shownBy[format].suffix))
 }
 
-// A stream tells of losses as its file would, or in the file that --side names.
+// TestLossesInStreams checks that a trace to standard output records losses as a file does,
+// in the stream or in the file that --side names.
 func TestLossesInStreams(t *testing.T) {
 	for format := range formats(t) {
 		t.Run(format, func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestLossesInStreams(t *testing.T) {
 			}
 			allThere(t, format, records, 2*pairs-lost)
 			if !strings.Contains(string(r.Stderr()), fmt.Sprintf("ring full %d", lost)) {
-				t.Errorf("the summary says otherwise:\n%s", r.Stderr())
+				t.Errorf("the summary differs:\n%s", r.Stderr())
 			}
 		})
 	}

@@ -22,8 +22,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// swapTrace reads the one trace in the command's directory, and what its side file says
-// of swap.
+// swapTrace reads the one trace in the command's directory. It returns the records, and the
+// trace with the facts of its side file.
 func (r *running) swapTrace() ([]*trace.Record, *decoder.Trace) {
 	r.t.Helper()
 	all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*-0.swap"))
@@ -52,8 +52,8 @@ func swapSide(t *testing.T, in *decoder.Trace) wire.Side {
 	return side
 }
 
-// message is a message that has no kind of record of its own. The values of each field
-// are listed by its name, in their order, floats by their bits.
+// message is a record of a SWAP message that no kind of record represents. It has the
+// values of each field by name, in order; a float is its bits.
 type message struct {
 	*trace.Record
 	values map[string][]uint64
@@ -64,7 +64,7 @@ func (m *message) float(name string, i int) float64 {
 	return float64(math.Float32frombits(uint32(m.values[name][i])))
 }
 
-// messages returns those with an id, and where they are among the records.
+// messagesOf returns the messages with an ID, and their indices among the records.
 func messagesOf(t *testing.T, records []*trace.Record, id uint32, cpus int) (all []message, at []int) {
 	t.Helper()
 	parser, err := swap.NewParser(swap.Options{CPUs: cpus})
@@ -108,7 +108,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// kilobytes returns a line of a status file in bytes.
+// kilobytes returns the value of a line of a status file in bytes.
 func kilobytes(t *testing.T, text, name string) uint64 {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, "\n"+name+":")
@@ -122,8 +122,8 @@ func kilobytes(t *testing.T, text, name string) uint64 {
 	return n << 10
 }
 
-// What swap tells of a process that waits is what /proc shows, and what the program
-// itself says of its files.
+// TestSwapProcess compares what SWAP records about a waiting process with /proc, and with
+// what the program reports about its files.
 func TestSwapProcess(t *testing.T) {
 	for _, dialect := range []string{"document", "kernel"} {
 		t.Run(dialect, func(t *testing.T) {
@@ -159,12 +159,12 @@ func TestSwapProcess(t *testing.T) {
 			if p.PID != int32(child.PID) || p.Process.Parent != int32(os.Getpid()) || p.Process.Path != exe || p.Process.Name != name {
 				t.Errorf("%+v, want process %d of %d, %s: %s", p.Process, child.PID, os.Getpid(), exe, name)
 			}
-			// /proc has it in clock ticks, cut.
+			// /proc has the time in whole clock ticks.
 			if started.Before(before.Add(-20*time.Millisecond)) || started.After(spawned) {
 				t.Errorf("started %v, not in %v to %v", started, before, spawned)
 			}
 
-			// The files are the first thing behind the process and its mappings.
+			// The files follow the process and its mappings immediately.
 			files, at := messagesOf(t, records, wire.ProcessStatusInfo, 0)
 			if len(files) != 1 {
 				t.Fatalf("%d lists of open files", len(files))
@@ -187,10 +187,10 @@ func TestSwapProcess(t *testing.T) {
 				t.Errorf("threads of files: %v", tids)
 			}
 
-			// The first state of the machine is of the start, when the process waited.
+			// The first state of the machine is that at the start, when the process waited.
 			side := swapSide(t, in)
 			if want := strings.Count(readFile(t, "/proc/stat"), "\ncpu"); side.CPUs != want || len(side.Devices) != 5 {
-				t.Errorf("the side file says %d processors and devices %v, want %d", side.CPUs, side.Devices, want)
+				t.Errorf("the side file has %d processors and devices %v, want %d", side.CPUs, side.Devices, want)
 			}
 			all, at := messagesOf(t, records, wire.System, side.CPUs)
 			if len(all) == 0 || all[0].Time != p.Time || at[0] < i {
@@ -239,7 +239,7 @@ func TestSwapProcess(t *testing.T) {
 	}
 }
 
-// diskNow returns what the disks of the machine have done, in bytes, by /sys.
+// diskNow returns how many bytes the disks of the machine have read and written, from /sys.
 func diskNow(t *testing.T) (read, written uint64) {
 	t.Helper()
 	all, err := filepath.Glob("/sys/block/*/device")
@@ -259,9 +259,10 @@ func diskNow(t *testing.T) (read, written uint64) {
 	return read, written
 }
 
-// The loads of a busy process over time are the processor time that it says it used, and
-// those of its threads; live bytes are those of the calls up to there; what the disks did
-// is no more than they did around the recording.
+// TestSwapSystem checks the states of the machine during a busy process: the loads of the
+// process and of its threads over time are the processor time that the process reports, the
+// live bytes are those of the calls so far, and the disks do no more than around the
+// recording.
 func TestSwapSystem(t *testing.T) {
 	child := waiting(t, "loop", "2", "60000")
 	reads, writes := diskNow(t)
@@ -278,7 +279,7 @@ func TestSwapSystem(t *testing.T) {
 	}
 	n := float64(side.CPUs)
 	var used, ofThreads, ofProcessors float64 // ns
-	var held, longest float64                 // ns that threads have been told to have the same load, but none, in one go
+	var held, longest float64                 // how long the loads of threads have not changed without being zero, and the longest such time, in ns
 	var read, written, live uint64
 	blocks, next := map[uint64]uint64{}, 0
 	for i, s := range all {
@@ -305,7 +306,7 @@ func TestSwapSystem(t *testing.T) {
 		}
 		passed := float64(s.Time - all[i-1].Time)
 		if passed < float64(10*time.Millisecond) {
-			t.Errorf("message %d is %v behind the one before", i, time.Duration(passed))
+			t.Errorf("message %d is %v after the one before", i, time.Duration(passed))
 		}
 		used += s.float("load", 0) / 100 * passed * n
 		for j := range threads {
@@ -331,13 +332,13 @@ func TestSwapSystem(t *testing.T) {
 	}
 	for _, r := range records {
 		if r.Kind == trace.KindCall && r.Time < all[0].Time {
-			t.Errorf("a call at %d is in front of the start", r.Time)
+			t.Errorf("a call at %d is before the start", r.Time)
 		}
 	}
-	// The last state is from before the end, by a period on an idle machine; what the
-	// threads use before and behind the loop is little.
+	// An idle machine writes the last state at most a period before the end. The threads
+	// use little time before and after the loop.
 	want := float64(report.CPUNs)
-	t.Logf("%d states; the threads used %.0f ms; told are %.0f ms of the process, %.0f of threads, %.0f of processors",
+	t.Logf("%d states; the threads used %.0f ms; recorded are %.0f ms of the process, %.0f of threads, %.0f of processors",
 		len(all), want/1e6, used/1e6, ofThreads/1e6, ofProcessors/1e6)
 	check := func(what string, got, more float64) {
 		if got < want*0.6 || got > want*1.15+50e6+more {
@@ -345,8 +346,8 @@ func TestSwapSystem(t *testing.T) {
 		}
 	}
 	check("process", used, 0)
-	// Where reading them takes long threads are read seldom, and have their last load until
-	// then, also those that have come to rest.
+	// If reading threads takes long, they are read seldom. Until then they keep their last
+	// load, even when they are idle.
 	check("threads", ofThreads, 2*longest)
 	if ofProcessors < want*0.5 {
 		t.Errorf("load of the processors: %.0f ms, want at least %.0f ms", ofProcessors/1e6, want/1e6)
@@ -356,7 +357,8 @@ func TestSwapSystem(t *testing.T) {
 	}
 }
 
-// The report of --swap-lsan has what the program says it leaks, and the trace its name.
+// TestSwapLeaks checks that the report of --swap-lsan contains the leaks that the program
+// reports, and that the trace names the report.
 func TestSwapLeaks(t *testing.T) {
 	child := waiting(t, "leak")
 	r := start(t, child, "--format", "swap", "--swap-lsan")
@@ -382,7 +384,7 @@ func TestSwapLeaks(t *testing.T) {
 	}
 }
 
-// Where there is no file beside the trace there is no place for the report.
+// If the trace is not a file in a directory, there is no place for the report.
 func TestSwapLeaksWithoutFile(t *testing.T) {
 	child := waiting(t, "leak")
 	dir := t.TempDir()
@@ -401,13 +403,13 @@ func TestSwapLeaksWithoutFile(t *testing.T) {
 		t.Errorf("exit code %d: %s", res.code, res.stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left: %v, %v", left, err)
 	}
 	child.Close()
 }
 
-// A trace in swap reads the same with what came beside the calls as without: it has the
-// calls of the program.
+// TestSwapBesideIsNotInTheWay checks that the calls in a SWAP trace are those of the
+// program when it also contains states of the machine and a report.
 func TestSwapBesideIsNotInTheWay(t *testing.T) {
 	child := waiting(t, "threads_cxx", "20")
 	r := start(t, child, "--format", "swap", "--swap-system", "10ms", "--swap-lsan")

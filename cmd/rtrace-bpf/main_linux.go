@@ -21,7 +21,7 @@ import (
 
 func main() {
 	host.RunAsChild()
-	raw, _ := unix.Getpriority(unix.PRIO_PROCESS, 0) // cannot fail for the own one
+	raw, _ := unix.Getpriority(unix.PRIO_PROCESS, 0) // cannot fail for the calling process
 	env := settings{variable: os.Getenv, nice: 20 - raw, launched: new(atomic.Bool)}
 	// Without the right to do this, the tracer works, but may lose events on a busy machine.
 	_ = host.Prioritize()
@@ -29,7 +29,8 @@ func main() {
 	// order. An ignored signal would be inherited by the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
-	// These signals must not end rtrace-bpf before it handles them, or if it does not.
+	// These signals must not end rtrace-bpf before it handles them, or when it does not handle
+	// them at all.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGUSR1, unix.SIGUSR2)
 	hurry := make(chan struct{})
 	env.hurry = hurry
@@ -39,14 +40,14 @@ func main() {
 		cancel()
 		next()
 		close(hurry)
-		// The third one ends rtrace-bpf before the files are complete.
+		// The third signal ends rtrace-bpf before the files are complete.
 		next()
 		os.Exit(int(cli.Failed))
 	}()
 	os.Exit(int(run(ctx, cli.FileStreams(os.Stdin, os.Stdout, os.Stderr), os.Args[1:], env)))
 }
 
-// settings are what the program gets from its environment besides the command line.
+// settings are what the program gets from its environment in addition to the command line.
 type settings struct {
 	variable func(name string) string // of the environment; nil for none
 	hurry    <-chan struct{}          // closed at the second signal: to end at once

@@ -20,16 +20,16 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// The test binary is the command when it is started under the command's name,
-// so that tests can send it signals and give it other rights.
+// asCommand is the environment variable that makes the test binary run as the command, so
+// that tests can send it signals and give it other rights.
 const asCommand = "RTRACE_BPF_TEST_RUN_COMMAND"
 
-// inFolder are settings that have traces written into a folder.
+// inFolder returns settings under which traces are written to a folder.
 func inFolder(dir string) settings {
 	return surroundings(map[string]string{"SP_RTRACE_OUTPUT_DIR": dir})
 }
 
-// surroundings are settings with these variables in the environment.
+// surroundings returns settings with these environment variables.
 func surroundings(variables map[string]string) settings {
 	return settings{variable: func(name string) string { return variables[name] }}
 }
@@ -55,7 +55,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// result is how a command ended.
+// result is how a command ended, and what it printed.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -84,8 +84,8 @@ type running struct {
 	dir string
 }
 
-// start runs the command on a process, writing into a directory of its own,
-// and waits until the probes are in.
+// start runs the command on a process, with a directory of its own as the current one, and
+// waits until the probes are attached.
 func start(t *testing.T, child *testutil.Child, args ...string) *running {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,7 +110,7 @@ func (r *running) ends(code cli.ExitCode) {
 	}
 }
 
-// says checks standard error.
+// Standard error must contain the text.
 func (r *running) says(text string) {
 	r.t.Helper()
 	if !strings.Contains(string(r.Stderr()), text) {
@@ -118,14 +118,14 @@ func (r *running) says(text string) {
 	}
 }
 
-// counts demands what the summary says of one process or all. made and ended are the
-// blocks that a call made or ended: a realloc did both, as one event or, where it took
-// long or another thread got its old block, as two.
+// counts checks the summary of one process or of all. made and ended are how many blocks
+// calls made and ended. A realloc does both, as one event or, if it took long or another
+// thread got its old block, as two.
 func (r *running) counts(of string, made, ended int) {
 	r.t.Helper()
 	m := regexp.MustCompile(regexp.QuoteMeta(of) + `:? (\d+) events: (\d+) allocations, (\d+) frees, (\d+) reallocations`).FindSubmatch(r.Stderr())
 	if m == nil {
-		r.t.Errorf("nothing is said of %s:\n%s", of, r.Stderr())
+		r.t.Errorf("no line about %s:\n%s", of, r.Stderr())
 		return
 	}
 	var n [4]int
@@ -137,8 +137,8 @@ func (r *running) counts(of string, made, ended int) {
 	}
 }
 
-// trace reads the one trace in the command's directory and fails the test
-// unless it is whole.
+// trace reads the one trace in the command's directory, and fails the test unless the trace
+// is whole.
 func (r *running) trace() []*trace.Record {
 	r.t.Helper()
 	all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*-0"))
@@ -162,8 +162,8 @@ func load(t *testing.T, path string) []*trace.Record {
 	return records
 }
 
-// loadEnded reads a trace whose recording was not finished, which the trace must show:
-// what is there of it is whole.
+// loadEnded reads the trace of an unfinished recording. The records in it must be whole,
+// and the trace must show that its end is missing.
 func loadEnded(t *testing.T, path string) []*trace.Record {
 	t.Helper()
 	in, err := decoder.OpenFile(path, decoder.Options{})

@@ -9,9 +9,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The trace and its side file together stay below --max-size, and are whole. The
-// program goes on. A trace of MTRC is kept elsewhere until it is written, and has
-// another size then.
+// TestMaxSize checks that the trace and its side file together stay below --max-size and
+// are whole, and that the program goes on. The size of an MTRC trace is not checked: its
+// records are kept in another file until the end.
 func TestMaxSize(t *testing.T) {
 	const limit = 3 << 20
 	for format := range formats(t) {

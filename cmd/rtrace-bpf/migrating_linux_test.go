@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/tracer/modules"
 )
 
-// The document for users of the original programs tells of all their names, and what it
-// says of the flags, variables and modules of this program is so.
+// TestMigrating checks what docs/migrating.md has about the names of the original programs
+// against the flags, variables and modules of this program.
 func TestMigrating(t *testing.T) {
 	var c config
 	c.declare()
@@ -31,7 +31,7 @@ func TestMigrating(t *testing.T) {
 				got = kindOfModule(original)
 			}
 			if got != "" && got != row.Typed && !strings.HasPrefix(row.Typed, "see ") {
-				t.Errorf("%s is %s, and the document says %s", original, got, row.Typed)
+				t.Errorf("%s is %s, and the document has %s", original, got, row.Typed)
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// A function whose first instruction the kernel would take for another one is left out,
-// with a line, and does what it did.
+// If the kernel would misread the first instruction of a function, the function is left out
+// with a message, and works as before.
 func TestMisreadInstruction(t *testing.T) {
 	program := testutil.Build(t, "misread")
 	l := launchCommand(t, []string{"--resource", "x:free=lanes(id=arg1)"}, program)

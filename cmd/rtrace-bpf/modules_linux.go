@@ -19,11 +19,11 @@ import (
 // calls.
 const pagemapModule = "pagemap"
 
-// memoryModule is the name of the module that traces allocators, which is part of package
-// tracer.
+// memoryModule is the name of the module that traces allocators. Package tracer implements
+// it, not package modules.
 const memoryModule = "memory"
 
-// moduleFlags select the modules: what is traced besides memory, or instead of it.
+// moduleFlags select the modules: what is traced in addition to memory, or instead of it.
 type moduleFlags struct {
 	enabled   string
 	resources []string
@@ -46,8 +46,8 @@ func moduleNames() []string {
 	return names
 }
 
-// meantModules returns the list that was probably meant: with colons for commas, and
-// names for nearly the same ones. It returns an empty string if a name is unknown.
+// meantModules returns the list that the user probably meant: with colons instead of
+// commas, and existing names instead of similar ones. It returns an empty string if a name is unknown.
 func meantModules(list string) string {
 	names := strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ',' || c == ' ' })
 	for i, name := range names {
@@ -65,8 +65,8 @@ func (m *moduleFlags) has(module string) bool {
 	return slices.ContainsFunc(strings.Split(m.enabled, ":"), func(name string) bool { return moduleName(name) == module })
 }
 
-// memory reports whether allocators are traced. They are also if the only module is the one
-// about pages, which describes the pages of their blocks.
+// memory reports whether allocators are traced: with the module for memory, or with that
+// for pages alone, which describes the pages of blocks.
 func (m *moduleFlags) memory() bool {
 	return m.has(memoryModule) || m.has(pagemapModule) && !strings.Contains(m.enabled, ":")
 }

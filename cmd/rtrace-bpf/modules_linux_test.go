@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thingLines writes the calls of a trace as the programs things_… do.
+// thingLines returns the calls of a trace in the form that the programs things_… print.
 func thingLines(records []*trace.Record) (lines []string) {
 	types := map[uint32]string{}
 	for _, r := range records {
@@ -35,17 +35,17 @@ func thingLines(records []*trace.Record) (lines []string) {
 	return lines
 }
 
-// fits says whether a word of a trace's line is what the program has said: the same, one
-// of several, or a number within limits.
-func fits(word, said string) bool {
-	name, limits, _ := strings.Cut(said, "=")
+// fits reports whether a word of a trace's line matches a word of the program's output,
+// which is the same word, several alternatives, or limits of a number.
+func fits(word, printed string) bool {
+	name, limits, _ := strings.Cut(printed, "=")
 	value, ok := strings.CutPrefix(word, name+"=")
 	if limits == "" {
-		limits, value, ok = said, word, true
+		limits, value, ok = printed, word, true
 	}
 	least, most, between := strings.Cut(limits, "..")
 	if !between {
-		return slices.Contains(strings.Split(said, "|"), word)
+		return slices.Contains(strings.Split(printed, "|"), word)
 	}
 	n, err := strconv.ParseUint(value, 10, 64)
 	from, e := strconv.ParseUint(least, 10, 64)
@@ -56,13 +56,14 @@ func fits(word, said string) bool {
 	return ok && err == nil && e == nil && from <= n && n <= to
 }
 
-// equalThings demands that a trace has exactly what the program has said.
-func equalThings(t *testing.T, got []string, said string, arguments bool) {
+// equalThings fails the test unless a trace has exactly the calls that the program printed.
+// Without arguments, it ignores arguments in the trace that the program did not print.
+func equalThings(t *testing.T, got []string, printed string, arguments bool) {
 	t.Helper()
-	want := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	want := strings.Split(strings.TrimSuffix(printed, "\n"), "\n")
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) {
-			t.Fatalf("%d in the trace, %d made\n%s\nwant\n%s", len(got), len(want), strings.Join(got, "\n"), said)
+			t.Fatalf("%d in the trace, %d made\n%s\nwant\n%s", len(got), len(want), strings.Join(got, "\n"), printed)
 		}
 		words, limits := strings.Fields(got[i]), strings.Fields(want[i])
 		if !arguments && len(words) > len(limits) {
@@ -74,8 +75,8 @@ func equalThings(t *testing.T, got []string, said string, arguments bool) {
 	}
 }
 
-// What a module tells is what the program has done, call for call, by each way to put
-// probes in, and as text and as sp-rtrace's packets.
+// TestModules compares the traces of modules with what the programs did, call for call,
+// with each mechanism.
 func TestModules(t *testing.T) {
 	file, memory, threads := testutil.Build(t, "things_file"), testutil.Build(t, "things_memory"), testutil.Build(t, "things_threads")
 	static := testutil.Build(t, "things_file", "-static")
@@ -98,8 +99,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// What the user names is traced likewise, also functions that only the program's own
-// symbols tell of.
+// TestResourceOption traces functions of resources that --resource defines, even if only
+// the program's own symbols contain them.
 func TestResourceOption(t *testing.T) {
 	program := testutil.Build(t, "things_pool")
 	for way, flags := range kernelWays(t) {
@@ -118,7 +119,8 @@ func TestResourceOption(t *testing.T) {
 	l.says("has the function nosuch_function of the resource x so far")
 }
 
-// What cannot be is said in one line, before anything is started.
+// TestModuleFlags checks that impossible flags are refused before anything starts, with a
+// line and at most a hint.
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
@@ -140,7 +142,7 @@ func TestModuleFlags(t *testing.T) {
 	}
 }
 
-// The list has every module with its functions and kinds of things.
+// The list contains modules with their functions and kinds of resources.
 func TestModuleList(t *testing.T) {
 	var out strings.Builder
 	if code := run(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"--list"}, settings{}); code != cli.OK {

@@ -9,10 +9,10 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// multiarch is how Debian calls the machine of the tests.
+// multiarch is Debian's name for the machine of the tests.
 var multiarch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
 
-// needLibrary skips the test in a virtual machine that was made without a library.
+// needLibrary skips the test in a virtual machine without the library.
 func needLibrary(t *testing.T, name string) {
 	t.Helper()
 	testutil.Extra(t, "GLib and Qt")
@@ -23,13 +23,13 @@ func needLibrary(t *testing.T, name string) {
 	if err == nil {
 		return
 	}
-	if testutil.GuestLacks("go") { // as all of them do
+	if testutil.GuestLacks("go") { // as in every guest
 		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s", name)
 	}
 	t.Fatalf("%v (make need-test-all installs it)", err)
 }
 
-// The modules for GLib and Qt tell what a program has done, call for call.
+// The traces of the modules for GLib and Qt contain what a program did, call for call.
 func TestModulesOfLibraries(t *testing.T) {
 	qt := func(headers string) []string {
 		return []string{"-I/usr/include/" + multiarch + "/" + headers, "-I/usr/include/" + multiarch + "/" + headers + "/QtCore", "-fPIC"}

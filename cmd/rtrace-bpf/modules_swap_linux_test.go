@@ -12,13 +12,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// tries are the calls by which a lock is taken or left: what SWAP has for them has no
-// place for how long they took.
+// tries matches lines about calls that try to take a lock. SWAP's messages about them have
+// no place for how long they took.
 var tries = regexp.MustCompile(`(?m)^(alloc (?:pthread_mutex|pthread_rwlock|sem)_try\w* \w+ \S+) \S+$`)
 
-// What the modules file, thread and lock tell is in SWAP's messages of files, sockets,
-// threads and locks, call for call as the programs have noted it, with and without
-// stacks, and stays that in other formats.
+// TestModulesInSwap checks that SWAP's messages about files, threads and locks contain the
+// calls that the programs print, with and without stacks.
 func TestModulesInSwap(t *testing.T) {
 	for module, program := range map[string][]string{
 		"file":   {testutil.Build(t, "things_file")},
@@ -32,15 +31,15 @@ func TestModulesInSwap(t *testing.T) {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", "file:thread:lock", "--format", "swap", "-q"}, flags), program...)
 					l.ends(0)
-					var said []string
+					var printed []string
 					for line := range strings.Lines(tries.ReplaceAllString(string(l.Output()), "$1 0")) {
-						said = append(said, line)
+						printed = append(printed, line)
 					}
 					records := load(t, traceOf(t, l, "swap"))
-					equalThings(t, ofModule(thingLines(records), module), strings.Join(said, ""), true)
+					equalThings(t, ofModule(thingLines(records), module), strings.Join(printed, ""), true)
 					for _, r := range records {
 						if r.Kind == trace.KindComment {
-							t.Errorf("the trace says %q", r.Comment)
+							t.Errorf("the trace has the comment %q", r.Comment)
 						}
 					}
 				})
@@ -49,7 +48,8 @@ func TestModulesInSwap(t *testing.T) {
 	}
 }
 
-// ofModule leaves what a module tells: a program whose locks are looked at makes threads, too.
+// ofModule returns the lines about resources of a module, and losses. A program whose locks
+// are traced also makes threads.
 func ofModule(lines []string, module string) []string {
 	kinds := map[string][]string{"file": {"fd", "fp"}, "thread": {"thread"}, "lock": {"mutex", "rwlock", "condition", "semaphore"}}
 	return slices.DeleteFunc(lines, func(line string) bool {
@@ -58,8 +58,8 @@ func ofModule(lines []string, module string) []string {
 	})
 }
 
-// All that a trace of modules has a message for is kept by SWAP, and nothing else made of
-// it.
+// TestModulesAsSwap checks that a trace rewritten as SWAP keeps exactly the calls for which
+// SWAP has messages.
 func TestModulesAsSwap(t *testing.T) {
 	for _, program := range [][]string{{testutil.Build(t, "things_file")}, {testutil.Build(t, "things_threads"), "lock"}, {testutil.Build(t, "things_memory"), "mmap"}} {
 		l := launchCommand(t, []string{"-e", "memory:file:thread:lock:mmap", "--format", "jsonl", "-q"}, program...)
@@ -82,7 +82,7 @@ func TestModulesAsSwap(t *testing.T) {
 	}
 }
 
-// traceOf returns the path of the one trace that a command has made in a format.
+// traceOf returns the path of the only trace of a command, in a format.
 func traceOf(t *testing.T, l *launching, format string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-0."+format))

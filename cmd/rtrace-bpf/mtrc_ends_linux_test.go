@@ -15,7 +15,7 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// counted is how many events of a kind there are.
+// counted returns how many events are of a kind.
 func counted(events []wire.Event, kind wire.Kind) int {
 	n := 0
 	for i := range events {
@@ -26,10 +26,11 @@ func counted(events []wire.Event, kind wire.Kind) int {
 	return n
 }
 
-// However a recording ends, the file has its trailer.
+// The file has its trailer however the recording ends.
 func TestMTRCEnds(t *testing.T) {
 	both := func(t *testing.T, r *running, child *testutil.Child) {
-		// Stopped, it gets all at once, with a ring full of events to read.
+		// The tracer is stopped, so that it then gets all signals at once, with a full ring
+		// to read.
 		r.Signal(syscall.SIGSTOP)
 		child.Go()
 		child.Succeed()
@@ -49,8 +50,8 @@ func TestMTRCEnds(t *testing.T) {
 		args    []string
 		end     func(t *testing.T, r *running, child *testutil.Child)
 		code    cli.ExitCode
-		events  int  // allocations at least
-		atOnce  bool // also for a file that is written at once
+		events  int  // the fewest allocations
+		atOnce  bool // the test also runs with a file that is written at once
 	}{
 		"Ctrl-C":        {[]string{"loop", "1"}, ample, signal(syscall.SIGINT), cli.OK, 0, false},
 		"SIGTERM":       {[]string{"loop", "1"}, ample, signal(syscall.SIGTERM), cli.OK, 0, true},
@@ -78,7 +79,7 @@ func TestMTRCEnds(t *testing.T) {
 			r.Signal(syscall.SIGCONT)
 		}, cli.Failed, 0, true},
 	} {
-		for _, names := range []string{"on", "off"} { // kept until the end, or written at once
+		for _, names := range []string{"on", "off"} { // on: records are kept until the end; off: written at once
 			if names == "off" && !test.atOnce || names == "on" && test.atOnce && !sweep {
 				continue
 			}
@@ -96,7 +97,7 @@ func TestMTRCEnds(t *testing.T) {
 	}
 }
 
-// The tracer's own error: here it cannot say that it is ready.
+// The tracer itself fails, because it cannot create the ready file.
 func TestMTRCOwnError(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	dir := t.TempDir()
@@ -107,8 +108,8 @@ func TestMTRCOwnError(t *testing.T) {
 	scan(t, filepath.Join(dir, fmt.Sprintf("rtrace-raw-%d-0.mtrc", child.PID)))
 }
 
-// A disk that the spool fills gets as much of the trace as it has room for,
-// with a trailer.
+// If the spool fills the disk, the trace has as many records as there is room for, and its
+// trailer.
 func TestMTRCDiskFull(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	disk := t.TempDir()

@@ -16,7 +16,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The legacy form has no number that the unmodified mptrace misreads.
+// TestMTRCLegacy checks that the legacy form contains no number that the unmodified mptrace
+// misreads.
 func TestMTRCLegacy(t *testing.T) {
 	child := waiting(t, "threads_cxx", "5")
 	r := start(t, child, "--format", "mtrc", "--mtrc-legacy", "--mtrc-words", "8")
@@ -44,7 +45,7 @@ func TestMTRCLegacy(t *testing.T) {
 	}
 }
 
-// Words of 4 bytes are for 32-bit readers.
+// TestMTRCWords checks words of 4 bytes, which 32-bit readers need.
 func TestMTRCWords(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	r := start(t, child, "--format", "mtrc", "--mtrc-words", "4", "--duration", "1ms")
@@ -58,8 +59,7 @@ func TestMTRCWords(t *testing.T) {
 	child.Succeed()
 }
 
-// A program that waits is seen at work: its events come through a pipe before it
-// ends.
+// The events of a waiting program come through a pipe before the program ends.
 func TestMTRCLive(t *testing.T) {
 	tool := rtrace(t)
 	testutil.NeedBPF(t)
@@ -76,7 +76,7 @@ func TestMTRCLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := answer.ReadString('\n'); err != nil || line != "up\n" {
-			t.Fatalf("sqlite3 says %q, %v", line, err)
+			t.Fatalf("sqlite3 prints %q, %v", line, err)
 		}
 	}
 	ask("select 'up';\n")
@@ -118,7 +118,7 @@ func TestMTRCLive(t *testing.T) {
 	}
 }
 
-// A stream has the names of functions.
+// A trace to standard output has the names of functions.
 func TestMTRCStream(t *testing.T) {
 	child := waiting(t, "threads_cxx", "4")
 	r := start(t, child, "--format", "mtrc", "-o", "-", "-q")
@@ -142,7 +142,7 @@ func TestMTRCStream(t *testing.T) {
 	}
 }
 
-// Formats with a place for it, or a side file, have growth of the heap if asked for.
+// TestHeapGrowth checks that traces contain growth of the heap only with --heap-growth.
 func TestHeapGrowth(t *testing.T) {
 	for format, suffix := range map[string]string{"jsonl": ".jsonl", "sprtrace": ""} {
 		for _, growth := range []bool{false, true} {
@@ -166,8 +166,8 @@ func TestHeapGrowth(t *testing.T) {
 	}
 }
 
-// The names come from the files that the process saw, also if these are gone from
-// the machine with its end.
+// The names come from the files that the process mapped, even if these are gone from the
+// machine when it has ended.
 func TestMTRCNamesOfMountNamespace(t *testing.T) {
 	program := testutil.Build(t, "alloc")
 	dir := t.TempDir()

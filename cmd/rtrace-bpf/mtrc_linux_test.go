@@ -19,7 +19,7 @@ import (
 	wire "rtrace-bpf/internal/wire/mtrc"
 )
 
-// mtrcPath names the one MTRC file in the command's directory.
+// mtrcPath returns the path of the one MTRC file in the command's directory.
 func (r *running) mtrcPath() string {
 	r.t.Helper()
 	all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*-0.mtrc"))
@@ -55,15 +55,15 @@ func scanFrom(t *testing.T, in io.Reader) (wire.Header, []wire.Event) {
 		all = append(all, e)
 	}
 	if !errors.Is(err, io.EOF) || !s.Whole() {
-		t.Fatalf("behind %d events: %v, with trailer: %v", len(all), err, s.Whole())
+		t.Fatalf("after %d events: %v, with trailer: %v", len(all), err, s.Whole())
 	}
 	if more, err := s.NextStream(); more || err != nil {
-		t.Errorf("behind the trailer: %v, %v", more, err)
+		t.Errorf("after the trailer: %v, %v", more, err)
 	}
 	return s.Header(), all
 }
 
-// place is where an event was made; file is the last part of the path.
+// place is where in the code an event was made; file is the last part of the path.
 type place struct {
 	function, file string
 	line           uint64
@@ -85,9 +85,9 @@ type effect struct {
 	place     place
 }
 
-// effects follows the indices of events and returns the effects of each thread.
-// It checks what must hold for any file: an index is new at its A and live at
-// its R and F, and no two live blocks overlap.
+// effects returns the effects of each thread, which it finds by following the indices of
+// events. It checks what holds for any file: an index is new at its A and live at its R and
+// F, and no two live blocks overlap.
 func effects(t *testing.T, events []wire.Event) map[uint64][]effect {
 	t.Helper()
 	type block struct{ address, size uint64 }
@@ -116,8 +116,8 @@ func effects(t *testing.T, events []wire.Event) map[uint64][]effect {
 	return all
 }
 
-// logged returns what the log of a program says, as MTRC has it: a realloc that
-// changes nothing has no event. Places of frees are in a trace with their stacks.
+// logged returns the calls in the log of a program as MTRC has them: a realloc that changes
+// nothing has no event. Frees have places only if the trace has stacks of frees.
 func logged(report *testutil.Report, frees bool) map[uint64][]effect {
 	kinds := map[string]wire.Kind{"alloc": wire.Alloc, "free": wire.Free, "move": wire.Realloc}
 	sizes, all := map[uint64]uint64{}, map[uint64][]effect{}
@@ -138,7 +138,7 @@ func logged(report *testutil.Report, frees bool) map[uint64][]effect {
 	return all
 }
 
-// inHeap checks that each block lies in memory that an H before it told of.
+// inHeap checks that each block lies in memory of an H event before it.
 func inHeap(t *testing.T, events []wire.Event) {
 	t.Helper()
 	type extent struct{ start, end uint64 }
@@ -161,7 +161,7 @@ func inHeap(t *testing.T, events []wire.Event) {
 	}
 }
 
-// A live trace of a threaded C++ program equals what the program says it did.
+// TestMTRC compares a trace of a threaded C++ program with the program's log.
 func TestMTRC(t *testing.T) {
 	testutil.EachWidth(t, mtrcOfThreads)
 }
@@ -210,7 +210,7 @@ func mtrcOfThreads(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// statistics compares what rtrace mptrace says of a trace with the log.
+// statistics compares the output of rtrace mptrace for a trace with the log.
 func statistics(t *testing.T, tool, path string, log map[uint64][]effect) {
 	t.Helper()
 	var made, madeBytes, freed, left, largest uint64
@@ -229,7 +229,7 @@ func statistics(t *testing.T, tool, path string, log map[uint64][]effect) {
 			}
 		}
 	}
-	// What a thread does last is to leave a block.
+	// The last event of each thread leaves a block.
 	for _, list := range log {
 		left += list[len(list)-1].size
 	}
@@ -250,8 +250,7 @@ func statistics(t *testing.T, tool, path string, log map[uint64][]effect) {
 	}
 }
 
-// equal compares the events of a thread, with their places as far as the log
-// of the program has them.
+// equal compares the events of a thread, with their places where the log has them.
 func equal(t *testing.T, thread uint64, want, got []effect, names bool) {
 	t.Helper()
 	got = joined(want, got)
@@ -273,8 +272,9 @@ func equal(t *testing.T, thread uint64, want, got []effect, names bool) {
 	}
 }
 
-// joined makes one of what a move of the log is in a trace if it took long, or another
-// thread had the old block before it was over: a free and an allocation.
+// joined replaces a free and an allocation in a trace by a realloc if the log has one
+// there. A realloc is recorded as two events if it took long, or if another thread got the
+// old block before it ended.
 func joined(want, got []effect) []effect {
 	var all []effect
 	for _, x := range got {

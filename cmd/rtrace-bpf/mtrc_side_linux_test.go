@@ -15,8 +15,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The side file of a live MTRC trace completes it: sizes from 2 GiB on that the
-// legacy form has not, losses, threads, names of threads and their ends.
+// TestMTRCSideFile checks that the side file completes an MTRC trace: with calls of all
+// threads, the end of the process and the end of the trace.
 func TestMTRCSideFile(t *testing.T) {
 	child := waiting(t, "threads_cxx", "3")
 	r := start(t, child, "--format", "mtrc", "--mtrc-legacy", "-A")
@@ -52,15 +52,15 @@ func TestMTRCSideFile(t *testing.T) {
 	}
 }
 
-// It also has the sizes that the legacy form cuts.
+// TestMTRCSideFileSizes checks that the side file has sizes that the legacy form cuts.
 func TestMTRCSideFileSizes(t *testing.T) {
-	const size = 5 << 29 // of memory that is never touched
+	const size = 5 << 29 // bytes of memory that is never touched
 	child := waiting(t, "loop", "1", "3", fmt.Sprint(size))
 	r := start(t, child, "--format", "mtrc", "--mtrc-legacy")
 	child.Go()
 	child.Succeed()
 	r.ends(cli.OK)
-	// Those of the blocks, and of the memory for them.
+	// These are the sizes of the blocks, and of the memory for them.
 	r.says("mtrc: 6 sizes of 2 GiB and more are written as 2 GiB less a byte")
 	records := load(t, r.mtrcPath())
 	r.sizes(records, 3, size)
@@ -71,7 +71,7 @@ func TestMTRCSideFileSizes(t *testing.T) {
 		}
 	}
 	if _, events := scan(t, r.mtrcPath()); growth != counted(events, wire.Heap) {
-		t.Errorf("growth of the heap is told %d times, in the file %d times", growth, counted(events, wire.Heap))
+		t.Errorf("growth of the heap is in the trace %d times, in the file %d times", growth, counted(events, wire.Heap))
 	}
 	if err := os.Remove(r.mtrcPath() + ".side"); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestMTRCSideFileSizes(t *testing.T) {
 	r.sizes(load(t, r.mtrcPath()), 3, wire.LegacyLimit-1)
 }
 
-// sizes checks that there are n allocations of a size.
+// sizes checks that there are n allocations, all of one size.
 func (r *running) sizes(records []*trace.Record, n int, size uint64) {
 	r.t.Helper()
 	for _, rec := range records {
@@ -94,8 +94,9 @@ func (r *running) sizes(records []*trace.Record, n int, size uint64) {
 	}
 }
 
-// It also has the losses. Frees of blocks whose allocation was lost are dropped,
-// and what was freed unseen is freed when its address is used again.
+// TestMTRCSideFileLosses checks that the side file has the losses. Frees of blocks whose
+// allocation was lost are dropped, and a block whose free was lost is freed when its
+// address is used again.
 func TestMTRCSideFileLosses(t *testing.T) {
 	child := waiting(t, "loop", "2", "200000")
 	r := start(t, child, "--format", "mtrc", "--ring-size", "64k")
@@ -115,11 +116,11 @@ func TestMTRCSideFileLosses(t *testing.T) {
 			lost += rec.Lost.Count
 		}
 	}
-	said := regexp.MustCompile(`: (\d+) events: .*\n(?s:.*)\n  lost: (\d+) `).FindStringSubmatch(string(r.Stderr()))
-	if said == nil || said[2] != fmt.Sprint(lost) {
+	summary := regexp.MustCompile(`: (\d+) events: .*\n(?s:.*)\n  lost: (\d+) `).FindStringSubmatch(string(r.Stderr()))
+	if summary == nil || summary[2] != fmt.Sprint(lost) {
 		t.Errorf("%d events are lost according to the trace:\n%s", lost, r.Stderr())
-	} else if seen, _ := strconv.ParseUint(said[1], 10, 64); seen+lost < 800000 || seen+lost > 800010 || lost == 0 {
-		// That the heap has grown may be lost as well.
+	} else if seen, _ := strconv.ParseUint(summary[1], 10, 64); seen+lost < 800000 || seen+lost > 800010 || lost == 0 {
+		// Events of heap growth may be lost as well.
 		t.Errorf("%d events seen and %d lost, 800000 calls were made", seen, lost)
 	}
 	if want := counted(events, wire.Alloc) + counted(events, wire.Realloc) + counted(events, wire.Free); calls != uint64(want) {

@@ -34,12 +34,12 @@ func (n *nettraceFlags) checkValues() error {
 func (n *nettraceFlags) encoding() nettrace.Options {
 	version := n.version
 	if version == 0 {
-		version = -1 // the encoder's default has a name here
+		version = -1 // 0 would select the default of the encoder
 	}
 	return nettrace.Options{Version: version, View: n.view, Processors: processors()}
 }
 
-// processors returns how many processors the machine may have, 0 if that is not known.
+// processors returns how many processors the machine may have, 0 if that is unknown.
 func processors() int {
 	text, err := os.ReadFile("/sys/devices/system/cpu/possible") // as "0-7"
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A trace in nettrace names, for other readers, the process as its file is named
-// and the functions that its stacks are in; to the end, in a pipe as well.
+// TestNettraceNamesFunctions checks that a trace in nettrace names the process and the
+// functions of its stacks for other readers, and that it has its end.
 func TestNettraceNamesFunctions(t *testing.T) {
 	for _, version := range []string{"4", "6"} {
 		t.Run(version, func(t *testing.T) {

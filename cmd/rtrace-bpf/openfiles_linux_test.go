@@ -9,8 +9,8 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// Where too few open files are allowed, this is what the message says, and not that the
-// kernel lacks something.
+// If the limit on open files is too low, the message reports that limit, and not a missing
+// feature of the kernel.
 func TestFewOpenFiles(t *testing.T) {
 	child := waiting(t, "alloc", "1", "10")
 	for _, limit := range []int{12, 18, 26, 30, 36, 44, 60} {

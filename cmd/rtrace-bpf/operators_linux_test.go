@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// The names of operators are in every format that has names of functions, all by
-// default.
+// Every format that has names of functions has those of operators, by default of all
+// operators.
 func TestOperators(t *testing.T) {
 	testutil.NeedBPF(t)
 	const (

@@ -17,7 +17,7 @@ import (
 // users only. docs/migrating.md lists them all.
 type originalFlags struct {
 	execute   bool // a command follows the flags, as after --
-	start     bool // tracing is on from the start, as it is with --
+	start     bool // tracing is on from the start, as for a command after --
 	libunwind bool
 	signal    toggleSignal
 }
@@ -47,7 +47,7 @@ func (o *originalFlags) check(c *config) error {
 	case o.libunwind && c.stacks.unwind != plan.UnwindAuto.String() && c.stacks.unwind != plan.UnwindEH.String():
 		return fmt.Errorf("--libunwind asks for stacks from unwind tables, and --unwind=%s for others", c.stacks.unwind)
 	}
-	// As in sp-rtrace, where tracing is off until it is asked for.
+	// In sp-rtrace, tracing is off until it is switched on.
 	c.limits.startPaused = c.limits.startPaused || o.execute && !o.start
 	return nil
 }
@@ -57,7 +57,7 @@ type toggleSignal struct{ text string }
 
 var _ pflag.Value = (*toggleSignal)(nil)
 
-// Set accepts the only signal that there is.
+// Set accepts SIGUSR1, the only signal that switches tracing.
 func (s *toggleSignal) Set(text string) error {
 	switch strings.TrimPrefix(text, "SIG") {
 	case "USR1", "10":

@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// parsed is what became of a command line; what differs from no options at all.
+// parsed is the part of the configuration that options of sp-rtrace can change.
 type parsed struct {
 	output, postproc, enable  string
 	depth                     int
@@ -31,8 +31,9 @@ func (p *parsed) of(c *config) {
 	}
 }
 
-// Options of sp-rtrace mean what they mean there, variables of its environment set what
-// the command line does not, and what cannot be says what to use.
+// TestOriginalOptions checks that options of sp-rtrace have their original meanings, that
+// its environment variables set what the command line does not, and that errors about
+// impossible options name a replacement.
 func TestOriginalOptions(t *testing.T) {
 	plain := parsed{enable: "memory", depth: 64}
 	with := func(change func(p *parsed)) parsed {
@@ -123,7 +124,8 @@ func TestOriginalOptions(t *testing.T) {
 	}
 }
 
-// Of variables that ask for what is not done here a line tells, and not with -q.
+// TestUnheededVariables checks that a warning names each variable that has no effect here,
+// except with -q.
 func TestUnheededVariables(t *testing.T) {
 	env := map[string]string{
 		"SP_RTRACE_DISABLE_TIMESTAMPS": "1", "SP_RTRACE_MONITOR_SIZE": "16",
@@ -134,20 +136,20 @@ func TestUnheededVariables(t *testing.T) {
 		args := slices.DeleteFunc([]string{quiet, "-p", "2147483647", "-o", t.TempDir()}, func(a string) bool { return a == "" })
 		code := run(context.Background(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut}, args, surroundings(env))
 		if code == cli.OK {
-			t.Error("a process is traced that there is not")
+			t.Error("a process that does not exist is traced")
 		}
 		for name := range maps.Keys(env) {
-			told := strings.Contains(errOut.String(), name+" is ignored: ")
+			warned := strings.Contains(errOut.String(), name+" is ignored: ")
 			heeded := name == "SP_RTRACE_READY" || name == "SP_RTRACE_START_DIR" || name == "SP_RTRACE_ENABLE_ARGUMENTS" || name == "SP_RTRACE_DISABLE_TIMESTAMP"
-			if told != (quiet == "" && !heeded) {
-				t.Errorf("%q: of %s it is said\n%s", quiet, name, errOut.String())
+			if warned != (quiet == "" && !heeded) {
+				t.Errorf("%q: warnings about %s\n%s", quiet, name, errOut.String())
 			}
 		}
 	}
 }
 
-// A command behind -x is traced from its start with -s, and without only when that is
-// asked for.
+// TestExecute checks that a command after -x is traced from its start with -s, and not at
+// all without it.
 func TestExecute(t *testing.T) {
 	testutil.NeedBPF(t)
 	path := testutil.Build(t, "launch", "-static")

@@ -69,7 +69,7 @@ func missingEvents(all *record.Stats) (missing []string) {
 	return missing
 }
 
-// total prints the lines about all traces together.
+// total prints the sums of all traces.
 func (r *reporter) total(result *recording.Result) {
 	all := &result.Stats
 	what := "processes"
@@ -77,7 +77,7 @@ func (r *reporter) total(result *recording.Result) {
 		what = "traces"
 	}
 	r.line.Print("%d %s, %s", result.Sessions, what, callCounts(all))
-	if !r.config.allocators.noLive && result.Windows == 1 { // the next window does not know blocks of one
+	if !r.config.allocators.noLive && result.Windows == 1 { // a window does not know the blocks of the one before
 		r.line.Print("  live at the end: %d blocks, %s", all.LiveBlocks, status.Bytes(all.LiveBytes))
 		if all.UnknownBlocks > 0 {
 			r.line.Print("  %s", unknown(all))
@@ -89,12 +89,12 @@ func (r *reporter) total(result *recording.Result) {
 	}
 }
 
-// pauses returns how often and how long nothing was recorded, for --max-rate.
+// pauses returns the text about how often and how long --max-rate paused the recording.
 func pauses(stats *record.Stats) string {
 	return fmt.Sprintf("the recording was paused %s, %s in all, for --max-rate", status.Times(stats.Lost[order.LossPaused]), printable.Text(stats.Paused.Round(time.Millisecond).String()))
 }
 
-// explain adds to an error what the user can do about it.
+// explain adds a hint to an error, if there is one.
 func (r *reporter) explain(err error) error {
 	if e, ok := errors.AsType[*output.NoDirectoryError](err); ok {
 		return explainDirectory(e)
@@ -117,7 +117,7 @@ func explainDirectory(e *output.NoDirectoryError) error {
 	return fmt.Errorf(text, "--swap-lsan", e.Path)
 }
 
-// hint returns what the user can do about an error, empty if that is not known.
+// hint returns what the user can do about an error, or an empty string.
 func (r *reporter) hint(err error) string {
 	_, pages := errors.AsType[*memory.PagesError](err)
 	switch {

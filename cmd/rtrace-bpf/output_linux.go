@@ -105,7 +105,7 @@ func (o *outputFlags) directory() string {
 	return o.path
 }
 
-// takesOne reports whether the output is a file, which has room for one trace.
+// takesOne reports whether the output is a file, which can hold one trace only.
 func (o *outputFlags) takesOne() bool {
 	info, err := os.Stat(o.directory())
 	return err == nil && !info.IsDir() || errors.Is(err, os.ErrNotExist) && !endsAsDirectory(o.path)

@@ -17,9 +17,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// kernelSays reads what the kernel says of a page: the numbers of its flags and of its
-// mappings; ok is false if it has no memory.
-func kernelSays(t *testing.T, pid int, addr uint64) (flags, count uint64, ok bool) {
+// kernelPage returns the kernel's flags of a page and the number of its mappings; ok is
+// false if the page has no memory.
+func kernelPage(t *testing.T, pid int, addr uint64) (flags, count uint64, ok bool) {
 	t.Helper()
 	word := func(path string, index uint64) uint64 {
 		f, err := os.Open(path)
@@ -41,11 +41,12 @@ func kernelSays(t *testing.T, pid int, addr uint64) (flags, count uint64, ok boo
 	return word("/proc/kpageflags", frame), word("/proc/kpagecount", frame), true
 }
 
-// unstable are flags that the kernel changes by itself: of a page that is looked at, is idle, or that
-// it moves between its lists.
+// unstable are flags that the kernel changes by itself: when the page is accessed or idle,
+// or moves between lists.
 const unstable = 1<<0 | 1<<2 | 1<<5 | 1<<6 | 1<<25
 
-// Attached is what the kernel says of the pages, of a program that holds still.
+// TestPagemap checks that the attached files contain the kernel's data about the pages of a
+// waiting program.
 func TestPagemap(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		tool := rtrace(t)
@@ -106,7 +107,7 @@ func testPagemap(t *testing.T, build testutil.Builder, tool, format string) {
 			}
 			flags, count, present := uint64(0), uint64(0), false
 			if ok {
-				flags, count, present = kernelSays(t, child.PID, a.Start+n*pages.PageSize)
+				flags, count, present = kernelPage(t, child.PID, a.Start+n*pages.PageSize)
 			}
 			want := pagemap.Page{Flags: flags, Count: uint32(count)}
 			if present {
@@ -115,7 +116,7 @@ func testPagemap(t *testing.T, build testutil.Builder, tool, format string) {
 			seen[at], now[at] = append(seen[at], page), append(now[at], want)
 		}
 	}
-	// rtrace pagemap draws from the trace.
+	// rtrace pagemap can draw maps from the trace.
 	trace := filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, encoder.Suffix(format)))
 	for _, flag := range []string{"-p", "-c", "-d"} {
 		out, err := exec.Command(tool, "pagemap", flag, trace).CombinedOutput()
@@ -155,7 +156,7 @@ func testPagemap(t *testing.T, build testutil.Builder, tool, format string) {
 	}
 }
 
-// Of a process that has ended there is nothing to attach, and nothing is left.
+// If the process has ended, its pages are not attached, and no files are left.
 func TestPagemapOfEnded(t *testing.T) {
 	child := waiting(t, "leak")
 	r := start(t, child, "--pagemap")
@@ -168,7 +169,7 @@ func TestPagemapOfEnded(t *testing.T) {
 	}
 }
 
-// What the pages cannot go with is told before anything is attached.
+// --pagemap is refused with outputs and flags that it cannot be combined with.
 func TestPagemapFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--pagemap -o -":                    "--pagemap writes files to the directory of the trace, and -o - has none",

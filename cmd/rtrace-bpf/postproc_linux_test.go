@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// built returns a folder with a program of this project in it, or skips the test in
-// guests, which have no compiler.
+// built returns a folder with one of this project's programs. It skips the test in guests,
+// which have no compiler.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	if testutil.GuestLacks("go") {
@@ -27,12 +27,12 @@ func built(t *testing.T, name string) string {
 	return dir
 }
 
-// What the post-processor prints of a trace that it was piped is what the program says
-// of its leaks; also where the user's Ctrl-C ends the recording.
+// TestPostproc checks that the post-processor, which gets the trace through a pipe, prints
+// the leaks that the program reports, even if Ctrl-C ends the recording.
 func TestPostproc(t *testing.T) {
 	dir := built(t, "rtrace")
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	testutil.Build(t, "phases") // before a program is started
+	testutil.Build(t, "phases") // before the first program starts
 	child := waiting(t, "leak")
 	r := start(t, child, "-P", "-l -c")
 	child.Go()
@@ -64,8 +64,8 @@ func TestPostproc(t *testing.T) {
 	}
 }
 
-// Options that the post-processor does not have end the recording with what it says; what
-// is impossible is refused.
+// TestPostprocFails checks that unknown options of the post-processor end the recording
+// with its error, and that impossible ones are refused.
 func TestPostprocFails(t *testing.T) {
 	dir := built(t, "rtrace")
 	child := waiting(t, "leak")
@@ -73,7 +73,7 @@ func TestPostprocFails(t *testing.T) {
 		args []string
 		path string
 		code cli.ExitCode
-		says string
+		want string
 	}{
 		"unknown option": {[]string{"-P", "--nope"}, dir, cli.Usage, "unknown flag --nope"},
 		"late error":     {[]string{"-P", "--sort size"}, dir, cli.Failed, "--sort needs --compress"},
@@ -85,13 +85,13 @@ func TestPostprocFails(t *testing.T) {
 		cmd := command(t, append([]string{"-p", fmt.Sprint(child.PID), "--duration", "10ms"}, test.args...)...)
 		cmd.Env = append(cmd.Env, "PATH="+test.path)
 		cmd.Dir = t.TempDir()
-		if got := finish(t, cmd); got.code != int(test.code) || !strings.Contains(got.stderr, test.says) {
+		if got := finish(t, cmd); got.code != int(test.code) || !strings.Contains(got.stderr, test.want) {
 			t.Errorf("%s: exit code %d, want %d\n%s", name, got.code, test.code, got.stderr)
 		}
 	}
 }
 
-// Without a buffer, what the program has done is there while it goes on.
+// With -B, calls are in the output while the program goes on.
 func TestNoBuffer(t *testing.T) {
 	child := waiting(t, "phases", "2", "10")
 	in, out, err := os.Pipe()

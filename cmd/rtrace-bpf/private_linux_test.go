@@ -14,8 +14,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// Every file is for its owner alone, who under sudo is the user who called. The
-// trace, its side file and the ready file are all there is.
+// TestFilesAreTheUsers checks that every file is for its owner alone, which under sudo is
+// the user that called it, and that there are no files except the trace, its side file and
+// the ready file.
 func TestFilesAreTheUsers(t *testing.T) {
 	const uid, gid = 54321, 54322
 	child := waiting(t, "alloc", "1", "10")
@@ -42,11 +43,11 @@ func TestFilesAreTheUsers(t *testing.T) {
 	}
 }
 
-// Somebody who can write to the folder cannot make the command write elsewhere.
+// Another user that can write to the folder cannot make the command write elsewhere.
 func TestLinksInTheFolder(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	for name, test := range map[string]struct {
-		link string // its name; it leads to the victim, or to a file that is not there
+		link string // its name; it points to the victim, or to a file that does not exist
 		args []string
 		code cli.ExitCode
 	}{
@@ -77,7 +78,7 @@ func TestLinksInTheFolder(t *testing.T) {
 	}
 }
 
-// A process may call itself anything: nothing of it acts on the terminal.
+// A process can choose any name for itself, but nothing in it takes effect on the terminal.
 func TestNamesThatActOnTerminals(t *testing.T) {
 	testutil.NeedBPF(t)
 	const evil = "\x1b]0;owned\a\nrtrace-bpf: lost: 0\x9b31m"

@@ -19,14 +19,13 @@ import (
 
 const nobody = 65534
 
-// capabilities are those that the command may ask for
-// (include/uapi/linux/capability.h).
+// capabilities are those that the command may need (include/uapi/linux/capability.h).
 var capabilities = map[string]uintptr{
 	"CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_RESOURCE": 24, "CAP_PERFMON": 38, "CAP_BPF": 39,
 }
 
-// forAll makes a folder that everybody can use, with the command in it: where the
-// test binary is nobody may look.
+// forAll makes a folder that every user can use, with the command in it, because the folder
+// of the test binary may be closed to others.
 func forAll(t *testing.T) (dir, exe string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "rtrace-bpf-test-")
@@ -48,7 +47,7 @@ func forAll(t *testing.T) (dir, exe string) {
 	return dir, exe
 }
 
-// unprivileged returns the command as nobody with some capabilities and no others,
+// unprivileged returns the command as the user nobody with the given capabilities alone,
 // ready to be started in a folder that it can write to.
 func unprivileged(t *testing.T, has []uintptr, args ...string) (cmd *exec.Cmd, dir string) {
 	t.Helper()
@@ -59,9 +58,9 @@ func unprivileged(t *testing.T, has []uintptr, args ...string) (cmd *exec.Cmd, d
 	return cmd, dir
 }
 
-// The command names the capabilities that it lacks, and with those, and no others,
-// it records everything. How many they are is up to the kernel. Each of them is
-// needed, and they are enough for several processes.
+// TestCapabilitiesThatAreNamedAreEnough checks that the command names the capabilities that
+// it lacks, that it records several processes completely with those alone, and that it
+// needs each of them. Their number depends on the kernel.
 func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 	testutil.NeedBPF(t)
 	var has []uintptr
@@ -88,7 +87,7 @@ func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 		t.Logf("with %d capabilities: %s", len(has), bytes.TrimSpace(r.Stderr()))
 		for _, c := range lacks {
 			if slices.Contains(has, c) {
-				t.Fatalf("it has what it asks for: %s", r.Stderr())
+				t.Fatalf("the command has the capability that it asks for: %s", r.Stderr())
 			}
 		}
 		has = append(has, lacks...)
@@ -97,7 +96,7 @@ func TestCapabilitiesThatAreNamedAreEnough(t *testing.T) {
 	for _, c := range has {
 		without := slices.DeleteFunc(slices.Clone(has), func(x uintptr) bool { return x == c })
 		if c != capabilities["CAP_SYS_PTRACE"] && slices.Contains(without, capabilities["CAP_SYS_ADMIN"]) {
-			continue // which includes it
+			continue // CAP_SYS_ADMIN includes it
 		}
 		cmd, _ := unprivileged(t, without, "-p", fmt.Sprint(waiting(t, "alloc", "1", "1").PID))
 		got := finish(t, cmd)
@@ -127,7 +126,7 @@ func lacking(t *testing.T, message []byte) []uintptr {
 	return all
 }
 
-// Root of a user namespace has every capability there, and none that counts.
+// Root of a user namespace has every capability in it, and none that counts here.
 func TestUserNamespace(t *testing.T) {
 	child := waiting(t, "alloc", "1", "10")
 	cmd := command(t, "-p", fmt.Sprint(child.PID))
@@ -138,8 +137,8 @@ func TestUserNamespace(t *testing.T) {
 	child.Succeed()
 }
 
-// refuses runs a command that can trace nothing here, and says why in one line,
-// with a hint behind it if one is wanted.
+// refuses runs a command that can trace nothing here, and checks its message of one line,
+// followed by a hint if hint is not empty.
 func refuses(t *testing.T, cmd *exec.Cmd, want, hint string) {
 	t.Helper()
 	cmd.Dir = t.TempDir()
@@ -149,17 +148,17 @@ func refuses(t *testing.T, cmd *exec.Cmd, want, hint string) {
 		t.Errorf("exit code %d, want %q:\n%s%s", got.code, want, got.stderr, got.stdout)
 	}
 	if hint == "" && rest != "" || hint != "" && (!strings.HasPrefix(rest, "hint: ") || !strings.Contains(rest, hint) || strings.Count(rest, "\n") != 1) {
-		t.Errorf("behind the first line %q, want a hint with %q", rest, hint)
+		t.Errorf("after the first line %q, want a hint with %q", rest, hint)
 	}
 	if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
-// hiding names a folder that the command shall not see.
+// hiding is the environment variable with a folder that the command cannot see.
 const hiding = "RTRACE_BPF_TEST_HIDE"
 
-// hide puts an empty folder over one, in a mount namespace of this process's own.
+// hide mounts an empty folder over a folder. The caller has a mount namespace of its own.
 func hide(folder string) {
 	if folder == "" {
 		return
@@ -170,7 +169,8 @@ func hide(folder string) {
 	}
 }
 
-// Kernels that were built without something: their files are not there.
+// TestKernelsBuiltWithoutSomething hides files that a kernel built without a feature does
+// not have.
 func TestKernelsBuiltWithoutSomething(t *testing.T) {
 	for name, test := range map[string]struct {
 		hidden string
@@ -192,8 +192,8 @@ func TestKernelsBuiltWithoutSomething(t *testing.T) {
 	}
 }
 
-// A locked-down kernel keeps its memory from programs. A virtual machine is
-// booted with such a one for this test (vmtest/README.md, "Cases").
+// A kernel that is locked down hides its memory from programs. A virtual machine is booted
+// with such a kernel for this test (vmtest/README.md, "Cases").
 func TestLockedDown(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.Build(t, "alloc") // before the skip: the virtual machine has no compiler
@@ -212,12 +212,13 @@ func TestLockedDown(t *testing.T) {
 	child.Succeed()
 }
 
-// lockdown returns what the kernel says of its levels, the present one in brackets.
+// lockdown returns the kernel's lockdown levels, with the current one in brackets, or an
+// empty string if they cannot be read.
 func lockdown(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "securityfs", 0, ""); err != nil {
-		t.Logf("what security modules say is not to be seen: %v", err)
+		t.Logf("cannot mount securityfs: %v", err)
 		return ""
 	}
 	defer func() {
@@ -227,7 +228,7 @@ func lockdown(t *testing.T) string {
 	}()
 	text, err := os.ReadFile(filepath.Join(dir, "lockdown"))
 	if err != nil {
-		t.Logf("whether the kernel is locked down is not to be seen: %v", err)
+		t.Logf("cannot read whether the kernel is locked down: %v", err)
 	}
 	return string(text)
 }

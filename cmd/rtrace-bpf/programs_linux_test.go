@@ -16,9 +16,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Programs that nobody made for us, from a moment when they wait for input to
-// their end: nothing is lost and no address is live twice. Their work is small
-// enough for the rings, so that a busy machine changes nothing.
+// TestRealPrograms traces other people's programs from a moment when they wait for input
+// until they end: no event is lost and no two live blocks have the same address. Their work
+// fits into the rings, so a busy machine does not matter.
 func TestRealPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
 	t.Run("sqlite3", func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRealPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := answer.ReadString('\n'); err != nil || line != "up\n" {
-			t.Fatalf("sqlite3 says %q, %v", line, err)
+			t.Fatalf("sqlite3 prints %q, %v", line, err)
 		}
 		realProgram(t, child, 500, func() {
 			write(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<2000)"+
@@ -42,7 +42,7 @@ func TestRealPrograms(t *testing.T) {
 				" select count(*), max(b) from t where b like '%7%';\n")
 		})
 		if line, err := answer.ReadString('\n'); err != nil || line != "542|text 997\n" {
-			t.Errorf("sqlite3 says %q, %v", line, err)
+			t.Errorf("sqlite3 prints %q, %v", line, err)
 		}
 	})
 	t.Run("python3", func(t *testing.T) {
@@ -56,7 +56,7 @@ print(len(json.dumps(db.execute("select * from t").fetchall())))`
 		child.Ready()
 		realProgram(t, child, 1000, child.Go)
 		if out := string(child.Output()); out != "48040\n" {
-			t.Errorf("python3 says %q", out)
+			t.Errorf("python3 prints %q", out)
 		}
 	})
 	t.Run("cc1plus", func(t *testing.T) {
@@ -70,7 +70,7 @@ print(len(json.dumps(db.execute("select * from t").fetchall())))`
 		}
 		output := filepath.Join(t.TempDir(), "output.s")
 		child := testutil.Start(t, exec.Command(strings.TrimSpace(string(path)), "-fpreprocessed", "-quiet", "-O2", source, "-o", output))
-		// Opening succeeds when the compiler has come to open it, too.
+		// Opening for writing waits until the compiler has opened the file, too.
 		feed, err := os.OpenFile(source, os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ print(len(json.dumps(db.execute("select * from t").fetchall())))`
 	})
 }
 
-// realProgram traces child from now, lets it work, and checks the trace.
+// realProgram traces child from now on, lets it work, and checks the trace.
 func realProgram(t *testing.T, child *testutil.Child, atLeast int, work func()) {
 	t.Helper()
 	r := start(t, child)
@@ -124,7 +124,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// write feeds a program and ends its input.
+// write sends text to a program and ends its input.
 func write(t *testing.T, to *os.File, text string) {
 	t.Helper()
 	if _, err := io.WriteString(to, text); err != nil {

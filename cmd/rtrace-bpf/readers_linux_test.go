@@ -15,8 +15,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The summary of a trace with pauses counts as live and as unknown what rtrace leaks, top
-// and info (package usage) and report (package digest) count in the file.
+// TestSummaryLikeReaders checks that the summary of a trace with pauses has the numbers of
+// live and unknown blocks that rtrace leaks, top and info (package usage) and report
+// (package digest) find in the file.
 func TestSummaryLikeReaders(t *testing.T) {
 	for format, suffix := range map[string]string{"jsonl": ".jsonl", "sprtrace": ""} {
 		t.Run(format, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestSummaryLikeReaders(t *testing.T) {
 				t.Errorf("live %d, %d, %d; unknown %d, %d, %d", live, total.Live.Blocks, of.Total.Live.Blocks, unknown, total.Unknown.Blocks, of.Total.Unknown.Blocks)
 			}
 			r.says(fmt.Sprintf("live at the end: %d blocks, ", live))
-			if said := regexp.MustCompile(`unknown: (\d+) more blocks`).FindSubmatch(r.Stderr()); (said != nil) != (unknown > 0) || said != nil && string(said[1]) != fmt.Sprint(unknown) {
+			if unknowns := regexp.MustCompile(`unknown: (\d+) more blocks`).FindSubmatch(r.Stderr()); (unknowns != nil) != (unknown > 0) || unknowns != nil && string(unknowns[1]) != fmt.Sprint(unknown) {
 				t.Errorf("%d blocks are unknown:\n%s", unknown, r.Stderr())
 			}
 		})

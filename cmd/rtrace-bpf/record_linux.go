@@ -91,7 +91,7 @@ func (c *config) recording(s cli.Streams, r *reporter, env settings) (recording.
 		PerfMap: c.dotnet.perfMap, Duration: c.limits.duration, Paused: c.limits.startPaused, Strict: c.limits.strict,
 		Report: r, Line: r.line, Hurry: env.hurry, Exit: func() { os.Exit(int(cli.Failed)) },
 	}
-	o.Callers, _ = resolve.ParsePolicy(c.format.mtrc.callers) // the flag takes these only
+	o.Callers, _ = resolve.ParsePolicy(c.format.mtrc.callers) // the flag accepts valid policies only
 	if c.format.name == "swap" {
 		o.Swap = &swapevents.Options{Period: c.format.swap.machine.period}
 		if o.Swap.Dialect, err = swap.ParseDialect(c.format.swap.dialect); err != nil {

@@ -24,7 +24,7 @@ func waiting(t *testing.T, program string, args ...string) *testutil.Child {
 	return waitingOf(t, testutil.Build, program, args...)
 }
 
-// waitingOf does it for a program of a width.
+// waitingOf does the same with a program of another width.
 func waitingOf(t *testing.T, build testutil.Builder, program string, args ...string) *testutil.Child {
 	t.Helper()
 	testutil.NeedBPF(t)
@@ -33,8 +33,8 @@ func waitingOf(t *testing.T, build testutil.Builder, program string, args ...str
 	return child
 }
 
-// ample are flags for programs that call the allocator without end: rings that
-// hold a second of it, so that a busy machine does not fail the test.
+// ample are flags for programs that call the allocator all the time: the rings hold the
+// events of a second, so that a busy machine does not fail the test.
 var ample = []string{"--ring-size", "64M"}
 
 func TestRecordsUntilTheProcessEnds(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDocumentDialect(t *testing.T) {
 	}
 }
 
-// A signal ends the trace as planned; the process goes on.
+// A signal ends the trace in order; the process goes on.
 func TestSignals(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -111,11 +111,12 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A second signal ends at once: what was read by then is a whole trace.
+// A second signal ends the recording at once; what was read until then is a whole trace.
 func TestSecondSignal(t *testing.T) {
 	child := waiting(t, "loop", "1", "400000")
 	r := start(t, child, ample...)
-	// Stopped, it gets both at once, with a ring full of events to read.
+	// The tracer is stopped, so that it then gets both signals at once, with a full ring to
+	// read.
 	r.Signal(syscall.SIGSTOP)
 	child.Go()
 	child.Succeed()
@@ -129,7 +130,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// A second signal ends it even if nobody reads the output.
+// A second signal ends the recording even if its output is not read.
 func TestSecondSignalWithoutReader(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	read, write, err := os.Pipe()
@@ -152,8 +153,8 @@ func TestSecondSignalWithoutReader(t *testing.T) {
 	child.Succeed()
 }
 
-// full returns when a process has filled the pipe, of which write is an end, as
-// nobody reads it. The kernel wakes nobody for that, so it is asked again and again.
+// full returns when a process has filled a pipe without a reader; write is an end of it.
+// The kernel reports no event about that, so full asks repeatedly.
 func full(t *testing.T, write *os.File, pid int) {
 	t.Helper()
 	defer testutil.Unstuck(t, pid)()
@@ -182,8 +183,8 @@ func TestDuration(t *testing.T) {
 	child.Succeed()
 }
 
-// Nothing can be done about SIGKILL, but the kernel takes the probes out, the
-// process goes on, and what was flushed can be read.
+// SIGKILL cannot be handled, but the kernel removes the probes, the process goes on, and
+// the flushed part of the trace can be read.
 func TestSIGKILL(t *testing.T) {
 	child, counts := churning(t)
 	r := start(t, child)
@@ -210,7 +211,7 @@ func TestSIGKILL(t *testing.T) {
 	}
 }
 
-// A reader of the output that goes away ends the recording quietly.
+// If the reader of the output goes away, the recording ends without a message.
 func TestOutputReaderGoesAway(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	read, write, err := os.Pipe()
@@ -252,7 +253,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A full disk ends the trace with exit code 1; what is in the file is whole.
+// A full disk ends the trace with exit code 1. The records in the file are whole.
 func TestDiskFull(t *testing.T) {
 	for _, format := range []string{"sprtrace", "text", "jsonl", "swap", "nettrace"} { // mtrc: TestMTRCDiskFull
 		t.Run(format, func(t *testing.T) { diskFull(t, format) })
@@ -311,7 +312,7 @@ func TestOutputsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Traces in one directory are numbered, and an existing FIFO is written to.
+// Traces in one directory are numbered. An existing FIFO is used as output.
 func TestOutputNames(t *testing.T) {
 	child := waiting(t, "loop", "1")
 	dir := t.TempDir()
@@ -339,7 +340,8 @@ func TestOutputNames(t *testing.T) {
 	child.Succeed()
 }
 
-// A program with another allocator, here a static one, is not silently missed.
+// If the process executes a program with another allocator, here a static one, the command
+// reports it.
 func TestExecOfAnotherLibrary(t *testing.T) {
 	child := waiting(t, "exec", "10", rtrace(t), "--version")
 	r := start(t, child)
@@ -365,7 +367,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// In a container the tracer counts processes otherwise than the kernel does.
+// In a container the tracer's process numbers differ from those of the kernel.
 func TestPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "loop")

@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/internal/printable"
 )
 
-// remoteFlags select what another rtrace-bpf, which traces a process, is to do.
+// remoteFlags select a request to the rtrace-bpf that traces a process.
 type remoteFlags struct {
 	toggle, mark int    // processes; 0 for none
 	name         string // of the mark
@@ -27,7 +27,7 @@ func (r *remoteFlags) declare(f *pflag.FlagSet) {
 
 func (r *remoteFlags) any() bool { return r.toggle != 0 || r.mark != 0 }
 
-// take takes the arguments that belong to no flag.
+// take reads the name of the mark from rest, the arguments that belong to no flag.
 func (r *remoteFlags) take(rest []string) error {
 	switch {
 	case r.toggle != 0 && r.mark != 0:

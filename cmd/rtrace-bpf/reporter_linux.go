@@ -68,7 +68,7 @@ func (r *reporter) dryRun(o recording.Options, s cli.Streams) error {
 	return r.outcome(x.Result())
 }
 
-// Ready creates the ready file, once. ctx ends waiting for a reader if that is a FIFO.
+// Ready creates the ready file, once. If that is a FIFO, ctx ends the wait for its reader.
 func (r *reporter) Ready(ctx context.Context) error {
 	path := r.config.limits.readyFile
 	if path == "" || r.created {
@@ -85,7 +85,7 @@ func (r *reporter) Ready(ctx context.Context) error {
 	return nil
 }
 
-// waiting prints that the trace has no reader yet.
+// waiting prints that the trace has no reader yet, when the wait begins.
 func (r *reporter) waiting(on bool) {
 	if r.held != nil {
 		r.held(on)
@@ -138,8 +138,8 @@ func (r *reporter) Ended(s *recording.Summary) {
 	}
 }
 
-// mostlyMeasured is the share of processor time from which on costs that are not measured,
-// such as the cold caches of the program, matter.
+// mostlyMeasured is the share of processor time in tracing above which costs that are not
+// measured matter, such as the program's cold caches.
 const mostlyMeasured = 0.5
 
 // Expensive prints a warning about the cost of tracing, with flags that help.

@@ -12,9 +12,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Memory that a program maps and touches is no block: the summary says so, with figures,
-// and the trace has both of them in each format. A recording that ends while the program
-// runs reads it at its end.
+// TestGrowthElsewhere traces a program that maps and touches memory without allocating
+// blocks. The summary must report the growth with figures, and the trace must have the
+// resident memory at its beginning and at its end, while the program still runs.
 func TestGrowthElsewhere(t *testing.T) {
 	for format, suffix := range map[string]string{"sprtrace": "", "jsonl": ".jsonl", "mtrc": ".mtrc"} {
 		t.Run(format, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestGrowthElsewhere(t *testing.T) {
 	}
 }
 
-// Of a program that grows by its blocks nothing is said.
+// If a program grows by its blocks, the summary has no line about growth.
 func TestGrowthInBlocks(t *testing.T) {
 	child := waiting(t, "alloc", "1", "100")
 	r := start(t, child)

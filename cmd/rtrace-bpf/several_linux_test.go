@@ -17,7 +17,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// startOn runs the command with flags that select processes, as start does.
+// startOn runs the command with flags that select processes, and waits until the probes are
+// attached.
 func startOn(t *testing.T, args ...string) *running {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +48,7 @@ func of(t *testing.T, records []*trace.Record, child *testutil.Child) {
 	}
 }
 
-// copied makes a copy of a program under a command name that no other process has.
+// copied copies a program to a command name that no other process has.
 func copied(t *testing.T, program, suffix string) (path, comm string) {
 	t.Helper()
 	text, err := os.ReadFile(testutil.Build(t, program))
@@ -70,7 +71,7 @@ func list(children ...*testutil.Child) string {
 	return strings.Join(all, ",")
 }
 
-// Each process has a trace of its own, with exactly its calls.
+// Each process has its own trace with exactly its calls.
 func TestSeveralProcesses(t *testing.T) {
 	first, second, third := waiting(t, "alloc", "2", "500"), waiting(t, "alloc", "1", "70"), waiting(t, "alloc", "3", "9")
 	r := startOn(t, "-p", list(first, second), "-p", fmt.Sprint(third.PID))
@@ -107,7 +108,7 @@ func TestOneEndsWhileOthersGoOn(t *testing.T) {
 	r := startOn(t, "-p", list(first, second))
 	first.Go()
 	first.Succeed()
-	// The side file has its name when it is complete.
+	// The side file gets its name when it is complete.
 	testutil.WaitFile(t, r.path(first)+".side", r.Child)
 	if n := count(r.traceOf(first), "calloc"); n != 100 {
 		t.Errorf("%d calls of calloc in the first trace, want 100", n)
@@ -123,7 +124,7 @@ func TestOneEndsWhileOthersGoOn(t *testing.T) {
 	}
 }
 
-// Ctrl-C and --duration end all, and the processes go on.
+// Ctrl-C and --duration end all traces, and the processes go on.
 func TestAllEnd(t *testing.T) {
 	for name, args := range map[string][]string{"signal": nil, "duration": {"--duration", "50ms"}} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestAllEnd(t *testing.T) {
 	}
 }
 
-// A process that cannot be traced is told, and the others are traced.
+// If a process cannot be traced, the command reports it and traces the others.
 func TestSomeCannotBeTraced(t *testing.T) {
 	testutil.NeedBPF(t)
 	tool := rtrace(t)
@@ -176,19 +177,19 @@ func TestSomeCannotBeTraced(t *testing.T) {
 	if all, err := filepath.Glob(filepath.Join(r.dir, "rtrace-raw-*")); err != nil || len(all) != 2 {
 		t.Errorf("files: %v, %v", all, err)
 	}
-	// None at all is a failure.
+	// If none can be traced, the command fails.
 	got := finish(t, command(t, "-p", list(gone, static), "-o", t.TempDir()))
 	if got.code != int(cli.Failed) || !strings.Contains(got.stderr, "none of the 2 processes can be traced") {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
-	// The same is so when nothing is to be traced.
+	// A dry run reports the processes that cannot be traced, too.
 	got = finish(t, command(t, "-p", list(gone, waiting(t, "loop", "1")), "--dry-run"))
 	if got.code != int(cli.Incomplete) || !strings.Contains(got.stdout, "malloc") || !strings.Contains(got.stderr, "1 of 2 processes could not be traced") {
 		t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
 }
 
-// What keeps all processes from being traced is told once.
+// An error that keeps all processes from being traced is reported once.
 func TestSeveralWithoutOutput(t *testing.T) {
 	first, second := waiting(t, "loop", "1"), waiting(t, "loop", "1")
 	got := finish(t, command(t, "-p", list(first, second), "-o", "/proc/self"))
@@ -212,7 +213,7 @@ func TestSeveralIntoOneFile(t *testing.T) {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	}
-	// One process, however it is selected, may go there.
+	// A file can hold the trace of one process, however it is selected.
 	path, comm := copied(t, "alloc", "one")
 	child := testutil.Spawn(t, path, "1", "10")
 	child.Ready()
@@ -225,7 +226,7 @@ func TestSeveralIntoOneFile(t *testing.T) {
 	}
 }
 
-// Processes are found by name; what else runs is left alone.
+// Processes are found by name; other processes are left alone.
 func TestSelectedByName(t *testing.T) {
 	testutil.NeedBPF(t)
 	path, comm := copied(t, "alloc", "sel")
@@ -251,11 +252,11 @@ func TestSelectedByName(t *testing.T) {
 	}
 }
 
-// A loss under --strict ends them all.
+// With --strict, a loss ends all traces.
 func TestStrictEndsAll(t *testing.T) {
 	first, second := waiting(t, "loop", "1", "400000"), waiting(t, "loop", "1")
 	r := startOn(t, "-p", list(first, second), "--ring-size", "64k", "--strict")
-	// Stopped, the tracer cannot read: the ring must overflow.
+	// The tracer is stopped and cannot read, so the ring must overflow.
 	r.Signal(syscall.SIGSTOP)
 	first.Go()
 	first.Succeed()
@@ -269,7 +270,7 @@ func TestStrictEndsAll(t *testing.T) {
 	second.Succeed()
 }
 
-// The names of functions in MTRC are looked up at the end, of one after the other.
+// MTRC looks up the names of functions at the end, for one process after the other.
 func TestSeveralMTRC(t *testing.T) {
 	first, second := waiting(t, "alloc", "1", "100"), waiting(t, "alloc", "1", "200")
 	r := startOn(t, "-p", list(first, second), "--format", "mtrc")
@@ -288,15 +289,15 @@ func TestSeveralMTRC(t *testing.T) {
 				}
 			}
 		}
-		// Frees have no stack, and so no caller.
+		// Frees have no stack, and therefore no caller.
 		if want, wantNamed := 5*rounds+1, 3*rounds+1; calls != want || named != wantNamed {
 			t.Errorf("%d calls in the trace of %d, %d of them with a caller, want %d and %d", calls, child.PID, named, want, wantNamed)
 		}
 	}
 }
 
-// In a container the tracer counts processes otherwise than the kernel does, all
-// of them.
+// In a container the tracer's process numbers differ from those of the kernel, for all
+// processes.
 func TestSeveralInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	path, comm := copied(t, "loop", "ns")
@@ -305,7 +306,7 @@ func TestSeveralInPIDNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each has a gate of its own; both say ready here.
+	// Each process has its own gate, and here both report that they are ready.
 	gates := [2]*os.File{}
 	for i := range gates {
 		gates[i] = fifo(t, filepath.Join(dir, fmt.Sprint("gate", i)))
@@ -356,7 +357,7 @@ func TestSeveralInPIDNamespace(t *testing.T) {
 	}
 }
 
-// fifo makes a FIFO that never lacks a writer.
+// fifo makes a FIFO that always has a writer.
 func fifo(t *testing.T, path string) *os.File {
 	t.Helper()
 	if err := unix.Mkfifo(path, 0o600); err != nil {

@@ -13,15 +13,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// eachSideband runs a test with each source of records about mappings and names.
+// eachSideband runs a test with each source of sideband records.
 func eachSideband(t *testing.T, test func(t *testing.T, way string)) {
 	for _, way := range []string{"task", "machine"} {
 		t.Run(way, func(t *testing.T) { test(t, "--sideband="+way) })
 	}
 }
 
-// What a neighbour maps while nobody reads the buffers is no loss of the traced
-// process: more records than any buffer holds.
+// A neighbour makes more mappings than any buffer holds while the tracer is stopped. This
+// must not count as a loss of the traced process.
 func TestNeighbourMapsWhileNobodyReads(t *testing.T) {
 	testutil.NeedBPF(t)
 	eachSideband(t, func(t *testing.T, way string) {
@@ -46,8 +46,9 @@ func TestNeighbourMapsWhileNobodyReads(t *testing.T) {
 	})
 }
 
-// Nor is what neighbours map from before the trace to its end, on every processor. Buffers
-// of the whole machine can lose records of the traced process itself then.
+// Neighbours that make mappings all the time, on every processor, cause no loss either.
+// Buffers of the whole machine are left out, because they can then lose records of the
+// traced process itself.
 func TestNeighboursMapAllTheTime(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, way := range []string{"--sideband=task", "--sideband=auto"} {
@@ -78,8 +79,9 @@ func recordedBy(r *running, child *testutil.Child) string {
 	return filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", child.PID))
 }
 
-// Of the traced process's own records that found no room, those are lost that say what
-// is not known when its mappings and threads are read again, and each is described.
+// TestOwnMappingsDropped checks dropped records of the traced process itself. Only those
+// count as lost whose contents are still missing when its mappings and threads are read
+// again, and each is described.
 func TestOwnMappingsDropped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "code")
 	if err := os.WriteFile(file, make([]byte, 4096), 0o600); err != nil {
@@ -124,8 +126,8 @@ func TestOwnMappingsDropped(t *testing.T) {
 	})
 }
 
-// Of a process that has ended nothing can be read again: that its own records were
-// dropped before counts once, and is described.
+// When the process has ended nothing can be read again. Its dropped records count as one
+// loss, which is described.
 func TestRecordsDroppedBeforeTheEnd(t *testing.T) {
 	child := waiting(t, "names", "100000")
 	r := start(t, child, "--format", "jsonl", "--sideband=task")
@@ -140,7 +142,7 @@ func TestRecordsDroppedBeforeTheEnd(t *testing.T) {
 	r.says("the process has ended")
 }
 
-// known fails the test unless the trace has a mapping and a name.
+// known fails the test unless the trace has a mapping of a file and a name of a thread.
 func known(t *testing.T, records []*trace.Record, file string, tid int32, name string) {
 	t.Helper()
 	mapped, got := false, ""
@@ -157,7 +159,7 @@ func known(t *testing.T, records []*trace.Record, file string, tid int32, name s
 	}
 }
 
-// Threads that are made while the tracer attaches have their names in the trace.
+// Threads that start while the tracer attaches have their names in the trace.
 func TestThreadsMadeWhileAttaching(t *testing.T) {
 	eachSideband(t, func(t *testing.T, way string) {
 		for range 3 {

@@ -10,11 +10,11 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// TestSoak runs rounds with random numbers, one after the other, until SOAK_TIME is
-// over, and compares SOAK_EVENTS events in one run first; it ends at the first
-// difference. SOAK_SEED alone repeats the round of that seed; without either it is one
-// small round. `make soak` is for people. It is a test, since all that it needs of
-// building, starting and cleaning up is here.
+// TestSoak runs rounds with random numbers one after the other until SOAK_TIME has passed,
+// after one run of SOAK_EVENTS events, and ends at the first difference. With SOAK_SEED
+// alone it repeats the round of that seed; with neither it runs one small round. It is a
+// test because tests have all that it needs to build, start and clean up; people run it
+// with `make soak`.
 func TestSoak(t *testing.T) {
 	testutil.NeedBPF(t)
 	first, start := seed(t), time.Now()
@@ -39,11 +39,12 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// operationsPer100 is how many operations of the program make 100 events for sure; on
+// operationsPer100 is how many operations of the program make at least 100 events; on
 // average 33 do.
 const operationsPer100 = 36
 
-// soakRound runs a round with nothing left behind, and says what it compared.
+// soakRound runs a round as a subtest, logs what it compared, and reports whether the trace
+// was equal.
 func soakRound(t *testing.T, n int, r round) bool {
 	t.Helper()
 	start, line := time.Now(), ""
@@ -60,7 +61,7 @@ func soakRound(t *testing.T, n int, r round) bool {
 	return ok
 }
 
-// soakTime returns SOAK_TIME.
+// soakTime returns the value of SOAK_TIME, 0 if it is unset.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SOAK_TIME")
@@ -74,7 +75,7 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
-// soakEvents returns SOAK_EVENTS.
+// soakEvents returns the value of SOAK_EVENTS, 10 million if it is unset.
 func soakEvents(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SOAK_EVENTS")

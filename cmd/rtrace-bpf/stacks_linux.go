@@ -15,7 +15,7 @@ type stackFlags struct {
 	depth  int // most frames; 0 for none
 	all    bool
 	unwind string
-	verify int // every so many stacks; 0 for none
+	verify int // one stack in verify is checked; 0 for none
 }
 
 func (s *stackFlags) declare(f *pflag.FlagSet) {

@@ -8,7 +8,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// The loop program has four frames besides those that it is told to make.
+// The loop program has four frames in addition to those that its argument selects.
 func TestSummaryOfStacks(t *testing.T) {
 	tests := map[string]struct {
 		depth string
@@ -37,7 +37,7 @@ func TestSummaryOfStacks(t *testing.T) {
 			child.Succeed()
 			r.ends(cli.OK)
 			if strings.Contains(string(r.Stderr()), "stacks are cut at 128 frames: ") {
-				// More was asked for than a kernel without bpf_loop can do.
+				// A kernel without bpf_loop cannot record that many frames.
 				tt.want, tt.end = []string{"100 cut at the depth limit\n"}, trace.StackTruncated
 			}
 			for _, text := range tt.want {

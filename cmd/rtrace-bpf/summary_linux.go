@@ -64,8 +64,8 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 	}
 }
 
-// growthSummary prints how the resident memory grew, and the verdict if it grew elsewhere
-// than in blocks. g is nil if that is not known.
+// growthSummary prints how the resident memory grew, and the verdict if it grew outside
+// the traced blocks. g is nil if the growth is unknown.
 func (r *reporter) growthSummary(w io.Writer, g *rss.Growth) {
 	if g == nil {
 		return
@@ -113,7 +113,7 @@ func childSummary(s *recording.Summary) string {
 	return text
 }
 
-// unknown returns the text about blocks whose frees a pause may have missed.
+// unknown returns the text about blocks that may have been freed in a pause.
 func unknown(stats *record.Stats) string {
 	return fmt.Sprintf("unknown: %d more blocks, %s, were live when the recording paused, and a pause misses frees: they are not counted as live or as leaks",
 		stats.UnknownBlocks, status.Bytes(stats.UnknownBytes))

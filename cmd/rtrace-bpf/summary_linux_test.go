@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// counts makes numbers by end.
+// counts makes an array of numbers, indexed by how stacks ended.
 func counts(unknown, complete, truncated, failed uint64) [5]uint64 {
 	return [5]uint64{
 		trace.StackUnknown: unknown, trace.StackComplete: complete,
@@ -20,7 +20,7 @@ func counts(unknown, complete, truncated, failed uint64) [5]uint64 {
 	}
 }
 
-// The line on stacks has each kind that there is, those by tables alone first.
+// The line on stacks has each kind that occurs, those from unwind tables alone first.
 func TestQuality(t *testing.T) {
 	for name, test := range map[string]struct {
 		stats record.Stats
@@ -53,7 +53,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// Stacks and their checking have a line each, if there were any.
+// If there are stacks, there is a line about them, and if some were checked, another one.
 func TestStackSummary(t *testing.T) {
 	stats := record.Stats{Stacks: counts(0, 7, 1, 0), DistinctStacks: 3, Verified: 5, VerifyDiffers: 2}
 	busy := stats
@@ -76,7 +76,8 @@ func TestStackSummary(t *testing.T) {
 	}
 }
 
-// A stack that is cut says so, and two that begin alike are shown up to where they differ.
+// TestSitesOfTheSummary checks that stacks are cut, and that two stacks that begin alike
+// are shown up to where they differ.
 func TestSitesOfTheSummary(t *testing.T) {
 	stack := func(n int, outer ...uint64) (frames []uint64) {
 		for i := range n {
@@ -86,7 +87,7 @@ func TestSitesOfTheSummary(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		stacks [][]uint64
-		want   []int // frames that are shown
+		want   []int // how many frames are shown
 	}{
 		"short":               {[][]uint64{stack(6)}, []int{6}},
 		"cut":                 {[][]uint64{stack(7)}, []int{6}},

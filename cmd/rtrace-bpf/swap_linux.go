@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// swapFlags select how SWAP is written, and what else than allocations is in it.
+// swapFlags select how SWAP is written, and what it contains in addition to allocations.
 type swapFlags struct {
 	dialect  string
 	time     string

@@ -10,14 +10,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// change is what a call did.
+// change is the effect of a call.
 type change struct {
 	op              string
 	old, made, size uint64
 }
 
-// A live trace of a threaded program in SWAP equals what the program says it did, call
-// by call, and tells of the process and its mappings.
+// TestSwap compares a SWAP trace of a threaded program with the program's log, call by
+// call, and checks that it describes the process and its mappings.
 func TestSwap(t *testing.T) {
 	for name, args := range map[string][]string{"stacks": nil, "kernel": {"--swap-dialect=kernel", "--swap-no-stacks"}} {
 		t.Run(name, func(t *testing.T) {

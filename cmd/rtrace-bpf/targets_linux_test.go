@@ -18,7 +18,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// refused runs the command on a process that cannot be traced.
+// refused runs the command on a process that cannot be traced, and checks its message.
 func refused(t *testing.T, pid int, want string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestZombie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// WNOWAIT waits for the end and leaves the zombie.
+	// WNOWAIT waits for the end and leaves the zombie in place.
 	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestThreadIsNoProcess(t *testing.T) {
 	refused(t, tid, fmt.Sprintf("%d is a thread of process %d", tid, child.PID))
 }
 
-// rtrace builds the other command.
+// rtrace returns the path of the command rtrace.
 func rtrace(t *testing.T) string {
 	t.Helper()
 	return testutil.BuildCommand(t, "rtrace-bpf/cmd/rtrace")
@@ -99,13 +99,13 @@ func TestNoAllocator(t *testing.T) {
 	defer read.Close()
 	defer write.Close()
 	cmd := exec.Command(path, "info", "-")
-	cmd.Stdin = read // it waits for a trace
+	cmd.Stdin = read // the program waits for a trace
 	child := testutil.Start(t, cmd)
 	refused(t, child.PID, "has no known allocator: it is a Go program, whose memory comes from Go's own runtime\nhint: use Go's own profiler, pprof: ")
 }
 
-// A static program of musl's that does not call free has none: its allocations are traced,
-// and that is said.
+// A static program without calls of free contains no free if its C library is musl. Its
+// allocations are traced, with a note.
 func TestStaticProgramWithoutFree(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "freeless", testutil.Musl, "-static"))
@@ -119,8 +119,8 @@ func TestStaticProgramWithoutFree(t *testing.T) {
 	r.says("live at the end: 10 blocks")
 }
 
-// Programs of kinds that cannot be traced, made by hand so that no compiler of
-// theirs is needed.
+// TestForeignPrograms checks programs that cannot be traced, written byte by byte so that
+// no compilers for them are needed.
 func TestForeignPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
 	for name, test := range map[string]struct {
@@ -138,7 +138,7 @@ func TestForeignPrograms(t *testing.T) {
 	}
 }
 
-// A 32-bit program without a C library is like any other.
+// A 32-bit program without a C library is refused like a 64-bit one.
 func TestStatic32BitProgram(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.Need32Bit(t)
@@ -146,7 +146,7 @@ func TestStatic32BitProgram(t *testing.T) {
 	refused(t, child.PID, "has no known allocator")
 }
 
-// A program under an emulator: the process is the emulator.
+// The process of a program under an emulator is the emulator.
 func TestEmulatedProgram(t *testing.T) {
 	testutil.NeedBPF(t)
 	class, machine := elf.ELFCLASS64, elf.EM_AARCH64
@@ -172,7 +172,7 @@ func TestNotPrivileged(t *testing.T) {
 	target := exec.Command("/bin/sleep", "1000")
 	target.SysProcAttr = credential
 	child := testutil.Start(t, target)
-	// The test binary may be where nobody cannot get at it.
+	// The test binary may be in a folder that the user nobody cannot read.
 	exe := filepath.Join("/tmp", fmt.Sprintf("rtrace-bpf-test-%d", os.Getpid()))
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -191,7 +191,7 @@ func TestNotPrivileged(t *testing.T) {
 	}
 }
 
-// execAs runs the program at path under another name for itself.
+// execAs returns a command that runs the program at path under another name.
 func execAs(path, name string, args ...string) *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: append([]string{name}, args...)}
 }

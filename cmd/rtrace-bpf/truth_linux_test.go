@@ -17,21 +17,21 @@ import (
 	"rtrace-bpf/internal/testutil/truth"
 )
 
-// shimmed is a program that the shim logs.
+// shimmed is a program whose calls of the allocator the shim logs.
 type shimmed struct {
 	*testutil.Child
 	t     *testing.T
 	logs  string // folder
 	depth int
 	mark  *truth.Mark
-	gates int // of the program; 0: one
+	gates int // how often the program waits; 0 for once
 
-	incomplete bool   // the command is to end with exit status 3
-	said       string // on standard error, by the command
+	incomplete bool   // the command must end with exit status 3
+	printed    string // standard error of the command
 }
 
-// underShim starts a program of testdata/progs with the shim between it and its
-// allocator. An entry of the log has up to depth frames.
+// underShim starts a program of testdata/progs with the shim between it and its allocator.
+// The shim logs up to depth frames with each call.
 func underShim(t *testing.T, build testutil.Builder, depth int, name string, args ...string) *shimmed {
 	t.Helper()
 	s := &shimmed{t: t, logs: t.TempDir(), depth: depth}
@@ -42,8 +42,8 @@ func underShim(t *testing.T, build testutil.Builder, depth int, name string, arg
 	return s
 }
 
-// traced lets the program run from its first gate to its end under the command, and
-// returns the path of the trace.
+// traced traces the program from its first gate to its end, and returns the path of the
+// trace.
 func (s *shimmed) traced(args ...string) string {
 	s.t.Helper()
 	s.Ready()
@@ -61,12 +61,12 @@ func (s *shimmed) traced(args ...string) string {
 	} else {
 		r.ends(cli.Incomplete)
 	}
-	s.said = string(r.Stderr())
+	s.printed = string(r.Stderr())
 	return filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.jsonl", s.PID))
 }
 
-// command attaches to the program's C library, for the shim is an allocator, too,
-// and skips the test if this kernel lacks a mechanism that args ask for.
+// command attaches to the program's C library alone, because the shim is an allocator, too.
+// It skips the test if this kernel lacks a mechanism in args.
 func (s *shimmed) command(args []string) *running {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -83,7 +83,7 @@ func (s *shimmed) command(args []string) *running {
 	return r
 }
 
-// equal fails the test unless the trace is what the shim saw.
+// equal fails the test unless the trace has exactly the calls in the shim's log.
 func (s *shimmed) equal(path string) *truth.Checker {
 	s.t.Helper()
 	c := s.checker()
@@ -113,7 +113,7 @@ func (s *shimmed) check(c *truth.Checker, path string) {
 	}
 }
 
-// everyFormat checks all formats as projections of the trace.
+// everyFormat rewrites the trace in each format and compares the results with it.
 func everyFormat(t *testing.T, path string) {
 	t.Helper()
 	for _, f := range encoder.Formats() {
@@ -123,8 +123,8 @@ func everyFormat(t *testing.T, path string) {
 	}
 }
 
-// Programs that were written for other tests, under the shim: each call is in the
-// trace, also those that the programs do not know of.
+// Programs of other tests run with the shim. Each of their calls must be in the trace, even
+// those in libraries, which they do not log.
 func TestGroundTruthOfPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -136,7 +136,7 @@ func TestGroundTruthOfPrograms(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := underShim(t, build, 32, name, args...)
-				if name == "exec" { // one on either side
+				if name == "exec" { // one gate before exec and one after
 					s.gates = 2
 				}
 				path := s.traced("-A")
@@ -150,9 +150,9 @@ func TestGroundTruthOfPrograms(t *testing.T) {
 	})
 }
 
-// A program with everything that can be done with an allocator, chosen by random
-// numbers, under each way to attach, to know sites, to keep state and to move
-// events: the trace has each of its calls, and nothing else.
+// TestGroundTruth traces a program that uses every function of allocators, chosen by random
+// numbers, with the mechanisms, probe sites, states and buffers in turn. The trace must
+// have each of its calls, and nothing else.
 func TestGroundTruth(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, r := range roundsOfEachKind(seed(t), testutil.Runs32Bit(t)) {
@@ -160,8 +160,7 @@ func TestGroundTruth(t *testing.T) {
 	}
 }
 
-// The log of the shim and the comparison hold for ways to end that are not chosen
-// by the program.
+// TestGroundTruthOfKilled does the same with a program that is killed.
 func TestGroundTruthOfKilled(t *testing.T) {
 	testutil.NeedBPF(t)
 	s := schedule(t, testutil.Build, round{Seed: seed(t), Threads: 4, Operations: 1 << 30, Depth: 8, End: "return"})
@@ -179,22 +178,22 @@ func TestGroundTruthOfKilled(t *testing.T) {
 	t.Logf("%s", roundFigures(c))
 }
 
-// Where another thread than the main one calls exec, the kernel's probes do not
-// follow. That is not silent, and up to the exec the trace is whole.
+// If a thread other than the main one calls exec, the probes do not follow. The command
+// must report that, and the trace must be whole up to the exec.
 func TestExecByThread(t *testing.T) {
 	testutil.NeedBPF(t)
 	s := schedule(t, testutil.Build, round{Seed: seed(t), Threads: 4, Operations: 500, End: "threadexec"})
 	s.incomplete = true
 	path := s.traced("-b", "0")
-	if want := "a thread other than the main one executed another program"; !strings.Contains(s.said, want) {
-		t.Errorf("standard error without %q:\n%s", want, s.said)
+	if want := "a thread other than the main one executed another program"; !strings.Contains(s.printed, want) {
+		t.Errorf("standard error without %q:\n%s", want, s.printed)
 	}
 	c := s.checker()
 	c.Most = 1
 	s.check(c, path)
 }
 
-// killAfter kills the program when its log has grown by so many bytes.
+// killAfter kills the program when its log has at least the given size.
 func (s *shimmed) killAfter(bytes int64) {
 	s.t.Helper()
 	for {
@@ -209,7 +208,8 @@ func (s *shimmed) killAfter(bytes int64) {
 	s.Signal(os.Kill)
 }
 
-// mechanisms are the ways of the tracer by name: the flags that ask for them.
+// mechanisms are combinations of the tracer's mechanisms by name, with the flags that
+// select them.
 var mechanisms = map[string][]string{
 	"best":                   nil,
 	"multi-perf-hash-cookie": {"--mechanism", "multi", "--buffer", "perf", "--state", "hash", "--sites", "cookie"},

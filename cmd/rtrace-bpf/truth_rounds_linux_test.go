@@ -13,27 +13,26 @@ import (
 	"rtrace-bpf/internal/testutil/truth"
 )
 
-// round is a run of the program that does everything, and how it is traced. All of
-// it follows from the seed.
+// round is a run of the program schedule, and how it is traced. The seed determines all of
+// it.
 type round struct {
 	Seed       uint32
 	Narrow     bool // a 32-bit program
 	Mechanism  string
 	Threads    int
 	Operations int // of each thread
-	Depth      int // frames of the log, 0 for no stacks
-	Least      int // events
+	Depth      int // frames in the log; 0 for no stacks
+	Least      int // fewest events to compare
 	End        string
 }
 
-// ends are how that program ends. What becomes of an exec by a thread is another
-// test's matter.
+// ends are the ways in which the program ends. TestExecByThread checks exec by a thread.
 var ends = []string{"return", "exit", "_exit", "quick_exit", "abort", "kill", "segv", "thread", "running", "exec"}
 
-// possible replaces what cannot be whole. From a process whose main thread ends before
-// the others the kernel takes perf events away, until they are attached again, and
-// links of uprobe_multi when a tracer beside this one leaves the C library: so only a
-// soak, which runs alone, has such an end.
+// possible replaces an end with which a trace cannot be whole. When the main thread ends
+// before the others, the kernel removes perf events from the process until they are
+// attached again. It also removes links of uprobe_multi when another tracer leaves the C
+// library, so only a soak, which runs alone, has this end.
 func (r round) possible() round {
 	alone := os.Getenv("SOAK_TIME") != "" || os.Getenv("SOAK_SEED") != ""
 	if r.End == "thread" && (!alone || strings.Contains(strings.Join(mechanisms[r.Mechanism], " "), "--mechanism perf")) {
@@ -50,8 +49,7 @@ func (r round) name() string {
 	return fmt.Sprintf("%d-bit-%s-%s-%d", width, r.Mechanism, r.End, r.Threads)
 }
 
-// newRound chooses a round by its seed. narrow reports whether it may be of a 32-bit
-// program.
+// newRound returns the round of a seed. If narrow is set, its program may have 32 bits.
 func newRound(seed uint32, narrow bool) round {
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	names := mechanismNames()
@@ -65,8 +63,8 @@ func newRound(seed uint32, narrow bool) round {
 	return r.possible()
 }
 
-// roundsOfEachKind are small ones: each end of the program once, with the ways of the
-// tracer and, with narrow, the widths in turn.
+// roundsOfEachKind returns small rounds, one for each end of the program. The mechanisms
+// and, with narrow, the widths take turns.
 func roundsOfEachKind(seed uint32, narrow bool) []round {
 	var all []round
 	names := mechanismNames()
@@ -80,14 +78,15 @@ func roundsOfEachKind(seed uint32, narrow bool) []round {
 	return all
 }
 
-// schedule starts the program that does everything.
+// schedule starts the program that makes random calls under the shim.
 func schedule(t *testing.T, build testutil.Builder, r round) *shimmed {
 	t.Helper()
 	return underShim(t, build, r.Depth, "schedule", fmt.Sprint(r.Seed), fmt.Sprint(r.Threads), fmt.Sprint(r.Operations),
 		r.End, build(t, "plug", "-shared", "-fPIC"))
 }
 
-// run compares the round's trace with what the shim saw, and all formats with it.
+// run compares the round's trace with the shim's log, and the trace in other formats with
+// the first one.
 func (r round) run(t *testing.T) *truth.Checker {
 	t.Helper()
 	build := testutil.Build
@@ -107,14 +106,13 @@ func (r round) run(t *testing.T) *truth.Checker {
 	return c
 }
 
-// figures says what was compared.
+// roundFigures returns a text about what was compared.
 func roundFigures(c *truth.Checker) string {
 	return fmt.Sprintf("%d events of %d threads in %d programs, at most %d blocks live, %d moves split, %d reallocs given up, %d stacks (%d through code that was just loaded)",
 		c.Events, c.Threads, c.Programs, c.MostLive(), c.Split, c.Early, c.Stacks, c.Broken)
 }
 
-// seed returns the number that a test with random numbers begins with: SOAK_SEED,
-// or another one each time.
+// seed returns the first seed of a test with random numbers: SOAK_SEED, or a random number.
 func seed(t *testing.T) uint32 {
 	t.Helper()
 	n := rand.Uint32()

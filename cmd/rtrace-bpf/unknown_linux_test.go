@@ -20,8 +20,8 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// blockModel is what a reader of a trace finds to be live, and unknown since the
-// recording had a gap while it was.
+// blockModel holds the blocks that a reader of a trace considers live, and those that were
+// live at a gap of the recording and are therefore unknown; sizes by ID.
 type blockModel struct{ live, unknown map[uint64]uint64 }
 
 func modelOf(records []*trace.Record) blockModel {
@@ -49,7 +49,7 @@ func modelOf(records []*trace.Record) blockModel {
 	return m
 }
 
-// The summary counts as live, and as unknown, what a reader of the trace does.
+// The summary counts as many live and unknown blocks as a reader of the trace.
 func TestLiveAcrossPauses(t *testing.T) {
 	for _, format := range []string{"jsonl", "sprtrace"} {
 		t.Run(format, func(t *testing.T) {
@@ -67,16 +67,16 @@ func TestLiveAcrossPauses(t *testing.T) {
 			}
 			m := modelOf(load(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0%s", child.PID, suffix))))
 			r.says(fmt.Sprintf("live at the end: %d blocks, ", len(m.live)))
-			said := regexp.MustCompile(`unknown: (\d+) more blocks`).FindSubmatch(r.Stderr())
-			if n := len(m.unknown); n > 0 && (said == nil || string(said[1]) != fmt.Sprint(n)) || n == 0 && said != nil {
+			unknown := regexp.MustCompile(`unknown: (\d+) more blocks`).FindSubmatch(r.Stderr())
+			if n := len(m.unknown); n > 0 && (unknown == nil || string(unknown[1]) != fmt.Sprint(n)) || n == 0 && unknown != nil {
 				t.Errorf("%d blocks unknown by the trace:\n%s", n, r.Stderr())
 			}
 		})
 	}
 }
 
-// Nothing that is said of a pause calls it a lost event, and each text says how often
-// there was one.
+// TestPausesAreNoLosses checks that no text calls a pause a lost event, and that each has
+// the number of pauses.
 func TestPausesAreNoLosses(t *testing.T) {
 	stats := record.Stats{Calls: 9, Paused: 5e9, LiveBlocks: 1, LiveBytes: 10, UnknownBlocks: 4, UnknownBytes: 99}
 	stats.Lost[order.LossPaused] = 2

@@ -10,8 +10,8 @@ type variable struct {
 	isSwitch   bool
 }
 
-// variables have the same meaning here. Their names are those in the README of sp-rtrace,
-// and those in its code.
+// variables have the same meaning as in sp-rtrace. The list has the names in its README and
+// those in its code.
 var variables = []variable{
 	{name: "SP_RTRACE_OUTPUT_DIR", flag: "output"},
 	{name: "SP_RTRACE_BACKTRACE_DEPTH", flag: "depth"},
@@ -28,8 +28,8 @@ var variables = []variable{
 	{name: "SP_RTRACE_LIBUNWIND", flag: "libunwind", yields: "unwind", isSwitch: true},
 }
 
-// ignoredVariables ask for what rtrace-bpf does not do, and why. They are no errors: they may
-// have been set for another program.
+// ignoredVariables have no effect here, for the reason why. They cause warnings instead of
+// errors, because they may have been set for another program.
 var ignoredVariables = []struct {
 	variable
 	why string

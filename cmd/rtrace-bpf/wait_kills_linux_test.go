@@ -11,9 +11,10 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// However and whenever the tracer ends, while it waits, while the process is held or
-// behind that: the process runs to its end and leaves its whole report. Its parent
-// here is that of testutil, which would wait for ever for one that stays stopped.
+// TestWaitKilledAtRandom ends the tracer at any moment and in any way: while it waits,
+// while it holds the process, or later. The process must run to its end and leave its whole
+// report. The parent of the process is testutil, which would wait forever for a process
+// that stays stopped.
 func TestWaitKilledAtRandom(t *testing.T) {
 	path, comm := renamed(t, testutil.Build(t, "launch"), "")
 	random := rand.New(rand.NewPCG(6, 3))
@@ -31,7 +32,7 @@ func TestWaitKilledAtRandom(t *testing.T) {
 		r := waitFor(t, comm, "-q")
 		child := testutil.Spawn(t, path)
 		within := tracing
-		if i%2 == 0 { // around the match
+		if i%2 == 0 { // around the start of the process
 			within = 2 * time.Millisecond
 		}
 		moment(random, within)
@@ -40,16 +41,16 @@ func TestWaitKilledAtRandom(t *testing.T) {
 		}
 		report := child.Report()
 		if len(report.Done()) < 9 {
-			t.Errorf("it says that it made %d calls", len(report.Done()))
+			t.Errorf("the program reports %d calls", len(report.Done()))
 		}
 		if sig == syscall.SIGTSTP {
 			_ = syscall.Kill(r.PID, syscall.SIGCONT)
-			_ = syscall.Kill(r.PID, syscall.SIGINT) // it may be waiting still
+			_ = syscall.Kill(r.PID, syscall.SIGINT) // it may still wait
 		}
 		if r.Wait() == 128+int(syscall.SIGKILL) {
 			before++
 		}
-		// The next one finds nothing in its way.
+		// The next tracer must find nothing in its way.
 		next := waitFor(t, comm, "-q", "--dry-run")
 		testutil.Spawn(t, path).Succeed()
 		next.ends(cli.OK)

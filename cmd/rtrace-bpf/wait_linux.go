@@ -52,7 +52,8 @@ func recordNext(ctx context.Context, s cli.Streams, c *config, env settings) (er
 	return err
 }
 
-// arrived prints how the process was held, if anybody may have noticed.
+// arrived prints a note if the process was stopped by a signal, which its parent may have
+// noticed, and otherwise with -v that it is held.
 func (r *reporter) arrived(a *arrival.Arrival, pid int) {
 	waited, stopped := a.Waited()
 	if stopped {

@@ -20,8 +20,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// renamed makes a link to a program under a command name that no other process has. It
-// is no copy, since programs look for their libraries where they are.
+// renamed makes a link to a program, under a command name that no other process has. A copy
+// would not find its libraries, which programs look for in their own folder.
 func renamed(t *testing.T, program, suffix string) (path, comm string) {
 	t.Helper()
 	comm = fmt.Sprintf("w%d%s", os.Getpid(), suffix)
@@ -39,7 +39,7 @@ func waitFor(t *testing.T, comm string, args ...string) *running {
 	return startOn(t, slices.Concat([]string{"--wait", "--comm", comm, "--format", "jsonl"}, args)...)
 }
 
-// waited reads the one trace of the command, which must be of this process as the
+// waited reads the one trace of the command, which must be of the process pid, as the
 // tracer numbers it.
 func (r *running) waited(pid int) []*trace.Record {
 	r.t.Helper()
@@ -50,8 +50,8 @@ func (r *running) waited(pid int) []*trace.Record {
 	return load(r.t, all[0])
 }
 
-// The trace has each call from the first one of a constructor on, however the program
-// is linked and the probes are attached.
+// The trace has every call from the first one of a constructor on, however the program is
+// linked and the probes are attached.
 func TestWaitConstructors(t *testing.T) {
 	testutil.NeedBPF(t)
 	library := func(flags ...string) []string {
@@ -61,8 +61,8 @@ func TestWaitConstructors(t *testing.T) {
 	script := testutil.Build(t, "launch", library()...)
 	for name, test := range map[string]struct {
 		program string
-		calls   int // at least
-		libcs   int // at most
+		calls   int // the fewest calls
+		libcs   int // the most calls of the C library
 	}{
 		"library":       {testutil.Build(t, "launch", library()...), 15, 0},
 		"fixed":         {testutil.Build(t, "launch", slices.Concat(library(), []string{"-no-pie", "-fno-pie"})...), 15, 0},
@@ -102,7 +102,7 @@ func TestWaitConstructors(t *testing.T) {
 
 func waitedConstructors(t *testing.T, path, comm string, atLeast, libcs int) {
 	ways := map[string][]string{"auto": nil}
-	if libcs == 0 { // removing the probes takes seconds, of static programs most
+	if libcs == 0 { // removing the probes takes seconds, longest with static programs
 		ways["old kernel"] = oldKernel
 	}
 	for name, flags := range ways {
@@ -120,7 +120,7 @@ func waitedConstructors(t *testing.T, path, comm string, atLeast, libcs int) {
 	}
 }
 
-// Of several that come at once one is traced, and the others run on.
+// If several processes come at once, one is traced and the others run.
 func TestWaitTakesOne(t *testing.T) {
 	path, comm := renamed(t, testutil.Build(t, "launch"), "")
 	r := waitFor(t, comm)
@@ -149,8 +149,8 @@ func TestWaitTakesOne(t *testing.T) {
 	}
 }
 
-// A running process is not taken, nor one that calls a thread by the name. Ctrl-C ends
-// the waiting; a process that comes then is left alone.
+// The command does not trace a process that runs already, or one with a thread of that
+// name. Ctrl-C ends the wait, and a later process is left alone.
 func TestWaitForNobody(t *testing.T) {
 	path, comm := renamed(t, testutil.Build(t, "alloc"), "")
 	thread := testutil.BuildText(t, `#include <stdlib.h>
@@ -171,7 +171,8 @@ int main(int argc, char **argv) { (void)argc; return prctl(PR_SET_NAME, argv[1])
 	later.Succeed()
 }
 
-// parent starts a program as shells with job control do, and says what it is told of it.
+// parent starts a program as shells with job control do, and prints how many stops of it
+// waitpid reports.
 const parent = `#define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/wait.h>
@@ -193,8 +194,8 @@ int main(int argc, char **argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 97;
 }`
 
-// Parents that wait for stops see none, but where the tracer says so: that the holder
-// was too late.
+// Parents that wait for stops must see none, unless the tracer warns that the process was
+// stopped by a signal because it could not be held in time.
 func TestWaitUnseen(t *testing.T) {
 	program := testutil.BuildText(t, parent, "-O1")
 	path, comm := renamed(t, testutil.Build(t, "launch"), "")
@@ -215,12 +216,12 @@ func TestWaitUnseen(t *testing.T) {
 			return
 		}
 	}
-	if runtime.NumCPU() > 1 { // with one it never is
+	if runtime.NumCPU() > 1 { // with one processor, this never happens
 		t.Errorf("in none of %d rounds the process was held in time", often)
 	}
 }
 
-// What strace has cannot be held, and runs on.
+// A process that strace traces cannot be held, and runs on.
 func TestWaitTraced(t *testing.T) {
 	testutil.NeedBPF(t)
 	strace := testutil.Installed(t, "strace")
@@ -265,20 +266,20 @@ void _start(void)
 	}
 }
 
-// With tracing switched off at the start the process is let go at once.
+// If tracing is off at the start, the process is let go at once.
 func TestWaitStartPaused(t *testing.T) {
 	path, comm := renamed(t, testutil.Build(t, "alloc"), "")
 	r := waitFor(t, comm, "--start-paused")
 	child := testutil.Spawn(t, path, "1", "10")
-	child.Ready() // it runs, although nothing is traced
+	child.Ready() // the process runs, although nothing is traced
 	r.Signal(syscall.SIGINT)
 	r.ends(cli.OK)
 	child.Go()
 	child.Succeed()
 }
 
-// In a process id namespace processes outside of it are none of the tracer's, and
-// those inside have its numbers.
+// In a PID namespace the tracer ignores processes outside, and uses the namespace's numbers
+// for processes inside.
 func TestWaitInNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	path, comm := renamed(t, testutil.Build(t, "launch"), "")
@@ -298,10 +299,10 @@ func TestWaitInNamespace(t *testing.T) {
 	}
 }
 
-// spawnIn starts a program in a process id namespace.
+// spawnIn starts a program in a PID namespace.
 func spawnIn(t *testing.T, namespace, program string) *testutil.Child {
 	t.Helper()
-	runtime.LockOSThread() // for good: the thread ends with the test
+	runtime.LockOSThread() // never unlocked, so that the thread ends with the test
 	f, err := os.Open(namespace)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// pointerSize reads from a program how many bytes its pointers have.
+// pointerSize returns how many bytes pointers have in a program.
 func pointerSize(t *testing.T, path string) int {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -27,7 +27,7 @@ func pointerSize(t *testing.T, path string) int {
 	return 8
 }
 
-// A trace says what kind of program it is of, in the head of its format.
+// The header of a trace has the machine and the pointer size of the program.
 func TestTracesOf32BitPrograms(t *testing.T) {
 	testutil.Need32Bit(t)
 	tool := rtrace(t)
@@ -56,15 +56,15 @@ func TestTracesOf32BitPrograms(t *testing.T) {
 	}
 }
 
-// A process that becomes a program of the other width and then one of its own
-// again has made calls that are missing.
+// If a process executes a program of another width and then one of its own again, the trace
+// has the calls of its own width, and the command reports the missing ones.
 func TestProgramOfTheOtherWidthInBetween(t *testing.T) {
 	testutil.Need32Bit(t)
 	child := waiting(t, "exec", "10", testutil.Build32(t, "exec"), "20", testutil.Build(t, "exec"), "30", "/bin/true")
 	r := start(t, child)
 	for range 2 {
 		child.Go()
-		child.Ready() // of the next program
+		child.Ready() // the next program runs
 	}
 	child.Go()
 	child.Succeed()

@@ -16,27 +16,28 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// phased is a program with phases of which some are traced.
+// phased is a program with phases, some of which are traced.
 type phased struct {
 	*running
 	program *testutil.Child
 	rounds  int
 }
 
-// phases starts a program with so many phases and records it.
+// phases starts a program with n phases and records it.
 func phases(t *testing.T, n, rounds int, args ...string) *phased {
 	t.Helper()
 	child := waiting(t, "phases", strconv.Itoa(n), strconv.Itoa(rounds))
 	return &phased{start(t, child, args...), child, rounds}
 }
 
-// next lets the program go through its next phase.
+// next lets the program run its next phase.
 func (p *phased) next() {
 	p.program.Go()
 	p.program.Ready()
 }
 
-// ask runs the command that tells the tracer something, and demands its exit code.
+// ask runs the command with a request to the tracer, checks its exit code, and returns its
+// standard error.
 func (p *phased) ask(code cli.ExitCode, args ...string) string {
 	p.t.Helper()
 	got := finish(p.t, command(p.t, args...))
@@ -51,7 +52,7 @@ func (p *phased) toggle() {
 	p.ask(cli.OK, "--toggle", fmt.Sprint(p.program.PID))
 }
 
-// path names the trace of a window, counted from 0.
+// path returns the path of the trace of a window, counted from 0.
 func (p *phased) path(window int) string {
 	return numbered(p.dir, p.program.PID, window)
 }
@@ -60,8 +61,8 @@ func numbered(dir string, pid, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("rtrace-raw-%d-%d", pid, n))
 }
 
-// holds demands that the trace of a window has the calls of these phases, as the program
-// has logged them, and no other ones.
+// holds fails the test unless the trace of a window has exactly the calls of these phases
+// that the program logged.
 func (p *phased) holds(window int, report *testutil.Report, phases ...int) {
 	p.t.Helper()
 	var want, got []string
@@ -95,9 +96,9 @@ func (p *phased) holds(window int, report *testutil.Report, phases ...int) {
 	}
 }
 
-// Tracing is switched off and on by signals and by another rtrace-bpf: each window has
-// a complete file of its own with exactly the calls between. The process is left
-// alone meanwhile.
+// Signals and other runs of rtrace-bpf switch tracing off and on. Each window has its own
+// complete file with exactly the calls in it, and between windows the process has no
+// probes.
 func TestWindows(t *testing.T) {
 	p := phases(t, 7, 50)
 	p.next() // 0, traced
@@ -130,8 +131,8 @@ func TestWindows(t *testing.T) {
 	p.says("tracing is off")
 }
 
-// Nothing is attached before tracing is switched on, and a recording that is off ends
-// with the process, by Ctrl-C, and after --duration.
+// Before tracing is switched on, no probe is attached. A recording that is off ends when
+// the process ends, at Ctrl-C, and after --duration.
 func TestStartPaused(t *testing.T) {
 	for name, end := range map[string]func(p *phased){
 		"process": func(p *phased) {
@@ -164,15 +165,15 @@ func TestStartPaused(t *testing.T) {
 	})
 }
 
-// A mark stands between the calls before and behind it, in each format that has a place
-// for it.
+// In each format that has a place for marks, a mark stands between the calls before and
+// after it.
 func TestMarks(t *testing.T) {
 	for _, format := range []string{"sprtrace", "jsonl"} {
 		t.Run(format, func(t *testing.T) {
 			p := phases(t, 3, 5, "--format", format, "-o", "out")
 			p.next()
-			if said := p.ask(cli.OK, "--mark", fmt.Sprint(p.program.PID), "loaded: all"); !strings.Contains(said, `mark "loaded: all" is set in out`) {
-				t.Errorf("said %q", said)
+			if answer := p.ask(cli.OK, "--mark", fmt.Sprint(p.program.PID), "loaded: all"); !strings.Contains(answer, `mark "loaded: all" is set in out`) {
+				t.Errorf("the command prints %q", answer)
 			}
 			p.next()
 			p.Signal(unix.SIGUSR2)
@@ -200,7 +201,7 @@ func TestMarks(t *testing.T) {
 					got = append(got, text)
 				}
 			}
-			// The signal may arrive behind the request that was made later.
+			// The signal may arrive after the later request.
 			slices.Sort(got[min(len(got), 3):max(min(len(got), 3), len(got)-1)])
 			if want := []string{"1000", "loaded: all", "1001", "mark 1", "second", "1002"}; !slices.Equal(got, want) {
 				t.Errorf("sizes and marks %q, want %q", got, want)
@@ -209,20 +210,21 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What cannot be done is said, and changes nothing.
+// TestRefusedRequests checks that impossible requests are refused with a message and change
+// nothing.
 func TestRefusedRequests(t *testing.T) {
 	p := phases(t, 2, 10, "-o", "out")
 	pid := fmt.Sprint(p.program.PID)
 	p.next()
 	p.toggle()
-	if said := p.ask(cli.Failed, "--toggle", pid); !strings.Contains(said, "-o out takes one trace") {
-		t.Errorf("said %q", said)
+	if answer := p.ask(cli.Failed, "--toggle", pid); !strings.Contains(answer, "-o out takes one trace") {
+		t.Errorf("the command prints %q", answer)
 	}
-	if said := p.ask(cli.Failed, "--mark", pid, "x"); !strings.Contains(said, "tracing is off") {
-		t.Errorf("said %q", said)
+	if answer := p.ask(cli.Failed, "--mark", pid, "x"); !strings.Contains(answer, "tracing is off") {
+		t.Errorf("the command prints %q", answer)
 	}
-	if said := p.ask(cli.Failed, "--toggle", fmt.Sprint(os.Getpid())); !strings.Contains(said, "not traced by a rtrace-bpf") {
-		t.Errorf("said %q", said)
+	if answer := p.ask(cli.Failed, "--toggle", fmt.Sprint(os.Getpid())); !strings.Contains(answer, "not traced by a rtrace-bpf") {
+		t.Errorf("the command prints %q", answer)
 	}
 	p.next()
 	p.program.Go()
@@ -243,7 +245,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// All processes are switched together, and one that has ended is left out.
+// All processes are switched together, except those that have ended.
 func TestWindowsOfSeveral(t *testing.T) {
 	first, second := waiting(t, "phases", "3", "4"), waiting(t, "phases", "3", "4")
 	r := startOn(t, "-p", list(first, second), "--start-paused")

@@ -1,7 +1,7 @@
 // Package safefile creates and opens files for writing in folders that other
 // users may be able to write to, even if the caller is root. It follows no
 // symbolic link, does not mistake another user's file for its own, and makes
-// new files readable only for the user for whom the program works.
+// new files readable only for the user that the program works for.
 package safefile
 
 import (

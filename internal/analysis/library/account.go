@@ -25,7 +25,7 @@ type Sums struct {
 	Key
 	Allocs uint64 // blocks allocated
 	Bytes  uint64 // their total size
-	Frees  uint64 // frees of blocks that it allocated at any time, whoever freed them
+	Frees  uint64 // frees of blocks that it allocated at any time, by any library
 	// Persistent is the number of blocks in Allocs that are live at the end,
 	// and PersistentBytes their size.
 	Persistent, PersistentBytes uint64

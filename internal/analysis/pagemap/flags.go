@@ -56,7 +56,7 @@ var Flags = [64]Flag{
 	17: {'G', "huge", "part of a page of hugetlbfs"},
 	18: {'u', "unevictable", "never taken back, as after mlock"},
 	19: {'X', "hwpoison", "the memory is broken"},
-	20: {'n', "nopage", "there is no memory behind the address"},
+	20: {'n', "nopage", "there is no memory at the address"},
 	21: {'x', "ksm", "shared by processes that have the same data there (KSM)"},
 	22: {'t', "thp", "part of a transparent huge page"},
 	23: {'o', "offline", "logically offline"},

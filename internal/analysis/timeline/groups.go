@@ -12,7 +12,7 @@ import (
 )
 
 // Group is the allocations of one thread or one function. A block belongs to
-// the one that allocated or last moved it, whoever frees it.
+// the one that allocated or last moved it, even if another frees it.
 type Group struct {
 	// Thread is the thread's id, or the format's substitute for it
 	// (Call.Thread).

@@ -85,7 +85,7 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// The clock of a runtime is taken for what its date says, if that is far off.
+// If the date of a runtime's clock is far off, its times are corrected by the difference.
 func TestClocks(t *testing.T) {
 	const hour = int64(time.Hour)
 	c := clocks{wall: 100 * hour, monotonic: 10 * hour}

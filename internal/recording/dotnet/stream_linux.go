@@ -56,7 +56,7 @@ func (r *stream) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// How long the end of a stream is waited for.
+// Limits on the wait for the end of a stream.
 const (
 	// lateEnd is for a runtime that does not accept the request to end it. The stream of a
 	// process that has ended ends by itself.
