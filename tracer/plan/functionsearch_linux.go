@@ -76,9 +76,9 @@ func NewFunctionSearch(p *Plan) *FunctionSearch {
 	return s
 }
 
-// FindFunctions finds the functions of function tracing and of resource modules. If a file
-// of a function that the user named is not mapped yet, it opens the file by its path, or warns if
-// there is no path.
+// FindFunctions finds the functions of function tracing and of resource modules. If the file
+// of a function that the user named is not mapped yet, it opens the file by its path, or
+// warns if there is no path.
 func (p *Plan) FindFunctions() error {
 	o := &p.Options.Functions
 	if !p.Options.Calls() {
@@ -241,7 +241,7 @@ func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 		return n.look(c, addr, from, end, known)
 	}
 	if place.Symbol == "" && (!known || from != addr) {
-		return fmt.Errorf("the symbols and call frame information of %[2]s have no function that begins at %#[1]x", addr, c.lib.mapping.Path)
+		return fmt.Errorf("no function of %[2]s begins at %#[1]x, according to its symbols and call frame information", addr, c.lib.mapping.Path)
 	}
 	if !known {
 		end = addr + 1
@@ -249,8 +249,8 @@ func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 	return s.enter(c, n, addr, end)
 }
 
-// find returns the address and the bytes of a place's function. Without a symbol it returns
-// the address that the place names, and no size.
+// find returns the address and the size of a place's function. If the place has no symbol,
+// they are the address that it names, and 0.
 func find(lib *library, place functions.Place) (addr, size uint64, err error) {
 	if place.Symbol == "" {
 		return place.Offset, 0, nil
@@ -285,7 +285,7 @@ func find(lib *library, place functions.Place) (addr, size uint64, err error) {
 	return 0, 0, fmt.Errorf("%s has %d functions of that name: name one by its address:%s", lib.mapping.Path, len(all), text.String())
 }
 
-// hintStripped returns the end of a message if a file has no symbols.
+// hintStripped returns a hint to append to a message if f has no symbols, else "".
 func hintStripped(f *symbol.File) string {
 	if f.Functions() == 0 {
 		return ": it has no symbols at all; name an address, such as +0x1234"
@@ -330,7 +330,7 @@ func (c *code) read(addr uint64) error {
 // if known.
 func (n *FunctionProbe) look(c *code, addr, from, end uint64, known bool) error {
 	if !known || addr >= end {
-		return fmt.Errorf("the symbols and call frame information of %[2]s have no function that contains %#[1]x", addr, c.lib.mapping.Path)
+		return fmt.Errorf("no function of %[2]s contains %#[1]x, according to its symbols and call frame information", addr, c.lib.mapping.Path)
 	}
 	if !site.Begins(c.machine.Arch, c.between(from, end), from, addr) {
 		return fmt.Errorf("no instruction begins at %#x of %s", addr, c.lib.mapping.Path)

@@ -4,7 +4,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// mayThrow reports whether the process can throw exceptions, or whether that is not known.
+// mayThrow reports whether the process can throw exceptions. It returns true if that is not
+// known.
 func (s *FunctionSearch) mayThrow() bool {
 	if s.throws == 0 {
 		s.throws = -1

@@ -85,10 +85,10 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 // ascending.
 //
 // The allocator is the code that direct branches reach from the traced functions, without
-// leavesAllocator (a failed assertion leads anywhere). The library's call frame information
-// has the bounds of its functions. Without it, as in musl, growthCalls returns all direct
-// calls in the library, marked as nested: the allocator makes its calls inside a traced
-// function.
+// the functions in leavesAllocator (a failed assertion leads anywhere). The library's call
+// frame information has the bounds of its functions. If there is none, as in musl,
+// growthCalls returns all direct calls in the library, marked as nested: the allocator makes
+// its calls inside a traced function.
 func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow) []growthCall {
 	var all []growthCall
 	index := c.frames()

@@ -66,6 +66,7 @@ const (
 	UnwindNone                 // no stacks
 )
 
+// unwindNames are the names of the ways, by their numbers.
 var unwindNames = [...]string{"auto", "eh", "fp", "helper", "none"}
 
 // String returns the name of the way, as the flag --unwind takes it.
@@ -106,7 +107,7 @@ const (
 )
 
 // Options select what is recorded and how. With only PID set, a tracer records every call of
-// the allocators that choice.decide selects, without stacks.
+// the allocators that are traced by default (see Allocators), without stacks.
 type Options struct {
 	PID          int       // of the process to trace
 	Depth        int       // most frames of a stack; 0: no stacks

@@ -30,7 +30,7 @@ type Plan struct {
 	ModuleFunctions []functions.Function  // of the resource modules
 	Open            map[uint32]string     // for resource modules: what each descriptor was that was open before the trace
 
-	Preparation Preparation // results are ready once they are needed for loading
+	Preparation Preparation // for loading the programs
 }
 
 // New looks at the process and the kernel and decides what to probe, where and how. The
